@@ -1,0 +1,24 @@
+# Everything runs in .venv, which is made first. PYTHON is what it is made with.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: quickstart test check
+
+# Train tokenizer and classifier on the embedded sample, then classify two sentences.
+quickstart: .venv/installed
+	rm -rf runs/quickstart
+	$(BIN)/python scripts/train_classifier.py scripts/recipes/sample.yaml --output_dir runs/quickstart
+	printf '%s\n' '정말 재미있고 감동적인 영화, 강력 추천합니다!' '지루하고 유치해서 시간이 아까웠다' \
+		| $(BIN)/python scripts/predict.py --model runs/quickstart
+
+test: check
+	$(BIN)/python -m pytest -n 2
+
+check: .venv/installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+.venv/installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	touch $@

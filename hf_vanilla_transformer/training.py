@@ -1,0 +1,359 @@
+# Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
+"""What transformers' Trainer needs from us: the scripts' arguments, metrics, and the record that a run leaves."""
+
+import contextlib
+import dataclasses
+import hashlib
+import json
+import platform
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import yaml
+from datasets import Dataset
+from huggingface_hub.errors import StrictDataclassError
+from transformers import (
+    AutoConfig,
+    EvalPrediction,
+    HfArgumentParser,
+    PreTrainedModel,
+    Trainer,
+    TrainingArguments,
+)
+from transformers.trainer_utils import get_last_checkpoint
+
+from .configuration_vanilla_transformer import VanillaTransformerConfig
+
+
+RECIPE_FILE = "recipe.yaml"
+RUN_FILE = "run.json"
+METRICS_FILE = "metrics.json"
+CURVES_FILE = "curves.png"
+# The value of `--resume_from_checkpoint` without a path.
+LAST_CHECKPOINT = "last"
+
+
+# --- Arguments ---
+
+
+class _OneLineParser(HfArgumentParser):
+    def error(self, message: str):
+        """Exit with status 2 and one line, instead of a hundred lines of usage."""
+        self.exit(2, f"{self.prog}: error: {message} (--help lists all options)\n")
+
+
+def parse_arguments(dataclass_types: list[type], description: str, args: list[str] | None = None) -> tuple[Any, ...]:
+    """Read a script's arguments: flags, or a YAML recipe and flags that override it.
+
+    Args:
+        dataclass_types: One dataclass for each group of arguments, as `HfArgumentParser` takes them.
+        description: What `--help` says first.
+        args: The command line without the program's name; by default `sys.argv`'s.
+
+    Returns:
+        One instance of each dataclass.
+
+    Raises:
+        SystemExit: with status 2 after one line on standard error, where the arguments make no sense; with status 0
+            after `--help`.
+    """
+    parser = _OneLineParser(dataclass_types, description=description)
+    parser.add_argument("recipe", nargs="?", metavar="RECIPE.yaml", help="Settings; flags override them.")
+    names = {action.dest for action in parser._actions} - {"help", "recipe"}
+    if "use_cpu" in names:
+        # bf16 on a machine without an accelerator has to be asked for in this way.
+        parser.set_defaults(use_cpu=not torch.accelerator.is_available())
+    for action in parser._actions:
+        if action.dest == "resume_from_checkpoint":
+            action.nargs, action.const = "?", LAST_CHECKPOINT
+
+    args = sys.argv[1:] if args is None else args
+    recipe_file = parser.parse_known_args(args)[0].recipe
+    if recipe_file is not None:
+        parser.set_defaults(**_read_recipe(recipe_file, names, parser))
+    try:
+        return parser.parse_args_into_dataclasses(args)[: len(dataclass_types)]
+    except (ValueError, ImportError) as error:
+        parser.error(_one_line(error))
+
+
+def _read_recipe(file: str, names: set[str], parser: _OneLineParser) -> dict[str, Any]:
+    try:
+        recipe = yaml.safe_load(Path(file).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        parser.error(f"{file}: {_one_line(error)}")
+    if not isinstance(recipe, dict):
+        parser.error(f"{file}: not a YAML mapping of settings")
+    if unknown := sorted(str(name) for name in set(recipe) - names):
+        parser.error(f"{file}: no such setting: {', '.join(unknown)}")
+    return recipe
+
+
+def exit_with_one_line(main: Callable[[], None]) -> Callable[[], None]:
+    """Make a script's `main` answer what its user got wrong with one line on standard error and exit status 2.
+
+    That is: files and folders (OSError), values (ValueError, a configuration's StrictDataclassError), and missing
+    optional packages (ImportError). Anything else is a defect, and keeps its traceback.
+    """
+
+    def wrapped() -> None:
+        try:
+            main()
+        except (OSError, ValueError, ImportError, StrictDataclassError) as error:
+            sys.exit(_fail(error))
+
+    return wrapped
+
+
+def _fail(error: Exception) -> int:
+    print(f"{Path(sys.argv[0]).name}: error: {_one_line(error)}", file=sys.stderr)
+    return 2
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())
+
+
+def prepare_output_dir(output_dir: str, resume: str | None) -> str | None:
+    """See that a run may write to its folder, and find where it goes on.
+
+    Args:
+        output_dir: The run's folder; made if it is not there.
+        resume: None for a new run; a checkpoint's folder; or `LAST_CHECKPOINT` for the last one in `output_dir`.
+
+    Returns:
+        The folder of the checkpoint to go on from; None for a new run.
+
+    Raises:
+        ValueError: a new run would write into a folder that is not empty, or there is no checkpoint to go on from.
+        OSError: the folder cannot be written.
+    """
+    folder = Path(output_dir)
+    if resume is None:
+        if folder.is_dir() and any(folder.iterdir()):
+            raise ValueError(
+                f"{output_dir} is not empty: choose another --output_dir, or go on with --resume_from_checkpoint"
+            )
+        checkpoint = None
+    else:
+        checkpoint = resume
+        if resume == LAST_CHECKPOINT:
+            checkpoint = get_last_checkpoint(output_dir) if folder.is_dir() else None
+        if checkpoint is None or not Path(checkpoint).is_dir():
+            raise ValueError(f"{output_dir if resume == LAST_CHECKPOINT else resume}: no checkpoint to go on from")
+    folder.mkdir(parents=True, exist_ok=True)
+    probe = folder / ".writable"
+    probe.touch()
+    probe.unlink()
+    return checkpoint
+
+
+def load_config(folder: str) -> VanillaTransformerConfig:
+    """Load the configuration of a model folder or Hub repository.
+
+    Args:
+        folder: A path, or the name of a repository.
+
+    Returns:
+        The configuration.
+
+    Raises:
+        ValueError: the model is of another type, or its folder has no readable `config.json`.
+        OSError: there is no such folder or repository.
+    """
+    config = AutoConfig.from_pretrained(folder)
+    if not isinstance(config, VanillaTransformerConfig):
+        raise ValueError(f"{folder}: a checkpoint of type {config.model_type!r}, not 'vanilla_transformer'")
+    return config
+
+
+# --- Metrics ---
+
+
+def classification_report(logits: np.ndarray, labels: np.ndarray) -> dict[str, Any]:
+    """Measure a classifier's predictions with scikit-learn.
+
+    Args:
+        logits: (rows, labels), float.
+        labels: (rows,), int.
+
+    Returns:
+        `accuracy`; `f1`, of label 1 where there are two labels and the unweighted mean over labels otherwise;
+        `confusion_matrix`, rows the true labels and columns the predicted ones; `rows`.
+    """
+    from sklearn.metrics import accuracy_score, confusion_matrix, f1_score
+
+    number_of_labels = logits.shape[-1]
+    predicted = logits.argmax(axis=-1)
+    average = "binary" if number_of_labels == 2 else "macro"
+    return {
+        "accuracy": float(accuracy_score(labels, predicted)),
+        "f1": float(f1_score(labels, predicted, average=average, zero_division=0.0)),
+        "confusion_matrix": confusion_matrix(labels, predicted, labels=range(number_of_labels)).tolist(),
+        "rows": len(labels),
+    }
+
+
+def compute_metrics(prediction: EvalPrediction) -> dict[str, float]:
+    """`classification_report`'s single numbers, for Trainer's log and its choice of the best epoch."""
+    report = classification_report(prediction.predictions, prediction.label_ids)
+    return {name: report[name] for name in ("accuracy", "f1")}
+
+
+def evaluate_split(trainer: Trainer, split: Dataset) -> dict[str, Any]:
+    """Measure a trained model on a split: `classification_report`, and the mean `loss`."""
+    prediction = trainer.predict(split)
+    report = classification_report(prediction.predictions, prediction.label_ids)
+    return {"loss": prediction.metrics["test_loss"], **report}
+
+
+# --- The run's record ---
+
+
+def checksum(dataset: Dataset) -> str:
+    """SHA-256 of a data set's rows, as JSON lines in their order, so that a record can say what data it used."""
+    digest = hashlib.sha256()
+    for batch in dataset.iter(batch_size=10_000):
+        for row in zip(*batch.values(), strict=True):
+            digest.update(json.dumps(row, ensure_ascii=False).encode())
+            digest.update(b"\n")
+    return digest.hexdigest()
+
+
+def save_recipe(folder: str, *groups: Any) -> None:
+    """Write `recipe.yaml`: every argument that differs from its default, so that the run can be made again.
+
+    Args:
+        folder: The run's folder.
+        groups: The dataclass instances that `parse_arguments` returned.
+    """
+    recipe = {}
+    for group in groups:
+        for field in dataclasses.fields(group):
+            value = _plain(getattr(group, field.name))
+            default = field.default
+            if field.default_factory is not dataclasses.MISSING:
+                default = field.default_factory()
+            if field.init and value != _plain(default) and field.name not in _NOT_IN_RECIPE:
+                recipe[field.name] = value
+    text = yaml.safe_dump(recipe, sort_keys=False, allow_unicode=True)
+    Path(folder, RECIPE_FILE).write_text(text, encoding="utf-8")
+
+
+# What belongs to one place or one call rather than to the settings; and what TrainingArguments fills in by itself.
+_NOT_IN_RECIPE = {
+    "output_dir",
+    "resume_from_checkpoint",
+    "use_cpu",
+    "logging_dir",
+    "local_rank",
+    "hub_token",
+    "accelerator_config",
+    "parallelism_config",
+}
+
+
+def _plain(value: Any) -> Any:
+    """A value as YAML writes it."""
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return getattr(value, "value", value)  # enums
+
+
+def save_run(folder: str, model: PreTrainedModel, seed: int, data: dict[str, Any]) -> None:
+    """Write `run.json`: what made the run, besides its recipe.
+
+    Args:
+        folder: The run's folder.
+        model: The model, for its number of parameters.
+        seed: The seed of the run.
+        data: Source, and rows and checksum of each split.
+    """
+    accelerator = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
+    record = {
+        "parameters": model.num_parameters(),
+        "seed": seed,
+        "data": data,
+        "git_commit": _git_commit(),
+        "versions": {
+            "python": platform.python_version(),
+            **{name: metadata.version(name) for name in _RECORDED_PACKAGES},
+        },
+        "device": "cpu" if accelerator is None else str(accelerator),
+        "threads": torch.get_num_threads(),
+    }
+    save_json(Path(folder, RUN_FILE), record)
+
+
+_RECORDED_PACKAGES = ("torch", "transformers", "tokenizers", "datasets", "accelerate", "safetensors")
+
+
+def _git_commit() -> str | None:
+    """The commit of the code that runs, marked where files differ from it; None outside a checkout."""
+    with contextlib.suppress(OSError, subprocess.CalledProcessError):
+        here = Path(__file__).parent
+        commit, changes = (
+            subprocess.run(["git", *args], cwd=here, capture_output=True, text=True, check=True).stdout.strip()
+            for args in (["rev-parse", "HEAD"], ["status", "--porcelain", "--untracked-files=no", "."])
+        )
+        return f"{commit} with local changes" if changes else commit
+    return None
+
+
+def epochs(log_history: list[dict[str, float]]) -> Iterator[dict[str, float]]:
+    """One line for each evaluation during training: epoch, step, the training loss before it, and its metrics.
+
+    Args:
+        log_history: `trainer.state.log_history`.
+    """
+    losses = []
+    for entry in log_history:
+        if "loss" in entry:
+            losses.append(entry["loss"])
+        elif "eval_loss" in entry:
+            yield {
+                "epoch": round(entry["epoch"], 3),
+                "step": entry["step"],
+                "train_loss": float(np.mean(losses)) if losses else float("nan"),
+                **{
+                    name: value
+                    for name, value in entry.items()
+                    if name.startswith("eval_") and "per_second" not in name
+                },
+            }
+            losses = []
+
+
+def save_json(file: str | Path, content: Any) -> None:
+    """Write JSON as people read it."""
+    Path(file).write_text(json.dumps(content, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+
+
+def load_best_step(trainer: Trainer) -> int:
+    """The step whose model Trainer loaded at the end: the best on validation, or else the last."""
+    best = trainer.state.best_model_checkpoint
+    return int(Path(best).name.rsplit("-", 1)[1]) if best else trainer.state.global_step
+
+
+__all__ = [
+    "TrainingArguments",
+    "checksum",
+    "classification_report",
+    "compute_metrics",
+    "epochs",
+    "evaluate_split",
+    "exit_with_one_line",
+    "load_best_step",
+    "load_config",
+    "parse_arguments",
+    "prepare_output_dir",
+    "save_json",
+    "save_recipe",
+    "save_run",
+]

@@ -1,0 +1,77 @@
+import pytest
+from huggingface_hub.errors import StrictDataclassError
+from transformers import AutoConfig
+
+from hf_vanilla_transformer import VanillaTransformerConfig
+
+
+@pytest.mark.parametrize(
+    ("name", "fields"),
+    [
+        ("vocab_size", {"vocab_size": 0}),
+        ("vocab_size", {"vocab_size": None}),
+        ("decoder_vocab_size", {"decoder_vocab_size": -1}),
+        ("d_model", {"d_model": "256"}),
+        ("d_model", {"d_model": True}),
+        ("encoder_layers", {"encoder_layers": 0}),
+        ("decoder_layers", {"decoder_layers": -3}),
+        ("encoder_attention_heads", {"encoder_attention_heads": 0}),
+        ("encoder_attention_heads", {"encoder_attention_heads": 3}),
+        ("decoder_attention_heads", {"decoder_attention_heads": 0}),
+        ("decoder_attention_heads", {"decoder_attention_heads": 5}),
+        ("head_dim", {"head_dim": 0}),
+        ("encoder_ffn_dim", {"encoder_ffn_dim": 0}),
+        ("decoder_ffn_dim", {"decoder_ffn_dim": 1.5}),
+        ("max_position_embeddings", {"max_position_embeddings": 0}),
+        ("decoder_max_position_embeddings", {"decoder_max_position_embeddings": 0}),
+        ("activation_function", {"activation_function": "gleu"}),
+        ("dropout", {"dropout": 1.1}),
+        ("attention_dropout", {"attention_dropout": -0.1}),
+        ("activation_dropout", {"activation_dropout": float("nan")}),
+        ("embedding_dropout", {"embedding_dropout": "0.1"}),
+        ("norm_first", {"norm_first": "yes"}),
+        ("layer_norm_type", {"layer_norm_type": "rms"}),
+        ("layer_norm_eps", {"layer_norm_eps": 0.0}),
+        ("layer_norm_eps", {"layer_norm_eps": -1e-5}),
+        ("position_embedding_type", {"position_embedding_type": "rotary"}),
+        ("position_offset", {"position_offset": -1}),
+        ("init_scheme", {"init_scheme": "zeros"}),
+        ("share_encoder_decoder_embeddings", {"share_encoder_decoder_embeddings": True, "decoder_vocab_size": 9}),
+        ("eos_token_id", {"eos_token_id": "3"}),
+    ],
+)
+def test_a_contradictory_config_is_refused_by_the_name_of_its_field(name, fields):
+    with pytest.raises(StrictDataclassError, match=name):
+        VanillaTransformerConfig(**fields)
+
+
+def test_a_head_size_frees_the_heads_from_dividing_d_model():
+    assert VanillaTransformerConfig(d_model=10, head_dim=7).head_dim == 7
+
+
+def test_json_round_trip(config, tmp_path):
+    config.save_pretrained(tmp_path)
+    assert AutoConfig.from_pretrained(tmp_path).to_diff_dict() == config.to_diff_dict()
+
+
+def test_one_vocabulary_follows_vocab_size():
+    config = VanillaTransformerConfig(vocab_size=50)
+    config.vocab_size = 60
+    assert config.target_vocab_size == 60
+    assert config.get_text_config(decoder=True).vocab_size == 60
+
+
+def test_the_decoder_side_sees_its_own_sizes():
+    config = VanillaTransformerConfig(
+        decoder_vocab_size=70, decoder_max_position_embeddings=9, decoder_layers=2, decoder_attention_heads=8
+    )
+    decoder = config.get_text_config(decoder=True)
+    assert (decoder.vocab_size, decoder.max_position_embeddings) == (70, 9)
+    assert (decoder.num_hidden_layers, decoder.num_attention_heads) == (2, 8)
+    encoder = config.get_text_config(encoder=True)
+    assert (encoder.vocab_size, encoder.max_position_embeddings) == (8007, 256)
+
+
+def test_names_that_transformers_expects():
+    config = VanillaTransformerConfig(d_model=64, encoder_layers=3, encoder_attention_heads=2)
+    assert (config.hidden_size, config.num_hidden_layers, config.num_attention_heads) == (64, 3, 2)

@@ -1,0 +1,517 @@
+"""The model against references: torch.nn with copied weights, the naive oracle, and itself by another path."""
+
+import copy
+
+import pytest
+import reference
+import torch
+from conftest import VARIANTS, tiny_config
+from torch import nn
+from transformers import EncoderDecoderCache, StaticCache
+
+from hf_vanilla_transformer import (
+    VanillaTransformerForConditionalGeneration,
+    VanillaTransformerForSequenceClassification,
+    VanillaTransformerModel,
+)
+from hf_vanilla_transformer.modeling_vanilla_transformer import (
+    VanillaTransformerAttention,
+    VanillaTransformerFeedForward,
+    VanillaTransformerUnbiasedStdNorm,
+    position_ids_from_mask,
+    shift_tokens_right,
+    sinusoid_table,
+)
+
+
+SOURCES = [[7, 8, 9, 10, 11], [12, 13, 14]]
+TARGETS = [[2, 20, 21, 22], [2, 23]]
+
+
+def pad(rows: list[list[int]], side: str = "right", length: int | None = None) -> tuple[torch.Tensor, torch.Tensor]:
+    """Ids and mask of rows of unequal length."""
+    length = length or max(len(row) for row in rows)
+    ids, mask = torch.zeros(len(rows), length, dtype=torch.long), torch.zeros(len(rows), length, dtype=torch.long)
+    for i, row in enumerate(rows):
+        place = slice(0, len(row)) if side == "right" else slice(length - len(row), length)
+        ids[i, place], mask[i, place] = torch.tensor(row), 1
+    return ids, mask
+
+
+def eager(model):
+    model = copy.deepcopy(model)
+    model.set_attn_implementation("eager")
+    return model
+
+
+# --- Parity ---
+
+
+@pytest.mark.parametrize("attn", ["eager", "sdpa"])
+def test_the_model_computes_the_papers_equations(config, attn):
+    model = VanillaTransformerModel(config).double().eval()
+    model.set_attn_implementation(attn)
+    source, source_mask = pad(SOURCES)
+    target, target_mask = pad(TARGETS)
+    outputs = model(
+        input_ids=source, attention_mask=source_mask, decoder_input_ids=target, decoder_attention_mask=target_mask
+    )
+    for i, (s, t) in enumerate(zip(SOURCES, TARGETS, strict=True)):
+        encoded, decoded = reference.encode_decode(model, s, t)
+        torch.testing.assert_close(outputs.encoder_last_hidden_state[i, : len(s)], encoded, rtol=0, atol=1e-6)
+        torch.testing.assert_close(outputs.last_hidden_state[i, : len(t)], decoded, rtol=0, atol=1e-6)
+
+
+def test_gradients_equal_the_oracles():
+    model = VanillaTransformerModel(tiny_config(encoder_layers=1, decoder_layers=1)).double().eval()
+    direction = torch.randn(len(TARGETS[0]), model.config.d_model, dtype=torch.float64)
+
+    def gradients(decoded):
+        model.zero_grad()
+        (decoded * direction).sum().backward()
+        return {name: p.grad.clone() for name, p in model.named_parameters()}
+
+    ours = gradients(
+        model(
+            input_ids=torch.tensor(SOURCES[:1]), decoder_input_ids=torch.tensor(TARGETS[:1])
+        ).last_hidden_state[0]
+    )
+    theirs = gradients(reference.encode_decode(model, SOURCES[0], TARGETS[0])[1])
+    torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("attn", ["eager", "sdpa"])
+def test_attention_equals_torchs_in_value_and_gradient(attn):
+    config = tiny_config()
+    config._attn_implementation = attn
+    ours = VanillaTransformerAttention(config, num_heads=4, is_causal=False, layer_idx=0)
+    theirs = nn.MultiheadAttention(config.d_model, 4, batch_first=True)
+    projections = (ours.q_proj, ours.k_proj, ours.v_proj)
+    with torch.no_grad():
+        theirs.in_proj_weight.copy_(torch.cat([p.weight for p in projections]))
+        theirs.in_proj_bias.copy_(torch.cat([p.bias for p in projections]))
+        theirs.out_proj.weight.copy_(ours.out_proj.weight)
+        theirs.out_proj.bias.copy_(ours.out_proj.bias)
+    queries, memory = torch.randn(2, 3, 16, requires_grad=True), torch.randn(2, 5, 16, requires_grad=True)
+    output, probabilities = ours.eval()(queries, encoder_hidden_states=memory)
+    expected, expected_probabilities = theirs.eval()(queries, memory, memory, average_attn_weights=False)
+    torch.testing.assert_close(output, expected)
+    if attn == "eager":
+        torch.testing.assert_close(probabilities, expected_probabilities)
+
+    ours_gradients = torch.autograd.grad(output.square().sum(), [queries, memory, ours.k_proj.weight])
+    theirs_gradients = torch.autograd.grad(expected.square().sum(), [queries, memory, theirs.in_proj_weight])
+    torch.testing.assert_close(ours_gradients[:2], theirs_gradients[:2])
+    torch.testing.assert_close(ours_gradients[2], theirs_gradients[2].chunk(3)[1])
+
+
+def test_the_stacks_equal_torchs_in_value_and_gradient():
+    """Encoder and decoder against `torch.nn.Transformer`, which always has a final norm, with copied weights."""
+    config = tiny_config(
+        final_norm=True, activation_function="relu", position_embedding_type="none", layer_norm_eps=1e-5
+    )
+    ours = VanillaTransformerModel(config).eval()
+    theirs = nn.Transformer(16, 4, 2, 2, 32, batch_first=True).eval()
+
+    def copy_attention(to, of):
+        to.in_proj_weight.copy_(torch.cat([of.q_proj.weight, of.k_proj.weight, of.v_proj.weight]))
+        to.in_proj_bias.copy_(torch.cat([of.q_proj.bias, of.k_proj.bias, of.v_proj.bias]))
+        to.out_proj.load_state_dict(of.out_proj.state_dict())
+
+    with torch.no_grad():
+        for parameter in ours.parameters():
+            parameter.add_(0.1 * torch.randn_like(parameter))  # norms, too, away from 1 and 0
+        for stack in ("encoder", "decoder"):
+            mine, other = getattr(ours, stack), getattr(theirs, stack)
+            other.norm.load_state_dict(mine.final_norm.state_dict())
+            for my_layer, layer in zip(mine.layers, other.layers, strict=True):
+                copy_attention(layer.self_attn, my_layer.self_attn)
+                residuals = [my_layer.self_attn_residual]
+                if stack == "decoder":
+                    copy_attention(layer.multihead_attn, my_layer.encoder_attn)
+                    residuals.append(my_layer.encoder_attn_residual)
+                layer.linear1.load_state_dict(my_layer.feed_forward.fc1.state_dict())
+                layer.linear2.load_state_dict(my_layer.feed_forward.fc2.state_dict())
+                for number, residual in enumerate([*residuals, my_layer.feed_forward_residual], start=1):
+                    getattr(layer, f"norm{number}").load_state_dict(residual.post_norm.state_dict())
+
+    source, target = torch.randn(2, 5, 16, requires_grad=True), torch.randn(2, 4, 16, requires_grad=True)
+    mask = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]])
+    output = ours(inputs_embeds=source, attention_mask=mask, decoder_inputs_embeds=target).last_hidden_state
+    expected = theirs(
+        source,
+        target,
+        src_key_padding_mask=mask == 0,
+        memory_key_padding_mask=mask == 0,
+        tgt_mask=nn.Transformer.generate_square_subsequent_mask(4).isinf(),
+    )
+    torch.testing.assert_close(output, expected, rtol=0, atol=1e-5)
+    gradients, expected_gradients = (
+        torch.autograd.grad((x * torch.linspace(-1, 1, 16)).sum(), [source, target]) for x in (output, expected)
+    )
+    torch.testing.assert_close(gradients, expected_gradients, rtol=0, atol=1e-5)
+
+
+def test_feed_forward_equals_the_tutorials_convolutions():
+    ours = VanillaTransformerFeedForward(tiny_config(), 32).eval()
+    first, second = nn.Conv1d(16, 32, 1), nn.Conv1d(32, 16, 1)
+    with torch.no_grad():
+        for conv, linear in ((first, ours.fc1), (second, ours.fc2)):
+            conv.weight.copy_(linear.weight.unsqueeze(-1))
+            conv.bias.copy_(linear.bias)
+    x = torch.randn(2, 3, 16)
+    expected = second(nn.functional.gelu(first(x.transpose(1, 2)))).transpose(1, 2)
+    torch.testing.assert_close(ours(x), expected)
+
+
+def test_unbiased_std_norm_is_the_annotated_transformers():
+    norm = VanillaTransformerUnbiasedStdNorm(8, eps=1e-6)
+    nn.init.normal_(norm.weight)
+    nn.init.normal_(norm.bias)
+    x = torch.randn(3, 8)
+    expected = norm.weight * (x - x.mean(-1, keepdim=True)) / (x.std(-1, keepdim=True) + 1e-6) + norm.bias
+    torch.testing.assert_close(norm(x), expected)
+
+
+@pytest.mark.parametrize("width", [6, 7])
+def test_sinusoid_is_sine_on_even_and_cosine_on_odd_columns(width):
+    table = sinusoid_table(50, width)
+    position = torch.arange(50, dtype=torch.float64)
+    for column in range(width):
+        angle = position / 10000 ** (2 * (column // 2) / width)
+        torch.testing.assert_close(table[:, column], angle.cos() if column % 2 else angle.sin())
+
+
+# --- Padding, caching, batching ---
+
+
+def test_positions_count_real_tokens():
+    mask = torch.tensor([[1, 1, 1, 0], [0, 0, 1, 1], [0, 0, 0, 0]])
+    assert position_ids_from_mask(mask).tolist() == [[0, 1, 2, -1], [-1, -1, 0, 1], [-1, -1, -1, -1]]
+
+
+def test_pads_take_row_0_and_the_first_token_row_1():
+    model = VanillaTransformerModel(tiny_config()).eval()
+    positions = model.encoder.embed_positions
+    embeds = torch.zeros(1, 3, 16)
+    added = positions(embeds, position_ids_from_mask(torch.tensor([[0, 1, 1]])))
+    torch.testing.assert_close(added[0], sinusoid_table(3, 16).float())
+
+
+@pytest.mark.parametrize("attn", ["eager", "sdpa"])
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_padded_rows_equal_single_rows(config, side, attn):
+    model = VanillaTransformerModel(config).eval()
+    model.set_attn_implementation(attn)
+    source, source_mask = pad(SOURCES, side, length=9)
+    target, target_mask = pad(TARGETS, side, length=7)
+    outputs = model(
+        input_ids=source, attention_mask=source_mask, decoder_input_ids=target, decoder_attention_mask=target_mask
+    )
+    for i, (s, t) in enumerate(zip(SOURCES, TARGETS, strict=True)):
+        single = model(input_ids=torch.tensor([s]), decoder_input_ids=torch.tensor([t]))
+        torch.testing.assert_close(
+            outputs.encoder_last_hidden_state[i][source_mask[i] == 1],
+            single.encoder_last_hidden_state[0],
+            rtol=0,
+            atol=1e-5,
+        )
+        torch.testing.assert_close(
+            outputs.last_hidden_state[i][target_mask[i] == 1], single.last_hidden_state[0], rtol=0, atol=1e-5
+        )
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_padded_reviews_get_the_logits_of_single_ones(side):
+    model = VanillaTransformerForSequenceClassification(tiny_config()).eval()
+    ids, mask = pad(SOURCES, side, length=12)
+    logits = model(input_ids=ids, attention_mask=mask).logits
+    for row, single in zip(logits, SOURCES, strict=True):
+        torch.testing.assert_close(row, model(input_ids=torch.tensor([single])).logits[0], rtol=0, atol=1e-5)
+
+
+def test_sdpa_and_eager_agree_also_on_rows_without_a_token(config):
+    model = VanillaTransformerForSequenceClassification(config).eval()
+    ids, mask = pad([*SOURCES, []])
+    torch.testing.assert_close(
+        model(input_ids=ids, attention_mask=mask).logits,
+        eager(model)(input_ids=ids, attention_mask=mask).logits,
+        rtol=0,
+        atol=1e-5,
+    )
+
+
+@pytest.mark.parametrize("attn", ["eager", "sdpa"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_row_of_pads_gives_finite_outputs_and_gradients(attn, dtype):
+    model = VanillaTransformerForConditionalGeneration(tiny_config()).to(dtype).train()
+    model.set_attn_implementation(attn)
+    source, source_mask = pad([*SOURCES, []])
+    target, target_mask = pad([*TARGETS, []], side="left")
+    outputs = model(
+        input_ids=source,
+        attention_mask=source_mask,
+        decoder_input_ids=target,
+        decoder_attention_mask=target_mask,
+        labels=target,
+    )
+    outputs.loss.backward()
+    assert outputs.logits.isfinite().all()
+    assert all(p.grad.isfinite().all() for p in model.parameters())
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_decoding_step_by_step_with_a_cache_equals_decoding_at_once(config, side):
+    model = VanillaTransformerModel(config).eval()
+    source, source_mask = pad(SOURCES)
+    target, mask = pad(TARGETS, side)
+    at_once = model(
+        input_ids=source, attention_mask=source_mask, decoder_input_ids=target, decoder_attention_mask=mask
+    )
+    cache, steps = None, []
+    for step in range(target.shape[1]):
+        output = model(
+            encoder_outputs=(at_once.encoder_last_hidden_state,),
+            attention_mask=source_mask,
+            decoder_input_ids=target[:, step : step + 1],
+            decoder_attention_mask=mask[:, : step + 1],
+            past_key_values=cache,
+            use_cache=True,
+        )
+        cache = output.past_key_values
+        steps.append(output.last_hidden_state)
+    assert isinstance(cache, EncoderDecoderCache)
+    torch.testing.assert_close(
+        torch.cat(steps, dim=1)[mask == 1], at_once.last_hidden_state[mask == 1], rtol=0, atol=1e-5
+    )
+
+
+def test_embeddings_in_place_of_ids(config):
+    model = VanillaTransformerModel(config).eval()
+    source, source_mask = pad(SOURCES)
+    target, _ = pad(TARGETS)
+    by_ids = model(input_ids=source, attention_mask=source_mask, decoder_input_ids=target)
+    by_embeddings = model(
+        inputs_embeds=model.encoder.get_input_embeddings()(source),
+        attention_mask=source_mask,
+        decoder_inputs_embeds=model.decoder.get_input_embeddings()(target),
+    )
+    assert torch.equal(by_ids.last_hidden_state, by_embeddings.last_hidden_state)
+
+
+# --- Generation ---
+
+
+@pytest.mark.parametrize("beams", [1, 3])
+@pytest.mark.parametrize("variant", ["default", "pre-norm", "learned", "two-vocabularies"])
+def test_generation_is_the_same_with_and_without_cache_and_in_batches(beams, variant):
+    model = VanillaTransformerForConditionalGeneration(tiny_config(**VARIANTS[variant])).eval()
+    source, mask = pad(SOURCES)
+    settings = {"num_beams": beams, "max_new_tokens": 8, "do_sample": False}
+    cached = model.generate(source, attention_mask=mask, **settings)
+    assert torch.equal(cached, model.generate(source, attention_mask=mask, use_cache=False, **settings))
+    for row, single in zip(cached, SOURCES, strict=True):
+        alone = model.generate(torch.tensor([single]), **settings)[0]
+        assert torch.equal(row[: len(alone)], alone)
+        assert (row[len(alone) :] == model.config.pad_token_id).all()
+
+
+def test_generation_by_sampling_follows_the_seed():
+    model = VanillaTransformerForConditionalGeneration(tiny_config()).eval()
+    runs = []
+    for _ in range(2):
+        torch.manual_seed(3)
+        runs.append(model.generate(torch.tensor(SOURCES[:1]), do_sample=True, max_new_tokens=10))
+    assert torch.equal(*runs)
+    assert runs[0][0, 0] == model.config.decoder_start_token_id
+
+
+@pytest.mark.parametrize("prompt_side", [None, "left"])
+def test_a_static_cache_generates_what_a_dynamic_one_does(prompt_side):
+    model = VanillaTransformerForConditionalGeneration(tiny_config()).eval()
+    source, mask = pad(SOURCES)
+    prompt = {}
+    if prompt_side:
+        ids, prompt_mask = pad([[2, 20, 21], [2, 23]], prompt_side)
+        prompt = {"decoder_input_ids": ids, "decoder_attention_mask": prompt_mask}
+    settings = {"max_new_tokens": 8, "do_sample": False, **prompt}
+    expected = model.generate(source, attention_mask=mask, **settings)
+    static = model.generate(source, attention_mask=mask, cache_implementation="static", **settings)
+    assert torch.equal(static, expected)
+
+
+@pytest.mark.slow
+def test_a_decoding_step_compiles_as_one_graph_with_a_static_cache():
+    model = VanillaTransformerForConditionalGeneration(tiny_config()).eval()
+    source = torch.tensor(SOURCES[:1])
+    encoder_outputs = model.get_encoder()(source)
+
+    def decode(step_function):
+        cache = EncoderDecoderCache(
+            StaticCache(config=model.config, max_cache_len=6), StaticCache(config=model.config, max_cache_len=5)
+        )
+        return [
+            step_function(
+                encoder_outputs=encoder_outputs,
+                decoder_input_ids=torch.tensor([[token]]),
+                past_key_values=cache,
+                use_cache=True,
+            ).logits
+            for token in (2, 20, 21)
+        ]
+
+    with torch.no_grad():
+        torch.testing.assert_close(decode(torch.compile(model, fullgraph=True)), decode(model), rtol=0, atol=1e-5)
+
+
+@pytest.mark.slow
+def test_torch_compile_changes_nothing():
+    model = VanillaTransformerForSequenceClassification(tiny_config()).eval()
+    ids, mask = pad(SOURCES)
+    compiled = torch.compile(model, fullgraph=True)
+    torch.testing.assert_close(
+        compiled(input_ids=ids, attention_mask=mask).logits, model(input_ids=ids, attention_mask=mask).logits
+    )
+
+
+# --- Outputs and losses ---
+
+
+def test_hidden_states_and_attentions_on_request():
+    config = tiny_config(encoder_layers=3, decoder_layers=2, encoder_attention_heads=2, decoder_attention_heads=8)
+    model = eager(VanillaTransformerForConditionalGeneration(config)).eval()
+    source, mask = pad(SOURCES)
+    target, _ = pad(TARGETS)
+    outputs = model(
+        input_ids=source,
+        attention_mask=mask,
+        decoder_input_ids=target,
+        output_attentions=True,
+        output_hidden_states=True,
+    )
+    assert [tuple(a.shape) for a in outputs.encoder_attentions] == [(2, 2, 5, 5)] * 3
+    assert [tuple(a.shape) for a in outputs.decoder_attentions] == [(2, 8, 4, 4)] * 2
+    assert [tuple(a.shape) for a in outputs.cross_attentions] == [(2, 8, 4, 5)] * 2
+    assert [tuple(h.shape) for h in outputs.encoder_hidden_states] == [(2, 5, 16)] * 4
+    assert [tuple(h.shape) for h in outputs.decoder_hidden_states] == [(2, 4, 16)] * 3
+    torch.testing.assert_close(outputs.encoder_hidden_states[-1], outputs.encoder_last_hidden_state)
+    for attention in (outputs.encoder_attentions[0], outputs.cross_attentions[0]):
+        assert (attention[1, :, :, 3:] == 0).all()  # the second source has three tokens
+    future = torch.ones(4, 4, dtype=torch.bool).triu(1)
+    assert (outputs.decoder_attentions[0][:, :, future] == 0).all()
+
+
+def test_labels_are_shifted_right_and_ignored_at_minus_100():
+    labels = torch.tensor([[20, 21, 3], [22, 3, -100]])
+    assert shift_tokens_right(labels, 0, 2).tolist() == [[2, 20, 21], [2, 22, 3]]
+    model = VanillaTransformerForConditionalGeneration(tiny_config()).eval()
+    source, mask = pad(SOURCES)
+    outputs = model(input_ids=source, attention_mask=mask, labels=labels)
+    explicit = model(
+        input_ids=source, attention_mask=mask, decoder_input_ids=torch.tensor([[2, 20, 21], [2, 22, 3]])
+    ).logits
+    torch.testing.assert_close(outputs.logits, explicit)
+    expected = nn.functional.cross_entropy(explicit[labels != -100], labels[labels != -100])
+    torch.testing.assert_close(outputs.loss, expected)
+
+
+def test_accumulated_losses_equal_one_batch():
+    model = VanillaTransformerForConditionalGeneration(tiny_config()).eval()
+    source, mask = pad(SOURCES)
+    labels = torch.tensor([[20, 21, 22, 3], [22, 3, -100, -100]])
+    one_batch = model(input_ids=source, attention_mask=mask, labels=labels).loss
+    parts = [
+        model(
+            input_ids=source[i : i + 1],
+            attention_mask=mask[i : i + 1],
+            labels=labels[i : i + 1],
+            num_items_in_batch=torch.tensor(6),
+        ).loss
+        for i in range(2)
+    ]
+    torch.testing.assert_close(sum(parts), one_batch)
+
+
+def test_the_classifiers_loss_follows_problem_type():
+    ids = torch.tensor([SOURCES[0], SOURCES[0]])
+    cases = {
+        "single_label_classification": (3, torch.tensor([0, 2]), nn.functional.cross_entropy),
+        "multi_label_classification": (3, torch.rand(2, 3), nn.functional.binary_cross_entropy_with_logits),
+        "regression": (1, torch.rand(2, 1), nn.functional.mse_loss),
+    }
+    for problem_type, (num_labels, labels, loss) in cases.items():
+        config = tiny_config(num_labels=num_labels, problem_type=problem_type)
+        model = VanillaTransformerForSequenceClassification(config).eval()
+        outputs = model(input_ids=ids, labels=labels)
+        assert outputs.logits.shape == (2, num_labels)
+        torch.testing.assert_close(outputs.loss, loss(outputs.logits, labels))
+
+
+def test_the_classifier_reads_one_start_token_by_default():
+    model = VanillaTransformerForSequenceClassification(tiny_config()).eval()
+    ids = torch.tensor(SOURCES[:1])
+    torch.testing.assert_close(
+        model(input_ids=ids).logits, model(input_ids=ids, decoder_input_ids=torch.tensor([[2]])).logits
+    )
+
+
+def test_pads_among_the_decoder_inputs_take_no_part_in_the_maximum():
+    model = VanillaTransformerForSequenceClassification(tiny_config()).eval()
+    source, mask = pad(SOURCES)
+    target, target_mask = pad(TARGETS)
+    logits = model(input_ids=source, attention_mask=mask, decoder_input_ids=target).logits
+    given = model(
+        input_ids=source, attention_mask=mask, decoder_input_ids=target, decoder_attention_mask=target_mask
+    ).logits
+    torch.testing.assert_close(logits, given)
+    alone = model(input_ids=torch.tensor(SOURCES[1:]), decoder_input_ids=torch.tensor(TARGETS[1:])).logits
+    torch.testing.assert_close(logits[1:], alone, rtol=0, atol=1e-5)
+
+
+def test_dropout_is_at_work_in_training_only():
+    fields = {"dropout": 0.0, "attention_dropout": 0.0, "activation_dropout": 0.0, "embedding_dropout": 0.0}
+    ids = torch.tensor(SOURCES[:1])
+    for name in fields:
+        model = VanillaTransformerModel(tiny_config(**{**fields, name: 0.5}))
+        assert not torch.equal(*(model.train()(ids).last_hidden_state for _ in range(2))), name
+        assert torch.equal(*(model.eval()(ids).last_hidden_state for _ in range(2)))
+
+
+def test_gradient_checkpointing_changes_no_gradient():
+    model = VanillaTransformerForSequenceClassification(tiny_config(dropout=0.0, attention_dropout=0.0)).train()
+    checkpointed = copy.deepcopy(model)
+    checkpointed.gradient_checkpointing_enable()
+    ids, mask = pad(SOURCES)
+    for m in (model, checkpointed):
+        m(input_ids=ids, attention_mask=mask, labels=torch.tensor([0, 1])).loss.backward()
+    torch.testing.assert_close(
+        [p.grad for p in checkpointed.parameters()], [p.grad for p in model.parameters()], rtol=0, atol=1e-6
+    )
+
+
+@pytest.mark.parametrize("position_embedding_type", ["sinusoidal", "learned", "none"])
+def test_a_sequence_at_the_limit_works_and_beyond_it_is_refused(position_embedding_type):
+    config = tiny_config(position_embedding_type=position_embedding_type, max_position_embeddings=6)
+    model = VanillaTransformerForConditionalGeneration(config).eval()
+    assert model(torch.full((1, 6), 7), decoder_input_ids=torch.full((1, 6), 7)).logits.isfinite().all()
+    with pytest.raises(ValueError, match="7 tokens is longer than the model's 6 positions"):
+        model(torch.full((1, 7), 7))
+    with pytest.raises(ValueError, match="7 tokens is longer than the model's 6 positions"):
+        model.generate(torch.full((1, 3), 7), min_new_tokens=6, max_new_tokens=8)
+
+
+def test_a_sequence_without_a_token_is_refused():
+    model = VanillaTransformerForSequenceClassification(tiny_config())
+    with pytest.raises(ValueError, match="at least one token"):
+        model(torch.zeros(1, 0, dtype=torch.long))
+
+
+def test_ids_and_embeddings_together_are_refused():
+    model = VanillaTransformerModel(tiny_config())
+    ids = torch.tensor(SOURCES[:1])
+    with pytest.raises(ValueError, match="input_ids"):
+        model(input_ids=ids, inputs_embeds=torch.zeros(1, 5, 16))
+    with pytest.raises(ValueError, match="decoder_input_ids"):
+        model(input_ids=ids, decoder_input_ids=ids, decoder_inputs_embeds=torch.zeros(1, 5, 16))
+    with pytest.raises(ValueError, match="input_ids"):
+        model()

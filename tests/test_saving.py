@@ -1,0 +1,271 @@
+"""Saving and loading: bit-exact, by the Auto classes, and in a process that does not have the package."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+import torch
+from conftest import tiny_config
+from safetensors import safe_open
+from transformers import (
+    AutoConfig,
+    AutoModel,
+    AutoModelForSeq2SeqLM,
+    AutoModelForSequenceClassification,
+    AutoTokenizer,
+    pipeline,
+)
+
+from hf_vanilla_transformer import (
+    VanillaTransformerConfig,
+    VanillaTransformerForConditionalGeneration,
+    VanillaTransformerForSequenceClassification,
+    VanillaTransformerModel,
+)
+from hf_vanilla_transformer.modeling_vanilla_transformer import sinusoid_table
+from hf_vanilla_transformer.tokenizer import train_tokenizer
+
+
+AUTO_CLASSES = {
+    VanillaTransformerModel: AutoModel,
+    VanillaTransformerForConditionalGeneration: AutoModelForSeq2SeqLM,
+    VanillaTransformerForSequenceClassification: AutoModelForSequenceClassification,
+}
+IDS = torch.tensor([[7, 8, 9, 10]])
+TEXTS = ["정말 재미있는 영화", "지루하고 재미없는 영화였다", "배우의 연기가 훌륭하다", "시간이 아까웠다"]
+
+
+def outputs(model) -> torch.Tensor:
+    out = model.eval()(input_ids=IDS, decoder_input_ids=IDS)
+    return out.last_hidden_state if "last_hidden_state" in out else out.logits
+
+
+@pytest.mark.parametrize("model_class", AUTO_CLASSES)
+def test_a_saved_model_comes_back_bit_for_bit(config, model_class, tmp_path):
+    model = model_class(config)
+    model.save_pretrained(tmp_path)
+    loaded = AUTO_CLASSES[model_class].from_pretrained(tmp_path)
+    assert type(loaded) is model_class
+    assert torch.equal(outputs(loaded), outputs(model))
+
+
+@pytest.mark.parametrize("share", [False, True])
+@pytest.mark.parametrize("tie", [False, True])
+def test_tied_embeddings_are_one_tensor_and_saved_once(share, tie, tmp_path):
+    config = tiny_config(share_encoder_decoder_embeddings=share, tie_word_embeddings=tie)
+    VanillaTransformerForConditionalGeneration(config).save_pretrained(tmp_path)
+    model = VanillaTransformerForConditionalGeneration.from_pretrained(tmp_path)
+    source, target = model.model.encoder.embed_tokens.weight, model.model.decoder.embed_tokens.weight
+    assert (source is target) == share
+    assert (model.lm_head.weight is target) == tie
+    with safe_open(tmp_path / "model.safetensors", "pt") as file:
+        saved = {"model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight", "lm_head.weight"}
+        assert len(saved & set(file.keys())) == 3 - share - tie
+
+
+def test_pretraining_goes_on_as_a_classifier(tmp_path):
+    pretrained = VanillaTransformerForConditionalGeneration(tiny_config())
+    pretrained.save_pretrained(tmp_path)
+    classifier, info = VanillaTransformerForSequenceClassification.from_pretrained(tmp_path, output_loading_info=True)
+    assert set(info["missing_keys"]) == {"classifier.weight"}
+    for name, parameter in pretrained.model.named_parameters():
+        assert torch.equal(classifier.model.get_parameter(name), parameter)
+
+
+# --- The sinusoid, which is not in the file ---
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+def test_the_sinusoid_is_right_after_loading(dtype, tmp_path):
+    VanillaTransformerModel(tiny_config()).save_pretrained(tmp_path)
+    with safe_open(tmp_path / "model.safetensors", "pt") as file:
+        assert not any("embed_positions" in name for name in file.keys())  # noqa: SIM118 - a file, not a dict
+    model = AutoModel.from_pretrained(tmp_path, dtype=dtype)
+    for stack in (model.encoder, model.decoder):
+        assert torch.equal(stack.embed_positions.weight, sinusoid_table(17, 16).to(dtype))
+
+
+def test_the_sinusoid_is_right_after_half_and_back_from_the_meta_device(tmp_path):
+    model = VanillaTransformerModel(tiny_config())
+    assert torch.equal(model.half().encoder.embed_positions.weight, sinusoid_table(17, 16).half())
+    model.float().save_pretrained(tmp_path)
+    dispatched = AutoModel.from_pretrained(tmp_path, device_map="cpu")
+    assert torch.equal(dispatched.decoder.embed_positions.weight, sinusoid_table(17, 16).float())
+    with torch.device("meta"):
+        on_meta = VanillaTransformerModel(tiny_config())
+    assert on_meta.encoder.embed_positions.weight.is_meta
+    back = on_meta.to_empty(device="cpu")
+    back.initialize_weights()
+    assert torch.equal(back.encoder.embed_positions.weight, sinusoid_table(17, 16).float())
+
+
+def test_initialisation_keeps_what_was_loaded(tmp_path):
+    """Only a missing tensor is drawn anew."""
+    model = VanillaTransformerModel(tiny_config())
+    state = {name: tensor for name, tensor in model.state_dict().items() if "layers.0.self_attn.q_proj" not in name}
+    model.save_pretrained(tmp_path, state_dict=state)
+    loaded, info = AutoModel.from_pretrained(tmp_path, output_loading_info=True)
+    assert info["missing_keys"] and all("layers.0.self_attn.q_proj" in name for name in info["missing_keys"])
+    for name, tensor in state.items():
+        assert torch.equal(loaded.state_dict()[name], tensor)
+
+
+@pytest.mark.parametrize("init_scheme", ["torch", "xavier_uniform"])
+def test_initialisation_schemes(init_scheme):
+    model = VanillaTransformerForConditionalGeneration(
+        VanillaTransformerConfig(vocab_size=2000, encoder_layers=1, decoder_layers=1, init_scheme=init_scheme)
+    )
+    embedding, linear = model.model.encoder.embed_tokens.weight, model.model.encoder.layers[0].feed_forward.fc1
+    if init_scheme == "torch":
+        torch.testing.assert_close(embedding.std().item(), 1.0, rtol=0.01, atol=0)
+        bound = 256**-0.5
+    else:
+        torch.testing.assert_close(embedding.abs().max().item(), (6 / 2256) ** 0.5, rtol=0.01, atol=0)
+        bound = (6 / (256 + 1024)) ** 0.5
+    torch.testing.assert_close(linear.weight.abs().max().item(), bound, rtol=0.01, atol=0)
+    torch.testing.assert_close(linear.bias.abs().max().item(), 256**-0.5, rtol=0.02, atol=0)
+
+
+# --- Resizing ---
+
+
+@pytest.mark.parametrize("variant", [{}, {"share_encoder_decoder_embeddings": True}, {"tie_word_embeddings": True}])
+@pytest.mark.parametrize("size", [40, 20])
+def test_one_vocabulary_is_resized_on_both_sides(variant, size, tmp_path):
+    model = VanillaTransformerForConditionalGeneration(tiny_config(scale_embedding=True, **variant))
+    before = outputs(model)
+    model.resize_token_embeddings(size, mean_resizing=False)
+    assert model.config.vocab_size == model.config.target_vocab_size == size
+    for embedding in (model.model.encoder.embed_tokens, model.model.decoder.embed_tokens):
+        assert embedding.num_embeddings == len(embedding.weight) == size
+    torch.testing.assert_close(outputs(model)[..., :20], before[..., :20])
+    assert model(input_ids=IDS, labels=IDS).loss.isfinite()
+    assert model.generate(IDS, max_new_tokens=3, do_sample=False).shape[1] <= 4
+    model.save_pretrained(tmp_path)
+    assert torch.equal(outputs(AutoModelForSeq2SeqLM.from_pretrained(tmp_path)), outputs(model))
+
+
+def test_two_vocabularies_are_resized_one_by_one(tmp_path):
+    model = VanillaTransformerForConditionalGeneration(tiny_config(decoder_vocab_size=31))
+    model.resize_token_embeddings(50)
+    assert len(model.model.encoder.embed_tokens.weight) == model.config.vocab_size == 50
+    assert len(model.model.decoder.embed_tokens.weight) == model.lm_head.out_features == 31
+    model.resize_decoder_token_embeddings(45)
+    assert len(model.model.decoder.embed_tokens.weight) == model.lm_head.out_features == 45
+    assert (model.config.vocab_size, model.config.decoder_vocab_size) == (50, 45)
+    model.save_pretrained(tmp_path)
+    assert torch.equal(outputs(AutoModelForSeq2SeqLM.from_pretrained(tmp_path)), outputs(model))
+    with pytest.raises(ValueError, match="resize_token_embeddings"):
+        VanillaTransformerModel(tiny_config()).resize_decoder_token_embeddings(9)
+
+
+# --- Without the package ---
+
+
+@pytest.fixture(scope="module")
+def classifier_folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("classifier")
+    tokenizer = train_tokenizer(TEXTS * 5, vocab_size=120, max_length=16)
+    config = tiny_config(
+        vocab_size=len(tokenizer),
+        id2label={0: "negative", 1: "positive"},
+        label2id={"negative": 0, "positive": 1},
+    )
+    VanillaTransformerForSequenceClassification(config).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+STRANGER = """
+import importlib.util, json, sys, torch
+assert importlib.util.find_spec("hf_vanilla_transformer") is None
+from transformers import AutoModelForSequenceClassification, AutoTokenizer, pipeline
+folder, texts = sys.argv[1], json.loads(sys.argv[2])
+tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=True)
+model = AutoModelForSequenceClassification.from_pretrained(folder, trust_remote_code=True).eval()
+inputs = tokenizer(texts, padding=True, truncation=True, return_tensors="pt")
+with torch.no_grad():
+    logits = model(**inputs).logits
+answers = pipeline("text-classification", model=folder, trust_remote_code=True)(texts)
+model.save_pretrained(sys.argv[3])
+print(json.dumps({"ids": inputs["input_ids"].tolist(), "logits": logits.tolist(), "answers": answers}))
+"""
+
+
+def run_without_the_package(program: str, *arguments: str, home) -> str:
+    """Run a program in a fresh process that sees the installed packages but not this one, and has no input."""
+    site_packages = [path for path in sys.path if path.endswith("site-packages")]
+    blocker = home / "sitecustomize.py"
+    blocker.write_text(
+        "import sys\n"
+        "sys.meta_path[:] = [f for f in sys.meta_path if 'editable' not in repr(f).lower()]\n"
+    )
+    environment = {
+        **{name: value for name, value in os.environ.items() if not name.startswith("PYTHON")},
+        "PYTHONPATH": os.pathsep.join([str(home), *site_packages]),
+        "HF_HOME": str(home / "hf"),
+        "HF_HUB_OFFLINE": "1",
+    }
+    result = subprocess.run(
+        [sys.executable, "-S", "-c", "import sitecustomize\n" + program, *arguments],
+        env=environment,
+        cwd=home,
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+    )
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+def test_a_saved_folder_works_without_the_package(classifier_folder, tmp_path):
+    again = tmp_path / "saved-again"
+    answer = json.loads(
+        run_without_the_package(STRANGER, str(classifier_folder), json.dumps(TEXTS), str(again), home=tmp_path)
+        .strip()
+        .splitlines()[-1]
+    )
+    tokenizer = AutoTokenizer.from_pretrained(classifier_folder)
+    model = AutoModelForSequenceClassification.from_pretrained(classifier_folder).eval()
+    inputs = tokenizer(TEXTS, padding=True, truncation=True, return_tensors="pt")
+    with torch.no_grad():
+        logits = model(**inputs).logits
+    assert answer["ids"] == inputs["input_ids"].tolist()
+    assert torch.equal(torch.tensor(answer["logits"]), logits)
+    expected = [model.config.id2label[label] for label in logits.argmax(-1).tolist()]
+    assert [a["label"] for a in answer["answers"]] == expected
+    # Saved again by the stranger, the folder keeps its code, and the package reads it.
+    assert {file.name for file in again.iterdir()} >= {
+        "config.json",
+        "configuration_vanilla_transformer.py",
+        "model.safetensors",
+        "modeling_vanilla_transformer.py",
+    }
+    loaded = AutoModelForSequenceClassification.from_pretrained(again).eval()
+    assert torch.equal(outputs(loaded), outputs(model))
+
+
+def test_the_pipeline_labels_reviews(classifier_folder):
+    answers = pipeline("text-classification", model=str(classifier_folder))(TEXTS, batch_size=2)
+    assert {answer["label"] for answer in answers} <= {"negative", "positive"}
+    singles = [pipeline("text-classification", model=str(classifier_folder))(text)[0] for text in TEXTS]
+    assert [a["label"] for a in answers] == [a["label"] for a in singles]
+    torch.testing.assert_close([a["score"] for a in answers], [a["score"] for a in singles])
+
+
+def test_the_code_travels_with_the_weights(classifier_folder):
+    config = json.loads((classifier_folder / "config.json").read_text())
+    module = "modeling_vanilla_transformer"
+    assert config["auto_map"] == {
+        "AutoConfig": "configuration_vanilla_transformer.VanillaTransformerConfig",
+        "AutoModelForSequenceClassification": f"{module}.VanillaTransformerForSequenceClassification",
+    }
+    assert config["id2label"] == {"0": "negative", "1": "positive"}
+
+
+def test_importing_the_package_registers_the_auto_classes():
+    assert type(AutoConfig.for_model("vanilla_transformer")) is VanillaTransformerConfig
+    for model_class, auto_class in AUTO_CLASSES.items():
+        assert type(auto_class.from_config(tiny_config())) is model_class
