@@ -1,266 +1,531 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""Labelled text: NSMC, the embedded sample, or the user's own; loaded, checked, cut into splits, tokenized."""
+"""Labelled text: load it, check it, split it, tokenize it.
+
+Every source, from NSMC (the Naver sentiment movie corpus, https://github.com/e9t/nsmc) to a table of the user's own,
+comes out of `load_labelled_text` in the same shape; `datasets` does the downloading, reading, caching and splitting.
+"""
 
 import csv
 import hashlib
 import logging
-from importlib import resources
+import os
+import re
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from glob import escape
 from pathlib import Path
-from typing import Any
 
-from datasets import ClassLabel, Dataset, DatasetDict, DownloadConfig, DownloadManager, Features, Value, load_dataset
+import numpy as np
+from datasets import (
+    ClassLabel,
+    Dataset,
+    DatasetDict,
+    DownloadConfig,
+    DownloadManager,
+    Features,
+    Value,
+    load_dataset,
+)
 from datasets.exceptions import DatasetsError
 from transformers import PreTrainedTokenizerBase
 
 
 logger = logging.getLogger(__name__)
 
+SAMPLES = Path(__file__).parent / "samples"
 NSMC_URL = "https://raw.githubusercontent.com/e9t/nsmc/master"
-NSMC_LABELS = ["negative", "positive"]
-NSMC_COLUMNS = ["id", "document", "label"]
 NSMC_FILES = {"train": "ratings_train.txt", "test": "ratings_test.txt"}
 NSMC_SHA256 = {
     "train": "e03b7d14e9e41be8d464a28057cd25d7396c53e67aa7fd5f7e552c59b0ee2940",
     "test": "8ac9f64052f11dbf6ae0acb5e038f03d90a76f0eda7820cfb3a92d02edfcebda",
 }
+NSMC_COLUMNS = ["id", "document", "label"]
+NSMC_LABELS = {"0": "negative", "1": "positive"}
+# NSMC's files were written by two CSV writers in turn: a document with a double quote is quoted twice.
+NSMC_QUOTING_LEVELS = 2
+
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+NO_ROW = "the file ends here, without any row"
+CUT_OFF = "the last line is incomplete, the file has been cut off"
+TAB_SEPARATED_SUFFIXES = (".tsv", ".txt")
+JSON_SUFFIXES = (".json", ".jsonl")
+HUB_NAME = re.compile(r"\w[\w.-]*(/[\w.-]+)?")
 
 
 class DataError(ValueError):
-    """A fault in the user's data: one line that names the file, and the line where there is one."""
+    """A problem in the user's data; the message is one line, with file and line number where there is one."""
 
 
 def load_labelled_text(
-    source: str,
+    source: str | os.PathLike,
     *,
     text_column: str = "document",
     label_column: str = "label",
     validation_fraction: float = 0.05,
     seed: int = 42,
-    cache_dir: str | None = None,
+    cache_dir: str | os.PathLike | None = None,
     nsmc_url: str = NSMC_URL,
 ) -> DatasetDict:
-    """Load texts and labels, with a validation split cut from train.
+    """Load texts with one label each, as the splits `train`, `validation` and `test`.
+
+    A split that the source does not have is cut from `train`, stratified by label: the same rows for the same seed.
+    The source's own `test` is never cut. Rows without text are dropped, and the log says how many.
 
     Args:
         source: One of
-            `"sample"`, the reviews that come with this package;
-            `"nsmc"`, the Naver sentiment movie corpus, downloaded once and cached by `datasets`;
-            a folder that holds NSMC's `ratings_train.txt` and `ratings_test.txt`;
-            a `.tsv`, `.csv`, `.json` or `.jsonl` file, or a folder or Hub data set that `datasets` loads.
-        text_column: The column with the texts; NSMC's is "document".
-        label_column: The column with the labels, whole numbers or strings; NSMC's is "label".
-        validation_fraction: Share of train that becomes validation (and, where the source has no test split, another
-            such share that becomes test), with the labels in equal proportion.
-        seed: Seed of the cut: the same seed gives the same rows.
-        cache_dir: Where `datasets` keeps what it made; by default its own cache.
-        nsmc_url: Where `"nsmc"` is downloaded from, without the files' names.
+            `"sample"`: the reviews that come with the package;
+            `"nsmc"`: NSMC, downloaded once;
+            a folder that holds `ratings_train.txt` and `ratings_test.txt` in NSMC's format;
+            a table: `.csv`, `.tsv` or `.txt` (tab-separated, one row a line, fields CSV-quoted or not), `.json` or
+            `.jsonl`;
+            any other folder or Hub name that `datasets.load_dataset` takes.
+        text_column: The column with the texts.
+        label_column: The column with the labels: integers or strings.
+        validation_fraction: The share of the rows that is cut from `train` for a split, at least one row a label.
+        seed: The seed of the cut.
+        cache_dir: The folder for downloads and prepared data; by default that of `datasets`.
+        nsmc_url: Where `"nsmc"` is downloaded from. What comes from the official address must be the official files
+            byte for byte; other files from elsewhere are only remarked on in the log.
 
     Returns:
-        Splits `train`, `validation` and `test` with the columns `text`, a string that is not empty, and `label`, a
-        `ClassLabel`.
+        The three splits, each with the columns `text` (string) and `label` (`ClassLabel`). The label's names are
+        `negative` and `positive` for NSMC's format, else the labels found, sorted.
 
     Raises:
-        DataError: the source is not there, cannot be read, or has a fault.
+        DataError: The source is not there, or there is something wrong in it.
     """
-    if source == "sample":
-        splits = _load_nsmc(Path(str(resources.files(__package__) / "samples")), cache_dir)
-    elif source == "nsmc":
-        splits = _load_nsmc(_download_nsmc(nsmc_url, cache_dir), cache_dir)
-    elif any(Path(source, name).exists() for name in NSMC_FILES.values()):
-        splits = _load_nsmc(Path(source), cache_dir)
-    else:
-        splits = _load_other(source, text_column, label_column, cache_dir)
-    splits = DatasetDict({name: _drop_empty(split, f"{source}, {name}") for name, split in splits.items()})
-
-    if "test" not in splits:
-        logger.warning("%s has no test split: %g of train is cut off for it", source, validation_fraction)
-        splits = _cut(splits, "test", source, validation_fraction, seed)
-    return _cut(splits, "validation", source, validation_fraction, seed)
-
-
-# --- NSMC's format ---
-
-
-def _download_nsmc(url: str, cache_dir: str | None) -> dict[str, str]:
-    """Download both files; from the official address, see that they are the official ones."""
-    manager = DownloadManager(download_config=DownloadConfig(cache_dir=cache_dir, max_retries=1))
-    paths = {}
-    for split, name in NSMC_FILES.items():
-        address = f"{url}/{name}"
-        try:
-            paths[split] = manager.download(address)
-        except (OSError, DatasetsError) as error:
-            raise DataError(f"{address}: cannot be downloaded ({error})") from error
-        if url == NSMC_URL and hashlib.sha256(Path(paths[split]).read_bytes()).hexdigest() != NSMC_SHA256[split]:
-            raise DataError(f"{address}: came as {paths[split]}, which is not the official file; delete it, try again")
-    return paths
-
-
-def _load_nsmc(files: Path | dict[str, str], cache_dir: str | None) -> DatasetDict:
-    """Check NSMC's two files line by line, then load them."""
-    if isinstance(files, Path):
-        files = {split: str(files / name) for split, name in NSMC_FILES.items()}
-    for file in files.values():
-        _check_nsmc_file(file)
-    # Quotes are left alone here, for a field may hold an odd number of them; `_unquote` undoes the quoting.
-    splits = load_dataset(
-        "csv",
-        data_files=files,
-        delimiter="\t",
-        quoting=csv.QUOTE_NONE,
-        keep_default_na=False,
-        features=Features({"id": Value("string"), "document": Value("string"), "label": ClassLabel(names=NSMC_LABELS)}),
-        cache_dir=cache_dir,
-    )
-    return splits.map(
-        lambda batch: {"text": [_unquote(_unquote(text)) for text in batch["document"]]},
-        batched=True,
-        remove_columns=["id", "document"],
-    )
-
-
-def _check_nsmc_file(file: str) -> None:
-    """Raise a DataError that names file and line unless a file is in NSMC's format."""
-    try:
-        content = Path(file).read_bytes()
-    except FileNotFoundError:
-        raise DataError(f"{file}: no such file") from None
-    except OSError as error:
-        raise DataError(f"{file}: cannot be read ({error.strerror})") from error
-    # Not str.splitlines, which would also split at characters like U+2028 inside a review.
-    lines = content.removeprefix(b"\xef\xbb\xbf").split(b"\n")
-    if lines[-1] == b"":
-        lines.pop()
-    for number, raw in enumerate(lines, start=1):
-        where = f"{file}, line {number}"
-        try:
-            line = raw.removesuffix(b"\r").decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise DataError(f"{where}: not UTF-8 ({error.reason} at byte {error.start + 1} of the line)") from error
-        fields = line.split("\t")
-        if number == 1:
-            if fields != NSMC_COLUMNS:
-                raise DataError(f"{where}: the columns are {', '.join(fields)}, not {', '.join(NSMC_COLUMNS)}")
-        elif len(fields) != len(NSMC_COLUMNS):
-            reason = "the file is truncated" if number == len(lines) else "wrong number of columns"
-            raise DataError(f"{where}: {reason} ({len(fields)} columns instead of {len(NSMC_COLUMNS)})")
-        elif "\r" in line:
-            raise DataError(f"{where}: a carriage return inside the line")
-        elif fields[-1] not in ("0", "1"):
-            raise DataError(f"{where}: the label is {fields[-1]!r}, neither 0 nor 1")
-    if len(lines) < 2:
-        raise DataError(f"{file}, line {len(lines) + 1}: the file ends before its first review")
-
-
-def _unquote(field: str) -> str:
-    """Undo CSV quoting once: take off the quotes round a field, and halve the doubled ones inside.
-
-    NSMC's fields with a quote went through CSV quoting twice when the files were made.
-    """
-    inner = field[1:-1]
-    if len(field) < 2 or field[0] != '"' or field[-1] != '"' or '"' in inner.replace('""', ""):
-        return field
-    return inner.replace('""', '"')
-
-
-# --- Other sources ---
-
-
-def _load_other(source: str, text_column: str, label_column: str, cache_dir: str | None) -> DatasetDict:
-    """Load a file, folder or Hub data set by `datasets`, and bring its two columns into our form."""
-    readers: dict[str, tuple[str, dict[str, Any]]] = {
-        ".tsv": ("csv", {"delimiter": "\t"}),
-        ".csv": ("csv", {}),
-        ".json": ("json", {}),
-        ".jsonl": ("json", {}),
-    }
-    path = Path(source)
-    if path.is_file():
-        if path.suffix not in readers:
-            raise DataError(f"{source}: not a {', '.join(readers)} file")
-        builder, options = readers[path.suffix]
-        options = {**options, "data_files": {"train": source}}
-    else:
-        builder, options = source, {}
-    try:
-        splits = load_dataset(builder, cache_dir=cache_dir, **options)
-    except (DatasetsError, OSError, ValueError, UnicodeError) as error:
-        cause = error.__cause__ or error
-        raise DataError(f"{source}: cannot be loaded ({' '.join(str(cause).split())})") from error
-    if "train" not in splits:
-        raise DataError(f"{source}: no train split, only {', '.join(splits)}")
-    splits = DatasetDict({name: splits[name] for name in ("train", "validation", "test") if name in splits})
-
-    for name, split in splits.items():
-        for column in (text_column, label_column):
-            if column not in split.column_names:
-                raise DataError(f"{source}, {name}: no column {column!r}, only {', '.join(split.column_names)}")
-    splits = splits.select_columns([text_column, label_column])
-    splits = splits.rename_columns({text_column: "text", label_column: "label"})
-    if isinstance(splits["train"].features["label"], ClassLabel):
-        return splits
-    return _number_labels(splits, source)
-
-
-def _number_labels(splits: DatasetDict, source: str) -> DatasetDict:
-    """Turn whole numbers or strings into a ClassLabel whose names are theirs, sorted."""
-    kinds = set()
-    for name, split in splits.items():
-        for row, label in enumerate(split["label"], start=1):
-            if not isinstance(label, (int, str)) or label == "":
-                raise DataError(f"{source}, {name}, row {row}: the label is {label!r}, not a whole number or a string")
-            kinds.add(label)
-    names = [str(label) for label in sorted(kinds, key=lambda label: (isinstance(label, str), label))]
-    features = Features({"text": Value("string"), "label": ClassLabel(names=names)})
-    return splits.map(
-        lambda batch: {"label": [names.index(str(label)) for label in batch["label"]]},
-        batched=True,
-        features=features,
-    )
-
-
-# --- Splits and tokens ---
-
-
-def _drop_empty(split: Dataset, name: str) -> Dataset:
-    kept = split.filter(lambda batch: [bool(text and text.strip()) for text in batch["text"]], batched=True)
-    if dropped := len(split) - len(kept):
-        logger.warning("%s: %d of %d texts are empty and dropped; %d left", name, dropped, len(split), len(kept))
-    return kept
-
-
-def _cut(splits: DatasetDict, name: str, source: str, fraction: float, seed: int) -> DatasetDict:
-    """Cut a new split from train, unless it is there."""
-    if name in splits:
-        return splits
-    try:
-        parts = splits["train"].train_test_split(test_size=fraction, seed=seed, stratify_by_column="label")
-    except ValueError as error:
-        raise DataError(f"{source}: no {name} split can be cut from train ({error})") from error
-    return DatasetDict({**splits, "train": parts["train"], name: parts["test"]})
+    if not 0 < validation_fraction < 1:
+        raise DataError(f"validation_fraction must lie between 0 and 1, not be {validation_fraction}")
+    source = os.fspath(source)
+    columns = [text_column, label_column]
+    with _one_line_errors(source):
+        if source == "nsmc":
+            nsmc_files = _download_nsmc(nsmc_url, cache_dir)
+        else:
+            nsmc_files = _find_nsmc_files(SAMPLES if source == "sample" else Path(source).expanduser())
+        if nsmc_files:
+            _check_columns(source, NSMC_COLUMNS, columns)
+            data = _read_tab_separated(nsmc_files, NSMC_COLUMNS, columns, NSMC_QUOTING_LEVELS, cache_dir)
+        else:
+            data = _read_other(source, columns, cache_dir)
+        label_names = NSMC_LABELS if nsmc_files and label_column == "label" else _find_label_names(data, label_column)
+        data = DatasetDict(
+            {
+                split: _keep_text_and_label(rows, f"{source}, split {split}", text_column, label_column, label_names)
+                for split, rows in data.items()
+            }
+        )
+        return _complete_splits(data, source, validation_fraction, seed)
 
 
 def tokenize(
-    data: Dataset | DatasetDict, tokenizer: PreTrainedTokenizerBase, max_length: int | None = None
+    dataset: Dataset | DatasetDict,
+    tokenizer: PreTrainedTokenizerBase,
+    max_length: int | None = None,
+    *,
+    num_proc: int | None = None,
 ) -> Dataset | DatasetDict:
-    """Turn texts into what Trainer takes.
+    """Turn texts into token ids, for `Trainer`.
+
+    There is no attention mask: `DataCollatorWithPadding` makes it when it pads. `length` is what
+    `train_sampling_strategy="group_by_length"` sorts by.
 
     Args:
-        data: Rows with `text` and, where they are known, `label`.
+        dataset: What `load_labelled_text` returns, or one split of it.
         tokenizer: The model's tokenizer.
-        max_length: Tokens kept of a text; by default the tokenizer's limit.
+        max_length: The number of tokens that a text is cut to; by default `tokenizer.model_max_length`.
+        num_proc: The number of processes; by default the work is done in this one.
 
     Returns:
-        The same rows in the same order with `input_ids`, `labels` where there were labels, and `length`, the number
-        of tokens, by which Trainer groups. A text of which no token is left gets the unknown token, since the model
-        needs one.
+        The same rows with the columns `input_ids`, `labels` and `length`. A text that gives no token (nothing but
+        zero-width characters, say) is the unknown token alone, so that no row is empty.
+
+    Raises:
+        ValueError: `max_length` is less than 1.
     """
+    if max_length is not None and max_length < 1:
+        raise ValueError(f"max_length must be at least 1, not {max_length}")
+    return dataset.rename_column("label", "labels").map(
+        _tokenize_batch,
+        batched=True,
+        remove_columns=["text"],
+        fn_kwargs={"tokenizer": tokenizer, "max_length": max_length},
+        num_proc=num_proc,
+        desc="Tokenizing",
+    )
 
-    def encode(batch: dict[str, list]) -> dict[str, list]:
-        ids = tokenizer(batch["text"], truncation=True, max_length=max_length)["input_ids"]
-        ids = [row or [tokenizer.unk_token_id] for row in ids]
-        return {"input_ids": ids, "length": [len(row) for row in ids]}
 
-    tokenized = data.map(encode, batched=True, remove_columns=["text"])
-    columns = tokenized.column_names if isinstance(data, Dataset) else tokenized["train"].column_names
-    return tokenized.rename_column("label", "labels") if "label" in columns else tokenized
+def _tokenize_batch(
+    batch: dict[str, list], tokenizer: PreTrainedTokenizerBase, max_length: int | None
+) -> dict[str, list]:
+    encoded = tokenizer(
+        batch["text"],
+        truncation=True,
+        max_length=max_length,
+        return_attention_mask=False,
+        return_token_type_ids=False,
+    )
+    input_ids = [ids or [tokenizer.unk_token_id] for ids in encoded["input_ids"]]
+    return {"input_ids": input_ids, "length": [len(ids) for ids in input_ids]}
+
+
+@contextmanager
+def _one_line_errors(source: str) -> Iterator[None]:
+    """Turn what `datasets` raises about the user's data into a `DataError` of one line."""
+    try:
+        yield
+    except DataError:
+        raise
+    except (DatasetsError, OSError, ValueError) as error:
+        raise DataError(f"{source}: {_reason(error)}") from error
+
+
+def _reason(error: BaseException) -> str:
+    """What went wrong first, on one line."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def _download_nsmc(base_url: str, cache_dir: str | os.PathLike | None) -> dict[str, Path]:
+    """Download NSMC's two files, unless they are in the cache, and check them."""
+    if not base_url.startswith(("http://", "https://")):
+        raise DataError(f"{base_url}: not an http or https address; a folder is given as the source itself")
+    config = DownloadConfig(
+        cache_dir=Path(cache_dir) / "downloads" if cache_dir else None,
+        use_etag=False,  # what is in the cache needs no network
+    )
+    nsmc_files = {}
+    for split, name in NSMC_FILES.items():
+        url = f"{base_url.rstrip('/')}/{name}"
+        try:
+            file = Path(DownloadManager(download_config=config).download(url))
+        except (OSError, ImportError) as error:
+            raise DataError(f"{url}: cannot be downloaded: {_reason(error)}") from error
+        try:
+            _check_tab_separated(file, url, NSMC_COLUMNS, NSMC_LABELS)
+            _check_nsmc_checksum(file, split, url, official=base_url == NSMC_URL)
+        except DataError:
+            file.unlink()  # the next try is to download it anew
+            raise
+        nsmc_files[split] = file
+    return nsmc_files
+
+
+def _find_nsmc_files(folder: Path) -> dict[str, Path] | None:
+    """NSMC's two files in a folder, checked; None if there is neither.
+
+    Raises:
+        DataError: Only one of them is there, or there is something wrong in one.
+    """
+    nsmc_files = {split: folder / name for split, name in NSMC_FILES.items()}
+    missing = [file for file in nsmc_files.values() if not file.is_file()]
+    if len(missing) == len(nsmc_files):
+        return None
+    if missing:
+        raise DataError(f"{missing[0]}: no such file")
+    for file in nsmc_files.values():
+        _check_tab_separated(file, str(file), NSMC_COLUMNS, NSMC_LABELS)
+    return nsmc_files
+
+
+def _check_nsmc_checksum(file: Path, split: str, url: str, official: bool) -> None:
+    """Compare a downloaded file with the official one.
+
+    Raises:
+        DataError: It differs, although it comes from the official address.
+    """
+    content = file.read_bytes()
+    if hashlib.sha256(content).hexdigest() == NSMC_SHA256[split]:
+        return
+    message = f"{url}: not the official file: {len(content):,} bytes with another SHA-256 than {NSMC_SHA256[split]}"
+    if official:
+        raise DataError(message)
+    logger.warning(message)
+
+
+def _check_tab_separated(
+    file: Path, name: str, header: list[str] | None = None, labels: Collection[str] | None = None
+) -> list[str]:
+    """Check a tab-separated file line by line.
+
+    A byte order mark at the start, and a last row without line feed, are let pass.
+
+    Args:
+        file: The file.
+        name: What the file is called in the message.
+        header: What the header must be; by default any.
+        labels: What the last column must be one of; by default anything.
+
+    Returns:
+        The header.
+
+    Raises:
+        DataError: A row has not as many columns as the header, there is no row, or what `header` and `labels` ask
+            for does not hold. The message is `NAME, line N: reason`.
+    """
+    number = 0
+    for number, fields, whole in _split_lines(file, name):
+        problem = None
+        if number == 1:
+            header = header or fields
+            if fields != header:
+                problem = f"the header is not {' '.join(header)}, with tabs between"
+        elif len(fields) != len(header):
+            problem = f"{len(fields)} columns instead of {len(header)}"
+        elif labels and fields[-1] not in labels:
+            problem = f"the label is {fields[-1]!r}, not {' or '.join(labels)}"
+        if problem:
+            raise DataError(f"{name}, line {number}: {problem if whole else CUT_OFF}")
+    if number < 2:
+        raise DataError(f"{name}, line {number + 1}: {NO_ROW}")
+    return header
+
+
+def _check_comma_separated(file: Path, name: str) -> list[str]:
+    """Check a comma-separated file row by row; lines without anything are let pass.
+
+    Returns:
+        The header.
+
+    Raises:
+        DataError: A row has not as many columns as the header, there is no row, or the quoting is wrong. The message
+            is `NAME, line N: reason`, with the last line of a row that covers several.
+    """
+    header = None
+    with open(file, encoding="utf-8-sig", newline="") as lines:
+        reader = csv.reader(lines, strict=True)
+        rows = 0
+        try:
+            for fields in filter(None, reader):
+                header = header or fields
+                if len(fields) != len(header):
+                    raise DataError(f"{name}, line {reader.line_num}: {len(fields)} columns instead of {len(header)}")
+                rows += 1
+        except csv.Error as error:
+            raise DataError(f"{name}, line {reader.line_num}: {error}") from error
+    if rows < 2:
+        raise DataError(f"{name}, line {reader.line_num + 1}: {NO_ROW}")
+    return header
+
+
+def _split_lines(file: Path, name: str) -> Iterator[tuple[int, list[str], bool]]:
+    """The number of each line, its tab-separated fields, and whether it has its line feed.
+
+    Lines end with a line feed, alone or after a carriage return, and with none of Unicode's other line separators:
+    reviews contain those.
+
+    Raises:
+        DataError: A line is not UTF-8.
+    """
+    with open(file, "rb") as lines:
+        for number, line in enumerate(lines, start=1):
+            whole = line.endswith(b"\n")
+            try:
+                text = line.removeprefix(BYTE_ORDER_MARK if number == 1 else b"").decode()
+            except UnicodeDecodeError as error:
+                cut_off = not whole and error.reason == "unexpected end of data"
+                reason = CUT_OFF if cut_off else f"byte {error.start + 1} is not UTF-8 ({error.reason})"
+                raise DataError(f"{name}, line {number}: {reason}") from None
+            yield number, text.removesuffix("\n").removesuffix("\r").split("\t"), whole
+
+
+def _read_tab_separated(
+    tables: dict[str, Path],
+    header: list[str],
+    columns: list[str],
+    quoting_levels: int,
+    cache_dir: str | os.PathLike | None,
+) -> DatasetDict:
+    """Read some columns of tab-separated files as strings, a row a line, and undo the fields' quoting."""
+    data = load_dataset(
+        "csv",
+        data_files={split: escape(str(file)) for split, file in tables.items()},
+        sep="\t",
+        lineterminator="\n",
+        quoting=csv.QUOTE_NONE,
+        header=0,
+        column_names=header,
+        na_filter=False,
+        features=Features({column: Value("string") for column in columns}),
+        cache_dir=cache_dir,
+    )
+    return data.map(_unquote_batch, batched=True, fn_kwargs={"levels": quoting_levels}, desc="Undoing the quotes")
+
+
+def _unquote_batch(batch: dict[str, list[str]], levels: int) -> dict[str, list[str]]:
+    unquoted = {}
+    for column, fields in batch.items():
+        fields = [field.removesuffix("\r") for field in fields]
+        for _ in range(levels):
+            fields = [_unquote(field) for field in fields]
+        unquoted[column] = fields
+    return unquoted
+
+
+def _unquote(field: str) -> str:
+    """Undo one level of CSV quoting; a field that is not quoted by CSV's rules stays as it is."""
+    if len(field) < 2 or not field.startswith('"') or not field.endswith('"'):
+        return field
+    inside = field[1:-1]
+    return field if '"' in inside.replace('""', "") else inside.replace('""', '"')
+
+
+def _read_other(source: str, columns: list[str], cache_dir: str | os.PathLike | None) -> DatasetDict:
+    """Read a table, a folder or a data set of the Hub, and check that its columns are of use."""
+    path = Path(source).expanduser()
+    if path.is_file():
+        data = _read_table(path, columns, cache_dir)
+    elif path.is_dir():
+        data = load_dataset(str(path.resolve()), cache_dir=cache_dir)
+    elif path.suffix in (".csv", *TAB_SEPARATED_SUFFIXES, *JSON_SUFFIXES) or not HUB_NAME.fullmatch(source):
+        raise DataError(f"{source}: no such file or folder")
+    else:
+        with _one_line_errors(f"{source}: no such file or folder, and not a data set on the Hub that can be had"):
+            data = load_dataset(source, cache_dir=cache_dir)
+
+    features = next(iter(data.values())).features
+    _check_columns(source, list(features), columns)
+    text_column, label_column = columns
+    if not _has_type(features[text_column], r"(large_)?string"):
+        raise DataError(f"{source}: the column {text_column!r} holds no texts but {features[text_column]}")
+    if not _has_type(features[label_column], r"(large_)?string|bool|u?int\d+"):
+        raise DataError(
+            f"{source}: the column {label_column!r} holds neither integers nor strings but {features[label_column]}"
+        )
+    return data
+
+
+def _has_type(feature: object, pattern: str) -> bool:
+    """Whether the name of a feature's Arrow type matches; lists and the like have none."""
+    return re.fullmatch(pattern, str(getattr(feature, "dtype", None))) is not None
+
+
+def _read_table(file: Path, columns: list[str], cache_dir: str | os.PathLike | None) -> DatasetDict:
+    """Read one file as the split `train`.
+
+    Raises:
+        DataError: The file is of no known kind, is not UTF-8, or does not have the columns.
+    """
+    name, suffix = str(file), file.suffix.lower()
+    if suffix in TAB_SEPARATED_SUFFIXES:
+        header = [_unquote(column) for column in _check_tab_separated(file, name)]
+        _check_columns(name, header, columns)
+        return _read_tab_separated({"train": file}, header, columns, 1, cache_dir)
+    if suffix not in (".csv", *JSON_SUFFIXES):
+        raise DataError(f"{name}: not a .csv, .tsv, .txt, .json or .jsonl file")
+    if not list(_split_lines(file, name)):
+        raise DataError(f"{name}, line 1: {NO_ROW}")
+    if suffix in JSON_SUFFIXES:
+        return load_dataset("json", data_files=escape(name), cache_dir=cache_dir)
+    _check_columns(name, _check_comma_separated(file, name), columns)
+    return load_dataset(
+        "csv",
+        data_files=escape(name),
+        na_filter=False,
+        features=Features({column: Value("string") for column in columns}),
+        cache_dir=cache_dir,
+    )
+
+
+def _check_columns(source: str, found: list[str], wanted: list[str]) -> None:
+    """Raise a DataError if a column is not there, and list those that are."""
+    for column in wanted:
+        if column not in found:
+            raise DataError(f"{source}: no column {column!r}; the columns are {', '.join(found)}")
+
+
+def _find_label_names(data: DatasetDict, label_column: str) -> dict[str, str]:
+    """The name of each label, by the label as a string; in numerical order if all are integers."""
+    feature = next(iter(data.values())).features[label_column]
+    if isinstance(feature, ClassLabel):
+        return {str(number): name for number, name in enumerate(feature.names)}
+    labels = {str(label).strip() for rows in data.values() for label in rows.unique(label_column) if label is not None}
+    labels.discard("")
+    integers = all(re.fullmatch(r"[+-]?\d+", label) for label in labels)
+    return {label: label for label in sorted(labels, key=int if integers else None)}
+
+
+def _keep_text_and_label(
+    rows: Dataset, name: str, text_column: str, label_column: str, label_names: dict[str, str]
+) -> Dataset:
+    """Reduce rows to the columns `text` and `label`, without those that have no text.
+
+    Raises:
+        DataError: A row has no label, or none has a text.
+    """
+    kept = rows.map(
+        _keep_batch,
+        with_indices=True,
+        batched=True,
+        remove_columns=rows.column_names,
+        features=Features({"text": Value("string"), "label": ClassLabel(names=list(label_names.values()))}),
+        fn_kwargs={
+            "name": name,
+            "text_column": text_column,
+            "label_column": label_column,
+            "labels": list(label_names),
+        },
+        desc="Reading texts and labels",
+    )
+    if not len(kept):
+        raise DataError(f"{name}: no row has a text")
+    if dropped := len(rows) - len(kept):
+        logger.warning(
+            f"{name}: {dropped:,} of {len(rows):,} rows have no text and are dropped, {len(kept):,} are left"
+        )
+    return kept
+
+
+def _keep_batch(
+    batch: dict[str, list], indices: list[int], name: str, text_column: str, label_column: str, labels: list[str]
+) -> dict[str, list]:
+    label_ids = {label: number for number, label in enumerate(labels)}
+    kept = {"text": [], "label": []}
+    for index, text, label in zip(indices, batch[text_column], batch[label_column], strict=True):
+        if text is None or not text.strip():
+            continue
+        label = str(label).strip()
+        if label not in label_ids:
+            raise DataError(f"{name}, row {index + 1}: no label in the column {label_column}")
+        kept["text"].append(text)
+        kept["label"].append(label_ids[label])
+    return kept
+
+
+def _complete_splits(data: DatasetDict, source: str, fraction: float, seed: int) -> DatasetDict:
+    """Cut from `train` what is missing of `test` and `validation`."""
+    if "train" not in data:
+        raise DataError(f"{source}: no split train; the splits are {', '.join(data)}")
+    train, held_out = data["train"], {}
+    for split in ("test", "validation"):
+        if split in data:
+            held_out[split] = data[split]
+            continue
+        train, held_out[split] = _cut(train, f"{source}, split {split}", fraction, seed)
+        logger.log(
+            logging.WARNING if split == "test" else logging.INFO,
+            f"{source}: {split} is {len(held_out[split]):,} rows cut from train, {len(train):,} are left",
+        )
+    return DatasetDict({"train": train, "validation": held_out["validation"], "test": held_out["test"]})
+
+
+def _cut(rows: Dataset, name: str, fraction: float, seed: int) -> tuple[Dataset, Dataset]:
+    """Cut a share off the rows of each label; both parts keep the rows' order.
+
+    `Dataset.train_test_split` would do, but reads the labels one by one: ten seconds for NSMC.
+
+    Raises:
+        DataError: A label does not have the two rows that two parts need.
+    """
+    labels = np.array(rows["label"][:])
+    generator = np.random.default_rng(seed)
+    is_cut = np.zeros(len(rows), dtype=bool)
+    for label in np.unique(labels):
+        candidates = generator.permutation(np.flatnonzero(labels == label))
+        if len(candidates) < 2:
+            label_name = rows.features["label"].int2str(int(label))
+            raise DataError(f"{name}: cannot be cut from train, where one row alone has the label {label_name!r}")
+        size = min(max(1, round(fraction * len(candidates))), len(candidates) - 1)
+        is_cut[candidates[:size]] = True
+    return rows.select(np.flatnonzero(~is_cut)), rows.select(np.flatnonzero(is_cut))
