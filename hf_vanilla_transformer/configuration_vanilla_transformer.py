@@ -114,6 +114,11 @@ class VanillaTransformerConfig(PreTrainedConfig):
     eos_token_id: int | list[int] | None = 3
     decoder_start_token_id: int | None = 2
 
+    def __post_init__(self, **kwargs):
+        if self.share_encoder_decoder_embeddings and self.decoder_vocab_size == self.vocab_size:
+            self.decoder_vocab_size = None  # one vocabulary, which must stay one when it is resized
+        super().__post_init__(**kwargs)
+
     @property
     def target_vocab_size(self) -> int:
         """Number of target tokens, `decoder_vocab_size` resolved."""
@@ -193,7 +198,7 @@ class VanillaTransformerConfig(PreTrainedConfig):
 
     def validate_sharing(self):
         """One embedding matrix needs one vocabulary."""
-        if self.share_encoder_decoder_embeddings and self.target_vocab_size != self.vocab_size:
+        if self.share_encoder_decoder_embeddings and self.decoder_vocab_size is not None:
             raise ValueError(
                 f"`share_encoder_decoder_embeddings` needs one vocabulary, but `decoder_vocab_size` is "
                 f"{self.decoder_vocab_size} and `vocab_size` {self.vocab_size}"

@@ -97,6 +97,8 @@ def load_labelled_text(
     if not 0 < validation_fraction < 1:
         raise DataError(f"validation_fraction must lie between 0 and 1, not be {validation_fraction}")
     source = os.fspath(source)
+    if not source:
+        raise DataError("the name of the data is empty")
     columns = [text_column, label_column]
     with _one_line_errors(source):
         if source == "nsmc":

@@ -31,7 +31,7 @@ from transformers.modeling_outputs import (
 )
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 from transformers.processing_utils import Unpack
-from transformers.utils import TransformersKwargs, can_return_tuple
+from transformers.utils import ModelOutput, TransformersKwargs, can_return_tuple
 from transformers.utils.generic import merge_with_config_defaults
 from transformers.utils.output_capturing import OutputRecorder, capture_outputs
 
@@ -347,7 +347,8 @@ class VanillaTransformerEncoderLayer(GradientCheckpointingLayer):
         hidden_states = self.self_attn_residual(
             hidden_states, lambda x: self.self_attn(x, attention_mask=attention_mask, **kwargs)[0]
         )
-        return self.feed_forward_residual(hidden_states, self.feed_forward)
+        # A function, not the module itself: accelerate moves every argument of a forward that has `.to`.
+        return self.feed_forward_residual(hidden_states, lambda x: self.feed_forward(x))
 
 
 class VanillaTransformerDecoderLayer(GradientCheckpointingLayer):
@@ -386,7 +387,7 @@ class VanillaTransformerDecoderLayer(GradientCheckpointingLayer):
                 **kwargs,
             )[0],
         )
-        return self.feed_forward_residual(hidden_states, self.feed_forward)
+        return self.feed_forward_residual(hidden_states, lambda x: self.feed_forward(x))
 
 
 # --- The models ---
@@ -421,13 +422,14 @@ class VanillaTransformerPreTrainedModel(PreTrainedModel):
         parameter of more than one dimension. `transformers.initialization` leaves alone what was loaded.
         """
         if isinstance(module, nn.Linear):
+            # The bias first: a tied weight is not drawn, and the random numbers must not depend on that.
+            if module.bias is not None:
+                bound = 1 / math.sqrt(module.in_features)
+                init.uniform_(module.bias, -bound, bound)
             if self.config.init_scheme == "torch":
                 init.kaiming_uniform_(module.weight, a=math.sqrt(5))
             else:
                 init.xavier_uniform_(module.weight)
-            if module.bias is not None:
-                bound = 1 / math.sqrt(module.in_features)
-                init.uniform_(module.bias, -bound, bound)
         elif isinstance(module, nn.Embedding):
             if self.config.init_scheme == "torch":
                 init.normal_(module.weight)
@@ -476,7 +478,9 @@ class VanillaTransformerPreTrainedModel(PreTrainedModel):
             ValueError: source and target have one vocabulary; `resize_token_embeddings` resizes that.
         """
         if self.config.decoder_vocab_size is None:
-            raise ValueError("The model has one vocabulary (`decoder_vocab_size` is None): use resize_token_embeddings")
+            raise ValueError(
+                "The model has one vocabulary (`decoder_vocab_size` is None): use resize_token_embeddings"
+            )
         embeddings = self._get_resized_embeddings(
             self.base_model.decoder.embed_tokens, new_num_tokens, mean_resizing=mean_resizing
         )
@@ -684,19 +688,19 @@ def _position_ids(
 class VanillaTransformerModel(VanillaTransformerPreTrainedModel):
     """§3.1, Figure 1: encoder and decoder, without a head."""
 
-    _tied_weights_keys = {"decoder.embed_tokens.weight": "encoder.embed_tokens.weight"}
-
     def __init__(self, config: VanillaTransformerConfig):
         super().__init__(config)
         self.encoder = VanillaTransformerEncoder(config)
         self.decoder = VanillaTransformerDecoder(config)
+        if config.share_encoder_decoder_embeddings:
+            self._tied_weights_keys = {"decoder.embed_tokens.weight": "encoder.embed_tokens.weight"}
         self.post_init()
 
     def get_expanded_tied_weights_keys(self, all_submodels: bool = False) -> dict[str, str]:
         """The two embeddings are tied by their own switch, not by `tie_word_embeddings`, which ties the head."""
         if all_submodels:
             return super().get_expanded_tied_weights_keys(all_submodels=True)
-        return dict(self._tied_weights_keys) if self.config.share_encoder_decoder_embeddings else {}
+        return dict(self._tied_weights_keys or {})
 
     @can_return_tuple
     def forward(
@@ -735,12 +739,16 @@ class VanillaTransformerModel(VanillaTransformerPreTrainedModel):
             ValueError: ids and embeddings both given or both missing, no token, or more tokens than positions.
         """
         if encoder_outputs is None:
-            if input_ids is not None:
+            if input_ids is not None and input_ids.shape[1] > 0:
                 self.warn_if_padding_and_no_attention_mask(input_ids, attention_mask)
             encoder_outputs = self.encoder(
-                input_ids=input_ids, attention_mask=attention_mask, inputs_embeds=inputs_embeds, **kwargs
+                input_ids=input_ids,
+                attention_mask=attention_mask,
+                inputs_embeds=inputs_embeds,
+                return_dict=True,
+                **kwargs,
             )
-        elif not isinstance(encoder_outputs, BaseModelOutput):
+        elif not isinstance(encoder_outputs, ModelOutput):
             encoder_outputs = BaseModelOutput(*encoder_outputs)
 
         if decoder_input_ids is None and decoder_inputs_embeds is None:
@@ -757,6 +765,7 @@ class VanillaTransformerModel(VanillaTransformerPreTrainedModel):
             inputs_embeds=decoder_inputs_embeds,
             position_ids=decoder_position_ids,
             use_cache=use_cache,
+            return_dict=True,
             **kwargs,
         )
         return Seq2SeqModelOutput(
@@ -766,8 +775,8 @@ class VanillaTransformerModel(VanillaTransformerPreTrainedModel):
             decoder_attentions=decoder_outputs.attentions,
             cross_attentions=decoder_outputs.cross_attentions,
             encoder_last_hidden_state=encoder_outputs.last_hidden_state,
-            encoder_hidden_states=encoder_outputs.hidden_states,
-            encoder_attentions=encoder_outputs.attentions,
+            encoder_hidden_states=encoder_outputs.get("hidden_states"),
+            encoder_attentions=encoder_outputs.get("attentions"),
         )
 
 
@@ -850,6 +859,7 @@ class VanillaTransformerForConditionalGeneration(VanillaTransformerPreTrainedMod
             decoder_inputs_embeds=decoder_inputs_embeds,
             decoder_position_ids=decoder_position_ids,
             use_cache=use_cache,
+            return_dict=True,
             **kwargs,
         )
         logits = self.lm_head(outputs.last_hidden_state)
@@ -935,6 +945,7 @@ class VanillaTransformerForSequenceClassification(VanillaTransformerPreTrainedMo
             encoder_outputs=encoder_outputs,
             inputs_embeds=inputs_embeds,
             decoder_inputs_embeds=decoder_inputs_embeds,
+            return_dict=True,
             **kwargs,
         )
         logits = self.classifier(_max_over_real_positions(outputs.last_hidden_state, decoder_attention_mask))

@@ -13,7 +13,7 @@ from os import PathLike
 from pathlib import Path
 
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
-from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
+from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast, SentencePieceBackend
 
 
 logger = logging.getLogger(__name__)
@@ -201,8 +201,6 @@ def import_sentencepiece(
 
     special_tokens = _special_tokens(proto, processor)
     if backend == "sentencepiece":
-        from transformers import SentencePieceBackend
-
         return _with_settings(SentencePieceBackend, special_tokens, max_length, vocab_file=str(path))
     return _with_settings(
         PreTrainedTokenizerFast,
@@ -369,10 +367,10 @@ def normalized_text(tokenizer: PreTrainedTokenizerFast, text: str) -> str:
         text: Any text.
 
     Returns:
-        The normalised text, with plain spaces and none before it.
+        The normalised text, with plain spaces.
     """
-    normalized = tokenizer.backend_tokenizer.normalizer.normalize_str(text)
-    return normalized.replace(SPACE_MARK, " ").removeprefix(" ")
+    backend = tokenizer.backend_tokenizer
+    return backend.decoder.decode([backend.normalizer.normalize_str(text)])
 
 
 def _with_settings(

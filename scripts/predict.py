@@ -35,7 +35,9 @@ def classify(
     batch_size: int,
 ) -> list[tuple[str, float]]:
     """The most probable label of each text, and its probability. Texts of like length share a batch."""
-    tokenized = tokenize(Dataset.from_dict({"text": texts}), tokenizer, max_length=model.config.max_position_embeddings)
+    tokenized = tokenize(
+        Dataset.from_dict({"text": texts}), tokenizer, max_length=model.config.max_position_embeddings
+    )
     order = sorted(range(len(texts)), key=tokenized["length"][:].__getitem__)
     batches = DataLoader(
         tokenized.select(order).select_columns(tokenizer.model_input_names),

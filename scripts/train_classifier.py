@@ -65,7 +65,7 @@ class ModelArguments:
     )
     config: dict | str = field(
         default_factory=dict,
-        metadata={"help": 'A new model\'s VanillaTransformerConfig fields, as JSON: \'{"d_model": 128}\'.'},
+        metadata={"help": "A new model's VanillaTransformerConfig fields, as JSON: '{\"d_model\": 128}'."},
     )
     tokenizer: str | None = field(
         default=None,

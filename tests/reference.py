@@ -105,7 +105,9 @@ def encode_decode(model, source: list[int], target: list[int]) -> tuple[torch.Te
     ys = embed(model, model.decoder, target)
     for layer in model.decoder.layers:
         ys = residual(model, layer.self_attn_residual, ys, lambda v, a=layer.self_attn: attention(a, v, v, True))
-        ys = residual(model, layer.encoder_attn_residual, ys, lambda v, a=layer.encoder_attn: attention(a, v, xs, False))
+        ys = residual(
+            model, layer.encoder_attn_residual, ys, lambda v, a=layer.encoder_attn: attention(a, v, xs, False)
+        )
         ys = residual(
             model,
             layer.feed_forward_residual,

@@ -1,9 +1,7 @@
 import csv
 import io
 import json
-import logging
 import os
-import re
 import threading
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -48,7 +46,8 @@ def rows(count: int, start: int = 0) -> str:
 
 @pytest.fixture(autouse=True)
 def online(monkeypatch):
-    """The loopback is reached even where the tests run under HF_HUB_OFFLINE."""
+    """The loopback is reached even where the tests run offline, or behind a proxy."""
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", False)
 
 
@@ -392,11 +391,16 @@ def test_bad_table(load, tmp_path, name, content, message):
     assert_one_line(error, str(tmp_path / name), message)
 
 
-@pytest.mark.parametrize("source", ["nowhere.csv", "./nowhere", "no/where/at all", ""])
+@pytest.mark.parametrize("source", ["nowhere.csv", "./nowhere", "no/where/at all"])
 def test_source_that_is_nothing(load, source):
     with pytest.raises(DataError) as error:
         load(source)
     assert_one_line(error, f"{source}: no such file or folder")
+
+
+def test_source_without_a_name(load):
+    with pytest.raises(DataError, match="empty"):
+        load("")
 
 
 def test_folder_without_data(load, tmp_path):

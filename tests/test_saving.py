@@ -74,6 +74,17 @@ def test_pretraining_goes_on_as_a_classifier(tmp_path):
         assert torch.equal(classifier.model.get_parameter(name), parameter)
 
 
+def test_a_model_that_does_not_fit_in_memory_is_read_from_disk(tmp_path):
+    model = VanillaTransformerForSequenceClassification(tiny_config())
+    model.save_pretrained(tmp_path / "model", max_shard_size="10KB")
+    size = sum(p.nbytes for p in model.parameters())
+    offloaded = AutoModelForSequenceClassification.from_pretrained(
+        tmp_path / "model", device_map="auto", max_memory={"cpu": size // 2}, offload_folder=tmp_path / "offload"
+    )
+    assert "disk" in offloaded.hf_device_map.values()
+    assert torch.equal(outputs(offloaded), outputs(model))
+
+
 # --- The sinusoid, which is not in the file ---
 
 
@@ -131,7 +142,16 @@ def test_initialisation_schemes(init_scheme):
 # --- Resizing ---
 
 
-@pytest.mark.parametrize("variant", [{}, {"share_encoder_decoder_embeddings": True}, {"tie_word_embeddings": True}])
+@pytest.mark.parametrize(
+    "variant",
+    [
+        {},
+        {"tie_word_embeddings": True},
+        {"share_encoder_decoder_embeddings": True},
+        {"share_encoder_decoder_embeddings": True, "decoder_vocab_size": 29},
+        {"share_encoder_decoder_embeddings": True, "tie_word_embeddings": True},
+    ],
+)
 @pytest.mark.parametrize("size", [40, 20])
 def test_one_vocabulary_is_resized_on_both_sides(variant, size, tmp_path):
     model = VanillaTransformerForConditionalGeneration(tiny_config(scale_embedding=True, **variant))
@@ -199,8 +219,7 @@ def run_without_the_package(program: str, *arguments: str, home) -> str:
     site_packages = [path for path in sys.path if path.endswith("site-packages")]
     blocker = home / "sitecustomize.py"
     blocker.write_text(
-        "import sys\n"
-        "sys.meta_path[:] = [f for f in sys.meta_path if 'editable' not in repr(f).lower()]\n"
+        "import sys\nsys.meta_path[:] = [f for f in sys.meta_path if 'editable' not in repr(f).lower()]\n"
     )
     environment = {
         **{name: value for name, value in os.environ.items() if not name.startswith("PYTHON")},

@@ -1,0 +1,380 @@
+import json
+import logging
+import os
+import runpy
+import sys
+import unicodedata
+from pathlib import Path
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from transformers import AutoTokenizer
+
+from hf_vanilla_transformer.tokenizer import SPECIAL_TOKENS, import_sentencepiece, normalized_text, train_tokenizer
+
+
+ROOT = Path(__file__).parent.parent
+SAMPLE = ROOT / "hf_vanilla_transformer" / "samples" / "ratings_train.txt"
+TEXTS = [line.split("\t")[1] for line in SAMPLE.read_text(encoding="utf-8").splitlines()[1:]]
+# What tends to go wrong: spaces, control characters, Hangul letters, marks, emoji, symbols inside words, scripts.
+HARD_TEXTS = [
+    "",
+    "   ",
+    " 앞뒤  공백 ",
+    "탭\t줄\n끝\r\n",
+    "\u200b폭\u200d없는\ufeff공백▁",
+    "제어\x07문자\x85\x00",
+    "ㅎㅏㄴㅡㄹ 진ㅉㅏ ㅋㅋㅋ ㅠㅠ",
+    "화ㄳ 니ㄵ 한\u11a8",
+    unicodedata.normalize("NFD", "한글 Ångström ệ が"),
+    "①② ＡＢＣ ½ ㎏ ～ Ⅳ ﬁ",
+    "ﻻ\u064b Q\u0301 ▁\u0301 \u0301\t",
+    "👨‍👩‍👧 ❤️ 🇰🇷 1️⃣ 👍🏽",
+    "שָׁלוֹם مُحَمَّد हिन्दी",
+    "a[SEP]b [MASK]는 [CLS] 최고 [SEP]",
+    "[SEP]영화",
+    "<0x41> <unk> 모르는 글자 𐍈𐍈 Ж",
+    "aaaaaaa ..... ㅋㅋㅋㅋㅋㅋㅋ!!!!!",
+    "가" * 300,
+]
+TUTORIAL_FLAGS = {
+    "pad_id": 0,
+    "unk_id": 1,
+    "bos_id": 2,
+    "eos_id": 3,
+    "pad_piece": "[PAD]",
+    "unk_piece": "[UNK]",
+    "bos_piece": "[BOS]",
+    "eos_piece": "[EOS]",
+    "user_defined_symbols": ["[SEP]", "[CLS]", "[MASK]"],
+}
+
+
+# --- Training ---
+
+
+@pytest.fixture(scope="module", params=["bpe", "unigram"])
+def trained(request):
+    return train_tokenizer(TEXTS, vocab_size=1500, model=request.param, max_length=32)
+
+
+def test_vocabulary_size_counts_the_special_tokens_which_come_first(trained):
+    assert len(trained) == 1500
+    assert trained.convert_tokens_to_ids(list(SPECIAL_TOKENS.values())) == list(range(7))
+    for name, token in SPECIAL_TOKENS.items():
+        assert getattr(trained, name) == token
+
+
+def test_batches_are_right_for_the_model_at_once(trained):
+    batch = trained(["", "정말 재미있다", "영화 " * 100], padding=True, truncation=True, return_tensors="pt")
+    assert list(batch) == ["input_ids", "attention_mask"]
+    assert batch.input_ids.shape == (3, 32)
+    assert batch.attention_mask.equal((batch.input_ids != trained.pad_token_id).long())
+    # Padding comes last.
+    assert batch.attention_mask.diff(dim=1).le(0).all()
+
+
+def test_no_special_tokens_are_added(trained):
+    assert not set(trained("정말 재미있는 영화").input_ids) & set(range(7))
+
+
+@pytest.mark.parametrize("text", HARD_TEXTS + TEXTS[:50])
+def test_reloaded_by_auto_tokenizer_it_is_the_same(trained, text, reloaded):
+    assert type(reloaded) is type(trained)
+    assert reloaded(text, truncation=True).data == trained(text, truncation=True).data
+
+
+@pytest.fixture(scope="module")
+def reloaded(trained, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("tokenizer")
+    trained.save_pretrained(folder)
+    (folder / "config.json").write_text(json.dumps({"model_type": "vanilla_transformer"}))
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    for setting in ("model_input_names", "model_max_length", "padding_side", "special_tokens_map"):
+        assert getattr(tokenizer, setting) == getattr(trained, setting)
+    assert tokenizer.clean_up_tokenization_spaces is False
+    return tokenizer
+
+
+@settings(deadline=None)
+@given(text=st.text())
+def test_decoding_gives_the_normalised_text_back(trained, text):
+    ids = trained(text).input_ids
+    assume(trained.unk_token_id not in ids)
+    assert trained.decode(ids) == normalized_text(trained, text)
+
+
+@settings(deadline=None)
+@given(text=st.text(alphabet="가나다영화 ㅋㅠ12!.\t\u3000\u200b１▁"))
+def test_decoding_gives_the_normalised_text_back_where_most_is_known(trained, text):
+    test_decoding_gives_the_normalised_text_back.hypothesis.inner_test(trained, text)
+
+
+def test_pieces_keep_to_one_script(trained):
+    for piece in trained.get_vocab():
+        kinds = {unicodedata.name(character).split()[0] for character in piece if character.isalpha()}
+        assert len(kinds) <= 1 or piece in SPECIAL_TOKENS.values(), piece
+        assert piece.count("▁") == piece.startswith("▁")
+
+
+@pytest.mark.parametrize("model", ["bpe", "unigram"])
+def test_the_same_texts_give_the_same_tokenizer(model):
+    first, second = (train_tokenizer(TEXTS, vocab_size=1200, model=model).backend_tokenizer.to_str() for _ in range(2))
+    assert first == second
+
+
+def test_lowercase_makes_case_one():
+    tokenizer = train_tokenizer(["Good Movie good movie"] * 3, vocab_size=40, lowercase=True)
+    assert tokenizer("GOOD Movie").input_ids == tokenizer("good movie").input_ids
+    assert tokenizer.decode(tokenizer("GOOD").input_ids) == "good"
+
+
+def test_few_texts_give_fewer_pieces_and_one_line_in_the_log(caplog):
+    with caplog.at_level(logging.WARNING):
+        tokenizer = train_tokenizer(["좋은 영화"] * 3)
+    assert len(tokenizer) < 8007
+    assert len(caplog.messages) == 1
+    assert str(len(tokenizer)) in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("texts", "options", "message"),
+    [
+        ([], {}, "no texts"),
+        (["", " \t"], {}, "no texts"),
+        ("영화", {}, "not a single one"),
+        (["영화"], {"model": "word"}, "'word'"),
+        (["영화"], {"vocab_size": 9}, "need 10"),
+    ],
+)
+def test_training_refuses(texts, options, message):
+    with pytest.raises(ValueError, match=message):
+        train_tokenizer(texts, **options)
+
+
+# --- Import ---
+
+
+@pytest.fixture(scope="module")
+def spm():
+    return pytest.importorskip("sentencepiece")
+
+
+@pytest.fixture(scope="module")
+def make_model(spm, tmp_path_factory):
+    """Train a SentencePiece model on the sample; returns its file and the library's processor."""
+    folder = tmp_path_factory.mktemp("models")
+    made = {}
+
+    def make(model_type="bpe", **flags):
+        name = f"{model_type}-" + "-".join(f"{key}={value}" for key, value in sorted(flags.items()) if key != "x")
+        if name not in made:
+            file = folder / f"{len(made)}.model"
+            options = {"vocab_size": 1500, "num_threads": 1, "minloglevel": 2, **flags}
+            with open(file, "wb") as stream:
+                spm.SentencePieceTrainer.train(
+                    sentence_iterator=iter(TEXTS), model_writer=stream, model_type=model_type, **options
+                )
+            made[name] = file, spm.SentencePieceProcessor(model_file=str(file))
+        return made[name]
+
+    return make
+
+
+FLAGS = {
+    "tutorial": TUTORIAL_FLAGS,
+    "byte-fallback": {**TUTORIAL_FLAGS, "byte_fallback": True},
+    "default": {},
+    "identity": {**TUTORIAL_FLAGS, "normalization_rule_name": "identity"},
+    "nfkc": {**TUTORIAL_FLAGS, "normalization_rule_name": "nfkc"},
+    "lower-case": {**TUTORIAL_FLAGS, "normalization_rule_name": "nmt_nfkc_cf", "byte_fallback": True},
+    "no-prefix": {**TUTORIAL_FLAGS, "add_dummy_prefix": False},
+    "all-spaces": {**TUTORIAL_FLAGS, "remove_extra_whitespaces": False, "split_by_whitespace": False},
+    "across-scripts": {**TUTORIAL_FLAGS, "split_by_unicode_script": False, "split_by_number": False},
+}
+
+
+def comparable(text, flags):
+    """Whether the library knows the special tokens that are in the text, and nothing but them, as transformers does."""
+    specials = ("[PAD]", "[UNK]", "[BOS]", "[EOS]") if flags else ("<unk>", "<s>", "</s>")
+    return not any(special in text for special in specials)
+
+
+@pytest.mark.parametrize("flags", FLAGS.values(), ids=FLAGS)
+def test_imported_bpe_gives_the_ids_of_sentencepiece(make_model, flags, tmp_path):
+    file, processor = make_model(**flags)
+    tokenizer = import_sentencepiece(file)
+    tokenizer.save_pretrained(tmp_path)
+    reloaded = AutoTokenizer.from_pretrained(tmp_path)
+    assert type(reloaded) is type(tokenizer)
+    assert tokenizer.is_fast
+    for text in TEXTS + [text for text in HARD_TEXTS if comparable(text, flags)]:
+        assert tokenizer(text).input_ids == reloaded(text).input_ids == processor.encode(text), text
+
+
+def test_imported_special_tokens_are_those_of_the_file(make_model):
+    tokenizer = import_sentencepiece(make_model(**TUTORIAL_FLAGS)[0])
+    assert tokenizer.special_tokens_map == SPECIAL_TOKENS
+    assert tokenizer.all_special_ids == list(range(7)) or sorted(tokenizer.all_special_ids) == list(range(7))
+    tokenizer = import_sentencepiece(make_model()[0])
+    assert (tokenizer.unk_token_id, tokenizer.bos_token_id, tokenizer.eos_token_id) == (0, 1, 2)
+    assert tokenizer.pad_token is None
+
+
+@settings(deadline=None)
+@given(text=st.text() | st.text(alphabet="aAㅎㅏㄴ화ㄳ한\u1112\u1161\u11ab\u0301ñ～①▁ \t\u200d👍❤\ufe0f[SEP]"))
+def test_imported_bpe_gives_the_ids_of_sentencepiece_for_any_text(make_model, text):
+    flags = {**TUTORIAL_FLAGS, "byte_fallback": True}
+    # The two differences that the docstring names.
+    decomposed = unicodedata.normalize("NFKD", text)
+    marks = [unicodedata.category(character).startswith("M") for character in decomposed]
+    assume(not any(first and second for first, second in zip(marks, marks[1:], strict=False)))
+    assume(text != "[SEP]" and comparable(text, flags))
+    file, processor = make_model(**flags)
+    tokenizer = test_imported_bpe_gives_the_ids_of_sentencepiece_for_any_text.__dict__.setdefault(
+        "tokenizer", import_sentencepiece(file)
+    )
+    assert tokenizer(text).input_ids == processor.encode(text)
+    assert tokenizer.decode(tokenizer(text).input_ids) == normalized_text(tokenizer, text)
+
+
+@pytest.mark.parametrize("flags", [TUTORIAL_FLAGS, {}], ids=["tutorial", "default"])
+def test_imported_unigram_gives_the_ids_of_sentencepiece(make_model, flags, tmp_path):
+    file, processor = make_model("unigram", **{**flags, "vocab_size": 1200})
+    tokenizer = import_sentencepiece(file)
+    tokenizer.save_pretrained(tmp_path)
+    reloaded = AutoTokenizer.from_pretrained(tmp_path)
+    assert type(reloaded) is type(tokenizer)
+    fast = import_sentencepiece(file, backend="tokenizers")
+    assert fast.is_fast
+    for text in TEXTS:
+        expected = processor.encode(text)
+        assert tokenizer(text).input_ids == reloaded(text).input_ids == expected, text
+        # Ties aside, which have the same pieces in another order.
+        assert sorted(fast(text).input_ids) == sorted(expected), text
+        if processor.unk_id() not in expected:
+            assert tokenizer.decode(expected) == fast.decode(expected) == processor.decode(expected)
+    if flags:
+        batch = reloaded(["", "정말 재미있다"], padding=True, truncation=True, return_tensors="pt")
+        assert list(batch) == ["input_ids", "attention_mask"]
+        assert batch.attention_mask.equal((batch.input_ids != 0).long())
+
+
+def test_what_tokenizers_cannot_do_is_left_to_sentencepiece(make_model):
+    file, processor = make_model(**TUTORIAL_FLAGS, treat_whitespace_as_suffix=True)
+    assert import_sentencepiece(file)("좋은 영화").input_ids == processor.encode("좋은 영화")
+    with pytest.raises(ValueError, match="treat_whitespace_as_suffix"):
+        import_sentencepiece(file, backend="tokenizers")
+
+
+@pytest.mark.parametrize("content", [b"", b"no model", "리뷰".encode() * 99, b"\x00" * 99])
+def test_import_refuses_other_files(spm, content, tmp_path):
+    file = tmp_path / "wrong.model"
+    file.write_bytes(content)
+    with pytest.raises(ValueError, match="wrong.model: not a SentencePiece model"):
+        import_sentencepiece(file)
+
+
+@pytest.mark.parametrize("model_type", ["word", "char"])
+def test_import_refuses_word_and_char_models(make_model, model_type):
+    file, _ = make_model(model_type, vocab_size=300, hard_vocab_limit=False)
+    with pytest.raises(ValueError, match=f"type {model_type.upper()}"):
+        import_sentencepiece(file)
+
+
+def test_import_without_the_package_names_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "sentencepiece", None)
+    with pytest.raises(ImportError, match=r"pip install 'hf-vanilla-transformer\[sentencepiece\]'"):
+        import_sentencepiece("kowiki.model")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif("NSMC_DIR" not in os.environ, reason="NSMC_DIR does not name the folder with NSMC's files")
+@pytest.mark.parametrize("flags", [TUTORIAL_FLAGS, {**TUTORIAL_FLAGS, "byte_fallback": True}, {}])
+@pytest.mark.parametrize("model_type", ["bpe", "unigram"])
+def test_import_on_every_review_of_nsmc(spm, model_type, flags, tmp_path):
+    reviews = []
+    for name in ("ratings_train.txt", "ratings_test.txt"):
+        lines = Path(os.environ["NSMC_DIR"], name).read_bytes().decode().rstrip("\n").split("\n")[1:]
+        reviews += [line.split("\t")[1] for line in lines]
+    assert len(reviews) == 200_000
+    file = tmp_path / "nsmc.model"
+    with open(file, "wb") as stream:
+        spm.SentencePieceTrainer.train(
+            sentence_iterator=iter(reviews[:150_000]),
+            model_writer=stream,
+            model_type=model_type,
+            vocab_size=8007,
+            num_threads=1,
+            minloglevel=2,
+            **flags,
+        )
+    expected = spm.SentencePieceProcessor(model_file=str(file)).encode(reviews)
+    ids = import_sentencepiece(file)(reviews, verbose=False).input_ids
+    assert sum(ours != theirs for ours, theirs in zip(ids, expected, strict=True)) == 0
+
+
+# --- Scripts ---
+
+
+def run(monkeypatch, script, *arguments):
+    """Run a script's main in this process; returns its exit status."""
+    monkeypatch.setattr(sys, "argv", [script, *map(str, arguments)])
+    try:
+        runpy.run_path(str(ROOT / "scripts" / script), run_name="__main__")
+    except SystemExit as exit:
+        return exit.code
+    return 0
+
+
+def test_train_script_writes_a_folder(monkeypatch, tmp_path):
+    corpus = tmp_path / "corpus.txt"
+    corpus.write_text("\n".join(TEXTS), encoding="utf-8")
+    folder = tmp_path / "tokenizer"
+    arguments = ["--texts", corpus, "--vocab_size", 1000, "--output_dir", folder]
+    assert run(monkeypatch, "train_tokenizer.py", *arguments) == 0
+    expected = train_tokenizer(TEXTS, vocab_size=1000)
+    assert AutoTokenizer.from_pretrained(folder)(TEXTS).input_ids == expected(TEXTS).input_ids
+
+
+def test_import_script_counts_the_differing_lines(monkeypatch, make_model, tmp_path, capsys):
+    file, _ = make_model(**TUTORIAL_FLAGS)
+    compare = ["--compare", SAMPLE, "--text_column", "document"]
+    folder = tmp_path / "tokenizer"
+    arguments = ["--sentencepiece_model", file, "--output_dir", folder, *compare]
+    assert run(monkeypatch, "import_sentencepiece.py", *arguments) == 0
+    assert f"0 of {len(TEXTS)} lines differ" in capsys.readouterr().out
+    assert (folder / "tokenizer.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("script", "arguments"),
+    [
+        ("train_tokenizer.py", []),
+        ("train_tokenizer.py", ["--texts", "missing.txt"]),
+        ("train_tokenizer.py", ["--texts", SAMPLE, "--data", "sample"]),
+        ("train_tokenizer.py", ["--texts", SAMPLE, "--model", "word"]),
+        ("train_tokenizer.py", ["--texts", SAMPLE, "--vocab_size", "20"]),
+        ("train_tokenizer.py", ["--texts", "latin1.txt"]),
+        ("train_tokenizer.py", ["--data", "sample", "--text_column", "review"]),
+        ("import_sentencepiece.py", ["--sentencepiece_model", "missing.model"]),
+        ("import_sentencepiece.py", ["--sentencepiece_model", SAMPLE]),
+    ],
+)
+def test_scripts_answer_wrong_arguments_with_one_line(monkeypatch, script, arguments, tmp_path, capfd):
+    monkeypatch.chdir(tmp_path)
+    Path("latin1.txt").write_bytes("caf\xe9".encode("latin-1"))
+    assert run(monkeypatch, script, *arguments, "--output_dir", "out") == 2
+    error = capfd.readouterr().err.strip().splitlines()[-1]
+    assert error.startswith(f"{script}: error: ")
+    assert not Path("out").exists()
+
+
+def test_train_script_leaves_a_file_in_the_way_alone(monkeypatch, tmp_path, capfd):
+    file = tmp_path / "out"
+    file.write_text("mine")
+    arguments = ["--texts", SAMPLE, "--vocab_size", 1000, "--output_dir", file]
+    assert run(monkeypatch, "train_tokenizer.py", *arguments) == 2
+    assert "out" in capfd.readouterr().err
+    assert file.read_text() == "mine"
