@@ -171,8 +171,9 @@ def import_sentencepiece(
 
     Special tokens are the file's own; one that is written out in a text is recognised, as in any tokenizer of
     transformers, while the library knows its user-defined symbols alone. The fast tokenizer differs from the library
-    in two more points: a text that is nothing but one user-defined symbol gets no `▁` before it, and several
-    combining marks on one letter in other than Unicode's order are put into that order.
+    in three more points: a text that is nothing but one user-defined symbol gets no `▁` before it; a model that folds
+    case finds these symbols in any case; and several combining marks on one letter may be combined or put in order
+    where the library leaves them.
 
     Args:
         path: The `.model` file.
@@ -289,7 +290,9 @@ def _fast_tokenizer(proto, processor, special_tokens: dict[str, str]) -> Tokeniz
 
     # No pre-tokenizer: like SentencePiece, the model sees the whole text, so pieces may hold spaces.
     tokenizer = Tokenizer(model)
-    tokenizer.normalizer = normalizers.Sequence(_normalization(proto, processor) + _space_marks(proto, symbols))
+    normalization = _normalization(proto, processor)
+    normalized_symbols = [normalizers.Sequence(normalization).normalize_str(symbol) for symbol in symbols]
+    tokenizer.normalizer = normalizers.Sequence(normalization + _space_marks(proto, normalized_symbols))
     tokenizer.decoder = decoders.Sequence(
         [decoders.Replace(SPACE_MARK, " "), decoders.ByteFallback(), decoders.Fuse()]
         + ([decoders.Strip(" ", left=1)] if proto.normalizer_spec.add_dummy_prefix else [])
@@ -302,11 +305,7 @@ def _fast_tokenizer(proto, processor, special_tokens: dict[str, str]) -> Tokeniz
 
 
 def _merges(proto) -> list[tuple[str, str]]:
-    """Every pair of pieces that makes a piece, the best piece first.
-
-    SentencePiece joins any two neighbours that make a piece, by the whole's score. Of one piece's pairs that overlap
-    in a text, as `a+aa` and `aa+a` in `aaaa`, it takes the left one: the pair with the shorter left part.
-    """
+    """Every pair of pieces that makes a piece, the best piece first: SentencePiece goes by the score of the whole."""
     normal = sorted((piece for piece in proto.pieces if piece.type == piece.NORMAL), key=lambda piece: -piece.score)
     known = {piece.piece for piece in normal}
     return [
@@ -323,7 +322,7 @@ def _normalization(proto, processor) -> list[normalizers.Normalizer]:
     `tokenizers` applies the map to one grapheme at a time, which leaves out what SentencePiece combines across
     graphemes (Hangul letters: ㅎ + ㅏ is 하) and loses marks. So NFKC does the combining, and noncharacters keep it
     from what SentencePiece leaves alone: a final consonant after a whole syllable (화ㄳ), the order of marks, and `～`
-    where the map spares it. Another one before each mark makes the mark a grapheme of its own.
+    where the map spares it. Another one before each mark, and within CR LF, makes each a grapheme of its own.
     """
     charsmap = proto.normalizer_spec.precompiled_charsmap
     steps = [normalizers.Precompiled(charsmap)] if charsmap else []
@@ -334,22 +333,23 @@ def _normalization(proto, processor) -> list[normalizers.Normalizer]:
         steps = [
             normalizers.Replace(no_combining, "\uffff"),
             normalizers.NFKC(),
-            normalizers.Replace(Regex(r"(?<=.)(?=\p{M})"), "\uffff"),
+            normalizers.Replace(Regex(r"(?<=.)(?=\p{M})|(?<=\r)(?=\n)"), "\uffff"),
             *steps,
             normalizers.Replace("\uffff", ""),
         ]
         if "～" in processor.normalize("～"):
             steps = [normalizers.Replace("～", "\ufffe"), *steps, normalizers.Replace("\ufffe", "～")]
     if proto.normalizer_spec.remove_extra_whitespaces:
-        steps += [normalizers.Replace(_OUTER_SPACES, ""), normalizers.Replace(_SPACE_RUNS, " ")]
+        # At the end, SentencePiece takes a literal ▁ for a space.
+        steps += [normalizers.Replace(Regex(rf"\A +|[ {SPACE_MARK}]+\z"), ""), normalizers.Replace(_SPACE_RUNS, " ")]
     return steps
 
 
 def _space_marks(proto, symbols: list[str]) -> list[normalizers.Normalizer]:
-    """Spaces become `▁`, and one is put before the text where the model says so."""
+    """Spaces become `▁`, and one is put before the text where the model says so, unless it is one of the symbols."""
     steps = [normalizers.Replace(" ", SPACE_MARK)]
     if proto.normalizer_spec.add_dummy_prefix:
-        # `tokenizers` normalises the symbols to be looked for as well: they must come out as they are.
+        # `tokenizers` normalises the symbols that it looks for as well, and must find them in mid-text.
         alone = "|".join(re.escape(symbol) for symbol in symbols)
         start = rf"\A(?!(?:{alone})\z)(?=[\s\S])" if symbols else r"\A(?=[\s\S])"
         steps.append(normalizers.Replace(Regex(start), SPACE_MARK))

@@ -20,11 +20,12 @@ from datasets import Dataset
 from huggingface_hub.errors import StrictDataclassError
 from transformers import (
     AutoConfig,
+    AutoTokenizer,
     EvalPrediction,
     HfArgumentParser,
     PreTrainedModel,
+    PreTrainedTokenizerBase,
     Trainer,
-    TrainingArguments,
 )
 from transformers.trainer_utils import get_last_checkpoint
 
@@ -74,9 +75,11 @@ def parse_arguments(dataclass_types: list[type], description: str, args: list[st
             action.nargs, action.const = "?", LAST_CHECKPOINT
 
     args = sys.argv[1:] if args is None else args
-    recipe_file = parser.parse_known_args(args)[0].recipe
-    if recipe_file is not None:
-        parser.set_defaults(**_read_recipe(recipe_file, names, parser))
+    given, unknown = parser.parse_known_args(args)
+    if unknown:
+        parser.error(f"no such option: {' '.join(unknown)}")
+    if given.recipe is not None:
+        parser.set_defaults(**_read_recipe(given.recipe, names, parser))
     try:
         return parser.parse_args_into_dataclasses(args)[: len(dataclass_types)]
     except (ValueError, ImportError) as error:
@@ -164,13 +167,34 @@ def load_config(folder: str) -> VanillaTransformerConfig:
         The configuration.
 
     Raises:
-        ValueError: the model is of another type, or its folder has no readable `config.json`.
-        OSError: there is no such folder or repository.
+        ValueError: there is no such folder or repository, it has no readable `config.json`, or the model is of
+            another type.
     """
-    config = AutoConfig.from_pretrained(folder)
+    try:
+        config = AutoConfig.from_pretrained(folder)
+    except (OSError, ValueError) as error:
+        raise ValueError(f"{folder}: no model folder or Hub repository can be read here ({error})") from error
     if not isinstance(config, VanillaTransformerConfig):
         raise ValueError(f"{folder}: a checkpoint of type {config.model_type!r}, not 'vanilla_transformer'")
     return config
+
+
+def load_tokenizer(folder: str) -> PreTrainedTokenizerBase:
+    """Load the tokenizer of a folder or Hub repository.
+
+    Args:
+        folder: A path, or the name of a repository.
+
+    Returns:
+        The tokenizer.
+
+    Raises:
+        ValueError: there is no such folder or repository, or no tokenizer in it.
+    """
+    try:
+        return AutoTokenizer.from_pretrained(folder)
+    except (OSError, ValueError) as error:
+        raise ValueError(f"{folder}: no tokenizer can be read here ({error})") from error
 
 
 # --- Metrics ---
@@ -235,28 +259,17 @@ def save_recipe(folder: str, *groups: Any) -> None:
     """
     recipe = {}
     for group in groups:
+        default = type(group)()
         for field in dataclasses.fields(group):
             value = _plain(getattr(group, field.name))
-            default = field.default
-            if field.default_factory is not dataclasses.MISSING:
-                default = field.default_factory()
-            if field.init and value != _plain(default) and field.name not in _NOT_IN_RECIPE:
+            if field.init and field.name not in _NOT_IN_RECIPE and value != _plain(getattr(default, field.name)):
                 recipe[field.name] = value
     text = yaml.safe_dump(recipe, sort_keys=False, allow_unicode=True)
     Path(folder, RECIPE_FILE).write_text(text, encoding="utf-8")
 
 
-# What belongs to one place or one call rather than to the settings; and what TrainingArguments fills in by itself.
-_NOT_IN_RECIPE = {
-    "output_dir",
-    "resume_from_checkpoint",
-    "use_cpu",
-    "logging_dir",
-    "local_rank",
-    "hub_token",
-    "accelerator_config",
-    "parallelism_config",
-}
+# What belongs to one machine or one call, not to the settings.
+_NOT_IN_RECIPE = {"output_dir", "resume_from_checkpoint", "use_cpu", "hub_token", "accelerator_config"}
 
 
 def _plain(value: Any) -> Any:
@@ -339,21 +352,3 @@ def load_best_step(trainer: Trainer) -> int:
     """The step whose model Trainer loaded at the end: the best on validation, or else the last."""
     best = trainer.state.best_model_checkpoint
     return int(Path(best).name.rsplit("-", 1)[1]) if best else trainer.state.global_step
-
-
-__all__ = [
-    "TrainingArguments",
-    "checksum",
-    "classification_report",
-    "compute_metrics",
-    "epochs",
-    "evaluate_split",
-    "exit_with_one_line",
-    "load_best_step",
-    "load_config",
-    "parse_arguments",
-    "prepare_output_dir",
-    "save_json",
-    "save_recipe",
-    "save_run",
-]

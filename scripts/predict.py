@@ -8,21 +8,22 @@ Writes one line a text, in the order of the input: label, probability and text, 
 
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import torch
 from datasets import Dataset
 from torch.utils.data import DataLoader
-from transformers import AutoTokenizer, DataCollatorWithPadding, PreTrainedTokenizerFast
+from transformers import DataCollatorWithPadding, PreTrainedTokenizerFast
 
 from hf_vanilla_transformer import VanillaTransformerForSequenceClassification
 from hf_vanilla_transformer.data import tokenize
-from hf_vanilla_transformer.training import exit_with_one_line, load_config, parse_arguments
+from hf_vanilla_transformer.training import exit_with_one_line, load_config, load_tokenizer, parse_arguments
 
 
 @dataclass
 class PredictArguments:
-    model: str = field(metadata={"help": "A model folder or Hub name."})
+    model: str = field(metadata={"help": "A classifier's folder or Hub name."})
     file: str | None = field(default=None, metadata={"help": "Texts, one a line, UTF-8; by default standard input."})
     batch_size: int = field(default=64, metadata={"help": "Texts in one pass through the model."})
 
@@ -61,18 +62,19 @@ def read_lines(file: str) -> list[str]:
 
 
 def typed_lines() -> Iterator[str]:
-    """Lines as a person types them, until an empty one."""
-    while line := input("> "):
-        yield line
+    """Lines as a person types them, until an empty one or the end of input."""
+    with suppress(EOFError):
+        while line := input("> "):
+            yield line
 
 
 @exit_with_one_line
 def main() -> None:
     (arguments,) = parse_arguments([PredictArguments], description=__doc__.splitlines()[0])
-    load_config(arguments.model)
+    config = load_config(arguments.model)
     texts = None if arguments.file is None else read_lines(arguments.file)
-    tokenizer = AutoTokenizer.from_pretrained(arguments.model)
-    model = VanillaTransformerForSequenceClassification.from_pretrained(arguments.model).eval()
+    tokenizer = load_tokenizer(arguments.model)
+    model = VanillaTransformerForSequenceClassification.from_pretrained(arguments.model, config=config).eval()
     if torch.accelerator.is_available():
         model.to(torch.accelerator.current_accelerator())
 

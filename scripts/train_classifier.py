@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 
 from datasets import DatasetDict
 from transformers import (
-    AutoTokenizer,
     DataCollatorWithPadding,
     EarlyStoppingCallback,
     GenerationConfig,
@@ -37,6 +36,7 @@ from hf_vanilla_transformer.training import (
     exit_with_one_line,
     load_best_step,
     load_config,
+    load_tokenizer,
     parse_arguments,
     prepare_output_dir,
     save_json,
@@ -63,9 +63,9 @@ class ModelArguments:
     model: str | None = field(
         default=None, metadata={"help": "A model folder or Hub name to fine-tune; by default a new model."}
     )
-    config: dict | str = field(
-        default_factory=dict,
-        metadata={"help": "A new model's VanillaTransformerConfig fields, as JSON: '{\"d_model\": 128}'."},
+    config: str = field(
+        default="{}",
+        metadata={"help": "A new model's VanillaTransformerConfig fields: JSON here, a mapping in a recipe."},
     )
     tokenizer: str | None = field(
         default=None,
@@ -77,13 +77,22 @@ class ModelArguments:
         default=None, metadata={"help": "Stop after this many evaluations without a better one."}
     )
 
+    def __post_init__(self):
+        if isinstance(self.config, str):
+            try:
+                self.config = json.loads(self.config)
+            except json.JSONDecodeError as error:
+                raise ValueError(f"--config: not JSON ({error})") from error
+        if not isinstance(self.config, dict):
+            raise ValueError("--config: not a mapping of a configuration's fields")
+
 
 def make_tokenizer(arguments: ModelArguments, data: DatasetDict, max_length: int) -> PreTrainedTokenizerFast:
     """The tokenizer that the arguments name, or one trained on the training texts."""
     if source := arguments.tokenizer or arguments.model:
-        return AutoTokenizer.from_pretrained(source)
+        return load_tokenizer(source)
     return train_tokenizer(
-        data["train"]["text"],
+        data["train"]["text"][:],
         vocab_size=arguments.vocab_size,
         model=arguments.tokenizer_model,
         max_length=max_length,
@@ -101,7 +110,6 @@ def make_model(
         return VanillaTransformerForSequenceClassification.from_pretrained(
             arguments.model, config=config, ignore_mismatched_sizes=True
         )
-    fields = arguments.config if isinstance(arguments.config, dict) else json.loads(arguments.config)
     config = VanillaTransformerConfig(
         **{
             "vocab_size": len(tokenizer),
@@ -111,7 +119,7 @@ def make_model(
             "eos_token_id": tokenizer.eos_token_id,
             "decoder_start_token_id": tokenizer.bos_token_id,
             **label_fields,
-            **fields,
+            **arguments.config,
         }
     )
     return VanillaTransformerForSequenceClassification(config)
@@ -122,11 +130,10 @@ def main() -> None:
     data_arguments, model_arguments, training_arguments = parse_arguments(
         [DataArguments, ModelArguments, TrainingArguments], description=__doc__.splitlines()[0]
     )
-    checkpoint = prepare_output_dir(training_arguments.output_dir, training_arguments.resume_from_checkpoint)
-    if model_arguments.model:
-        load_config(model_arguments.model)
-
     with training_arguments.main_process_first(desc="data and vocabulary"):
+        checkpoint = prepare_output_dir(training_arguments.output_dir, training_arguments.resume_from_checkpoint)
+        if model_arguments.model:
+            load_config(model_arguments.model)  # a wrong model is refused before the data are read
         data = load_labelled_text(
             data_arguments.data,
             text_column=data_arguments.text_column,
@@ -137,7 +144,7 @@ def main() -> None:
         if checkpoint is None:
             tokenizer = make_tokenizer(model_arguments, data, data_arguments.max_length)
         else:
-            tokenizer = AutoTokenizer.from_pretrained(checkpoint)
+            tokenizer = load_tokenizer(checkpoint)
         tokenized = tokenize(data, tokenizer, max_length=data_arguments.max_length)
 
     set_seed(training_arguments.seed)

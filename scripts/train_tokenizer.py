@@ -59,7 +59,7 @@ def main() -> None:
         data = load_labelled_text(
             arguments.data, text_column=arguments.text_column, label_column=arguments.label_column
         )
-        texts = data["train"]["text"]
+        texts = data["train"]["text"][:]
     tokenizer = train_tokenizer(
         texts,
         vocab_size=arguments.vocab_size,

@@ -228,12 +228,14 @@ def test_folder_with_an_odd_name(load, nsmc_folder, name):
 # The download
 
 
-def test_download_equals_the_folder_and_is_cached(load, server, nsmc_folder, caplog):
+def test_download_equals_the_folder_and_is_cached(load, server, nsmc_folder, tmp_path, caplog):
     expected = {split: part.to_dict() for split, part in load(nsmc_folder).items()}
     loaded = load("nsmc", nsmc_url=server.url)
     assert_shape(loaded, ["negative", "positive"])
     assert {split: part.to_dict() for split, part in loaded.items()} == expected
     assert f"{server.url}/ratings_train.txt: not the official file" in caplog.text
+    downloads = [path.read_bytes() for path in (tmp_path / "cache" / "downloads").iterdir()]
+    assert all(path.read_bytes() in downloads for path in nsmc_folder.iterdir())
 
     requests = server.requests
     assert {split: part.to_dict() for split, part in load("nsmc", nsmc_url=server.url).items()} == expected
@@ -309,6 +311,21 @@ def test_table(load, tmp_path, caplog, suffix, labels):
     assert found == {record["review"]: str(record["mood"]) for record in records}
     assert sum(map(len, loaded.values())) == 30
     assert "test is 3 rows cut from train" in caplog.text
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".json", ".jsonl"])
+def test_table_with_an_odd_name(load, tmp_path, suffix):
+    path = write_table(tmp_path / f"reviews [1] *{suffix}", [{"document": "a", "label": i % 2} for i in range(8)])
+    assert len(load(path)["train"]) == 4
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv"])
+def test_table_from_windows(load, tmp_path, suffix):
+    path = write_table(tmp_path / f"t{suffix}", [{"document": f"감상 {i}", "label": i % 2} for i in range(8)])
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\r", b"").replace(b"\n", b"\r\n"))
+    loaded = load(path)
+    assert_shape(loaded, ["0", "1"])
+    assert sorted(text for split in loaded.values() for text in split["text"]) == [f"감상 {i}" for i in range(8)]
 
 
 def test_table_of_tabs_without_quoting(load, tmp_path):
@@ -395,7 +412,7 @@ def test_bad_table(load, tmp_path, name, content, message):
 def test_source_that_is_nothing(load, source):
     with pytest.raises(DataError) as error:
         load(source)
-    assert_one_line(error, f"{source}: no such file or folder")
+    assert str(error.value) == f"{source}: no such file or folder"
 
 
 def test_source_without_a_name(load):

@@ -98,24 +98,26 @@ def reloaded(trained, tmp_path_factory):
 
 
 @settings(deadline=None)
-@given(text=st.text())
+@given(text=st.text() | st.text(alphabet="가나다영화 ㅋㅠ12!.\t\u3000\u200b１▁"))
 def test_decoding_gives_the_normalised_text_back(trained, text):
     ids = trained(text).input_ids
-    assume(trained.unk_token_id not in ids)
-    assert trained.decode(ids) == normalized_text(trained, text)
+    if trained.unk_token_id not in ids:
+        assert trained.decode(ids) == normalized_text(trained, text)
 
 
-@settings(deadline=None)
-@given(text=st.text(alphabet="가나다영화 ㅋㅠ12!.\t\u3000\u200b１▁"))
-def test_decoding_gives_the_normalised_text_back_where_most_is_known(trained, text):
-    test_decoding_gives_the_normalised_text_back.hypothesis.inner_test(trained, text)
+def test_pieces_keep_to_one_script():
+    tokenizer = train_tokenizer(["영화movie최고10점!! 映画"] * 9, vocab_size=100)
+    pieces = ["▁영화", "movie", "최고", "10", "점", "!!", "▁映画"]
+    assert tokenizer.tokenize("영화movie최고10점!! 映画") == pieces
 
 
-def test_pieces_keep_to_one_script(trained):
-    for piece in trained.get_vocab():
-        kinds = {unicodedata.name(character).split()[0] for character in piece if character.isalpha()}
-        assert len(kinds) <= 1 or piece in SPECIAL_TOKENS.values(), piece
-        assert piece.count("▁") == piece.startswith("▁")
+def test_normalisation_is_that_of_sentencepiece(trained, make_model):
+    _, processor = make_model(**TUTORIAL_FLAGS)
+    # NFKC makes `～` a `~`, joins a final consonant to the syllable before it, and puts marks in order.
+    spared = ("～", "화ㄳ", "שָׁ")
+    for text in TEXTS + [text for text in HARD_TEXTS if not any(part in text for part in spared)]:
+        expected = processor.normalize(text).replace("▁", " ").removeprefix(" ")
+        assert normalized_text(trained, text) == expected, text
 
 
 @pytest.mark.parametrize("model", ["bpe", "unigram"])
@@ -168,7 +170,7 @@ def make_model(spm, tmp_path_factory):
     made = {}
 
     def make(model_type="bpe", **flags):
-        name = f"{model_type}-" + "-".join(f"{key}={value}" for key, value in sorted(flags.items()) if key != "x")
+        name = f"{model_type}-" + "-".join(f"{key}={value}" for key, value in sorted(flags.items()))
         if name not in made:
             file = folder / f"{len(made)}.model"
             options = {"vocab_size": 1500, "num_threads": 1, "minloglevel": 2, **flags}
@@ -196,7 +198,7 @@ FLAGS = {
 
 
 def comparable(text, flags):
-    """Whether the library knows the special tokens that are in the text, and nothing but them, as transformers does."""
+    """Whether the text is free of control symbols, which transformers finds and the library does not."""
     specials = ("[PAD]", "[UNK]", "[BOS]", "[EOS]") if flags else ("<unk>", "<s>", "</s>")
     return not any(special in text for special in specials)
 
@@ -216,25 +218,27 @@ def test_imported_bpe_gives_the_ids_of_sentencepiece(make_model, flags, tmp_path
 def test_imported_special_tokens_are_those_of_the_file(make_model):
     tokenizer = import_sentencepiece(make_model(**TUTORIAL_FLAGS)[0])
     assert tokenizer.special_tokens_map == SPECIAL_TOKENS
-    assert tokenizer.all_special_ids == list(range(7)) or sorted(tokenizer.all_special_ids) == list(range(7))
+    assert sorted(tokenizer.all_special_ids) == list(range(7))
     tokenizer = import_sentencepiece(make_model()[0])
     assert (tokenizer.unk_token_id, tokenizer.bos_token_id, tokenizer.eos_token_id) == (0, 1, 2)
     assert tokenizer.pad_token is None
 
 
+@pytest.fixture(scope="module")
+def byte_fallback(make_model):
+    file, processor = make_model(**TUTORIAL_FLAGS, byte_fallback=True)
+    return import_sentencepiece(file), processor
+
+
 @settings(deadline=None)
 @given(text=st.text() | st.text(alphabet="aAㅎㅏㄴ화ㄳ한\u1112\u1161\u11ab\u0301ñ～①▁ \t\u200d👍❤\ufe0f[SEP]"))
-def test_imported_bpe_gives_the_ids_of_sentencepiece_for_any_text(make_model, text):
-    flags = {**TUTORIAL_FLAGS, "byte_fallback": True}
-    # The two differences that the docstring names.
+def test_imported_bpe_gives_the_ids_of_sentencepiece_for_any_text(byte_fallback, text):
+    # The differences that the docstring names.
     decomposed = unicodedata.normalize("NFKD", text)
     marks = [unicodedata.category(character).startswith("M") for character in decomposed]
     assume(not any(first and second for first, second in zip(marks, marks[1:], strict=False)))
-    assume(text != "[SEP]" and comparable(text, flags))
-    file, processor = make_model(**flags)
-    tokenizer = test_imported_bpe_gives_the_ids_of_sentencepiece_for_any_text.__dict__.setdefault(
-        "tokenizer", import_sentencepiece(file)
-    )
+    assume(text.strip() != "[SEP]" and comparable(text, TUTORIAL_FLAGS))
+    tokenizer, processor = byte_fallback
     assert tokenizer(text).input_ids == processor.encode(text)
     assert tokenizer.decode(tokenizer(text).input_ids) == normalized_text(tokenizer, text)
 
@@ -247,7 +251,7 @@ def test_imported_unigram_gives_the_ids_of_sentencepiece(make_model, flags, tmp_
     reloaded = AutoTokenizer.from_pretrained(tmp_path)
     assert type(reloaded) is type(tokenizer)
     fast = import_sentencepiece(file, backend="tokenizers")
-    assert fast.is_fast
+    assert fast.is_fast and not tokenizer.is_fast
     for text in TEXTS:
         expected = processor.encode(text)
         assert tokenizer(text).input_ids == reloaded(text).input_ids == expected, text

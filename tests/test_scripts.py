@@ -1,0 +1,278 @@
+"""The scripts as their users call them: what they leave, what they print, how they refuse."""
+
+import csv
+import io
+import json
+import re
+import runpy
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from transformers import AutoModelForSequenceClassification, AutoTokenizer, pipeline
+
+
+ROOT = Path(__file__).parent.parent
+# Two steps of a model of no use, in a second or two.
+QUICK = [
+    *("--max_steps", "2", "--save_strategy", "no", "--eval_strategy", "epoch", "--load_best_model_at_end", "false"),
+    *("--vocab_size", "1500", "--disable_tqdm", "true", "--bf16", "false"),
+    *("--config", '{"d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "encoder_ffn_dim": 16}'),
+]
+REVIEWS = ["정말 재미있고 감동적인 영화", "", "지루하고 유치했다", "​", "최고 " * 400, "그저 그런 영화"]
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    """Run a script in this process; returns its exit status, standard output and standard error."""
+
+    def run(name: str, *arguments: str, stdin: str | None = None) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", [name, *map(str, arguments)])
+        monkeypatch.setattr(sys, "stdin", io.StringIO(stdin or ""))
+        capsys.readouterr()
+        status = 0
+        try:
+            runpy.run_path(str(ROOT / "scripts" / name), run_name="__main__")
+        except SystemExit as stop:
+            status = stop.code
+        return status, *capsys.readouterr()
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory) -> Path:
+    """A run on the sample, with a checkpoint after each epoch, made by the recipe in a process of its own."""
+    folder = tmp_path_factory.mktemp("runs") / "sample"
+    subprocess.run(
+        [
+            *(sys.executable, ROOT / "scripts/train_classifier.py", ROOT / "scripts/recipes/sample.yaml"),
+            *("--output_dir", folder, "--num_train_epochs", "2", "--save_total_limit", "3"),
+        ],
+        check=True,
+        capture_output=True,
+        stdin=subprocess.DEVNULL,
+    )
+    return folder
+
+
+def test_a_run_leaves_a_complete_folder(trained):
+    assert {file.name for file in trained.iterdir()} >= {
+        "config.json",
+        "configuration_vanilla_transformer.py",
+        "curves.png",
+        "generation_config.json",
+        "metrics.json",
+        "model.safetensors",
+        "modeling_vanilla_transformer.py",
+        "recipe.yaml",
+        "run.json",
+        "tokenizer.json",
+        "tokenizer_config.json",
+    }
+    metrics = json.loads((trained / "metrics.json").read_text())
+    assert [entry["epoch"] for entry in metrics["epochs"]] == [1, 2]
+    for split, rows in (("train", 510), ("validation", 90), ("test", 120)):
+        report = metrics[split]
+        assert report["rows"] == rows == sum(map(sum, report["confusion_matrix"]))
+        assert report["accuracy"] == (report["confusion_matrix"][0][0] + report["confusion_matrix"][1][1]) / rows
+    record = json.loads((trained / "run.json").read_text())
+    assert record["data"]["train"]["rows"] == 510
+    assert record["versions"].keys() >= {"torch", "transformers"}
+
+
+def test_the_published_accuracy_is_the_saved_models(trained):
+    """The model in the folder, asked anew, gets the test split's figure."""
+    from hf_vanilla_transformer.data import load_labelled_text
+
+    test = load_labelled_text("sample")["test"]
+    answers = pipeline("text-classification", model=str(trained))(test["text"][:], batch_size=32)
+    names = test.features["label"].names
+    right = sum(answer["label"] == names[label] for answer, label in zip(answers, test["label"], strict=True))
+    assert right / len(test) == json.loads((trained / "metrics.json").read_text())["test"]["accuracy"]
+
+
+def test_the_last_line_is_the_test_accuracy(run, tmp_path):
+    status, out, _ = run("train_classifier.py", "--data", "sample", "--output_dir", tmp_path / "run", *QUICK)
+    assert status == 0
+    assert re.fullmatch(r"test accuracy: 0\.\d{4}", out.strip().splitlines()[-1])
+
+
+def test_an_interrupted_run_goes_on_to_the_same_end(run, trained, tmp_path):
+    interrupted = tmp_path / "interrupted"
+    interrupted.mkdir()
+    first = min(trained.glob("checkpoint-*"), key=lambda folder: int(folder.name.rsplit("-")[-1]))
+    (interrupted / first.name).symlink_to(first)
+    status, out, _ = run(
+        "train_classifier.py",
+        *(ROOT / "scripts/recipes/sample.yaml", "--output_dir", interrupted),
+        *("--num_train_epochs", "2", "--save_total_limit", "3", "--resume_from_checkpoint"),
+    )
+    assert status == 0
+    whole, resumed = (json.loads((folder / "metrics.json").read_text()) for folder in (trained, interrupted))
+    assert resumed["epochs"][-1]["eval_loss"] == pytest.approx(whole["epochs"][-1]["eval_loss"], abs=1e-6)
+    assert resumed["test"]["confusion_matrix"] == whole["test"]["confusion_matrix"]
+
+
+def test_a_trained_model_is_fine_tuned_with_new_labels(run, trained, tmp_path):
+    table = tmp_path / "mine.csv"
+    with table.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["text", "mood"])
+        writer.writerows([[f"영화 {i} 편", ["calm", "glad", "sad"][i % 3]] for i in range(90)])
+    status, _, _ = run(
+        "train_classifier.py",
+        *("--data", table, "--text_column", "text", "--label_column", "mood", "--validation_fraction", "0.2"),
+        *("--model", trained, "--output_dir", tmp_path / "run", *QUICK),
+    )
+    assert status == 0
+    model = AutoModelForSequenceClassification.from_pretrained(tmp_path / "run")
+    assert model.config.id2label == {0: "calm", 1: "glad", 2: "sad"}
+    assert model.classifier.out_features == 3
+    tokenizer, original = (AutoTokenizer.from_pretrained(folder) for folder in (tmp_path / "run", trained))
+    assert tokenizer.get_vocab() == original.get_vocab()
+
+
+# --- Refusals ---
+
+
+@pytest.fixture
+def faults(tmp_path):
+    """Things that are wrong, by name."""
+    bart = tmp_path / "bart"
+    bart.mkdir()
+    (bart / "config.json").write_text('{"model_type": "bart"}')
+    broken = tmp_path / "broken"
+    broken.mkdir()
+    (broken / "ratings_train.txt").write_text("id\tdocument\tlabel\n1\t좋다\t1\n2\t나쁘다\t2\n")
+    (broken / "ratings_test.txt").write_text("id\tdocument\tlabel\n1\t좋다\t1\n")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "precious").touch()
+    (tmp_path / "a-file").touch()
+    (tmp_path / "latin-1.txt").write_bytes("caf\xe9\n".encode("latin-1"))
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--data", "{}/nowhere"], "nowhere"),
+        (["--data", "{}/broken"], "ratings_train.txt, line 3"),
+        (["--data", "sample", "--text_column", "review"], "review"),
+        (["--data", "sample", "--model", "{}/bart"], "'bart', not 'vanilla_transformer'"),
+        (["--data", "sample", "--model", "{}/nowhere"], "nowhere"),
+        (["--data", "sample", "--tokenizer", "{}/nowhere"], "nowhere"),
+        (["--data", "sample", "--config", '{"d_model": 7}'], "encoder_attention_heads"),
+        (["--data", "sample", "--config", "[]"], "--config"),
+        (["--data", "sample", "--config", "{"], "--config"),
+        (["--data", "sample", "--vocab_size", "10"], "vocab_size"),
+        (["--data", "sample", "--tokenizer_model", "wordpiece"], "wordpiece"),
+        (["--data", "sample", "--output_dir", "{}/full"], "not empty"),
+        (["--data", "sample", "--output_dir", "{}/a-file"], "a-file"),
+        (["--data", "sample", "--resume_from_checkpoint"], "no checkpoint"),
+        (["--data", "sample", "--resume_from_checkpoint", "{}/nowhere"], "no checkpoint"),
+    ],
+)
+def test_training_refuses_with_one_line(run, faults, arguments, message):
+    arguments = [argument.replace("{}", str(faults)) for argument in arguments]
+    before = {file for file in faults.rglob("*") if file.is_file()}
+    status, _, err = run("train_classifier.py", *QUICK, "--output_dir", faults / "new", *arguments)
+    assert status == 2
+    lines = [line for line in err.splitlines() if line.startswith("train_classifier.py: error:")]
+    assert len(lines) == 1 and message in lines[0]
+    assert "Traceback" not in err
+    assert {file for file in faults.rglob("*") if file.is_file()} == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--model", "{}/nowhere"], "nowhere"),
+        (["--model", "{}/bart"], "'bart', not 'vanilla_transformer'"),
+        (["--model", "MODEL", "--file", "{}/nowhere.txt"], "nowhere.txt"),
+        (["--model", "MODEL", "--file", "{}/latin-1.txt"], "latin-1.txt: not UTF-8"),
+        ([], "--model"),
+    ],
+)
+def test_prediction_refuses_with_one_line(run, faults, trained, arguments, message):
+    arguments = [argument.replace("{}", str(faults)).replace("MODEL", str(trained)) for argument in arguments]
+    status, out, err = run("predict.py", *arguments)
+    assert (status, out) == (2, "")
+    assert message in err.splitlines()[-1]
+    assert "Traceback" not in err
+
+
+# --- Prediction ---
+
+
+@pytest.mark.parametrize("batch_size", ["1", "4"])
+def test_answers_come_in_the_order_of_the_texts(run, trained, tmp_path, batch_size):
+    (tmp_path / "reviews.txt").write_text("\n".join(REVIEWS) + "\n", encoding="utf-8")
+    status, out, _ = run(
+        "predict.py", "--model", trained, "--file", tmp_path / "reviews.txt", "--batch_size", batch_size
+    )
+    assert status == 0
+    answers = [line.split("\t") for line in out.split("\n")[:-1]]
+    assert [text for _, _, text in answers] == REVIEWS
+    classify = pipeline("text-classification", model=str(trained))
+    for label, probability, text in answers:
+        assert label in ("negative", "positive")
+        assert 0.5 <= float(probability) <= 1
+        if text.strip("​"):  # the pipeline has no answer to nothing
+            expected = classify(text, truncation=True)[0]
+            assert (label, float(probability)) == (expected["label"], pytest.approx(expected["score"], abs=1e-4))
+
+
+def test_lines_from_standard_input(run, trained):
+    status, out, _ = run("predict.py", "--model", trained, stdin="재미있다\n지루하다\n")
+    assert status == 0
+    assert [line.split("\t")[2] for line in out.splitlines()] == ["재미있다", "지루하다"]
+    assert run("predict.py", "--model", trained, stdin="")[:2] == (0, "")
+
+
+# --- README ---
+
+
+def readme_blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+
+
+def test_the_readmes_programs_run(trained, tmp_path, monkeypatch, capsys):
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "quickstart").symlink_to(trained)
+    monkeypatch.chdir(tmp_path)
+    programs = readme_blocks("python")
+    assert programs
+    for program in programs:
+        exec(compile(program, "README.md", "exec"), {})
+    assert "positive" in capsys.readouterr().out or "negative" in capsys.readouterr().out
+
+
+def test_the_readmes_commands_run(run, trained, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "scripts").symlink_to(ROOT / "scripts")
+    (tmp_path / "reviews.txt").write_text("재미있다\n")
+    (tmp_path / "my.csv").write_text("text,label\n" + "좋다,1\n나쁘다,0\n" * 40)
+    commands = [
+        shlex.split(line)
+        for block in readme_blocks("sh")
+        for line in block.replace("\\\n", "").splitlines()
+        if "scripts/" in line
+    ]
+    assert {Path(command[1]).name for command in commands} >= {"train_classifier.py", "predict.py"}
+    for number, (_, script, *arguments) in enumerate(commands):
+        if script.endswith("train_classifier.py"):
+            data = [] if "--data" in arguments else ["--data", "sample"]
+            arguments += [*data, *QUICK, "--output_dir", str(tmp_path / f"run-{number}")]
+            arguments += ["--vocab_size", "30"] if "my.csv" in arguments else []
+        elif script.endswith("predict.py"):
+            arguments += ["--model", str(trained)]
+        assert run(Path(script).name, *arguments)[0] == 0, script
+
+
+def test_make_targets_named_in_the_readme_exist():
+    makefile = (ROOT / "Makefile").read_text()
+    for target in re.findall(r"^make (\w+)", "\n".join(readme_blocks("sh")), re.MULTILINE):
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
