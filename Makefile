@@ -1,5 +1,5 @@
 # Everything runs in .venv, which is made first. PYTHON is what it is made with.
-PYTHON ?= python3
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 
 .PHONY: quickstart test check

@@ -6,11 +6,12 @@ comes out of `load_labelled_text` in the same shape; `datasets` does the downloa
 """
 
 import csv
+import gzip
 import hashlib
 import logging
 import os
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from glob import escape
 from pathlib import Path
@@ -124,8 +125,6 @@ def tokenize(
     dataset: Dataset | DatasetDict,
     tokenizer: PreTrainedTokenizerBase,
     max_length: int | None = None,
-    *,
-    num_proc: int | None = None,
 ) -> Dataset | DatasetDict:
     """Turn texts into token ids, for `Trainer`.
 
@@ -136,11 +135,9 @@ def tokenize(
         dataset: What `load_labelled_text` returns, or one split of it.
         tokenizer: The model's tokenizer.
         max_length: The number of tokens that a text is cut to; by default `tokenizer.model_max_length`.
-        num_proc: The number of processes; by default the work is done in this one.
 
     Returns:
-        The same rows with the columns `input_ids`, `labels` and `length`. A text that gives no token (nothing but
-        zero-width characters, say) is the unknown token alone, so that no row is empty.
+        The same rows with the columns `input_ids`, `labels` and `length`. No row is empty: see `encode`.
 
     Raises:
         ValueError: `max_length` is less than 1.
@@ -152,7 +149,6 @@ def tokenize(
         batched=True,
         remove_columns=["text"],
         fn_kwargs={"tokenizer": tokenizer, "max_length": max_length},
-        num_proc=num_proc,
         desc="Tokenizing",
     )
 
@@ -160,15 +156,52 @@ def tokenize(
 def _tokenize_batch(
     batch: dict[str, list], tokenizer: PreTrainedTokenizerBase, max_length: int | None
 ) -> dict[str, list]:
+    input_ids = encode(batch["text"], tokenizer, max_length)
+    return {"input_ids": input_ids, "length": [len(ids) for ids in input_ids]}
+
+
+def encode(texts: list[str], tokenizer: PreTrainedTokenizerBase, max_length: int | None = None) -> list[list[int]]:
+    """Turn texts into token ids, at least one a text, since the model needs one.
+
+    Args:
+        texts: Any texts.
+        tokenizer: The model's tokenizer.
+        max_length: The number of tokens that a text is cut to; by default `tokenizer.model_max_length`.
+
+    Returns:
+        The ids of each text. A text that gives no token (nothing but zero-width characters, say) is the unknown
+        token alone.
+    """
     encoded = tokenizer(
-        batch["text"],
+        texts,
         truncation=True,
         max_length=max_length,
         return_attention_mask=False,
         return_token_type_ids=False,
     )
-    input_ids = [ids or [tokenizer.unk_token_id] for ids in encoded["input_ids"]]
-    return {"input_ids": input_ids, "length": [len(ids) for ids in input_ids]}
+    return [ids or [tokenizer.unk_token_id] for ids in encoded["input_ids"]]
+
+
+def read_lines(file: str | os.PathLike) -> list[str]:
+    """Read the lines of a text file.
+
+    Args:
+        file: UTF-8, with or without a byte order mark; gzip where the name ends in `.gz`.
+
+    Returns:
+        The lines without their ends. They end with a line feed, alone or after a carriage return, and with none of
+        Unicode's other line separators: reviews contain those.
+
+    Raises:
+        OSError: The file cannot be read.
+        DataError: A line is not UTF-8, or the compressed file is damaged.
+    """
+    file = os.fspath(file)
+    with (gzip.open if file.endswith(".gz") else open)(file, "rb") as lines:
+        try:
+            return [text for _, text, _ in _decode_lines(lines, file)]
+        except EOFError as error:
+            raise DataError(f"{file}: {error}") from error
 
 
 @contextmanager
@@ -226,8 +259,10 @@ def _find_nsmc_files(folder: Path) -> dict[str, Path] | None:
         return None
     if missing:
         raise DataError(f"{missing[0]}: no such file")
-    for file in nsmc_files.values():
+    for split, file in nsmc_files.items():
         _check_tab_separated(file, str(file), NSMC_COLUMNS, NSMC_LABELS)
+        if folder != SAMPLES:
+            _check_nsmc_checksum(file, split, str(file), official=False)
     return nsmc_files
 
 
@@ -321,15 +356,25 @@ def _split_lines(file: Path, name: str) -> Iterator[tuple[int, list[str], bool]]
         DataError: A line is not UTF-8.
     """
     with open(file, "rb") as lines:
-        for number, line in enumerate(lines, start=1):
-            whole = line.endswith(b"\n")
-            try:
-                text = line.removeprefix(BYTE_ORDER_MARK if number == 1 else b"").decode()
-            except UnicodeDecodeError as error:
-                cut_off = not whole and error.reason == "unexpected end of data"
-                reason = CUT_OFF if cut_off else f"byte {error.start + 1} is not UTF-8 ({error.reason})"
-                raise DataError(f"{name}, line {number}: {reason}") from None
-            yield number, text.removesuffix("\n").removesuffix("\r").split("\t"), whole
+        for number, text, whole in _decode_lines(lines, name):
+            yield number, text.split("\t"), whole
+
+
+def _decode_lines(lines: Iterable[bytes], name: str) -> Iterator[tuple[int, str, bool]]:
+    """The number of each line, its text without its end, and whether it has its line feed.
+
+    Raises:
+        DataError: A line is not UTF-8.
+    """
+    for number, line in enumerate(lines, start=1):
+        whole = line.endswith(b"\n")
+        try:
+            text = line.removeprefix(BYTE_ORDER_MARK if number == 1 else b"").decode()
+        except UnicodeDecodeError as error:
+            cut_off = not whole and error.reason == "unexpected end of data"
+            reason = CUT_OFF if cut_off else f"byte {error.start + 1} is not UTF-8 ({error.reason})"
+            raise DataError(f"{name}, line {number}: {reason}") from None
+        yield number, text.removesuffix("\n").removesuffix("\r"), whole
 
 
 def _read_tab_separated(

@@ -1,6 +1,7 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 """Pictures, drawn with matplotlib."""
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,8 @@ def plot_training_curves(epochs: list[dict[str, Any]], file: str | Path) -> None
     """Draw loss and accuracy against epochs.
 
     Args:
-        epochs: One entry for each evaluation, as `metrics.json` has them: `epoch`, `train_loss`, `eval_loss` and,
-            where it was measured, `eval_accuracy`.
+        epochs: One entry for each evaluation, as `metrics.json` has them: `epoch`, `train_loss` (None where it was
+            not logged), `eval_loss` and, where it was measured, `eval_accuracy`.
         file: The picture to write, PNG or SVG by its ending.
     """
     from matplotlib.figure import Figure
@@ -24,7 +25,8 @@ def plot_training_curves(epochs: list[dict[str, Any]], file: str | Path) -> None
     panels = figure.subplots(1, len(curves), squeeze=False)[0]
     for panel, (title, lines) in zip(panels, curves.items(), strict=True):
         for label, name in lines.items():
-            panel.plot(x, [entry[name] for entry in epochs], marker="o", label=label)
+            heights = [math.nan if entry[name] is None else entry[name] for entry in epochs]
+            panel.plot(x, heights, marker="o", label=label)
         panel.set_xlabel("epoch")
         panel.set_ylabel(title)
         panel.xaxis.get_major_locator().set_params(integer=True)

@@ -548,7 +548,8 @@ class VanillaTransformerEncoder(VanillaTransformerPreTrainedModel):
             raise ValueError("Give exactly one of `input_ids` and `inputs_embeds`")
         if inputs_embeds is None:
             inputs_embeds = self.embed_tokens(input_ids)
-        position_ids = _position_ids(inputs_embeds, attention_mask, 0, self.embed_positions.max_positions)
+        _check_length(inputs_embeds.shape[1], 0, self.embed_positions.max_positions)
+        position_ids = _position_ids(inputs_embeds, attention_mask, 0)
         hidden_states = self.dropout(self.embed_positions(inputs_embeds, position_ids))
 
         attention_mask = create_bidirectional_mask(
@@ -632,10 +633,9 @@ class VanillaTransformerDecoder(VanillaTransformerPreTrainedModel):
             past_key_values = EncoderDecoderCache(DynamicCache(config=self.config), DynamicCache(config=self.config))
 
         past_length = 0 if past_key_values is None else past_key_values.get_seq_length()
+        _check_length(inputs_embeds.shape[1], past_length, self.embed_positions.max_positions)
         if position_ids is None:
-            position_ids = _position_ids(
-                inputs_embeds, attention_mask, past_length, self.embed_positions.max_positions
-            )
+            position_ids = _position_ids(inputs_embeds, attention_mask, past_length)
         hidden_states = self.dropout(self.embed_positions(inputs_embeds, position_ids))
 
         attention_mask = create_causal_mask(
@@ -664,22 +664,26 @@ class VanillaTransformerDecoder(VanillaTransformerPreTrainedModel):
         )
 
 
+def _check_length(length: int, past_length: int | torch.Tensor, limit: int) -> None:
+    """Refuse an empty sequence, and one of more tokens than positions (`limit`).
+
+    A static cache counts its tokens in a tensor, which is not read here: that would wait for the device.
+    """
+    if length == 0:
+        raise ValueError("A sequence needs at least one token")
+    if isinstance(past_length, int) and past_length + length > limit:
+        raise ValueError(f"A sequence of {past_length + length} tokens is longer than the model's {limit} positions")
+
+
 def _position_ids(
-    inputs_embeds: torch.Tensor, attention_mask: torch.Tensor | None, past_length: int | torch.Tensor, limit: int
+    inputs_embeds: torch.Tensor, attention_mask: torch.Tensor | None, past_length: int | torch.Tensor
 ) -> torch.Tensor:
     """Positions of the L tokens of `inputs_embeds` (B, L, D), which follow `past_length` cached ones.
 
     Returns:
         (B, L) from a mask (B, past + L), or (1, L) where there is no such mask; -1 for pads.
-
-    Raises:
-        ValueError: no token, or more tokens than positions (`limit`).
     """
     length = inputs_embeds.shape[1]
-    if length == 0:
-        raise ValueError("A sequence needs at least one token")
-    if isinstance(past_length, int) and past_length + length > limit:
-        raise ValueError(f"A sequence of {past_length + length} tokens is longer than the model's {limit} positions")
     if attention_mask is not None and attention_mask.dim() == 2:
         return position_ids_from_mask(attention_mask)[:, -length:].to(inputs_embeds.device)
     return (torch.arange(length, device=inputs_embeds.device) + past_length).unsqueeze(0)

@@ -1,3 +1,4 @@
+# Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 """Tokenizers: train a SentencePiece-style vocabulary, or import a SentencePiece `.model` file.
 
 Both give a tokenizer whose saved folder `AutoTokenizer` loads with no code of this package. None adds special tokens

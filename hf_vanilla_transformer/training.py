@@ -1,13 +1,14 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 """What transformers' Trainer needs from us: the scripts' arguments, metrics, and the record that a run leaves."""
 
+import argparse
 import contextlib
-import dataclasses
 import hashlib
 import json
 import platform
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from importlib import metadata
 from pathlib import Path
@@ -18,6 +19,7 @@ import torch
 import yaml
 from datasets import Dataset
 from huggingface_hub.errors import StrictDataclassError
+from safetensors import SafetensorError
 from transformers import (
     AutoConfig,
     AutoTokenizer,
@@ -55,7 +57,7 @@ def parse_arguments(dataclass_types: list[type], description: str, args: list[st
     Args:
         dataclass_types: One dataclass for each group of arguments, as `HfArgumentParser` takes them.
         description: What `--help` says first.
-        args: The command line without the program's name; by default `sys.argv`'s.
+        args: The command line without the program's name, a recipe first; by default `sys.argv`'s.
 
     Returns:
         One instance of each dataclass.
@@ -64,9 +66,43 @@ def parse_arguments(dataclass_types: list[type], description: str, args: list[st
         SystemExit: with status 2 after one line on standard error, where the arguments make no sense; with status 0
             after `--help`.
     """
-    parser = _OneLineParser(dataclass_types, description=description)
-    parser.add_argument("recipe", nargs="?", metavar="RECIPE.yaml", help="Settings; flags override them.")
-    names = {action.dest for action in parser._actions} - {"help", "recipe"}
+    parser, recipe, flags = _read_command_line(dataclass_types, description, args)
+    parser.set_defaults(**recipe)
+    for action in parser._actions:
+        action.required = action.required and action.dest not in recipe
+    try:
+        return parser.parse_args_into_dataclasses(flags)
+    except (ValueError, TypeError, ImportError) as error:
+        parser.error(_one_line(error))
+
+
+def given_settings(dataclass_types: list[type], args: list[str] | None = None) -> dict[str, Any]:
+    """What recipe and flags say, without the defaults, for the run's record.
+
+    Args:
+        dataclass_types: As in `parse_arguments`.
+        args: As in `parse_arguments`.
+
+    Returns:
+        The settings by name, but for those that belong to one machine or one call.
+    """
+    parser, recipe, flags = _read_command_line(dataclass_types, "", args)
+    for action in parser._actions:
+        action.default, action.required = argparse.SUPPRESS, False
+    given = {**recipe, **vars(parser.parse_args(flags))}
+    return {name: value for name, value in given.items() if name not in _NOT_IN_RECIPE}
+
+
+_NOT_IN_RECIPE = {"output_dir", "resume_from_checkpoint", "use_cpu", "hub_token", "disable_tqdm"}
+
+
+def _read_command_line(
+    dataclass_types: list[type], description: str, args: list[str] | None
+) -> tuple[_OneLineParser, dict[str, Any], list[str]]:
+    """The parser, the recipe's settings, and the flags."""
+    usage = "%(prog)s [RECIPE.yaml] [--name value ...]"
+    parser = _OneLineParser(dataclass_types, description=description, usage=usage, allow_abbrev=False)
+    names = {action.dest for action in parser._actions} - {"help"}
     if "use_cpu" in names:
         # bf16 on a machine without an accelerator has to be asked for in this way.
         parser.set_defaults(use_cpu=not torch.accelerator.is_available())
@@ -74,19 +110,10 @@ def parse_arguments(dataclass_types: list[type], description: str, args: list[st
         if action.dest == "resume_from_checkpoint":
             action.nargs, action.const = "?", LAST_CHECKPOINT
 
-    args = sys.argv[1:] if args is None else args
-    given, unknown = parser.parse_known_args(args)
-    if unknown:
-        parser.error(f"no such option: {' '.join(unknown)}")
-    if given.recipe is not None:
-        parser.set_defaults(**_read_recipe(given.recipe, names, parser))
-    try:
-        return parser.parse_args_into_dataclasses(args)[: len(dataclass_types)]
-    except (ValueError, ImportError) as error:
-        parser.error(_one_line(error))
-
-
-def _read_recipe(file: str, names: set[str], parser: _OneLineParser) -> dict[str, Any]:
+    flags = list(sys.argv[1:] if args is None else args)
+    if not flags or flags[0].startswith("-"):
+        return parser, {}, flags
+    file = flags.pop(0)
     try:
         recipe = yaml.safe_load(Path(file).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
@@ -95,35 +122,37 @@ def _read_recipe(file: str, names: set[str], parser: _OneLineParser) -> dict[str
         parser.error(f"{file}: not a YAML mapping of settings")
     if unknown := sorted(str(name) for name in set(recipe) - names):
         parser.error(f"{file}: no such setting: {', '.join(unknown)}")
-    return recipe
+    return parser, recipe, flags
 
 
 def exit_with_one_line(main: Callable[[], None]) -> Callable[[], None]:
     """Make a script's `main` answer what its user got wrong with one line on standard error and exit status 2.
 
-    That is: files and folders (OSError), values (ValueError, a configuration's StrictDataclassError), and missing
-    optional packages (ImportError). Anything else is a defect, and keeps its traceback.
+    That is: files and folders (OSError, SafetensorError), values (ValueError, a configuration's
+    StrictDataclassError), and missing optional packages (ImportError). Anything else keeps its traceback.
+
+    Args:
+        main: The script's function without arguments.
+
+    Returns:
+        The function to call instead.
     """
 
     def wrapped() -> None:
         try:
             main()
-        except (OSError, ValueError, ImportError, StrictDataclassError) as error:
-            sys.exit(_fail(error))
+        except (OSError, SafetensorError, ValueError, ImportError, StrictDataclassError) as error:
+            print(f"{Path(sys.argv[0]).name}: error: {_one_line(error)}", file=sys.stderr)
+            sys.exit(2)
 
     return wrapped
-
-
-def _fail(error: Exception) -> int:
-    print(f"{Path(sys.argv[0]).name}: error: {_one_line(error)}", file=sys.stderr)
-    return 2
 
 
 def _one_line(error: Exception) -> str:
     return " ".join(str(error).split())
 
 
-def prepare_output_dir(output_dir: str, resume: str | None) -> str | None:
+def prepare_output_dir(output_dir: str, resume: str | None = None) -> str | None:
     """See that a run may write to its folder, and find where it goes on.
 
     Args:
@@ -141,7 +170,8 @@ def prepare_output_dir(output_dir: str, resume: str | None) -> str | None:
     if resume is None:
         if folder.is_dir() and any(folder.iterdir()):
             raise ValueError(
-                f"{output_dir} is not empty: choose another --output_dir, or go on with --resume_from_checkpoint"
+                f"{output_dir} is not empty, and nothing is overwritten: choose another --output_dir "
+                "(an interrupted run goes on with --resume_from_checkpoint)"
             )
         checkpoint = None
     else:
@@ -151,9 +181,8 @@ def prepare_output_dir(output_dir: str, resume: str | None) -> str | None:
         if checkpoint is None or not Path(checkpoint).is_dir():
             raise ValueError(f"{output_dir if resume == LAST_CHECKPOINT else resume}: no checkpoint to go on from")
     folder.mkdir(parents=True, exist_ok=True)
-    probe = folder / ".writable"
-    probe.touch()
-    probe.unlink()
+    with tempfile.TemporaryFile(dir=folder):
+        pass  # the folder can be written
     return checkpoint
 
 
@@ -225,13 +254,28 @@ def classification_report(logits: np.ndarray, labels: np.ndarray) -> dict[str, A
 
 
 def compute_metrics(prediction: EvalPrediction) -> dict[str, float]:
-    """`classification_report`'s single numbers, for Trainer's log and its choice of the best epoch."""
+    """Measure an evaluation during training, for Trainer's log and its choice of the best epoch.
+
+    Args:
+        prediction: Logits (rows, labels) and labels (rows,).
+
+    Returns:
+        `accuracy` and `f1`, as `classification_report` has them.
+    """
     report = classification_report(prediction.predictions, prediction.label_ids)
     return {name: report[name] for name in ("accuracy", "f1")}
 
 
 def evaluate_split(trainer: Trainer, split: Dataset) -> dict[str, Any]:
-    """Measure a trained model on a split: `classification_report`, and the mean `loss`."""
+    """Measure a trained model on a split.
+
+    Args:
+        trainer: Holds the model.
+        split: What `tokenize` returned for it.
+
+    Returns:
+        The mean `loss`, and what `classification_report` returns.
+    """
     prediction = trainer.predict(split)
     report = classification_report(prediction.predictions, prediction.label_ids)
     return {"loss": prediction.metrics["test_loss"], **report}
@@ -241,7 +285,14 @@ def evaluate_split(trainer: Trainer, split: Dataset) -> dict[str, Any]:
 
 
 def checksum(dataset: Dataset) -> str:
-    """SHA-256 of a data set's rows, as JSON lines in their order, so that a record can say what data it used."""
+    """Identify a data set's content, so that a record can say what data it used.
+
+    Args:
+        dataset: Rows of texts, numbers and the like.
+
+    Returns:
+        SHA-256, hexadecimal, of the rows' values as JSON lines, in their order.
+    """
     digest = hashlib.sha256()
     for batch in dataset.iter(batch_size=10_000):
         for row in zip(*batch.values(), strict=True):
@@ -250,33 +301,15 @@ def checksum(dataset: Dataset) -> str:
     return digest.hexdigest()
 
 
-def save_recipe(folder: str, *groups: Any) -> None:
-    """Write `recipe.yaml`: every argument that differs from its default, so that the run can be made again.
+def save_recipe(folder: str, settings: dict[str, Any]) -> None:
+    """Write `recipe.yaml`, with which the run can be made again.
 
     Args:
         folder: The run's folder.
-        groups: The dataclass instances that `parse_arguments` returned.
+        settings: What `given_settings` returned.
     """
-    recipe = {}
-    for group in groups:
-        default = type(group)()
-        for field in dataclasses.fields(group):
-            value = _plain(getattr(group, field.name))
-            if field.init and field.name not in _NOT_IN_RECIPE and value != _plain(getattr(default, field.name)):
-                recipe[field.name] = value
-    text = yaml.safe_dump(recipe, sort_keys=False, allow_unicode=True)
+    text = yaml.safe_dump(settings, sort_keys=False, allow_unicode=True)
     Path(folder, RECIPE_FILE).write_text(text, encoding="utf-8")
-
-
-# What belongs to one machine or one call, not to the settings.
-_NOT_IN_RECIPE = {"output_dir", "resume_from_checkpoint", "use_cpu", "hub_token", "accelerator_config"}
-
-
-def _plain(value: Any) -> Any:
-    """A value as YAML writes it."""
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    return getattr(value, "value", value)  # enums
 
 
 def save_run(folder: str, model: PreTrainedModel, seed: int, data: dict[str, Any]) -> None:
@@ -320,10 +353,14 @@ def _git_commit() -> str | None:
 
 
 def epochs(log_history: list[dict[str, float]]) -> Iterator[dict[str, float]]:
-    """One line for each evaluation during training: epoch, step, the training loss before it, and its metrics.
+    """Pick the evaluations during training out of Trainer's log.
 
     Args:
         log_history: `trainer.state.log_history`.
+
+    Yields:
+        For each evaluation `epoch`, `step`, `train_loss` (the mean since the evaluation before, None if nothing was
+        logged) and its metrics.
     """
     losses = []
     for entry in log_history:
@@ -333,7 +370,7 @@ def epochs(log_history: list[dict[str, float]]) -> Iterator[dict[str, float]]:
             yield {
                 "epoch": round(entry["epoch"], 3),
                 "step": entry["step"],
-                "train_loss": float(np.mean(losses)) if losses else float("nan"),
+                "train_loss": float(np.mean(losses)) if losses else None,
                 **{
                     name: value
                     for name, value in entry.items()
@@ -344,11 +381,24 @@ def epochs(log_history: list[dict[str, float]]) -> Iterator[dict[str, float]]:
 
 
 def save_json(file: str | Path, content: Any) -> None:
-    """Write JSON as people read it."""
+    """Write JSON as people read it.
+
+    Args:
+        file: The file to write.
+        content: Anything that JSON can hold.
+    """
     Path(file).write_text(json.dumps(content, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
 
 
-def load_best_step(trainer: Trainer) -> int:
-    """The step whose model Trainer loaded at the end: the best on validation, or else the last."""
-    best = trainer.state.best_model_checkpoint
-    return int(Path(best).name.rsplit("-", 1)[1]) if best else trainer.state.global_step
+def best_step(trainer: Trainer) -> int:
+    """Tell which step's model a trained Trainer holds.
+
+    Args:
+        trainer: After `train`.
+
+    Returns:
+        The best step on validation where Trainer went back to it at the end, else the last.
+    """
+    if trainer.args.load_best_model_at_end and trainer.state.best_model_checkpoint:
+        return int(Path(trainer.state.best_model_checkpoint).name.rsplit("-", 1)[1])
+    return trainer.state.global_step

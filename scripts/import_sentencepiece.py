@@ -6,10 +6,10 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 
+from hf_vanilla_transformer.data import read_lines
 from hf_vanilla_transformer.tokenizer import import_sentencepiece
-from hf_vanilla_transformer.training import exit_with_one_line, parse_arguments
+from hf_vanilla_transformer.training import exit_with_one_line, parse_arguments, prepare_output_dir
 
 
 @dataclass
@@ -31,11 +31,7 @@ class ImportArguments:
 
 def read_texts(file: str, text_column: str | None) -> Iterator[str]:
     """A file's lines, or one column of them; fields are taken as they stand, quotes and all."""
-    with open(file, encoding="utf-8", newline="\n") as stream:
-        try:
-            lines = [line.rstrip("\n") for line in stream]
-        except UnicodeDecodeError as error:
-            raise ValueError(f"{file}: not UTF-8 ({error.reason})") from error
+    lines = read_lines(file)
     if text_column is None:
         yield from lines
         return
@@ -53,6 +49,7 @@ def read_texts(file: str, text_column: str | None) -> Iterator[str]:
 @exit_with_one_line
 def main() -> None:
     (arguments,) = parse_arguments([ImportArguments], description=__doc__.splitlines()[0])
+    prepare_output_dir(arguments.output_dir)
     tokenizer = import_sentencepiece(
         arguments.sentencepiece_model, max_length=arguments.max_length, backend=arguments.backend
     )
@@ -65,7 +62,6 @@ def main() -> None:
         ids = tokenizer(texts, verbose=False).input_ids
         differing = sum(ours != theirs for ours, theirs in zip(ids, expected, strict=True))
         print(f"{differing} of {len(texts)} lines differ")
-    Path(arguments.output_dir).mkdir(parents=True, exist_ok=True)
     tokenizer.save_pretrained(arguments.output_dir)
     print(f"{arguments.output_dir}: {type(tokenizer).__name__}, vocabulary of {len(tokenizer)}")
 

@@ -12,12 +12,15 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 import torch
-from datasets import Dataset
 from torch.utils.data import DataLoader
-from transformers import DataCollatorWithPadding, PreTrainedTokenizerFast
+from transformers import (
+    AutoModelForSequenceClassification,
+    DataCollatorWithPadding,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
 
-from hf_vanilla_transformer import VanillaTransformerForSequenceClassification
-from hf_vanilla_transformer.data import tokenize
+from hf_vanilla_transformer.data import encode, read_lines
 from hf_vanilla_transformer.training import exit_with_one_line, load_config, load_tokenizer, parse_arguments
 
 
@@ -30,18 +33,13 @@ class PredictArguments:
 
 @torch.inference_mode()
 def classify(
-    model: VanillaTransformerForSequenceClassification,
-    tokenizer: PreTrainedTokenizerFast,
-    texts: list[str],
-    batch_size: int,
+    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, texts: list[str], batch_size: int
 ) -> list[tuple[str, float]]:
     """The most probable label of each text, and its probability. Texts of like length share a batch."""
-    tokenized = tokenize(
-        Dataset.from_dict({"text": texts}), tokenizer, max_length=model.config.max_position_embeddings
-    )
-    order = sorted(range(len(texts)), key=tokenized["length"][:].__getitem__)
+    input_ids = encode(texts, tokenizer, max_length=model.config.max_position_embeddings)
+    order = sorted(range(len(texts)), key=lambda place: len(input_ids[place]))
     batches = DataLoader(
-        tokenized.select(order).select_columns(tokenizer.model_input_names),
+        [{"input_ids": input_ids[place]} for place in order],
         batch_size=batch_size,
         collate_fn=DataCollatorWithPadding(tokenizer),
     )
@@ -50,15 +48,6 @@ def classify(
     for place, row in zip(order, probabilities, strict=True):
         answers[place] = (model.config.id2label[row.argmax().item()], row.max().item())
     return answers
-
-
-def read_lines(file: str) -> list[str]:
-    """A file's lines, without their ends."""
-    with open(file, encoding="utf-8", newline="\n") as lines:
-        try:
-            return [line.rstrip("\r\n") for line in lines]
-        except UnicodeDecodeError as error:
-            raise ValueError(f"{file}: not UTF-8 ({error.reason})") from error
 
 
 def typed_lines() -> Iterator[str]:
@@ -74,7 +63,12 @@ def main() -> None:
     config = load_config(arguments.model)
     texts = None if arguments.file is None else read_lines(arguments.file)
     tokenizer = load_tokenizer(arguments.model)
-    model = VanillaTransformerForSequenceClassification.from_pretrained(arguments.model, config=config).eval()
+    model, loading = AutoModelForSequenceClassification.from_pretrained(
+        arguments.model, config=config, output_loading_info=True
+    )
+    if loading["missing_keys"]:
+        raise ValueError(f"{arguments.model}: not a classifier, it lacks {', '.join(sorted(loading['missing_keys']))}")
+    model.eval()
     if torch.accelerator.is_available():
         model.to(torch.accelerator.current_accelerator())
 
@@ -88,7 +82,8 @@ def main() -> None:
         for line in typed_lines():
             answer([line])
     else:
-        texts = sys.stdin.read().splitlines() if texts is None else texts
+        if texts is None:
+            texts = [line.rstrip("\r\n") for line in sys.stdin]
         if texts:
             answer(texts)
 

@@ -9,14 +9,14 @@ run goes on with the same command and `--resume_from_checkpoint`.
 """
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 from datasets import DatasetDict
 from transformers import (
     DataCollatorWithPadding,
     EarlyStoppingCallback,
     GenerationConfig,
-    PreTrainedTokenizerFast,
+    PreTrainedTokenizerBase,
     Trainer,
     TrainingArguments,
     set_seed,
@@ -29,12 +29,13 @@ from hf_vanilla_transformer.tokenizer import train_tokenizer
 from hf_vanilla_transformer.training import (
     CURVES_FILE,
     METRICS_FILE,
+    best_step,
     checksum,
     compute_metrics,
     epochs,
     evaluate_split,
     exit_with_one_line,
-    load_best_step,
+    given_settings,
     load_config,
     load_tokenizer,
     parse_arguments,
@@ -55,7 +56,9 @@ class DataArguments:
     label_column: str = field(default="label", metadata={"help": "The column with the labels."})
     validation_fraction: float = field(default=0.05, metadata={"help": "Share of train that is kept for validation."})
     split_seed: int = field(default=42, metadata={"help": "Seed of the cut between train and validation."})
-    max_length: int = field(default=256, metadata={"help": "Tokens kept of a text."})
+    max_length: int | None = field(
+        default=None, metadata={"help": "Tokens kept of a text; by default 256, or as many as --model has positions."}
+    )
 
 
 @dataclass
@@ -85,12 +88,28 @@ class ModelArguments:
                 raise ValueError(f"--config: not JSON ({error})") from error
         if not isinstance(self.config, dict):
             raise ValueError("--config: not a mapping of a configuration's fields")
+        known = {field.name for field in fields(VanillaTransformerConfig)}
+        if unknown := sorted(set(self.config) - known):
+            raise ValueError(f"--config: no such field: {', '.join(unknown)}")
+        if self.model and self.config:
+            raise ValueError("--config: for a new model only; --model has its configuration")
 
 
-def make_tokenizer(arguments: ModelArguments, data: DatasetDict, max_length: int) -> PreTrainedTokenizerFast:
-    """The tokenizer that the arguments name, or one trained on the training texts."""
+ARGUMENTS = [DataArguments, ModelArguments, TrainingArguments]
+
+
+def make_tokenizer(arguments: ModelArguments, data: DatasetDict, max_length: int) -> PreTrainedTokenizerBase:
+    """The tokenizer that the arguments name, or one trained on the training texts.
+
+    Raises:
+        ValueError: it cannot be read, or lacks the special tokens that the model needs.
+    """
     if source := arguments.tokenizer or arguments.model:
-        return load_tokenizer(source)
+        tokenizer = load_tokenizer(source)
+        for name in ("pad_token", "bos_token", "unk_token"):
+            if getattr(tokenizer, name) is None:
+                raise ValueError(f"{source}: the tokenizer has no {name}")
+        return tokenizer
     return train_tokenizer(
         data["train"]["text"][:],
         vocab_size=arguments.vocab_size,
@@ -99,41 +118,50 @@ def make_tokenizer(arguments: ModelArguments, data: DatasetDict, max_length: int
     )
 
 
-def make_model(
-    arguments: ModelArguments, tokenizer: PreTrainedTokenizerFast, labels: list[str], max_length: int
-) -> VanillaTransformerForSequenceClassification:
-    """The model that the arguments name, or a new one whose vocabulary, labels and positions fit the data."""
+def make_config(
+    arguments: ModelArguments, tokenizer: PreTrainedTokenizerBase, labels: list[str], max_length: int
+) -> VanillaTransformerConfig:
+    """The configuration of the model that the arguments name, or of a new one whose sizes fit the data.
+
+    Raises:
+        ValueError: the model has no room for the tokenizer's ids, or for texts of `max_length` tokens.
+        huggingface_hub.errors.StrictDataclassError: the fields contradict each other.
+    """
     label_fields = {"id2label": dict(enumerate(labels)), "label2id": {label: i for i, label in enumerate(labels)}}
     if arguments.model:
         config = load_config(arguments.model)
         config.update(label_fields)
-        return VanillaTransformerForSequenceClassification.from_pretrained(
-            arguments.model, config=config, ignore_mismatched_sizes=True
+    else:
+        config = VanillaTransformerConfig(
+            **{
+                "vocab_size": len(tokenizer),
+                "max_position_embeddings": max_length,
+                "pad_token_id": tokenizer.pad_token_id,
+                "bos_token_id": tokenizer.bos_token_id,
+                "eos_token_id": tokenizer.eos_token_id,
+                "decoder_start_token_id": tokenizer.bos_token_id,
+                **label_fields,
+                **arguments.config,
+            }
         )
-    config = VanillaTransformerConfig(
-        **{
-            "vocab_size": len(tokenizer),
-            "max_position_embeddings": max_length,
-            "pad_token_id": tokenizer.pad_token_id,
-            "bos_token_id": tokenizer.bos_token_id,
-            "eos_token_id": tokenizer.eos_token_id,
-            "decoder_start_token_id": tokenizer.bos_token_id,
-            **label_fields,
-            **arguments.config,
-        }
-    )
-    return VanillaTransformerForSequenceClassification(config)
+    if config.vocab_size < len(tokenizer):
+        raise ValueError(f"vocab_size: {config.vocab_size} is less than the tokenizer's {len(tokenizer)} tokens")
+    limit = config.max_position_embeddings
+    if limit < max_length:
+        raise ValueError(f"--max_length: {max_length} is more than the model's {limit} positions")
+    return config
 
 
 @exit_with_one_line
 def main() -> None:
     data_arguments, model_arguments, training_arguments = parse_arguments(
-        [DataArguments, ModelArguments, TrainingArguments], description=__doc__.splitlines()[0]
+        ARGUMENTS, description=__doc__.splitlines()[0]
     )
     with training_arguments.main_process_first(desc="data and vocabulary"):
         checkpoint = prepare_output_dir(training_arguments.output_dir, training_arguments.resume_from_checkpoint)
-        if model_arguments.model:
-            load_config(model_arguments.model)  # a wrong model is refused before the data are read
+        # A wrong model is refused before the data are read.
+        configs = [load_config(folder) for folder in (model_arguments.model, checkpoint) if folder]
+        max_length = data_arguments.max_length or (configs[0].max_position_embeddings if configs else 256)
         data = load_labelled_text(
             data_arguments.data,
             text_column=data_arguments.text_column,
@@ -142,16 +170,25 @@ def main() -> None:
             seed=data_arguments.split_seed,
         )
         if checkpoint is None:
-            tokenizer = make_tokenizer(model_arguments, data, data_arguments.max_length)
+            tokenizer = make_tokenizer(model_arguments, data, max_length)
         else:
             tokenizer = load_tokenizer(checkpoint)
-        tokenized = tokenize(data, tokenizer, max_length=data_arguments.max_length)
+        tokenized = tokenize(data, tokenizer, max_length=max_length)
 
     set_seed(training_arguments.seed)
-    model = make_model(model_arguments, tokenizer, data["train"].features["label"].names, data_arguments.max_length)
+    labels = data["train"].features["label"].names
+    config = make_config(model_arguments, tokenizer, labels, max_length)
+    if model_arguments.model:
+        model = VanillaTransformerForSequenceClassification.from_pretrained(
+            model_arguments.model, config=config, ignore_mismatched_sizes=True
+        )
+    else:
+        model = VanillaTransformerForSequenceClassification(config)
 
     callbacks = []
     if model_arguments.early_stopping_patience is not None:
+        if not training_arguments.load_best_model_at_end:
+            raise ValueError("--early_stopping_patience: needs --load_best_model_at_end true, to know what is best")
         callbacks.append(EarlyStoppingCallback(model_arguments.early_stopping_patience))
     trainer = Trainer(
         model,
@@ -168,7 +205,7 @@ def main() -> None:
     folder = training_arguments.output_dir
     trainer.save_model(folder)
     metrics = {
-        "best_step": load_best_step(trainer),
+        "best_step": best_step(trainer),
         "training_seconds": round(trained.metrics["train_runtime"], 1),
         "epochs": list(epochs(trainer.state.log_history)),
         **{split: evaluate_split(trainer, tokenized[split]) for split in ("train", "validation", "test")},
@@ -178,7 +215,7 @@ def main() -> None:
     save_json(f"{folder}/{METRICS_FILE}", metrics)
     plot_training_curves(metrics["epochs"], f"{folder}/{CURVES_FILE}")
     GenerationConfig.from_model_config(model.config).save_pretrained(folder)
-    save_recipe(folder, data_arguments, model_arguments, training_arguments)
+    save_recipe(folder, given_settings(ARGUMENTS))
     save_run(
         folder,
         model,

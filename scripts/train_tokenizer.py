@@ -6,15 +6,12 @@
 Of labelled data only the train split is read.
 """
 
-import gzip
 import logging
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 
-from hf_vanilla_transformer.data import load_labelled_text
+from hf_vanilla_transformer.data import load_labelled_text, read_lines
 from hf_vanilla_transformer.tokenizer import train_tokenizer
-from hf_vanilla_transformer.training import exit_with_one_line, parse_arguments
+from hf_vanilla_transformer.training import exit_with_one_line, parse_arguments, prepare_output_dir
 
 
 @dataclass
@@ -39,22 +36,13 @@ class TokenizerArguments:
             raise ValueError("name either --texts or --data")
 
 
-def read_lines(files: list[str]) -> Iterator[str]:
-    """The lines of all files, one after the other."""
-    for file in files:
-        with (gzip.open if file.endswith(".gz") else open)(file, "rt", encoding="utf-8", newline="\n") as lines:
-            try:
-                yield from lines
-            except (UnicodeDecodeError, EOFError) as error:
-                raise ValueError(f"{file}: cannot be read as UTF-8 text: {error}") from error
-
-
 @exit_with_one_line
 def main() -> None:
     (arguments,) = parse_arguments([TokenizerArguments], description=__doc__.splitlines()[0])
     logging.basicConfig(format="%(message)s", level=logging.INFO)
+    prepare_output_dir(arguments.output_dir)
     if arguments.texts:
-        texts = read_lines(arguments.texts)
+        texts = [line for file in arguments.texts for line in read_lines(file)]
     else:
         data = load_labelled_text(
             arguments.data, text_column=arguments.text_column, label_column=arguments.label_column
@@ -67,7 +55,6 @@ def main() -> None:
         lowercase=arguments.lowercase,
         max_length=arguments.max_length,
     )
-    Path(arguments.output_dir).mkdir(parents=True, exist_ok=True)
     tokenizer.save_pretrained(arguments.output_dir)
     print(f"{arguments.output_dir}: {arguments.model} vocabulary of {len(tokenizer)}")
 

@@ -1,3 +1,11 @@
+import os
+import tempfile
+
+
+# Before any import: no test may read or fill the user's caches, nor ask the network.
+os.environ["HF_HOME"] = tempfile.mkdtemp(prefix="hf-home-")
+os.environ["HF_HUB_OFFLINE"] = "1"
+
 import pytest
 import torch
 

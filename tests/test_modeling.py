@@ -1,6 +1,7 @@
 """The model against references: torch.nn with copied weights, the naive oracle, and itself by another path."""
 
 import copy
+import shutil
 
 import pytest
 import reference
@@ -359,14 +360,36 @@ def test_a_decoding_step_compiles_as_one_graph_with_a_static_cache():
         ]
 
     with torch.no_grad():
-        torch.testing.assert_close(decode(torch.compile(model, fullgraph=True)), decode(model), rtol=0, atol=1e-5)
+        torch.testing.assert_close(
+            decode(torch.compile(model, fullgraph=True, backend="aot_eager")), decode(model), rtol=0, atol=1e-5
+        )
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("g++") is None, reason="torch compiles flex attention with g++")
+def test_flex_attention_equals_eager():
+    """Forward alone: on a CPU, flex attention has no backward."""
+    model = VanillaTransformerModel(tiny_config(head_dim=16)).eval()
+    flex = copy.deepcopy(model)
+    flex.set_attn_implementation("flex_attention")
+    source, source_mask = pad(SOURCES)
+    target, target_mask = pad(TARGETS)
+    inputs = {
+        "input_ids": source,
+        "attention_mask": source_mask,
+        "decoder_input_ids": target,
+        "decoder_attention_mask": target_mask,
+    }
+    with torch.no_grad():
+        outputs = [m(**inputs).last_hidden_state[target_mask == 1] for m in (flex, eager(model))]
+    torch.testing.assert_close(*outputs, rtol=0, atol=1e-5)
 
 
 @pytest.mark.slow
 def test_torch_compile_changes_nothing():
     model = VanillaTransformerForSequenceClassification(tiny_config()).eval()
     ids, mask = pad(SOURCES)
-    compiled = torch.compile(model, fullgraph=True)
+    compiled = torch.compile(model, fullgraph=True, backend="aot_eager")
     torch.testing.assert_close(
         compiled(input_ids=ids, attention_mask=mask).logits, model(input_ids=ids, attention_mask=mask).logits
     )
@@ -496,6 +519,13 @@ def test_a_sequence_at_the_limit_works_and_beyond_it_is_refused(position_embeddi
         model(torch.full((1, 7), 7))
     with pytest.raises(ValueError, match="7 tokens is longer than the model's 6 positions"):
         model.generate(torch.full((1, 3), 7), min_new_tokens=6, max_new_tokens=8)
+    with pytest.raises(ValueError, match="7 tokens is longer than the model's 6 positions"):
+        prompt = torch.tensor([[0, 2, 7], [2, 7, 7]])
+        mask = prompt.ne(0).long()
+        source = torch.full((2, 3), 7)
+        model.generate(
+            source, decoder_input_ids=prompt, decoder_attention_mask=mask, min_new_tokens=4, max_new_tokens=8
+        )
 
 
 def test_a_sequence_without_a_token_is_refused():

@@ -217,18 +217,15 @@ print(json.dumps({"ids": inputs["input_ids"].tolist(), "logits": logits.tolist()
 def run_without_the_package(program: str, *arguments: str, home) -> str:
     """Run a program in a fresh process that sees the installed packages but not this one, and has no input."""
     site_packages = [path for path in sys.path if path.endswith("site-packages")]
-    blocker = home / "sitecustomize.py"
-    blocker.write_text(
-        "import sys\nsys.meta_path[:] = [f for f in sys.meta_path if 'editable' not in repr(f).lower()]\n"
-    )
     environment = {
         **{name: value for name, value in os.environ.items() if not name.startswith("PYTHON")},
-        "PYTHONPATH": os.pathsep.join([str(home), *site_packages]),
+        "PYTHONPATH": os.pathsep.join(site_packages),
         "HF_HOME": str(home / "hf"),
         "HF_HUB_OFFLINE": "1",
     }
     result = subprocess.run(
-        [sys.executable, "-S", "-c", "import sitecustomize\n" + program, *arguments],
+        # Without `site`, no .pth file leads to the package's checkout.
+        [sys.executable, "-S", "-c", program, *arguments],
         env=environment,
         cwd=home,
         capture_output=True,
@@ -288,3 +285,15 @@ def test_importing_the_package_registers_the_auto_classes():
     assert type(AutoConfig.for_model("vanilla_transformer")) is VanillaTransformerConfig
     for model_class, auto_class in AUTO_CLASSES.items():
         assert type(auto_class.from_config(tiny_config())) is model_class
+
+
+def test_a_clash_of_model_types_is_not_hidden():
+    """Should transformers itself come to have this model type, importing the package is an error."""
+    program = (
+        "from transformers.models.auto.configuration_auto import CONFIG_MAPPING\n"
+        "CONFIG_MAPPING._mapping['vanilla_transformer'] = 'BartConfig'\n"
+        "import hf_vanilla_transformer\n"
+    )
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    assert result.returncode != 0
+    assert "vanilla_transformer" in result.stderr.splitlines()[-1]

@@ -6,21 +6,28 @@ import json
 import re
 import runpy
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from conftest import tiny_config
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, pipeline
+
+from hf_vanilla_transformer import VanillaTransformerModel
+from hf_vanilla_transformer.data import load_labelled_text
+from hf_vanilla_transformer.tokenizer import train_tokenizer
 
 
 ROOT = Path(__file__).parent.parent
 # Two steps of a model of no use, in a second or two.
-QUICK = [
+TWO_STEPS = [
     *("--max_steps", "2", "--save_strategy", "no", "--eval_strategy", "epoch", "--load_best_model_at_end", "false"),
     *("--vocab_size", "1500", "--disable_tqdm", "true", "--bf16", "false"),
-    *("--config", '{"d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "encoder_ffn_dim": 16}'),
 ]
+TINY = ["--config", '{"d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "encoder_ffn_dim": 16}']
+QUICK = [*TWO_STEPS, *TINY]
 REVIEWS = ["정말 재미있고 감동적인 영화", "", "지루하고 유치했다", "​", "최고 " * 400, "그저 그런 영화"]
 
 
@@ -85,8 +92,6 @@ def test_a_run_leaves_a_complete_folder(trained):
 
 def test_the_published_accuracy_is_the_saved_models(trained):
     """The model in the folder, asked anew, gets the test split's figure."""
-    from hf_vanilla_transformer.data import load_labelled_text
-
     test = load_labelled_text("sample")["test"]
     answers = pipeline("text-classification", model=str(trained))(test["text"][:], batch_size=32)
     names = test.features["label"].names
@@ -125,7 +130,7 @@ def test_a_trained_model_is_fine_tuned_with_new_labels(run, trained, tmp_path):
     status, _, _ = run(
         "train_classifier.py",
         *("--data", table, "--text_column", "text", "--label_column", "mood", "--validation_fraction", "0.2"),
-        *("--model", trained, "--output_dir", tmp_path / "run", *QUICK),
+        *("--model", trained, "--output_dir", tmp_path / "run", *TWO_STEPS),
     )
     assert status == 0
     model = AutoModelForSequenceClassification.from_pretrained(tmp_path / "run")
@@ -152,6 +157,11 @@ def faults(tmp_path):
     (tmp_path / "full" / "precious").touch()
     (tmp_path / "a-file").touch()
     (tmp_path / "latin-1.txt").write_bytes("caf\xe9\n".encode("latin-1"))
+    headless = tmp_path / "headless"
+    VanillaTransformerModel(tiny_config()).save_pretrained(headless)
+    train_tokenizer(["가나다"], vocab_size=29).save_pretrained(headless)
+    shutil.copytree(headless, tmp_path / "corrupt")
+    (tmp_path / "corrupt" / "model.safetensors").write_bytes(b"not safetensors")
     return tmp_path
 
 
@@ -165,6 +175,11 @@ def faults(tmp_path):
         (["--data", "sample", "--model", "{}/nowhere"], "nowhere"),
         (["--data", "sample", "--tokenizer", "{}/nowhere"], "nowhere"),
         (["--data", "sample", "--config", '{"d_model": 7}'], "encoder_attention_heads"),
+        (["--data", "sample", "--config", '{"d_modle": 8}'], "no such field: d_modle"),
+        (["--data", "sample", "--config", '{"vocab_size": 8}'], "less than the tokenizer's"),
+        (["--data", "sample", "--config", '{"max_position_embeddings": 8}'], "more than the model's 8 positions"),
+        (["--data", "sample", "--early_stopping_patience", "1"], "--load_best_model_at_end"),
+        (["--data", "sample", "--resume_from_checkpoint", "{}/bart"], "'bart', not 'vanilla_transformer'"),
         (["--data", "sample", "--config", "[]"], "--config"),
         (["--data", "sample", "--config", "{"], "--config"),
         (["--data", "sample", "--vocab_size", "10"], "vocab_size"),
@@ -178,7 +193,7 @@ def faults(tmp_path):
 def test_training_refuses_with_one_line(run, faults, arguments, message):
     arguments = [argument.replace("{}", str(faults)) for argument in arguments]
     before = {file for file in faults.rglob("*") if file.is_file()}
-    status, _, err = run("train_classifier.py", *QUICK, "--output_dir", faults / "new", *arguments)
+    status, _, err = run("train_classifier.py", *TWO_STEPS, "--output_dir", faults / "new", *arguments)
     assert status == 2
     lines = [line for line in err.splitlines() if line.startswith("train_classifier.py: error:")]
     assert len(lines) == 1 and message in lines[0]
@@ -191,8 +206,10 @@ def test_training_refuses_with_one_line(run, faults, arguments, message):
     [
         (["--model", "{}/nowhere"], "nowhere"),
         (["--model", "{}/bart"], "'bart', not 'vanilla_transformer'"),
+        (["--model", "{}/headless"], "not a classifier"),
+        (["--model", "{}/corrupt"], "error:"),
         (["--model", "MODEL", "--file", "{}/nowhere.txt"], "nowhere.txt"),
-        (["--model", "MODEL", "--file", "{}/latin-1.txt"], "latin-1.txt: not UTF-8"),
+        (["--model", "MODEL", "--file", "{}/latin-1.txt"], "latin-1.txt, line 1: byte 4 is not UTF-8"),
         ([], "--model"),
     ],
 )
@@ -247,7 +264,8 @@ def test_the_readmes_programs_run(trained, tmp_path, monkeypatch, capsys):
     assert programs
     for program in programs:
         exec(compile(program, "README.md", "exec"), {})
-    assert "positive" in capsys.readouterr().out or "negative" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "positive" in out or "negative" in out
 
 
 def test_the_readmes_commands_run(run, trained, tmp_path, monkeypatch):

@@ -97,7 +97,7 @@ def reloaded(trained, tmp_path_factory):
     return tokenizer
 
 
-@settings(deadline=None)
+@settings(deadline=None, derandomize=True, database=None)
 @given(text=st.text() | st.text(alphabet="가나다영화 ㅋㅠ12!.\t\u3000\u200b１▁"))
 def test_decoding_gives_the_normalised_text_back(trained, text):
     ids = trained(text).input_ids
@@ -230,7 +230,7 @@ def byte_fallback(make_model):
     return import_sentencepiece(file), processor
 
 
-@settings(deadline=None)
+@settings(deadline=None, derandomize=True, database=None)
 @given(text=st.text() | st.text(alphabet="aAㅎㅏㄴ화ㄳ한\u1112\u1161\u11ab\u0301ñ～①▁ \t\u200d👍❤\ufe0f[SEP]"))
 def test_imported_bpe_gives_the_ids_of_sentencepiece_for_any_text(byte_fallback, text):
     # The differences that the docstring names.
@@ -372,7 +372,7 @@ def test_scripts_answer_wrong_arguments_with_one_line(monkeypatch, script, argum
     assert run(monkeypatch, script, *arguments, "--output_dir", "out") == 2
     error = capfd.readouterr().err.strip().splitlines()[-1]
     assert error.startswith(f"{script}: error: ")
-    assert not Path("out").exists()
+    assert not any(Path("out").glob("*"))
 
 
 def test_train_script_leaves_a_file_in_the_way_alone(monkeypatch, tmp_path, capfd):
