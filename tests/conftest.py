@@ -3,7 +3,8 @@ import tempfile
 
 
 # Before any import: no test may read or fill the user's caches, nor ask the network.
-os.environ["HF_HOME"] = tempfile.mkdtemp(prefix="hf-home-")
+_hf_home = tempfile.TemporaryDirectory(prefix="hf-home-")
+os.environ["HF_HOME"] = _hf_home.name
 os.environ["HF_HUB_OFFLINE"] = "1"
 
 import pytest
