@@ -1,10 +1,11 @@
+import atexit
 import os
+import shutil
 import tempfile
 
 
-# Before any import: no test may read or fill the user's caches, nor ask the network.
-_hf_home = tempfile.TemporaryDirectory(prefix="hf-home-")
-os.environ["HF_HOME"] = _hf_home.name
+# Before any other import: no test may read or fill the user's caches, nor ask the network.
+os.environ["HF_HOME"] = tempfile.mkdtemp(prefix="hf-home-")
 os.environ["HF_HUB_OFFLINE"] = "1"
 
 import pytest
@@ -13,6 +14,8 @@ import torch
 import hf_vanilla_transformer  # noqa: F401 - registers the Auto classes
 from hf_vanilla_transformer import VanillaTransformerConfig
 
+
+atexit.register(shutil.rmtree, os.environ["HF_HOME"], ignore_errors=True)
 
 # Every variant that the tutorials use, at least once.
 VARIANTS = {
