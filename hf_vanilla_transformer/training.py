@@ -199,10 +199,8 @@ def load_config(folder: str) -> VanillaTransformerConfig:
         ValueError: there is no such folder or repository, it has no readable `config.json`, or the model is of
             another type.
     """
-    try:
+    with _named_errors(folder, "model"):
         config = AutoConfig.from_pretrained(folder)
-    except (OSError, ValueError) as error:
-        raise ValueError(f"{folder}: no model folder or Hub repository can be read here ({error})") from error
     if not isinstance(config, VanillaTransformerConfig):
         raise ValueError(f"{folder}: a checkpoint of type {config.model_type!r}, not 'vanilla_transformer'")
     return config
@@ -220,10 +218,17 @@ def load_tokenizer(folder: str) -> PreTrainedTokenizerBase:
     Raises:
         ValueError: there is no such folder or repository, or no tokenizer in it.
     """
-    try:
+    with _named_errors(folder, "tokenizer"):
         return AutoTokenizer.from_pretrained(folder)
+
+
+@contextlib.contextmanager
+def _named_errors(folder: str, what: str) -> Iterator[None]:
+    """Have transformers' errors name the folder, which they do not always do."""
+    try:
+        yield
     except (OSError, ValueError) as error:
-        raise ValueError(f"{folder}: no tokenizer can be read here ({error})") from error
+        raise ValueError(f"{folder}: no {what} can be read here ({error})") from error
 
 
 # --- Metrics ---

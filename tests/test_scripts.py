@@ -105,6 +105,19 @@ def test_the_last_line_is_the_test_accuracy(run, tmp_path):
     assert re.fullmatch(r"test accuracy: 0\.\d{4}", out.strip().splitlines()[-1])
 
 
+def test_a_run_that_gets_no_better_stops_early(run, tmp_path):
+    """A model that cannot learn, at a learning rate of nothing, is no better after its first epoch."""
+    status, _, _ = run(
+        "train_classifier.py",
+        *(ROOT / "scripts/recipes/sample.yaml", "--output_dir", tmp_path / "run", "--disable_tqdm", "true"),
+        *("--learning_rate", "0", "--num_train_epochs", "9", "--early_stopping_patience", "2", *TINY),
+    )
+    assert status == 0
+    metrics = json.loads((tmp_path / "run" / "metrics.json").read_text())
+    assert [entry["epoch"] for entry in metrics["epochs"]] == [1, 2, 3]
+    assert metrics["best_step"] == metrics["epochs"][0]["step"]
+
+
 def test_an_interrupted_run_goes_on_to_the_same_end(run, trained, tmp_path):
     interrupted = tmp_path / "interrupted"
     interrupted.mkdir()
