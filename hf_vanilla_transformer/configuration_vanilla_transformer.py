@@ -5,6 +5,7 @@ This file travels with every saved model, so it imports transformers and hugging
 """
 
 import copy
+import dataclasses
 
 from huggingface_hub.dataclasses import strict
 from transformers import PreTrainedConfig
@@ -14,6 +15,122 @@ from transformers.activations import ACT2FN
 LAYER_NORM_TYPES = ("standard", "unbiased_std", "unbiased_std_scalar")
 POSITION_EMBEDDING_TYPES = ("sinusoidal", "learned", "none")
 INIT_SCHEMES = ("torch", "xavier_uniform")
+
+# §5.4: dropout of each sub-layer's output and of the embeddings, nowhere else. Table 3 has the sizes.
+_PAPER_BASE = {
+    "vocab_size": 37000,
+    "d_model": 512,
+    "encoder_attention_heads": 8,
+    "decoder_attention_heads": 8,
+    "encoder_ffn_dim": 2048,
+    "decoder_ffn_dim": 2048,
+    "max_position_embeddings": 1024,
+    "activation_function": "relu",
+    "attention_dropout": 0.0,
+    "embedding_dropout": 0.1,
+    "layer_norm_eps": 1e-5,
+    "position_offset": 0,
+    "scale_embedding": True,
+    "init_scheme": "xavier_uniform",
+    "share_encoder_decoder_embeddings": True,
+    "tie_word_embeddings": True,
+}
+_ANNOTATED_TRANSFORMER = {
+    "d_model": 512,
+    "encoder_attention_heads": 8,
+    "decoder_attention_heads": 8,
+    "encoder_ffn_dim": 2048,
+    "decoder_ffn_dim": 2048,
+    "max_position_embeddings": 5000,
+    "activation_function": "relu",
+    "activation_dropout": 0.1,
+    "embedding_dropout": 0.1,
+    "norm_first": True,
+    "final_norm": True,
+    "layer_norm_type": "unbiased_std",
+    "layer_norm_eps": 1e-6,
+    "position_offset": 0,
+    "scale_embedding": True,
+    "init_scheme": "xavier_uniform",
+}
+_PYTORCH_TRANSFORMER = {
+    **_ANNOTATED_TRANSFORMER,
+    "max_position_embeddings": 350,
+    "decoder_max_position_embeddings": 350,
+    "attention_bias": False,
+}
+# What each model differs in from the defaults.
+PRESETS = {
+    # https://github.com/paul-hyun/transformer-evolution: config_half.json, config.json
+    "transformer-evolution": {},
+    "transformer-evolution-half": {},
+    "transformer-evolution-full": {
+        "d_model": 768,
+        "encoder_layers": 12,
+        "decoder_layers": 12,
+        "encoder_attention_heads": 12,
+        "decoder_attention_heads": 12,
+        "head_dim": 64,
+        "encoder_ffn_dim": 3072,
+        "decoder_ffn_dim": 3072,
+        "max_position_embeddings": 512,
+    },
+    # https://nlp.seas.harvard.edu/annotated-transformer
+    "annotated-transformer": _ANNOTATED_TRANSFORMER,
+    # https://github.com/bentrevett/pytorch-seq2seq, "Attention is All You Need"
+    "pytorch-seq2seq": {
+        "vocab_size": 7853,
+        "decoder_vocab_size": 5893,
+        "encoder_layers": 3,
+        "decoder_layers": 3,
+        "encoder_attention_heads": 8,
+        "decoder_attention_heads": 8,
+        "encoder_ffn_dim": 512,
+        "decoder_ffn_dim": 512,
+        "max_position_embeddings": 100,
+        "activation_function": "relu",
+        "activation_dropout": 0.1,
+        "embedding_dropout": 0.1,
+        "layer_norm_eps": 1e-5,
+        "position_embedding_type": "learned",
+        "position_offset": 0,
+        "scale_embedding": True,
+        "init_scheme": "xavier_uniform",
+        "pad_token_id": 1,
+        "bos_token_id": 2,
+        "eos_token_id": 3,
+        "decoder_start_token_id": 2,
+    },
+    # https://github.com/hkproj/pytorch-transformer; the document that goes with it has one scale and one shift a norm
+    "pytorch-transformer": _PYTORCH_TRANSFORMER,
+    "pytorch-transformer-scalar-norm": {**_PYTORCH_TRANSFORMER, "layer_norm_type": "unbiased_std_scalar"},
+    # https://docs.pytorch.org/docs/stable/generated/torch.nn.Transformer.html; it takes embeddings
+    "torch-nn-transformer": {
+        "d_model": 512,
+        "encoder_attention_heads": 8,
+        "decoder_attention_heads": 8,
+        "encoder_ffn_dim": 2048,
+        "decoder_ffn_dim": 2048,
+        "max_position_embeddings": 5000,
+        "activation_function": "relu",
+        "activation_dropout": 0.1,
+        "final_norm": True,
+        "layer_norm_eps": 1e-5,
+        "position_embedding_type": "none",
+        "init_scheme": "xavier_uniform",
+    },
+    "base": _PAPER_BASE,
+    "big": {
+        **_PAPER_BASE,
+        "d_model": 1024,
+        "encoder_attention_heads": 16,
+        "decoder_attention_heads": 16,
+        "encoder_ffn_dim": 4096,
+        "decoder_ffn_dim": 4096,
+        "dropout": 0.3,
+        "embedding_dropout": 0.3,
+    },
+}
 
 
 @strict
@@ -34,6 +151,7 @@ class VanillaTransformerConfig(PreTrainedConfig):
         decoder_attention_heads: Number of attention heads in both attentions of a decoder layer.
         head_dim: Width of one head (d_k = d_v in the paper). None means `d_model // heads`, which must divide;
             a given value need not satisfy heads x head_dim = d_model.
+        attention_bias: Add biases to the four projections of every attention.
         encoder_ffn_dim: Inner width of the encoder's feed-forward networks (d_ff in the paper).
         decoder_ffn_dim: Inner width of the decoder's feed-forward networks.
         max_position_embeddings: Greatest number of source tokens, and of target tokens unless the next field is given.
@@ -88,6 +206,7 @@ class VanillaTransformerConfig(PreTrainedConfig):
     encoder_attention_heads: int = 4
     decoder_attention_heads: int = 4
     head_dim: int | None = None
+    attention_bias: bool = True
     encoder_ffn_dim: int = 1024
     decoder_ffn_dim: int = 1024
     max_position_embeddings: int = 256
@@ -118,6 +237,34 @@ class VanillaTransformerConfig(PreTrainedConfig):
         if self.share_encoder_decoder_embeddings and self.decoder_vocab_size == self.vocab_size:
             self.decoder_vocab_size = None  # one vocabulary, which must stay one when it is resized
         super().__post_init__(**kwargs)
+
+    @classmethod
+    def from_preset(cls, name: str, **overrides) -> "VanillaTransformerConfig":
+        """The configuration of a published model.
+
+        Args:
+            name: `"transformer-evolution"`, also `-half` (the same) and `-full`; `"annotated-transformer"`;
+                `"pytorch-seq2seq"`; `"pytorch-transformer"`, also `-scalar-norm`; `"torch-nn-transformer"`; or the
+                paper's own (Table 3), `"base"` and `"big"`.
+            **overrides: Fields that shall differ from the published model's.
+
+        Returns:
+            The configuration. Vocabulary sizes are the published ones where there are such (pytorch-seq2seq's
+            Multi30k, the paper's 37,000), else this class's default.
+
+        Raises:
+            ValueError: no such preset, or no such field.
+            huggingface_hub.errors.StrictDataclassError: as the constructor.
+
+        Example:
+            >>> VanillaTransformerConfig.from_preset("annotated-transformer", vocab_size=11, encoder_layers=2)
+        """
+        if name not in PRESETS:
+            raise ValueError(f"no preset {name!r}; there are {', '.join(PRESETS)}")
+        known = {field.name for field in dataclasses.fields(cls)} | set(cls.attribute_map) | {"num_labels"}
+        if unknown := sorted(set(overrides) - known):
+            raise ValueError(f"no such field: {', '.join(unknown)}")
+        return cls(**{**PRESETS[name], **overrides})
 
     @property
     def target_vocab_size(self) -> int:

@@ -187,10 +187,10 @@ class VanillaTransformerAttention(nn.Module):
         self.attention_dropout = config.attention_dropout
         self.is_causal = is_causal  # read by transformers' attention functions where a mask is left out
 
-        self.q_proj = nn.Linear(config.d_model, num_heads * self.head_dim)
-        self.k_proj = nn.Linear(config.d_model, num_heads * self.head_dim)
-        self.v_proj = nn.Linear(config.d_model, num_heads * self.head_dim)
-        self.out_proj = nn.Linear(num_heads * self.head_dim, config.d_model)
+        self.q_proj = nn.Linear(config.d_model, num_heads * self.head_dim, bias=config.attention_bias)
+        self.k_proj = nn.Linear(config.d_model, num_heads * self.head_dim, bias=config.attention_bias)
+        self.v_proj = nn.Linear(config.d_model, num_heads * self.head_dim, bias=config.attention_bias)
+        self.out_proj = nn.Linear(num_heads * self.head_dim, config.d_model, bias=config.attention_bias)
 
     def forward(
         self,

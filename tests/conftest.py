@@ -26,6 +26,7 @@ VARIANTS = {
     "learned": {"position_embedding_type": "learned", "position_offset": 0, "init_scheme": "xavier_uniform"},
     "no-positions": {"position_embedding_type": "none", "final_norm": True},
     "own-head-size": {"head_dim": 5, "encoder_attention_heads": 3, "decoder_attention_heads": 2},
+    "no-attention-bias": {"attention_bias": False},
     "two-vocabularies": {"decoder_vocab_size": 31, "decoder_max_position_embeddings": 12, "decoder_ffn_dim": 24},
     "shared": {"share_encoder_decoder_embeddings": True},
     "tied": {"tie_word_embeddings": True},

@@ -31,7 +31,7 @@ def attention(module, queries: list[torch.Tensor], memory: list[torch.Tensor], c
             rows = slice(head * d, (head + 1) * d)
 
             def project(layer, vector, rows=rows):
-                return layer.weight[rows] @ vector + layer.bias[rows]
+                return layer.weight[rows] @ vector + (0 if layer.bias is None else layer.bias[rows])
 
             q = project(module.q_proj, query)
             scores = torch.stack([q @ project(module.k_proj, key) / math.sqrt(d) for key in visible])
@@ -39,7 +39,8 @@ def attention(module, queries: list[torch.Tensor], memory: list[torch.Tensor], c
             heads.append(
                 sum(weight * project(module.v_proj, key) for weight, key in zip(weights, visible, strict=True))
             )
-        outputs.append(module.out_proj.weight @ torch.cat(heads) + module.out_proj.bias)
+        bias = 0 if module.out_proj.bias is None else module.out_proj.bias
+        outputs.append(module.out_proj.weight @ torch.cat(heads) + bias)
     return outputs
 
 

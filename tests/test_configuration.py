@@ -1,8 +1,10 @@
 import pytest
+import torch
 from huggingface_hub.errors import StrictDataclassError
 from transformers import AutoConfig
 
-from hf_vanilla_transformer import VanillaTransformerConfig
+from hf_vanilla_transformer import VanillaTransformerConfig, VanillaTransformerForConditionalGeneration
+from hf_vanilla_transformer.configuration_vanilla_transformer import PRESETS
 
 
 @pytest.mark.parametrize(
@@ -75,3 +77,40 @@ def test_the_decoder_side_sees_its_own_sizes():
 def test_names_that_transformers_expects():
     config = VanillaTransformerConfig(d_model=64, encoder_layers=3, encoder_attention_heads=2)
     assert (config.hidden_size, config.num_hidden_layers, config.num_attention_heads) == (64, 3, 2)
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_preset_survives_the_way_through_json(name, tmp_path):
+    config = VanillaTransformerConfig.from_preset(name, dropout=0.25)
+    config.save_pretrained(tmp_path)
+
+    assert config.dropout == 0.25
+    assert AutoConfig.from_pretrained(tmp_path).to_json_string() == config.to_json_string()
+
+
+def test_the_published_sizes():
+    def parameters(name):
+        with torch.device("meta"):
+            model = VanillaTransformerForConditionalGeneration(VanillaTransformerConfig.from_preset(name))
+        return model.num_parameters()
+
+    assert parameters("pytorch-seq2seq") == 9_038_341  # printed by the tutorial
+    assert parameters("base") == pytest.approx(65e6, rel=0.03)  # Table 3
+    assert parameters("big") == pytest.approx(213e6, rel=0.03)
+
+
+def test_the_tutorials_preset_is_the_default():
+    for name in ("transformer-evolution", "transformer-evolution-half"):
+        assert VanillaTransformerConfig.from_preset(name).to_dict() == VanillaTransformerConfig().to_dict()
+
+
+def test_a_preset_takes_overrides_by_either_name():
+    assert VanillaTransformerConfig.from_preset("base", hidden_size=256).d_model == 256
+    assert VanillaTransformerConfig.from_preset("base", num_labels=3).num_labels == 3
+
+
+def test_an_unknown_preset_or_field_is_refused_by_name():
+    with pytest.raises(ValueError, match="no preset 'bert'; there are transformer-evolution, .*big"):
+        VanillaTransformerConfig.from_preset("bert")
+    with pytest.raises(ValueError, match="no such field: n_head"):
+        VanillaTransformerConfig.from_preset("base", n_head=4)
