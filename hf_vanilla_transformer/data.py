@@ -101,16 +101,18 @@ def load_labelled_text(
     if not source:
         raise DataError("the name of the data is empty")
     columns = [text_column, label_column]
-    with _one_line_errors(source):
+    with one_line_errors(source):
         if source == "nsmc":
             nsmc_files = _download_nsmc(nsmc_url, cache_dir)
         else:
             nsmc_files = _find_nsmc_files(SAMPLES if source == "sample" else Path(source).expanduser())
         if nsmc_files:
-            _check_columns(source, NSMC_COLUMNS, columns)
+            check_columns(source, NSMC_COLUMNS, columns)
             data = _read_tab_separated(nsmc_files, NSMC_COLUMNS, columns, NSMC_QUOTING_LEVELS, cache_dir)
         else:
-            data = _read_other(source, columns, cache_dir)
+            data = read_tables(source, columns, cache_dir)
+            check_texts(source, data, text_column)
+            _check_labels(source, data, label_column)
         label_names = NSMC_LABELS if nsmc_files and label_column == "label" else _find_label_names(data, label_column)
         data = DatasetDict(
             {
@@ -205,8 +207,15 @@ def read_lines(file: str | os.PathLike) -> list[str]:
 
 
 @contextmanager
-def _one_line_errors(source: str) -> Iterator[None]:
-    """Turn what `datasets` raises about the user's data into a `DataError` of one line."""
+def one_line_errors(source: str) -> Iterator[None]:
+    """Turn what `datasets` raises about the user's data into a `DataError` of one line.
+
+    Args:
+        source: What the line begins with.
+
+    Raises:
+        DataError: in place of what was raised in the context.
+    """
     try:
         yield
     except DataError:
@@ -418,8 +427,22 @@ def _unquote(field: str) -> str:
     return field if '"' in inside.replace('""', "") else inside.replace('""', '"')
 
 
-def _read_other(source: str, columns: list[str], cache_dir: str | os.PathLike | None) -> DatasetDict:
-    """Read a table, a folder or a data set of the Hub, and check that its columns are of use."""
+def read_tables(source: str, columns: list[str], cache_dir: str | os.PathLike | None = None) -> DatasetDict:
+    """Read a table, a folder or a data set of the Hub.
+
+    Args:
+        source: A `.csv`, `.tsv`, `.txt`, `.json` or `.jsonl` file, or a folder or Hub name that
+            `datasets.load_dataset` takes.
+        columns: The columns that must be there; of a column that holds a mapping, as in the Hub's translation data
+            sets, one entry is named `column.entry`.
+        cache_dir: The folder for downloads and prepared data; by default that of `datasets`.
+
+    Returns:
+        The splits that there are; a file is the split `train`.
+
+    Raises:
+        DataError: The source is not there, something is wrong in it, or it lacks a column.
+    """
     path = Path(source).expanduser()
     if path.is_file():
         data = _read_table(path, columns, cache_dir)
@@ -428,19 +451,33 @@ def _read_other(source: str, columns: list[str], cache_dir: str | os.PathLike | 
     elif path.suffix in (".csv", *TAB_SEPARATED_SUFFIXES, *JSON_SUFFIXES) or not HUB_NAME.fullmatch(source):
         raise DataError(f"{source}: no such file or folder")
     else:
-        with _one_line_errors(f"{source}: no such file or folder, and not a data set on the Hub that can be had"):
+        with one_line_errors(f"{source}: no such file or folder, and not a data set on the Hub that can be had"):
             data = load_dataset(source, cache_dir=cache_dir)
-
-    features = next(iter(data.values())).features
-    _check_columns(source, list(features), columns)
-    text_column, label_column = columns
-    if not _has_type(features[text_column], r"(large_)?string"):
-        raise DataError(f"{source}: the column {text_column!r} holds no texts but {features[text_column]}")
-    if not _has_type(features[label_column], r"(large_)?string|bool|u?int\d+"):
-        raise DataError(
-            f"{source}: the column {label_column!r} holds neither integers nor strings but {features[label_column]}"
-        )
+    data = data.flatten()
+    check_columns(source, list(next(iter(data.values())).features), columns)
     return data
+
+
+def check_texts(source: str, data: DatasetDict, column: str) -> None:
+    """See that a column holds strings.
+
+    Args:
+        source: What the data are called in the message.
+        data: What `read_tables` returned.
+        column: A column of it.
+
+    Raises:
+        DataError: It holds something else.
+    """
+    feature = next(iter(data.values())).features[column]
+    if not _has_type(feature, r"(large_)?string"):
+        raise DataError(f"{source}: the column {column!r} holds no texts but {feature}")
+
+
+def _check_labels(source: str, data: DatasetDict, column: str) -> None:
+    feature = next(iter(data.values())).features[column]
+    if not _has_type(feature, r"(large_)?string|bool|u?int\d+"):
+        raise DataError(f"{source}: the column {column!r} holds neither integers nor strings but {feature}")
 
 
 def _has_type(feature: object, pattern: str) -> bool:
@@ -457,7 +494,7 @@ def _read_table(file: Path, columns: list[str], cache_dir: str | os.PathLike | N
     name, suffix = str(file), file.suffix.lower()
     if suffix in TAB_SEPARATED_SUFFIXES:
         header = [_unquote(column) for column in _check_tab_separated(file, name)]
-        _check_columns(name, header, columns)
+        check_columns(name, header, columns)
         return _read_tab_separated({"train": file}, header, columns, 1, cache_dir)
     if suffix not in (".csv", *JSON_SUFFIXES):
         raise DataError(f"{name}: not a .csv, .tsv, .txt, .json or .jsonl file")
@@ -465,7 +502,7 @@ def _read_table(file: Path, columns: list[str], cache_dir: str | os.PathLike | N
         raise DataError(f"{name}, line 1: {NO_ROW}")
     if suffix in JSON_SUFFIXES:
         return load_dataset("json", data_files=escape(name), cache_dir=cache_dir)
-    _check_columns(name, _check_comma_separated(file, name), columns)
+    check_columns(name, _check_comma_separated(file, name), columns)
     return load_dataset(
         "csv",
         data_files=escape(name),
@@ -475,8 +512,17 @@ def _read_table(file: Path, columns: list[str], cache_dir: str | os.PathLike | N
     )
 
 
-def _check_columns(source: str, found: list[str], wanted: list[str]) -> None:
-    """Raise a DataError if a column is not there, and list those that are."""
+def check_columns(source: str, found: list[str], wanted: list[str]) -> None:
+    """See that every column is there.
+
+    Args:
+        source: What the data are called in the message.
+        found: The columns that are there.
+        wanted: The columns that must be.
+
+    Raises:
+        DataError: One is not; the message lists those that are.
+    """
     for column in wanted:
         if column not in found:
             raise DataError(f"{source}: no column {column!r}; the columns are {', '.join(found)}")

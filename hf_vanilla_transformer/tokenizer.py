@@ -2,7 +2,7 @@
 """Tokenizers: train a SentencePiece-style vocabulary, or import a SentencePiece `.model` file.
 
 Both give a tokenizer whose saved folder `AutoTokenizer` loads with no code of this package. None adds special tokens
-round a text: the tutorials' models read the pieces alone.
+round a text, unless asked to: the classifier of the tutorials reads the pieces alone.
 """
 
 import json
@@ -13,7 +13,17 @@ from collections.abc import Iterable
 from os import PathLike
 from pathlib import Path
 
-from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
+from tokenizers import (
+    AddedToken,
+    Regex,
+    Tokenizer,
+    decoders,
+    models,
+    normalizers,
+    pre_tokenizers,
+    processors,
+    trainers,
+)
 from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast, SentencePieceBackend
 
 
@@ -46,6 +56,8 @@ _SCRIPT_RUNS = Regex(
     rf"{SPACE_MARK}?(?:[\p{{Hangul}}\p{{M}}]+|[\p{{Latin}}\p{{M}}]+|[\p{{Han}}\p{{Hiragana}}\p{{Katakana}}ー\p{{M}}]+"
     rf"|\p{{N}}+|[^\p{{L}}\p{{M}}\p{{N}}{SPACE_MARK}]+)"
 )
+# What sacreBLEU's tokenization 13a sets apart: most signs, points and commas outside numbers, dashes after numbers.
+_SIGNS = [Regex(r"[{-~\[-` -&(-+:-@/]"), Regex(r"(?<![0-9])[.,]|[.,](?![0-9])"), Regex(r"(?<=[0-9])-")]
 
 
 # --- Training ---
@@ -57,17 +69,20 @@ def train_tokenizer(
     model: str = "bpe",
     lowercase: bool = False,
     max_length: int = 256,
+    add_eos: bool = False,
 ) -> PreTrainedTokenizerFast:
     """Train a SentencePiece-style tokenizer: NFKC, words marked by `▁`, whole characters; the same for the same texts.
 
-    Characters outside the most frequent 99.95 % of the texts get no piece and are `[UNK]`.
+    Characters outside the most frequent 99.95 % of the texts get no piece and are `[UNK]`; so does, in a vocabulary
+    of words, what occurs once.
 
     Args:
         texts: The texts to learn from.
         vocab_size: Pieces and the seven special tokens together. Few texts may not yield as many; the log says so.
-        model: `"bpe"` or `"unigram"`.
+        model: `"bpe"`, `"unigram"`, or `"word"`: whole words and signs, as sacreBLEU's `13a` separates them.
         lowercase: Whether upper and lower case are one.
         max_length: Tokens that `truncation=True` keeps.
+        add_eos: Whether `[EOS]` ends every text, as translation needs.
 
     Returns:
         A tokenizer with `[PAD] [UNK] [BOS] [EOS] [SEP] [CLS] [MASK]` as ids 0 to 6.
@@ -76,8 +91,8 @@ def train_tokenizer(
         ValueError: if `model` is unknown, there is nothing in the texts, or `vocab_size` cannot hold the special
             tokens and the texts' characters.
     """
-    if model not in ("bpe", "unigram"):
-        raise ValueError(f"model must be 'bpe' or 'unigram', not {model!r}")
+    if model not in ("bpe", "unigram", "word"):
+        raise ValueError(f"model must be 'bpe', 'unigram' or 'word', not {model!r}")
     if isinstance(texts, str):
         raise ValueError("texts must be several strings, not a single one")
 
@@ -96,7 +111,7 @@ def train_tokenizer(
     if not counts:
         raise ValueError("there are no texts to train a tokenizer on")
     rare = _rare_characters(counts)
-    least = len(SPECIAL_TOKENS) + len(counts) - len(rare) + len(SPACE_MARK)
+    least = len(SPECIAL_TOKENS) + (0 if model == "word" else len(counts) - len(rare) + len(SPACE_MARK))
     if vocab_size < least:
         raise ValueError(
             f"vocab_size is {vocab_size}, but the special tokens and the texts' characters alone need {least}"
@@ -107,16 +122,29 @@ def train_tokenizer(
     if model == "bpe":
         tokenizer = Tokenizer(models.BPE(unk_token=SPECIAL_TOKENS["unk_token"], fuse_unk=True))
         trainer = trainers.BpeTrainer(min_frequency=2, max_token_length=MAX_PIECE_LENGTH, **options)
+    elif model == "word":
+        tokenizer = Tokenizer(models.WordLevel(unk_token=SPECIAL_TOKENS["unk_token"]))
+        trainer = trainers.WordLevelTrainer(min_frequency=2, **options)
     else:
         tokenizer = Tokenizer(models.Unigram())
         trainer = trainers.UnigramTrainer(
             unk_token=SPECIAL_TOKENS["unk_token"], max_piece_length=MAX_PIECE_LENGTH, **options
         )
     tokenizer.normalizer = normalizer
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
-        [pre_tokenizers.Metaspace(SPACE_MARK), pre_tokenizers.Split(_SCRIPT_RUNS, "isolated")]
-    )
-    tokenizer.decoder = decoders.Metaspace(SPACE_MARK)
+    if model == "word":
+        tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+            [*(pre_tokenizers.Split(signs, "isolated") for signs in _SIGNS), pre_tokenizers.WhitespaceSplit()]
+        )
+    else:
+        tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+            [pre_tokenizers.Metaspace(SPACE_MARK), pre_tokenizers.Split(_SCRIPT_RUNS, "isolated")]
+        )
+        tokenizer.decoder = decoders.Metaspace(SPACE_MARK)
+    if add_eos:
+        eos = SPECIAL_TOKENS["eos_token"]
+        tokenizer.post_processor = processors.TemplateProcessing(
+            single=f"$A {eos}", special_tokens=[(eos, list(SPECIAL_TOKENS.values()).index(eos))]
+        )
     tokenizer.train_from_iterator((text.translate(dict.fromkeys(rare, " ")) for text in texts), trainer)
     if model == "unigram":
         _settle_unigram(tokenizer)

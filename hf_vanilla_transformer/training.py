@@ -1,5 +1,5 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""What transformers' Trainer needs from us: the scripts' arguments, metrics, and the record that a run leaves."""
+"""What transformers' Trainer needs from us: arguments, rates, losses, batches, metrics, and the record of a run."""
 
 import argparse
 import contextlib
@@ -17,9 +17,13 @@ from typing import Any
 import numpy as np
 import torch
 import yaml
+from accelerate.data_loader import SeedableRandomSampler
 from datasets import Dataset
 from huggingface_hub.errors import StrictDataclassError
 from safetensors import SafetensorError
+from torch import nn
+from torch.optim.swa_utils import AveragedModel
+from torch.utils.data import BatchSampler, DataLoader
 from transformers import (
     AutoConfig,
     AutoTokenizer,
@@ -27,10 +31,13 @@ from transformers import (
     HfArgumentParser,
     PreTrainedModel,
     PreTrainedTokenizerBase,
+    Seq2SeqTrainer,
     Trainer,
 )
-from transformers.trainer_utils import get_last_checkpoint
+from transformers.modeling_outputs import Seq2SeqLMOutput
+from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR, get_last_checkpoint
 
+from . import modeling_vanilla_transformer
 from .configuration_vanilla_transformer import VanillaTransformerConfig
 
 
@@ -206,6 +213,30 @@ def load_config(folder: str) -> VanillaTransformerConfig:
     return config
 
 
+def load_model(folder: str) -> PreTrainedModel:
+    """Load a model of any of this package's classes.
+
+    Args:
+        folder: A path, or the name of a repository.
+
+    Returns:
+        The model, in the class that its configuration names.
+
+    Raises:
+        ValueError: there is no such folder or repository, or it holds no whole model of this package.
+    """
+    config = load_config(folder)
+    class_name = (config.architectures or ["none"])[0]
+    model_class = getattr(modeling_vanilla_transformer, class_name, None)
+    if class_name not in modeling_vanilla_transformer.__all__:
+        raise ValueError(f"{folder}: a model of the unknown class {class_name}")
+    with _named_errors(folder, "model"):
+        model, loading = model_class.from_pretrained(folder, config=config, output_loading_info=True)
+    if loading["missing_keys"]:
+        raise ValueError(f"{folder}: {class_name} lacks {', '.join(sorted(loading['missing_keys']))}")
+    return model
+
+
 def load_tokenizer(folder: str) -> PreTrainedTokenizerBase:
     """Load the tokenizer of a folder or Hub repository.
 
@@ -229,6 +260,207 @@ def _named_errors(folder: str, what: str) -> Iterator[None]:
         yield
     except (OSError, ValueError) as error:
         raise ValueError(f"{folder}: no {what} can be read here ({error})") from error
+
+
+# --- Rates, losses, batches ---
+
+
+def noam_peak(d_model: int, warmup_steps: int, factor: float = 1.0) -> float:
+    """§5.3, Eq. 3: the greatest rate of the schedule that the Annotated Transformer calls Noam.
+
+    The schedule, factor * d_model^-0.5 * min(step^-0.5, step * warmup_steps^-1.5), is transformers' `inverse_sqrt`
+    with this value as its learning rate.
+
+    Args:
+        d_model: Width of the model.
+        warmup_steps: Number of updates during which the rate rises.
+        factor: 1 in the paper, 2 in the Annotated Transformer's table of models.
+
+    Returns:
+        The learning rate of update `warmup_steps`.
+    """
+    return factor * d_model**-0.5 * warmup_steps**-0.5
+
+
+def smoothed_targets(targets: torch.Tensor, vocab_size: int, smoothing: float, pad_token_id: int) -> torch.Tensor:
+    """§5.4, as the Annotated Transformer's `LabelSmoothing` has it: what the model shall predict in place of 1 and 0.
+
+    Args:
+        targets: (N,), int64: token ids.
+        vocab_size: V.
+        smoothing: The probability that goes to the other tokens; the pad gets none, so they are V - 2.
+        pad_token_id: Id of the pad.
+
+    Returns:
+        (N, V), float32; rows whose target is the pad are all zero.
+    """
+    distribution = torch.full((len(targets), vocab_size), smoothing / (vocab_size - 2), device=targets.device)
+    distribution.scatter_(1, targets.unsqueeze(1), 1 - smoothing)
+    distribution[:, pad_token_id] = 0
+    return distribution.masked_fill((targets == pad_token_id).unsqueeze(1), 0)
+
+
+class LabelSmoothingLoss:
+    """The Annotated Transformer's loss, as a `compute_loss_func` for Trainer: KL divergence from smoothed targets.
+
+    transformers' own `label_smoothing_factor` spreads the probability over all V tokens, and takes cross-entropy.
+
+    Args:
+        smoothing: As in `smoothed_targets`.
+        pad_token_id: As in `smoothed_targets`.
+    """
+
+    def __init__(self, smoothing: float, pad_token_id: int):
+        self.smoothing = smoothing
+        self.pad_token_id = pad_token_id
+
+    def __call__(
+        self,
+        outputs: Seq2SeqLMOutput,
+        labels: torch.Tensor,
+        num_items_in_batch: int | torch.Tensor | None = None,
+    ) -> torch.Tensor:
+        """The sum over the batch's tokens, divided by their number.
+
+        Args:
+            outputs: With `logits` (B, T, V). Trainer keeps the labels from the model, so the collator must make
+                `decoder_input_ids`, as `DataCollatorForSeq2Seq(tokenizer, model=model)` does.
+            labels: (B, T), int64, the pad or -100 where nothing is predicted.
+            num_items_in_batch: The number to divide by where a batch is spread over several calls.
+
+        Returns:
+            The loss, a scalar.
+        """
+        targets = labels.flatten()
+        targets = targets.masked_fill(targets == -100, self.pad_token_id)
+        log_probabilities = outputs.logits.flatten(0, 1).float().log_softmax(dim=-1)
+        expected = smoothed_targets(targets, log_probabilities.shape[-1], self.smoothing, self.pad_token_id)
+        loss = nn.functional.kl_div(log_probabilities, expected, reduction="sum")
+        return loss / ((targets != self.pad_token_id).sum() if num_items_in_batch is None else num_items_in_batch)
+
+
+class TokenBudgetBatchSampler(BatchSampler):
+    """Batches of as many sequences as fit in a number of tokens, pads counted (the Annotated Transformer's batches).
+
+    Sequences of one length are drawn in random order, and so are the batches; the same for the same seed and epoch.
+    Every epoch has as many batches as the next. Shared out by accelerate, each process takes every n-th batch.
+
+    Args:
+        lengths: Tokens of each sequence; of a pair, those of the longer side.
+        max_tokens: Greatest number of sequences times the length of the longest.
+        seed: Seed of both orders.
+
+    Raises:
+        ValueError: a sequence is longer than `max_tokens`.
+    """
+
+    def __init__(self, lengths: list[int], max_tokens: int, seed: int):
+        self.lengths = np.asarray(lengths)
+        self.max_tokens = max_tokens
+        self.seed = seed
+        # accelerate tells an attribute of this name which epoch it is.
+        self.sampler = SeedableRandomSampler(range(len(lengths)), data_seed=seed)
+        self.batch_size = None  # for accelerate: it varies
+        self.drop_last = False
+        if len(lengths) and self.lengths.max() > max_tokens:
+            raise ValueError(f"a sequence of {self.lengths.max()} tokens does not fit in a batch of {max_tokens}")
+        self._ends = self._cut(np.sort(self.lengths))
+
+    def _cut(self, sorted_lengths: np.ndarray) -> list[int]:
+        """Where each batch ends among the sequences in order of length."""
+        ends, start = [], 0
+        for place, length in enumerate(sorted_lengths):
+            if (place + 1 - start) * length > self.max_tokens:
+                ends.append(place)
+                start = place
+        return [*ends, len(sorted_lengths)] if len(sorted_lengths) else []
+
+    def __len__(self) -> int:
+        return len(self._ends)
+
+    def __iter__(self) -> Iterator[list[int]]:
+        epoch = self.sampler.epoch
+        order = np.fromiter(self.sampler, dtype=int)
+        order = order[np.argsort(self.lengths[order], kind="stable")]
+        batches = np.split(order, self._ends[:-1])
+        for number in np.random.default_rng([self.seed, epoch]).permutation(len(batches)):
+            yield batches[number].tolist()
+
+
+class TokenBudgetTrainer(Seq2SeqTrainer):
+    """`Seq2SeqTrainer` whose training batches are filled up to a number of tokens.
+
+    Args:
+        max_tokens: As in `TokenBudgetBatchSampler`, for each process.
+        **kwargs: What `Seq2SeqTrainer` takes. The training set needs a column `length`, and no other than that and
+            the model's.
+    """
+
+    def __init__(self, *, max_tokens: int, **kwargs):
+        super().__init__(**kwargs)
+        self.max_tokens = max_tokens
+
+    def get_train_dataloader(self) -> DataLoader:
+        """The training batches, shared out among the processes."""
+        batches = TokenBudgetBatchSampler(
+            self.train_dataset["length"][:],
+            self.max_tokens,
+            self.args.seed if self.args.data_seed is None else self.args.data_seed,
+        )
+        loader = DataLoader(
+            self.train_dataset.remove_columns("length"),
+            batch_sampler=batches,
+            collate_fn=self.data_collator,
+            num_workers=self.args.dataloader_num_workers,
+            pin_memory=self.args.dataloader_pin_memory,
+        )
+        return self.accelerator.prepare(loader)
+
+
+def last_checkpoints(folder: str, number: int) -> list[str]:
+    """The last checkpoints of a run, in the order of their steps.
+
+    Args:
+        folder: The run's folder.
+        number: How many.
+
+    Returns:
+        The checkpoints' folders.
+
+    Raises:
+        ValueError: there are fewer.
+    """
+    checkpoints = sorted(
+        Path(folder).glob(f"{PREFIX_CHECKPOINT_DIR}-*"), key=lambda path: int(path.name.split("-")[1])
+    )
+    if len(checkpoints) < number:
+        raise ValueError(f"{folder}: {len(checkpoints)} checkpoints, fewer than {number}")
+    return [str(path) for path in checkpoints[-number:]]
+
+
+def average_checkpoints(folders: list[str]) -> PreTrainedModel:
+    """The mean of several checkpoints' weights (Vaswani et al. §6.1, the Annotated Transformer's "Model Averaging").
+
+    Args:
+        folders: Folders of one model at several steps.
+
+    Returns:
+        The model, in the class that its configuration names.
+
+    Raises:
+        ValueError: there is no folder, a folder holds no such model, or the models' shapes differ.
+    """
+    if not folders:
+        raise ValueError("there are no checkpoints to average")
+    average = None
+    for folder in folders:
+        model = load_model(folder)
+        if average is None:
+            average, config = AveragedModel(model), model.config
+        elif type(model) is not type(average.module) or model.config.to_diff_dict() != config.to_diff_dict():
+            raise ValueError(f"{folder}: another model than {folders[0]}")
+        average.update_parameters(model)
+    return average.module
 
 
 # --- Metrics ---
@@ -269,6 +501,25 @@ def compute_metrics(prediction: EvalPrediction) -> dict[str, float]:
     """
     report = classification_report(prediction.predictions, prediction.label_ids)
     return {name: report[name] for name in ("accuracy", "f1")}
+
+
+def translation_report(translations: list[str], references: list[str]) -> dict[str, Any]:
+    """Measure translations with sacreBLEU.
+
+    Args:
+        translations: What the model wrote, as plain text.
+        references: What a translator wrote.
+
+    Returns:
+        `bleu`, cased and detokenised; `bleu_lowercased`, of lower-cased tokens (13a); the signature of each; `rows`.
+    """
+    from sacrebleu.metrics import BLEU
+
+    report = {}
+    for name, metric in (("bleu", BLEU()), ("bleu_lowercased", BLEU(lowercase=True))):
+        report[name] = metric.corpus_score(translations, [references]).score
+        report[f"{name}_signature"] = str(metric.get_signature())
+    return {**report, "rows": len(references)}
 
 
 def evaluate_split(trainer: Trainer, split: Dataset) -> dict[str, Any]:

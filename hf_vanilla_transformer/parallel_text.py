@@ -1,0 +1,169 @@
+# Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
+"""Parallel text: load pairs of sentences, check them, tokenize them."""
+
+import logging
+import os
+from pathlib import Path
+
+from datasets import Dataset, DatasetDict
+from transformers import PreTrainedTokenizerBase
+
+from .data import DataError, check_texts, one_line_errors, read_lines, read_tables
+
+
+logger = logging.getLogger(__name__)
+
+SPLITS = ("train", "validation", "test")
+
+
+def load_parallel_text(
+    source: str | os.PathLike,
+    source_column: str,
+    target_column: str,
+    *,
+    prefixes: dict[str, str] | None = None,
+    validation_fraction: float = 0.05,
+    seed: int = 42,
+    cache_dir: str | os.PathLike | None = None,
+) -> DatasetDict:
+    """Load pairs of sentences, as the splits `train`, `validation` and `test`.
+
+    A split that the source does not have is cut from `train`, the same rows for the same seed. Training pairs with an
+    empty side are dropped, and the log says how many; in the other splits they are an error, because dropping them
+    would change what is measured.
+
+    Args:
+        source: One of
+            a folder of aligned text files, a sentence a line, UTF-8, plain or gzip: `PREFIX.SOURCE_COLUMN` and
+            `PREFIX.TARGET_COLUMN`, with or without `.gz`, for each split, as in `train.de.gz` and `train.en.gz`;
+            a table: `.csv`, `.tsv`, `.txt` (tab-separated), `.json` or `.jsonl`;
+            any other folder or Hub name that `datasets.load_dataset` takes.
+        source_column: The column with the sentences to translate, or the files' ending: a language, say.
+        target_column: The column with their translations, or the files' ending. An entry of the mapping that the
+            Hub's translation data sets have is named `translation.de`.
+        prefixes: How the names of aligned files begin, by split; by default the splits' own names.
+        validation_fraction: The share of the pairs that is cut from `train` for a split, at least one.
+        seed: The seed of the cut.
+        cache_dir: The folder for downloads and prepared data; by default that of `datasets`.
+
+    Returns:
+        The three splits, each with the columns `source` and `target` (strings).
+
+    Raises:
+        DataError: The source is not there, the sides are not aligned, or there is something else wrong in it.
+    """
+    if not 0 < validation_fraction < 1:
+        raise DataError(f"validation_fraction must lie between 0 and 1, not be {validation_fraction}")
+    if source_column == target_column:
+        raise DataError(f"source and target are the same column, {source_column!r}")
+    source = os.fspath(source)
+    columns = [source_column, target_column]
+    with one_line_errors(source):
+        data = _read_aligned_files(Path(source).expanduser(), columns, prefixes or {})
+        if data is None:
+            data = read_tables(source, columns, cache_dir)
+            for column in columns:
+                check_texts(source, data, column)
+        if "train" not in data:
+            raise DataError(f"{source}: no split train; the splits are {', '.join(data)}")
+        data = {
+            split: _keep_pairs(data[split].select_columns(columns), f"{source}, split {split}", columns)
+            for split in SPLITS
+            if split in data
+        }
+    for split in ("test", "validation"):
+        if split not in data:
+            data["train"], data[split] = _cut(data["train"], f"{source}, split {split}", validation_fraction, seed)
+    return DatasetDict({split: data[split] for split in SPLITS})
+
+
+def tokenize_pairs(
+    dataset: Dataset | DatasetDict,
+    tokenizer: PreTrainedTokenizerBase,
+    target_tokenizer: PreTrainedTokenizerBase,
+) -> Dataset | DatasetDict:
+    """Turn pairs of sentences into token ids, for `Seq2SeqTrainer`, each side cut to its tokenizer's limit.
+
+    Args:
+        dataset: What `load_parallel_text` returns, or one split of it.
+        tokenizer: Of the source side.
+        target_tokenizer: Of the target side; the same one where there is one vocabulary.
+
+    Returns:
+        The same rows with the columns `input_ids`, `labels` and `length`, the length of the longer side.
+    """
+    return dataset.map(
+        _tokenize_pairs,
+        batched=True,
+        remove_columns=["source", "target"],
+        fn_kwargs={"tokenizer": tokenizer, "target_tokenizer": target_tokenizer},
+        desc="Tokenizing",
+    )
+
+
+def _tokenize_pairs(
+    batch: dict[str, list], tokenizer: PreTrainedTokenizerBase, target_tokenizer: PreTrainedTokenizerBase
+) -> dict[str, list]:
+    input_ids = tokenizer(batch["source"], truncation=True)["input_ids"]
+    labels = target_tokenizer(batch["target"], truncation=True)["input_ids"]
+    lengths = [max(len(side) for side in pair) for pair in zip(input_ids, labels, strict=True)]
+    return {"input_ids": input_ids, "labels": labels, "length": lengths}
+
+
+def _read_aligned_files(folder: Path, columns: list[str], prefixes: dict[str, str]) -> DatasetDict | None:
+    """The splits that a folder holds as aligned files; None if it holds none.
+
+    Raises:
+        DataError: A file lacks its counterpart, or the two differ in their number of lines.
+    """
+    splits = {}
+    for split in SPLITS:
+        names = [f"{prefixes.get(split, split)}.{column}" for column in columns]
+        files = [_plain_or_gzip(folder / name) for name in names]
+        if not any(files):
+            if split in prefixes:
+                raise DataError(f"{folder}: neither {names[0]} nor {names[1]}, plain or .gz")
+            continue
+        if not all(files):
+            raise DataError(f"{folder / names[files.index(None)]}: no such file, plain or .gz")
+        sides = [read_lines(file) for file in files]
+        if len(sides[0]) != len(sides[1]):
+            raise DataError(
+                f"{files[0]} has {len(sides[0]):,} lines and {files[1].name} {len(sides[1]):,}: they are not aligned"
+            )
+        splits[split] = Dataset.from_dict(dict(zip(columns, sides, strict=True)))
+    return DatasetDict(splits) if splits else None
+
+
+def _plain_or_gzip(file: Path) -> Path | None:
+    return next((path for path in (file, file.with_name(f"{file.name}.gz")) if path.is_file()), None)
+
+
+def _keep_pairs(pairs: Dataset, name: str, columns: list[str]) -> Dataset:
+    """Name the columns `source` and `target`, strip the sentences, and see to pairs with an empty side.
+
+    Raises:
+        DataError: No pair is left, or one is empty outside the training split.
+    """
+    sides = [[(text or "").strip() for text in pairs[column][:]] for column in columns]
+    empty = [number for number, pair in enumerate(zip(*sides, strict=True), start=1) if not all(pair)]
+    if empty and not name.endswith("split train"):
+        raise DataError(f"{name}, pair {empty[0]:,}: a side is empty")
+    if empty:
+        logger.warning(
+            f"{name}: {len(empty):,} of {len(pairs):,} pairs have an empty side and are dropped, "
+            f"the first is number {empty[0]:,}"
+        )
+    if len(empty) == len(pairs):
+        raise DataError(f"{name}: no pair of sentences")
+    kept = [pair for pair in zip(*sides, strict=True) if all(pair)]
+    return Dataset.from_dict({"source": [pair[0] for pair in kept], "target": [pair[1] for pair in kept]})
+
+
+def _cut(pairs: Dataset, name: str, fraction: float, seed: int) -> tuple[Dataset, Dataset]:
+    """Cut a share off the training pairs."""
+    if len(pairs) < 2:
+        raise DataError(f"{name}: cannot be cut from train, which has a single pair")
+    parts = pairs.train_test_split(max(1, round(fraction * len(pairs))), seed=seed)
+    logger.warning(f"{name} is {len(parts['test']):,} pairs cut from train, {len(parts['train']):,} are left")
+    return parts["train"], parts["test"]

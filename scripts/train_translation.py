@@ -1,0 +1,276 @@
+"""Train a translator on parallel text, and leave a folder that AutoModelForSeq2SeqLM loads.
+
+    python scripts/train_translation.py scripts/recipes/multi30k-en-de.yaml --data FOLDER --output_dir runs/en-de
+    python scripts/train_translation.py --data pairs.tsv --source_column ko --target_column en --output_dir runs/ko-en
+
+Flags override the recipe; besides those below, every one of transformers' Seq2SeqTrainingArguments is one. An
+interrupted run goes on with the same command and `--resume_from_checkpoint`.
+"""
+
+import json
+import math
+from dataclasses import dataclass, field
+
+from datasets import Dataset, DatasetDict
+from transformers import (
+    DataCollatorForSeq2Seq,
+    EvalPrediction,
+    GenerationConfig,
+    PreTrainedTokenizerBase,
+    Seq2SeqTrainer,
+    Seq2SeqTrainingArguments,
+    set_seed,
+)
+
+from hf_vanilla_transformer import VanillaTransformerConfig, VanillaTransformerForConditionalGeneration
+from hf_vanilla_transformer.figures import plot_training_curves
+from hf_vanilla_transformer.parallel_text import load_parallel_text, tokenize_pairs
+from hf_vanilla_transformer.tokenizer import train_tokenizer
+from hf_vanilla_transformer.training import (
+    CURVES_FILE,
+    METRICS_FILE,
+    TokenBudgetTrainer,
+    average_checkpoints,
+    best_step,
+    checksum,
+    epochs,
+    exit_with_one_line,
+    given_settings,
+    last_checkpoints,
+    parse_arguments,
+    prepare_output_dir,
+    save_json,
+    save_recipe,
+    save_run,
+    translation_report,
+)
+
+
+TARGET_TOKENIZER = "target_tokenizer"
+
+
+@dataclass
+class DataArguments:
+    source_column: str = field(metadata={"help": "Column, or ending of the files, with the texts to translate."})
+    target_column: str = field(metadata={"help": "Column, or ending of the files, with the translations."})
+    data: str = field(metadata={"help": "A folder of aligned files, a TSV/CSV/JSON file, or a Hub data set."})
+    train_prefix: str | None = field(default=None, metadata={"help": "How the training files' names begin."})
+    validation_prefix: str | None = field(default=None, metadata={"help": "How the validation files' names begin."})
+    test_prefix: str | None = field(default=None, metadata={"help": "How the test files' names begin."})
+    validation_fraction: float = field(default=0.05, metadata={"help": "Share of train that is kept for validation."})
+    split_seed: int = field(default=42, metadata={"help": "Seed of the cut between train and validation."})
+
+    @property
+    def prefixes(self) -> dict[str, str]:
+        """The prefixes that were given, by split."""
+        given = {"train": self.train_prefix, "validation": self.validation_prefix, "test": self.test_prefix}
+        return {split: prefix for split, prefix in given.items() if prefix is not None}
+
+
+@dataclass
+class ModelArguments:
+    preset: str = field(default="base", metadata={"help": "A preset of VanillaTransformerConfig."})
+    config: str = field(
+        default="{}", metadata={"help": "Fields that differ from the preset: JSON here, a mapping in a recipe."}
+    )
+    vocabularies: str = field(
+        default="joint",
+        metadata={"help": "`joint`: one for both languages, with shared and tied embeddings; `separate`: two."},
+    )
+    tokenizer_model: str = field(default="bpe", metadata={"help": "`bpe`, `unigram` or `word`."})
+    vocab_size: int = field(default=8000, metadata={"help": "Size of the joint or the source vocabulary."})
+    target_vocab_size: int | None = field(
+        default=None, metadata={"help": "Size of the target vocabulary, by default as the source's."}
+    )
+    lowercase: bool = field(default=False, metadata={"help": "Make upper and lower case one."})
+    max_length: int = field(default=256, metadata={"help": "Tokens kept of a sentence."})
+    max_tokens: int | None = field(
+        default=None,
+        metadata={"help": "Fill training batches up to this number of tokens, in place of a number of sentences."},
+    )
+    attn_implementation: str = field(
+        default="sdpa", metadata={"help": "`sdpa`, or `eager`: on CPUs faster to train with short sentences."}
+    )
+    average_last: int = field(
+        default=1, metadata={"help": "Give the mean of the last checkpoints' weights, this many; 1 is the last alone."}
+    )
+
+    def __post_init__(self):
+        if isinstance(self.config, str):
+            try:
+                self.config = json.loads(self.config)
+            except json.JSONDecodeError as error:
+                raise ValueError(f"--config: not JSON ({error})") from error
+        if not isinstance(self.config, dict):
+            raise ValueError("--config: not a mapping of a configuration's fields")
+        if self.vocabularies not in ("joint", "separate"):
+            raise ValueError(f"--vocabularies: joint or separate, not {self.vocabularies}")
+        if self.average_last < 1:
+            raise ValueError(f"--average_last: at least 1, not {self.average_last}")
+
+
+ARGUMENTS = [DataArguments, ModelArguments, Seq2SeqTrainingArguments]
+
+
+def make_tokenizers(
+    arguments: ModelArguments, train: Dataset
+) -> tuple[PreTrainedTokenizerBase, PreTrainedTokenizerBase]:
+    """The tokenizers of source and target, trained on the training pairs; the same one where they are joint."""
+    options = {
+        "model": arguments.tokenizer_model,
+        "lowercase": arguments.lowercase,
+        "max_length": arguments.max_length,
+        "add_eos": True,
+    }
+    sources, targets = train["source"][:], train["target"][:]
+    if arguments.vocabularies == "joint":
+        tokenizer = train_tokenizer(sources + targets, vocab_size=arguments.vocab_size, **options)
+        return tokenizer, tokenizer
+    return (
+        train_tokenizer(sources, vocab_size=arguments.vocab_size, **options),
+        train_tokenizer(targets, vocab_size=arguments.target_vocab_size or arguments.vocab_size, **options),
+    )
+
+
+def make_config(
+    arguments: ModelArguments, tokenizer: PreTrainedTokenizerBase, target_tokenizer: PreTrainedTokenizerBase
+) -> VanillaTransformerConfig:
+    """The preset's configuration with sizes and ids that fit the vocabularies."""
+    joint = arguments.vocabularies == "joint"
+    return VanillaTransformerConfig.from_preset(
+        arguments.preset,
+        **{
+            "vocab_size": len(tokenizer),
+            "decoder_vocab_size": None if joint else len(target_tokenizer),
+            "share_encoder_decoder_embeddings": joint,
+            "tie_word_embeddings": joint,
+            "max_position_embeddings": arguments.max_length,
+            "decoder_max_position_embeddings": None,
+            "pad_token_id": tokenizer.pad_token_id,
+            "bos_token_id": tokenizer.bos_token_id,
+            "eos_token_id": tokenizer.eos_token_id,
+            "decoder_start_token_id": tokenizer.bos_token_id,
+            **arguments.config,
+        },
+    )
+
+
+def make_trainer(
+    model: VanillaTransformerForConditionalGeneration,
+    arguments: ModelArguments,
+    training_arguments: Seq2SeqTrainingArguments,
+    tokenized: DatasetDict,
+    tokenizer: PreTrainedTokenizerBase,
+    target_tokenizer: PreTrainedTokenizerBase,
+) -> Seq2SeqTrainer:
+    """The trainer that fills its batches as the arguments say, and measures BLEU where it is to generate."""
+
+    def compute_metrics(prediction: EvalPrediction) -> dict[str, float]:
+        report = translation_report(
+            decode(target_tokenizer, prediction.predictions), decode(target_tokenizer, prediction.label_ids)
+        )
+        return {name: report[name] for name in ("bleu", "bleu_lowercased")}
+
+    options = {
+        "model": model,
+        "args": training_arguments,
+        "data_collator": DataCollatorForSeq2Seq(tokenizer, model=model),
+        "train_dataset": tokenized["train"],
+        "eval_dataset": tokenized["validation"],
+        "processing_class": tokenizer,
+        "compute_metrics": compute_metrics if training_arguments.predict_with_generate else None,
+    }
+    if arguments.max_tokens is None:
+        return Seq2SeqTrainer(**options)
+    return TokenBudgetTrainer(max_tokens=arguments.max_tokens, **options)
+
+
+def decode(tokenizer: PreTrainedTokenizerBase, ids) -> list[str]:
+    """Texts of padded rows of ids, (B, T); pads may be -100."""
+    ids = [[token if token >= 0 else tokenizer.pad_token_id for token in row] for row in ids.tolist()]
+    return tokenizer.batch_decode(ids, skip_special_tokens=True)
+
+
+def measure(trainer: Seq2SeqTrainer, data: Dataset, split: Dataset, tokenizer: PreTrainedTokenizerBase, **generation):
+    """Loss, perplexity and BLEU of one split, against the references as they were written."""
+    order = sorted(range(len(split)), key=split["length"][:].__getitem__)
+    trainer.compute_metrics, trainer.label_smoother, trainer.args.predict_with_generate = None, None, True
+    prediction = trainer.predict(split.select(order), **generation)
+    translations = [None] * len(order)
+    for place, translation in zip(order, decode(tokenizer, prediction.predictions), strict=True):
+        translations[place] = translation
+    loss = prediction.metrics["test_loss"]
+    return {"loss": loss, "perplexity": math.exp(loss), **translation_report(translations, data["target"][:])}
+
+
+@exit_with_one_line
+def main() -> None:
+    data_arguments, model_arguments, training_arguments = parse_arguments(
+        ARGUMENTS, description=__doc__.splitlines()[0]
+    )
+    folder = training_arguments.output_dir
+    with training_arguments.main_process_first(desc="data and vocabularies"):
+        checkpoint = prepare_output_dir(folder, training_arguments.resume_from_checkpoint)
+        data = load_parallel_text(
+            data_arguments.data,
+            data_arguments.source_column,
+            data_arguments.target_column,
+            prefixes=data_arguments.prefixes,
+            validation_fraction=data_arguments.validation_fraction,
+            seed=data_arguments.split_seed,
+        )
+        tokenizer, target_tokenizer = make_tokenizers(model_arguments, data["train"])
+        tokenized = tokenize_pairs(data, tokenizer, target_tokenizer)
+        tokenized["validation"] = tokenized["validation"].sort("length")
+
+    set_seed(training_arguments.seed)
+    config = make_config(model_arguments, tokenizer, target_tokenizer)
+    model = VanillaTransformerForConditionalGeneration._from_config(
+        config, attn_implementation=model_arguments.attn_implementation
+    )
+    model.generation_config = GenerationConfig.from_model_config(config)
+    model.generation_config.max_length = config.max_target_positions
+    trainer = make_trainer(model, model_arguments, training_arguments, tokenized, tokenizer, target_tokenizer)
+    trained = trainer.train(resume_from_checkpoint=checkpoint)
+
+    averaged = []
+    if model_arguments.average_last > 1:
+        averaged = last_checkpoints(folder, model_arguments.average_last)
+        model.load_state_dict(average_checkpoints(averaged).state_dict())
+    trainer.save_model(folder)
+    if target_tokenizer is not tokenizer:
+        target_tokenizer.save_pretrained(f"{folder}/{TARGET_TOKENIZER}")
+    metrics = {
+        "best_step": best_step(trainer),
+        "averaged_steps": [int(checkpoint.rsplit("-", 1)[1]) for checkpoint in averaged],
+        "training_seconds": round(trained.metrics["train_runtime"], 1),
+        "epochs": list(epochs(trainer.state.log_history)),
+    }
+    beams = training_arguments.generation_num_beams or 1
+    for split in ("validation", "test"):
+        metrics[split] = {
+            f"beams_{num_beams}": measure(
+                trainer, data[split], tokenized[split], target_tokenizer, num_beams=num_beams
+            )
+            for num_beams in sorted({1, beams})
+        }
+    if not trainer.is_world_process_zero():
+        return
+    save_json(f"{folder}/{METRICS_FILE}", metrics)
+    plot_training_curves(metrics["epochs"], f"{folder}/{CURVES_FILE}")
+    model.generation_config.save_pretrained(folder)
+    save_recipe(folder, given_settings(ARGUMENTS))
+    save_run(
+        folder,
+        model,
+        seed=training_arguments.seed,
+        data={
+            "source": data_arguments.data,
+            **{name: {"rows": len(split), "sha256": checksum(split)} for name, split in data.items()},
+        },
+    )
+    print(f"test BLEU: {metrics['test'][f'beams_{beams}']['bleu']:.2f}")
+
+
+if __name__ == "__main__":
+    main()
