@@ -428,11 +428,14 @@ def last_checkpoints(folder: str, number: int) -> list[str]:
         The checkpoints' folders.
 
     Raises:
-        ValueError: there are fewer.
+        ValueError: there are fewer, or none is asked for.
     """
-    checkpoints = sorted(
-        Path(folder).glob(f"{PREFIX_CHECKPOINT_DIR}-*"), key=lambda path: int(path.name.split("-")[1])
-    )
+    if number < 1:
+        raise ValueError(f"the number of checkpoints must be at least 1, not {number}")
+    by_step = {
+        int(path.name.rsplit("-", 1)[1]): path for path in Path(folder).glob(f"{PREFIX_CHECKPOINT_DIR}-*[0-9]")
+    }
+    checkpoints = [by_step[step] for step in sorted(by_step)]
     if len(checkpoints) < number:
         raise ValueError(f"{folder}: {len(checkpoints)} checkpoints, fewer than {number}")
     return [str(path) for path in checkpoints[-number:]]

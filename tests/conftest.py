@@ -1,7 +1,11 @@
 import atexit
+import io
 import os
+import runpy
 import shutil
+import sys
 import tempfile
+from pathlib import Path
 
 
 # Before any other import: no test may read or fill the user's caches, nor ask the network.
@@ -16,6 +20,8 @@ from hf_vanilla_transformer import VanillaTransformerConfig
 
 
 atexit.register(shutil.rmtree, os.environ["HF_HOME"], ignore_errors=True)
+
+ROOT = Path(__file__).parent.parent
 
 # Every variant that the tutorials use, at least once.
 VARIANTS = {
@@ -57,3 +63,21 @@ def config(request) -> VanillaTransformerConfig:
 @pytest.fixture(autouse=True)
 def seed():
     torch.manual_seed(0)
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    """Run a script in this process; returns its exit status, standard output and standard error."""
+
+    def run(name: str, *arguments: str, stdin: str | None = None) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", [name, *map(str, arguments)])
+        monkeypatch.setattr(sys, "stdin", io.StringIO(stdin or ""))
+        capsys.readouterr()
+        status = 0
+        try:
+            runpy.run_path(str(ROOT / "scripts" / name), run_name="__main__")
+        except SystemExit as stop:
+            status = stop.code
+        return status, *capsys.readouterr()
+
+    return run

@@ -1,10 +1,8 @@
 """The scripts as their users call them: what they leave, what they print, how they refuse."""
 
 import csv
-import io
 import json
 import re
-import runpy
 import shlex
 import shutil
 import subprocess
@@ -12,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import tiny_config
+from conftest import ROOT, tiny_config
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, pipeline
 
 from hf_vanilla_transformer import VanillaTransformerModel
@@ -20,7 +18,6 @@ from hf_vanilla_transformer.data import load_labelled_text
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 
 
-ROOT = Path(__file__).parent.parent
 # Two steps of a model of no use, in a second or two.
 TWO_STEPS = [
     *("--max_steps", "2", "--save_strategy", "no", "--eval_strategy", "epoch", "--load_best_model_at_end", "false"),
@@ -29,24 +26,6 @@ TWO_STEPS = [
 TINY = ["--config", '{"d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "encoder_ffn_dim": 16}']
 QUICK = [*TWO_STEPS, *TINY]
 REVIEWS = ["정말 재미있고 감동적인 영화", "", "지루하고 유치했다", "​", "최고 " * 400, "그저 그런 영화"]
-
-
-@pytest.fixture
-def run(monkeypatch, capsys):
-    """Run a script in this process; returns its exit status, standard output and standard error."""
-
-    def run(name: str, *arguments: str, stdin: str | None = None) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", [name, *map(str, arguments)])
-        monkeypatch.setattr(sys, "stdin", io.StringIO(stdin or ""))
-        capsys.readouterr()
-        status = 0
-        try:
-            runpy.run_path(str(ROOT / "scripts" / name), run_name="__main__")
-        except SystemExit as stop:
-            status = stop.code
-        return status, *capsys.readouterr()
-
-    return run
 
 
 @pytest.fixture(scope="module")

@@ -85,12 +85,16 @@ def test_reloaded_by_auto_tokenizer_it_is_the_same(trained, text, reloaded):
     assert reloaded(text, truncation=True).data == trained(text, truncation=True).data
 
 
+def saved_and_loaded(tokenizer, folder):
+    """The tokenizer that `AutoTokenizer` finds beside a model."""
+    tokenizer.save_pretrained(folder)
+    (folder / "config.json").write_text(json.dumps({"model_type": "vanilla_transformer"}))
+    return AutoTokenizer.from_pretrained(folder)
+
+
 @pytest.fixture(scope="module")
 def reloaded(trained, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("tokenizer")
-    trained.save_pretrained(folder)
-    (folder / "config.json").write_text(json.dumps({"model_type": "vanilla_transformer"}))
-    tokenizer = AutoTokenizer.from_pretrained(folder)
+    tokenizer = saved_and_loaded(trained, tmp_path_factory.mktemp("tokenizer"))
     for setting in ("model_input_names", "model_max_length", "padding_side", "special_tokens_map"):
         assert getattr(tokenizer, setting) == getattr(trained, setting)
     assert tokenizer.clean_up_tokenization_spaces is False
@@ -109,6 +113,33 @@ def test_pieces_keep_to_one_script():
     tokenizer = train_tokenizer(["영화movie최고10점!! 映画"] * 9, vocab_size=100)
     pieces = ["▁영화", "movie", "최고", "10", "점", "!!", "▁映画"]
     assert tokenizer.tokenize("영화movie최고10점!! 映画") == pieces
+
+
+def test_words_are_those_of_sacrebleu(tmp_path):
+    """Decoded, they are what sacreBLEU counts: its tokenization changes nothing any more."""
+    from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
+
+    texts = ["A man, aged 3,000.5 years (or so), isn't here.", 'Ten-year-olds say: "No!" 5-4=1 a/b', "U.S.A. #1 é ü ß"]
+    tokenizer = saved_and_loaded(train_tokenizer(texts * 2, vocab_size=100, model="word"), tmp_path)
+    for text in texts:
+        expected = Tokenizer13a()(text)
+        assert " ".join(tokenizer.tokenize(text)) == expected
+        assert tokenizer.decode(tokenizer(text)["input_ids"]) == expected
+
+
+def test_a_word_that_occurs_once_is_unknown():
+    tokenizer = train_tokenizer(["a b b", "a b c"], vocab_size=100, model="word", lowercase=True)
+    assert tokenizer.tokenize("A c b") == ["a", "[UNK]", "b"]
+    assert len(tokenizer) == 7 + 2
+
+
+def test_eos_ends_every_text_on_demand(tmp_path):
+    tokenizer = saved_and_loaded(train_tokenizer(TEXTS, vocab_size=1500, add_eos=True, max_length=5), tmp_path)
+    plain = train_tokenizer(TEXTS, vocab_size=1500, max_length=4)
+    for text in ("", TEXTS[0]):
+        expected = plain(text, truncation=True)["input_ids"] + [tokenizer.eos_token_id]
+        assert tokenizer(text, truncation=True)["input_ids"] == expected
+        assert tokenizer(text_target=text, truncation=True)["input_ids"] == expected
 
 
 def test_normalisation_is_that_of_sentencepiece(trained, make_model):
@@ -146,7 +177,7 @@ def test_few_texts_give_fewer_pieces_and_one_line_in_the_log(caplog):
         ([], {}, "no texts"),
         (["", " \t"], {}, "no texts"),
         ("영화", {}, "not a single one"),
-        (["영화"], {"model": "word"}, "'word'"),
+        (["영화"], {"model": "char"}, "'char'"),
         (["영화"], {"vocab_size": 9}, "need 10"),
     ],
 )

@@ -1,13 +1,25 @@
 """Training by transformers' Trainer: the loop is its own; here is what must hold of our model in it."""
 
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from conftest import tiny_config
 from datasets import ClassLabel, Dataset, Features, Value
-from transformers import DataCollatorForSeq2Seq, DataCollatorWithPadding, Trainer, TrainingArguments
+from safetensors.torch import load_file
+from transformers import (
+    DataCollatorForSeq2Seq,
+    DataCollatorWithPadding,
+    Seq2SeqTrainingArguments,
+    Trainer,
+    TrainingArguments,
+)
+from transformers.modeling_outputs import Seq2SeqLMOutput
 
 from hf_vanilla_transformer import (
     VanillaTransformerForConditionalGeneration,
@@ -17,15 +29,22 @@ from hf_vanilla_transformer.figures import plot_training_curves
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 from hf_vanilla_transformer.training import (
     LAST_CHECKPOINT,
+    LabelSmoothingLoss,
+    TokenBudgetBatchSampler,
+    TokenBudgetTrainer,
+    average_checkpoints,
     checksum,
     classification_report,
     compute_metrics,
     epochs,
     given_settings,
+    last_checkpoints,
     load_config,
+    noam_peak,
     parse_arguments,
     prepare_output_dir,
     save_recipe,
+    smoothed_targets,
 )
 
 
@@ -145,6 +164,210 @@ def test_a_resumed_run_ends_with_the_weights_of_an_uninterrupted_one(tmp_path, t
     assert (checkpoint / "modeling_vanilla_transformer.py").exists()
     assert "auto_map" in json.loads((checkpoint / "config.json").read_text())
     assert (checkpoint / "tokenizer.json").exists()
+
+
+# --- Rates, losses, batches, averages ---
+
+
+@pytest.fixture(scope="module")
+def annotated() -> dict[str, torch.Tensor]:
+    """What the Annotated Transformer's own code computes."""
+    return load_file(Path(__file__).parent / "reference_outputs" / "annotated-transformer-training.safetensors")
+
+
+@pytest.mark.parametrize(
+    ("d_model", "factor", "warmup"), [(256, 1, 4000), (512, 1, 4000), (512, 1, 8000), (512, 2, 4000)]
+)
+def test_the_noam_schedule_is_inverse_sqrt_with_its_peak(d_model, factor, warmup, annotated, tmp_path):
+    """The rates that Trainer sets, update by update; it counts from 0, the tutorial from 1."""
+    settings = arguments(
+        tmp_path,
+        learning_rate=noam_peak(d_model, warmup, factor),
+        lr_scheduler_type="inverse_sqrt",
+        warmup_steps=warmup,
+    )
+    trainer = Trainer(VanillaTransformerForSequenceClassification(tiny_config()), settings)
+    trainer.create_optimizer_and_scheduler(num_training_steps=100_000)
+    rate = trainer.lr_scheduler.lr_lambdas[0]
+    rates = [settings.learning_rate * rate(step) for step in annotated["input.steps"].tolist()]
+    np.testing.assert_allclose(rates, annotated[f"output.noam.{d_model}_{factor}_{warmup}"], rtol=0, atol=1e-9)
+
+
+def test_label_smoothing_equals_the_tutorials(annotated):
+    log_probs = annotated["input.log_probs"].clone().requires_grad_()
+    targets = annotated["input.targets"]
+    smoothed = smoothed_targets(targets, log_probs.shape[1], smoothing=0.1, pad_token_id=0)
+    assert torch.equal(smoothed, annotated["output.smoothed_targets"])
+
+    # Log-probabilities are their own log-softmax.
+    loss = LabelSmoothingLoss(0.1, pad_token_id=0)
+    value = loss(Seq2SeqLMOutput(logits=log_probs.unsqueeze(0)), targets.unsqueeze(0), num_items_in_batch=1)
+    torch.testing.assert_close(value, annotated["output.loss_sum"].squeeze(), rtol=0, atol=1e-5)
+    # The reference's gradient is that of the log-probabilities, which the softmax passes on less its mean.
+    value.backward()
+    expected = annotated["output.grad_log_probs"]
+    expected = expected - expected.sum(dim=1, keepdim=True) * log_probs.exp()
+    torch.testing.assert_close(log_probs.grad, expected, rtol=0, atol=1e-6)
+
+
+def test_label_smoothing_takes_no_notice_of_pads():
+    logits = torch.randn(2, 5, 11)
+    labels = torch.randint(1, 11, (2, 5))
+    labels[1, 3:] = -100
+    loss = LabelSmoothingLoss(0.1, pad_token_id=0)
+    rows = [
+        loss(Seq2SeqLMOutput(logits=logits[:1]), labels[:1], 8),
+        loss(Seq2SeqLMOutput(logits=logits[1:, :3]), labels[1:, :3], 8),
+    ]
+    torch.testing.assert_close(loss(Seq2SeqLMOutput(logits=logits), labels), sum(rows))
+    torch.testing.assert_close(
+        LabelSmoothingLoss(0.0, 0)(Seq2SeqLMOutput(logits=logits), labels),
+        torch.nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten()),
+    )
+
+
+LENGTHS = np.random.default_rng(0).integers(1, 40, size=500).tolist()
+
+
+def test_batches_hold_as_many_tokens_as_fit():
+    batches = list(TokenBudgetBatchSampler(LENGTHS, max_tokens=100, seed=7))
+    assert sorted(place for batch in batches for place in batch) == list(range(500))
+    sizes = [len(batch) * max(LENGTHS[place] for place in batch) for batch in batches]
+    assert max(sizes) <= 100
+    assert sum(LENGTHS) / sum(sizes) > 0.9  # few pads
+    assert np.mean(sizes) > 80  # and few small batches
+
+
+def test_batches_depend_on_seed_and_epoch_alone():
+    def batches(seed, epoch):
+        sampler = TokenBudgetBatchSampler(LENGTHS, max_tokens=100, seed=seed)
+        sampler.sampler.set_epoch(epoch)
+        return list(sampler)
+
+    assert batches(7, 1) == batches(7, 1)
+    assert batches(7, 1) != batches(7, 2)
+    assert batches(7, 1) != batches(8, 1)
+    in_turn = TokenBudgetBatchSampler(LENGTHS, max_tokens=100, seed=7)
+    assert [list(in_turn), list(in_turn)] == [batches(7, 0), batches(7, 1)]
+    assert len(in_turn) == len(batches(7, 0)) == len(batches(7, 1))
+
+
+def test_a_sequence_that_fits_in_no_batch_is_refused():
+    with pytest.raises(ValueError, match="41 tokens does not fit in a batch of 40"):
+        TokenBudgetBatchSampler([3, 41], max_tokens=40, seed=0)
+
+
+def pairs(number: int) -> Dataset:
+    """Sequences and themselves; the first token is the row's number."""
+    generator = np.random.default_rng(0)
+    ids = [[7 + row % 22, *generator.integers(7, 29, size=generator.integers(1, 9)).tolist()] for row in range(number)]
+    return Dataset.from_dict({"input_ids": ids, "labels": ids, "length": [len(row) for row in ids]})
+
+
+def train_seq2seq(folder, tokenizer, resume=None, **overrides) -> TokenBudgetTrainer:
+    torch.manual_seed(0)
+    model = VanillaTransformerForConditionalGeneration(tiny_config())
+    settings = {"use_cpu": True, "report_to": "none", "disable_tqdm": True, "logging_steps": 1, "learning_rate": 1e-3}
+    trainer = TokenBudgetTrainer(
+        max_tokens=40,
+        model=model,
+        args=Seq2SeqTrainingArguments(str(folder), **{**settings, **overrides}),
+        data_collator=DataCollatorForSeq2Seq(tokenizer, model=model),
+        train_dataset=pairs(60),
+        processing_class=tokenizer,
+        compute_loss_func=LabelSmoothingLoss(0.1, pad_token_id=0),
+    )
+    trainer.train(resume_from_checkpoint=resume)
+    return trainer
+
+
+def test_a_run_with_a_token_budget_resumes_in_the_middle_of_an_epoch(tmp_path, tokenizer):
+    settings = {"num_train_epochs": 3, "save_steps": 1}
+    whole = train_seq2seq(tmp_path / "whole", tokenizer, **settings)
+    batches_an_epoch = len(whole.get_train_dataloader())
+    checkpoint = tmp_path / "whole" / f"checkpoint-{batches_an_epoch + 3}"
+    resumed = train_seq2seq(tmp_path / "resumed", tokenizer, resume=str(checkpoint), **settings)
+    assert whole.state.global_step == resumed.state.global_step == 3 * batches_an_epoch
+    for (name, expected), value in zip(whole.model.named_parameters(), resumed.model.parameters(), strict=True):
+        assert torch.equal(value, expected), name
+
+
+@pytest.mark.slow
+def test_two_processes_share_the_batches_out(tmp_path):
+    """Each trains on every other batch of those that one process would have."""
+    program = tmp_path / "share.py"
+    program.write_text(SHARE)
+    launch = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2", "--master_port", "29511"]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent), "OMP_NUM_THREADS": "1"}
+    subprocess.run([*launch, program, tmp_path], check=True, capture_output=True, env=environment)
+    shares = [json.loads((tmp_path / f"{rank}.json").read_text()) for rank in (0, 1)]
+
+    sampler = TokenBudgetBatchSampler(pairs(60)["length"][:], max_tokens=40, seed=42)
+    numbers = pairs(60)["input_ids"][:]
+    batches = [sorted(numbers[place] for place in batch) for batch in sampler]
+    batches += batches[: len(batches) % 2]  # accelerate evens the shares out
+    for rank, share in enumerate(shares):
+        assert [sorted(batch) for batch in share] == batches[rank::2]
+
+
+SHARE = """
+import json, sys
+from test_training import pairs, tiny_config
+import torch
+from transformers import Seq2SeqTrainingArguments
+from hf_vanilla_transformer import VanillaTransformerForConditionalGeneration
+from hf_vanilla_transformer.training import TokenBudgetTrainer
+
+seen = []
+
+def collate(rows):
+    seen.append([row["input_ids"] for row in rows])
+    ids = torch.nn.utils.rnn.pad_sequence([torch.tensor(row["input_ids"]) for row in rows], batch_first=True)
+    return {"input_ids": ids, "attention_mask": ids.ne(0), "labels": ids.masked_fill(ids == 0, -100)}
+
+folder = sys.argv[1]
+arguments = Seq2SeqTrainingArguments(
+    folder + "/run", use_cpu=True, report_to="none", num_train_epochs=1, save_strategy="no", seed=42
+)
+trainer = TokenBudgetTrainer(
+    max_tokens=40,
+    model=VanillaTransformerForConditionalGeneration(tiny_config()),
+    args=arguments,
+    data_collator=collate,
+    train_dataset=pairs(60),
+)
+trainer.train()
+with open(f"{folder}/{arguments.process_index}.json", "w") as file:
+    json.dump(seen, file)
+"""
+
+
+def test_the_average_is_the_mean_of_every_weight(tmp_path):
+    config = tiny_config(share_encoder_decoder_embeddings=True, tie_word_embeddings=True)
+    models = [VanillaTransformerForConditionalGeneration(config) for _ in range(3)]
+    for step, model in zip((10, 9, 200), models, strict=True):
+        model.save_pretrained(tmp_path / f"checkpoint-{step}")
+    folders = last_checkpoints(str(tmp_path), 2)
+    assert [Path(folder).name for folder in folders] == ["checkpoint-10", "checkpoint-200"]
+
+    average = average_checkpoints(folders)
+    assert type(average) is VanillaTransformerForConditionalGeneration
+    assert average.lm_head.weight is average.model.encoder.embed_tokens.weight
+    for value, first, last in zip(average.parameters(), models[0].parameters(), models[2].parameters(), strict=True):
+        torch.testing.assert_close(value, (first + last) / 2)
+
+
+def test_what_cannot_be_averaged_is_refused(tmp_path):
+    VanillaTransformerForConditionalGeneration(tiny_config()).save_pretrained(tmp_path / "checkpoint-1")
+    VanillaTransformerForConditionalGeneration(tiny_config(d_model=8)).save_pretrained(tmp_path / "checkpoint-2")
+    with pytest.raises(ValueError, match="checkpoint-2: another model than .*checkpoint-1"):
+        average_checkpoints(last_checkpoints(str(tmp_path), 2))
+    with pytest.raises(ValueError, match="2 checkpoints, fewer than 3"):
+        last_checkpoints(str(tmp_path), 3)
+    with pytest.raises(ValueError, match="at least 1"):
+        last_checkpoints(str(tmp_path), 0)
+    with pytest.raises(ValueError, match="no checkpoints"):
+        average_checkpoints([])
 
 
 # --- Arguments ---

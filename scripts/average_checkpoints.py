@@ -1,0 +1,41 @@
+"""Average the weights of a run's last checkpoints.
+
+    python scripts/average_checkpoints.py --run runs/en-de --last 10 --output_dir runs/en-de-averaged
+
+Writes a model folder with the mean weights, and with the tokenizer where the last checkpoint has one.
+"""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hf_vanilla_transformer.training import (
+    average_checkpoints,
+    exit_with_one_line,
+    last_checkpoints,
+    load_tokenizer,
+    parse_arguments,
+    prepare_output_dir,
+)
+
+
+@dataclass
+class AverageArguments:
+    run: str = field(metadata={"help": "The folder of a run, which holds its checkpoints."})
+    output_dir: str = field(metadata={"help": "The folder for the averaged model."})
+    last: int = field(default=10, metadata={"help": "Number of checkpoints to average, counted from the last."})
+
+
+@exit_with_one_line
+def main() -> None:
+    (arguments,) = parse_arguments([AverageArguments], description=__doc__.splitlines()[0])
+    checkpoints = last_checkpoints(arguments.run, arguments.last)
+    model = average_checkpoints(checkpoints)
+    prepare_output_dir(arguments.output_dir)
+    model.save_pretrained(arguments.output_dir)
+    if Path(checkpoints[-1], "tokenizer_config.json").is_file():
+        load_tokenizer(checkpoints[-1]).save_pretrained(arguments.output_dir)
+    print(f"{arguments.output_dir}: the mean of {', '.join(Path(folder).name for folder in checkpoints)}")
+
+
+if __name__ == "__main__":
+    main()
