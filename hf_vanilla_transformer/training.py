@@ -45,6 +45,8 @@ RECIPE_FILE = "recipe.yaml"
 RUN_FILE = "run.json"
 METRICS_FILE = "metrics.json"
 CURVES_FILE = "curves.png"
+# The folder inside a translator's folder, where the target side has a vocabulary of its own.
+TARGET_TOKENIZER = "target_tokenizer"
 # The value of `--resume_from_checkpoint` without a path.
 LAST_CHECKPOINT = "last"
 
@@ -213,11 +215,12 @@ def load_config(folder: str) -> VanillaTransformerConfig:
     return config
 
 
-def load_model(folder: str) -> PreTrainedModel:
+def load_model(folder: str, attn_implementation: str | None = None) -> PreTrainedModel:
     """Load a model of any of this package's classes.
 
     Args:
         folder: A path, or the name of a repository.
+        attn_implementation: As in transformers; `"eager"` for a model that shall return attention probabilities.
 
     Returns:
         The model, in the class that its configuration names.
@@ -226,22 +229,25 @@ def load_model(folder: str) -> PreTrainedModel:
         ValueError: there is no such folder or repository, or it holds no whole model of this package.
     """
     config = load_config(folder)
-    class_name = (config.architectures or ["none"])[0]
-    model_class = getattr(modeling_vanilla_transformer, class_name, None)
+    class_name = (config.architectures or ["None"])[0]
     if class_name not in modeling_vanilla_transformer.__all__:
-        raise ValueError(f"{folder}: a model of the unknown class {class_name}")
+        raise ValueError(f"{folder}: a model of class {class_name}, which is none of this package's")
+    model_class = getattr(modeling_vanilla_transformer, class_name)
     with _named_errors(folder, "model"):
-        model, loading = model_class.from_pretrained(folder, config=config, output_loading_info=True)
+        model, loading = model_class.from_pretrained(
+            folder, config=config, attn_implementation=attn_implementation, output_loading_info=True
+        )
     if loading["missing_keys"]:
         raise ValueError(f"{folder}: {class_name} lacks {', '.join(sorted(loading['missing_keys']))}")
     return model
 
 
-def load_tokenizer(folder: str) -> PreTrainedTokenizerBase:
+def load_tokenizer(folder: str, subfolder: str = "") -> PreTrainedTokenizerBase:
     """Load the tokenizer of a folder or Hub repository.
 
     Args:
         folder: A path, or the name of a repository.
+        subfolder: A folder in it.
 
     Returns:
         The tokenizer.
@@ -250,7 +256,26 @@ def load_tokenizer(folder: str) -> PreTrainedTokenizerBase:
         ValueError: there is no such folder or repository, or no tokenizer in it.
     """
     with _named_errors(folder, "tokenizer"):
-        return AutoTokenizer.from_pretrained(folder)
+        return AutoTokenizer.from_pretrained(folder, subfolder=subfolder)
+
+
+def load_target_tokenizer(
+    folder: str, config: VanillaTransformerConfig, tokenizer: PreTrainedTokenizerBase
+) -> PreTrainedTokenizerBase:
+    """Load the tokenizer of a translator's target side.
+
+    Args:
+        folder: As in `load_tokenizer`.
+        config: The translator's configuration.
+        tokenizer: The source side's tokenizer.
+
+    Returns:
+        The same one where there is one vocabulary, else the one in the folder `TARGET_TOKENIZER`.
+
+    Raises:
+        ValueError: as in `load_tokenizer`.
+    """
+    return tokenizer if config.decoder_vocab_size is None else load_tokenizer(folder, TARGET_TOKENIZER)
 
 
 @contextlib.contextmanager
@@ -432,9 +457,7 @@ def last_checkpoints(folder: str, number: int) -> list[str]:
     """
     if number < 1:
         raise ValueError(f"the number of checkpoints must be at least 1, not {number}")
-    by_step = {
-        int(path.name.rsplit("-", 1)[1]): path for path in Path(folder).glob(f"{PREFIX_CHECKPOINT_DIR}-*[0-9]")
-    }
+    by_step = {int(path.name.rsplit("-", 1)[1]): path for path in Path(folder).glob(f"{PREFIX_CHECKPOINT_DIR}-*[0-9]")}
     checkpoints = [by_step[step] for step in sorted(by_step)]
     if len(checkpoints) < number:
         raise ValueError(f"{folder}: {len(checkpoints)} checkpoints, fewer than {number}")
