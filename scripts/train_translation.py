@@ -29,6 +29,7 @@ from hf_vanilla_transformer.tokenizer import train_tokenizer
 from hf_vanilla_transformer.training import (
     CURVES_FILE,
     METRICS_FILE,
+    TARGET_TOKENIZER,
     TokenBudgetTrainer,
     average_checkpoints,
     best_step,
@@ -44,9 +45,6 @@ from hf_vanilla_transformer.training import (
     save_run,
     translation_report,
 )
-
-
-TARGET_TOKENIZER = "target_tokenizer"
 
 
 @dataclass

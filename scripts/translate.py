@@ -1,0 +1,114 @@
+"""Translate texts: one a line from a file, from standard input, or typed.
+
+    python scripts/translate.py --model runs/en-de --file sentences.txt --num_beams 5
+    echo 'Two dogs play in the snow.' | python scripts/translate.py --model runs/en-de
+
+Writes one line a text, in the order of the input. An empty line stays empty.
+"""
+
+import logging
+from dataclasses import dataclass, field
+
+import torch
+from transformers import BatchEncoding, PreTrainedModel, PreTrainedTokenizerBase
+
+from hf_vanilla_transformer import VanillaTransformerForConditionalGeneration
+from hf_vanilla_transformer.inference import answer_by_length, given_texts
+from hf_vanilla_transformer.training import (
+    exit_with_one_line,
+    load_model,
+    load_target_tokenizer,
+    load_tokenizer,
+    parse_arguments,
+)
+
+
+logger = logging.getLogger("translate.py")
+
+
+@dataclass
+class TranslateArguments:
+    model: str = field(metadata={"help": "A translator's folder or Hub name."})
+    file: str | None = field(default=None, metadata={"help": "Texts, one a line, UTF-8; by default standard input."})
+    num_beams: int = field(default=1, metadata={"help": "Beams of the search; 1 is greedy."})
+    batch_size: int = field(default=64, metadata={"help": "Texts translated at once."})
+    max_new_tokens: int | None = field(
+        default=None, metadata={"help": "Greatest number of tokens of a translation; by default the model's limit."}
+    )
+    truncation: bool = field(
+        default=True, metadata={"help": "Cut texts that are longer than the model reads; false refuses them."}
+    )
+
+    def __post_init__(self):
+        for name in ("num_beams", "batch_size", "max_new_tokens"):
+            if getattr(self, name) is not None and getattr(self, name) < 1:
+                raise ValueError(f"--{name}: at least 1, not {getattr(self, name)}")
+
+
+def encode_sources(
+    texts: list[str], tokenizer: PreTrainedTokenizerBase, max_length: int, truncation: bool
+) -> list[list[int]]:
+    """The ids of each text, cut to `max_length` with a warning.
+
+    Raises:
+        ValueError: a text is longer, and is not to be cut.
+    """
+    whole = tokenizer(texts, verbose=False)["input_ids"]
+    too_long = [number for number, ids in enumerate(whole, start=1) if len(ids) > max_length]
+    if too_long:
+        first = f"text {too_long[0]} has {len(whole[too_long[0] - 1])} tokens, the model reads {max_length}"
+        if not truncation:
+            raise ValueError(first)
+        logger.warning("%s; cut: %d of %d texts", first, len(too_long), len(texts))
+    return tokenizer(texts, truncation=True, max_length=max_length)["input_ids"]
+
+
+@torch.inference_mode()
+def translate(
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    target_tokenizer: PreTrainedTokenizerBase,
+    texts: list[str],
+    arguments: TranslateArguments,
+) -> list[str]:
+    """The translation of each text; that of an empty one is empty."""
+    generation = {"num_beams": arguments.num_beams, "do_sample": False}
+    if arguments.max_new_tokens is not None:
+        generation["max_new_tokens"] = arguments.max_new_tokens
+
+    def answer(batch: BatchEncoding) -> list[str]:
+        ids = model.generate(**batch.to(model.device), **generation)
+        return target_tokenizer.batch_decode(ids, skip_special_tokens=True)
+
+    places = [place for place, text in enumerate(texts) if text.strip()]
+    input_ids = encode_sources(
+        [texts[place] for place in places], tokenizer, model.config.max_position_embeddings, arguments.truncation
+    )
+    translations = [""] * len(texts)
+    for place, translation in zip(
+        places, answer_by_length(input_ids, tokenizer, arguments.batch_size, answer), strict=True
+    ):
+        translations[place] = translation
+    return translations
+
+
+@exit_with_one_line
+def main() -> None:
+    (arguments,) = parse_arguments([TranslateArguments], description=__doc__.splitlines()[0])
+    logging.basicConfig(format="%(name)s: %(message)s")
+    groups = given_texts(arguments.file)
+    model = load_model(arguments.model)
+    if not isinstance(model, VanillaTransformerForConditionalGeneration):
+        raise ValueError(f"{arguments.model}: not a translator but a {type(model).__name__}")
+    tokenizer = load_tokenizer(arguments.model)
+    target_tokenizer = load_target_tokenizer(arguments.model, model.config, tokenizer)
+    if torch.accelerator.is_available():
+        model.to(torch.accelerator.current_accelerator())
+
+    for texts in groups:
+        for translation in translate(model, tokenizer, target_tokenizer, texts, arguments):
+            print(translation, flush=True)
+
+
+if __name__ == "__main__":
+    main()
