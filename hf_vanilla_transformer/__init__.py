@@ -8,6 +8,7 @@ model, so that a saved folder also loads without the package (`trust_remote_code
 from transformers import AutoConfig, AutoModel, AutoModelForSeq2SeqLM, AutoModelForSequenceClassification
 
 from .configuration_vanilla_transformer import VanillaTransformerConfig
+from .conversion import convert_checkpoint, to_source_state_dict
 from .modeling_vanilla_transformer import (
     VanillaTransformerForConditionalGeneration,
     VanillaTransformerForSequenceClassification,
@@ -34,4 +35,6 @@ __all__ = [
     "VanillaTransformerForSequenceClassification",
     "VanillaTransformerModel",
     "VanillaTransformerPreTrainedModel",
+    "convert_checkpoint",
+    "to_source_state_dict",
 ]

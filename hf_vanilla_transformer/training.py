@@ -134,6 +134,29 @@ def _read_command_line(
     return parser, recipe, flags
 
 
+def read_mapping(flag: str, value: str | dict[str, Any]) -> dict[str, Any]:
+    """Read a setting that holds settings.
+
+    Args:
+        flag: Its name, for the messages.
+        value: JSON, as a flag has it, or a mapping, as a recipe has it.
+
+    Returns:
+        The mapping.
+
+    Raises:
+        ValueError: it is neither.
+    """
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except json.JSONDecodeError as error:
+            raise ValueError(f"{flag}: not JSON ({error})") from error
+    if not isinstance(value, dict):
+        raise ValueError(f"{flag}: not a mapping of a configuration's fields")
+    return value
+
+
 def exit_with_one_line(main: Callable[[], None]) -> Callable[[], None]:
     """Make a script's `main` answer what its user got wrong with one line on standard error and exit status 2.
 

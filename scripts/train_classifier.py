@@ -8,7 +8,6 @@ Flags override the recipe; besides those below, every one of transformers' Train
 run goes on with the same command and `--resume_from_checkpoint`.
 """
 
-import json
 from dataclasses import dataclass, field, fields
 
 from datasets import DatasetDict
@@ -40,6 +39,7 @@ from hf_vanilla_transformer.training import (
     load_tokenizer,
     parse_arguments,
     prepare_output_dir,
+    read_mapping,
     save_json,
     save_recipe,
     save_run,
@@ -81,13 +81,7 @@ class ModelArguments:
     )
 
     def __post_init__(self):
-        if isinstance(self.config, str):
-            try:
-                self.config = json.loads(self.config)
-            except json.JSONDecodeError as error:
-                raise ValueError(f"--config: not JSON ({error})") from error
-        if not isinstance(self.config, dict):
-            raise ValueError("--config: not a mapping of a configuration's fields")
+        self.config = read_mapping("--config", self.config)
         known = {field.name for field in fields(VanillaTransformerConfig)}
         if unknown := sorted(set(self.config) - known):
             raise ValueError(f"--config: no such field: {', '.join(unknown)}")

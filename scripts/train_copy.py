@@ -28,6 +28,7 @@ from hf_vanilla_transformer.training import (
     given_settings,
     parse_arguments,
     prepare_output_dir,
+    read_mapping,
     save_json,
     save_recipe,
     save_run,
@@ -40,10 +41,15 @@ PAD, START, SYMBOLS = 0, 1, 11
 @dataclass
 class CopyArguments:
     preset: str = field(default="annotated-transformer", metadata={"help": "A preset of VanillaTransformerConfig."})
-    config: dict = field(default_factory=dict, metadata={"help": "Fields that differ from the preset, in a recipe."})
+    config: str = field(
+        default="{}", metadata={"help": "Fields that differ from the preset: JSON here, a mapping in a recipe."}
+    )
     sequence_length: int = field(default=10, metadata={"help": "Symbols in a sequence."})
     train_sequences: int = field(default=40_000, metadata={"help": "Number of sequences in an epoch of training."})
     test_sequences: int = field(default=1_000, metadata={"help": "Number of fresh sequences to copy at the end."})
+
+    def __post_init__(self):
+        self.config = read_mapping("--config", self.config)
 
 
 ARGUMENTS = [CopyArguments, Seq2SeqTrainingArguments]

@@ -7,7 +7,6 @@ Flags override the recipe; besides those below, every one of transformers' Seq2S
 interrupted run goes on with the same command and `--resume_from_checkpoint`.
 """
 
-import json
 import math
 from dataclasses import dataclass, field
 
@@ -40,6 +39,7 @@ from hf_vanilla_transformer.training import (
     last_checkpoints,
     parse_arguments,
     prepare_output_dir,
+    read_mapping,
     save_json,
     save_recipe,
     save_run,
@@ -94,13 +94,7 @@ class ModelArguments:
     )
 
     def __post_init__(self):
-        if isinstance(self.config, str):
-            try:
-                self.config = json.loads(self.config)
-            except json.JSONDecodeError as error:
-                raise ValueError(f"--config: not JSON ({error})") from error
-        if not isinstance(self.config, dict):
-            raise ValueError("--config: not a mapping of a configuration's fields")
+        self.config = read_mapping("--config", self.config)
         if self.vocabularies not in ("joint", "separate"):
             raise ValueError(f"--vocabularies: joint or separate, not {self.vocabularies}")
         if self.average_last < 1:

@@ -1,0 +1,666 @@
+# Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
+"""The tutorials' checkpoints and ours, in both directions: one table of names per source.
+
+A row has a name of theirs and a name of ours, both behind the prefix that the rows are listed under. Braces expand as
+in a shell, in step on both sides; `*` is a layer's number. Where more differs than the name, a third column says what.
+`qkv_proj` stands for three tensors of ours, `norm` for `pre_norm` or `post_norm`, whichever the model has.
+"""
+
+import logging
+import math
+import pickle
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+import safetensors.torch
+import torch
+from transformers import PreTrainedModel
+
+from .configuration_vanilla_transformer import VanillaTransformerConfig
+from .modeling_vanilla_transformer import (
+    VanillaTransformerForConditionalGeneration,
+    VanillaTransformerForSequenceClassification,
+    VanillaTransformerModel,
+    sinusoid_table,
+)
+
+
+logger = logging.getLogger(__name__)
+
+
+# --- The tables ---
+
+
+class _Transform(NamedTuple):
+    to_ours: Callable[[torch.Tensor], Sequence[torch.Tensor]]
+    to_theirs: Callable[[Sequence[torch.Tensor]], torch.Tensor]
+
+
+_SAME = _Transform(lambda theirs: [theirs], lambda ours: ours[0])
+# A convolution of kernel size 1 is a linear layer: (F, D, 1) and (F, D).
+_KERNEL_OF_ONE = _Transform(lambda theirs: [theirs.squeeze(-1)], lambda ours: ours[0].unsqueeze(-1))
+# A position table with a batch dimension: (1, rows, D) and (rows, D).
+_BATCH_OF_ONE = _Transform(lambda theirs: [theirs.squeeze(0)], lambda ours: ours[0].unsqueeze(0))
+# Three projections in one tensor, stacked: (3 * width, D) and three of (width, D).
+_STACKED_QKV = _Transform(lambda theirs: theirs.chunk(3) if theirs.dim() else [theirs], torch.cat)
+
+_BOTH, _ENCODER, _DECODER = "{encoder,decoder}.layers.*.", "encoder.layers.*.", "decoder.layers.*."
+
+_TRANSFORMER_EVOLUTION = {
+    "": [
+        ("{encoder.enc,decoder.dec}_emb.weight", "{encoder,decoder}.embed_tokens.weight"),
+        ("{encoder,decoder}.pos_emb.weight", "{encoder,decoder}.embed_positions.weight"),
+        ("projection.weight", "classifier.weight"),
+    ],
+    _BOTH: [
+        ("self_attn.{W_Q,W_K,W_V,linear}.{weight,bias}", "self_attn.{q,k,v,out}_proj.{weight,bias}"),
+        ("pos_ffn.conv{1,2}.weight", "feed_forward.fc{1,2}.weight", _KERNEL_OF_ONE),
+        ("pos_ffn.conv{1,2}.bias", "feed_forward.fc{1,2}.bias"),
+    ],
+    _ENCODER: [("layer_norm{1,2}.{weight,bias}", "{self_attn,feed_forward}_residual.norm.{weight,bias}")],
+    _DECODER: [
+        ("dec_enc_attn.{W_Q,W_K,W_V,linear}.{weight,bias}", "encoder_attn.{q,k,v,out}_proj.{weight,bias}"),
+        ("layer_norm{1,2,3}.{weight,bias}", "{self_attn,encoder_attn,feed_forward}_residual.norm.{weight,bias}"),
+    ],
+}
+
+_ANNOTATED_TRANSFORMER = {
+    "": [
+        ("{src,tgt}_embed.0.lut.weight", "{encoder,decoder}.embed_tokens.weight"),
+        ("{src,tgt}_embed.1.pe", "{encoder,decoder}.embed_positions.weight", _BATCH_OF_ONE),
+        ("{encoder,decoder}.norm.{a_2,b_2}", "{encoder,decoder}.final_norm.{weight,bias}"),
+        ("generator.proj.{weight,bias}", "lm_head.{weight,bias}"),
+    ],
+    _BOTH: [
+        ("self_attn.linears.{0,1,2,3}.{weight,bias}", "self_attn.{q,k,v,out}_proj.{weight,bias}"),
+        ("feed_forward.w_{1,2}.{weight,bias}", "feed_forward.fc{1,2}.{weight,bias}"),
+    ],
+    _ENCODER: [("sublayer.{0,1}.norm.{a_2,b_2}", "{self_attn,feed_forward}_residual.norm.{weight,bias}")],
+    _DECODER: [
+        ("src_attn.linears.{0,1,2,3}.{weight,bias}", "encoder_attn.{q,k,v,out}_proj.{weight,bias}"),
+        ("sublayer.{0,1,2}.norm.{a_2,b_2}", "{self_attn,encoder_attn,feed_forward}_residual.norm.{weight,bias}"),
+    ],
+}
+
+_PYTORCH_SEQ2SEQ = {
+    "": [
+        ("{encoder,decoder}.tok_embedding.weight", "{encoder,decoder}.embed_tokens.weight"),
+        ("{encoder,decoder}.pos_embedding.weight", "{encoder,decoder}.embed_positions.weight"),
+        ("decoder.fc_out.{weight,bias}", "lm_head.{weight,bias}"),
+    ],
+    _BOTH: [
+        ("self_attention.fc_{q,k,v,o}.{weight,bias}", "self_attn.{q,k,v,out}_proj.{weight,bias}"),
+        ("positionwise_feedforward.fc_{1,2}.{weight,bias}", "feed_forward.fc{1,2}.{weight,bias}"),
+    ],
+    _ENCODER: [("{self_attn,ff}_layer_norm.{weight,bias}", "{self_attn,feed_forward}_residual.norm.{weight,bias}")],
+    _DECODER: [
+        ("encoder_attention.fc_{q,k,v,o}.{weight,bias}", "encoder_attn.{q,k,v,out}_proj.{weight,bias}"),
+        (
+            "{self_attn,enc_attn,ff}_layer_norm.{weight,bias}",
+            "{self_attn,encoder_attn,feed_forward}_residual.norm.{weight,bias}",
+        ),
+    ],
+}
+
+_PYTORCH_TRANSFORMER = {
+    "": [
+        ("{src,tgt}_embed.embedding.weight", "{encoder,decoder}.embed_tokens.weight"),
+        ("{src,tgt}_pos.pe", "{encoder,decoder}.embed_positions.weight", _BATCH_OF_ONE),
+        ("{encoder,decoder}.norm.{alpha,bias}", "{encoder,decoder}.final_norm.{weight,bias}"),
+        ("projection_layer.proj.{weight,bias}", "lm_head.{weight,bias}"),
+    ],
+    _BOTH: [
+        ("self_attention_block.w_{q,k,v,o}.{weight,bias}", "self_attn.{q,k,v,out}_proj.{weight,bias}"),
+        ("feed_forward_block.linear_{1,2}.{weight,bias}", "feed_forward.fc{1,2}.{weight,bias}"),
+    ],
+    _ENCODER: [
+        ("residual_connections.{0,1}.norm.{alpha,bias}", "{self_attn,feed_forward}_residual.norm.{weight,bias}")
+    ],
+    _DECODER: [
+        ("cross_attention_block.w_{q,k,v,o}.{weight,bias}", "encoder_attn.{q,k,v,out}_proj.{weight,bias}"),
+        (
+            "residual_connections.{0,1,2}.norm.{alpha,bias}",
+            "{self_attn,encoder_attn,feed_forward}_residual.norm.{weight,bias}",
+        ),
+    ],
+}
+
+_TORCH_NN_TRANSFORMER = {
+    "": [("{encoder,decoder}.norm.{weight,bias}", "{encoder,decoder}.final_norm.{weight,bias}")],
+    _BOTH: [
+        ("self_attn.in_proj_{weight,bias}", "self_attn.qkv_proj.{weight,bias}", _STACKED_QKV),
+        ("self_attn.out_proj.{weight,bias}", "self_attn.out_proj.{weight,bias}"),
+        ("linear{1,2}.{weight,bias}", "feed_forward.fc{1,2}.{weight,bias}"),
+    ],
+    _ENCODER: [("norm{1,2}.{weight,bias}", "{self_attn,feed_forward}_residual.norm.{weight,bias}")],
+    _DECODER: [
+        ("multihead_attn.in_proj_{weight,bias}", "encoder_attn.qkv_proj.{weight,bias}", _STACKED_QKV),
+        ("multihead_attn.out_proj.{weight,bias}", "encoder_attn.out_proj.{weight,bias}"),
+        ("norm{1,2,3}.{weight,bias}", "{self_attn,encoder_attn,feed_forward}_residual.norm.{weight,bias}"),
+    ],
+}
+
+
+def _float32_sinusoid(rows: int, d_model: int) -> torch.Tensor:
+    """The sinusoid (rows, d_model) as the Annotated Transformer computes it, in float32 from start to end."""
+    angle = torch.arange(rows).unsqueeze(1) * torch.exp(
+        torch.arange(0, d_model, 2).float() * -(math.log(10000.0) / d_model)
+    )
+    table = torch.zeros(rows, d_model, dtype=torch.float32)
+    table[:, 0::2] = torch.sin(angle)
+    table[:, 1::2] = torch.cos(angle)[:, : d_model // 2]
+    return table
+
+
+class _Source(NamedTuple):
+    """A tutorial's code: what its tensors are called, and which of our models it has."""
+
+    names: dict[str, list[tuple]]
+    position_types: tuple[str, ...] = ("sinusoidal", "learned")
+    sinusoid: Callable[[int, int], torch.Tensor] | None = None
+    # Sizes that the code has once, for encoder and decoder together.
+    one_size: tuple[str, ...] = ("layers", "attention_heads", "ffn_dim")
+    # Fields that the code leaves open, and what they may be; None: anything. All others are the preset's.
+    open_fields: Mapping[str, tuple | None] = MappingProxyType({})
+    # Fields that no tensor tells, besides the numbers of heads.
+    asked_for: tuple[str, ...] = ()
+
+
+_SOURCES = {
+    "transformer-evolution": _Source(
+        _TRANSFORMER_EVOLUTION,
+        sinusoid=lambda rows, d_model: sinusoid_table(rows, d_model).float(),
+        open_fields={"layer_norm_eps": None},
+    ),
+    "annotated-transformer": _Source(_ANNOTATED_TRANSFORMER, sinusoid=_float32_sinusoid),
+    "pytorch-seq2seq": _Source(_PYTORCH_SEQ2SEQ, position_types=("learned",), one_size=()),
+    "pytorch-transformer": _Source(
+        _PYTORCH_TRANSFORMER,
+        sinusoid=_float32_sinusoid,
+        # The document has one scale and one shift a norm; there are versions with biases in the attention.
+        open_fields={"layer_norm_type": ("unbiased_std", "unbiased_std_scalar"), "attention_bias": (False, True)},
+    ),
+    "torch-nn-transformer": _Source(
+        _TORCH_NN_TRANSFORMER,
+        position_types=("none",),
+        one_size=("attention_heads", "ffn_dim"),
+        open_fields={"norm_first": None, "activation_function": ("relu", "gelu"), "layer_norm_eps": None},
+        asked_for=("norm_first", "activation_function", "layer_norm_eps"),
+    ),
+}
+# Presets that are another's code with other sizes.
+_VARIANTS = {
+    "transformer-evolution-half": "transformer-evolution",
+    "transformer-evolution-full": "transformer-evolution",
+    "pytorch-transformer-scalar-norm": "pytorch-transformer",
+}
+_HEADS = ("encoder_attention_heads", "decoder_attention_heads")
+# The fields that decide what a model of given sizes computes, and which tensors it has.
+_CODE_FIELDS = (
+    *("norm_first", "final_norm", "layer_norm_type", "layer_norm_eps", "activation_function", "attention_bias"),
+    *("scale_embedding", "position_offset", "share_encoder_decoder_embeddings", "tie_word_embeddings"),
+)
+_CLASSES = {
+    None: VanillaTransformerModel,
+    "lm_head": VanillaTransformerForConditionalGeneration,
+    "classifier": VanillaTransformerForSequenceClassification,
+}
+# transformer-evolution's classifier holds the Transformer as a part of this name.
+_IN_A_CLASSIFIER = "transformer."
+# The shape of each of our tensors, by the end of its name: what a checkpoint's shapes tell.
+_SHAPES = {
+    "embed_tokens.weight": ("{side}_vocab_size", "d_model"),
+    "embed_positions.weight": ("{side}_rows", "d_model"),
+    **{f"{name}_proj.weight": ("{side}_width", "d_model") for name in "qkv"},
+    **{f"{name}_proj.bias": ("{side}_width",) for name in "qkv"},
+    "out_proj.weight": ("d_model", "{side}_width"),
+    "out_proj.bias": ("d_model",),
+    "fc1.weight": ("{side}_ffn_dim", "d_model"),
+    "fc1.bias": ("{side}_ffn_dim",),
+    "fc2.weight": ("d_model", "{side}_ffn_dim"),
+    "fc2.bias": ("d_model",),
+    **{f"{name}_norm.{leaf}": ("norm_size",) for name in ("pre", "post", "final") for leaf in ("weight", "bias")},
+    "lm_head.weight": ("decoder_vocab_size", "d_model"),
+    "lm_head.bias": ("decoder_vocab_size",),
+    "classifier.weight": ("num_labels", "d_model"),
+}
+
+
+class _Structure(NamedTuple):
+    """What decides which tensors a model has, besides its source."""
+
+    head: str | None
+    layers: dict[str, int]
+    attention_bias: bool
+    norm_first: bool
+
+
+class _Row(NamedTuple):
+    """One tensor of theirs, and the one or three of ours that are the same numbers."""
+
+    theirs: str
+    ours: list[str]
+    transform: _Transform
+
+
+def _expand(pattern: str) -> list[str]:
+    """Expand braces as a shell does: `w_{1,2}.{weight,bias}` to four names."""
+    start, brace, rest = pattern.partition("{")
+    if not brace:
+        return [pattern]
+    choices, _, end = rest.partition("}")
+    return [start + choice + tail for choice in choices.split(",") for tail in _expand(end)]
+
+
+def _pairs(source: _Source, head: str | None) -> Iterator[tuple[str, str, _Transform]]:
+    """The names that a source has with this head, `*` left in place."""
+    for prefix, rows in source.names.items():
+        for theirs_pattern, ours_pattern, *transform in rows:
+            names = zip(_expand(prefix + theirs_pattern), _expand(prefix + ours_pattern), strict=True)
+            for theirs, ours in names:
+                part = ours.partition(".")[0]
+                if part in _CLASSES and part != head:
+                    continue
+                if part not in _CLASSES and head == "classifier":
+                    theirs = _IN_A_CLASSIFIER + theirs
+                yield theirs, ours, *(transform or [_SAME])
+
+
+def _rows(source: _Source, structure: _Structure) -> list[_Row]:
+    """All tensors of a model of this structure."""
+    rows = []
+    for theirs, ours, transform in _pairs(source, structure.head):
+        if ours.endswith("_proj.bias") and not structure.attention_bias:
+            continue
+        part = ours.partition(".")[0]
+        ours = ours.replace(".norm.", ".pre_norm." if structure.norm_first else ".post_norm.")
+        ours = f"model.{ours}" if structure.head and part not in _CLASSES else ours
+        names = [ours.replace("qkv_proj", f"{x}_proj") for x in "qkv"] if "qkv_proj" in ours else [ours]
+        for number in map(str, range(structure.layers[part]) if "*" in ours else [""]):
+            rows.append(_Row(theirs.replace("*", number), [name.replace("*", number) for name in names], transform))
+    return rows
+
+
+def _find_source(name: str) -> tuple[str, _Source]:
+    preset = _VARIANTS.get(name, name)
+    if preset not in _SOURCES:
+        raise ValueError(f"no source {name!r}; there are {', '.join([*_SOURCES, *_VARIANTS])}")
+    return preset, _SOURCES[preset]
+
+
+# --- From a checkpoint ---
+
+
+def convert_checkpoint(state_dict: Mapping[str, torch.Tensor], source: str, **config_fields: Any) -> PreTrainedModel:
+    """Make a model of a tutorial's checkpoint.
+
+    | `source` | code |
+    |---|---|
+    | `transformer-evolution`, also `-half`, `-full` | https://github.com/paul-hyun/transformer-evolution |
+    | `annotated-transformer` | https://nlp.seas.harvard.edu/annotated-transformer |
+    | `pytorch-seq2seq` | https://github.com/bentrevett/pytorch-seq2seq, "Attention is All You Need" |
+    | `pytorch-transformer`, also `-scalar-norm` | https://github.com/hkproj/pytorch-transformer |
+    | `torch-nn-transformer` | https://docs.pytorch.org/docs/stable/generated/torch.nn.Transformer.html |
+
+    The variants are other sizes of one code, and the sizes are read off the tensors, as are layer counts,
+    vocabularies, numbers of positions and of labels, and pytorch-transformer's kind of norm and attention biases.
+
+    Sinusoids that equal, bit for bit, what the tutorial's code computes are dropped, since the model has its own,
+    computed in float64. The Annotated Transformer and pytorch-transformer compute theirs in float32, which is 4e-6
+    off within 64 positions and 4e-4 off at position 5000: `position_embedding_type="learned"` keeps their tables. Any
+    other table is kept exactly in both stacks, as learned positions, and a warning says so.
+
+    transformer-evolution's own classifier takes its maximum over the decoder's pad positions, too; the model here
+    masks them, so that a row's logits do not depend on what it is padded to. With one `[BOS]`, as in the tutorial's
+    recipe, there is no difference. torch.nn.Transformer has no embeddings: the model has one zero row on each side;
+    feed it `inputs_embeds` and `decoder_inputs_embeds`.
+
+    Attention masks are the caller's, as everywhere here: 1 where a token is not the pad.
+
+    Args:
+        state_dict: The tensors under the tutorial's names, buffers included, all of one floating-point dtype.
+        source: The code that made them.
+        **config_fields: Fields of `VanillaTransformerConfig` that no tensor tells: `encoder_attention_heads` and
+            `decoder_attention_heads`; for torch-nn-transformer also `norm_first`, `activation_function` and
+            `layer_norm_eps`; others where they differ from the source's preset, such as special ids.
+
+    Returns:
+        A `VanillaTransformerForConditionalGeneration` where there is a generator, a
+        `VanillaTransformerForSequenceClassification` where there is transformer-evolution's classifier, else a
+        `VanillaTransformerModel`; in evaluation mode, in the checkpoint's dtype, on the CPU.
+
+    Raises:
+        ValueError: no such source; a field is missing, unknown, or contradicts the tensors; something is not a
+            tensor; a tensor is missing, extra, or of a wrong shape (all of them are named); several dtypes.
+        huggingface_hub.errors.StrictDataclassError: as `VanillaTransformerConfig`.
+
+    Example:
+        >>> model = convert_checkpoint(
+        ...     torch.load("multi30k_model_final.pt", weights_only=True),
+        ...     "annotated-transformer",
+        ...     encoder_attention_heads=8,
+        ...     decoder_attention_heads=8,
+        ... )
+        >>> model.save_pretrained("runs/multi30k")
+    """
+    preset_name, family = _find_source(source)
+    preset = VanillaTransformerConfig.from_preset(preset_name)
+    fields = {VanillaTransformerConfig.attribute_map.get(name, name): value for name, value in config_fields.items()}
+    if missing := [name for name in (*_HEADS, *family.asked_for) if fields.get(name) is None]:
+        raise ValueError(f"{source}: the tensors do not tell {', '.join(missing)}; give them as config fields")
+    dtype = _check_tensors(state_dict)
+    structure = _read_structure(state_dict, family, norm_first=bool(fields.get("norm_first", preset.norm_first)))
+    rows = _rows(family, structure)
+    sizes = _read_sizes(state_dict, rows)
+    if sizes["norm_size"] != 1 or "layer_norm_type" not in family.open_fields:
+        sizes["norm_size"] = sizes["d_model"]
+    _check_names_and_shapes(state_dict, rows, sizes, source)
+    ours = {
+        name: tensor
+        for row in rows
+        for name, tensor in zip(row.ours, row.transform.to_ours(state_dict[row.theirs].detach()), strict=True)
+    }
+
+    told = {
+        "d_model": sizes["d_model"],
+        "vocab_size": sizes["encoder_vocab_size"],
+        "decoder_vocab_size": sizes["decoder_vocab_size"],
+        "encoder_layers": structure.layers["encoder"],
+        "decoder_layers": structure.layers["decoder"],
+        "encoder_ffn_dim": sizes["encoder_ffn_dim"],
+        "decoder_ffn_dim": sizes["decoder_ffn_dim"],
+        "head_dim": _read_head_dim(sizes, fields),
+        "attention_bias": structure.attention_bias,
+        "layer_norm_type": preset.layer_norm_type,
+        "final_norm": preset.final_norm,
+        "share_encoder_decoder_embeddings": False,
+        "tie_word_embeddings": False,
+        "position_embedding_type": "none",
+    }
+    if sizes["norm_size"] != sizes["d_model"]:
+        told["layer_norm_type"] = "unbiased_std_scalar"
+    if structure.head == "classifier":
+        told["num_labels"] = sizes["num_labels"]
+        if fields.get("id2label"):
+            fields.setdefault("num_labels", len(fields["id2label"]))
+    if "none" in family.position_types:
+        for side in ("encoder", "decoder"):
+            ours[f"{side}.embed_tokens.weight"] = torch.zeros(1, sizes["d_model"])
+        fields = {"bos_token_id": None, "eos_token_id": None, "decoder_start_token_id": None, **fields}
+    else:
+        as_learned = fields.get("position_embedding_type") == "learned" or _differs_from_sinusoid(ours, rows, family)
+        told["position_embedding_type"] = "learned" if as_learned else "sinusoidal"
+        told["position_offset"] = preset.position_offset
+        told["max_position_embeddings"] = sizes["encoder_rows"] - preset.position_offset
+        told["decoder_max_position_embeddings"] = sizes["decoder_rows"] - preset.position_offset
+        if not as_learned:
+            ours = {name: tensor for name, tensor in ours.items() if "embed_positions" not in name}
+    for name in ("vocab_size", "max_position_embeddings"):
+        # One number for both sides is written once.
+        if told.get(f"decoder_{name}") == told.get(name) and fields.get(f"decoder_{name}") is None:
+            told[f"decoder_{name}"] = None
+    if wrong := [name for name in told if name in fields and fields[name] != told[name]]:
+        contradictions = ", ".join(f"{name}={fields[name]!r} (it has {told[name]!r})" for name in wrong)
+        raise ValueError(f"{source}: the checkpoint contradicts {contradictions}")
+
+    config = VanillaTransformerConfig.from_preset(preset_name, **{**fields, **told})
+    # In its dtype from the start, so that the sinusoid is rounded once, as after loading.
+    model = _CLASSES[structure.head]._from_config(config, dtype=dtype)
+    model.load_state_dict(ours, strict=True)
+    return model.eval()
+
+
+_DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+
+
+def _check_tensors(state_dict: Mapping[str, torch.Tensor]) -> torch.dtype:
+    """Refuse what is not a floating-point tensor, and more than one dtype; return the dtype."""
+    if not isinstance(state_dict, Mapping) or not state_dict:
+        raise ValueError("a checkpoint must be a mapping of names to tensors, with at least one tensor")
+    others = [
+        f"{name!r} ({value.dtype if isinstance(value, torch.Tensor) else type(value).__name__})"
+        for name, value in state_dict.items()
+        if not isinstance(name, str)
+        or not isinstance(value, torch.Tensor)
+        or value.layout != torch.strided
+        or value.dtype not in _DTYPES
+    ]
+    if others:
+        raise ValueError(f"neither 16-, 32- nor 64-bit floating-point tensors: {', '.join(others)}")
+    dtypes = {tensor.dtype: name for name, tensor in state_dict.items()}
+    if len(dtypes) > 1:
+        examples = ", ".join(f"{name} is {dtype}" for dtype, name in dtypes.items())
+        raise ValueError(f"a model has one dtype, but {examples}")
+    return next(iter(dtypes))
+
+
+def _read_structure(state_dict: Mapping[str, torch.Tensor], source: _Source, norm_first: bool) -> _Structure:
+    """Read off the names what the model has."""
+    head = None
+    for candidate in filter(None, _CLASSES):
+        names = {theirs for theirs, ours, _ in _pairs(source, candidate) if ours.startswith(candidate)}
+        inside = names and candidate == "classifier" and any(name.startswith(_IN_A_CLASSIFIER) for name in state_dict)
+        if inside or not names.isdisjoint(state_dict):
+            head = candidate
+    layers = {"encoder": set(), "decoder": set()}
+    attention_bias = "attention_bias" not in source.open_fields
+    for theirs, ours, _ in _pairs(source, head):
+        if "*" in theirs:
+            pattern = re.compile(re.escape(theirs).replace(r"\*", r"([0-9]+)"))
+            numbers = {match[1] for match in map(pattern.fullmatch, state_dict) if match}
+            layers[ours.partition(".")[0]] |= numbers
+            attention_bias |= bool(numbers) and ours.endswith("_proj.bias")
+    # At least one, so that the first layer's tensors are named as missing where there are none.
+    return _Structure(head, {side: max(1, len(found)) for side, found in layers.items()}, attention_bias, norm_first)
+
+
+def _symbols(name: str) -> list[str]:
+    """The sizes that the shape of our tensor of this name consists of."""
+    side = re.search(r"encoder\.|decoder\.|$", name)[0].rstrip(".")
+    return [symbol.format(side=side) for symbol in _SHAPES[".".join(name.split(".")[-2:])]]
+
+
+def _read_sizes(state_dict: Mapping[str, torch.Tensor], rows: list[_Row]) -> dict[str, int]:
+    """Each size as most of the tensors have it, so that one wrong tensor does not make all others look wrong."""
+    votes = defaultdict(Counter)
+    for row in rows:
+        if row.theirs in state_dict:
+            for name, tensor in zip(row.ours, row.transform.to_ours(state_dict[row.theirs]), strict=False):
+                for symbol, size in zip(_symbols(name), tensor.shape, strict=False):
+                    votes[symbol][size] += 1
+    return defaultdict(lambda: 1, {symbol: counter.most_common(1)[0][0] for symbol, counter in votes.items()})
+
+
+def _check_names_and_shapes(
+    state_dict: Mapping[str, torch.Tensor], rows: list[_Row], sizes: Mapping[str, int], source: str
+) -> None:
+    expected = {
+        row.theirs: tuple(
+            row.transform.to_theirs(
+                [torch.empty([sizes[symbol] for symbol in _symbols(name)], device="meta") for name in row.ours]
+            ).shape
+        )
+        for row in rows
+    }
+    problems = {
+        "missing": [name for name in expected if name not in state_dict],
+        "extra": [name for name in state_dict if name not in expected],
+        "of a wrong shape": [
+            f"{name} {tuple(state_dict[name].shape)} instead of {shape}"
+            for name, shape in expected.items()
+            if name in state_dict and tuple(state_dict[name].shape) != shape
+        ],
+    }
+    if any(problems.values()):
+        listing = "; ".join(f"{problem}: {', '.join(names)}" for problem, names in problems.items() if names)
+        raise ValueError(f"not a checkpoint of {source}: {listing}")
+
+
+def _read_head_dim(sizes: Mapping[str, int], fields: Mapping[str, Any]) -> int | None:
+    """The width of a head; None where the configuration's rule d_model // heads gives it."""
+    widths = {}
+    for side in ("encoder", "decoder"):
+        heads, width = fields[f"{side}_attention_heads"], sizes[f"{side}_width"]
+        if type(heads) is not int or heads < 1 or width % heads:
+            raise ValueError(
+                f"{side}_attention_heads: {heads!r} heads cannot share the {width} rows of the {side}'s projections"
+            )
+        widths[side] = width // heads
+    is_default = all(sizes[f"{side}_width"] == sizes["d_model"] for side in widths)
+    if is_default and fields.get("head_dim") is None:
+        return None
+    if widths["encoder"] != widths["decoder"]:
+        raise ValueError(
+            f"encoder_attention_heads, decoder_attention_heads: heads of {widths['encoder']} and {widths['decoder']} "
+            "features, where one head_dim holds for both"
+        )
+    return widths["encoder"]
+
+
+def _differs_from_sinusoid(ours: Mapping[str, torch.Tensor], rows: list[_Row], source: _Source) -> bool:
+    """Whether a position table is another than the tutorial's code computes; where it should not be, warn."""
+    if source.sinusoid is None:
+        return True
+    differing = [
+        row.theirs
+        for row in rows
+        if row.ours[0].endswith("embed_positions.weight")
+        and not torch.equal((table := ours[row.ours[0]]).cpu(), source.sinusoid(*table.shape).to(table.dtype))
+    ]
+    if differing:
+        logger.warning(
+            "%s: not the tutorial's sinusoid; both position tables are kept exactly, as learned positions",
+            " and ".join(differing),
+        )
+    return bool(differing)
+
+
+# --- Back to a checkpoint ---
+
+
+def to_source_state_dict(model: PreTrainedModel, source: str) -> dict[str, torch.Tensor]:
+    """Make a tutorial's checkpoint of a model: what `convert_checkpoint` does, backwards and bit for bit.
+
+    Args:
+        model: A `VanillaTransformerModel`, or one of the classes with a head.
+        source: As in `convert_checkpoint`.
+
+    Returns:
+        The tensors under the tutorial's names and in its shapes, its position buffers included, in the model's dtype;
+        copies, on the model's device.
+
+    Raises:
+        ValueError: no such source; its code has no such model (all that differs is named): a head that it lacks,
+            configuration fields other than its preset's, unequal stacks where it has one size for both.
+    """
+    preset_name, family = _find_source(source)
+    # By name, since a model that was loaded with its folder's code is of a class of its own.
+    heads = {model_class.__name__: head for head, model_class in _CLASSES.items()}
+    head = heads.get(type(model).__name__, "another model's")
+    if head is not None and not any(ours.startswith(f"{head}.") for _, ours, _ in _pairs(family, head)):
+        raise ValueError(f"{source} has no counterpart of {type(model).__name__}")
+    config = model.config
+    if problems := _not_in_the_source(config, preset_name, family):
+        raise ValueError(f"{source} has no such model: {'; '.join(problems)}")
+
+    layers = {"encoder": config.encoder_layers, "decoder": config.decoder_layers}
+    rows = _rows(family, _Structure(head, layers, config.attention_bias, config.norm_first))
+    ours = dict(model.state_dict())
+    if config.position_embedding_type == "sinusoidal":
+        for side in layers:
+            weight = getattr(model.base_model, side).embed_positions.weight
+            name = f"{side}.embed_positions.weight"
+            ours[f"model.{name}" if head else name] = family.sinusoid(*weight.shape).to(weight)
+    theirs = {row.theirs: row.transform.to_theirs([ours.pop(name) for name in row.ours]).clone() for row in rows}
+    if lost := [name for name, tensor in ours.items() if tensor.any()]:
+        raise ValueError(f"{source} has no place for {', '.join(lost)}")
+    return theirs
+
+
+def _not_in_the_source(config: VanillaTransformerConfig, preset_name: str, source: _Source) -> list[str]:
+    """What a source's code cannot express of a configuration."""
+    preset = VanillaTransformerConfig.from_preset(preset_name)
+    allowed = {
+        **{name: (getattr(preset, name),) for name in _CODE_FIELDS},
+        **source.open_fields,
+        "position_embedding_type": source.position_types,
+    }
+    problems = [
+        f"{name} is {getattr(config, name)!r} instead of {' or '.join(map(repr, values))}"
+        for name, values in allowed.items()
+        if values is not None and getattr(config, name) not in values
+    ]
+    problems += [
+        f"encoder_{size} is {ours[0]} and decoder_{size} {ours[1]}, where it has one number"
+        for size in source.one_size
+        if len(set(ours := [getattr(config, f"{side}_{size}") for side in ("encoder", "decoder")])) > 1
+    ]
+    if preset_name != "transformer-evolution":  # the only one with a head size of its own
+        problems += [
+            f"head_dim {config.head_dim} times {side}_attention_heads {heads} is not d_model {config.d_model}"
+            for side in ("encoder", "decoder")
+            if (heads := getattr(config, f"{side}_attention_heads")) * (config.head_dim or config.d_model // heads)
+            != config.d_model
+        ]
+    return problems
+
+
+# --- Files ---
+
+
+# transformer-evolution saves its best loss and score beside the weights, as NumPy scalars: numbers, no code. In files
+# from before NumPy 2, what makes them has another name.
+_SCALAR = np.float64(0).__reduce__()[0]
+_NUMPY_SCALARS = [_SCALAR, (_SCALAR, "numpy.core.multiarray.scalar"), np.dtype, type(np.dtype(np.float64))]
+
+
+def load_source_state_dict(file: str) -> dict[str, torch.Tensor]:
+    """Read a tutorial's checkpoint from a file, without running anything in it.
+
+    Args:
+        file: `.pt` or `.pth`, read by `torch.load` with `weights_only=True`, or `.safetensors`. The tensors may be
+            wrapped as the tutorials save them: `{"state_dict": ...}` or `{"model_state_dict": ...}`.
+
+    Returns:
+        The tensors by name, on the CPU.
+
+    Raises:
+        ValueError: another kind of file; a file that holds code or Python objects besides tensors; a damaged file;
+            something else than a mapping of names to tensors.
+        OSError: the file cannot be opened.
+    """
+    suffix = Path(file).suffix.lower()
+    if suffix not in (".pt", ".pth", ".safetensors"):
+        raise ValueError(f"{file}: not a .pt, .pth or .safetensors file")
+    with open(file, "rb") as stream:
+        try:
+            if suffix == ".safetensors":
+                content = safetensors.torch.load_file(file)
+            else:
+                with torch.serialization.safe_globals(_NUMPY_SCALARS):
+                    content = torch.load(stream, map_location="cpu", weights_only=True)
+        except Exception as error:
+            # Damaged files end in a dozen kinds of exception, KeyError and struct.error among them.
+            found = re.search(r"GLOBAL (\S+)", str(error)) if isinstance(error, pickle.UnpicklingError) else None
+            if found or "TorchScript" in str(error):
+                what = found[1] if found else "TorchScript"
+                raise ValueError(
+                    f"{file}: holds code or Python objects besides tensors ({what}), which are not run: "
+                    "save the model's state_dict() alone"
+                ) from error
+            raise ValueError(
+                f"{file}: cannot be read as a checkpoint: damaged, cut short, or of another kind"
+            ) from error
+    for wrapper in ("state_dict", "model_state_dict"):
+        if isinstance(content, Mapping) and isinstance(content.get(wrapper), Mapping):
+            content = content[wrapper]
+    if not isinstance(content, Mapping):
+        raise ValueError(f"{file}: holds a {type(content).__name__}, not a mapping of names to tensors")
+    if others := [str(name) for name, value in content.items() if not isinstance(value, torch.Tensor)]:
+        raise ValueError(f"{file}: not tensors: {', '.join(others)}")
+    return dict(content)

@@ -1,0 +1,90 @@
+"""Make a model folder from a tutorial's checkpoint, or a tutorial's checkpoint from a model folder.
+
+    python scripts/convert_checkpoint.py --source annotated-transformer --checkpoint multi30k.pt \
+        --config '{"encoder_attention_heads": 8, "decoder_attention_heads": 8}' --output_dir runs/multi30k
+    python scripts/convert_checkpoint.py --source annotated-transformer --checkpoint back.pt --model runs/multi30k
+
+With --output_dir the checkpoint is read and the folder made; with --model the folder is read and the checkpoint made.
+"""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import safetensors.torch
+import torch
+
+from hf_vanilla_transformer import convert_checkpoint, to_source_state_dict
+from hf_vanilla_transformer.conversion import load_source_state_dict
+from hf_vanilla_transformer.training import (
+    exit_with_one_line,
+    load_model,
+    parse_arguments,
+    prepare_output_dir,
+    read_mapping,
+)
+
+
+@dataclass
+class ConvertArguments:
+    source: str = field(
+        metadata={
+            "help": "The tutorial: transformer-evolution, annotated-transformer, pytorch-seq2seq, "
+            "pytorch-transformer or torch-nn-transformer."
+        }
+    )
+    checkpoint: str = field(
+        metadata={"help": "The tutorial's file, .pt, .pth or .safetensors: read, or with --model written."}
+    )
+    output_dir: str | None = field(default=None, metadata={"help": "The folder for the model."})
+    model: str | None = field(
+        default=None, metadata={"help": "A model folder or Hub name to make the tutorial's checkpoint from."}
+    )
+    config: str = field(
+        default="{}",
+        metadata={"help": "VanillaTransformerConfig fields that no tensor tells: JSON here, a mapping in a recipe."},
+    )
+
+    def __post_init__(self):
+        self.config = read_mapping("--config", self.config)
+        if (self.output_dir is None) == (self.model is None):
+            raise ValueError("--output_dir makes a model, --model a checkpoint: give exactly one of the two")
+        if self.model and self.config:
+            raise ValueError("--config: for a checkpoint that is read; --model has its configuration")
+
+
+def write_checkpoint(arguments: ConvertArguments) -> None:
+    """Write the model's tensors as the tutorial has them.
+
+    Raises:
+        ValueError: the file is there, or of another kind; the folder has no model of ours, or none that the tutorial
+            has.
+    """
+    file = Path(arguments.checkpoint)
+    if file.suffix not in (".pt", ".pth", ".safetensors"):
+        raise ValueError(f"{file}: not a .pt, .pth or .safetensors file")
+    if file.exists():
+        raise ValueError(f"{file} is there, and nothing is overwritten: choose another --checkpoint")
+    model = load_model(arguments.model)
+    state_dict = to_source_state_dict(model, arguments.source)
+    with file.open("xb") as stream:
+        if file.suffix == ".safetensors":
+            stream.write(safetensors.torch.save(state_dict))
+        else:
+            torch.save(state_dict, stream)
+    print(f"{file}: {len(state_dict)} tensors of {arguments.source}")
+
+
+@exit_with_one_line
+def main() -> None:
+    (arguments,) = parse_arguments([ConvertArguments], description=__doc__.splitlines()[0])
+    if arguments.model:
+        write_checkpoint(arguments)
+        return
+    model = convert_checkpoint(load_source_state_dict(arguments.checkpoint), arguments.source, **arguments.config)
+    prepare_output_dir(arguments.output_dir)
+    model.save_pretrained(arguments.output_dir)
+    print(f"{arguments.output_dir}: {type(model).__name__} of {model.num_parameters()} parameters")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,715 @@
+"""The tutorials' checkpoints: the same numbers here, back again bit for bit, and refusals that say what is wrong."""
+
+import io
+import json
+import os
+import pickle
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import safetensors.torch
+import torch
+from conftest import tiny_config
+from safetensors import safe_open
+from transformers import AutoModel, AutoModelForSeq2SeqLM, AutoModelForSequenceClassification
+
+from hf_vanilla_transformer import (
+    VanillaTransformerConfig,
+    VanillaTransformerForConditionalGeneration,
+    VanillaTransformerForSequenceClassification,
+    VanillaTransformerModel,
+    convert_checkpoint,
+    to_source_state_dict,
+)
+from hf_vanilla_transformer.conversion import load_source_state_dict
+from hf_vanilla_transformer.modeling_vanilla_transformer import sinusoid_table
+
+
+REFERENCES = Path(__file__).parent / "reference_outputs"
+TOLERANCE = {"rtol": 0, "atol": 1e-5}
+
+FOUR_HEADS = {"encoder_attention_heads": 4, "decoder_attention_heads": 4}
+THREE_HEADS = {"encoder_attention_heads": 3, "decoder_attention_heads": 3}
+NORM_LAST = {"norm_first": False, "activation_function": "relu", "layer_norm_eps": 1e-5}
+NORM_FIRST = {"norm_first": True, "activation_function": "gelu", "layer_norm_eps": 1e-5}
+# Each file with the tutorial's name, what its tensors do not tell, and the class that they make.
+FILES = {
+    "transformer-evolution": ("transformer-evolution", THREE_HEADS, VanillaTransformerModel),
+    "transformer-evolution-classification": (
+        "transformer-evolution",
+        THREE_HEADS,
+        VanillaTransformerForSequenceClassification,
+    ),
+    "annotated-transformer": ("annotated-transformer", FOUR_HEADS, VanillaTransformerForConditionalGeneration),
+    "pytorch-seq2seq": (
+        "pytorch-seq2seq",
+        {"encoder_attention_heads": 4, "decoder_attention_heads": 2},
+        VanillaTransformerForConditionalGeneration,
+    ),
+    "pytorch-transformer": ("pytorch-transformer", FOUR_HEADS, VanillaTransformerForConditionalGeneration),
+    "pytorch-transformer-scalar-norm": ("pytorch-transformer", FOUR_HEADS, VanillaTransformerForConditionalGeneration),
+    "torch-nn-transformer-norm-last": ("torch-nn-transformer", FOUR_HEADS | NORM_LAST, VanillaTransformerModel),
+    "torch-nn-transformer-norm-first": ("torch-nn-transformer", FOUR_HEADS | NORM_FIRST, VanillaTransformerModel),
+}
+AUTO_CLASSES = {
+    VanillaTransformerModel: AutoModel,
+    VanillaTransformerForConditionalGeneration: AutoModelForSeq2SeqLM,
+    VanillaTransformerForSequenceClassification: AutoModelForSequenceClassification,
+}
+WITH_SINUSOIDS = {
+    "transformer-evolution": ("encoder.pos_emb.weight", "decoder.pos_emb.weight"),
+    "annotated-transformer": ("src_embed.1.pe", "tgt_embed.1.pe"),
+    "pytorch-transformer": ("src_pos.pe", "tgt_pos.pe"),
+}
+
+
+def read(file: str) -> dict[str, torch.Tensor]:
+    with safe_open(REFERENCES / f"{file}.safetensors", "pt") as reader:
+        return {name: reader.get_tensor(name) for name in reader.keys()}  # noqa: SIM118 - a file, not a dict
+
+
+def checkpoint(file: str) -> dict[str, torch.Tensor]:
+    prefix = "state_dict."
+    return {name.removeprefix(prefix): tensor for name, tensor in read(file).items() if name.startswith(prefix)}
+
+
+def convert(file: str, state_dict: dict | None = None, **fields):
+    source, told, _ = FILES[file]
+    return convert_checkpoint(checkpoint(file) if state_dict is None else state_dict, source, **{**told, **fields})
+
+
+def model_inputs(tensors: dict[str, torch.Tensor], pad_token_id: int) -> dict[str, torch.Tensor]:
+    """The reference's inputs, with the masks that its own code makes of them."""
+    if "input.src_embeds" in tensors:
+        return {
+            "inputs_embeds": tensors["input.src_embeds"],
+            "attention_mask": ~tensors["input.src_padding"],
+            "decoder_inputs_embeds": tensors["input.tgt_embeds"],
+            "decoder_attention_mask": ~tensors["input.tgt_padding"],
+        }
+    return {
+        "input_ids": tensors["input.src"],
+        "attention_mask": tensors["input.src"] != pad_token_id,
+        "decoder_input_ids": tensors["input.tgt"],
+        "decoder_attention_mask": tensors["input.tgt"] != pad_token_id,
+    }
+
+
+def assert_identical(actual: dict[str, torch.Tensor], expected: dict[str, torch.Tensor]):
+    assert actual.keys() == expected.keys()
+    for name, tensor in expected.items():
+        assert actual[name].dtype == tensor.dtype and torch.equal(actual[name], tensor), name
+
+
+# --- The same numbers ---
+
+
+@pytest.mark.parametrize("attn", ["eager", "sdpa"])
+@pytest.mark.parametrize("file", FILES)
+def test_a_tutorials_outputs_are_reproduced(file, attn):
+    tensors = read(file)
+    model = convert(file)
+    assert type(model) is FILES[file][2] and not model.training
+    model.set_attn_implementation(attn)
+    inputs = model_inputs(tensors, model.config.pad_token_id)
+    source, target = inputs["attention_mask"], inputs["decoder_attention_mask"]
+    with torch.no_grad():
+        outputs = model(**inputs, output_attentions=attn == "eager", output_hidden_states=True)
+        base = model.base_model(**inputs)
+        if "input.bos" in tensors:
+            from_bos = model(tensors["input.src"], source, decoder_input_ids=tensors["input.bos"])
+    compared = set()
+    for name, expected in tensors.items():
+        kind, _, output = name.partition(".")
+        if kind != "output" or ("attention" in output and attn != "eager"):
+            continue
+        compared.add(output)
+        # Rows of pads mean nothing; a row of attention probabilities belongs to its query.
+        real = source if output.startswith("encoder") else target
+        if output == "encoder_last_hidden_state":
+            actual = base.encoder_last_hidden_state
+        elif output == "decoder_last_hidden_state":
+            actual = base.last_hidden_state
+        elif output == "log_probs":
+            actual = outputs.logits.log_softmax(dim=-1)
+        elif output == "logits" and "input.bos" in tensors:
+            actual, real = from_bos.logits, slice(None)
+        elif output == "logits":
+            actual = outputs.logits
+        elif output == "logits_tgt":  # the tutorial lets pads into its maximum
+            actual, real = outputs.logits, target.all(dim=1)
+        elif output == "cross_attention_last":
+            actual, expected = outputs.cross_attentions[-1].transpose(1, 2), expected.transpose(1, 2)
+        else:
+            stack, _, layer = output.rpartition(".")
+            actual, expected = outputs[stack][int(layer)].transpose(1, 2), expected.transpose(1, 2)
+        assert expected[real].numel()
+        torch.testing.assert_close(
+            actual[real], expected[real], **TOLERANCE, msg=lambda text, at=name: f"{at}: {text}"
+        )
+    assert len(compared) >= 2
+
+
+@pytest.mark.parametrize("attn", ["eager", "sdpa"])
+@pytest.mark.parametrize("file", FILES)
+def test_gradients_reach_every_parameter(file, attn):
+    model = convert(file)
+    model.set_attn_implementation(attn)
+    outputs = model(**model_inputs(read(file), model.config.pad_token_id))
+    result = outputs.last_hidden_state if "last_hidden_state" in outputs else outputs.logits
+    (result * torch.randn_like(result)).sum().backward()
+    for name, parameter in model.named_parameters():
+        if "embed_tokens" in name and file.startswith("torch-nn"):
+            continue  # it takes embeddings
+        # A bias of all keys moves no probability: its gradient is 0 but for rounding.
+        assert parameter.grad.isfinite().all() and (parameter.grad.any() or "k_proj.bias" in name), name
+
+
+def test_greedy_decoding_is_the_tutorials():
+    model = convert("annotated-transformer")
+    source, expected = (
+        read("annotated-transformer")["input.src"],
+        read("annotated-transformer-training")["output.greedy"],
+    )
+    row = source[(source != 0).all(dim=1)][:1]
+    ids = model.generate(
+        row, attention_mask=torch.ones_like(row), max_length=12, do_sample=False, num_beams=1, eos_token_id=None
+    )
+    assert ids.tolist() == expected.tolist()
+
+
+def test_the_classifiers_pads_take_no_part():
+    """In the tutorial they do."""
+    model, tensors = convert("transformer-evolution-classification"), read("transformer-evolution-classification")
+    source, target = tensors["input.src"], tensors["input.tgt"]
+    logits = model(source, source != 0, decoder_input_ids=target).logits
+    for row in range(len(target)):
+        s, t = (ids[row : row + 1, ids[row] != 0] for ids in (source, target))
+        torch.testing.assert_close(model(s, decoder_input_ids=t).logits[0], logits[row], **TOLERANCE)
+    longer = torch.nn.functional.pad(target, (0, 5))
+    torch.testing.assert_close(model(source, source != 0, decoder_input_ids=longer).logits, logits, **TOLERANCE)
+    padded = (target == 0).any(dim=1)
+    assert (logits - tensors["output.logits_tgt"])[padded].abs().max() > 1e-3
+
+
+@pytest.mark.parametrize(("name", "rows", "width"), [("33x7", 33, 7), ("64x128", 64, 128)])
+def test_the_sinusoid_is_the_reference_table(name, rows, width):
+    expected = read("sinusoid-tables")[f"output.{name}"]
+    torch.testing.assert_close(sinusoid_table(rows, width), expected, rtol=0, atol=1e-12)
+
+
+# --- What the tensors tell ---
+
+
+@pytest.mark.parametrize(
+    ("file", "fields"),
+    [
+        (
+            "transformer-evolution-classification",
+            {
+                **{"d_model": 32, "vocab_size": 53, "decoder_vocab_size": 47, "head_dim": 12, "num_labels": 2},
+                **{"encoder_layers": 2, "decoder_layers": 2, "encoder_ffn_dim": 48, "decoder_ffn_dim": 48},
+                **{"max_position_embeddings": 24, "decoder_max_position_embeddings": 20, "attention_bias": True},
+                **{"position_embedding_type": "sinusoidal", "layer_norm_type": "standard", "position_offset": 1},
+            },
+        ),
+        (
+            "annotated-transformer",
+            {"vocab_size": 41, "decoder_vocab_size": 37, "head_dim": None, "layer_norm_type": "unbiased_std"},
+        ),
+        (
+            "pytorch-seq2seq",
+            {
+                **{"vocab_size": 43, "decoder_vocab_size": 39, "encoder_layers": 2, "decoder_layers": 3},
+                **{"encoder_ffn_dim": 56, "decoder_ffn_dim": 40, "max_position_embeddings": 30},
+                **{"encoder_attention_heads": 4, "decoder_attention_heads": 2, "position_embedding_type": "learned"},
+                **{"pad_token_id": 1, "bos_token_id": 2, "eos_token_id": 3, "decoder_start_token_id": 2},
+            },
+        ),
+        (
+            "pytorch-transformer",
+            {
+                **{"max_position_embeddings": 26, "decoder_max_position_embeddings": 22, "attention_bias": False},
+                **{"layer_norm_type": "unbiased_std", "position_embedding_type": "sinusoidal"},
+            },
+        ),
+        ("pytorch-transformer-scalar-norm", {"layer_norm_type": "unbiased_std_scalar", "attention_bias": False}),
+        (
+            "torch-nn-transformer-norm-first",
+            {"encoder_layers": 2, "decoder_layers": 3, "norm_first": True, "vocab_size": 1, "bos_token_id": None},
+        ),
+    ],
+)
+def test_the_configuration_is_read_off_the_tensors(file, fields, tmp_path):
+    convert(file).save_pretrained(tmp_path)
+    config = VanillaTransformerConfig.from_pretrained(tmp_path)
+    assert {name: getattr(config, name) for name in fields} == fields
+
+
+def test_other_fields_are_the_presets_or_the_callers():
+    model = convert("annotated-transformer", dropout=0.3, eos_token_id=9, num_hidden_layers=2)
+    config = model.config
+    assert (config.dropout, config.eos_token_id, config.activation_dropout) == (0.3, 9, 0.1)
+    assert model.generation_config.eos_token_id == 9
+    labels = {0: "negative", 1: "positive"}
+    assert convert("transformer-evolution-classification", id2label=labels).config.id2label == labels
+
+
+def test_attention_biases_are_taken_where_there_are_some():
+    state_dict = checkpoint("pytorch-transformer")
+    biases = {
+        name.replace("weight", "bias"): torch.randn(32)
+        for name in state_dict
+        if "attention_block" in name and name.endswith("weight")
+    }
+    model = convert("pytorch-transformer", {**state_dict, **biases})
+    assert model.config.attention_bias
+    assert_identical(to_source_state_dict(model, "pytorch-transformer"), {**state_dict, **biases})
+    some = "encoder.layers.1.self_attention_block.w_q.bias"
+    with pytest.raises(ValueError, match="missing: .*encoder.layers.0.self_attention_block.w_q.bias"):
+        convert("pytorch-transformer", {**state_dict, some: biases[some]})
+
+
+def test_without_a_generator_it_is_the_bare_model():
+    state_dict = {name: tensor for name, tensor in checkpoint("pytorch-seq2seq").items() if "fc_out" not in name}
+    model = convert("pytorch-seq2seq", state_dict)
+    assert type(model) is VanillaTransformerModel
+    assert_identical(to_source_state_dict(model, "pytorch-seq2seq"), state_dict)
+
+
+# --- Back again ---
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16, torch.float64])
+@pytest.mark.parametrize("file", FILES)
+def test_back_again_bit_for_bit(file, dtype, tmp_path):
+    state_dict = {name: tensor.to(dtype) for name, tensor in checkpoint(file).items()}
+    source, _, model_class = FILES[file]
+    model = convert(file, state_dict)
+    assert {tensor.dtype for tensor in [*model.parameters(), *model.buffers()]} == {dtype}
+    assert_identical(to_source_state_dict(model, source), state_dict)
+    model.save_pretrained(tmp_path)
+    loaded = AUTO_CLASSES[model_class].from_pretrained(tmp_path)
+    assert type(loaded) is model_class
+    assert_identical(to_source_state_dict(loaded, source), state_dict)
+    if dtype == torch.float32:
+        inputs = model_inputs(read(file), model.config.pad_token_id)
+        assert torch.equal(loaded(**inputs)[0], model(**inputs)[0])
+
+
+def test_nothing_is_shared_with_the_callers_tensors():
+    state_dict = checkpoint("annotated-transformer")
+    model = convert("annotated-transformer", state_dict)
+    back = to_source_state_dict(model, "annotated-transformer")
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.zero_()
+    assert_identical(state_dict, checkpoint("annotated-transformer"))
+    assert_identical(back, state_dict)
+
+
+PRESETS = {
+    "transformer-evolution-half": {"head_dim": 5, "layer_norm_eps": 1e-9},
+    "transformer-evolution-full": {"head_dim": 4},
+    "annotated-transformer": {},
+    "pytorch-seq2seq": {"decoder_layers": 1, "decoder_ffn_dim": 20, "decoder_max_position_embeddings": 9},
+    "pytorch-transformer": {},
+    "pytorch-transformer-scalar-norm": {"decoder_max_position_embeddings": 9},
+    "torch-nn-transformer": {"vocab_size": 1, "decoder_layers": 1},
+}
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_a_model_made_here_goes_there_and_comes_back(preset):
+    """With more than ten layers, whose numbers sort otherwise as text."""
+    sizes = {
+        **{"vocab_size": 29, "decoder_vocab_size": None, "d_model": 16, "encoder_layers": 12, "decoder_layers": 12},
+        **{"encoder_ffn_dim": 24, "decoder_ffn_dim": 24, "max_position_embeddings": 16, **FOUR_HEADS},
+        **{"decoder_max_position_embeddings": None, **PRESETS[preset]},
+    }
+    config = VanillaTransformerConfig.from_preset(preset, **sizes)
+    model = VanillaTransformerModel(config).eval()
+    if preset == "torch-nn-transformer":
+        with torch.no_grad():
+            model.encoder.embed_tokens.weight.zero_()
+            model.decoder.embed_tokens.weight.zero_()
+    asked_for = ("encoder_attention_heads", "decoder_attention_heads", "norm_first", "layer_norm_eps")
+    told = {name: getattr(config, name) for name in (*asked_for, "activation_function")}
+    back = convert_checkpoint(to_source_state_dict(model, preset), preset, **told)
+    assert_identical(back.state_dict(), model.state_dict())
+    assert back.config.max_target_positions == config.max_target_positions or preset == "torch-nn-transformer"
+
+
+@pytest.mark.parametrize(
+    ("model_class", "overrides", "source", "message"),
+    [
+        (VanillaTransformerModel, {"norm_first": True}, "transformer-evolution", "norm_first is True"),
+        (VanillaTransformerModel, {"scale_embedding": True}, "transformer-evolution", "scale_embedding is True"),
+        (VanillaTransformerModel, {"position_embedding_type": "none"}, "transformer-evolution", "position_embedding"),
+        (VanillaTransformerModel, {"share_encoder_decoder_embeddings": True}, "transformer-evolution", "share_"),
+        (VanillaTransformerModel, {"activation_function": "relu"}, "transformer-evolution", "activation_function"),
+        (VanillaTransformerModel, {"attention_bias": False}, "transformer-evolution", "attention_bias is False"),
+        (VanillaTransformerModel, {"encoder_layers": 1}, "transformer-evolution", "encoder_layers is 1"),
+        (VanillaTransformerModel, {}, "annotated-transformer", "norm_first.*final_norm.*layer_norm_type"),
+        (VanillaTransformerModel, {}, "pytorch-seq2seq", "position_embedding_type is 'sinusoidal'"),
+        (VanillaTransformerForConditionalGeneration, {}, "transformer-evolution", "ForConditionalGeneration"),
+        (VanillaTransformerForSequenceClassification, {}, "pytorch-seq2seq", "ForSequenceClassification"),
+        (VanillaTransformerModel, {}, "bert", "no source 'bert'; there are transformer-evolution"),
+    ],
+)
+def test_a_model_that_the_tutorial_does_not_have_is_refused(model_class, overrides, source, message):
+    with pytest.raises(ValueError, match=message):
+        to_source_state_dict(model_class(tiny_config(**overrides)), source)
+
+
+def test_what_the_tutorial_has_no_room_for_is_refused():
+    config = VanillaTransformerConfig.from_preset("torch-nn-transformer", vocab_size=9, d_model=16, **FOUR_HEADS)
+    with pytest.raises(ValueError, match="no place for encoder.embed_tokens.weight, decoder.embed_tokens.weight"):
+        to_source_state_dict(VanillaTransformerModel(config), "torch-nn-transformer")
+    config = VanillaTransformerConfig.from_preset("annotated-transformer", d_model=16, head_dim=5, **FOUR_HEADS)
+    with pytest.raises(ValueError, match="head_dim 5 times encoder_attention_heads 4"):
+        to_source_state_dict(VanillaTransformerModel(config), "annotated-transformer")
+    with pytest.raises(ValueError, match="no counterpart of Linear"):
+        to_source_state_dict(torch.nn.Linear(1, 1), "annotated-transformer")
+
+
+# --- Position tables ---
+
+
+@pytest.mark.parametrize("side", [0, 1])
+@pytest.mark.parametrize("file", WITH_SINUSOIDS)
+def test_another_position_table_is_kept_exactly(file, side, caplog, tmp_path):
+    state_dict, names, offset = checkpoint(file), WITH_SINUSOIDS[file], 1 if "evolution" in file else 0
+    sinusoidal = convert(file)
+    assert not caplog.records
+    changed = state_dict[names[side]].clone()
+    delta = torch.randn(32)
+    changed[..., 3 + offset, :] += delta
+    state_dict[names[side]] = changed
+    model = convert(file, state_dict)
+    assert [names[side] in record.message and names[1 - side] not in record.message for record in caplog.records] == [
+        True
+    ]
+    assert model.config.position_embedding_type == "learned"
+    for table, stack in zip(names, (model.base_model.encoder, model.base_model.decoder), strict=True):
+        assert torch.equal(stack.embed_positions.weight, state_dict[table].squeeze(0))
+
+    # The fourth token of every row has moved by delta, in the one stack and not in the other.
+    inputs = model_inputs(read(file), 0)
+    stack, ids, embeds = [
+        (sinusoidal.base_model.encoder, "input_ids", "inputs_embeds"),
+        (sinusoidal.base_model.decoder, "decoder_input_ids", "decoder_inputs_embeds"),
+    ][side]
+    moved = {**inputs, embeds: stack.embed_tokens(inputs[ids])}
+    del moved[ids]
+    moved[embeds][:, 3] += delta
+    real = inputs["decoder_attention_mask"]
+    actual, expected = model.base_model(**inputs)[0][real], sinusoidal.base_model(**moved)[0][real]
+    torch.testing.assert_close(actual, expected, **TOLERANCE)
+    assert (actual - sinusoidal.base_model(**inputs)[0][real]).abs().max() > 1e-2
+
+    model.save_pretrained(tmp_path)
+    loaded = AUTO_CLASSES[type(model)].from_pretrained(tmp_path)
+    assert_identical(to_source_state_dict(loaded, FILES[file][0]), state_dict)
+
+
+def test_a_difference_in_the_last_bit_is_a_difference():
+    state_dict = checkpoint("annotated-transformer")
+    table = state_dict["tgt_embed.1.pe"].clone()
+    table[0, 63, 5] = torch.nextafter(table[0, 63, 5], torch.tensor(2.0))
+    state_dict["tgt_embed.1.pe"] = table
+    model = convert("annotated-transformer", state_dict)
+    assert_identical(to_source_state_dict(model, "annotated-transformer"), state_dict)
+
+
+@pytest.mark.parametrize("file", WITH_SINUSOIDS)
+def test_the_tutorials_own_table_is_kept_on_request(file, caplog):
+    model = convert(file, position_embedding_type="learned")
+    assert not caplog.records
+    for name, stack in zip(WITH_SINUSOIDS[file], (model.base_model.encoder, model.base_model.decoder), strict=True):
+        assert torch.equal(stack.embed_positions.weight, checkpoint(file)[name].squeeze(0))
+    assert_identical(to_source_state_dict(model, FILES[file][0]), checkpoint(file))
+
+
+# --- Refusals ---
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_each_tensor_that_is_wrong_is_named(file):
+    """Each in turn under another name, of another length, and without dimensions."""
+    state_dict = checkpoint(file)
+    for name, tensor in state_dict.items():
+        others = {key: value for key, value in state_dict.items() if key != name}
+        for faulty, complaint in [
+            ({**others, f"{name}_": tensor}, f"missing: {name}; extra: {name}_$"),
+            ({**others, name: tensor.flatten(1)[..., :-1] if tensor.dim() > 1 else tensor[:-1]}, f"shape: {name} "),
+            ({**others, name: tensor.new_ones(())}, f"shape: {name} "),
+        ]:
+            with pytest.raises(ValueError, match=complaint):
+                convert(file, faulty)
+
+
+def test_everything_wrong_is_named_at_once():
+    state_dict = checkpoint("pytorch-seq2seq")
+    del state_dict["encoder.pos_embedding.weight"], state_dict["decoder.layers.1.ff_layer_norm.bias"]
+    state_dict["encoder.layers.0.self_attention.fc_q.bias"] = torch.zeros(31)
+    state_dict["decoder.scale"] = torch.zeros(1)
+    with pytest.raises(ValueError) as refusal:
+        convert("pytorch-seq2seq", state_dict)
+    assert str(refusal.value) == (
+        "not a checkpoint of pytorch-seq2seq: "
+        "missing: encoder.pos_embedding.weight, decoder.layers.1.ff_layer_norm.bias; "
+        "extra: decoder.scale; "
+        "of a wrong shape: encoder.layers.0.self_attention.fc_q.bias (31,) instead of (32,)"
+    )
+
+
+def test_a_layer_that_is_missing_is_named():
+    state_dict = checkpoint("pytorch-seq2seq")
+    gap = {name: tensor for name, tensor in state_dict.items() if not name.startswith("decoder.layers.1.")}
+    with pytest.raises(ValueError, match="missing: decoder.layers.1.self_attention.fc_q.weight"):
+        convert("pytorch-seq2seq", gap)
+    none = {name: tensor for name, tensor in state_dict.items() if not name.startswith("decoder.layers.")}
+    with pytest.raises(ValueError, match="missing: decoder.layers.0.self_attention.fc_q.weight"):
+        convert("pytorch-seq2seq", none)
+
+
+def test_torch_without_biases_is_refused():
+    state_dict = {
+        name: tensor for name, tensor in checkpoint("torch-nn-transformer-norm-last").items() if "bias" not in name
+    }
+    with pytest.raises(ValueError, match="missing: .*encoder.layers.0.self_attn.in_proj_bias"):
+        convert("torch-nn-transformer-norm-last", state_dict)
+
+
+@pytest.mark.parametrize(
+    ("file", "given", "message"),
+    [
+        ("annotated-transformer", {}, "encoder_attention_heads, decoder_attention_heads"),
+        ("annotated-transformer", {"encoder_attention_heads": 4}, "tell decoder_attention_heads;"),
+        ("annotated-transformer", {"num_attention_heads": 4}, "tell decoder_attention_heads;"),
+        ("torch-nn-transformer-norm-last", FOUR_HEADS, "tell norm_first, activation_function, layer_norm_eps;"),
+        ("torch-nn-transformer-norm-last", NORM_LAST, "tell encoder_attention_heads, decoder_attention_heads;"),
+    ],
+)
+def test_what_no_tensor_tells_is_asked_for_by_name(file, given, message):
+    with pytest.raises(ValueError, match=message):
+        convert_checkpoint(checkpoint(file), FILES[file][0], **given)
+
+
+@pytest.mark.parametrize(
+    ("file", "field"),
+    [
+        ("annotated-transformer", {"d_model": 64}),
+        ("annotated-transformer", {"hidden_size": 64}),
+        ("annotated-transformer", {"vocab_size": 40}),
+        ("annotated-transformer", {"decoder_vocab_size": None}),
+        ("annotated-transformer", {"encoder_layers": 6}),
+        ("annotated-transformer", {"decoder_ffn_dim": 65}),
+        ("annotated-transformer", {"max_position_embeddings": 5000}),
+        ("annotated-transformer", {"head_dim": 5}),
+        ("annotated-transformer", {"final_norm": False}),
+        ("annotated-transformer", {"tie_word_embeddings": True}),
+        ("annotated-transformer", {"attention_bias": False}),
+        ("annotated-transformer", {"layer_norm_type": "standard"}),
+        ("annotated-transformer", {"position_embedding_type": "none"}),
+        ("pytorch-seq2seq", {"position_embedding_type": "sinusoidal"}),
+        ("transformer-evolution", {"head_dim": None}),
+        ("transformer-evolution-classification", {"num_labels": 3}),
+        ("torch-nn-transformer-norm-last", {"vocab_size": 100}),
+    ],
+)
+def test_a_field_that_contradicts_the_tensors_is_refused(file, field):
+    (name,) = field
+    with pytest.raises(ValueError, match=VanillaTransformerConfig.attribute_map.get(name, name)):
+        convert(file, **field)
+
+
+@pytest.mark.parametrize(
+    ("file", "fields", "message"),
+    [
+        ("annotated-transformer", {"decoder_attention_heads": 5}, "decoder_attention_heads: 5 heads"),
+        ("annotated-transformer", {"encoder_attention_heads": 0}, "encoder_attention_heads: 0 heads"),
+        ("annotated-transformer", {"encoder_attention_heads": "4"}, "encoder_attention_heads: '4' heads"),
+        ("transformer-evolution", {"decoder_attention_heads": 4}, "heads of 12 and 9 features"),
+        ("annotated-transformer", {"d_modle": 32}, "no such field: d_modle"),
+        ("transformer-evolution-classification", {"id2label": {0: "a"}}, "num_labels=1"),
+    ],
+)
+def test_fields_that_make_no_sense_are_refused(file, fields, message):
+    with pytest.raises(ValueError, match=message):
+        convert(file, **fields)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"epoch": 3}, "'epoch' .int."),
+        ({"encoder.norm.a_2": [1.0] * 32}, "'encoder.norm.a_2' .list."),
+        ({"encoder.norm.a_2": torch.ones(32, dtype=torch.int64)}, "'encoder.norm.a_2' .torch.int64."),
+        ({"encoder.norm.a_2": torch.ones(32).to_sparse()}, "'encoder.norm.a_2'"),
+        ({7: torch.ones(32)}, "7 "),
+        ({"encoder.norm.a_2": torch.ones(32, dtype=torch.float16)}, "encoder.norm.a_2 is torch.float16"),
+    ],
+)
+def test_what_is_no_tensor_of_the_model_is_refused(change, message):
+    with pytest.raises(ValueError, match=message):
+        convert("annotated-transformer", {**checkpoint("annotated-transformer"), **change})
+
+
+@pytest.mark.parametrize("nothing", [{}, None, [torch.zeros(1)]])
+def test_no_tensors_at_all_are_refused(nothing):
+    with pytest.raises(ValueError, match="mapping of names to tensors"):
+        convert_checkpoint(nothing, "annotated-transformer", **FOUR_HEADS)
+
+
+# --- Files ---
+
+
+WRAPPERS = {
+    "bare": lambda state_dict: state_dict,
+    "state_dict": lambda state_dict: {"epoch": 3, "loss": 0.5, "state_dict": state_dict},
+    "transformer-evolution": lambda state_dict: {
+        "epoch": 3,
+        "loss": np.mean([0.5, 0.25]),
+        "score": np.sum([True, False]) / 2,
+        "state_dict": state_dict,
+    },
+    "model_state_dict": lambda state_dict: {"model_state_dict": state_dict, "optimizer_state_dict": {"state": {}}},
+}
+
+
+@pytest.mark.parametrize("wrapper", WRAPPERS)
+@pytest.mark.parametrize("name", ["model.pt", "model.pth", "MODEL.PT"])
+def test_checkpoints_are_read_wrapped_and_bare(name, wrapper, tmp_path):
+    state_dict = checkpoint("pytorch-seq2seq")
+    torch.save(WRAPPERS[wrapper](state_dict), tmp_path / name)
+    assert_identical(load_source_state_dict(str(tmp_path / name)), state_dict)
+
+
+def test_safetensors_are_read(tmp_path):
+    state_dict = checkpoint("pytorch-seq2seq")
+    safetensors.torch.save_file(state_dict, tmp_path / "model.safetensors")
+    assert_identical(load_source_state_dict(str(tmp_path / "model.safetensors")), state_dict)
+
+
+class Code:
+    """Makes a folder when it is unpickled."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+
+    def __reduce__(self):
+        return os.mkdir, (str(self.folder),)
+
+
+@pytest.mark.parametrize("zipped", [True, False])
+@pytest.mark.parametrize("what", ["code", "model", "beside"])
+def test_code_in_a_file_is_refused_and_not_run(what, zipped, tmp_path):
+    content = {
+        "code": {"encoder.norm.a_2": Code(tmp_path / "ran")},
+        "model": torch.nn.TransformerDecoderLayer(d_model=8, nhead=2),
+        "beside": {"state_dict": checkpoint("pytorch-seq2seq"), "log": Code(tmp_path / "ran")},
+    }[what]
+    torch.save(content, tmp_path / "model.pt", _use_new_zipfile_serialization=zipped)
+    with pytest.raises(ValueError, match=r"model.pt: holds code or Python objects besides tensors \(\S+\)") as refusal:
+        load_source_state_dict(str(tmp_path / "model.pt"))
+    assert "\n" not in str(refusal.value)
+    assert not (tmp_path / "ran").exists()
+    assert pickle.loads(pickle.dumps(Code(tmp_path / "ran"))) is None and (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize("suffix", [".pt", ".safetensors"])
+def test_a_damaged_file_is_refused(suffix, tmp_path):
+    file = tmp_path / f"model{suffix}"
+    state_dict = checkpoint("torch-nn-transformer-norm-last")
+    whole = io.BytesIO()
+    torch.save(state_dict, whole)
+    whole = whole.getvalue() if suffix == ".pt" else safetensors.torch.save(state_dict)
+    cuts = [whole[: len(whole) * part // 20] for part in range(20)]
+    for damaged in [*cuts, whole[:-1], b"<html>not found</html>", b"hello", bytes(range(99))]:
+        file.write_bytes(damaged)
+        with pytest.raises(ValueError, match=f"model{suffix}: cannot be read") as refusal:
+            load_source_state_dict(str(file))
+        assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("model.bin", {}, "not a .pt, .pth or .safetensors file"),
+        ("model.pt", [torch.zeros(1)], "holds a list"),
+        ("model.pt", {"epoch": 3, "model": {"weight": torch.zeros(1)}}, "not tensors: epoch, model"),
+        ("model.pt", {"state_dict": {"weight": 1.0}}, "not tensors: weight"),
+    ],
+)
+def test_another_file_is_refused(name, content, message, tmp_path):
+    torch.save(content, tmp_path / name)
+    with pytest.raises(ValueError, match=message):
+        load_source_state_dict(str(tmp_path / name))
+
+
+# --- The script ---
+
+
+@pytest.mark.parametrize("suffix", [".pt", ".pth", ".safetensors"])
+@pytest.mark.parametrize("file", ["transformer-evolution-classification", "pytorch-seq2seq"])
+def test_the_script_goes_both_ways(run, file, suffix, tmp_path):
+    state_dict, (source, fields, model_class) = checkpoint(file), FILES[file]
+    torch.save({"model_state_dict": state_dict}, tmp_path / "there.pt")
+    told = ["--source", source, "--checkpoint", tmp_path / "there.pt", "--config", json.dumps(fields)]
+    status, out, _ = run("convert_checkpoint.py", *told, "--output_dir", tmp_path / "here")
+    assert status == 0 and model_class.__name__ in out
+    loaded = AUTO_CLASSES[model_class].from_pretrained(tmp_path / "here")
+    inputs = model_inputs(read(file), loaded.config.pad_token_id)
+    assert torch.equal(loaded(**inputs).logits, convert(file)(**inputs).logits)
+
+    back = tmp_path / f"back{suffix}"
+    status, out, _ = run(
+        "convert_checkpoint.py", "--source", source, "--checkpoint", back, "--model", tmp_path / "here"
+    )
+    assert status == 0 and f"{len(state_dict)} tensors" in out
+    assert_identical(load_source_state_dict(str(back)), state_dict)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "exactly one of the two"),
+        (["--output_dir", "{}/new", "--model", "{}/here"], "exactly one of the two"),
+        (["--output_dir", "{}/new"], "encoder_attention_heads, decoder_attention_heads"),
+        (["--output_dir", "{}/new", "--config", "{"], "--config"),
+        (["--output_dir", "{}/new", "--config", "[]"], "--config"),
+        (["--output_dir", "{}/new", "--checkpoint", "{}/nowhere.pt"], "nowhere.pt"),
+        (["--output_dir", "{}/new", "--checkpoint", "{}/code.pt"], "holds code or Python objects"),
+        (["--output_dir", "{}/new", "--source", "bert"], "no source 'bert'"),
+        (["--output_dir", "{}/new", "--source", "pytorch-seq2seq", "--config", json.dumps(FOUR_HEADS)], "missing: "),
+        (["--output_dir", "{}/here", "--config", json.dumps(FOUR_HEADS)], "not empty"),
+        (["--model", "{}/here"], "there.pt is there"),
+        (["--model", "{}/here", "--config", '{"d_model": 8}'], "--config"),
+        (["--model", "{}/here", "--checkpoint", "{}/new.bin"], "not a .pt"),
+        (["--model", "{}/here", "--checkpoint", "{}/nowhere/new.pt"], "nowhere"),
+        (["--model", "{}/nowhere", "--checkpoint", "{}/new.pt"], "nowhere"),
+        (["--model", "{}/here", "--checkpoint", "{}/new.pt", "--source", "pytorch-seq2seq"], "has no such model"),
+        (["--model", "{}/headless", "--checkpoint", "{}/new.pt"], "lacks lm_head.bias, lm_head.weight"),
+    ],
+)
+def test_the_script_refuses_with_one_line(run, arguments, message, tmp_path):
+    torch.save(checkpoint("annotated-transformer"), tmp_path / "there.pt")
+    torch.save({"weight": Code(tmp_path / "ran")}, tmp_path / "code.pt")
+    model = convert("annotated-transformer")
+    model.save_pretrained(tmp_path / "here")
+    model.model.save_pretrained(tmp_path / "headless")
+    shutil.copy(tmp_path / "here" / "config.json", tmp_path / "headless")
+    before = {file for file in tmp_path.rglob("*") if file.is_file()}
+    arguments = [argument.replace("{}", str(tmp_path)) for argument in arguments]
+    given = ["--source", "annotated-transformer", "--checkpoint", tmp_path / "there.pt"]
+    status, out, err = run("convert_checkpoint.py", *given, *arguments)
+    assert (status, out) == (2, "")
+    lines = [line for line in err.splitlines() if line.startswith("convert_checkpoint.py: error:")]
+    assert len(lines) == 1 and message in lines[0]
+    assert "Traceback" not in err
+    assert {file for file in tmp_path.rglob("*") if file.is_file()} == before
+    assert not (tmp_path / "ran").exists()
