@@ -10,7 +10,9 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 from conftest import ROOT, tiny_config
+from safetensors.torch import load_file
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, pipeline
 
 from hf_vanilla_transformer import VanillaTransformerModel
@@ -272,11 +274,24 @@ def test_the_readmes_commands_run(run, trained, tmp_path, monkeypatch):
         if "scripts/" in line
     ]
     assert {Path(command[1]).name for command in commands} >= {"train_classifier.py", "predict.py"}
+    (tmp_path / "figures").mkdir()
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "quickstart").symlink_to(trained)
+    torch.save(
+        {
+            name.removeprefix("state_dict."): tensor
+            for name, tensor in load_file(ROOT / "tests/reference_outputs/annotated-transformer.safetensors").items()
+            if name.startswith("state_dict.")
+        },
+        tmp_path / "model.pt",
+    )
     for number, (_, script, *arguments) in enumerate(commands):
         if script.endswith("train_classifier.py"):
             data = [] if "--data" in arguments else ["--data", "sample"]
             arguments += [*data, *QUICK, "--output_dir", str(tmp_path / f"run-{number}")]
             arguments += ["--vocab_size", "30"] if "my.csv" in arguments else []
+        elif script.endswith("train_copy.py"):
+            arguments += ["--train_sequences", "8", "--test_sequences", "4", "--max_steps", "1"]
         elif script.endswith("predict.py"):
             arguments += ["--model", str(trained)]
         assert run(Path(script).name, *arguments)[0] == 0, script
