@@ -72,12 +72,12 @@ def translate(
     arguments: TranslateArguments,
 ) -> list[str]:
     """The translation of each text; that of an empty one is empty."""
-    generation = {"num_beams": arguments.num_beams, "do_sample": False}
+    limit = {"max_length": model.config.max_target_positions}
     if arguments.max_new_tokens is not None:
-        generation["max_new_tokens"] = arguments.max_new_tokens
+        limit = {"max_new_tokens": arguments.max_new_tokens}
 
     def answer(batch: BatchEncoding) -> list[str]:
-        ids = model.generate(**batch.to(model.device), **generation)
+        ids = model.generate(**batch.to(model.device), num_beams=arguments.num_beams, do_sample=False, **limit)
         return target_tokenizer.batch_decode(ids, skip_special_tokens=True)
 
     places = [place for place, text in enumerate(texts) if text.strip()]

@@ -1,0 +1,159 @@
+"""Time greedy translation, side by side: this model in batches, transformers' Marian, and the tutorials' way.
+
+    python scripts/benchmark_translation.py --model runs/de-en --data FOLDER --source_column de --target_column en \
+        --test_prefix test_2016_flickr --file benchmark.json
+
+All three have the same weights and translate the same sentences of the test split, in turn, in one process. The
+tutorials' way is one sentence at a time, with the whole prefix through the decoder for each new token. Marian is
+`MarianMTModel` with the weights copied; it can hold models without a final norm and with biased attention. Each
+translation is checked to be the same. Prints the medians, and writes them with every round to a JSON file.
+"""
+
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import torch
+from transformers import MarianConfig, MarianMTModel, PreTrainedModel
+
+from hf_vanilla_transformer import VanillaTransformerConfig
+from hf_vanilla_transformer.inference import answer_by_length
+from hf_vanilla_transformer.parallel_text import load_parallel_text
+from hf_vanilla_transformer.training import (
+    exit_with_one_line,
+    load_model,
+    load_tokenizer,
+    parse_arguments,
+    save_json,
+)
+
+
+@dataclass
+class BenchmarkArguments:
+    model: str = field(metadata={"help": "A translator's folder."})
+    data: str = field(metadata={"help": "Parallel text, as for train_translation.py."})
+    source_column: str = field(metadata={"help": "Column, or ending of the files, with the texts to translate."})
+    target_column: str = field(metadata={"help": "Column, or ending of the files, with the translations."})
+    file: str | None = field(default=None, metadata={"help": "The JSON file for every round's seconds."})
+    test_prefix: str | None = field(default=None, metadata={"help": "How the test files' names begin."})
+    sentences: int = field(default=1000, metadata={"help": "Sentences to translate, from the first."})
+    batch_size: int = field(default=64, metadata={"help": "Sentences in a batch."})
+    max_new_tokens: int = field(default=60, metadata={"help": "Greatest number of tokens of a translation."})
+    rounds: int = field(default=3, metadata={"help": "How often each way takes its turn."})
+
+
+def as_marian(model: PreTrainedModel) -> MarianMTModel:
+    """The same Transformer as transformers' Marian has it, with the same weights.
+
+    Raises:
+        ValueError: Marian has no such model.
+    """
+    config: VanillaTransformerConfig = model.config
+    if config.norm_first or config.final_norm or not config.attention_bias or config.head_dim is not None:
+        raise ValueError("Marian has post-norm models alone, without a final norm and with biases in the attention")
+    names = (
+        *("d_model", "vocab_size", "scale_embedding", "activation_function", "pad_token_id", "eos_token_id"),
+        *(f"{side}_{size}" for side in ("encoder", "decoder") for size in ("layers", "attention_heads", "ffn_dim")),
+        "decoder_start_token_id",
+    )
+    marian = MarianMTModel(
+        MarianConfig(
+            **{name: getattr(config, name) for name in names},
+            decoder_vocab_size=config.target_vocab_size,
+            max_position_embeddings=max(config.max_position_embeddings, config.max_target_positions),
+            share_encoder_decoder_embeddings=False,
+            tie_word_embeddings=False,
+            bos_token_id=None,
+            forced_eos_token_id=None,
+        )
+    )
+    weights = {
+        name.replace("feed_forward_residual.post_norm", "final_layer_norm")
+        .replace("_residual.post_norm", "_layer_norm")
+        .replace("feed_forward.", ""): tensor
+        for name, tensor in model.state_dict().items()
+    }
+    weights["final_logits_bias"] = weights.pop("lm_head.bias").unsqueeze(0)
+    for side in ("encoder", "decoder"):
+        positions = getattr(model.model, side).embed_positions
+        table = getattr(marian.model, side).embed_positions.weight.data.clone()
+        rows = positions.weight[positions.offset :]
+        table[: len(rows)] = rows
+        weights[f"model.{side}.embed_positions.weight"] = table
+    marian.load_state_dict(weights, strict=True)
+    marian.generation_config = model.generation_config
+    # Its LayerNorm takes torch's default eps.
+    for module in marian.modules():
+        if isinstance(module, torch.nn.LayerNorm):
+            module.eps = config.layer_norm_eps
+    return marian.eval()
+
+
+def token_by_token(model: PreTrainedModel, source: list[int], max_new_tokens: int) -> list[int]:
+    """The tutorials' `translate_sentence` and `greedy_decode`: the whole prefix through the decoder at every step."""
+    config = model.config
+    memory = model.model.encoder(torch.tensor([source])).last_hidden_state
+    ids = [config.decoder_start_token_id]
+    while len(ids) <= max_new_tokens and ids[-1] != config.eos_token_id:
+        states = model.model.decoder(torch.tensor([ids]), encoder_hidden_states=memory, use_cache=False)
+        ids.append(model.lm_head(states.last_hidden_state[:, -1]).argmax().item())
+    return ids[1:]
+
+
+@exit_with_one_line
+def main() -> None:
+    (arguments,) = parse_arguments([BenchmarkArguments], description=__doc__.splitlines()[0])
+    model = load_model(arguments.model)
+    marian = as_marian(model)
+    tokenizer = load_tokenizer(arguments.model)
+    prefixes = {} if arguments.test_prefix is None else {"test": arguments.test_prefix}
+    data = load_parallel_text(arguments.data, arguments.source_column, arguments.target_column, prefixes=prefixes)
+    sources = tokenizer(data["test"]["source"][: arguments.sentences], truncation=True)["input_ids"]
+    limit = arguments.max_new_tokens
+
+    def in_batches(translator: PreTrainedModel) -> list[list[int]]:
+        def answer(batch):
+            ids = translator.generate(**batch, num_beams=1, do_sample=False, max_new_tokens=limit)
+            return [[token for token in row if token != model.config.pad_token_id] for row in ids[:, 1:].tolist()]
+
+        return answer_by_length(sources, tokenizer, arguments.batch_size, answer)
+
+    ways: dict[str, Callable[[], list[list[int]]]] = {
+        "this model, in batches": lambda: in_batches(model),
+        "Marian, in batches": lambda: in_batches(marian),
+        "one by one, without a cache": lambda: [token_by_token(model, source, limit) for source in sources],
+    }
+    seconds, translations = {way: [] for way in ways}, {}
+    with torch.inference_mode():
+        in_batches(model), in_batches(marian)  # the first time is not counted
+        for _ in range(arguments.rounds):
+            for way, translate in ways.items():
+                start = time.perf_counter()
+                translations[way] = translate()
+                seconds[way].append(round(time.perf_counter() - start, 3))
+    ours = translations["this model, in batches"]
+    medians = {way: statistics.median(times) for way, times in seconds.items()}
+    tokens = sum(map(len, ours))
+    report = {
+        "sentences": len(sources),
+        "batch_size": arguments.batch_size,
+        "tokens": tokens,
+        "threads": torch.get_num_threads(),
+        "seconds": seconds,
+        "times_as_long_as_this_model": {
+            way: round(medians[way] / medians["this model, in batches"], 2) for way in ways
+        },
+        "same_translations": {
+            way: sum(a == b for a, b in zip(ours, theirs, strict=True)) for way, theirs in translations.items()
+        },
+    }
+    for way, median in medians.items():
+        ratio = report["times_as_long_as_this_model"][way]
+        print(f"{way:30}{median:8.2f} s{tokens / median:10,.0f} tokens/s{ratio:8.2f} x the time")
+    if arguments.file:
+        save_json(arguments.file, report)
+
+
+if __name__ == "__main__":
+    main()
