@@ -14,7 +14,7 @@ from transformers.activations import ACT2FN
 
 LAYER_NORM_TYPES = ("standard", "unbiased_std", "unbiased_std_scalar")
 POSITION_EMBEDDING_TYPES = ("sinusoidal", "learned", "none")
-INIT_SCHEMES = ("torch", "xavier_uniform")
+INIT_SCHEMES = ("torch", "xavier_uniform", "tensor2tensor")
 
 # §5.4: dropout of each sub-layer's output and of the embeddings, nowhere else. Table 3 has the sizes.
 _PAPER_BASE = {
@@ -31,7 +31,7 @@ _PAPER_BASE = {
     "layer_norm_eps": 1e-5,
     "position_offset": 0,
     "scale_embedding": True,
-    "init_scheme": "xavier_uniform",
+    "init_scheme": "tensor2tensor",
     "share_encoder_decoder_embeddings": True,
     "tie_word_embeddings": True,
 }
@@ -171,7 +171,8 @@ class VanillaTransformerConfig(PreTrainedConfig):
             row 0 belongs to pads; with 0, pads share row 0 with the first token.
         scale_embedding: Multiply token embeddings by sqrt(d_model) (§3.4).
         init_scheme: `"torch"`: torch's own initialisation of linear layers, embeddings from N(0, 1);
-            `"xavier_uniform"`: Glorot uniform for every matrix, the embeddings included.
+            `"xavier_uniform"`: Glorot uniform for every matrix, the embeddings included; `"tensor2tensor"`, the
+            paper's own code: Glorot uniform for linear layers, embeddings from N(0, 1 / d_model).
         share_encoder_decoder_embeddings: One embedding matrix for source and target tokens (§3.4).
         tie_word_embeddings: Use the target embedding matrix as the weight of the generation head, too (§3.4).
         use_cache: Return keys and values of past target tokens, so that generation need not compute them again.

@@ -410,31 +410,34 @@ class VanillaTransformerPreTrainedModel(PreTrainedModel):
     def _init_weights(self, module: nn.Module):
         """Initialise one module, by the configuration's `init_scheme`:
 
-        |                 | "torch"                              | "xavier_uniform"                  |
-        |-----------------|--------------------------------------|-----------------------------------|
-        | linear weights  | U(-1/sqrt(fan_in), 1/sqrt(fan_in))   | Glorot & Bengio 2010, uniform     |
-        | linear biases   | U(-1/sqrt(fan_in), 1/sqrt(fan_in))   | U(-1/sqrt(fan_in), 1/sqrt(fan_in)) |
-        | embeddings      | N(0, 1)                              | Glorot & Bengio 2010, uniform     |
-        | layer norms     | 1 and 0                              | 1 and 0                           |
-        | sinusoid        | §3.5                                 | §3.5                              |
+        |                | "torch"                            | "xavier_uniform"                   | "tensor2tensor" |
+        |----------------|------------------------------------|------------------------------------|-----------------|
+        | linear weights | U(-1/sqrt(fan_in), 1/sqrt(fan_in)) | Glorot & Bengio 2010, uniform      | Glorot          |
+        | linear biases  | U(-1/sqrt(fan_in), 1/sqrt(fan_in)) | U(-1/sqrt(fan_in), 1/sqrt(fan_in)) | 0               |
+        | embeddings     | N(0, 1)                            | Glorot & Bengio 2010, uniform      | N(0, 1 / D)     |
+        | layer norms    | 1 and 0                            | 1 and 0                            | 1 and 0         |
+        | sinusoid       | §3.5                               | §3.5                               | §3.5            |
 
         "torch" is what transformer-evolution trains from; "xavier_uniform" is what the other tutorials do with every
-        parameter of more than one dimension. `transformers.initialization` leaves alone what was loaded.
+        parameter of more than one dimension; "tensor2tensor" is what the paper's own code does, where embeddings that
+        are scaled by sqrt(D) come out as large as the positions. `transformers.initialization` leaves alone what was
+        loaded.
         """
+        scheme = self.config.init_scheme
         if isinstance(module, nn.Linear):
             # The bias first: a tied weight is not drawn, and the random numbers must not depend on that.
             if module.bias is not None:
-                bound = 1 / math.sqrt(module.in_features)
+                bound = 0 if scheme == "tensor2tensor" else 1 / math.sqrt(module.in_features)
                 init.uniform_(module.bias, -bound, bound)
-            if self.config.init_scheme == "torch":
+            if scheme == "torch":
                 init.kaiming_uniform_(module.weight, a=math.sqrt(5))
             else:
                 init.xavier_uniform_(module.weight)
         elif isinstance(module, nn.Embedding):
-            if self.config.init_scheme == "torch":
-                init.normal_(module.weight)
-            else:
+            if scheme == "xavier_uniform":
                 init.xavier_uniform_(module.weight)
+            else:
+                init.normal_(module.weight, std=1.0 if scheme == "torch" else self.config.d_model**-0.5)
         elif isinstance(module, (nn.LayerNorm, VanillaTransformerUnbiasedStdNorm)):
             init.ones_(module.weight)
             init.zeros_(module.bias)
