@@ -15,7 +15,7 @@ from conftest import ROOT, tiny_config
 from safetensors.torch import load_file
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, pipeline
 
-from hf_vanilla_transformer import VanillaTransformerModel
+from hf_vanilla_transformer import VanillaTransformerForConditionalGeneration, VanillaTransformerModel
 from hf_vanilla_transformer.data import load_labelled_text
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 
@@ -27,6 +27,7 @@ TWO_STEPS = [
 ]
 TINY = ["--config", '{"d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "encoder_ffn_dim": 16}']
 QUICK = [*TWO_STEPS, *TINY]
+TINY_TRANSLATOR = '{"d_model": 16, "encoder_attention_heads": 2, "decoder_attention_heads": 2}'
 REVIEWS = ["정말 재미있고 감동적인 영화", "", "지루하고 유치했다", "​", "최고 " * 400, "그저 그런 영화"]
 
 
@@ -250,9 +251,20 @@ def readme_blocks(language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
 
 
-def test_the_readmes_programs_run(trained, tmp_path, monkeypatch, capsys):
+@pytest.fixture(scope="module")
+def translator(tmp_path_factory) -> Path:
+    """A translator's folder, with random weights."""
+    folder = tmp_path_factory.mktemp("translator")
+    tokenizer = train_tokenizer(["Two dogs play in the snow.", "Zwei Hunde spielen im Schnee."] * 2, 60, add_eos=True)
+    VanillaTransformerForConditionalGeneration(tiny_config(vocab_size=len(tokenizer))).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def test_the_readmes_programs_run(trained, translator, tmp_path, monkeypatch, capsys):
     (tmp_path / "runs").mkdir()
     (tmp_path / "runs" / "quickstart").symlink_to(trained)
+    (tmp_path / "runs" / "en-de").symlink_to(translator)
     monkeypatch.chdir(tmp_path)
     programs = readme_blocks("python")
     assert programs
@@ -262,10 +274,15 @@ def test_the_readmes_programs_run(trained, tmp_path, monkeypatch, capsys):
     assert "positive" in out or "negative" in out
 
 
-def test_the_readmes_commands_run(run, trained, tmp_path, monkeypatch):
+def test_the_readmes_commands_run(run, trained, translator, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "scripts").symlink_to(ROOT / "scripts")
     (tmp_path / "reviews.txt").write_text("재미있다\n")
+    (tmp_path / "sentences.txt").write_text("Two dogs.\n")
+    (tmp_path / "multi30k").mkdir()
+    for split in ("train", "val", "test_2016_flickr"):
+        (tmp_path / "multi30k" / f"{split}.en").write_text("Two dogs play in the snow.\n" * 2)
+        (tmp_path / "multi30k" / f"{split}.de").write_text("Zwei Hunde spielen im Schnee.\n" * 2)
     (tmp_path / "my.csv").write_text("text,label\n" + "좋다,1\n나쁘다,0\n" * 40)
     commands = [
         shlex.split(line)
@@ -290,6 +307,20 @@ def test_the_readmes_commands_run(run, trained, tmp_path, monkeypatch):
             data = [] if "--data" in arguments else ["--data", "sample"]
             arguments += [*data, *QUICK, "--output_dir", str(tmp_path / f"run-{number}")]
             arguments += ["--vocab_size", "30"] if "my.csv" in arguments else []
+        elif script.endswith("train_translation.py"):
+            arguments += [
+                "--max_steps",
+                "1",
+                "--save_steps",
+                "1",
+                "--average_last",
+                "1",
+                "--generation_max_length",
+                "3",
+            ]
+            arguments += ["--output_dir", str(tmp_path / "en-de"), "--vocab_size", "60", *TINY[:1], TINY_TRANSLATOR]
+        elif script.endswith("translate.py"):
+            arguments += ["--model", str(translator)]
         elif script.endswith("train_copy.py"):
             arguments += ["--train_sequences", "8", "--test_sequences", "4", "--max_steps", "1"]
         elif script.endswith("predict.py"):
