@@ -259,7 +259,7 @@ def plot_attention(
 
 
 def plot_training_curves(epochs: list[dict[str, Any]], file: str | Path) -> "Figure":
-    """Draw loss and accuracy against epochs.
+    """Draw the loss, and accuracy or BLEU, against epochs.
 
     Args:
         epochs: One entry for each evaluation, as `metrics.json` has them: `epoch`, `train_loss` (None where it was
@@ -276,8 +276,9 @@ def plot_training_curves(epochs: list[dict[str, Any]], file: str | Path) -> "Fig
 
     x = [entry["epoch"] for entry in epochs]
     curves = {"loss": {"training": "train_loss", "validation": "eval_loss"}}
-    if any("eval_accuracy" in entry for entry in epochs):
-        curves["accuracy"] = {"validation": "eval_accuracy"}
+    for title, name in (("accuracy", "eval_accuracy"), ("BLEU", "eval_bleu")):
+        if any(name in entry for entry in epochs):
+            curves[title] = {"validation": name}
 
     figure = Figure(figsize=(4.5 * len(curves), 3.4), layout="constrained")
     panels = figure.subplots(1, len(curves), squeeze=False)[0]

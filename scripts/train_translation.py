@@ -201,6 +201,8 @@ def main() -> None:
         ARGUMENTS, description=__doc__.splitlines()[0]
     )
     folder = training_arguments.output_dir
+    if model_arguments.average_last > 1 and training_arguments.load_best_model_at_end:
+        raise ValueError("--average_last: takes the last checkpoints, --load_best_model_at_end the best one: choose")
     with training_arguments.main_process_first(desc="data and vocabularies"):
         checkpoint = prepare_output_dir(folder, training_arguments.resume_from_checkpoint)
         data = load_parallel_text(

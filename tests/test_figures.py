@@ -420,3 +420,11 @@ def test_the_script_refuses_with_one_line(arguments, message, draw, tmp_path):
     assert message in line
     assert "Traceback" not in err
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(("measured", "title"), [("eval_accuracy", "accuracy"), ("eval_bleu", "BLEU")])
+def test_the_curves_show_what_was_measured(measured, title, tmp_path):
+    entries = [{"epoch": e, "train_loss": 1.0, "eval_loss": 1.1, measured: 10.0 * e} for e in (1, 2)]
+    loss, other = figures.plot_training_curves(entries, tmp_path / "a.png").axes
+    assert (loss.get_ylabel(), other.get_ylabel()) == ("loss", title)
+    assert other.lines[0].get_ydata().tolist() == [10.0, 20.0]

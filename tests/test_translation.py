@@ -100,6 +100,7 @@ def test_two_vocabularies_and_a_token_budget(run, corpus, tmp_path):
         (["--config", "{"], "--config"),
         (["--vocabularies", "three"], "--vocabularies"),
         (["--average_last", "0"], "--average_last"),
+        (["--average_last", "2", "--load_best_model_at_end", "true"], "--average_last"),
         (["--max_tokens", "2"], "does not fit in a batch of 2"),
         (["--tokenizer_model", "char"], "char"),
     ],
