@@ -8,8 +8,8 @@ in a shell, in step on both sides; `*` is a layer's number. Where more differs t
 
 import logging
 import math
-import pickle
 import re
+import warnings
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import safetensors.torch
 import torch
+from torch.nn.modules.utils import consume_prefix_in_state_dict_if_present
 from transformers import PreTrainedModel
 
 from .configuration_vanilla_transformer import VanillaTransformerConfig
@@ -313,7 +314,7 @@ def convert_checkpoint(state_dict: Mapping[str, torch.Tensor], source: str, **co
     Sinusoids that equal, bit for bit, what the tutorial's code computes are dropped, since the model has its own,
     computed in float64. The Annotated Transformer and pytorch-transformer compute theirs in float32, which is 4e-6
     off within 64 positions and 4e-4 off at position 5000: `position_embedding_type="learned"` keeps their tables. Any
-    other table is kept exactly in both stacks, as learned positions, and a warning says so.
+    other table is kept exactly in both stacks, as learned positions, and a warning says so; training changes those.
 
     transformer-evolution's own classifier takes its maximum over the decoder's pad positions, too; the model here
     masks them, so that a row's logits do not depend on what it is padded to. With one `[BOS]`, as in the tutorial's
@@ -577,6 +578,8 @@ def to_source_state_dict(model: PreTrainedModel, source: str) -> dict[str, torch
             name = f"{side}.embed_positions.weight"
             ours[f"model.{name}" if head else name] = family.sinusoid(*weight.shape).to(weight)
     theirs = {row.theirs: row.transform.to_theirs([ours.pop(name) for name in row.ours]).clone() for row in rows}
+    if "none" in family.position_types:  # no embeddings, so the model never read its own
+        ours = {name: tensor for name, tensor in ours.items() if "embed_tokens" not in name}
     if lost := [name for name, tensor in ours.items() if tensor.any()]:
         raise ValueError(f"{source} has no place for {', '.join(lost)}")
     return theirs
@@ -616,7 +619,10 @@ def _not_in_the_source(config: VanillaTransformerConfig, preset_name: str, sourc
 # transformer-evolution saves its best loss and score beside the weights, as NumPy scalars: numbers, no code. In files
 # from before NumPy 2, what makes them has another name.
 _SCALAR = np.float64(0).__reduce__()[0]
-_NUMPY_SCALARS = [_SCALAR, (_SCALAR, "numpy.core.multiarray.scalar"), np.dtype, type(np.dtype(np.float64))]
+_NUMPY_SCALARS = [
+    *(_SCALAR, (_SCALAR, "numpy.core.multiarray.scalar"), np.dtype),
+    *(type(np.dtype(code)) for code in "?bhilqBHILQefd"),
+]
 
 
 def load_source_state_dict(file: str) -> dict[str, torch.Tensor]:
@@ -624,7 +630,8 @@ def load_source_state_dict(file: str) -> dict[str, torch.Tensor]:
 
     Args:
         file: `.pt` or `.pth`, read by `torch.load` with `weights_only=True`, or `.safetensors`. The tensors may be
-            wrapped as the tutorials save them: `{"state_dict": ...}` or `{"model_state_dict": ...}`.
+            wrapped as the tutorials save them: `{"state_dict": ...}` or `{"model_state_dict": ...}`. A prefix
+            `module.` before all names, which DistributedDataParallel puts there, is taken off.
 
     Returns:
         The tensors by name, on the CPU.
@@ -642,13 +649,16 @@ def load_source_state_dict(file: str) -> dict[str, torch.Tensor]:
             if suffix == ".safetensors":
                 content = safetensors.torch.load_file(file)
             else:
-                with torch.serialization.safe_globals(_NUMPY_SCALARS):
+                # torch warns of TorchScript and of new pickle protocols, which the one line below says better.
+                with torch.serialization.safe_globals(_NUMPY_SCALARS), warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
                     content = torch.load(stream, map_location="cpu", weights_only=True)
         except Exception as error:
             # Damaged files end in a dozen kinds of exception, KeyError and struct.error among them.
-            found = re.search(r"GLOBAL (\S+)", str(error)) if isinstance(error, pickle.UnpicklingError) else None
-            if found or "TorchScript" in str(error):
-                what = found[1] if found else "TorchScript"
+            # 149 begins a pickle of protocol 4 or later, which is Python's own and not torch's.
+            found = re.search(r"GLOBAL (\S+)|(TorchScript)|Unsupported operand 149", str(error))
+            if found:
+                what = found[1] or found[2] or "a pickle of Python's own"
                 raise ValueError(
                     f"{file}: holds code or Python objects besides tensors ({what}), which are not run: "
                     "save the model's state_dict() alone"
@@ -662,5 +672,10 @@ def load_source_state_dict(file: str) -> dict[str, torch.Tensor]:
     if not isinstance(content, Mapping):
         raise ValueError(f"{file}: holds a {type(content).__name__}, not a mapping of names to tensors")
     if others := [str(name) for name, value in content.items() if not isinstance(value, torch.Tensor)]:
-        raise ValueError(f"{file}: not tensors: {', '.join(others)}")
-    return dict(content)
+        raise ValueError(
+            f"{file}: not tensors: {', '.join(others)} (looked for inside `state_dict` and `model_state_dict`, too)"
+        )
+    content = dict(content)
+    if all(name.startswith("module.") for name in content):
+        consume_prefix_in_state_dict_if_present(content, "module.")
+    return content

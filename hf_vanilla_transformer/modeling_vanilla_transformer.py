@@ -759,6 +759,8 @@ class VanillaTransformerModel(VanillaTransformerPreTrainedModel):
             encoder_outputs = BaseModelOutput(*encoder_outputs)
 
         if decoder_input_ids is None and decoder_inputs_embeds is None:
+            if self.config.decoder_start_token_id is None:
+                raise ValueError("Give `decoder_input_ids` or `decoder_inputs_embeds`: there is no start token")
             source = encoder_outputs.last_hidden_state
             decoder_input_ids = torch.full(
                 (source.shape[0], 1), self.config.decoder_start_token_id, device=source.device

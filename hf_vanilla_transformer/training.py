@@ -19,7 +19,7 @@ import torch
 import yaml
 from accelerate.data_loader import SeedableRandomSampler
 from datasets import Dataset
-from huggingface_hub.errors import StrictDataclassError
+from huggingface_hub.errors import HTTPError, StrictDataclassError
 from safetensors import SafetensorError
 from torch import nn
 from torch.optim.swa_utils import AveragedModel
@@ -102,7 +102,10 @@ def given_settings(dataclass_types: list[type], args: list[str] | None = None) -
     return {name: value for name, value in given.items() if name not in _NOT_IN_RECIPE}
 
 
-_NOT_IN_RECIPE = {"output_dir", "resume_from_checkpoint", "use_cpu", "hub_token", "disable_tqdm"}
+_NOT_IN_RECIPE = {
+    *("output_dir", "resume_from_checkpoint", "use_cpu", "disable_tqdm"),
+    *("push_to_hub", "hub_token", "hub_model_id", "hub_private_repo", "hub_revision", "hub_strategy"),
+}
 
 
 def _read_command_line(
@@ -160,8 +163,9 @@ def read_mapping(flag: str, value: str | dict[str, Any]) -> dict[str, Any]:
 def exit_with_one_line(main: Callable[[], None]) -> Callable[[], None]:
     """Make a script's `main` answer what its user got wrong with one line on standard error and exit status 2.
 
-    That is: files and folders (OSError, SafetensorError), values (ValueError, a configuration's
-    StrictDataclassError), and missing optional packages (ImportError). Anything else keeps its traceback.
+    That is: files and folders (OSError, SafetensorError), the network (HTTPError), values (ValueError, a
+    configuration's StrictDataclassError), and missing optional packages (ImportError). Anything else keeps its
+    traceback.
 
     Args:
         main: The script's function without arguments.
@@ -173,7 +177,7 @@ def exit_with_one_line(main: Callable[[], None]) -> Callable[[], None]:
     def wrapped() -> None:
         try:
             main()
-        except (OSError, SafetensorError, ValueError, ImportError, StrictDataclassError) as error:
+        except (OSError, HTTPError, SafetensorError, ValueError, ImportError, StrictDataclassError) as error:
             print(f"{Path(sys.argv[0]).name}: error: {_one_line(error)}", file=sys.stderr)
             sys.exit(2)
 
@@ -326,7 +330,12 @@ def noam_peak(d_model: int, warmup_steps: int, factor: float = 1.0) -> float:
 
     Returns:
         The learning rate of update `warmup_steps`.
+
+    Raises:
+        ValueError: an argument is not above 0.
     """
+    if not min(d_model, warmup_steps, factor) > 0:
+        raise ValueError(f"d_model {d_model}, warmup_steps {warmup_steps} and factor {factor} must be above 0")
     return factor * d_model**-0.5 * warmup_steps**-0.5
 
 
@@ -341,7 +350,14 @@ def smoothed_targets(targets: torch.Tensor, vocab_size: int, smoothing: float, p
 
     Returns:
         (N, V), float32; rows whose target is the pad are all zero.
+
+    Raises:
+        ValueError: `smoothing` is not between 0 and 1, `vocab_size` is less than 3, or the pad is not in it.
     """
+    if not 0 <= smoothing <= 1:
+        raise ValueError(f"smoothing must be between 0 and 1, not {smoothing}")
+    if not 0 <= pad_token_id < vocab_size or vocab_size < 3:
+        raise ValueError(f"pad_token_id {pad_token_id} in a vocabulary of {vocab_size}, which must be at least 3")
     distribution = torch.full((len(targets), vocab_size), smoothing / (vocab_size - 2), device=targets.device)
     distribution.scatter_(1, targets.unsqueeze(1), 1 - smoothing)
     distribution[:, pad_token_id] = 0
@@ -373,18 +389,31 @@ class LabelSmoothingLoss:
         Args:
             outputs: With `logits` (B, T, V). Trainer keeps the labels from the model, so the collator must make
                 `decoder_input_ids`, as `DataCollatorForSeq2Seq(tokenizer, model=model)` does.
-            labels: (B, T), int64, the pad or -100 where nothing is predicted.
-            num_items_in_batch: The number to divide by where a batch is spread over several calls.
+            labels: (B, T), int64, -100 where nothing is predicted.
+            num_items_in_batch: The number to divide by where a batch is spread over several calls: Trainer counts the
+                labels that are not -100.
 
         Returns:
             The loss, a scalar.
+
+        Raises:
+            ValueError: logits and labels differ in their shape, or a label is the pad.
         """
+        if outputs.logits.shape[:2] != labels.shape:
+            raise ValueError(
+                f"logits of shape {tuple(outputs.logits.shape)} for labels of shape {tuple(labels.shape)}: "
+                "the collator must make `decoder_input_ids`"
+            )
+        if (labels == self.pad_token_id).any():
+            raise ValueError(f"a label is the pad, {self.pad_token_id}: where nothing is predicted it must be -100")
         targets = labels.flatten()
         targets = targets.masked_fill(targets == -100, self.pad_token_id)
         log_probabilities = outputs.logits.flatten(0, 1).float().log_softmax(dim=-1)
         expected = smoothed_targets(targets, log_probabilities.shape[-1], self.smoothing, self.pad_token_id)
         loss = nn.functional.kl_div(log_probabilities, expected, reduction="sum")
-        return loss / ((targets != self.pad_token_id).sum() if num_items_in_batch is None else num_items_in_batch)
+        if num_items_in_batch is None:
+            num_items_in_batch = (labels != -100).sum().clamp(min=1)
+        return loss / num_items_in_batch
 
 
 class TokenBudgetBatchSampler(BatchSampler):
@@ -504,12 +533,14 @@ def average_checkpoints(folders: list[str]) -> PreTrainedModel:
     average = None
     for folder in folders:
         model = load_model(folder)
+        dtype = model.dtype
+        model.float()  # a mean of half-precision numbers must not be rounded at every step
         if average is None:
             average, config = AveragedModel(model), model.config
         elif type(model) is not type(average.module) or model.config.to_diff_dict() != config.to_diff_dict():
             raise ValueError(f"{folder}: another model than {folders[0]}")
         average.update_parameters(model)
-    return average.module
+    return average.module.to(dtype)
 
 
 # --- Metrics ---

@@ -60,14 +60,14 @@ def write_checkpoint(arguments: ConvertArguments) -> None:
             has.
     """
     file = Path(arguments.checkpoint)
-    if file.suffix not in (".pt", ".pth", ".safetensors"):
+    if file.suffix.lower() not in (".pt", ".pth", ".safetensors"):
         raise ValueError(f"{file}: not a .pt, .pth or .safetensors file")
     if file.exists():
         raise ValueError(f"{file} is there, and nothing is overwritten: choose another --checkpoint")
     model = load_model(arguments.model)
     state_dict = to_source_state_dict(model, arguments.source)
     with file.open("xb") as stream:
-        if file.suffix == ".safetensors":
+        if file.suffix.lower() == ".safetensors":
             stream.write(safetensors.torch.save(state_dict))
         else:
             torch.save(state_dict, stream)

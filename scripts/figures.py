@@ -14,6 +14,7 @@ Korean tokens need a font with Hangul, such as those of Debian's package fonts-n
 """
 
 import json
+import math
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -99,7 +100,7 @@ def noam_rates(setting: str, steps: int) -> tuple[str, list[float]]:
         d_model, factor, warmup_steps = int(d_model), float(factor), int(warmup_steps)
     except ValueError:
         raise ValueError(f"--noam: {setting!r} is not D_MODEL:FACTOR:WARMUP_STEPS") from None
-    if min(d_model, factor, warmup_steps) <= 0:
+    if not all(0 < number < math.inf for number in (d_model, factor, warmup_steps)):
         raise ValueError(f"--noam: {setting!r} has a number that is not above 0")
     optimizer = torch.optim.SGD([torch.zeros(1)], lr=noam_peak(d_model, warmup_steps, factor))
     schedule = get_inverse_sqrt_schedule(optimizer, warmup_steps)
@@ -171,7 +172,10 @@ def draw_curves(arguments: FigureArguments) -> None:
         raise ValueError(f"{file}: not a run's metrics ({error})") from error
     if not epochs:
         raise ValueError(f"{file}: no `epochs`: the run was not evaluated during training")
-    plot_training_curves(epochs, arguments.file)
+    try:
+        plot_training_curves(epochs, arguments.file)
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"{file}: `epochs` is not what a run writes ({error!r})") from error
 
 
 @exit_with_one_line

@@ -50,13 +50,18 @@ class CopyArguments:
 
     def __post_init__(self):
         self.config = read_mapping("--config", self.config)
+        for name in ("sequence_length", "train_sequences", "test_sequences"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"--{name}: at least 1, not {getattr(self, name)}")
+        if self.config.get("vocab_size", SYMBOLS) < SYMBOLS:
+            raise ValueError(f"--config: vocab_size must be at least {SYMBOLS}, the number of symbols")
 
 
 ARGUMENTS = [CopyArguments, Seq2SeqTrainingArguments]
 
 
 def random_sequences(number: int, length: int, generator: np.random.Generator) -> np.ndarray:
-    """(number, length), int64, symbols from 1 to 10: the tutorial's `data_gen`."""
+    """(number, length), int64, symbols from 1 to 10, as in the tutorial's `data_gen`."""
     return generator.integers(1, SYMBOLS, size=(number, length))
 
 

@@ -364,10 +364,19 @@ def test_a_model_that_the_tutorial_does_not_have_is_refused(model_class, overrid
         to_source_state_dict(model_class(tiny_config(**overrides)), source)
 
 
+def test_torchs_transformer_made_by_name_goes_back():
+    """Its own embeddings, which nothing reads, stay behind."""
+    sizes = {"d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "encoder_ffn_dim": 8, "decoder_ffn_dim": 8}
+    model = VanillaTransformerModel(VanillaTransformerConfig.from_preset("torch-nn-transformer", **sizes))
+    theirs = torch.nn.Transformer(16, 8, 1, 1, dim_feedforward=8, batch_first=True).eval()
+    theirs.load_state_dict(to_source_state_dict(model, "torch-nn-transformer"))
+    source, target = torch.randn(2, 5, 16), torch.randn(2, 3, 16)
+    expected = theirs(source, target, tgt_mask=theirs.generate_square_subsequent_mask(3))
+    ours = model.eval()(inputs_embeds=source, decoder_inputs_embeds=target).last_hidden_state
+    torch.testing.assert_close(ours, expected, **TOLERANCE)
+
+
 def test_what_the_tutorial_has_no_room_for_is_refused():
-    config = VanillaTransformerConfig.from_preset("torch-nn-transformer", vocab_size=9, d_model=16, **FOUR_HEADS)
-    with pytest.raises(ValueError, match="no place for encoder.embed_tokens.weight, decoder.embed_tokens.weight"):
-        to_source_state_dict(VanillaTransformerModel(config), "torch-nn-transformer")
     config = VanillaTransformerConfig.from_preset("annotated-transformer", d_model=16, head_dim=5, **FOUR_HEADS)
     with pytest.raises(ValueError, match="head_dim 5 times encoder_attention_heads 4"):
         to_source_state_dict(VanillaTransformerModel(config), "annotated-transformer")
@@ -577,6 +586,8 @@ WRAPPERS = {
         "score": np.sum([True, False]) / 2,
         "state_dict": state_dict,
     },
+    "other numbers": lambda state_dict: {"score": [np.float32(0.2), np.int64(1)], "state_dict": state_dict},
+    "DistributedDataParallel": lambda state_dict: {f"module.{name}": tensor for name, tensor in state_dict.items()},
     "model_state_dict": lambda state_dict: {"model_state_dict": state_dict, "optimizer_state_dict": {"state": {}}},
 }
 
@@ -619,6 +630,14 @@ def test_code_in_a_file_is_refused_and_not_run(what, zipped, tmp_path):
     assert "\n" not in str(refusal.value)
     assert not (tmp_path / "ran").exists()
     assert pickle.loads(pickle.dumps(Code(tmp_path / "ran"))) is None and (tmp_path / "ran").exists()
+
+
+def test_a_pickle_of_pythons_own_is_refused(tmp_path):
+    """Of newer protocols than torch's: whatever it holds, it is not read."""
+    (tmp_path / "model.pt").write_bytes(pickle.dumps({"weight": Code(tmp_path / "ran")}))
+    with pytest.raises(ValueError, match="model.pt: holds code or Python objects"):
+        load_source_state_dict(str(tmp_path / "model.pt"))
+    assert not (tmp_path / "ran").exists()
 
 
 @pytest.mark.parametrize("suffix", [".pt", ".safetensors"])

@@ -534,6 +534,12 @@ def test_a_sequence_without_a_token_is_refused():
         model(torch.zeros(1, 0, dtype=torch.long))
 
 
+def test_without_a_start_token_the_decoders_input_is_asked_for():
+    model = VanillaTransformerModel(tiny_config(decoder_start_token_id=None))
+    with pytest.raises(ValueError, match="Give `decoder_input_ids` or `decoder_inputs_embeds`"):
+        model(input_ids=torch.tensor([[7, 8]]))
+
+
 def test_ids_and_embeddings_together_are_refused():
     model = VanillaTransformerModel(tiny_config())
     ids = torch.tensor(SOURCES[:1])

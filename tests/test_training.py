@@ -24,6 +24,7 @@ from transformers.modeling_outputs import Seq2SeqLMOutput
 from hf_vanilla_transformer import (
     VanillaTransformerForConditionalGeneration,
     VanillaTransformerForSequenceClassification,
+    VanillaTransformerModel,
 )
 from hf_vanilla_transformer.figures import plot_training_curves
 from hf_vanilla_transformer.tokenizer import train_tokenizer
@@ -201,7 +202,8 @@ def test_label_smoothing_equals_the_tutorials(annotated):
 
     # Log-probabilities are their own log-softmax.
     loss = LabelSmoothingLoss(0.1, pad_token_id=0)
-    value = loss(Seq2SeqLMOutput(logits=log_probs.unsqueeze(0)), targets.unsqueeze(0), num_items_in_batch=1)
+    labels = targets.masked_fill(targets == 0, -100).unsqueeze(0)
+    value = loss(Seq2SeqLMOutput(logits=log_probs.unsqueeze(0)), labels, num_items_in_batch=1)
     torch.testing.assert_close(value, annotated["output.loss_sum"].squeeze(), rtol=0, atol=1e-5)
     # The reference's gradient is that of the log-probabilities, which the softmax passes on less its mean.
     value.backward()
@@ -224,6 +226,21 @@ def test_label_smoothing_takes_no_notice_of_pads():
         LabelSmoothingLoss(0.0, 0)(Seq2SeqLMOutput(logits=logits), labels),
         torch.nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten()),
     )
+
+
+def test_smoothing_that_would_go_wrong_is_refused():
+    loss, logits = LabelSmoothingLoss(0.1, pad_token_id=0), torch.randn(1, 3, 11)
+    with pytest.raises(ValueError, match="the collator must make `decoder_input_ids`"):
+        loss(Seq2SeqLMOutput(logits=logits[:, :1]), torch.tensor([[4, 5, 6]]))
+    with pytest.raises(ValueError, match="a label is the pad, 0"):
+        loss(Seq2SeqLMOutput(logits=logits), torch.tensor([[4, 5, 0]]))
+    assert loss(Seq2SeqLMOutput(logits=logits), torch.full((1, 3), -100)) == 0
+    for arguments in [(11, 1.5, 0), (11, -0.1, 0), (11, 0.1, 11), (11, 0.1, -1), (2, 0.1, 0)]:
+        with pytest.raises(ValueError, match="smoothing|pad_token_id"):
+            smoothed_targets(torch.tensor([1]), *arguments)
+    for arguments in [(512, 0), (512, -5), (0, 100), (512, 100, 0.0)]:
+        with pytest.raises(ValueError, match="above 0"):
+            noam_peak(*arguments)
 
 
 LENGTHS = np.random.default_rng(0).integers(1, 40, size=500).tolist()
@@ -355,6 +372,17 @@ def test_the_average_is_the_mean_of_every_weight(tmp_path):
     assert average.lm_head.weight is average.model.encoder.embed_tokens.weight
     for value, first, last in zip(average.parameters(), models[0].parameters(), models[2].parameters(), strict=True):
         torch.testing.assert_close(value, (first + last) / 2)
+
+
+def test_half_precision_checkpoints_are_averaged_in_full_precision(tmp_path):
+    models = [VanillaTransformerModel(tiny_config()).to(torch.bfloat16) for _ in range(5)]
+    for step, model in enumerate(models):
+        model.save_pretrained(tmp_path / f"checkpoint-{step}")
+    average = average_checkpoints(last_checkpoints(str(tmp_path), 5))
+    assert average.dtype == torch.bfloat16
+    for value, *parts in zip(average.parameters(), *(model.parameters() for model in models), strict=True):
+        mean = torch.stack(parts).double().mean(dim=0)
+        torch.testing.assert_close(value.double(), mean, rtol=2**-8, atol=1e-6)  # rounded once
 
 
 def test_what_cannot_be_averaged_is_refused(tmp_path):

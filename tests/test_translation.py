@@ -144,6 +144,21 @@ def test_the_copy_task_leaves_its_record(run, tmp_path):
     assert AutoModelForSeq2SeqLM.from_pretrained(tmp_path).config.vocab_size == 11
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--sequence_length", "0"],
+        ["--train_sequences", "0"],
+        ["--test_sequences", "-1"],
+        ["--config", '{"vocab_size": 5}'],
+        ["--config", "["],
+    ],
+)
+def test_the_copy_task_refuses_with_one_line(run, tmp_path, arguments):
+    status, _, err = run("train_copy.py", "--output_dir", tmp_path, *arguments)
+    assert (status, err.count("\n")) == (2, 1) and arguments[0] in err
+
+
 @pytest.mark.slow
 def test_the_copy_task_is_learned(run, tmp_path):
     arguments = [ROOT / "scripts/recipes/copy.yaml", "--output_dir", tmp_path, "--disable_tqdm", "true"]
