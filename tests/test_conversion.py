@@ -4,6 +4,8 @@ import io
 import json
 import os
 import pickle
+import re
+import shlex
 import shutil
 from pathlib import Path
 
@@ -11,7 +13,7 @@ import numpy as np
 import pytest
 import safetensors.torch
 import torch
-from conftest import tiny_config
+from conftest import ROOT, tiny_config
 from safetensors import safe_open
 from transformers import AutoModel, AutoModelForSeq2SeqLM, AutoModelForSequenceClassification
 
@@ -732,3 +734,28 @@ def test_the_script_refuses_with_one_line(run, arguments, message, tmp_path):
     assert "Traceback" not in err
     assert {file for file in tmp_path.rglob("*") if file.is_file()} == before
     assert not (tmp_path / "ran").exists()
+
+
+PAGE = (ROOT / "model_cards" / "tutorials.md").read_text(encoding="utf-8")
+COMMANDS = [shlex.split(block.replace("\\\n", "")) for block in re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL)]
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=[command[command.index("--source") + 1] for command in COMMANDS])
+def test_the_tutorials_pages_commands_run(run, command, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    _, script, *arguments = command
+    source, file, config = (arguments[arguments.index(f"--{name}") + 1] for name in ("source", "checkpoint", "config"))
+    state_dict = checkpoint({"torch-nn-transformer": "torch-nn-transformer-norm-last"}.get(source, source))
+    torch.save(state_dict, file)
+    status, _, _ = run(Path(script).name, *arguments)
+    assert status == 0
+    model = AutoModel.from_pretrained("runs/converted")
+    for name, value in json.loads(config).items():
+        assert getattr(model.config, name) == value
+
+
+def test_the_tutorials_pages_programs_run():
+    programs = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    assert programs
+    for program in programs:
+        exec(compile(program, "tutorials.md", "exec"), {})
