@@ -11,6 +11,7 @@ import hashlib
 import logging
 import os
 import re
+import zlib
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from glob import escape
@@ -184,13 +185,13 @@ def encode(texts: list[str], tokenizer: PreTrainedTokenizerBase, max_length: int
     return [ids or [tokenizer.unk_token_id] for ids in encoded["input_ids"]]
 
 
-def read_lines(file: str | os.PathLike) -> list[str]:
-    """Read the lines of a text file.
+def iterate_lines(file: str | os.PathLike) -> Iterator[str]:
+    """Read a text file line by line.
 
     Args:
         file: UTF-8, with or without a byte order mark; gzip where the name ends in `.gz`.
 
-    Returns:
+    Yields:
         The lines without their ends. They end with a line feed, alone or after a carriage return, and with none of
         Unicode's other line separators: reviews contain those.
 
@@ -201,9 +202,15 @@ def read_lines(file: str | os.PathLike) -> list[str]:
     file = os.fspath(file)
     with (gzip.open if file.endswith(".gz") else open)(file, "rb") as lines:
         try:
-            return [text for _, text, _ in _decode_lines(lines, file)]
-        except EOFError as error:
+            for _, text, _ in _decode_lines(lines, file):
+                yield text
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
             raise DataError(f"{file}: {error}") from error
+
+
+def read_lines(file: str | os.PathLike) -> list[str]:
+    """Read the lines of a text file at once, as `iterate_lines` does one by one."""
+    return list(iterate_lines(file))
 
 
 @contextmanager

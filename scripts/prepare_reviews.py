@@ -1,0 +1,94 @@
+"""Make a corpus for pretraining from a checkout of https://github.com/e9t/nsmc, without the reviews of its test split.
+
+    python scripts/prepare_reviews.py --nsmc nsmc --file reviews.txt.gz
+
+NSMC's 200,000 reviews were drawn from those in the checkout's folder `raw`. All of these become one line each, but for
+those of the test split, known by their id or by their text, and for those whose id has been there before.
+"""
+
+import gzip
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hf_vanilla_transformer.data import DataError, iterate_lines, load_labelled_text
+from hf_vanilla_transformer.training import exit_with_one_line, parse_arguments
+
+
+@dataclass
+class ReviewArguments:
+    nsmc: str = field(metadata={"help": "The checkout, with ratings_train.txt and ratings_test.txt."})
+    file: str = field(metadata={"help": "The file to write; gzip where its name ends in .gz."})
+    raw: str | None = field(
+        default=None,
+        metadata={"help": "The folder with a JSON file a movie, by default raw/ in the checkout; or a file of lines."},
+    )
+
+
+def squeeze(text: str) -> str:
+    """The text with single spaces between its words, and none round it."""
+    return " ".join(text.split())
+
+
+def read_reviews(raw: Path) -> Iterator[tuple[str | None, str]]:
+    """Each review's id and text, movie by movie; a file of lines has no ids.
+
+    Raises:
+        OSError: a file cannot be read.
+        DataError: there is no file, or something wrong in one.
+    """
+    if raw.is_file():
+        yield from ((None, text) for text in iterate_lines(raw))
+        return
+    # In the order of the movies' numbers.
+    files = sorted(raw.glob("*.json"), key=lambda file: (len(file.name), file.name))
+    if not files:
+        raise DataError(f"{raw}: no .json file")
+    for file in files:
+        try:
+            reviews = json.loads(file.read_bytes())
+            yield from [(str(review["review_id"]), review["review"] + "") for review in reviews]
+        except (ValueError, LookupError, TypeError) as error:
+            raise DataError(f"{file}: not a list of reviews ({type(error).__name__}: {error})") from error
+
+
+@exit_with_one_line
+def main() -> None:
+    (arguments,) = parse_arguments([ReviewArguments], description=__doc__.splitlines()[0])
+    file = Path(arguments.file)
+    if file.exists():
+        raise ValueError(f"{file} is there, and nothing is overwritten")
+    if not file.parent.is_dir():
+        raise ValueError(f"{file.parent}: no such folder")
+    test_ids, test_texts = (
+        {squeeze(value) for value in load_labelled_text(arguments.nsmc, text_column=column)["test"]["text"]}
+        for column in ("id", "document")
+    )
+
+    seen, counts, lines = set(), Counter(), []
+    for review_id, text in read_reviews(Path(arguments.raw or Path(arguments.nsmc, "raw"))):
+        text = squeeze(text)
+        if review_id is not None and review_id in seen:
+            fate = "dropped, the id was there before"
+        elif review_id in test_ids:
+            fate = "dropped, in the test split by id"
+        elif text in test_texts:
+            fate = "dropped, in the test split by text"
+        elif not text:
+            fate = "dropped, no text"
+        else:
+            fate = "written"
+            lines.append(f"{text}\n")
+        seen.add(review_id)
+        counts[fate] += 1
+    content = "".join(lines).encode()
+    # Without the time of writing in it, so that the same reviews give the same bytes.
+    file.write_bytes(gzip.compress(content, mtime=0) if file.suffix == ".gz" else content)
+    for fate, count in sorted(counts.items()):
+        print(f"{count:9,} {fate}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,273 @@
+"""Pretrain an encoder-decoder by denoising lines of plain text, and leave a folder to fine-tune.
+
+    python scripts/pretrain.py scripts/recipes/pretrain-reviews.yaml --texts reviews.txt.gz --output_dir runs/reviews
+    python scripts/train_classifier.py --data nsmc --model runs/reviews --output_dir runs/nsmc
+
+The lines are tokenized once and kept in the cache of `datasets`. With `--streaming true` they are read anew all the
+time, for a corpus that is too large for that: then --tokenizer, --max_steps and a number of lines for --validation
+must be given, a batch has a number of lines, there is one process, and resuming reads up to where it goes on.
+
+Flags override the recipe; besides those below, every one of transformers' Seq2SeqTrainingArguments is one. An
+interrupted run goes on with the same command and `--resume_from_checkpoint`, and sees the batches that it would have
+seen (but for `--train_sampling_strategy group_by_length`, whose order transformers does not keep within an epoch;
+--max_tokens groups by length, too).
+"""
+
+from dataclasses import dataclass, field
+
+from transformers import (
+    GenerationConfig,
+    PreTrainedTokenizerBase,
+    Seq2SeqTrainer,
+    Seq2SeqTrainingArguments,
+    set_seed,
+)
+
+from hf_vanilla_transformer import VanillaTransformerConfig, VanillaTransformerForConditionalGeneration
+from hf_vanilla_transformer.figures import plot_training_curves
+from hf_vanilla_transformer.pretraining import (
+    SpanInfilling,
+    compute_perplexity,
+    file_checksum,
+    load_corpus,
+    stream_corpus,
+    token_losses,
+    tokenize_corpus,
+)
+from hf_vanilla_transformer.tokenizer import train_tokenizer
+from hf_vanilla_transformer.training import (
+    CURVES_FILE,
+    METRICS_FILE,
+    TokenBudgetTrainer,
+    best_step,
+    epochs,
+    exit_with_one_line,
+    given_settings,
+    load_tokenizer,
+    parse_arguments,
+    prepare_output_dir,
+    read_mapping,
+    save_json,
+    save_recipe,
+    save_run,
+)
+
+
+@dataclass
+class DataArguments:
+    texts: list[str] = field(metadata={"help": "Files with one text a line, UTF-8, plain or .gz."})
+    validation: float = field(
+        default=0.01, metadata={"help": "Held back for validation: a share of the lines, or from 1 on their number."}
+    )
+    split_seed: int = field(default=42, metadata={"help": "Seed of the choice of these lines."})
+    streaming: bool = field(default=False, metadata={"help": "Read the lines while training, and keep none."})
+    max_length: int = field(default=128, metadata={"help": "Positions of the model: tokens kept of a line, and one."})
+    max_tokens: int | None = field(
+        default=None,
+        metadata={"help": "Fill training batches up to this number of tokens, in place of a number of lines."},
+    )
+
+    def __post_init__(self):
+        if self.max_length < 2:
+            raise ValueError(f"--max_length: at least 2, not {self.max_length}")
+
+
+@dataclass
+class DenoisingArguments:
+    mask_rate: float = field(default=0.3, metadata={"help": "Share of the tokens that are hidden."})
+    mean_span_length: float = field(default=3.0, metadata={"help": "Mean length of the spans, Poisson's."})
+    target: str = field(
+        default="text", metadata={"help": "What the decoder writes: the whole `text` (BART), or the `spans` (T5)."}
+    )
+
+
+@dataclass
+class ModelArguments:
+    preset: str = field(default="base", metadata={"help": "A preset of VanillaTransformerConfig."})
+    config: str = field(
+        default="{}", metadata={"help": "Fields that differ from the preset: JSON here, a mapping in a recipe."}
+    )
+    tokenizer: str | None = field(
+        default=None, metadata={"help": "A tokenizer folder or Hub name; by default one is trained on the texts."}
+    )
+    vocab_size: int = field(default=8007, metadata={"help": "Size of a vocabulary that is trained here."})
+    tokenizer_model: str = field(default="bpe", metadata={"help": "What is trained: `bpe`, `unigram` or `word`."})
+    attn_implementation: str = field(
+        default="sdpa", metadata={"help": "`sdpa`, or `eager`: on CPUs faster to train with short texts."}
+    )
+
+    def __post_init__(self):
+        self.config = read_mapping("--config", self.config)
+
+
+ARGUMENTS = [DataArguments, DenoisingArguments, ModelArguments, Seq2SeqTrainingArguments]
+
+
+def check_streaming(data: DataArguments, model: ModelArguments, training: Seq2SeqTrainingArguments) -> None:
+    """See that nothing is asked for that needs the whole corpus.
+
+    Raises:
+        ValueError: something is.
+    """
+    for problem, remedy in (
+        (training.max_steps <= 0, "--max_steps, for the stream has no end"),
+        (model.tokenizer is None, "--tokenizer, as scripts/train_tokenizer.py makes one"),
+        (data.validation < 1, "--validation as a number of lines, for nobody knows how many there are"),
+        (data.max_tokens is not None, "no --max_tokens, but --per_device_train_batch_size"),
+        (training.dataloader_num_workers > 1, "--dataloader_num_workers 0 or 1"),
+        (training.world_size > 1, "a single process"),
+    ):
+        if problem:
+            raise ValueError(f"--streaming: needs {remedy}")
+
+
+def make_tokenizer(arguments: ModelArguments, texts: list[str] | None, max_length: int) -> PreTrainedTokenizerBase:
+    """The tokenizer that the arguments name, or one trained on the training texts.
+
+    Raises:
+        ValueError: it cannot be read, or lacks a special token.
+    """
+    if arguments.tokenizer:
+        tokenizer = load_tokenizer(arguments.tokenizer)
+        for name in ("pad_token", "bos_token", "eos_token", "unk_token", "mask_token"):
+            if getattr(tokenizer, name) is None:
+                raise ValueError(f"{arguments.tokenizer}: the tokenizer has no {name}")
+        tokenizer.model_max_length = max_length
+        return tokenizer
+    return train_tokenizer(
+        texts, vocab_size=arguments.vocab_size, model=arguments.tokenizer_model, max_length=max_length
+    )
+
+
+def make_config(
+    arguments: ModelArguments, tokenizer: PreTrainedTokenizerBase, max_length: int
+) -> VanillaTransformerConfig:
+    """The preset's configuration, with one vocabulary, and sizes and ids that fit the tokenizer.
+
+    Raises:
+        ValueError: no such preset or field, or the fields given do not fit tokenizer and length.
+        huggingface_hub.errors.StrictDataclassError: the fields contradict each other.
+    """
+    config = VanillaTransformerConfig.from_preset(
+        arguments.preset,
+        **{
+            "vocab_size": len(tokenizer),
+            "decoder_vocab_size": None,
+            "share_encoder_decoder_embeddings": True,
+            "tie_word_embeddings": True,
+            "max_position_embeddings": max_length,
+            "decoder_max_position_embeddings": None,
+            "pad_token_id": tokenizer.pad_token_id,
+            "bos_token_id": tokenizer.bos_token_id,
+            "eos_token_id": tokenizer.eos_token_id,
+            # What the classifier's decoder reads, too.
+            "decoder_start_token_id": tokenizer.bos_token_id,
+            **arguments.config,
+        },
+    )
+    if config.decoder_vocab_size is not None or config.vocab_size < len(tokenizer):
+        raise ValueError(f"--config: one vocabulary, of at least the tokenizer's {len(tokenizer)} tokens, is needed")
+    if min(config.max_position_embeddings, config.max_target_positions) < max_length:
+        raise ValueError(f"--max_length: {max_length} is more than the model has positions")
+    return config
+
+
+@exit_with_one_line
+def main() -> None:
+    data_arguments, denoising_arguments, model_arguments, training_arguments = parse_arguments(
+        ARGUMENTS, description=__doc__.splitlines()[0]
+    )
+    folder, max_length = training_arguments.output_dir, data_arguments.max_length
+    # The collator reads columns that the model does not.
+    training_arguments.remove_unused_columns = False
+    with training_arguments.main_process_first(desc="data and vocabulary"):
+        checkpoint = prepare_output_dir(folder, training_arguments.resume_from_checkpoint)
+        if data_arguments.streaming:
+            check_streaming(data_arguments, model_arguments, training_arguments)
+            tokenizer = make_tokenizer(model_arguments, None, max_length)
+            train, validation = stream_corpus(
+                data_arguments.texts,
+                tokenizer,
+                max_length - 1,
+                validation=int(data_arguments.validation),
+                seed=data_arguments.split_seed,
+            )
+        else:
+            corpus = load_corpus(
+                data_arguments.texts, validation=data_arguments.validation, seed=data_arguments.split_seed
+            )
+            if checkpoint is None:
+                tokenizer = make_tokenizer(model_arguments, corpus["train"]["text"][:], max_length)
+            else:
+                tokenizer = load_tokenizer(checkpoint)
+            tokenized = tokenize_corpus(corpus, tokenizer, max_length - 1)
+            train, validation = tokenized["train"], tokenized["validation"]
+
+        config = make_config(model_arguments, tokenizer, max_length)
+        collator = SpanInfilling(
+            tokenizer,
+            config,
+            mask_rate=denoising_arguments.mask_rate,
+            mean_span_length=denoising_arguments.mean_span_length,
+            target=denoising_arguments.target,
+            seed=training_arguments.seed if training_arguments.data_seed is None else training_arguments.data_seed,
+        )
+        validation = collator.corrupted(validation.sort("length"))
+
+    set_seed(training_arguments.seed)
+    model = VanillaTransformerForConditionalGeneration._from_config(
+        config, attn_implementation=model_arguments.attn_implementation
+    )
+    model.generation_config = GenerationConfig.from_model_config(config)
+    model.generation_config.max_length = config.max_target_positions
+    options = {
+        "model": model,
+        "args": training_arguments,
+        "data_collator": collator,
+        "train_dataset": train,
+        "eval_dataset": validation,
+        "processing_class": tokenizer,
+        "compute_metrics": compute_perplexity,
+        "preprocess_logits_for_metrics": token_losses,
+        "callbacks": [collator.callback],
+    }
+    if data_arguments.max_tokens is None:
+        trainer = Seq2SeqTrainer(**options)
+    else:
+        trainer = TokenBudgetTrainer(max_tokens=data_arguments.max_tokens, **options)
+    trained = trainer.train(resume_from_checkpoint=checkpoint)
+
+    trainer.save_model(folder)
+    evaluations = list(epochs(trainer.state.log_history))
+    measured = trainer.evaluate()
+    if not trainer.is_world_process_zero():
+        return
+    metrics = {
+        "best_step": best_step(trainer),
+        "training_seconds": round(trained.metrics["train_runtime"], 1),
+        "epochs": evaluations,
+        "validation": {
+            "loss": measured["eval_token_loss"],
+            "perplexity": measured["eval_perplexity"],
+            "rows": len(validation),
+        },
+    }
+    save_json(f"{folder}/{METRICS_FILE}", metrics)
+    plot_training_curves(metrics["epochs"], f"{folder}/{CURVES_FILE}")
+    model.generation_config.save_pretrained(folder)
+    save_recipe(folder, given_settings(ARGUMENTS))
+    save_run(
+        folder,
+        model,
+        seed=training_arguments.seed,
+        data={
+            "source": {file: file_checksum(file) for file in data_arguments.texts},
+            "train": {"rows": None if data_arguments.streaming else len(train)},
+            "validation": {"rows": len(validation)},
+        },
+    )
+    print(f"validation perplexity: {metrics['validation']['perplexity']:.3f}")
+
+
+if __name__ == "__main__":
+    main()
