@@ -24,6 +24,8 @@ from transformers import (
 from hf_vanilla_transformer import VanillaTransformerConfig, VanillaTransformerForSequenceClassification
 from hf_vanilla_transformer.data import load_labelled_text, tokenize
 from hf_vanilla_transformer.figures import plot_training_curves
+from hf_vanilla_transformer.hub import keep_token_out_of_files, upload_run
+from hf_vanilla_transformer.model_card import save_model_card
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 from hf_vanilla_transformer.training import (
     CURVES_FILE,
@@ -151,6 +153,7 @@ def main() -> None:
     data_arguments, model_arguments, training_arguments = parse_arguments(
         ARGUMENTS, description=__doc__.splitlines()[0]
     )
+    keep_token_out_of_files(training_arguments)
     with training_arguments.main_process_first(desc="data and vocabulary"):
         checkpoint = prepare_output_dir(training_arguments.output_dir, training_arguments.resume_from_checkpoint)
         # A wrong model is refused before the data are read.
@@ -197,7 +200,7 @@ def main() -> None:
     trained = trainer.train(resume_from_checkpoint=checkpoint)
 
     folder = training_arguments.output_dir
-    trainer.save_model(folder)
+    trainer.save_model(folder, _internal_call=True)  # pushed at the end, with the record
     metrics = {
         "best_step": best_step(trainer),
         "training_seconds": round(trained.metrics["train_runtime"], 1),
@@ -219,7 +222,9 @@ def main() -> None:
             **{name: {"rows": len(split), "sha256": checksum(split)} for name, split in data.items()},
         },
     )
+    save_model_card(folder)
     print(f"test accuracy: {metrics['test']['accuracy']:.4f}")
+    upload_run(trainer)
 
 
 if __name__ == "__main__":

@@ -23,6 +23,8 @@ from transformers import (
 
 from hf_vanilla_transformer import VanillaTransformerConfig, VanillaTransformerForConditionalGeneration
 from hf_vanilla_transformer.figures import plot_training_curves
+from hf_vanilla_transformer.hub import keep_token_out_of_files, upload_run
+from hf_vanilla_transformer.model_card import save_model_card
 from hf_vanilla_transformer.parallel_text import load_parallel_text, tokenize_pairs
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 from hf_vanilla_transformer.training import (
@@ -200,6 +202,7 @@ def main() -> None:
     data_arguments, model_arguments, training_arguments = parse_arguments(
         ARGUMENTS, description=__doc__.splitlines()[0]
     )
+    keep_token_out_of_files(training_arguments)
     folder = training_arguments.output_dir
     if model_arguments.average_last > 1 and training_arguments.load_best_model_at_end:
         raise ValueError("--average_last: takes the last checkpoints, --load_best_model_at_end the best one: choose")
@@ -231,7 +234,7 @@ def main() -> None:
     if model_arguments.average_last > 1:
         averaged = last_checkpoints(folder, model_arguments.average_last)
         model.load_state_dict(average_checkpoints(averaged).state_dict())
-    trainer.save_model(folder)
+    trainer.save_model(folder, _internal_call=True)  # pushed at the end, with the record
     if target_tokenizer is not tokenizer:
         target_tokenizer.save_pretrained(f"{folder}/{TARGET_TOKENIZER}")
     metrics = {
@@ -263,7 +266,9 @@ def main() -> None:
             **{name: {"rows": len(split), "sha256": checksum(split)} for name, split in data.items()},
         },
     )
+    save_model_card(folder)
     print(f"test BLEU: {metrics['test'][f'beams_{beams}']['bleu']:.2f}")
+    upload_run(trainer)
 
 
 if __name__ == "__main__":

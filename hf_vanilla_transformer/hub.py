@@ -1,0 +1,265 @@
+# Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
+"""A run's folder as a repository on the Hugging Face Hub: what belongs to it, whether it is all there, the upload."""
+
+import fnmatch
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from huggingface_hub import HfApi, constants, get_token
+from huggingface_hub.errors import HfHubHTTPError, HTTPError
+from huggingface_hub.utils import validate_repo_id
+from safetensors import SafetensorError, safe_open
+from transformers import Trainer, TrainingArguments
+from transformers.utils import SAFE_WEIGHTS_INDEX_NAME, SAFE_WEIGHTS_NAME
+
+from .model_card import CARD_FILE, load_model_card, make_model_card, rename_model_card, save_model_card
+from .training import CURVES_FILE, METRICS_FILE, RECIPE_FILE, RUN_FILE, TARGET_TOKENIZER
+
+
+# Besides the weights, the tokenizer and the card, which have more than one form.
+REQUIRED_FILES = (
+    "config.json",
+    "configuration_vanilla_transformer.py",
+    "modeling_vanilla_transformer.py",
+    "generation_config.json",
+    METRICS_FILE,
+    RECIPE_FILE,
+    RUN_FILE,
+    CURVES_FILE,
+)
+# What goes on with training needs, and nobody else. `training_args.bin` is a pickle, and tells of the machine.
+TRAINING_STATE = (
+    "training_args.bin",
+    "trainer_state.json",
+    "optimizer*",
+    "scheduler.pt",
+    "scaler.pt",
+    "rng_state*.pth",
+)
+NOT_UPLOADED = (*TRAINING_STATE, "checkpoint-*", "__pycache__/*", ".*", "*/.*")
+
+
+def repository_files(folder: str | Path) -> list[Path]:
+    """See that a folder has all parts of a repository, and find the files that are uploaded.
+
+    Args:
+        folder: A run's folder.
+
+    Returns:
+        The files, relative to the folder, in order; `README.md` among them even if it is still to be made.
+
+    Raises:
+        ValueError: there is no such folder, it lacks parts, or a part is damaged; the message names them.
+    """
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise ValueError(f"{folder}: no such folder")
+    missing = [file for file in REQUIRED_FILES if not (folder / file).is_file()]
+    tokenizers = [""] + [TARGET_TOKENIZER] * _has_target_tokenizer(folder)
+    for tokenizer in tokenizers:
+        if not (folder / tokenizer / "tokenizer_config.json").is_file():
+            missing.append(str(Path(tokenizer, "tokenizer_config.json")))
+        # A Unigram model may be left in its own file.
+        if not (folder / tokenizer / "tokenizer.json").is_file() and not any((folder / tokenizer).glob("*.model")):
+            missing.append(str(Path(tokenizer, "tokenizer.json")))
+    weights = _weight_files(folder)
+    missing += [file for file in weights if not (folder / file).is_file()]
+    if missing:
+        raise ValueError(f"{folder}: not complete, it lacks {', '.join(missing)}")
+    for file in weights:
+        try:
+            with safe_open(folder / file, "pt"):
+                pass
+        except (SafetensorError, OSError) as error:
+            raise ValueError(f"{folder / file}: damaged ({error})") from error
+    if "auto_map" not in json.loads((folder / "config.json").read_text(encoding="utf-8")):
+        raise ValueError(f"{folder / 'config.json'}: without auto_map, the folder's code would not be found")
+    if (folder / CARD_FILE).is_file():
+        load_model_card(folder)
+    else:
+        make_model_card(folder)
+    files = {file.relative_to(folder) for file in folder.rglob("*") if file.is_file()} | {Path(CARD_FILE)}
+    return sorted(
+        file for file in files if not any(fnmatch.fnmatch(file.as_posix(), pattern) for pattern in NOT_UPLOADED)
+    )
+
+
+def _has_target_tokenizer(folder: Path) -> bool:
+    """Whether the configuration speaks of a second vocabulary."""
+    file = folder / "config.json"
+    if not file.is_file():
+        return False
+    try:
+        return json.loads(file.read_text(encoding="utf-8")).get("decoder_vocab_size") is not None
+    except (ValueError, AttributeError) as error:
+        raise ValueError(f"{file}: cannot be read ({error})") from error
+
+
+def _weight_files(folder: Path) -> list[str]:
+    """The names of the files that hold, or should hold, the weights."""
+    index = folder / SAFE_WEIGHTS_INDEX_NAME
+    if not index.is_file():
+        return [SAFE_WEIGHTS_NAME]
+    try:
+        return sorted(set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()))
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{index}: cannot be read ({error})") from error
+
+
+def check_repo_id(repo_id: str) -> None:
+    """See that a repository can have this name.
+
+    Args:
+        repo_id: `USER/NAME`.
+
+    Raises:
+        ValueError: it cannot.
+    """
+    if repo_id.count("/") != 1:
+        raise ValueError(f"--repo_id: not of the form USER/NAME: {repo_id!r}")
+    try:
+        validate_repo_id(repo_id)
+    except ValueError as error:
+        raise ValueError(f"--repo_id: {error}") from error
+
+
+def upload(
+    folder: str | Path,
+    repo_id: str,
+    *,
+    private: bool = False,
+    revision: str | None = None,
+    token: str | None = None,
+) -> str:
+    """Upload a run's folder to a repository of the Hub, which is made if it is not there.
+
+    The folder's card is made if it is missing, and comes to name the repository. An upload that was interrupted is
+    completed by the next: files that are there already are not sent again, and there is one commit, at the end.
+
+    Args:
+        folder: A folder that `repository_files` finds complete.
+        repo_id: `USER/NAME`.
+        private: Make a private repository.
+        revision: A branch, made from the main one if it is not there; by default the main one.
+        token: The user's token; by default the one of `hf auth login` or `HF_TOKEN`.
+
+    Returns:
+        The address of the commit.
+
+    Raises:
+        ValueError: the folder is not complete, the name is malformed or taken by another kind of model, nobody is
+            logged in, or the repository is public although a private one is asked for.
+        OSError: the server refuses, fails, or is gone; or the card cannot be written.
+    """
+    check_repo_id(repo_id)
+    repository_files(folder)
+    token = token or get_token()
+    if token is None:
+        raise ValueError("not logged in to the Hub: run `hf auth login`, or set HF_TOKEN")
+    api = HfApi(token=token)
+    with _one_line_errors(repo_id):
+        # True and None: a user's or organisation's own default is not overruled.
+        api.create_repo(repo_id, private=private or None, exist_ok=True)
+        there = api.model_info(repo_id)
+        _check_repository(repo_id, there.private, (there.config or {}).get("model_type"), private)
+        if revision is not None and not revision.startswith("refs/"):
+            api.create_branch(repo_id, branch=revision, exist_ok=True)
+    if not (Path(folder) / CARD_FILE).is_file():
+        save_model_card(folder, repo_id)
+    rename_model_card(folder, repo_id)
+    with _one_line_errors(repo_id):
+        commit = api.upload_folder(
+            repo_id=repo_id,
+            folder_path=folder,
+            revision=revision,
+            commit_message="Upload the run's folder",
+            ignore_patterns=list(NOT_UPLOADED),
+            # Trainer's own pushes bring some.
+            delete_patterns=list(TRAINING_STATE),
+        )
+    return commit.commit_url
+
+
+def upload_run(trainer: Trainer) -> None:
+    """Upload the folder of a run that is finished, where `--push_to_hub` asks for it.
+
+    Trainer's own pushes know nothing of the record, and write a card of their own.
+
+    Args:
+        trainer: The run's, whose folder holds the record by now.
+
+    Raises:
+        ValueError: as in `upload`.
+        OSError: as in `upload`.
+    """
+    if trainer.args.push_to_hub:
+        upload(
+            trainer.args.output_dir,
+            trainer.hub_model_id,
+            private=bool(trainer.args.hub_private_repo),
+            revision=trainer.args.hub_revision,
+        )
+
+
+def keep_token_out_of_files(arguments: TrainingArguments) -> None:
+    """Move a token to this process's environment from the arguments, which Trainer pickles and uploads.
+
+    Args:
+        arguments: Changed in place.
+    """
+    if arguments.hub_token:
+        os.environ["HF_TOKEN"], arguments.hub_token = arguments.hub_token, None
+
+
+def _check_repository(repo_id: str, is_private: bool | None, model_type: str | None, private: bool) -> None:
+    """See that the repository may be written to.
+
+    Raises:
+        ValueError: it may not.
+    """
+    if model_type not in (None, "vanilla_transformer"):
+        raise ValueError(f"{repo_id}: the name is taken, by a model of type {model_type!r}")
+    if private and not is_private:
+        raise ValueError(f"{repo_id}: the repository is there already, and public; --private does not change that")
+
+
+@contextmanager
+def _one_line_errors(repo_id: str) -> Iterator[None]:
+    """Say in a line what went wrong between here and the Hub.
+
+    Raises:
+        OSError: in place of what `huggingface_hub` raised.
+    """
+    try:
+        yield
+    # Failed transfers are RuntimeErrors around the reason; answers that make no sense are KeyErrors and ValueErrors.
+    except (HTTPError, RuntimeError, KeyError, json.JSONDecodeError) as error:
+        cause = error
+        while cause.__cause__ is not None and not isinstance(cause, HTTPError):
+            cause = cause.__cause__
+        raise OSError(f"{repo_id}: {_reason(cause)}") from error
+
+
+_REASONS = {
+    401: "the Hub does not accept the token: run `hf auth login`, or set HF_TOKEN",
+    403: "the token gives no right to write there",
+    404: "no such repository or branch, or the token gives no right to see it",
+    409: "the Hub reports a conflict: the name is taken, or somebody else is writing there",
+}
+
+
+def _reason(error: BaseException) -> str:
+    again = "the same command completes the upload"
+    if isinstance(error, HfHubHTTPError):
+        status = error.response.status_code
+        said = error.server_message or error.response.reason_phrase
+        reason = _REASONS.get(status, f"the Hub failed; {again}" if status >= 500 else "the Hub refused")
+        return f"{reason} ({status}: {said})"
+    if isinstance(error, HTTPError):
+        return f"no connection to {constants.ENDPOINT}, or it broke off; {again} ({type(error).__name__}: {error})"
+    if isinstance(error, RuntimeError):
+        return f"the upload broke off; {again} ({error})"
+    return f"the Hub's answer makes no sense ({type(error).__name__}: {error})"

@@ -1,0 +1,305 @@
+# Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
+"""The model card of a run, made from the record that the run left: every figure in it is read, none is typed.
+
+The text is `model_card.md.jinja` beside this file; the metadata are what `huggingface_hub` takes for the Hub's.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+from huggingface_hub import EvalResult, ModelCard, ModelCardData
+
+from .training import CURVES_FILE, METRICS_FILE, RECIPE_FILE, RUN_FILE, TARGET_TOKENIZER
+
+
+CARD_FILE = "README.md"
+CONFIG_FILE = "config.json"
+TEMPLATE = Path(__file__).parent / "model_card.md.jinja"
+# What a card on the Hub is found by; a card without one of these is not valid.
+REQUIRED_METADATA = ("license", "library_name", "pipeline_tag", "tags", "eval_results")
+SPLITS = ("train", "validation", "test")
+# Longer tables are left to metrics.json.
+MOST_ROWS = 30
+MOST_LABELS = 20
+
+# What `training.checksum` says of NSMC's test split, which no setting of a run changes.
+NSMC_TEST_SHA256 = "a4f915a8c1fdee4300e8036ef28764e7d91a25fb83bc4def9a52c839924f1291"
+
+# What the usage example translates, by the language of the source column.
+EXAMPLES = {
+    "de": "Zwei Hunde spielen im Schnee.",
+    "en": "Two dogs play in the snow.",
+    "ko": "강아지 두 마리가 눈밭에서 논다.",
+}
+LANGUAGE_CODE = re.compile(r"[a-z]{2,3}")
+
+
+@dataclass
+class DataSource:
+    """What a card says about the data.
+
+    Attributes:
+        kind: `nsmc`, `sample`, or `other`, which the template speaks of differently.
+        name: What people call the data.
+        identifier: The Hub's name of the data set, or what stands for it in the metadata.
+        language: ISO code; None where the record does not tell.
+    """
+
+    kind: str
+    name: str
+    identifier: str
+    language: str | None = None
+
+    @property
+    def text(self) -> str:
+        """The name as Markdown."""
+        return f"`{self.name}`" if self.kind == "other" else self.name
+
+
+def make_model_card(folder: str | Path, name: str | None = None) -> ModelCard:
+    """Make the card of a classifier's or translator's run.
+
+    Args:
+        folder: The run's folder, with `config.json`, `metrics.json`, `recipe.yaml` and `run.json`.
+        name: What the usage example loads: the Hub repository's name; by default the folder's.
+
+    Returns:
+        The card. Where the folder holds no weights it says how they are made, in place of how they are used.
+
+    Raises:
+        ValueError: the folder lacks a part of the record, or a part is not what a run writes.
+    """
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise ValueError(f"{folder}: no such folder")
+    record = (CONFIG_FILE, METRICS_FILE, RECIPE_FILE, RUN_FILE)
+    if missing := [file for file in record if not (folder / file).is_file()]:
+        raise ValueError(f"{folder}: no model card can be made, it lacks {', '.join(missing)}")
+    config, metrics, recipe, run = (_read(folder / file) for file in record)
+    name = name or folder.resolve().name
+    with _incomplete_records(folder):
+        architecture = config["architectures"][0]
+        if architecture.endswith("ForSequenceClassification"):
+            task = _classification(config, metrics, run)
+        elif architecture.endswith("ForConditionalGeneration") and "source_column" in recipe:
+            task = _translation(config, metrics, recipe, run)
+        else:
+            raise ValueError(f"{folder}: {architecture} trained on this is neither a classifier nor a translator")
+        data: DataSource = task["data"]
+        card_data = ModelCardData(
+            language=task["languages"] or None,
+            license="apache-2.0",
+            library_name="transformers",
+            pipeline_tag=task["pipeline_tag"],
+            tags=["vanilla-transformer", "encoder-decoder", "custom_code"],
+            datasets=[data.identifier] if data.kind == "nsmc" else None,
+            metrics=sorted({result.metric_type for result in task["eval_results"]}),
+            model_name=name,
+            eval_results=task["eval_results"],
+        )
+        return ModelCard.from_template(
+            card_data,
+            template_path=str(TEMPLATE),
+            name=name,
+            config=config,
+            metrics=metrics,
+            recipe=recipe,
+            recipe_text=(folder / RECIPE_FILE).read_text(encoding="utf-8").strip(),
+            run=run,
+            has_weights=any(folder.glob("*.safetensors")),
+            has_curves=(folder / CURVES_FILE).is_file(),
+            curves_file=CURVES_FILE,
+            evaluations=_evaluations(metrics["epochs"]),
+            splits=[split for split in SPLITS if split in run["data"]],
+            target_tokenizer=TARGET_TOKENIZER if config["decoder_vocab_size"] is not None else None,
+            **task,
+        )
+
+
+def save_model_card(folder: str | Path, name: str | None = None) -> None:
+    """Make the card of a run and write it to the run's folder.
+
+    Args:
+        folder: As in `make_model_card`.
+        name: As in `make_model_card`.
+
+    Raises:
+        ValueError: as in `make_model_card`.
+        OSError: the card cannot be written.
+    """
+    make_model_card(folder, name).save(Path(folder) / CARD_FILE)
+
+
+def load_model_card(folder: str | Path) -> ModelCard:
+    """Read a folder's card, and see that the Hub can make use of its metadata.
+
+    Args:
+        folder: A folder with `README.md`.
+
+    Returns:
+        The card.
+
+    Raises:
+        ValueError: there is no card, its metadata cannot be read, or some are missing.
+    """
+    file = Path(folder) / CARD_FILE
+    if not file.is_file():
+        raise ValueError(f"{file}: no such file")
+    try:
+        card = ModelCard.load(file)
+    except (ValueError, TypeError, yaml.YAMLError) as error:
+        raise ValueError(f"{file}: its metadata cannot be read ({error})") from error
+    if missing := [key for key in REQUIRED_METADATA if not card.data.get(key)]:
+        names = ", ".join("model-index" if key == "eval_results" else key for key in missing)
+        raise ValueError(f"{file}: its metadata lack {names}")
+    return card
+
+
+def rename_model_card(folder: str | Path, name: str) -> None:
+    """Have a folder's card name the repository that it goes to, in the metadata and where the model is loaded.
+
+    Whatever else the card says stays, so that it may be edited.
+
+    Args:
+        folder: A folder with `README.md`.
+        name: The repository's name.
+
+    Raises:
+        ValueError: as in `load_model_card`.
+        OSError: the card cannot be written.
+    """
+    card = load_model_card(folder)
+    if card.data.model_name != name:
+        loads = rf'(model=|from_pretrained\()"{re.escape(str(card.data.model_name))}"'
+        card.text = re.sub(loads, lambda match: f'{match[1]}"{name}"', card.text)
+        card.data.model_name = name
+        card.save(Path(folder) / CARD_FILE)
+
+
+# --- The record ---
+
+
+def _read(file: Path) -> dict[str, Any]:
+    """A JSON or YAML file's mapping."""
+    try:
+        text = file.read_text(encoding="utf-8")
+        content = json.loads(text) if file.suffix == ".json" else yaml.safe_load(text)
+    except (ValueError, yaml.YAMLError) as error:
+        raise ValueError(f"{file}: cannot be read ({error})") from error
+    if not isinstance(content, dict):
+        raise ValueError(f"{file}: not a mapping")
+    return content
+
+
+@contextmanager
+def _incomplete_records(folder: Path) -> Iterator[None]:
+    """Tell what a record lacks by its name."""
+    try:
+        yield
+    except (KeyError, IndexError, TypeError, AttributeError) as error:
+        raise ValueError(
+            f"{folder}: no model card can be made, its record is incomplete ({type(error).__name__}: {error})"
+        ) from error
+
+
+def _data_source(run: dict[str, Any]) -> DataSource:
+    """What the record says that the run was trained on."""
+    source = run["data"]["source"]
+    if source == "nsmc" or run["data"].get("test", {}).get("sha256") == NSMC_TEST_SHA256:
+        return DataSource("nsmc", "NSMC", "e9t/nsmc", "ko")
+    if source == "sample":
+        return DataSource("sample", "the reviews embedded in hf_vanilla_transformer", "sample", "ko")
+    return DataSource("other", source, Path(source).stem)
+
+
+def _evaluations(epochs: list[dict[str, Any]]) -> list[dict[str, Any]] | None:
+    """The evaluations during training, for a table; None where they are too many for one."""
+    return epochs if 0 < len(epochs) <= MOST_ROWS else None
+
+
+def _classification(config: dict[str, Any], metrics: dict[str, Any], run: dict[str, Any]) -> dict[str, Any]:
+    """What the template and the metadata need about a classifier."""
+    data = _data_source(run)
+    labels = [config["id2label"][number] for number in sorted(config["id2label"], key=int)]
+    for split in SPLITS:
+        if len(metrics[split]["confusion_matrix"]) != len(labels):
+            raise ValueError(f"{METRICS_FILE} and {CONFIG_FILE} do not agree on the number of labels")
+    return {
+        "task": "classification",
+        "pipeline_tag": "text-classification",
+        "data": data,
+        "languages": [data.language] if data.language else [],
+        "labels": [_cell(label) for label in labels],
+        "show_matrix": len(labels) <= MOST_LABELS,
+        "f1_name": f"F1 ({_cell(labels[1])})" if len(labels) == 2 else "F1 (mean over labels)",
+        "eval_results": [
+            EvalResult(
+                task_type="text-classification",
+                task_name="Text classification",
+                dataset_type=data.identifier,
+                dataset_name=data.name,
+                dataset_split=split,
+                metric_type=metric,
+                metric_name=metric_name,
+                metric_value=round(metrics[split][metric], 4),
+            )
+            for split in ("test", "validation")
+            for metric, metric_name in (("accuracy", "Accuracy"), ("f1", "F1"))
+        ],
+    }
+
+
+def _translation(
+    config: dict[str, Any], metrics: dict[str, Any], recipe: dict[str, Any], run: dict[str, Any]
+) -> dict[str, Any]:
+    """What the template and the metadata need about a translator."""
+    data = _data_source(run)
+    # Of a column like `translation.ko`, the language is the last part.
+    sides = [recipe[name].rsplit(".", 1)[-1] for name in ("source_column", "target_column")]
+    rows = [
+        {"split": split, "beams": int(key.removeprefix("beams_")), **report}
+        for split in SPLITS
+        for key, report in metrics.get(split, {}).items()
+        if key.startswith("beams_")
+    ]
+    tested = [row for row in rows if row["split"] == "test"]
+    if not tested:
+        raise KeyError("test")
+    return {
+        "task": "translation",
+        "pipeline_tag": "translation",
+        "data": data,
+        "languages": [side for side in sides if LANGUAGE_CODE.fullmatch(side)],
+        "source": _cell(sides[0]),
+        "target": _cell(sides[1]),
+        "example": EXAMPLES.get(sides[0], EXAMPLES["en"]),
+        "rows": rows,
+        "best_beams": max(row["beams"] for row in tested),
+        "test": max(tested, key=lambda row: row["beams"]),
+        "signatures": {name: {row[f"{name}_signature"] for row in rows} for name in ("bleu", "bleu_lowercased")},
+        "eval_results": [
+            EvalResult(
+                task_type="translation",
+                task_name=f"Translation, {sides[0]} to {sides[1]}",
+                dataset_type=data.identifier,
+                dataset_name=data.name,
+                dataset_split=row["split"],
+                metric_type="bleu",
+                metric_name=f"BLEU, {row['beams']} beam{'s' if row['beams'] > 1 else ''}",
+                metric_value=round(row["bleu"], 2),
+                metric_args={"signature": row["bleu_signature"]},
+            )
+            for row in reversed(rows)
+        ],
+    }
+
+
+def _cell(text: str) -> str:
+    """A text that does not end a cell of a Markdown table."""
+    return " ".join(str(text).split()).replace("|", "\\|")

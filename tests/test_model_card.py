@@ -1,0 +1,321 @@
+"""Model cards: every figure is the record's, the metadata are the Hub's, the examples run."""
+
+import contextlib
+import io
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+from conftest import ROOT
+from huggingface_hub import ModelCard
+from transformers import AutoConfig
+
+from hf_vanilla_transformer import VanillaTransformerConfig
+from hf_vanilla_transformer.model_card import (
+    NSMC_TEST_SHA256,
+    load_model_card,
+    make_model_card,
+    rename_model_card,
+    save_model_card,
+)
+
+
+TINY = {"d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "encoder_ffn_dim": 16, "decoder_ffn_dim": 16}
+QUICK = [
+    *("--max_steps", "2", "--eval_strategy", "steps", "--eval_steps", "1", "--logging_steps", "1"),
+    *("--save_strategy", "no", "--disable_tqdm", "true", "--report_to", "none", "--use_cpu", "true"),
+]
+HEADINGS = ["The model", "How to use it", "Training", "Results", "Limits and risks", "Licence and citation"]
+
+
+@pytest.fixture
+def classifier(run, tmp_path) -> Path:
+    folder = tmp_path / "runs" / "classifier"
+    status, _, err = run(
+        "train_classifier.py",
+        *("--data", "sample", "--output_dir", folder, "--vocab_size", "1500", "--config", json.dumps(TINY), *QUICK),
+    )
+    assert status == 0, err
+    return folder
+
+
+@pytest.fixture(params=["joint", "separate"])
+def translator(request, run, tmp_path) -> Path:
+    pairs = tmp_path / "pairs.tsv"
+    rows = [f"{i}편의 영화가 재미있다\t{i} films are fun" for i in range(60)]
+    pairs.write_text("\n".join(["ko\ten", *rows]) + "\n", encoding="utf-8")
+    folder = tmp_path / "runs" / "translator"
+    status, _, err = run(
+        "train_translation.py",
+        *("--data", pairs, "--source_column", "ko", "--target_column", "en", "--output_dir", folder),
+        *("--vocabularies", request.param, "--vocab_size", "100", "--config", json.dumps({**TINY, "dropout": 0.0})),
+        *("--max_length", "24", "--validation_fraction", "0.2", "--generation_num_beams", "3", *QUICK),
+        *("--attn_implementation", "eager", "--preset", "transformer-evolution"),
+    )
+    assert status == 0, err
+    return folder
+
+
+@pytest.fixture
+def nsmc(tmp_path) -> Path:
+    """The published run's record, with the configuration that its recipe makes."""
+    folder = shutil.copytree(ROOT / "model_cards" / "nsmc-half", tmp_path / "nsmc-half")
+    recipe = yaml.safe_load((folder / "recipe.yaml").read_text())
+    config = VanillaTransformerConfig(
+        **{**recipe["config"], "vocab_size": recipe["vocab_size"], "id2label": {0: "negative", 1: "positive"}}
+    )
+    config.architectures = ["VanillaTransformerForSequenceClassification"]
+    config.save_pretrained(folder)
+    return folder
+
+
+def edit(file: Path, **changes) -> None:
+    file.write_text(json.dumps({**json.loads(file.read_text()), **changes}))
+
+
+def table(text: str, header: str) -> list[list[str]]:
+    """The rows of the table whose first column has this header."""
+    lines = text[text.index(f"| {header} |") :].split("\n\n")[0].splitlines()
+    return [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines if line][2:]
+
+
+def example(card: ModelCard) -> str:
+    (code,) = re.findall(r"```python\n(.*?)```", card.text, re.DOTALL)
+    return code
+
+
+def run_example(card: ModelCard, monkeypatch, folder: Path) -> list[str]:
+    """Run the card's example beside the folder, and return what it prints."""
+    monkeypatch.chdir(folder.parent)
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        exec(compile(example(card), "README.md", "exec"), {})
+    return out.getvalue().splitlines()
+
+
+# --- What a card says ---
+
+
+def test_a_classifiers_card_is_its_record(classifier, monkeypatch):
+    card = load_model_card(classifier)  # the run has made it
+    metrics = json.loads((classifier / "metrics.json").read_text())
+    run = json.loads((classifier / "run.json").read_text())
+    assert re.findall(r"^## (.*)", card.text, re.MULTILINE) == HEADINGS
+    assert "한국어 요약" in card.text.split("## ")[0]
+    for split in ("train", "validation", "test"):
+        report = metrics[split]
+        figures = [f"{report[name]:.4f}" for name in ("loss", "accuracy", "f1")]
+        results = card.text.split("## Results")[1]
+        assert [split, f"{report['rows']:,}", *figures] in table(results, "split")
+        assert [split, f"{report['rows']:,}", f"`{run['data'][split]['sha256']}`"] in table(card.text, "split")
+    matrix = metrics["test"]["confusion_matrix"]
+    assert table(card.text, r"true \ predicted") == [
+        [label, *map(str, row)] for label, row in zip(["negative", "positive"], matrix, strict=True)
+    ]
+    curve = [
+        [f"{e['epoch']:g}", str(e["step"]), f"{e['train_loss']:.4f}", f"{e['eval_loss']:.4f}"]
+        for e in metrics["epochs"]
+    ]
+    assert len(curve) == 2 and [row[:4] for row in table(card.text, "epoch")] == curve
+    assert "(curves.png)" in card.text
+    assert (classifier / "recipe.yaml").read_text().strip() in card.text
+    for package, version in run["versions"].items():
+        assert f"{package} {version}" in card.text
+    assert f"seed {run['seed']}" in card.text and (run["git_commit"] or "not from a checkout") in card.text
+    assert f"{run['parameters']:,}" in card.text
+    for risk in ("Domain", "Sarcasm", "Profanity", "Spoilers"):
+        assert risk in card.text.split("## Limits")[1]
+
+    lines = run_example(card, monkeypatch, classifier)
+    assert len(lines) == 2 and all(line.split()[0] in ("negative", "positive") for line in lines)
+    assert len(example(card).strip().splitlines()) <= 6
+
+
+def test_a_classifiers_metadata_are_its_record(classifier):
+    data = load_model_card(classifier).data
+    metrics = json.loads((classifier / "metrics.json").read_text())
+    assert (data.license, data.language, data.library_name) == ("apache-2.0", ["ko"], "transformers")
+    assert (data.pipeline_tag, data.model_name, data.datasets) == ("text-classification", "classifier", None)
+    figures = {(r.task_type, r.dataset_split, r.metric_type): r.metric_value for r in data.eval_results}
+    assert figures == {
+        ("text-classification", split, metric): round(metrics[split][metric], 4)
+        for split in ("test", "validation")
+        for metric in ("accuracy", "f1")
+    }
+
+
+def test_other_figures_in_the_record_give_other_figures_in_the_card(classifier):
+    """No figure of a card comes from elsewhere."""
+    before = str(make_model_card(classifier))
+    metrics = json.loads((classifier / "metrics.json").read_text())
+    test = {
+        "loss": 0.1357,
+        "accuracy": 0.9753,
+        "f1": 0.8642,
+        "confusion_matrix": [[1234, 77], [88, 4321]],
+        "rows": 5720,
+    }
+    edit(classifier / "metrics.json", test=test, training_seconds=4321.0)
+    edit(classifier / "run.json", seed=1234567, parameters=7654321)
+    card = make_model_card(classifier)
+    figures = {(r.dataset_split, r.metric_type): r.metric_value for r in card.data.eval_results}
+    assert (figures["test", "accuracy"], figures["test", "f1"]) == (0.9753, 0.8642)
+    assert figures["validation", "accuracy"] == round(metrics["validation"]["accuracy"], 4)
+    assert table(card.text, r"true \ predicted") == [["negative", "1,234", "77"], ["positive", "88", "4,321"]]
+    after = str(card)
+    for figure in (
+        "0.1357",
+        "0.9753",
+        "0.8642",
+        "1,234",
+        "4,321",
+        "5,720",
+        "72.0 minutes",
+        "seed 1234567",
+        "7,654,321",
+    ):
+        assert figure in after and figure not in before
+    assert f"{metrics['test']['loss']:.4f}" not in after
+    edit(classifier / "config.json", d_model=9876)
+    assert "9876" in str(make_model_card(classifier))
+
+
+def test_a_translators_card_is_its_record(translator, monkeypatch):
+    card = load_model_card(translator)
+    metrics = json.loads((translator / "metrics.json").read_text())
+    assert re.findall(r"^## (.*)", card.text, re.MULTILINE) == HEADINGS
+    rows = table(card.text.split("## Results")[1], "split")
+    assert len(rows) == 4
+    for split in ("validation", "test"):
+        for beams in (1, 3):
+            report = metrics[split][f"beams_{beams}"]
+            expected = [
+                split,
+                f"{report['rows']:,}",
+                str(beams),
+                f"{report['loss']:.4f}",
+                f"{report['perplexity']:.2f}",
+            ]
+            assert [*expected, f"{report['bleu']:.2f}", f"{report['bleu_lowercased']:.2f}"] in rows
+            assert (
+                f"`{report['bleu_signature']}`" in card.text
+                and f"`{report['bleu_lowercased_signature']}`" in card.text
+            )
+    assert card.data.language == ["ko", "en"]
+    assert (card.data.pipeline_tag, card.data.license) == ("translation", "apache-2.0")
+    best = card.data.eval_results[0]
+    assert (best.dataset_split, best.metric_type, best.metric_value) == (
+        "test",
+        "bleu",
+        round(metrics["test"]["beams_3"]["bleu"], 2),
+    )
+    assert "num_beams=3" in example(card) and "강아지" in example(card)
+    assert ("target_tokenizer" in example(card)) == (
+        AutoConfig.from_pretrained(translator).decoder_vocab_size is not None
+    )
+    assert len(run_example(card, monkeypatch, translator)) == 1
+
+
+# --- The data ---
+
+
+def test_nsmc_is_recognised_wherever_it_came_from(nsmc):
+    """By its name, and by its test split where a folder was read."""
+    record = json.loads((nsmc / "run.json").read_text())
+    assert record["data"]["test"]["sha256"] == NSMC_TEST_SHA256
+    for source in ("nsmc", "/data/somewhere"):
+        edit(nsmc / "run.json", data={**record["data"], "source": source})
+        card = make_model_card(nsmc)
+        assert (card.data.datasets, card.data.language) == (["e9t/nsmc"], ["ko"])
+        assert {result.dataset_type for result in card.data.eval_results} == {"e9t/nsmc"}
+        assert "CC0" in card.text and "somewhere" not in card.text
+    assert "정확도는 0.8525입니다" in card.text and "테스트 49,997건" in card.text
+    assert "0.8525" in [row[3] for row in table(card.text.split("## Results")[1], "split")]
+    # There are no weights, so there is nothing to use.
+    assert "```python" not in card.text and "the recipe below makes them" in card.text
+
+
+def test_of_other_data_nothing_is_claimed(nsmc):
+    record = json.loads((nsmc / "run.json").read_text())
+    edit(nsmc / "run.json", data={**record["data"], "source": "my.csv", "test": {"rows": 49997, "sha256": "0"}})
+    edit(nsmc / "config.json", id2label={"0": "a|b", "1": "c"})
+    card = make_model_card(nsmc)
+    assert (card.data.datasets, card.data.language) == (None, None)
+    said = card.text.replace((nsmc / "recipe.yaml").read_text().strip(), "").replace("nsmc-half", "")
+    assert not re.search("nsmc|naver|film|CC0|영화", said.replace("재미있고 감동적인 영화", ""), re.IGNORECASE)
+    assert "licence that its source gives" in card.text
+    assert table(card.text, r"true \ predicted")[0][0] == r"a\|b"
+
+
+# --- Refusals ---
+
+
+def test_a_folder_without_a_record_is_refused(nsmc, tmp_path):
+    with pytest.raises(ValueError, match="no such folder"):
+        make_model_card(tmp_path / "nowhere")
+    (nsmc / "metrics.json").unlink()
+    (nsmc / "run.json").unlink()
+    with pytest.raises(ValueError, match=r"nsmc-half.*it lacks metrics\.json, run\.json$"):
+        make_model_card(nsmc)
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "message"),
+    [
+        ("metrics.json", "{", "metrics.json: cannot be read"),
+        ("metrics.json", "[]", "metrics.json: not a mapping"),
+        ("metrics.json", '{"epochs": []}', "incomplete .*'train'"),
+        ("recipe.yaml", "a: [", "recipe.yaml: cannot be read"),
+        ("run.json", '{"data": {"source": "nsmc"}}', "incomplete"),
+        ("config.json", "{}", "incomplete .*'architectures'"),
+        ("config.json", '{"architectures": ["VanillaTransformerModel"]}', "VanillaTransformerModel"),
+        (
+            "config.json",
+            '{"architectures": ["XForSequenceClassification"], "id2label": {"0": "a"}}',
+            "number of labels",
+        ),
+    ],
+)
+def test_a_record_that_is_incomplete_is_refused(nsmc, file, content, message):
+    (nsmc / file).write_text(content)
+    with pytest.raises(ValueError, match=message):
+        make_model_card(nsmc)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "no such file"),
+        ("# Title\n", "lack license, library_name, pipeline_tag, tags, model-index"),
+        ("---\na: [\n---\n", "cannot be read"),
+        ("---\nmodel-index:\n- name: x\n---\n", "cannot be read"),
+        ("---\n- a\n---\n", "cannot be read"),
+    ],
+)
+def test_a_card_without_metadata_is_refused(tmp_path, content, message):
+    if content is not None:
+        (tmp_path / "README.md").write_text(content)
+    with pytest.raises(ValueError, match=message):
+        load_model_card(tmp_path)
+
+
+# --- The name ---
+
+
+def test_a_card_is_renamed_and_keeps_what_was_added(nsmc):
+    (nsmc / "model.safetensors").touch()
+    save_model_card(nsmc)
+    with open(nsmc / "README.md", "a") as file:
+        file.write('\n"nsmc-half" by hand.\n')
+    rename_model_card(nsmc, "kim/mine")
+    card = load_model_card(nsmc)
+    assert card.data.model_name == "kim/mine" and 'model="kim/mine"' in example(card)
+    assert card.text.endswith('"nsmc-half" by hand.\n')
+    made = make_model_card(nsmc, "kim/mine")
+    assert card.data.to_dict() == made.data.to_dict()
+    before = (nsmc / "README.md").read_bytes()
+    rename_model_card(nsmc, "kim/mine")
+    assert (nsmc / "README.md").read_bytes() == before
