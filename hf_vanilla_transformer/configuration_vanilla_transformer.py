@@ -6,10 +6,16 @@ This file travels with every saved model, so it imports transformers and hugging
 
 import copy
 import dataclasses
+from typing import TYPE_CHECKING
 
 from huggingface_hub.dataclasses import strict
 from transformers import PreTrainedConfig
 from transformers.activations import ACT2FN
+
+
+if TYPE_CHECKING:
+    # transformers tells folders of one name apart by this file and what it imports: so by the other file, too.
+    from .modeling_vanilla_transformer import VanillaTransformerModel  # noqa: F401
 
 
 LAYER_NORM_TYPES = ("standard", "unbiased_std", "unbiased_std_scalar")

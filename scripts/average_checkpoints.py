@@ -8,14 +8,8 @@ Writes a model folder with the mean weights, and with the tokenizer where the la
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hf_vanilla_transformer.training import (
-    average_checkpoints,
-    exit_with_one_line,
-    last_checkpoints,
-    load_tokenizer,
-    parse_arguments,
-    prepare_output_dir,
-)
+from hf_vanilla_transformer.arguments import exit_with_one_line, parse_arguments
+from hf_vanilla_transformer.training import average_checkpoints, last_checkpoints, load_tokenizer, prepare_output_dir
 
 
 @dataclass

@@ -18,15 +18,10 @@ import torch
 from transformers import MarianConfig, MarianMTModel, PreTrainedModel
 
 from hf_vanilla_transformer import VanillaTransformerConfig
+from hf_vanilla_transformer.arguments import exit_with_one_line, parse_arguments
 from hf_vanilla_transformer.inference import answer_by_length
 from hf_vanilla_transformer.parallel_text import load_parallel_text
-from hf_vanilla_transformer.training import (
-    exit_with_one_line,
-    load_model,
-    load_tokenizer,
-    parse_arguments,
-    save_json,
-)
+from hf_vanilla_transformer.training import load_model, load_tokenizer, save_json
 
 
 @dataclass

@@ -22,6 +22,7 @@ from typing import Literal
 import torch
 from transformers import get_inverse_sqrt_schedule
 
+from hf_vanilla_transformer.arguments import exit_with_one_line, parse_arguments
 from hf_vanilla_transformer.data import encode
 from hf_vanilla_transformer.figures import (
     check_file,
@@ -34,12 +35,10 @@ from hf_vanilla_transformer.figures import (
 )
 from hf_vanilla_transformer.training import (
     METRICS_FILE,
-    exit_with_one_line,
     load_model,
     load_target_tokenizer,
     load_tokenizer,
     noam_peak,
-    parse_arguments,
     smoothed_targets,
 )
 

@@ -16,9 +16,10 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
+from hf_vanilla_transformer.arguments import exit_with_one_line, parse_arguments
 from hf_vanilla_transformer.data import encode
 from hf_vanilla_transformer.inference import answer_by_length, given_texts
-from hf_vanilla_transformer.training import exit_with_one_line, load_config, load_tokenizer, parse_arguments
+from hf_vanilla_transformer.training import load_config, load_tokenizer
 
 
 @dataclass

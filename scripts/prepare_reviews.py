@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from hf_vanilla_transformer.arguments import exit_with_one_line, parse_arguments
 from hf_vanilla_transformer.data import DataError, iterate_lines, load_labelled_text
-from hf_vanilla_transformer.training import exit_with_one_line, parse_arguments
 
 
 @dataclass

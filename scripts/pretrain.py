@@ -24,6 +24,7 @@ from transformers import (
 )
 
 from hf_vanilla_transformer import VanillaTransformerConfig, VanillaTransformerForConditionalGeneration
+from hf_vanilla_transformer.arguments import exit_with_one_line, given_settings, parse_arguments, read_mapping
 from hf_vanilla_transformer.figures import plot_training_curves
 from hf_vanilla_transformer.pretraining import (
     SpanInfilling,
@@ -41,12 +42,8 @@ from hf_vanilla_transformer.training import (
     TokenBudgetTrainer,
     best_step,
     epochs,
-    exit_with_one_line,
-    given_settings,
     load_tokenizer,
-    parse_arguments,
     prepare_output_dir,
-    read_mapping,
     save_json,
     save_recipe,
     save_run,

@@ -11,9 +11,9 @@ completed by the same command.
 import argparse
 from pathlib import Path
 
+from hf_vanilla_transformer.arguments import exit_with_one_line
 from hf_vanilla_transformer.hub import check_repo_id, repository_files, upload
 from hf_vanilla_transformer.model_card import CARD_FILE, make_model_card
-from hf_vanilla_transformer.training import exit_with_one_line
 
 
 class Parser(argparse.ArgumentParser):

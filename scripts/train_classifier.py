@@ -22,6 +22,7 @@ from transformers import (
 )
 
 from hf_vanilla_transformer import VanillaTransformerConfig, VanillaTransformerForSequenceClassification
+from hf_vanilla_transformer.arguments import exit_with_one_line, given_settings, parse_arguments, read_mapping
 from hf_vanilla_transformer.data import load_labelled_text, tokenize
 from hf_vanilla_transformer.figures import plot_training_curves
 from hf_vanilla_transformer.hub import keep_token_out_of_files, upload_run
@@ -35,13 +36,9 @@ from hf_vanilla_transformer.training import (
     compute_metrics,
     epochs,
     evaluate_split,
-    exit_with_one_line,
-    given_settings,
     load_config,
     load_tokenizer,
-    parse_arguments,
     prepare_output_dir,
-    read_mapping,
     save_json,
     save_recipe,
     save_run,

@@ -21,14 +21,11 @@ from transformers import (
 )
 
 from hf_vanilla_transformer import VanillaTransformerConfig, VanillaTransformerForConditionalGeneration
+from hf_vanilla_transformer.arguments import exit_with_one_line, given_settings, parse_arguments, read_mapping
 from hf_vanilla_transformer.training import (
     METRICS_FILE,
     LabelSmoothingLoss,
-    exit_with_one_line,
-    given_settings,
-    parse_arguments,
     prepare_output_dir,
-    read_mapping,
     save_json,
     save_recipe,
     save_run,

@@ -22,6 +22,7 @@ from transformers import (
 )
 
 from hf_vanilla_transformer import VanillaTransformerConfig, VanillaTransformerForConditionalGeneration
+from hf_vanilla_transformer.arguments import exit_with_one_line, given_settings, parse_arguments, read_mapping
 from hf_vanilla_transformer.figures import plot_training_curves
 from hf_vanilla_transformer.hub import keep_token_out_of_files, upload_run
 from hf_vanilla_transformer.model_card import save_model_card
@@ -36,12 +37,8 @@ from hf_vanilla_transformer.training import (
     best_step,
     checksum,
     epochs,
-    exit_with_one_line,
-    given_settings,
     last_checkpoints,
-    parse_arguments,
     prepare_output_dir,
-    read_mapping,
     save_json,
     save_recipe,
     save_run,

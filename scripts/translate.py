@@ -13,14 +13,9 @@ import torch
 from transformers import BatchEncoding, PreTrainedModel, PreTrainedTokenizerBase
 
 from hf_vanilla_transformer import VanillaTransformerForConditionalGeneration
+from hf_vanilla_transformer.arguments import exit_with_one_line, parse_arguments
 from hf_vanilla_transformer.inference import answer_by_length, given_texts
-from hf_vanilla_transformer.training import (
-    exit_with_one_line,
-    load_model,
-    load_target_tokenizer,
-    load_tokenizer,
-    parse_arguments,
-)
+from hf_vanilla_transformer.training import load_model, load_target_tokenizer, load_tokenizer
 
 
 logger = logging.getLogger("translate.py")

@@ -637,9 +637,6 @@ def test_two_models_in_one_process_do_not_mix(server, client, folder, environmen
 
 
 @pytest.mark.slow
-@pytest.mark.xfail(
-    reason="transformers finds the model's class by the configuration's, which is the same", strict=True
-)
 def test_folders_of_one_name_do_not_mix(folder, environment, tmp_path):
     edited = edited_copy(folder, tmp_path / "edited" / folder.name)
     marks, *_ = json.loads(as_stranger(TWO_KINDS, environment, tmp_path, tmp_path / "again", folder, edited))

@@ -307,6 +307,8 @@ def test_the_readmes_commands_run(run, trained, translator, tmp_path, monkeypatc
             data = [] if "--data" in arguments else ["--data", "sample"]
             arguments += [*data, *QUICK, "--output_dir", str(tmp_path / f"run-{number}")]
             arguments += ["--vocab_size", "30"] if "my.csv" in arguments else []
+        elif script.endswith("push_to_hub.py"):
+            arguments += ["--dry_run"]
         elif script.endswith("train_translation.py"):
             arguments += [
                 "--max_steps",

@@ -26,10 +26,10 @@ from hf_vanilla_transformer import (
     VanillaTransformerForSequenceClassification,
     VanillaTransformerModel,
 )
+from hf_vanilla_transformer.arguments import LAST_CHECKPOINT, given_settings, parse_arguments
 from hf_vanilla_transformer.figures import plot_training_curves
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 from hf_vanilla_transformer.training import (
-    LAST_CHECKPOINT,
     LabelSmoothingLoss,
     TokenBudgetBatchSampler,
     TokenBudgetTrainer,
@@ -38,11 +38,9 @@ from hf_vanilla_transformer.training import (
     classification_report,
     compute_metrics,
     epochs,
-    given_settings,
     last_checkpoints,
     load_config,
     noam_peak,
-    parse_arguments,
     prepare_output_dir,
     save_recipe,
     smoothed_targets,
@@ -333,7 +331,7 @@ from test_training import pairs, tiny_config
 import torch
 from transformers import Seq2SeqTrainingArguments
 from hf_vanilla_transformer import VanillaTransformerForConditionalGeneration
-from hf_vanilla_transformer.training import TokenBudgetTrainer
+from hf_vanilla_transformer.training import (TokenBudgetTrainer,)
 
 seen = []
 

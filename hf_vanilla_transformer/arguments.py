@@ -1,0 +1,153 @@
+# Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
+"""The scripts' command lines: a YAML recipe, flags that override it, and one line for what is wrong."""
+
+import argparse
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+import yaml
+from huggingface_hub.errors import HTTPError, StrictDataclassError
+from safetensors import SafetensorError
+from transformers import HfArgumentParser
+
+
+# The value of `--resume_from_checkpoint` without a path.
+LAST_CHECKPOINT = "last"
+
+
+class _OneLineParser(HfArgumentParser):
+    def error(self, message: str):
+        """Exit with status 2 and one line, instead of a hundred lines of usage."""
+        self.exit(2, f"{self.prog}: error: {message} (--help lists all options)\n")
+
+
+def parse_arguments(dataclass_types: list[type], description: str, args: list[str] | None = None) -> tuple[Any, ...]:
+    """Read a script's arguments: flags, or a YAML recipe and flags that override it.
+
+    Args:
+        dataclass_types: One dataclass for each group of arguments, as `HfArgumentParser` takes them.
+        description: What `--help` says first.
+        args: The command line without the program's name, a recipe first; by default `sys.argv`'s.
+
+    Returns:
+        One instance of each dataclass.
+
+    Raises:
+        SystemExit: with status 2 after one line on standard error, where the arguments make no sense; with status 0
+            after `--help`.
+    """
+    parser, recipe, flags = _read_command_line(dataclass_types, description, args)
+    parser.set_defaults(**recipe)
+    for action in parser._actions:
+        action.required = action.required and action.dest not in recipe
+    try:
+        return parser.parse_args_into_dataclasses(flags)
+    except (ValueError, TypeError, ImportError) as error:
+        parser.error(_one_line(error))
+
+
+def given_settings(dataclass_types: list[type], args: list[str] | None = None) -> dict[str, Any]:
+    """What recipe and flags say, without the defaults, for the run's record.
+
+    Args:
+        dataclass_types: As in `parse_arguments`.
+        args: As in `parse_arguments`.
+
+    Returns:
+        The settings by name, but for those that belong to one machine or one call.
+    """
+    parser, recipe, flags = _read_command_line(dataclass_types, "", args)
+    for action in parser._actions:
+        action.default, action.required = argparse.SUPPRESS, False
+    given = {**recipe, **vars(parser.parse_args(flags))}
+    return {name: value for name, value in given.items() if name not in _NOT_IN_RECIPE}
+
+
+_NOT_IN_RECIPE = {
+    *("output_dir", "resume_from_checkpoint", "use_cpu", "disable_tqdm"),
+    *("push_to_hub", "hub_token", "hub_model_id", "hub_private_repo", "hub_revision", "hub_strategy"),
+}
+
+
+def _read_command_line(
+    dataclass_types: list[type], description: str, args: list[str] | None
+) -> tuple[_OneLineParser, dict[str, Any], list[str]]:
+    """The parser, the recipe's settings, and the flags."""
+    usage = "%(prog)s [RECIPE.yaml] [--name value ...]"
+    parser = _OneLineParser(dataclass_types, description=description, usage=usage, allow_abbrev=False)
+    names = {action.dest for action in parser._actions} - {"help"}
+    if "use_cpu" in names:
+        # bf16 on a machine without an accelerator has to be asked for in this way.
+        parser.set_defaults(use_cpu=not torch.accelerator.is_available())
+    for action in parser._actions:
+        if action.dest == "resume_from_checkpoint":
+            action.nargs, action.const = "?", LAST_CHECKPOINT
+
+    flags = list(sys.argv[1:] if args is None else args)
+    if not flags or flags[0].startswith("-"):
+        return parser, {}, flags
+    file = flags.pop(0)
+    try:
+        recipe = yaml.safe_load(Path(file).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        parser.error(f"{file}: {_one_line(error)}")
+    if not isinstance(recipe, dict):
+        parser.error(f"{file}: not a YAML mapping of settings")
+    if unknown := sorted(str(name) for name in set(recipe) - names):
+        parser.error(f"{file}: no such setting: {', '.join(unknown)}")
+    return parser, recipe, flags
+
+
+def read_mapping(flag: str, value: str | dict[str, Any]) -> dict[str, Any]:
+    """Read a setting that holds settings.
+
+    Args:
+        flag: Its name, for the messages.
+        value: JSON, as a flag has it, or a mapping, as a recipe has it.
+
+    Returns:
+        The mapping.
+
+    Raises:
+        ValueError: it is neither.
+    """
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except json.JSONDecodeError as error:
+            raise ValueError(f"{flag}: not JSON ({error})") from error
+    if not isinstance(value, dict):
+        raise ValueError(f"{flag}: not a mapping of a configuration's fields")
+    return value
+
+
+def exit_with_one_line(main: Callable[[], None]) -> Callable[[], None]:
+    """Make a script's `main` answer what its user got wrong with one line on standard error and exit status 2.
+
+    That is: files and folders (OSError, SafetensorError), the network (HTTPError), values (ValueError, a
+    configuration's StrictDataclassError), and missing optional packages (ImportError). Anything else keeps its
+    traceback.
+
+    Args:
+        main: The script's function without arguments.
+
+    Returns:
+        The function to call instead.
+    """
+
+    def wrapped() -> None:
+        try:
+            main()
+        except (OSError, HTTPError, SafetensorError, ValueError, ImportError, StrictDataclassError) as error:
+            print(f"{Path(sys.argv[0]).name}: error: {_one_line(error)}", file=sys.stderr)
+            sys.exit(2)
+
+    return wrapped
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())
