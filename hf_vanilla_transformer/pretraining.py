@@ -20,6 +20,7 @@ from datasets import Dataset, DatasetDict, Features, IterableDataset, Value
 from datasets.exceptions import DatasetsError
 from datasets.fingerprint import Hasher
 from torch import nn
+from torch.nn.utils.rnn import pad_sequence
 from transformers import EvalPrediction, PreTrainedTokenizerBase, TrainerCallback
 
 from .configuration_vanilla_transformer import VanillaTransformerConfig
@@ -309,9 +310,6 @@ class SpanInfilling:
         self.seed = seed
         # Shared, so that the loader's worker processes learn of it, too. -1: nobody has said.
         self._epoch = torch.full((1,), -1).share_memory_()
-        lengths = np.arange(1, int(mean_span_length + 12 * mean_span_length**0.5) + 12)
-        probabilities = np.exp(-mean_span_length) * np.cumprod(np.append(1.0, mean_span_length / lengths))
-        self._poisson = np.cumsum(probabilities)
 
     def set_epoch(self, epoch: int) -> None:
         """Have the next batches corrupted as this epoch's.
@@ -340,19 +338,19 @@ class SpanInfilling:
         Raises:
             ValueError: The rows are to be corrupted, but nobody has told the epoch.
         """
-        inputs, input_lengths = _flatten(features, "input_ids")
         if "labels" in features[0]:
-            labels, label_lengths = _flatten(features, "labels")
+            pairs = [(feature["input_ids"], feature["labels"]) for feature in features]
+        elif (epoch := int(self._epoch)) >= 0:
+            pairs = [self.corrupt(feature["input_ids"], feature["row"], epoch) for feature in features]
         else:
-            epoch = int(self._epoch)
-            if epoch < 0:
-                raise ValueError("the collator does not know the epoch: give its `callback` to the trainer")
-            rows = np.fromiter((feature["row"] for feature in features), dtype=np.uint64, count=len(features))
-            inputs, input_lengths, labels, label_lengths = self._corrupt(inputs, input_lengths, rows, epoch)
-        labels = torch.from_numpy(_pad(labels, label_lengths, -100))
+            raise ValueError("the collator does not know the epoch: give its `callback` to the trainer")
+        inputs, labels = (
+            [torch.as_tensor(ids, dtype=torch.long) for ids in side] for side in zip(*pairs, strict=True)
+        )
+        labels = pad_sequence(labels, batch_first=True, padding_value=-100)
         return {
-            "input_ids": torch.from_numpy(_pad(inputs, input_lengths, self.pad_token_id)),
-            "attention_mask": torch.from_numpy(_pad(np.ones_like(inputs), input_lengths, 0)),
+            "input_ids": pad_sequence(inputs, batch_first=True, padding_value=self.pad_token_id),
+            "attention_mask": pad_sequence([torch.ones_like(ids) for ids in inputs], batch_first=True),
             "labels": labels,
             "decoder_input_ids": shift_tokens_right(labels, self.pad_token_id, self.decoder_start_token_id),
         }
@@ -367,20 +365,12 @@ class SpanInfilling:
             The rows with `input_ids` and `labels`, corrupted as in epoch 0.
         """
 
-        def corrupt(batch: dict[str, list]) -> dict[str, list]:
-            features = [{"input_ids": ids} for ids in batch["input_ids"]]
-            numbers = np.array(batch["row"], dtype=np.uint64)
-            inputs, input_lengths, labels, label_lengths = self._corrupt(
-                *_flatten(features, "input_ids"), numbers, epoch=0
-            )
-            return {
-                "input_ids": np.split(inputs, np.cumsum(input_lengths)[:-1]),
-                "labels": np.split(labels, np.cumsum(label_lengths)[:-1]),
-            }
+        def corrupt(row: dict[str, Any]) -> dict[str, np.ndarray]:
+            inputs, labels = self.corrupt(row["input_ids"], row["row"], epoch=0)
+            return {"input_ids": inputs, "labels": labels}
 
         return rows.map(
             corrupt,
-            batched=True,
             remove_columns=rows.column_names,
             features=Features({name: datasets.List(Value("int32")) for name in ("input_ids", "labels")}),
             # The collator's own state is not what the result depends on.
@@ -391,66 +381,47 @@ class SpanInfilling:
             desc="Corrupting",
         )
 
-    def _corrupt(
-        self, ids: np.ndarray, lengths: np.ndarray, rows: np.ndarray, epoch: int
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Corrupt B texts.
+    def corrupt(self, ids: Sequence[int], row: int, epoch: int) -> tuple[np.ndarray, np.ndarray]:
+        """Corrupt a text.
 
         Args:
-            ids: (N,), int64: the tokens of all texts, one after the other.
-            lengths: (B,), int64: how many each has.
-            rows: (B,), uint64: each text's number.
+            ids: Its tokens, n of them.
+            row: Its number.
             epoch: 0 or more.
 
         Returns:
-            Inputs and their lengths, labels and their lengths, in the same form.
+            The encoder's input and the labels, int64.
         """
-        places = np.arange(len(lengths))
-        keys = _mix(_mix(_mix(np.array([self.seed], dtype=np.uint64)) + np.uint64(epoch)) + rows)
+        ids = np.asarray(ids, dtype=np.int64)
+        generator = np.random.default_rng([self.seed, epoch, row])
+        hidden = int(len(ids) * self.mask_rate + generator.random())
+        hidden = min(max(hidden, 1), len(ids))
 
-        # How many tokens are hidden, and in how many spans at most.
-        hidden = np.floor(lengths * self.mask_rate + _uniform(keys, 0, 0)).astype(np.int64)
-        hidden = np.minimum(np.maximum(hidden, 1), lengths)
-        limits = np.minimum(hidden, np.maximum(lengths - hidden, 1))
+        most_spans = min(hidden, max(len(ids) - hidden, 1))
+        spans, left = [], hidden
+        for length in generator.poisson(self.mean_span_length, most_spans).tolist():
+            spans.append(min(length, left))
+            left -= spans[-1]
+            if left == 0:
+                break
+        spans[-1] += left
+        spans = generator.permutation(spans)  # the one that is cut to fit is not always the last
 
-        # The lengths of the spans, until they hide enough: as many draws a text as its limit, one after the other.
-        text = np.repeat(places, limits)
-        number = _places_within(limits)
-        spans = np.searchsorted(self._poisson, _uniform(keys[text], 1, number), side="right")
-        before = np.cumsum(spans) - spans
-        before -= np.repeat(before[np.cumsum(limits) - limits], limits)
-        is_used = before < hidden[text]
-        left = hidden[text] - before
-        is_last = number == limits[text] - 1
-        spans = np.where(is_last, left, np.minimum(spans, left))[is_used]
-        number_of_spans = np.bincount(text[is_used], minlength=len(lengths))
-
-        # A text becomes slots, of which each gives one token of the input: one that is left, or a mask for a span. The
-        # slots with the smallest random numbers are the spans.
-        input_lengths = lengths - hidden + number_of_spans
-        slots = np.repeat(places, input_lengths)
-        random = _random(keys[slots], 2, _places_within(input_lengths))
-        order = np.argsort((slots.astype(np.uint64) << np.uint64(40)) | (random >> np.uint64(24)), kind="stable")
-        chosen = order[_places_within(input_lengths) < np.repeat(number_of_spans, input_lengths)]
-        is_span = np.zeros(len(slots), dtype=bool)
-        is_span[chosen] = True
-        consumed = np.ones(len(slots), dtype=np.int64)
-        consumed[chosen] = spans
-        starts = np.cumsum(consumed) - consumed
+        # A text becomes slots, of which each gives one token of the input: one that is left, or a mask for a span.
+        slots = len(ids) - hidden + len(spans)
+        is_span = np.zeros(slots, dtype=bool)
+        is_span[generator.choice(slots, size=len(spans), replace=False)] = True
+        sizes = np.ones(slots, dtype=np.int64)
+        sizes[is_span] = spans
+        starts = np.cumsum(sizes) - sizes
         # An empty span at the end starts after the last token.
-        inputs = np.where(is_span, self.mask_token_id, ids[np.minimum(starts, len(ids) - 1)])
+        inputs = np.where(is_span, self.mask_token_id, np.append(ids, self.mask_token_id)[starts])
 
         if self.target == "text":
-            labels = np.insert(ids, np.cumsum(lengths), self.eos_token_id)
-            return inputs, input_lengths, labels, lengths + 1
-        # Behind which hidden token each mask and each end of text goes, a text's end after its masks.
-        ends = np.cumsum(consumed * is_span)
-        positions = np.append((ends - consumed)[is_span], np.cumsum(hidden))
-        owners = np.append(slots[is_span], places)
-        order = np.argsort(owners, kind="stable")
-        signs = np.append(np.full(is_span.sum(), self.mask_token_id), np.full(len(lengths), self.eos_token_id))
-        labels = np.insert(ids[np.repeat(is_span, consumed)], positions[order], signs[order])
-        return inputs, input_lengths, labels, hidden + number_of_spans + 1
+            return inputs, np.append(ids, self.eos_token_id)
+        pieces = [ids[start : start + size] for start, size in zip(starts[is_span], spans, strict=True)]
+        labels = [part for piece in pieces for part in ([self.mask_token_id], piece)]
+        return inputs, np.concatenate([*labels, [self.eos_token_id]])
 
 
 class _EpochCallback(TrainerCallback):
@@ -462,47 +433,6 @@ class _EpochCallback(TrainerCallback):
     def on_epoch_begin(self, args, state, control, **kwargs):
         # A float that counts the steps: 1.25 after a quarter of the second epoch.
         self.collator.set_epoch(int(state.epoch or 0))
-
-
-def _flatten(features: list[dict[str, Any]], name: str) -> tuple[np.ndarray, np.ndarray]:
-    """One column's tokens, one row after the other, (N,), and the rows' lengths, (B,), both int64."""
-    columns = [feature[name] for feature in features]
-    lengths = np.fromiter(map(len, columns), dtype=np.int64, count=len(columns))
-    return np.fromiter(chain.from_iterable(columns), dtype=np.int64, count=lengths.sum()), lengths
-
-
-def _pad(flat: np.ndarray, lengths: np.ndarray, value: int) -> np.ndarray:
-    """(N,) to (B, L): each row at the left."""
-    padded = np.full((len(lengths), lengths.max()), value, dtype=np.int64)
-    padded[np.arange(lengths.max()) < lengths[:, None]] = flat
-    return padded
-
-
-def _places_within(lengths: np.ndarray) -> np.ndarray:
-    """0, 1, ... for each of B groups, one after the other: (N,) from (B,)."""
-    return np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-
-
-def _mix(numbers: np.ndarray) -> np.ndarray:
-    """SplitMix64's next number after each state (Steele, Lea and Flood 2014, Figure 16): uint64 to uint64.
-
-    A generator of numpy for each row would take longer than all the rest.
-    """
-    mixed = numbers + np.uint64(0x9E3779B97F4A7C15)
-    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return mixed ^ (mixed >> np.uint64(31))
-
-
-def _random(keys: np.ndarray, purpose: int, numbers: np.ndarray | int) -> np.ndarray:
-    """Random uint64, by key, by what they are for, and by their number among these."""
-    counters = np.asarray(numbers, dtype=np.uint64) + np.uint64(purpose << 32)
-    return _mix(keys + counters * np.uint64(0x9E3779B97F4A7C15))
-
-
-def _uniform(keys: np.ndarray, purpose: int, numbers: np.ndarray | int) -> np.ndarray:
-    """The same between 0 and 1, 1 excluded, with 53 random bits."""
-    return (_random(keys, purpose, numbers) >> np.uint64(11)) * 2.0**-53
 
 
 # --- Metrics ---
