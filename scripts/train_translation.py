@@ -186,6 +186,7 @@ def measure(trainer: Seq2SeqTrainer, data: Dataset, split: Dataset, tokenizer: P
     """Loss, perplexity and BLEU of one split, against the references as they were written."""
     order = sorted(range(len(split)), key=split["length"][:].__getitem__)
     trainer.compute_metrics, trainer.label_smoother, trainer.args.predict_with_generate = None, None, True
+    trainer.args.train_sampling_strategy = "sequential"  # any grouping reorders what is evaluated, too
     prediction = trainer.predict(split.select(order), **generation)
     translations = [None] * len(order)
     for place, translation in zip(order, decode(tokenizer, prediction.predictions), strict=True):

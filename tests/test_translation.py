@@ -15,6 +15,7 @@ from hf_vanilla_transformer import (
     VanillaTransformerForSequenceClassification,
 )
 from hf_vanilla_transformer.tokenizer import train_tokenizer
+from hf_vanilla_transformer.training import translation_report
 
 
 TINY = (
@@ -89,6 +90,37 @@ def test_two_vocabularies_and_a_token_budget(run, corpus, tmp_path):
     assert not config.tie_word_embeddings
     metrics = json.loads((tmp_path / "run" / "metrics.json").read_text())
     assert metrics["epochs"][0].keys() >= {"eval_bleu", "eval_bleu_lowercased", "eval_loss"}
+
+
+@pytest.mark.parametrize("batching", [["--train_sampling_strategy", "group_by_length"], ["--max_tokens", "200"]])
+def test_the_published_bleu_is_that_of_the_translations(run, corpus, tmp_path, batching):
+    """Asked anew for the test sentences, the model in the folder gets the record's figure."""
+    status, _, _ = train(
+        run,
+        corpus,
+        tmp_path / "run",
+        *(
+            "--vocabularies",
+            "separate",
+            "--tokenizer_model",
+            "word",
+            "--learning_rate",
+            "1e-2",
+            "--eval_strategy",
+            "no",
+        ),
+        *("--max_steps", "60", "--save_steps", "60", "--per_device_train_batch_size", "32", *batching),
+    )
+    assert status == 0
+    status, out, _ = run("translate.py", "--model", tmp_path / "run", "--file", corpus / "test.num")
+    assert status == 0
+    report = translation_report(out.splitlines(), (corpus / "test.de").read_text().splitlines())
+    assert report["bleu"] > 5
+    assert report == {name: value for name, value in read_metrics(tmp_path / "run").items() if name in report}
+
+
+def read_metrics(folder) -> dict:
+    return json.loads((folder / "metrics.json").read_text())["test"]["beams_1"]
 
 
 @pytest.mark.parametrize(
