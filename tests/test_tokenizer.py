@@ -389,7 +389,7 @@ def test_import_script_counts_the_differing_lines(monkeypatch, make_model, tmp_p
         ("train_tokenizer.py", []),
         ("train_tokenizer.py", ["--texts", "missing.txt"]),
         ("train_tokenizer.py", ["--texts", SAMPLE, "--data", "sample"]),
-        ("train_tokenizer.py", ["--texts", SAMPLE, "--model", "word"]),
+        ("train_tokenizer.py", ["--texts", SAMPLE, "--model", "char"]),
         ("train_tokenizer.py", ["--texts", SAMPLE, "--vocab_size", "20"]),
         ("train_tokenizer.py", ["--texts", "latin1.txt"]),
         ("train_tokenizer.py", ["--data", "sample", "--text_column", "review"]),
