@@ -508,7 +508,9 @@ def save_recipe(folder: str, settings: dict[str, Any]) -> None:
     Path(folder, RECIPE_FILE).write_text(text, encoding="utf-8")
 
 
-def save_run(folder: str, model: PreTrainedModel, seed: int, data: dict[str, Any]) -> None:
+def save_run(
+    folder: str, model: PreTrainedModel, seed: int, data: dict[str, Any], resumed_from: str | None = None
+) -> None:
     """Write `run.json`: what made the run, besides its recipe.
 
     Args:
@@ -516,11 +518,13 @@ def save_run(folder: str, model: PreTrainedModel, seed: int, data: dict[str, Any
         model: The model, for its number of parameters.
         seed: The seed of the run.
         data: Source, and rows and checksum of each split.
+        resumed_from: The checkpoint that the run went on from; its seconds of training are those since.
     """
     accelerator = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
     record = {
         "parameters": model.num_parameters(),
         "seed": seed,
+        "resumed_from": None if resumed_from is None else Path(resumed_from).name,
         "data": data,
         "git_commit": _git_commit(),
         "versions": {

@@ -257,6 +257,7 @@ def main() -> None:
         folder,
         model,
         seed=training_arguments.seed,
+        resumed_from=checkpoint,
         data={
             "source": {file: file_checksum(file) for file in data_arguments.texts},
             "train": {"rows": None if data_arguments.streaming else len(train)},

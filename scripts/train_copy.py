@@ -126,7 +126,8 @@ def main() -> None:
     }
     save_json(f"{folder}/{METRICS_FILE}", metrics)
     save_recipe(folder, given_settings(ARGUMENTS))
-    save_run(folder, model, seed=training_arguments.seed, data={"source": "random sequences"})
+    data = {"source": "random sequences"}
+    save_run(folder, model, seed=training_arguments.seed, data=data, resumed_from=checkpoint)
     print(f"copied without a mistake: {metrics['test']['copied']:.1%} of {len(test)} fresh sequences")
 
 

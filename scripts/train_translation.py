@@ -259,6 +259,7 @@ def main() -> None:
         folder,
         model,
         seed=training_arguments.seed,
+        resumed_from=checkpoint,
         data={
             "source": data_arguments.data,
             **{name: {"rows": len(split), "sha256": checksum(split)} for name, split in data.items()},

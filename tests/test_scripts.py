@@ -114,6 +114,9 @@ def test_an_interrupted_run_goes_on_to_the_same_end(run, trained, tmp_path):
     whole, resumed = (json.loads((folder / "metrics.json").read_text()) for folder in (trained, interrupted))
     assert resumed["epochs"][-1]["eval_loss"] == pytest.approx(whole["epochs"][-1]["eval_loss"], abs=1e-6)
     assert resumed["test"]["confusion_matrix"] == whole["test"]["confusion_matrix"]
+    records = [json.loads((folder / "run.json").read_text()) for folder in (trained, interrupted)]
+    assert [record["resumed_from"] for record in records] == [None, first.name]
+    assert f"went on from {first.name}" in (interrupted / "README.md").read_text()
 
 
 def test_a_trained_model_is_fine_tuned_with_new_labels(run, trained, tmp_path):
