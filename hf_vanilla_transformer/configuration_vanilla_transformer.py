@@ -22,14 +22,18 @@ LAYER_NORM_TYPES = ("standard", "unbiased_std", "unbiased_std_scalar")
 POSITION_EMBEDDING_TYPES = ("sinusoidal", "learned", "none")
 INIT_SCHEMES = ("torch", "xavier_uniform", "tensor2tensor")
 
-# §5.4: dropout of each sub-layer's output and of the embeddings, nowhere else. Table 3 has the sizes.
-_PAPER_BASE = {
-    "vocab_size": 37000,
+# Table 3, "base"; three of the tutorials have them, too.
+_BASE_SIZES = {
     "d_model": 512,
     "encoder_attention_heads": 8,
     "decoder_attention_heads": 8,
     "encoder_ffn_dim": 2048,
     "decoder_ffn_dim": 2048,
+}
+# §5.4: dropout of each sub-layer's output and of the embeddings, nowhere else.
+_PAPER_BASE = {
+    "vocab_size": 37000,
+    **_BASE_SIZES,
     "max_position_embeddings": 1024,
     "activation_function": "relu",
     "attention_dropout": 0.0,
@@ -42,11 +46,7 @@ _PAPER_BASE = {
     "tie_word_embeddings": True,
 }
 _ANNOTATED_TRANSFORMER = {
-    "d_model": 512,
-    "encoder_attention_heads": 8,
-    "decoder_attention_heads": 8,
-    "encoder_ffn_dim": 2048,
-    "decoder_ffn_dim": 2048,
+    **_BASE_SIZES,
     "max_position_embeddings": 5000,
     "activation_function": "relu",
     "activation_dropout": 0.1,
@@ -112,11 +112,7 @@ PRESETS = {
     "pytorch-transformer-scalar-norm": {**_PYTORCH_TRANSFORMER, "layer_norm_type": "unbiased_std_scalar"},
     # https://docs.pytorch.org/docs/stable/generated/torch.nn.Transformer.html; it takes embeddings
     "torch-nn-transformer": {
-        "d_model": 512,
-        "encoder_attention_heads": 8,
-        "decoder_attention_heads": 8,
-        "encoder_ffn_dim": 2048,
-        "decoder_ffn_dim": 2048,
+        **_BASE_SIZES,
         "max_position_embeddings": 5000,
         "activation_function": "relu",
         "activation_dropout": 0.1,

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 import yaml
 from accelerate.data_loader import SeedableRandomSampler
-from datasets import Dataset
+from datasets import Dataset, DatasetDict
 from torch import nn
 from torch.optim.swa_utils import AveragedModel
 from torch.utils.data import BatchSampler, DataLoader
@@ -24,6 +24,7 @@ from transformers import (
     AutoConfig,
     AutoTokenizer,
     EvalPrediction,
+    GenerationConfig,
     PreTrainedModel,
     PreTrainedTokenizerBase,
     Seq2SeqTrainer,
@@ -35,6 +36,7 @@ from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR, get_last_checkpoin
 from . import modeling_vanilla_transformer
 from .arguments import LAST_CHECKPOINT
 from .configuration_vanilla_transformer import VanillaTransformerConfig
+from .figures import plot_training_curves
 
 
 RECIPE_FILE = "recipe.yaml"
@@ -497,31 +499,51 @@ def checksum(dataset: Dataset) -> str:
     return digest.hexdigest()
 
 
-def save_recipe(folder: str, settings: dict[str, Any]) -> None:
-    """Write `recipe.yaml`, with which the run can be made again.
+def describe_splits(data: DatasetDict) -> dict[str, dict[str, Any]]:
+    """Describe the data for a run's record.
 
     Args:
-        folder: The run's folder.
-        settings: What `given_settings` returned.
+        data: The splits, as they were read.
+
+    Returns:
+        For each split its number of `rows` and their checksum, `sha256`.
     """
-    text = yaml.safe_dump(settings, sort_keys=False, allow_unicode=True)
-    Path(folder, RECIPE_FILE).write_text(text, encoding="utf-8")
+    return {name: {"rows": len(split), "sha256": checksum(split)} for name, split in data.items()}
 
 
-def save_run(
-    folder: str, model: PreTrainedModel, seed: int, data: dict[str, Any], resumed_from: str | None = None
+def save_record(
+    folder: str,
+    model: PreTrainedModel,
+    *,
+    metrics: dict[str, Any],
+    settings: dict[str, Any],
+    seed: int,
+    data: dict[str, Any],
+    resumed_from: str | None,
 ) -> None:
-    """Write `run.json`: what made the run, besides its recipe.
+    """Write what a run leaves beside model and tokenizer.
+
+    That is `metrics.json`; `curves.png`, where the metrics hold those of each epoch; `recipe.yaml`, with which the
+    run can be made again; `run.json`, what else made it; and `generation_config.json`.
 
     Args:
         folder: The run's folder.
-        model: The model, for its number of parameters.
+        model: The model.
+        metrics: What was measured; `epochs` as the function of this name has them.
+        settings: What `given_settings` returned.
         seed: The seed of the run.
         data: Source, and rows and checksum of each split.
         resumed_from: The checkpoint that the run went on from; its seconds of training are those since.
     """
+    save_json(Path(folder, METRICS_FILE), metrics)
+    if "epochs" in metrics:
+        plot_training_curves(metrics["epochs"], Path(folder, CURVES_FILE))
+    recipe = yaml.safe_dump(settings, sort_keys=False, allow_unicode=True)
+    Path(folder, RECIPE_FILE).write_text(recipe, encoding="utf-8")
+    generation_config = getattr(model, "generation_config", None) or GenerationConfig.from_model_config(model.config)
+    generation_config.save_pretrained(folder)
     accelerator = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
-    record = {
+    run = {
         "parameters": model.num_parameters(),
         "seed": seed,
         "resumed_from": None if resumed_from is None else Path(resumed_from).name,
@@ -534,7 +556,7 @@ def save_run(
         "device": "cpu" if accelerator is None else str(accelerator),
         "threads": torch.get_num_threads(),
     }
-    save_json(Path(folder, RUN_FILE), record)
+    save_json(Path(folder, RUN_FILE), run)
 
 
 _RECORDED_PACKAGES = ("torch", "transformers", "tokenizers", "datasets", "accelerate", "safetensors")

@@ -25,7 +25,6 @@ from transformers import (
 
 from hf_vanilla_transformer import VanillaTransformerConfig, VanillaTransformerForConditionalGeneration
 from hf_vanilla_transformer.arguments import exit_with_one_line, given_settings, parse_arguments, read_mapping
-from hf_vanilla_transformer.figures import plot_training_curves
 from hf_vanilla_transformer.pretraining import (
     SpanInfilling,
     compute_perplexity,
@@ -37,16 +36,12 @@ from hf_vanilla_transformer.pretraining import (
 )
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 from hf_vanilla_transformer.training import (
-    CURVES_FILE,
-    METRICS_FILE,
     TokenBudgetTrainer,
     best_step,
     epochs,
     load_tokenizer,
     prepare_output_dir,
-    save_json,
-    save_recipe,
-    save_run,
+    save_record,
 )
 
 
@@ -249,13 +244,11 @@ def main() -> None:
             "rows": len(validation),
         },
     }
-    save_json(f"{folder}/{METRICS_FILE}", metrics)
-    plot_training_curves(metrics["epochs"], f"{folder}/{CURVES_FILE}")
-    model.generation_config.save_pretrained(folder)
-    save_recipe(folder, given_settings(ARGUMENTS))
-    save_run(
+    save_record(
         folder,
         model,
+        metrics=metrics,
+        settings=given_settings(ARGUMENTS),
         seed=training_arguments.seed,
         resumed_from=checkpoint,
         data={

@@ -14,7 +14,6 @@ from datasets import DatasetDict
 from transformers import (
     DataCollatorWithPadding,
     EarlyStoppingCallback,
-    GenerationConfig,
     PreTrainedTokenizerBase,
     Trainer,
     TrainingArguments,
@@ -24,24 +23,19 @@ from transformers import (
 from hf_vanilla_transformer import VanillaTransformerConfig, VanillaTransformerForSequenceClassification
 from hf_vanilla_transformer.arguments import exit_with_one_line, given_settings, parse_arguments, read_mapping
 from hf_vanilla_transformer.data import load_labelled_text, tokenize
-from hf_vanilla_transformer.figures import plot_training_curves
 from hf_vanilla_transformer.hub import keep_token_out_of_files, upload_run
 from hf_vanilla_transformer.model_card import save_model_card
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 from hf_vanilla_transformer.training import (
-    CURVES_FILE,
-    METRICS_FILE,
     best_step,
-    checksum,
     compute_metrics,
+    describe_splits,
     epochs,
     evaluate_split,
     load_config,
     load_tokenizer,
     prepare_output_dir,
-    save_json,
-    save_recipe,
-    save_run,
+    save_record,
 )
 
 
@@ -206,19 +200,14 @@ def main() -> None:
     }
     if not trainer.is_world_process_zero():
         return
-    save_json(f"{folder}/{METRICS_FILE}", metrics)
-    plot_training_curves(metrics["epochs"], f"{folder}/{CURVES_FILE}")
-    GenerationConfig.from_model_config(model.config).save_pretrained(folder)
-    save_recipe(folder, given_settings(ARGUMENTS))
-    save_run(
+    save_record(
         folder,
         model,
+        metrics=metrics,
+        settings=given_settings(ARGUMENTS),
         seed=training_arguments.seed,
         resumed_from=checkpoint,
-        data={
-            "source": data_arguments.data,
-            **{name: {"rows": len(split), "sha256": checksum(split)} for name, split in data.items()},
-        },
+        data={"source": data_arguments.data, **describe_splits(data)},
     )
     save_model_card(folder)
     print(f"test accuracy: {metrics['test']['accuracy']:.4f}")

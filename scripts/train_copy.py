@@ -22,14 +22,7 @@ from transformers import (
 
 from hf_vanilla_transformer import VanillaTransformerConfig, VanillaTransformerForConditionalGeneration
 from hf_vanilla_transformer.arguments import exit_with_one_line, given_settings, parse_arguments, read_mapping
-from hf_vanilla_transformer.training import (
-    METRICS_FILE,
-    LabelSmoothingLoss,
-    prepare_output_dir,
-    save_json,
-    save_recipe,
-    save_run,
-)
+from hf_vanilla_transformer.training import LabelSmoothingLoss, prepare_output_dir, save_record
 
 
 PAD, START, SYMBOLS = 0, 1, 11
@@ -124,10 +117,15 @@ def main() -> None:
             "copied": share_copied(model, test, training_arguments.per_device_eval_batch_size),
         },
     }
-    save_json(f"{folder}/{METRICS_FILE}", metrics)
-    save_recipe(folder, given_settings(ARGUMENTS))
-    data = {"source": "random sequences"}
-    save_run(folder, model, seed=training_arguments.seed, data=data, resumed_from=checkpoint)
+    save_record(
+        folder,
+        model,
+        metrics=metrics,
+        settings=given_settings(ARGUMENTS),
+        seed=training_arguments.seed,
+        resumed_from=checkpoint,
+        data={"source": "random sequences"},
+    )
     print(f"copied without a mistake: {metrics['test']['copied']:.1%} of {len(test)} fresh sequences")
 
 

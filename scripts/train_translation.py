@@ -23,25 +23,20 @@ from transformers import (
 
 from hf_vanilla_transformer import VanillaTransformerConfig, VanillaTransformerForConditionalGeneration
 from hf_vanilla_transformer.arguments import exit_with_one_line, given_settings, parse_arguments, read_mapping
-from hf_vanilla_transformer.figures import plot_training_curves
 from hf_vanilla_transformer.hub import keep_token_out_of_files, upload_run
 from hf_vanilla_transformer.model_card import save_model_card
 from hf_vanilla_transformer.parallel_text import load_parallel_text, tokenize_pairs
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 from hf_vanilla_transformer.training import (
-    CURVES_FILE,
-    METRICS_FILE,
     TARGET_TOKENIZER,
     TokenBudgetTrainer,
     average_checkpoints,
     best_step,
-    checksum,
+    describe_splits,
     epochs,
     last_checkpoints,
     prepare_output_dir,
-    save_json,
-    save_recipe,
-    save_run,
+    save_record,
     translation_report,
 )
 
@@ -251,19 +246,14 @@ def main() -> None:
         }
     if not trainer.is_world_process_zero():
         return
-    save_json(f"{folder}/{METRICS_FILE}", metrics)
-    plot_training_curves(metrics["epochs"], f"{folder}/{CURVES_FILE}")
-    model.generation_config.save_pretrained(folder)
-    save_recipe(folder, given_settings(ARGUMENTS))
-    save_run(
+    save_record(
         folder,
         model,
+        metrics=metrics,
+        settings=given_settings(ARGUMENTS),
         seed=training_arguments.seed,
         resumed_from=checkpoint,
-        data={
-            "source": data_arguments.data,
-            **{name: {"rows": len(split), "sha256": checksum(split)} for name, split in data.items()},
-        },
+        data={"source": data_arguments.data, **describe_splits(data)},
     )
     save_model_card(folder)
     print(f"test BLEU: {metrics['test'][f'beams_{beams}']['bleu']:.2f}")
