@@ -3,6 +3,7 @@ import io
 import os
 import runpy
 import shutil
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -22,6 +23,22 @@ from hf_vanilla_transformer import VanillaTransformerConfig
 atexit.register(shutil.rmtree, os.environ["HF_HOME"], ignore_errors=True)
 
 ROOT = Path(__file__).parent.parent
+
+# What a classifier's run leaves, besides checkpoints.
+RUN_FILES = {
+    "README.md",
+    "config.json",
+    "configuration_vanilla_transformer.py",
+    "curves.png",
+    "generation_config.json",
+    "metrics.json",
+    "model.safetensors",
+    "modeling_vanilla_transformer.py",
+    "recipe.yaml",
+    "run.json",
+    "tokenizer.json",
+    "tokenizer_config.json",
+}
 
 # Every variant that the tutorials use, at least once.
 VARIANTS = {
@@ -52,6 +69,37 @@ def tiny_config(**overrides) -> VanillaTransformerConfig:
         "max_position_embeddings": 16,
     }
     return VanillaTransformerConfig(**{**sizes, **overrides})
+
+
+def run_without_the_package(program: str, *arguments, home: Path, environment: dict[str, str] | None = None) -> str:
+    """Run a program in a fresh process that sees the installed packages but not this one, and has no input.
+
+    Args:
+        program: Python code.
+        arguments: What it finds in `sys.argv[1:]`.
+        home: Where it runs, and keeps its caches.
+        environment: Its environment variables; by default this process's.
+
+    Returns:
+        What it prints.
+    """
+    inherited = os.environ if environment is None else environment
+    site_packages = [path for path in sys.path if path.endswith("site-packages")]
+    result = subprocess.run(
+        # Without `site`, no .pth file leads to the package's checkout.
+        [sys.executable, "-S", "-c", program, *map(str, arguments)],
+        env={
+            **{name: value for name, value in inherited.items() if not name.startswith("PYTHON")},
+            "PYTHONPATH": os.pathsep.join(site_packages),
+            "HF_HOME": str(home / "stranger"),
+        },
+        cwd=home,
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+    )
+    assert result.returncode == 0, result.stderr
+    return result.stdout
 
 
 @pytest.fixture(params=VARIANTS)

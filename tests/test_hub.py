@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from conftest import ROOT
+from conftest import ROOT, RUN_FILES, run_without_the_package
 from hub_server import TOKEN, USER, Fault, HubServer
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
@@ -163,19 +163,10 @@ def folder(run_folder, tmp_path) -> Path:
 
 
 def as_stranger(program: str, environment, home: Path, *arguments) -> str:
-    """Run a program in a fresh process that sees the installed packages but not this one; returns what it prints."""
-    site_packages = [path for path in sys.path if path.endswith("site-packages")]
-    result = subprocess.run(
-        # Without `site`, no .pth file leads to the package's checkout.
-        [sys.executable, "-S", "-c", STRANGER + program, json.dumps(TEXTS), *map(str, arguments)],
-        env={**environment, "PYTHONPATH": os.pathsep.join(site_packages), "HF_HOME": str(home / "stranger")},
-        cwd=home,
-        capture_output=True,
-        text=True,
-        stdin=subprocess.DEVNULL,
+    """Run a program without the package, on the test's texts; returns what it prints."""
+    return run_without_the_package(
+        STRANGER + program, json.dumps(TEXTS), *arguments, home=home, environment=environment
     )
-    assert result.returncode == 0, result.stderr
-    return result.stdout
 
 
 def logits(folder: Path) -> list:
@@ -196,22 +187,6 @@ def in_repository(server, repo: str = REPO, revision: str = "main") -> dict[str,
     return files
 
 
-COMPLETE = {
-    "README.md",
-    "config.json",
-    "configuration_vanilla_transformer.py",
-    "curves.png",
-    "generation_config.json",
-    "metrics.json",
-    "model.safetensors",
-    "modeling_vanilla_transformer.py",
-    "recipe.yaml",
-    "run.json",
-    "tokenizer.json",
-    "tokenizer_config.json",
-}
-
-
 # --- What is uploaded ---
 
 
@@ -223,7 +198,7 @@ def test_a_dry_run_lists_what_the_upload_sends(server, client, folder):
     assert listed == {name: len(content) for name, content in contents(folder).items()}
     assert int(total[0].replace(",", "")) == sum(listed.values())
     assert client("push_to_hub.py", folder, "--repo_id", REPO)[0] == 0
-    assert in_repository(server).keys() == listed.keys() == COMPLETE
+    assert in_repository(server).keys() == listed.keys() == RUN_FILES
 
 
 def test_the_repository_is_the_folder(server, client, folder):
@@ -312,7 +287,7 @@ def refused(answer: tuple[int, str, str]) -> str:
 
 
 @pytest.mark.parametrize("dry_run", [[], ["--dry_run"]])
-@pytest.mark.parametrize("missing", sorted(COMPLETE - {"README.md"}))
+@pytest.mark.parametrize("missing", sorted(RUN_FILES - {"README.md"}))
 def test_a_folder_with_a_missing_part_is_refused(server, client, folder, missing, dry_run):
     (folder / missing).unlink()
     assert missing in refused(client("push_to_hub.py", folder, "--repo_id", REPO, *dry_run))
@@ -507,7 +482,7 @@ def test_a_run_that_pushes_leaves_the_same_repository(server, client, environmen
     )
     assert status == 0, err
     assert in_repository(server, f"{USER}/trained") == contents(folder)
-    assert in_repository(server, f"{USER}/trained").keys() == COMPLETE
+    assert in_repository(server, f"{USER}/trained").keys() == RUN_FILES
     titles = server.titles(f"{USER}/trained")
     assert titles[0] == "Upload the run's folder" and any("Training in progress" in title for title in titles)
     card = server.files(f"{USER}/trained")["README.md"].decode()
@@ -582,7 +557,7 @@ def test_transformers_own_ways_to_push_give_repositories_that_load(server, clien
     (tmp_path / "bare.py").write_text(BARE)
     status, _, err = client(tmp_path / "bare.py", folder, tmp_path / "bare")
     assert status == 0, err
-    needed = {name for name in COMPLETE if name.endswith((".py", ".safetensors")) or "config" in name}
+    needed = {name for name in RUN_FILES if name.endswith((".py", ".safetensors")) or "config" in name}
     for repo in ("kim/pushed", "kim/bare"):
         assert in_repository(server, repo).keys() >= needed - {"generation_config.json"} | {
             "tokenizer.json",

@@ -1,13 +1,12 @@
 """Saving and loading: bit-exact, by the Auto classes, and in a process that does not have the package."""
 
 import json
-import os
 import subprocess
 import sys
 
 import pytest
 import torch
-from conftest import tiny_config
+from conftest import run_without_the_package, tiny_config
 from safetensors import safe_open
 from transformers import (
     AutoConfig,
@@ -217,28 +216,6 @@ answers = pipeline("text-classification", model=folder, trust_remote_code=True)(
 model.save_pretrained(sys.argv[3])
 print(json.dumps({"ids": inputs["input_ids"].tolist(), "logits": logits.tolist(), "answers": answers}))
 """
-
-
-def run_without_the_package(program: str, *arguments: str, home) -> str:
-    """Run a program in a fresh process that sees the installed packages but not this one, and has no input."""
-    site_packages = [path for path in sys.path if path.endswith("site-packages")]
-    environment = {
-        **{name: value for name, value in os.environ.items() if not name.startswith("PYTHON")},
-        "PYTHONPATH": os.pathsep.join(site_packages),
-        "HF_HOME": str(home / "hf"),
-        "HF_HUB_OFFLINE": "1",
-    }
-    result = subprocess.run(
-        # Without `site`, no .pth file leads to the package's checkout.
-        [sys.executable, "-S", "-c", program, *arguments],
-        env=environment,
-        cwd=home,
-        capture_output=True,
-        text=True,
-        stdin=subprocess.DEVNULL,
-    )
-    assert result.returncode == 0, result.stderr
-    return result.stdout
 
 
 def test_a_saved_folder_works_without_the_package(classifier_folder, tmp_path):

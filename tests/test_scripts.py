@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from conftest import ROOT, tiny_config
+from conftest import ROOT, RUN_FILES, tiny_config
 from safetensors.torch import load_file
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, pipeline
 
@@ -48,19 +48,7 @@ def trained(tmp_path_factory) -> Path:
 
 
 def test_a_run_leaves_a_complete_folder(trained):
-    assert {file.name for file in trained.iterdir()} >= {
-        "config.json",
-        "configuration_vanilla_transformer.py",
-        "curves.png",
-        "generation_config.json",
-        "metrics.json",
-        "model.safetensors",
-        "modeling_vanilla_transformer.py",
-        "recipe.yaml",
-        "run.json",
-        "tokenizer.json",
-        "tokenizer_config.json",
-    }
+    assert {file.name for file in trained.iterdir()} >= RUN_FILES
     metrics = json.loads((trained / "metrics.json").read_text())
     assert [entry["epoch"] for entry in metrics["epochs"]] == [1, 2]
     for split, rows in (("train", 510), ("validation", 90), ("test", 120)):

@@ -1,7 +1,6 @@
 import json
 import logging
 import os
-import runpy
 import sys
 import unicodedata
 from pathlib import Path
@@ -353,33 +352,23 @@ def test_import_on_every_review_of_nsmc(spm, model_type, flags, tmp_path):
 # --- Scripts ---
 
 
-def run(monkeypatch, script, *arguments):
-    """Run a script's main in this process; returns its exit status."""
-    monkeypatch.setattr(sys, "argv", [script, *map(str, arguments)])
-    try:
-        runpy.run_path(str(ROOT / "scripts" / script), run_name="__main__")
-    except SystemExit as exit:
-        return exit.code
-    return 0
-
-
-def test_train_script_writes_a_folder(monkeypatch, tmp_path):
+def test_train_script_writes_a_folder(run, tmp_path):
     corpus = tmp_path / "corpus.txt"
     corpus.write_text("\n".join(TEXTS), encoding="utf-8")
     folder = tmp_path / "tokenizer"
     arguments = ["--texts", corpus, "--vocab_size", 1000, "--output_dir", folder]
-    assert run(monkeypatch, "train_tokenizer.py", *arguments) == 0
+    assert run("train_tokenizer.py", *arguments)[0] == 0
     expected = train_tokenizer(TEXTS, vocab_size=1000)
     assert AutoTokenizer.from_pretrained(folder)(TEXTS).input_ids == expected(TEXTS).input_ids
 
 
-def test_import_script_counts_the_differing_lines(monkeypatch, make_model, tmp_path, capsys):
+def test_import_script_counts_the_differing_lines(run, make_model, tmp_path):
     file, _ = make_model(**TUTORIAL_FLAGS)
     compare = ["--compare", SAMPLE, "--text_column", "document"]
     folder = tmp_path / "tokenizer"
     arguments = ["--sentencepiece_model", file, "--output_dir", folder, *compare]
-    assert run(monkeypatch, "import_sentencepiece.py", *arguments) == 0
-    assert f"0 of {len(TEXTS)} lines differ" in capsys.readouterr().out
+    status, out, _ = run("import_sentencepiece.py", *arguments)
+    assert status == 0 and f"0 of {len(TEXTS)} lines differ" in out
     assert (folder / "tokenizer.json").exists()
 
 
@@ -397,19 +386,20 @@ def test_import_script_counts_the_differing_lines(monkeypatch, make_model, tmp_p
         ("import_sentencepiece.py", ["--sentencepiece_model", SAMPLE]),
     ],
 )
-def test_scripts_answer_wrong_arguments_with_one_line(monkeypatch, script, arguments, tmp_path, capfd):
+def test_scripts_answer_wrong_arguments_with_one_line(run, monkeypatch, script, arguments, tmp_path):
     monkeypatch.chdir(tmp_path)
     Path("latin1.txt").write_bytes("caf\xe9".encode("latin-1"))
-    assert run(monkeypatch, script, *arguments, "--output_dir", "out") == 2
-    error = capfd.readouterr().err.strip().splitlines()[-1]
+    status, _, err = run(script, *arguments, "--output_dir", "out")
+    assert status == 2
+    error = err.strip().splitlines()[-1]
     assert error.startswith(f"{script}: error: ")
     assert not any(Path("out").glob("*"))
 
 
-def test_train_script_leaves_a_file_in_the_way_alone(monkeypatch, tmp_path, capfd):
+def test_train_script_leaves_a_file_in_the_way_alone(run, tmp_path):
     file = tmp_path / "out"
     file.write_text("mine")
     arguments = ["--texts", SAMPLE, "--vocab_size", 1000, "--output_dir", file]
-    assert run(monkeypatch, "train_tokenizer.py", *arguments) == 2
-    assert "out" in capfd.readouterr().err
+    status, _, err = run("train_tokenizer.py", *arguments)
+    assert status == 2 and "out" in err
     assert file.read_text() == "mine"

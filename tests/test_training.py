@@ -42,7 +42,7 @@ from hf_vanilla_transformer.training import (
     load_config,
     noam_peak,
     prepare_output_dir,
-    save_recipe,
+    save_record,
     smoothed_targets,
 )
 
@@ -312,9 +312,11 @@ def test_two_processes_share_the_batches_out(tmp_path):
     """Each trains on every other batch of those that one process would have."""
     program = tmp_path / "share.py"
     program.write_text(SHARE)
-    launch = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2", "--master_port", "29511"]
+    # `--standalone` takes a port that is free.
+    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent), "OMP_NUM_THREADS": "1"}
-    subprocess.run([*launch, program, tmp_path], check=True, capture_output=True, env=environment)
+    result = subprocess.run([*launch, program, tmp_path], capture_output=True, text=True, env=environment)
+    assert result.returncode == 0, result.stderr
     shares = [json.loads((tmp_path / f"{rank}.json").read_text()) for rank in (0, 1)]
 
     sampler = TokenBudgetBatchSampler(pairs(60)["length"][:], max_tokens=40, seed=42)
@@ -446,7 +448,8 @@ def test_a_saved_recipe_makes_the_same_arguments(tmp_path):
         "eval_strategy": "epoch",
         "num_train_epochs": 5,
     }
-    save_recipe(tmp_path, given)
+    model = VanillaTransformerModel(tiny_config())
+    save_record(tmp_path, model, metrics={}, settings=given, seed=1, data={}, resumed_from=None)
     again = parse_arguments([TrainingArguments], "test", [str(tmp_path / "recipe.yaml")])[0]
     assert again.to_dict() == {**parsed.to_dict(), "num_train_epochs": 5}
 
