@@ -2,7 +2,9 @@
 """The scripts' command lines: a YAML recipe, flags that override it, and one line for what is wrong."""
 
 import argparse
+import errno
 import json
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -128,9 +130,9 @@ def read_mapping(flag: str, value: str | dict[str, Any]) -> dict[str, Any]:
 def exit_with_one_line(main: Callable[[], None]) -> Callable[[], None]:
     """Make a script's `main` answer what its user got wrong with one line on standard error and exit status 2.
 
-    That is: files and folders (OSError, SafetensorError), the network (HTTPError), values (ValueError, a
-    configuration's StrictDataclassError), and missing optional packages (ImportError). Anything else keeps its
-    traceback.
+    That is: files and folders (OSError, SafetensorError), a full disk in all its forms, the network (HTTPError),
+    values (ValueError, a configuration's StrictDataclassError), a loss that is no number (FloatingPointError), and
+    missing optional packages (ImportError). Anything else keeps its traceback.
 
     Args:
         main: The script's function without arguments.
@@ -142,11 +144,42 @@ def exit_with_one_line(main: Callable[[], None]) -> Callable[[], None]:
     def wrapped() -> None:
         try:
             main()
-        except (OSError, HTTPError, SafetensorError, ValueError, ImportError, StrictDataclassError) as error:
-            print(f"{Path(sys.argv[0]).name}: error: {_one_line(error)}", file=sys.stderr)
+        except Exception as error:
+            if _is_full_disk(error):
+                message = f"a file could not be written, is the disk full? ({_one_line(error)})"
+            elif isinstance(error, _USER_ERRORS):
+                message = _one_line(error)
+            else:
+                raise
+            print(f"{Path(sys.argv[0]).name}: error: {message}", file=sys.stderr)
             sys.exit(2)
 
     return wrapped
+
+
+_USER_ERRORS = (
+    OSError,
+    HTTPError,
+    SafetensorError,
+    ValueError,
+    FloatingPointError,
+    ImportError,
+    StrictDataclassError,
+)
+_FULL_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+def _is_full_disk(error: Exception) -> bool:
+    """Whether a file could not be written for want of room.
+
+    Libraries in Rust give the system's reason in words: safetensors in an error of its own, tokenizers in a bare
+    Exception. torch says in a RuntimeError that writing failed, and not why.
+    """
+    if isinstance(error, OSError):
+        return error.errno in _FULL_DISK
+    if isinstance(error, RuntimeError):
+        return re.search(r"iostream error|PytorchStreamWriter failed|unexpected pos \d+ vs", str(error)) is not None
+    return any(f"(os error {number})" in str(error) for number in _FULL_DISK)
 
 
 def _one_line(error: Exception) -> str:

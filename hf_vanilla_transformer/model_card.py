@@ -263,7 +263,13 @@ def _translation(
     # Of a column like `translation.ko`, the language is the last part.
     sides = [recipe[name].rsplit(".", 1)[-1] for name in ("source_column", "target_column")]
     rows = [
-        {"split": split, "beams": int(key.removeprefix("beams_")), **report}
+        {
+            "split": split,
+            "beams": int(key.removeprefix("beams_")),
+            "loss": metrics[split]["loss"],
+            "perplexity": metrics[split]["perplexity"],
+            **report,
+        }
         for split in SPLITS
         for key, report in metrics.get(split, {}).items()
         if key.startswith("beams_")

@@ -19,9 +19,8 @@ import torch
 from datasets import Dataset, DatasetDict, Features, IterableDataset, Value
 from datasets.exceptions import DatasetsError
 from datasets.fingerprint import Hasher
-from torch import nn
 from torch.nn.utils.rnn import pad_sequence
-from transformers import EvalPrediction, PreTrainedTokenizerBase, TrainerCallback
+from transformers import PreTrainedTokenizerBase, TrainerCallback
 
 from .configuration_vanilla_transformer import VanillaTransformerConfig
 from .data import DataError, iterate_lines
@@ -433,33 +432,3 @@ class _EpochCallback(TrainerCallback):
     def on_epoch_begin(self, args, state, control, **kwargs):
         # A float that counts the steps: 1.25 after a quarter of the second epoch.
         self.collator.set_epoch(int(state.epoch or 0))
-
-
-# --- Metrics ---
-
-
-def token_losses(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-    """Reduce an evaluation's logits while they are at hand (Trainer's `preprocess_logits_for_metrics`).
-
-    Args:
-        logits: (B, T, V).
-        labels: (B, T), -100 for pads.
-
-    Returns:
-        (B, 2), float: each row's sum of losses and number of tokens.
-    """
-    losses = nn.functional.cross_entropy(logits.flatten(0, 1).float(), labels.flatten(), reduction="none")
-    return torch.stack([losses.view_as(labels).sum(dim=1), (labels != -100).sum(dim=1)], dim=1)
-
-
-def compute_perplexity(prediction: EvalPrediction) -> dict[str, float]:
-    """Measure an evaluation: over all its tokens, where Trainer's `eval_loss` is a mean of batches' means.
-
-    Args:
-        prediction: What `token_losses` returned for all rows, (rows, 2).
-
-    Returns:
-        `token_loss`, the mean loss of a token without any label smoothing, and its exponential, `perplexity`.
-    """
-    losses, tokens = prediction.predictions.astype(np.float64).sum(axis=0)
-    return {"token_loss": float(losses / tokens), "perplexity": float(np.exp(losses / tokens))}

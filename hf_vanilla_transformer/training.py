@@ -4,9 +4,11 @@
 import contextlib
 import hashlib
 import json
+import logging
 import platform
 import subprocess
 import tempfile
+import zipfile
 from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
@@ -17,27 +19,35 @@ import torch
 import yaml
 from accelerate.data_loader import SeedableRandomSampler
 from datasets import Dataset, DatasetDict
+from safetensors import SafetensorError, safe_open
 from torch import nn
 from torch.optim.swa_utils import AveragedModel
 from torch.utils.data import BatchSampler, DataLoader
 from transformers import (
     AutoConfig,
     AutoTokenizer,
+    EarlyStoppingCallback,
     EvalPrediction,
     GenerationConfig,
     PreTrainedModel,
     PreTrainedTokenizerBase,
     Seq2SeqTrainer,
     Trainer,
+    TrainerCallback,
+    TrainerControl,
+    TrainerState,
+    TrainingArguments,
 )
 from transformers.modeling_outputs import Seq2SeqLMOutput
-from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR, get_last_checkpoint
+from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR, IntervalStrategy
 
 from . import modeling_vanilla_transformer
 from .arguments import LAST_CHECKPOINT
 from .configuration_vanilla_transformer import VanillaTransformerConfig
 from .figures import plot_training_curves
 
+
+logger = logging.getLogger(__name__)
 
 RECIPE_FILE = "recipe.yaml"
 RUN_FILE = "run.json"
@@ -55,13 +65,15 @@ def prepare_output_dir(output_dir: str, resume: str | None = None) -> str | None
 
     Args:
         output_dir: The run's folder; made if it is not there.
-        resume: None for a new run; a checkpoint's folder; or `LAST_CHECKPOINT` for the last one in `output_dir`.
+        resume: None for a new run; a checkpoint's folder; or `LAST_CHECKPOINT` for the last whole one in
+            `output_dir`. One that is not whole is left as it is: Trainer writes it anew when it gets there.
 
     Returns:
         The folder of the checkpoint to go on from; None for a new run.
 
     Raises:
-        ValueError: a new run would write into a folder that is not empty, or there is no checkpoint to go on from.
+        ValueError: a new run would write into a folder that is not empty, or there is no checkpoint to go on from,
+            or the one that was named is not whole, or of another model.
         OSError: the folder cannot be written.
     """
     folder = Path(output_dir)
@@ -72,16 +84,63 @@ def prepare_output_dir(output_dir: str, resume: str | None = None) -> str | None
                 "(an interrupted run goes on with --resume_from_checkpoint)"
             )
         checkpoint = None
+    elif resume == LAST_CHECKPOINT:
+        checkpoint = _last_whole_checkpoint(output_dir)
+        if checkpoint is None:
+            raise ValueError(f"{output_dir}: no checkpoint to go on from")
     else:
         checkpoint = resume
-        if resume == LAST_CHECKPOINT:
-            checkpoint = get_last_checkpoint(output_dir) if folder.is_dir() else None
-        if checkpoint is None or not Path(checkpoint).is_dir():
-            raise ValueError(f"{output_dir if resume == LAST_CHECKPOINT else resume}: no checkpoint to go on from")
+        if not Path(checkpoint).is_dir():
+            raise ValueError(f"{checkpoint}: no checkpoint to go on from")
+        load_config(checkpoint)
+        if damage := checkpoint_damage(checkpoint):
+            raise ValueError(f"{checkpoint}: not a whole checkpoint ({damage})")
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryFile(dir=folder):
         pass  # the folder can be written
     return checkpoint
+
+
+def checkpoint_damage(checkpoint: str) -> str | None:
+    """Tell whether training can go on from a checkpoint, without reading all of it.
+
+    Args:
+        checkpoint: The checkpoint's folder.
+
+    Returns:
+        What is wrong with it: a file that is missing, or that is not there to its end. None for a whole checkpoint.
+    """
+    for pattern in _CHECKPOINT_FILES:
+        files = sorted(Path(checkpoint).glob(pattern))
+        if not files:
+            return f"{pattern} is missing"
+        for file in files:
+            try:
+                if file.suffix == ".safetensors":
+                    with safe_open(file, "pt"):
+                        pass  # the header is at the beginning, and says how long the file is
+                elif file.suffix == ".json":
+                    json.loads(file.read_text(encoding="utf-8"))
+                else:
+                    with zipfile.ZipFile(file):
+                        pass  # the directory is at the end
+            except (OSError, ValueError, SafetensorError, zipfile.BadZipFile):
+                return f"{file.name} is broken off"
+    return None
+
+
+# What Trainer reads when it goes on, in the order in which it writes; its own state comes last.
+_CHECKPOINT_FILES = ("model*.safetensors", "optimizer.pt", "scheduler.pt", "rng_state*.pth", "trainer_state.json")
+
+
+def _last_whole_checkpoint(output_dir: str) -> str | None:
+    """The last checkpoint in a folder, but for those whose writing was interrupted."""
+    for checkpoint in reversed(_checkpoints(output_dir)):
+        damage = checkpoint_damage(checkpoint)
+        if damage is None:
+            return checkpoint
+        logger.warning(f"{checkpoint}: not a whole checkpoint ({damage}), skipped")
+    return None
 
 
 def load_config(folder: str) -> VanillaTransformerConfig:
@@ -326,8 +385,80 @@ class TokenBudgetBatchSampler(BatchSampler):
             yield batches[number].tolist()
 
 
-class TokenBudgetTrainer(Seq2SeqTrainer):
-    """`Seq2SeqTrainer` whose training batches are filled up to a number of tokens.
+class _CheckpointLast(TrainerCallback):
+    """Has a checkpoint come after all else that its step brings.
+
+    A resumed run goes on after the step: what had not been logged by then, and the epoch's evaluation, would be lost.
+    """
+
+    _put_off = False
+
+    def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs) -> None:
+        epoch_ends = control.should_training_stop or state.epoch.is_integer()
+        self._put_off = control.should_save and epoch_ends and args.eval_strategy == IntervalStrategy.EPOCH
+        control.should_save &= not self._put_off
+        self._log(args, control)
+
+    def on_epoch_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs) -> None:
+        control.should_save |= self._put_off
+        self._log(args, control)
+
+    def _log(self, args: TrainingArguments, control: TrainerControl) -> None:
+        """Log what would be saved or compared: Trainer does so before either."""
+        if args.logging_strategy != IntervalStrategy.NO:
+            control.should_log |= control.should_save or control.should_evaluate
+
+
+class _CheckedTraining:
+    """What a run that is interrupted or goes wrong needs of its trainer; to be named before a class of trainers."""
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.add_callback(_CheckpointLast)
+
+    def training_step(self, *args, **kwargs) -> torch.Tensor:
+        """As in `Trainer`.
+
+        Raises:
+            FloatingPointError: the loss is infinite or NaN.
+        """
+        loss = super().training_step(*args, **kwargs)
+        if not loss.isfinite():
+            raise FloatingPointError(f"the loss of step {self.state.global_step + 1} is {loss.item()}")
+        return loss
+
+    def save_model(self, *args, **kwargs) -> None:
+        """As in `Trainer`.
+
+        Raises:
+            FloatingPointError: a weight is infinite or NaN: a finite loss may have such a gradient.
+        """
+        if not all(weight.isfinite().all() for weight in self.model.parameters()):
+            raise FloatingPointError(f"after step {self.state.global_step} a weight is infinite or NaN")
+        super().save_model(*args, **kwargs)
+
+    def _run_epoch(self, *args, **kwargs) -> None:
+        # Trainer asks only after a step whether it is the last: resumed after the last step, it would take one more.
+        if self.state.global_step >= self.state.max_steps or any(
+            isinstance(callback, EarlyStoppingCallback)
+            and callback.early_stopping_patience_counter >= callback.early_stopping_patience
+            for callback in self.callback_handler.callbacks
+        ):
+            self.control.should_training_stop = True
+        else:
+            super()._run_epoch(*args, **kwargs)
+
+
+class CheckedTrainer(_CheckedTraining, Trainer):
+    """`Trainer` that stops where a loss is no number, and whose runs end as if not interrupted."""
+
+
+class CheckedSeq2SeqTrainer(_CheckedTraining, Seq2SeqTrainer):
+    """`Seq2SeqTrainer` that stops where a loss is no number, and whose runs end as if not interrupted."""
+
+
+class TokenBudgetTrainer(CheckedSeq2SeqTrainer):
+    """`CheckedSeq2SeqTrainer` whose training batches are filled up to a number of tokens.
 
     Args:
         max_tokens: As in `TokenBudgetBatchSampler`, for each process.
@@ -371,11 +502,17 @@ def last_checkpoints(folder: str, number: int) -> list[str]:
     """
     if number < 1:
         raise ValueError(f"the number of checkpoints must be at least 1, not {number}")
-    by_step = {int(path.name.rsplit("-", 1)[1]): path for path in Path(folder).glob(f"{PREFIX_CHECKPOINT_DIR}-*[0-9]")}
-    checkpoints = [by_step[step] for step in sorted(by_step)]
+    checkpoints = _checkpoints(folder)
     if len(checkpoints) < number:
         raise ValueError(f"{folder}: {len(checkpoints)} checkpoints, fewer than {number}")
-    return [str(path) for path in checkpoints[-number:]]
+    return checkpoints[-number:]
+
+
+def _checkpoints(folder: str) -> list[str]:
+    """All checkpoints of a run, in the order of their steps."""
+    prefix = f"{PREFIX_CHECKPOINT_DIR}-"
+    steps = {path.name.removeprefix(prefix): path for path in Path(folder).glob(f"{prefix}*") if path.is_dir()}
+    return [str(steps[step]) for step in sorted(filter(str.isdecimal, steps), key=int)]
 
 
 def average_checkpoints(folders: list[str]) -> PreTrainedModel:
@@ -443,6 +580,33 @@ def compute_metrics(prediction: EvalPrediction) -> dict[str, float]:
     """
     report = classification_report(prediction.predictions, prediction.label_ids)
     return {name: report[name] for name in ("accuracy", "f1")}
+
+
+def token_losses(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    """Reduce an evaluation's logits while they are at hand (Trainer's `preprocess_logits_for_metrics`).
+
+    Args:
+        logits: (B, T, V).
+        labels: (B, T), -100 for pads.
+
+    Returns:
+        (B, 2), float: each row's sum of losses and number of tokens.
+    """
+    losses = nn.functional.cross_entropy(logits.flatten(0, 1).float(), labels.flatten(), reduction="none")
+    return torch.stack([losses.view_as(labels).sum(dim=1), (labels != -100).sum(dim=1)], dim=1)
+
+
+def compute_perplexity(prediction: EvalPrediction) -> dict[str, float]:
+    """Measure an evaluation: over all its tokens, where Trainer's `eval_loss` is a mean of batches' means.
+
+    Args:
+        prediction: What `token_losses` returned for all rows, (rows, 2).
+
+    Returns:
+        `token_loss`, the mean loss of a token without any label smoothing, and its exponential, `perplexity`.
+    """
+    losses, tokens = prediction.predictions.astype(np.float64).sum(axis=0)
+    return {"token_loss": float(losses / tokens), "perplexity": float(np.exp(losses / tokens))}
 
 
 def translation_report(translations: list[str], references: list[str]) -> dict[str, Any]:
@@ -584,22 +748,24 @@ def epochs(log_history: list[dict[str, float]]) -> Iterator[dict[str, float]]:
         For each evaluation `epoch`, `step`, `train_loss` (the mean since the evaluation before, None if nothing was
         logged) and its metrics.
     """
-    losses = []
+    losses, steps, last_step = [], [], 0
     for entry in log_history:
         if "loss" in entry:
             losses.append(entry["loss"])
+            steps.append(entry["step"] - last_step)
+            last_step = entry["step"]
         elif "eval_loss" in entry:
             yield {
                 "epoch": round(entry["epoch"], 3),
                 "step": entry["step"],
-                "train_loss": float(np.mean(losses)) if losses else None,
+                "train_loss": float(np.average(losses, weights=steps)) if losses else None,
                 **{
                     name: value
                     for name, value in entry.items()
                     if name.startswith("eval_") and "per_second" not in name
                 },
             }
-            losses = []
+            losses, steps = [], []
 
 
 def save_json(file: str | Path, content: Any) -> None:

@@ -18,7 +18,6 @@ from dataclasses import dataclass, field
 from transformers import (
     GenerationConfig,
     PreTrainedTokenizerBase,
-    Seq2SeqTrainer,
     Seq2SeqTrainingArguments,
     set_seed,
 )
@@ -27,21 +26,22 @@ from hf_vanilla_transformer import VanillaTransformerConfig, VanillaTransformerF
 from hf_vanilla_transformer.arguments import exit_with_one_line, given_settings, parse_arguments, read_mapping
 from hf_vanilla_transformer.pretraining import (
     SpanInfilling,
-    compute_perplexity,
     file_checksum,
     load_corpus,
     stream_corpus,
-    token_losses,
     tokenize_corpus,
 )
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 from hf_vanilla_transformer.training import (
+    CheckedSeq2SeqTrainer,
     TokenBudgetTrainer,
     best_step,
+    compute_perplexity,
     epochs,
     load_tokenizer,
     prepare_output_dir,
     save_record,
+    token_losses,
 )
 
 
@@ -224,7 +224,7 @@ def main() -> None:
         "callbacks": [collator.callback],
     }
     if data_arguments.max_tokens is None:
-        trainer = Seq2SeqTrainer(**options)
+        trainer = CheckedSeq2SeqTrainer(**options)
     else:
         trainer = TokenBudgetTrainer(max_tokens=data_arguments.max_tokens, **options)
     trained = trainer.train(resume_from_checkpoint=checkpoint)

@@ -15,7 +15,6 @@ from transformers import (
     DataCollatorWithPadding,
     EarlyStoppingCallback,
     PreTrainedTokenizerBase,
-    Trainer,
     TrainingArguments,
     set_seed,
 )
@@ -27,6 +26,7 @@ from hf_vanilla_transformer.hub import keep_token_out_of_files, upload_run
 from hf_vanilla_transformer.model_card import save_model_card
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 from hf_vanilla_transformer.training import (
+    CheckedTrainer,
     best_step,
     compute_metrics,
     describe_splits,
@@ -144,6 +144,9 @@ def main() -> None:
     data_arguments, model_arguments, training_arguments = parse_arguments(
         ARGUMENTS, description=__doc__.splitlines()[0]
     )
+    # It draws a random number when it is imported: at the first evaluation a resumed run would draw it twice.
+    import sklearn.metrics  # noqa: F401
+
     keep_token_out_of_files(training_arguments)
     with training_arguments.main_process_first(desc="data and vocabulary"):
         checkpoint = prepare_output_dir(training_arguments.output_dir, training_arguments.resume_from_checkpoint)
@@ -178,7 +181,8 @@ def main() -> None:
         if not training_arguments.load_best_model_at_end:
             raise ValueError("--early_stopping_patience: needs --load_best_model_at_end true, to know what is best")
         callbacks.append(EarlyStoppingCallback(model_arguments.early_stopping_patience))
-    trainer = Trainer(
+        training_arguments.restore_callback_states_from_checkpoint = True  # a resumed run goes on counting
+    trainer = CheckedTrainer(
         model,
         training_arguments,
         data_collator=DataCollatorWithPadding(tokenizer),

@@ -12,17 +12,16 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 from datasets import Dataset
-from transformers import (
-    PreTrainedModel,
-    Seq2SeqTrainer,
-    Seq2SeqTrainingArguments,
-    default_data_collator,
-    set_seed,
-)
+from transformers import PreTrainedModel, Seq2SeqTrainingArguments, default_data_collator, set_seed
 
 from hf_vanilla_transformer import VanillaTransformerConfig, VanillaTransformerForConditionalGeneration
 from hf_vanilla_transformer.arguments import exit_with_one_line, given_settings, parse_arguments, read_mapping
-from hf_vanilla_transformer.training import LabelSmoothingLoss, prepare_output_dir, save_record
+from hf_vanilla_transformer.training import (
+    CheckedSeq2SeqTrainer,
+    LabelSmoothingLoss,
+    prepare_output_dir,
+    save_record,
+)
 
 
 PAD, START, SYMBOLS = 0, 1, 11
@@ -100,7 +99,7 @@ def main() -> None:
     train_seed, test_seed = np.random.SeedSequence(training_arguments.seed).spawn(2)
     train = random_sequences(arguments.train_sequences, arguments.sequence_length, np.random.default_rng(train_seed))
     test = random_sequences(arguments.test_sequences, arguments.sequence_length, np.random.default_rng(test_seed))
-    trainer = Seq2SeqTrainer(
+    trainer = CheckedSeq2SeqTrainer(
         model,
         training_arguments,
         data_collator=default_data_collator,

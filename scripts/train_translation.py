@@ -7,8 +7,8 @@ Flags override the recipe; besides those below, every one of transformers' Seq2S
 interrupted run goes on with the same command and `--resume_from_checkpoint`.
 """
 
-import math
 from dataclasses import dataclass, field
+from typing import Any
 
 from datasets import Dataset, DatasetDict
 from transformers import (
@@ -29,14 +29,17 @@ from hf_vanilla_transformer.parallel_text import load_parallel_text, tokenize_pa
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 from hf_vanilla_transformer.training import (
     TARGET_TOKENIZER,
+    CheckedSeq2SeqTrainer,
     TokenBudgetTrainer,
     average_checkpoints,
     best_step,
+    compute_perplexity,
     describe_splits,
     epochs,
     last_checkpoints,
     prepare_output_dir,
     save_record,
+    token_losses,
     translation_report,
 )
 
@@ -85,6 +88,9 @@ class ModelArguments:
     )
     average_last: int = field(
         default=1, metadata={"help": "Give the mean of the last checkpoints' weights, this many; 1 is the last alone."}
+    )
+    length_penalty: float = field(
+        default=1.0, metadata={"help": "Exponent of the length that a beam's score is divided by; more is longer."}
     )
 
     def __post_init__(self):
@@ -167,7 +173,7 @@ def make_trainer(
         "compute_metrics": compute_metrics if training_arguments.predict_with_generate else None,
     }
     if arguments.max_tokens is None:
-        return Seq2SeqTrainer(**options)
+        return CheckedSeq2SeqTrainer(**options)
     return TokenBudgetTrainer(max_tokens=arguments.max_tokens, **options)
 
 
@@ -177,17 +183,27 @@ def decode(tokenizer: PreTrainedTokenizerBase, ids) -> list[str]:
     return tokenizer.batch_decode(ids, skip_special_tokens=True)
 
 
-def measure(trainer: Seq2SeqTrainer, data: Dataset, split: Dataset, tokenizer: PreTrainedTokenizerBase, **generation):
-    """Loss, perplexity and BLEU of one split, against the references as they were written."""
+def measure(
+    trainer: Seq2SeqTrainer, data: Dataset, split: Dataset, tokenizer: PreTrainedTokenizerBase, beams: set[int]
+) -> dict[str, Any]:
+    """Perplexity of one split, and BLEU of each search against the references as they were written."""
     order = sorted(range(len(split)), key=split["length"][:].__getitem__)
-    trainer.compute_metrics, trainer.label_smoother, trainer.args.predict_with_generate = None, None, True
+    by_length = split.select(order)
     trainer.args.train_sampling_strategy = "sequential"  # any grouping reorders what is evaluated, too
-    prediction = trainer.predict(split.select(order), **generation)
-    translations = [None] * len(order)
-    for place, translation in zip(order, decode(tokenizer, prediction.predictions), strict=True):
-        translations[place] = translation
-    loss = prediction.metrics["test_loss"]
-    return {"loss": loss, "perplexity": math.exp(loss), **translation_report(translations, data["target"][:])}
+    trainer.args.predict_with_generate = False
+    trainer.compute_metrics, trainer.preprocess_logits_for_metrics = compute_perplexity, token_losses
+    measured = trainer.predict(by_length).metrics
+    report = {"loss": measured["test_token_loss"], "perplexity": measured["test_perplexity"]}
+
+    trainer.args.predict_with_generate = True
+    trainer.compute_metrics, trainer.preprocess_logits_for_metrics = None, None
+    for num_beams in sorted(beams):
+        ids = trainer.predict(by_length, num_beams=num_beams).predictions
+        translations = [""] * len(order)
+        for place, translation in zip(order, decode(tokenizer, ids), strict=True):
+            translations[place] = translation
+        report[f"beams_{num_beams}"] = translation_report(translations, data["target"][:])
+    return report
 
 
 @exit_with_one_line
@@ -197,6 +213,9 @@ def main() -> None:
     )
     keep_token_out_of_files(training_arguments)
     folder = training_arguments.output_dir
+    beams = training_arguments.generation_num_beams or 1
+    if beams == 1 and model_arguments.length_penalty != 1:
+        raise ValueError("--length_penalty: needs --generation_num_beams above 1")
     if model_arguments.average_last > 1 and training_arguments.load_best_model_at_end:
         raise ValueError("--average_last: takes the last checkpoints, --load_best_model_at_end the best one: choose")
     with training_arguments.main_process_first(desc="data and vocabularies"):
@@ -220,6 +239,9 @@ def main() -> None:
     )
     model.generation_config = GenerationConfig.from_model_config(config)
     model.generation_config.max_length = config.max_target_positions
+    if beams > 1:
+        model.generation_config.num_beams = beams
+        model.generation_config.length_penalty = model_arguments.length_penalty
     trainer = make_trainer(model, model_arguments, training_arguments, tokenized, tokenizer, target_tokenizer)
     trained = trainer.train(resume_from_checkpoint=checkpoint)
 
@@ -236,14 +258,8 @@ def main() -> None:
         "training_seconds": round(trained.metrics["train_runtime"], 1),
         "epochs": list(epochs(trainer.state.log_history)),
     }
-    beams = training_arguments.generation_num_beams or 1
     for split in ("validation", "test"):
-        metrics[split] = {
-            f"beams_{num_beams}": measure(
-                trainer, data[split], tokenized[split], target_tokenizer, num_beams=num_beams
-            )
-            for num_beams in sorted({1, beams})
-        }
+        metrics[split] = measure(trainer, data[split], tokenized[split], target_tokenizer, {1, beams})
     if not trainer.is_world_process_zero():
         return
     save_record(

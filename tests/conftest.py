@@ -12,6 +12,8 @@ from pathlib import Path
 # Before any other import: no test may read or fill the user's caches, nor ask the network.
 os.environ["HF_HOME"] = tempfile.mkdtemp(prefix="hf-home-")
 os.environ["HF_HUB_OFFLINE"] = "1"
+# Tests run side by side, and sums of more threads are rounded otherwise from one machine to the next.
+os.environ["OMP_NUM_THREADS"] = "1"
 
 import pytest
 import torch

@@ -196,8 +196,8 @@ def test_a_translators_card_is_its_record(translator, monkeypatch):
                 split,
                 f"{report['rows']:,}",
                 str(beams),
-                f"{report['loss']:.4f}",
-                f"{report['perplexity']:.2f}",
+                f"{metrics[split]['loss']:.4f}",
+                f"{metrics[split]['perplexity']:.2f}",
             ]
             assert [*expected, f"{report['bleu']:.2f}", f"{report['bleu_lowercased']:.2f}"] in rows
             assert (

@@ -20,10 +20,8 @@ from hf_vanilla_transformer import (
 from hf_vanilla_transformer.data import DataError, iterate_lines
 from hf_vanilla_transformer.pretraining import (
     SpanInfilling,
-    compute_perplexity,
     load_corpus,
     stream_corpus,
-    token_losses,
     tokenize_corpus,
 )
 from hf_vanilla_transformer.tokenizer import train_tokenizer
@@ -299,16 +297,6 @@ def test_each_epoch_corrupts_anew(tmp_path, tokenizer):
             )
         )[0]
     )
-
-
-def test_perplexity_is_that_of_all_tokens():
-    logits, labels = torch.randn(3, 5, 11), torch.randint(11, (3, 5))
-    labels[0, 2:] = -100
-    parts = [token_losses(logits[:2], labels[:2]), token_losses(logits[2:], labels[2:])]
-    measured = compute_perplexity(type("Prediction", (), {"predictions": torch.cat(parts).numpy()}))
-    expected = torch.nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten())
-    assert measured["token_loss"] == pytest.approx(expected.item(), rel=1e-5)
-    assert measured["perplexity"] == pytest.approx(expected.exp().item(), rel=1e-5)
 
 
 # --- The corpus ---

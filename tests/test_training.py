@@ -37,6 +37,7 @@ from hf_vanilla_transformer.training import (
     checksum,
     classification_report,
     compute_metrics,
+    compute_perplexity,
     epochs,
     last_checkpoints,
     load_config,
@@ -44,6 +45,7 @@ from hf_vanilla_transformer.training import (
     prepare_output_dir,
     save_record,
     smoothed_targets,
+    token_losses,
 )
 
 
@@ -463,7 +465,8 @@ def test_a_run_neither_overwrites_nor_starts_where_there_is_nothing(tmp_path):
     (new / "checkpoint-5").mkdir()
     with pytest.raises(ValueError, match="not empty"):
         prepare_output_dir(str(new), None)
-    assert prepare_output_dir(str(new), LAST_CHECKPOINT) == str(new / "checkpoint-5")
+    with pytest.raises(ValueError, match="no checkpoint to go on from"):  # it is empty
+        prepare_output_dir(str(new), LAST_CHECKPOINT)
     (tmp_path / "file").touch()
     with pytest.raises(OSError, match="file"):
         prepare_output_dir(str(tmp_path / "file"), None)
@@ -478,6 +481,16 @@ def test_another_models_folder_is_refused(tmp_path):
 
 
 # --- Metrics and record ---
+
+
+def test_perplexity_is_that_of_all_tokens():
+    logits, labels = torch.randn(3, 5, 11), torch.randint(11, (3, 5))
+    labels[0, 2:] = -100
+    parts = [token_losses(logits[:2], labels[:2]), token_losses(logits[2:], labels[2:])]
+    measured = compute_perplexity(type("Prediction", (), {"predictions": torch.cat(parts).numpy()}))
+    expected = torch.nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten())
+    assert measured["token_loss"] == pytest.approx(expected.item(), rel=1e-5)
+    assert measured["perplexity"] == pytest.approx(expected.exp().item(), rel=1e-5)
 
 
 def test_the_report_counts_right_and_wrong():

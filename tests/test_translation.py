@@ -1,6 +1,7 @@
 """Sequence-to-sequence models by the scripts: what training leaves, what translating answers, what is refused."""
 
 import json
+import math
 import re
 import shutil
 
@@ -49,7 +50,8 @@ def train(run, corpus, folder, *arguments):
 
 
 def test_a_translator_is_a_folder_that_transformers_loads(run, corpus, tmp_path):
-    status, out, _ = train(run, corpus, tmp_path / "run", "--average_last", "2", "--generation_num_beams", "2")
+    beams = ["--generation_num_beams", "2", "--length_penalty", "1.5"]
+    status, out, _ = train(run, corpus, tmp_path / "run", "--average_last", "2", *beams)
     assert status == 0
     assert out.strip().splitlines()[-1].startswith("test BLEU: ")
 
@@ -57,12 +59,13 @@ def test_a_translator_is_a_folder_that_transformers_loads(run, corpus, tmp_path)
     assert metrics["averaged_steps"] == [2, 4]
     assert [entry["step"] for entry in metrics["epochs"]] == [2, 4]
     for split, rows in (("validation", 12), ("test", 13)):
-        assert metrics[split].keys() == {"beams_1", "beams_2"}
+        assert metrics[split].keys() == {"loss", "perplexity", "beams_1", "beams_2"}
         report = metrics[split]["beams_2"]
         assert report["rows"] == rows
         assert "case:lc" in report["bleu_lowercased_signature"] and "case:mixed" in report["bleu_signature"]
 
     model = AutoModelForSeq2SeqLM.from_pretrained(tmp_path / "run")
+    assert (model.generation_config.num_beams, model.generation_config.length_penalty) == (2, 1.5)
     assert model.lm_head.weight is model.get_input_embeddings().weight
     steps = [load_file(tmp_path / "run" / f"checkpoint-{step}" / "model.safetensors") for step in (2, 4)]
     bias = (steps[0]["lm_head.bias"] + steps[1]["lm_head.bias"]) / 2
@@ -93,8 +96,8 @@ def test_two_vocabularies_and_a_token_budget(run, corpus, tmp_path):
 
 
 @pytest.mark.parametrize("batching", [["--train_sampling_strategy", "group_by_length"], ["--max_tokens", "200"]])
-def test_the_published_bleu_is_that_of_the_translations(run, corpus, tmp_path, batching):
-    """Asked anew for the test sentences, the model in the folder gets the record's figure."""
+def test_the_published_figures_are_those_of_the_folder(run, corpus, tmp_path, batching):
+    """Asked anew, one sentence at a time, the model in the folder gets the record's BLEU and perplexity."""
     status, _, _ = train(
         run,
         corpus,
@@ -114,13 +117,24 @@ def test_the_published_bleu_is_that_of_the_translations(run, corpus, tmp_path, b
     assert status == 0
     status, out, _ = run("translate.py", "--model", tmp_path / "run", "--file", corpus / "test.num")
     assert status == 0
-    report = translation_report(out.splitlines(), (corpus / "test.de").read_text().splitlines())
+    sources, references = ((corpus / f"test.{side}").read_text().splitlines() for side in ("num", "de"))
+    report = translation_report(out.splitlines(), references)
     assert report["bleu"] > 5
-    assert report == {name: value for name, value in read_metrics(tmp_path / "run").items() if name in report}
+    metrics = json.loads((tmp_path / "run" / "metrics.json").read_text())["test"]
+    assert metrics["beams_1"] == report
 
-
-def read_metrics(folder) -> dict:
-    return json.loads((folder / "metrics.json").read_text())["test"]["beams_1"]
+    model = AutoModelForSeq2SeqLM.from_pretrained(tmp_path / "run")
+    tokenizer = AutoTokenizer.from_pretrained(tmp_path / "run")
+    target_tokenizer = AutoTokenizer.from_pretrained(tmp_path / "run", subfolder="target_tokenizer")
+    losses, tokens = 0.0, 0
+    for source, reference in zip(sources, references, strict=True):
+        batch = tokenizer(source, truncation=True, return_tensors="pt")
+        labels = target_tokenizer(reference, truncation=True, return_tensors="pt").input_ids
+        with torch.no_grad():
+            losses += model(**batch, labels=labels).loss.item() * labels.numel()
+        tokens += labels.numel()
+    assert metrics["loss"] == pytest.approx(losses / tokens, rel=1e-4)
+    assert metrics["perplexity"] == pytest.approx(math.exp(losses / tokens), rel=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -132,6 +146,7 @@ def read_metrics(folder) -> dict:
         (["--config", "{"], "--config"),
         (["--vocabularies", "three"], "--vocabularies"),
         (["--average_last", "0"], "--average_last"),
+        (["--length_penalty", "1.5"], "--length_penalty"),
         (["--average_last", "2", "--load_best_model_at_end", "true"], "--average_last"),
         (["--max_tokens", "2"], "does not fit in a batch of 2"),
         (["--tokenizer_model", "char"], "char"),

@@ -1,0 +1,349 @@
+"""Runs that are killed, find no room on the disk, or diverge: what is left, and that a resumed run ends the same."""
+
+import contextlib
+import json
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+import transformers
+from conftest import ROOT, tiny_config
+from datasets import Dataset
+from safetensors.torch import load_file, save_file
+from transformers import DataCollatorWithPadding, TrainingArguments
+
+from hf_vanilla_transformer import VanillaTransformerForSequenceClassification
+from hf_vanilla_transformer.arguments import LAST_CHECKPOINT, exit_with_one_line
+from hf_vanilla_transformer.tokenizer import train_tokenizer
+from hf_vanilla_transformer.training import CheckedTrainer, checkpoint_damage, prepare_output_dir
+
+
+TINY = {"d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "encoder_ffn_dim": 16}
+# 11 steps of two batches, 4 an epoch; the last is in the middle of one. Nothing falls together with the logging but by
+# chance, and the epochs end at steps that are saved. Dropout is on.
+CLASSIFIER = [
+    *("train_classifier.py", "--data", "sample", "--vocab_size", "1500", "--max_length", "32"),
+    *("--config", json.dumps(TINY)),
+    *("--per_device_train_batch_size", "80", "--gradient_accumulation_steps", "2", "--max_steps", "11"),
+    *("--per_device_eval_batch_size", "15"),
+    *("--save_steps", "2", "--save_total_limit", "3", "--eval_strategy", "epoch", "--logging_steps", "5"),
+    *("--learning_rate", "1e-3", "--report_to", "none", "--disable_tqdm", "true", "--use_cpu", "true"),
+]
+TRANSLATOR = [
+    *("train_translation.py", "--source_column", "num", "--target_column", "de", "--max_length", "12"),
+    *("--config", json.dumps({**TINY, "encoder_attention_heads": 2, "decoder_attention_heads": 2})),
+    *("--vocab_size", "60", "--max_tokens", "64", "--max_steps", "20", "--save_steps", "4", "--average_last", "2"),
+    *("--eval_strategy", "steps", "--eval_steps", "4", "--label_smoothing_factor", "0.1", "--logging_steps", "3"),
+    *("--learning_rate", "1e-3", "--report_to", "none", "--disable_tqdm", "true", "--use_cpu", "true"),
+]
+
+# A script's run that comes to a bad end at one point.
+DISASTER = """
+import os, resource, runpy, signal, sys
+import torch, transformers
+
+point, script, *arguments = sys.argv[1:]
+
+def die():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def fill_disk():
+    resource.setrlimit(resource.RLIMIT_FSIZE, (500_000, resource.RLIM_INFINITY))
+
+def before_call(name, number, disaster):
+    original, calls = getattr(transformers.Trainer, name), []
+
+    def call(*args, **kwargs):
+        calls.append(name)
+        if len(calls) == number:
+            disaster()
+        return original(*args, **kwargs)
+
+    setattr(transformers.Trainer, name, call)
+
+def in_the_middle_of(file):
+    save = torch.save
+
+    def save_half(content, path):
+        save(content, path)
+        if str(path).endswith(file):
+            os.truncate(path, os.path.getsize(path) // 2)
+            die()
+
+    torch.save = save_half
+
+if point == "a step":
+    before_call("training_step", 14, die)  # the 7th step's second batch
+elif point == "an evaluation":
+    before_call("prediction_step", 4, die)  # the second evaluation's second batch
+elif point == "a checkpoint":
+    in_the_middle_of("checkpoint-6/optimizer.pt")
+elif point == "the measuring":
+    before_call("predict", 2, die)
+elif point == "a full disk":
+    before_call("training_step", 14, fill_disk)
+sys.argv = [script, *arguments]
+runpy.run_path(script, run_name="__main__")
+"""
+
+
+def run_into(point: str, folder: Path, script: str, *arguments) -> subprocess.CompletedProcess:
+    """Run a script up to one of the points that `DISASTER` names."""
+    return subprocess.run(
+        [sys.executable, "-c", DISASTER, point, ROOT / "scripts" / script, *arguments, "--output_dir", folder],
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+    )
+
+
+def checkpoints(folder: Path) -> list[str]:
+    return sorted((path.name for path in folder.glob("checkpoint-*")), key=lambda name: int(name.split("-")[1]))
+
+
+def without_times(record):
+    """Without what no two runs have in common: seconds, and folders."""
+    if isinstance(record, dict):
+        return {
+            name: without_times(value)
+            for name, value in record.items()
+            if not name.endswith(("runtime", "per_second", "seconds", "best_model_checkpoint"))
+        }
+    return [without_times(value) for value in record] if isinstance(record, list) else record
+
+
+def assert_same_end(resumed: Path, whole: Path) -> None:
+    """Weights, the states of optimizer, scheduler and random numbers, the log and the record: bit for bit."""
+    assert checkpoints(resumed) == checkpoints(whole)
+    for checkpoint in checkpoints(whole):
+        for file in ("model.safetensors", "optimizer.pt", "scheduler.pt", "rng_state.pth"):
+            assert (resumed / checkpoint / file).read_bytes() == (whole / checkpoint / file).read_bytes(), file
+    assert (resumed / "model.safetensors").read_bytes() == (whole / "model.safetensors").read_bytes()
+    for file in ("metrics.json", f"{checkpoints(whole)[-1]}/trainer_state.json"):
+        records = [without_times(json.loads((folder / file).read_text())) for folder in (resumed, whole)]
+        assert records[0] == records[1]
+    assert not {path.name for path in whole.iterdir()} ^ {path.name for path in resumed.iterdir()}
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory) -> Path:
+    """A run that nothing happened to."""
+    folder = tmp_path_factory.mktemp("runs") / "whole"
+    assert run_into("no disaster", folder, *CLASSIFIER).returncode == 0
+    assert checkpoints(folder) == ["checkpoint-8", "checkpoint-10", "checkpoint-11"]
+    return folder
+
+
+# --- Kill ---
+
+
+@pytest.mark.parametrize(
+    ("point", "left", "last_whole"),
+    [
+        ("a step", ["checkpoint-2", "checkpoint-4", "checkpoint-6"], "checkpoint-6"),
+        ("a checkpoint", ["checkpoint-2", "checkpoint-4", "checkpoint-6"], "checkpoint-4"),
+        # That of the epoch's last step, which comes before the step's checkpoint.
+        ("an evaluation", ["checkpoint-2", "checkpoint-4", "checkpoint-6"], "checkpoint-6"),
+        # There is nothing more to train.
+        ("the measuring", ["checkpoint-8", "checkpoint-10", "checkpoint-11"], "checkpoint-11"),
+    ],
+)
+def test_a_killed_run_goes_on_to_the_same_end(run, whole, tmp_path, caplog, point, left, last_whole):
+    assert run_into(point, tmp_path / "run", *CLASSIFIER).returncode == -signal.SIGKILL
+    assert checkpoints(tmp_path / "run") == left
+    if point == "a step":  # in a process that has imported nothing yet
+        assert run_into("no disaster", tmp_path / "run", *CLASSIFIER, "--resume_from_checkpoint").returncode == 0
+    else:
+        assert run(*CLASSIFIER, "--output_dir", tmp_path / "run", "--resume_from_checkpoint")[0] == 0
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["resumed_from"] == last_whole
+    skipped = [line for line in caplog.messages if "not a whole checkpoint" in line]
+    if last_whole == left[-1]:
+        assert not skipped
+    else:
+        assert len(skipped) == 1 and skipped[0].startswith(str(tmp_path / "run" / left[-1]))
+        assert "optimizer.pt" in skipped[0] and "\n" not in skipped[0]
+    assert_same_end(tmp_path / "run", whole)
+
+
+def test_a_killed_run_with_a_token_budget_goes_on_to_the_same_end(run, tmp_path):
+    data = tmp_path / "data"
+    data.mkdir()
+    words = ["Null", "Eins", "Zwei", "Drei", "Vier"]
+    pairs = [(f"{a} {b}", f"{words[a]} {words[b]}.") for a in range(5) for b in range(5)] * 4
+    for split, part in (("train", pairs), ("validation", pairs[:5]), ("test", pairs[:5])):
+        for language, texts in zip(("num", "de"), zip(*part, strict=True), strict=True):
+            (data / f"{split}.{language}").write_text("".join(f"{text}\n" for text in texts))
+    arguments = [*TRANSLATOR, "--data", data]
+    assert run(*arguments, "--output_dir", tmp_path / "whole")[0] == 0
+    assert run_into("a step", tmp_path / "run", *arguments).returncode == -signal.SIGKILL
+    assert checkpoints(tmp_path / "run")[-1] == "checkpoint-12"
+    assert run(*arguments, "--output_dir", tmp_path / "run", "--resume_from_checkpoint")[0] == 0
+    assert_same_end(tmp_path / "run", tmp_path / "whole")
+
+
+def test_without_a_whole_checkpoint_there_is_nothing_to_go_on_from(run, whole, tmp_path, caplog):
+    shutil.copytree(whole / "checkpoint-8", tmp_path / "checkpoint-2")
+    os.truncate(tmp_path / "checkpoint-2" / "optimizer.pt", 1000)
+    for resume in ([], [tmp_path / "checkpoint-2"]):
+        status, _, err = run(*CLASSIFIER, "--output_dir", tmp_path, "--resume_from_checkpoint", *resume)
+        assert status == 2 and "Traceback" not in err
+        (line,) = [line for line in err.splitlines() if line.startswith("train_classifier.py: error:")]
+        assert ("checkpoint-2: not a whole checkpoint" if resume else "no checkpoint to go on from") in line
+    assert "checkpoint-2: not a whole checkpoint (optimizer.pt is broken off), skipped" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "file", ["model.safetensors", "optimizer.pt", "scheduler.pt", "rng_state.pth", "trainer_state.json"]
+)
+def test_a_checkpoint_is_whole_or_not(whole, tmp_path, file):
+    """Whichever file was being written: those after it are missing, and so may be some of its own bytes."""
+    checkpoint = tmp_path / "checkpoint-8"
+    shutil.copytree(whole / "checkpoint-8", checkpoint)
+    assert checkpoint_damage(str(checkpoint)) is None
+    size = (checkpoint / file).stat().st_size
+    for length in (size - 2, size // 2, 1, 0):
+        os.truncate(checkpoint / file, length)
+        assert checkpoint_damage(str(checkpoint)) == f"{file} is broken off"
+    (checkpoint / file).unlink()
+    assert "is missing" in checkpoint_damage(str(checkpoint))
+    with pytest.raises(ValueError, match="checkpoint-8: not a whole checkpoint"):
+        prepare_output_dir(str(tmp_path), str(checkpoint))
+    with pytest.raises(ValueError, match="no checkpoint to go on from"):
+        prepare_output_dir(str(tmp_path), LAST_CHECKPOINT)
+    shutil.copytree(whole / "checkpoint-10", tmp_path / "checkpoint-7")
+    shutil.copytree(whole / "checkpoint-10", tmp_path / "checkpoint-9-copy")
+    assert prepare_output_dir(str(tmp_path), LAST_CHECKPOINT) == str(tmp_path / "checkpoint-7")
+
+
+@pytest.mark.parametrize("epoch", [2, 3])
+def test_a_resumed_run_stops_as_early(run, tmp_path, epoch):
+    """The second epoch without a better model than the first one's is the last, interrupted or not."""
+    arguments = [*CLASSIFIER, "--learning_rate", "0", "--max_steps", "36", "--early_stopping_patience", "2"]
+    arguments += ["--save_strategy", "epoch", "--load_best_model_at_end", "true"]
+    assert run(*arguments, "--output_dir", tmp_path / "whole")[0] == 0
+    for number in range(1, epoch + 1):
+        name = f"checkpoint-{4 * number}"
+        shutil.copytree(tmp_path / "whole" / name, tmp_path / "run" / name)
+    assert run(*arguments, "--output_dir", tmp_path / "run", "--resume_from_checkpoint")[0] == 0
+    metrics = json.loads((tmp_path / "run" / "metrics.json").read_text())
+    assert [entry["step"] for entry in metrics["epochs"]] == [4, 8, 12]
+    assert_same_end(tmp_path / "run", tmp_path / "whole")
+
+
+# --- Full disk ---
+
+
+def test_a_full_disk_leaves_the_last_checkpoint(run, whole, tmp_path):
+    """The limit on a file's length lets the weights pass, and not the optimizer's state."""
+    folder = tmp_path / "run"
+    stopped = run_into("a full disk", folder, *CLASSIFIER)
+    assert stopped.returncode == 2 and "Traceback" not in stopped.stderr
+    (line,) = [line for line in stopped.stderr.splitlines() if line.startswith("train_classifier.py: error:")]
+    assert "is the disk full?" in line
+    assert checkpoints(folder)[-1] == "checkpoint-8" and (folder / "checkpoint-8" / "model.safetensors").exists()
+    assert run(*CLASSIFIER, "--output_dir", folder, "--resume_from_checkpoint")[0] == 0
+    assert json.loads((folder / "run.json").read_text())["resumed_from"] == "checkpoint-6"
+    assert_same_end(folder, whole)
+
+
+@contextlib.contextmanager
+def files_of_at_most(number_of_bytes: int):
+    """Let no longer file be written: the portable way to make writing fail."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (number_of_bytes, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.mark.parametrize("writer", ["torch", "torch, many tensors", "safetensors", "tokenizers", "Python"])
+def test_whoever_writes_a_full_disk_is_told_in_one_line(writer, tmp_path, capfd):
+    tokenizer = train_tokenizer([chr(0xAC00 + number) for number in range(300)], vocab_size=310)
+    write = {
+        "torch": lambda: torch.save(torch.zeros(9999), tmp_path / "file"),
+        "torch, many tensors": lambda: torch.save([torch.zeros(99) for _ in range(99)], tmp_path / "file"),
+        "safetensors": lambda: save_file({"zeros": torch.zeros(9999)}, tmp_path / "file"),
+        "tokenizers": lambda: tokenizer.save_pretrained(tmp_path),
+        "Python": lambda: (tmp_path / "file").write_text("zero" * 9999),
+    }[writer]
+    with files_of_at_most(4096), pytest.raises(SystemExit) as stop:
+        exit_with_one_line(write)()
+    assert stop.value.code == 2
+    assert "error: a file could not be written, is the disk full? (" in capfd.readouterr().err
+
+
+def test_other_errors_keep_their_traceback():
+    for error in (RuntimeError("shapes differ"), KeyError("weight")):
+        with pytest.raises(type(error)):
+            exit_with_one_line(lambda error=error: (_ for _ in ()).throw(error))()
+
+
+# --- NaN ---
+
+
+@pytest.fixture
+def breaks_down(monkeypatch):
+    """Have the loss of one of the batches be something else."""
+
+    def break_down(number: int, value: float) -> None:
+        compute_loss, calls = transformers.Trainer.compute_loss, []
+
+        def compute(self, model, *args, **kwargs):
+            loss = compute_loss(self, model, *args, **kwargs)
+            calls.extend([number] * model.training)
+            return loss * value if model.training and len(calls) == number else loss
+
+        monkeypatch.setattr(transformers.Trainer, "compute_loss", compute)
+
+    return break_down
+
+
+@pytest.mark.parametrize(
+    ("script", "value"),
+    [
+        ("train_classifier.py", float("nan")),
+        ("train_translation.py", float("inf")),
+        ("pretrain.py", float("nan")),
+    ],
+)
+def test_a_loss_that_is_no_number_stops_the_run_at_its_step(run, breaks_down, tmp_path, script, value):
+    (tmp_path / "texts").write_text("".join(f"영화 {number} 편\n" for number in range(400)))
+    (tmp_path / "pairs.csv").write_text("num,de\n" + "".join(f"{number},{number + 1}\n" for number in range(40)))
+    arguments = {
+        "train_classifier.py": CLASSIFIER,
+        "train_translation.py": [*TRANSLATOR, "--data", tmp_path / "pairs.csv", "--vocab_size", "20"],
+        "pretrain.py": ["pretrain.py", "--texts", tmp_path / "texts", "--vocab_size", "40", *TRANSLATOR[5:9]],
+    }[script]
+    arguments = [*arguments, "--save_steps", "1", "--save_total_limit", "9", "--max_steps", "6", "--use_cpu", "true"]
+    # The second half of the fourth step's batch; nothing is logged.
+    arguments += ["--gradient_accumulation_steps", "2", "--logging_steps", "9", "--eval_strategy", "no"]
+    breaks_down(8, value)
+    status, _, err = run(*arguments, "--output_dir", tmp_path / "run", "--report_to", "none", "--disable_tqdm", "true")
+    assert status == 2 and "Traceback" not in err
+    assert err.splitlines()[-1] == f"{script}: error: the loss of step 4 is {value}"
+    assert checkpoints(tmp_path / "run") == ["checkpoint-1", "checkpoint-2", "checkpoint-3"]
+    for checkpoint in checkpoints(tmp_path / "run"):
+        weights = load_file(tmp_path / "run" / checkpoint / "model.safetensors")
+        assert all(weight.isfinite().all() for weight in weights.values())
+
+
+def test_weights_that_are_no_numbers_are_not_saved(tmp_path):
+    """The loss is finite, its gradient is not."""
+    model = VanillaTransformerForSequenceClassification(tiny_config())
+    model.classifier.weight.register_hook(lambda gradient: gradient * float("inf"))
+    trainer = CheckedTrainer(
+        model,
+        TrainingArguments(str(tmp_path), max_steps=3, save_steps=1, use_cpu=True, report_to="none", disable_tqdm=True),
+        data_collator=DataCollatorWithPadding(train_tokenizer(["가 나 다 라"], vocab_size=20)),
+        train_dataset=Dataset.from_dict({"input_ids": [[7, 8, 9]] * 8, "labels": [0, 1] * 4}),
+    )
+    with pytest.raises(FloatingPointError, match="after step 1"):
+        trainer.train()
+    assert not any(tmp_path.iterdir())
