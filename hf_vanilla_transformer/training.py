@@ -347,14 +347,16 @@ class TokenBudgetBatchSampler(BatchSampler):
         lengths: Tokens of each sequence; of a pair, those of the longer side.
         max_tokens: Greatest number of sequences times the length of the longest.
         seed: Seed of both orders.
+        max_rows: Greatest number of sequences, if there is one.
 
     Raises:
         ValueError: a sequence is longer than `max_tokens`.
     """
 
-    def __init__(self, lengths: list[int], max_tokens: int, seed: int):
+    def __init__(self, lengths: list[int], max_tokens: int, seed: int, max_rows: int | None = None):
         self.lengths = np.asarray(lengths)
         self.max_tokens = max_tokens
+        self.max_rows = len(lengths) if max_rows is None else max_rows
         self.seed = seed
         # accelerate tells an attribute of this name which epoch it is.
         self.sampler = SeedableRandomSampler(range(len(lengths)), data_seed=seed)
@@ -368,7 +370,8 @@ class TokenBudgetBatchSampler(BatchSampler):
         """Where each batch ends among the sequences in order of length."""
         ends, start = [], 0
         for place, length in enumerate(sorted_lengths):
-            if (place + 1 - start) * length > self.max_tokens:
+            rows = place + 1 - start
+            if rows > self.max_rows or rows * length > self.max_tokens:
                 ends.append(place)
                 start = place
         return [*ends, len(sorted_lengths)] if len(sorted_lengths) else []
@@ -462,13 +465,15 @@ class TokenBudgetTrainer(CheckedSeq2SeqTrainer):
 
     Args:
         max_tokens: As in `TokenBudgetBatchSampler`, for each process.
+        max_rows: As in `TokenBudgetBatchSampler`.
         **kwargs: What `Seq2SeqTrainer` takes. The training set needs a column `length`, and no other than that and
             the model's.
     """
 
-    def __init__(self, *, max_tokens: int, **kwargs):
+    def __init__(self, *, max_tokens: int, max_rows: int | None = None, **kwargs):
         super().__init__(**kwargs)
         self.max_tokens = max_tokens
+        self.max_rows = max_rows
 
     def get_train_dataloader(self) -> DataLoader:
         """The training batches, shared out among the processes."""
@@ -476,6 +481,7 @@ class TokenBudgetTrainer(CheckedSeq2SeqTrainer):
             self.train_dataset["length"][:],
             self.max_tokens,
             self.args.seed if self.args.data_seed is None else self.args.data_seed,
+            self.max_rows,
         )
         loader = DataLoader(
             self.train_dataset.remove_columns("length"),

@@ -83,6 +83,9 @@ class ModelArguments:
         default=None,
         metadata={"help": "Fill training batches up to this number of tokens, in place of a number of sentences."},
     )
+    max_sentences: int | None = field(
+        default=None, metadata={"help": "With --max_tokens, the greatest number of sentences in a training batch."}
+    )
     attn_implementation: str = field(
         default="sdpa", metadata={"help": "`sdpa`, or `eager`: on CPUs faster to train with short sentences."}
     )
@@ -99,6 +102,8 @@ class ModelArguments:
             raise ValueError(f"--vocabularies: joint or separate, not {self.vocabularies}")
         if self.average_last < 1:
             raise ValueError(f"--average_last: at least 1, not {self.average_last}")
+        if self.max_sentences is not None and (self.max_tokens is None or self.max_sentences < 1):
+            raise ValueError("--max_sentences: at least 1, and with --max_tokens")
 
 
 ARGUMENTS = [DataArguments, ModelArguments, Seq2SeqTrainingArguments]
@@ -168,13 +173,13 @@ def make_trainer(
         "args": training_arguments,
         "data_collator": DataCollatorForSeq2Seq(tokenizer, model=model),
         "train_dataset": tokenized["train"],
-        "eval_dataset": tokenized["validation"],
+        "eval_dataset": tokenized["validation"].sort("length"),
         "processing_class": tokenizer,
         "compute_metrics": compute_metrics if training_arguments.predict_with_generate else None,
     }
     if arguments.max_tokens is None:
         return CheckedSeq2SeqTrainer(**options)
-    return TokenBudgetTrainer(max_tokens=arguments.max_tokens, **options)
+    return TokenBudgetTrainer(max_tokens=arguments.max_tokens, max_rows=arguments.max_sentences, **options)
 
 
 def decode(tokenizer: PreTrainedTokenizerBase, ids) -> list[str]:
@@ -230,7 +235,6 @@ def main() -> None:
         )
         tokenizer, target_tokenizer = make_tokenizers(model_arguments, data["train"])
         tokenized = tokenize_pairs(data, tokenizer, target_tokenizer)
-        tokenized["validation"] = tokenized["validation"].sort("length")
 
     set_seed(training_arguments.seed)
     config = make_config(model_arguments, tokenizer, target_tokenizer)

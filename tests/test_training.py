@@ -255,6 +255,13 @@ def test_batches_hold_as_many_tokens_as_fit():
     assert np.mean(sizes) > 80  # and few small batches
 
 
+def test_batches_hold_no_more_rows_than_allowed():
+    batches = list(TokenBudgetBatchSampler(LENGTHS, max_tokens=100, seed=7, max_rows=4))
+    assert sorted(place for batch in batches for place in batch) == list(range(len(LENGTHS)))
+    assert max(map(len, batches)) == 4
+    assert all(len(batch) * max(LENGTHS[place] for place in batch) <= 100 for batch in batches)
+
+
 def test_batches_depend_on_seed_and_epoch_alone():
     def batches(seed, epoch):
         sampler = TokenBudgetBatchSampler(LENGTHS, max_tokens=100, seed=seed)
