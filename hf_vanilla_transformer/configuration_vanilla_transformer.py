@@ -345,6 +345,8 @@ class VanillaTransformerConfig(PreTrainedConfig):
             value = getattr(self, name)
             if value not in choices:
                 raise ValueError(f"`{name}` must be one of {', '.join(choices)}, got {value!r}")
+        if self.layer_norm_type != "standard" and self.d_model == 1:
+            raise ValueError(f"`layer_norm_type` {self.layer_norm_type!r} needs a `d_model` of at least 2")
 
     def validate_sharing(self):
         """One embedding matrix needs one vocabulary."""

@@ -297,7 +297,9 @@ class VanillaTransformerUnbiasedStdNorm(nn.Module):
     def forward(self, hidden_states: torch.Tensor) -> torch.Tensor:
         """(B, L, D) to (B, L, D)."""
         mean = hidden_states.mean(dim=-1, keepdim=True)
-        std = hidden_states.std(dim=-1, keepdim=True)
+        # Not `std`, whose gradient is NaN where all features are equal.
+        variance = hidden_states.var(dim=-1, keepdim=True)
+        std = variance.clamp(min=torch.finfo(variance.dtype).tiny).sqrt()
         return self.weight * (hidden_states - mean) / (std + self.eps) + self.bias
 
 

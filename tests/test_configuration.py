@@ -33,6 +33,7 @@ from hf_vanilla_transformer.configuration_vanilla_transformer import PRESETS
         ("embedding_dropout", {"embedding_dropout": "0.1"}),
         ("norm_first", {"norm_first": "yes"}),
         ("layer_norm_type", {"layer_norm_type": "rms"}),
+        ("layer_norm_type", {"layer_norm_type": "unbiased_std", "d_model": 1, "encoder_attention_heads": 1}),
         ("layer_norm_eps", {"layer_norm_eps": 0.0}),
         ("layer_norm_eps", {"layer_norm_eps": -1e-5}),
         ("position_embedding_type", {"position_embedding_type": "rotary"}),

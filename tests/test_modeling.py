@@ -172,6 +172,12 @@ def test_unbiased_std_norm_is_the_annotated_transformers():
     torch.testing.assert_close(norm(x), expected)
 
 
+def test_unbiased_std_norm_of_equal_features_has_a_gradient():
+    x = torch.ones(3, 8, requires_grad=True)
+    VanillaTransformerUnbiasedStdNorm(8, eps=1e-6)(x).square().sum().backward()
+    assert x.grad.isfinite().all()
+
+
 @pytest.mark.parametrize("width", [6, 7])
 def test_sinusoid_is_sine_on_even_and_cosine_on_odd_columns(width):
     table = sinusoid_table(50, width)

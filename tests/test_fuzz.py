@@ -1,0 +1,145 @@
+"""Whatever configuration and whatever pads: a model that works, or a refusal that names the field.
+
+(Any text: tests/test_tokenizer.py.)
+"""
+
+import tempfile
+
+import pytest
+import torch
+from conftest import tiny_config
+from huggingface_hub.errors import StrictDataclassError
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from transformers.activations import ACT2FN
+
+from hf_vanilla_transformer import (
+    VanillaTransformerConfig,
+    VanillaTransformerForConditionalGeneration,
+    VanillaTransformerForSequenceClassification,
+    VanillaTransformerModel,
+)
+from hf_vanilla_transformer.configuration_vanilla_transformer import (
+    INIT_SCHEMES,
+    LAYER_NORM_TYPES,
+    POSITION_EMBEDDING_TYPES,
+)
+
+
+MODELS = [
+    VanillaTransformerModel,
+    VanillaTransformerForConditionalGeneration,
+    VanillaTransformerForSequenceClassification,
+]
+LENGTH = 4
+TOKENS = 8
+
+some_tokens = st.integers(TOKENS, TOKENS + 3)
+rates = st.floats(0, 0.9)
+token_ids = st.integers(0, TOKENS - 1)
+FIELDS = {
+    "vocab_size": some_tokens,
+    "decoder_vocab_size": st.none() | some_tokens,
+    "d_model": st.sampled_from([1, 5, 6, 12, 18]),
+    "encoder_layers": st.integers(1, 2),
+    "decoder_layers": st.integers(1, 2),
+    "encoder_attention_heads": st.integers(1, 3),
+    "decoder_attention_heads": st.integers(1, 3),
+    "head_dim": st.none() | st.integers(1, 5),
+    "attention_bias": st.booleans(),
+    "encoder_ffn_dim": st.integers(1, 5),
+    "decoder_ffn_dim": st.integers(1, 5),
+    "max_position_embeddings": st.integers(LENGTH, LENGTH + 2),
+    "decoder_max_position_embeddings": st.none() | st.integers(LENGTH, LENGTH + 2),
+    "activation_function": st.sampled_from(sorted(ACT2FN)),
+    "dropout": rates,
+    "attention_dropout": rates,
+    "activation_dropout": rates,
+    "embedding_dropout": rates,
+    "norm_first": st.booleans(),
+    "final_norm": st.booleans(),
+    "layer_norm_type": st.sampled_from(LAYER_NORM_TYPES),
+    "layer_norm_eps": st.sampled_from([1e-12, 1e-5, 1]),
+    "position_embedding_type": st.sampled_from(POSITION_EMBEDDING_TYPES),
+    "position_offset": st.integers(0, 3),
+    "scale_embedding": st.booleans(),
+    "init_scheme": st.sampled_from(INIT_SCHEMES),
+    "share_encoder_decoder_embeddings": st.booleans(),
+    "tie_word_embeddings": st.booleans(),
+    "use_cache": st.booleans(),
+    "pad_token_id": st.none() | token_ids,
+    "bos_token_id": st.none() | token_ids,
+    "eos_token_id": st.none() | token_ids | st.lists(token_ids, min_size=1, max_size=2),
+    "decoder_start_token_id": token_ids,
+}
+wrong = st.sampled_from([0, -1, 1.5, -0.1, float("nan"), "none such", "", None, [], True])
+
+
+def test_every_field_is_drawn():
+    assert set(VanillaTransformerConfig.__annotations__) - {"is_encoder_decoder"} == set(FIELDS)
+
+
+def outputs(model, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    answer = model(input_ids=ids, attention_mask=mask, decoder_input_ids=ids, decoder_attention_mask=mask)
+    return answer["last_hidden_state" if type(model) is VanillaTransformerModel else "logits"]
+
+
+@settings(max_examples=150, deadline=None, derandomize=True, database=None)
+@given(
+    fields=st.fixed_dictionaries(FIELDS),
+    mistake=st.none() | st.tuples(st.sampled_from(sorted(FIELDS)), wrong),
+    model_class=st.sampled_from(MODELS),
+    attention=st.sampled_from(["eager", "sdpa"]),
+)
+def test_a_configuration_works_or_is_refused_by_name(fields, mistake, model_class, attention):
+    if mistake is not None:
+        fields = {**fields, mistake[0]: mistake[1]}
+    try:
+        config = VanillaTransformerConfig(**fields)
+    except StrictDataclassError as error:
+        assert any(name in str(error) for name in FIELDS)
+        return
+    torch.manual_seed(0)
+    model = model_class._from_config(config, attn_implementation=attention)
+    ids = torch.tensor([[4, 5, 6, 7], [7, 6, 5, 4]])
+    mask = torch.tensor([[1, 1, 1, 1], [1, 1, 0, 0]])
+
+    assert outputs(model.train(), ids, mask).isfinite().all()
+    # Dropout can leave features that are all equal, of which a norm's slope has no bound.
+    outputs(model.eval(), ids, mask).sum().backward()
+    gradients = [parameter.grad for parameter in model.parameters() if parameter.grad is not None]
+    assert gradients and all(gradient.isfinite().all() for gradient in gradients)
+
+    with tempfile.TemporaryDirectory() as folder:
+        model.save_pretrained(folder)
+        again = model_class.from_pretrained(folder, attn_implementation=attention)
+    assert {name: getattr(again.config, name) for name in FIELDS} == {name: getattr(config, name) for name in FIELDS}
+    assert torch.equal(outputs(again, ids, mask), outputs(model, ids, mask))
+
+
+@pytest.mark.parametrize("attention", ["eager", "sdpa"])
+@settings(max_examples=60, deadline=None, derandomize=True, database=None)
+@given(
+    masks=st.lists(st.lists(st.booleans(), min_size=7, max_size=7), min_size=1, max_size=4),
+    variant=st.fixed_dictionaries(
+        {name: FIELDS[name] for name in ("norm_first", "final_norm", "layer_norm_type", "position_embedding_type")}
+    ),
+)
+def test_pads_anywhere_change_nothing(attention, masks, variant):
+    """Pads on the left, on the right, in between, or nothing else; of the encoder's texts, and of the decoder's."""
+    torch.manual_seed(0)
+    config = tiny_config(max_position_embeddings=7, **variant)
+    model = VanillaTransformerForSequenceClassification._from_config(config, attn_implementation=attention).eval()
+    mask = torch.tensor(masks).long()
+    ids = torch.randint(7, config.vocab_size, mask.shape)
+    with torch.no_grad():
+        both = outputs(model, ids, mask)
+        source = model(input_ids=ids, attention_mask=mask).logits
+    assert both.isfinite().all() and source.isfinite().all()
+    for row, real in enumerate(mask.bool()):
+        if not real.any():
+            continue
+        alone = ids[row, real].unsqueeze(0)
+        with torch.no_grad():
+            torch.testing.assert_close(both[row : row + 1], outputs(model, alone, torch.ones_like(alone)))
+            torch.testing.assert_close(source[row : row + 1], model(input_ids=alone).logits)
