@@ -2,7 +2,7 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 
-.PHONY: quickstart test check
+.PHONY: quickstart test check benchmark
 
 # Train tokenizer and classifier on the embedded sample, then classify two sentences.
 quickstart: .venv/installed
@@ -13,6 +13,11 @@ quickstart: .venv/installed
 
 test: check
 	$(BIN)/python -m pytest -n 2
+
+# Speed beside torch.nn.Transformer, BART and Marian, in a few minutes; nothing else should run meanwhile.
+benchmark: .venv/installed
+	rm -rf runs/benchmark
+	$(BIN)/python scripts/benchmark.py --output_dir runs/benchmark --texts 256 --batch_size 64 --rounds 2
 
 check: .venv/installed
 	$(BIN)/ruff check .

@@ -15,10 +15,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import torch
-from transformers import MarianConfig, MarianMTModel, PreTrainedModel
+from transformers import PreTrainedModel
 
-from hf_vanilla_transformer import VanillaTransformerConfig
 from hf_vanilla_transformer.arguments import exit_with_one_line, parse_arguments
+from hf_vanilla_transformer.baselines import as_marian, token_by_token
 from hf_vanilla_transformer.inference import answer_by_length
 from hf_vanilla_transformer.parallel_text import load_parallel_text
 from hf_vanilla_transformer.training import load_model, load_tokenizer, save_json
@@ -36,64 +36,6 @@ class BenchmarkArguments:
     batch_size: int = field(default=64, metadata={"help": "Sentences in a batch."})
     max_new_tokens: int = field(default=60, metadata={"help": "Greatest number of tokens of a translation."})
     rounds: int = field(default=3, metadata={"help": "How often each way takes its turn."})
-
-
-def as_marian(model: PreTrainedModel) -> MarianMTModel:
-    """The same Transformer as transformers' Marian has it, with the same weights.
-
-    Raises:
-        ValueError: Marian has no such model.
-    """
-    config: VanillaTransformerConfig = model.config
-    if config.norm_first or config.final_norm or not config.attention_bias or config.head_dim is not None:
-        raise ValueError("Marian has post-norm models alone, without a final norm and with biases in the attention")
-    names = (
-        *("d_model", "vocab_size", "scale_embedding", "activation_function", "pad_token_id", "eos_token_id"),
-        *(f"{side}_{size}" for side in ("encoder", "decoder") for size in ("layers", "attention_heads", "ffn_dim")),
-        "decoder_start_token_id",
-    )
-    marian = MarianMTModel(
-        MarianConfig(
-            **{name: getattr(config, name) for name in names},
-            decoder_vocab_size=config.target_vocab_size,
-            max_position_embeddings=max(config.max_position_embeddings, config.max_target_positions),
-            share_encoder_decoder_embeddings=False,
-            tie_word_embeddings=False,
-            bos_token_id=None,
-            forced_eos_token_id=None,
-        )
-    )
-    weights = {
-        name.replace("feed_forward_residual.post_norm", "final_layer_norm")
-        .replace("_residual.post_norm", "_layer_norm")
-        .replace("feed_forward.", ""): tensor
-        for name, tensor in model.state_dict().items()
-    }
-    weights["final_logits_bias"] = weights.pop("lm_head.bias").unsqueeze(0)
-    for side in ("encoder", "decoder"):
-        positions = getattr(model.model, side).embed_positions
-        table = getattr(marian.model, side).embed_positions.weight.data.clone()
-        rows = positions.weight[positions.offset :]
-        table[: len(rows)] = rows
-        weights[f"model.{side}.embed_positions.weight"] = table
-    marian.load_state_dict(weights, strict=True)
-    marian.generation_config = model.generation_config
-    # Its LayerNorm takes torch's default eps.
-    for module in marian.modules():
-        if isinstance(module, torch.nn.LayerNorm):
-            module.eps = config.layer_norm_eps
-    return marian.eval()
-
-
-def token_by_token(model: PreTrainedModel, source: list[int], max_new_tokens: int) -> list[int]:
-    """The tutorials' `translate_sentence` and `greedy_decode`: the whole prefix through the decoder at every step."""
-    config = model.config
-    memory = model.model.encoder(torch.tensor([source])).last_hidden_state
-    ids = [config.decoder_start_token_id]
-    while len(ids) <= max_new_tokens and ids[-1] != config.eos_token_id:
-        states = model.model.decoder(torch.tensor([ids]), encoder_hidden_states=memory, use_cache=False)
-        ids.append(model.lm_head(states.last_hidden_state[:, -1]).argmax().item())
-    return ids[1:]
 
 
 @exit_with_one_line

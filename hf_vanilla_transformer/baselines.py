@@ -1,0 +1,186 @@
+# Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
+"""What the benchmarks compare with: the tutorials' way to train and to translate, and transformers' BART and Marian.
+
+Shapes: B batch, S source length, D = `d_model`.
+"""
+
+import torch
+from torch import nn
+from transformers import (
+    BartConfig,
+    BartForSequenceClassification,
+    BartModel,
+    MarianConfig,
+    MarianMTModel,
+    PreTrainedModel,
+)
+
+from .configuration_vanilla_transformer import VanillaTransformerConfig
+from .modeling_vanilla_transformer import sinusoid_table
+
+
+SIZES = (
+    "d_model",
+    *(f"{side}_{size}" for side in ("encoder", "decoder") for size in ("layers", "attention_heads", "ffn_dim")),
+)
+
+
+class TorchClassifier(nn.Module):
+    """`torch.nn.Transformer` with embeddings, sinusoids and a linear layer, as a tutorial would put them together.
+
+    The decoder reads one start token, as in `VanillaTransformerForSequenceClassification`.
+
+    Args:
+        config: Has the sizes. `torch.nn.Transformer` has one number of heads and one feed-forward size.
+    """
+
+    def __init__(self, config: VanillaTransformerConfig):
+        super().__init__()
+        self.start = config.decoder_start_token_id
+        self.embed_tokens = nn.Embedding(config.vocab_size, config.d_model)
+        table = sinusoid_table(config.max_position_embeddings, config.d_model)
+        self.register_buffer("positions", table.float(), persistent=False)
+        self.transformer = nn.Transformer(
+            config.d_model,
+            config.encoder_attention_heads,
+            config.encoder_layers,
+            config.decoder_layers,
+            config.encoder_ffn_dim,
+            config.dropout,
+            config.activation_function,
+            batch_first=True,
+        )
+        self.classifier = nn.Linear(config.d_model, config.num_labels)
+
+    def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
+        """(B, S), ids and 1 for real tokens, to (B, labels)."""
+        is_pad = attention_mask == 0
+        start = input_ids.new_full((len(input_ids), 1), self.start)
+        states = self.transformer(
+            self._embed(input_ids), self._embed(start), src_key_padding_mask=is_pad, memory_key_padding_mask=is_pad
+        )
+        return self.classifier(states[:, 0])
+
+    def _embed(self, ids: torch.Tensor) -> torch.Tensor:
+        return self.embed_tokens(ids) + self.positions[: ids.shape[1]]
+
+
+class BartClassifier(nn.Module):
+    """transformers' `BartModel` with one start token for its decoder, and a linear layer.
+
+    Args:
+        config: What `bart_config` returned.
+    """
+
+    def __init__(self, config: BartConfig):
+        super().__init__()
+        self.start = config.decoder_start_token_id
+        self.model = BartModel(config)
+        self.classifier = nn.Linear(config.d_model, config.num_labels)
+
+    def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
+        """(B, S), ids and 1 for real tokens, to (B, labels)."""
+        start = input_ids.new_full((len(input_ids), 1), self.start)
+        states = self.model(input_ids, attention_mask, decoder_input_ids=start, use_cache=False).last_hidden_state
+        return self.classifier(states[:, 0])
+
+
+class BartTextClassifier(nn.Module):
+    """transformers' `BartForSequenceClassification`, whose decoder reads the whole text again.
+
+    Args:
+        config: What `bart_config` returned.
+    """
+
+    def __init__(self, config: BartConfig):
+        super().__init__()
+        self.model = BartForSequenceClassification(config)
+        self.eos = config.eos_token_id
+
+    def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
+        """(B, S), ids and 1 for real tokens, to (B, labels)."""
+        # It wants an EOS in each row: the first token becomes one.
+        input_ids = input_ids.index_fill(1, input_ids.new_zeros(1), self.eos)
+        return self.model(input_ids, attention_mask, use_cache=False).logits
+
+
+def bart_config(config: VanillaTransformerConfig) -> BartConfig:
+    """The configuration of a BART of the same sizes and dropout."""
+    names = (*SIZES, "vocab_size", "dropout", "attention_dropout", "activation_dropout", "num_labels")
+    return BartConfig(
+        **{name: getattr(config, name) for name in names},
+        **{name: getattr(config, name) for name in ("pad_token_id", "bos_token_id", "eos_token_id")},
+        decoder_start_token_id=config.decoder_start_token_id,
+        max_position_embeddings=config.max_position_embeddings,
+        activation_function="gelu",
+    )
+
+
+def as_marian(model: PreTrainedModel) -> MarianMTModel:
+    """The same Transformer as transformers' Marian has it, with the same weights.
+
+    Args:
+        model: A `VanillaTransformerForConditionalGeneration`.
+
+    Returns:
+        The model, in evaluation mode.
+
+    Raises:
+        ValueError: Marian has no such model.
+    """
+    config: VanillaTransformerConfig = model.config
+    if config.norm_first or config.final_norm or not config.attention_bias or config.head_dim is not None:
+        raise ValueError("Marian has post-norm models alone, without a final norm and with biases in the attention")
+    names = ("vocab_size", "scale_embedding", "activation_function", "pad_token_id", "eos_token_id")
+    marian = MarianMTModel(
+        MarianConfig(
+            **{name: getattr(config, name) for name in (*SIZES, *names)},
+            decoder_start_token_id=config.decoder_start_token_id,
+            decoder_vocab_size=config.target_vocab_size,
+            max_position_embeddings=max(config.max_position_embeddings, config.max_target_positions),
+            share_encoder_decoder_embeddings=False,
+            tie_word_embeddings=False,
+            bos_token_id=None,
+            forced_eos_token_id=None,
+        )
+    )
+    weights = {
+        name.replace("feed_forward_residual.post_norm", "final_layer_norm")
+        .replace("_residual.post_norm", "_layer_norm")
+        .replace("feed_forward.", ""): tensor
+        for name, tensor in model.state_dict().items()
+    }
+    weights["final_logits_bias"] = weights.pop("lm_head.bias").unsqueeze(0)
+    for side in ("encoder", "decoder"):
+        positions = getattr(model.model, side).embed_positions
+        table = getattr(marian.model, side).embed_positions.weight.data.clone()
+        rows = positions.weight[positions.offset :]
+        table[: len(rows)] = rows
+        weights[f"model.{side}.embed_positions.weight"] = table
+    marian.load_state_dict(weights, strict=True)
+    marian.generation_config = model.generation_config
+    # Its LayerNorm takes torch's default eps.
+    for module in marian.modules():
+        if isinstance(module, nn.LayerNorm):
+            module.eps = config.layer_norm_eps
+    return marian.eval()
+
+
+def token_by_token(model: PreTrainedModel, source: list[int], max_new_tokens: int) -> list[int]:
+    """The tutorials' `translate_sentence` and `greedy_decode`: the whole prefix through the decoder at every step.
+
+    Args:
+        model: A `VanillaTransformerForConditionalGeneration`.
+        source: A sentence's ids.
+        max_new_tokens: Greatest length of the translation.
+
+    Returns:
+        The translation's ids, its EOS included.
+    """
+    config = model.config
+    memory = model.model.encoder(torch.tensor([source])).last_hidden_state
+    ids = [config.decoder_start_token_id]
+    while len(ids) <= max_new_tokens and ids[-1] != config.eos_token_id:
+        states = model.model.decoder(torch.tensor([ids]), encoder_hidden_states=memory, use_cache=False)
+        ids.append(model.lm_head(states.last_hidden_state[:, -1]).argmax().item())
+    return ids[1:]

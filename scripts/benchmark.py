@@ -1,0 +1,148 @@
+"""Measure speed and memory of this package beside torch.nn.Transformer, BART and Marian, in one run.
+
+    python scripts/benchmark.py --data nsmc --output_dir runs/benchmark
+    python scripts/benchmark.py --texts 384 --rounds 2 --curves false --output_dir runs/benchmark
+
+All have the same sizes, read the same texts and take turns. Prints tables, and writes `benchmark.json`, with every
+round, and `benchmark.png`. Nothing else should run on the machine.
+"""
+
+import random
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from hf_vanilla_transformer import VanillaTransformerConfig
+from hf_vanilla_transformer.arguments import exit_with_one_line, parse_arguments, read_mapping
+from hf_vanilla_transformer.baselines import SIZES
+from hf_vanilla_transformer.benchmarks import (
+    BART_BODY,
+    CONTENDERS,
+    DTYPES,
+    NAIVE,
+    OURS,
+    compare_classifiers,
+    compare_generation,
+    describe_machine,
+    make_batches,
+    matrix_product_rate,
+    measure_curves,
+    peak_memory,
+)
+from hf_vanilla_transformer.data import encode, load_labelled_text
+from hf_vanilla_transformer.figures import plot_benchmark
+from hf_vanilla_transformer.tokenizer import train_tokenizer
+from hf_vanilla_transformer.training import prepare_output_dir, save_json
+
+
+@dataclass
+class BenchmarkArguments:
+    output_dir: str = field(metadata={"help": "The folder for benchmark.json and benchmark.png."})
+    data: str = field(default="sample", metadata={"help": "Labelled text, as for train_classifier.py."})
+    preset: str = field(default="transformer-evolution-half", metadata={"help": "The sizes."})
+    config: str = field(default="{}", metadata={"help": "Fields that differ from the preset, as JSON."})
+    texts: int = field(default=1280, metadata={"help": "Texts of a round; repeated where there are fewer."})
+    batch_size: int = field(default=128, metadata={"help": "Texts in a batch."})
+    rounds: int = field(default=3, metadata={"help": "How often each has its turn."})
+    memory: bool = field(default=True, metadata={"help": "Measure the peak memory of training (on Linux), too."})
+    curves: bool = field(default=True, metadata={"help": "Vary length, size of the batch and depth, too."})
+    device: str = field(default="", metadata={"help": "`cpu` or `cuda`; by default what there is."})
+    seed: int = field(default=42, metadata={"help": "Seed of the texts drawn and of the weights."})
+
+    def __post_init__(self):
+        self.config = read_mapping("--config", self.config)
+        for name in ("texts", "batch_size", "rounds"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"--{name}: at least 1, not {getattr(self, name)}")
+
+
+def draw_texts(arguments: BenchmarkArguments, max_length: int) -> list[list[int]]:
+    """The token ids of texts drawn from the test split, by a tokenizer trained on the training split."""
+    data = load_labelled_text(arguments.data)
+    tokenizer = train_tokenizer(data["train"]["text"][:], vocab_size=8007, max_length=max_length)
+    texts = data["test"]["text"][:]
+    random.Random(arguments.seed).shuffle(texts)
+    return encode([texts[number % len(texts)] for number in range(arguments.texts)], tokenizer, max_length)
+
+
+def print_table(title: str, columns: list[str], rows: list[list[Any]]) -> None:
+    """Print a table as Markdown has it."""
+    print(f"\n{title}\n")
+    for row in (columns, ["---"] * len(columns), *rows):
+        print(f"| {' | '.join(map(str, row))} |")
+
+
+@exit_with_one_line
+def main() -> None:
+    (arguments,) = parse_arguments([BenchmarkArguments], description=__doc__.splitlines()[0])
+    prepare_output_dir(arguments.output_dir)
+    device = torch.device(arguments.device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    torch.manual_seed(arguments.seed)
+    config = VanillaTransformerConfig.from_preset(arguments.preset, **arguments.config)
+    input_ids = draw_texts(arguments, config.max_position_embeddings)
+    common = {"batch_size": arguments.batch_size, "rounds": arguments.rounds, "device": device}
+
+    report = {"machine": describe_machine(device), "arguments": vars(arguments)}
+    limits = {name: matrix_product_rate(dtype, device) for name, dtype in DTYPES.items()}
+    report["matrix_product_flops_per_second"] = limits
+    for task in ("training", "inference"):
+        report[task] = compare_classifiers(config, input_ids, train=task == "training", limits=limits, **common)
+        ours = {row["dtype"]: row["texts_per_second"] for row in report[task] if row["name"] == OURS}
+        print_table(
+            f"{task}, texts a second",
+            [
+                "",
+                "precision",
+                "texts/s",
+                "times slower than ours in bfloat16",
+                "tokens that are no pads",
+                "of a matrix product's rate",
+            ],
+            [
+                [
+                    row["name"],
+                    row["dtype"],
+                    f"{row['texts_per_second']:,.0f}",
+                    f"{ours['bfloat16'] / row['texts_per_second']:.2f}",
+                    f"{row['real_tokens']:.0%}",
+                    f"{row['share_of_limit']:.0%}",
+                ]
+                for row in report[task]
+            ],
+        )
+
+    report["generation"] = compare_generation(
+        VanillaTransformerConfig.from_preset(
+            "base", vocab_size=8007, tie_word_embeddings=True, **{name: getattr(config, name) for name in SIZES}
+        ),
+        source_length=24,
+        new_tokens=32,
+        **common,
+    )
+    print_table(
+        "greedy generation",
+        ["", "tokens/s"],
+        [[row["name"], f"{row['tokens_per_second']:,.0f}"] for row in report["generation"]],
+    )
+    if arguments.memory:
+        longest = make_batches(input_ids, arguments.batch_size, config.pad_token_id, grouped=True)[-1:]
+        report["memory"] = [
+            {"name": name, "dtype": dtype, "bytes": peak_memory(config, name, dtype, longest * 2, device)}
+            for name in (OURS, BART_BODY, NAIVE)
+            for dtype in CONTENDERS[name].dtypes
+        ]
+        print_table(
+            "training, peak memory",
+            ["", "precision", "MiB"],
+            [[row["name"], row["dtype"], f"{row['bytes'] / 2**20:,.0f}"] for row in report["memory"]],
+        )
+    if arguments.curves:
+        report["curves"] = measure_curves(config, rounds=arguments.rounds, device=device, names=[OURS, BART_BODY])
+        plot_benchmark(report["curves"], Path(arguments.output_dir, "benchmark.png"))
+    save_json(Path(arguments.output_dir, "benchmark.json"), report)
+
+
+if __name__ == "__main__":
+    main()
