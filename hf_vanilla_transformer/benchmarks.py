@@ -5,7 +5,6 @@ Every number is of the machine at hand and of the moment: what is published are 
 """
 
 import multiprocessing
-import platform
 import re
 import statistics
 import time
@@ -372,20 +371,6 @@ def _send_peak_memory(
         # Not getrusage's, which begins with what the parent process holds.
         status = Path("/proc/self/status").read_text()
         sender.send(int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) * 1024)
-
-
-def describe_machine(device: torch.device) -> dict[str, Any]:
-    """Name the processor, its threads, and the versions."""
-    import transformers
-
-    is_cuda = device.type == "cuda"
-    return {
-        "device": torch.cuda.get_device_name(device) if is_cuda else platform.processor() or platform.machine(),
-        "threads": torch.get_num_threads(),
-        "python": platform.python_version(),
-        "torch": torch.__version__,
-        "transformers": transformers.__version__,
-    }
 
 
 def _wait(device: torch.device) -> None:

@@ -712,12 +712,25 @@ def save_record(
     Path(folder, RECIPE_FILE).write_text(recipe, encoding="utf-8")
     generation_config = getattr(model, "generation_config", None) or GenerationConfig.from_model_config(model.config)
     generation_config.save_pretrained(folder)
-    accelerator = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
     run = {
         "parameters": model.num_parameters(),
         "seed": seed,
         "resumed_from": None if resumed_from is None else Path(resumed_from).name,
         "data": data,
+        **describe_environment(),
+    }
+    save_json(Path(folder, RUN_FILE), run)
+
+
+def describe_environment() -> dict[str, Any]:
+    """Describe what code runs, and on what.
+
+    Returns:
+        `git_commit`, None outside a checkout; `versions` of Python and of the packages that matter; `device`; and
+        `threads`, torch's number of them.
+    """
+    accelerator = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
+    return {
         "git_commit": _git_commit(),
         "versions": {
             "python": platform.python_version(),
@@ -726,7 +739,6 @@ def save_record(
         "device": "cpu" if accelerator is None else str(accelerator),
         "threads": torch.get_num_threads(),
     }
-    save_json(Path(folder, RUN_FILE), run)
 
 
 _RECORDED_PACKAGES = ("torch", "transformers", "tokenizers", "datasets", "accelerate", "safetensors")

@@ -25,7 +25,6 @@ from hf_vanilla_transformer.benchmarks import (
     OURS,
     compare_classifiers,
     compare_generation,
-    describe_machine,
     make_batches,
     matrix_product_rate,
     measure_curves,
@@ -34,7 +33,7 @@ from hf_vanilla_transformer.benchmarks import (
 from hf_vanilla_transformer.data import encode, load_labelled_text
 from hf_vanilla_transformer.figures import plot_benchmark
 from hf_vanilla_transformer.tokenizer import train_tokenizer
-from hf_vanilla_transformer.training import prepare_output_dir, save_json
+from hf_vanilla_transformer.training import describe_environment, prepare_output_dir, save_json
 
 
 @dataclass
@@ -84,7 +83,9 @@ def main() -> None:
     input_ids = draw_texts(arguments, config.max_position_embeddings)
     common = {"batch_size": arguments.batch_size, "rounds": arguments.rounds, "device": device}
 
-    report = {"machine": describe_machine(device), "arguments": vars(arguments)}
+    report = {"arguments": vars(arguments), **describe_environment()}
+    if device.type == "cuda":
+        report["device"] = torch.cuda.get_device_name(device)
     limits = {name: matrix_product_rate(dtype, device) for name, dtype in DTYPES.items()}
     report["matrix_product_flops_per_second"] = limits
     for task in ("training", "inference"):
@@ -115,7 +116,7 @@ def main() -> None:
 
     report["generation"] = compare_generation(
         VanillaTransformerConfig.from_preset(
-            "base", vocab_size=8007, tie_word_embeddings=True, **{name: getattr(config, name) for name in SIZES}
+            "base", vocab_size=8007, **{name: getattr(config, name) for name in SIZES}
         ),
         source_length=24,
         new_tokens=32,

@@ -10,7 +10,6 @@ translation is checked to be the same. Prints the medians, and writes them with 
 """
 
 import statistics
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -19,6 +18,7 @@ from transformers import PreTrainedModel
 
 from hf_vanilla_transformer.arguments import exit_with_one_line, parse_arguments
 from hf_vanilla_transformer.baselines import as_marian, token_by_token
+from hf_vanilla_transformer.benchmarks import take_turns
 from hf_vanilla_transformer.inference import answer_by_length
 from hf_vanilla_transformer.parallel_text import load_parallel_text
 from hf_vanilla_transformer.training import load_model, load_tokenizer, save_json
@@ -61,14 +61,11 @@ def main() -> None:
         "Marian, in batches": lambda: in_batches(marian),
         "one by one, without a cache": lambda: [token_by_token(model, source, limit) for source in sources],
     }
-    seconds, translations = {way: [] for way in ways}, {}
+    translations = {}
+    turns = {way: lambda way=way: translations.update({way: ways[way]()}) for way in ways}
     with torch.inference_mode():
         in_batches(model), in_batches(marian)  # the first time is not counted
-        for _ in range(arguments.rounds):
-            for way, translate in ways.items():
-                start = time.perf_counter()
-                translations[way] = translate()
-                seconds[way].append(round(time.perf_counter() - start, 3))
+        seconds = take_turns(turns, arguments.rounds, model.device)
     ours = translations["this model, in batches"]
     medians = {way: statistics.median(times) for way, times in seconds.items()}
     tokens = sum(map(len, ours))
