@@ -27,6 +27,8 @@ SPLITS = ("train", "validation", "test")
 # Longer tables are left to metrics.json.
 MOST_ROWS = 30
 MOST_LABELS = 20
+# A translator's measures in metrics.json; the last, only of vocabularies of words.
+BLEU_TITLES = {"bleu": "BLEU", "bleu_lowercased": "BLEU, lower-cased", "bleu_words": "BLEU of words"}
 
 # What `training.checksum` says of NSMC's test split, which no setting of a run changes.
 NSMC_TEST_SHA256 = "a4f915a8c1fdee4300e8036ef28764e7d91a25fb83bc4def9a52c839924f1291"
@@ -288,7 +290,11 @@ def _translation(
         "rows": rows,
         "best_beams": max(row["beams"] for row in tested),
         "test": max(tested, key=lambda row: row["beams"]),
-        "signatures": {name: {row[f"{name}_signature"] for row in rows} for name in ("bleu", "bleu_lowercased")},
+        "measures": {
+            title: {"name": name, "signatures": {row[f"{name}_signature"] for row in rows}}
+            for name, title in BLEU_TITLES.items()
+            if name in tested[0]
+        },
         "eval_results": [
             EvalResult(
                 task_type="translation",

@@ -56,8 +56,8 @@ _SCRIPT_RUNS = Regex(
     rf"{SPACE_MARK}?(?:[\p{{Hangul}}\p{{M}}]+|[\p{{Latin}}\p{{M}}]+|[\p{{Han}}\p{{Hiragana}}\p{{Katakana}}ー\p{{M}}]+"
     rf"|\p{{N}}+|[^\p{{L}}\p{{M}}\p{{N}}{SPACE_MARK}]+)"
 )
-# What sacreBLEU's tokenization 13a sets apart: most signs, points and commas outside numbers, dashes after numbers.
-_SIGNS = [Regex(r"[{-~\[-` -&(-+:-@/]"), Regex(r"(?<![0-9])[.,]|[.,](?![0-9])"), Regex(r"(?<=[0-9])-")]
+# Much as spaCy, which the tutorials use, splits English: man's is `man` `'s`, T-shirt is `T` `-` `shirt`.
+_WORDS = Regex(r"(?<=\w)'\w+|\w+|[^\w\s]")
 
 
 # --- Training ---
@@ -79,7 +79,7 @@ def train_tokenizer(
     Args:
         texts: The texts to learn from.
         vocab_size: Pieces and the seven special tokens together. Few texts may not yield as many; the log says so.
-        model: `"bpe"`, `"unigram"`, or `"word"`: whole words and signs, as sacreBLEU's `13a` separates them.
+        model: `"bpe"`, `"unigram"`, or `"word"`: whole words, endings like `'s`, and single signs.
         lowercase: Whether upper and lower case are one.
         max_length: Tokens that `truncation=True` keeps.
         add_eos: Whether `[EOS]` ends every text, as translation needs.
@@ -132,9 +132,7 @@ def train_tokenizer(
         )
     tokenizer.normalizer = normalizer
     if model == "word":
-        tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
-            [*(pre_tokenizers.Split(signs, "isolated") for signs in _SIGNS), pre_tokenizers.WhitespaceSplit()]
-        )
+        tokenizer.pre_tokenizer = pre_tokenizers.Split(_WORDS, "removed", invert=True)
     else:
         tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
             [pre_tokenizers.Metaspace(SPACE_MARK), pre_tokenizers.Split(_SCRIPT_RUNS, "isolated")]

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from datasets import Dataset, DatasetDict
+from tokenizers.models import WordLevel
 from transformers import (
     DataCollatorForSeq2Seq,
     EvalPrediction,
@@ -41,6 +42,7 @@ from hf_vanilla_transformer.training import (
     save_record,
     token_losses,
     translation_report,
+    word_report,
 )
 
 
@@ -202,12 +204,12 @@ def measure(
 
     trainer.args.predict_with_generate = True
     trainer.compute_metrics, trainer.preprocess_logits_for_metrics = None, None
+    references = data.select(order)["target"][:]
     for num_beams in sorted(beams):
         ids = trainer.predict(by_length, num_beams=num_beams).predictions
-        translations = [""] * len(order)
-        for place, translation in zip(order, decode(tokenizer, ids), strict=True):
-            translations[place] = translation
-        report[f"beams_{num_beams}"] = translation_report(translations, data["target"][:])
+        report[f"beams_{num_beams}"] = translation_report(decode(tokenizer, ids), references)
+        if isinstance(tokenizer.backend_tokenizer.model, WordLevel):
+            report[f"beams_{num_beams}"] |= word_report(ids.tolist(), references, tokenizer)
     return report
 
 

@@ -70,6 +70,18 @@ def test_a_published_card_is_what_its_record_gives(name):
     load_model_card(folder)
 
 
+def test_a_vocabulary_of_words_is_measured_in_words(translator):
+    metrics = json.loads((translator / "metrics.json").read_text())
+    for split in ("validation", "test"):
+        for beams in (1, 3):
+            metrics[split][f"beams_{beams}"] |= {"bleu_words": 10.0 + beams, "bleu_words_signature": "tok:none"}
+    edit(translator / "metrics.json", **metrics)
+    card = make_model_card(translator)
+    rows = table(card.text.split("## Results")[1], "split")
+    assert [row[-1] for row in rows] == ["11.00", "13.00", "11.00", "13.00"]
+    assert "BLEU of words: `tok:none`." in card.text
+
+
 def edit(file: Path, **changes) -> None:
     file.write_text(json.dumps({**json.loads(file.read_text()), **changes}))
 
