@@ -253,6 +253,7 @@ def main() -> None:
 
     averaged = []
     if model_arguments.average_last > 1:
+        trainer.accelerator.wait_for_everyone()  # the last checkpoint is written by one process
         averaged = last_checkpoints(folder, model_arguments.average_last)
         model.load_state_dict(average_checkpoints(averaged).state_dict())
     trainer.save_model(folder, _internal_call=True)  # pushed at the end, with the record

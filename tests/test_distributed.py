@@ -1,0 +1,131 @@
+"""Several processes, on CPUs and loopback: the same training as one process, the data prepared once.
+
+FSDP through Trainer needs GPUs (accelerate has it for no CPU); here its sharding is applied to the model itself.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from conftest import ROOT, tiny_config
+from torch import distributed
+from torch.distributed.fsdp import fully_shard
+
+from hf_vanilla_transformer import (
+    VanillaTransformerForConditionalGeneration,
+    VanillaTransformerForSequenceClassification,
+)
+
+
+TINY = (
+    '{"d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "encoder_attention_heads": 2, '
+    '"decoder_attention_heads": 2, "encoder_ffn_dim": 16, "decoder_ffn_dim": 16, "dropout": 0.0, '
+    '"attention_dropout": 0.0, "embedding_dropout": 0.0}'
+)
+SETTINGS = [
+    *("--config", TINY, "--max_steps", "8", "--logging_steps", "1", "--save_steps", "8", "--learning_rate", "1e-2"),
+    *("--use_cpu", "true", "--disable_tqdm", "true", "--report_to", "none", "--eval_strategy", "no"),
+]
+FIGURES = ["Null", "Eins", "Zwei", "Drei", "Vier"]
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory) -> Path:
+    """Numbers of one to three figures, and the same in words."""
+    folder = tmp_path_factory.mktemp("corpus")
+    numbers = [[a, b, c][: 1 + (a + c) % 3] for a in range(5) for b in range(5) for c in range(5)]
+    for name, part in (("train", numbers[:100]), ("validation", numbers[100:112]), ("test", numbers[112:])):
+        (folder / f"{name}.num").write_text("".join(" ".join(map(str, number)) + "\n" for number in part))
+        words = (" ".join(FIGURES[figure] for figure in number) for number in part)
+        (folder / f"{name}.de").write_text("".join(f"{word}.\n" for word in words))
+    return folder
+
+
+def launch(home: Path, *command: str | Path) -> None:
+    """Run a program to its end, with caches of its own."""
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HOME": str(home), "HF_HUB_OFFLINE": "1"}
+    result = subprocess.run(
+        [sys.executable, *command], env=environment, capture_output=True, text=True, stdin=subprocess.DEVNULL
+    )
+    assert result.returncode == 0, result.stderr
+    # The result is printed once.
+    assert len(re.findall("^(?:test|validation) .*: ", result.stdout, re.MULTILINE)) == 1
+
+
+TORCHRUN = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
+TRANSLATION = [
+    *(ROOT / "scripts/train_translation.py", "--data", "{}", "--source_column", "num", "--target_column", "de"),
+    *("--max_length", "12", "--vocab_size", "60", "--max_tokens", "16"),
+]
+PRETRAINING = [
+    *(ROOT / "scripts/pretrain.py", "--texts", "{}/train.de", "--max_length", "12", "--vocab_size", "60"),
+    *("--max_tokens", "16", "--validation", "12"),
+]
+CLASSIFICATION = [
+    *(ROOT / "scripts/train_classifier.py", "--data", "sample", "--vocab_size", "1500"),
+    *("--per_device_train_batch_size", "4"),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("script", [TRANSLATION, PRETRAINING, CLASSIFICATION], ids=lambda script: script[0].stem)
+def test_two_processes_do_the_steps_of_one_with_twice_the_accumulation(script, corpus, tmp_path):
+    """`torchrun` with a batch for each process; and one of them reads, tokenizes and writes what both need."""
+    command = [str(argument).format(corpus) for argument in script]
+    accumulation = ["--gradient_accumulation_steps", "2"]
+    for name, launcher, more in (("one", [], accumulation), ("two", TORCHRUN, [])):
+        launch(tmp_path / f"home-{name}", *launcher, *command, "--output_dir", tmp_path / name, *SETTINGS, *more)
+
+    losses, prepared = [], []
+    for name in ("one", "two"):
+        state = json.loads((tmp_path / name / "checkpoint-8" / "trainer_state.json").read_text())
+        assert state["epoch"] < 1  # an epoch's last step may have less than its batches
+        assert (tmp_path / name / "metrics.json").is_file()
+        losses.append([entry["loss"] for entry in state["log_history"] if "loss" in entry])
+        prepared.append(sorted(file.name for file in (tmp_path / f"home-{name}").rglob("*.arrow")))
+    assert len(losses[0]) == 8 and losses[0][0] != losses[0][-1]
+    assert losses[1] == pytest.approx(losses[0], abs=1e-4)
+    assert prepared[1] == prepared[0]
+    # Pairs are held in memory.
+    assert bool(prepared[0]) == (script is not TRANSLATION)
+
+
+def _sharded_gradients(rank: int, rendezvous: str, sent) -> None:
+    """In one of two processes: the gradients of half a batch each, of a model whose layers are sharded."""
+    distributed.init_process_group("gloo", init_method=f"file://{rendezvous}", rank=rank, world_size=2)
+    mesh = distributed.init_device_mesh("cpu", (2,))
+    torch.set_num_threads(1)
+    for number, (model, batch) in enumerate(_models_and_batches()):
+        for module in model.modules():
+            if type(module).__name__ in model._no_split_modules:
+                fully_shard(module, mesh=mesh)
+        fully_shard(model, mesh=mesh)
+        model(**{name: tensor[rank::2].contiguous() for name, tensor in batch.items()}).loss.backward()
+        gradients = {name: weight.grad.full_tensor() for name, weight in model.named_parameters()}
+        if rank == 0:
+            torch.save(gradients, f"{sent}-{number}.pt")
+    distributed.destroy_process_group()
+
+
+def _models_and_batches():
+    torch.manual_seed(0)
+    config = tiny_config(dropout=0.0, attention_dropout=0.0)
+    ids = torch.randint(7, config.vocab_size, (4, 6))
+    yield VanillaTransformerForConditionalGeneration(config), {"input_ids": ids, "labels": ids.flip(1)}
+    yield VanillaTransformerForSequenceClassification(config), {"input_ids": ids, "labels": ids[:, 0] % 2}
+
+
+@pytest.mark.slow
+def test_a_sharded_model_has_the_gradients_of_the_whole(tmp_path):
+    torch.multiprocessing.spawn(_sharded_gradients, (str(tmp_path / "rendezvous"), str(tmp_path / "sent")), nprocs=2)
+    for number, (model, batch) in enumerate(_models_and_batches()):
+        model(**batch).loss.backward()
+        gradients = torch.load(tmp_path / f"sent-{number}.pt")
+        assert gradients.keys() == dict(model.named_parameters()).keys()
+        for name, weight in model.named_parameters():
+            torch.testing.assert_close(gradients[name], weight.grad, rtol=1e-4, atol=1e-6)
