@@ -54,6 +54,10 @@ class DataArguments:
     )
 
 
+# What may change when a model is fine-tuned.
+DROPOUT_FIELDS = {"dropout", "attention_dropout", "activation_dropout", "embedding_dropout"}
+
+
 @dataclass
 class ModelArguments:
     model: str | None = field(
@@ -61,7 +65,10 @@ class ModelArguments:
     )
     config: str = field(
         default="{}",
-        metadata={"help": "A new model's VanillaTransformerConfig fields: JSON here, a mapping in a recipe."},
+        metadata={
+            "help": "A new model's VanillaTransformerConfig fields, of --model the rates of dropout: "
+            "JSON here, a mapping in a recipe."
+        },
     )
     tokenizer: str | None = field(
         default=None,
@@ -69,6 +76,9 @@ class ModelArguments:
     )
     vocab_size: int = field(default=8007, metadata={"help": "Size of a vocabulary that is trained here."})
     tokenizer_model: str = field(default="bpe", metadata={"help": "What is trained: `bpe` or `unigram`."})
+    attn_implementation: str = field(
+        default="sdpa", metadata={"help": "`sdpa`, or `eager`: on CPUs faster to train with short texts."}
+    )
     early_stopping_patience: int | None = field(
         default=None, metadata={"help": "Stop after this many evaluations without a better one."}
     )
@@ -78,8 +88,8 @@ class ModelArguments:
         known = {field.name for field in fields(VanillaTransformerConfig)}
         if unknown := sorted(set(self.config) - known):
             raise ValueError(f"--config: no such field: {', '.join(unknown)}")
-        if self.model and self.config:
-            raise ValueError("--config: for a new model only; --model has its configuration")
+        if self.model and set(self.config) - DROPOUT_FIELDS:
+            raise ValueError("--config: of --model, only the rates of dropout can be changed")
 
 
 ARGUMENTS = [DataArguments, ModelArguments, TrainingArguments]
@@ -117,7 +127,8 @@ def make_config(
     label_fields = {"id2label": dict(enumerate(labels)), "label2id": {label: i for i, label in enumerate(labels)}}
     if arguments.model:
         config = load_config(arguments.model)
-        config.update(label_fields)
+        config.update({**label_fields, **arguments.config})
+        config.validate()
     else:
         config = VanillaTransformerConfig(
             **{
@@ -171,10 +182,15 @@ def main() -> None:
     config = make_config(model_arguments, tokenizer, labels, max_length)
     if model_arguments.model:
         model = VanillaTransformerForSequenceClassification.from_pretrained(
-            model_arguments.model, config=config, ignore_mismatched_sizes=True
+            model_arguments.model,
+            config=config,
+            attn_implementation=model_arguments.attn_implementation,
+            ignore_mismatched_sizes=True,
         )
     else:
-        model = VanillaTransformerForSequenceClassification(config)
+        model = VanillaTransformerForSequenceClassification._from_config(
+            config, attn_implementation=model_arguments.attn_implementation
+        )
 
     callbacks = []
     if model_arguments.early_stopping_patience is not None:

@@ -117,9 +117,11 @@ def test_a_trained_model_is_fine_tuned_with_new_labels(run, trained, tmp_path):
         "train_classifier.py",
         *("--data", table, "--text_column", "text", "--label_column", "mood", "--validation_fraction", "0.2"),
         *("--model", trained, "--output_dir", tmp_path / "run", *TWO_STEPS),
+        *("--config", '{"dropout": 0.25}', "--attn_implementation", "eager"),
     )
     assert status == 0
     model = AutoModelForSequenceClassification.from_pretrained(tmp_path / "run")
+    assert model.config.dropout == 0.25
     assert model.config.id2label == {0: "calm", 1: "glad", 2: "sad"}
     assert model.classifier.out_features == 3
     tokenizer, original = (AutoTokenizer.from_pretrained(folder) for folder in (tmp_path / "run", trained))
@@ -159,6 +161,9 @@ def faults(tmp_path):
         (["--data", "sample", "--text_column", "review"], "review"),
         (["--data", "sample", "--model", "{}/bart"], "'bart', not 'vanilla_transformer'"),
         (["--data", "sample", "--model", "{}/nowhere"], "nowhere"),
+        (["--data", "sample", "--model", "{}/headless", "--config", '{"d_model": 8}'], "only the rates of dropout"),
+        (["--data", "sample", "--model", "{}/headless", "--config", '{"dropout": 2}'], "`dropout` must be between"),
+        (["--data", "sample", "--attn_implementation", "fast"], "fast"),
         (["--data", "sample", "--tokenizer", "{}/nowhere"], "nowhere"),
         (["--data", "sample", "--config", '{"d_model": 7}'], "encoder_attention_heads"),
         (["--data", "sample", "--config", '{"d_modle": 8}'], "no such field: d_modle"),
