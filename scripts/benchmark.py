@@ -1,7 +1,7 @@
 """Measure speed and memory of this package beside torch.nn.Transformer, BART and Marian, in one run.
 
     python scripts/benchmark.py --data nsmc --output_dir runs/benchmark
-    python scripts/benchmark.py --texts 384 --rounds 2 --curves false --output_dir runs/benchmark
+    python scripts/benchmark.py --data nsmc --tasks inference --texts 50000 --rounds 1 --output_dir runs/all-reviews
 
 All have the same sizes, read the same texts and take turns. Prints tables, and writes `benchmark.json`, with every
 round, and `benchmark.png`. Nothing else should run on the machine.
@@ -36,22 +36,32 @@ from hf_vanilla_transformer.tokenizer import train_tokenizer
 from hf_vanilla_transformer.training import describe_environment, prepare_output_dir, save_json
 
 
+TASKS = ("training", "inference", "generation", "memory", "curves")
+
+
 @dataclass
 class BenchmarkArguments:
     output_dir: str = field(metadata={"help": "The folder for benchmark.json and benchmark.png."})
+    tasks: list[str] = field(
+        default_factory=lambda: list(TASKS),
+        metadata={
+            "help": "What to measure: `training` and `inference` of classifiers, `generation` of translations, peak "
+            "`memory` of training (on Linux), `curves` of what training costs by length, batch and depth."
+        },
+    )
     data: str = field(default="sample", metadata={"help": "Labelled text, as for train_classifier.py."})
     preset: str = field(default="transformer-evolution-half", metadata={"help": "The sizes."})
     config: str = field(default="{}", metadata={"help": "Fields that differ from the preset, as JSON."})
     texts: int = field(default=1280, metadata={"help": "Texts of a round; repeated where there are fewer."})
     batch_size: int = field(default=128, metadata={"help": "Texts in a batch."})
     rounds: int = field(default=3, metadata={"help": "How often each has its turn."})
-    memory: bool = field(default=True, metadata={"help": "Measure the peak memory of training (on Linux), too."})
-    curves: bool = field(default=True, metadata={"help": "Vary length, size of the batch and depth, too."})
     device: str = field(default="", metadata={"help": "`cpu` or `cuda`; by default what there is."})
     seed: int = field(default=42, metadata={"help": "Seed of the texts drawn and of the weights."})
 
     def __post_init__(self):
         self.config = read_mapping("--config", self.config)
+        if unknown := sorted(set(self.tasks) - set(TASKS)):
+            raise ValueError(f"--tasks: {', '.join(TASKS)}; not {', '.join(unknown)}")
         for name in ("texts", "batch_size", "rounds"):
             if getattr(self, name) < 1:
                 raise ValueError(f"--{name}: at least 1, not {getattr(self, name)}")
@@ -73,6 +83,29 @@ def print_table(title: str, columns: list[str], rows: list[list[Any]]) -> None:
         print(f"| {' | '.join(map(str, row))} |")
 
 
+def print_speed(task: str, rows: list[dict[str, Any]]) -> None:
+    """Print what `compare_classifiers` measured."""
+    (ours,) = (row["texts_per_second"] for row in rows if (row["name"], row["dtype"]) == (OURS, "bfloat16"))
+    print_table(
+        f"{task}, texts a second",
+        [
+            *("", "precision", "texts/s", "times slower than ours in bfloat16"),
+            *("tokens that are no pads", "of a matrix product's rate"),
+        ],
+        [
+            [
+                *(row["name"], row["dtype"], f"{row['texts_per_second']:,.0f}"),
+                *(
+                    f"{ours / row['texts_per_second']:.2f}",
+                    f"{row['real_tokens']:.0%}",
+                    f"{row['share_of_limit']:.0%}",
+                ),
+            ]
+            for row in rows
+        ],
+    )
+
+
 @exit_with_one_line
 def main() -> None:
     (arguments,) = parse_arguments([BenchmarkArguments], description=__doc__.splitlines()[0])
@@ -89,45 +122,19 @@ def main() -> None:
     limits = {name: matrix_product_rate(dtype, device) for name, dtype in DTYPES.items()}
     report["matrix_product_flops_per_second"] = limits
     for task in ("training", "inference"):
-        report[task] = compare_classifiers(config, input_ids, train=task == "training", limits=limits, **common)
-        ours = {row["dtype"]: row["texts_per_second"] for row in report[task] if row["name"] == OURS}
+        if task in arguments.tasks:
+            report[task] = compare_classifiers(config, input_ids, train=task == "training", limits=limits, **common)
+            print_speed(task, report[task])
+    if "generation" in arguments.tasks:
+        sizes = {name: getattr(config, name) for name in SIZES}
+        translator = VanillaTransformerConfig.from_preset("base", vocab_size=8007, **sizes)
+        report["generation"] = compare_generation(translator, source_length=24, new_tokens=32, **common)
         print_table(
-            f"{task}, texts a second",
-            [
-                "",
-                "precision",
-                "texts/s",
-                "times slower than ours in bfloat16",
-                "tokens that are no pads",
-                "of a matrix product's rate",
-            ],
-            [
-                [
-                    row["name"],
-                    row["dtype"],
-                    f"{row['texts_per_second']:,.0f}",
-                    f"{ours['bfloat16'] / row['texts_per_second']:.2f}",
-                    f"{row['real_tokens']:.0%}",
-                    f"{row['share_of_limit']:.0%}",
-                ]
-                for row in report[task]
-            ],
+            "greedy generation",
+            ["", "tokens/s"],
+            [[row["name"], f"{row['tokens_per_second']:,.0f}"] for row in report["generation"]],
         )
-
-    report["generation"] = compare_generation(
-        VanillaTransformerConfig.from_preset(
-            "base", vocab_size=8007, **{name: getattr(config, name) for name in SIZES}
-        ),
-        source_length=24,
-        new_tokens=32,
-        **common,
-    )
-    print_table(
-        "greedy generation",
-        ["", "tokens/s"],
-        [[row["name"], f"{row['tokens_per_second']:,.0f}"] for row in report["generation"]],
-    )
-    if arguments.memory:
+    if "memory" in arguments.tasks:
         longest = make_batches(input_ids, arguments.batch_size, config.pad_token_id, grouped=True)[-1:]
         report["memory"] = [
             {"name": name, "dtype": dtype, "bytes": peak_memory(config, name, dtype, longest * 2, device)}
@@ -139,7 +146,7 @@ def main() -> None:
             ["", "precision", "MiB"],
             [[row["name"], row["dtype"], f"{row['bytes'] / 2**20:,.0f}"] for row in report["memory"]],
         )
-    if arguments.curves:
+    if "curves" in arguments.tasks:
         report["curves"] = measure_curves(config, rounds=arguments.rounds, device=device, names=[OURS, BART_BODY])
         plot_benchmark(report["curves"], Path(arguments.output_dir, "benchmark.png"))
     save_json(Path(arguments.output_dir, "benchmark.json"), report)

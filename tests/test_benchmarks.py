@@ -88,10 +88,11 @@ def test_the_script_leaves_its_measurements(run, tmp_path):
     status, out, err = run(
         "benchmark.py",
         *("--output_dir", tmp_path / "run", "--texts", "6", "--batch_size", "3", "--rounds", "1", "--device", "cpu"),
-        *("--memory", "false", "--curves", "true", "--config", json.dumps(config)),
+        *("--tasks", "training", "inference", "curves", "--config", json.dumps(config)),
     )
     assert status == 0, err
     report = json.loads((tmp_path / "run" / "benchmark.json").read_text())
+    assert not {"generation", "memory"} & report.keys()
     for task in ("training", "inference"):
         assert {row["name"] for row in report[task]} == set(CONTENDERS)
         assert all(row["texts_per_second"] > 0 for row in report[task])
@@ -106,7 +107,12 @@ def test_the_script_leaves_its_measurements(run, tmp_path):
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [(["--rounds", "0"], "--rounds"), (["--config", "{"], "--config"), (["--preset", "bert"], "no preset 'bert'")],
+    [
+        (["--rounds", "0"], "--rounds"),
+        (["--tasks", "training", "speed"], "not speed"),
+        (["--config", "{"], "--config"),
+        (["--preset", "bert"], "no preset 'bert'"),
+    ],
 )
 def test_the_script_refuses_with_one_line(run, tmp_path, arguments, message):
     status, _, err = run("benchmark.py", "--output_dir", tmp_path / "run", *arguments)
