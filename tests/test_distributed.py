@@ -6,6 +6,7 @@ FSDP through Trainer needs GPUs (accelerate has it for no CPU); here its shardin
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -46,18 +47,33 @@ def corpus(tmp_path_factory) -> Path:
     return folder
 
 
-def launch(home: Path, *command: str | Path) -> None:
-    """Run a program to its end, with caches of its own."""
+def start(home: Path, *command: str | Path) -> subprocess.Popen:
+    """Start a Python program that has caches of its own."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HOME": str(home), "HF_HUB_OFFLINE": "1"}
-    result = subprocess.run(
-        [sys.executable, *command], env=environment, capture_output=True, text=True, stdin=subprocess.DEVNULL
-    )
-    assert result.returncode == 0, result.stderr
-    # The result is printed once.
-    assert len(re.findall("^(?:test|validation) .*: ", result.stdout, re.MULTILINE)) == 1
+    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen([sys.executable, *command], env=environment, text=True, **pipes)
 
 
-TORCHRUN = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
+def output(processes: list[subprocess.Popen]) -> str:
+    """What the programs print, once all have ended well."""
+    outputs = [process.communicate() for process in processes]
+    assert not any(process.returncode for process in processes), outputs
+    return "".join(out for out, _ in outputs)
+
+
+def torchrun(*nodes: Path) -> list[tuple[str | Path, ...]]:
+    """Caches and launcher of each machine; two processes together."""
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        port = unused.getsockname()[1]
+    options = ["--nnodes", len(nodes), "--nproc_per_node", 2 // len(nodes)]
+    options += ["--master_addr", "127.0.0.1", "--master_port", port]
+    return [
+        (home, "-m", "torch.distributed.run", *map(str, options), "--node_rank", str(rank))
+        for rank, home in enumerate(nodes)
+    ]
+
+
 TRANSLATION = [
     *(ROOT / "scripts/train_translation.py", "--data", "{}", "--source_column", "num", "--target_column", "de"),
     *("--max_length", "12", "--vocab_size", "60", "--max_tokens", "16"),
@@ -73,24 +89,28 @@ CLASSIFICATION = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("script", [TRANSLATION, PRETRAINING, CLASSIFICATION], ids=lambda script: script[0].stem)
-def test_two_processes_do_the_steps_of_one_with_twice_the_accumulation(script, corpus, tmp_path):
-    """`torchrun` with a batch for each process; and one of them reads, tokenizes and writes what both need."""
-    command = [str(argument).format(corpus) for argument in script]
-    accumulation = ["--gradient_accumulation_steps", "2"]
-    for name, launcher, more in (("one", [], accumulation), ("two", TORCHRUN, [])):
-        launch(tmp_path / f"home-{name}", *launcher, *command, "--output_dir", tmp_path / name, *SETTINGS, *more)
+@pytest.mark.parametrize(("script", "nodes"), [(TRANSLATION, 1), (PRETRAINING, 1), (CLASSIFICATION, 2)])
+def test_two_processes_do_the_steps_of_one_with_twice_the_accumulation(script, nodes, corpus, tmp_path):
+    """`torchrun` with a batch for each process; and one a machine prepares the data, one of all writes."""
+    command = [*(str(argument).format(corpus) for argument in script), *SETTINGS]
+    folders = [tmp_path / "one", tmp_path / "two"]
+    homes = [tmp_path / f"home-{number}" for number in range(1 + nodes)]
+    alone = start(homes[0], *command, "--output_dir", folders[0], "--gradient_accumulation_steps", "2")
+    printed = [output([alone])]
+    together = [start(*launcher, *command, "--output_dir", folders[1]) for launcher in torchrun(*homes[1:])]
+    printed.append(output(together))
 
-    losses, prepared = [], []
-    for name in ("one", "two"):
-        state = json.loads((tmp_path / name / "checkpoint-8" / "trainer_state.json").read_text())
+    losses = []
+    for folder, text in zip(folders, printed, strict=True):
+        assert len(re.findall("^(?:test|validation) .*: ", text, re.MULTILINE)) == 1
+        assert (folder / "metrics.json").is_file()
+        state = json.loads((folder / "checkpoint-8" / "trainer_state.json").read_text())
         assert state["epoch"] < 1  # an epoch's last step may have less than its batches
-        assert (tmp_path / name / "metrics.json").is_file()
         losses.append([entry["loss"] for entry in state["log_history"] if "loss" in entry])
-        prepared.append(sorted(file.name for file in (tmp_path / f"home-{name}").rglob("*.arrow")))
     assert len(losses[0]) == 8 and losses[0][0] != losses[0][-1]
     assert losses[1] == pytest.approx(losses[0], abs=1e-4)
-    assert prepared[1] == prepared[0]
+    prepared = [sorted(file.name for file in home.rglob("*.arrow")) for home in homes]
+    assert all(files == prepared[0] for files in prepared)
     # Pairs are held in memory.
     assert bool(prepared[0]) == (script is not TRANSLATION)
 
