@@ -32,10 +32,12 @@ class TorchClassifier(nn.Module):
 
     Args:
         config: Has the sizes. `torch.nn.Transformer` has one number of heads and one feed-forward size.
+        fast_path: Let torch fuse the encoder's layers, and leave out the pads, where there are no gradients.
     """
 
-    def __init__(self, config: VanillaTransformerConfig):
+    def __init__(self, config: VanillaTransformerConfig, fast_path: bool = True):
         super().__init__()
+        self.fast_path = fast_path
         self.start = config.decoder_start_token_id
         self.embed_tokens = nn.Embedding(config.vocab_size, config.d_model)
         table = sinusoid_table(config.max_position_embeddings, config.d_model)
@@ -54,6 +56,7 @@ class TorchClassifier(nn.Module):
 
     def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
         """(B, S), ids and 1 for real tokens, to (B, labels)."""
+        torch.backends.mha.set_fastpath_enabled(self.fast_path)
         is_pad = attention_mask == 0
         start = input_ids.new_full((len(input_ids), 1), self.start)
         states = self.transformer(

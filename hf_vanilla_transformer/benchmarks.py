@@ -61,7 +61,7 @@ class Contender:
 
 
 OURS = "this package, grouped"
-NAIVE = "torch.nn.Transformer, random batches"
+NAIVE = "torch.nn.Transformer's layers, random batches"
 BART_BODY = "BartModel with one start token, grouped"
 CONTENDERS = {
     OURS: Contender(OurClassifier),
@@ -69,13 +69,21 @@ CONTENDERS = {
     "BartForSequenceClassification, grouped": Contender(
         lambda config, device: BartTextClassifier(bart_config(config))
     ),
-    # Its inference does without autocast.
+    # Its fast path for inference does without autocast, and without the pads.
     "torch.nn.Transformer, grouped": Contender(lambda config, device: TorchClassifier(config), dtypes=("float32",)),
-    NAIVE: Contender(lambda config, device: TorchClassifier(config), grouped=False, dtypes=("float32",)),
+    "torch.nn.Transformer, random batches": Contender(
+        lambda config, device: TorchClassifier(config), grouped=False, dtypes=("float32",)
+    ),
+    # What the tutorials do, whose own layers have no fast path.
+    NAIVE: Contender(
+        lambda config, device: TorchClassifier(config, fast_path=False), grouped=False, dtypes=("float32",)
+    ),
 }
 
 
-def make_batches(input_ids: list[list[int]], batch_size: int, pad_token_id: int, grouped: bool) -> list[Batch]:
+def make_batches(
+    input_ids: list[list[int]], batch_size: int, pad_token_id: int, grouped: bool, number: int | None = None
+) -> list[Batch]:
     """Pad texts to batches, each to its longest.
 
     Args:
@@ -83,13 +91,16 @@ def make_batches(input_ids: list[list[int]], batch_size: int, pad_token_id: int,
         batch_size: Texts in a batch.
         pad_token_id: Id of the pad.
         grouped: Sort by length first.
+        number: How many of the batches to return, spread evenly over all; by default all.
 
     Returns:
         `input_ids` and `attention_mask` (B, S), int64, of each batch.
     """
     order = sorted(input_ids, key=len) if grouped else input_ids
+    starts = range(0, len(order), batch_size)
+    number = min(number or len(starts), len(starts))
     batches = []
-    for start in range(0, len(order), batch_size):
+    for start in (starts[(2 * place + 1) * len(starts) // (2 * number)] for place in range(number)):
         rows = [torch.tensor(ids) for ids in order[start : start + batch_size]]
         padded = nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=pad_token_id)
         lengths = torch.tensor([len(row) for row in rows])
@@ -161,16 +172,19 @@ def count_flops(model: nn.Module, batches: list[Batch], train: bool) -> int:
         The number of operations; a multiplication and an addition are two.
     """
     model.train(train)
-    # The fused attention of CPUs is not counted, the same as separate products is.
-    with FlopCounterMode(display=False) as counter, sdpa_kernel(SDPBackend.MATH):
-        for batch in batches:
-            logits = model(
-                **batch
-            )  # with gradients in any case: torch has a path without, whose products do not count
+    counts = {}  # by shape, on which alone they depend
+    for batch in batches:
+        shape = batch["input_ids"].shape
+        if shape in counts:
+            continue
+        # The fused attention of CPUs is not counted, the same as separate products is.
+        with FlopCounterMode(display=False) as counter, sdpa_kernel(SDPBackend.MATH):
+            logits = model(**batch)  # with gradients: the fast path without is not counted
             if train:
                 logits.sum().backward()
+        counts[shape] = counter.get_total_flops()
     model.zero_grad()
-    return counter.get_total_flops()
+    return sum(counts[batch["input_ids"].shape] for batch in batches)
 
 
 def matrix_product_rate(dtype: torch.dtype, device: torch.device, rounds: int = 5) -> float:
@@ -196,17 +210,19 @@ def compare_classifiers(
     input_ids: list[list[int]],
     *,
     batch_size: int,
+    batches: int,
     rounds: int,
     device: torch.device,
     train: bool,
     limits: dict[str, float],
 ) -> list[dict[str, Any]]:
-    """Have all `CONTENDERS` train on, or classify, the same texts in float32 and in bfloat16.
+    """Have all `CONTENDERS` train on, or classify, batches of the same texts in float32 and in bfloat16.
 
     Args:
         config: The sizes of all.
         input_ids: The token ids of each text, in random order.
         batch_size: Texts in a batch.
+        batches: Batches of a round: few of many, so that like lengths are as like as in a whole data set.
         rounds: How often each has its turn.
         device: Where.
         train: Train, or classify.
@@ -217,23 +233,27 @@ def compare_classifiers(
         `real_tokens`, the share of the tokens that are none; `flops_per_second`, and `share_of_limit` of what a
         large matrix product reaches.
     """
-    rows, ways, counts = [], {}, {}
+    rows, ways, work = [], {}, {}
     for name, contender in CONTENDERS.items():
-        batches = make_batches(input_ids, batch_size, config.pad_token_id, contender.grouped)
-        counts[name] = count_flops(contender.make(config, device), batches, train)
-        tokens = sum(batch["input_ids"].numel() for batch in batches)
+        taken = make_batches(input_ids, batch_size, config.pad_token_id, contender.grouped, batches)
+        work[name] = {
+            "texts": sum(len(batch["input_ids"]) for batch in taken),
+            "flops": count_flops(contender.make(config, device), taken, train),
+        }
+        masks = [batch["attention_mask"] for batch in taken]
+        real_tokens = sum(mask.sum().item() for mask in masks) / sum(mask.numel() for mask in masks)
         for dtype in contender.dtypes:
             step = make_step(contender.make(config, device), DTYPES[dtype], device, train)
-            step(batches[-1])  # what is done once is not counted
-            ways[name, dtype] = lambda step=step, batches=batches: [step(batch) for batch in batches]
-            rows.append({"name": name, "dtype": dtype, "real_tokens": sum(map(len, input_ids)) / tokens})
+            step(taken[-1])  # what is done once is not counted
+            ways[name, dtype] = lambda step=step, taken=taken: [step(batch) for batch in taken]
+            rows.append({"name": name, "dtype": dtype, "real_tokens": real_tokens})
     seconds = take_turns(ways, rounds, device)
     for row in rows:
         times = seconds[row["name"], row["dtype"]]
         median = statistics.median(times)
         row["seconds"] = times
-        row["texts_per_second"] = len(input_ids) / median
-        row["flops_per_second"] = counts[row["name"]] / median
+        row["texts_per_second"] = work[row["name"]]["texts"] / median
+        row["flops_per_second"] = work[row["name"]]["flops"] / median
         row["share_of_limit"] = row["flops_per_second"] / limits[row["dtype"]]
     return rows
 

@@ -52,7 +52,7 @@ class BenchmarkArguments:
     data: str = field(default="sample", metadata={"help": "Labelled text, as for train_classifier.py."})
     preset: str = field(default="transformer-evolution-half", metadata={"help": "The sizes."})
     config: str = field(default="{}", metadata={"help": "Fields that differ from the preset, as JSON."})
-    texts: int = field(default=1280, metadata={"help": "Texts of a round; repeated where there are fewer."})
+    texts: int = field(default=1280, metadata={"help": "Texts of a round, drawn from all."})
     batch_size: int = field(default=128, metadata={"help": "Texts in a batch."})
     rounds: int = field(default=3, metadata={"help": "How often each has its turn."})
     device: str = field(default="", metadata={"help": "`cpu` or `cuda`; by default what there is."})
@@ -68,12 +68,13 @@ class BenchmarkArguments:
 
 
 def draw_texts(arguments: BenchmarkArguments, max_length: int) -> list[list[int]]:
-    """The token ids of texts drawn from the test split, by a tokenizer trained on the training split."""
+    """The token ids of the test split in random order, by a tokenizer trained on the training split."""
     data = load_labelled_text(arguments.data)
     tokenizer = train_tokenizer(data["train"]["text"][:], vocab_size=8007, max_length=max_length)
     texts = data["test"]["text"][:]
     random.Random(arguments.seed).shuffle(texts)
-    return encode([texts[number % len(texts)] for number in range(arguments.texts)], tokenizer, max_length)
+    texts *= -(-arguments.texts // len(texts))
+    return encode(texts, tokenizer, max_length)
 
 
 def print_table(title: str, columns: list[str], rows: list[list[Any]]) -> None:
@@ -123,7 +124,14 @@ def main() -> None:
     report["matrix_product_flops_per_second"] = limits
     for task in ("training", "inference"):
         if task in arguments.tasks:
-            report[task] = compare_classifiers(config, input_ids, train=task == "training", limits=limits, **common)
+            report[task] = compare_classifiers(
+                config,
+                input_ids,
+                batches=-(-arguments.texts // arguments.batch_size),
+                train=task == "training",
+                limits=limits,
+                **common,
+            )
             print_speed(task, report[task])
     if "generation" in arguments.tasks:
         sizes = {name: getattr(config, name) for name in SIZES}

@@ -38,6 +38,13 @@ def test_batches_hold_every_text_once(grouped):
     assert lengths == ([2, 4, 9, 9] if grouped else [9, 4, 9, 5])
 
 
+def test_a_few_batches_are_spread_over_all_lengths():
+    texts = [[7] * length for length in range(1, 41)]
+    batches = make_batches(texts, batch_size=2, pad_token_id=0, grouped=True, number=4)
+    assert [batch["input_ids"].shape[1] for batch in batches] == [6, 16, 26, 36]
+    assert len(make_batches(texts, batch_size=2, pad_token_id=0, grouped=True, number=99)) == 20
+
+
 @pytest.mark.parametrize("baseline", [BartClassifier, TorchClassifier])
 def test_baselines_are_as_large_and_as_much_work(baseline):
     config = tiny_config(vocab_size=50, d_model=32, encoder_layers=2, decoder_layers=2, activation_function="gelu")
