@@ -69,8 +69,8 @@ CONTENDERS = {
     "BartForSequenceClassification, grouped": Contender(
         lambda config, device: BartTextClassifier(bart_config(config))
     ),
-    # Its fast path for inference does without autocast, and without the pads.
-    "torch.nn.Transformer, grouped": Contender(lambda config, device: TorchClassifier(config), dtypes=("float32",)),
+    "torch.nn.Transformer, grouped": Contender(lambda config, device: TorchClassifier(config)),
+    # Its fast path for inference leaves out the pads.
     "torch.nn.Transformer, random batches": Contender(
         lambda config, device: TorchClassifier(config), grouped=False, dtypes=("float32",)
     ),
@@ -114,19 +114,20 @@ def make_step(model: nn.Module, dtype: torch.dtype, device: torch.device, train:
 
     Args:
         model: Takes `input_ids` and `attention_mask`, and returns logits (B, labels).
-        dtype: float32, or bfloat16 for autocast.
+        dtype: float32; or bfloat16: by autocast in training, else of the weights, too.
         device: Where the model goes.
         train: Whether to update.
 
     Returns:
         The function; labels are made up.
     """
-    model.to(device).train(train)
+    autocast = train and dtype != torch.float32
+    model.to(device, torch.float32 if train else dtype).train(train)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
 
     def step(batch: Batch) -> None:
         batch = {name: tensor.to(device) for name, tensor in batch.items()}
-        with torch.autocast(device.type, dtype, enabled=dtype != torch.float32):
+        with torch.autocast(device.type, dtype, enabled=autocast):
             logits = model(**batch)
         if train:
             nn.functional.cross_entropy(logits.float(), batch["input_ids"][:, 0] % 2).backward()

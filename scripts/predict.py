@@ -27,6 +27,14 @@ class PredictArguments:
     model: str = field(metadata={"help": "A classifier's folder or Hub name."})
     file: str | None = field(default=None, metadata={"help": "Texts, one a line, UTF-8; by default standard input."})
     batch_size: int = field(default=64, metadata={"help": "Texts in one pass through the model."})
+    dtype: str = field(
+        default="float32",
+        metadata={"help": "`float32`, or `bfloat16`, which is faster on machines that compute in it."},
+    )
+
+    def __post_init__(self):
+        if self.dtype not in ("float32", "bfloat16"):
+            raise ValueError(f"--dtype: float32 or bfloat16, not {self.dtype}")
 
 
 @torch.inference_mode()
@@ -36,7 +44,7 @@ def classify(
     """The most probable label of each text, and its probability."""
 
     def answer(batch: BatchEncoding) -> list[tuple[str, float]]:
-        best = model(**batch.to(model.device)).logits.softmax(dim=-1).max(dim=-1)
+        best = model(**batch.to(model.device)).logits.float().softmax(dim=-1).max(dim=-1)
         labels = [model.config.id2label[label] for label in best.indices.tolist()]
         return list(zip(labels, best.values.tolist(), strict=True))
 
@@ -51,7 +59,7 @@ def main() -> None:
     groups = given_texts(arguments.file)
     tokenizer = load_tokenizer(arguments.model)
     model, loading = AutoModelForSequenceClassification.from_pretrained(
-        arguments.model, config=config, output_loading_info=True
+        arguments.model, config=config, dtype=arguments.dtype, output_loading_info=True
     )
     if loading["missing_keys"]:
         raise ValueError(f"{arguments.model}: not a classifier, it lacks {', '.join(sorted(loading['missing_keys']))}")

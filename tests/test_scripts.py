@@ -199,6 +199,7 @@ def test_training_refuses_with_one_line(run, faults, arguments, message):
         (["--model", "{}/bart"], "'bart', not 'vanilla_transformer'"),
         (["--model", "{}/headless"], "not a classifier"),
         (["--model", "{}/corrupt"], "error:"),
+        (["--model", "MODEL", "--dtype", "half"], "--dtype: float32 or bfloat16, not half"),
         (["--model", "MODEL", "--file", "{}/nowhere.txt"], "nowhere.txt"),
         (["--model", "MODEL", "--file", "{}/latin-1.txt"], "latin-1.txt, line 1: byte 4 is not UTF-8"),
         ([], "--model"),
@@ -231,6 +232,17 @@ def test_answers_come_in_the_order_of_the_texts(run, trained, tmp_path, batch_si
         if text.strip("​"):  # the pipeline has no answer to nothing
             expected = classify(text, truncation=True)[0]
             assert (label, float(probability)) == (expected["label"], pytest.approx(expected["score"], abs=1e-4))
+
+
+def test_answers_in_half_precision_are_nearly_the_same(run, trained):
+    answers = []
+    for dtype in ("float32", "bfloat16"):
+        status, out, _ = run("predict.py", "--model", trained, "--dtype", dtype, stdin="\n".join(REVIEWS))
+        assert status == 0
+        answers.append([line.split("\t")[:2] for line in out.splitlines()])
+    for (label, probability), (nearly_label, nearly) in zip(*answers, strict=True):
+        assert label == nearly_label and float(nearly) == pytest.approx(float(probability), abs=0.02)
+    assert answers[0] != answers[1]
 
 
 def test_lines_from_standard_input(run, trained):
