@@ -13,6 +13,7 @@ import pytest
 import torch
 from conftest import ROOT, RUN_FILES, tiny_config
 from safetensors.torch import load_file
+from torch.distributed.run import get_args_parser
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, pipeline
 
 from hf_vanilla_transformer import VanillaTransformerForConditionalGeneration, VanillaTransformerModel
@@ -310,7 +311,11 @@ def test_the_readmes_commands_run(run, trained, translator, tmp_path, monkeypatc
         },
         tmp_path / "model.pt",
     )
-    for number, (_, script, *arguments) in enumerate(commands):
+    for number, (program, script, *arguments) in enumerate(commands):
+        if program.endswith("torchrun"):
+            # Its flags are read; tests/test_distributed.py starts processes.
+            launch = get_args_parser().parse_args([script, *arguments])
+            script, arguments = launch.training_script, launch.training_script_args
         if script.endswith("train_classifier.py"):
             data = [] if "--data" in arguments else ["--data", "sample"]
             arguments += [*data, *QUICK, "--output_dir", str(tmp_path / f"run-{number}")]
@@ -328,7 +333,14 @@ def test_the_readmes_commands_run(run, trained, translator, tmp_path, monkeypatc
                 "--generation_max_length",
                 "3",
             ]
-            arguments += ["--output_dir", str(tmp_path / "en-de"), "--vocab_size", "60", *TINY[:1], TINY_TRANSLATOR]
+            arguments += [
+                "--output_dir",
+                str(tmp_path / f"run-{number}"),
+                "--vocab_size",
+                "60",
+                *TINY[:1],
+                TINY_TRANSLATOR,
+            ]
         elif script.endswith("translate.py"):
             arguments += ["--model", str(translator)]
         elif script.endswith("train_copy.py"):
