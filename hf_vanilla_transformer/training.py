@@ -413,11 +413,37 @@ class _CheckpointLast(TrainerCallback):
 
 
 class _CheckedTraining:
-    """What a run that is interrupted or goes wrong needs of its trainer; to be named before a class of trainers."""
+    """What our runs need of their trainer, whether interrupted or not; to be named before a class of trainers."""
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args, rdrop_alpha: float = 0.0, **kwargs):
         super().__init__(*args, **kwargs)
+        self.rdrop_alpha = rdrop_alpha
         self.add_callback(_CheckpointLast)
+
+    def compute_loss(
+        self,
+        model: nn.Module,
+        inputs: dict[str, torch.Tensor],
+        return_outputs: bool = False,
+        num_items_in_batch: torch.Tensor | int | None = None,
+    ) -> Any:
+        """As in `Trainer`; in training with R-Drop (Liang et al. 2021, Eq. 4), where `rdrop_alpha` is not 0.
+
+        Each row goes through the model twice, each time with another dropout. To the mean of the two losses comes
+        alpha / 2 times the mean of the Kullback-Leibler divergences of either prediction from the other.
+        """
+        if not (model.training and self.rdrop_alpha):
+            return super().compute_loss(model, inputs, return_outputs, num_items_in_batch)
+        is_predicted = inputs["labels"] != -100
+        twice = {name: torch.cat([tensor, tensor]) for name, tensor in inputs.items()}
+        loss, outputs = super().compute_loss(model, twice, True, 2 * num_items_in_batch)
+        one, other = outputs["logits"].float().log_softmax(dim=-1).chunk(2)
+        divergence = ((one.exp() - other.exp()) * (one - other)).sum(dim=-1)  # of both directions together
+        divergence = divergence[is_predicted].sum() / num_items_in_batch
+        # Trainer divides by the items of all processes, and averages over these.
+        processes = self.accelerator.num_processes if self.args.average_tokens_across_devices else 1
+        loss = loss + processes * self.rdrop_alpha / 4 * divergence
+        return (loss, outputs) if return_outputs else loss
 
     def training_step(self, *args, **kwargs) -> torch.Tensor:
         """As in `Trainer`.
@@ -453,11 +479,16 @@ class _CheckedTraining:
 
 
 class CheckedTrainer(_CheckedTraining, Trainer):
-    """`Trainer` that stops where a loss is no number, and whose runs end as if not interrupted."""
+    """`Trainer` that stops where a loss is no number, and whose runs end as if not interrupted.
+
+    Args:
+        rdrop_alpha: The weight of R-Drop's divergence; 0 is without R-Drop.
+        *args, **kwargs: What `Trainer` takes.
+    """
 
 
 class CheckedSeq2SeqTrainer(_CheckedTraining, Seq2SeqTrainer):
-    """`Seq2SeqTrainer` that stops where a loss is no number, and whose runs end as if not interrupted."""
+    """The same of `Seq2SeqTrainer`."""
 
 
 class TokenBudgetTrainer(CheckedSeq2SeqTrainer):
@@ -466,8 +497,8 @@ class TokenBudgetTrainer(CheckedSeq2SeqTrainer):
     Args:
         max_tokens: As in `TokenBudgetBatchSampler`, for each process.
         max_rows: As in `TokenBudgetBatchSampler`.
-        **kwargs: What `Seq2SeqTrainer` takes. The training set needs a column `length`, and no other than that and
-            the model's.
+        **kwargs: What `CheckedSeq2SeqTrainer` takes. The training set needs a column `length`, and no other than that
+            and the model's.
     """
 
     def __init__(self, *, max_tokens: int, max_rows: int | None = None, **kwargs):

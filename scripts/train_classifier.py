@@ -79,6 +79,9 @@ class ModelArguments:
     attn_implementation: str = field(
         default="sdpa", metadata={"help": "`sdpa`, or `eager`: on CPUs faster to train with short texts."}
     )
+    rdrop_alpha: float = field(
+        default=0.0, metadata={"help": "Weight of R-Drop's divergence between two passes; 0 is a single pass."}
+    )
     early_stopping_patience: int | None = field(
         default=None, metadata={"help": "Stop after this many evaluations without a better one."}
     )
@@ -88,6 +91,8 @@ class ModelArguments:
         known = {field.name for field in fields(VanillaTransformerConfig)}
         if unknown := sorted(set(self.config) - known):
             raise ValueError(f"--config: no such field: {', '.join(unknown)}")
+        if self.rdrop_alpha < 0:
+            raise ValueError(f"--rdrop_alpha: at least 0, not {self.rdrop_alpha}")
         if self.model and set(self.config) - DROPOUT_FIELDS:
             raise ValueError("--config: of --model, only the rates of dropout can be changed")
 
@@ -207,6 +212,7 @@ def main() -> None:
         processing_class=tokenizer,
         compute_metrics=compute_metrics,
         callbacks=callbacks,
+        rdrop_alpha=model_arguments.rdrop_alpha,
     )
     trained = trainer.train(resume_from_checkpoint=checkpoint)
 

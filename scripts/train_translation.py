@@ -91,6 +91,9 @@ class ModelArguments:
     attn_implementation: str = field(
         default="sdpa", metadata={"help": "`sdpa`, or `eager`: on CPUs faster to train with short sentences."}
     )
+    rdrop_alpha: float = field(
+        default=0.0, metadata={"help": "Weight of R-Drop's divergence between two passes; 0 is a single pass."}
+    )
     average_last: int = field(
         default=1, metadata={"help": "Give the mean of the last checkpoints' weights, this many; 1 is the last alone."}
     )
@@ -102,6 +105,8 @@ class ModelArguments:
         self.config = read_mapping("--config", self.config)
         if self.vocabularies not in ("joint", "separate"):
             raise ValueError(f"--vocabularies: joint or separate, not {self.vocabularies}")
+        if self.rdrop_alpha < 0:
+            raise ValueError(f"--rdrop_alpha: at least 0, not {self.rdrop_alpha}")
         if self.average_last < 1:
             raise ValueError(f"--average_last: at least 1, not {self.average_last}")
         if self.max_sentences is not None and (self.max_tokens is None or self.max_sentences < 1):
@@ -178,6 +183,7 @@ def make_trainer(
         "eval_dataset": tokenized["validation"].sort("length"),
         "processing_class": tokenizer,
         "compute_metrics": compute_metrics if training_arguments.predict_with_generate else None,
+        "rdrop_alpha": arguments.rdrop_alpha,
     }
     if arguments.max_tokens is None:
         return CheckedSeq2SeqTrainer(**options)

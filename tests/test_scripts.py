@@ -165,6 +165,7 @@ def faults(tmp_path):
         (["--data", "sample", "--model", "{}/headless", "--config", '{"d_model": 8}'], "only the rates of dropout"),
         (["--data", "sample", "--model", "{}/headless", "--config", '{"dropout": 2}'], "`dropout` must be between"),
         (["--data", "sample", "--attn_implementation", "fast"], "fast"),
+        (["--data", "sample", "--rdrop_alpha", "-1"], "--rdrop_alpha: at least 0"),
         (["--data", "sample", "--tokenizer", "{}/nowhere"], "nowhere"),
         (["--data", "sample", "--config", '{"d_model": 7}'], "encoder_attention_heads"),
         (["--data", "sample", "--config", '{"d_modle": 8}'], "no such field: d_modle"),

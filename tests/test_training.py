@@ -30,6 +30,7 @@ from hf_vanilla_transformer.arguments import LAST_CHECKPOINT, given_settings, pa
 from hf_vanilla_transformer.figures import plot_training_curves
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 from hf_vanilla_transformer.training import (
+    CheckedTrainer,
     LabelSmoothingLoss,
     TokenBudgetBatchSampler,
     TokenBudgetTrainer,
@@ -525,3 +526,45 @@ def test_the_curves_are_a_picture(tmp_path):
     plot_training_curves(history, tmp_path / "curves.png")
     picture = imread(tmp_path / "curves.png")
     assert picture.shape[0] > 300 and picture.std() > 0.05
+
+
+# --- R-Drop ---
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize(
+    "model_class", [VanillaTransformerForConditionalGeneration, VanillaTransformerForSequenceClassification]
+)
+def test_rdrop_adds_the_divergence_of_two_passes(model_class, smoothing, tmp_path):
+    """Liang et al. 2021, Eq. 4, halved: the mean of both losses, and alpha / 2 of the mean of both divergences."""
+    is_classifier = model_class is VanillaTransformerForSequenceClassification
+    model = model_class(tiny_config(dropout=0.3)).train()
+    ids = torch.randint(7, 29, (3, 5))
+    labels = torch.tensor([0, 1, 1]) if is_classifier else ids.flip(1).index_fill(1, torch.tensor([4]), -100)
+    inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids), "labels": labels}
+    if not is_classifier:
+        inputs["decoder_input_ids"] = model.prepare_decoder_input_ids_from_labels(labels)
+    settings = TrainingArguments(tmp_path, label_smoothing_factor=smoothing, use_cpu=True, report_to="none")
+    trainer = CheckedTrainer(model, settings, rdrop_alpha=0.7)
+    number = (labels != -100).sum()
+    torch.manual_seed(0)
+    loss = trainer.compute_loss(model, dict(inputs), num_items_in_batch=number)
+
+    torch.manual_seed(0)
+    logits = model(**{name: torch.cat([tensor, tensor]) for name, tensor in inputs.items()}).logits.detach()
+    passes = [part.flatten(0, -2) for part in logits.chunk(2)]
+    cross_entropies = [
+        torch.nn.functional.cross_entropy(part, labels.flatten(), label_smoothing=smoothing) for part in passes
+    ]
+    one, other = (torch.distributions.Categorical(logits=part[(labels != -100).flatten()]) for part in passes)
+    divergences = [torch.distributions.kl_divergence(*pair).mean() for pair in ((one, other), (other, one))]
+    assert min(divergences) > 1e-4
+    expected = sum(cross_entropies) / 2 + 0.7 / 2 * sum(divergences) / 2
+    torch.testing.assert_close(loss, expected)
+
+    model.eval()
+    single = trainer.compute_loss(model, dict(inputs), num_items_in_batch=number)
+    logits = model(**inputs).logits.detach().flatten(0, -2)
+    torch.testing.assert_close(
+        single, torch.nn.functional.cross_entropy(logits, labels.flatten(), label_smoothing=smoothing)
+    )

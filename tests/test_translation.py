@@ -96,6 +96,7 @@ def test_two_vocabularies_and_a_token_budget(run, corpus, tmp_path):
         tmp_path / "run",
         *("--preset", "pytorch-seq2seq", "--vocabularies", "separate", "--tokenizer_model", "word", "--lowercase"),
         *("--target_vocab_size", "13", "--max_tokens", "50", "--predict_with_generate", "true"),
+        *("--rdrop_alpha", "5"),
         *("--load_best_model_at_end", "true", "--metric_for_best_model", "bleu"),
     )
     assert status == 0
@@ -161,6 +162,7 @@ def test_the_published_figures_are_those_of_the_folder(run, corpus, tmp_path, ba
         (["--preset", "bert"], "no preset 'bert'"),
         (["--config", '{"d_modle": 8}'], "no such field: d_modle"),
         (["--config", "{"], "--config"),
+        (["--rdrop_alpha", "-1"], "--rdrop_alpha: at least 0"),
         (["--vocabularies", "three"], "--vocabularies"),
         (["--average_last", "0"], "--average_last"),
         (["--length_penalty", "1.5"], "--length_penalty"),
