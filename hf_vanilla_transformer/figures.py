@@ -294,9 +294,6 @@ def plot_training_curves(epochs: list[dict[str, Any]], file: str | Path) -> "Fig
     return _save(figure, file)
 
 
-# --- Tokens on axes ---
-
-
 def plot_benchmark(curves: dict[str, list[dict[str, Any]]], file: str | Path) -> "Figure":
     """Draw what training costs against length, size of the batch and depth.
 
@@ -328,6 +325,9 @@ def plot_benchmark(curves: dict[str, list[dict[str, Any]]], file: str | Path) ->
     panels[0].set_ylabel("tokens a second, training")
     panels[0].legend(fontsize=8)
     return _save(figure, file)
+
+
+# --- Tokens on axes ---
 
 
 def _draw_cell_borders(axes: "Axes", rows: int, columns: int) -> None:
