@@ -430,7 +430,8 @@ class _CheckedTraining:
         """As in `Trainer`; in training with R-Drop (Liang et al. 2021, Eq. 4), where `rdrop_alpha` is not 0.
 
         Each row goes through the model twice, each time with another dropout. To the mean of the two losses comes
-        alpha / 2 times the mean of the Kullback-Leibler divergences of either prediction from the other.
+        alpha / 2 times the mean of the Kullback-Leibler divergences of either prediction from the other. Labels and
+        `num_items_in_batch` are needed then; Trainer gives both to models that, as ours, take the latter.
         """
         if not (model.training and self.rdrop_alpha):
             return super().compute_loss(model, inputs, return_outputs, num_items_in_batch)

@@ -535,7 +535,7 @@ def test_the_curves_are_a_picture(tmp_path):
 @pytest.mark.parametrize(
     "model_class", [VanillaTransformerForConditionalGeneration, VanillaTransformerForSequenceClassification]
 )
-def test_rdrop_adds_the_divergence_of_two_passes(model_class, smoothing, tmp_path):
+def test_rdrop_adds_the_divergence_of_two_passes(model_class, smoothing, tmp_path, monkeypatch):
     """Liang et al. 2021, Eq. 4, halved: the mean of both losses, and alpha / 2 of the mean of both divergences."""
     is_classifier = model_class is VanillaTransformerForSequenceClassification
     model = model_class(tiny_config(dropout=0.3)).train()
@@ -561,6 +561,12 @@ def test_rdrop_adds_the_divergence_of_two_passes(model_class, smoothing, tmp_pat
     assert min(divergences) > 1e-4
     expected = sum(cross_entropies) / 2 + 0.7 / 2 * sum(divergences) / 2
     torch.testing.assert_close(loss, expected)
+    with monkeypatch.context() as two:
+        # Each of several processes has its share of the items, and their mean is taken.
+        two.setattr(type(trainer.accelerator), "num_processes", 2)
+        torch.manual_seed(0)
+        share = trainer.compute_loss(model, dict(inputs), num_items_in_batch=2 * number)
+    torch.testing.assert_close(share, expected)
 
     model.eval()
     single = trainer.compute_loss(model, dict(inputs), num_items_in_batch=number)
