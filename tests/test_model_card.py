@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+import yaml
 from conftest import ROOT
 from huggingface_hub import ModelCard
 from transformers import AutoConfig
@@ -68,6 +69,14 @@ def test_a_published_card_is_what_its_record_gives(name):
     folder = ROOT / "model_cards" / name
     assert (folder / "README.md").read_text() == str(make_model_card(folder))
     load_model_card(folder)
+
+
+@pytest.mark.parametrize("name", [folder.name for folder in (ROOT / "model_cards").iterdir() if folder.is_dir()])
+def test_a_published_run_can_be_made_again(name):
+    """Its settings are those of a recipe; where the data are, the user says."""
+    settings = yaml.safe_load((ROOT / "model_cards" / name / "recipe.yaml").read_text())
+    recipes = [yaml.safe_load(file.read_text()) for file in (ROOT / "scripts" / "recipes").glob("*.yaml")]
+    assert any({**recipe, "data": settings["data"]} == settings for recipe in recipes)
 
 
 def test_a_vocabulary_of_words_is_measured_in_words(translator):
