@@ -114,6 +114,7 @@ def make_model_card(folder: str | Path, name: str | None = None) -> ModelCard:
             recipe=recipe,
             recipe_text=(folder / RECIPE_FILE).read_text(encoding="utf-8").strip(),
             run=run,
+            first_recipe_text=yaml.safe_dump(run.get("began_as", {}).get("recipe"), sort_keys=False).strip(),
             has_weights=any(folder.glob("*.safetensors")),
             has_curves=(folder / CURVES_FILE).is_file(),
             curves_file=CURVES_FILE,

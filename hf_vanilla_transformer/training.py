@@ -583,6 +583,34 @@ def average_checkpoints(folders: list[str]) -> PreTrainedModel:
 # --- Metrics ---
 
 
+def round_weights(model: PreTrainedModel, dtype: torch.dtype) -> None:
+    """Round a model's weights to what they are in a lower precision; it goes on computing in its own.
+
+    Args:
+        model: A model, whose weights change.
+        dtype: The lower precision, such as float16.
+    """
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.copy_(parameter.to(dtype))
+
+
+def save_weights_in(model: PreTrainedModel, folder: str, dtype: torch.dtype) -> None:
+    """Save a model with its weights in a lower precision, for a smaller file.
+
+    `config.json` keeps the model's own precision, in which `from_pretrained` has it compute again.
+
+    Args:
+        model: A model whose weights `round_weights` rounded.
+        folder: Where to.
+        dtype: As in `round_weights`.
+    """
+    # A tensor with two names stays one.
+    lowered = {}
+    state = {name: lowered.setdefault(t.data_ptr(), t.to(dtype)) for name, t in model.state_dict().items()}
+    model.save_pretrained(folder, state_dict=state)
+
+
 def classification_report(logits: np.ndarray, labels: np.ndarray) -> dict[str, Any]:
     """Measure a classifier's predictions with scikit-learn.
 
@@ -754,6 +782,7 @@ def save_record(
     seed: int,
     data: dict[str, Any],
     resumed_from: str | None,
+    began_as: str | None = None,
 ) -> None:
     """Write what a run leaves beside model and tokenizer.
 
@@ -768,6 +797,7 @@ def save_record(
         seed: The seed of the run.
         data: Source, and rows and checksum of each split.
         resumed_from: The checkpoint that the run went on from; its seconds of training are those since.
+        began_as: The model that was fine-tuned: where it is a run's folder, `run.json` takes in that run's record.
     """
     save_json(Path(folder, METRICS_FILE), metrics)
     if "epochs" in metrics:
@@ -783,15 +813,23 @@ def save_record(
         "data": data,
         **describe_environment(),
     }
+    if began_as is not None and all(Path(began_as, file).is_file() for file in _RECORD.values()):
+        # JSON is YAML, too.
+        record = {name: Path(began_as, file).read_text(encoding="utf-8") for name, file in _RECORD.items()}
+        run["began_as"] = {name: yaml.safe_load(text) for name, text in record.items()}
+        run["began_as"]["metrics"].pop("epochs", None)
     save_json(Path(folder, RUN_FILE), run)
+
+
+_RECORD = {"recipe": RECIPE_FILE, "run": RUN_FILE, "metrics": METRICS_FILE}
 
 
 def describe_environment() -> dict[str, Any]:
     """Describe what code runs, and on what.
 
     Returns:
-        `git_commit`, None outside a checkout; `versions` of Python and of the packages that matter; `device`; and
-        `threads`, torch's number of them.
+        `git_commit`, None outside a checkout; `versions` of Python and of the packages that matter; `device`;
+        `processes`, how many train together; and `threads`, torch's number of them in each.
     """
     accelerator = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
     return {
@@ -801,6 +839,7 @@ def describe_environment() -> dict[str, Any]:
             **{name: metadata.version(name) for name in _RECORDED_PACKAGES},
         },
         "device": "cpu" if accelerator is None else str(accelerator),
+        "processes": torch.distributed.get_world_size() if torch.distributed.is_initialized() else 1,
         "threads": torch.get_num_threads(),
     }
 

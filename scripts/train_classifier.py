@@ -10,6 +10,7 @@ run goes on with the same command and `--resume_from_checkpoint`.
 
 from dataclasses import dataclass, field, fields
 
+import torch
 from datasets import DatasetDict
 from transformers import (
     DataCollatorWithPadding,
@@ -35,7 +36,9 @@ from hf_vanilla_transformer.training import (
     load_config,
     load_tokenizer,
     prepare_output_dir,
+    round_weights,
     save_record,
+    save_weights_in,
 )
 
 
@@ -56,6 +59,7 @@ class DataArguments:
 
 # What may change when a model is fine-tuned.
 DROPOUT_FIELDS = {"dropout", "attention_dropout", "activation_dropout", "embedding_dropout"}
+WEIGHTS_DTYPES = ("float32", "float16", "bfloat16")
 
 
 @dataclass
@@ -85,6 +89,13 @@ class ModelArguments:
     early_stopping_patience: int | None = field(
         default=None, metadata={"help": "Stop after this many evaluations without a better one."}
     )
+    weights_dtype: str = field(
+        default="float32",
+        metadata={
+            "help": "What the trained weights are rounded to, before they are measured and saved: `float32`, or for a "
+            "file of half the size `float16` or `bfloat16`. The model computes in float32 all the same."
+        },
+    )
 
     def __post_init__(self):
         self.config = read_mapping("--config", self.config)
@@ -93,6 +104,8 @@ class ModelArguments:
             raise ValueError(f"--config: no such field: {', '.join(unknown)}")
         if self.rdrop_alpha < 0:
             raise ValueError(f"--rdrop_alpha: at least 0, not {self.rdrop_alpha}")
+        if self.weights_dtype not in WEIGHTS_DTYPES:
+            raise ValueError(f"--weights_dtype: {', '.join(WEIGHTS_DTYPES)}; not {self.weights_dtype}")
         if self.model and set(self.config) - DROPOUT_FIELDS:
             raise ValueError("--config: of --model, only the rates of dropout can be changed")
 
@@ -217,6 +230,8 @@ def main() -> None:
     trained = trainer.train(resume_from_checkpoint=checkpoint)
 
     folder = training_arguments.output_dir
+    weights_dtype = getattr(torch, model_arguments.weights_dtype)
+    round_weights(model, weights_dtype)
     trainer.save_model(folder, _internal_call=True)  # pushed at the end, with the record
     metrics = {
         "best_step": best_step(trainer),
@@ -226,6 +241,8 @@ def main() -> None:
     }
     if not trainer.is_world_process_zero():
         return
+    if weights_dtype != torch.float32:
+        save_weights_in(model, folder, weights_dtype)
     save_record(
         folder,
         model,
@@ -233,6 +250,7 @@ def main() -> None:
         settings=given_settings(ARGUMENTS),
         seed=training_arguments.seed,
         resumed_from=checkpoint,
+        began_as=model_arguments.model,
         data={"source": data_arguments.data, **describe_splits(data)},
     )
     save_model_card(folder)

@@ -432,6 +432,15 @@ def test_a_pretrained_model_is_a_folder_to_fine_tune(run, corpus, tmp_path, capl
     assert finetuned.keys() - pretrained.keys() == {"classifier.weight"}
     assert all(torch.equal(finetuned[name], pretrained[name]) for name in finetuned.keys() & pretrained.keys())
 
+    # The fine-tuned model's record and card tell of the first run.
+    began_as = json.loads((tmp_path / "finetuned" / "run.json").read_text())["began_as"]
+    assert began_as["run"] == record and "epochs" not in began_as["metrics"]
+    assert began_as["metrics"]["validation"] == metrics["validation"]
+    card = (tmp_path / "finetuned" / "README.md").read_text()
+    assert f"It began as `{folder}`" in card and "by `pretrain.py`" in card
+    assert f"validation perplexity {metrics['validation']['perplexity']:.2f}" in card
+    assert (folder / "recipe.yaml").read_text().strip() in card
+
 
 @pytest.mark.parametrize("streaming", [False, True])
 def test_an_interrupted_run_goes_on_to_the_same_end(run, corpus, tokenizer, tmp_path, streaming):

@@ -76,6 +76,31 @@ def test_the_last_line_is_the_test_accuracy(run, tmp_path):
     assert re.fullmatch(r"test accuracy: 0\.\d{4}", out.strip().splitlines()[-1])
 
 
+def test_the_weights_are_saved_in_half_the_size_and_load_as_they_were_measured(run, tmp_path):
+    sizes = {}
+    for dtype in ("float32", "float16"):
+        folder = tmp_path / dtype
+        arguments = ["--data", "sample", "--output_dir", folder, "--weights_dtype", dtype, *TWO_STEPS]
+        assert run("train_classifier.py", *arguments, "--config", '{"encoder_layers": 1}')[0] == 0
+        sizes[dtype] = (folder / "model.safetensors").stat().st_size
+        weights = load_file(folder / "model.safetensors")
+        assert {weight.dtype for weight in weights.values()} == {getattr(torch, dtype)}
+        # Each tensor is there once, whatever names it has.
+        parameters = json.loads((folder / "run.json").read_text())["parameters"]
+        assert sum(weight.numel() for weight in weights.values()) == parameters
+        assert json.loads((folder / "config.json").read_text())["dtype"] == "float32"
+    assert 1.9 < sizes["float32"] / sizes["float16"] < 2.1
+
+    model = AutoModelForSequenceClassification.from_pretrained(folder)
+    assert model.dtype == torch.float32
+    test = load_labelled_text("sample")["test"]
+    inputs = AutoTokenizer.from_pretrained(folder)(test["text"][:], padding=True, truncation=True, return_tensors="pt")
+    with torch.inference_mode():
+        loss = torch.nn.functional.cross_entropy(model(**inputs).logits, torch.tensor(test["label"]))
+    published = json.loads((folder / "metrics.json").read_text())["test"]["loss"]
+    assert loss.item() == pytest.approx(published, abs=1e-6)
+
+
 def test_a_run_that_gets_no_better_stops_early(run, tmp_path):
     """A model that cannot learn, at a learning rate of nothing, is no better after its first epoch."""
     status, _, _ = run(
@@ -165,6 +190,7 @@ def faults(tmp_path):
         (["--data", "sample", "--model", "{}/headless", "--config", '{"d_model": 8}'], "only the rates of dropout"),
         (["--data", "sample", "--model", "{}/headless", "--config", '{"dropout": 2}'], "`dropout` must be between"),
         (["--data", "sample", "--attn_implementation", "fast"], "fast"),
+        (["--data", "sample", "--weights_dtype", "int8"], "--weights_dtype: float32, float16, bfloat16; not int8"),
         (["--data", "sample", "--rdrop_alpha", "-1"], "--rdrop_alpha: at least 0"),
         (["--data", "sample", "--tokenizer", "{}/nowhere"], "nowhere"),
         (["--data", "sample", "--config", '{"d_model": 7}'], "encoder_attention_heads"),
