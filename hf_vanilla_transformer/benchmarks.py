@@ -217,8 +217,9 @@ def compare_classifiers(
     device: torch.device,
     train: bool,
     limits: dict[str, float],
+    names: list[str],
 ) -> list[dict[str, Any]]:
-    """Have all `CONTENDERS` train on, or classify, batches of the same texts in float32 and in bfloat16.
+    """Have `CONTENDERS` train on, or classify, batches of the same texts in float32 and in bfloat16.
 
     Args:
         config: The sizes of all.
@@ -229,6 +230,7 @@ def compare_classifiers(
         device: Where.
         train: Train, or classify.
         limits: What `matrix_product_rate` measured in each precision.
+        names: Which of `CONTENDERS`.
 
     Returns:
         For each classifier and precision: `name`, `dtype`, `seconds` of each round, the median `texts_per_second`,
@@ -236,7 +238,8 @@ def compare_classifiers(
         large matrix product reaches.
     """
     rows, ways, work = [], {}, {}
-    for name, contender in CONTENDERS.items():
+    for name in names:
+        contender = CONTENDERS[name]
         taken = make_batches(input_ids, batch_size, config.pad_token_id, contender.grouped, batches)
         work[name] = {
             "texts": sum(len(batch["input_ids"]) for batch in taken),

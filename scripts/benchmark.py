@@ -1,7 +1,8 @@
 """Measure speed and memory of this package beside torch.nn.Transformer, BART and Marian, in one run.
 
     python scripts/benchmark.py --data nsmc --output_dir runs/benchmark
-    python scripts/benchmark.py --data nsmc --tasks inference --texts 50000 --rounds 1 --output_dir runs/all-reviews
+    python scripts/benchmark.py --data nsmc --tasks inference --texts 49997 --rounds 1 --output_dir runs/all-reviews \
+        --contenders "torch.nn.Transformer's layers, random batches"
 
 All have the same sizes, read the same texts and take turns. Prints tables, and writes `benchmark.json`, with every
 round, and `benchmark.png`. Nothing else should run on the machine.
@@ -37,6 +38,7 @@ from hf_vanilla_transformer.training import describe_environment, prepare_output
 
 
 TASKS = ("training", "inference", "generation", "memory", "curves")
+OTHERS = [name for name in CONTENDERS if name != OURS]
 
 
 @dataclass
@@ -48,6 +50,10 @@ class BenchmarkArguments:
             "help": "What to measure: `training` and `inference` of classifiers, `generation` of translations, peak "
             "`memory` of training (on Linux), `curves` of what training costs by length, batch and depth."
         },
+    )
+    contenders: list[str] = field(
+        default_factory=lambda: list(OTHERS),
+        metadata={"help": f"Whose training and inference to measure beside this package's: {'; '.join(OTHERS)}."},
     )
     data: str = field(default="sample", metadata={"help": "Labelled text, as for train_classifier.py."})
     preset: str = field(default="transformer-evolution-half", metadata={"help": "The sizes."})
@@ -62,6 +68,8 @@ class BenchmarkArguments:
         self.config = read_mapping("--config", self.config)
         if unknown := sorted(set(self.tasks) - set(TASKS)):
             raise ValueError(f"--tasks: {', '.join(TASKS)}; not {', '.join(unknown)}")
+        if unknown := sorted(set(self.contenders) - set(OTHERS)):
+            raise ValueError(f"--contenders: of {'; '.join(OTHERS)}; not {'; '.join(unknown)}")
         for name in ("texts", "batch_size", "rounds"):
             if getattr(self, name) < 1:
                 raise ValueError(f"--{name}: at least 1, not {getattr(self, name)}")
@@ -130,6 +138,7 @@ def main() -> None:
                 batches=-(-arguments.texts // arguments.batch_size),
                 train=task == "training",
                 limits=limits,
+                names=[OURS, *arguments.contenders],
                 **common,
             )
             print_speed(task, report[task])

@@ -111,12 +111,19 @@ def test_the_script_leaves_its_measurements(run, tmp_path):
     }
     assert (tmp_path / "run" / "benchmark.png").stat().st_size > 10_000
 
+    arguments = ["--texts", "6", "--batch_size", "3", "--rounds", "1", "--device", "cpu", "--tasks", "inference"]
+    arguments += ["--config", json.dumps(config), "--contenders", NAIVE, "--output_dir", tmp_path / "two"]
+    assert run("benchmark.py", *arguments)[0] == 0
+    report = json.loads((tmp_path / "two" / "benchmark.json").read_text())
+    assert {row["name"] for row in report["inference"]} == {OURS, NAIVE}
+
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["--rounds", "0"], "--rounds"),
         (["--tasks", "training", "speed"], "not speed"),
+        (["--contenders", NAIVE, "GPT"], "not GPT"),
         (["--config", "{"], "--config"),
         (["--preset", "bert"], "no preset 'bert'"),
     ],
