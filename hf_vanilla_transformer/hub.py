@@ -82,9 +82,16 @@ def repository_files(folder: str | Path) -> list[Path]:
     else:
         make_model_card(folder)
     files = {file.relative_to(folder) for file in folder.rglob("*") if file.is_file()} | {Path(CARD_FILE)}
-    return sorted(
+    files = sorted(
         file for file in files if not any(fnmatch.fnmatch(file.as_posix(), pattern) for pattern in NOT_UPLOADED)
     )
+    for file in files:
+        if file.suffix == ".json":
+            try:
+                json.loads((folder / file).read_text(encoding="utf-8"))
+            except ValueError as error:
+                raise ValueError(f"{folder / file}: damaged ({error})") from error
+    return files
 
 
 def _has_target_tokenizer(folder: Path) -> bool:

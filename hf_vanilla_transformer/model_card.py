@@ -32,6 +32,11 @@ BLEU_TITLES = {"bleu": "BLEU", "bleu_lowercased": "BLEU, lower-cased", "bleu_wor
 
 # What `training.checksum` says of NSMC's test split, which no setting of a run changes.
 NSMC_TEST_SHA256 = "a4f915a8c1fdee4300e8036ef28764e7d91a25fb83bc4def9a52c839924f1291"
+# The same of Multi30k's test_2016_flickr, German to English and English to German.
+MULTI30K_TEST_SHA256 = (
+    "9eede41cc4f19a80f2f7f4cfbe3be87c14167be260bba45cfcb36da4431cd28f",
+    "9ec60e86d4c1d7c7c5d7af24d38cbd9de168bd938a02f1be723cabbea157e6ff",
+)
 
 # What the usage example translates, by the language of the source column.
 EXAMPLES = {
@@ -47,7 +52,7 @@ class DataSource:
     """What a card says about the data.
 
     Attributes:
-        kind: `nsmc`, `sample`, or `other`, which the template speaks of differently.
+        kind: `nsmc`, `multi30k`, `sample`, or `other`, which the template speaks of differently.
         name: What people call the data.
         identifier: The Hub's name of the data set, or what stands for it in the metadata.
         language: ISO code; None where the record does not tell.
@@ -65,7 +70,7 @@ class DataSource:
 
 
 def make_model_card(folder: str | Path, name: str | None = None) -> ModelCard:
-    """Make the card of a classifier's or translator's run.
+    """Make the card of a run of train_classifier.py, train_translation.py or pretrain.py.
 
     Args:
         folder: The run's folder, with `config.json`, `metrics.json`, `recipe.yaml` and `run.json`.
@@ -91,8 +96,10 @@ def make_model_card(folder: str | Path, name: str | None = None) -> ModelCard:
             task = _classification(config, metrics, run)
         elif architecture.endswith("ForConditionalGeneration") and "source_column" in recipe:
             task = _translation(config, metrics, recipe, run)
+        elif architecture.endswith("ForConditionalGeneration") and "texts" in recipe:
+            task = _denoising(metrics, run)
         else:
-            raise ValueError(f"{folder}: {architecture} trained on this is neither a classifier nor a translator")
+            raise ValueError(f"{folder}: {architecture} trained on this is nothing that a model card can be made of")
         data: DataSource = task["data"]
         card_data = ModelCardData(
             language=task["languages"] or None,
@@ -218,6 +225,8 @@ def _data_source(run: dict[str, Any]) -> DataSource:
         return DataSource("nsmc", "NSMC", "e9t/nsmc", "ko")
     if source == "sample":
         return DataSource("sample", "the reviews embedded in hf_vanilla_transformer", "sample", "ko")
+    if run["data"].get("test", {}).get("sha256") in MULTI30K_TEST_SHA256:
+        return DataSource("multi30k", "Multi30k", "multi30k")
     return DataSource("other", source, Path(source).stem)
 
 
@@ -309,6 +318,29 @@ def _translation(
                 metric_args={"signature": row["bleu_signature"]},
             )
             for row in reversed(rows)
+        ],
+    }
+
+
+def _denoising(metrics: dict[str, Any], run: dict[str, Any]) -> dict[str, Any]:
+    """What the template and the metadata need about a model that was pretrained."""
+    names = [Path(file).name for file in run["data"]["source"]]
+    return {
+        "task": "denoising",
+        "pipeline_tag": "fill-mask",
+        "data": DataSource("other", ", ".join(names), Path(names[0]).name.split(".")[0]),
+        "languages": [],
+        "eval_results": [
+            EvalResult(
+                task_type="fill-mask",
+                task_name="Denoising",
+                dataset_type=Path(names[0]).name.split(".")[0],
+                dataset_name=", ".join(names),
+                dataset_split="validation",
+                metric_type="perplexity",
+                metric_name="Perplexity",
+                metric_value=round(metrics["validation"]["perplexity"], 2),
+            )
         ],
     }
 

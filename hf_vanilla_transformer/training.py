@@ -6,10 +6,11 @@ import hashlib
 import json
 import logging
 import platform
+import shutil
 import subprocess
 import tempfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,9 @@ from typing import Any
 import numpy as np
 import torch
 import yaml
+from accelerate import PartialState
 from accelerate.data_loader import SeedableRandomSampler
+from accelerate.utils import broadcast_object_list
 from datasets import Dataset, DatasetDict
 from safetensors import SafetensorError, safe_open
 from torch import nn
@@ -126,7 +129,29 @@ def checkpoint_damage(checkpoint: str) -> str | None:
                         pass  # the directory is at the end
             except (OSError, ValueError, SafetensorError, zipfile.BadZipFile):
                 return f"{file.name} is broken off"
+    # Of several processes, each writes its own; a single one's has no number.
+    for rank in range(_processes() if not Path(checkpoint, "rng_state.pth").is_file() else 0):
+        if not Path(checkpoint, f"rng_state_{rank}.pth").is_file():
+            return f"rng_state_{rank}.pth is missing"
     return None
+
+
+def made_once(make: Callable[[], Any]) -> Any:
+    """Have the main process alone make something, such as a vocabulary, and all others receive it.
+
+    Args:
+        make: Returns what can be pickled. Every process must come here, in no `main_process_first` of Trainer's.
+
+    Returns:
+        What `make` returned in the main process.
+    """
+    made = [make() if PartialState().is_main_process else None]
+    return broadcast_object_list(made)[0]
+
+
+def _processes() -> int:
+    """How many processes train together."""
+    return torch.distributed.get_world_size() if torch.distributed.is_initialized() else 1
 
 
 # What Trainer reads when it goes on, in the order in which it writes; its own state comes last.
@@ -466,6 +491,13 @@ class _CheckedTraining:
         if not all(weight.isfinite().all() for weight in self.model.parameters()):
             raise FloatingPointError(f"after step {self.state.global_step} a weight is infinite or NaN")
         super().save_model(*args, **kwargs)
+
+    def _push_from_checkpoint(self, checkpoint_folder: str) -> None:
+        # Trainer copies the weights from there, and the configuration, but not the code that it names.
+        if self.is_world_process_zero():
+            for file in Path(checkpoint_folder).glob("*.py"):
+                shutil.copy(file, self.args.output_dir)
+        super()._push_from_checkpoint(checkpoint_folder)
 
     def _run_epoch(self, *args, **kwargs) -> None:
         # Trainer asks only after a step whether it is the last: resumed after the last step, it would take one more.
@@ -839,7 +871,7 @@ def describe_environment() -> dict[str, Any]:
             **{name: metadata.version(name) for name in _RECORDED_PACKAGES},
         },
         "device": "cpu" if accelerator is None else str(accelerator),
-        "processes": torch.distributed.get_world_size() if torch.distributed.is_initialized() else 1,
+        "processes": _processes(),
         "threads": torch.get_num_threads(),
     }
 

@@ -24,6 +24,8 @@ from transformers import (
 
 from hf_vanilla_transformer import VanillaTransformerConfig, VanillaTransformerForConditionalGeneration
 from hf_vanilla_transformer.arguments import exit_with_one_line, given_settings, parse_arguments, read_mapping
+from hf_vanilla_transformer.hub import keep_token_out_of_files, upload_run
+from hf_vanilla_transformer.model_card import save_model_card
 from hf_vanilla_transformer.pretraining import (
     SpanInfilling,
     file_checksum,
@@ -39,6 +41,7 @@ from hf_vanilla_transformer.training import (
     compute_perplexity,
     epochs,
     load_tokenizer,
+    made_once,
     prepare_output_dir,
     save_record,
     token_losses,
@@ -127,7 +130,7 @@ def make_tokenizer(arguments: ModelArguments, texts: list[str] | None, max_lengt
         tokenizer.model_max_length = max_length
         return tokenizer
     return train_tokenizer(
-        texts, vocab_size=arguments.vocab_size, model=arguments.tokenizer_model, max_length=max_length
+        texts[:], vocab_size=arguments.vocab_size, model=arguments.tokenizer_model, max_length=max_length
     )
 
 
@@ -169,14 +172,27 @@ def main() -> None:
     data_arguments, denoising_arguments, model_arguments, training_arguments = parse_arguments(
         ARGUMENTS, description=__doc__.splitlines()[0]
     )
+    keep_token_out_of_files(training_arguments)
     folder, max_length = training_arguments.output_dir, data_arguments.max_length
     # The collator reads columns that the model does not.
     training_arguments.remove_unused_columns = False
-    with training_arguments.main_process_first(desc="data and vocabulary"):
+    with training_arguments.main_process_first(desc="data"):
         checkpoint = prepare_output_dir(folder, training_arguments.resume_from_checkpoint)
         if data_arguments.streaming:
             check_streaming(data_arguments, model_arguments, training_arguments)
-            tokenizer = make_tokenizer(model_arguments, None, max_length)
+            corpus = None
+        else:
+            corpus = load_corpus(
+                data_arguments.texts, validation=data_arguments.validation, seed=data_arguments.split_seed
+            )
+    if checkpoint is None or data_arguments.streaming:
+        texts = None if corpus is None else corpus["train"]["text"]
+        tokenizer = made_once(lambda: make_tokenizer(model_arguments, texts, max_length))
+    else:
+        tokenizer = load_tokenizer(checkpoint)
+
+    with training_arguments.main_process_first(desc="tokens"):
+        if corpus is None:
             train, validation = stream_corpus(
                 data_arguments.texts,
                 tokenizer,
@@ -185,16 +201,8 @@ def main() -> None:
                 seed=data_arguments.split_seed,
             )
         else:
-            corpus = load_corpus(
-                data_arguments.texts, validation=data_arguments.validation, seed=data_arguments.split_seed
-            )
-            if checkpoint is None:
-                tokenizer = make_tokenizer(model_arguments, corpus["train"]["text"][:], max_length)
-            else:
-                tokenizer = load_tokenizer(checkpoint)
             tokenized = tokenize_corpus(corpus, tokenizer, max_length - 1)
             train, validation = tokenized["train"], tokenized["validation"]
-
         config = make_config(model_arguments, tokenizer, max_length)
         collator = SpanInfilling(
             tokenizer,
@@ -229,7 +237,7 @@ def main() -> None:
         trainer = TokenBudgetTrainer(max_tokens=data_arguments.max_tokens, **options)
     trained = trainer.train(resume_from_checkpoint=checkpoint)
 
-    trainer.save_model(folder)
+    trainer.save_model(folder, _internal_call=True)  # pushed at the end, with the record
     evaluations = list(epochs(trainer.state.log_history))
     measured = trainer.evaluate()
     if not trainer.is_world_process_zero():
@@ -257,7 +265,9 @@ def main() -> None:
             "validation": {"rows": len(validation)},
         },
     )
+    save_model_card(folder)
     print(f"validation perplexity: {metrics['validation']['perplexity']:.3f}")
+    upload_run(trainer)
 
 
 if __name__ == "__main__":

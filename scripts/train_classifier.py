@@ -35,6 +35,7 @@ from hf_vanilla_transformer.training import (
     evaluate_split,
     load_config,
     load_tokenizer,
+    made_once,
     prepare_output_dir,
     round_weights,
     save_record,
@@ -177,7 +178,7 @@ def main() -> None:
     import sklearn.metrics  # noqa: F401
 
     keep_token_out_of_files(training_arguments)
-    with training_arguments.main_process_first(desc="data and vocabulary"):
+    with training_arguments.main_process_first(desc="data"):
         checkpoint = prepare_output_dir(training_arguments.output_dir, training_arguments.resume_from_checkpoint)
         # A wrong model is refused before the data are read.
         configs = [load_config(folder) for folder in (model_arguments.model, checkpoint) if folder]
@@ -189,10 +190,11 @@ def main() -> None:
             validation_fraction=data_arguments.validation_fraction,
             seed=data_arguments.split_seed,
         )
-        if checkpoint is None:
-            tokenizer = make_tokenizer(model_arguments, data, max_length)
-        else:
-            tokenizer = load_tokenizer(checkpoint)
+    if checkpoint is None:
+        tokenizer = made_once(lambda: make_tokenizer(model_arguments, data, max_length))
+    else:
+        tokenizer = load_tokenizer(checkpoint)
+    with training_arguments.main_process_first(desc="tokens"):
         tokenized = tokenize(data, tokenizer, max_length=max_length)
 
     set_seed(training_arguments.seed)

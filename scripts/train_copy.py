@@ -80,8 +80,11 @@ def share_copied(model: PreTrainedModel, sequences: np.ndarray, batch_size: int)
 @exit_with_one_line
 def main() -> None:
     arguments, training_arguments = parse_arguments(ARGUMENTS, description=__doc__.splitlines()[0])
+    if training_arguments.push_to_hub:
+        raise ValueError("--push_to_hub: a model that copies ten symbols is not for sharing")
     folder = training_arguments.output_dir
-    checkpoint = prepare_output_dir(folder, training_arguments.resume_from_checkpoint)
+    with training_arguments.main_process_first():
+        checkpoint = prepare_output_dir(folder, training_arguments.resume_from_checkpoint)
 
     set_seed(training_arguments.seed)
     config = VanillaTransformerConfig.from_preset(
@@ -108,6 +111,8 @@ def main() -> None:
     )
     trained = trainer.train(resume_from_checkpoint=checkpoint)
     trainer.save_model(folder)
+    if not trainer.is_world_process_zero():
+        return
     metrics = {
         "training_seconds": round(trained.metrics["train_runtime"], 1),
         "train_loss": trained.metrics["train_loss"],

@@ -38,6 +38,7 @@ from hf_vanilla_transformer.training import (
     describe_splits,
     epochs,
     last_checkpoints,
+    made_once,
     prepare_output_dir,
     save_record,
     token_losses,
@@ -231,7 +232,7 @@ def main() -> None:
         raise ValueError("--length_penalty: needs --generation_num_beams above 1")
     if model_arguments.average_last > 1 and training_arguments.load_best_model_at_end:
         raise ValueError("--average_last: takes the last checkpoints, --load_best_model_at_end the best one: choose")
-    with training_arguments.main_process_first(desc="data and vocabularies"):
+    with training_arguments.main_process_first(desc="data"):
         checkpoint = prepare_output_dir(folder, training_arguments.resume_from_checkpoint)
         data = load_parallel_text(
             data_arguments.data,
@@ -241,8 +242,8 @@ def main() -> None:
             validation_fraction=data_arguments.validation_fraction,
             seed=data_arguments.split_seed,
         )
-        tokenizer, target_tokenizer = make_tokenizers(model_arguments, data["train"])
-        tokenized = tokenize_pairs(data, tokenizer, target_tokenizer)
+    tokenizer, target_tokenizer = made_once(lambda: make_tokenizers(model_arguments, data["train"]))
+    tokenized = tokenize_pairs(data, tokenizer, target_tokenizer)
 
     set_seed(training_arguments.seed)
     config = make_config(model_arguments, tokenizer, target_tokenizer)
@@ -263,7 +264,7 @@ def main() -> None:
         averaged = last_checkpoints(folder, model_arguments.average_last)
         model.load_state_dict(average_checkpoints(averaged).state_dict())
     trainer.save_model(folder, _internal_call=True)  # pushed at the end, with the record
-    if target_tokenizer is not tokenizer:
+    if target_tokenizer is not tokenizer and trainer.is_world_process_zero():
         target_tokenizer.save_pretrained(f"{folder}/{TARGET_TOKENIZER}")
     metrics = {
         "best_step": best_step(trainer),

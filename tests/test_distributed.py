@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from accelerate import PartialState
 from conftest import ROOT, tiny_config
 from torch import distributed
 from torch.distributed.fsdp import fully_shard
@@ -21,6 +22,7 @@ from hf_vanilla_transformer import (
     VanillaTransformerForConditionalGeneration,
     VanillaTransformerForSequenceClassification,
 )
+from hf_vanilla_transformer.training import made_once
 
 
 TINY = (
@@ -61,13 +63,16 @@ def output(processes: list[subprocess.Popen]) -> str:
     return "".join(out for out, _ in outputs)
 
 
-def torchrun(*nodes: Path) -> list[tuple[str | Path, ...]]:
-    """Caches and launcher of each machine; two processes together."""
+def free_port() -> int:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
-        port = unused.getsockname()[1]
+        return unused.getsockname()[1]
+
+
+def torchrun(*nodes: Path) -> list[tuple[str | Path, ...]]:
+    """Caches and launcher of each machine; two processes together."""
     options = ["--nnodes", len(nodes), "--nproc_per_node", 2 // len(nodes)]
-    options += ["--master_addr", "127.0.0.1", "--master_port", port]
+    options += ["--master_addr", "127.0.0.1", "--master_port", free_port()]
     return [
         (home, "-m", "torch.distributed.run", *map(str, options), "--node_rank", str(rank))
         for rank, home in enumerate(nodes)
@@ -113,6 +118,24 @@ def test_two_processes_do_the_steps_of_one_with_twice_the_accumulation(script, n
     assert all(files == prepared[0] for files in prepared)
     # Pairs are held in memory.
     assert bool(prepared[0]) == (script is not TRANSLATION)
+
+
+def _made_once(rank: int, port: int, sent) -> None:
+    """In one of two processes: what each takes to be made, and whether it was made here."""
+    launcher = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": 2, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+    os.environ.update({name: str(value) for name, value in launcher.items()})
+    PartialState(cpu=True)
+    here = []
+    made = made_once(lambda: here.append(rank) or os.getpid())
+    torch.save((made, os.getpid(), len(here)), f"{sent}-{rank}.pt")
+    distributed.destroy_process_group()
+
+
+def test_one_process_makes_what_all_receive(tmp_path):
+    torch.multiprocessing.spawn(_made_once, (free_port(), tmp_path / "made"), nprocs=2)
+    (made, process, first), (received, other, second) = (torch.load(tmp_path / f"made-{rank}.pt") for rank in (0, 1))
+    assert made == received == process != other
+    assert (first, second) == (1, 0)
 
 
 def _sharded_gradients(rank: int, rendezvous: str, sent) -> None:

@@ -13,7 +13,7 @@ import pytest
 import torch
 from conftest import ROOT, RUN_FILES, run_without_the_package
 from hub_server import TOKEN, USER, Fault, HubServer
-from transformers import AutoModelForSequenceClassification, AutoTokenizer
+from transformers import AutoModelForSeq2SeqLM, AutoModelForSequenceClassification, AutoTokenizer
 
 from hf_vanilla_transformer.hub import repository_files
 
@@ -306,6 +306,7 @@ def test_a_folder_with_a_missing_part_is_refused(server, client, folder, missing
         ("model.safetensors.index.json", b"{}", "index.json"),
         ("config.json", b'{"model_type": "vanilla_transformer"}', "auto_map"),
         ("config.json", b"{", "config.json"),
+        *((file, b'{"cut": ', file) for file in sorted(RUN_FILES) if file.endswith(".json") and file != "config.json"),
         ("README.md", b"---\na: [\n---\n", "README.md"),
         ("README.md", b"# No metadata\n", "license, library_name, pipeline_tag, tags, model-index"),
     ],
@@ -485,6 +486,10 @@ def test_a_run_that_pushes_leaves_the_same_repository(server, client, environmen
     assert in_repository(server, f"{USER}/trained").keys() == RUN_FILES
     titles = server.titles(f"{USER}/trained")
     assert titles[0] == "Upload the run's folder" and any("Training in progress" in title for title in titles)
+    # What it pushed meanwhile can be loaded, too.
+    for commit in server.repositories[f"{USER}/trained"].commits.values():
+        if "model.safetensors" in commit["files"]:
+            assert {file for file in RUN_FILES if file.endswith(".py")} <= commit["files"].keys()
     card = server.files(f"{USER}/trained")["README.md"].decode()
     assert f'model="{USER}/trained"' in card and "generated_from_trainer" not in card
     # A token is a secret: it is in nothing that was ever pushed, nor in the folder.
@@ -616,6 +621,47 @@ def test_folders_of_one_name_do_not_mix(folder, environment, tmp_path):
     edited = edited_copy(folder, tmp_path / "edited" / folder.name)
     marks, *_ = json.loads(as_stranger(TWO_KINDS, environment, tmp_path, tmp_path / "again", folder, edited))
     assert marks == [None, "edited", "edited", None]
+
+
+PAIRS = [f"{number}편의 영화가 재미있다\t{number} films are fun" for number in range(60)]
+OTHER_RUNS = {
+    "train_translation.py": [
+        *("--data", "pairs.tsv", "--source_column", "ko", "--target_column", "en", "--vocabularies", "separate"),
+        *("--vocab_size", "100", "--max_length", "24", "--validation_fraction", "0.2"),
+    ],
+    "pretrain.py": ["--texts", "pairs.tsv", "--validation", "5", "--vocab_size", "120", "--max_length", "24"],
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("script", OTHER_RUNS)
+def test_the_other_training_scripts_push_as_well(server, client, environment, tmp_path, script):
+    pairs, folder, repo = tmp_path / "pairs.tsv", tmp_path / "trained", f"{USER}/trained"
+    pairs.write_text("\n".join(["ko\ten", *PAIRS]) + "\n", encoding="utf-8")
+    status, _, err = client(
+        script,
+        *(str(pairs) if argument == "pairs.tsv" else argument for argument in OTHER_RUNS[script]),
+        *("--output_dir", folder, "--max_steps", "2", "--eval_strategy", "steps", "--eval_steps", "1", *TINY),
+        *("--save_strategy", "steps", "--save_steps", "1", "--logging_steps", "1", "--disable_tqdm", "true"),
+        *("--report_to", "none", "--push_to_hub", "true", "--hub_model_id", repo, "--hub_token", TOKEN),
+        token="",
+    )
+    assert status == 0, err
+    assert in_repository(server, repo) == contents(folder)
+    assert server.titles(repo)[0] == "Upload the run's folder"
+    for commit in server.repositories[repo].commits.values():
+        assert all(TOKEN.encode() not in content for content in commit["files"].values())
+    assert all(TOKEN.encode() not in file.read_bytes() for file in folder.rglob("*") if file.is_file())
+
+    program = """
+from transformers import AutoModelForSeq2SeqLM
+tokenizer = AutoTokenizer.from_pretrained(sys.argv[2], trust_remote_code=True)
+model = AutoModelForSeq2SeqLM.from_pretrained(sys.argv[2], trust_remote_code=True).eval()
+print(json.dumps(model.generate(**tokenizer("3편의 영화", return_tensors="pt"), max_new_tokens=5).tolist()))
+"""
+    model, tokenizer = AutoModelForSeq2SeqLM.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
+    ids = model.generate(**tokenizer("3편의 영화", return_tensors="pt"), max_new_tokens=5)
+    assert json.loads(as_stranger(program, environment, tmp_path, repo)) == ids.tolist()
 
 
 # --- Several processes ---

@@ -18,7 +18,7 @@ from datasets import Dataset
 from safetensors.torch import load_file, save_file
 from transformers import DataCollatorWithPadding, TrainingArguments
 
-from hf_vanilla_transformer import VanillaTransformerForSequenceClassification
+from hf_vanilla_transformer import VanillaTransformerForSequenceClassification, training
 from hf_vanilla_transformer.arguments import LAST_CHECKPOINT, exit_with_one_line
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 from hf_vanilla_transformer.training import CheckedTrainer, checkpoint_damage, prepare_output_dir
@@ -219,6 +219,17 @@ def test_a_checkpoint_is_whole_or_not(whole, tmp_path, file):
     shutil.copytree(whole / "checkpoint-10", tmp_path / "checkpoint-7")
     shutil.copytree(whole / "checkpoint-10", tmp_path / "checkpoint-9-copy")
     assert prepare_output_dir(str(tmp_path), LAST_CHECKPOINT) == str(tmp_path / "checkpoint-7")
+
+
+def test_a_checkpoint_of_two_processes_has_the_state_of_both(whole, tmp_path, monkeypatch):
+    """The second may be killed before it has written, when the first has written all else."""
+    checkpoint = tmp_path / "checkpoint-8"
+    shutil.copytree(whole / "checkpoint-8", checkpoint)
+    (checkpoint / "rng_state.pth").rename(checkpoint / "rng_state_0.pth")
+    monkeypatch.setattr(training, "_processes", lambda: 2)
+    assert checkpoint_damage(str(checkpoint)) == "rng_state_1.pth is missing"
+    shutil.copy(checkpoint / "rng_state_0.pth", checkpoint / "rng_state_1.pth")
+    assert checkpoint_damage(str(checkpoint)) is None
 
 
 @pytest.mark.parametrize("epoch", [2, 3])

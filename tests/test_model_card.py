@@ -59,6 +59,20 @@ def translator(request, run, tmp_path) -> Path:
 
 
 @pytest.fixture
+def pretrained(run, tmp_path) -> Path:
+    texts = tmp_path / "texts.txt"
+    texts.write_text("".join(f"{i}편의 영화가 재미있다\n" for i in range(60)), encoding="utf-8")
+    folder = tmp_path / "runs" / "pretrained"
+    status, _, err = run(
+        "pretrain.py",
+        *("--texts", texts, "--validation", "7", "--output_dir", folder, "--vocab_size", "60"),
+        *("--max_length", "24", "--config", json.dumps(TINY), *QUICK),
+    )
+    assert status == 0, err
+    return folder
+
+
+@pytest.fixture
 def nsmc(tmp_path) -> Path:
     """The published run's record."""
     return shutil.copytree(ROOT / "model_cards" / "nsmc-half", tmp_path / "nsmc-half")
@@ -77,6 +91,27 @@ def test_a_published_run_can_be_made_again(name):
     settings = yaml.safe_load((ROOT / "model_cards" / name / "recipe.yaml").read_text())
     recipes = [yaml.safe_load(file.read_text()) for file in (ROOT / "scripts" / "recipes").glob("*.yaml")]
     assert any({**recipe, "data": settings["data"]} == settings for recipe in recipes)
+
+
+def test_a_pretrained_models_card_is_its_record(pretrained, monkeypatch):
+    card = load_model_card(pretrained)  # the run has made it
+    assert re.findall(r"^## (.*)", card.text, re.MULTILINE) == HEADINGS
+    assert "한국어 요약" in card.text.split("## ")[0]
+    metrics, record = (json.loads((pretrained / file).read_text()) for file in ("metrics.json", "run.json"))
+    validation = metrics["validation"]
+    figures = [f"{validation['loss']:.4f}", f"{validation['perplexity']:.2f}"]
+    assert table(card.text, "split") == [["validation", "7", *figures]]
+    (checksum,) = record["data"]["source"].values()
+    assert f"53 lines of `{pretrained.parents[1] / 'texts.txt'}` (SHA-256 `{checksum}`); 7 more held back" in card.text
+    assert (pretrained / "recipe.yaml").read_text().strip() in card.text and "scripts/pretrain.py" in card.text
+    (result,) = card.data.eval_results
+    assert (result.metric_type, result.metric_value) == ("perplexity", round(validation["perplexity"], 2))
+    assert len(run_example(card, monkeypatch, pretrained)) == 1
+
+
+def test_the_card_of_multi30k_cites_it():
+    card = make_model_card(ROOT / "model_cards" / "multi30k-en-de")
+    assert "non-commercial" in card.text and "@inproceedings{elliott2016multi30k" in card.text
 
 
 def test_a_vocabulary_of_words_is_measured_in_words(translator):
