@@ -70,6 +70,8 @@ class BenchmarkArguments:
             raise ValueError(f"--tasks: {', '.join(TASKS)}; not {', '.join(unknown)}")
         if unknown := sorted(set(self.contenders) - set(OTHERS)):
             raise ValueError(f"--contenders: of {'; '.join(OTHERS)}; not {'; '.join(unknown)}")
+        if self.device not in ("", "cpu", "cuda") or (self.device == "cuda" and not torch.cuda.is_available()):
+            raise ValueError(f"--device: cpu, or cuda where there is a GPU that torch can use; not {self.device}")
         for name in ("texts", "batch_size", "rounds"):
             if getattr(self, name) < 1:
                 raise ValueError(f"--{name}: at least 1, not {getattr(self, name)}")

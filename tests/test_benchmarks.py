@@ -124,6 +124,7 @@ def test_the_script_leaves_its_measurements(run, tmp_path):
         (["--rounds", "0"], "--rounds"),
         (["--tasks", "training", "speed"], "not speed"),
         (["--contenders", NAIVE, "GPT"], "not GPT"),
+        (["--device", "banana"], "not banana"),
         (["--config", "{"], "--config"),
         (["--preset", "bert"], "no preset 'bert'"),
     ],
