@@ -4,12 +4,14 @@ BIN := .venv/bin
 
 .PHONY: quickstart test check benchmark
 
-# Train tokenizer and classifier on the embedded sample, then classify two sentences.
+REVIEWS := '정말 재미있고 감동적인 영화, 강력 추천합니다!' '지루하고 유치해서 시간이 아까웠다'
+
+# Classify two reviews with the ready-made model, fine-tune it on the embedded sample, classify again.
 quickstart: .venv/installed
+	printf '%s\n' $(REVIEWS) | $(BIN)/python scripts/predict.py --model model_cards/nsmc-small
 	rm -rf runs/quickstart
-	$(BIN)/python scripts/train_classifier.py scripts/recipes/sample.yaml --output_dir runs/quickstart
-	printf '%s\n' '정말 재미있고 감동적인 영화, 강력 추천합니다!' '지루하고 유치해서 시간이 아까웠다' \
-		| $(BIN)/python scripts/predict.py --model runs/quickstart
+	$(BIN)/python scripts/train_classifier.py scripts/recipes/sample-finetune.yaml --output_dir runs/quickstart
+	printf '%s\n' $(REVIEWS) | $(BIN)/python scripts/predict.py --model runs/quickstart
 
 test: check
 	$(BIN)/python -m pytest -n 2

@@ -3,13 +3,14 @@
 import contextlib
 import io
 import json
+import os
 import re
 import shutil
 from pathlib import Path
 
 import pytest
 import yaml
-from conftest import ROOT
+from conftest import ROOT, RUN_FILES, run_without_the_package
 from huggingface_hub import ModelCard
 from transformers import AutoConfig
 
@@ -91,6 +92,38 @@ def test_a_published_run_can_be_made_again(name):
     settings = yaml.safe_load((ROOT / "model_cards" / name / "recipe.yaml").read_text())
     recipes = [yaml.safe_load(file.read_text()) for file in (ROOT / "scripts" / "recipes").glob("*.yaml")]
     assert any({**recipe, "data": settings["data"]} == settings for recipe in recipes)
+
+
+def test_the_ready_made_classifier_is_a_whole_repository():
+    folder = ROOT / "model_cards" / "nsmc-small"
+    assert {file.name for file in folder.iterdir()} == RUN_FILES
+    assert (folder / "model.safetensors").stat().st_size <= 10_000_000
+    for file in ("configuration_vanilla_transformer.py", "modeling_vanilla_transformer.py"):
+        assert (folder / file).read_bytes() == (ROOT / "hf_vanilla_transformer" / file).read_bytes(), file
+    test = json.loads((folder / "metrics.json").read_text())["test"]
+    assert test["rows"] == 49_997 and test["accuracy"] >= 0.86
+
+
+def test_the_ready_made_classifier_works_offline_without_the_package(tmp_path):
+    program = """
+import sys
+from transformers import pipeline
+
+classify = pipeline("text-classification", model=sys.argv[1], trust_remote_code=True)
+for answer in classify(sys.argv[2:]):
+    print(answer["label"], answer["score"])
+"""
+    reviews = {"정말 재미있고 감동적인 영화": "positive", "지루하고 유치했다": "negative", "쓰레기 영화": "negative"}
+    out = run_without_the_package(
+        program,
+        ROOT / "model_cards" / "nsmc-small",
+        *reviews,
+        home=tmp_path,
+        environment={**os.environ, "HF_HUB_OFFLINE": "1"},
+    )
+    answers = [line.split() for line in out.splitlines()]
+    assert [label for label, _ in answers] == list(reviews.values())
+    assert all(float(score) > 0.8 for _, score in answers)
 
 
 def test_a_pretrained_models_card_is_its_record(pretrained, monkeypatch):

@@ -241,6 +241,21 @@ def test_prediction_refuses_with_one_line(run, faults, trained, arguments, messa
     assert "Traceback" not in err
 
 
+def test_the_quickstart_fine_tunes_the_ready_made_classifier(run, tmp_path, monkeypatch):
+    """Without learning anything it knows the embedded reviews already."""
+    assert "scripts/recipes/sample-finetune.yaml" in (ROOT / "Makefile").read_text()
+    monkeypatch.chdir(ROOT)
+    status, _, _ = run(
+        "train_classifier.py",
+        *(ROOT / "scripts/recipes/sample-finetune.yaml", "--output_dir", tmp_path / "run", "--max_steps", "1"),
+        *("--learning_rate", "0", "--disable_tqdm", "true"),
+    )
+    assert status == 0
+    test = json.loads((tmp_path / "run" / "metrics.json").read_text())["test"]
+    published = json.loads((ROOT / "model_cards/nsmc-small/metrics.json").read_text())["test"]
+    assert test["accuracy"] > published["accuracy"] - 0.05
+
+
 # --- Prediction ---
 
 
@@ -301,6 +316,7 @@ def test_the_readmes_programs_run(trained, translator, tmp_path, monkeypatch, ca
     (tmp_path / "runs").mkdir()
     (tmp_path / "runs" / "quickstart").symlink_to(trained)
     (tmp_path / "runs" / "en-de").symlink_to(translator)
+    (tmp_path / "model_cards").symlink_to(ROOT / "model_cards")
     monkeypatch.chdir(tmp_path)
     programs = readme_blocks("python")
     assert programs
