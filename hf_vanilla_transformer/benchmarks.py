@@ -62,13 +62,12 @@ class Contender:
 
 OURS = "this package, grouped"
 NAIVE = "torch.nn.Transformer's layers, random batches"
+BART = "BartForSequenceClassification, grouped"
 BART_BODY = "BartModel with one start token, grouped"
 CONTENDERS = {
     OURS: Contender(OurClassifier),
     BART_BODY: Contender(lambda config, device: BartClassifier(bart_config(config))),
-    "BartForSequenceClassification, grouped": Contender(
-        lambda config, device: BartTextClassifier(bart_config(config))
-    ),
+    BART: Contender(lambda config, device: BartTextClassifier(bart_config(config))),
     "torch.nn.Transformer, grouped": Contender(lambda config, device: TorchClassifier(config)),
     # Its fast path for inference leaves out the pads, whose operations are counted all the same: its share of the
     # matrix product's rate comes out too high, and may be above 1.

@@ -19,6 +19,7 @@ from hf_vanilla_transformer import VanillaTransformerConfig
 from hf_vanilla_transformer.arguments import exit_with_one_line, parse_arguments, read_mapping
 from hf_vanilla_transformer.baselines import SIZES
 from hf_vanilla_transformer.benchmarks import (
+    BART,
     BART_BODY,
     CONTENDERS,
     DTYPES,
@@ -157,7 +158,7 @@ def main() -> None:
         longest = make_batches(input_ids, arguments.batch_size, config.pad_token_id, grouped=True)[-1:]
         report["memory"] = [
             {"name": name, "dtype": dtype, "bytes": peak_memory(config, name, dtype, longest * 2, device)}
-            for name in (OURS, BART_BODY, NAIVE)
+            for name in (OURS, BART, BART_BODY, NAIVE)
             for dtype in CONTENDERS[name].dtypes
         ]
         print_table(
