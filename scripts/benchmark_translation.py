@@ -42,6 +42,7 @@ class BenchmarkArguments:
 def main() -> None:
     (arguments,) = parse_arguments([BenchmarkArguments], description=__doc__.splitlines()[0])
     model = load_model(arguments.model)
+    model.generation_config.max_length = None  # --max_new_tokens takes its place
     marian = as_marian(model)
     tokenizer = load_tokenizer(arguments.model)
     prefixes = {} if arguments.test_prefix is None else {"test": arguments.test_prefix}
