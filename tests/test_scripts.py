@@ -336,6 +336,11 @@ def test_the_readmes_commands_run(run, trained, translator, tmp_path, monkeypatc
         (tmp_path / "multi30k" / f"{split}.en").write_text("Two dogs play in the snow.\n" * 2)
         (tmp_path / "multi30k" / f"{split}.de").write_text("Zwei Hunde spielen im Schnee.\n" * 2)
     (tmp_path / "my.csv").write_text("text,label\n" + "좋다,1\n나쁘다,0\n" * 40)
+    (tmp_path / "nsmc" / "raw").mkdir(parents=True)
+    for split in ("train", "test"):
+        (tmp_path / "nsmc" / f"ratings_{split}.txt").write_text("id\tdocument\tlabel\n1\t좋다\t1\n2\t나쁘다\t0\n")
+    reviews = [{"review_id": str(number), "review": f"{number}번 보았다"} for number in range(10, 40)]
+    (tmp_path / "nsmc" / "raw" / "1.json").write_text(json.dumps(reviews))
     commands = [
         shlex.split(line)
         for block in readme_blocks("sh")
@@ -361,8 +366,20 @@ def test_the_readmes_commands_run(run, trained, translator, tmp_path, monkeypatc
             script, arguments = launch.training_script, launch.training_script_args
         if script.endswith("train_classifier.py"):
             data = [] if "--data" in arguments else ["--data", "sample"]
-            arguments += [*data, *QUICK, "--output_dir", str(tmp_path / f"run-{number}")]
+            new = [] if "scripts/recipes/nsmc-small.yaml" in arguments else TINY
+            arguments += [*data, *TWO_STEPS, *new, "--output_dir", str(tmp_path / f"run-{number}")]
             arguments += ["--vocab_size", "30"] if "my.csv" in arguments else []
+        elif script.endswith("pretrain.py"):
+            arguments += [
+                *TWO_STEPS,
+                *TINY,
+                "--load_best_model_at_end",
+                "false",
+                "--vocab_size",
+                "60",
+                "--validation",
+                "5",
+            ]
         elif script.endswith("push_to_hub.py"):
             arguments += ["--dry_run"]
         elif script.endswith("train_translation.py"):
