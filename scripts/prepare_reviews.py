@@ -62,8 +62,9 @@ def main() -> None:
         raise ValueError(f"{file} is there, and nothing is overwritten")
     if not file.parent.is_dir():
         raise ValueError(f"{file.parent}: no such folder")
+    checkout = str(Path(arguments.nsmc).absolute())  # the bare name `nsmc` is the data set that is downloaded
     test_ids, test_texts = (
-        {squeeze(value) for value in load_labelled_text(arguments.nsmc, text_column=column)["test"]["text"]}
+        {squeeze(value) for value in load_labelled_text(checkout, text_column=column)["test"]["text"]}
         for column in ("id", "document")
     )
 

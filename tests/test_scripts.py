@@ -338,7 +338,9 @@ def test_the_readmes_commands_run(run, trained, translator, tmp_path, monkeypatc
     (tmp_path / "my.csv").write_text("text,label\n" + "좋다,1\n나쁘다,0\n" * 40)
     (tmp_path / "nsmc" / "raw").mkdir(parents=True)
     for split in ("train", "test"):
-        (tmp_path / "nsmc" / f"ratings_{split}.txt").write_text("id\tdocument\tlabel\n1\t좋다\t1\n2\t나쁘다\t0\n")
+        (tmp_path / "nsmc" / f"ratings_{split}.txt").write_text(
+            "id\tdocument\tlabel\n" + "1\t좋다\t1\n2\t나쁘다\t0\n" * 9
+        )
     reviews = [{"review_id": str(number), "review": f"{number}번 보았다"} for number in range(10, 40)]
     (tmp_path / "nsmc" / "raw" / "1.json").write_text(json.dumps(reviews))
     commands = [
