@@ -16,7 +16,7 @@ from transformers import Trainer, TrainingArguments
 from transformers.utils import SAFE_WEIGHTS_INDEX_NAME, SAFE_WEIGHTS_NAME
 
 from .model_card import CARD_FILE, load_model_card, make_model_card, rename_model_card, save_model_card
-from .training import CURVES_FILE, METRICS_FILE, RECIPE_FILE, RUN_FILE, TARGET_TOKENIZER
+from .record import CURVES_FILE, METRICS_FILE, RECIPE_FILE, RUN_FILE, TARGET_TOKENIZER
 
 
 # Besides the weights, the tokenizer and the card, which have more than one form.

@@ -15,7 +15,7 @@ from typing import Any
 import yaml
 from huggingface_hub import EvalResult, ModelCard, ModelCardData
 
-from .training import CURVES_FILE, METRICS_FILE, RECIPE_FILE, RUN_FILE, TARGET_TOKENIZER
+from .record import CURVES_FILE, METRICS_FILE, RECIPE_FILE, RUN_FILE, TARGET_TOKENIZER
 
 
 CARD_FILE = "README.md"
@@ -30,7 +30,7 @@ MOST_LABELS = 20
 # A translator's measures in metrics.json; the last, only of vocabularies of words.
 BLEU_TITLES = {"bleu": "BLEU", "bleu_lowercased": "BLEU, lower-cased", "bleu_words": "BLEU of words"}
 
-# What `training.checksum` says of NSMC's test split, which no setting of a run changes.
+# What `record.checksum` says of NSMC's test split, which no setting of a run changes.
 NSMC_TEST_SHA256 = "a4f915a8c1fdee4300e8036ef28764e7d91a25fb83bc4def9a52c839924f1291"
 # The same of Multi30k's test_2016_flickr, German to English and English to German.
 MULTI30K_TEST_SHA256 = (

@@ -1,27 +1,21 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""What transformers' Trainer needs from us: folders, rates, losses, batches, metrics, and the record of a run."""
+"""What transformers' Trainer needs from us: folders, rates, losses, batches."""
 
 import contextlib
-import hashlib
 import json
 import logging
-import platform
 import shutil
-import subprocess
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterator
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-import yaml
 from accelerate import PartialState
 from accelerate.data_loader import SeedableRandomSampler
 from accelerate.utils import broadcast_object_list
-from datasets import Dataset, DatasetDict
 from safetensors import SafetensorError, safe_open
 from torch import nn
 from torch.optim.swa_utils import AveragedModel
@@ -30,8 +24,6 @@ from transformers import (
     AutoConfig,
     AutoTokenizer,
     EarlyStoppingCallback,
-    EvalPrediction,
-    GenerationConfig,
     PreTrainedModel,
     PreTrainedTokenizerBase,
     Seq2SeqTrainer,
@@ -47,18 +39,10 @@ from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR, IntervalStrategy
 from . import modeling_vanilla_transformer
 from .arguments import LAST_CHECKPOINT
 from .configuration_vanilla_transformer import VanillaTransformerConfig
-from .figures import plot_training_curves
+from .record import TARGET_TOKENIZER, processes
 
 
 logger = logging.getLogger(__name__)
-
-RECIPE_FILE = "recipe.yaml"
-RUN_FILE = "run.json"
-METRICS_FILE = "metrics.json"
-CURVES_FILE = "curves.png"
-# The folder inside a translator's folder, where the target side has a vocabulary of its own.
-TARGET_TOKENIZER = "target_tokenizer"
-
 
 # --- Folders ---
 
@@ -130,7 +114,7 @@ def checkpoint_damage(checkpoint: str) -> str | None:
             except (OSError, ValueError, SafetensorError, zipfile.BadZipFile):
                 return f"{file.name} is broken off"
     # Of several processes, each writes its own; a single one's has no number.
-    for rank in range(_processes() if not Path(checkpoint, "rng_state.pth").is_file() else 0):
+    for rank in range(processes() if not Path(checkpoint, "rng_state.pth").is_file() else 0):
         if not Path(checkpoint, f"rng_state_{rank}.pth").is_file():
             return f"rng_state_{rank}.pth is missing"
     return None
@@ -147,11 +131,6 @@ def made_once(make: Callable[[], Any]) -> Any:
     """
     made = [make() if PartialState().is_main_process else None]
     return broadcast_object_list(made)[0]
-
-
-def _processes() -> int:
-    """How many processes train together."""
-    return torch.distributed.get_world_size() if torch.distributed.is_initialized() else 1
 
 
 # What Trainer reads when it goes on, in the order in which it writes; its own state comes last.
@@ -612,9 +591,6 @@ def average_checkpoints(folders: list[str]) -> PreTrainedModel:
     return average.module.to(dtype)
 
 
-# --- Metrics ---
-
-
 def round_weights(model: PreTrainedModel, dtype: torch.dtype) -> None:
     """Round a model's weights to what they are in a lower precision; it goes on computing in its own.
 
@@ -641,305 +617,3 @@ def save_weights_in(model: PreTrainedModel, folder: str, dtype: torch.dtype) -> 
     lowered = {}
     state = {name: lowered.setdefault(t.data_ptr(), t.to(dtype)) for name, t in model.state_dict().items()}
     model.save_pretrained(folder, state_dict=state)
-
-
-def classification_report(logits: np.ndarray, labels: np.ndarray) -> dict[str, Any]:
-    """Measure a classifier's predictions with scikit-learn.
-
-    Args:
-        logits: (rows, labels), float.
-        labels: (rows,), int.
-
-    Returns:
-        `accuracy`; `f1`, of label 1 where there are two labels and the unweighted mean over labels otherwise;
-        `confusion_matrix`, rows the true labels and columns the predicted ones; `rows`.
-    """
-    from sklearn.metrics import accuracy_score, confusion_matrix, f1_score
-
-    number_of_labels = logits.shape[-1]
-    predicted = logits.argmax(axis=-1)
-    average = "binary" if number_of_labels == 2 else "macro"
-    return {
-        "accuracy": float(accuracy_score(labels, predicted)),
-        "f1": float(f1_score(labels, predicted, average=average, zero_division=0.0)),
-        "confusion_matrix": confusion_matrix(labels, predicted, labels=range(number_of_labels)).tolist(),
-        "rows": len(labels),
-    }
-
-
-def compute_metrics(prediction: EvalPrediction) -> dict[str, float]:
-    """Measure an evaluation during training, for Trainer's log and its choice of the best epoch.
-
-    Args:
-        prediction: Logits (rows, labels) and labels (rows,).
-
-    Returns:
-        `accuracy` and `f1`, as `classification_report` has them.
-    """
-    report = classification_report(prediction.predictions, prediction.label_ids)
-    return {name: report[name] for name in ("accuracy", "f1")}
-
-
-def token_losses(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-    """Reduce an evaluation's logits while they are at hand (Trainer's `preprocess_logits_for_metrics`).
-
-    Args:
-        logits: (B, T, V).
-        labels: (B, T), -100 for pads.
-
-    Returns:
-        (B, 2), float: each row's sum of losses and number of tokens.
-    """
-    losses = nn.functional.cross_entropy(logits.flatten(0, 1).float(), labels.flatten(), reduction="none")
-    return torch.stack([losses.view_as(labels).sum(dim=1), (labels != -100).sum(dim=1)], dim=1)
-
-
-def compute_perplexity(prediction: EvalPrediction) -> dict[str, float]:
-    """Measure an evaluation: over all its tokens, where Trainer's `eval_loss` is a mean of batches' means.
-
-    Args:
-        prediction: What `token_losses` returned for all rows, (rows, 2).
-
-    Returns:
-        `token_loss`, the mean loss of a token without any label smoothing, and its exponential, `perplexity`.
-    """
-    losses, tokens = prediction.predictions.astype(np.float64).sum(axis=0)
-    return {"token_loss": float(losses / tokens), "perplexity": float(np.exp(losses / tokens))}
-
-
-def translation_report(translations: list[str], references: list[str]) -> dict[str, Any]:
-    """Measure translations with sacreBLEU.
-
-    Args:
-        translations: What the model wrote, as plain text.
-        references: What a translator wrote.
-
-    Returns:
-        `bleu`, cased and detokenised; `bleu_lowercased`, of lower-cased tokens (13a); the signature of each; `rows`.
-    """
-    from sacrebleu.metrics import BLEU
-
-    report = {}
-    for name, metric in (("bleu", BLEU()), ("bleu_lowercased", BLEU(lowercase=True))):
-        report[name] = metric.corpus_score(translations, [references]).score
-        report[f"{name}_signature"] = str(metric.get_signature())
-    return {**report, "rows": len(references)}
-
-
-def word_report(
-    translations: list[list[int]], references: list[str], tokenizer: PreTrainedTokenizerBase
-) -> dict[str, Any]:
-    """Measure translations as the tutorials do: BLEU of the target tokenizer's words, an unknown one never right.
-
-    Args:
-        translations: The ids that the model gave; pads may be -100.
-        references: What a translator wrote.
-        tokenizer: The target side's, with a vocabulary of words.
-
-    Returns:
-        `bleu_words`, of words as `train_tokenizer(model="word")` cuts and folds them, and its signature.
-    """
-    from sacrebleu.metrics import BLEU
-
-    outside = {-100, tokenizer.pad_token_id, tokenizer.bos_token_id, tokenizer.eos_token_id}
-    words = [
-        " ".join(tokenizer.convert_ids_to_tokens([token for token in row if token not in outside]))
-        for row in translations
-    ]
-    backend = tokenizer.backend_tokenizer
-    expected = [
-        " ".join(word for word, _ in backend.pre_tokenizer.pre_tokenize_str(backend.normalizer.normalize_str(text)))
-        for text in references
-    ]
-    metric = BLEU(tokenize="none", force=True)
-    return {
-        "bleu_words": metric.corpus_score(words, [expected]).score,
-        "bleu_words_signature": str(metric.get_signature()),
-    }
-
-
-def evaluate_split(trainer: Trainer, split: Dataset) -> dict[str, Any]:
-    """Measure a trained model on a split.
-
-    Args:
-        trainer: Holds the model.
-        split: What `tokenize` returned for it.
-
-    Returns:
-        The mean `loss`, and what `classification_report` returns.
-    """
-    prediction = trainer.predict(split)
-    report = classification_report(prediction.predictions, prediction.label_ids)
-    return {"loss": prediction.metrics["test_loss"], **report}
-
-
-# --- The run's record ---
-
-
-def checksum(dataset: Dataset) -> str:
-    """Identify a data set's content, so that a record can say what data it used.
-
-    Args:
-        dataset: Rows of texts, numbers and the like.
-
-    Returns:
-        SHA-256, hexadecimal, of the rows' values as JSON lines, in their order.
-    """
-    digest = hashlib.sha256()
-    for batch in dataset.iter(batch_size=10_000):
-        for row in zip(*batch.values(), strict=True):
-            digest.update(json.dumps(row, ensure_ascii=False).encode())
-            digest.update(b"\n")
-    return digest.hexdigest()
-
-
-def describe_splits(data: DatasetDict) -> dict[str, dict[str, Any]]:
-    """Describe the data for a run's record.
-
-    Args:
-        data: The splits, as they were read.
-
-    Returns:
-        For each split its number of `rows` and their checksum, `sha256`.
-    """
-    return {name: {"rows": len(split), "sha256": checksum(split)} for name, split in data.items()}
-
-
-def save_record(
-    folder: str,
-    model: PreTrainedModel,
-    *,
-    metrics: dict[str, Any],
-    settings: dict[str, Any],
-    seed: int,
-    data: dict[str, Any],
-    resumed_from: str | None,
-    began_as: str | None = None,
-) -> None:
-    """Write what a run leaves beside model and tokenizer.
-
-    That is `metrics.json`; `curves.png`, where the metrics hold those of each epoch; `recipe.yaml`, with which the
-    run can be made again; `run.json`, what else made it; and `generation_config.json`.
-
-    Args:
-        folder: The run's folder.
-        model: The model.
-        metrics: What was measured; `epochs` as the function of this name has them.
-        settings: What `given_settings` returned.
-        seed: The seed of the run.
-        data: Source, and rows and checksum of each split.
-        resumed_from: The checkpoint that the run went on from; its seconds of training are those since.
-        began_as: The model that was fine-tuned: where it is a run's folder, `run.json` takes in that run's record.
-    """
-    save_json(Path(folder, METRICS_FILE), metrics)
-    if "epochs" in metrics:
-        plot_training_curves(metrics["epochs"], Path(folder, CURVES_FILE))
-    recipe = yaml.safe_dump(settings, sort_keys=False, allow_unicode=True)
-    Path(folder, RECIPE_FILE).write_text(recipe, encoding="utf-8")
-    generation_config = getattr(model, "generation_config", None) or GenerationConfig.from_model_config(model.config)
-    generation_config.save_pretrained(folder)
-    run = {
-        "parameters": model.num_parameters(),
-        "seed": seed,
-        "resumed_from": None if resumed_from is None else Path(resumed_from).name,
-        "data": data,
-        **describe_environment(),
-    }
-    if began_as is not None and all(Path(began_as, file).is_file() for file in _RECORD.values()):
-        # JSON is YAML, too.
-        record = {name: Path(began_as, file).read_text(encoding="utf-8") for name, file in _RECORD.items()}
-        run["began_as"] = {name: yaml.safe_load(text) for name, text in record.items()}
-        run["began_as"]["metrics"].pop("epochs", None)
-    save_json(Path(folder, RUN_FILE), run)
-
-
-_RECORD = {"recipe": RECIPE_FILE, "run": RUN_FILE, "metrics": METRICS_FILE}
-
-
-def describe_environment() -> dict[str, Any]:
-    """Describe what code runs, and on what.
-
-    Returns:
-        `git_commit`, None outside a checkout; `versions` of Python and of the packages that matter; `device`;
-        `processes`, how many train together; and `threads`, torch's number of them in each.
-    """
-    accelerator = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
-    return {
-        "git_commit": _git_commit(),
-        "versions": {
-            "python": platform.python_version(),
-            **{name: metadata.version(name) for name in _RECORDED_PACKAGES},
-        },
-        "device": "cpu" if accelerator is None else str(accelerator),
-        "processes": _processes(),
-        "threads": torch.get_num_threads(),
-    }
-
-
-_RECORDED_PACKAGES = ("torch", "transformers", "tokenizers", "datasets", "accelerate", "safetensors")
-
-
-def _git_commit() -> str | None:
-    """The commit of the code that runs, marked where files differ from it; None outside a checkout."""
-    with contextlib.suppress(OSError, subprocess.CalledProcessError):
-        here = Path(__file__).parent
-        commit, changes = (
-            subprocess.run(["git", *args], cwd=here, capture_output=True, text=True, check=True).stdout.strip()
-            for args in (["rev-parse", "HEAD"], ["status", "--porcelain", "--untracked-files=no", "."])
-        )
-        return f"{commit} with local changes" if changes else commit
-    return None
-
-
-def epochs(log_history: list[dict[str, float]]) -> Iterator[dict[str, float]]:
-    """Pick the evaluations during training out of Trainer's log.
-
-    Args:
-        log_history: `trainer.state.log_history`.
-
-    Yields:
-        For each evaluation `epoch`, `step`, `train_loss` (the mean since the evaluation before, None if nothing was
-        logged) and its metrics.
-    """
-    losses, steps, last_step = [], [], 0
-    for entry in log_history:
-        if "loss" in entry:
-            losses.append(entry["loss"])
-            steps.append(entry["step"] - last_step)
-            last_step = entry["step"]
-        elif "eval_loss" in entry:
-            yield {
-                "epoch": round(entry["epoch"], 3),
-                "step": entry["step"],
-                "train_loss": float(np.average(losses, weights=steps)) if losses else None,
-                **{
-                    name: value
-                    for name, value in entry.items()
-                    if name.startswith("eval_") and "per_second" not in name
-                },
-            }
-            losses, steps = [], []
-
-
-def save_json(file: str | Path, content: Any) -> None:
-    """Write JSON as people read it.
-
-    Args:
-        file: The file to write.
-        content: Anything that JSON can hold.
-    """
-    Path(file).write_text(json.dumps(content, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
-
-
-def best_step(trainer: Trainer) -> int:
-    """Tell which step's model a trained Trainer holds.
-
-    Args:
-        trainer: After `train`.
-
-    Returns:
-        The best step on validation where Trainer went back to it at the end, else the last.
-    """
-    if trainer.args.load_best_model_at_end and trainer.state.best_model_checkpoint:
-        return int(Path(trainer.state.best_model_checkpoint).name.rsplit("-", 1)[1])
-    return trainer.state.global_step

@@ -34,8 +34,9 @@ from hf_vanilla_transformer.benchmarks import (
 )
 from hf_vanilla_transformer.data import encode, load_labelled_text
 from hf_vanilla_transformer.figures import plot_benchmark
+from hf_vanilla_transformer.record import describe_environment, save_json
 from hf_vanilla_transformer.tokenizer import train_tokenizer
-from hf_vanilla_transformer.training import describe_environment, prepare_output_dir, save_json
+from hf_vanilla_transformer.training import prepare_output_dir
 
 
 TASKS = ("training", "inference", "generation", "memory", "curves")

@@ -21,7 +21,8 @@ from hf_vanilla_transformer.baselines import as_marian, token_by_token
 from hf_vanilla_transformer.benchmarks import take_turns
 from hf_vanilla_transformer.inference import answer_by_length
 from hf_vanilla_transformer.parallel_text import load_parallel_text
-from hf_vanilla_transformer.training import load_model, load_tokenizer, save_json
+from hf_vanilla_transformer.record import save_json
+from hf_vanilla_transformer.training import load_model, load_tokenizer
 
 
 @dataclass

@@ -33,8 +33,8 @@ from hf_vanilla_transformer.figures import (
     plot_smoothed_targets,
     plot_training_curves,
 )
+from hf_vanilla_transformer.record import METRICS_FILE
 from hf_vanilla_transformer.training import (
-    METRICS_FILE,
     load_model,
     load_target_tokenizer,
     load_tokenizer,

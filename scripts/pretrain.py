@@ -25,6 +25,7 @@ from transformers import (
 from hf_vanilla_transformer import VanillaTransformerConfig, VanillaTransformerForConditionalGeneration
 from hf_vanilla_transformer.arguments import exit_with_one_line, given_settings, parse_arguments, read_mapping
 from hf_vanilla_transformer.hub import keep_token_out_of_files, upload_run
+from hf_vanilla_transformer.metrics import compute_perplexity, token_losses
 from hf_vanilla_transformer.model_card import save_model_card
 from hf_vanilla_transformer.pretraining import (
     SpanInfilling,
@@ -33,18 +34,14 @@ from hf_vanilla_transformer.pretraining import (
     stream_corpus,
     tokenize_corpus,
 )
+from hf_vanilla_transformer.record import best_step, epochs, save_record
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 from hf_vanilla_transformer.training import (
     CheckedSeq2SeqTrainer,
     TokenBudgetTrainer,
-    best_step,
-    compute_perplexity,
-    epochs,
     load_tokenizer,
     made_once,
     prepare_output_dir,
-    save_record,
-    token_losses,
 )
 
 
@@ -243,7 +240,7 @@ def main() -> None:
     if not trainer.is_world_process_zero():
         return
     metrics = {
-        "best_step": best_step(trainer),
+        "best_step": best_step(trainer.args, trainer.state),
         "training_seconds": round(trained.metrics["train_runtime"], 1),
         "epochs": evaluations,
         "validation": {

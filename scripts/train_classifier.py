@@ -24,21 +24,17 @@ from hf_vanilla_transformer import VanillaTransformerConfig, VanillaTransformerF
 from hf_vanilla_transformer.arguments import exit_with_one_line, given_settings, parse_arguments, read_mapping
 from hf_vanilla_transformer.data import load_labelled_text, tokenize
 from hf_vanilla_transformer.hub import keep_token_out_of_files, upload_run
+from hf_vanilla_transformer.metrics import compute_metrics, evaluate_split
 from hf_vanilla_transformer.model_card import save_model_card
+from hf_vanilla_transformer.record import best_step, describe_splits, epochs, save_record
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 from hf_vanilla_transformer.training import (
     CheckedTrainer,
-    best_step,
-    compute_metrics,
-    describe_splits,
-    epochs,
-    evaluate_split,
     load_config,
     load_tokenizer,
     made_once,
     prepare_output_dir,
     round_weights,
-    save_record,
     save_weights_in,
 )
 
@@ -236,7 +232,7 @@ def main() -> None:
     round_weights(model, weights_dtype)
     trainer.save_model(folder, _internal_call=True)  # pushed at the end, with the record
     metrics = {
-        "best_step": best_step(trainer),
+        "best_step": best_step(trainer.args, trainer.state),
         "training_seconds": round(trained.metrics["train_runtime"], 1),
         "epochs": list(epochs(trainer.state.log_history)),
         **{split: evaluate_split(trainer, tokenized[split]) for split in ("train", "validation", "test")},

@@ -25,25 +25,18 @@ from transformers import (
 from hf_vanilla_transformer import VanillaTransformerConfig, VanillaTransformerForConditionalGeneration
 from hf_vanilla_transformer.arguments import exit_with_one_line, given_settings, parse_arguments, read_mapping
 from hf_vanilla_transformer.hub import keep_token_out_of_files, upload_run
+from hf_vanilla_transformer.metrics import compute_perplexity, token_losses, translation_report, word_report
 from hf_vanilla_transformer.model_card import save_model_card
 from hf_vanilla_transformer.parallel_text import load_parallel_text, tokenize_pairs
+from hf_vanilla_transformer.record import TARGET_TOKENIZER, best_step, describe_splits, epochs, save_record
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 from hf_vanilla_transformer.training import (
-    TARGET_TOKENIZER,
     CheckedSeq2SeqTrainer,
     TokenBudgetTrainer,
     average_checkpoints,
-    best_step,
-    compute_perplexity,
-    describe_splits,
-    epochs,
     last_checkpoints,
     made_once,
     prepare_output_dir,
-    save_record,
-    token_losses,
-    translation_report,
-    word_report,
 )
 
 
@@ -267,7 +260,7 @@ def main() -> None:
     if target_tokenizer is not tokenizer and trainer.is_world_process_zero():
         target_tokenizer.save_pretrained(f"{folder}/{TARGET_TOKENIZER}")
     metrics = {
-        "best_step": best_step(trainer),
+        "best_step": best_step(trainer.args, trainer.state),
         "averaged_steps": [int(checkpoint.rsplit("-", 1)[1]) for checkpoint in averaged],
         "training_seconds": round(trained.metrics["train_runtime"], 1),
         "epochs": list(epochs(trainer.state.log_history)),

@@ -28,6 +28,8 @@ from hf_vanilla_transformer import (
 )
 from hf_vanilla_transformer.arguments import LAST_CHECKPOINT, given_settings, parse_arguments
 from hf_vanilla_transformer.figures import plot_training_curves
+from hf_vanilla_transformer.metrics import classification_report, compute_metrics, compute_perplexity, token_losses
+from hf_vanilla_transformer.record import checksum, epochs, save_record
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 from hf_vanilla_transformer.training import (
     CheckedTrainer,
@@ -35,18 +37,11 @@ from hf_vanilla_transformer.training import (
     TokenBudgetBatchSampler,
     TokenBudgetTrainer,
     average_checkpoints,
-    checksum,
-    classification_report,
-    compute_metrics,
-    compute_perplexity,
-    epochs,
     last_checkpoints,
     load_config,
     noam_peak,
     prepare_output_dir,
-    save_record,
     smoothed_targets,
-    token_losses,
 )
 
 

@@ -16,8 +16,8 @@ from hf_vanilla_transformer import (
     VanillaTransformerForConditionalGeneration,
     VanillaTransformerForSequenceClassification,
 )
+from hf_vanilla_transformer.metrics import translation_report, word_report
 from hf_vanilla_transformer.tokenizer import train_tokenizer
-from hf_vanilla_transformer.training import translation_report, word_report
 
 
 TINY = (

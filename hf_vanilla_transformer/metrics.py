@@ -1,0 +1,140 @@
+# Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
+"""What is measured: classification with scikit-learn, perplexity, translation with sacreBLEU."""
+
+from typing import Any
+
+import numpy as np
+import torch
+from datasets import Dataset
+from torch import nn
+from transformers import EvalPrediction, PreTrainedTokenizerBase, Trainer
+
+
+def classification_report(logits: np.ndarray, labels: np.ndarray) -> dict[str, Any]:
+    """Measure a classifier's predictions with scikit-learn.
+
+    Args:
+        logits: (rows, labels), float.
+        labels: (rows,), int.
+
+    Returns:
+        `accuracy`; `f1`, of label 1 where there are two labels and the unweighted mean over labels otherwise;
+        `confusion_matrix`, rows the true labels and columns the predicted ones; `rows`.
+    """
+    from sklearn.metrics import accuracy_score, confusion_matrix, f1_score
+
+    number_of_labels = logits.shape[-1]
+    predicted = logits.argmax(axis=-1)
+    average = "binary" if number_of_labels == 2 else "macro"
+    return {
+        "accuracy": float(accuracy_score(labels, predicted)),
+        "f1": float(f1_score(labels, predicted, average=average, zero_division=0.0)),
+        "confusion_matrix": confusion_matrix(labels, predicted, labels=range(number_of_labels)).tolist(),
+        "rows": len(labels),
+    }
+
+
+def compute_metrics(prediction: EvalPrediction) -> dict[str, float]:
+    """Measure an evaluation during training, for Trainer's log and its choice of the best epoch.
+
+    Args:
+        prediction: Logits (rows, labels) and labels (rows,).
+
+    Returns:
+        `accuracy` and `f1`, as `classification_report` has them.
+    """
+    report = classification_report(prediction.predictions, prediction.label_ids)
+    return {name: report[name] for name in ("accuracy", "f1")}
+
+
+def token_losses(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    """Reduce an evaluation's logits while they are at hand (Trainer's `preprocess_logits_for_metrics`).
+
+    Args:
+        logits: (B, T, V).
+        labels: (B, T), -100 for pads.
+
+    Returns:
+        (B, 2), float: each row's sum of losses and number of tokens.
+    """
+    losses = nn.functional.cross_entropy(logits.flatten(0, 1).float(), labels.flatten(), reduction="none")
+    return torch.stack([losses.view_as(labels).sum(dim=1), (labels != -100).sum(dim=1)], dim=1)
+
+
+def compute_perplexity(prediction: EvalPrediction) -> dict[str, float]:
+    """Measure an evaluation: over all its tokens, where Trainer's `eval_loss` is a mean of batches' means.
+
+    Args:
+        prediction: What `token_losses` returned for all rows, (rows, 2).
+
+    Returns:
+        `token_loss`, the mean loss of a token without any label smoothing, and its exponential, `perplexity`.
+    """
+    losses, tokens = prediction.predictions.astype(np.float64).sum(axis=0)
+    return {"token_loss": float(losses / tokens), "perplexity": float(np.exp(losses / tokens))}
+
+
+def translation_report(translations: list[str], references: list[str]) -> dict[str, Any]:
+    """Measure translations with sacreBLEU.
+
+    Args:
+        translations: What the model wrote, as plain text.
+        references: What a translator wrote.
+
+    Returns:
+        `bleu`, cased and detokenised; `bleu_lowercased`, of lower-cased tokens (13a); the signature of each; `rows`.
+    """
+    from sacrebleu.metrics import BLEU
+
+    report = {}
+    for name, metric in (("bleu", BLEU()), ("bleu_lowercased", BLEU(lowercase=True))):
+        report[name] = metric.corpus_score(translations, [references]).score
+        report[f"{name}_signature"] = str(metric.get_signature())
+    return {**report, "rows": len(references)}
+
+
+def word_report(
+    translations: list[list[int]], references: list[str], tokenizer: PreTrainedTokenizerBase
+) -> dict[str, Any]:
+    """Measure translations as the tutorials do: BLEU of the target tokenizer's words, an unknown one never right.
+
+    Args:
+        translations: The ids that the model gave; pads may be -100.
+        references: What a translator wrote.
+        tokenizer: The target side's, with a vocabulary of words.
+
+    Returns:
+        `bleu_words`, of words as `train_tokenizer(model="word")` cuts and folds them, and its signature.
+    """
+    from sacrebleu.metrics import BLEU
+
+    outside = {-100, tokenizer.pad_token_id, tokenizer.bos_token_id, tokenizer.eos_token_id}
+    words = [
+        " ".join(tokenizer.convert_ids_to_tokens([token for token in row if token not in outside]))
+        for row in translations
+    ]
+    backend = tokenizer.backend_tokenizer
+    expected = [
+        " ".join(word for word, _ in backend.pre_tokenizer.pre_tokenize_str(backend.normalizer.normalize_str(text)))
+        for text in references
+    ]
+    metric = BLEU(tokenize="none", force=True)
+    return {
+        "bleu_words": metric.corpus_score(words, [expected]).score,
+        "bleu_words_signature": str(metric.get_signature()),
+    }
+
+
+def evaluate_split(trainer: Trainer, split: Dataset) -> dict[str, Any]:
+    """Measure a trained model on a split.
+
+    Args:
+        trainer: Holds the model.
+        split: What `tokenize` returned for it.
+
+    Returns:
+        The mean `loss`, and what `classification_report` returns.
+    """
+    prediction = trainer.predict(split)
+    report = classification_report(prediction.predictions, prediction.label_ids)
+    return {"loss": prediction.metrics["test_loss"], **report}

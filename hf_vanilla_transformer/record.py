@@ -1,0 +1,203 @@
+# Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
+"""The record of a run: what a training script leaves beside model and tokenizer, and published figures come from."""
+
+import contextlib
+import hashlib
+import json
+import platform
+import subprocess
+from collections.abc import Iterator
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import yaml
+from datasets import Dataset, DatasetDict
+from transformers import GenerationConfig, PreTrainedModel, TrainerState, TrainingArguments
+
+from .figures import plot_training_curves
+
+
+RECIPE_FILE = "recipe.yaml"
+RUN_FILE = "run.json"
+METRICS_FILE = "metrics.json"
+CURVES_FILE = "curves.png"
+# The folder inside a translator's folder, where the target side has a vocabulary of its own.
+TARGET_TOKENIZER = "target_tokenizer"
+
+
+def processes() -> int:
+    """How many processes train together."""
+    return torch.distributed.get_world_size() if torch.distributed.is_initialized() else 1
+
+
+def checksum(dataset: Dataset) -> str:
+    """Identify a data set's content, so that a record can say what data it used.
+
+    Args:
+        dataset: Rows of texts, numbers and the like.
+
+    Returns:
+        SHA-256, hexadecimal, of the rows' values as JSON lines, in their order.
+    """
+    digest = hashlib.sha256()
+    for batch in dataset.iter(batch_size=10_000):
+        for row in zip(*batch.values(), strict=True):
+            digest.update(json.dumps(row, ensure_ascii=False).encode())
+            digest.update(b"\n")
+    return digest.hexdigest()
+
+
+def describe_splits(data: DatasetDict) -> dict[str, dict[str, Any]]:
+    """Describe the data for a run's record.
+
+    Args:
+        data: The splits, as they were read.
+
+    Returns:
+        For each split its number of `rows` and their checksum, `sha256`.
+    """
+    return {name: {"rows": len(split), "sha256": checksum(split)} for name, split in data.items()}
+
+
+def save_record(
+    folder: str,
+    model: PreTrainedModel,
+    *,
+    metrics: dict[str, Any],
+    settings: dict[str, Any],
+    seed: int,
+    data: dict[str, Any],
+    resumed_from: str | None,
+    began_as: str | None = None,
+) -> None:
+    """Write what a run leaves beside model and tokenizer.
+
+    That is `metrics.json`; `curves.png`, where the metrics hold those of each epoch; `recipe.yaml`, with which the
+    run can be made again; `run.json`, what else made it; and `generation_config.json`.
+
+    Args:
+        folder: The run's folder.
+        model: The model.
+        metrics: What was measured; `epochs` as the function of this name has them.
+        settings: What `given_settings` returned.
+        seed: The seed of the run.
+        data: Source, and rows and checksum of each split.
+        resumed_from: The checkpoint that the run went on from; its seconds of training are those since.
+        began_as: The model that was fine-tuned: where it is a run's folder, `run.json` takes in that run's record.
+    """
+    save_json(Path(folder, METRICS_FILE), metrics)
+    if "epochs" in metrics:
+        plot_training_curves(metrics["epochs"], Path(folder, CURVES_FILE))
+    recipe = yaml.safe_dump(settings, sort_keys=False, allow_unicode=True)
+    Path(folder, RECIPE_FILE).write_text(recipe, encoding="utf-8")
+    generation_config = getattr(model, "generation_config", None) or GenerationConfig.from_model_config(model.config)
+    generation_config.save_pretrained(folder)
+    run = {
+        "parameters": model.num_parameters(),
+        "seed": seed,
+        "resumed_from": None if resumed_from is None else Path(resumed_from).name,
+        "data": data,
+        **describe_environment(),
+    }
+    if began_as is not None and all(Path(began_as, file).is_file() for file in _RECORD.values()):
+        # JSON is YAML, too.
+        record = {name: Path(began_as, file).read_text(encoding="utf-8") for name, file in _RECORD.items()}
+        run["began_as"] = {name: yaml.safe_load(text) for name, text in record.items()}
+        run["began_as"]["metrics"].pop("epochs", None)
+    save_json(Path(folder, RUN_FILE), run)
+
+
+_RECORD = {"recipe": RECIPE_FILE, "run": RUN_FILE, "metrics": METRICS_FILE}
+
+
+def describe_environment() -> dict[str, Any]:
+    """Describe what code runs, and on what.
+
+    Returns:
+        `git_commit`, None outside a checkout; `versions` of Python and of the packages that matter; `device`;
+        `processes`, how many train together; and `threads`, torch's number of them in each.
+    """
+    accelerator = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
+    return {
+        "git_commit": _git_commit(),
+        "versions": {
+            "python": platform.python_version(),
+            **{name: metadata.version(name) for name in _RECORDED_PACKAGES},
+        },
+        "device": "cpu" if accelerator is None else str(accelerator),
+        "processes": processes(),
+        "threads": torch.get_num_threads(),
+    }
+
+
+_RECORDED_PACKAGES = ("torch", "transformers", "tokenizers", "datasets", "accelerate", "safetensors")
+
+
+def _git_commit() -> str | None:
+    """The commit of the code that runs, marked where files differ from it; None outside a checkout."""
+    with contextlib.suppress(OSError, subprocess.CalledProcessError):
+        here = Path(__file__).parent
+        commit, changes = (
+            subprocess.run(["git", *args], cwd=here, capture_output=True, text=True, check=True).stdout.strip()
+            for args in (["rev-parse", "HEAD"], ["status", "--porcelain", "--untracked-files=no", "."])
+        )
+        return f"{commit} with local changes" if changes else commit
+    return None
+
+
+def epochs(log_history: list[dict[str, float]]) -> Iterator[dict[str, float]]:
+    """Pick the evaluations during training out of Trainer's log.
+
+    Args:
+        log_history: `trainer.state.log_history`.
+
+    Yields:
+        For each evaluation `epoch`, `step`, `train_loss` (the mean since the evaluation before, None if nothing was
+        logged) and its metrics.
+    """
+    losses, steps, last_step = [], [], 0
+    for entry in log_history:
+        if "loss" in entry:
+            losses.append(entry["loss"])
+            steps.append(entry["step"] - last_step)
+            last_step = entry["step"]
+        elif "eval_loss" in entry:
+            yield {
+                "epoch": round(entry["epoch"], 3),
+                "step": entry["step"],
+                "train_loss": float(np.average(losses, weights=steps)) if losses else None,
+                **{
+                    name: value
+                    for name, value in entry.items()
+                    if name.startswith("eval_") and "per_second" not in name
+                },
+            }
+            losses, steps = [], []
+
+
+def save_json(file: str | Path, content: Any) -> None:
+    """Write JSON as people read it.
+
+    Args:
+        file: The file to write.
+        content: Anything that JSON can hold.
+    """
+    Path(file).write_text(json.dumps(content, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+
+
+def best_step(arguments: TrainingArguments, state: TrainerState) -> int:
+    """Tell which step's model a Trainer holds after `train`.
+
+    Args:
+        arguments: The Trainer's.
+        state: The Trainer's.
+
+    Returns:
+        The best step on validation where Trainer went back to it at the end, else the last.
+    """
+    if arguments.load_best_model_at_end and state.best_model_checkpoint:
+        return int(Path(state.best_model_checkpoint).name.rsplit("-", 1)[1])
+    return state.global_step
