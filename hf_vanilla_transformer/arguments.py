@@ -14,7 +14,7 @@ import torch
 import yaml
 from huggingface_hub.errors import HTTPError, StrictDataclassError
 from safetensors import SafetensorError
-from transformers import HfArgumentParser
+from transformers import HfArgumentParser, TrainingArguments
 
 
 # The value of `--resume_from_checkpoint` without a path.
@@ -69,8 +69,25 @@ def given_settings(dataclass_types: list[type], args: list[str] | None = None) -
     return {name: value for name, value in given.items() if name not in _NOT_IN_RECIPE}
 
 
+def changed_arguments(arguments: TrainingArguments) -> dict[str, Any]:
+    """What a program's own training arguments say that differs from the defaults, for the run's record.
+
+    Args:
+        arguments: Any kind of `TrainingArguments`.
+
+    Returns:
+        As `given_settings`.
+    """
+    defaults = type(arguments)(arguments.output_dir, use_cpu=arguments.use_cpu).to_dict()
+    return {
+        name: value
+        for name, value in arguments.to_dict().items()
+        if value != defaults[name] and name not in _NOT_IN_RECIPE
+    }
+
+
 _NOT_IN_RECIPE = {
-    *("output_dir", "resume_from_checkpoint", "use_cpu", "disable_tqdm"),
+    *("output_dir", "run_name", "logging_dir", "resume_from_checkpoint", "use_cpu", "disable_tqdm"),
     *("push_to_hub", "hub_token", "hub_model_id", "hub_private_repo", "hub_revision", "hub_strategy"),
 }
 

@@ -263,7 +263,7 @@ def plot_training_curves(epochs: list[dict[str, Any]], file: str | Path) -> "Fig
 
     Args:
         epochs: One entry for each evaluation, as `metrics.json` has them: `epoch`, `train_loss` (None where it was
-            not logged), `eval_loss` and, where it was measured, `eval_accuracy`.
+            not logged) and, where they were measured, `eval_loss` and `eval_accuracy`.
         file: The picture to write, PNG or SVG by its ending.
 
     Returns:
@@ -275,7 +275,9 @@ def plot_training_curves(epochs: list[dict[str, Any]], file: str | Path) -> "Fig
     from matplotlib.figure import Figure
 
     x = [entry["epoch"] for entry in epochs]
-    curves = {"loss": {"training": "train_loss", "validation": "eval_loss"}}
+    curves = {"loss": {"training": "train_loss"}}
+    if any("eval_loss" in entry for entry in epochs):
+        curves["loss"]["validation"] = "eval_loss"
     for title, name in (("accuracy", "eval_accuracy"), ("BLEU", "eval_bleu")):
         if any(name in entry for entry in epochs):
             curves[title] = {"validation": name}

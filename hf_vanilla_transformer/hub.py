@@ -8,15 +8,34 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from datasets import DatasetDict
 from huggingface_hub import HfApi, constants, get_token
 from huggingface_hub.errors import HfHubHTTPError, HTTPError
 from huggingface_hub.utils import validate_repo_id
 from safetensors import SafetensorError, safe_open
-from transformers import Trainer, TrainingArguments
+from transformers import (
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+    Trainer,
+    TrainerCallback,
+    TrainerControl,
+    TrainerState,
+    TrainingArguments,
+)
 from transformers.utils import SAFE_WEIGHTS_INDEX_NAME, SAFE_WEIGHTS_NAME
 
+from .arguments import changed_arguments
 from .model_card import CARD_FILE, load_model_card, make_model_card, rename_model_card, save_model_card
-from .record import CURVES_FILE, METRICS_FILE, RECIPE_FILE, RUN_FILE, TARGET_TOKENIZER
+from .record import (
+    CURVES_FILE,
+    METRICS_FILE,
+    RECIPE_FILE,
+    RUN_FILE,
+    TARGET_TOKENIZER,
+    describe_splits,
+    metrics_of_log,
+    save_record,
+)
 
 
 # Besides the weights, the tokenizer and the card, which have more than one form.
@@ -77,7 +96,7 @@ def repository_files(folder: str | Path) -> list[Path]:
             raise ValueError(f"{folder / file}: damaged ({error})") from error
     if "auto_map" not in json.loads((folder / "config.json").read_text(encoding="utf-8")):
         raise ValueError(f"{folder / 'config.json'}: without auto_map, the folder's code would not be found")
-    if (folder / CARD_FILE).is_file():
+    if has_card(folder):
         load_model_card(folder)
     else:
         make_model_card(folder)
@@ -92,6 +111,19 @@ def repository_files(folder: str | Path) -> list[Path]:
             except ValueError as error:
                 raise ValueError(f"{folder / file}: damaged ({error})") from error
     return files
+
+
+def has_card(folder: str | Path) -> bool:
+    """Tell whether a folder has a card, and not only the draft that Trainer writes when it pushes.
+
+    Args:
+        folder: A run's folder.
+
+    Returns:
+        False where the card is still to be made.
+    """
+    file = Path(folder, CARD_FILE)
+    return file.is_file() and "\n- generated_from_trainer\n" not in file.read_text(encoding="utf-8")
 
 
 def _has_target_tokenizer(folder: Path) -> bool:
@@ -143,8 +175,9 @@ def upload(
 ) -> str:
     """Upload a run's folder to a repository of the Hub, which is made if it is not there.
 
-    The folder's card is made if it is missing, and comes to name the repository. An upload that was interrupted is
-    completed by the next: files that are there already are not sent again, and there is one commit, at the end.
+    The folder's card is made if it is missing or Trainer's draft, and comes to name the repository. An upload that was
+    interrupted is completed by the next: files that are there already are not sent again, and there is one commit, at
+    the end.
 
     Args:
         folder: A folder that `repository_files` finds complete.
@@ -174,7 +207,7 @@ def upload(
         _check_repository(repo_id, there.private, (there.config or {}).get("model_type"), private)
         if revision is not None and not revision.startswith("refs/"):
             api.create_branch(repo_id, branch=revision, exist_ok=True)
-    if not (Path(folder) / CARD_FILE).is_file():
+    if not has_card(folder):
         save_model_card(folder, repo_id)
     rename_model_card(folder, repo_id)
     with _one_line_errors(repo_id):
@@ -209,6 +242,54 @@ def upload_run(trainer: Trainer) -> None:
             private=bool(trainer.args.hub_private_repo),
             revision=trainer.args.hub_revision,
         )
+
+
+class RecordCallback(TrainerCallback):
+    """Leaves the record and the card of a run of your own `Trainer` in its folder, which is what it pushes.
+
+    At the end of training, and before a push that comes later, the folder gets the model, the tokenizer,
+    `metrics.json` (what the Trainer logged), `recipe.yaml` (its arguments), `run.json`, `curves.png`,
+    `generation_config.json` and the card. `Trainer.push_to_hub` puts a draft of its own in place of the card,
+    `CheckedTrainer.push_to_hub` does not.
+
+    Args:
+        source: What the card calls the data.
+        data: The splits, whose rows and checksums go into the record.
+    """
+
+    def __init__(self, source: str, data: DatasetDict | None = None):
+        self.data = {"source": source, **({} if data is None else describe_splits(data))}
+
+    def on_train_end(
+        self,
+        args: TrainingArguments,
+        state: TrainerState,
+        control: TrainerControl,
+        model: PreTrainedModel,
+        processing_class: PreTrainedTokenizerBase | None = None,
+        **kwargs,
+    ) -> None:
+        if not state.is_world_process_zero:
+            return
+        model.save_pretrained(args.output_dir)
+        if processing_class is not None:
+            processing_class.save_pretrained(args.output_dir)
+        save_record(
+            args.output_dir,
+            model,
+            metrics=metrics_of_log(args, state),
+            settings=changed_arguments(args),
+            seed=args.seed,
+            resumed_from=None,
+            data=self.data,
+            own_trainer=True,
+        )
+        save_model_card(args.output_dir, args.hub_model_id)
+        model.name_or_path = args.output_dir  # whose record `model.push_to_hub` takes along
+
+    def on_push_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs) -> None:
+        if any("train_runtime" in entry for entry in state.log_history):  # not in mid-training
+            self.on_train_end(args, state, control, **kwargs)
 
 
 def keep_token_out_of_files(arguments: TrainingArguments) -> None:

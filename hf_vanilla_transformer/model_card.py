@@ -70,7 +70,7 @@ class DataSource:
 
 
 def make_model_card(folder: str | Path, name: str | None = None) -> ModelCard:
-    """Make the card of a run of train_classifier.py, train_translation.py or pretrain.py.
+    """Make the card of a run of train_classifier.py, train_translation.py, pretrain.py or a `RecordCallback`.
 
     Args:
         folder: The run's folder, with `config.json`, `metrics.json`, `recipe.yaml` and `run.json`.
@@ -92,7 +92,9 @@ def make_model_card(folder: str | Path, name: str | None = None) -> ModelCard:
     name = name or folder.resolve().name
     with _incomplete_records(folder):
         architecture = config["architectures"][0]
-        if architecture.endswith("ForSequenceClassification"):
+        if run.get("own_trainer"):
+            task = _own_trainer(architecture, config, metrics, run)
+        elif architecture.endswith("ForSequenceClassification"):
             task = _classification(config, metrics, run)
         elif architecture.endswith("ForConditionalGeneration") and "source_column" in recipe:
             task = _translation(config, metrics, recipe, run)
@@ -263,6 +265,48 @@ def _classification(config: dict[str, Any], metrics: dict[str, Any], run: dict[s
             )
             for split in ("test", "validation")
             for metric, metric_name in (("accuracy", "Accuracy"), ("f1", "F1"))
+        ],
+    }
+
+
+def _own_trainer(
+    architecture: str, config: dict[str, Any], metrics: dict[str, Any], run: dict[str, Any]
+) -> dict[str, Any]:
+    """What the template and the metadata need about the model of somebody's own Trainer, whatever that measured."""
+    data = _data_source(run)
+    task, pipeline_tag, task_name = {
+        "VanillaTransformerForSequenceClassification": (
+            "classification",
+            "text-classification",
+            "Text classification",
+        ),
+        "VanillaTransformerForConditionalGeneration": ("generation", "text2text-generation", "Text generation"),
+    }[architecture]
+    rows = [
+        {"split": split, "metric": metric, "value": value}
+        for split in SPLITS
+        for metric, value in metrics.get(split, {}).items()
+        if isinstance(value, (int, float))
+    ]
+    return {
+        "task": task,
+        "pipeline_tag": pipeline_tag,
+        "data": data,
+        "languages": [data.language] if data.language else [],
+        "labels": [_cell(config["id2label"][number]) for number in sorted(config.get("id2label", {}), key=int)],
+        "rows": rows,
+        "eval_results": [
+            EvalResult(
+                task_type=pipeline_tag,
+                task_name=task_name,
+                dataset_type=data.identifier,
+                dataset_name=data.name,
+                dataset_split=row["split"],
+                metric_type=row["metric"],
+                metric_name=row["metric"].replace("_", " ").capitalize(),
+                metric_value=round(row["value"], 4),
+            )
+            for row in reversed(rows)
         ],
     }
 

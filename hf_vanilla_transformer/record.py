@@ -72,6 +72,7 @@ def save_record(
     data: dict[str, Any],
     resumed_from: str | None,
     began_as: str | None = None,
+    own_trainer: bool = False,
 ) -> None:
     """Write what a run leaves beside model and tokenizer.
 
@@ -87,6 +88,7 @@ def save_record(
         data: Source, and rows and checksum of each split.
         resumed_from: The checkpoint that the run went on from; its seconds of training are those since.
         began_as: The model that was fine-tuned: where it is a run's folder, `run.json` takes in that run's record.
+        own_trainer: It was no script of ours that trained, and `settings` are those of a Trainer alone.
     """
     save_json(Path(folder, METRICS_FILE), metrics)
     if "epochs" in metrics:
@@ -99,6 +101,7 @@ def save_record(
         "parameters": model.num_parameters(),
         "seed": seed,
         "resumed_from": None if resumed_from is None else Path(resumed_from).name,
+        "own_trainer": own_trainer,
         "data": data,
         **describe_environment(),
     }
@@ -176,6 +179,42 @@ def epochs(log_history: list[dict[str, float]]) -> Iterator[dict[str, float]]:
                 },
             }
             losses, steps = [], []
+
+
+def metrics_of_log(arguments: TrainingArguments, state: TrainerState) -> dict[str, Any]:
+    """Pick a record's metrics out of the log of a Trainer that has trained.
+
+    Args:
+        arguments: The Trainer's.
+        state: The Trainer's.
+
+    Returns:
+        `best_step`, `training_seconds`; `epochs`, or in a run that was not evaluated what was logged in training;
+        `train`, with the mean loss of the training; and `validation`, with what was measured of the model that
+        the Trainer holds, where it was evaluated.
+    """
+    step = best_step(arguments, state)
+    ended = next(entry for entry in reversed(state.log_history) if "train_runtime" in entry)
+    evaluations = list(epochs(state.log_history))
+    logged = [
+        {"epoch": entry["epoch"], "step": entry["step"], "train_loss": entry["loss"]}
+        for entry in state.log_history
+        if "loss" in entry
+    ]
+    metrics = {
+        "best_step": step,
+        "training_seconds": round(ended["train_runtime"], 1),
+        "epochs": evaluations or logged,
+        "train": {"loss": ended["train_loss"]},
+    }
+    for entry in evaluations:
+        if entry["step"] == step:
+            metrics["validation"] = {
+                name.removeprefix("eval_"): value
+                for name, value in entry.items()
+                if name.startswith("eval_") and name not in ("eval_runtime", "eval_model_preparation_time")
+            }
+    return metrics
 
 
 def save_json(file: str | Path, content: Any) -> None:

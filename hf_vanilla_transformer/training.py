@@ -39,7 +39,7 @@ from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR, IntervalStrategy
 from . import modeling_vanilla_transformer
 from .arguments import LAST_CHECKPOINT
 from .configuration_vanilla_transformer import VanillaTransformerConfig
-from .record import TARGET_TOKENIZER, processes
+from .record import RUN_FILE, TARGET_TOKENIZER, processes
 
 
 logger = logging.getLogger(__name__)
@@ -470,6 +470,11 @@ class _CheckedTraining:
         if not all(weight.isfinite().all() for weight in self.model.parameters()):
             raise FloatingPointError(f"after step {self.state.global_step} a weight is infinite or NaN")
         super().save_model(*args, **kwargs)
+
+    def create_model_card(self, *args, **kwargs) -> None:
+        """As in `Trainer`, but that a run that has left its record keeps the card that was made of it."""
+        if not Path(self.args.output_dir, RUN_FILE).is_file():
+            super().create_model_card(*args, **kwargs)
 
     def _push_from_checkpoint(self, checkpoint_folder: str) -> None:
         # Trainer copies the weights from there, and the configuration, but not the code that it names.

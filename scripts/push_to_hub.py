@@ -12,7 +12,7 @@ import argparse
 from pathlib import Path
 
 from hf_vanilla_transformer.arguments import exit_with_one_line
-from hf_vanilla_transformer.hub import check_repo_id, repository_files, upload
+from hf_vanilla_transformer.hub import check_repo_id, has_card, repository_files, upload
 from hf_vanilla_transformer.model_card import CARD_FILE, make_model_card
 
 
@@ -41,7 +41,7 @@ def list_files(folder: Path, repo_id: str) -> None:
         ValueError: the folder is not complete, or its card not valid.
     """
     files = repository_files(folder)
-    card = None if (folder / CARD_FILE).is_file() else str(make_model_card(folder, repo_id))
+    card = None if has_card(folder) else str(make_model_card(folder, repo_id))
     total = 0
     for file in files:
         made = card is not None and str(file) == CARD_FILE

@@ -11,8 +11,10 @@ from pathlib import Path
 
 import pytest
 import torch
+import yaml
 from conftest import ROOT, RUN_FILES, run_without_the_package
 from hub_server import TOKEN, USER, Fault, HubServer
+from huggingface_hub import ModelCard
 from transformers import AutoModelForSeq2SeqLM, AutoModelForSequenceClassification, AutoTokenizer
 
 from hf_vanilla_transformer.hub import repository_files
@@ -539,43 +541,78 @@ def test_a_run_with_a_wrong_token_ends_before_it_trains(server, client, tmp_path
 
 
 # What people do without our scripts.
-BARE = """
+OWN = """
 import sys
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, Trainer, TrainingArguments
-import hf_vanilla_transformer
+from hf_vanilla_transformer.hub import RecordCallback
+from hf_vanilla_transformer.metrics import compute_metrics
+from hf_vanilla_transformer.training import CheckedTrainer
 model = AutoModelForSequenceClassification.from_pretrained(sys.argv[1])
 tokenizer = AutoTokenizer.from_pretrained(sys.argv[1])
 model.push_to_hub("kim/pushed")
 tokenizer.push_to_hub("kim/pushed")
 data = [{"input_ids": [5, 6, 7], "labels": i % 2} for i in range(4)]
-arguments = TrainingArguments(
-    sys.argv[2], push_to_hub=True, hub_model_id="kim/bare", max_steps=1, learning_rate=0.0, report_to=[], use_cpu=True
-)
-trainer = Trainer(model, arguments, train_dataset=data, processing_class=tokenizer)
-trainer.train()
-trainer.push_to_hub()
+for trainer_class, name, settings in (
+    (CheckedTrainer, "checked", {"eval_strategy": "epoch", "logging_steps": 1}), (Trainer, "plain", {})
+):
+    arguments = TrainingArguments(
+        f"{sys.argv[2]}/{name}", push_to_hub=True, hub_model_id=f"kim/{name}", max_steps=2, report_to=[], use_cpu=True,
+        learning_rate=0.01, per_device_train_batch_size=4, save_strategy="epoch", **settings
+    )
+    trainer = trainer_class(
+        model, arguments, train_dataset=data, eval_dataset=data, processing_class=tokenizer,
+        compute_metrics=compute_metrics, callbacks=[RecordCallback("reviews.csv")],
+    )
+    trainer.train()
+    trainer.push_to_hub()
+model.push_to_hub("kim/later")
+model.classifier.weight.data.mul_(1.01)
+model.push_to_hub("kim/changed")
 """
 
 
 @pytest.mark.slow
-def test_transformers_own_ways_to_push_give_repositories_that_load(server, client, folder, environment, tmp_path):
-    (tmp_path / "bare.py").write_text(BARE)
-    status, _, err = client(tmp_path / "bare.py", folder, tmp_path / "bare")
+def test_without_our_scripts_the_repository_is_the_same(server, client, folder, environment, tmp_path):
+    """`model.push_to_hub` and `tokenizer.push_to_hub`; a user's Trainer with and without our class."""
+    (tmp_path / "own.py").write_text(OWN)
+    status, _, err = client(tmp_path / "own.py", folder, tmp_path)
     assert status == 0, err
-    needed = {name for name in RUN_FILES if name.endswith((".py", ".safetensors")) or "config" in name}
-    for repo in ("kim/pushed", "kim/bare"):
-        assert in_repository(server, repo).keys() >= needed - {"generation_config.json"} | {
-            "tokenizer.json",
-            "README.md",
-        }
+    pushed = in_repository(server, "kim/pushed")
+    assert client("push_to_hub.py", folder, "--repo_id", "kim/pushed")[0] == 0
+    for name, content in contents(folder).items():
+        if name != "tokenizer_config.json":  # in which transformers notes settings that come with being loaded
+            assert pushed.pop(name) == content == in_repository(server, "kim/pushed")[name], name
+    assert pushed.keys() == {"tokenizer_config.json"}
+
+    assert in_repository(server, "kim/checked").keys() == RUN_FILES | {"training_args.bin"}
+    assert in_repository(server, "kim/plain").keys() == RUN_FILES | {"training_args.bin"}
+    metrics = json.loads(server.files("kim/checked")["metrics.json"])
+    assert [row["step"] for row in metrics["epochs"]] == [1, 2]
+    assert metrics["validation"]["accuracy"] == metrics["epochs"][-1]["eval_accuracy"]
+    card = ModelCard(server.files("kim/checked")["README.md"].decode())
+    assert f"| validation | loss | {metrics['validation']['loss']:.4f} |" in card.text and "reviews.csv" in card.text
+    assert 'model="kim/checked"' in card.text
+    results = {(r.dataset_split, r.metric_type): r.metric_value for r in card.data.eval_results}
+    assert results["validation", "accuracy"] == round(metrics["validation"]["accuracy"], 4)
+    recipe = yaml.safe_load(server.files("kim/checked")["recipe.yaml"])
+    assert recipe.pop("save_strategy") == recipe.pop("eval_strategy") == "epoch" and recipe.pop("do_eval")
+    assert recipe == {"learning_rate": 0.01, "max_steps": 2, "per_device_train_batch_size": 4, "logging_steps": 1}
+    # In the place of Trainer's draft comes the card.
+    assert "generated_from_trainer" in server.files("kim/plain")["README.md"].decode()
+    assert client("push_to_hub.py", tmp_path / "plain", "--repo_id", "kim/plain")[0] == 0
+    assert in_repository(server, "kim/plain") == contents(tmp_path / "plain")
+    assert "| train | loss |" in server.files("kim/plain")["README.md"].decode()
+    # A trained model takes its new record along; one that was changed since takes none.
+    assert in_repository(server, "kim/later")["metrics.json"] == (tmp_path / "plain" / "metrics.json").read_bytes()
+    assert in_repository(server, "kim/changed").keys() == {
+        *("README.md", "config.json", "model.safetensors"),
+        *("configuration_vanilla_transformer.py", "modeling_vanilla_transformer.py"),
+    }
     program = "print(json.dumps([answer(*load(name)) for name in sys.argv[2:]]))"
-    answers = json.loads(as_stranger(program, environment, tmp_path, "kim/pushed", "kim/bare"))
-    assert answers == [logits(folder)] * 2
-    # The script makes them complete; what Trainer brought besides is gone.
-    for repo in ("kim/pushed", "kim/bare"):
-        status, _, err = client("push_to_hub.py", folder, "--repo_id", repo)
-        assert status == 0, err
-        assert in_repository(server, repo) == contents(folder)
+    repositories = {"kim/pushed": folder, "kim/checked": tmp_path / "checked", "kim/plain": tmp_path / "plain"}
+    answers = json.loads(as_stranger(program, environment, tmp_path, *repositories))
+    assert answers == [logits(place) for place in repositories.values()]
+    assert answers[0] != answers[1] != answers[2]
 
 
 MARK = "    mark = 'edited'\n\n"

@@ -18,6 +18,7 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer, pipe
 
 from hf_vanilla_transformer import VanillaTransformerForConditionalGeneration, VanillaTransformerModel
 from hf_vanilla_transformer.data import load_labelled_text
+from hf_vanilla_transformer.hub import repository_files
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 
 
@@ -324,6 +325,7 @@ def test_the_readmes_programs_run(trained, translator, tmp_path, monkeypatch, ca
         exec(compile(program, "README.md", "exec"), {})
     out = capsys.readouterr().out
     assert "positive" in out or "negative" in out
+    repository_files("runs/own")
 
 
 def test_the_readmes_commands_run(run, trained, translator, tmp_path, monkeypatch):

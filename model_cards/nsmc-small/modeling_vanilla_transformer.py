@@ -8,13 +8,17 @@ What a mask means: an attention mask given by the caller is (B, L), 1 or True fo
 the layers it is what the chosen attention implementation takes, made by `create_bidirectional_mask` and
 `create_causal_mask`.
 
-This file travels with every saved model, so it imports torch, transformers and its configuration only.
+This file travels with every saved model, so it imports torch, transformers, huggingface_hub and its configuration
+only.
 """
 
 import math
+import shutil
 from collections.abc import Callable
+from pathlib import Path
 
 import torch
+from huggingface_hub import ModelCard
 from torch import nn
 from transformers import GenerationMixin, PreTrainedModel
 from transformers import initialization as init
@@ -29,9 +33,9 @@ from transformers.modeling_outputs import (
     Seq2SeqModelOutput,
     Seq2SeqSequenceClassifierOutput,
 )
-from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
+from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS, load_state_dict
 from transformers.processing_utils import Unpack
-from transformers.utils import ModelOutput, TransformersKwargs, can_return_tuple
+from transformers.utils import SAFE_WEIGHTS_NAME, ModelOutput, TransformersKwargs, can_return_tuple
 from transformers.utils.generic import merge_with_config_defaults
 from transformers.utils.output_capturing import OutputRecorder, capture_outputs
 
@@ -394,6 +398,9 @@ class VanillaTransformerDecoderLayer(GradientCheckpointingLayer):
 
 # --- The models ---
 
+# What a run leaves in a model's folder besides the model and its tokenizer.
+RECORD_FILES = ["README.md", "metrics.json", "recipe.yaml", "run.json", "generation_config.json", "curves.png"]
+
 
 class VanillaTransformerPreTrainedModel(PreTrainedModel):
     """What all models here share: loading, saving, initialisation, embeddings."""
@@ -496,6 +503,33 @@ class VanillaTransformerPreTrainedModel(PreTrainedModel):
         self.config.decoder_vocab_size = new_num_tokens
         self.tie_weights()
         return embeddings
+
+    def _upload_modified_files(self, working_dir: str, repo_id: str, *args, **kwargs):
+        # `push_to_hub` comes here with the model saved. While its weights are those of a run's folder, what the run
+        # measured is true of it, and goes along: the record, and the card under the new name.
+        run = self._folder_of_same_weights()
+        if run is not None:
+            for file in RECORD_FILES:
+                if (run / file).is_file():
+                    shutil.copy(run / file, working_dir)
+            if (run / "README.md").is_file():
+                card = ModelCard.load(run / "README.md")
+                card.text = card.text.replace(f'"{card.data.model_name}"', f'"{repo_id}"')
+                card.data.model_name = repo_id
+                card.save(Path(working_dir, "README.md"))
+        return super()._upload_modified_files(working_dir, repo_id, *args, **kwargs)
+
+    def _folder_of_same_weights(self) -> Path | None:
+        """The folder that the model was loaded from, if it has the weights that lie there."""
+        folder = Path(self.name_or_path)
+        if not (folder / SAFE_WEIGHTS_NAME).is_file():
+            return None
+        own = self.state_dict()
+        for name, saved in load_state_dict(folder / SAFE_WEIGHTS_NAME).items():
+            # In float32, where the file's half precision and the model's own are exact.
+            if name not in own or not torch.equal(own[name].cpu().float(), saved.float()):
+                return None
+        return folder
 
 
 class VanillaTransformerEncoder(VanillaTransformerPreTrainedModel):
