@@ -4,6 +4,7 @@
 import argparse
 import errno
 import json
+import os
 import re
 import sys
 from collections.abc import Callable
@@ -142,6 +143,25 @@ def read_mapping(flag: str, value: str | dict[str, Any]) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise ValueError(f"{flag}: not a mapping of a configuration's fields")
     return value
+
+
+def become_torchrun() -> None:
+    """Go on as `torchrun` where `accelerate launch --cpu` was asked for several processes.
+
+    On CPUs, accelerate leaves it to MPI to start them; without, it starts one, and its own command line alone says how
+    many were meant.
+    """
+    if os.environ.get("ACCELERATE_USE_CPU") != "True" or "RANK" in os.environ:
+        return
+    import psutil  # accelerate needs it, too
+    from accelerate.commands.launch import launch_command_parser
+
+    words = psutil.Process().parent().cmdline()
+    place = next((place for place, word in enumerate(words[:3], 1) if word.endswith("launch")), None)
+    number = place and launch_command_parser().parse_args(words[place:]).num_processes
+    if number and number > 1:
+        torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", str(number)]
+        os.execv(sys.executable, [*torchrun, *sys.argv])
 
 
 def exit_with_one_line(main: Callable[[], None]) -> Callable[[], None]:

@@ -23,7 +23,13 @@ from transformers import (
 )
 
 from hf_vanilla_transformer import VanillaTransformerConfig, VanillaTransformerForConditionalGeneration
-from hf_vanilla_transformer.arguments import exit_with_one_line, given_settings, parse_arguments, read_mapping
+from hf_vanilla_transformer.arguments import (
+    become_torchrun,
+    exit_with_one_line,
+    given_settings,
+    parse_arguments,
+    read_mapping,
+)
 from hf_vanilla_transformer.hub import keep_token_out_of_files, upload_run
 from hf_vanilla_transformer.metrics import compute_perplexity, token_losses
 from hf_vanilla_transformer.model_card import save_model_card
@@ -166,6 +172,7 @@ def make_config(
 
 @exit_with_one_line
 def main() -> None:
+    become_torchrun()
     data_arguments, denoising_arguments, model_arguments, training_arguments = parse_arguments(
         ARGUMENTS, description=__doc__.splitlines()[0]
     )

@@ -21,7 +21,13 @@ from transformers import (
 )
 
 from hf_vanilla_transformer import VanillaTransformerConfig, VanillaTransformerForSequenceClassification
-from hf_vanilla_transformer.arguments import exit_with_one_line, given_settings, parse_arguments, read_mapping
+from hf_vanilla_transformer.arguments import (
+    become_torchrun,
+    exit_with_one_line,
+    given_settings,
+    parse_arguments,
+    read_mapping,
+)
 from hf_vanilla_transformer.data import load_labelled_text, tokenize
 from hf_vanilla_transformer.hub import keep_token_out_of_files, upload_run
 from hf_vanilla_transformer.metrics import compute_metrics, evaluate_split
@@ -167,6 +173,7 @@ def make_config(
 
 @exit_with_one_line
 def main() -> None:
+    become_torchrun()
     data_arguments, model_arguments, training_arguments = parse_arguments(
         ARGUMENTS, description=__doc__.splitlines()[0]
     )

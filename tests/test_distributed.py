@@ -31,7 +31,7 @@ TINY = (
     '"attention_dropout": 0.0, "embedding_dropout": 0.0}'
 )
 SETTINGS = [
-    *("--config", TINY, "--max_steps", "8", "--logging_steps", "1", "--save_steps", "8", "--learning_rate", "1e-2"),
+    *("--config", TINY, "--logging_steps", "1", "--learning_rate", "1e-2"),
     *("--use_cpu", "true", "--disable_tqdm", "true", "--report_to", "none", "--eval_strategy", "no"),
 ]
 FIGURES = ["Null", "Eins", "Zwei", "Drei", "Vier"]
@@ -79,6 +79,11 @@ def torchrun(*nodes: Path) -> list[tuple[str | Path, ...]]:
     ]
 
 
+def accelerate_launch(home: Path) -> list[tuple[str | Path, ...]]:
+    """Cache and launcher; two processes together."""
+    return [(home, "-m", "accelerate.commands.launch", "--num_processes", "2", "--cpu")]
+
+
 TRANSLATION = [
     *(ROOT / "scripts/train_translation.py", "--data", "{}", "--source_column", "num", "--target_column", "de"),
     *("--max_length", "12", "--vocab_size", "60", "--max_tokens", "16"),
@@ -94,25 +99,37 @@ CLASSIFICATION = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("script", "nodes"), [(TRANSLATION, 1), (PRETRAINING, 1), (CLASSIFICATION, 2)])
-def test_two_processes_do_the_steps_of_one_with_twice_the_accumulation(script, nodes, corpus, tmp_path):
-    """`torchrun` with a batch for each process; and one a machine prepares the data, one of all writes."""
-    command = [*(str(argument).format(corpus) for argument in script), *SETTINGS]
+@pytest.mark.parametrize(
+    ("script", "launcher", "nodes", "steps"),
+    [
+        (TRANSLATION, torchrun, 1, 8),
+        (PRETRAINING, torchrun, 1, 8),
+        (CLASSIFICATION, torchrun, 2, 20),
+        (CLASSIFICATION, accelerate_launch, 1, 20),
+    ],
+)
+def test_two_processes_do_the_steps_of_one_with_twice_the_accumulation(
+    script, launcher, nodes, steps, corpus, tmp_path
+):
+    """A launcher with a batch for each process; and one a machine prepares the data, one of all writes."""
+    settings = [*SETTINGS, "--max_steps", str(steps), "--save_steps", str(steps)]
+    command = [*(str(argument).format(corpus) for argument in script), *settings]
     folders = [tmp_path / "one", tmp_path / "two"]
     homes = [tmp_path / f"home-{number}" for number in range(1 + nodes)]
     alone = start(homes[0], *command, "--output_dir", folders[0], "--gradient_accumulation_steps", "2")
     printed = [output([alone])]
-    together = [start(*launcher, *command, "--output_dir", folders[1]) for launcher in torchrun(*homes[1:])]
+    together = [start(*launch, *command, "--output_dir", folders[1]) for launch in launcher(*homes[1:])]
     printed.append(output(together))
 
     losses = []
     for folder, text in zip(folders, printed, strict=True):
         assert len(re.findall("^(?:test|validation) .*: ", text, re.MULTILINE)) == 1
         assert (folder / "metrics.json").is_file()
-        state = json.loads((folder / "checkpoint-8" / "trainer_state.json").read_text())
+        state = json.loads((folder / f"checkpoint-{steps}" / "trainer_state.json").read_text())
         assert state["epoch"] < 1  # an epoch's last step may have less than its batches
         losses.append([entry["loss"] for entry in state["log_history"] if "loss" in entry])
-    assert len(losses[0]) == 8 and losses[0][0] != losses[0][-1]
+    assert json.loads((folders[1] / "run.json").read_text())["processes"] == 2
+    assert len(losses[0]) == steps and losses[0][0] != losses[0][-1]
     assert losses[1] == pytest.approx(losses[0], abs=1e-4)
     prepared = [sorted(file.name for file in home.rglob("*.arrow")) for home in homes]
     assert all(files == prepared[0] for files in prepared)

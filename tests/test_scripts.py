@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from accelerate.commands.launch import launch_command_parser
 from conftest import ROOT, RUN_FILES, tiny_config
 from safetensors.torch import load_file
 from torch.distributed.run import get_args_parser
@@ -367,6 +368,9 @@ def test_the_readmes_commands_run(run, trained, translator, tmp_path, monkeypatc
         if program.endswith("torchrun"):
             # Its flags are read; tests/test_distributed.py starts processes.
             launch = get_args_parser().parse_args([script, *arguments])
+            script, arguments = launch.training_script, launch.training_script_args
+        elif program.endswith("accelerate"):
+            launch = launch_command_parser().parse_args(arguments)
             script, arguments = launch.training_script, launch.training_script_args
         if script.endswith("train_classifier.py"):
             data = [] if "--data" in arguments else ["--data", "sample"]
