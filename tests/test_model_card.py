@@ -12,7 +12,7 @@ import pytest
 import yaml
 from conftest import ROOT, RUN_FILES, run_without_the_package, tiny_config
 from huggingface_hub import ModelCard
-from transformers import AutoConfig, TrainerControl, TrainerState, TrainingArguments
+from transformers import AutoConfig, AutoTokenizer, TrainerControl, TrainerState, TrainingArguments
 
 from hf_vanilla_transformer import VanillaTransformerForConditionalGeneration
 from hf_vanilla_transformer.hub import RecordCallback
@@ -23,6 +23,8 @@ from hf_vanilla_transformer.model_card import (
     rename_model_card,
     save_model_card,
 )
+from hf_vanilla_transformer.record import TARGET_TOKENIZER
+from hf_vanilla_transformer.training import load_model
 
 
 TINY = {"d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "encoder_ffn_dim": 16, "decoder_ffn_dim": 16}
@@ -61,6 +63,9 @@ def translator(request, run, tmp_path) -> Path:
     return folder
 
 
+PUBLISHED = sorted(folder.name for folder in (ROOT / "model_cards").iterdir() if folder.is_dir())
+
+
 @pytest.fixture
 def pretrained(run, tmp_path) -> Path:
     texts = tmp_path / "texts.txt"
@@ -81,14 +86,14 @@ def nsmc(tmp_path) -> Path:
     return shutil.copytree(ROOT / "model_cards" / "nsmc-half", tmp_path / "nsmc-half")
 
 
-@pytest.mark.parametrize("name", [folder.name for folder in (ROOT / "model_cards").iterdir() if folder.is_dir()])
+@pytest.mark.parametrize("name", PUBLISHED)
 def test_a_published_card_is_what_its_record_gives(name):
     folder = ROOT / "model_cards" / name
     assert (folder / "README.md").read_text() == str(make_model_card(folder))
     load_model_card(folder)
 
 
-@pytest.mark.parametrize("name", [folder.name for folder in (ROOT / "model_cards").iterdir() if folder.is_dir()])
+@pytest.mark.parametrize("name", PUBLISHED)
 def test_a_published_run_can_be_made_again(name):
     """Its settings are those of a recipe; where the data are, the user says."""
     settings = yaml.safe_load((ROOT / "model_cards" / name / "recipe.yaml").read_text())
@@ -96,12 +101,25 @@ def test_a_published_run_can_be_made_again(name):
     assert any({**recipe, "data": settings["data"]} == settings for recipe in recipes)
 
 
-def test_the_ready_made_classifier_is_a_whole_repository():
-    folder = ROOT / "model_cards" / "nsmc-small"
-    assert {file.name for file in folder.iterdir()} == RUN_FILES
-    assert (folder / "model.safetensors").stat().st_size <= 10_000_000
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_a_published_folder_is_a_whole_repository(name):
+    """But for weights that are too large."""
+    folder = ROOT / "model_cards" / name
+    config = AutoConfig.from_pretrained(folder)
+    sizes = {"": config.vocab_size, TARGET_TOKENIZER: config.decoder_vocab_size}
+    sizes = {place: size for place, size in sizes.items() if size is not None}
+    assert {file.name for file in folder.iterdir()} | {"model.safetensors"} == RUN_FILES | (sizes.keys() - {""})
+    for place, size in sizes.items():
+        assert len(AutoTokenizer.from_pretrained(folder, subfolder=place)) == size
     for file in ("configuration_vanilla_transformer.py", "modeling_vanilla_transformer.py"):
         assert (folder / file).read_bytes() == (ROOT / "hf_vanilla_transformer" / file).read_bytes(), file
+    weights = folder / "model.safetensors"
+    assert not weights.exists() or weights.stat().st_size <= 10_000_000
+
+
+def test_the_ready_made_classifier_has_its_weights():
+    folder = ROOT / "model_cards" / "nsmc-small"
+    assert load_model(str(folder)).num_parameters() == json.loads((folder / "run.json").read_text())["parameters"]
     test = json.loads((folder / "metrics.json").read_text())["test"]
     assert test["rows"] == 49_997 and test["accuracy"] >= 0.86
 
