@@ -8,7 +8,7 @@ import reference
 import torch
 from conftest import VARIANTS, tiny_config
 from torch import nn
-from transformers import EncoderDecoderCache, StaticCache
+from transformers import DynamicCache, EncoderDecoderCache, StaticCache
 
 from hf_vanilla_transformer import (
     VanillaTransformerForConditionalGeneration,
@@ -224,6 +224,52 @@ def test_padded_rows_equal_single_rows(config, side, attn):
         torch.testing.assert_close(
             outputs.last_hidden_state[i][target_mask[i] == 1], single.last_hidden_state[0], rtol=0, atol=1e-5
         )
+
+
+def cross_attention(attn: str) -> tuple[VanillaTransformerAttention, dict[str, torch.Tensor]]:
+    """One position that attends to three sources, one of pads alone; dropout is on."""
+    config = tiny_config(attention_dropout=0.3)
+    config._attn_implementation = attn
+    allowed = torch.tensor([[1, 1, 1, 1, 1], [0, 1, 1, 0, 0], [0, 0, 0, 0, 0]]).bool()[:, None, None]
+    mask = torch.zeros(allowed.shape).double().masked_fill(~allowed, torch.finfo(torch.float64).min)
+    attention = VanillaTransformerAttention(config, 4, is_causal=False, layer_idx=0).double()
+    for weight in attention.parameters():
+        nn.init.normal_(weight)
+    return attention, {
+        "hidden_states": torch.randn(3, 1, 16).double(),
+        "attention_mask": allowed if attn == "sdpa" else mask,
+        "encoder_hidden_states": torch.randn(3, 5, 16).double(),
+    }
+
+
+@pytest.mark.parametrize(("attn", "training"), [("eager", True), ("eager", False), ("sdpa", False)])
+def test_a_single_position_attends_as_if_keys_and_values_were_projected(attn, training):
+    """A cache needs them; without one they are left out. Values, gradients, probabilities, dropout."""
+    attention, inputs = cross_attention(attn)
+    attention.train(training)
+    results = []
+    for cache in (None, EncoderDecoderCache(DynamicCache(), DynamicCache())):
+        torch.manual_seed(0)
+        attention.zero_grad()
+        output, probabilities = attention(**inputs, past_key_values=cache)
+        output.pow(2).sum().backward()
+        results.append([output, probabilities, *(weight.grad for weight in attention.parameters())])
+    torch.testing.assert_close(*results)
+    assert (results[0][1] is None) == (attn == "sdpa")
+
+
+def test_whoever_waits_for_keys_and_values_gets_them():
+    """Adapters and hooks would be passed over."""
+    attention, inputs = cross_attention("sdpa")
+    seen = []
+    hook = attention.k_proj.register_forward_hook(lambda module, args, output: seen.append(output.shape))
+    attention(**inputs)
+    assert seen == [(3, 5, 16)]
+    hook.remove()
+    attention.v_proj = nn.Sequential(attention.v_proj, nn.Tanh())
+    attention.eval()
+    with_cache = attention(**inputs, past_key_values=EncoderDecoderCache(DynamicCache(), DynamicCache()))[0]
+    torch.testing.assert_close(attention(**inputs)[0], with_cache)
 
 
 @pytest.mark.parametrize("side", ["left", "right"])

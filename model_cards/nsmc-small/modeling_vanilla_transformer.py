@@ -15,6 +15,7 @@ only.
 import math
 import shutil
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -215,23 +216,53 @@ class VanillaTransformerAttention(nn.Module):
         Returns:
             The output (B, L, D), and the probabilities (B, H, L, S) where the implementation computes them.
         """
-        query = self._split_heads(self.q_proj(hidden_states))
-        key, value = self._keys_and_values(hidden_states, encoder_hidden_states, past_key_values)
-
         attend: Callable = ALL_ATTENTION_FUNCTIONS.get_interface(
             self.config._attn_implementation, eager_attention_forward
         )
-        heads, probabilities = attend(
-            self,
-            query,
-            key,
-            value,
-            attention_mask,
-            dropout=self.attention_dropout if self.training else 0.0,
-            scaling=self.scaling,
-            **kwargs,
+        attend = partial(
+            attend, self, dropout=self.attention_dropout if self.training else 0.0, scaling=self.scaling, **kwargs
         )
+        query = self._split_heads(self.q_proj(hidden_states))
+        one_position = encoder_hidden_states is not None and past_key_values is None and query.shape[2] == 1
+        if one_position and self._can_leave_out_projections():
+            heads, probabilities = self._attend_from_one_position(attend, query, encoder_hidden_states, attention_mask)
+        else:
+            key, value = self._keys_and_values(hidden_states, encoder_hidden_states, past_key_values)
+            heads, probabilities = attend(query, key, value, attention_mask)
         return self.out_proj(heads.flatten(-2)), probabilities  # (B, L, H, K) -> (B, L, H*K) -> (B, L, D)
+
+    def _can_leave_out_projections(self) -> bool:
+        """Whether keys and values are no more than W x + b, and attention takes what has another size than they."""
+        return self.config._attn_implementation in ("eager", "sdpa") and all(
+            # No adapter, no quantised weights, and nobody who waits for them to be called.
+            type(linear) is nn.Linear
+            and not (linear._forward_hooks or linear._forward_pre_hooks or hasattr(linear, "_hf_hook"))
+            for linear in (self.k_proj, self.v_proj)
+        )
+
+    def _attend_from_one_position(
+        self,
+        attend: Callable,
+        query: torch.Tensor,
+        source: torch.Tensor,
+        attention_mask: torch.Tensor | None,
+    ) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """Attend from one position, as a classifier's decoder has it, without projecting the source (B, S, D).
+
+        A head's score of a source state x is q . (W_k x + b_k) = ([W_k b_k]^T q) . [x 1], and what it returns, the
+        mean of all W_v x + b_v, is [W_v b_v] (mean of all [x 1]). So the heads become queries of a single head, whose
+        keys and values both are the source as it is, with a column of ones.
+        """
+        query = torch.einsum("bhlk,hkd->blhd", query, self._matrix(self.k_proj))  # (B, 1, H, D + 1)
+        source = nn.functional.pad(source, (0, 1), value=1.0).unsqueeze(1)  # (B, 1, S, D + 1)
+        heads, probabilities = attend(query, source, source, attention_mask)  # (B, H, 1, D + 1), (B, 1, H, S)
+        heads = torch.einsum("bhld,hkd->blhk", heads, self._matrix(self.v_proj))  # (B, 1, H, K)
+        return heads, None if probabilities is None else probabilities.transpose(1, 2)
+
+    def _matrix(self, linear: nn.Linear) -> torch.Tensor:
+        """[W b] of W x + b, for each head (H, K, D + 1)."""
+        bias = linear.weight.new_zeros(linear.out_features) if linear.bias is None else linear.bias
+        return torch.cat([linear.weight, bias.unsqueeze(1)], dim=1).unflatten(0, (-1, self.head_dim))
 
     def _keys_and_values(
         self,
