@@ -96,6 +96,13 @@ def print_table(title: str, columns: list[str], rows: list[list[Any]]) -> None:
         print(f"| {' | '.join(map(str, row))} |")
 
 
+def add_ratios(rows: list[dict[str, Any]], measure: str) -> None:
+    """Add to each row what its measure is as a multiple of ours, which comes first, in the same precision."""
+    ours = {row.get("dtype"): row[measure] for row in rows if row["name"] == rows[0]["name"]}
+    for row in rows:
+        row["times_ours"] = row[measure] / ours[row.get("dtype")]
+
+
 def print_speed(task: str, rows: list[dict[str, Any]]) -> None:
     """Print what `compare_classifiers` measured."""
     (ours,) = (row["texts_per_second"] for row in rows if (row["name"], row["dtype"]) == (OURS, "bfloat16"))
@@ -145,15 +152,20 @@ def main() -> None:
                 names=[OURS, *arguments.contenders],
                 **common,
             )
+            add_ratios(report[task], "texts_per_second")
             print_speed(task, report[task])
     if "generation" in arguments.tasks:
         sizes = {name: getattr(config, name) for name in SIZES}
         translator = VanillaTransformerConfig.from_preset("base", vocab_size=8007, **sizes)
         report["generation"] = compare_generation(translator, source_length=24, new_tokens=32, **common)
+        add_ratios(report["generation"], "tokens_per_second")
         print_table(
             "greedy generation",
-            ["", "tokens/s"],
-            [[row["name"], f"{row['tokens_per_second']:,.0f}"] for row in report["generation"]],
+            ["", "tokens/s", "times ours"],
+            [
+                [row["name"], f"{row['tokens_per_second']:,.0f}", f"{row['times_ours']:.2f}"]
+                for row in report["generation"]
+            ],
         )
     if "memory" in arguments.tasks:
         longest = make_batches(input_ids, arguments.batch_size, config.pad_token_id, grouped=True)[-1:]
@@ -162,10 +174,14 @@ def main() -> None:
             for name in (OURS, BART, BART_BODY, NAIVE)
             for dtype in CONTENDERS[name].dtypes
         ]
+        add_ratios(report["memory"], "bytes")
         print_table(
             "training, peak memory",
-            ["", "precision", "MiB"],
-            [[row["name"], row["dtype"], f"{row['bytes'] / 2**20:,.0f}"] for row in report["memory"]],
+            ["", "precision", "MiB", "times ours"],
+            [
+                [row["name"], row["dtype"], f"{row['bytes'] / 2**20:,.0f}", f"{row['times_ours']:.2f}"]
+                for row in report["memory"]
+            ],
         )
     if "curves" in arguments.tasks:
         report["curves"] = measure_curves(config, rounds=arguments.rounds, device=device, names=[OURS, BART_BODY])

@@ -103,6 +103,8 @@ def test_the_script_leaves_its_measurements(run, tmp_path):
     for task in ("training", "inference"):
         assert {row["name"] for row in report[task]} == set(CONTENDERS)
         assert all(row["texts_per_second"] > 0 for row in report[task])
+        ours = {row["dtype"]: row["texts_per_second"] for row in report[task] if row["name"] == OURS}
+        assert all(row["times_ours"] == row["texts_per_second"] / ours[row["dtype"]] for row in report[task])
         assert f"| {NAIVE} | float32 |" in out
     assert {axis: len(points) for axis, points in report["curves"].items()} == {
         "length": 10,
