@@ -296,6 +296,38 @@ def plot_training_curves(epochs: list[dict[str, Any]], file: str | Path) -> "Fig
     return _save(figure, file)
 
 
+def plot_reliability(bins: list[dict[str, Any]], file: str | Path) -> "Figure":
+    """Draw how often a classifier is right against how sure it says that it is.
+
+    Args:
+        bins: As `metrics.calibration_report` has them.
+        file: The picture to write, PNG or SVG by its ending.
+
+    Returns:
+        The figure: accuracy against confidence above, the share of rows below.
+
+    Raises:
+        ValueError: as `check_file`.
+    """
+    from matplotlib.figure import Figure
+
+    confidence = [one["confidence"] for one in bins]
+    rows = sum(one["rows"] for one in bins)
+    figure = Figure(figsize=(4.5, 4.8), layout="constrained")
+    above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
+    lowest = min(confidence + [one["accuracy"] for one in bins])
+    above.plot([lowest, 1], [lowest, 1], color="grey", linestyle="--", label="as sure as right")
+    above.plot(confidence, [one["accuracy"] for one in bins], marker="o", label="the model")
+    above.set_ylabel("accuracy")
+    above.legend()
+    below.bar(confidence, [one["rows"] / rows for one in bins], width=0.03)
+    below.set_ylabel("share of rows")
+    below.set_xlabel("probability of the predicted label")
+    for panel in (above, below):
+        panel.grid(alpha=0.3)
+    return _save(figure, file)
+
+
 def plot_benchmark(curves: dict[str, list[dict[str, Any]]], file: str | Path) -> "Figure":
     """Draw what training costs against length, size of the batch and depth.
 

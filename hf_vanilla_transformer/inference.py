@@ -1,16 +1,24 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""What scripts that answer texts have in common: where the texts come from, and batches of like length."""
+"""What scripts that answer texts have in common: where the texts come from, batches of like length, classification."""
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import TypeVar
 
+import torch
 from torch.utils.data import DataLoader
 from tqdm import tqdm
-from transformers import BatchEncoding, DataCollatorWithPadding, PreTrainedTokenizerBase
+from transformers import (
+    AutoModelForSequenceClassification,
+    BatchEncoding,
+    DataCollatorWithPadding,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
 
-from .data import read_lines
+from .data import encode, read_lines
+from .training import load_config
 
 
 Answer = TypeVar("Answer")
@@ -71,3 +79,49 @@ def answer_by_length(
     for place, one in zip(order, answers, strict=True):
         in_order[place] = one
     return in_order
+
+
+def load_classifier(folder: str, dtype: str = "float32") -> PreTrainedModel:
+    """Load a classifier to answer with, on the accelerator if there is one.
+
+    Args:
+        folder: A path, or the name of a repository.
+        dtype: What it computes in.
+
+    Returns:
+        The model, in evaluation mode.
+
+    Raises:
+        ValueError: there is no such folder or repository, or its model has no head to classify with.
+    """
+    model, loading = AutoModelForSequenceClassification.from_pretrained(
+        folder, config=load_config(folder), dtype=dtype, output_loading_info=True
+    )
+    if loading["missing_keys"]:
+        raise ValueError(f"{folder}: not a classifier, it lacks {', '.join(sorted(loading['missing_keys']))}")
+    if torch.accelerator.is_available():
+        model.to(torch.accelerator.current_accelerator())
+    return model.eval()
+
+
+@torch.inference_mode()
+def class_probabilities(
+    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, texts: list[str], batch_size: int
+) -> torch.Tensor:
+    """What a classifier makes of each text.
+
+    Args:
+        model: A classifier.
+        tokenizer: Its tokenizer.
+        texts: The texts; of what is longer than the model's positions, the beginning is read.
+        batch_size: Texts in one pass through the model.
+
+    Returns:
+        (texts, labels), float32: the probability of each label.
+    """
+
+    def answer(batch: BatchEncoding) -> list[torch.Tensor]:
+        return list(model(**batch.to(model.device)).logits.float().softmax(dim=-1).cpu())
+
+    input_ids = encode(texts, tokenizer, max_length=model.config.max_position_embeddings)
+    return torch.stack(answer_by_length(input_ids, tokenizer, batch_size, answer))

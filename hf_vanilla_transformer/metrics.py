@@ -34,6 +34,34 @@ def classification_report(logits: np.ndarray, labels: np.ndarray) -> dict[str, A
     }
 
 
+def calibration_report(probabilities: np.ndarray, labels: np.ndarray, bins: int = 10) -> dict[str, Any]:
+    """Measure whether a classifier is right as often as it says (Guo et al. 2017, "On Calibration").
+
+    Args:
+        probabilities: (rows, labels), float.
+        labels: (rows,), int.
+        bins: Into how many bins of equal width the probabilities of the predicted labels go.
+
+    Returns:
+        `expected_calibration_error` (Eq. 3), the mean difference of confidence and accuracy in a bin, weighted by its
+        rows; and `bins`, those with rows: `rows`, `confidence`, the mean probability of the predicted label, and
+        `accuracy`.
+    """
+    confidence, right = probabilities.max(axis=-1), probabilities.argmax(axis=-1) == labels
+    number = np.minimum((confidence * bins).astype(int), bins - 1)
+    filled = [
+        {
+            "rows": int(chosen.sum()),
+            "confidence": float(confidence[chosen].mean()),
+            "accuracy": float(right[chosen].mean()),
+        }
+        for chosen in (number == place for place in range(bins))
+        if chosen.any()
+    ]
+    error = sum(one["rows"] * abs(one["confidence"] - one["accuracy"]) for one in filled) / len(labels)
+    return {"expected_calibration_error": error, "bins": filled}
+
+
 def compute_metrics(prediction: EvalPrediction) -> dict[str, float]:
     """Measure an evaluation during training, for Trainer's log and its choice of the best epoch.
 

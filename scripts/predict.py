@@ -8,17 +8,8 @@ Writes one line a text, in the order of the input: label, probability and text, 
 
 from dataclasses import dataclass, field
 
-import torch
-from transformers import (
-    AutoModelForSequenceClassification,
-    BatchEncoding,
-    PreTrainedModel,
-    PreTrainedTokenizerBase,
-)
-
 from hf_vanilla_transformer.arguments import exit_with_one_line, parse_arguments
-from hf_vanilla_transformer.data import encode
-from hf_vanilla_transformer.inference import answer_by_length, given_texts
+from hf_vanilla_transformer.inference import class_probabilities, given_texts, load_classifier
 from hf_vanilla_transformer.training import load_config, load_tokenizer
 
 
@@ -37,41 +28,17 @@ class PredictArguments:
             raise ValueError(f"--dtype: float32 or bfloat16, not {self.dtype}")
 
 
-@torch.inference_mode()
-def classify(
-    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, texts: list[str], batch_size: int
-) -> list[tuple[str, float]]:
-    """The most probable label of each text, and its probability."""
-
-    def answer(batch: BatchEncoding) -> list[tuple[str, float]]:
-        best = model(**batch.to(model.device)).logits.float().softmax(dim=-1).max(dim=-1)
-        labels = [model.config.id2label[label] for label in best.indices.tolist()]
-        return list(zip(labels, best.values.tolist(), strict=True))
-
-    input_ids = encode(texts, tokenizer, max_length=model.config.max_position_embeddings)
-    return answer_by_length(input_ids, tokenizer, batch_size, answer)
-
-
 @exit_with_one_line
 def main() -> None:
     (arguments,) = parse_arguments([PredictArguments], description=__doc__.splitlines()[0])
-    config = load_config(arguments.model)
+    load_config(arguments.model)  # a wrong folder is refused before anything is typed
     groups = given_texts(arguments.file)
     tokenizer = load_tokenizer(arguments.model)
-    model, loading = AutoModelForSequenceClassification.from_pretrained(
-        arguments.model, config=config, dtype=arguments.dtype, output_loading_info=True
-    )
-    if loading["missing_keys"]:
-        raise ValueError(f"{arguments.model}: not a classifier, it lacks {', '.join(sorted(loading['missing_keys']))}")
-    model.eval()
-    if torch.accelerator.is_available():
-        model.to(torch.accelerator.current_accelerator())
-
+    model = load_classifier(arguments.model, arguments.dtype)
     for texts in groups:
-        for text, (label, probability) in zip(
-            texts, classify(model, tokenizer, texts, arguments.batch_size), strict=True
-        ):
-            print(f"{label}\t{probability:.4f}\t{text}", flush=True)
+        probabilities = class_probabilities(model, tokenizer, texts, arguments.batch_size)
+        for text, row in zip(texts, probabilities, strict=True):
+            print(f"{model.config.id2label[row.argmax().item()]}\t{row.max().item():.4f}\t{text}", flush=True)
 
 
 if __name__ == "__main__":

@@ -297,6 +297,49 @@ def test_lines_from_standard_input(run, trained):
     assert run("predict.py", "--model", trained, stdin="")[:2] == (0, "")
 
 
+# --- Evaluation ---
+
+
+def test_the_evaluation_is_the_runs_own(run, trained, tmp_path):
+    status, out, err = run("evaluate.py", "--model", trained, "--output_dir", tmp_path / "run", "--batch_size", "32")
+    assert status == 0, err
+    report = json.loads((tmp_path / "run" / "evaluation.json").read_text())
+    expected = json.loads((trained / "metrics.json").read_text())["validation"]
+    assert {name: report[name] for name in expected if name != "loss"} == {
+        name: value for name, value in expected.items() if name != "loss"
+    }
+    assert f"accuracy {expected['accuracy']:.4f}" in out
+    for groups in (report["by_length"], report["bins"]):
+        assert sum(group["rows"] for group in groups) == 90
+        assert sum(group["rows"] * group["accuracy"] for group in groups) == pytest.approx(90 * expected["accuracy"])
+    with open(tmp_path / "run" / "errors.tsv", encoding="utf-8", newline="") as file:
+        errors = list(csv.DictReader(file, delimiter="\t"))
+    assert len(errors) == round(90 * (1 - expected["accuracy"]))
+    texts = load_labelled_text("sample", validation_fraction=0.15)["validation"]["text"][:]  # as the recipe cuts
+    assert all(error["label"] != error["predicted"] and error["text"] == texts[int(error["row"])] for error in errors)
+    surest = [float(error["probability"]) for error in errors]
+    assert surest == sorted(surest, reverse=True)
+    assert (tmp_path / "run" / "reliability.png").stat().st_size > 5_000
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--split", "tset"], "--split"),
+        (["--dtype", "int8"], "--dtype"),
+        (["--batch_size", "0"], "--batch_size"),
+        (["--model", "nowhere"], "nowhere"),
+        (["--data", "nowhere.csv"], "nowhere.csv"),
+        (["--data", "three.csv"], "its labels are negative, positive; those of the data are a, b, c"),
+    ],
+)
+def test_an_evaluation_is_refused_with_one_line(run, trained, tmp_path, monkeypatch, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    Path("three.csv").write_text("document,label\n" + "x,a\ny,b\nz,c\n" * 40)
+    status, _, err = run("evaluate.py", "--model", trained, "--output_dir", tmp_path / "run", *arguments)
+    assert status == 2 and message in err.splitlines()[-1]
+
+
 # --- README ---
 
 

@@ -28,7 +28,13 @@ from hf_vanilla_transformer import (
 )
 from hf_vanilla_transformer.arguments import LAST_CHECKPOINT, given_settings, parse_arguments
 from hf_vanilla_transformer.figures import plot_training_curves
-from hf_vanilla_transformer.metrics import classification_report, compute_metrics, compute_perplexity, token_losses
+from hf_vanilla_transformer.metrics import (
+    calibration_report,
+    classification_report,
+    compute_metrics,
+    compute_perplexity,
+    token_losses,
+)
 from hf_vanilla_transformer.record import checksum, epochs, save_record
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 from hf_vanilla_transformer.training import (
@@ -503,6 +509,18 @@ def test_the_report_counts_right_and_wrong():
     assert report["confusion_matrix"] == [[1, 1], [1, 1]]  # rows are true, columns predicted
     assert report["f1"] == 0.5
     assert classification_report(logits, np.array([0, 0, 0, 0]))["confusion_matrix"] == [[2, 2], [0, 0]]
+
+
+def test_calibration_compares_confidence_with_accuracy():
+    """Eight answers, all as sure as 0.75, six of them right; two that are sure, one of them right."""
+    probabilities = np.array([[0.75, 0.25]] * 8 + [[0.0, 1.0]] * 2)
+    labels = np.array([0] * 6 + [1] * 2 + [1, 0])
+    report = calibration_report(probabilities, labels)
+    assert report["bins"] == [
+        {"rows": 8, "confidence": 0.75, "accuracy": 0.75},
+        {"rows": 2, "confidence": 1.0, "accuracy": 0.5},
+    ]
+    assert report["expected_calibration_error"] == pytest.approx(0.2 * 0.5)
 
 
 def test_the_checksum_depends_on_rows_and_their_order():

@@ -232,10 +232,11 @@ class VanillaTransformerAttention(nn.Module):
         return self.out_proj(heads.flatten(-2)), probabilities  # (B, L, H, K) -> (B, L, H*K) -> (B, L, D)
 
     def _can_leave_out_projections(self) -> bool:
-        """Whether keys and values are no more than W x + b, and attention takes what has another size than they."""
+        """Whether attention takes heads of any size, and nobody waits for keys and values, which are W x + b."""
         return self.config._attn_implementation in ("eager", "sdpa") and all(
-            # No adapter, no quantised weights, and nobody who waits for them to be called.
+            # Neither an adapter, nor weights that are quantised or shared out, nor hooks.
             type(linear) is nn.Linear
+            and type(linear.weight) is nn.Parameter
             and not (linear._forward_hooks or linear._forward_pre_hooks or hasattr(linear, "_hf_hook"))
             for linear in (self.k_proj, self.v_proj)
         )
