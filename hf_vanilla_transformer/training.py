@@ -97,15 +97,17 @@ def checkpoint_damage(checkpoint: str) -> str | None:
     Returns:
         What is wrong with it: a file that is missing, or that is not there to its end. None for a whole checkpoint.
     """
-    for pattern in _CHECKPOINT_FILES:
-        files = sorted(Path(checkpoint).glob(pattern))
+    for patterns in _CHECKPOINT_FILES:
+        files = sorted(file for pattern in patterns for file in Path(checkpoint).glob(pattern))
         if not files:
-            return f"{pattern} is missing"
+            return f"{patterns[0]} is missing"
         for file in files:
             try:
                 if file.suffix == ".safetensors":
                     with safe_open(file, "pt"):
                         pass  # the header is at the beginning, and says how long the file is
+                elif file.is_dir():
+                    (file / ".metadata").stat()  # of a folder of parts, the list of them comes last
                 elif file.suffix == ".json":
                     json.loads(file.read_text(encoding="utf-8"))
                 else:
@@ -133,8 +135,14 @@ def made_once(make: Callable[[], Any]) -> Any:
     return broadcast_object_list(made)[0]
 
 
-# What Trainer reads when it goes on, in the order in which it writes; its own state comes last.
-_CHECKPOINT_FILES = ("model*.safetensors", "optimizer.pt", "scheduler.pt", "rng_state*.pth", "trainer_state.json")
+# What Trainer reads when it goes on, in the order in which it writes, its own state last; FSDP's names come second.
+_CHECKPOINT_FILES = (
+    ("model*.safetensors", "pytorch_model_fsdp*"),
+    ("optimizer.pt", "optimizer.bin", "optimizer_*"),
+    ("scheduler.pt",),
+    ("rng_state*.pth",),
+    ("trainer_state.json",),
+)
 
 
 def _last_whole_checkpoint(output_dir: str) -> str | None:

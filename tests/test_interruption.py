@@ -12,10 +12,12 @@ from pathlib import Path
 
 import pytest
 import torch
+import torch.distributed.checkpoint
 import transformers
 from conftest import ROOT, tiny_config
 from datasets import Dataset
 from safetensors.torch import load_file, save_file
+from torch import distributed
 from transformers import DataCollatorWithPadding, TrainingArguments
 
 from hf_vanilla_transformer import VanillaTransformerForSequenceClassification, training
@@ -230,6 +232,19 @@ def test_a_checkpoint_of_two_processes_has_the_state_of_both(whole, tmp_path, mo
     assert checkpoint_damage(str(checkpoint)) == "rng_state_1.pth is missing"
     shutil.copy(checkpoint / "rng_state_0.pth", checkpoint / "rng_state_1.pth")
     assert checkpoint_damage(str(checkpoint)) is None
+
+
+def test_a_checkpoint_in_parts_is_whole_when_their_list_is_there(whole, tmp_path):
+    """As FSDP's are written: weights and the optimizer's state are folders of torch.distributed.checkpoint."""
+    checkpoint = tmp_path / "checkpoint-8"
+    shutil.copytree(whole / "checkpoint-8", checkpoint)
+    for single, parts in (("model.safetensors", "pytorch_model_fsdp_0"), ("optimizer.pt", "optimizer_0")):
+        (checkpoint / single).unlink()
+        assert f"{single.split('.')[0]}" in checkpoint_damage(str(checkpoint))
+        distributed.checkpoint.save({"a": torch.zeros(3)}, checkpoint_id=checkpoint / parts, no_dist=True)
+        assert checkpoint_damage(str(checkpoint)) is None or single == "model.safetensors"
+    (checkpoint / "optimizer_0" / ".metadata").unlink()
+    assert checkpoint_damage(str(checkpoint)) == "optimizer_0 is broken off"
 
 
 @pytest.mark.parametrize("epoch", [2, 3])
