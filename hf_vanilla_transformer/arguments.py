@@ -146,10 +146,12 @@ def read_mapping(flag: str, value: str | dict[str, Any]) -> dict[str, Any]:
 
 
 def become_torchrun() -> None:
-    """Go on as `torchrun` where `accelerate launch --cpu` was asked for several processes.
+    """Go on as `torchrun` where `accelerate launch --cpu --num_processes N` started this program.
 
-    On CPUs, accelerate leaves it to MPI to start them; without, it starts one, and its own command line alone says how
-    many were meant.
+    On CPUs, accelerate leaves it to MPI to start them; without, it starts one, and tells it nothing of the others.
+
+    Raises:
+        ValueError: processes of several machines were asked for.
     """
     if os.environ.get("ACCELERATE_USE_CPU") != "True" or "RANK" in os.environ:
         return
@@ -158,9 +160,14 @@ def become_torchrun() -> None:
 
     words = psutil.Process().parent().cmdline()
     place = next((place for place, word in enumerate(words[:3], 1) if word.endswith("launch")), None)
-    number = place and launch_command_parser().parse_args(words[place:]).num_processes
-    if number and number > 1:
-        torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", str(number)]
+    if place is None:
+        return
+    launch = launch_command_parser().parse_args(words[place:])
+    if (launch.num_machines or 1) > 1:
+        raise ValueError("accelerate launch --cpu: starts nothing on several machines, use torchrun")
+    if (launch.num_processes or 1) > 1:
+        torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+        torchrun += ["--nproc_per_node", str(launch.num_processes)]
         os.execv(sys.executable, [*torchrun, *sys.argv])
 
 

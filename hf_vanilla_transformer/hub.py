@@ -22,6 +22,7 @@ from transformers import (
     TrainerState,
     TrainingArguments,
 )
+from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 from transformers.utils import SAFE_WEIGHTS_INDEX_NAME, SAFE_WEIGHTS_NAME
 
 from .arguments import changed_arguments
@@ -226,7 +227,7 @@ def upload(
 def upload_run(trainer: Trainer) -> None:
     """Upload the folder of a run that is finished, where `--push_to_hub` asks for it.
 
-    Trainer's own pushes know nothing of the record, and write a card of their own.
+    It is not Trainer's to see that all is there, or to end with one line.
 
     Args:
         trainer: The run's, whose folder holds the record by now.
@@ -259,6 +260,13 @@ class RecordCallback(TrainerCallback):
 
     def __init__(self, source: str, data: DatasetDict | None = None):
         self.data = {"source": source, **({} if data is None else describe_splits(data))}
+        self.resumed_from = self.began_as = None
+
+    def on_train_begin(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, model: PreTrainedModel, **kwargs
+    ) -> None:
+        self.resumed_from = f"{PREFIX_CHECKPOINT_DIR}-{state.global_step}" if state.global_step else None
+        self.began_as = model.name_or_path or None
 
     def on_train_end(
         self,
@@ -280,15 +288,20 @@ class RecordCallback(TrainerCallback):
             metrics=metrics_of_log(args, state),
             settings=changed_arguments(args),
             seed=args.seed,
-            resumed_from=None,
+            resumed_from=self.resumed_from,
+            began_as=self.began_as,
             data=self.data,
             own_trainer=True,
         )
-        save_model_card(args.output_dir, args.hub_model_id)
+        save_model_card(args.output_dir)
         model.name_or_path = args.output_dir  # whose record `model.push_to_hub` takes along
 
     def on_push_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs) -> None:
-        if any("train_runtime" in entry for entry in state.log_history):  # not in mid-training
+        if not any("train_runtime" in entry for entry in state.log_history):
+            return  # in mid-training
+        file = Path(args.output_dir, METRICS_FILE)
+        # What was measured since; else the card stays as it is, which may have been edited.
+        if not file.is_file() or json.loads(file.read_text(encoding="utf-8")) != metrics_of_log(args, state):
             self.on_train_end(args, state, control, **kwargs)
 
 

@@ -44,6 +44,11 @@ EXAMPLES = {
     "en": "Two dogs play in the snow.",
     "ko": "강아지 두 마리가 눈밭에서 논다.",
 }
+# What the models of somebody's own Trainer do: here, on the Hub, and in words.
+OWN_TASKS = {
+    "VanillaTransformerForSequenceClassification": ("classification", "text-classification", "Text classification"),
+    "VanillaTransformerForConditionalGeneration": ("generation", "text2text-generation", "Text generation"),
+}
 LANGUAGE_CODE = re.compile(r"[a-z]{2,3}")
 
 
@@ -92,7 +97,7 @@ def make_model_card(folder: str | Path, name: str | None = None) -> ModelCard:
     name = name or folder.resolve().name
     with _incomplete_records(folder):
         architecture = config["architectures"][0]
-        if run.get("own_trainer"):
+        if run.get("own_trainer") and architecture in OWN_TASKS:
             task = _own_trainer(architecture, config, metrics, run)
         elif architecture.endswith("ForSequenceClassification"):
             task = _classification(config, metrics, run)
@@ -274,14 +279,7 @@ def _own_trainer(
 ) -> dict[str, Any]:
     """What the template and the metadata need about the model of somebody's own Trainer, whatever that measured."""
     data = _data_source(run)
-    task, pipeline_tag, task_name = {
-        "VanillaTransformerForSequenceClassification": (
-            "classification",
-            "text-classification",
-            "Text classification",
-        ),
-        "VanillaTransformerForConditionalGeneration": ("generation", "text2text-generation", "Text generation"),
-    }[architecture]
+    task, pipeline_tag, task_name = OWN_TASKS[architecture]
     rows = [
         {"split": split, "metric": metric, "value": value}
         for split in SPLITS
@@ -307,6 +305,7 @@ def _own_trainer(
                 metric_value=round(row["value"], 4),
             )
             for row in reversed(rows)
+            if row["split"] != "train" or rows[-1]["split"] == "train"
         ],
     }
 

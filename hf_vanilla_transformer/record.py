@@ -190,11 +190,16 @@ def metrics_of_log(arguments: TrainingArguments, state: TrainerState) -> dict[st
 
     Returns:
         `best_step`, `training_seconds`; `epochs`, or in a run that was not evaluated what was logged in training;
-        `train`, with the mean loss of the training; and `validation`, with what was measured of the model that
-        the Trainer holds, where it was evaluated.
+        `train`, with the mean loss over the training, `training_loss`; and `validation`, with what was measured of the
+        model that the Trainer holds, where it was evaluated.
+
+    Raises:
+        ValueError: it has not trained to the end.
     """
     step = best_step(arguments, state)
-    ended = next(entry for entry in reversed(state.log_history) if "train_runtime" in entry)
+    ended = next((entry for entry in reversed(state.log_history) if "train_runtime" in entry), None)
+    if ended is None:
+        raise ValueError("the log knows of no training that came to its end")
     evaluations = list(epochs(state.log_history))
     logged = [
         {"epoch": entry["epoch"], "step": entry["step"], "train_loss": entry["loss"]}
@@ -205,7 +210,7 @@ def metrics_of_log(arguments: TrainingArguments, state: TrainerState) -> dict[st
         "best_step": step,
         "training_seconds": round(ended["train_runtime"], 1),
         "epochs": evaluations or logged,
-        "train": {"loss": ended["train_loss"]},
+        "train": {"training_loss": ended["train_loss"]},
     }
     for entry in evaluations:
         if entry["step"] == step:

@@ -39,6 +39,7 @@ from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR, IntervalStrategy
 from . import modeling_vanilla_transformer
 from .arguments import LAST_CHECKPOINT
 from .configuration_vanilla_transformer import VanillaTransformerConfig
+from .model_card import rename_model_card
 from .record import RUN_FILE, TARGET_TOKENIZER, processes
 
 
@@ -483,6 +484,8 @@ class _CheckedTraining:
         """As in `Trainer`, but that a run that has left its record keeps the card that was made of it."""
         if not Path(self.args.output_dir, RUN_FILE).is_file():
             super().create_model_card(*args, **kwargs)
+        elif self.is_world_process_zero():
+            rename_model_card(self.args.output_dir, self.hub_model_id)
 
     def _push_from_checkpoint(self, checkpoint_folder: str) -> None:
         # Trainer copies the weights from there, and the configuration, but not the code that it names.

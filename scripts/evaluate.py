@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import torch
 import yaml
+from transformers.utils import cached_file
 
 from hf_vanilla_transformer.arguments import exit_with_one_line, parse_arguments
 from hf_vanilla_transformer.data import load_labelled_text
@@ -58,8 +59,8 @@ class EvaluationArguments:
 
 def cut(arguments: EvaluationArguments) -> dict[str, float]:
     """How validation is cut from train: as the arguments say, or as it was in training, by the model's recipe."""
-    file = Path(arguments.model, RECIPE_FILE)
-    recipe = yaml.safe_load(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    file = cached_file(arguments.model, RECIPE_FILE, _raise_exceptions_for_missing_entries=False)
+    recipe = yaml.safe_load(Path(file).read_text(encoding="utf-8")) if file else {}
     asked = {"validation_fraction": arguments.validation_fraction, "split_seed": arguments.split_seed}
     given = {name: value for name, value in asked.items() if value is not None}
     settings = {"validation_fraction": 0.05, "split_seed": 42, **recipe, **given}
@@ -113,7 +114,7 @@ def main() -> None:
         **calibration_report(probabilities, labels),
         "texts_per_second": len(texts) / seconds,
         **describe_environment(),
-        "device": str(model.device) if model.device.type == "cpu" else torch.cuda.get_device_name(model.device),
+        "device": torch.cuda.get_device_name(model.device) if model.device.type == "cuda" else model.device.type,
     }
     save_json(folder / "evaluation.json", report)
     plot_reliability(report["bins"], folder / "reliability.png")

@@ -556,7 +556,7 @@ for trainer_class, name, settings in (
     (CheckedTrainer, "checked", {"eval_strategy": "epoch", "logging_steps": 1}), (Trainer, "plain", {})
 ):
     arguments = TrainingArguments(
-        f"{sys.argv[2]}/{name}", push_to_hub=True, hub_model_id=f"kim/{name}", max_steps=2, report_to=[], use_cpu=True,
+        f"{sys.argv[2]}/{name}", push_to_hub=True, max_steps=2, report_to=[], use_cpu=True,
         learning_rate=0.01, per_device_train_batch_size=4, save_strategy="epoch", **settings
     )
     trainer = trainer_class(
@@ -591,7 +591,7 @@ def test_without_our_scripts_the_repository_is_the_same(server, client, folder, 
     assert metrics["validation"]["accuracy"] == metrics["epochs"][-1]["eval_accuracy"]
     card = ModelCard(server.files("kim/checked")["README.md"].decode())
     assert f"| validation | loss | {metrics['validation']['loss']:.4f} |" in card.text and "reviews.csv" in card.text
-    assert 'model="kim/checked"' in card.text
+    assert 'model="kim/checked"' in card.text and "It began as another run's model" in card.text
     results = {(r.dataset_split, r.metric_type): r.metric_value for r in card.data.eval_results}
     assert results["validation", "accuracy"] == round(metrics["validation"]["accuracy"], 4)
     recipe = yaml.safe_load(server.files("kim/checked")["recipe.yaml"])
@@ -599,9 +599,11 @@ def test_without_our_scripts_the_repository_is_the_same(server, client, folder, 
     assert recipe == {"learning_rate": 0.01, "max_steps": 2, "per_device_train_batch_size": 4, "logging_steps": 1}
     # In the place of Trainer's draft comes the card.
     assert "generated_from_trainer" in server.files("kim/plain")["README.md"].decode()
+    assert "own_trainer" in server.files("kim/later")["run.json"].decode()
+    assert "generated_from_trainer" not in server.files("kim/later")["README.md"].decode()
     assert client("push_to_hub.py", tmp_path / "plain", "--repo_id", "kim/plain")[0] == 0
     assert in_repository(server, "kim/plain") == contents(tmp_path / "plain")
-    assert "| train | loss |" in server.files("kim/plain")["README.md"].decode()
+    assert "| train | training_loss |" in server.files("kim/plain")["README.md"].decode()
     # A trained model takes its new record along; one that was changed since takes none.
     assert in_repository(server, "kim/later")["metrics.json"] == (tmp_path / "plain" / "metrics.json").read_bytes()
     assert in_repository(server, "kim/changed").keys() == {

@@ -240,9 +240,9 @@ def test_a_checkpoint_in_parts_is_whole_when_their_list_is_there(whole, tmp_path
     shutil.copytree(whole / "checkpoint-8", checkpoint)
     for single, parts in (("model.safetensors", "pytorch_model_fsdp_0"), ("optimizer.pt", "optimizer_0")):
         (checkpoint / single).unlink()
-        assert f"{single.split('.')[0]}" in checkpoint_damage(str(checkpoint))
+        assert checkpoint_damage(str(checkpoint)).startswith(single.split(".")[0])
         distributed.checkpoint.save({"a": torch.zeros(3)}, checkpoint_id=checkpoint / parts, no_dist=True)
-        assert checkpoint_damage(str(checkpoint)) is None or single == "model.safetensors"
+        assert checkpoint_damage(str(checkpoint)) is None
     (checkpoint / "optimizer_0" / ".metadata").unlink()
     assert checkpoint_damage(str(checkpoint)) == "optimizer_0 is broken off"
 

@@ -449,9 +449,13 @@ def test_an_own_trainers_card_is_its_log(tmp_path):
     assert "Training took 1.0 minutes" in card.text and "num_train_epochs: 2" in card.text
     # The model that the Trainer holds is that of step 6, which was not evaluated.
     assert [(r.dataset_split, r.metric_type, r.metric_value) for r in card.data.eval_results] == [
-        ("train", "loss", 2.25)
+        ("train", "training_loss", 2.25)
     ]
     log.append({"epoch": 2.0, "step": 6, "eval_loss": 1.75, "eval_chrf": 43.25, "eval_runtime": 1.0})
     callback.on_push_begin(arguments, state, TrainerControl(), model=model)
     rows = re.findall(r"^\| (\w+) \| (\w+) \| ([\d.]+) \|$", load_model_card(tmp_path).text, re.MULTILINE)
-    assert rows == [("train", "loss", "2.2500"), ("validation", "loss", "1.7500"), ("validation", "chrf", "43.2500")]
+    assert rows == [
+        ("train", "training_loss", "2.2500"),
+        ("validation", "loss", "1.7500"),
+        ("validation", "chrf", "43.2500"),
+    ]

@@ -13,6 +13,7 @@ only.
 """
 
 import math
+import re
 import shutil
 from collections.abc import Callable
 from functools import partial
@@ -238,6 +239,7 @@ class VanillaTransformerAttention(nn.Module):
             type(linear) is nn.Linear
             and type(linear.weight) is nn.Parameter
             and not (linear._forward_hooks or linear._forward_pre_hooks or hasattr(linear, "_hf_hook"))
+            and not (linear._backward_hooks or linear._backward_pre_hooks)
             for linear in (self.k_proj, self.v_proj)
         )
 
@@ -431,7 +433,7 @@ class VanillaTransformerDecoderLayer(GradientCheckpointingLayer):
 # --- The models ---
 
 # What a run leaves in a model's folder besides the model and its tokenizer.
-RECORD_FILES = ["README.md", "metrics.json", "recipe.yaml", "run.json", "generation_config.json", "curves.png"]
+RECORD_FILES = ["metrics.json", "recipe.yaml", "run.json", "curves.png", "generation_config.json"]
 
 
 class VanillaTransformerPreTrainedModel(PreTrainedModel):
@@ -542,11 +544,14 @@ class VanillaTransformerPreTrainedModel(PreTrainedModel):
         run = self._folder_of_same_weights()
         if run is not None:
             for file in RECORD_FILES:
-                if (run / file).is_file():
+                if (run / file).is_file() and not Path(working_dir, file).exists():
                     shutil.copy(run / file, working_dir)
-            if (run / "README.md").is_file():
-                card = ModelCard.load(run / "README.md")
-                card.text = card.text.replace(f'"{card.data.model_name}"', f'"{repo_id}"')
+            if (run / "target_tokenizer").is_dir():
+                shutil.copytree(run / "target_tokenizer", Path(working_dir, "target_tokenizer"), dirs_exist_ok=True)
+            card = ModelCard.load(run / "README.md") if (run / "README.md").is_file() else None
+            if card is not None and "generated_from_trainer" not in (card.data.tags or []):  # not a draft
+                loads = rf'(model=|from_pretrained\()"{re.escape(str(card.data.model_name))}"'
+                card.text = re.sub(loads, lambda match: f'{match[1]}"{repo_id}"', card.text)
                 card.data.model_name = repo_id
                 card.save(Path(working_dir, "README.md"))
         return super()._upload_modified_files(working_dir, repo_id, *args, **kwargs)
