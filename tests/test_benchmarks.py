@@ -47,10 +47,16 @@ def test_a_few_batches_are_spread_over_all_lengths():
 
 @pytest.mark.parametrize("baseline", [BartClassifier, TorchClassifier])
 def test_baselines_are_as_large_and_as_much_work(baseline):
+    """But for keys and values of the source, which ours leaves out for a single query, unless somebody waits."""
     config = tiny_config(vocab_size=50, d_model=32, encoder_layers=2, decoder_layers=2, activation_function="gelu")
     ours = OurClassifier(config, CPU)
     theirs = baseline(bart_config(config) if baseline is BartClassifier else config)
     batches = make_batches(TEXTS, batch_size=4, pad_token_id=0, grouped=True)
+    for train in (True, False):
+        assert count_flops(ours, batches, train) < 0.9 * count_flops(theirs, batches, train)
+    for name, module in ours.named_modules():
+        if name.endswith("encoder_attn.k_proj"):
+            module.register_forward_hook(lambda *args: None)
     for train in (True, False):
         assert count_flops(theirs, batches, train) == pytest.approx(count_flops(ours, batches, train), rel=0.03)
     layers = [
