@@ -12,11 +12,12 @@ from pathlib import Path
 import pytest
 import torch
 import yaml
-from conftest import ROOT, RUN_FILES, run_without_the_package
+from conftest import ROOT, RUN_FILES, run_without_the_package, tiny_config
 from hub_server import TOKEN, USER, Fault, HubServer
 from huggingface_hub import ModelCard
-from transformers import AutoModelForSeq2SeqLM, AutoModelForSequenceClassification, AutoTokenizer
+from transformers import AutoModelForSeq2SeqLM, AutoModelForSequenceClassification, AutoTokenizer, PreTrainedModel
 
+from hf_vanilla_transformer import VanillaTransformerForConditionalGeneration
 from hf_vanilla_transformer.hub import repository_files
 
 
@@ -615,6 +616,25 @@ def test_without_our_scripts_the_repository_is_the_same(server, client, folder, 
     answers = json.loads(as_stranger(program, environment, tmp_path, *repositories))
     assert answers == [logits(place) for place in repositories.values()]
     assert answers[0] != answers[1] != answers[2]
+
+
+def test_a_second_vocabulary_and_present_settings_go_along(folder, tmp_path, monkeypatch):
+    """What is uploaded in the end, where the model was loaded from a translator's folder."""
+    config = tiny_config(decoder_vocab_size=31)
+    VanillaTransformerForConditionalGeneration(config).save_pretrained(tmp_path / "run")
+    for file in ("README.md", "metrics.json"):
+        shutil.copy(folder / file, tmp_path / "run")
+    (tmp_path / "run" / "target_tokenizer").mkdir()
+    shutil.copy(folder / "tokenizer.json", tmp_path / "run" / "target_tokenizer")
+    model = AutoModelForSeq2SeqLM.from_pretrained(tmp_path / "run")
+    model.generation_config.num_beams = 7
+    model.save_pretrained(tmp_path / "sent")
+    monkeypatch.setattr(PreTrainedModel, "_upload_modified_files", lambda *args: None)
+    model._upload_modified_files(tmp_path / "sent", REPO)
+    for file in ("metrics.json", "target_tokenizer/tokenizer.json"):
+        assert (tmp_path / "sent" / file).read_bytes() == (tmp_path / "run" / file).read_bytes()
+    assert f'model="{REPO}"' in (tmp_path / "sent" / "README.md").read_text()
+    assert json.loads((tmp_path / "sent" / "generation_config.json").read_text())["num_beams"] == 7
 
 
 MARK = "    mark = 'edited'\n\n"
