@@ -15,6 +15,7 @@ from typing import Any
 import yaml
 from huggingface_hub import EvalResult, ModelCard, ModelCardData
 
+from .modeling_vanilla_transformer import rename_card
 from .record import CURVES_FILE, METRICS_FILE, RECIPE_FILE, RUN_FILE, TARGET_TOKENIZER
 
 
@@ -193,9 +194,7 @@ def rename_model_card(folder: str | Path, name: str) -> None:
     """
     card = load_model_card(folder)
     if card.data.model_name != name:
-        loads = rf'(model=|from_pretrained\()"{re.escape(str(card.data.model_name))}"'
-        card.text = re.sub(loads, lambda match: f'{match[1]}"{name}"', card.text)
-        card.data.model_name = name
+        rename_card(card, name)
         card.save(Path(folder) / CARD_FILE)
 
 

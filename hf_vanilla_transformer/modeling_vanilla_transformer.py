@@ -436,6 +436,18 @@ class VanillaTransformerDecoderLayer(GradientCheckpointingLayer):
 RECORD_FILES = ["metrics.json", "recipe.yaml", "run.json", "curves.png", "generation_config.json"]
 
 
+def rename_card(card: ModelCard, name: str) -> None:
+    """Have a model card name another repository, in its metadata and where the model is loaded.
+
+    Args:
+        card: Changed in place; whatever else it says stays.
+        name: The repository's name.
+    """
+    loads = rf'(model=|from_pretrained\()"{re.escape(str(card.data.model_name))}"'
+    card.text = re.sub(loads, lambda match: f'{match[1]}"{name}"', card.text)
+    card.data.model_name = name
+
+
 class VanillaTransformerPreTrainedModel(PreTrainedModel):
     """What all models here share: loading, saving, initialisation, embeddings."""
 
@@ -550,9 +562,7 @@ class VanillaTransformerPreTrainedModel(PreTrainedModel):
                 shutil.copytree(run / "target_tokenizer", Path(working_dir, "target_tokenizer"), dirs_exist_ok=True)
             card = ModelCard.load(run / "README.md") if (run / "README.md").is_file() else None
             if card is not None and "generated_from_trainer" not in (card.data.tags or []):  # not a draft
-                loads = rf'(model=|from_pretrained\()"{re.escape(str(card.data.model_name))}"'
-                card.text = re.sub(loads, lambda match: f'{match[1]}"{repo_id}"', card.text)
-                card.data.model_name = repo_id
+                rename_card(card, repo_id)
                 card.save(Path(working_dir, "README.md"))
         return super()._upload_modified_files(working_dir, repo_id, *args, **kwargs)
 
