@@ -250,8 +250,8 @@ class RecordCallback(TrainerCallback):
 
     At the end of training, and before a push that comes later, the folder gets the model, the tokenizer,
     `metrics.json` (what the Trainer logged), `recipe.yaml` (its arguments), `run.json`, `curves.png`,
-    `generation_config.json` and the card. `Trainer.push_to_hub` puts a draft of its own in place of the card,
-    `CheckedTrainer.push_to_hub` does not.
+    `generation_config.json` and the card. `Trainer.push_to_hub` puts a draft of its own in place of the card;
+    `CheckedTrainer.push_to_hub` and, of any Trainer's run, `upload_run` do not.
 
     Args:
         source: What the card calls the data.

@@ -545,7 +545,7 @@ def test_a_run_with_a_wrong_token_ends_before_it_trains(server, client, tmp_path
 OWN = """
 import sys
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, Trainer, TrainingArguments
-from hf_vanilla_transformer.hub import RecordCallback
+from hf_vanilla_transformer.hub import RecordCallback, upload_run
 from hf_vanilla_transformer.metrics import compute_metrics
 from hf_vanilla_transformer.training import CheckedTrainer
 model = AutoModelForSequenceClassification.from_pretrained(sys.argv[1])
@@ -554,7 +554,9 @@ model.push_to_hub("kim/pushed")
 tokenizer.push_to_hub("kim/pushed")
 data = [{"input_ids": [5, 6, 7], "labels": i % 2} for i in range(4)]
 for trainer_class, name, settings in (
-    (CheckedTrainer, "checked", {"eval_strategy": "epoch", "logging_steps": 1}), (Trainer, "plain", {})
+    (CheckedTrainer, "checked", {"eval_strategy": "epoch", "logging_steps": 1}),
+    (Trainer, "plain", {}),
+    (Trainer, "uploaded", {}),
 ):
     arguments = TrainingArguments(
         f"{sys.argv[2]}/{name}", push_to_hub=True, max_steps=2, report_to=[], use_cpu=True,
@@ -565,7 +567,7 @@ for trainer_class, name, settings in (
         compute_metrics=compute_metrics, callbacks=[RecordCallback("reviews.csv")],
     )
     trainer.train()
-    trainer.push_to_hub()
+    upload_run(trainer) if name == "uploaded" else trainer.push_to_hub()
 model.push_to_hub("kim/later")
 model.classifier.weight.data.mul_(1.01)
 model.push_to_hub("kim/changed")
@@ -601,12 +603,15 @@ def test_without_our_scripts_the_repository_is_the_same(server, client, folder, 
     # In the place of Trainer's draft comes the card.
     assert "generated_from_trainer" in server.files("kim/plain")["README.md"].decode()
     assert "own_trainer" in server.files("kim/later")["run.json"].decode()
-    assert "generated_from_trainer" not in server.files("kim/later")["README.md"].decode()
     assert client("push_to_hub.py", tmp_path / "plain", "--repo_id", "kim/plain")[0] == 0
     assert in_repository(server, "kim/plain") == contents(tmp_path / "plain")
     assert "| train | training_loss |" in server.files("kim/plain")["README.md"].decode()
+    assert in_repository(server, "kim/uploaded") == contents(tmp_path / "uploaded")
+    assert in_repository(server, "kim/uploaded").keys() == RUN_FILES
     # A trained model takes its new record along; one that was changed since takes none.
-    assert in_repository(server, "kim/later")["metrics.json"] == (tmp_path / "plain" / "metrics.json").read_bytes()
+    for file in ("README.md", "metrics.json"):
+        later = server.files("kim/later")[file].decode().replace("kim/later", "kim/uploaded")
+        assert later == (tmp_path / "uploaded" / file).read_text(), file
     assert in_repository(server, "kim/changed").keys() == {
         *("README.md", "config.json", "model.safetensors"),
         *("configuration_vanilla_transformer.py", "modeling_vanilla_transformer.py"),
