@@ -179,6 +179,19 @@ def test_a_vocabulary_of_words_is_measured_in_words(translator):
     assert "BLEU of words: `tok:none`." in card.text
 
 
+def test_a_model_without_capitals_is_not_measured_by_them(translator):
+    report = json.loads((translator / "metrics.json").read_text())["test"]["beams_3"]
+    recipe = yaml.safe_load((translator / "recipe.yaml").read_text())
+    for lowercase, name, title in ((False, "bleu", "BLEU"), (True, "bleu_lowercased", "BLEU, lower-cased")):
+        (translator / "recipe.yaml").write_text(yaml.safe_dump({**recipe, "lowercase": lowercase}))
+        card = make_model_card(translator)
+        first = card.data.eval_results[0]
+        assert (first.metric_name, first.metric_value) == (f"{title}, 3 beams", round(report[name], 2))
+        assert first.metric_args == {"signature": report[f"{name}_signature"]}
+        summary = card.text.split("## ")[0]
+        assert f"BLEU는 {report[name]:.2f}(빔 3)" in summary and ("소문자" in summary) == lowercase
+
+
 def edit(file: Path, **changes) -> None:
     file.write_text(json.dumps({**json.loads(file.read_text()), **changes}))
 
