@@ -28,6 +28,7 @@ from hf_vanilla_transformer.arguments import (
     parse_arguments,
     read_mapping,
 )
+from hf_vanilla_transformer.bpe_dropout import draw_segmentations
 from hf_vanilla_transformer.data import load_labelled_text, tokenize
 from hf_vanilla_transformer.hub import keep_token_out_of_files, upload_run
 from hf_vanilla_transformer.metrics import compute_metrics, evaluate_split
@@ -89,6 +90,13 @@ class ModelArguments:
     rdrop_alpha: float = field(
         default=0.0, metadata={"help": "Weight of R-Drop's divergence between two passes; 0 is a single pass."}
     )
+    bpe_dropout: float = field(
+        default=0.0, metadata={"help": "Share of the merges left out at random in training texts; 0 is none."}
+    )
+    segmentations: int = field(
+        default=10,
+        metadata={"help": "With --bpe_dropout, how often each training text is cut; an epoch is all of them."},
+    )
     early_stopping_patience: int | None = field(
         default=None, metadata={"help": "Stop after this many evaluations without a better one."}
     )
@@ -107,6 +115,10 @@ class ModelArguments:
             raise ValueError(f"--config: no such field: {', '.join(unknown)}")
         if self.rdrop_alpha < 0:
             raise ValueError(f"--rdrop_alpha: at least 0, not {self.rdrop_alpha}")
+        if not 0 <= self.bpe_dropout < 1:
+            raise ValueError(f"--bpe_dropout: at least 0 and below 1, not {self.bpe_dropout}")
+        if self.segmentations < 1:
+            raise ValueError(f"--segmentations: at least 1, not {self.segmentations}")
         if self.weights_dtype not in WEIGHTS_DTYPES:
             raise ValueError(f"--weights_dtype: {', '.join(WEIGHTS_DTYPES)}; not {self.weights_dtype}")
         if self.model and set(self.config) - DROPOUT_FIELDS:
@@ -199,6 +211,16 @@ def main() -> None:
         tokenizer = load_tokenizer(checkpoint)
     with training_arguments.main_process_first(desc="tokens"):
         tokenized = tokenize(data, tokenizer, max_length=max_length)
+        train_dataset = tokenized["train"]
+        if model_arguments.bpe_dropout:
+            train_dataset = draw_segmentations(
+                train_dataset,
+                {"input_ids": tokenizer},
+                rate=model_arguments.bpe_dropout,
+                copies=model_arguments.segmentations,
+                max_length=max_length,
+                seed=training_arguments.seed,
+            )
 
     set_seed(training_arguments.seed)
     labels = data["train"].features["label"].names
@@ -225,7 +247,7 @@ def main() -> None:
         model,
         training_arguments,
         data_collator=DataCollatorWithPadding(tokenizer),
-        train_dataset=tokenized["train"],
+        train_dataset=train_dataset,
         eval_dataset=tokenized["validation"],
         processing_class=tokenizer,
         compute_metrics=compute_metrics,

@@ -30,6 +30,7 @@ from hf_vanilla_transformer.arguments import (
     parse_arguments,
     read_mapping,
 )
+from hf_vanilla_transformer.bpe_dropout import draw_segmentations
 from hf_vanilla_transformer.hub import keep_token_out_of_files, upload_run
 from hf_vanilla_transformer.metrics import compute_perplexity, token_losses, translation_report, word_report
 from hf_vanilla_transformer.model_card import save_model_card
@@ -94,6 +95,13 @@ class ModelArguments:
     rdrop_alpha: float = field(
         default=0.0, metadata={"help": "Weight of R-Drop's divergence between two passes; 0 is a single pass."}
     )
+    bpe_dropout: float = field(
+        default=0.0, metadata={"help": "Share of the merges left out at random in training texts; 0 is none."}
+    )
+    segmentations: int = field(
+        default=10,
+        metadata={"help": "With --bpe_dropout, how often each training pair is cut; an epoch is all of them."},
+    )
     average_last: int = field(
         default=1, metadata={"help": "Give the mean of the last checkpoints' weights, this many; 1 is the last alone."}
     )
@@ -107,6 +115,10 @@ class ModelArguments:
             raise ValueError(f"--vocabularies: joint or separate, not {self.vocabularies}")
         if self.rdrop_alpha < 0:
             raise ValueError(f"--rdrop_alpha: at least 0, not {self.rdrop_alpha}")
+        if not 0 <= self.bpe_dropout < 1:
+            raise ValueError(f"--bpe_dropout: at least 0 and below 1, not {self.bpe_dropout}")
+        if self.segmentations < 1:
+            raise ValueError(f"--segmentations: at least 1, not {self.segmentations}")
         if self.average_last < 1:
             raise ValueError(f"--average_last: at least 1, not {self.average_last}")
         if self.max_sentences is not None and (self.max_tokens is None or self.max_sentences < 1):
@@ -244,6 +256,15 @@ def main() -> None:
         )
     tokenizer, target_tokenizer = made_once(lambda: make_tokenizers(model_arguments, data["train"]))
     tokenized = tokenize_pairs(data, tokenizer, target_tokenizer)
+    if model_arguments.bpe_dropout:
+        tokenized["train"] = draw_segmentations(
+            tokenized["train"],
+            {"input_ids": tokenizer, "labels": target_tokenizer},
+            rate=model_arguments.bpe_dropout,
+            copies=model_arguments.segmentations,
+            max_length=model_arguments.max_length,
+            seed=training_arguments.seed,
+        )
 
     set_seed(training_arguments.seed)
     config = make_config(model_arguments, tokenizer, target_tokenizer)
@@ -286,7 +307,11 @@ def main() -> None:
         data={"source": data_arguments.data, **describe_splits(data)},
     )
     save_model_card(folder)
-    print(f"test BLEU: {metrics['test'][f'beams_{beams}']['bleu']:.2f}")
+    report = metrics["test"][f"beams_{beams}"]
+    if model_arguments.lowercase:
+        print(f"test BLEU, lower-cased: {report['bleu_lowercased']:.2f}")
+    else:
+        print(f"test BLEU: {report['bleu']:.2f}")
     upload_run(trainer)
 
 

@@ -194,6 +194,8 @@ def faults(tmp_path):
         (["--data", "sample", "--attn_implementation", "fast"], "fast"),
         (["--data", "sample", "--weights_dtype", "int8"], "--weights_dtype: float32, float16, bfloat16; not int8"),
         (["--data", "sample", "--rdrop_alpha", "-1"], "--rdrop_alpha: at least 0"),
+        (["--data", "sample", "--bpe_dropout", "-1"], "--bpe_dropout: at least 0 and below 1"),
+        (["--data", "sample", "--segmentations", "0"], "--segmentations: at least 1"),
         (["--data", "sample", "--tokenizer", "{}/nowhere"], "nowhere"),
         (["--data", "sample", "--config", '{"d_model": 7}'], "encoder_attention_heads"),
         (["--data", "sample", "--config", '{"d_modle": 8}'], "no such field: d_modle"),

@@ -165,6 +165,9 @@ def test_the_published_figures_are_those_of_the_folder(run, corpus, tmp_path, ba
         (["--config", '{"d_modle": 8}'], "no such field: d_modle"),
         (["--config", "{"], "--config"),
         (["--rdrop_alpha", "-1"], "--rdrop_alpha: at least 0"),
+        (["--bpe_dropout", "1"], "--bpe_dropout: at least 0 and below 1"),
+        (["--bpe_dropout", "0.1", "--tokenizer_model", "word"], "a BPE vocabulary"),
+        (["--segmentations", "0"], "--segmentations: at least 1"),
         (["--vocabularies", "three"], "--vocabularies"),
         (["--average_last", "0"], "--average_last"),
         (["--length_penalty", "1.5"], "--length_penalty"),
@@ -182,7 +185,7 @@ def test_training_refuses_with_one_line(run, corpus, tmp_path, arguments, messag
 
 
 def test_an_interrupted_run_goes_on_to_the_same_end(run, corpus, tmp_path):
-    settings = ["--max_tokens", "50", "--bf16", "false"]
+    settings = ["--max_tokens", "50", "--bf16", "false", "--bpe_dropout", "0.5", "--segmentations", "3"]
     assert train(run, corpus, tmp_path / "whole", *settings)[0] == 0
     (tmp_path / "interrupted").mkdir()
     shutil.copytree(tmp_path / "whole" / "checkpoint-2", tmp_path / "interrupted" / "checkpoint-2")

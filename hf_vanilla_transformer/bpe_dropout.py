@@ -1,0 +1,136 @@
+# Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
+"""BPE-dropout (Provilkov et al. 2020): training texts whose words are cut into pieces at random.
+
+`tokenizers` has it, too (`BPE(dropout=...)`), but with no seed: a resumed run, or the second of two processes, would
+see other texts than the first.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from itertools import groupby, pairwise
+from random import Random
+from typing import Any
+
+from datasets import Dataset, concatenate_datasets
+from transformers import PreTrainedTokenizerBase
+
+from .tokenizer import SPACE_MARK
+
+
+# No merge crosses the beginning of a word.
+_WORDS = re.compile(f"{SPACE_MARK}?[^{SPACE_MARK}]+|{SPACE_MARK}")
+
+
+class BpeDropout:
+    """Cuts the words of tokenized texts anew, leaving out merges at random (Algorithm 1 of the paper).
+
+    At each step every merge that a word allows is left out with probability `rate`; of the others the one that was
+    learned first is done; where none is left, the word stays as it is.
+
+    Args:
+        tokenizer: A fast tokenizer with a BPE vocabulary.
+        rate: Between 0 and 1; 0.1 in the paper, and 0 cuts as the tokenizer does.
+
+    Raises:
+        ValueError: The vocabulary is of another kind, or the rate is impossible.
+    """
+
+    def __init__(self, tokenizer: PreTrainedTokenizerBase, rate: float):
+        if not 0 <= rate < 1:
+            raise ValueError(f"BPE-dropout: the rate must be at least 0 and below 1, not {rate}")
+        model = json.loads(tokenizer.backend_tokenizer.to_str())["model"] if tokenizer.is_fast else {}
+        if model.get("type") != "BPE":
+            raise ValueError("BPE-dropout needs a fast tokenizer with a BPE vocabulary")
+        self.rate = rate
+        self.ids = model["vocab"]
+        self.ranks = {tuple(merge): rank for rank, merge in enumerate(model["merges"])}
+        # What is neither a character nor the result of a merge, such as a special token, is left as it is.
+        merged = {"".join(merge) for merge in self.ranks}
+        self.pieces = {id: piece for piece, id in self.ids.items() if len(piece) == 1 or piece in merged}
+
+    def __call__(self, ids: Sequence[int], generator: Random) -> list[int]:
+        """Cut a text anew.
+
+        Args:
+            ids: Its tokens.
+            generator: Where the random numbers come from.
+
+        Returns:
+            Tokens of the same text, mostly more of them.
+        """
+        cut = []
+        for is_text, run in groupby(ids, key=self.pieces.__contains__):
+            if is_text:
+                for word in _WORDS.findall("".join(self.pieces[id] for id in run)):
+                    cut.extend(self.ids[piece] for piece in self._cut(word, generator))
+            else:
+                cut.extend(run)
+        return cut
+
+    def _cut(self, word: str, generator: Random) -> list[str]:
+        pieces = list(word)
+        while True:
+            possible = [
+                (self.ranks[pair], place)
+                for place, pair in enumerate(pairwise(pieces))
+                if pair in self.ranks and generator.random() >= self.rate
+            ]
+            if not possible:
+                return pieces
+            _, place = min(possible)
+            pieces[place : place + 2] = ["".join(pieces[place : place + 2])]
+
+
+def draw_segmentations(
+    rows: Dataset,
+    tokenizers: Mapping[str, PreTrainedTokenizerBase],
+    rate: float,
+    copies: int,
+    max_length: int,
+    seed: int,
+) -> Dataset:
+    """Copies of tokenized training texts, one after the other, each cut into pieces in its own way.
+
+    How a text is cut depends on the seed, the copy and the row's number alone.
+
+    Args:
+        rows: With columns of token ids and with `length`, as `tokenize` and `tokenize_pairs` return them.
+        tokenizers: The columns that are cut anew, and the tokenizer of each.
+        rate: As in `BpeDropout`.
+        copies: How many.
+        max_length: A text that would get more tokens than these keeps those that it has.
+        seed: Of the random numbers.
+
+    Returns:
+        `copies` times as many rows, `length` set anew.
+
+    Raises:
+        ValueError: As `BpeDropout`.
+    """
+    dropouts = {column: BpeDropout(tokenizer, rate) for column, tokenizer in tokenizers.items()}
+    return concatenate_datasets(
+        [
+            rows.map(
+                _cut_batch,
+                batched=True,
+                with_indices=True,
+                fn_kwargs={"dropouts": dropouts, "max_length": max_length, "seed": f"{seed} {copy}"},
+                desc=f"Cutting words at random, {copy + 1} of {copies}",
+            )
+            for copy in range(copies)
+        ]
+    )
+
+
+def _cut_batch(
+    batch: dict[str, list], rows: list[int], dropouts: dict[str, BpeDropout], max_length: int, seed: str
+) -> dict[str, Any]:
+    generators = [Random(f"{seed} {row}") for row in rows]
+    columns = {}
+    for column, dropout in dropouts.items():
+        cuts = [dropout(ids, generator) for ids, generator in zip(batch[column], generators, strict=True)]
+        columns[column] = [
+            cut if len(cut) <= max_length else ids for cut, ids in zip(cuts, batch[column], strict=True)
+        ]
+    return {**columns, "length": [max(map(len, row)) for row in zip(*columns.values(), strict=True)]}

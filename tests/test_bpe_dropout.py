@@ -1,0 +1,84 @@
+"""BPE-dropout: other pieces, the same texts, and the same for the same seed."""
+
+from random import Random
+
+import pytest
+from datasets import Dataset
+
+from hf_vanilla_transformer.bpe_dropout import BpeDropout, draw_segmentations
+from hf_vanilla_transformer.data import encode, load_labelled_text
+from hf_vanilla_transformer.tokenizer import train_tokenizer
+
+
+@pytest.fixture(scope="module")
+def reviews():
+    return load_labelled_text("sample")["train"]["text"][:300]
+
+
+@pytest.fixture(scope="module")
+def tokenizer(reviews):
+    return train_tokenizer(reviews, vocab_size=1500, add_eos=True)
+
+
+@pytest.fixture(scope="module")
+def ids(reviews, tokenizer):
+    return encode([*reviews, "qqq ㋿ Æ\u0301 ▁▁ !?!? 10,000원"], tokenizer)
+
+
+def test_without_dropout_the_pieces_are_the_tokenizers(tokenizer, ids):
+    assert [BpeDropout(tokenizer, 0)(text, Random(1)) for text in ids] == ids
+
+
+def test_the_text_is_the_same_in_other_pieces(tokenizer, ids):
+    dropout = BpeDropout(tokenizer, 0.1)
+    generator = Random(1)
+    cut = [dropout(text, generator) for text in ids]
+    assert tokenizer.batch_decode(cut) == tokenizer.batch_decode(ids)
+    assert sum(map(len, cut)) > 1.1 * sum(map(len, ids))
+    assert all(text[-1] == tokenizer.eos_token_id for text in cut)
+    assert tokenizer.unk_token_id in ids[-1]
+    # With nearly every merge left out, nearly every piece is a single character.
+    alone = [BpeDropout(tokenizer, 0.999)(text, generator) for text in ids]
+    special = set(tokenizer.all_special_ids)
+    pieces = [tokenizer.convert_ids_to_tokens(id) for text in alone for id in text if id not in special]
+    assert sum(len(piece) == 1 for piece in pieces) > 0.98 * len(pieces)
+
+
+def test_merges_are_left_out_at_the_rate(tokenizer):
+    # ▁영화 takes two merges. Without the first to be done (probability 0.3) the word stays in three pieces where the
+    # other cannot be done either.
+    word = tokenizer("영화", add_special_tokens=False)["input_ids"]
+    assert tokenizer.convert_ids_to_tokens(word) == ["▁영화"]
+    dropout, generator = BpeDropout(tokenizer, 0.3), Random(7)
+    possible = [pair in dropout.ranks for pair in (("▁", "영"), ("영", "화"))]
+    counts = [len(dropout(word, generator)) for _ in range(20_000)]
+    assert counts.count(3) / 20_000 == pytest.approx(0.3 ** sum(possible), abs=0.01)
+
+
+def test_each_copy_of_each_row_has_random_numbers_of_its_own(tokenizer, ids):
+    rows = Dataset.from_dict({"input_ids": ids, "labels": ids, "length": list(map(len, ids)), "row": range(len(ids))})
+
+    def draw(rows, columns=("input_ids", "labels"), rate=0.1, max_length=10_000, seed=5):
+        return draw_segmentations(rows, dict.fromkeys(columns, tokenizer), rate, 3, max_length, seed)
+
+    drawn = draw(rows)
+    assert drawn["row"][:] == 3 * list(range(len(ids)))
+    pairs = zip(drawn["input_ids"], drawn["labels"], strict=True)
+    assert drawn["length"][:] == [max(map(len, pair)) for pair in pairs]
+    copies = [drawn["input_ids"][copy * len(ids) : (copy + 1) * len(ids)] for copy in range(3)]
+    assert copies[0] != copies[1] != copies[2] != copies[0]
+    assert copies[0] != drawn["labels"][: len(ids)]
+    # The same for the same seed, whichever rows come with it.
+    assert draw(rows)[:] == drawn[:] != draw(rows, seed=6)[:]
+    assert draw(rows.select(range(10)))["input_ids"][:10] == copies[0][:10]
+    # A column that no tokenizer is given for stays, and so does a text that would become too long.
+    assert draw(rows, columns=["input_ids"])["labels"][:] == 3 * ids
+    assert draw(rows, rate=0.9, max_length=1)["input_ids"][:] == 3 * ids
+
+
+def test_what_cannot_be_is_refused(reviews, tokenizer):
+    for rate in (-0.1, 1):
+        with pytest.raises(ValueError, match=f"the rate must be at least 0 and below 1, not {rate}"):
+            BpeDropout(tokenizer, rate)
+    with pytest.raises(ValueError, match="needs a fast tokenizer with a BPE vocabulary"):
+        BpeDropout(train_tokenizer(reviews, vocab_size=1500, model="unigram"), 0.1)
