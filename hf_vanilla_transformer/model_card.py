@@ -129,7 +129,7 @@ def make_model_card(folder: str | Path, name: str | None = None) -> ModelCard:
             recipe=recipe,
             recipe_text=(folder / RECIPE_FILE).read_text(encoding="utf-8").strip(),
             run=run,
-            first_recipe_text=yaml.safe_dump(run.get("began_as", {}).get("recipe"), sort_keys=False).strip(),
+            origins=_origins(recipe, run),
             has_weights=any(folder.glob("*.safetensors")),
             has_curves=(folder / CURVES_FILE).is_file(),
             curves_file=CURVES_FILE,
@@ -307,6 +307,17 @@ def _own_trainer(
             if row["split"] != "train" or rows[-1]["split"] == "train"
         ],
     }
+
+
+def _origins(recipe: dict[str, Any], run: dict[str, Any]) -> list[dict[str, Any]]:
+    """The models that a run's model goes back to, the last one first: their names, and their records where known."""
+    origins = []
+    while recipe.get("model") or "began_as" in run:
+        record = run.get("began_as", {})
+        recipe_text = yaml.safe_dump(record.get("recipe"), sort_keys=False, allow_unicode=True).strip()
+        origins.append({**record, "name": recipe.get("model"), "recipe_text": recipe_text})
+        recipe, run = record.get("recipe", {}), record.get("run", {})
+    return origins
 
 
 def _translation(

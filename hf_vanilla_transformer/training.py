@@ -45,6 +45,9 @@ from .record import RUN_FILE, TARGET_TOKENIZER, processes
 
 logger = logging.getLogger(__name__)
 
+# What may change in the configuration of a model that is trained further.
+DROPOUT_FIELDS = {"dropout", "attention_dropout", "activation_dropout", "embedding_dropout"}
+
 # --- Folders ---
 
 

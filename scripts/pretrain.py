@@ -3,6 +3,7 @@
     python scripts/pretrain.py scripts/recipes/pretrain-reviews.yaml --texts reviews.txt.gz --output_dir runs/reviews
     python scripts/train_classifier.py --data nsmc --model runs/reviews --output_dir runs/nsmc
 
+A model that was trained before, on whatever task, goes on with --model: on your own texts, or for longer.
 The lines are tokenized once and kept in the cache of `datasets`. With `--streaming true` they are read anew all the
 time, for a corpus that is too large for that: then --tokenizer, --max_steps and a number of lines for --validation
 must be given, a batch has a number of lines, there is one process, and resuming reads up to where it goes on.
@@ -43,8 +44,10 @@ from hf_vanilla_transformer.pretraining import (
 from hf_vanilla_transformer.record import best_step, epochs, save_record
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 from hf_vanilla_transformer.training import (
+    DROPOUT_FIELDS,
     CheckedSeq2SeqTrainer,
     TokenBudgetTrainer,
+    load_config,
     load_tokenizer,
     made_once,
     prepare_output_dir,
@@ -81,12 +84,20 @@ class DenoisingArguments:
 
 @dataclass
 class ModelArguments:
-    preset: str = field(default="base", metadata={"help": "A preset of VanillaTransformerConfig."})
+    model: str | None = field(
+        default=None, metadata={"help": "A model folder or Hub name to go on with; by default a new model."}
+    )
+    preset: str = field(default="base", metadata={"help": "A preset of VanillaTransformerConfig, for a new model."})
     config: str = field(
-        default="{}", metadata={"help": "Fields that differ from the preset: JSON here, a mapping in a recipe."}
+        default="{}",
+        metadata={
+            "help": "Fields that differ from the preset, of --model the rates of dropout: "
+            "JSON here, a mapping in a recipe."
+        },
     )
     tokenizer: str | None = field(
-        default=None, metadata={"help": "A tokenizer folder or Hub name; by default one is trained on the texts."}
+        default=None,
+        metadata={"help": "A tokenizer folder or Hub name; by default the model's, or one trained on the texts."},
     )
     vocab_size: int = field(default=8007, metadata={"help": "Size of a vocabulary that is trained here."})
     tokenizer_model: str = field(default="bpe", metadata={"help": "What is trained: `bpe`, `unigram` or `word`."})
@@ -96,6 +107,8 @@ class ModelArguments:
 
     def __post_init__(self):
         self.config = read_mapping("--config", self.config)
+        if self.model and set(self.config) - DROPOUT_FIELDS:
+            raise ValueError("--config: of --model, only the rates of dropout can be changed")
 
 
 ARGUMENTS = [DataArguments, DenoisingArguments, ModelArguments, Seq2SeqTrainingArguments]
@@ -109,7 +122,7 @@ def check_streaming(data: DataArguments, model: ModelArguments, training: Seq2Se
     """
     for problem, remedy in (
         (training.max_steps <= 0, "--max_steps, for the stream has no end"),
-        (model.tokenizer is None, "--tokenizer, as scripts/train_tokenizer.py makes one"),
+        (not (model.tokenizer or model.model), "--tokenizer, as scripts/train_tokenizer.py makes one"),
         (data.validation < 1, "--validation as a number of lines, for nobody knows how many there are"),
         (data.max_tokens is not None, "no --max_tokens, but --per_device_train_batch_size"),
         (training.dataloader_num_workers > 1, "--dataloader_num_workers 0 or 1"),
@@ -125,11 +138,11 @@ def make_tokenizer(arguments: ModelArguments, texts: list[str] | None, max_lengt
     Raises:
         ValueError: it cannot be read, or lacks a special token.
     """
-    if arguments.tokenizer:
-        tokenizer = load_tokenizer(arguments.tokenizer)
+    if source := arguments.tokenizer or arguments.model:
+        tokenizer = load_tokenizer(source)
         for name in ("pad_token", "bos_token", "eos_token", "unk_token", "mask_token"):
             if getattr(tokenizer, name) is None:
-                raise ValueError(f"{arguments.tokenizer}: the tokenizer has no {name}")
+                raise ValueError(f"{source}: the tokenizer has no {name}")
         tokenizer.model_max_length = max_length
         return tokenizer
     return train_tokenizer(
@@ -140,31 +153,39 @@ def make_tokenizer(arguments: ModelArguments, texts: list[str] | None, max_lengt
 def make_config(
     arguments: ModelArguments, tokenizer: PreTrainedTokenizerBase, max_length: int
 ) -> VanillaTransformerConfig:
-    """The preset's configuration, with one vocabulary, and sizes and ids that fit the tokenizer.
+    """The configuration of the model that the arguments name, or the preset's with what fits the tokenizer.
 
     Raises:
-        ValueError: no such preset or field, or the fields given do not fit tokenizer and length.
+        ValueError: no such model, preset or field, or they do not fit tokenizer and length.
         huggingface_hub.errors.StrictDataclassError: the fields contradict each other.
     """
-    config = VanillaTransformerConfig.from_preset(
-        arguments.preset,
-        **{
-            "vocab_size": len(tokenizer),
-            "decoder_vocab_size": None,
-            "share_encoder_decoder_embeddings": True,
-            "tie_word_embeddings": True,
-            "max_position_embeddings": max_length,
-            "decoder_max_position_embeddings": None,
-            "pad_token_id": tokenizer.pad_token_id,
-            "bos_token_id": tokenizer.bos_token_id,
-            "eos_token_id": tokenizer.eos_token_id,
-            # What the classifier's decoder reads, too.
-            "decoder_start_token_id": tokenizer.bos_token_id,
-            **arguments.config,
-        },
-    )
+    if arguments.model:
+        config = load_config(arguments.model)
+        config.update(arguments.config)
+        config.validate()
+    else:
+        config = VanillaTransformerConfig.from_preset(
+            arguments.preset,
+            **{
+                "vocab_size": len(tokenizer),
+                "decoder_vocab_size": None,
+                "share_encoder_decoder_embeddings": True,
+                "tie_word_embeddings": True,
+                "max_position_embeddings": max_length,
+                "decoder_max_position_embeddings": None,
+                "pad_token_id": tokenizer.pad_token_id,
+                "bos_token_id": tokenizer.bos_token_id,
+                "eos_token_id": tokenizer.eos_token_id,
+                # What the classifier's decoder reads, too.
+                "decoder_start_token_id": tokenizer.bos_token_id,
+                **arguments.config,
+            },
+        )
     if config.decoder_vocab_size is not None or config.vocab_size < len(tokenizer):
-        raise ValueError(f"--config: one vocabulary, of at least the tokenizer's {len(tokenizer)} tokens, is needed")
+        raise ValueError(
+            f"{arguments.model or '--config'}: one vocabulary, of at least the tokenizer's {len(tokenizer)} tokens, "
+            "is needed"
+        )
     if min(config.max_position_embeddings, config.max_target_positions) < max_length:
         raise ValueError(f"--max_length: {max_length} is more than the model has positions")
     return config
@@ -219,9 +240,14 @@ def main() -> None:
         validation = collator.corrupted(validation.sort("length"))
 
     set_seed(training_arguments.seed)
-    model = VanillaTransformerForConditionalGeneration._from_config(
-        config, attn_implementation=model_arguments.attn_implementation
-    )
+    if model_arguments.model:
+        model = VanillaTransformerForConditionalGeneration.from_pretrained(
+            model_arguments.model, config=config, attn_implementation=model_arguments.attn_implementation
+        )
+    else:
+        model = VanillaTransformerForConditionalGeneration._from_config(
+            config, attn_implementation=model_arguments.attn_implementation
+        )
     model.generation_config = GenerationConfig.from_model_config(config)
     model.generation_config.max_length = config.max_target_positions
     options = {
@@ -263,6 +289,7 @@ def main() -> None:
         settings=given_settings(ARGUMENTS),
         seed=training_arguments.seed,
         resumed_from=checkpoint,
+        began_as=model_arguments.model,
         data={
             "source": {file: file_checksum(file) for file in data_arguments.texts},
             "train": {"rows": None if data_arguments.streaming else len(train)},

@@ -36,6 +36,7 @@ from hf_vanilla_transformer.model_card import save_model_card
 from hf_vanilla_transformer.record import best_step, describe_splits, epochs, save_record
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 from hf_vanilla_transformer.training import (
+    DROPOUT_FIELDS,
     CheckedTrainer,
     load_config,
     load_tokenizer,
@@ -61,8 +62,6 @@ class DataArguments:
     )
 
 
-# What may change when a model is fine-tuned.
-DROPOUT_FIELDS = {"dropout", "attention_dropout", "activation_dropout", "embedding_dropout"}
 WEIGHTS_DTYPES = ("float32", "float16", "bfloat16")
 
 

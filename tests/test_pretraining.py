@@ -441,6 +441,18 @@ def test_a_pretrained_model_is_a_folder_to_fine_tune(run, corpus, tmp_path, capl
     assert f"validation perplexity {metrics['validation']['perplexity']:.2f}" in card
     assert (folder / "recipe.yaml").read_text().strip() in card
 
+    # And so does a pretraining that goes on from there, of both.
+    again = ["--model", tmp_path / "finetuned", "--config", '{"dropout": 0.0}', "--learning_rate", "0"]
+    assert pretrain(run, corpus, tmp_path / "again", *again)[0] == 0
+    weights = load_file(tmp_path / "again" / "model.safetensors")
+    assert weights.keys() == pretrained.keys()
+    assert all(torch.equal(weights[name], pretrained[name]) for name in finetuned.keys() & pretrained.keys())
+    assert json.loads((tmp_path / "again" / "config.json").read_text())["dropout"] == 0.0
+    card = (tmp_path / "again" / "README.md").read_text()
+    assert card.index(f"It began as `{tmp_path / 'finetuned'}`") < card.index(f"That model began as `{folder}`")
+    for recipe in (tmp_path / "finetuned" / "recipe.yaml", folder / "recipe.yaml"):
+        assert recipe.read_text().strip() in card
+
 
 @pytest.mark.parametrize("streaming", [False, True])
 def test_an_interrupted_run_goes_on_to_the_same_end(run, corpus, tokenizer, tmp_path, streaming):
@@ -512,6 +524,8 @@ def test_a_small_model_learns_what_follows_what(run, tmp_path):
         (["--max_length", "1"], "--max_length"),
         (["--max_tokens", "2"], "does not fit in a batch of 2"),
         (["--tokenizer", "{}"], "no tokenizer"),
+        (["--model", "{}"], "only the rates of dropout"),
+        (["--model", "{}", "--config", '{"dropout": 0.1}'], "no tokenizer"),
         (["--streaming", "true"], "--streaming: needs --tokenizer"),
         (["--streaming", "true", "--tokenizer", "{}/tokenizer", "--max_steps", "-1"], "needs --max_steps"),
         (["--streaming", "true", "--tokenizer", "{}/tokenizer", "--validation", "0.1"], "needs --validation"),
