@@ -79,7 +79,9 @@ def changed_arguments(arguments: TrainingArguments) -> dict[str, Any]:
     Returns:
         As `given_settings`.
     """
-    defaults = type(arguments)(arguments.output_dir, use_cpu=arguments.use_cpu).to_dict()
+    # As usual, new arguments would take accelerate's state away from the Trainer that is at work.
+    state = {"use_configured_state": True}
+    defaults = type(arguments)(arguments.output_dir, use_cpu=arguments.use_cpu, accelerator_config=state).to_dict()
     return {
         name: value
         for name, value in arguments.to_dict().items()

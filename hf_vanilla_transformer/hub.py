@@ -225,24 +225,28 @@ def upload(
 
 
 def upload_run(trainer: Trainer) -> None:
-    """Upload the folder of a run that is finished, where `--push_to_hub` asks for it.
+    """Upload the folder of a run that is finished, where its arguments' `push_to_hub` asks for it.
 
-    It is not Trainer's to see that all is there, or to end with one line.
+    In place of `Trainer.push_to_hub`, which does not see that all is there, nor end with one line. Of several
+    processes the main one uploads.
 
     Args:
-        trainer: The run's, whose folder holds the record by now.
+        trainer: The run's. Its folder holds the record by now, or it has a `RecordCallback`.
 
     Raises:
         ValueError: as in `upload`.
         OSError: as in `upload`.
     """
-    if trainer.args.push_to_hub:
-        upload(
-            trainer.args.output_dir,
-            trainer.hub_model_id,
-            private=bool(trainer.args.hub_private_repo),
-            revision=trainer.args.hub_revision,
-        )
+    if not (trainer.args.push_to_hub and trainer.is_world_process_zero()):
+        return
+    trainer.callback_handler.on_push_begin(trainer.args, trainer.state, trainer.control)
+    upload(
+        trainer.args.output_dir,
+        trainer.hub_model_id,
+        private=bool(trainer.args.hub_private_repo),
+        revision=trainer.args.hub_revision,
+        token=trainer.args.hub_token,
+    )
 
 
 class RecordCallback(TrainerCallback):

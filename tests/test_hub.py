@@ -567,7 +567,11 @@ for trainer_class, name, settings in (
         compute_metrics=compute_metrics, callbacks=[RecordCallback("reviews.csv")],
     )
     trainer.train()
-    upload_run(trainer) if name == "uploaded" else trainer.push_to_hub()
+    if name == "uploaded":
+        trainer.evaluate()
+        upload_run(trainer)
+    else:
+        trainer.push_to_hub()
 model.push_to_hub("kim/later")
 model.classifier.weight.data.mul_(1.01)
 model.push_to_hub("kim/changed")
@@ -608,6 +612,7 @@ def test_without_our_scripts_the_repository_is_the_same(server, client, folder, 
     assert "| train | training_loss |" in server.files("kim/plain")["README.md"].decode()
     assert in_repository(server, "kim/uploaded") == contents(tmp_path / "uploaded")
     assert in_repository(server, "kim/uploaded").keys() == RUN_FILES
+    assert "| validation | accuracy |" in server.files("kim/uploaded")["README.md"].decode()
     # A trained model takes its new record along; one that was changed since takes none.
     for file in ("README.md", "metrics.json"):
         later = server.files("kim/later")[file].decode().replace("kim/later", "kim/uploaded")
