@@ -192,6 +192,15 @@ def test_a_model_without_capitals_is_not_measured_by_them(translator):
         assert f"BLEU는 {report[name]:.2f}(빔 3)" in summary and ("소문자" in summary) == lowercase
 
 
+def test_a_model_may_go_back_to_a_translator(translator):
+    recipe = yaml.safe_load((translator / "recipe.yaml").read_text())
+    metrics, run = (json.loads((translator / file).read_text()) for file in ("metrics.json", "run.json"))
+    edit(translator / "run.json", began_as={"recipe": recipe, "run": run, "metrics": metrics})
+    card = make_model_card(translator)
+    assert "It began as another run's model. That was made in" in card.text and "pretrain.py" not in card.text
+    assert card.text.count("vocab_size: 100") == 2
+
+
 def edit(file: Path, **changes) -> None:
     file.write_text(json.dumps({**json.loads(file.read_text()), **changes}))
 
