@@ -3,7 +3,8 @@
     python scripts/pretrain.py scripts/recipes/pretrain-reviews.yaml --texts reviews.txt.gz --output_dir runs/reviews
     python scripts/train_classifier.py --data nsmc --model runs/reviews --output_dir runs/nsmc
 
-A model that was trained before, on whatever task, goes on with --model: on your own texts, or for longer.
+A model with one vocabulary that was trained before, a classifier, too, goes on with --model: on your own texts, or for
+longer.
 The lines are tokenized once and kept in the cache of `datasets`. With `--streaming true` they are read anew all the
 time, for a corpus that is too large for that: then --tokenizer, --max_steps and a number of lines for --validation
 must be given, a batch has a number of lines, there is one process, and resuming reads up to where it goes on.
@@ -62,14 +63,17 @@ class DataArguments:
     )
     split_seed: int = field(default=42, metadata={"help": "Seed of the choice of these lines."})
     streaming: bool = field(default=False, metadata={"help": "Read the lines while training, and keep none."})
-    max_length: int = field(default=128, metadata={"help": "Positions of the model: tokens kept of a line, and one."})
+    max_length: int | None = field(
+        default=None,
+        metadata={"help": "Tokens kept of a line, and one; by default 128, or as many as --model has positions."},
+    )
     max_tokens: int | None = field(
         default=None,
         metadata={"help": "Fill training batches up to this number of tokens, in place of a number of lines."},
     )
 
     def __post_init__(self):
-        if self.max_length < 2:
+        if self.max_length is not None and self.max_length < 2:
             raise ValueError(f"--max_length: at least 2, not {self.max_length}")
 
 
@@ -163,6 +167,11 @@ def make_config(
         config = load_config(arguments.model)
         config.update(arguments.config)
         config.validate()
+        for name in ("pad_token_id", "bos_token_id", "eos_token_id"):
+            if getattr(tokenizer, name) != getattr(config, name):
+                raise ValueError(
+                    f"--tokenizer: its {name} is {getattr(tokenizer, name)}, --model's is {getattr(config, name)}"
+                )
     else:
         config = VanillaTransformerConfig.from_preset(
             arguments.preset,
@@ -198,11 +207,14 @@ def main() -> None:
         ARGUMENTS, description=__doc__.splitlines()[0]
     )
     keep_token_out_of_files(training_arguments)
-    folder, max_length = training_arguments.output_dir, data_arguments.max_length
+    folder = training_arguments.output_dir
     # The collator reads columns that the model does not.
     training_arguments.remove_unused_columns = False
     with training_arguments.main_process_first(desc="data"):
         checkpoint = prepare_output_dir(folder, training_arguments.resume_from_checkpoint)
+        # A wrong model is refused before the data are read.
+        before = load_config(model_arguments.model) if model_arguments.model else None
+        max_length = data_arguments.max_length or (before.max_position_embeddings if before else 128)
         if data_arguments.streaming:
             check_streaming(data_arguments, model_arguments, training_arguments)
             corpus = None

@@ -11,7 +11,7 @@ import torch
 from conftest import ROOT, tiny_config
 from datasets import Dataset
 from safetensors.torch import load_file
-from transformers import Seq2SeqTrainer, Seq2SeqTrainingArguments
+from transformers import AutoTokenizer, Seq2SeqTrainer, Seq2SeqTrainingArguments
 
 from hf_vanilla_transformer import (
     VanillaTransformerForConditionalGeneration,
@@ -382,6 +382,9 @@ TINY = (
 )
 
 
+CONTINUED = ["--model", str(ROOT / "model_cards" / "nsmc-small"), "--config", '{"dropout": 0.1}']
+
+
 def pretrain(run, corpus, folder, *arguments):
     return run(
         "pretrain.py",
@@ -525,7 +528,9 @@ def test_a_small_model_learns_what_follows_what(run, tmp_path):
         (["--max_tokens", "2"], "does not fit in a batch of 2"),
         (["--tokenizer", "{}"], "no tokenizer"),
         (["--model", "{}"], "only the rates of dropout"),
-        (["--model", "{}", "--config", '{"dropout": 0.1}'], "no tokenizer"),
+        (["--model", "{}", "--config", '{"dropout": 0.1}'], "no model"),
+        ([*CONTINUED, "--tokenizer", "{}/other"], "--tokenizer: its pad_token_id is 5, --model's is 0"),
+        ([*CONTINUED, "--max_length", "999"], "--max_length"),
         (["--streaming", "true"], "--streaming: needs --tokenizer"),
         (["--streaming", "true", "--tokenizer", "{}/tokenizer", "--max_steps", "-1"], "needs --max_steps"),
         (["--streaming", "true", "--tokenizer", "{}/tokenizer", "--validation", "0.1"], "needs --validation"),
@@ -547,6 +552,8 @@ def test_pretraining_refuses_with_one_line(run, corpus, tokenizer, tmp_path, arg
     }.items():
         (tmp_path / name).write_bytes(content)
     tokenizer.save_pretrained(tmp_path / "tokenizer")
+    other = AutoTokenizer.from_pretrained(tmp_path / "tokenizer", pad_token="[CLS]")
+    other.save_pretrained(tmp_path / "other")
     arguments = [argument.replace("{}", str(tmp_path)) for argument in arguments]
     status, _, err = pretrain(run, corpus, tmp_path / "run", *arguments)
     assert status == 2
