@@ -10,7 +10,6 @@ import re
 from collections.abc import Mapping, Sequence
 from itertools import groupby, pairwise
 from random import Random
-from typing import Any
 
 from datasets import Dataset, concatenate_datasets
 from transformers import PreTrainedTokenizerBase
@@ -18,19 +17,22 @@ from transformers import PreTrainedTokenizerBase
 from .tokenizer import SPACE_MARK
 
 
-# No merge crosses the beginning of a word.
-_WORDS = re.compile(f"{SPACE_MARK}?[^{SPACE_MARK}]+|{SPACE_MARK}")
+# Where words begin, no merge goes across: SentencePiece's mark and that of byte-level vocabularies.
+_MARKS = f"{SPACE_MARK}Ġ"
+_WORDS = re.compile(f"[{_MARKS}]?[^{_MARKS}]+|[{_MARKS}]")
+# Rows by which `draw_segmentations` sees whether it cuts as the tokenizer does.
+_PROBE = 1000
 
 
 class BpeDropout:
     """Cuts the words of tokenized texts anew, leaving out merges at random (Algorithm 1 of the paper).
 
     At each step every merge that a word allows is left out with probability `rate`; of the others the one that was
-    learned first is done; where none is left, the word stays as it is.
+    learned first is done; where none is left, the word stays as it is. Special and other added tokens stay whole.
 
     Args:
-        tokenizer: A fast tokenizer with a BPE vocabulary.
-        rate: Between 0 and 1; 0.1 in the paper, and 0 cuts as the tokenizer does.
+        tokenizer: A fast tokenizer with a BPE vocabulary that marks where words begin, as `train_tokenizer` makes it.
+        rate: At least 0, which cuts as the tokenizer does, and below 1; 0.1 for most languages in the paper.
 
     Raises:
         ValueError: The vocabulary is of another kind, or the rate is impossible.
@@ -39,15 +41,19 @@ class BpeDropout:
     def __init__(self, tokenizer: PreTrainedTokenizerBase, rate: float):
         if not 0 <= rate < 1:
             raise ValueError(f"BPE-dropout: the rate must be at least 0 and below 1, not {rate}")
-        model = json.loads(tokenizer.backend_tokenizer.to_str())["model"] if tokenizer.is_fast else {}
-        if model.get("type") != "BPE":
-            raise ValueError("BPE-dropout needs a fast tokenizer with a BPE vocabulary")
+        backend = json.loads(tokenizer.backend_tokenizer.to_str()) if tokenizer.is_fast else {"model": {}}
+        model = backend["model"]
+        if model.get("type") != "BPE" or model["continuing_subword_prefix"] or model["end_of_word_suffix"]:
+            raise ValueError(
+                "BPE-dropout needs a fast tokenizer with a BPE vocabulary, whose pieces have no prefix or suffix"
+            )
         self.rate = rate
         self.ids = model["vocab"]
         self.ranks = {tuple(merge): rank for rank, merge in enumerate(model["merges"])}
-        # What is neither a character nor the result of a merge, such as a special token, is left as it is.
-        merged = {"".join(merge) for merge in self.ranks}
-        self.pieces = {id: piece for piece, id in self.ids.items() if len(piece) == 1 or piece in merged}
+        # What is neither a character nor the result of a merge, such as a byte, is left as it is.
+        cuttable = {"".join(merge) for merge in self.ranks} | {piece for piece in self.ids if len(piece) == 1}
+        cuttable -= {token["content"] for token in backend["added_tokens"]}
+        self.pieces = {self.ids[piece]: piece for piece in cuttable}
 
     def __call__(self, ids: Sequence[int], generator: Random) -> list[int]:
         """Cut a text anew.
@@ -98,7 +104,7 @@ def draw_segmentations(
         rows: With columns of token ids and with `length`, as `tokenize` and `tokenize_pairs` return them.
         tokenizers: The columns that are cut anew, and the tokenizer of each.
         rate: As in `BpeDropout`.
-        copies: How many.
+        copies: How many, at least 1.
         max_length: A text that would get more tokens than these keeps those that it has.
         seed: Of the random numbers.
 
@@ -106,9 +112,16 @@ def draw_segmentations(
         `copies` times as many rows, `length` set anew.
 
     Raises:
-        ValueError: As `BpeDropout`.
+        ValueError: As `BpeDropout`, or a tokenizer cuts in a way that merges alone do not explain.
     """
     dropouts = {column: BpeDropout(tokenizer, rate) for column, tokenizer in tokenizers.items()}
+    for column, tokenizer in tokenizers.items():
+        undropped = BpeDropout(tokenizer, 0)
+        for ids in rows[:_PROBE][column]:
+            if len(ids) < max_length and undropped(ids, Random(0)) != ids:  # a text that was cut off may differ
+                raise ValueError(
+                    f"BPE-dropout cannot follow this tokenizer, which cuts {tokenizer.decode(ids)!r} in another way"
+                )
     return concatenate_datasets(
         [
             rows.map(
@@ -124,13 +137,13 @@ def draw_segmentations(
 
 
 def _cut_batch(
-    batch: dict[str, list], rows: list[int], dropouts: dict[str, BpeDropout], max_length: int, seed: str
-) -> dict[str, Any]:
+    batch: Mapping[str, list], rows: list[int], dropouts: dict[str, BpeDropout], max_length: int, seed: str
+) -> dict[str, list]:
+    batch = dict(batch)
     generators = [Random(f"{seed} {row}") for row in rows]
-    columns = {}
     for column, dropout in dropouts.items():
         cuts = [dropout(ids, generator) for ids, generator in zip(batch[column], generators, strict=True)]
-        columns[column] = [
-            cut if len(cut) <= max_length else ids for cut, ids in zip(cuts, batch[column], strict=True)
-        ]
-    return {**columns, "length": [max(map(len, row)) for row in zip(*columns.values(), strict=True)]}
+        batch[column] = [cut if len(cut) <= max_length else ids for cut, ids in zip(cuts, batch[column], strict=True)]
+    sides = [batch[column] for column in batch if isinstance(batch[column][0], list)]
+    batch["length"] = [max(map(len, row)) for row in zip(*sides, strict=True)]
+    return batch

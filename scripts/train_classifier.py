@@ -92,9 +92,12 @@ class ModelArguments:
     bpe_dropout: float = field(
         default=0.0, metadata={"help": "Share of the merges left out at random in training texts; 0 is none."}
     )
-    segmentations: int = field(
-        default=10,
-        metadata={"help": "With --bpe_dropout, how often each training text is cut; an epoch is all of them."},
+    segmentations: int | None = field(
+        default=None,
+        metadata={
+            "help": "With --bpe_dropout, in how many ways each training text is cut, by default 10; "
+            "an epoch goes through all of them."
+        },
     )
     early_stopping_patience: int | None = field(
         default=None, metadata={"help": "Stop after this many evaluations without a better one."}
@@ -116,8 +119,8 @@ class ModelArguments:
             raise ValueError(f"--rdrop_alpha: at least 0, not {self.rdrop_alpha}")
         if not 0 <= self.bpe_dropout < 1:
             raise ValueError(f"--bpe_dropout: at least 0 and below 1, not {self.bpe_dropout}")
-        if self.segmentations < 1:
-            raise ValueError(f"--segmentations: at least 1, not {self.segmentations}")
+        if self.segmentations is not None and (not self.bpe_dropout or self.segmentations < 1):
+            raise ValueError("--segmentations: at least 1, and with --bpe_dropout")
         if self.weights_dtype not in WEIGHTS_DTYPES:
             raise ValueError(f"--weights_dtype: {', '.join(WEIGHTS_DTYPES)}; not {self.weights_dtype}")
         if self.model and set(self.config) - DROPOUT_FIELDS:
@@ -216,9 +219,9 @@ def main() -> None:
                 train_dataset,
                 {"input_ids": tokenizer},
                 rate=model_arguments.bpe_dropout,
-                copies=model_arguments.segmentations,
+                copies=model_arguments.segmentations or 10,
                 max_length=max_length,
-                seed=training_arguments.seed,
+                seed=training_arguments.seed if training_arguments.data_seed is None else training_arguments.data_seed,
             )
 
     set_seed(training_arguments.seed)

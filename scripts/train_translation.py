@@ -98,9 +98,12 @@ class ModelArguments:
     bpe_dropout: float = field(
         default=0.0, metadata={"help": "Share of the merges left out at random in training texts; 0 is none."}
     )
-    segmentations: int = field(
-        default=10,
-        metadata={"help": "With --bpe_dropout, how often each training pair is cut; an epoch is all of them."},
+    segmentations: int | None = field(
+        default=None,
+        metadata={
+            "help": "With --bpe_dropout, in how many ways each training pair is cut, by default 10; "
+            "an epoch goes through all of them."
+        },
     )
     average_last: int = field(
         default=1, metadata={"help": "Give the mean of the last checkpoints' weights, this many; 1 is the last alone."}
@@ -117,8 +120,8 @@ class ModelArguments:
             raise ValueError(f"--rdrop_alpha: at least 0, not {self.rdrop_alpha}")
         if not 0 <= self.bpe_dropout < 1:
             raise ValueError(f"--bpe_dropout: at least 0 and below 1, not {self.bpe_dropout}")
-        if self.segmentations < 1:
-            raise ValueError(f"--segmentations: at least 1, not {self.segmentations}")
+        if self.segmentations is not None and (not self.bpe_dropout or self.segmentations < 1):
+            raise ValueError("--segmentations: at least 1, and with --bpe_dropout")
         if self.average_last < 1:
             raise ValueError(f"--average_last: at least 1, not {self.average_last}")
         if self.max_sentences is not None and (self.max_tokens is None or self.max_sentences < 1):
@@ -261,9 +264,9 @@ def main() -> None:
             tokenized["train"],
             {"input_ids": tokenizer, "labels": target_tokenizer},
             rate=model_arguments.bpe_dropout,
-            copies=model_arguments.segmentations,
+            copies=model_arguments.segmentations or 10,
             max_length=model_arguments.max_length,
-            seed=training_arguments.seed,
+            seed=training_arguments.seed if training_arguments.data_seed is None else training_arguments.data_seed,
         )
 
     set_seed(training_arguments.seed)

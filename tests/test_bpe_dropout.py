@@ -4,6 +4,8 @@ from random import Random
 
 import pytest
 from datasets import Dataset
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from transformers import PreTrainedTokenizerFast
 
 from hf_vanilla_transformer.bpe_dropout import BpeDropout, draw_segmentations
 from hf_vanilla_transformer.data import encode, load_labelled_text
@@ -72,13 +74,59 @@ def test_each_copy_of_each_row_has_random_numbers_of_its_own(tokenizer, ids):
     assert draw(rows)[:] == drawn[:] != draw(rows, seed=6)[:]
     assert draw(rows.select(range(10)))["input_ids"][:10] == copies[0][:10]
     # A column that no tokenizer is given for stays, and so does a text that would become too long.
-    assert draw(rows, columns=["input_ids"])["labels"][:] == 3 * ids
+    one_side = draw(rows, columns=["input_ids"])
+    assert one_side["labels"][:] == 3 * ids
+    sides = zip(one_side["input_ids"], one_side["labels"], strict=True)
+    assert one_side["length"][:] == [max(map(len, pair)) for pair in sides]
     assert draw(rows, rate=0.9, max_length=1)["input_ids"][:] == 3 * ids
+
+
+def test_an_added_token_stays_whole(reviews):
+    tokenizer = train_tokenizer(reviews, vocab_size=1500)
+    assert tokenizer.tokenize("영화") == ["▁영화"]
+    tokenizer.add_tokens(["▁영화"])
+    ids = tokenizer("영화 ▁영화")["input_ids"]
+    whole = tokenizer.convert_tokens_to_ids("▁영화")
+    cut = [BpeDropout(tokenizer, 0.9)(ids, Random(seed)) for seed in range(20)]
+    assert all(text.count(whole) == ids.count(whole) for text in cut)
+
+
+def byte_level(texts):
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.train_from_iterator(texts, trainers.BpeTrainer(vocab_size=1500, show_progress=False))
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer)
+
+
+def without_marks(texts, **options):
+    tokenizer = Tokenizer(models.BPE(unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    trainer = trainers.BpeTrainer(vocab_size=1500, special_tokens=["[UNK]"], show_progress=False, **options)
+    tokenizer.train_from_iterator(texts, trainer)
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, unk_token="[UNK]")
+
+
+def test_a_byte_level_vocabulary_is_followed(reviews):
+    tokenizer = byte_level(reviews)
+    ids = tokenizer(reviews)["input_ids"]
+    assert [BpeDropout(tokenizer, 0)(text, Random(1)) for text in ids] == ids
+    assert tokenizer.batch_decode([BpeDropout(tokenizer, 0.3)(text, Random(1)) for text in ids]) == reviews
 
 
 def test_what_cannot_be_is_refused(reviews, tokenizer):
     for rate in (-0.1, 1):
         with pytest.raises(ValueError, match=f"the rate must be at least 0 and below 1, not {rate}"):
             BpeDropout(tokenizer, rate)
-    with pytest.raises(ValueError, match="needs a fast tokenizer with a BPE vocabulary"):
-        BpeDropout(train_tokenizer(reviews, vocab_size=1500, model="unigram"), 0.1)
+    for other in (
+        train_tokenizer(reviews, vocab_size=1500, model="unigram"),
+        without_marks(reviews, continuing_subword_prefix="##"),
+        without_marks(reviews, end_of_word_suffix="</w>"),
+    ):
+        with pytest.raises(ValueError, match="needs a fast tokenizer with a BPE vocabulary"):
+            BpeDropout(other, 0.1)
+    other = without_marks(reviews)
+    ids = other(reviews)["input_ids"]
+    rows = Dataset.from_dict({"input_ids": ids, "length": list(map(len, ids))})
+    with pytest.raises(ValueError, match="cannot follow this tokenizer"):
+        draw_segmentations(rows, {"input_ids": other}, 0.1, 2, 1000, 1)

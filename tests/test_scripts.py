@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 import re
 import shlex
 import shutil
@@ -116,6 +117,19 @@ def test_a_run_that_gets_no_better_stops_early(run, tmp_path):
     assert metrics["best_step"] == metrics["epochs"][0]["step"]
 
 
+def test_bpe_dropout_has_each_training_text_cut_in_several_ways(run, tmp_path):
+    status, _, _ = run(
+        "train_classifier.py",
+        *("--data", "sample", "--output_dir", tmp_path / "run", *TINY, "--vocab_size", "1500", "--report_to", "none"),
+        *("--num_train_epochs", "1", "--per_device_train_batch_size", "255", "--eval_strategy", "epoch"),
+        *("--bpe_dropout", "0.5", "--segmentations", "3", "--disable_tqdm", "true"),
+    )
+    assert status == 0
+    metrics = json.loads((tmp_path / "run" / "metrics.json").read_text())
+    assert [entry["step"] for entry in metrics["epochs"]] == [math.ceil(3 * metrics["train"]["rows"] / 255)]
+    assert metrics["train"]["rows"] < 600
+
+
 def test_an_interrupted_run_goes_on_to_the_same_end(run, trained, tmp_path):
     interrupted = tmp_path / "interrupted"
     interrupted.mkdir()
@@ -195,7 +209,7 @@ def faults(tmp_path):
         (["--data", "sample", "--weights_dtype", "int8"], "--weights_dtype: float32, float16, bfloat16; not int8"),
         (["--data", "sample", "--rdrop_alpha", "-1"], "--rdrop_alpha: at least 0"),
         (["--data", "sample", "--bpe_dropout", "-1"], "--bpe_dropout: at least 0 and below 1"),
-        (["--data", "sample", "--segmentations", "0"], "--segmentations: at least 1"),
+        (["--data", "sample", "--bpe_dropout", "0.1", "--segmentations", "0"], "--segmentations: at least 1"),
         (["--data", "sample", "--tokenizer", "{}/nowhere"], "nowhere"),
         (["--data", "sample", "--config", '{"d_model": 7}'], "encoder_attention_heads"),
         (["--data", "sample", "--config", '{"d_modle": 8}'], "no such field: d_modle"),

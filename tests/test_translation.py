@@ -167,7 +167,7 @@ def test_the_published_figures_are_those_of_the_folder(run, corpus, tmp_path, ba
         (["--rdrop_alpha", "-1"], "--rdrop_alpha: at least 0"),
         (["--bpe_dropout", "1"], "--bpe_dropout: at least 0 and below 1"),
         (["--bpe_dropout", "0.1", "--tokenizer_model", "word"], "a BPE vocabulary"),
-        (["--segmentations", "0"], "--segmentations: at least 1"),
+        (["--segmentations", "2"], "--segmentations: at least 1, and with --bpe_dropout"),
         (["--vocabularies", "three"], "--vocabularies"),
         (["--average_last", "0"], "--average_last"),
         (["--length_penalty", "1.5"], "--length_penalty"),
@@ -192,6 +192,9 @@ def test_an_interrupted_run_goes_on_to_the_same_end(run, corpus, tmp_path):
     assert train(run, corpus, tmp_path / "interrupted", *settings, "--resume_from_checkpoint")[0] == 0
     whole, resumed = (load_file(tmp_path / folder / "model.safetensors") for folder in ("whole", "interrupted"))
     torch.testing.assert_close(resumed, whole, rtol=0, atol=0)
+    # 100 pairs, each cut in three ways into more tokens than it has, are at least 40 batches an epoch.
+    metrics = json.loads((tmp_path / "whole" / "metrics.json").read_text())
+    assert metrics["epochs"][-1]["step"] == 4 and 0 < metrics["epochs"][-1]["epoch"] <= 0.1
 
 
 def test_checkpoints_are_averaged_by_a_script_too(run, corpus, tmp_path):
