@@ -47,8 +47,7 @@ def test_the_text_is_the_same_in_other_pieces(tokenizer, ids):
 
 
 def test_merges_are_left_out_at_the_rate(tokenizer):
-    # ▁영화 takes two merges. Without the first to be done (probability 0.3) the word stays in three pieces where the
-    # other cannot be done either.
+    # ▁, 영, 화: the word stays in three pieces where each merge that is possible at first is left out.
     word = tokenizer("영화", add_special_tokens=False)["input_ids"]
     assert tokenizer.convert_ids_to_tokens(word) == ["▁영화"]
     dropout, generator = BpeDropout(tokenizer, 0.3), Random(7)
