@@ -8,6 +8,7 @@ import os
 import re
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,37 @@ class _OneLineParser(HfArgumentParser):
     def error(self, message: str):
         """Exit with status 2 and one line, instead of a hundred lines of usage."""
         self.exit(2, f"{self.prog}: error: {message} (--help lists all options)\n")
+
+
+@dataclass
+class RegularizationArguments:
+    """Flags of the scripts that train on labels or pairs; a script's own arguments begin with them.
+
+    Raises:
+        ValueError: one is impossible, or is of no use without another.
+    """
+
+    rdrop_alpha: float = field(
+        default=0.0, metadata={"help": "Weight of R-Drop's divergence between two passes; 0 is a single pass."}
+    )
+    bpe_dropout: float = field(
+        default=0.0, metadata={"help": "Share of the merges left out at random in training texts; 0 is none."}
+    )
+    segmentations: int | None = field(
+        default=None,
+        metadata={
+            "help": "With --bpe_dropout, in how many ways each training text is cut, by default 10; "
+            "an epoch goes through all of them."
+        },
+    )
+
+    def __post_init__(self):
+        if self.rdrop_alpha < 0:
+            raise ValueError(f"--rdrop_alpha: at least 0, not {self.rdrop_alpha}")
+        if not 0 <= self.bpe_dropout < 1:
+            raise ValueError(f"--bpe_dropout: at least 0 and below 1, not {self.bpe_dropout}")
+        if self.segmentations is not None and (not self.bpe_dropout or self.segmentations < 1):
+            raise ValueError("--segmentations: at least 1, and with --bpe_dropout")
 
 
 def parse_arguments(dataclass_types: list[type], description: str, args: list[str] | None = None) -> tuple[Any, ...]:

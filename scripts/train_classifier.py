@@ -22,6 +22,7 @@ from transformers import (
 
 from hf_vanilla_transformer import VanillaTransformerConfig, VanillaTransformerForSequenceClassification
 from hf_vanilla_transformer.arguments import (
+    RegularizationArguments,
     become_torchrun,
     exit_with_one_line,
     given_settings,
@@ -66,7 +67,7 @@ WEIGHTS_DTYPES = ("float32", "float16", "bfloat16")
 
 
 @dataclass
-class ModelArguments:
+class ModelArguments(RegularizationArguments):
     model: str | None = field(
         default=None, metadata={"help": "A model folder or Hub name to fine-tune; by default a new model."}
     )
@@ -86,19 +87,6 @@ class ModelArguments:
     attn_implementation: str = field(
         default="sdpa", metadata={"help": "`sdpa`, or `eager`: on CPUs faster to train with short texts."}
     )
-    rdrop_alpha: float = field(
-        default=0.0, metadata={"help": "Weight of R-Drop's divergence between two passes; 0 is a single pass."}
-    )
-    bpe_dropout: float = field(
-        default=0.0, metadata={"help": "Share of the merges left out at random in training texts; 0 is none."}
-    )
-    segmentations: int | None = field(
-        default=None,
-        metadata={
-            "help": "With --bpe_dropout, in how many ways each training text is cut, by default 10; "
-            "an epoch goes through all of them."
-        },
-    )
     early_stopping_patience: int | None = field(
         default=None, metadata={"help": "Stop after this many evaluations without a better one."}
     )
@@ -111,16 +99,11 @@ class ModelArguments:
     )
 
     def __post_init__(self):
+        super().__post_init__()
         self.config = read_mapping("--config", self.config)
         known = {field.name for field in fields(VanillaTransformerConfig)}
         if unknown := sorted(set(self.config) - known):
             raise ValueError(f"--config: no such field: {', '.join(unknown)}")
-        if self.rdrop_alpha < 0:
-            raise ValueError(f"--rdrop_alpha: at least 0, not {self.rdrop_alpha}")
-        if not 0 <= self.bpe_dropout < 1:
-            raise ValueError(f"--bpe_dropout: at least 0 and below 1, not {self.bpe_dropout}")
-        if self.segmentations is not None and (not self.bpe_dropout or self.segmentations < 1):
-            raise ValueError("--segmentations: at least 1, and with --bpe_dropout")
         if self.weights_dtype not in WEIGHTS_DTYPES:
             raise ValueError(f"--weights_dtype: {', '.join(WEIGHTS_DTYPES)}; not {self.weights_dtype}")
         if self.model and set(self.config) - DROPOUT_FIELDS:

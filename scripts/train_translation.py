@@ -24,6 +24,7 @@ from transformers import (
 
 from hf_vanilla_transformer import VanillaTransformerConfig, VanillaTransformerForConditionalGeneration
 from hf_vanilla_transformer.arguments import (
+    RegularizationArguments,
     become_torchrun,
     exit_with_one_line,
     given_settings,
@@ -66,7 +67,7 @@ class DataArguments:
 
 
 @dataclass
-class ModelArguments:
+class ModelArguments(RegularizationArguments):
     preset: str = field(default="base", metadata={"help": "A preset of VanillaTransformerConfig."})
     config: str = field(
         default="{}", metadata={"help": "Fields that differ from the preset: JSON here, a mapping in a recipe."}
@@ -92,19 +93,6 @@ class ModelArguments:
     attn_implementation: str = field(
         default="sdpa", metadata={"help": "`sdpa`, or `eager`: on CPUs faster to train with short sentences."}
     )
-    rdrop_alpha: float = field(
-        default=0.0, metadata={"help": "Weight of R-Drop's divergence between two passes; 0 is a single pass."}
-    )
-    bpe_dropout: float = field(
-        default=0.0, metadata={"help": "Share of the merges left out at random in training texts; 0 is none."}
-    )
-    segmentations: int | None = field(
-        default=None,
-        metadata={
-            "help": "With --bpe_dropout, in how many ways each training pair is cut, by default 10; "
-            "an epoch goes through all of them."
-        },
-    )
     average_last: int = field(
         default=1, metadata={"help": "Give the mean of the last checkpoints' weights, this many; 1 is the last alone."}
     )
@@ -113,15 +101,10 @@ class ModelArguments:
     )
 
     def __post_init__(self):
+        super().__post_init__()
         self.config = read_mapping("--config", self.config)
         if self.vocabularies not in ("joint", "separate"):
             raise ValueError(f"--vocabularies: joint or separate, not {self.vocabularies}")
-        if self.rdrop_alpha < 0:
-            raise ValueError(f"--rdrop_alpha: at least 0, not {self.rdrop_alpha}")
-        if not 0 <= self.bpe_dropout < 1:
-            raise ValueError(f"--bpe_dropout: at least 0 and below 1, not {self.bpe_dropout}")
-        if self.segmentations is not None and (not self.bpe_dropout or self.segmentations < 1):
-            raise ValueError("--segmentations: at least 1, and with --bpe_dropout")
         if self.average_last < 1:
             raise ValueError(f"--average_last: at least 1, not {self.average_last}")
         if self.max_sentences is not None and (self.max_tokens is None or self.max_sentences < 1):
