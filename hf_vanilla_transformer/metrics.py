@@ -6,8 +6,11 @@ from typing import Any
 import numpy as np
 import torch
 from datasets import Dataset
+from tokenizers.models import WordLevel
 from torch import nn
 from transformers import EvalPrediction, PreTrainedTokenizerBase, Trainer
+
+from .tokenizer import split_words
 
 
 def classification_report(logits: np.ndarray, labels: np.ndarray) -> dict[str, Any]:
@@ -124,31 +127,29 @@ def translation_report(translations: list[str], references: list[str]) -> dict[s
 def word_report(
     translations: list[list[int]], references: list[str], tokenizer: PreTrainedTokenizerBase
 ) -> dict[str, Any]:
-    """Measure translations as the tutorials do: BLEU of the target tokenizer's words, an unknown one never right.
+    """Measure translations as the tutorials do: BLEU of words, which are lower-cased where the tokenizer's texts are.
 
     Args:
         translations: The ids that the model gave; pads may be -100.
         references: What a translator wrote.
-        tokenizer: The target side's, with a vocabulary of words.
+        tokenizer: The target side's. In a vocabulary of words, an unknown one is never right.
 
     Returns:
-        `bleu_words`, of words as `train_tokenizer(model="word")` cuts and folds them, and its signature.
+        `bleu_words`, of words as `split_words` cuts them, and its signature.
     """
     from sacrebleu.metrics import BLEU
 
     outside = {-100, tokenizer.pad_token_id, tokenizer.bos_token_id, tokenizer.eos_token_id}
-    words = [
-        " ".join(tokenizer.convert_ids_to_tokens([token for token in row if token not in outside]))
-        for row in translations
-    ]
-    backend = tokenizer.backend_tokenizer
-    expected = [
-        " ".join(word for word, _ in backend.pre_tokenizer.pre_tokenize_str(backend.normalizer.normalize_str(text)))
-        for text in references
-    ]
+    rows = [[token for token in row if token not in outside] for row in translations]
+    if isinstance(tokenizer.backend_tokenizer.model, WordLevel):
+        words = [tokenizer.convert_ids_to_tokens(row) for row in rows]
+    else:
+        words = [split_words(text) for text in tokenizer.batch_decode(rows, skip_special_tokens=True)]
+    normalizer = tokenizer.backend_tokenizer.normalizer
+    expected = [split_words(normalizer.normalize_str(text)) for text in references]
     metric = BLEU(tokenize="none", force=True)
     return {
-        "bleu_words": metric.corpus_score(words, [expected]).score,
+        "bleu_words": metric.corpus_score(list(map(" ".join, words)), [list(map(" ".join, expected))]).score,
         "bleu_words_signature": str(metric.get_signature()),
     }
 

@@ -28,7 +28,7 @@ SPLITS = ("train", "validation", "test")
 # Longer tables are left to metrics.json.
 MOST_ROWS = 30
 MOST_LABELS = 20
-# A translator's measures in metrics.json; the last, only of vocabularies of words.
+# A translator's measures in metrics.json; the last, only of models without capitals or with a vocabulary of words.
 BLEU_TITLES = {"bleu": "BLEU", "bleu_lowercased": "BLEU, lower-cased", "bleu_words": "BLEU of words"}
 
 # What `record.checksum` says of NSMC's test split, which no setting of a run changes.

@@ -58,6 +58,7 @@ _SCRIPT_RUNS = Regex(
 )
 # Much as spaCy, which the tutorials use, splits English: man's is `man` `'s`, T-shirt is `T` `-` `shirt`.
 _WORDS = Regex(r"(?<=\w)'\w+|\w+|[^\w\s]")
+_WORD_SPLIT = pre_tokenizers.Split(_WORDS, "removed", invert=True)
 
 
 # --- Training ---
@@ -132,7 +133,7 @@ def train_tokenizer(
         )
     tokenizer.normalizer = normalizer
     if model == "word":
-        tokenizer.pre_tokenizer = pre_tokenizers.Split(_WORDS, "removed", invert=True)
+        tokenizer.pre_tokenizer = _WORD_SPLIT
     else:
         tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
             [pre_tokenizers.Metaspace(SPACE_MARK), pre_tokenizers.Split(_SCRIPT_RUNS, "isolated")]
@@ -150,6 +151,11 @@ def train_tokenizer(
     if (size := tokenizer.get_vocab_size()) < vocab_size:
         logger.warning("The texts yield a vocabulary of %d, fewer than the %d asked for.", size, vocab_size)
     return _with_settings(PreTrainedTokenizerFast, SPECIAL_TOKENS, max_length, tokenizer_object=tokenizer)
+
+
+def split_words(text: str) -> list[str]:
+    """Cut a text as `train_tokenizer(model="word")` does: words, endings like `'s`, and single signs."""
+    return [word for word, _ in _WORD_SPLIT.pre_tokenize_str(text)]
 
 
 def _rare_characters(counts: Counter) -> set[int]:

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from datasets import Dataset, DatasetDict
-from tokenizers.models import WordLevel
 from transformers import (
     DataCollatorForSeq2Seq,
     EvalPrediction,
@@ -195,9 +194,14 @@ def decode(tokenizer: PreTrainedTokenizerBase, ids) -> list[str]:
 
 
 def measure(
-    trainer: Seq2SeqTrainer, data: Dataset, split: Dataset, tokenizer: PreTrainedTokenizerBase, beams: set[int]
+    trainer: Seq2SeqTrainer,
+    data: Dataset,
+    split: Dataset,
+    tokenizer: PreTrainedTokenizerBase,
+    beams: set[int],
+    words: bool,
 ) -> dict[str, Any]:
-    """Perplexity of one split, and BLEU of each search against the references as they were written."""
+    """Perplexity of one split, and BLEU of each search against the references as they were written, and of words."""
     order = sorted(range(len(split)), key=split["length"][:].__getitem__)
     by_length = split.select(order)
     trainer.args.train_sampling_strategy = "sequential"  # any grouping reorders what is evaluated, too
@@ -212,7 +216,7 @@ def measure(
     for num_beams in sorted(beams):
         ids = trainer.predict(by_length, num_beams=num_beams).predictions
         report[f"beams_{num_beams}"] = translation_report(decode(tokenizer, ids), references)
-        if isinstance(tokenizer.backend_tokenizer.model, WordLevel):
+        if words:
             report[f"beams_{num_beams}"] |= word_report(ids.tolist(), references, tokenizer)
     return report
 
@@ -279,8 +283,10 @@ def main() -> None:
         "training_seconds": round(trained.metrics["train_runtime"], 1),
         "epochs": list(epochs(trainer.state.log_history)),
     }
+    # The tutorials' measure, of models that write as the tutorials' do.
+    words = model_arguments.lowercase or model_arguments.tokenizer_model == "word"
     for split in ("validation", "test"):
-        metrics[split] = measure(trainer, data[split], tokenized[split], target_tokenizer, {1, beams})
+        metrics[split] = measure(trainer, data[split], tokenized[split], target_tokenizer, {1, beams}, words)
     if not trainer.is_world_process_zero():
         return
     save_record(
