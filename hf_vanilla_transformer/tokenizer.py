@@ -158,6 +158,11 @@ def split_words(text: str) -> list[str]:
     return [word for word, _ in _WORD_SPLIT.pre_tokenize_str(text)]
 
 
+def has_capitals(tokenizer: PreTrainedTokenizerFast) -> bool:
+    """Whether upper and lower case are two to a tokenizer of this package."""
+    return tokenizer.backend_tokenizer.normalizer.normalize_str("A") == "A"
+
+
 def _rare_characters(counts: Counter) -> set[int]:
     """Code points of the least frequent characters, which together are 0.05 % of all."""
     allowance = (1 - CHARACTER_COVERAGE) * counts.total()

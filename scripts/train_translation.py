@@ -2,6 +2,8 @@
 
     python scripts/train_translation.py scripts/recipes/multi30k-en-de.yaml --data FOLDER --output_dir runs/en-de
     python scripts/train_translation.py --data pairs.tsv --source_column ko --target_column en --output_dir runs/ko-en
+    python scripts/train_translation.py --data mine.tsv --source_column en --target_column de --model runs/en-de \
+        --output_dir runs/mine
 
 Flags override the recipe; besides those below, every one of transformers' Seq2SeqTrainingArguments is one. An
 interrupted run goes on with the same command and `--resume_from_checkpoint`.
@@ -11,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from datasets import Dataset, DatasetDict
+from tokenizers.models import WordLevel
 from transformers import (
     DataCollatorForSeq2Seq,
     EvalPrediction,
@@ -36,12 +39,16 @@ from hf_vanilla_transformer.metrics import compute_perplexity, token_losses, tra
 from hf_vanilla_transformer.model_card import save_model_card
 from hf_vanilla_transformer.parallel_text import load_parallel_text, tokenize_pairs
 from hf_vanilla_transformer.record import TARGET_TOKENIZER, best_step, describe_splits, epochs, save_record
-from hf_vanilla_transformer.tokenizer import train_tokenizer
+from hf_vanilla_transformer.tokenizer import has_capitals, train_tokenizer
 from hf_vanilla_transformer.training import (
+    DROPOUT_FIELDS,
     CheckedSeq2SeqTrainer,
     TokenBudgetTrainer,
     average_checkpoints,
     last_checkpoints,
+    load_config,
+    load_target_tokenizer,
+    load_tokenizer,
     made_once,
     prepare_output_dir,
 )
@@ -67,9 +74,19 @@ class DataArguments:
 
 @dataclass
 class ModelArguments(RegularizationArguments):
-    preset: str = field(default="base", metadata={"help": "A preset of VanillaTransformerConfig."})
+    model: str | None = field(
+        default=None,
+        metadata={
+            "help": "A translator's folder or Hub name to train further, vocabularies and all; by default a new model."
+        },
+    )
+    preset: str = field(default="base", metadata={"help": "A preset of VanillaTransformerConfig, for a new model."})
     config: str = field(
-        default="{}", metadata={"help": "Fields that differ from the preset: JSON here, a mapping in a recipe."}
+        default="{}",
+        metadata={
+            "help": "Fields that differ from the preset, of --model the rates of dropout: "
+            "JSON here, a mapping in a recipe."
+        },
     )
     vocabularies: str = field(
         default="joint",
@@ -81,7 +98,9 @@ class ModelArguments(RegularizationArguments):
         default=None, metadata={"help": "Size of the target vocabulary, by default as the source's."}
     )
     lowercase: bool = field(default=False, metadata={"help": "Make upper and lower case one."})
-    max_length: int = field(default=256, metadata={"help": "Tokens kept of a sentence."})
+    max_length: int | None = field(
+        default=None, metadata={"help": "Tokens kept of a sentence; by default 256, or as many as --model keeps."}
+    )
     max_tokens: int | None = field(
         default=None,
         metadata={"help": "Fill training batches up to this number of tokens, in place of a number of sentences."},
@@ -102,6 +121,8 @@ class ModelArguments(RegularizationArguments):
     def __post_init__(self):
         super().__post_init__()
         self.config = read_mapping("--config", self.config)
+        if self.model and set(self.config) - DROPOUT_FIELDS:
+            raise ValueError("--config: of --model, only the rates of dropout can be changed")
         if self.vocabularies not in ("joint", "separate"):
             raise ValueError(f"--vocabularies: joint or separate, not {self.vocabularies}")
         if self.average_last < 1:
@@ -113,6 +134,30 @@ class ModelArguments(RegularizationArguments):
 ARGUMENTS = [DataArguments, ModelArguments, Seq2SeqTrainingArguments]
 
 
+def load_parts(
+    arguments: ModelArguments,
+) -> tuple[VanillaTransformerConfig, PreTrainedTokenizerBase, PreTrainedTokenizerBase]:
+    """Configuration and tokenizers of the translator that the arguments name, with what they change.
+
+    Raises:
+        ValueError: it cannot be read, is no translator, or reads fewer tokens than are to be kept.
+        huggingface_hub.errors.StrictDataclassError: a rate of dropout is none.
+    """
+    config = load_config(arguments.model)
+    config.update(arguments.config)
+    config.validate()
+    tokenizer = load_tokenizer(arguments.model)
+    target_tokenizer = load_target_tokenizer(arguments.model, config, tokenizer)
+    limit = min(config.max_position_embeddings, config.max_target_positions)
+    if (arguments.max_length or limit) > limit:
+        raise ValueError(f"--max_length: {arguments.max_length} is more than the model's {limit} positions")
+    for one in (tokenizer, target_tokenizer):
+        if one("")["input_ids"] != [config.eos_token_id]:
+            raise ValueError(f"{arguments.model}: no translator, its tokenizer does not end texts with [EOS]")
+        one.model_max_length = arguments.max_length or limit
+    return config, tokenizer, target_tokenizer
+
+
 def make_tokenizers(
     arguments: ModelArguments, train: Dataset
 ) -> tuple[PreTrainedTokenizerBase, PreTrainedTokenizerBase]:
@@ -120,7 +165,7 @@ def make_tokenizers(
     options = {
         "model": arguments.tokenizer_model,
         "lowercase": arguments.lowercase,
-        "max_length": arguments.max_length,
+        "max_length": arguments.max_length or 256,
         "add_eos": True,
     }
     sources, targets = train["source"][:], train["target"][:]
@@ -145,7 +190,7 @@ def make_config(
             "decoder_vocab_size": None if joint else len(target_tokenizer),
             "share_encoder_decoder_embeddings": joint,
             "tie_word_embeddings": joint,
-            "max_position_embeddings": arguments.max_length,
+            "max_position_embeddings": tokenizer.model_max_length,
             "decoder_max_position_embeddings": None,
             "pad_token_id": tokenizer.pad_token_id,
             "bos_token_id": tokenizer.bos_token_id,
@@ -194,14 +239,12 @@ def decode(tokenizer: PreTrainedTokenizerBase, ids) -> list[str]:
 
 
 def measure(
-    trainer: Seq2SeqTrainer,
-    data: Dataset,
-    split: Dataset,
-    tokenizer: PreTrainedTokenizerBase,
-    beams: set[int],
-    words: bool,
+    trainer: Seq2SeqTrainer, data: Dataset, split: Dataset, tokenizer: PreTrainedTokenizerBase, beams: set[int]
 ) -> dict[str, Any]:
-    """Perplexity of one split, and BLEU of each search against the references as they were written, and of words."""
+    """Perplexity of one split, and BLEU of each search against the references as they were written.
+
+    Models that write as the tutorials' do, in words or without capitals, are measured as the tutorials do, too.
+    """
     order = sorted(range(len(split)), key=split["length"][:].__getitem__)
     by_length = split.select(order)
     trainer.args.train_sampling_strategy = "sequential"  # any grouping reorders what is evaluated, too
@@ -216,7 +259,7 @@ def measure(
     for num_beams in sorted(beams):
         ids = trainer.predict(by_length, num_beams=num_beams).predictions
         report[f"beams_{num_beams}"] = translation_report(decode(tokenizer, ids), references)
-        if words:
+        if isinstance(tokenizer.backend_tokenizer.model, WordLevel) or not has_capitals(tokenizer):
             report[f"beams_{num_beams}"] |= word_report(ids.tolist(), references, tokenizer)
     return report
 
@@ -236,6 +279,9 @@ def main() -> None:
         raise ValueError("--average_last: takes the last checkpoints, --load_best_model_at_end the best one: choose")
     with training_arguments.main_process_first(desc="data"):
         checkpoint = prepare_output_dir(folder, training_arguments.resume_from_checkpoint)
+        # A wrong model is refused before the data are read.
+        if model_arguments.model:
+            config, tokenizer, target_tokenizer = load_parts(model_arguments)
         data = load_parallel_text(
             data_arguments.data,
             data_arguments.source_column,
@@ -244,7 +290,9 @@ def main() -> None:
             validation_fraction=data_arguments.validation_fraction,
             seed=data_arguments.split_seed,
         )
-    tokenizer, target_tokenizer = made_once(lambda: make_tokenizers(model_arguments, data["train"]))
+    if not model_arguments.model:
+        tokenizer, target_tokenizer = made_once(lambda: make_tokenizers(model_arguments, data["train"]))
+        config = make_config(model_arguments, tokenizer, target_tokenizer)
     tokenized = tokenize_pairs(data, tokenizer, target_tokenizer)
     if model_arguments.bpe_dropout:
         tokenized["train"] = draw_segmentations(
@@ -252,15 +300,16 @@ def main() -> None:
             {"input_ids": tokenizer, "labels": target_tokenizer},
             rate=model_arguments.bpe_dropout,
             copies=model_arguments.segmentations or 10,
-            max_length=model_arguments.max_length,
+            max_length=tokenizer.model_max_length,
             seed=training_arguments.seed if training_arguments.data_seed is None else training_arguments.data_seed,
         )
 
     set_seed(training_arguments.seed)
-    config = make_config(model_arguments, tokenizer, target_tokenizer)
-    model = VanillaTransformerForConditionalGeneration._from_config(
-        config, attn_implementation=model_arguments.attn_implementation
-    )
+    options = {"config": config, "attn_implementation": model_arguments.attn_implementation}
+    if model_arguments.model:
+        model = VanillaTransformerForConditionalGeneration.from_pretrained(model_arguments.model, **options)
+    else:
+        model = VanillaTransformerForConditionalGeneration._from_config(**options)
     model.generation_config = GenerationConfig.from_model_config(config)
     model.generation_config.max_length = config.max_target_positions
     if beams > 1:
@@ -283,24 +332,26 @@ def main() -> None:
         "training_seconds": round(trained.metrics["train_runtime"], 1),
         "epochs": list(epochs(trainer.state.log_history)),
     }
-    # The tutorials' measure, of models that write as the tutorials' do.
-    words = model_arguments.lowercase or model_arguments.tokenizer_model == "word"
     for split in ("validation", "test"):
-        metrics[split] = measure(trainer, data[split], tokenized[split], target_tokenizer, {1, beams}, words)
+        metrics[split] = measure(trainer, data[split], tokenized[split], target_tokenizer, {1, beams})
     if not trainer.is_world_process_zero():
         return
+    settings = given_settings(ARGUMENTS)
+    if not has_capitals(target_tokenizer):
+        settings["lowercase"] = True  # of --model, no flag says it, and the card must know
     save_record(
         folder,
         model,
         metrics=metrics,
-        settings=given_settings(ARGUMENTS),
+        settings=settings,
         seed=training_arguments.seed,
         resumed_from=checkpoint,
+        began_as=model_arguments.model,
         data={"source": data_arguments.data, **describe_splits(data)},
     )
     save_model_card(folder)
     report = metrics["test"][f"beams_{beams}"]
-    if model_arguments.lowercase:
+    if not has_capitals(target_tokenizer):
         print(f"test BLEU, lower-cased: {report['bleu_lowercased']:.2f}")
     else:
         print(f"test BLEU: {report['bleu']:.2f}")

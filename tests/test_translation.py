@@ -102,6 +102,47 @@ def test_a_translator_is_a_folder_that_transformers_loads(run, corpus, tmp_path)
     assert ids.shape[1] <= 12
 
 
+@pytest.mark.parametrize("vocabularies", ["joint", "separate"])
+def test_a_translator_is_trained_further(run, corpus, tmp_path, vocabularies):
+    """From its own weights, with its vocabularies and its case, on other pairs; the record has both runs."""
+    status, _, _ = train(run, corpus, tmp_path / "run", "--vocabularies", vocabularies, "--lowercase")
+    assert status == 0
+    other = tmp_path / "other"
+    other.mkdir()
+    for prefix in ("train", "val"):
+        (other / f"{prefix}.num").write_text("".join(f"{number} {number}\n" for number in range(40)))
+        (other / f"{prefix}.de").write_text("".join(f"ANDERE Wörter {number}\n" for number in range(40)))
+    still = ["--learning_rate", "1e-9", "--config", '{"dropout": 0.0}']
+    status, out, _ = train(run, other, tmp_path / "further", "--model", tmp_path / "run", *still)
+    assert status == 0 and "test BLEU, lower-cased" in out
+    before, after = (AutoModelForSeq2SeqLM.from_pretrained(tmp_path / name) for name in ("run", "further"))
+    assert after.config.dropout == 0 and before.config.vocab_size == after.config.vocab_size
+    for name, weight in before.state_dict().items():
+        torch.testing.assert_close(after.state_dict()[name], weight, atol=1e-6, rtol=0)
+    files = ["tokenizer.json", *(["target_tokenizer/tokenizer.json"] if vocabularies == "separate" else [])]
+    for file in files:
+        assert (tmp_path / "further" / file).read_text() == (tmp_path / "run" / file).read_text()
+    record = json.loads((tmp_path / "further" / "run.json").read_text())
+    assert record["began_as"]["run"] == json.loads((tmp_path / "run" / "run.json").read_text())
+    assert "bleu_words" in json.loads((tmp_path / "further" / "metrics.json").read_text())["test"]["beams_1"]
+
+
+def test_what_cannot_be_trained_further_is_refused(run, corpus, tmp_path):
+    status, _, _ = train(run, corpus, tmp_path / "run", "--max_length", "20")
+    assert status == 0
+    for arguments, line in (
+        (["--model", "nothing"], "nothing: no model can be read here"),
+        (["--model", ROOT / "model_cards" / "nsmc-small"], "nsmc-small: no translator"),
+        (
+            ["--model", tmp_path / "run", "--max_length", "21"],
+            "--max_length: 21 is more than the model's 20 positions",
+        ),
+        (["--model", tmp_path / "run", "--config", '{"d_model": 8}'], "only the rates of dropout"),
+    ):
+        status, _, err = train(run, corpus, tmp_path / "further", "--config", "{}", *arguments)
+        assert status == 2 and line in err and "Traceback" not in err
+
+
 def test_two_vocabularies_and_a_token_budget(run, corpus, tmp_path):
     status, _, _ = train(
         run,
