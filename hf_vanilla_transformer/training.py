@@ -51,13 +51,13 @@ DROPOUT_FIELDS = {"dropout", "attention_dropout", "activation_dropout", "embeddi
 # --- Folders ---
 
 
-def prepare_output_dir(output_dir: str, resume: str | None = None) -> str | None:
+def prepare_output_dir(output_dir: str, resume: str | bool | None = None) -> str | None:
     """See that a run may write to its folder, and find where it goes on.
 
     Args:
         output_dir: The run's folder; made if it is not there.
-        resume: None for a new run; a checkpoint's folder; or `LAST_CHECKPOINT` for the last whole one in
-            `output_dir`. One that is not whole is left as it is: Trainer writes it anew when it gets there.
+        resume: None or false for a new run; a checkpoint's folder; or `LAST_CHECKPOINT` or true for the last whole
+            one in `output_dir`. One that is not whole is left as it is: Trainer writes it anew when it gets there.
 
     Returns:
         The folder of the checkpoint to go on from; None for a new run.
@@ -68,6 +68,8 @@ def prepare_output_dir(output_dir: str, resume: str | None = None) -> str | None
         OSError: the folder cannot be written.
     """
     folder = Path(output_dir)
+    # Other switches are `true` or `false`, in a recipe and as flags, so that people write this one so, too.
+    resume = {"true": LAST_CHECKPOINT, "false": None}.get(str(resume).lower(), resume)
     if resume is None:
         if folder.is_dir() and any(folder.iterdir()):
             raise ValueError(

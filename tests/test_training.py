@@ -469,8 +469,11 @@ def test_a_run_neither_overwrites_nor_starts_where_there_is_nothing(tmp_path):
     new = tmp_path / "a" / "b"
     assert prepare_output_dir(str(new), None) is None
     assert new.is_dir() and not any(new.iterdir())
-    with pytest.raises(ValueError, match="no checkpoint"):
-        prepare_output_dir(str(new), LAST_CHECKPOINT)
+    # As a recipe and a flag say it: `resume_from_checkpoint: true`, `--resume_from_checkpoint True`.
+    for last in (LAST_CHECKPOINT, True, "True"):
+        with pytest.raises(ValueError, match="b: no checkpoint"):
+            prepare_output_dir(str(new), last)
+    assert prepare_output_dir(str(new), False) is None
     (new / "checkpoint-5").mkdir()
     with pytest.raises(ValueError, match="not empty"):
         prepare_output_dir(str(new), None)
