@@ -159,8 +159,9 @@ def split_words(text: str) -> list[str]:
 
 
 def has_capitals(tokenizer: PreTrainedTokenizerFast) -> bool:
-    """Whether upper and lower case are two to a tokenizer of this package."""
-    return tokenizer.backend_tokenizer.normalizer.normalize_str("A") == "A"
+    """Whether upper and lower case are two to a tokenizer."""
+    normalizer = tokenizer.backend_tokenizer.normalizer
+    return normalizer is None or normalizer.normalize_str("A") == "A"
 
 
 def _rare_characters(counts: Counter) -> set[int]:

@@ -152,8 +152,10 @@ def load_parts(
     if (arguments.max_length or limit) > limit:
         raise ValueError(f"--max_length: {arguments.max_length} is more than the model's {limit} positions")
     for one in (tokenizer, target_tokenizer):
-        if one("")["input_ids"] != [config.eos_token_id]:
-            raise ValueError(f"{arguments.model}: no translator, its tokenizer does not end texts with [EOS]")
+        if not one.is_fast or one("")["input_ids"] != [config.eos_token_id]:
+            raise ValueError(
+                f"{arguments.model}: no translator, a fast tokenizer that ends texts with [EOS] is needed"
+            )
         one.model_max_length = arguments.max_length or limit
     return config, tokenizer, target_tokenizer
 

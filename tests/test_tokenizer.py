@@ -10,7 +10,14 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from transformers import AutoTokenizer
 
-from hf_vanilla_transformer.tokenizer import SPECIAL_TOKENS, import_sentencepiece, normalized_text, train_tokenizer
+from hf_vanilla_transformer.tokenizer import (
+    SPECIAL_TOKENS,
+    has_capitals,
+    import_sentencepiece,
+    normalized_text,
+    split_words,
+    train_tokenizer,
+)
 
 
 ROOT = Path(__file__).parent.parent
@@ -56,6 +63,19 @@ TUTORIAL_FLAGS = {
 @pytest.fixture(scope="module", params=["bpe", "unigram"])
 def trained(request):
     return train_tokenizer(TEXTS, vocab_size=1500, model=request.param, max_length=32)
+
+
+def test_whether_a_tokenizer_has_capitals():
+    cased, lower = (
+        train_tokenizer(["Ein Text"] * 2, vocab_size=30, lowercase=lowercase) for lowercase in (False, True)
+    )
+    assert has_capitals(cased) and not has_capitals(lower)
+    cased.backend_tokenizer.normalizer = None
+    assert has_capitals(cased)
+
+
+def test_words_are_cut_much_as_spacy_cuts_them():
+    assert split_words("A man's T-shirt, (red)!") == ["A", "man", "'s", "T", "-", "shirt", ",", "(", "red", ")", "!"]
 
 
 def test_vocabulary_size_counts_the_special_tokens_which_come_first(trained):
