@@ -124,6 +124,7 @@ def test_a_translator_is_trained_further(run, corpus, tmp_path, vocabularies):
         assert (tmp_path / "further" / file).read_text() == (tmp_path / "run" / file).read_text()
     record = json.loads((tmp_path / "further" / "run.json").read_text())
     assert record["began_as"]["run"] == json.loads((tmp_path / "run" / "run.json").read_text())
+    assert "what the model that it began as had seen" in (tmp_path / "further" / "README.md").read_text()
     assert "bleu_words" in json.loads((tmp_path / "further" / "metrics.json").read_text())["test"]["beams_1"]
 
 
