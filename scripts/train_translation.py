@@ -339,8 +339,8 @@ def main() -> None:
     if not trainer.is_world_process_zero():
         return
     settings = given_settings(ARGUMENTS)
-    if not has_capitals(target_tokenizer):
-        settings["lowercase"] = True  # of --model, no flag says it, and the card must know
+    if model_arguments.model:
+        settings["lowercase"] = not has_capitals(target_tokenizer)  # its own, whatever a flag says
     save_record(
         folder,
         model,

@@ -102,19 +102,21 @@ def test_a_translator_is_a_folder_that_transformers_loads(run, corpus, tmp_path)
     assert ids.shape[1] <= 12
 
 
-@pytest.mark.parametrize("vocabularies", ["joint", "separate"])
-def test_a_translator_is_trained_further(run, corpus, tmp_path, vocabularies):
+@pytest.mark.parametrize(("vocabularies", "case"), [("joint", ["--lowercase"]), ("separate", [])])
+def test_a_translator_is_trained_further(run, corpus, tmp_path, vocabularies, case):
     """From its own weights, with its vocabularies and its case, on other pairs; the record has both runs."""
-    status, _, _ = train(run, corpus, tmp_path / "run", "--vocabularies", vocabularies, "--lowercase")
+    status, _, _ = train(run, corpus, tmp_path / "run", "--vocabularies", vocabularies, *case)
     assert status == 0
     other = tmp_path / "other"
     other.mkdir()
     for prefix in ("train", "val"):
         (other / f"{prefix}.num").write_text("".join(f"{number} {number}\n" for number in range(40)))
         (other / f"{prefix}.de").write_text("".join(f"ANDERE Wörter {number}\n" for number in range(40)))
-    still = ["--learning_rate", "1e-9", "--config", '{"dropout": 0.0}']
+    # It has its own case, whatever is asked for here.
+    still = ["--lowercase", "--learning_rate", "1e-9", "--config", '{"dropout": 0.0}']
     status, out, _ = train(run, other, tmp_path / "further", "--model", tmp_path / "run", *still)
-    assert status == 0 and "test BLEU, lower-cased" in out
+    assert status == 0 and ("test BLEU, lower-cased" in out) == bool(case)
+    assert f"lowercase: {str(bool(case)).lower()}\n" in (tmp_path / "further" / "recipe.yaml").read_text()
     before, after = (AutoModelForSeq2SeqLM.from_pretrained(tmp_path / name) for name in ("run", "further"))
     assert after.config.dropout == 0 and before.config.vocab_size == after.config.vocab_size
     for name, weight in before.state_dict().items():
@@ -125,7 +127,8 @@ def test_a_translator_is_trained_further(run, corpus, tmp_path, vocabularies):
     record = json.loads((tmp_path / "further" / "run.json").read_text())
     assert record["began_as"]["run"] == json.loads((tmp_path / "run" / "run.json").read_text())
     assert "what the model that it began as had seen" in (tmp_path / "further" / "README.md").read_text()
-    assert "bleu_words" in json.loads((tmp_path / "further" / "metrics.json").read_text())["test"]["beams_1"]
+    report = json.loads((tmp_path / "further" / "metrics.json").read_text())["test"]["beams_1"]
+    assert ("bleu_words" in report) == bool(case)
 
 
 def test_what_cannot_be_trained_further_is_refused(run, corpus, tmp_path):
