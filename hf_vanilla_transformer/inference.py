@@ -81,24 +81,27 @@ def answer_by_length(
     return in_order
 
 
-def load_classifier(folder: str, dtype: str = "float32") -> PreTrainedModel:
+def load_classifier(folder: str, dtype: str = "float32", labels: list[str] | None = None) -> PreTrainedModel:
     """Load a classifier to answer with, on the accelerator if there is one.
 
     Args:
         folder: A path, or the name of a repository.
         dtype: What it computes in.
+        labels: The names of the data's labels, where it is to be held against them.
 
     Returns:
         The model, in evaluation mode.
 
     Raises:
-        ValueError: there is no such folder or repository, or its model has no head to classify with.
+        ValueError: there is no such folder or repository, or its model has no head to classify with, or other labels.
     """
     model, loading = AutoModelForSequenceClassification.from_pretrained(
         folder, config=load_config(folder), dtype=dtype, output_loading_info=True
     )
     if loading["missing_keys"]:
         raise ValueError(f"{folder}: not a classifier, it lacks {', '.join(sorted(loading['missing_keys']))}")
+    if labels is not None and labels != (own := list(model.config.id2label.values())):
+        raise ValueError(f"{folder}: its labels are {', '.join(own)}; those of the data are {', '.join(labels)}")
     if torch.accelerator.is_available():
         model.to(torch.accelerator.current_accelerator())
     return model.eval()

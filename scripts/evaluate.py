@@ -86,7 +86,6 @@ def main() -> None:
     (arguments,) = parse_arguments([EvaluationArguments], description=__doc__.splitlines()[0])
     load_config(arguments.model)
     prepare_output_dir(arguments.output_dir)
-    tokenizer, model = load_tokenizer(arguments.model), load_classifier(arguments.model, arguments.dtype)
     split = load_labelled_text(
         arguments.data,
         text_column=arguments.text_column,
@@ -94,11 +93,7 @@ def main() -> None:
         **cut(arguments),
     )[arguments.split]
     names = split.features["label"].names
-    if names != list(model.config.id2label.values()):
-        raise ValueError(
-            f"{arguments.model}: its labels are {', '.join(model.config.id2label.values())}; those of the data are "
-            f"{', '.join(names)}"
-        )
+    tokenizer, model = load_tokenizer(arguments.model), load_classifier(arguments.model, arguments.dtype, names)
     texts, labels = split["text"][:], np.array(split["label"][:])
 
     begin = time.perf_counter()

@@ -31,6 +31,12 @@ from hf_vanilla_transformer.arguments import (
 )
 from hf_vanilla_transformer.bpe_dropout import draw_segmentations
 from hf_vanilla_transformer.data import load_labelled_text, tokenize
+from hf_vanilla_transformer.distillation import (
+    SoftLabelLoss,
+    add_soft_labels,
+    describe_soft_labels,
+    load_soft_labels,
+)
 from hf_vanilla_transformer.hub import keep_token_out_of_files, upload_run
 from hf_vanilla_transformer.metrics import compute_metrics, evaluate_split
 from hf_vanilla_transformer.model_card import save_model_card
@@ -58,6 +64,10 @@ class DataArguments:
     label_column: str = field(default="label", metadata={"help": "The column with the labels."})
     validation_fraction: float = field(default=0.05, metadata={"help": "Share of train that is kept for validation."})
     split_seed: int = field(default=42, metadata={"help": "Seed of the cut between train and validation."})
+    soft_labels: str | None = field(
+        default=None,
+        metadata={"help": "Further training texts, with a probability of each label: a folder of soft_labels.py."},
+    )
     max_length: int | None = field(
         default=None, metadata={"help": "Tokens kept of a text; by default 256, or as many as --model has positions."}
     )
@@ -174,6 +184,8 @@ def main() -> None:
     data_arguments, model_arguments, training_arguments = parse_arguments(
         ARGUMENTS, description=__doc__.splitlines()[0]
     )
+    if data_arguments.soft_labels and (model_arguments.rdrop_alpha or training_arguments.label_smoothing_factor):
+        raise ValueError("--soft_labels: neither with --rdrop_alpha nor with --label_smoothing_factor")
     # It draws a random number when it is imported: at the first evaluation a resumed run would draw it twice.
     import sklearn.metrics  # noqa: F401
 
@@ -190,6 +202,8 @@ def main() -> None:
             validation_fraction=data_arguments.validation_fraction,
             seed=data_arguments.split_seed,
         )
+        labels = data["train"].features["label"].names
+        soft_labels = load_soft_labels(data_arguments.soft_labels, len(labels)) if data_arguments.soft_labels else None
     if checkpoint is None:
         tokenizer = made_once(lambda: make_tokenizer(model_arguments, data, max_length))
     else:
@@ -197,6 +211,9 @@ def main() -> None:
     with training_arguments.main_process_first(desc="tokens"):
         tokenized = tokenize(data, tokenizer, max_length=max_length)
         train_dataset = tokenized["train"]
+        if soft_labels is not None:
+            soft = tokenize(soft_labels, tokenizer, max_length=max_length)
+            train_dataset = add_soft_labels(train_dataset, soft, len(labels))
         if model_arguments.bpe_dropout:
             train_dataset = draw_segmentations(
                 train_dataset,
@@ -208,7 +225,6 @@ def main() -> None:
             )
 
     set_seed(training_arguments.seed)
-    labels = data["train"].features["label"].names
     config = make_config(model_arguments, tokenizer, labels, max_length)
     if model_arguments.model:
         model = VanillaTransformerForSequenceClassification.from_pretrained(
@@ -236,6 +252,7 @@ def main() -> None:
         eval_dataset=tokenized["validation"],
         processing_class=tokenizer,
         compute_metrics=compute_metrics,
+        compute_loss_func=None if soft_labels is None else SoftLabelLoss(),
         callbacks=callbacks,
         rdrop_alpha=model_arguments.rdrop_alpha,
     )
@@ -263,7 +280,11 @@ def main() -> None:
         seed=training_arguments.seed,
         resumed_from=checkpoint,
         began_as=model_arguments.model,
-        data={"source": data_arguments.data, **describe_splits(data)},
+        data={
+            "source": data_arguments.data,
+            **describe_splits(data),
+            **(describe_soft_labels(data_arguments.soft_labels) if data_arguments.soft_labels else {}),
+        },
     )
     save_model_card(folder)
     print(f"test accuracy: {metrics['test']['accuracy']:.4f}")

@@ -1,0 +1,157 @@
+# Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
+"""Distillation (Hinton et al. 2015): texts with what a teacher makes of them, and the loss that learns from it."""
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+import yaml
+from datasets import Dataset, Features, List, Value, concatenate_datasets
+from torch import nn
+from transformers.modeling_outputs import Seq2SeqSequenceClassifierOutput
+
+from .data import DataError, one_line_errors
+from .record import METRICS_FILE, RECIPE_FILE
+
+
+if TYPE_CHECKING:
+    from sklearn.pipeline import Pipeline
+
+SOFT_LABELS_FILE = "soft_labels.parquet"
+SOFT_LABELS = Features({"text": Value("string"), "label": List(Value("float32"))})
+
+
+def linear_classifier() -> "Pipeline":
+    """A classifier that is not fit yet: logistic regression on the n-grams of one to five characters within words.
+
+    N-grams of two texts or more are counted, on a logarithmic scale, and weighted by how rare they are (tf-idf). On
+    NSMC it is surer than a small Transformer from scratch, and errs elsewhere.
+
+    Returns:
+        scikit-learn's, with `fit(texts, labels)` and `predict_proba(texts)`.
+    """
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+
+    return make_pipeline(
+        TfidfVectorizer(analyzer="char_wb", ngram_range=(1, 5), min_df=2, sublinear_tf=True, dtype=np.float32),
+        LogisticRegression(C=8.0, max_iter=1000),
+    )
+
+
+def compose_texts(texts: Sequence[str], number: int, seed: int) -> list[str]:
+    """Texts for a teacher to label, made of pieces of other texts, where there are no unlabelled ones.
+
+    Half are some consecutive words of one text; half the beginning of one text and the end of another.
+
+    Args:
+        texts: Any texts.
+        number: How many are made for each text.
+        seed: Of the random numbers.
+
+    Returns:
+        `number` times as many texts.
+    """
+    generator = Random(seed)
+    texts_in_words = [words for text in texts if (words := text.split())]
+    composed = []
+    for _ in range(number):
+        for words in texts_in_words:
+            if generator.random() < 0.5:
+                size = generator.randint(1, len(words))
+                start = generator.randint(0, len(words) - size)
+                piece = words[start : start + size]
+            else:
+                other = generator.choice(texts_in_words)
+                piece = words[: generator.randint(1, len(words))] + other[generator.randrange(len(other)) :]
+            composed.append(" ".join(piece))
+    return composed
+
+
+def load_soft_labels(folder: str | os.PathLike, number_of_labels: int) -> Dataset:
+    """Read what scripts/soft_labels.py wrote.
+
+    Args:
+        folder: With a Parquet file of the columns `text` and `label`, the probability of each label.
+        number_of_labels: How many there must be.
+
+    Returns:
+        The rows, with the columns `text` (string) and `label` (list of float32).
+
+    Raises:
+        DataError: There is no such file, or it holds something else.
+    """
+    file = os.path.join(folder, SOFT_LABELS_FILE)
+    if not os.path.isfile(file):
+        raise DataError(f"{file}: no such file")
+    with one_line_errors(file):
+        rows = Dataset.from_parquet(file)
+    if rows.features != SOFT_LABELS:
+        raise DataError(f"{file}: not made by scripts/soft_labels.py, it has the columns {', '.join(rows.features)}")
+    numbers = {len(label) for label in rows["label"]}
+    if numbers - {number_of_labels}:
+        raise DataError(f"{file}: probabilities of {max(numbers)} labels, where the data have {number_of_labels}")
+    return rows
+
+
+def describe_soft_labels(folder: str | os.PathLike) -> dict[str, Any]:
+    """Describe soft labels for a run's record.
+
+    Args:
+        folder: As in `load_soft_labels`.
+
+    Returns:
+        Under `soft_labels`, the settings that they were made with and what was measured then.
+    """
+    recipe = yaml.safe_load(Path(folder, RECIPE_FILE).read_text(encoding="utf-8"))
+    metrics = json.loads(Path(folder, METRICS_FILE).read_text(encoding="utf-8"))
+    return {"soft_labels": {"recipe": recipe, **metrics}}
+
+
+def add_soft_labels(labelled: Dataset, soft: Dataset, number_of_labels: int) -> Dataset:
+    """One training set of rows with a label and of rows with probabilities.
+
+    Args:
+        labelled: What `tokenize` returned, `labels` being numbers.
+        soft: What `tokenize` returned of `load_soft_labels`, `labels` being probabilities.
+        number_of_labels: How many there are.
+
+    Returns:
+        The rows of both with `labels` as probabilities; those of the former are 0 and 1.
+    """
+    one_hot = np.eye(number_of_labels, dtype=np.float32)
+    labelled = labelled.map(
+        lambda batch: {"labels": one_hot[batch["labels"]]}, batched=True, features=soft.features, desc="One-hot labels"
+    )
+    return concatenate_datasets([labelled, soft])
+
+
+class SoftLabelLoss:
+    """Cross-entropy with probabilities as labels, as a `compute_loss_func` for Trainer."""
+
+    def __call__(
+        self,
+        outputs: Seq2SeqSequenceClassifierOutput,
+        labels: torch.Tensor,
+        num_items_in_batch: int | torch.Tensor | None = None,
+    ) -> torch.Tensor:
+        """The sum over the batch's rows, divided by their number.
+
+        Args:
+            outputs: With `logits` (B, C).
+            labels: (B, C), float, each row of sum 1; or in an evaluation (B,), int64.
+            num_items_in_batch: How many numbers the labels of all calls that make up a batch have: Trainer counts
+                so, C for each row.
+
+        Returns:
+            The loss, a scalar.
+        """
+        loss = nn.functional.cross_entropy(outputs.logits.float(), labels, reduction="sum")
+        rows = len(labels) if num_items_in_batch is None else num_items_in_batch * len(labels) / labels.numel()
+        return loss / rows

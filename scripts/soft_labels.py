@@ -1,0 +1,146 @@
+"""Label texts with what teachers make of them, for train_classifier.py --soft_labels to learn from.
+
+    python scripts/soft_labels.py --data nsmc --linear true --models model_cards/nsmc-small --texts reviews.txt.gz \\
+        --output_dir runs/soft-labels
+    python scripts/soft_labels.py --data nsmc --linear true --pieces 3 --output_dir runs/soft-pieces
+
+The teachers are classifiers (--models) and, with --linear true, a logistic regression on n-grams of characters, fit
+here to the data's training texts; where there are several, the mean of their probabilities counts. They label the
+lines of --texts, without those that are among the data's texts, in any split, and --pieces texts for each training
+text, made of pieces of training texts.
+
+Leaves `soft_labels.parquet` (`text`; `label`, the probability of each label), `recipe.yaml`, and in `metrics.json`
+the accuracy of each teacher, and of all of them together, on validation.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+import yaml
+from datasets import Dataset, DatasetDict
+
+from hf_vanilla_transformer.arguments import exit_with_one_line, given_settings, parse_arguments
+from hf_vanilla_transformer.data import DataError, iterate_lines, load_labelled_text
+from hf_vanilla_transformer.distillation import SOFT_LABELS, SOFT_LABELS_FILE, compose_texts, linear_classifier
+from hf_vanilla_transformer.inference import class_probabilities, load_classifier
+from hf_vanilla_transformer.metrics import classification_report
+from hf_vanilla_transformer.pretraining import file_checksum
+from hf_vanilla_transformer.record import (
+    METRICS_FILE,
+    RECIPE_FILE,
+    describe_environment,
+    describe_splits,
+    save_json,
+)
+from hf_vanilla_transformer.training import load_config, load_tokenizer, prepare_output_dir
+
+
+@dataclass
+class SoftLabelArguments:
+    output_dir: str = field(metadata={"help": "The folder to write to; made if it is not there."})
+    data: str = field(default="sample", metadata={"help": "Labelled text, as for train_classifier.py."})
+    text_column: str = field(default="document", metadata={"help": "The column with the texts."})
+    label_column: str = field(default="label", metadata={"help": "The column with the labels."})
+    validation_fraction: float = field(default=0.05, metadata={"help": "Share of train that is kept for validation."})
+    split_seed: int = field(default=42, metadata={"help": "Seed of the cut between train and validation."})
+    models: list[str] = field(default_factory=list, metadata={"help": "Folders or Hub names of classifiers."})
+    linear: bool = field(
+        default=False, metadata={"help": "Logistic regression on n-grams of characters is a teacher, too."}
+    )
+    texts: list[str] = field(
+        default_factory=list, metadata={"help": "Files with one text a line, UTF-8, plain or .gz."}
+    )
+    pieces: int = field(default=0, metadata={"help": "Texts made of pieces, for each training text."})
+    seed: int = field(default=42, metadata={"help": "Seed of the pieces."})
+    batch_size: int = field(default=128, metadata={"help": "Texts in one pass through a model."})
+
+    def __post_init__(self):
+        if not self.models and not self.linear:
+            raise ValueError("no teacher: give --models, --linear true, or both")
+        if not self.texts and self.pieces < 1:
+            raise ValueError("nothing to label: give --texts, --pieces, or both")
+        if self.batch_size < 1:
+            raise ValueError(f"--batch_size: at least 1, not {self.batch_size}")
+
+
+def texts_to_label(arguments: SoftLabelArguments, data: DatasetDict) -> list[str]:
+    """The lines of the files that are not among the data, each once, and the texts made of pieces.
+
+    Raises:
+        OSError: a file cannot be read.
+        DataError: there is something wrong in one, or no text is left.
+    """
+    known = {" ".join(text.split()) for split in data.values() for text in split["text"]} | {""}
+    # A dictionary, for it keeps the order.
+    lines = dict.fromkeys(" ".join(line.split()) for line in chain.from_iterable(map(iterate_lines, arguments.texts)))
+    texts = [line for line in lines if line not in known]
+    texts += compose_texts(data["train"]["text"][:], arguments.pieces, arguments.seed)
+    if not texts:
+        raise DataError(f"{', '.join(arguments.texts)}: no text that is not among the data")
+    return texts
+
+
+def answers(arguments: SoftLabelArguments, data: DatasetDict, texts: list[str]) -> Iterator[tuple[str, np.ndarray]]:
+    """Each teacher's name and its probabilities (texts, labels), float32.
+
+    Raises:
+        ValueError: a model is no classifier, or has other labels than the data.
+    """
+    train = data["train"]
+    if arguments.linear:
+        teacher = linear_classifier().fit(train["text"][:], train["label"][:])
+        yield "linear", teacher.predict_proba(texts)
+    for folder in arguments.models:
+        model = load_classifier(folder, labels=train.features["label"].names)
+        yield folder, class_probabilities(model, load_tokenizer(folder), texts, arguments.batch_size).numpy()
+
+
+@exit_with_one_line
+def main() -> None:
+    (arguments,) = parse_arguments([SoftLabelArguments], description=__doc__.splitlines()[0])
+    folder = Path(arguments.output_dir)
+    for model in arguments.models:
+        load_config(model)  # a wrong folder is refused before the data are read
+    prepare_output_dir(arguments.output_dir)
+    data = load_labelled_text(
+        arguments.data,
+        text_column=arguments.text_column,
+        label_column=arguments.label_column,
+        validation_fraction=arguments.validation_fraction,
+        seed=arguments.split_seed,
+    )
+    validation = data["validation"]
+    texts = texts_to_label(arguments, data)
+
+    # The validation texts are asked about with the others, to be measured, and left out of what is written.
+    number = len(validation)
+    by_teacher = dict(answers(arguments, data, validation["text"][:] + texts))
+    together = np.mean(list(by_teacher.values()), axis=0)
+    measured = {
+        name: classification_report(probabilities[:number], np.array(validation["label"][:]))
+        for name, probabilities in {**by_teacher, "together": together}.items()
+    }
+    soft_labels = Dataset.from_dict({"text": texts, "label": together[number:]}, features=SOFT_LABELS)
+    soft_labels.to_parquet(folder / SOFT_LABELS_FILE)
+    recipe = yaml.safe_dump(given_settings([SoftLabelArguments]), sort_keys=False, allow_unicode=True)
+    (folder / RECIPE_FILE).write_text(recipe, encoding="utf-8")
+    save_json(
+        folder / METRICS_FILE,
+        {
+            "rows": len(texts),
+            "validation": measured,
+            "data": {"source": arguments.data, **describe_splits(data)},
+            "texts": {file: file_checksum(file) for file in arguments.texts},
+            **describe_environment(),
+        },
+    )
+    for name, report in measured.items():
+        print(f"{name}: validation accuracy {report['accuracy']:.4f}")
+    print(f"{len(texts):,} texts labelled")
+
+
+if __name__ == "__main__":
+    main()
