@@ -1,0 +1,164 @@
+"""Soft labels: what is labelled, by whom, and the loss that learns from it."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+import torch
+import yaml
+from conftest import ROOT
+from datasets import Dataset
+from transformers.modeling_outputs import Seq2SeqSequenceClassifierOutput
+
+from hf_vanilla_transformer.data import DataError, load_labelled_text, tokenize
+from hf_vanilla_transformer.distillation import (
+    SOFT_LABELS,
+    SOFT_LABELS_FILE,
+    SoftLabelLoss,
+    add_soft_labels,
+    compose_texts,
+    linear_classifier,
+    load_soft_labels,
+)
+from hf_vanilla_transformer.inference import class_probabilities, load_classifier
+from hf_vanilla_transformer.training import load_tokenizer
+
+
+SMALL = str(ROOT / "model_cards/nsmc-small")
+
+
+def loss_of(logits, labels, **kwargs):
+    return SoftLabelLoss()(Seq2SeqSequenceClassifierOutput(logits=logits), labels, **kwargs)
+
+
+# --- The loss ---
+
+
+def test_the_loss_is_the_cross_entropy_with_the_teachers_probabilities():
+    logits = torch.tensor([[0.0, 0.0], [math.log(3.0), 0.0]])
+    labels = torch.tensor([[0.2, 0.8], [0.5, 0.5]])
+    # By hand: the model says 1/2, 1/2 and 3/4, 1/4.
+    expected = (math.log(2) + 0.5 * math.log(4 / 3) + 0.5 * math.log(4)) / 2
+    torch.testing.assert_close(loss_of(logits, labels).item(), expected)
+
+
+def test_certain_probabilities_are_labels():
+    logits, labels = torch.randn(5, 3), torch.tensor([0, 2, 1, 1, 0])
+    expected = torch.nn.functional.cross_entropy(logits, labels)
+    torch.testing.assert_close(loss_of(logits, torch.eye(3)[labels]), expected)
+    torch.testing.assert_close(loss_of(logits, labels), expected)
+
+
+def test_a_batch_in_several_calls_has_the_loss_of_the_whole():
+    logits, labels = torch.randn(5, 3), torch.rand(5, 3)
+    parts = [loss_of(logits[part], labels[part], num_items_in_batch=15) for part in (slice(0, 4), slice(4, 5))]
+    torch.testing.assert_close(sum(parts), loss_of(logits, labels))
+
+
+# --- The texts ---
+
+
+def test_composed_texts_are_pieces_of_one_text_or_of_two():
+    texts = ["가 나 다 라", "마 바", "", "사"]
+    composed = compose_texts(texts, 50, seed=1)
+    assert len(composed) == 150  # of the texts that have words
+    assert composed == compose_texts(texts, 50, seed=1) != compose_texts(texts, 50, seed=2)
+    pieces = {" ".join(t.split()[i:j]) for t in texts for i in range(4) for j in range(i + 1, 5)} - {""}
+    begins = {" ".join(t.split()[:i]) for t in texts for i in range(1, 5)} - {""}
+    ends = {" ".join(t.split()[i:]) for t in texts for i in range(4)} - {""}
+    spliced = {f"{begin} {end}" for begin in begins for end in ends}
+    assert set(composed) <= pieces | spliced
+    assert len(set(composed) & pieces) > 5 and len(set(composed) - pieces) > 5
+
+
+def test_labels_become_probabilities_beside_the_teachers():
+    data = load_labelled_text("sample")["train"].select(range(3))
+    tokenizer = load_tokenizer(SMALL)
+    soft = Dataset.from_dict({"text": ["좋다"], "label": [[0.25, 0.75]]}, features=SOFT_LABELS)
+    rows = add_soft_labels(tokenize(data, tokenizer), tokenize(soft, tokenizer), 2)
+    assert rows["labels"][:] == [*np.eye(2)[data["label"][:]].tolist(), [0.25, 0.75]]
+    assert rows["input_ids"][:3] == tokenize(data, tokenizer)["input_ids"][:]
+    assert rows[3]["length"] == len(rows[3]["input_ids"])
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        (None, "no such file"),
+        ({"text": ["좋다"], "label": [1]}, "not made by scripts/soft_labels.py, it has the columns text, label"),
+        ({"text": ["좋다"], "label": [[0.2, 0.3, 0.5]]}, "probabilities of 3 labels, where the data have 2"),
+        (b"PAR1", "soft_labels.parquet: "),
+    ],
+    ids=["missing", "other columns", "other labels", "damaged"],
+)
+def test_other_files_are_refused(tmp_path, columns, message):
+    file = tmp_path / SOFT_LABELS_FILE
+    if isinstance(columns, bytes):
+        file.write_bytes(columns)
+    elif columns:
+        features = SOFT_LABELS if isinstance(columns["label"][0], list) else None
+        Dataset.from_dict(columns, features=features).to_parquet(file)
+    with pytest.raises(DataError, match=message):
+        load_soft_labels(tmp_path, 2)
+
+
+# --- The scripts ---
+
+
+def test_teachers_label_texts_and_a_classifier_learns_from_them(run, tmp_path):
+    data = load_labelled_text("sample")
+    known = [data[split]["text"][0] for split in ("train", "validation", "test")]
+    texts = tmp_path / "texts.txt"
+    new = ["정말 좋은 영화였다", "지루하고 유치했다"]
+    texts.write_text("\n".join([new[0], *known, "", f" {new[0]} ", new[1]]) + "\n")
+    arguments = ["--data", "sample", "--linear", "true", "--models", SMALL, "--texts", texts, "--pieces", "1"]
+    status, out, err = run("soft_labels.py", *arguments, "--output_dir", tmp_path / "soft")
+    assert status == 0, err
+    rows = load_soft_labels(tmp_path / "soft", 2)
+    assert rows["text"][:2] == new  # each once, and none of the data's own
+    assert rows["text"][2:] == compose_texts(data["train"]["text"][:], 1, seed=42)
+    assert out.strip().splitlines()[-1] == f"{len(rows)} texts labelled"
+
+    probabilities = [
+        linear_classifier().fit(data["train"]["text"][:], data["train"]["label"][:]).predict_proba(rows["text"][:]),
+        class_probabilities(load_classifier(SMALL), load_tokenizer(SMALL), rows["text"][:], 64).numpy(),
+    ]
+    np.testing.assert_allclose(rows["label"][:], np.mean(probabilities, axis=0), atol=1e-5)
+    metrics = json.loads((tmp_path / "soft/metrics.json").read_text())
+    assert list(metrics["validation"]) == ["linear", SMALL, "together"]
+    assert metrics["rows"] == len(rows)
+
+    status, out, err = run(
+        *("train_classifier.py", "--data", "sample", "--model", SMALL, "--soft_labels", tmp_path / "soft"),
+        *("--max_steps", "2", "--eval_strategy", "epoch", "--output_dir", tmp_path / "student", "--max_length", "64"),
+    )
+    assert status == 0, err
+    record = json.loads((tmp_path / "student/run.json").read_text())
+    assert record["data"]["train"]["rows"] == len(data["train"])
+    recorded = record["data"]["soft_labels"]
+    assert recorded["recipe"] == yaml.safe_load((tmp_path / "soft/recipe.yaml").read_text())
+    assert recorded["validation"] == metrics["validation"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--pieces", "1"], "no teacher"),
+        (["--linear", "true"], "nothing to label"),
+        (["--linear", "true", "--pieces", "1", "--batch_size", "0"], "--batch_size: at least 1"),
+        (["--models", "nowhere", "--pieces", "1"], "nowhere"),
+        (["--linear", "true", "--texts", "nowhere.txt"], "nowhere.txt"),
+    ],
+)
+def test_labelling_is_refused_with_one_line(run, tmp_path, arguments, message):
+    status, out, err = run("soft_labels.py", *arguments, "--output_dir", tmp_path / "soft")
+    assert status != 0 and out == ""
+    assert message in err.strip().splitlines()[-1]
+    assert "Traceback" not in err
+
+
+def test_soft_labels_are_refused_with_what_has_a_loss_of_its_own(run, tmp_path):
+    for flags in (["--rdrop_alpha", "1"], ["--label_smoothing_factor", "0.1"]):
+        status, _, err = run("train_classifier.py", "--soft_labels", "x", *flags, "--output_dir", tmp_path / "run")
+        assert status != 0 and "--soft_labels: neither with" in err
