@@ -130,6 +130,7 @@ def make_model_card(folder: str | Path, name: str | None = None) -> ModelCard:
             recipe_text=(folder / RECIPE_FILE).read_text(encoding="utf-8").strip(),
             run=run,
             origins=_origins(recipe, run),
+            soft_labels_text=_yaml(run["data"].get("soft_labels", {}).get("recipe")),
             has_weights=any(folder.glob("*.safetensors")),
             has_curves=(folder / CURVES_FILE).is_file(),
             curves_file=CURVES_FILE,
@@ -309,13 +310,17 @@ def _own_trainer(
     }
 
 
+def _yaml(recipe: dict[str, Any] | None) -> str:
+    """A recipe that a record holds, as it is written."""
+    return yaml.safe_dump(recipe, sort_keys=False, allow_unicode=True).strip()
+
+
 def _origins(recipe: dict[str, Any], run: dict[str, Any]) -> list[dict[str, Any]]:
     """The models that a run's model goes back to, the last one first: their names, and their records where known."""
     origins = []
     while recipe.get("model") or "began_as" in run:
         record = run.get("began_as", {})
-        recipe_text = yaml.safe_dump(record.get("recipe"), sort_keys=False, allow_unicode=True).strip()
-        origins.append({**record, "name": recipe.get("model"), "recipe_text": recipe_text})
+        origins.append({**record, "name": recipe.get("model"), "recipe_text": _yaml(record.get("recipe"))})
         recipe, run = record.get("recipe", {}), record.get("run", {})
     return origins
 

@@ -139,6 +139,11 @@ def test_teachers_label_texts_and_a_classifier_learns_from_them(run, tmp_path):
     recorded = record["data"]["soft_labels"]
     assert recorded["recipe"] == yaml.safe_load((tmp_path / "soft/recipe.yaml").read_text())
     assert recorded["validation"] == metrics["validation"]
+    card = (tmp_path / "student/README.md").read_text()
+    accuracy = f"{metrics['validation']['linear']['accuracy']:.4f}"
+    assert f"learned from {len(rows)} texts whose labels are the mean probabilities of" in card
+    assert f"a logistic regression on n-grams of characters (validation accuracy {accuracy}) and `{SMALL}`" in card
+    assert "pieces: 1" in card
 
 
 @pytest.mark.parametrize(
