@@ -6,8 +6,9 @@
 
 The teachers are classifiers (--models) and, with --linear true, a logistic regression on n-grams of characters, fit
 here to the data's training texts; where there are several, the mean of their probabilities counts. They label the
-lines of --texts, without those that are among the data's texts, in any split, and --pieces texts for each training
-text, made of pieces of training texts.
+lines of --texts, without those that are among the data's texts, in any split; --pieces texts for each training text,
+made of pieces of training texts; and with --cross_fit true the training texts, each labelled by a logistic regression
+that was fit without it.
 
 Leaves `soft_labels.parquet` (`text`; `label`, the probability of each label), `recipe.yaml`, and in `metrics.json`
 the accuracy of each teacher, and of all of them together, on validation.
@@ -24,7 +25,13 @@ from datasets import Dataset, DatasetDict
 
 from hf_vanilla_transformer.arguments import exit_with_one_line, given_settings, parse_arguments
 from hf_vanilla_transformer.data import DataError, iterate_lines, load_labelled_text
-from hf_vanilla_transformer.distillation import SOFT_LABELS, SOFT_LABELS_FILE, compose_texts, linear_classifier
+from hf_vanilla_transformer.distillation import (
+    SOFT_LABELS,
+    SOFT_LABELS_FILE,
+    compose_texts,
+    cross_fit,
+    linear_classifier,
+)
 from hf_vanilla_transformer.inference import class_probabilities, load_classifier
 from hf_vanilla_transformer.metrics import classification_report
 from hf_vanilla_transformer.pretraining import file_checksum
@@ -54,7 +61,13 @@ class SoftLabelArguments:
         default_factory=list, metadata={"help": "Files with one text a line, UTF-8, plain or .gz."}
     )
     pieces: int = field(default=0, metadata={"help": "Texts made of pieces, for each training text."})
-    seed: int = field(default=42, metadata={"help": "Seed of the pieces."})
+    cross_fit: bool = field(
+        default=False,
+        metadata={
+            "help": "Label the training texts, too, a fifth at a time, by a --linear teacher fit to the others."
+        },
+    )
+    seed: int = field(default=42, metadata={"help": "Seed of the pieces, and of the fifths."})
     batch_size: int = field(default=128, metadata={"help": "Texts in one pass through a model."})
 
     def __post_init__(self):
@@ -62,6 +75,8 @@ class SoftLabelArguments:
             raise ValueError("no teacher: give --models, --linear true, or both")
         if not self.texts and self.pieces < 1:
             raise ValueError("nothing to label: give --texts, --pieces, or both")
+        if self.cross_fit and (self.models or not self.linear):
+            raise ValueError("--cross_fit: with --linear true alone, for --models have seen the training texts")
         if self.batch_size < 1:
             raise ValueError(f"--batch_size: at least 1, not {self.batch_size}")
 
@@ -123,7 +138,12 @@ def main() -> None:
         name: classification_report(probabilities[:number], np.array(validation["label"][:]))
         for name, probabilities in {**by_teacher, "together": together}.items()
     }
-    soft_labels = Dataset.from_dict({"text": texts, "label": together[number:]}, features=SOFT_LABELS)
+    labels = together[number:]
+    if arguments.cross_fit:
+        train = data["train"]
+        texts = train["text"][:] + texts
+        labels = np.concatenate([cross_fit(train["text"][:], train["label"][:], arguments.seed), labels])
+    soft_labels = Dataset.from_dict({"text": texts, "label": labels}, features=SOFT_LABELS)
     soft_labels.to_parquet(folder / SOFT_LABELS_FILE)
     recipe = yaml.safe_dump(given_settings([SoftLabelArguments]), sort_keys=False, allow_unicode=True)
     (folder / RECIPE_FILE).write_text(recipe, encoding="utf-8")
