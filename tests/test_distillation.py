@@ -18,6 +18,7 @@ from hf_vanilla_transformer.distillation import (
     SoftLabelLoss,
     add_soft_labels,
     compose_texts,
+    cross_fit,
     linear_classifier,
     load_soft_labels,
 )
@@ -70,6 +71,17 @@ def test_composed_texts_are_pieces_of_one_text_or_of_two():
     spliced = {f"{begin} {end}" for begin in begins for end in ends}
     assert set(composed) <= pieces | spliced
     assert len(set(composed) & pieces) > 5 and len(set(composed) - pieces) > 5
+
+
+def test_a_cross_fitted_teacher_has_not_seen_the_text():
+    """Labels without any rhyme are learned by heart, and cannot be told where they were not seen."""
+    texts = load_labelled_text("sample")["train"]["text"][:]
+    labels = np.random.default_rng(0).integers(0, 2, len(texts))
+    by_heart = linear_classifier().fit(texts, labels).predict(texts)
+    unseen = cross_fit(texts, labels, seed=1)
+    assert unseen.shape == (len(texts), 2)
+    assert (by_heart == labels).mean() > 0.95
+    assert (unseen.argmax(axis=1) == labels).mean() < 0.6
 
 
 def test_labels_become_probabilities_beside_the_teachers():
@@ -146,6 +158,25 @@ def test_teachers_label_texts_and_a_classifier_learns_from_them(run, tmp_path):
     assert "pieces: 1" in card
 
 
+def test_the_training_texts_are_labelled_too(run, tmp_path):
+    arguments = ["--data", "sample", "--linear", "true", "--cross_fit", "true", "--pieces", "1", "--seed", "3"]
+    status, out, err = run("soft_labels.py", *arguments, "--output_dir", tmp_path)
+    assert status == 0, err
+    rows, train = load_soft_labels(tmp_path, 2), load_labelled_text("sample")["train"]
+    texts = train["text"][:]
+    assert rows["text"][:] == texts + compose_texts(texts, 1, seed=3)
+    np.testing.assert_allclose(rows["label"][: len(texts)], cross_fit(texts, train["label"][:], 3), atol=1e-6)
+    assert out.strip().splitlines() == [
+        f"linear: validation accuracy {accuracy_of(tmp_path, 'linear')}",
+        f"together: validation accuracy {accuracy_of(tmp_path, 'together')}",
+        f"{len(rows)} texts labelled",
+    ]
+
+
+def accuracy_of(folder, teacher):
+    return f"{json.loads((folder / 'metrics.json').read_text())['validation'][teacher]['accuracy']:.4f}"
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -153,6 +184,7 @@ def test_teachers_label_texts_and_a_classifier_learns_from_them(run, tmp_path):
         (["--linear", "true"], "nothing to label"),
         (["--linear", "true", "--pieces", "1", "--batch_size", "0"], "--batch_size: at least 1"),
         (["--models", "nowhere", "--pieces", "1"], "nowhere"),
+        (["--models", SMALL, "--linear", "true", "--cross_fit", "true", "--pieces", "1"], "--cross_fit: with"),
         (["--linear", "true", "--texts", "nowhere.txt"], "nowhere.txt"),
     ],
 )
