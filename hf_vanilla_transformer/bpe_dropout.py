@@ -144,6 +144,6 @@ def _cut_batch(
     for column, dropout in dropouts.items():
         cuts = [dropout(ids, generator) for ids, generator in zip(batch[column], generators, strict=True)]
         batch[column] = [cut if len(cut) <= max_length else ids for cut, ids in zip(cuts, batch[column], strict=True)]
-    sides = [batch[column] for column in batch if isinstance(batch[column][0], list)]
+    sides = [batch[column] for column in dropouts]
     batch["length"] = [max(map(len, row)) for row in zip(*sides, strict=True)]
     return batch

@@ -4,6 +4,7 @@
 import json
 import os
 from collections.abc import Sequence
+from glob import escape
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -11,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 import yaml
-from datasets import Dataset, Features, List, Value, concatenate_datasets
+from datasets import Dataset, DatasetDict, Features, List, Value, concatenate_datasets
 from torch import nn
 from transformers.modeling_outputs import Seq2SeqSequenceClassifierOutput
 
 from .data import DataError, one_line_errors
-from .record import METRICS_FILE, RECIPE_FILE
+from .pretraining import file_checksum
+from .record import METRICS_FILE, RECIPE_FILE, describe_splits
 
 
 if TYPE_CHECKING:
@@ -29,8 +31,7 @@ SOFT_LABELS = Features({"text": Value("string"), "label": List(Value("float32"))
 def linear_classifier() -> "Pipeline":
     """A classifier that is not fit yet: logistic regression on the n-grams of one to five characters within words.
 
-    N-grams of two texts or more are counted, on a logarithmic scale, and weighted by how rare they are (tf-idf). On
-    NSMC it is surer than a small Transformer from scratch, and errs elsewhere.
+    N-grams of two texts or more are counted, on a logarithmic scale, and weighted by how rare they are (tf-idf).
 
     Returns:
         scikit-learn's, with `fit(texts, labels)` and `predict_proba(texts)`.
@@ -46,7 +47,9 @@ def linear_classifier() -> "Pipeline":
 
 
 def cross_fit(texts: Sequence[str], labels: Sequence[int], seed: int) -> np.ndarray:
-    """What `linear_classifier` makes of texts that it has not seen: a fifth at a time, fit to the other four.
+    """What `linear_classifier` makes of texts that it was not fit to: a fifth at a time, fit to the other four.
+
+    Of a text that is there twice, it may have seen the other one.
 
     Args:
         texts: Labelled texts.
@@ -65,15 +68,16 @@ def cross_fit(texts: Sequence[str], labels: Sequence[int], seed: int) -> np.ndar
 def compose_texts(texts: Sequence[str], number: int, seed: int) -> list[str]:
     """Texts for a teacher to label, made of pieces of other texts, where there are no unlabelled ones.
 
-    Half are some consecutive words of one text; half the beginning of one text and the end of another.
+    At random, each is some consecutive words of one text, or the beginning of one text and the end of another. A piece
+    may be a whole text.
 
     Args:
         texts: Any texts.
-        number: How many are made for each text.
+        number: How many are made for each text that has words.
         seed: Of the random numbers.
 
     Returns:
-        `number` times as many texts.
+        The texts, with single spaces between their words.
     """
     generator = Random(seed)
     texts_in_words = [words for text in texts if (words := text.split())]
@@ -108,27 +112,41 @@ def load_soft_labels(folder: str | os.PathLike, number_of_labels: int) -> Datase
     if not os.path.isfile(file):
         raise DataError(f"{file}: no such file")
     with one_line_errors(file):
-        rows = Dataset.from_parquet(file)
+        rows = Dataset.from_parquet(escape(file))
     if rows.features != SOFT_LABELS:
-        raise DataError(f"{file}: not made by scripts/soft_labels.py, it has the columns {', '.join(rows.features)}")
-    numbers = {len(label) for label in rows["label"]}
+        raise DataError(f"{file}: not made by scripts/soft_labels.py, its columns are {dict(rows.features)}")
+    numbers = {len(label) for label in rows["label"][:]}
     if numbers - {number_of_labels}:
         raise DataError(f"{file}: probabilities of {max(numbers)} labels, where the data have {number_of_labels}")
     return rows
 
 
-def describe_soft_labels(folder: str | os.PathLike) -> dict[str, Any]:
-    """Describe soft labels for a run's record.
+def describe_soft_labels(folder: str | os.PathLike, data: DatasetDict) -> dict[str, Any]:
+    """Describe soft labels for a run's record, and see that they were made for its data.
+
+    Made for another cut of the data they would hold texts of validation or test, or what was learned from these.
 
     Args:
         folder: As in `load_soft_labels`.
+        data: The splits of the run's data.
 
     Returns:
-        Under `soft_labels`, the settings that they were made with and what was measured then.
+        The settings that they were made with, `recipe`; the file's checksum, `sha256`; and what was measured then.
+
+    Raises:
+        DataError: They were made for other splits, or the folder lacks a part of the record.
     """
-    recipe = yaml.safe_load(Path(folder, RECIPE_FILE).read_text(encoding="utf-8"))
-    metrics = json.loads(Path(folder, METRICS_FILE).read_text(encoding="utf-8"))
-    return {"soft_labels": {"recipe": recipe, **metrics}}
+    with one_line_errors(os.fspath(folder)):
+        metrics = json.loads(Path(folder, METRICS_FILE).read_text(encoding="utf-8"))
+        recipe = Path(folder, RECIPE_FILE).read_text(encoding="utf-8")
+    splits = {name: metrics.get("data", {}).get(name) for name in data}
+    if splits != describe_splits(data):
+        raise DataError(f"{folder}: the soft labels were made for other data, or for another cut of these")
+    return {
+        "recipe": yaml.safe_load(recipe),
+        "sha256": file_checksum(Path(folder, SOFT_LABELS_FILE)),
+        **metrics,
+    }
 
 
 def add_soft_labels(labelled: Dataset, soft: Dataset, number_of_labels: int) -> Dataset:

@@ -87,7 +87,7 @@ def load_classifier(folder: str, dtype: str = "float32", labels: list[str] | Non
     Args:
         folder: A path, or the name of a repository.
         dtype: What it computes in.
-        labels: The names of the data's labels, where it is to be held against them.
+        labels: The names of the data's labels; a model with others, or in another order, is refused.
 
     Returns:
         The model, in evaluation mode.

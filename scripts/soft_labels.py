@@ -7,8 +7,8 @@
 The teachers are classifiers (--models) and, with --linear true, a logistic regression on n-grams of characters, fit
 here to the data's training texts; where there are several, the mean of their probabilities counts. They label the
 lines of --texts, without those that are among the data's texts, in any split; --pieces texts for each training text,
-made of pieces of training texts; and with --cross_fit true the training texts, each labelled by a logistic regression
-that was fit without it.
+made of pieces of training texts; and with --cross_fit true the training texts, a fifth at a time by a logistic
+regression that was fit to the other four.
 
 Leaves `soft_labels.parquet` (`text`; `label`, the probability of each label), `recipe.yaml`, and in `metrics.json`
 the accuracy of each teacher, and of all of them together, on validation.
@@ -45,6 +45,10 @@ from hf_vanilla_transformer.record import (
 from hf_vanilla_transformer.training import load_config, load_tokenizer, prepare_output_dir
 
 
+# What the record calls the logistic regression, and the mean of all teachers.
+LINEAR, TOGETHER = "linear", "together"
+
+
 @dataclass
 class SoftLabelArguments:
     output_dir: str = field(metadata={"help": "The folder to write to; made if it is not there."})
@@ -73,8 +77,12 @@ class SoftLabelArguments:
     def __post_init__(self):
         if not self.models and not self.linear:
             raise ValueError("no teacher: give --models, --linear true, or both")
-        if not self.texts and self.pieces < 1:
-            raise ValueError("nothing to label: give --texts, --pieces, or both")
+        if len({*self.models, LINEAR, TOGETHER}) < len(self.models) + 2:
+            raise ValueError(f"--models: each once, and none by the name of {LINEAR} or {TOGETHER}")
+        if self.pieces < 0:
+            raise ValueError(f"--pieces: at least 0, not {self.pieces}")
+        if not (self.texts or self.pieces or self.cross_fit):
+            raise ValueError("nothing to label: give --texts, --pieces or --cross_fit true")
         if self.cross_fit and (self.models or not self.linear):
             raise ValueError("--cross_fit: with --linear true alone, for --models have seen the training texts")
         if self.batch_size < 1:
@@ -86,16 +94,15 @@ def texts_to_label(arguments: SoftLabelArguments, data: DatasetDict) -> list[str
 
     Raises:
         OSError: a file cannot be read.
-        DataError: there is something wrong in one, or no text is left.
+        DataError: there is something wrong in one, or no line is left.
     """
     known = {" ".join(text.split()) for split in data.values() for text in split["text"]} | {""}
     # A dictionary, for it keeps the order.
     lines = dict.fromkeys(" ".join(line.split()) for line in chain.from_iterable(map(iterate_lines, arguments.texts)))
     texts = [line for line in lines if line not in known]
-    texts += compose_texts(data["train"]["text"][:], arguments.pieces, arguments.seed)
-    if not texts:
+    if arguments.texts and not texts:
         raise DataError(f"{', '.join(arguments.texts)}: no text that is not among the data")
-    return texts
+    return texts + compose_texts(data["train"]["text"][:], arguments.pieces, arguments.seed)
 
 
 def answers(arguments: SoftLabelArguments, data: DatasetDict, texts: list[str]) -> Iterator[tuple[str, np.ndarray]]:
@@ -103,14 +110,20 @@ def answers(arguments: SoftLabelArguments, data: DatasetDict, texts: list[str]) 
 
     Raises:
         ValueError: a model is no classifier, or has other labels than the data.
+        DataError: there are too few texts of a label to fit the logistic regression to.
     """
     train = data["train"]
+    names = train.features["label"].names
+    # What is wrong with a model is told before the hours of the others.
+    models = {folder: (load_classifier(folder, labels=names), load_tokenizer(folder)) for folder in arguments.models}
     if arguments.linear:
-        teacher = linear_classifier().fit(train["text"][:], train["label"][:])
-        yield "linear", teacher.predict_proba(texts)
-    for folder in arguments.models:
-        model = load_classifier(folder, labels=train.features["label"].names)
-        yield folder, class_probabilities(model, load_tokenizer(folder), texts, arguments.batch_size).numpy()
+        counts = np.bincount(train["label"][:], minlength=len(names))
+        if counts.min() < (needed := 5 if arguments.cross_fit else 1):
+            label = names[counts.argmin()]
+            raise DataError(f"{arguments.data}: {counts.min()} training texts of {label}, where {needed} are needed")
+        yield LINEAR, linear_classifier().fit(train["text"][:], train["label"][:]).predict_proba(texts)
+    for folder, (model, tokenizer) in models.items():
+        yield folder, class_probabilities(model, tokenizer, texts, arguments.batch_size).numpy()
 
 
 @exit_with_one_line
@@ -136,7 +149,7 @@ def main() -> None:
     together = np.mean(list(by_teacher.values()), axis=0)
     measured = {
         name: classification_report(probabilities[:number], np.array(validation["label"][:]))
-        for name, probabilities in {**by_teacher, "together": together}.items()
+        for name, probabilities in {**by_teacher, TOGETHER: together}.items()
     }
     labels = together[number:]
     if arguments.cross_fit:

@@ -184,8 +184,12 @@ def main() -> None:
     data_arguments, model_arguments, training_arguments = parse_arguments(
         ARGUMENTS, description=__doc__.splitlines()[0]
     )
-    if data_arguments.soft_labels and (model_arguments.rdrop_alpha or training_arguments.label_smoothing_factor):
-        raise ValueError("--soft_labels: neither with --rdrop_alpha nor with --label_smoothing_factor")
+    if data_arguments.soft_labels:
+        if model_arguments.rdrop_alpha or training_arguments.label_smoothing_factor:
+            raise ValueError("--soft_labels: neither with --rdrop_alpha nor with --label_smoothing_factor")
+        if training_arguments.n_gpu > 1:
+            # Trainer would multiply the loss by their number, as with every loss that is not the model's own.
+            raise ValueError("--soft_labels: several devices need a process each, so start the script with torchrun")
     # It draws a random number when it is imported: at the first evaluation a resumed run would draw it twice.
     import sklearn.metrics  # noqa: F401
 
@@ -203,7 +207,11 @@ def main() -> None:
             seed=data_arguments.split_seed,
         )
         labels = data["train"].features["label"].names
-        soft_labels = load_soft_labels(data_arguments.soft_labels, len(labels)) if data_arguments.soft_labels else None
+        described = {"source": data_arguments.data, **describe_splits(data)}
+        soft_labels = None
+        if data_arguments.soft_labels:
+            soft_labels = load_soft_labels(data_arguments.soft_labels, len(labels))
+            described["soft_labels"] = describe_soft_labels(data_arguments.soft_labels, data)
     if checkpoint is None:
         tokenizer = made_once(lambda: make_tokenizer(model_arguments, data, max_length))
     else:
@@ -280,11 +288,7 @@ def main() -> None:
         seed=training_arguments.seed,
         resumed_from=checkpoint,
         began_as=model_arguments.model,
-        data={
-            "source": data_arguments.data,
-            **describe_splits(data),
-            **(describe_soft_labels(data_arguments.soft_labels) if data_arguments.soft_labels else {}),
-        },
+        data=described,
     )
     save_model_card(folder)
     print(f"test accuracy: {metrics['test']['accuracy']:.4f}")

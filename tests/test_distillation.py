@@ -2,15 +2,19 @@
 
 import json
 import math
+from copy import deepcopy
 
 import numpy as np
 import pytest
 import torch
 import yaml
-from conftest import ROOT
+from conftest import ROOT, tiny_config
 from datasets import Dataset
+from transformers import TrainingArguments
 from transformers.modeling_outputs import Seq2SeqSequenceClassifierOutput
 
+from hf_vanilla_transformer import VanillaTransformerForSequenceClassification
+from hf_vanilla_transformer.bpe_dropout import draw_segmentations
 from hf_vanilla_transformer.data import DataError, load_labelled_text, tokenize
 from hf_vanilla_transformer.distillation import (
     SOFT_LABELS,
@@ -23,7 +27,8 @@ from hf_vanilla_transformer.distillation import (
     load_soft_labels,
 )
 from hf_vanilla_transformer.inference import class_probabilities, load_classifier
-from hf_vanilla_transformer.training import load_tokenizer
+from hf_vanilla_transformer.pretraining import file_checksum
+from hf_vanilla_transformer.training import CheckedTrainer, load_tokenizer
 
 
 SMALL = str(ROOT / "model_cards/nsmc-small")
@@ -51,10 +56,28 @@ def test_certain_probabilities_are_labels():
     torch.testing.assert_close(loss_of(logits, labels), expected)
 
 
-def test_a_batch_in_several_calls_has_the_loss_of_the_whole():
-    logits, labels = torch.randn(5, 3), torch.rand(5, 3)
-    parts = [loss_of(logits[part], labels[part], num_items_in_batch=15) for part in (slice(0, 4), slice(4, 5))]
-    torch.testing.assert_close(sum(parts), loss_of(logits, labels))
+def test_a_batch_in_several_calls_has_the_weights_of_the_whole(tmp_path):
+    """Trainer adds up the calls, and counts the labels that the loss divides by."""
+    torch.manual_seed(0)
+    config = tiny_config(dropout=0.0, attention_dropout=0.0, embedding_dropout=0.0, num_labels=3)
+    model = VanillaTransformerForSequenceClassification(config)
+    rows = Dataset.from_dict(
+        {"input_ids": torch.randint(7, 29, (8, 5)).tolist(), "labels": torch.rand(8, 3).softmax(dim=1).tolist()}
+    )
+    weights = []
+    for size, steps in ((4, 1), (2, 2)):
+        settings = TrainingArguments(
+            tmp_path / str(size),
+            per_device_train_batch_size=size,
+            gradient_accumulation_steps=steps,
+            **{"num_train_epochs": 1, "learning_rate": 0.1, "optim": "sgd", "use_cpu": True},
+            **{"report_to": "none", "save_strategy": "no", "disable_tqdm": True},
+        )
+        copy = deepcopy(model)
+        CheckedTrainer(copy, settings, train_dataset=rows, compute_loss_func=SoftLabelLoss()).train()
+        weights.append(copy.state_dict())
+    torch.testing.assert_close(*weights)
+    assert (weights[0]["classifier.weight"] - model.classifier.weight).abs().max() > 1e-3
 
 
 # --- The texts ---
@@ -94,11 +117,19 @@ def test_labels_become_probabilities_beside_the_teachers():
     assert rows[3]["length"] == len(rows[3]["input_ids"])
 
 
+def test_probabilities_are_no_tokens_to_bpe_dropout():
+    tokenizer = load_tokenizer(SMALL)
+    soft = Dataset.from_dict({"text": ["영화"], "label": [[0.01] * 100]}, features=SOFT_LABELS)
+    (row,) = draw_segmentations(tokenize(soft, tokenizer), {"input_ids": tokenizer}, 0.5, 1, max_length=99, seed=0)
+    assert row["length"] == len(row["input_ids"]) < 100
+    assert len(row["labels"]) == 100
+
+
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
         (None, "no such file"),
-        ({"text": ["좋다"], "label": [1]}, "not made by scripts/soft_labels.py, it has the columns text, label"),
+        ({"text": ["좋다"], "label": [1]}, "not made by scripts/soft_labels.py, its columns are {'text': Value"),
         ({"text": ["좋다"], "label": [[0.2, 0.3, 0.5]]}, "probabilities of 3 labels, where the data have 2"),
         (b"PAR1", "soft_labels.parquet: "),
     ],
@@ -146,14 +177,17 @@ def test_teachers_label_texts_and_a_classifier_learns_from_them(run, tmp_path):
         *("--max_steps", "2", "--eval_strategy", "epoch", "--output_dir", tmp_path / "student", "--max_length", "64"),
     )
     assert status == 0, err
+    state = json.loads((tmp_path / "student/checkpoint-2/trainer_state.json").read_text())
+    assert state["epoch"] == pytest.approx(2 / math.ceil((len(data["train"]) + len(rows)) / 8))
     record = json.loads((tmp_path / "student/run.json").read_text())
     assert record["data"]["train"]["rows"] == len(data["train"])
     recorded = record["data"]["soft_labels"]
     assert recorded["recipe"] == yaml.safe_load((tmp_path / "soft/recipe.yaml").read_text())
     assert recorded["validation"] == metrics["validation"]
+    assert recorded["sha256"] == file_checksum(tmp_path / "soft" / SOFT_LABELS_FILE)
     card = (tmp_path / "student/README.md").read_text()
     accuracy = f"{metrics['validation']['linear']['accuracy']:.4f}"
-    assert f"learned from {len(rows)} texts whose labels are the mean probabilities of" in card
+    assert f"learned from {len(rows)} texts with soft labels, the mean probabilities of" in card
     assert f"a logistic regression on n-grams of characters (validation accuracy {accuracy}) and `{SMALL}`" in card
     assert "pieces: 1" in card
 
@@ -169,8 +203,39 @@ def test_the_training_texts_are_labelled_too(run, tmp_path):
     assert out.strip().splitlines() == [
         f"linear: validation accuracy {accuracy_of(tmp_path, 'linear')}",
         f"together: validation accuracy {accuracy_of(tmp_path, 'together')}",
-        f"{len(rows)} texts labelled",
+        f"{len(rows):,} texts labelled",
     ]
+    flags = ["--data", "sample", "--model", SMALL, "--soft_labels", tmp_path, "--max_steps", "1"]
+    status, _, err = run("train_classifier.py", *flags, "--output_dir", tmp_path / "student", "--max_length", "64")
+    assert status == 0, err
+    card = (tmp_path / "student/README.md").read_text()
+    assert f"learned from {len(rows):,} texts with soft labels, the probabilities of a logistic regression" in card
+    assert f"The {len(texts)} training texts are among them, a fifth at a time labelled by a regression" in card
+
+
+def test_soft_labels_of_another_cut_are_refused(run, tmp_path):
+    """Their texts, or their teachers' training texts, are among validation now."""
+    soft = ["--data", "sample", "--linear", "true", "--pieces", "1", "--output_dir", tmp_path / "soft"]
+    assert run("soft_labels.py", *soft)[0] == 0
+    train = ["--data", "sample", "--soft_labels", tmp_path / "soft", "--split_seed", "1"]
+    status, _, err = run("train_classifier.py", *train, "--output_dir", tmp_path / "run")
+    assert status != 0 and "made for other data, or for another cut" in err.strip().splitlines()[-1]
+    (tmp_path / "soft/metrics.json").unlink()
+    status, _, err = run("train_classifier.py", *train[:-2], "--output_dir", tmp_path / "run")
+    assert status != 0 and "metrics.json" in err.strip().splitlines()[-1] and "Traceback" not in err
+
+
+def test_a_label_of_too_few_texts_is_told(run, tmp_path):
+    rows = ["text,label", *("좋다,1", "나쁘다,0") * 20, *["그저 그렇다,2"] * 6]
+    (tmp_path / "my.csv").write_text("\n".join(rows) + "\n")
+    arguments = ["--data", tmp_path / "my.csv", "--text_column", "text", "--label_column", "label"]
+    arguments += ["--linear", "true", "--pieces", "1"]
+    status, _, err = run("soft_labels.py", *arguments, "--output_dir", tmp_path / "soft")
+    assert status == 0, err
+    assert {len(label) for label in load_soft_labels(tmp_path / "soft", 3)["label"]} == {3}
+    status, _, err = run("soft_labels.py", *arguments, "--cross_fit", "true", "--output_dir", tmp_path / "cross")
+    assert status != 0
+    assert "4 training texts of 2, where 5 are needed" in err.strip().splitlines()[-1]
 
 
 def accuracy_of(folder, teacher):
@@ -182,6 +247,8 @@ def accuracy_of(folder, teacher):
     [
         (["--pieces", "1"], "no teacher"),
         (["--linear", "true"], "nothing to label"),
+        (["--linear", "true", "--pieces", "-1"], "--pieces: at least 0"),
+        (["--models", SMALL, SMALL, "--pieces", "1"], "--models: each once"),
         (["--linear", "true", "--pieces", "1", "--batch_size", "0"], "--batch_size: at least 1"),
         (["--models", "nowhere", "--pieces", "1"], "nowhere"),
         (["--models", SMALL, "--linear", "true", "--cross_fit", "true", "--pieces", "1"], "--cross_fit: with"),
