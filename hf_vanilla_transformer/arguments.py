@@ -14,9 +14,12 @@ from typing import Any
 
 import torch
 import yaml
+from datasets import DatasetDict
 from huggingface_hub.errors import HTTPError, StrictDataclassError
 from safetensors import SafetensorError
 from transformers import HfArgumentParser, TrainingArguments
+
+from .data import load_labelled_text
 
 
 # The value of `--resume_from_checkpoint` without a path.
@@ -27,6 +30,30 @@ class _OneLineParser(HfArgumentParser):
     def error(self, message: str):
         """Exit with status 2 and one line, instead of a hundred lines of usage."""
         self.exit(2, f"{self.prog}: error: {message} (--help lists all options)\n")
+
+
+@dataclass
+class LabelledTextArguments:
+    """Flags of the scripts that cut labelled text into splits."""
+
+    data: str = field(
+        default="sample",
+        metadata={"help": "`sample`, `nsmc`, a folder with NSMC's two files, a TSV/CSV/JSON file, a Hub data set."},
+    )
+    text_column: str = field(default="document", metadata={"help": "The column with the texts."})
+    label_column: str = field(default="label", metadata={"help": "The column with the labels."})
+    validation_fraction: float = field(default=0.05, metadata={"help": "Share of train that is kept for validation."})
+    split_seed: int = field(default=42, metadata={"help": "Seed of the cut between train and validation."})
+
+    def load(self) -> DatasetDict:
+        """The splits, as `load_labelled_text` has them."""
+        return load_labelled_text(
+            self.data,
+            text_column=self.text_column,
+            label_column=self.label_column,
+            validation_fraction=self.validation_fraction,
+            seed=self.split_seed,
+        )
 
 
 @dataclass

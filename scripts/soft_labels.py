@@ -23,8 +23,8 @@ import numpy as np
 import yaml
 from datasets import Dataset, DatasetDict
 
-from hf_vanilla_transformer.arguments import exit_with_one_line, given_settings, parse_arguments
-from hf_vanilla_transformer.data import DataError, iterate_lines, load_labelled_text
+from hf_vanilla_transformer.arguments import LabelledTextArguments, exit_with_one_line, given_settings, parse_arguments
+from hf_vanilla_transformer.data import DataError, iterate_lines
 from hf_vanilla_transformer.distillation import (
     SOFT_LABELS,
     SOFT_LABELS_FILE,
@@ -50,13 +50,8 @@ LINEAR, TOGETHER = "linear", "together"
 
 
 @dataclass
-class SoftLabelArguments:
-    output_dir: str = field(metadata={"help": "The folder to write to; made if it is not there."})
-    data: str = field(default="sample", metadata={"help": "Labelled text, as for train_classifier.py."})
-    text_column: str = field(default="document", metadata={"help": "The column with the texts."})
-    label_column: str = field(default="label", metadata={"help": "The column with the labels."})
-    validation_fraction: float = field(default=0.05, metadata={"help": "Share of train that is kept for validation."})
-    split_seed: int = field(default=42, metadata={"help": "Seed of the cut between train and validation."})
+class SoftLabelArguments(LabelledTextArguments):
+    output_dir: str = field(kw_only=True, metadata={"help": "The folder to write to; made if it is not there."})
     models: list[str] = field(default_factory=list, metadata={"help": "Folders or Hub names of classifiers."})
     linear: bool = field(
         default=False, metadata={"help": "Logistic regression on n-grams of characters is a teacher, too."}
@@ -133,13 +128,7 @@ def main() -> None:
     for model in arguments.models:
         load_config(model)  # a wrong folder is refused before the data are read
     prepare_output_dir(arguments.output_dir)
-    data = load_labelled_text(
-        arguments.data,
-        text_column=arguments.text_column,
-        label_column=arguments.label_column,
-        validation_fraction=arguments.validation_fraction,
-        seed=arguments.split_seed,
-    )
+    data = arguments.load()
     validation = data["validation"]
     texts = texts_to_label(arguments, data)
 

@@ -22,6 +22,7 @@ from transformers import (
 
 from hf_vanilla_transformer import VanillaTransformerConfig, VanillaTransformerForSequenceClassification
 from hf_vanilla_transformer.arguments import (
+    LabelledTextArguments,
     RegularizationArguments,
     become_torchrun,
     exit_with_one_line,
@@ -30,7 +31,7 @@ from hf_vanilla_transformer.arguments import (
     read_mapping,
 )
 from hf_vanilla_transformer.bpe_dropout import draw_segmentations
-from hf_vanilla_transformer.data import load_labelled_text, tokenize
+from hf_vanilla_transformer.data import tokenize
 from hf_vanilla_transformer.distillation import (
     SoftLabelLoss,
     add_soft_labels,
@@ -55,15 +56,7 @@ from hf_vanilla_transformer.training import (
 
 
 @dataclass
-class DataArguments:
-    data: str = field(
-        default="sample",
-        metadata={"help": "`sample`, `nsmc`, a folder with NSMC's two files, a TSV/CSV/JSON file, a Hub data set."},
-    )
-    text_column: str = field(default="document", metadata={"help": "The column with the texts."})
-    label_column: str = field(default="label", metadata={"help": "The column with the labels."})
-    validation_fraction: float = field(default=0.05, metadata={"help": "Share of train that is kept for validation."})
-    split_seed: int = field(default=42, metadata={"help": "Seed of the cut between train and validation."})
+class DataArguments(LabelledTextArguments):
     soft_labels: str | None = field(
         default=None,
         metadata={"help": "Further training texts, with a probability of each label: a folder of soft_labels.py."},
@@ -199,13 +192,7 @@ def main() -> None:
         # A wrong model is refused before the data are read.
         configs = [load_config(folder) for folder in (model_arguments.model, checkpoint) if folder]
         max_length = data_arguments.max_length or (configs[0].max_position_embeddings if configs else 256)
-        data = load_labelled_text(
-            data_arguments.data,
-            text_column=data_arguments.text_column,
-            label_column=data_arguments.label_column,
-            validation_fraction=data_arguments.validation_fraction,
-            seed=data_arguments.split_seed,
-        )
+        data = data_arguments.load()
         labels = data["train"].features["label"].names
         described = {"source": data_arguments.data, **describe_splits(data)}
         soft_labels = None
