@@ -1,9 +1,12 @@
 """Make a corpus for pretraining from a checkout of https://github.com/e9t/nsmc, without the reviews of its test split.
 
     python scripts/prepare_reviews.py --nsmc nsmc --file reviews.txt.gz
+    python scripts/prepare_reviews.py --nsmc nsmc --labelled true --validation_fraction 0.05 --file labelled.txt.gz
 
 NSMC's 200,000 reviews were drawn from those in the checkout's folder `raw`. All of these become one line each, but for
-those of the test split, known by their id or by their text, and for those whose id has been there before.
+those of the test split, known by their id or by their text, and for those whose id has been there before. The second
+command takes the labelled reviews of the train split instead, and leaves out the validation reviews that
+train_classifier.py cuts from it.
 """
 
 import gzip
@@ -25,6 +28,23 @@ class ReviewArguments:
         default=None,
         metadata={"help": "The folder with a JSON file a movie, by default raw/ in the checkout; or a file of lines."},
     )
+    labelled: bool = field(
+        default=False, metadata={"help": "Take the labelled reviews of the train split, and no others."}
+    )
+    validation_fraction: float = field(
+        default=0.0,
+        metadata={
+            "help": "Leave out the texts of validation, too, which is this share of train, as train_classifier.py "
+            "cuts it; by default they stay."
+        },
+    )
+    split_seed: int = field(default=42, metadata={"help": "Seed of this cut."})
+
+    def __post_init__(self):
+        if self.labelled and self.raw:
+            raise ValueError("--labelled: the labelled reviews are not in --raw")
+        if not 0 <= self.validation_fraction < 1:
+            raise ValueError(f"--validation_fraction: at least 0 and below 1, not {self.validation_fraction}")
 
 
 def squeeze(text: str) -> str:
@@ -67,9 +87,20 @@ def main() -> None:
         {squeeze(value) for value in load_labelled_text(checkout, text_column=column)["test"]["text"]}
         for column in ("id", "document")
     )
+    validation_texts = set()
+    if arguments.validation_fraction:
+        cut = load_labelled_text(
+            checkout, validation_fraction=arguments.validation_fraction, seed=arguments.split_seed
+        )
+        validation_texts = {squeeze(text) for text in cut["validation"]["text"]}
+    if arguments.labelled:
+        whole = load_labelled_text(checkout)
+        reviews = ((None, text) for split in ("train", "validation") for text in whole[split]["text"])
+    else:
+        reviews = read_reviews(Path(arguments.raw or Path(arguments.nsmc, "raw")))
 
     seen, counts, lines = set(), Counter(), []
-    for review_id, text in read_reviews(Path(arguments.raw or Path(arguments.nsmc, "raw"))):
+    for review_id, text in reviews:
         text = squeeze(text)
         if review_id is not None and review_id in seen:
             fate = "dropped, the id was there before"
@@ -77,6 +108,8 @@ def main() -> None:
             fate = "dropped, in the test split by id"
         elif text in test_texts:
             fate = "dropped, in the test split by text"
+        elif text in validation_texts:
+            fate = "dropped, in validation by text"
         elif not text:
             fate = "dropped, no text"
         else:
