@@ -213,6 +213,11 @@ def read_lines(file: str | os.PathLike) -> list[str]:
     return list(iterate_lines(file))
 
 
+def squeeze(text: str) -> str:
+    """The text with single spaces between its words, and none round it."""
+    return " ".join(text.split())
+
+
 @contextmanager
 def one_line_errors(source: str) -> Iterator[None]:
     """Turn what `datasets` raises about the user's data into a `DataError` of one line.

@@ -3,6 +3,7 @@
 
 import json
 import os
+from collections import Counter
 from collections.abc import Sequence
 from glob import escape
 from pathlib import Path
@@ -93,6 +94,41 @@ def compose_texts(texts: Sequence[str], number: int, seed: int) -> list[str]:
                 piece = words[: generator.randint(1, len(words))] + other[generator.randrange(len(other)) :]
             composed.append(" ".join(piece))
     return composed
+
+
+def labels_nearby(
+    lines: Sequence[str], texts: Sequence[str], labels: Sequence[int], scale: int
+) -> dict[str, np.ndarray]:
+    """How much likelier each label is near the labelled lines, in a file where texts on one subject are together.
+
+    Such as reviews of one film. A labelled line counts exp(-distance / scale); with it count as many lines as there
+    are labels, labelled as all texts are, so that few lines say little. Texts that are there twice are left out, for
+    nobody knows whose they are.
+
+    Args:
+        lines: The file's.
+        texts: Labelled texts; those that are among the lines count.
+        labels: Their labels, 0 and so on.
+        scale: The distance, in lines, at which a line counts a third (1 / e), at least 1.
+
+    Returns:
+        For each line, (labels,), float: the share of each label near it, itself not counted, over its share of all
+        texts. By Bayes' rule, the factor for the probabilities of a classifier that knows the line alone.
+    """
+    from scipy.ndimage import convolve1d
+
+    prior = np.bincount(labels) / len(labels)
+    times, times_labelled = Counter(lines), Counter(texts)
+    places = {line: place for place, line in enumerate(lines) if times[line] == 1}
+    labelled = np.zeros((len(lines), len(prior)))
+    for text, label in zip(texts, labels, strict=True):
+        if text in places and times_labelled[text] == 1:
+            labelled[places[text], label] = 1
+    weights = np.exp(-np.abs(np.arange(-8 * scale, 8 * scale + 1)) / scale)  # what is farther away hardly counts
+    weights[8 * scale] = 0
+    near = convolve1d(labelled, weights, axis=0, mode="constant") + len(prior) * prior
+    factors = near / near.sum(axis=1, keepdims=True) / prior
+    return {line: factors[place] for line, place in places.items()}
 
 
 def load_soft_labels(folder: str | os.PathLike, number_of_labels: int) -> Dataset:

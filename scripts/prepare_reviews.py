@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hf_vanilla_transformer.arguments import exit_with_one_line, parse_arguments
-from hf_vanilla_transformer.data import DataError, iterate_lines, load_labelled_text
+from hf_vanilla_transformer.data import DataError, iterate_lines, load_labelled_text, squeeze
 
 
 @dataclass
@@ -45,11 +45,6 @@ class ReviewArguments:
             raise ValueError("--labelled: the labelled reviews are not in --raw")
         if not 0 <= self.validation_fraction < 1:
             raise ValueError(f"--validation_fraction: at least 0 and below 1, not {self.validation_fraction}")
-
-
-def squeeze(text: str) -> str:
-    """The text with single spaces between its words, and none round it."""
-    return " ".join(text.split())
 
 
 def read_reviews(raw: Path) -> Iterator[tuple[str | None, str]]:

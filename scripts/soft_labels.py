@@ -10,8 +10,12 @@ lines of --texts, without those that are among the data's texts, in any split; -
 made of pieces of training texts; and with --cross_fit true the training texts, a fifth at a time by a logistic
 regression that was fit to the other four.
 
+Where lines on one subject are together in a file, as NSMC's reviews of one film are, --neighbours 10 has the labels
+of training texts that are among the lines count for those near them. The classifier that learns from the soft labels
+will see texts alone.
+
 Leaves `soft_labels.parquet` (`text`; `label`, the probability of each label), `recipe.yaml`, and in `metrics.json`
-the accuracy of each teacher, and of all of them together, on validation.
+the accuracy of each teacher, of all of them together, and of these with the neighbours, on validation.
 """
 
 from collections.abc import Iterator
@@ -24,12 +28,13 @@ import yaml
 from datasets import Dataset, DatasetDict
 
 from hf_vanilla_transformer.arguments import LabelledTextArguments, exit_with_one_line, given_settings, parse_arguments
-from hf_vanilla_transformer.data import DataError, iterate_lines
+from hf_vanilla_transformer.data import DataError, iterate_lines, squeeze
 from hf_vanilla_transformer.distillation import (
     SOFT_LABELS,
     SOFT_LABELS_FILE,
     compose_texts,
     cross_fit,
+    labels_nearby,
     linear_classifier,
 )
 from hf_vanilla_transformer.inference import class_probabilities, load_classifier
@@ -45,8 +50,8 @@ from hf_vanilla_transformer.record import (
 from hf_vanilla_transformer.training import load_config, load_tokenizer, prepare_output_dir
 
 
-# What the record calls the logistic regression, and the mean of all teachers.
-LINEAR, TOGETHER = "linear", "together"
+# What the record calls the logistic regression, the mean of all teachers, and that with the neighbours' labels.
+LINEAR, TOGETHER, NEIGHBOURS = "linear", "together", "neighbours"
 
 
 @dataclass
@@ -58,6 +63,13 @@ class SoftLabelArguments(LabelledTextArguments):
     )
     texts: list[str] = field(
         default_factory=list, metadata={"help": "Files with one text a line, UTF-8, plain or .gz."}
+    )
+    neighbours: int = field(
+        default=0,
+        metadata={
+            "help": "The distance, in lines of --texts, at which the label of a training text counts a third; "
+            "by default none counts."
+        },
     )
     pieces: int = field(default=0, metadata={"help": "Texts made of pieces, for each training text."})
     cross_fit: bool = field(
@@ -72,8 +84,12 @@ class SoftLabelArguments(LabelledTextArguments):
     def __post_init__(self):
         if not self.models and not self.linear:
             raise ValueError("no teacher: give --models, --linear true, or both")
-        if len({*self.models, LINEAR, TOGETHER}) < len(self.models) + 2:
-            raise ValueError(f"--models: each once, and none by the name of {LINEAR} or {TOGETHER}")
+        if len({*self.models, LINEAR, TOGETHER, NEIGHBOURS}) < len(self.models) + 3:
+            raise ValueError(f"--models: each once, and none by the name of {LINEAR}, {TOGETHER} or {NEIGHBOURS}")
+        if self.neighbours < 0:
+            raise ValueError(f"--neighbours: at least 0, not {self.neighbours}")
+        if self.neighbours and not self.texts:
+            raise ValueError("--neighbours: of the lines of --texts, which are not given")
         if self.pieces < 0:
             raise ValueError(f"--pieces: at least 0, not {self.pieces}")
         if not (self.texts or self.pieces or self.cross_fit):
@@ -84,20 +100,27 @@ class SoftLabelArguments(LabelledTextArguments):
             raise ValueError(f"--batch_size: at least 1, not {self.batch_size}")
 
 
-def texts_to_label(arguments: SoftLabelArguments, data: DatasetDict) -> list[str]:
-    """The lines of the files that are not among the data, each once, and the texts made of pieces.
+def texts_to_label(arguments: SoftLabelArguments, lines: list[str], data: DatasetDict) -> list[str]:
+    """The lines that are not among the data, each once, and the texts made of pieces.
 
     Raises:
-        OSError: a file cannot be read.
-        DataError: there is something wrong in one, or no line is left.
+        DataError: no line is left.
     """
-    known = {" ".join(text.split()) for split in data.values() for text in split["text"]} | {""}
-    # A dictionary, for it keeps the order.
-    lines = dict.fromkeys(" ".join(line.split()) for line in chain.from_iterable(map(iterate_lines, arguments.texts)))
-    texts = [line for line in lines if line not in known]
+    known = {squeeze(text) for split in data.values() for text in split["text"]} | {""}
+    texts = [line for line in dict.fromkeys(lines) if line not in known]  # a dictionary keeps the order
     if arguments.texts and not texts:
         raise DataError(f"{', '.join(arguments.texts)}: no text that is not among the data")
     return texts + compose_texts(data["train"]["text"][:], arguments.pieces, arguments.seed)
+
+
+def with_neighbours(
+    probabilities: np.ndarray, texts: list[str], lines: list[str], train: Dataset, scale: int
+) -> np.ndarray:
+    """Each text's probabilities (texts, labels), given what the training texts near it in the files are labelled."""
+    nearby = labels_nearby(lines, list(map(squeeze, train["text"])), train["label"][:], scale)
+    unknown = np.ones(probabilities.shape[1])
+    weighted = probabilities * [nearby.get(squeeze(text), unknown) for text in texts]
+    return weighted / weighted.sum(axis=1, keepdims=True)
 
 
 def answers(arguments: SoftLabelArguments, data: DatasetDict, texts: list[str]) -> Iterator[tuple[str, np.ndarray]]:
@@ -130,17 +153,23 @@ def main() -> None:
     prepare_output_dir(arguments.output_dir)
     data = arguments.load()
     validation = data["validation"]
-    texts = texts_to_label(arguments, data)
+    lines = list(map(squeeze, chain.from_iterable(map(iterate_lines, arguments.texts))))
+    texts = texts_to_label(arguments, lines, data)
 
     # The validation texts are asked about with the others, to be measured, and left out of what is written.
+    asked = validation["text"][:] + texts
+    by_teacher = dict(answers(arguments, data, asked))
+    labels = np.mean(list(by_teacher.values()), axis=0)
+    by_teacher[TOGETHER] = labels
+    if arguments.neighbours:
+        labels = with_neighbours(labels, asked, lines, data["train"], arguments.neighbours)
+        by_teacher[NEIGHBOURS] = labels
     number = len(validation)
-    by_teacher = dict(answers(arguments, data, validation["text"][:] + texts))
-    together = np.mean(list(by_teacher.values()), axis=0)
     measured = {
         name: classification_report(probabilities[:number], np.array(validation["label"][:]))
-        for name, probabilities in {**by_teacher, TOGETHER: together}.items()
+        for name, probabilities in by_teacher.items()
     }
-    labels = together[number:]
+    labels = labels[number:]
     if arguments.cross_fit:
         train = data["train"]
         texts = train["text"][:] + texts
