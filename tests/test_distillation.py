@@ -23,6 +23,7 @@ from hf_vanilla_transformer.distillation import (
     add_soft_labels,
     compose_texts,
     cross_fit,
+    labels_nearby,
     linear_classifier,
     load_soft_labels,
 )
@@ -105,6 +106,28 @@ def test_a_cross_fitted_teacher_has_not_seen_the_text():
     assert unseen.shape == (len(texts), 2)
     assert (by_heart == labels).mean() > 0.95
     assert (unseen.argmax(axis=1) == labels).mean() < 0.6
+
+
+def test_labels_nearby_are_bayes_factors():
+    """Against the definition, term by term."""
+    lines = ["a", "x", "b", "twice", "y", "c", "twice", "z"]
+    texts, labels = ["a", "b", "c", "twice", "elsewhere", "again", "again"], [0, 1, 2, 1, 2, 2, 2]
+    factors = labels_nearby(lines, texts, labels, scale=2)
+    prior = np.bincount(labels) / len(labels)
+    assert set(factors) == {"a", "x", "b", "y", "c", "z"}
+    for line, factor in factors.items():
+        near = 3 * prior
+        for place, label in ((0, 0), (2, 1), (5, 2)):
+            if (distance := abs(lines.index(line) - place)) > 0:
+                near[label] += math.exp(-distance / 2)
+        np.testing.assert_allclose(factor, near / near.sum() / prior)
+
+
+def test_without_labels_nearby_nothing_changes():
+    lines = ["labelled", *map(str, range(100))]
+    factors = labels_nearby(lines, ["labelled", "elsewhere"], [0, 1], scale=1)
+    np.testing.assert_array_equal(factors["99"], [1, 1])
+    assert factors["0"][0] > 1 > factors["0"][1]
 
 
 def test_labels_become_probabilities_beside_the_teachers():
@@ -192,6 +215,36 @@ def test_teachers_label_texts_and_a_classifier_learns_from_them(run, tmp_path):
     assert "pieces: 1" in card
 
 
+def test_training_texts_near_a_line_count(run, tmp_path):
+    train = load_labelled_text("sample")["train"]
+    texts, labels = train["text"][:], np.array(train["label"][:])
+    films = [[texts[place] for place in np.flatnonzero(labels == label)[:5]] for label in (0, 1)]
+    new = ["그냥 영화", "그저 영화"]
+    lines = [*films[0], f" {new[0]}", *map(str, range(100)), new[1], *films[1]]
+    (tmp_path / "films.txt").write_text("\n".join(lines) + "\n")
+    arguments = ["--data", "sample", "--linear", "true", "--texts", tmp_path / "films.txt"]
+    assert run("soft_labels.py", *arguments, "--output_dir", tmp_path / "alone")[0] == 0
+    arguments += ["--neighbours", "2"]
+    status, out, err = run("soft_labels.py", *arguments, "--output_dir", tmp_path / "soft")
+    assert status == 0, err
+    alone, rows = (load_soft_labels(tmp_path / name, 2)[:] for name in ("alone", "soft"))
+    alone, rows = (dict(zip(columns["text"], columns["label"], strict=True)) for columns in (alone, rows))
+    factors = labels_nearby([line.strip() for line in lines], texts, labels, scale=2)
+    for text, expected in alone.items():
+        expected = expected * factors[text]
+        np.testing.assert_allclose(rows[text], expected / expected.sum(), atol=1e-6)
+    assert rows[new[0]][0] > alone[new[0]][0] and rows[new[1]][1] > alone[new[1]][1]
+    accuracy = accuracy_of(tmp_path / "soft", "neighbours")
+    assert out.strip().splitlines()[-2] == f"neighbours: validation accuracy {accuracy}"
+
+    flags = ["--data", "sample", "--model", SMALL, "--soft_labels", tmp_path / "soft", "--max_steps", "1"]
+    status, _, err = run("train_classifier.py", *flags, "--output_dir", tmp_path / "student", "--max_length", "64")
+    assert status == 0, err
+    card = (tmp_path / "student/README.md").read_text()
+    assert "soft labels, the probabilities of a logistic regression on n-grams of characters (validation" in card
+    assert f"near them in the files, which the model does not see, {accuracy}. `soft_labels.py`" in card
+
+
 def test_the_training_texts_are_labelled_too(run, tmp_path):
     arguments = ["--data", "sample", "--linear", "true", "--cross_fit", "true", "--pieces", "1", "--seed", "3"]
     status, out, err = run("soft_labels.py", *arguments, "--output_dir", tmp_path)
@@ -250,6 +303,9 @@ def accuracy_of(folder, teacher):
         (["--linear", "true", "--pieces", "-1"], "--pieces: at least 0"),
         (["--models", SMALL, SMALL, "--pieces", "1"], "--models: each once"),
         (["--linear", "true", "--pieces", "1", "--batch_size", "0"], "--batch_size: at least 1"),
+        (["--linear", "true", "--pieces", "1", "--neighbours", "2"], "--neighbours: of the lines of --texts"),
+        (["--linear", "true", "--texts", "x.txt", "--neighbours", "-2"], "--neighbours: at least 0"),
+        (["--models", "neighbours", "--pieces", "1"], "none by the name of linear, together or neighbours"),
         (["--models", "nowhere", "--pieces", "1"], "nowhere"),
         (["--models", SMALL, "--linear", "true", "--cross_fit", "true", "--pieces", "1"], "--cross_fit: with"),
         (["--linear", "true", "--texts", "nowhere.txt"], "nowhere.txt"),

@@ -17,7 +17,7 @@ from hf_vanilla_transformer import (
     VanillaTransformerForConditionalGeneration,
     VanillaTransformerForSequenceClassification,
 )
-from hf_vanilla_transformer.data import DataError, iterate_lines
+from hf_vanilla_transformer.data import DataError, iterate_lines, load_labelled_text, read_lines
 from hf_vanilla_transformer.pretraining import (
     SpanInfilling,
     load_corpus,
@@ -617,6 +617,29 @@ def test_reviews_become_a_corpus_without_the_test_split(run, checkout, tmp_path)
     arguments = ["--raw", tmp_path / "lines.txt", "--file", tmp_path / "cleaned.txt"]
     assert run("prepare_reviews.py", "--nsmc", checkout, *arguments)[0] == 0
     assert (tmp_path / "cleaned.txt").read_text() == "하나\n둘 셋\n하나\n"
+
+
+def test_validation_reviews_are_left_out(run, checkout, tmp_path):
+    cut = load_labelled_text(checkout, validation_fraction=0.5, seed=3)
+    kept, held_back = ([" ".join(text.split()) for text in cut[split]["text"]] for split in ("train", "validation"))
+    flags = ["--validation_fraction", "0.5", "--split_seed", "3"]
+
+    arguments = ["--labelled", "true", *flags, "--file", tmp_path / "labelled.txt"]
+    assert run("prepare_reviews.py", "--nsmc", checkout, *arguments)[0] == 0
+    assert read_lines(tmp_path / "labelled.txt") == kept
+
+    (tmp_path / "raw.txt").write_text("\n".join([*kept, *held_back, "새 글"]) + "\n")
+    arguments = ["--raw", tmp_path / "raw.txt", *flags, "--file", tmp_path / "reviews.txt"]
+    status, out, _ = run("prepare_reviews.py", "--nsmc", checkout, *arguments)
+    assert status == 0 and f"{len(held_back)} dropped, in validation by text" in out
+    assert read_lines(tmp_path / "reviews.txt") == [*kept, "새 글"]
+
+    for wrong, message in (
+        (["--labelled", "true", "--raw", tmp_path / "raw.txt"], "--labelled: the labelled reviews are not in --raw"),
+        (["--validation_fraction", "1"], "--validation_fraction: at least 0 and below 1"),
+    ):
+        status, _, err = run("prepare_reviews.py", "--nsmc", checkout, *wrong, "--file", tmp_path / "wrong.txt")
+        assert status == 2 and message in err.strip().splitlines()[-1]
 
 
 @pytest.mark.parametrize(
