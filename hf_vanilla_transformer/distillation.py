@@ -6,6 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Sequence
 from glob import escape
+from itertools import chain
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -97,38 +98,49 @@ def compose_texts(texts: Sequence[str], number: int, seed: int) -> list[str]:
 
 
 def labels_nearby(
-    lines: Sequence[str], texts: Sequence[str], labels: Sequence[int], scale: int
+    files: Sequence[Sequence[str]], texts: Sequence[str], labels: Sequence[int], scale: int
 ) -> dict[str, np.ndarray]:
-    """How much likelier each label is near the labelled lines, in a file where texts on one subject are together.
+    """How much likelier each label is near the labelled lines of files where lines on one subject are together.
 
-    Such as reviews of one film. A labelled line counts exp(-distance / scale); with it count as many lines as there
-    are labels, labelled as all texts are, so that few lines say little. Texts that are there twice are left out, for
-    nobody knows whose they are.
+    Such as reviews of one film. A labelled line counts exp(-distance / scale), and beside these count as many lines as
+    there are labels, labelled as all texts are, so that few lines say little. What is there twice, in the files or
+    among the texts, is left out, for nobody knows which of the two is labelled.
 
     Args:
-        lines: The file's.
+        files: The lines of each.
         texts: Labelled texts; those that are among the lines count.
-        labels: Their labels, 0 and so on.
-        scale: The distance, in lines, at which a line counts a third (1 / e), at least 1.
+        labels: Their labels, 0 and so on, each at least once.
+        scale: The distance, in lines, at which a line counts a third (1 / e) and beyond which less, at least 1.
 
     Returns:
-        For each line, (labels,), float: the share of each label near it, itself not counted, over its share of all
-        texts. By Bayes' rule, the factor for the probabilities of a classifier that knows the line alone.
+        For each line that is there once, (labels,), float: the share of each label near it, itself not counted, over
+        its share of all texts. By Bayes' rule, the factor for the probabilities of a classifier that knows the line
+        alone, where the label decides about the line, whatever the neighbours are.
+
+    Raises:
+        DataError: No text is a line, so that nothing is known.
     """
-    from scipy.ndimage import convolve1d
+    from scipy.signal import lfilter
 
     prior = np.bincount(labels) / len(labels)
-    times, times_labelled = Counter(lines), Counter(texts)
-    places = {line: place for place, line in enumerate(lines) if times[line] == 1}
-    labelled = np.zeros((len(lines), len(prior)))
-    for text, label in zip(texts, labels, strict=True):
-        if text in places and times_labelled[text] == 1:
-            labelled[places[text], label] = 1
-    weights = np.exp(-np.abs(np.arange(-8 * scale, 8 * scale + 1)) / scale)  # what is farther away hardly counts
-    weights[8 * scale] = 0
-    near = convolve1d(labelled, weights, axis=0, mode="constant") + len(prior) * prior
-    factors = near / near.sum(axis=1, keepdims=True) / prior
-    return {line: factors[place] for line, place in places.items()}
+    times, times_labelled = Counter(chain.from_iterable(files)), Counter(texts)
+    known = {
+        text: label
+        for text, label in zip(texts, labels, strict=True)
+        if times[text] == 1 and times_labelled[text] == 1
+    }
+    if not known:
+        raise DataError("no training text is a line of the files, and there once")
+    decay, one_hot = np.exp(-1 / scale), np.eye(len(prior))
+    factors = {}
+    for lines in files:
+        labelled = np.array([one_hot[known[line]] if line in known else np.zeros(len(prior)) for line in lines])
+        # The sums over all lines before, and after: each is the next one's and what that line adds, times the decay.
+        before, after = (lfilter([0, decay], [1, -decay], rows, axis=0) for rows in (labelled, labelled[::-1]))
+        near = before + after[::-1] + len(prior) * prior
+        shares = near / near.sum(axis=1, keepdims=True)
+        factors.update((line, share / prior) for line, share in zip(lines, shares, strict=True) if times[line] == 1)
+    return factors
 
 
 def load_soft_labels(folder: str | os.PathLike, number_of_labels: int) -> Dataset:

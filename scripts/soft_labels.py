@@ -10,9 +10,9 @@ lines of --texts, without those that are among the data's texts, in any split; -
 made of pieces of training texts; and with --cross_fit true the training texts, a fifth at a time by a logistic
 regression that was fit to the other four.
 
-Where lines on one subject are together in a file, as NSMC's reviews of one film are, --neighbours 10 has the labels
-of training texts that are among the lines count for those near them. The classifier that learns from the soft labels
-will see texts alone.
+Where lines on one subject are together in a file, as NSMC's reviews of one film are, --neighbours 10 weights what the
+teachers make of a line by how the training texts near it are labelled: unlabelled lines, and, to be measured, those
+validation texts that are lines. The classifier that learns from the soft labels will see texts alone.
 
 Leaves `soft_labels.parquet` (`text`; `label`, the probability of each label), `recipe.yaml`, and in `metrics.json`
 the accuracy of each teacher, of all of them together, and of these with the neighbours, on validation.
@@ -67,8 +67,8 @@ class SoftLabelArguments(LabelledTextArguments):
     neighbours: int = field(
         default=0,
         metadata={
-            "help": "The distance, in lines of --texts, at which the label of a training text counts a third; "
-            "by default none counts."
+            "help": "The distance, in lines of --texts, at which the label of a training text counts a third, "
+            "beyond it less; by default none counts."
         },
     )
     pieces: int = field(default=0, metadata={"help": "Texts made of pieces, for each training text."})
@@ -89,7 +89,7 @@ class SoftLabelArguments(LabelledTextArguments):
         if self.neighbours < 0:
             raise ValueError(f"--neighbours: at least 0, not {self.neighbours}")
         if self.neighbours and not self.texts:
-            raise ValueError("--neighbours: of the lines of --texts, which are not given")
+            raise ValueError("--neighbours: needs --texts, whose lines they are")
         if self.pieces < 0:
             raise ValueError(f"--pieces: at least 0, not {self.pieces}")
         if not (self.texts or self.pieces or self.cross_fit):
@@ -100,26 +100,38 @@ class SoftLabelArguments(LabelledTextArguments):
             raise ValueError(f"--batch_size: at least 1, not {self.batch_size}")
 
 
-def texts_to_label(arguments: SoftLabelArguments, lines: list[str], data: DatasetDict) -> list[str]:
-    """The lines that are not among the data, each once, and the texts made of pieces.
+def check_labels(arguments: SoftLabelArguments, train: Dataset) -> None:
+    """See that each label has texts to learn from.
 
     Raises:
-        DataError: no line is left.
+        DataError: one has too few.
+    """
+    names = train.features["label"].names
+    needed = 5 if arguments.cross_fit else int(arguments.linear or arguments.neighbours > 0)
+    counts = np.bincount(train["label"][:], minlength=len(names))
+    if counts.min() < needed:
+        label = names[counts.argmin()]
+        raise DataError(f"{arguments.data}: {counts.min()} training texts of {label}, where {needed} are needed")
+
+
+def unknown_lines(files: list[list[str]], data: DatasetDict) -> list[str]:
+    """The lines that are not among the data, each once.
+
+    Raises:
+        DataError: none is left.
     """
     known = {squeeze(text) for split in data.values() for text in split["text"]} | {""}
-    texts = [line for line in dict.fromkeys(lines) if line not in known]  # a dictionary keeps the order
-    if arguments.texts and not texts:
-        raise DataError(f"{', '.join(arguments.texts)}: no text that is not among the data")
-    return texts + compose_texts(data["train"]["text"][:], arguments.pieces, arguments.seed)
+    lines = [line for line in dict.fromkeys(chain.from_iterable(files)) if line not in known]  # in their order
+    if files and not lines:
+        raise DataError("--texts: no line that is not among the data")
+    return lines
 
 
-def with_neighbours(
-    probabilities: np.ndarray, texts: list[str], lines: list[str], train: Dataset, scale: int
-) -> np.ndarray:
-    """Each text's probabilities (texts, labels), given what the training texts near it in the files are labelled."""
-    nearby = labels_nearby(lines, list(map(squeeze, train["text"])), train["label"][:], scale)
-    unknown = np.ones(probabilities.shape[1])
-    weighted = probabilities * [nearby.get(squeeze(text), unknown) for text in texts]
+def with_neighbours(probabilities: np.ndarray, texts: list[str], nearby: dict[str, np.ndarray]) -> np.ndarray:
+    """The probabilities (texts, labels) times the factors of the first texts; those of the others stay."""
+    weighted = probabilities.copy()
+    for row, text in zip(weighted, texts, strict=False):
+        row *= nearby.get(squeeze(text), 1)
     return weighted / weighted.sum(axis=1, keepdims=True)
 
 
@@ -128,17 +140,12 @@ def answers(arguments: SoftLabelArguments, data: DatasetDict, texts: list[str]) 
 
     Raises:
         ValueError: a model is no classifier, or has other labels than the data.
-        DataError: there are too few texts of a label to fit the logistic regression to.
     """
     train = data["train"]
     names = train.features["label"].names
     # What is wrong with a model is told before the hours of the others.
     models = {folder: (load_classifier(folder, labels=names), load_tokenizer(folder)) for folder in arguments.models}
     if arguments.linear:
-        counts = np.bincount(train["label"][:], minlength=len(names))
-        if counts.min() < (needed := 5 if arguments.cross_fit else 1):
-            label = names[counts.argmin()]
-            raise DataError(f"{arguments.data}: {counts.min()} training texts of {label}, where {needed} are needed")
         yield LINEAR, linear_classifier().fit(train["text"][:], train["label"][:]).predict_proba(texts)
     for folder, (model, tokenizer) in models.items():
         yield folder, class_probabilities(model, tokenizer, texts, arguments.batch_size).numpy()
@@ -152,17 +159,22 @@ def main() -> None:
         load_config(model)  # a wrong folder is refused before the data are read
     prepare_output_dir(arguments.output_dir)
     data = arguments.load()
-    validation = data["validation"]
-    lines = list(map(squeeze, chain.from_iterable(map(iterate_lines, arguments.texts))))
-    texts = texts_to_label(arguments, lines, data)
+    train, validation = data["train"], data["validation"]
+    check_labels(arguments, train)
+    files = [list(map(squeeze, iterate_lines(file))) for file in arguments.texts]
+    lines = unknown_lines(files, data)
+    nearby = {}
+    if arguments.neighbours:
+        nearby = labels_nearby(files, list(map(squeeze, train["text"])), train["label"][:], arguments.neighbours)
+    texts = lines + compose_texts(train["text"][:], arguments.pieces, arguments.seed)
 
     # The validation texts are asked about with the others, to be measured, and left out of what is written.
-    asked = validation["text"][:] + texts
-    by_teacher = dict(answers(arguments, data, asked))
+    measured_texts = validation["text"][:]
+    by_teacher = dict(answers(arguments, data, measured_texts + texts))
     labels = np.mean(list(by_teacher.values()), axis=0)
     by_teacher[TOGETHER] = labels
     if arguments.neighbours:
-        labels = with_neighbours(labels, asked, lines, data["train"], arguments.neighbours)
+        labels = with_neighbours(labels, measured_texts + lines, nearby)
         by_teacher[NEIGHBOURS] = labels
     number = len(validation)
     measured = {
@@ -171,7 +183,6 @@ def main() -> None:
     }
     labels = labels[number:]
     if arguments.cross_fit:
-        train = data["train"]
         texts = train["text"][:] + texts
         labels = np.concatenate([cross_fit(train["text"][:], train["label"][:], arguments.seed), labels])
     soft_labels = Dataset.from_dict({"text": texts, "label": labels}, features=SOFT_LABELS)

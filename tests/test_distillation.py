@@ -109,25 +109,29 @@ def test_a_cross_fitted_teacher_has_not_seen_the_text():
 
 
 def test_labels_nearby_are_bayes_factors():
-    """Against the definition, term by term."""
-    lines = ["a", "x", "b", "twice", "y", "c", "twice", "z"]
-    texts, labels = ["a", "b", "c", "twice", "elsewhere", "again", "again"], [0, 1, 2, 1, 2, 2, 2]
-    factors = labels_nearby(lines, texts, labels, scale=2)
+    """Against the definition, term by term; a file's neighbours are in that file."""
+    files = [["a", "x", "b", "twice", "y", "c"], ["twice", "z", "d"]]
+    texts, labels = ["a", "b", "c", "d", "twice", "elsewhere", "again", "again"], [0, 1, 2, 0, 1, 2, 2, 2]
+    factors = labels_nearby(files, texts, labels, scale=2)
     prior = np.bincount(labels) / len(labels)
-    assert set(factors) == {"a", "x", "b", "y", "c", "z"}
-    for line, factor in factors.items():
-        near = 3 * prior
-        for place, label in ((0, 0), (2, 1), (5, 2)):
-            if (distance := abs(lines.index(line) - place)) > 0:
-                near[label] += math.exp(-distance / 2)
-        np.testing.assert_allclose(factor, near / near.sum() / prior)
+    assert set(factors) == {"a", "x", "b", "y", "c", "z", "d"}
+    for lines in files:
+        for place, line in enumerate(lines):
+            near = 3 * prior
+            for other, neighbour in enumerate(lines):
+                if neighbour in ("a", "b", "c", "d") and other != place:
+                    near[labels[texts.index(neighbour)]] += math.exp(-abs(other - place) / 2)
+            if line != "twice":
+                np.testing.assert_allclose(factors[line], near / near.sum() / prior)
 
 
-def test_without_labels_nearby_nothing_changes():
-    lines = ["labelled", *map(str, range(100))]
-    factors = labels_nearby(lines, ["labelled", "elsewhere"], [0, 1], scale=1)
-    np.testing.assert_array_equal(factors["99"], [1, 1])
+def test_far_from_labelled_lines_nothing_changes():
+    files = [["labelled", *map(str, range(100))]]
+    factors = labels_nearby(files, ["labelled", "elsewhere"], [0, 1], scale=1)
+    np.testing.assert_allclose(factors["99"], [1, 1])
     assert factors["0"][0] > 1 > factors["0"][1]
+    with pytest.raises(DataError, match="no training text is a line"):
+        labels_nearby([["labelled", "labelled"]], ["labelled", "elsewhere"], [0, 1], scale=1)
 
 
 def test_labels_become_probabilities_beside_the_teachers():
@@ -216,33 +220,61 @@ def test_teachers_label_texts_and_a_classifier_learns_from_them(run, tmp_path):
 
 
 def test_training_texts_near_a_line_count(run, tmp_path):
-    train = load_labelled_text("sample")["train"]
+    data = load_labelled_text("sample")
+    train, validation = data["train"], data["validation"]
     texts, labels = train["text"][:], np.array(train["label"][:])
-    films = [[texts[place] for place in np.flatnonzero(labels == label)[:5]] for label in (0, 1)]
+    measured, truth = validation["text"][:], np.array(validation["label"][:])
+    # Two films, with some of the validation texts in the one that has the other label.
+    films = [
+        [*(texts[place] for place in np.flatnonzero(labels == label)[:40]), *np.array(measured)[truth != label][:4]]
+        for label in (0, 1)
+    ]
     new = ["그냥 영화", "그저 영화"]
     lines = [*films[0], f" {new[0]}", *map(str, range(100)), new[1], *films[1]]
     (tmp_path / "films.txt").write_text("\n".join(lines) + "\n")
-    arguments = ["--data", "sample", "--linear", "true", "--texts", tmp_path / "films.txt"]
+    arguments = ["--data", "sample", "--linear", "true", "--texts", tmp_path / "films.txt", "--pieces", "1"]
     assert run("soft_labels.py", *arguments, "--output_dir", tmp_path / "alone")[0] == 0
-    arguments += ["--neighbours", "2"]
+    arguments += ["--neighbours", "20"]
     status, out, err = run("soft_labels.py", *arguments, "--output_dir", tmp_path / "soft")
     assert status == 0, err
-    alone, rows = (load_soft_labels(tmp_path / name, 2)[:] for name in ("alone", "soft"))
-    alone, rows = (dict(zip(columns["text"], columns["label"], strict=True)) for columns in (alone, rows))
-    factors = labels_nearby([line.strip() for line in lines], texts, labels, scale=2)
-    for text, expected in alone.items():
-        expected = expected * factors[text]
-        np.testing.assert_allclose(rows[text], expected / expected.sum(), atol=1e-6)
-    assert rows[new[0]][0] > alone[new[0]][0] and rows[new[1]][1] > alone[new[1]][1]
-    accuracy = accuracy_of(tmp_path / "soft", "neighbours")
+
+    factors = labels_nearby([[line.strip() for line in lines]], texts, labels, scale=20)
+    alone, soft = (load_soft_labels(tmp_path / name, 2)[:] for name in ("alone", "soft"))
+    number = len(lines) - sum(map(len, films))
+    expected = alone["label"][:number] * np.array([factors[text] for text in alone["text"][:number]])
+    expected /= expected.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(soft["label"][:number], expected, atol=1e-6)
+    assert soft["label"][0][0] > alone["label"][0][0]  # the film with negative reviews
+    np.testing.assert_array_equal(soft["label"][number:], alone["label"][number:])  # pieces are in no file
+
+    teacher = linear_classifier().fit(texts, labels).predict_proba(measured)
+    weighted = teacher * np.array([factors.get(text, [1, 1]) for text in measured])
+    accuracy = f"{np.mean(weighted.argmax(axis=1) == truth):.4f}"
+    assert accuracy == accuracy_of(tmp_path / "soft", "neighbours") != accuracy_of(tmp_path / "soft", "together")
     assert out.strip().splitlines()[-2] == f"neighbours: validation accuracy {accuracy}"
 
+
+def test_the_card_names_the_teachers(run, tmp_path):
+    (tmp_path / "second").symlink_to(SMALL)
+    text = load_labelled_text("sample")["train"]["text"][0]
+    (tmp_path / "texts.txt").write_text(f"{text}\n새 영화\n")
+    arguments = ["--data", "sample", "--linear", "true", "--models", SMALL, tmp_path / "second"]
+    arguments += ["--texts", tmp_path / "texts.txt", "--neighbours", "3"]
+    assert run("soft_labels.py", *arguments, "--output_dir", tmp_path / "soft")[0] == 0
     flags = ["--data", "sample", "--model", SMALL, "--soft_labels", tmp_path / "soft", "--max_steps", "1"]
     status, _, err = run("train_classifier.py", *flags, "--output_dir", tmp_path / "student", "--max_length", "64")
     assert status == 0, err
-    card = (tmp_path / "student/README.md").read_text()
-    assert "soft labels, the probabilities of a logistic regression on n-grams of characters (validation" in card
-    assert f"near them in the files, which the model does not see, {accuracy}. `soft_labels.py`" in card
+    linear, small, second, together, near = (
+        accuracy_of(tmp_path / "soft", name)
+        for name in ("linear", SMALL, str(tmp_path / "second"), "together", "neighbours")
+    )
+    assert (
+        "it learned from 1 texts with soft labels, the mean probabilities of a logistic regression on n-grams of "
+        f"characters (validation accuracy {linear}), `{SMALL}` (validation accuracy {small}) and "
+        f"`{tmp_path / 'second'}` (validation accuracy {second}); together {together}. Those of texts from files are "
+        f"weighted by how the training texts near each one in its file are labelled, which the text alone does not "
+        f"tell: {near}. `soft_labels.py`"
+    ) in (tmp_path / "student/README.md").read_text()
 
 
 def test_the_training_texts_are_labelled_too(run, tmp_path):
@@ -291,6 +323,13 @@ def test_a_label_of_too_few_texts_is_told(run, tmp_path):
     assert "4 training texts of 2, where 5 are needed" in err.strip().splitlines()[-1]
 
 
+def test_a_file_that_has_no_labelled_line_is_told(run, tmp_path):
+    (tmp_path / "texts.txt").write_text("새 영화\n")
+    arguments = ["--data", "sample", "--linear", "true", "--texts", tmp_path / "texts.txt", "--neighbours", "3"]
+    status, _, err = run("soft_labels.py", *arguments, "--output_dir", tmp_path / "soft")
+    assert status == 2 and "no training text is a line of the files" in err.strip().splitlines()[-1]
+
+
 def accuracy_of(folder, teacher):
     return f"{json.loads((folder / 'metrics.json').read_text())['validation'][teacher]['accuracy']:.4f}"
 
@@ -303,7 +342,7 @@ def accuracy_of(folder, teacher):
         (["--linear", "true", "--pieces", "-1"], "--pieces: at least 0"),
         (["--models", SMALL, SMALL, "--pieces", "1"], "--models: each once"),
         (["--linear", "true", "--pieces", "1", "--batch_size", "0"], "--batch_size: at least 1"),
-        (["--linear", "true", "--pieces", "1", "--neighbours", "2"], "--neighbours: of the lines of --texts"),
+        (["--linear", "true", "--pieces", "1", "--neighbours", "2"], "--neighbours: needs --texts"),
         (["--linear", "true", "--texts", "x.txt", "--neighbours", "-2"], "--neighbours: at least 0"),
         (["--models", "neighbours", "--pieces", "1"], "none by the name of linear, together or neighbours"),
         (["--models", "nowhere", "--pieces", "1"], "nowhere"),

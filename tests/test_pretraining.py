@@ -562,9 +562,10 @@ def test_pretraining_refuses_with_one_line(run, corpus, tokenizer, tmp_path, arg
     assert "Traceback" not in err
 
 
-def test_the_recipe_is_one(run, corpus, tmp_path):
+@pytest.mark.parametrize("name", ["pretrain-reviews", "pretrain-labelled"])
+def test_the_recipe_is_one(run, corpus, tmp_path, name):
     """Its settings are known, its model is as large as it says."""
-    recipe = ROOT / "scripts/recipes/pretrain-reviews.yaml"
+    recipe = ROOT / f"scripts/recipes/{name}.yaml"
     arguments = ["--texts", corpus, "--validation", "10", "--vocab_size", "29", "--max_steps", "1"]
     arguments += ["--disable_tqdm", "true", "--output_dir", tmp_path / "run"]
     assert run("pretrain.py", recipe, *arguments)[0] == 0
