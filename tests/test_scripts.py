@@ -403,7 +403,9 @@ def test_the_readmes_commands_run(run, trained, translator, tmp_path, monkeypatc
         (tmp_path / "nsmc" / f"ratings_{split}.txt").write_text(
             "id\tdocument\tlabel\n" + "1\t좋다\t1\n2\t나쁘다\t0\n" * 9
         )
-    reviews = [{"review_id": str(number), "review": f"{number}번 보았다"} for number in range(10, 40)]
+    # A corpus with a labelled review, for its neighbours to be like it.
+    documents = [*load_labelled_text("sample")["train"]["text"][:1], *(f"{number}번 보았다" for number in range(30))]
+    reviews = [{"review_id": str(number), "review": text} for number, text in enumerate(documents, 10)]
     (tmp_path / "nsmc" / "raw" / "1.json").write_text(json.dumps(reviews))
     commands = [
         shlex.split(line)
