@@ -6,7 +6,7 @@ import hashlib
 import json
 import platform
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -72,6 +72,7 @@ def save_record(
     data: dict[str, Any],
     resumed_from: str | None,
     began_as: str | None = None,
+    averaged_with: Sequence[str] = (),
     own_trainer: bool = False,
 ) -> None:
     """Write what a run leaves beside model and tokenizer.
@@ -88,6 +89,8 @@ def save_record(
         data: Source, and rows and checksum of each split.
         resumed_from: The checkpoint that the run went on from; its seconds of training are those since.
         began_as: The model that was fine-tuned: where it is a run's folder, `run.json` takes in that run's record.
+        averaged_with: Models whose weights the run's were averaged with: of runs' folders, `run.json` takes in the
+            records.
         own_trainer: It was no script of ours that trained, and `settings` are those of a Trainer alone.
     """
     save_json(Path(folder, METRICS_FILE), metrics)
@@ -105,15 +108,24 @@ def save_record(
         "data": data,
         **describe_environment(),
     }
-    if began_as is not None and all(Path(began_as, file).is_file() for file in _RECORD.values()):
-        # JSON is YAML, too.
-        record = {name: Path(began_as, file).read_text(encoding="utf-8") for name, file in _RECORD.items()}
-        run["began_as"] = {name: yaml.safe_load(text) for name, text in record.items()}
-        run["began_as"]["metrics"].pop("epochs", None)
+    if began_as is not None and (record := _read_record(began_as)):
+        run["began_as"] = record
+    if averaged_with:
+        run["averaged_with"] = {model: _read_record(model) for model in averaged_with}
     save_json(Path(folder, RUN_FILE), run)
 
 
 _RECORD = {"recipe": RECIPE_FILE, "run": RUN_FILE, "metrics": METRICS_FILE}
+
+
+def _read_record(folder: str) -> dict[str, Any]:
+    """The record in a run's folder, without each epoch's metrics; empty where there is none."""
+    if not all(Path(folder, file).is_file() for file in _RECORD.values()):
+        return {}
+    # JSON is YAML, too.
+    record = {name: yaml.safe_load(Path(folder, file).read_text(encoding="utf-8")) for name, file in _RECORD.items()}
+    record["metrics"].pop("epochs", None)
+    return record
 
 
 def describe_environment() -> dict[str, Any]:

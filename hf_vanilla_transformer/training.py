@@ -599,17 +599,32 @@ def average_checkpoints(folders: list[str]) -> PreTrainedModel:
     """
     if not folders:
         raise ValueError("there are no checkpoints to average")
-    average = None
+    model = load_model(folders[0])
+    dtype = model.dtype
+    average_with(model.float(), folders[1:])  # a mean of half-precision numbers must not be rounded at every step
+    return model.to(dtype)
+
+
+def average_with(model: PreTrainedModel, folders: list[str]) -> None:
+    """Make a model's weights the mean of its own and those of others (Wortsman et al. 2022, "Model soups").
+
+    Runs that went on from one model with other data, seeds or rates are often better together than each.
+
+    Args:
+        model: A model in float32, whose weights change.
+        folders: Folders or Hub names of models of the same class and configuration.
+
+    Raises:
+        ValueError: a folder holds no such model.
+    """
+    average = AveragedModel(model)
+    average.update_parameters(model)
     for folder in folders:
-        model = load_model(folder)
-        dtype = model.dtype
-        model.float()  # a mean of half-precision numbers must not be rounded at every step
-        if average is None:
-            average, config = AveragedModel(model), model.config
-        elif type(model) is not type(average.module) or model.config.to_diff_dict() != config.to_diff_dict():
-            raise ValueError(f"{folder}: another model than {folders[0]}")
-        average.update_parameters(model)
-    return average.module.to(dtype)
+        other = load_model(folder).float()
+        if type(other) is not type(model) or other.config.to_diff_dict() != model.config.to_diff_dict():
+            raise ValueError(f"{folder}: another model than {model.name_or_path}")
+        average.update_parameters(other)
+    model.load_state_dict(average.module.state_dict())
 
 
 def round_weights(model: PreTrainedModel, dtype: torch.dtype) -> None:

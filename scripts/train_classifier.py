@@ -46,6 +46,7 @@ from hf_vanilla_transformer.tokenizer import train_tokenizer
 from hf_vanilla_transformer.training import (
     DROPOUT_FIELDS,
     CheckedTrainer,
+    average_with,
     load_config,
     load_tokenizer,
     made_once,
@@ -92,6 +93,10 @@ class ModelArguments(RegularizationArguments):
     )
     early_stopping_patience: int | None = field(
         default=None, metadata={"help": "Stop after this many evaluations without a better one."}
+    )
+    average_with: list[str] = field(
+        default_factory=list,
+        metadata={"help": "Models to average the trained weights with: runs that went on from where this one did."},
     )
     weights_dtype: str = field(
         default="float32",
@@ -191,6 +196,8 @@ def main() -> None:
         checkpoint = prepare_output_dir(training_arguments.output_dir, training_arguments.resume_from_checkpoint)
         # A wrong model is refused before the data are read.
         configs = [load_config(folder) for folder in (model_arguments.model, checkpoint) if folder]
+        for other in model_arguments.average_with:
+            load_config(other)
         max_length = data_arguments.max_length or (configs[0].max_position_embeddings if configs else 256)
         data = data_arguments.load()
         labels = data["train"].features["label"].names
@@ -254,6 +261,8 @@ def main() -> None:
     trained = trainer.train(resume_from_checkpoint=checkpoint)
 
     folder = training_arguments.output_dir
+    if model_arguments.average_with:
+        average_with(model, model_arguments.average_with)
     weights_dtype = getattr(torch, model_arguments.weights_dtype)
     round_weights(model, weights_dtype)
     trainer.save_model(folder, _internal_call=True)  # pushed at the end, with the record
@@ -275,6 +284,7 @@ def main() -> None:
         seed=training_arguments.seed,
         resumed_from=checkpoint,
         began_as=model_arguments.model,
+        averaged_with=model_arguments.average_with,
         data=described,
     )
     save_model_card(folder)

@@ -483,6 +483,27 @@ def test_the_readmes_commands_run(run, trained, translator, tmp_path, monkeypatc
         assert run(Path(script).name, *arguments)[0] == 0, script
 
 
+def test_a_classifier_is_averaged_with_another(run, trained, tmp_path):
+    flags = ["--data", "sample", "--model", trained, *TWO_STEPS]
+    for name, more in {
+        "one": ["--seed", "1"],
+        "other": ["--seed", "2"],
+        "mean": ["--seed", "2", "--average_with", tmp_path / "one", "--weights_dtype", "float16"],
+    }.items():
+        status, _, err = run("train_classifier.py", *flags, *more, "--output_dir", tmp_path / name)
+        assert status == 0, err
+    one, other, mean = (load_file(tmp_path / name / "model.safetensors") for name in ("one", "other", "mean"))
+    for name, value in mean.items():
+        torch.testing.assert_close(value.float(), (one[name] + other[name]) / 2, rtol=1e-3, atol=1e-4)
+    assert any(not torch.equal(one[name], other[name]) for name in one)
+    record = json.loads((tmp_path / "mean" / "run.json").read_text())
+    assert record["averaged_with"][str(tmp_path / "one")]["recipe"]["seed"] == 1
+    card = (tmp_path / "mean" / "README.md").read_text()
+    assert f"They were averaged with those of `{tmp_path / 'one'}`, whose records are in `run.json`." in card
+    status, _, err = run("train_classifier.py", *flags, "--average_with", "nowhere", "--output_dir", tmp_path / "bad")
+    assert status == 2 and "nowhere" in err.strip().splitlines()[-1]
+
+
 def test_make_targets_named_in_the_readme_exist():
     makefile = (ROOT / "Makefile").read_text()
     for target in re.findall(r"^make (\w+)", "\n".join(readme_blocks("sh")), re.MULTILINE):
