@@ -131,10 +131,13 @@ def labels_nearby(
     }
     if not known:
         raise DataError("no training text is a line of the files, and there once")
-    decay, one_hot = np.exp(-1 / scale), np.eye(len(prior))
+    decay = np.exp(-1 / scale)
     factors = {}
     for lines in files:
-        labelled = np.array([one_hot[known[line]] if line in known else np.zeros(len(prior)) for line in lines])
+        labelled = np.zeros((len(lines), len(prior)))
+        for row, line in zip(labelled, lines, strict=True):
+            if line in known:
+                row[known[line]] = 1
         # The sums over all lines before, and after: each is the next one's and what that line adds, times the decay.
         before, after = (lfilter([0, decay], [1, -decay], rows, axis=0) for rows in (labelled, labelled[::-1]))
         near = before + after[::-1] + len(prior) * prior

@@ -620,7 +620,7 @@ def average_with(model: PreTrainedModel, folders: list[str]) -> None:
     average = AveragedModel(model)
     average.update_parameters(model)
     for folder in folders:
-        other = load_model(folder).float()
+        other = load_model(folder).to(model.device).float()
         if type(other) is not type(model) or other.config.to_diff_dict() != model.config.to_diff_dict():
             raise ValueError(f"{folder}: another model than {model.name_or_path}")
         average.update_parameters(other)

@@ -5,8 +5,8 @@
 
 NSMC's 200,000 reviews were drawn from those in the checkout's folder `raw`. All of these become one line each, but for
 those of the test split, known by their id or by their text, and for those whose id has been there before. The second
-command takes the labelled reviews of the train split instead, and leaves out the validation reviews that
-train_classifier.py cuts from it.
+command takes the labelled reviews of the train split instead; --validation_fraction leaves out, by their text, the
+validation reviews that train_classifier.py cuts from it, of either corpus.
 """
 
 import gzip

@@ -110,7 +110,7 @@ def test_a_cross_fitted_teacher_has_not_seen_the_text():
 
 def test_labels_nearby_are_bayes_factors():
     """Against the definition, term by term; a file's neighbours are in that file."""
-    files = [["a", "x", "b", "twice", "y", "c"], ["twice", "z", "d"]]
+    files = [["a", "x", "b", "twice", "y", "c"], ["twice", "z", "d"], []]
     texts, labels = ["a", "b", "c", "d", "twice", "elsewhere", "again", "again"], [0, 1, 2, 0, 1, 2, 2, 2]
     factors = labels_nearby(files, texts, labels, scale=2)
     prior = np.bincount(labels) / len(labels)
