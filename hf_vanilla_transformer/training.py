@@ -7,7 +7,7 @@ import logging
 import shutil
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -601,29 +601,44 @@ def average_checkpoints(folders: list[str]) -> PreTrainedModel:
         raise ValueError("there are no checkpoints to average")
     model = load_model(folders[0])
     dtype = model.dtype
-    average_with(model.float(), folders[1:])  # a mean of half-precision numbers must not be rounded at every step
+    model.float()  # a mean of half-precision numbers must not be rounded at every step
+    average_with(model, load_alike(model, folders[1:]))
     return model.to(dtype)
 
 
-def average_with(model: PreTrainedModel, folders: list[str]) -> None:
+def load_alike(model: PreTrainedModel, folders: list[str]) -> Iterator[PreTrainedModel]:
+    """Load models whose weights can be averaged with a model's.
+
+    Args:
+        model: Any model.
+        folders: Folders or Hub names of models of the same class and configuration.
+
+    Yields:
+        The models, one after the other.
+
+    Raises:
+        ValueError: a folder holds no such model.
+    """
+    for folder in folders:
+        other = load_model(folder)
+        if type(other) is not type(model) or other.config.to_diff_dict() != model.config.to_diff_dict():
+            raise ValueError(f"{folder}: another model than {model.name_or_path or 'the new one'}")
+        yield other
+
+
+def average_with(model: PreTrainedModel, others: Iterable[PreTrainedModel]) -> None:
     """Make a model's weights the mean of its own and those of others (Wortsman et al. 2022, "Model soups").
 
     Runs that went on from one model with other data, seeds or rates are often better together than each.
 
     Args:
         model: A model in float32, whose weights change.
-        folders: Folders or Hub names of models of the same class and configuration.
-
-    Raises:
-        ValueError: a folder holds no such model.
+        others: What `load_alike` loaded.
     """
     average = AveragedModel(model)
     average.update_parameters(model)
-    for folder in folders:
-        other = load_model(folder).to(model.device).float()
-        if type(other) is not type(model) or other.config.to_diff_dict() != model.config.to_diff_dict():
-            raise ValueError(f"{folder}: another model than {model.name_or_path}")
-        average.update_parameters(other)
+    for other in others:
+        average.update_parameters(other.to(model.device).float())
     model.load_state_dict(average.module.state_dict())
 
 

@@ -47,6 +47,7 @@ from hf_vanilla_transformer.training import (
     DROPOUT_FIELDS,
     CheckedTrainer,
     average_with,
+    load_alike,
     load_config,
     load_tokenizer,
     made_once,
@@ -196,8 +197,6 @@ def main() -> None:
         checkpoint = prepare_output_dir(training_arguments.output_dir, training_arguments.resume_from_checkpoint)
         # A wrong model is refused before the data are read.
         configs = [load_config(folder) for folder in (model_arguments.model, checkpoint) if folder]
-        for other in model_arguments.average_with:
-            load_config(other)
         max_length = data_arguments.max_length or (configs[0].max_position_embeddings if configs else 256)
         data = data_arguments.load()
         labels = data["train"].features["label"].names
@@ -240,6 +239,8 @@ def main() -> None:
             config, attn_implementation=model_arguments.attn_implementation
         )
 
+    others = list(load_alike(model, model_arguments.average_with))  # what does not fit is told before the training
+
     callbacks = []
     if model_arguments.early_stopping_patience is not None:
         if not training_arguments.load_best_model_at_end:
@@ -261,8 +262,8 @@ def main() -> None:
     trained = trainer.train(resume_from_checkpoint=checkpoint)
 
     folder = training_arguments.output_dir
-    if model_arguments.average_with:
-        average_with(model, model_arguments.average_with)
+    if others:
+        average_with(model, others)
     weights_dtype = getattr(torch, model_arguments.weights_dtype)
     round_weights(model, weights_dtype)
     trainer.save_model(folder, _internal_call=True)  # pushed at the end, with the record

@@ -500,8 +500,12 @@ def test_a_classifier_is_averaged_with_another(run, trained, tmp_path):
     assert record["averaged_with"][str(tmp_path / "one")]["recipe"]["seed"] == 1
     card = (tmp_path / "mean" / "README.md").read_text()
     assert f"They were averaged with those of `{tmp_path / 'one'}`, whose records are in `run.json`." in card
-    status, _, err = run("train_classifier.py", *flags, "--average_with", "nowhere", "--output_dir", tmp_path / "bad")
-    assert status == 2 and "nowhere" in err.strip().splitlines()[-1]
+    # Told before the training: no checkpoint is there.
+    for wrong, message in (("nowhere", "nowhere"), (ROOT / "model_cards/nsmc-small", "another model than")):
+        arguments = [*flags, "--average_with", wrong, "--output_dir", tmp_path / "bad"]
+        status, _, err = run("train_classifier.py", *arguments)
+        assert status == 2 and message in err.strip().splitlines()[-1]
+        assert not list(tmp_path.glob("bad/checkpoint-*"))
 
 
 def test_make_targets_named_in_the_readme_exist():
