@@ -518,6 +518,16 @@ def test_the_classifiers_loss_follows_problem_type():
         outputs = model(input_ids=ids, labels=labels)
         assert outputs.logits.shape == (2, num_labels)
         torch.testing.assert_close(outputs.loss, loss(outputs.logits, labels))
+        number = torch.tensor(labels.numel())
+        parts = [model(input_ids=ids[:1], labels=labels[i : i + 1], num_items_in_batch=number).loss for i in range(2)]
+        torch.testing.assert_close(sum(parts), outputs.loss)
+
+
+def test_a_loss_leaves_problem_type_open():
+    """The folder of a classifier that was trained on one label a text must not refuse several, or a number."""
+    model = VanillaTransformerForSequenceClassification(tiny_config(num_labels=2)).eval()
+    model(input_ids=torch.tensor(SOURCES[:1]), labels=torch.tensor([1]))
+    assert model.config.problem_type is None
 
 
 def test_the_classifier_reads_one_start_token_by_default():

@@ -16,6 +16,7 @@ import math
 import re
 import shutil
 from collections.abc import Callable
+from copy import copy
 from functools import partial
 from pathlib import Path
 
@@ -1018,7 +1019,8 @@ class VanillaTransformerForSequenceClassification(VanillaTransformerPreTrainedMo
                 that is not `pad_token_id` is real.
             labels: (B,), int64, for `problem_type` "single_label_classification"; (B, num_labels), float, for
                 "multi_label_classification"; (B,) or (B, num_labels), float, for "regression".
-            num_items_in_batch: As in `VanillaTransformerForConditionalGeneration`.
+            num_items_in_batch: How many numbers the labels of all calls that make up a batch have, where it is spread
+                over several: what the sum of their losses is divided by.
 
         Returns:
             `logits` (B, num_labels), `loss` where there are labels, and what `VanillaTransformerModel` returns.
@@ -1043,7 +1045,12 @@ class VanillaTransformerForSequenceClassification(VanillaTransformerPreTrainedMo
         logits = self.classifier(_max_over_real_positions(outputs.last_hidden_state, decoder_attention_mask))
         loss = None
         if labels is not None:
-            loss = self.loss_function(labels=labels, pooled_logits=logits, config=self.config, **kwargs)
+            # A copy, for the loss function writes the `problem_type` of these labels into it.
+            config = copy(self.config)
+            loss = self.loss_function(labels=labels, pooled_logits=logits, config=config, **kwargs)
+            number = kwargs.get("num_items_in_batch")
+            if number is not None and config.problem_type != "single_label_classification":
+                loss = loss * labels.numel() / number  # the loss function took the mean of this call's
         return Seq2SeqSequenceClassifierOutput(
             loss=loss,
             logits=logits,
