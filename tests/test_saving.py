@@ -205,7 +205,7 @@ def classifier_folder(tmp_path_factory):
 STRANGER = """
 import importlib.util, json, sys, torch
 assert importlib.util.find_spec("hf_vanilla_transformer") is None
-from transformers import AutoModelForSequenceClassification, AutoTokenizer, pipeline
+from transformers import AutoModel, AutoModelForSequenceClassification, AutoTokenizer, pipeline
 folder, texts = sys.argv[1], json.loads(sys.argv[2])
 tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=True)
 model = AutoModelForSequenceClassification.from_pretrained(folder, trust_remote_code=True).eval()
@@ -214,6 +214,10 @@ with torch.no_grad():
     logits = model(**inputs).logits
 answers = pipeline("text-classification", model=folder, trust_remote_code=True)(texts)
 model.save_pretrained(sys.argv[3])
+for saved in (folder, sys.argv[3]):
+    inner = AutoModel.from_pretrained(saved, trust_remote_code=True).eval()
+    with torch.no_grad():
+        torch.testing.assert_close(model.classifier(inner(**inputs).last_hidden_state.amax(dim=1)), logits)
 print(json.dumps({"ids": inputs["input_ids"].tolist(), "logits": logits.tolist(), "answers": answers}))
 """
 
@@ -258,9 +262,20 @@ def test_the_code_travels_with_the_weights(classifier_folder):
     module = "modeling_vanilla_transformer"
     assert config["auto_map"] == {
         "AutoConfig": "configuration_vanilla_transformer.VanillaTransformerConfig",
+        "AutoModel": f"{module}.VanillaTransformerModel",
+        "AutoModelForSeq2SeqLM": f"{module}.VanillaTransformerForConditionalGeneration",
         "AutoModelForSequenceClassification": f"{module}.VanillaTransformerForSequenceClassification",
     }
     assert config["id2label"] == {"0": "negative", "1": "positive"}
+
+
+def test_what_a_subclass_names_in_auto_map_stays(tmp_path):
+    config = tiny_config()
+    config.auto_map = {"AutoModel": "mine.Mine", "AutoModelForSeq2SeqLM": "someone/else--theirs.Theirs"}
+    config.save_pretrained(tmp_path)
+    auto_map = json.loads((tmp_path / "config.json").read_text())["auto_map"]
+    assert auto_map["AutoModel"] == "mine.Mine"
+    assert auto_map["AutoModelForSeq2SeqLM"].startswith("modeling_vanilla_transformer.")
 
 
 def test_importing_the_package_registers_the_auto_classes():

@@ -6,6 +6,7 @@ This file travels with every saved model, so it imports transformers and hugging
 
 import copy
 import dataclasses
+import os
 from typing import TYPE_CHECKING
 
 from huggingface_hub.dataclasses import strict
@@ -21,6 +22,14 @@ if TYPE_CHECKING:
 LAYER_NORM_TYPES = ("standard", "unbiased_std", "unbiased_std_scalar")
 POSITION_EMBEDDING_TYPES = ("sinusoidal", "learned", "none")
 INIT_SCHEMES = ("torch", "xavier_uniform", "tensor2tensor")
+
+# Where transformers' Auto classes find these in a saved folder, whichever of the models it is of.
+_AUTO_MAP = {
+    "AutoConfig": "configuration_vanilla_transformer.VanillaTransformerConfig",
+    "AutoModel": "modeling_vanilla_transformer.VanillaTransformerModel",
+    "AutoModelForSeq2SeqLM": "modeling_vanilla_transformer.VanillaTransformerForConditionalGeneration",
+    "AutoModelForSequenceClassification": "modeling_vanilla_transformer.VanillaTransformerForSequenceClassification",
+}
 
 # Table 3, "base"; three of the tutorials have them, too.
 _BASE_SIZES = {
@@ -293,6 +302,17 @@ class VanillaTransformerConfig(PreTrainedConfig):
         filled_in.decoder_vocab_size = self.target_vocab_size
         filled_in.decoder_max_position_embeddings = self.max_target_positions
         return super(VanillaTransformerConfig, filled_in).get_text_config(decoder=True)
+
+    def save_pretrained(self, save_directory: str | os.PathLike, push_to_hub: bool = False, **kwargs) -> None:
+        """transformers' own, with every class of these files in `auto_map`, not only that of the weights.
+
+        So a classifier's folder also loads as an `AutoModel`, with `trust_remote_code=True`. What a subclass has
+        registered stays; a reference to a repository ("--") does not, for the code lies in the folder.
+        """
+        if self._auto_class is not None:
+            named = getattr(self, "auto_map", None) or {}
+            self.auto_map = _AUTO_MAP | {name: where for name, where in named.items() if "--" not in where}
+        super().save_pretrained(save_directory, push_to_hub=push_to_hub, **kwargs)
 
     def validate_sizes(self):
         """Sizes that must be at least 1."""
