@@ -261,6 +261,7 @@ def main() -> None:
             config, attn_implementation=model_arguments.attn_implementation
         )
     model.generation_config = GenerationConfig.from_model_config(config)
+    model.generation_config.use_cache = True  # whatever Trainer wrote into the configuration of the model before
     model.generation_config.max_length = config.max_target_positions
     options = {
         "model": model,

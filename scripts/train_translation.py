@@ -313,6 +313,7 @@ def main() -> None:
     else:
         model = VanillaTransformerForConditionalGeneration._from_config(**options)
     model.generation_config = GenerationConfig.from_model_config(config)
+    model.generation_config.use_cache = True  # whatever Trainer wrote into the configuration of the model before
     model.generation_config.max_length = config.max_target_positions
     if beams > 1:
         model.generation_config.num_beams = beams

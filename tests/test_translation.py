@@ -118,6 +118,7 @@ def test_a_translator_is_trained_further(run, corpus, tmp_path, vocabularies, ca
     assert status == 0 and ("test BLEU, lower-cased" in out) == bool(case)
     assert f"lowercase: {str(bool(case)).lower()}\n" in (tmp_path / "further" / "recipe.yaml").read_text()
     before, after = (AutoModelForSeq2SeqLM.from_pretrained(tmp_path / name) for name in ("run", "further"))
+    assert after.generation_config.use_cache
     assert after.config.dropout == 0 and before.config.vocab_size == after.config.vocab_size
     for name, weight in before.state_dict().items():
         torch.testing.assert_close(after.state_dict()[name], weight, atol=1e-6, rtol=0)
