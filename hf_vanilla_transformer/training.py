@@ -24,6 +24,7 @@ from transformers import (
     AutoConfig,
     AutoTokenizer,
     EarlyStoppingCallback,
+    PreTrainedConfig,
     PreTrainedModel,
     PreTrainedTokenizerBase,
     Seq2SeqTrainer,
@@ -47,6 +48,8 @@ logger = logging.getLogger(__name__)
 
 # What may change in the configuration of a model that is trained further.
 DROPOUT_FIELDS = {"dropout", "attention_dropout", "activation_dropout", "embedding_dropout"}
+# What does not change what the weights mean, either: where the classes are, and what was last done with them.
+_PASSING_FIELDS = DROPOUT_FIELDS | {"architectures", "auto_map", "problem_type", "use_cache"}
 
 # --- Folders ---
 
@@ -611,7 +614,7 @@ def load_alike(model: PreTrainedModel, folders: list[str]) -> Iterator[PreTraine
 
     Args:
         model: Any model.
-        folders: Folders or Hub names of models of the same class and configuration.
+        folders: Folders or Hub names of models of the same class and configuration, rates of dropout excepted.
 
     Yields:
         The models, one after the other.
@@ -619,9 +622,13 @@ def load_alike(model: PreTrainedModel, folders: list[str]) -> Iterator[PreTraine
     Raises:
         ValueError: a folder holds no such model.
     """
+
+    def lasting(config: PreTrainedConfig) -> dict[str, Any]:
+        return {name: value for name, value in config.to_diff_dict().items() if name not in _PASSING_FIELDS}
+
     for folder in folders:
         other = load_model(folder)
-        if type(other) is not type(model) or other.config.to_diff_dict() != model.config.to_diff_dict():
+        if type(other) is not type(model) or lasting(other.config) != lasting(model.config):
             raise ValueError(f"{folder}: another model than {model.name_or_path or 'the new one'}")
         yield other
 

@@ -97,7 +97,10 @@ class ModelArguments(RegularizationArguments):
     )
     average_with: list[str] = field(
         default_factory=list,
-        metadata={"help": "Models to average the trained weights with: runs that went on from where this one did."},
+        metadata={
+            "help": "Models to average the trained weights with: runs that went on from where this one did; where that "
+            "was no classifier, with the same --seed, for a head must begin the same, and another --data_seed."
+        },
     )
     weights_dtype: str = field(
         default="float32",

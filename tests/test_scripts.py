@@ -486,7 +486,7 @@ def test_the_readmes_commands_run(run, trained, translator, tmp_path, monkeypatc
 def test_a_classifier_is_averaged_with_another(run, trained, tmp_path):
     flags = ["--data", "sample", "--model", trained, *TWO_STEPS]
     for name, more in {
-        "one": ["--seed", "1"],
+        "one": ["--seed", "1", "--config", '{"dropout": 0.2}'],
         "other": ["--seed", "2"],
         "mean": ["--seed", "2", "--average_with", tmp_path / "one", "--weights_dtype", "float16"],
     }.items():

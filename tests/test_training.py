@@ -44,6 +44,7 @@ from hf_vanilla_transformer.training import (
     TokenBudgetTrainer,
     average_checkpoints,
     last_checkpoints,
+    load_alike,
     load_config,
     noam_peak,
     prepare_output_dir,
@@ -407,6 +408,20 @@ def test_what_cannot_be_averaged_is_refused(tmp_path):
         last_checkpoints(str(tmp_path), 0)
     with pytest.raises(ValueError, match="no checkpoints"):
         average_checkpoints([])
+
+
+def test_a_run_is_alike_to_one_that_went_on_from_the_same_denoiser(tmp_path):
+    """Of the configuration, only what changes the meaning of the weights counts."""
+    VanillaTransformerForConditionalGeneration(tiny_config()).save_pretrained(tmp_path / "denoiser")
+    begun = VanillaTransformerForSequenceClassification.from_pretrained(tmp_path / "denoiser")
+    ended = VanillaTransformerForSequenceClassification.from_pretrained(tmp_path / "denoiser", dropout=0.3)
+    ended.config.update({"use_cache": False, "problem_type": "single_label_classification"})
+    ended.save_pretrained(tmp_path / "ended")
+    [other] = load_alike(begun, [str(tmp_path / "ended")])
+    assert torch.equal(other.classifier.weight, ended.classifier.weight)
+    wider = VanillaTransformerForSequenceClassification(tiny_config(encoder_ffn_dim=48))
+    with pytest.raises(ValueError, match="ended: another model than"):
+        list(load_alike(wider, [str(tmp_path / "ended")]))
 
 
 # --- Arguments ---
