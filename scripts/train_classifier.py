@@ -98,8 +98,8 @@ class ModelArguments(RegularizationArguments):
     average_with: list[str] = field(
         default_factory=list,
         metadata={
-            "help": "Models to average the trained weights with: runs that went on from where this one did; where that "
-            "was no classifier, with the same --seed, for a head must begin the same, and another --data_seed."
+            "help": "Models to average the trained weights with: runs that went on from where this one did. Where that "
+            "was no classifier, give these the same --seed, for the new head, and another --data_seed."
         },
     )
     weights_dtype: str = field(
