@@ -98,7 +98,7 @@ class ModelArguments(RegularizationArguments):
     average_with: list[str] = field(
         default_factory=list,
         metadata={
-            "help": "Models to average the trained weights with: runs that went on from where this one did. Where that "
+            "help": "Models to average the trained weights with: runs that went on from where this did. Where that "
             "was no classifier, give these the same --seed, for the new head, and another --data_seed."
         },
     )
