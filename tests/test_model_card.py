@@ -103,6 +103,10 @@ def test_a_published_run_can_be_made_again(name):
         made_by.append(soft_labels["recipe"])
     for settings in made_by:
         assert any({**recipe, "data": settings["data"]} == settings for recipe in recipes)
+    # A folder that only its authors have is not what the card tells others to train on.
+    if name.startswith("nsmc"):
+        elsewhere = "" if made_by[0]["data"] == "nsmc" else " --data nsmc"
+        assert f"recipe.yaml{elsewhere} --output_dir runs/again" in (folder / "README.md").read_text()
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
