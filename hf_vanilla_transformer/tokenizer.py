@@ -398,20 +398,6 @@ def _space_marks(proto, symbols: list[str]) -> list[normalizers.Normalizer]:
 # --- Both ---
 
 
-def normalized_text(tokenizer: PreTrainedTokenizerFast, text: str) -> str:
-    """The text as the tokenizer's model reads it, and as `decode` gives it back where no piece is unknown.
-
-    Args:
-        tokenizer: One of this file's fast tokenizers.
-        text: Any text.
-
-    Returns:
-        The normalised text, with plain spaces.
-    """
-    backend = tokenizer.backend_tokenizer
-    return backend.decoder.decode([backend.normalizer.normalize_str(text)])
-
-
 def _with_settings(
     tokenizer_class: type[PreTrainedTokenizerBase], special_tokens: dict[str, str], max_length: int, **source
 ) -> PreTrainedTokenizerBase:

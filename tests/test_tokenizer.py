@@ -14,7 +14,6 @@ from hf_vanilla_transformer.tokenizer import (
     SPECIAL_TOKENS,
     has_capitals,
     import_sentencepiece,
-    normalized_text,
     split_words,
     train_tokenizer,
 )
@@ -55,6 +54,12 @@ TUTORIAL_FLAGS = {
     "eos_piece": "[EOS]",
     "user_defined_symbols": ["[SEP]", "[CLS]", "[MASK]"],
 }
+
+
+def normalized_text(tokenizer, text: str) -> str:
+    """The text as the tokenizer's model reads it, with plain spaces."""
+    backend = tokenizer.backend_tokenizer
+    return backend.decoder.decode([backend.normalizer.normalize_str(text)])
 
 
 # --- Training ---
