@@ -563,8 +563,13 @@ class VanillaTransformerPreTrainedModel(PreTrainedModel):
                 shutil.copytree(run / "target_tokenizer", Path(working_dir, "target_tokenizer"), dirs_exist_ok=True)
             card = ModelCard.load(run / "README.md") if (run / "README.md").is_file() else None
             if card is not None and "generated_from_trainer" not in (card.data.tags or []):  # not a draft
-                rename_card(card, repo_id)
-                card.save(Path(working_dir, "README.md"))
+                # transformers has put there the repository's card, or an empty one, with the tags that are asked for.
+                # One with this run's results stays: somebody may have added to it.
+                there = ModelCard.load(Path(working_dir, "README.md"))
+                if not there.data.eval_results or there.data.eval_results != card.data.eval_results:
+                    rename_card(card, repo_id)
+                    card.data.tags = list(dict.fromkeys([*(card.data.tags or []), *(there.data.tags or [])]))
+                    card.save(Path(working_dir, "README.md"))
         return super()._upload_modified_files(working_dir, repo_id, *args, **kwargs)
 
     def _folder_of_same_weights(self) -> Path | None:

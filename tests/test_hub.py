@@ -544,6 +544,7 @@ def test_a_run_with_a_wrong_token_ends_before_it_trains(server, client, tmp_path
 # What people do without our scripts.
 OWN = """
 import sys
+from huggingface_hub import ModelCard
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, Trainer, TrainingArguments
 from hf_vanilla_transformer.hub import RecordCallback, upload_run
 from hf_vanilla_transformer.metrics import compute_metrics
@@ -573,6 +574,11 @@ for trainer_class, name, settings in (
     else:
         trainer.push_to_hub()
 model.push_to_hub("kim/later")
+model.push_to_hub("kim/edited", tags=["mine"])
+card = ModelCard.load("kim/edited")
+card.text += " A remark by hand."
+card.push_to_hub("kim/edited")
+model.push_to_hub("kim/edited", tags=["ours"])
 model.classifier.weight.data.mul_(1.01)
 model.push_to_hub("kim/changed")
 """
@@ -604,6 +610,10 @@ def test_without_our_scripts_the_repository_is_the_same(server, client, folder, 
     recipe = yaml.safe_load(server.files("kim/checked")["recipe.yaml"])
     assert recipe.pop("save_strategy") == recipe.pop("eval_strategy") == "epoch" and recipe.pop("do_eval")
     assert recipe == {"learning_rate": 0.01, "max_steps": 2, "per_device_train_batch_size": 4, "logging_steps": 1}
+    # What was added to the card on the Hub stays there, and so do tags.
+    edited = ModelCard(server.files("kim/edited")["README.md"].decode())
+    assert edited.text.endswith("A remark by hand.") and 'model="kim/edited"' in edited.text
+    assert edited.data.tags[-2:] == ["mine", "ours"] and "custom_code" in edited.data.tags
     # In the place of Trainer's draft comes the card.
     assert "generated_from_trainer" in server.files("kim/plain")["README.md"].decode()
     assert "own_trainer" in server.files("kim/later")["run.json"].decode()
