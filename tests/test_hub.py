@@ -649,6 +649,7 @@ def test_a_second_vocabulary_and_present_settings_go_along(folder, tmp_path, mon
     model = AutoModelForSeq2SeqLM.from_pretrained(tmp_path / "run")
     model.generation_config.num_beams = 7
     model.save_pretrained(tmp_path / "sent")
+    ModelCard("---\ntags: []\n---\n").save(tmp_path / "sent" / "README.md")  # as transformers does here
     monkeypatch.setattr(PreTrainedModel, "_upload_modified_files", lambda *args: None)
     model._upload_modified_files(tmp_path / "sent", REPO)
     for file in ("metrics.json", "target_tokenizer/tokenizer.json"):
