@@ -103,8 +103,9 @@ def parse_arguments(dataclass_types: list[type], description: str, args: list[st
             after `--help`.
     """
     parser, recipe, flags = _read_command_line(dataclass_types, description, args)
-    parser.set_defaults(**recipe)
     for action in parser._actions:
+        if action.dest in recipe:
+            action.default = _as_default(parser, action, recipe[action.dest])
         action.required = action.required and action.dest not in recipe
     try:
         return parser.parse_args_into_dataclasses(flags)
@@ -181,6 +182,16 @@ def _read_command_line(
     if unknown := sorted(str(name) for name in set(recipe) - names):
         parser.error(f"{file}: no such setting: {', '.join(unknown)}")
     return parser, recipe, flags
+
+
+def _as_default(parser: _OneLineParser, action: argparse.Action, value: Any) -> Any:
+    """What a recipe says, in the form of which argparse makes what it makes of the flag's words."""
+    if action.nargs in ("+", "*"):
+        return value if value is None or isinstance(value, list) else [value]
+    is_missing = value is None and action.default is not None
+    if action.type in (int, float) and (is_missing or isinstance(value, (list, dict))):
+        parser.error(f"argument --{action.dest}: invalid {action.type.__name__} value: {value!r}")
+    return str(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else value
 
 
 def read_mapping(flag: str, value: str | dict[str, Any]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import hashlib
 import logging
 import os
 import re
+import sys
 import zlib
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
@@ -51,6 +52,15 @@ NO_ROW = "the file ends here, without any row"
 CUT_OFF = "the last line is incomplete, the file has been cut off"
 TAB_SEPARATED_SUFFIXES = (".tsv", ".txt")
 JSON_SUFFIXES = (".json", ".jsonl")
+TABLE_SUFFIXES = (".csv", *TAB_SEPARATED_SUFFIXES, *JSON_SUFFIXES)
+# The split that a table in a folder holds, by the file's name.
+TABLE_NAMES = {
+    "train": "train",
+    "validation": "validation",
+    "valid": "validation",
+    "dev": "validation",
+    "test": "test",
+}
 HUB_NAME = re.compile(r"\w[\w.-]*(/[\w.-]+)?")
 
 
@@ -121,6 +131,8 @@ def load_labelled_text(
                 for split, rows in data.items()
             }
         )
+        if len(label_names) < 2:
+            raise DataError(f"{source}: the column {label_column!r} has fewer than two labels: {list(label_names)}")
         return _complete_splits(data, source, validation_fraction, seed)
 
 
@@ -211,6 +223,11 @@ def iterate_lines(file: str | os.PathLike) -> Iterator[str]:
 def read_lines(file: str | os.PathLike) -> list[str]:
     """Read the lines of a text file at once, as `iterate_lines` does one by one."""
     return list(iterate_lines(file))
+
+
+def read_standard_input() -> list[str]:
+    """Read the lines of standard input, as `read_lines` does those of a file, whatever the locale."""
+    return [text for _, text, _ in _decode_lines(sys.stdin.buffer, "standard input")]
 
 
 def squeeze(text: str) -> str:
@@ -443,8 +460,8 @@ def read_tables(source: str, columns: list[str], cache_dir: str | os.PathLike | 
     """Read a table, a folder or a data set of the Hub.
 
     Args:
-        source: A `.csv`, `.tsv`, `.txt`, `.json` or `.jsonl` file, or a folder or Hub name that
-            `datasets.load_dataset` takes.
+        source: A `.csv`, `.tsv`, `.txt`, `.json` or `.jsonl` file; a folder with such files, named after their splits
+            (`train.csv`, `test.csv`); or another folder or a Hub name that `datasets.load_dataset` takes.
         columns: The columns that must be there; of a column that holds a mapping, as in the Hub's translation data
             sets, one entry is named `column.entry`.
         cache_dir: The folder for downloads and prepared data; by default that of `datasets`.
@@ -457,16 +474,19 @@ def read_tables(source: str, columns: list[str], cache_dir: str | os.PathLike | 
     """
     path = Path(source).expanduser()
     if path.is_file():
-        data = _read_table(path, columns, cache_dir)
+        data = DatasetDict({"train": _read_table(path, columns, cache_dir)})
     elif path.is_dir():
-        data = load_dataset(str(path.resolve()), cache_dir=cache_dir)
-    elif path.suffix in (".csv", *TAB_SEPARATED_SUFFIXES, *JSON_SUFFIXES) or not HUB_NAME.fullmatch(source):
+        tables = _tables_of_splits(path)
+        data = DatasetDict({split: _read_table(file, columns, cache_dir) for split, file in tables.items()})
+        data = data or load_dataset(str(path.resolve()), cache_dir=cache_dir)
+    elif path.suffix in TABLE_SUFFIXES or not HUB_NAME.fullmatch(source):
         raise DataError(f"{source}: no such file or folder")
     else:
         with one_line_errors(f"{source}: no such file or folder, and not a data set on the Hub that can be had"):
             data = load_dataset(source, cache_dir=cache_dir)
     data = data.flatten()
-    check_columns(source, list(next(iter(data.values())).features), columns)
+    for rows in data.values():
+        check_columns(source, list(rows.features), columns)
     return data
 
 
@@ -481,15 +501,15 @@ def check_texts(source: str, data: DatasetDict, column: str) -> None:
     Raises:
         DataError: It holds something else.
     """
-    feature = next(iter(data.values())).features[column]
-    if not _has_type(feature, r"(large_)?string"):
-        raise DataError(f"{source}: the column {column!r} holds no texts but {feature}")
+    for rows in data.values():
+        if not _has_type(feature := rows.features[column], r"(large_)?string"):
+            raise DataError(f"{source}: the column {column!r} holds no texts but {feature}")
 
 
 def _check_labels(source: str, data: DatasetDict, column: str) -> None:
-    feature = next(iter(data.values())).features[column]
-    if not _has_type(feature, r"(large_)?string|bool|u?int\d+"):
-        raise DataError(f"{source}: the column {column!r} holds neither integers nor strings but {feature}")
+    for rows in data.values():
+        if not _has_type(feature := rows.features[column], r"(large_)?string|bool|u?int\d+"):
+            raise DataError(f"{source}: the column {column!r} holds neither integers nor strings but {feature}")
 
 
 def _has_type(feature: object, pattern: str) -> bool:
@@ -497,8 +517,15 @@ def _has_type(feature: object, pattern: str) -> bool:
     return re.fullmatch(pattern, str(getattr(feature, "dtype", None))) is not None
 
 
-def _read_table(file: Path, columns: list[str], cache_dir: str | os.PathLike | None) -> DatasetDict:
-    """Read one file as the split `train`.
+def _tables_of_splits(folder: Path) -> dict[str, Path]:
+    """A folder's tables by split; none where there is a table that is not named after one, or two of one split."""
+    tables = [file for file in sorted(folder.iterdir()) if file.suffix.lower() in TABLE_SUFFIXES]
+    splits = {TABLE_NAMES.get(file.stem.lower()): file for file in tables}
+    return {} if None in splits or len(splits) < len(tables) else splits
+
+
+def _read_table(file: Path, columns: list[str], cache_dir: str | os.PathLike | None) -> Dataset:
+    """Read one file.
 
     Raises:
         DataError: The file is of no known kind, is not UTF-8, or does not have the columns.
@@ -507,17 +534,18 @@ def _read_table(file: Path, columns: list[str], cache_dir: str | os.PathLike | N
     if suffix in TAB_SEPARATED_SUFFIXES:
         header = [_unquote(column) for column in _check_tab_separated(file, name)]
         check_columns(name, header, columns)
-        return _read_tab_separated({"train": file}, header, columns, 1, cache_dir)
-    if suffix not in (".csv", *JSON_SUFFIXES):
+        return _read_tab_separated({"train": file}, header, columns, 1, cache_dir)["train"]
+    if suffix not in TABLE_SUFFIXES:
         raise DataError(f"{name}: not a .csv, .tsv, .txt, .json or .jsonl file")
     if not list(_split_lines(file, name)):
         raise DataError(f"{name}, line 1: {NO_ROW}")
     if suffix in JSON_SUFFIXES:
-        return load_dataset("json", data_files=escape(name), cache_dir=cache_dir)
+        return load_dataset("json", data_files=escape(name), split="train", cache_dir=cache_dir)
     check_columns(name, _check_comma_separated(file, name), columns)
     return load_dataset(
         "csv",
         data_files=escape(name),
+        split="train",
         na_filter=False,
         features=Features({column: Value("string") for column in columns}),
         cache_dir=cache_dir,
@@ -590,7 +618,7 @@ def _keep_batch(
     for index, text, label in zip(indices, batch[text_column], batch[label_column], strict=True):
         if text is None or not text.strip():
             continue
-        label = str(label).strip()
+        label = "" if label is None else str(label).strip()
         if label not in label_ids:
             raise DataError(f"{name}, row {index + 1}: no label in the column {label_column}")
         kept["text"].append(text)

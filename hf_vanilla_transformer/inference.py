@@ -17,8 +17,8 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
-from .data import encode, read_lines
-from .training import load_config
+from .data import encode, read_lines, read_standard_input
+from .training import load_config, named_errors
 
 
 Answer = TypeVar("Answer")
@@ -36,11 +36,11 @@ def given_texts(file: str | None) -> Iterable[list[str]]:
 
     Raises:
         OSError: The file cannot be read.
-        DataError: It is not text.
+        DataError: It is not UTF-8.
     """
     if file is None and sys.stdin.isatty():
         return _typed_lines()
-    texts = [line.rstrip("\r\n") for line in sys.stdin] if file is None else read_lines(file)
+    texts = read_standard_input() if file is None else read_lines(file)
     return [texts] if texts else []
 
 
@@ -93,13 +93,18 @@ def load_classifier(folder: str, dtype: str = "float32", labels: list[str] | Non
         The model, in evaluation mode.
 
     Raises:
-        ValueError: there is no such folder or repository, or its model has no head to classify with, or other labels.
+        ValueError: there is no such folder or repository, or its model has no head to classify with, or other labels,
+            or gives several labels or a number.
     """
-    model, loading = AutoModelForSequenceClassification.from_pretrained(
-        folder, config=load_config(folder), dtype=dtype, output_loading_info=True
-    )
+    config = load_config(folder)
+    with named_errors(folder, "model"):
+        model, loading = AutoModelForSequenceClassification.from_pretrained(
+            folder, config=config, dtype=dtype, output_loading_info=True
+        )
     if loading["missing_keys"]:
         raise ValueError(f"{folder}: not a classifier, it lacks {', '.join(sorted(loading['missing_keys']))}")
+    if model.config.problem_type not in (None, "single_label_classification"):
+        raise ValueError(f"{folder}: trained for {model.config.problem_type}, which gives a text no single label")
     if labels is not None and labels != (own := list(model.config.id2label.values())):
         raise ValueError(f"{folder}: its labels are {', '.join(own)}; those of the data are {', '.join(labels)}")
     if torch.accelerator.is_available():

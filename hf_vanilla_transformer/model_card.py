@@ -15,6 +15,7 @@ from typing import Any
 import yaml
 from huggingface_hub import EvalResult, ModelCard, ModelCardData
 
+from .data import HUB_NAME, TABLE_SUFFIXES
 from .modeling_vanilla_transformer import rename_card
 from .record import CURVES_FILE, METRICS_FILE, RECIPE_FILE, RUN_FILE, TARGET_TOKENIZER
 
@@ -50,7 +51,8 @@ OWN_TASKS = {
     "VanillaTransformerForSequenceClassification": ("classification", "text-classification", "Text classification"),
     "VanillaTransformerForConditionalGeneration": ("generation", "text2text-generation", "Text generation"),
 }
-LANGUAGE_CODE = re.compile(r"[a-z]{2,3}")
+# Of two letters, for those of three are not to be told from the usual "src" and "tgt".
+LANGUAGE_CODE = re.compile(r"[a-z]{2}")
 
 
 @dataclass
@@ -58,7 +60,7 @@ class DataSource:
     """What a card says about the data.
 
     Attributes:
-        kind: `nsmc`, `multi30k`, `sample`, or `other`, which the template speaks of differently.
+        kind: `nsmc`, `multi30k`, `sample`, `hub`, or `other`, which the template speaks of differently.
         name: What people call the data.
         identifier: The Hub's name of the data set, or what stands for it in the metadata.
         language: ISO code; None where the record does not tell.
@@ -72,7 +74,7 @@ class DataSource:
     @property
     def text(self) -> str:
         """The name as Markdown."""
-        return f"`{self.name}`" if self.kind == "other" else self.name
+        return f"`{self.name}`" if self.kind in ("hub", "other") else self.name
 
 
 def make_model_card(folder: str | Path, name: str | None = None) -> ModelCard:
@@ -115,7 +117,7 @@ def make_model_card(folder: str | Path, name: str | None = None) -> ModelCard:
             library_name="transformers",
             pipeline_tag=task["pipeline_tag"],
             tags=["vanilla-transformer", "encoder-decoder", "custom_code"],
-            datasets=[data.identifier] if data.kind == "nsmc" else None,
+            datasets=[data.identifier] if data.kind in ("nsmc", "hub") else None,
             metrics=sorted({result.metric_type for result in task["eval_results"]}),
             model_name=name,
             eval_results=task["eval_results"],
@@ -234,6 +236,9 @@ def _data_source(run: dict[str, Any]) -> DataSource:
         return DataSource("sample", "the reviews embedded in hf_vanilla_transformer", "sample", "ko")
     if run["data"].get("test", {}).get("sha256") in MULTI30K_TEST_SHA256:
         return DataSource("multi30k", "Multi30k", "multi30k")
+    is_on_hub = HUB_NAME.fullmatch(source) and "/" in source and not Path(source).exists()
+    if is_on_hub and Path(source).suffix not in TABLE_SUFFIXES:
+        return DataSource("hub", source, source)
     return DataSource("other", source, Path(source).stem)
 
 
@@ -353,7 +358,7 @@ def _translation(
         "task": "translation",
         "pipeline_tag": "translation",
         "data": data,
-        "languages": [side for side in sides if LANGUAGE_CODE.fullmatch(side)],
+        "languages": sides if all(map(LANGUAGE_CODE.fullmatch, sides)) else [],
         "source": _cell(sides[0]),
         "target": _cell(sides[1]),
         "example": EXAMPLES.get(sides[0], EXAMPLES["en"]),
@@ -388,12 +393,12 @@ def _denoising(metrics: dict[str, Any], run: dict[str, Any]) -> dict[str, Any]:
     names = [Path(file).name for file in run["data"]["source"]]
     return {
         "task": "denoising",
-        "pipeline_tag": "fill-mask",
+        "pipeline_tag": "text2text-generation",
         "data": DataSource("other", ", ".join(names), Path(names[0]).name.split(".")[0]),
         "languages": [],
         "eval_results": [
             EvalResult(
-                task_type="fill-mask",
+                task_type="text2text-generation",
                 task_name="Denoising",
                 dataset_type=Path(names[0]).name.split(".")[0],
                 dataset_name=", ".join(names),

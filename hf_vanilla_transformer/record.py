@@ -94,7 +94,7 @@ def save_record(
         own_trainer: It was no script of ours that trained, and `settings` are those of a Trainer alone.
     """
     save_json(Path(folder, METRICS_FILE), metrics)
-    if "epochs" in metrics:
+    if metrics.get("epochs"):
         plot_training_curves(metrics["epochs"], Path(folder, CURVES_FILE))
     recipe = yaml.safe_dump(settings, sort_keys=False, allow_unicode=True)
     Path(folder, RECIPE_FILE).write_text(recipe, encoding="utf-8")
@@ -163,16 +163,26 @@ def _git_commit() -> str | None:
     return None
 
 
-def epochs(log_history: list[dict[str, float]]) -> Iterator[dict[str, float]]:
+def epochs(log_history: list[dict[str, float]]) -> list[dict[str, float]]:
     """Pick the evaluations during training out of Trainer's log.
 
     Args:
         log_history: `trainer.state.log_history`.
 
-    Yields:
+    Returns:
         For each evaluation `epoch`, `step`, `train_loss` (the mean since the evaluation before, None if nothing was
-        logged) and its metrics.
+        logged) and its metrics; where there was none, the first three for each loss that was logged.
     """
+    logged = [
+        {"epoch": entry["epoch"], "step": entry["step"], "train_loss": entry["loss"]}
+        for entry in log_history
+        if "loss" in entry
+    ]
+    return list(_evaluations(log_history)) or logged
+
+
+def _evaluations(log_history: list[dict[str, float]]) -> Iterator[dict[str, float]]:
+    """The evaluations, as `epochs` has them."""
     losses, steps, last_step = [], [], 0
     for entry in log_history:
         if "loss" in entry:
@@ -201,9 +211,9 @@ def metrics_of_log(arguments: TrainingArguments, state: TrainerState) -> dict[st
         state: The Trainer's.
 
     Returns:
-        `best_step`, `training_seconds`; `epochs`, or in a run that was not evaluated what was logged in training;
-        `train`, with the mean loss over the training, `training_loss`; and `validation`, with what was measured of the
-        model that the Trainer holds, where it was evaluated.
+        `best_step`, `training_seconds`; `epochs`, as the function of this name has them; `train`, with the mean loss
+        over the training, `training_loss`; and `validation`, with what was measured of the model that the Trainer
+        holds, where it was evaluated.
 
     Raises:
         ValueError: it has not trained to the end.
@@ -212,19 +222,13 @@ def metrics_of_log(arguments: TrainingArguments, state: TrainerState) -> dict[st
     ended = next((entry for entry in reversed(state.log_history) if "train_runtime" in entry), None)
     if ended is None:
         raise ValueError("the log knows of no training that came to its end")
-    evaluations = list(epochs(state.log_history))
-    logged = [
-        {"epoch": entry["epoch"], "step": entry["step"], "train_loss": entry["loss"]}
-        for entry in state.log_history
-        if "loss" in entry
-    ]
     metrics = {
         "best_step": step,
         "training_seconds": round(ended["train_runtime"], 1),
-        "epochs": evaluations or logged,
+        "epochs": epochs(state.log_history),
         "train": {"training_loss": ended["train_loss"]},
     }
-    for entry in evaluations:
+    for entry in _evaluations(state.log_history):
         if entry["step"] == step:
             metrics["validation"] = {
                 name.removeprefix("eval_"): value

@@ -48,8 +48,8 @@ logger = logging.getLogger(__name__)
 
 # What may change in the configuration of a model that is trained further.
 DROPOUT_FIELDS = {"dropout", "attention_dropout", "activation_dropout", "embedding_dropout"}
-# What does not change what the weights mean, either: where the classes are, and what was last done with them.
-_PASSING_FIELDS = DROPOUT_FIELDS | {"architectures", "auto_map", "problem_type", "use_cache"}
+# What does not change what the weights mean, either: where the classes are, what was last done with them, how exact.
+_PASSING_FIELDS = DROPOUT_FIELDS | {"architectures", "auto_map", "dtype", "problem_type", "use_cache"}
 
 # --- Folders ---
 
@@ -177,7 +177,7 @@ def load_config(folder: str) -> VanillaTransformerConfig:
         ValueError: there is no such folder or repository, it has no readable `config.json`, or the model is of
             another type.
     """
-    with _named_errors(folder, "model"):
+    with named_errors(folder, "model"):
         config = AutoConfig.from_pretrained(folder)
     if not isinstance(config, VanillaTransformerConfig):
         raise ValueError(f"{folder}: a checkpoint of type {config.model_type!r}, not 'vanilla_transformer'")
@@ -202,7 +202,7 @@ def load_model(folder: str, attn_implementation: str | None = None) -> PreTraine
     if class_name not in modeling_vanilla_transformer.__all__:
         raise ValueError(f"{folder}: a model of class {class_name}, which is none of this package's")
     model_class = getattr(modeling_vanilla_transformer, class_name)
-    with _named_errors(folder, "model"):
+    with named_errors(folder, "model"):
         model, loading = model_class.from_pretrained(
             folder, config=config, attn_implementation=attn_implementation, output_loading_info=True
         )
@@ -224,7 +224,7 @@ def load_tokenizer(folder: str, subfolder: str = "") -> PreTrainedTokenizerBase:
     Raises:
         ValueError: there is no such folder or repository, or no tokenizer in it.
     """
-    with _named_errors(folder, "tokenizer"):
+    with named_errors(folder, "tokenizer"):
         return AutoTokenizer.from_pretrained(folder, subfolder=subfolder)
 
 
@@ -248,11 +248,19 @@ def load_target_tokenizer(
 
 
 @contextlib.contextmanager
-def _named_errors(folder: str, what: str) -> Iterator[None]:
-    """Have transformers' errors name the folder, which they do not always do."""
+def named_errors(folder: str, what: str) -> Iterator[None]:
+    """Have transformers' errors name the folder, which they do not always do.
+
+    Args:
+        folder: What is read.
+        what: What it should hold.
+
+    Raises:
+        ValueError: in place of what was raised in the context: about files, JSON, missing keys, shapes of weights.
+    """
     try:
         yield
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, KeyError, RuntimeError) as error:
         raise ValueError(f"{folder}: no {what} can be read here ({error})") from error
 
 

@@ -2,13 +2,15 @@
 
     python scripts/average_checkpoints.py --run runs/en-de --last 10 --output_dir runs/en-de-averaged
 
-Writes a model folder with the mean weights, and with the tokenizer where the last checkpoint has one.
+Writes a model folder with the mean weights, and with the tokenizer where the last checkpoint has one; that of a target
+vocabulary comes from the run's folder.
 """
 
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from hf_vanilla_transformer.arguments import exit_with_one_line, parse_arguments
+from hf_vanilla_transformer.record import TARGET_TOKENIZER
 from hf_vanilla_transformer.training import average_checkpoints, last_checkpoints, load_tokenizer, prepare_output_dir
 
 
@@ -24,10 +26,15 @@ def main() -> None:
     (arguments,) = parse_arguments([AverageArguments], description=__doc__.splitlines()[0])
     checkpoints = last_checkpoints(arguments.run, arguments.last)
     model = average_checkpoints(checkpoints)
+    tokenizers = {}
+    if Path(checkpoints[-1], "tokenizer_config.json").is_file():
+        tokenizers[""] = load_tokenizer(checkpoints[-1])
+        if model.config.decoder_vocab_size is not None:
+            tokenizers[TARGET_TOKENIZER] = load_tokenizer(arguments.run, TARGET_TOKENIZER)
     prepare_output_dir(arguments.output_dir)
     model.save_pretrained(arguments.output_dir)
-    if Path(checkpoints[-1], "tokenizer_config.json").is_file():
-        load_tokenizer(checkpoints[-1]).save_pretrained(arguments.output_dir)
+    for subfolder, tokenizer in tokenizers.items():
+        tokenizer.save_pretrained(Path(arguments.output_dir, subfolder))
     print(f"{arguments.output_dir}: the mean of {', '.join(Path(folder).name for folder in checkpoints)}")
 
 

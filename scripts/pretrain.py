@@ -17,6 +17,7 @@ seen (but for `--train_sampling_strategy group_by_length`, whose order transform
 
 from dataclasses import dataclass, field
 
+import torch
 from transformers import (
     GenerationConfig,
     PreTrainedTokenizerBase,
@@ -206,6 +207,8 @@ def main() -> None:
     data_arguments, denoising_arguments, model_arguments, training_arguments = parse_arguments(
         ARGUMENTS, description=__doc__.splitlines()[0]
     )
+    import matplotlib  # noqa: F401  # what is missing is told before the training
+
     keep_token_out_of_files(training_arguments)
     folder = training_arguments.output_dir
     # The collator reads columns that the model does not.
@@ -254,7 +257,10 @@ def main() -> None:
     set_seed(training_arguments.seed)
     if model_arguments.model:
         model = VanillaTransformerForConditionalGeneration.from_pretrained(
-            model_arguments.model, config=config, attn_implementation=model_arguments.attn_implementation
+            model_arguments.model,
+            config=config,
+            attn_implementation=model_arguments.attn_implementation,
+            dtype=torch.float32,
         )
     else:
         model = VanillaTransformerForConditionalGeneration._from_config(
@@ -281,7 +287,7 @@ def main() -> None:
     trained = trainer.train(resume_from_checkpoint=checkpoint)
 
     trainer.save_model(folder, _internal_call=True)  # pushed at the end, with the record
-    evaluations = list(epochs(trainer.state.log_history))
+    evaluations = epochs(trainer.state.log_history)
     measured = trainer.evaluate()
     if not trainer.is_world_process_zero():
         return

@@ -157,7 +157,8 @@ def make_config(
     label_fields = {"id2label": dict(enumerate(labels)), "label2id": {label: i for i, label in enumerate(labels)}}
     if arguments.model:
         config = load_config(arguments.model)
-        config.update({**label_fields, **arguments.config})
+        # Whatever it learned before, here each text has one label.
+        config.update({**label_fields, "problem_type": None, **arguments.config})
         config.validate()
     else:
         config = VanillaTransformerConfig(
@@ -192,7 +193,9 @@ def main() -> None:
         if training_arguments.n_gpu > 1:
             # Trainer would multiply the loss by their number, as with every loss that is not the model's own.
             raise ValueError("--soft_labels: several devices need a process each, so start the script with torchrun")
-    # It draws a random number when it is imported: at the first evaluation a resumed run would draw it twice.
+    # What is missing is told before the training. scikit-learn draws a random number when it is imported, too: at the
+    # first evaluation, a resumed run would draw it twice.
+    import matplotlib  # noqa: F401
     import sklearn.metrics  # noqa: F401
 
     keep_token_out_of_files(training_arguments)
@@ -200,7 +203,9 @@ def main() -> None:
         checkpoint = prepare_output_dir(training_arguments.output_dir, training_arguments.resume_from_checkpoint)
         # A wrong model is refused before the data are read.
         configs = [load_config(folder) for folder in (model_arguments.model, checkpoint) if folder]
-        max_length = data_arguments.max_length or (configs[0].max_position_embeddings if configs else 256)
+        max_length = data_arguments.max_length
+        if max_length is None:
+            max_length = configs[0].max_position_embeddings if configs else 256
         data = data_arguments.load()
         labels = data["train"].features["label"].names
         described = {"source": data_arguments.data, **describe_splits(data)}
@@ -235,6 +240,7 @@ def main() -> None:
             model_arguments.model,
             config=config,
             attn_implementation=model_arguments.attn_implementation,
+            dtype=torch.float32,
             ignore_mismatched_sizes=True,
         )
     else:
@@ -273,7 +279,7 @@ def main() -> None:
     metrics = {
         "best_step": best_step(trainer.args, trainer.state),
         "training_seconds": round(trained.metrics["train_runtime"], 1),
-        "epochs": list(epochs(trainer.state.log_history)),
+        "epochs": epochs(trainer.state.log_history),
         **{split: evaluate_split(trainer, tokenized[split]) for split in ("train", "validation", "test")},
     }
     if not trainer.is_world_process_zero():

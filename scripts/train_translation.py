@@ -12,6 +12,7 @@ interrupted run goes on with the same command and `--resume_from_checkpoint`.
 from dataclasses import dataclass, field
 from typing import Any
 
+import torch
 from datasets import Dataset, DatasetDict
 from tokenizers.models import WordLevel
 from transformers import (
@@ -121,6 +122,8 @@ class ModelArguments(RegularizationArguments):
     def __post_init__(self):
         super().__post_init__()
         self.config = read_mapping("--config", self.config)
+        if self.max_length is not None and self.max_length < 1:
+            raise ValueError(f"--max_length: at least 1, not {self.max_length}")
         if self.model and set(self.config) - DROPOUT_FIELDS:
             raise ValueError("--config: of --model, only the rates of dropout can be changed")
         if self.vocabularies not in ("joint", "separate"):
@@ -183,9 +186,14 @@ def make_tokenizers(
 def make_config(
     arguments: ModelArguments, tokenizer: PreTrainedTokenizerBase, target_tokenizer: PreTrainedTokenizerBase
 ) -> VanillaTransformerConfig:
-    """The preset's configuration with sizes and ids that fit the vocabularies."""
+    """The preset's configuration with sizes and ids that fit the vocabularies.
+
+    Raises:
+        ValueError: the fields of `arguments.config` leave no room for them.
+        huggingface_hub.errors.StrictDataclassError: the fields contradict each other.
+    """
     joint = arguments.vocabularies == "joint"
-    return VanillaTransformerConfig.from_preset(
+    config = VanillaTransformerConfig.from_preset(
         arguments.preset,
         **{
             "vocab_size": len(tokenizer),
@@ -201,6 +209,9 @@ def make_config(
             **arguments.config,
         },
     )
+    if config.vocab_size < len(tokenizer) or config.target_vocab_size < len(target_tokenizer):
+        raise ValueError("--config: the vocabularies do not fit the sizes that it gives (--vocab_size sets both)")
+    return config
 
 
 def make_trainer(
@@ -272,6 +283,10 @@ def main() -> None:
     data_arguments, model_arguments, training_arguments = parse_arguments(
         ARGUMENTS, description=__doc__.splitlines()[0]
     )
+    # What is missing is told before the training.
+    import matplotlib  # noqa: F401
+    import sacrebleu  # noqa: F401
+
     keep_token_out_of_files(training_arguments)
     folder = training_arguments.output_dir
     beams = training_arguments.generation_num_beams or 1
@@ -309,7 +324,9 @@ def main() -> None:
     set_seed(training_arguments.seed)
     options = {"config": config, "attn_implementation": model_arguments.attn_implementation}
     if model_arguments.model:
-        model = VanillaTransformerForConditionalGeneration.from_pretrained(model_arguments.model, **options)
+        model = VanillaTransformerForConditionalGeneration.from_pretrained(
+            model_arguments.model, dtype=torch.float32, **options
+        )
     else:
         model = VanillaTransformerForConditionalGeneration._from_config(**options)
     model.generation_config = GenerationConfig.from_model_config(config)
@@ -333,7 +350,7 @@ def main() -> None:
         "best_step": best_step(trainer.args, trainer.state),
         "averaged_steps": [int(checkpoint.rsplit("-", 1)[1]) for checkpoint in averaged],
         "training_seconds": round(trained.metrics["train_runtime"], 1),
-        "epochs": list(epochs(trainer.state.log_history)),
+        "epochs": epochs(trainer.state.log_history),
     }
     for split in ("validation", "test"):
         metrics[split] = measure(trainer, data[split], tokenized[split], target_tokenizer, {1, beams})

@@ -48,6 +48,8 @@ def encode_sources(
     Raises:
         ValueError: a text is longer, and is not to be cut.
     """
+    if not texts:  # which a tokenizer refuses
+        return []
     whole = tokenizer(texts, verbose=False)["input_ids"]
     too_long = [number for number, ids in enumerate(whole, start=1) if len(ids) > max_length]
     if too_long:

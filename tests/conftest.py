@@ -119,9 +119,10 @@ def seed():
 def run(monkeypatch, capsys):
     """Run a script in this process; returns its exit status, standard output and standard error."""
 
-    def run(name: str, *arguments: str, stdin: str | None = None) -> tuple[int, str, str]:
+    def run(name: str, *arguments: str, stdin: str | bytes = b"") -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "argv", [name, *map(str, arguments)])
-        monkeypatch.setattr(sys, "stdin", io.StringIO(stdin or ""))
+        given = stdin.encode() if isinstance(stdin, str) else stdin
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given)))
         capsys.readouterr()
         status = 0
         try:

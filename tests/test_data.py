@@ -2,6 +2,7 @@ import csv
 import io
 import json
 import os
+import shutil
 import threading
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -353,6 +354,28 @@ def test_folder_of_tables_keeps_its_splits(load, tmp_path):
     assert all(text.startswith(split) for split, part in loaded.items() for text in part["text"])
 
 
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl"])
+def test_a_folder_of_tables_is_read_as_its_files_are(load, tmp_path, suffix):
+    """Words that stand for nothing elsewhere, numbers and lone quotes are texts."""
+    texts = ["NA", "null", "None", "nan", "10", '"좋다', "2.5", "좋다"] * 5
+    records = [{"document": text, "label": ["NA", "good"][i % 2]} for i, text in enumerate(texts)]
+    file = write_table(tmp_path / f"reviews{suffix}", records)
+    folder = tmp_path / "tables"
+    folder.mkdir()
+    for name in ("train", "dev", "test"):
+        shutil.copy(file, folder / f"{name}{suffix}")
+    loaded = load(folder)
+    assert_shape(loaded, ["NA", "good"])
+    assert {split: part["text"][:] for split, part in loaded.items()} == dict.fromkeys(loaded, texts)
+
+
+def test_a_bad_table_in_a_folder_is_named_with_its_line(load, tmp_path):
+    (tmp_path / "train.csv").write_text("document,label\na,0\nb,c,1\n")
+    with pytest.raises(DataError) as error:
+        load(tmp_path)
+    assert_one_line(error, "train.csv, line 3: 3 columns instead of 2")
+
+
 def test_class_labels_keep_their_names(load, tmp_path, monkeypatch):
     rows = {"document": ["a", "b", "c", "d"] * 3, "label": [1, 0, 1, 0] * 3}
     features = datasets.Features({"document": Value("string"), "label": ClassLabel(names=["yes", "no"])})
@@ -389,6 +412,7 @@ def test_missing_column_of_nsmc(load, nsmc_folder, source):
         ("t.csv", b"document,label\na,0\nb,\n", "split train, row 2: no label"),
         ("t.csv", b"document,label\n,0\n ,1\n", "split train: no row has a text"),
         ("t.csv", b"document,label\na,0\nb,0\nc,1\n", "one row alone has the label '1'"),
+        ("t.csv", b"document,label\na,0\nb,0\n", "the column 'label' has fewer than two labels: ['0']"),
         ("t.tsv", b"document\tlabel\na\n", "t.tsv, line 2: 1 columns instead of 2"),
         ("t.tsv", b"document\tlabel\n\xff\t1\n", "t.tsv, line 2: byte 1 is not UTF-8"),
         ("t.json", b"", "t.json, line 1: the file ends here"),
@@ -397,7 +421,11 @@ def test_missing_column_of_nsmc(load, nsmc_folder, source):
         ("t.jsonl", b'{"document": 1, "label": 1}\n', "the column 'document' holds no texts"),
         ("t.jsonl", b'{"document": "a", "label": 0.5}\n', "the column 'label' holds neither integers nor strings"),
         ("t.jsonl", b'{"document": "a", "label": [1]}\n', "the column 'label' holds neither integers nor strings"),
-        ("t.jsonl", b'{"document": "a", "label": 1}\n{"document": "b", "label": null}\n', "row 2: no label"),
+        (
+            "t.jsonl",
+            b'{"document": "a", "label": "b"}\n{"document": "b", "label": null}\n{"document": "c", "label": "None"}\n',
+            "row 2: no label",
+        ),
         ("t.xls", b"document\tlabel\na\t1\n", "t.xls: not a .csv, .tsv, .txt, .json or .jsonl file"),
     ],
 )

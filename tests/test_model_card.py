@@ -387,6 +387,26 @@ def test_of_other_data_nothing_is_claimed(nsmc):
     assert table(card.text, r"true \ predicted")[0][0] == r"a\|b"
 
 
+def test_a_data_set_of_the_hub_keeps_its_name(nsmc):
+    record = json.loads((nsmc / "run.json").read_text())
+    for source, datasets, identifier in (
+        ("kim/movies", ["kim/movies"], "kim/movies"),
+        ("kim/movies.csv", None, "movies"),
+    ):
+        edit(nsmc / "run.json", data={**record["data"], "source": source, "test": {"rows": 49997, "sha256": "0"}})
+        card = make_model_card(nsmc)
+        assert card.data.datasets == datasets
+        assert {result.dataset_type for result in card.data.eval_results} == {identifier}
+
+
+def test_columns_that_are_no_languages_are_not_called_so(translator, tmp_path):
+    shutil.copytree(translator, tmp_path / "run", ignore=shutil.ignore_patterns("checkpoint-*"))
+    recipe = yaml.safe_load((tmp_path / "run" / "recipe.yaml").read_text())
+    recipe |= {"source_column": "src", "target_column": "tgt"}
+    (tmp_path / "run" / "recipe.yaml").write_text(yaml.safe_dump(recipe))
+    assert make_model_card(tmp_path / "run").data.language is None
+
+
 # --- Refusals ---
 
 

@@ -391,6 +391,17 @@ def test_a_static_cache_generates_what_a_dynamic_one_does(prompt_side):
     assert torch.equal(static, expected)
 
 
+@pytest.mark.parametrize("beams", [1, 3])
+def test_a_plain_cache_may_be_given(beams):
+    model = VanillaTransformerForConditionalGeneration(tiny_config()).eval()
+    source, mask = pad(SOURCES)
+    settings = {"num_beams": beams, "max_new_tokens": 8, "do_sample": False}
+    expected = model.generate(source, attention_mask=mask, **settings)
+    cache = DynamicCache(config=model.config)
+    assert torch.equal(model.generate(source, attention_mask=mask, past_key_values=cache, **settings), expected)
+    assert cache.get_seq_length() > 0
+
+
 @pytest.mark.slow
 def test_a_decoding_step_compiles_as_one_graph_with_a_static_cache():
     model = VanillaTransformerForConditionalGeneration(tiny_config()).eval()
@@ -530,6 +541,14 @@ def test_a_loss_leaves_problem_type_open():
     assert model.config.problem_type is None
 
 
+def test_several_labels_or_a_number_are_written_down():
+    """Pipelines, as those of transformers' own classifiers, must not take them for probabilities that sum to one."""
+    for labels, problem_type in ((torch.rand(1, 2), "multi_label_classification"), (torch.rand(1), "regression")):
+        model = VanillaTransformerForSequenceClassification(tiny_config(num_labels=labels.numel())).eval()
+        model(input_ids=torch.tensor(SOURCES[:1]), labels=labels)
+        assert model.config.problem_type == problem_type
+
+
 def test_the_classifier_reads_one_start_token_by_default():
     model = VanillaTransformerForSequenceClassification(tiny_config()).eval()
     ids = torch.tensor(SOURCES[:1])
@@ -591,9 +610,23 @@ def test_a_sequence_at_the_limit_works_and_beyond_it_is_refused(position_embeddi
 
 
 def test_a_sequence_without_a_token_is_refused():
-    model = VanillaTransformerForSequenceClassification(tiny_config())
+    model = VanillaTransformerModel(tiny_config())
     with pytest.raises(ValueError, match="at least one token"):
         model(torch.zeros(1, 0, dtype=torch.long))
+
+
+def test_a_text_without_a_token_is_classified_alone_as_among_others():
+    model = VanillaTransformerForSequenceClassification(tiny_config()).eval()
+    ids, mask = pad([SOURCES[0], []])
+    alone = model(torch.zeros(1, 0), torch.zeros(1, 0)).logits  # as tokenizers make it: of floats
+    torch.testing.assert_close(alone[0], model(input_ids=ids, attention_mask=mask).logits[1], rtol=0, atol=1e-5)
+
+
+def test_labels_that_cannot_be_shifted_are_refused():
+    for name in ("pad_token_id", "decoder_start_token_id"):
+        model = VanillaTransformerForConditionalGeneration(tiny_config(**{name: None}))
+        with pytest.raises(ValueError, match="Give `decoder_input_ids`"):
+            model(input_ids=torch.tensor(SOURCES[:1]), labels=torch.tensor(TARGETS[:1]))
 
 
 def test_without_a_start_token_the_decoders_input_is_asked_for():

@@ -170,6 +170,42 @@ def test_a_trained_model_is_fine_tuned_with_new_labels(run, trained, tmp_path):
     assert tokenizer.get_vocab() == original.get_vocab()
 
 
+def test_a_model_is_fine_tuned_in_float32_and_on_one_label_a_text_whatever_it_was(run, trained, tmp_path):
+    model = AutoModelForSequenceClassification.from_pretrained(trained, dtype=torch.float16, problem_type="regression")
+    model.save_pretrained(tmp_path / "before")
+    AutoTokenizer.from_pretrained(trained).save_pretrained(tmp_path / "before")
+    status, _, err = run("predict.py", "--model", tmp_path / "before", stdin="좋다")
+    assert status == 2 and "before: trained for regression" in err
+    status, _, err = run(
+        "train_classifier.py",
+        *("--data", "sample", "--model", tmp_path / "before", "--output_dir", tmp_path / "run", *TWO_STEPS),
+    )
+    assert status == 0, err
+    model = AutoModelForSequenceClassification.from_pretrained(tmp_path / "run")
+    assert (model.dtype, model.config.problem_type) == (torch.float32, None)
+
+
+def test_a_run_without_evaluations_shows_its_training_loss(run, tmp_path):
+    status, _, _ = run(
+        "train_classifier.py",
+        *(
+            "--data",
+            "sample",
+            "--output_dir",
+            tmp_path / "run",
+            *QUICK,
+            "--eval_strategy",
+            "no",
+            "--logging_steps",
+            "1",
+        ),
+    )
+    assert status == 0
+    metrics = json.loads((tmp_path / "run" / "metrics.json").read_text())
+    assert [set(entry) for entry in metrics["epochs"]] == [{"epoch", "step", "train_loss"}] * 2
+    assert "| 2 |" in (tmp_path / "run" / "README.md").read_text()
+
+
 # --- Refusals ---
 
 
@@ -192,6 +228,9 @@ def faults(tmp_path):
     train_tokenizer(["가나다"], vocab_size=29).save_pretrained(headless)
     shutil.copytree(headless, tmp_path / "corrupt")
     (tmp_path / "corrupt" / "model.safetensors").write_bytes(b"not safetensors")
+    shutil.copytree(headless, tmp_path / "misfit")
+    config = json.loads((headless / "config.json").read_text())
+    (tmp_path / "misfit" / "config.json").write_text(json.dumps({**config, "d_model": 8}))
     return tmp_path
 
 
@@ -221,6 +260,7 @@ def faults(tmp_path):
         (["--data", "sample", "--config", "{"], "--config"),
         (["--data", "sample", "--vocab_size", "10"], "vocab_size"),
         (["--data", "sample", "--tokenizer_model", "wordpiece"], "wordpiece"),
+        (["--data", "sample", "--max_length", "0"], "max_length"),
         (["--data", "sample", "--output_dir", "{}/full"], "not empty"),
         (["--data", "sample", "--output_dir", "{}/a-file"], "a-file"),
         (["--data", "sample", "--resume_from_checkpoint"], "no checkpoint"),
@@ -245,6 +285,7 @@ def test_training_refuses_with_one_line(run, faults, arguments, message):
         (["--model", "{}/bart"], "'bart', not 'vanilla_transformer'"),
         (["--model", "{}/headless"], "not a classifier"),
         (["--model", "{}/corrupt"], "error:"),
+        (["--model", "{}/misfit"], "misfit: no model can be read here"),
         (["--model", "MODEL", "--dtype", "half"], "--dtype: float32 or bfloat16, not half"),
         (["--model", "MODEL", "--file", "{}/nowhere.txt"], "nowhere.txt"),
         (["--model", "MODEL", "--file", "{}/latin-1.txt"], "latin-1.txt, line 1: byte 4 is not UTF-8"),
@@ -311,6 +352,10 @@ def test_lines_from_standard_input(run, trained):
     assert status == 0
     assert [line.split("\t")[2] for line in out.splitlines()] == ["재미있다", "지루하다"]
     assert run("predict.py", "--model", trained, stdin="")[:2] == (0, "")
+    status, out, _ = run("predict.py", "--model", trained, stdin="\ufeff재미있다".encode())
+    assert status == 0 and out.split("\t")[2] == "재미있다\n"
+    status, out, err = run("predict.py", "--model", trained, stdin="재미있다\n지루하다\n".encode("cp949"))
+    assert (status, out) == (2, "") and "standard input, line 1: byte 1 is not UTF-8" in err
 
 
 # --- Evaluation ---

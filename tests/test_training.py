@@ -419,6 +419,8 @@ def test_a_run_is_alike_to_one_that_went_on_from_the_same_denoiser(tmp_path):
     ended.save_pretrained(tmp_path / "ended")
     [other] = load_alike(begun, [str(tmp_path / "ended")])
     assert torch.equal(other.classifier.weight, ended.classifier.weight)
+    new = VanillaTransformerForSequenceClassification(tiny_config())
+    assert len(list(load_alike(new, [str(tmp_path / "ended")]))) == 1
     wider = VanillaTransformerForSequenceClassification(tiny_config(encoder_ffn_dim=48))
     with pytest.raises(ValueError, match="ended: another model than"):
         list(load_alike(wider, [str(tmp_path / "ended")]))
@@ -452,6 +454,9 @@ def test_flags_override_the_recipe_and_the_recipe_the_defaults(tmp_path):
         ("seed: 1\n", ["--nonsense", "1"], "--nonsense"),
         ("seed: 1\n", ["another.yaml"], "another.yaml"),
         ("eval_strategy: sometimes\n", [], "sometimes"),
+        ("seed: 1.5\n", [], "seed"),
+        ("seed: null\n", [], "seed"),
+        ("num_train_epochs: [3]\n", [], "num_train_epochs"),
     ],
 )
 def test_arguments_that_make_no_sense_end_with_status_2_and_one_line(recipe, flags, message, tmp_path, capsys):
@@ -461,6 +466,10 @@ def test_arguments_that_make_no_sense_end_with_status_2_and_one_line(recipe, fla
     error = capsys.readouterr().err
     assert message in error
     assert error.count("\n") == 1
+
+
+def test_a_recipe_may_leave_out_the_brackets_of_a_list(tmp_path):
+    assert read_recipe(tmp_path, "report_to: none\nlabel_names: labels\n").label_names == ["labels"]
 
 
 def test_a_saved_recipe_makes_the_same_arguments(tmp_path):

@@ -168,6 +168,11 @@ def test_two_vocabularies_and_a_token_budget(run, corpus, tmp_path):
     metrics = json.loads((tmp_path / "run" / "metrics.json").read_text())
     assert metrics["epochs"][0].keys() >= {"eval_bleu", "eval_bleu_lowercased", "eval_loss"}
 
+    averaged = ["--run", tmp_path / "run", "--last", "1", "--output_dir", tmp_path / "mean"]
+    assert run("average_checkpoints.py", *averaged)[0] == 0
+    status, out, err = run("translate.py", "--model", tmp_path / "mean", stdin="1 2\n")
+    assert (status, out.count("\n")) == (0, 1), err
+
 
 @pytest.mark.parametrize(
     "options",
@@ -227,6 +232,8 @@ def test_the_published_figures_are_those_of_the_folder(run, corpus, tmp_path, op
         (["--bpe_dropout", "0.1", "--tokenizer_model", "word"], "a BPE vocabulary"),
         (["--segmentations", "2"], "--segmentations: at least 1, and with --bpe_dropout"),
         (["--vocabularies", "three"], "--vocabularies"),
+        (["--config", '{"vocab_size": 10}'], "--config"),
+        (["--max_length", "0"], "--max_length: at least 1"),
         (["--average_last", "0"], "--average_last"),
         (["--length_penalty", "1.5"], "--length_penalty"),
         (["--max_sentences", "4"], "--max_sentences"),
@@ -366,6 +373,7 @@ def test_texts_come_from_standard_input_too(run, translator):
     status, out, _ = run("translate.py", "--model", translator, stdin="1 2\n3\n")
     assert status == 0 and out.split("\n")[:-1] == list(expected_translations(translator, ["1 2", "3"], 1))
     assert run("translate.py", "--model", translator, stdin="")[:2] == (0, "")
+    assert run("translate.py", "--model", translator, stdin=" \n\n")[:2] == (0, "\n\n")
 
 
 def test_a_text_at_the_limit_is_read_and_beyond_it_cut_or_refused(run, translator, caplog):

@@ -689,7 +689,7 @@ class VanillaTransformerDecoder(VanillaTransformerPreTrainedModel):
         attention_mask: torch.Tensor | None = None,
         encoder_hidden_states: torch.FloatTensor | None = None,
         encoder_attention_mask: torch.Tensor | None = None,
-        past_key_values: EncoderDecoderCache | None = None,
+        past_key_values: Cache | None = None,
         inputs_embeds: torch.FloatTensor | None = None,
         position_ids: torch.LongTensor | None = None,
         use_cache: bool | None = None,
@@ -702,7 +702,8 @@ class VanillaTransformerDecoder(VanillaTransformerPreTrainedModel):
             attention_mask: (B, cached + T), 1 for real tokens and 0 for pads; None means that there are no pads.
             encoder_hidden_states: (B, S, D), the encoder's output.
             encoder_attention_mask: (B, S), as the encoder's `attention_mask`.
-            past_key_values: Keys and values of the cached tokens and of the source.
+            past_key_values: Keys and values of the cached tokens and of the source; or, before the first token, an
+                empty cache of any kind for those of the tokens.
             inputs_embeds: (B, T, D), in place of `input_ids`.
             position_ids: (B, T), int64, positions from 0 and -1 for pads; by default counted from the mask.
             use_cache: Return `past_key_values`, made here if not given.
@@ -722,7 +723,9 @@ class VanillaTransformerDecoder(VanillaTransformerPreTrainedModel):
         if inputs_embeds is None:
             inputs_embeds = self.embed_tokens(input_ids)
         if use_cache and past_key_values is None:
-            past_key_values = EncoderDecoderCache(DynamicCache(config=self.config), DynamicCache(config=self.config))
+            past_key_values = DynamicCache(config=self.config)
+        if past_key_values is not None and not isinstance(past_key_values, EncoderDecoderCache):
+            past_key_values = EncoderDecoderCache(past_key_values, DynamicCache(config=self.config))
 
         past_length = 0 if past_key_values is None else past_key_values.get_seq_length()
         _check_length(inputs_embeds.shape[1], past_length, self.embed_positions.max_positions)
@@ -821,7 +824,7 @@ class VanillaTransformerModel(VanillaTransformerPreTrainedModel):
             decoder_input_ids: (B, T), int64: target tokens; by default the single `decoder_start_token_id`.
             decoder_attention_mask: (B, T), with a cache (B, cached + T), as `attention_mask`.
             encoder_outputs: What the encoder returned for the same source, so that it need not run again.
-            past_key_values: An `EncoderDecoderCache` of an earlier call.
+            past_key_values: The `EncoderDecoderCache` of an earlier call, or an empty cache.
             inputs_embeds: (B, S, D), in place of `input_ids`.
             decoder_inputs_embeds: (B, T, D), in place of `decoder_input_ids`.
             decoder_position_ids: (B, T), int64, positions from 0 and -1 for pads; by default counted from the mask.
@@ -888,7 +891,12 @@ def shift_tokens_right(labels: torch.Tensor, pad_token_id: int, decoder_start_to
 
     Returns:
         (B, T), int64.
+
+    Raises:
+        ValueError: one of the two is None.
     """
+    if pad_token_id is None or decoder_start_token_id is None:
+        raise ValueError("Give `decoder_input_ids`: without a pad and a start token, labels cannot be shifted")
     shifted = labels.new_full(labels.shape, decoder_start_token_id)
     shifted[:, 1:] = labels[:, :-1]
     return shifted.masked_fill(shifted == -100, pad_token_id)
@@ -1019,7 +1027,7 @@ class VanillaTransformerForSequenceClassification(VanillaTransformerPreTrainedMo
 
         Args:
             input_ids, attention_mask, decoder_input_ids, encoder_outputs, inputs_embeds, decoder_inputs_embeds: as in
-                `VanillaTransformerModel`.
+                `VanillaTransformerModel`; ids without any token (B, 0) count as one pad.
             decoder_attention_mask: (B, T), 1 for real tokens and 0 for pads; by default every `decoder_input_ids`
                 that is not `pad_token_id` is real.
             labels: (B,), int64, for `problem_type` "single_label_classification"; (B, num_labels), float, for
@@ -1033,6 +1041,10 @@ class VanillaTransformerForSequenceClassification(VanillaTransformerPreTrainedMo
         Raises:
             ValueError: as in `VanillaTransformerModel`.
         """
+        if input_ids is not None and input_ids.shape[1] == 0 and self.config.pad_token_id is not None:
+            # Texts without a token, which a pipeline gives alone; among others, they are rows of pads.
+            input_ids = torch.full((len(input_ids), 1), self.config.pad_token_id, device=input_ids.device)
+            attention_mask = torch.zeros_like(input_ids)
         if decoder_attention_mask is None and decoder_input_ids is not None and self.config.pad_token_id is not None:
             decoder_attention_mask = decoder_input_ids.ne(self.config.pad_token_id)
         kwargs.setdefault("use_cache", False)
@@ -1050,12 +1062,14 @@ class VanillaTransformerForSequenceClassification(VanillaTransformerPreTrainedMo
         logits = self.classifier(_max_over_real_positions(outputs.last_hidden_state, decoder_attention_mask))
         loss = None
         if labels is not None:
-            # A copy, for the loss function writes the `problem_type` of these labels into it.
+            # The loss function writes the `problem_type` of these labels into the configuration. Pipelines need the
+            # rarer ones there; the common one is left out, so that a classifier can go on with other labels.
             config = copy(self.config)
             loss = self.loss_function(labels=labels, pooled_logits=logits, config=config, **kwargs)
-            number = kwargs.get("num_items_in_batch")
-            if number is not None and config.problem_type != "single_label_classification":
-                loss = loss * labels.numel() / number  # the loss function took the mean of this call's
+            if config.problem_type != "single_label_classification":
+                self.config.problem_type = config.problem_type
+                if (number := kwargs.get("num_items_in_batch")) is not None:
+                    loss = loss * labels.numel() / number  # the loss function took the mean of this call's
         return Seq2SeqSequenceClassifierOutput(
             loss=loss,
             logits=logits,
