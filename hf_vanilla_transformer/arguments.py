@@ -24,6 +24,8 @@ from .data import load_labelled_text
 
 # The value of `--resume_from_checkpoint` without a path.
 LAST_CHECKPOINT = "last"
+# What the scripts that take --model answer to other fields.
+ONLY_DROPOUT = "--config: of --model, only the rates of dropout can be changed; a recipe's `config` is for a new model"
 
 
 class _OneLineParser(HfArgumentParser):
@@ -108,9 +110,13 @@ def parse_arguments(dataclass_types: list[type], description: str, args: list[st
             action.default = _as_default(parser, action, recipe[action.dest])
         action.required = action.required and action.dest not in recipe
     try:
-        return parser.parse_args_into_dataclasses(flags)
+        parsed = parser.parse_args_into_dataclasses(flags)
     except (ValueError, TypeError, ImportError) as error:
         parser.error(_one_line(error))
+    for arguments in parsed:
+        if isinstance(arguments, TrainingArguments) and arguments.max_steps <= 0 and arguments.num_train_epochs <= 0:
+            parser.error(f"--num_train_epochs: more than 0, not {arguments.num_train_epochs:g}")
+    return parsed
 
 
 def given_settings(dataclass_types: list[type], args: list[str] | None = None) -> dict[str, Any]:

@@ -111,6 +111,7 @@ def make_model_card(folder: str | Path, name: str | None = None) -> ModelCard:
         else:
             raise ValueError(f"{folder}: {architecture} trained on this is nothing that a model card can be made of")
         data: DataSource = task["data"]
+        origins = _origins(recipe, run)
         card_data = ModelCardData(
             language=task["languages"] or None,
             license="apache-2.0",
@@ -131,7 +132,8 @@ def make_model_card(folder: str | Path, name: str | None = None) -> ModelCard:
             recipe=recipe,
             recipe_text=(folder / RECIPE_FILE).read_text(encoding="utf-8").strip(),
             run=run,
-            origins=_origins(recipe, run),
+            origins=origins,
+            from_nsmc=data.kind == "nsmc" or any(_tested_on_nsmc(origin.get("run", {})) for origin in origins),
             soft_labels_text=_yaml(run["data"].get("soft_labels", {}).get("recipe")),
             has_weights=any(folder.glob("*.safetensors")),
             has_curves=(folder / CURVES_FILE).is_file(),
@@ -227,10 +229,14 @@ def _incomplete_records(folder: Path) -> Iterator[None]:
         ) from error
 
 
+def _tested_on_nsmc(run: dict[str, Any]) -> bool:
+    return run.get("data", {}).get("test", {}).get("sha256") == NSMC_TEST_SHA256
+
+
 def _data_source(run: dict[str, Any]) -> DataSource:
     """What the record says that the run was trained on."""
     source = run["data"]["source"]
-    if source == "nsmc" or run["data"].get("test", {}).get("sha256") == NSMC_TEST_SHA256:
+    if source == "nsmc" or _tested_on_nsmc(run):
         return DataSource("nsmc", "NSMC", "e9t/nsmc", "ko")
     if source == "sample":
         return DataSource("sample", "the reviews embedded in hf_vanilla_transformer", "sample", "ko")

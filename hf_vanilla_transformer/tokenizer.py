@@ -89,13 +89,15 @@ def train_tokenizer(
         A tokenizer with `[PAD] [UNK] [BOS] [EOS] [SEP] [CLS] [MASK]` as ids 0 to 6.
 
     Raises:
-        ValueError: if `model` is unknown, there is nothing in the texts, or `vocab_size` cannot hold the special
-            tokens and the texts' characters.
+        ValueError: if `model` is unknown, `max_length` is less than 1, there is nothing in the texts, or `vocab_size`
+            cannot hold the special tokens and the texts' characters.
     """
     if model not in ("bpe", "unigram", "word"):
         raise ValueError(f"model must be 'bpe', 'unigram' or 'word', not {model!r}")
     if isinstance(texts, str):
         raise ValueError("texts must be several strings, not a single one")
+    if max_length < 1:
+        raise ValueError(f"max_length must be at least 1, not {max_length}")
 
     normalizer = normalizers.Sequence(
         [

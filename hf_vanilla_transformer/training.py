@@ -211,6 +211,18 @@ def load_model(folder: str, attn_implementation: str | None = None) -> PreTraine
     return model
 
 
+def load_translator(folder: str) -> modeling_vanilla_transformer.VanillaTransformerForConditionalGeneration:
+    """Load a model that writes, as `load_model` does.
+
+    Raises:
+        ValueError: as in `load_model`, or it is a model of another class.
+    """
+    model = load_model(folder)
+    if not isinstance(model, modeling_vanilla_transformer.VanillaTransformerForConditionalGeneration):
+        raise ValueError(f"{folder}: not a translator but a {type(model).__name__}")
+    return model
+
+
 def load_tokenizer(folder: str, subfolder: str = "") -> PreTrainedTokenizerBase:
     """Load the tokenizer of a folder or Hub repository.
 

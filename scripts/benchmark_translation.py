@@ -21,8 +21,8 @@ from hf_vanilla_transformer.baselines import as_marian, token_by_token
 from hf_vanilla_transformer.benchmarks import take_turns
 from hf_vanilla_transformer.inference import answer_by_length
 from hf_vanilla_transformer.parallel_text import load_parallel_text
-from hf_vanilla_transformer.record import save_json
-from hf_vanilla_transformer.training import load_model, load_tokenizer
+from hf_vanilla_transformer.record import describe_environment, save_json
+from hf_vanilla_transformer.training import load_tokenizer, load_translator
 
 
 @dataclass
@@ -38,11 +38,16 @@ class BenchmarkArguments:
     max_new_tokens: int = field(default=60, metadata={"help": "Greatest number of tokens of a translation."})
     rounds: int = field(default=3, metadata={"help": "How often each way takes its turn."})
 
+    def __post_init__(self):
+        for name in ("sentences", "batch_size", "max_new_tokens", "rounds"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"--{name}: at least 1, not {getattr(self, name)}")
+
 
 @exit_with_one_line
 def main() -> None:
     (arguments,) = parse_arguments([BenchmarkArguments], description=__doc__.splitlines()[0])
-    model = load_model(arguments.model)
+    model = load_translator(arguments.model)
     model.generation_config.max_length = None  # --max_new_tokens takes its place
     marian = as_marian(model)
     tokenizer = load_tokenizer(arguments.model)
@@ -72,10 +77,10 @@ def main() -> None:
     medians = {way: statistics.median(times) for way, times in seconds.items()}
     tokens = sum(map(len, ours))
     report = {
+        **describe_environment(),
         "sentences": len(sources),
         "batch_size": arguments.batch_size,
         "tokens": tokens,
-        "threads": torch.get_num_threads(),
         "seconds": seconds,
         "times_as_long_as_this_model": {
             way: round(medians[way] / medians["this model, in batches"], 2) for way in ways

@@ -27,6 +27,7 @@ from transformers import (
 
 from hf_vanilla_transformer import VanillaTransformerConfig, VanillaTransformerForConditionalGeneration
 from hf_vanilla_transformer.arguments import (
+    ONLY_DROPOUT,
     become_torchrun,
     exit_with_one_line,
     given_settings,
@@ -113,7 +114,7 @@ class ModelArguments:
     def __post_init__(self):
         self.config = read_mapping("--config", self.config)
         if self.model and set(self.config) - DROPOUT_FIELDS:
-            raise ValueError("--config: of --model, only the rates of dropout can be changed")
+            raise ValueError(ONLY_DROPOUT)
 
 
 ARGUMENTS = [DataArguments, DenoisingArguments, ModelArguments, Seq2SeqTrainingArguments]

@@ -8,6 +8,7 @@ Flags override the recipe; besides those below, every one of transformers' Train
 run goes on with the same command and `--resume_from_checkpoint`.
 """
 
+import logging
 from dataclasses import dataclass, field, fields
 
 import torch
@@ -22,6 +23,7 @@ from transformers import (
 
 from hf_vanilla_transformer import VanillaTransformerConfig, VanillaTransformerForSequenceClassification
 from hf_vanilla_transformer.arguments import (
+    ONLY_DROPOUT,
     LabelledTextArguments,
     RegularizationArguments,
     become_torchrun,
@@ -55,6 +57,9 @@ from hf_vanilla_transformer.training import (
     round_weights,
     save_weights_in,
 )
+
+
+logger = logging.getLogger("train_classifier.py")
 
 
 @dataclass
@@ -116,10 +121,12 @@ class ModelArguments(RegularizationArguments):
         known = {field.name for field in fields(VanillaTransformerConfig)}
         if unknown := sorted(set(self.config) - known):
             raise ValueError(f"--config: no such field: {', '.join(unknown)}")
+        if self.early_stopping_patience is not None and self.early_stopping_patience < 1:
+            raise ValueError(f"--early_stopping_patience: at least 1, not {self.early_stopping_patience}")
         if self.weights_dtype not in WEIGHTS_DTYPES:
             raise ValueError(f"--weights_dtype: {', '.join(WEIGHTS_DTYPES)}; not {self.weights_dtype}")
         if self.model and set(self.config) - DROPOUT_FIELDS:
-            raise ValueError("--config: of --model, only the rates of dropout can be changed")
+            raise ValueError(ONLY_DROPOUT)
 
 
 ARGUMENTS = [DataArguments, ModelArguments, TrainingArguments]
@@ -179,6 +186,27 @@ def make_config(
     if limit < max_length:
         raise ValueError(f"--max_length: {max_length} is more than the model's {limit} positions")
     return config
+
+
+def fit_head(model: VanillaTransformerForSequenceClassification, known: list[str], labels: list[str]) -> None:
+    """Have a loaded head that knows these labels in another order take this one; replace one that knows other labels.
+
+    Args:
+        model: A model with a head for `labels`.
+        known: The labels of the model that was loaded; those without names are taken for `labels`.
+        labels: The labels of the data.
+    """
+    # A head for another number of labels is a new one already.
+    if known == labels or len(known) != len(labels) or known == [f"LABEL_{i}" for i in range(len(known))]:
+        return
+    head = model.classifier.weight
+    if sorted(known) == sorted(labels):
+        rows = head[[known.index(label) for label in labels]]
+    else:
+        rows = type(model)(model.config).classifier.weight
+        logger.warning(f"--model: knows {', '.join(known)}; for {', '.join(labels)} it gets a new head")
+    with torch.no_grad():
+        head.copy_(rows)
 
 
 @exit_with_one_line
@@ -243,6 +271,7 @@ def main() -> None:
             dtype=torch.float32,
             ignore_mismatched_sizes=True,
         )
+        fit_head(model, list(load_config(model_arguments.model).id2label.values()), labels)
     else:
         model = VanillaTransformerForSequenceClassification._from_config(
             config, attn_implementation=model_arguments.attn_implementation

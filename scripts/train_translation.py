@@ -27,6 +27,7 @@ from transformers import (
 
 from hf_vanilla_transformer import VanillaTransformerConfig, VanillaTransformerForConditionalGeneration
 from hf_vanilla_transformer.arguments import (
+    ONLY_DROPOUT,
     RegularizationArguments,
     become_torchrun,
     exit_with_one_line,
@@ -125,7 +126,7 @@ class ModelArguments(RegularizationArguments):
         if self.max_length is not None and self.max_length < 1:
             raise ValueError(f"--max_length: at least 1, not {self.max_length}")
         if self.model and set(self.config) - DROPOUT_FIELDS:
-            raise ValueError("--config: of --model, only the rates of dropout can be changed")
+            raise ValueError(ONLY_DROPOUT)
         if self.vocabularies not in ("joint", "separate"):
             raise ValueError(f"--vocabularies: joint or separate, not {self.vocabularies}")
         if self.average_last < 1:

@@ -12,10 +12,9 @@ from dataclasses import dataclass, field
 import torch
 from transformers import BatchEncoding, PreTrainedModel, PreTrainedTokenizerBase
 
-from hf_vanilla_transformer import VanillaTransformerForConditionalGeneration
 from hf_vanilla_transformer.arguments import exit_with_one_line, parse_arguments
 from hf_vanilla_transformer.inference import answer_by_length, given_texts
-from hf_vanilla_transformer.training import load_model, load_target_tokenizer, load_tokenizer
+from hf_vanilla_transformer.training import load_target_tokenizer, load_tokenizer, load_translator
 
 
 logger = logging.getLogger("translate.py")
@@ -94,9 +93,7 @@ def main() -> None:
     (arguments,) = parse_arguments([TranslateArguments], description=__doc__.splitlines()[0])
     logging.basicConfig(format="%(name)s: %(message)s")
     groups = given_texts(arguments.file)
-    model = load_model(arguments.model)
-    if not isinstance(model, VanillaTransformerForConditionalGeneration):
-        raise ValueError(f"{arguments.model}: not a translator but a {type(model).__name__}")
+    model = load_translator(arguments.model)
     tokenizer = load_tokenizer(arguments.model)
     target_tokenizer = load_target_tokenizer(arguments.model, model.config, tokenizer)
     if torch.accelerator.is_available():

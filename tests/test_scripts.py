@@ -170,6 +170,28 @@ def test_a_trained_model_is_fine_tuned_with_new_labels(run, trained, tmp_path):
     assert tokenizer.get_vocab() == original.get_vocab()
 
 
+@pytest.mark.parametrize(("labels", "is_new"), [(["positive", "negative"], False), (["bad", "good"], True)])
+def test_a_head_goes_by_the_names_of_its_labels(run, trained, tmp_path, caplog, labels, is_new):
+    """What stands in the first row for one model need not do so for another, or for the data."""
+    model = AutoModelForSequenceClassification.from_pretrained(trained)
+    before = model.classifier.weight.detach().clone()
+    model.config.id2label = dict(enumerate(labels))
+    model.config.label2id = {label: number for number, label in enumerate(labels)}
+    model.save_pretrained(tmp_path / "before")
+    AutoTokenizer.from_pretrained(trained).save_pretrained(tmp_path / "before")
+    status, _, err = run(
+        "train_classifier.py",
+        *("--data", "sample", "--model", tmp_path / "before", "--output_dir", tmp_path / "run"),
+        *(*TWO_STEPS, "--learning_rate", "0"),
+    )
+    assert status == 0, err
+    after = AutoModelForSequenceClassification.from_pretrained(tmp_path / "run")
+    assert after.config.id2label == {0: "negative", 1: "positive"}
+    assert torch.equal(after.classifier.weight, before.flip(0)) == (not is_new)
+    assert ("knows bad, good; for negative, positive it gets a new head" in caplog.text) == is_new
+    assert torch.equal(after.model.encoder.embed_tokens.weight, model.model.encoder.embed_tokens.weight)
+
+
 def test_a_model_is_fine_tuned_in_float32_and_on_one_label_a_text_whatever_it_was(run, trained, tmp_path):
     model = AutoModelForSequenceClassification.from_pretrained(trained, dtype=torch.float16, problem_type="regression")
     model.save_pretrained(tmp_path / "before")
@@ -255,6 +277,8 @@ def faults(tmp_path):
         (["--data", "sample", "--config", '{"vocab_size": 8}'], "less than the tokenizer's"),
         (["--data", "sample", "--config", '{"max_position_embeddings": 8}'], "more than the model's 8 positions"),
         (["--data", "sample", "--early_stopping_patience", "1"], "--load_best_model_at_end"),
+        (["--data", "sample", "--early_stopping_patience", "0"], "--early_stopping_patience: at least 1"),
+        (["--data", "sample", "--max_steps", "-1", "--num_train_epochs", "0"], "--num_train_epochs: more than 0"),
         (["--data", "sample", "--resume_from_checkpoint", "{}/bart"], "'bart', not 'vanilla_transformer'"),
         (["--data", "sample", "--config", "[]"], "--config"),
         (["--data", "sample", "--config", "{"], "--config"),
@@ -313,6 +337,8 @@ def test_the_quickstart_fine_tunes_the_ready_made_classifier(run, tmp_path, monk
     test = json.loads((tmp_path / "run" / "metrics.json").read_text())["test"]
     published = json.loads((ROOT / "model_cards/nsmc-small/metrics.json").read_text())["test"]
     assert test["accuracy"] > published["accuracy"] - 0.05
+    card = (tmp_path / "run" / "README.md").read_text()
+    assert "fine-tuned on 510 reviews" in card and "park-nsmc" in card and "insults" in card
 
 
 # --- Prediction ---
@@ -435,7 +461,8 @@ def test_the_readmes_programs_run(trained, translator, tmp_path, monkeypatch, ca
 
 def test_the_readmes_commands_run(run, trained, translator, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "scripts").symlink_to(ROOT / "scripts")
+    for folder in ("scripts", "model_cards"):
+        (tmp_path / folder).symlink_to(ROOT / folder)
     (tmp_path / "reviews.txt").write_text("재미있다\n")
     (tmp_path / "sentences.txt").write_text("Two dogs.\n")
     (tmp_path / "multi30k").mkdir()
@@ -482,9 +509,10 @@ def test_the_readmes_commands_run(run, trained, translator, tmp_path, monkeypatc
             data = [] if "--data" in arguments else ["--data", "sample"]
             # A run that goes on with another has its sizes, and lies where the next one looks for it.
             goes_on = arguments[0].startswith("scripts/recipes/nsmc-small")
-            new = [] if goes_on else [*TINY, "--output_dir", str(tmp_path / f"run-{number}")]
-            arguments += [*data, *TWO_STEPS, *new]
+            arguments += [*data, *TWO_STEPS]
             arguments += ["--vocab_size", "30"] if "my.csv" in arguments else []
+            arguments += [] if goes_on else ["--output_dir", str(tmp_path / f"run-{number}")]
+            arguments += [] if goes_on or "sample-finetune" in arguments[0] else TINY
         elif script.endswith("soft_labels.py"):
             arguments += ["--data", "sample"]
         elif script.endswith("pretrain.py"):

@@ -202,6 +202,7 @@ def test_few_texts_give_fewer_pieces_and_one_line_in_the_log(caplog):
         (["", " \t"], {}, "no texts"),
         ("영화", {}, "not a single one"),
         (["영화"], {"model": "char"}, "'char'"),
+        (["영화"], {"max_length": 0}, "max_length must be at least 1"),
         (["영화"], {"vocab_size": 9}, "need 10"),
     ],
 )

@@ -437,6 +437,16 @@ def test_the_benchmark_compares_what_is_the_same(run, corpus, tmp_path, preset):
     assert set(report["same_translations"].values()) == {13}
 
 
+def test_the_benchmark_refuses_with_one_line(run, corpus, tmp_path):
+    VanillaTransformerForSequenceClassification(tiny_config()).save_pretrained(tmp_path / "classifier")
+    columns = ["--source_column", "en", "--target_column", "de"]
+    for arguments, message in ((["--rounds", "0"], "--rounds: at least 1"), ([], "not a translator")):
+        status, _, err = run(
+            "benchmark_translation.py", "--model", tmp_path / "classifier", "--data", corpus, *columns, *arguments
+        )
+        assert status == 2 and message in err and "Traceback" not in err
+
+
 def test_the_benchmark_refuses_what_marian_is_not(run, corpus, tmp_path):
     assert train(run, corpus, tmp_path / "run", "--preset", "annotated-transformer")[0] == 0
     status, _, err = run(
