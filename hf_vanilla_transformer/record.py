@@ -94,7 +94,7 @@ def save_record(
         own_trainer: It was no script of ours that trained, and `settings` are those of a Trainer alone.
     """
     save_json(Path(folder, METRICS_FILE), metrics)
-    if metrics.get("epochs"):
+    if "epochs" in metrics:
         plot_training_curves(metrics["epochs"], Path(folder, CURVES_FILE))
     recipe = yaml.safe_dump(settings, sort_keys=False, allow_unicode=True)
     Path(folder, RECIPE_FILE).write_text(recipe, encoding="utf-8")
