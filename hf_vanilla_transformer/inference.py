@@ -17,8 +17,8 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
+from .checkpoints import load_config, named_errors
 from .data import encode, read_lines, read_standard_input
-from .training import load_config, named_errors
 
 
 Answer = TypeVar("Answer")

@@ -10,8 +10,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hf_vanilla_transformer.arguments import exit_with_one_line, parse_arguments
+from hf_vanilla_transformer.checkpoints import (
+    average_checkpoints,
+    last_checkpoints,
+    load_tokenizer,
+    prepare_output_dir,
+)
 from hf_vanilla_transformer.record import TARGET_TOKENIZER
-from hf_vanilla_transformer.training import average_checkpoints, last_checkpoints, load_tokenizer, prepare_output_dir
 
 
 @dataclass

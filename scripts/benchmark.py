@@ -32,11 +32,11 @@ from hf_vanilla_transformer.benchmarks import (
     measure_curves,
     peak_memory,
 )
+from hf_vanilla_transformer.checkpoints import prepare_output_dir
 from hf_vanilla_transformer.data import encode, load_labelled_text
 from hf_vanilla_transformer.figures import plot_benchmark
 from hf_vanilla_transformer.record import describe_environment, save_json
 from hf_vanilla_transformer.tokenizer import train_tokenizer
-from hf_vanilla_transformer.training import prepare_output_dir
 
 
 TASKS = ("training", "inference", "generation", "memory", "curves")

@@ -15,8 +15,8 @@ import torch
 
 from hf_vanilla_transformer import convert_checkpoint, to_source_state_dict
 from hf_vanilla_transformer.arguments import exit_with_one_line, parse_arguments, read_mapping
+from hf_vanilla_transformer.checkpoints import load_model, prepare_output_dir
 from hf_vanilla_transformer.conversion import load_source_state_dict
-from hf_vanilla_transformer.training import load_model, prepare_output_dir
 
 
 @dataclass

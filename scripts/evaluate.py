@@ -18,12 +18,12 @@ import yaml
 from transformers.utils import cached_file
 
 from hf_vanilla_transformer.arguments import exit_with_one_line, parse_arguments
+from hf_vanilla_transformer.checkpoints import load_config, load_tokenizer, prepare_output_dir
 from hf_vanilla_transformer.data import load_labelled_text
 from hf_vanilla_transformer.figures import plot_reliability
 from hf_vanilla_transformer.inference import class_probabilities, load_classifier
 from hf_vanilla_transformer.metrics import calibration_report, classification_report
 from hf_vanilla_transformer.record import RECIPE_FILE, describe_environment, save_json
-from hf_vanilla_transformer.training import load_config, load_tokenizer, prepare_output_dir
 
 
 # The greatest numbers of characters of a group of texts; the last has no limit.

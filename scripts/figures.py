@@ -23,6 +23,7 @@ import torch
 from transformers import get_inverse_sqrt_schedule
 
 from hf_vanilla_transformer.arguments import exit_with_one_line, parse_arguments
+from hf_vanilla_transformer.checkpoints import load_model, load_target_tokenizer, load_tokenizer
 from hf_vanilla_transformer.data import encode
 from hf_vanilla_transformer.figures import (
     check_file,
@@ -34,13 +35,7 @@ from hf_vanilla_transformer.figures import (
     plot_training_curves,
 )
 from hf_vanilla_transformer.record import METRICS_FILE
-from hf_vanilla_transformer.training import (
-    load_model,
-    load_target_tokenizer,
-    load_tokenizer,
-    noam_peak,
-    smoothed_targets,
-)
+from hf_vanilla_transformer.training import noam_peak, smoothed_targets
 
 
 # A decoder's input with two pads.

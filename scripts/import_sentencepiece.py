@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from hf_vanilla_transformer.arguments import exit_with_one_line, parse_arguments
+from hf_vanilla_transformer.checkpoints import prepare_output_dir
 from hf_vanilla_transformer.data import read_lines
 from hf_vanilla_transformer.tokenizer import import_sentencepiece
-from hf_vanilla_transformer.training import prepare_output_dir
 
 
 @dataclass

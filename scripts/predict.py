@@ -9,8 +9,8 @@ Writes one line a text, in the order of the input: label, probability and text, 
 from dataclasses import dataclass, field
 
 from hf_vanilla_transformer.arguments import exit_with_one_line, parse_arguments
+from hf_vanilla_transformer.checkpoints import load_config, load_tokenizer
 from hf_vanilla_transformer.inference import class_probabilities, given_texts, load_classifier
-from hf_vanilla_transformer.training import load_config, load_tokenizer
 
 
 @dataclass

@@ -3,8 +3,9 @@
     python scripts/pretrain.py scripts/recipes/pretrain-reviews.yaml --texts reviews.txt.gz --output_dir runs/reviews
     python scripts/train_classifier.py --data nsmc --model runs/reviews --output_dir runs/nsmc
 
-A model with one vocabulary that was trained before, a classifier, too, goes on with --model: on your own texts, or for
-longer.
+A model with one vocabulary that was trained before, a classifier, too, goes on with --model: on your own texts, for
+longer, or deeper. `--config '{"encoder_layers": 12}'` puts new layers on top of its encoder, which change nothing
+until they have learned.
 The lines are tokenized once and kept in the cache of `datasets`. With `--streaming true` they are read anew all the
 time, for a corpus that is too large for that: then --tokenizer, --max_steps and a number of lines for --validation
 must be given, a batch has a number of lines, there is one process, and resuming reads up to where it goes on.
@@ -27,12 +28,19 @@ from transformers import (
 
 from hf_vanilla_transformer import VanillaTransformerConfig, VanillaTransformerForConditionalGeneration
 from hf_vanilla_transformer.arguments import (
-    ONLY_DROPOUT,
     become_torchrun,
     exit_with_one_line,
     given_settings,
     parse_arguments,
     read_mapping,
+)
+from hf_vanilla_transformer.checkpoints import (
+    DROPOUT_FIELDS,
+    LAYER_FIELDS,
+    load_config,
+    load_tokenizer,
+    prepare_output_dir,
+    silence_new_layers,
 )
 from hf_vanilla_transformer.hub import keep_token_out_of_files, upload_run
 from hf_vanilla_transformer.metrics import compute_perplexity, token_losses
@@ -46,15 +54,7 @@ from hf_vanilla_transformer.pretraining import (
 )
 from hf_vanilla_transformer.record import best_step, epochs, save_record
 from hf_vanilla_transformer.tokenizer import train_tokenizer
-from hf_vanilla_transformer.training import (
-    DROPOUT_FIELDS,
-    CheckedSeq2SeqTrainer,
-    TokenBudgetTrainer,
-    load_config,
-    load_tokenizer,
-    made_once,
-    prepare_output_dir,
-)
+from hf_vanilla_transformer.training import CheckedSeq2SeqTrainer, TokenBudgetTrainer, made_once
 
 
 @dataclass
@@ -97,7 +97,7 @@ class ModelArguments:
     config: str = field(
         default="{}",
         metadata={
-            "help": "Fields that differ from the preset, of --model the rates of dropout: "
+            "help": "Fields that differ from the preset, of --model the rates of dropout, or more layers: "
             "JSON here, a mapping in a recipe."
         },
     )
@@ -113,8 +113,11 @@ class ModelArguments:
 
     def __post_init__(self):
         self.config = read_mapping("--config", self.config)
-        if self.model and set(self.config) - DROPOUT_FIELDS:
-            raise ValueError(ONLY_DROPOUT)
+        if self.model and set(self.config) - DROPOUT_FIELDS - set(LAYER_FIELDS):
+            raise ValueError(
+                "--config: of --model, only the rates of dropout and the numbers of layers can be changed; "
+                "a recipe's `config` is for a new model"
+            )
 
 
 ARGUMENTS = [DataArguments, DenoisingArguments, ModelArguments, Seq2SeqTrainingArguments]
@@ -167,8 +170,14 @@ def make_config(
     """
     if arguments.model:
         config = load_config(arguments.model)
+        layers = {name: getattr(config, name) for name in LAYER_FIELDS}
         config.update(arguments.config)
         config.validate()
+        for name, number in layers.items():
+            if getattr(config, name) < number:
+                raise ValueError(f"--config: {name} of --model is {number}, and cannot become less")
+            if getattr(config, name) > number and not config.norm_first:
+                raise ValueError(f"--config: {name} of --model cannot become more, for it has no norm_first")
         for name in ("pad_token_id", "bos_token_id", "eos_token_id"):
             if getattr(tokenizer, name) != getattr(config, name):
                 raise ValueError(
@@ -257,12 +266,14 @@ def main() -> None:
 
     set_seed(training_arguments.seed)
     if model_arguments.model:
-        model = VanillaTransformerForConditionalGeneration.from_pretrained(
+        model, loading = VanillaTransformerForConditionalGeneration.from_pretrained(
             model_arguments.model,
             config=config,
             attn_implementation=model_arguments.attn_implementation,
             dtype=torch.float32,
+            output_loading_info=True,
         )
+        silence_new_layers(model, loading["missing_keys"])
     else:
         model = VanillaTransformerForConditionalGeneration._from_config(
             config, attn_implementation=model_arguments.attn_implementation

@@ -28,6 +28,7 @@ import yaml
 from datasets import Dataset, DatasetDict
 
 from hf_vanilla_transformer.arguments import LabelledTextArguments, exit_with_one_line, given_settings, parse_arguments
+from hf_vanilla_transformer.checkpoints import load_config, load_tokenizer, prepare_output_dir
 from hf_vanilla_transformer.data import DataError, iterate_lines, squeeze
 from hf_vanilla_transformer.distillation import (
     SOFT_LABELS,
@@ -47,7 +48,6 @@ from hf_vanilla_transformer.record import (
     describe_splits,
     save_json,
 )
-from hf_vanilla_transformer.training import load_config, load_tokenizer, prepare_output_dir
 
 
 # What the record calls the logistic regression, the mean of all teachers, and that with the neighbours' labels.

@@ -33,6 +33,16 @@ from hf_vanilla_transformer.arguments import (
     read_mapping,
 )
 from hf_vanilla_transformer.bpe_dropout import draw_segmentations
+from hf_vanilla_transformer.checkpoints import (
+    DROPOUT_FIELDS,
+    average_with,
+    load_alike,
+    load_config,
+    load_tokenizer,
+    prepare_output_dir,
+    round_weights,
+    save_weights_in,
+)
 from hf_vanilla_transformer.data import tokenize
 from hf_vanilla_transformer.distillation import (
     SoftLabelLoss,
@@ -45,18 +55,7 @@ from hf_vanilla_transformer.metrics import compute_metrics, evaluate_split
 from hf_vanilla_transformer.model_card import save_model_card
 from hf_vanilla_transformer.record import best_step, describe_splits, epochs, save_record
 from hf_vanilla_transformer.tokenizer import train_tokenizer
-from hf_vanilla_transformer.training import (
-    DROPOUT_FIELDS,
-    CheckedTrainer,
-    average_with,
-    load_alike,
-    load_config,
-    load_tokenizer,
-    made_once,
-    prepare_output_dir,
-    round_weights,
-    save_weights_in,
-)
+from hf_vanilla_transformer.training import CheckedTrainer, made_once
 
 
 logger = logging.getLogger("train_classifier.py")

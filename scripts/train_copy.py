@@ -16,8 +16,9 @@ from transformers import PreTrainedModel, Seq2SeqTrainingArguments, default_data
 
 from hf_vanilla_transformer import VanillaTransformerConfig, VanillaTransformerForConditionalGeneration
 from hf_vanilla_transformer.arguments import exit_with_one_line, given_settings, parse_arguments, read_mapping
+from hf_vanilla_transformer.checkpoints import prepare_output_dir
 from hf_vanilla_transformer.record import save_record
-from hf_vanilla_transformer.training import CheckedSeq2SeqTrainer, LabelSmoothingLoss, prepare_output_dir
+from hf_vanilla_transformer.training import CheckedSeq2SeqTrainer, LabelSmoothingLoss
 
 
 PAD, START, SYMBOLS = 0, 1, 11

@@ -10,9 +10,9 @@ import logging
 from dataclasses import dataclass, field
 
 from hf_vanilla_transformer.arguments import exit_with_one_line, parse_arguments
+from hf_vanilla_transformer.checkpoints import prepare_output_dir
 from hf_vanilla_transformer.data import load_labelled_text, read_lines
 from hf_vanilla_transformer.tokenizer import train_tokenizer
-from hf_vanilla_transformer.training import prepare_output_dir
 
 
 @dataclass

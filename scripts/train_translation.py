@@ -36,24 +36,22 @@ from hf_vanilla_transformer.arguments import (
     read_mapping,
 )
 from hf_vanilla_transformer.bpe_dropout import draw_segmentations
+from hf_vanilla_transformer.checkpoints import (
+    DROPOUT_FIELDS,
+    average_checkpoints,
+    last_checkpoints,
+    load_config,
+    load_target_tokenizer,
+    load_tokenizer,
+    prepare_output_dir,
+)
 from hf_vanilla_transformer.hub import keep_token_out_of_files, upload_run
 from hf_vanilla_transformer.metrics import compute_perplexity, token_losses, translation_report, word_report
 from hf_vanilla_transformer.model_card import save_model_card
 from hf_vanilla_transformer.parallel_text import load_parallel_text, tokenize_pairs
 from hf_vanilla_transformer.record import TARGET_TOKENIZER, best_step, describe_splits, epochs, save_record
 from hf_vanilla_transformer.tokenizer import has_capitals, train_tokenizer
-from hf_vanilla_transformer.training import (
-    DROPOUT_FIELDS,
-    CheckedSeq2SeqTrainer,
-    TokenBudgetTrainer,
-    average_checkpoints,
-    last_checkpoints,
-    load_config,
-    load_target_tokenizer,
-    load_tokenizer,
-    made_once,
-    prepare_output_dir,
-)
+from hf_vanilla_transformer.training import CheckedSeq2SeqTrainer, TokenBudgetTrainer, made_once
 
 
 @dataclass

@@ -13,8 +13,8 @@ import torch
 from transformers import BatchEncoding, PreTrainedModel, PreTrainedTokenizerBase
 
 from hf_vanilla_transformer.arguments import exit_with_one_line, parse_arguments
+from hf_vanilla_transformer.checkpoints import load_target_tokenizer, load_tokenizer, load_translator
 from hf_vanilla_transformer.inference import answer_by_length, given_texts
-from hf_vanilla_transformer.training import load_target_tokenizer, load_tokenizer, load_translator
 
 
 logger = logging.getLogger("translate.py")

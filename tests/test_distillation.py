@@ -15,6 +15,7 @@ from transformers.modeling_outputs import Seq2SeqSequenceClassifierOutput
 
 from hf_vanilla_transformer import VanillaTransformerForSequenceClassification
 from hf_vanilla_transformer.bpe_dropout import draw_segmentations
+from hf_vanilla_transformer.checkpoints import load_tokenizer
 from hf_vanilla_transformer.data import DataError, load_labelled_text, tokenize
 from hf_vanilla_transformer.distillation import (
     SOFT_LABELS,
@@ -29,7 +30,7 @@ from hf_vanilla_transformer.distillation import (
 )
 from hf_vanilla_transformer.inference import class_probabilities, load_classifier
 from hf_vanilla_transformer.pretraining import file_checksum
-from hf_vanilla_transformer.training import CheckedTrainer, load_tokenizer
+from hf_vanilla_transformer.training import CheckedTrainer
 
 
 SMALL = str(ROOT / "model_cards/nsmc-small")

@@ -21,9 +21,9 @@ from hf_vanilla_transformer import (
     VanillaTransformerModel,
     figures,
 )
+from hf_vanilla_transformer.checkpoints import load_tokenizer
 from hf_vanilla_transformer.modeling_vanilla_transformer import sinusoid_table
 from hf_vanilla_transformer.tokenizer import train_tokenizer
-from hf_vanilla_transformer.training import load_tokenizer
 
 
 ROOT = Path(__file__).parent.parent

@@ -15,6 +15,7 @@ from huggingface_hub import ModelCard
 from transformers import AutoConfig, AutoTokenizer, TrainerControl, TrainerState, TrainingArguments
 
 from hf_vanilla_transformer import VanillaTransformerForConditionalGeneration
+from hf_vanilla_transformer.checkpoints import load_model
 from hf_vanilla_transformer.hub import RecordCallback
 from hf_vanilla_transformer.model_card import (
     NSMC_TEST_SHA256,
@@ -24,7 +25,6 @@ from hf_vanilla_transformer.model_card import (
     save_model_card,
 )
 from hf_vanilla_transformer.record import TARGET_TOKENIZER
-from hf_vanilla_transformer.training import load_model
 
 
 TINY = {"d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "encoder_ffn_dim": 16, "decoder_ffn_dim": 16}

@@ -457,6 +457,25 @@ def test_a_pretrained_model_is_a_folder_to_fine_tune(run, corpus, tmp_path, capl
         assert recipe.read_text().strip() in card
 
 
+def test_a_model_is_pretrained_further_with_more_layers(run, corpus, tmp_path):
+    deeper = [*CONTINUED, "--config", '{"encoder_layers": 7, "decoder_layers": 2}', "--learning_rate"]
+    for name, arguments in {
+        "same": [*CONTINUED, "--learning_rate", "0"],
+        "silent": [*deeper, "0"],
+        "deeper": [*deeper, "1e-3"],
+    }.items():
+        assert pretrain(run, corpus, tmp_path / name, *arguments)[0] == 0
+    measured = {
+        name: json.loads((tmp_path / name / "metrics.json").read_text())["validation"]["loss"]
+        for name in ("same", "silent", "deeper")
+    }
+    assert measured["silent"] == pytest.approx(measured["same"], rel=1e-5)
+    assert measured["deeper"] < measured["silent"]
+    model = VanillaTransformerForSequenceClassification.from_pretrained(tmp_path / "deeper")
+    assert (model.config.encoder_layers, model.config.decoder_layers) == (7, 2)
+    assert model.model.encoder.layers[6].feed_forward.fc2.weight.abs().max() > 0
+
+
 @pytest.mark.parametrize("streaming", [False, True])
 def test_an_interrupted_run_goes_on_to_the_same_end(run, corpus, tokenizer, tmp_path, streaming):
     settings = ["--per_device_train_batch_size", "4", "--target", "spans", "--max_steps", "20", "--save_steps", "8"]
@@ -527,7 +546,12 @@ def test_a_small_model_learns_what_follows_what(run, tmp_path):
         (["--max_length", "1"], "--max_length"),
         (["--max_tokens", "2"], "does not fit in a batch of 2"),
         (["--tokenizer", "{}"], "no tokenizer"),
-        (["--model", "{}"], "only the rates of dropout"),
+        (["--model", "{}"], "only the rates of dropout and the numbers of layers"),
+        ([*CONTINUED, "--config", '{"encoder_layers": 5}'], "encoder_layers of --model is 6, and cannot become less"),
+        (
+            ["--model", "{}/post_norm", "--config", '{"decoder_layers": 3}'],
+            "cannot become more, for it has no norm",
+        ),
         (["--model", "{}", "--config", '{"dropout": 0.1}'], "no model"),
         ([*CONTINUED, "--tokenizer", "{}/other"], "--tokenizer: its pad_token_id is 5, --model's is 0"),
         ([*CONTINUED, "--max_length", "999"], "--max_length"),
@@ -554,6 +578,8 @@ def test_pretraining_refuses_with_one_line(run, corpus, tokenizer, tmp_path, arg
     tokenizer.save_pretrained(tmp_path / "tokenizer")
     other = AutoTokenizer.from_pretrained(tmp_path / "tokenizer", pad_token="[CLS]")
     other.save_pretrained(tmp_path / "other")
+    tiny_config(pad_token_id=0, bos_token_id=BOS, eos_token_id=EOS).save_pretrained(tmp_path / "post_norm")
+    tokenizer.save_pretrained(tmp_path / "post_norm")
     arguments = [argument.replace("{}", str(tmp_path)) for argument in arguments]
     status, _, err = pretrain(run, corpus, tmp_path / "run", *arguments)
     assert status == 2

@@ -26,7 +26,7 @@ from hf_vanilla_transformer import (
     VanillaTransformerForSequenceClassification,
     VanillaTransformerModel,
 )
-from hf_vanilla_transformer.arguments import LAST_CHECKPOINT, given_settings, parse_arguments
+from hf_vanilla_transformer.arguments import given_settings, parse_arguments
 from hf_vanilla_transformer.figures import plot_training_curves
 from hf_vanilla_transformer.metrics import (
     calibration_report,
@@ -42,12 +42,7 @@ from hf_vanilla_transformer.training import (
     LabelSmoothingLoss,
     TokenBudgetBatchSampler,
     TokenBudgetTrainer,
-    average_checkpoints,
-    last_checkpoints,
-    load_alike,
-    load_config,
     noam_peak,
-    prepare_output_dir,
     smoothed_targets,
 )
 
@@ -170,7 +165,7 @@ def test_a_resumed_run_ends_with_the_weights_of_an_uninterrupted_one(tmp_path, t
     assert (checkpoint / "tokenizer.json").exists()
 
 
-# --- Rates, losses, batches, averages ---
+# --- Rates, losses, batches ---
 
 
 @pytest.fixture(scope="module")
@@ -345,7 +340,7 @@ from test_training import pairs, tiny_config
 import torch
 from transformers import Seq2SeqTrainingArguments
 from hf_vanilla_transformer import VanillaTransformerForConditionalGeneration
-from hf_vanilla_transformer.training import (TokenBudgetTrainer,)
+from hf_vanilla_transformer.training import TokenBudgetTrainer
 
 seen = []
 
@@ -369,61 +364,6 @@ trainer.train()
 with open(f"{folder}/{arguments.process_index}.json", "w") as file:
     json.dump(seen, file)
 """
-
-
-def test_the_average_is_the_mean_of_every_weight(tmp_path):
-    config = tiny_config(share_encoder_decoder_embeddings=True, tie_word_embeddings=True)
-    models = [VanillaTransformerForConditionalGeneration(config) for _ in range(3)]
-    for step, model in zip((10, 9, 200), models, strict=True):
-        model.save_pretrained(tmp_path / f"checkpoint-{step}")
-    folders = last_checkpoints(str(tmp_path), 2)
-    assert [Path(folder).name for folder in folders] == ["checkpoint-10", "checkpoint-200"]
-
-    average = average_checkpoints(folders)
-    assert type(average) is VanillaTransformerForConditionalGeneration
-    assert average.lm_head.weight is average.model.encoder.embed_tokens.weight
-    for value, first, last in zip(average.parameters(), models[0].parameters(), models[2].parameters(), strict=True):
-        torch.testing.assert_close(value, (first + last) / 2)
-
-
-def test_half_precision_checkpoints_are_averaged_in_full_precision(tmp_path):
-    models = [VanillaTransformerModel(tiny_config()).to(torch.bfloat16) for _ in range(5)]
-    for step, model in enumerate(models):
-        model.save_pretrained(tmp_path / f"checkpoint-{step}")
-    average = average_checkpoints(last_checkpoints(str(tmp_path), 5))
-    assert average.dtype == torch.bfloat16
-    for value, *parts in zip(average.parameters(), *(model.parameters() for model in models), strict=True):
-        mean = torch.stack(parts).double().mean(dim=0)
-        torch.testing.assert_close(value.double(), mean, rtol=2**-8, atol=1e-6)  # rounded once
-
-
-def test_what_cannot_be_averaged_is_refused(tmp_path):
-    VanillaTransformerForConditionalGeneration(tiny_config()).save_pretrained(tmp_path / "checkpoint-1")
-    VanillaTransformerForConditionalGeneration(tiny_config(d_model=8)).save_pretrained(tmp_path / "checkpoint-2")
-    with pytest.raises(ValueError, match="checkpoint-2: another model than .*checkpoint-1"):
-        average_checkpoints(last_checkpoints(str(tmp_path), 2))
-    with pytest.raises(ValueError, match="2 checkpoints, fewer than 3"):
-        last_checkpoints(str(tmp_path), 3)
-    with pytest.raises(ValueError, match="at least 1"):
-        last_checkpoints(str(tmp_path), 0)
-    with pytest.raises(ValueError, match="no checkpoints"):
-        average_checkpoints([])
-
-
-def test_a_run_is_alike_to_one_that_went_on_from_the_same_denoiser(tmp_path):
-    """Of the configuration, only what changes the meaning of the weights counts."""
-    VanillaTransformerForConditionalGeneration(tiny_config()).save_pretrained(tmp_path / "denoiser")
-    begun = VanillaTransformerForSequenceClassification.from_pretrained(tmp_path / "denoiser")
-    ended = VanillaTransformerForSequenceClassification.from_pretrained(tmp_path / "denoiser", dropout=0.3)
-    ended.config.update({"use_cache": False, "problem_type": "single_label_classification"})
-    ended.save_pretrained(tmp_path / "ended")
-    [other] = load_alike(begun, [str(tmp_path / "ended")])
-    assert torch.equal(other.classifier.weight, ended.classifier.weight)
-    new = VanillaTransformerForSequenceClassification(tiny_config())
-    assert len(list(load_alike(new, [str(tmp_path / "ended")]))) == 1
-    wider = VanillaTransformerForSequenceClassification(tiny_config(encoder_ffn_dim=48))
-    with pytest.raises(ValueError, match="ended: another model than"):
-        list(load_alike(wider, [str(tmp_path / "ended")]))
 
 
 # --- Arguments ---
@@ -487,33 +427,6 @@ def test_a_saved_recipe_makes_the_same_arguments(tmp_path):
     save_record(tmp_path, model, metrics={}, settings=given, seed=1, data={}, resumed_from=None)
     again = parse_arguments([TrainingArguments], "test", [str(tmp_path / "recipe.yaml")])[0]
     assert again.to_dict() == {**parsed.to_dict(), "num_train_epochs": 5}
-
-
-def test_a_run_neither_overwrites_nor_starts_where_there_is_nothing(tmp_path):
-    new = tmp_path / "a" / "b"
-    assert prepare_output_dir(str(new), None) is None
-    assert new.is_dir() and not any(new.iterdir())
-    # As a recipe and a flag say it: `resume_from_checkpoint: true`, `--resume_from_checkpoint True`.
-    for last in (LAST_CHECKPOINT, True, "True"):
-        with pytest.raises(ValueError, match="b: no checkpoint"):
-            prepare_output_dir(str(new), last)
-    assert prepare_output_dir(str(new), False) is None
-    (new / "checkpoint-5").mkdir()
-    with pytest.raises(ValueError, match="not empty"):
-        prepare_output_dir(str(new), None)
-    with pytest.raises(ValueError, match="no checkpoint to go on from"):  # it is empty
-        prepare_output_dir(str(new), LAST_CHECKPOINT)
-    (tmp_path / "file").touch()
-    with pytest.raises(OSError, match="file"):
-        prepare_output_dir(str(tmp_path / "file"), None)
-
-
-def test_another_models_folder_is_refused(tmp_path):
-    (tmp_path / "config.json").write_text('{"model_type": "bart"}')
-    with pytest.raises(ValueError, match="'bart', not 'vanilla_transformer'"):
-        load_config(str(tmp_path))
-    with pytest.raises(ValueError, match="nowhere"):
-        load_config(str(tmp_path / "nowhere"))
 
 
 # --- Metrics and record ---
