@@ -197,7 +197,7 @@ def test_a_model_without_capitals_is_not_measured_by_them(translator):
         assert (first.metric_name, first.metric_value) == (f"{title}, 3 beams", round(report[name], 2))
         assert first.metric_args == {"signature": report[f"{name}_signature"]}
         summary = card.text.split("## ")[0]
-        assert f"BLEU는 {report[name]:.2f}(빔 3)" in summary and ("소문자" in summary) == lowercase
+        assert f"BLEU는 {report[name]:.2f}(빔 크기 3)" in summary and ("대소문자" in summary) == lowercase
 
 
 def test_a_model_may_go_back_to_a_translator(translator):
