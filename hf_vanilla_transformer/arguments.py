@@ -114,8 +114,12 @@ def parse_arguments(dataclass_types: list[type], description: str, args: list[st
     except (ValueError, TypeError, ImportError) as error:
         parser.error(_one_line(error))
     for arguments in parsed:
-        if isinstance(arguments, TrainingArguments) and arguments.max_steps <= 0 and arguments.num_train_epochs <= 0:
-            parser.error(f"--num_train_epochs: more than 0, not {arguments.num_train_epochs:g}")
+        if isinstance(arguments, TrainingArguments):
+            if arguments.max_steps <= 0 and arguments.num_train_epochs <= 0:
+                parser.error(f"--num_train_epochs: more than 0, not {arguments.num_train_epochs:g}")
+            # What is measured is measured of all predictions together.
+            if arguments.prediction_loss_only or not arguments.eval_do_concat_batches:
+                parser.error("--prediction_loss_only, --eval_do_concat_batches: a record needs the predictions")
     return parsed
 
 

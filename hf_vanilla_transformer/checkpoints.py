@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 
 # What may change in the configuration of a model that is trained further.
 DROPOUT_FIELDS = {"dropout", "attention_dropout", "activation_dropout", "embedding_dropout"}
-# And, of a model with `norm_first` that is pretrained further, what may become more.
+# And, of a model with `norm_first` that is pretrained further, what may become more (`load_to_train`).
 LAYER_FIELDS = ("encoder_layers", "decoder_layers")
 # What does not change what the weights mean, either: where the classes are, what was last done with them, how exact.
 _PASSING_FIELDS = DROPOUT_FIELDS | {"architectures", "auto_map", "dtype", "problem_type", "use_cache"}
@@ -216,6 +216,48 @@ def load_model(folder: str, attn_implementation: str | None = None) -> PreTraine
     return model
 
 
+def load_to_train(
+    model_class: type[PreTrainedModel], folder: str, config: VanillaTransformerConfig, **options
+) -> PreTrainedModel:
+    """Load a model to train it further, in float32 whatever it was saved in.
+
+    Where `config` has more layers than the folder's model, which must have `norm_first`, the new ones are on top of
+    the others, and are the identity until they have learned: a sub-layer adds its output to what it reads, and begins
+    with zeros in the output's projection alone (Wu et al. 2024, "LLaMA Pro", block expansion).
+
+    Args:
+        model_class: The class of the model; its head is new where the folder's model has none.
+        folder: A path, or the name of a repository.
+        config: The configuration of the model.
+        **options: What `from_pretrained` takes besides.
+
+    Returns:
+        The model.
+
+    Raises:
+        ValueError: as in `load_config`, or other weights of the folder's model are missing or do not fit.
+    """
+    before = load_config(folder)
+    with named_errors(folder, "model"):
+        model, loading = model_class.from_pretrained(
+            folder, config=config, dtype=torch.float32, output_loading_info=True, **options
+        )
+    new_layers = tuple(
+        f"{model.base_model_prefix}.{stack}.layers.{index}."
+        for stack in ("encoder", "decoder")
+        for index in range(getattr(before, f"{stack}_layers"), getattr(config, f"{stack}_layers"))
+    )
+    new = {*loading["missing_keys"], *(name for name, *_ in loading["mismatched_keys"])}
+    body = [name for name in new if name.startswith(f"{model.base_model_prefix}.")]
+    if lacking := sorted(name for name in body if not name.startswith(new_layers)):
+        raise ValueError(f"{folder}: the model lacks {', '.join(lacking)}")
+    with torch.no_grad():
+        for name in body:
+            if name.split(".")[-2] in ("out_proj", "fc2"):
+                model.get_parameter(name).zero_()
+    return model
+
+
 def load_translator(folder: str) -> modeling_vanilla_transformer.VanillaTransformerForConditionalGeneration:
     """Load a model that writes, as `load_model` does.
 
@@ -277,7 +319,10 @@ def named_errors(folder: str, what: str) -> Iterator[None]:
     """
     try:
         yield
-    except (OSError, ValueError, KeyError, RuntimeError) as error:
+    except Exception as error:
+        # A tokenizer that tokenizers cannot read is an Exception of no class of its own.
+        if type(error) is not Exception and not isinstance(error, (OSError, ValueError, KeyError, RuntimeError)):
+            raise
         raise ValueError(f"{folder}: no {what} can be read here ({error})") from error
 
 
@@ -305,6 +350,18 @@ def average_checkpoints(folders: list[str]) -> PreTrainedModel:
     return model.to(dtype)
 
 
+def lasting_fields(config: PreTrainedConfig) -> dict[str, Any]:
+    """What of a configuration the meaning of the weights depends on.
+
+    Args:
+        config: The configuration of a model.
+
+    Returns:
+        The fields that differ from their defaults; without the rates of dropout, and what else may differ.
+    """
+    return {name: value for name, value in config.to_diff_dict().items() if name not in _PASSING_FIELDS}
+
+
 def load_alike(model: PreTrainedModel, folders: list[str]) -> Iterator[PreTrainedModel]:
     """Load models whose weights can be averaged with a model's.
 
@@ -318,13 +375,9 @@ def load_alike(model: PreTrainedModel, folders: list[str]) -> Iterator[PreTraine
     Raises:
         ValueError: a folder holds no such model.
     """
-
-    def lasting(config: PreTrainedConfig) -> dict[str, Any]:
-        return {name: value for name, value in config.to_diff_dict().items() if name not in _PASSING_FIELDS}
-
     for folder in folders:
         other = load_model(folder)
-        if type(other) is not type(model) or lasting(other.config) != lasting(model.config):
+        if type(other) is not type(model) or lasting_fields(other.config) != lasting_fields(model.config):
             raise ValueError(f"{folder}: another model than {model.name_or_path or 'the new one'}")
         yield other
 
@@ -343,22 +396,6 @@ def average_with(model: PreTrainedModel, others: Iterable[PreTrainedModel]) -> N
     for other in others:
         average.update_parameters(other.to(model.device).float())
     model.load_state_dict(average.module.state_dict())
-
-
-def silence_new_layers(model: PreTrainedModel, new_weights: Iterable[str]) -> None:
-    """Have layers that a model was loaded without add nothing yet, so that it goes on as the shallower one it was.
-
-    With `norm_first`, a sub-layer adds its output to what it reads. With zeros in the output's projection alone, the
-    layer is the identity, and yet learns (Wu et al. 2024, "LLaMA Pro", block expansion).
-
-    Args:
-        model: A model with `norm_first`, whose weights change.
-        new_weights: The names of the weights that it was loaded without.
-    """
-    with torch.no_grad():
-        for name in new_weights:
-            if ".layers." in name and name.split(".")[-2] in ("out_proj", "fc2"):
-                model.get_parameter(name).zero_()
 
 
 def round_weights(model: PreTrainedModel, dtype: torch.dtype) -> None:

@@ -127,7 +127,7 @@ def held_back(validation: float, lines: int, name: str) -> int:
     Raises:
         DataError: It cannot be so.
     """
-    if validation <= 0 or (validation > 1 and validation != int(validation)):
+    if not validation > 0 or (validation > 1 and validation % 1 != 0):  # also where it is NaN, or infinite
         raise DataError(f"validation must be a share of the lines or their number, not {validation}")
     size = int(validation) if validation >= 1 else max(1, round(validation * lines))
     if size >= lines:

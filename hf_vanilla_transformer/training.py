@@ -25,6 +25,7 @@ from transformers import (
 from transformers.modeling_outputs import Seq2SeqLMOutput
 from transformers.trainer_utils import IntervalStrategy
 
+from .checkpoints import lasting_fields, load_config
 from .model_card import rename_model_card
 from .record import RUN_FILE
 
@@ -275,8 +276,17 @@ class _CheckedTraining:
         """As in `Trainer`, but that a run that has left its record keeps the card that was made of it."""
         if not Path(self.args.output_dir, RUN_FILE).is_file():
             super().create_model_card(*args, **kwargs)
-        elif self.is_world_process_zero():
+        elif self.is_world_process_zero() and self.hub_model_id is not None:
             rename_model_card(self.args.output_dir, self.hub_model_id)
+
+    def _load_from_checkpoint(self, resume_from_checkpoint: str, *args, **kwargs) -> None:
+        # torch would name every weight whose shape differs, or an optimizer's group.
+        if lasting_fields(load_config(resume_from_checkpoint)) != lasting_fields(self.model.config):
+            raise ValueError(
+                f"{resume_from_checkpoint}: a checkpoint of another model; a run goes on with the settings that it "
+                "began with"
+            )
+        super()._load_from_checkpoint(resume_from_checkpoint, *args, **kwargs)
 
     def _push_from_checkpoint(self, checkpoint_folder: str) -> None:
         # Trainer copies the weights from there, and the configuration, but not the code that it names.

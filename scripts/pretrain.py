@@ -18,7 +18,6 @@ seen (but for `--train_sampling_strategy group_by_length`, whose order transform
 
 from dataclasses import dataclass, field
 
-import torch
 from transformers import (
     GenerationConfig,
     PreTrainedTokenizerBase,
@@ -38,9 +37,9 @@ from hf_vanilla_transformer.checkpoints import (
     DROPOUT_FIELDS,
     LAYER_FIELDS,
     load_config,
+    load_to_train,
     load_tokenizer,
     prepare_output_dir,
-    silence_new_layers,
 )
 from hf_vanilla_transformer.hub import keep_token_out_of_files, upload_run
 from hf_vanilla_transformer.metrics import compute_perplexity, token_losses
@@ -132,7 +131,10 @@ def check_streaming(data: DataArguments, model: ModelArguments, training: Seq2Se
     for problem, remedy in (
         (training.max_steps <= 0, "--max_steps, for the stream has no end"),
         (not (model.tokenizer or model.model), "--tokenizer, as scripts/train_tokenizer.py makes one"),
-        (data.validation < 1, "--validation as a number of lines, for nobody knows how many there are"),
+        (
+            data.validation < 1 or data.validation % 1 != 0,
+            "--validation as a number of lines, for nobody knows how many there are",
+        ),
         (data.max_tokens is not None, "no --max_tokens, but --per_device_train_batch_size"),
         (training.dataloader_num_workers > 1, "--dataloader_num_workers 0 or 1"),
         (training.world_size > 1, "a single process"),
@@ -217,6 +219,8 @@ def main() -> None:
     data_arguments, denoising_arguments, model_arguments, training_arguments = parse_arguments(
         ARGUMENTS, description=__doc__.splitlines()[0]
     )
+    if training_arguments.predict_with_generate:
+        raise ValueError("--predict_with_generate: what is measured is the loss of the text, not what is generated")
     import matplotlib  # noqa: F401  # what is missing is told before the training
 
     keep_token_out_of_files(training_arguments)
@@ -227,7 +231,8 @@ def main() -> None:
         checkpoint = prepare_output_dir(folder, training_arguments.resume_from_checkpoint)
         # A wrong model is refused before the data are read.
         before = load_config(model_arguments.model) if model_arguments.model else None
-        max_length = data_arguments.max_length or (before.max_position_embeddings if before else 128)
+        positions = min(before.max_position_embeddings, before.max_target_positions) if before else 128
+        max_length = data_arguments.max_length or positions
         if data_arguments.streaming:
             check_streaming(data_arguments, model_arguments, training_arguments)
             corpus = None
@@ -266,14 +271,12 @@ def main() -> None:
 
     set_seed(training_arguments.seed)
     if model_arguments.model:
-        model, loading = VanillaTransformerForConditionalGeneration.from_pretrained(
+        model = load_to_train(
+            VanillaTransformerForConditionalGeneration,
             model_arguments.model,
-            config=config,
+            config,
             attn_implementation=model_arguments.attn_implementation,
-            dtype=torch.float32,
-            output_loading_info=True,
         )
-        silence_new_layers(model, loading["missing_keys"])
     else:
         model = VanillaTransformerForConditionalGeneration._from_config(
             config, attn_implementation=model_arguments.attn_implementation

@@ -38,6 +38,7 @@ from hf_vanilla_transformer.checkpoints import (
     average_with,
     load_alike,
     load_config,
+    load_to_train,
     load_tokenizer,
     prepare_output_dir,
     round_weights,
@@ -263,12 +264,12 @@ def main() -> None:
     set_seed(training_arguments.seed)
     config = make_config(model_arguments, tokenizer, labels, max_length)
     if model_arguments.model:
-        model = VanillaTransformerForSequenceClassification.from_pretrained(
+        model = load_to_train(
+            VanillaTransformerForSequenceClassification,
             model_arguments.model,
-            config=config,
+            config,
             attn_implementation=model_arguments.attn_implementation,
-            dtype=torch.float32,
-            ignore_mismatched_sizes=True,
+            ignore_mismatched_sizes=True,  # a head for another number of labels
         )
         fit_head(model, list(load_config(model_arguments.model).id2label.values()), labels)
     else:
@@ -304,6 +305,8 @@ def main() -> None:
     weights_dtype = getattr(torch, model_arguments.weights_dtype)
     round_weights(model, weights_dtype)
     trainer.save_model(folder, _internal_call=True)  # pushed at the end, with the record
+    if weights_dtype != torch.float32 and trainer.is_world_process_zero():
+        save_weights_in(model, folder, weights_dtype)
     metrics = {
         "best_step": best_step(trainer.args, trainer.state),
         "training_seconds": round(trained.metrics["train_runtime"], 1),
@@ -312,8 +315,6 @@ def main() -> None:
     }
     if not trainer.is_world_process_zero():
         return
-    if weights_dtype != torch.float32:
-        save_weights_in(model, folder, weights_dtype)
     save_record(
         folder,
         model,

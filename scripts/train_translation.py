@@ -12,7 +12,6 @@ interrupted run goes on with the same command and `--resume_from_checkpoint`.
 from dataclasses import dataclass, field
 from typing import Any
 
-import torch
 from datasets import Dataset, DatasetDict
 from tokenizers.models import WordLevel
 from transformers import (
@@ -42,6 +41,7 @@ from hf_vanilla_transformer.checkpoints import (
     last_checkpoints,
     load_config,
     load_target_tokenizer,
+    load_to_train,
     load_tokenizer,
     prepare_output_dir,
 )
@@ -323,9 +323,7 @@ def main() -> None:
     set_seed(training_arguments.seed)
     options = {"config": config, "attn_implementation": model_arguments.attn_implementation}
     if model_arguments.model:
-        model = VanillaTransformerForConditionalGeneration.from_pretrained(
-            model_arguments.model, dtype=torch.float32, **options
-        )
+        model = load_to_train(VanillaTransformerForConditionalGeneration, model_arguments.model, **options)
     else:
         model = VanillaTransformerForConditionalGeneration._from_config(**options)
     model.generation_config = GenerationConfig.from_model_config(config)

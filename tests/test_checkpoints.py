@@ -1,10 +1,12 @@
 """Folders of models: where a run goes on, what is refused, averages of weights, new layers."""
 
+import json
 from pathlib import Path
 
 import pytest
 import torch
 from conftest import tiny_config
+from safetensors.torch import load_file, save_file
 
 from hf_vanilla_transformer import (
     VanillaTransformerForConditionalGeneration,
@@ -17,9 +19,11 @@ from hf_vanilla_transformer.checkpoints import (
     last_checkpoints,
     load_alike,
     load_config,
+    load_to_train,
+    load_tokenizer,
     prepare_output_dir,
-    silence_new_layers,
 )
+from hf_vanilla_transformer.tokenizer import train_tokenizer
 
 
 # --- Where a run goes on, what is loaded ---
@@ -114,10 +118,9 @@ def test_a_run_is_alike_to_one_that_went_on_from_the_same_denoiser(tmp_path):
 def test_new_layers_change_nothing_and_learn(tmp_path, attention_bias):
     shallow = VanillaTransformerForConditionalGeneration(tiny_config(norm_first=True, attention_bias=attention_bias))
     shallow.save_pretrained(tmp_path)
-    deep, loading = VanillaTransformerForConditionalGeneration.from_pretrained(
-        tmp_path, encoder_layers=4, decoder_layers=3, output_loading_info=True
-    )
-    silence_new_layers(deep, loading["missing_keys"])
+    config = load_config(str(tmp_path))
+    config.update({"encoder_layers": 4, "decoder_layers": 3})
+    deep = load_to_train(VanillaTransformerForConditionalGeneration, str(tmp_path), config)
     ids, labels = torch.randint(7, 29, (3, 8)), torch.randint(7, 29, (3, 9))
     expected = shallow.eval()(input_ids=ids, labels=labels)
     before = {name: weight.detach().clone() for name, weight in deep.named_parameters()}
@@ -128,6 +131,44 @@ def test_new_layers_change_nothing_and_learn(tmp_path, attention_bias):
             torch.testing.assert_close(outputs.logits, expected.logits, rtol=0, atol=0)
         outputs.loss.backward()
         optimizer.step()
-    # The output's projections in the first update, all other weights from the second on; keys have no use for a bias.
+    # The outputs' projections from the first update on, all other weights from the second; a key's bias has no effect.
     moved = {name for name, weight in deep.named_parameters() if not torch.equal(weight, before[name])}
-    assert {name for name in loading["missing_keys"] if not name.endswith("k_proj.bias")} <= moved
+    new = before.keys() - dict(shallow.named_parameters()).keys()
+    assert len(new) > 40 and {name for name in new if not name.endswith("k_proj.bias")} <= moved
+
+
+def test_only_heads_and_new_layers_may_be_missing(tmp_path):
+    translator = VanillaTransformerForConditionalGeneration(tiny_config(norm_first=True)).half()
+    translator.save_pretrained(tmp_path)
+    model = load_to_train(VanillaTransformerForSequenceClassification, str(tmp_path), translator.config)
+    assert model.dtype == torch.float32
+    assert torch.equal(
+        model.model.decoder.layers[0].feed_forward.fc1.weight,
+        translator.model.decoder.layers[0].feed_forward.fc1.weight.float(),
+    )
+    weights = load_file(tmp_path / "model.safetensors")
+    whole = {name: weight for name, weight in weights.items() if ".encoder.layers.1." not in name}
+    save_file(whole, tmp_path / "model.safetensors", metadata={"format": "pt"})
+    deeper = load_config(str(tmp_path))
+    deeper.encoder_layers = 3
+    for config in (translator.config, deeper):
+        with pytest.raises(ValueError, match=r"lacks model\.encoder\.layers\.1\.feed_forward\.fc1\.bias, .*v_proj"):
+            load_to_train(VanillaTransformerForConditionalGeneration, str(tmp_path), config)
+    save_file(
+        {**weights, "model.encoder.layers.0.feed_forward.fc1.bias": torch.zeros(3)},
+        tmp_path / "model.safetensors",
+        {"format": "pt"},
+    )
+    with pytest.raises(ValueError, match="lacks model.encoder.layers.0.feed_forward.fc1.bias$"):
+        load_to_train(
+            VanillaTransformerForSequenceClassification, str(tmp_path), translator.config, ignore_mismatched_sizes=True
+        )
+
+
+def test_a_tokenizer_of_an_unknown_kind_is_refused(tmp_path):
+    train_tokenizer(["가나다"], vocab_size=29).save_pretrained(tmp_path)
+    content = json.loads((tmp_path / "tokenizer.json").read_text())
+    content["model"]["type"] = "Foo"
+    (tmp_path / "tokenizer.json").write_text(json.dumps(content))
+    with pytest.raises(ValueError, match="no tokenizer can be read here"):
+        load_tokenizer(str(tmp_path))

@@ -579,6 +579,8 @@ card = ModelCard.load("kim/edited")
 card.text += " A remark by hand."
 card.push_to_hub("kim/edited")
 model.push_to_hub("kim/edited", tags=["ours"])
+deeper = type(model).from_pretrained(sys.argv[1], encoder_layers=model.config.encoder_layers + 1)
+deeper.push_to_hub("kim/deeper")
 model.classifier.weight.data.mul_(1.01)
 model.push_to_hub("kim/changed")
 """
@@ -627,10 +629,11 @@ def test_without_our_scripts_the_repository_is_the_same(server, client, folder, 
     for file in ("README.md", "metrics.json"):
         later = server.files("kim/later")[file].decode().replace("kim/later", "kim/uploaded")
         assert later == (tmp_path / "uploaded" / file).read_text(), file
-    assert in_repository(server, "kim/changed").keys() == {
-        *("README.md", "config.json", "model.safetensors"),
-        *("configuration_vanilla_transformer.py", "modeling_vanilla_transformer.py"),
-    }
+    for changed in ("kim/changed", "kim/deeper"):
+        assert in_repository(server, changed).keys() == {
+            *("README.md", "config.json", "model.safetensors"),
+            *("configuration_vanilla_transformer.py", "modeling_vanilla_transformer.py"),
+        }
     program = "print(json.dumps([answer(*load(name)) for name in sys.argv[2:]]))"
     repositories = {"kim/pushed": folder, "kim/checked": tmp_path / "checked", "kim/plain": tmp_path / "plain"}
     answers = json.loads(as_stranger(program, environment, tmp_path, *repositories))

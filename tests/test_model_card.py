@@ -25,6 +25,7 @@ from hf_vanilla_transformer.model_card import (
     save_model_card,
 )
 from hf_vanilla_transformer.record import TARGET_TOKENIZER
+from hf_vanilla_transformer.training import CheckedTrainer
 
 
 TINY = {"d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "encoder_ffn_dim": 16, "decoder_ffn_dim": 16}
@@ -509,3 +510,7 @@ def test_an_own_trainers_card_is_its_log(tmp_path):
         ("validation", "loss", "1.7500"),
         ("validation", "chrf", "43.2500"),
     ]
+    # What transformers' scripts do at their end, without a repository to push to.
+    card = (tmp_path / "README.md").read_bytes()
+    CheckedTrainer(model, arguments).create_model_card()
+    assert (tmp_path / "README.md").read_bytes() == card

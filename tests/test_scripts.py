@@ -104,6 +104,23 @@ def test_the_weights_are_saved_in_half_the_size_and_load_as_they_were_measured(r
     assert loss.item() == pytest.approx(published, abs=1e-6)
 
 
+def test_evaluation_in_half_precision_does_not_round_what_is_saved(run, tmp_path):
+    arguments = [
+        "--data",
+        "sample",
+        "--output_dir",
+        tmp_path,
+        "--weights_dtype",
+        "float16",
+        "--bf16_full_eval",
+        "true",
+    ]
+    assert run("train_classifier.py", *arguments, *QUICK)[0] == 0
+    weights = load_file(tmp_path / "model.safetensors")
+    assert any((weight.to(torch.bfloat16) != weight).any() for weight in weights.values())
+    assert json.loads((tmp_path / "config.json").read_text())["dtype"] == "float32"
+
+
 def test_a_run_that_gets_no_better_stops_early(run, tmp_path):
     """A model that cannot learn, at a learning rate of nothing, is no better after its first epoch."""
     status, _, _ = run(
@@ -147,6 +164,17 @@ def test_an_interrupted_run_goes_on_to_the_same_end(run, trained, tmp_path):
     records = [json.loads((folder / "run.json").read_text()) for folder in (trained, interrupted)]
     assert [record["resumed_from"] for record in records] == [None, first.name]
     assert f"went on from {first.name}" in (interrupted / "README.md").read_text()
+
+
+def test_a_checkpoint_of_another_model_is_refused(run, trained, tmp_path):
+    checkpoint = next(iter(trained.glob("checkpoint-*")))
+    status, _, err = run(
+        "train_classifier.py",
+        *(ROOT / "scripts/recipes/sample.yaml", "--output_dir", tmp_path / "run"),
+        *("--config", '{"d_model": 32}', "--resume_from_checkpoint", checkpoint),
+    )
+    assert status == 2 and "Traceback" not in err
+    assert f"{checkpoint.name}: a checkpoint of another model" in err.splitlines()[-1]
 
 
 def test_a_trained_model_is_fine_tuned_with_new_labels(run, trained, tmp_path):
@@ -289,6 +317,8 @@ def faults(tmp_path):
         (["--data", "sample", "--output_dir", "{}/a-file"], "a-file"),
         (["--data", "sample", "--resume_from_checkpoint"], "no checkpoint"),
         (["--data", "sample", "--resume_from_checkpoint", "{}/nowhere"], "no checkpoint"),
+        (["--data", "sample", "--prediction_loss_only", "true"], "needs the predictions"),
+        (["--data", "sample", "--eval_do_concat_batches", "false"], "needs the predictions"),
     ],
 )
 def test_training_refuses_with_one_line(run, faults, arguments, message):
