@@ -577,11 +577,12 @@ class VanillaTransformerPreTrainedModel(PreTrainedModel):
         folder = Path(self.name_or_path)
         if not (folder / SAFE_WEIGHTS_NAME).is_file():
             return None
-        own = self.state_dict()
-        for name, saved in load_state_dict(folder / SAFE_WEIGHTS_NAME).items():
-            # In float32, where the file's half precision and the model's own are exact.
-            if name not in own or not torch.equal(own[name].cpu().float(), saved.float()):
-                return None
+        own, saved = self.state_dict(), load_state_dict(folder / SAFE_WEIGHTS_NAME)
+        if own.keys() - self.all_tied_weights_keys.keys() != saved.keys() - self.all_tied_weights_keys.keys():
+            return None
+        # In float32, where the file's half precision and the model's own are exact.
+        if any(not torch.equal(own[name].cpu().float(), weight.float()) for name, weight in saved.items()):
+            return None
         return folder
 
 
