@@ -15,7 +15,7 @@ import safetensors.torch
 import torch
 from conftest import ROOT, tiny_config
 from safetensors import safe_open
-from transformers import AutoModel, AutoModelForSeq2SeqLM, AutoModelForSequenceClassification
+from transformers import AutoModel, AutoModelForSeq2SeqLM, AutoModelForSequenceClassification, AutoTokenizer
 
 from hf_vanilla_transformer import (
     VanillaTransformerConfig,
@@ -754,8 +754,13 @@ def test_the_tutorials_pages_commands_run(run, command, tmp_path, monkeypatch):
         assert getattr(model.config, name) == value
 
 
-def test_the_tutorials_pages_programs_run():
+def test_the_tutorials_pages_programs_run(tmp_path, monkeypatch):
+    sentencepiece = pytest.importorskip("sentencepiece")
+    monkeypatch.chdir(tmp_path)
+    reviews = ROOT / "hf_vanilla_transformer/samples/ratings_train.txt"
+    sentencepiece.SentencePieceTrainer.train(input=str(reviews), model_prefix="kowiki", vocab_size=1500, minloglevel=2)
     programs = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
     assert programs
     for program in programs:
         exec(compile(program, "tutorials.md", "exec"), {})
+    assert len(AutoTokenizer.from_pretrained("runs/converted")) == 1500

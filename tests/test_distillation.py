@@ -272,9 +272,9 @@ def test_the_card_names_the_teachers(run, tmp_path):
     assert (
         "it learned from 1 texts with soft labels, the mean probabilities of a logistic regression on n-grams of "
         f"characters (validation accuracy {linear}), `{SMALL}` (validation accuracy {small}) and "
-        f"`{tmp_path / 'second'}` (validation accuracy {second}); together {together}. Those of texts from files are "
-        f"weighted by how the training texts near each one in its file are labelled, which the text alone does not "
-        f"tell: {near}. `soft_labels.py`"
+        f"`{tmp_path / 'second'}` (validation accuracy {second}); together {together}; weighted by how the "
+        f"training texts near each one in its file are labelled, which the text alone does not tell, {near}. "
+        "`soft_labels.py` made them with this recipe"
     ) in (tmp_path / "student/README.md").read_text()
 
 

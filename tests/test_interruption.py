@@ -20,7 +20,7 @@ from safetensors.torch import load_file, save_file
 from torch import distributed
 from transformers import DataCollatorWithPadding, TrainingArguments
 
-from hf_vanilla_transformer import VanillaTransformerForSequenceClassification, training
+from hf_vanilla_transformer import VanillaTransformerForSequenceClassification
 from hf_vanilla_transformer.arguments import LAST_CHECKPOINT, exit_with_one_line
 from hf_vanilla_transformer.checkpoints import checkpoint_damage, prepare_output_dir
 from hf_vanilla_transformer.tokenizer import train_tokenizer
@@ -229,7 +229,7 @@ def test_a_checkpoint_of_two_processes_has_the_state_of_both(whole, tmp_path, mo
     checkpoint = tmp_path / "checkpoint-8"
     shutil.copytree(whole / "checkpoint-8", checkpoint)
     (checkpoint / "rng_state.pth").rename(checkpoint / "rng_state_0.pth")
-    monkeypatch.setattr(training, "processes", lambda: 2)
+    monkeypatch.setattr("hf_vanilla_transformer.checkpoints.processes", lambda: 2)
     assert checkpoint_damage(str(checkpoint)) == "rng_state_1.pth is missing"
     shutil.copy(checkpoint / "rng_state_0.pth", checkpoint / "rng_state_1.pth")
     assert checkpoint_damage(str(checkpoint)) is None
