@@ -1,0 +1,1 @@
+../../hf_vanilla_transformer/configuration_vanilla_transformer.py

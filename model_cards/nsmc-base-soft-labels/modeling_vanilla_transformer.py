@@ -1,0 +1,1 @@
+../../hf_vanilla_transformer/modeling_vanilla_transformer.py
