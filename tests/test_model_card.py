@@ -207,6 +207,10 @@ def test_a_model_may_go_back_to_a_translator(translator):
     edit(translator / "run.json", began_as={"recipe": recipe, "run": run, "metrics": metrics})
     card = make_model_card(translator)
     assert "It began as another run's model. That was made in" in card.text and "pretrain.py" not in card.text
+    assert "checkpoint-500" not in card.text
+    resumed = {"recipe": recipe, "run": {**run, "resumed_from": "checkpoint-500"}, "metrics": metrics}
+    edit(translator / "run.json", began_as=resumed)
+    assert " from checkpoint-500 on. Its recipe:" in make_model_card(translator).text
     assert card.text.count("vocab_size: 100") == 2
 
 
