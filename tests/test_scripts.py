@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import torch
+import yaml
 from accelerate.commands.launch import launch_command_parser
 from conftest import ROOT, RUN_FILES, tiny_config
 from safetensors.torch import load_file
@@ -584,6 +585,23 @@ def test_the_readmes_commands_run(run, trained, translator, tmp_path, monkeypatc
         elif script.endswith("predict.py"):
             arguments += ["--model", str(trained)]
         assert run(Path(script).name, *arguments)[0] == 0, script
+
+
+def test_the_commands_of_nsmcs_page_make_what_the_next_ones_take():
+    page = (ROOT / "model_cards/nsmc.md").read_text()
+    made = set()
+    for block in re.findall(r"```sh\n(.*?)```", page, re.DOTALL):
+        for line in block.replace("\\\n", "").splitlines():
+            command = shlex.split(line)
+            flags = dict(zip(command, command[1:], strict=False))
+            takes = {flags[name] for name in ("--texts", "--model") if name in flags}
+            for name in (word for word in command if word.endswith(".yaml")):
+                recipe = yaml.safe_load((ROOT / name).read_text())
+                takes |= {recipe[key] for key in ("model", "soft_labels") if key in recipe}
+                takes |= {taken for key in ("models", "texts", "average_with") for taken in recipe.get(key, [])}
+            assert all(taken.startswith("model_cards/") for taken in takes - made), (line, takes - made)
+            made |= {flags[name] for name in ("--output_dir", "--file") if name in flags}
+    assert {"runs/nsmc-small", "runs/nsmc-small-scratch-third-labels", "runs/nsmc-base"} <= made
 
 
 def test_a_classifier_is_averaged_with_another(run, trained, tmp_path):
