@@ -367,6 +367,21 @@ def test_generation_is_the_same_with_and_without_cache_and_in_batches(beams, var
         assert set(row[len(alone) :].tolist()) <= {model.config.pad_token_id, model.config.eos_token_id}
 
 
+@pytest.mark.parametrize("target_vocab_size", [None, 23, 41])
+def test_transition_scores_add_up_to_the_scores_of_the_beams(target_vocab_size):
+    model = VanillaTransformerForConditionalGeneration(tiny_config(decoder_vocab_size=target_vocab_size)).eval()
+    settings = {"max_new_tokens": 6, "output_scores": True, "return_dict_in_generate": True}
+    outputs = model.generate(torch.tensor(SOURCES[:1]), num_beams=3, num_return_sequences=3, **settings)
+    scores = model.compute_transition_scores(outputs.sequences, outputs.scores, outputs.beam_indices)
+    lengths = (scores < 0).sum(dim=1)
+    torch.testing.assert_close(scores.sum(dim=1) / lengths, outputs.sequences_scores)
+
+    outputs = model.generate(torch.tensor(SOURCES[:1]), do_sample=False, **settings)
+    scores = model.compute_transition_scores(outputs.sequences, outputs.scores, normalize_logits=True)
+    chosen = outputs.sequences[:, 1:, None]
+    torch.testing.assert_close(scores, torch.stack(outputs.scores, 1).log_softmax(-1).gather(2, chosen)[..., 0])
+
+
 def test_generation_by_sampling_follows_the_seed():
     model = VanillaTransformerForConditionalGeneration(tiny_config()).eval()
     runs = []

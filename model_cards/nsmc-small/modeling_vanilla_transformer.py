@@ -716,6 +716,7 @@ class VanillaTransformerDecoder(VanillaTransformerPreTrainedModel):
         Raises:
             ValueError: not exactly one of `input_ids` and `inputs_embeds`, no `encoder_hidden_states`, no token, or
                 more tokens than positions.
+            IndexError: a static cache holds more tokens than positions; its length is not read.
         """
         if (input_ids is None) == (inputs_embeds is None):
             raise ValueError("Give exactly one of `decoder_input_ids` and `decoder_inputs_embeds`")
@@ -994,6 +995,12 @@ class VanillaTransformerForConditionalGeneration(VanillaTransformerPreTrainedMod
         if decoder_attention_mask is not None and kwargs.get("decoder_position_ids") is None:
             kwargs["decoder_position_ids"] = position_ids_from_mask(decoder_attention_mask)
         return super().prepare_inputs_for_generation(*args, decoder_attention_mask=decoder_attention_mask, **kwargs)
+
+    def compute_transition_scores(self, *args, **kwargs) -> torch.Tensor:
+        """As in transformers, but of the target vocabulary: transformers takes `vocab_size` for its size."""
+        with_target_vocabulary = copy(self)
+        with_target_vocabulary.config = self.config.get_text_config(decoder=True)
+        return GenerationMixin.compute_transition_scores(with_target_vocabulary, *args, **kwargs)
 
 
 class VanillaTransformerForSequenceClassification(VanillaTransformerPreTrainedModel):
