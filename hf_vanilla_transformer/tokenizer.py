@@ -228,9 +228,11 @@ def import_sentencepiece(
     Raises:
         ImportError: if `sentencepiece` or `protobuf` is not installed.
         OSError: if the file cannot be read.
-        ValueError: if it is not a SentencePiece model, if it is a WORD or CHAR model, if `backend` is unknown, or if
-            the model has a setting that `backend="tokenizers"` cannot follow.
+        ValueError: if it is not a SentencePiece model, if it is a WORD or CHAR model, if `max_length` is less than 1,
+            if `backend` is unknown, or if the model has a setting that `backend="tokenizers"` cannot follow.
     """
+    if max_length < 1:
+        raise ValueError(f"max_length must be at least 1, not {max_length}")
     if backend not in (None, "tokenizers", "sentencepiece"):
         raise ValueError(f"backend must be 'tokenizers' or 'sentencepiece', not {backend!r}")
     proto, processor = _read_sentencepiece(path)

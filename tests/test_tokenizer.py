@@ -326,6 +326,8 @@ def test_what_tokenizers_cannot_do_is_left_to_sentencepiece(make_model):
     assert import_sentencepiece(file)("좋은 영화").input_ids == processor.encode("좋은 영화")
     with pytest.raises(ValueError, match="treat_whitespace_as_suffix"):
         import_sentencepiece(file, backend="tokenizers")
+    with pytest.raises(ValueError, match="max_length must be at least 1, not 0"):
+        import_sentencepiece(file, max_length=0)
 
 
 @pytest.mark.parametrize("content", [b"", b"no model", "리뷰".encode() * 99, b"\x00" * 99])
