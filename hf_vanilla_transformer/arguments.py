@@ -7,7 +7,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -111,16 +111,51 @@ def parse_arguments(dataclass_types: list[type], description: str, args: list[st
         action.required = action.required and action.dest not in recipe
     try:
         parsed = parser.parse_args_into_dataclasses(flags)
+        for arguments in parsed:
+            if isinstance(arguments, TrainingArguments):
+                _check_training(arguments)
     except (ValueError, TypeError, ImportError) as error:
         parser.error(_one_line(error))
-    for arguments in parsed:
-        if isinstance(arguments, TrainingArguments):
-            if arguments.max_steps <= 0 and arguments.num_train_epochs <= 0:
-                parser.error(f"--num_train_epochs: more than 0, not {arguments.num_train_epochs:g}")
-            # What is measured is measured of all predictions together.
-            if arguments.prediction_loss_only or not arguments.eval_do_concat_batches:
-                parser.error("--prediction_loss_only, --eval_do_concat_batches: a record needs the predictions")
     return parsed
+
+
+def _check_training(arguments: TrainingArguments) -> None:
+    """Refuse what transformers would take, and fail of late or measure in part.
+
+    Raises:
+        ValueError: there is such an argument.
+    """
+    if arguments.max_steps <= 0 and arguments.num_train_epochs <= 0:
+        raise ValueError(f"--num_train_epochs: more than 0, not {arguments.num_train_epochs:g}")
+    for name in ("per_device_train_batch_size", "per_device_eval_batch_size", "gradient_accumulation_steps"):
+        if getattr(arguments, name) < 1:
+            raise ValueError(f"--{name}: at least 1, not {getattr(arguments, name)}")
+    # What is measured is measured of all predictions together.
+    for name, needed in (
+        ("prediction_loss_only", False),
+        ("eval_do_concat_batches", True),
+        ("batch_eval_metrics", False),
+        ("dataloader_drop_last", False),  # of the texts that are measured, too
+        ("remove_unused_columns", True),
+        ("label_names", None),
+    ):
+        if getattr(arguments, name) != needed:
+            raise ValueError(f"--{name}: cannot be changed here, a record needs all predictions as they are")
+
+
+def check_best_metric(arguments: TrainingArguments, names: Sequence[str]) -> None:
+    """See that what the best checkpoint is chosen by will be measured: Trainer looks after the first evaluation.
+
+    Args:
+        arguments: What `parse_arguments` returned.
+        names: What evaluations measure.
+
+    Raises:
+        ValueError: `metric_for_best_model` is none of the names.
+    """
+    metric = arguments.metric_for_best_model
+    if metric is not None and metric.removeprefix("eval_") not in names:
+        raise ValueError(f"--metric_for_best_model: {', '.join(names)}; not {metric}")
 
 
 def given_settings(dataclass_types: list[type], args: list[str] | None = None) -> dict[str, Any]:
@@ -196,10 +231,11 @@ def _read_command_line(
 
 def _as_default(parser: _OneLineParser, action: argparse.Action, value: Any) -> Any:
     """What a recipe says, in the form of which argparse makes what it makes of the flag's words."""
+    if value is None and (action.default is not None or action.required):
+        parser.error(f"argument --{action.dest}: the recipe gives no value")
     if action.nargs in ("+", "*"):
         return value if value is None or isinstance(value, list) else [value]
-    is_missing = value is None and action.default is not None
-    if action.type in (int, float) and (is_missing or isinstance(value, (list, dict))):
+    if action.type in (int, float) and isinstance(value, (list, dict)):
         parser.error(f"argument --{action.dest}: invalid {action.type.__name__} value: {value!r}")
     return str(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else value
 
@@ -258,7 +294,7 @@ def exit_with_one_line(main: Callable[[], None]) -> Callable[[], None]:
 
     That is: files and folders (OSError, SafetensorError), a full disk in all its forms, the network (HTTPError),
     values (ValueError, a configuration's StrictDataclassError), a loss that is no number (FloatingPointError), and
-    missing optional packages (ImportError). Anything else keeps its traceback.
+    missing optional packages (ImportError, and a RuntimeError of transformers'). Anything else keeps its traceback.
 
     Args:
         main: The script's function without arguments.
@@ -273,7 +309,7 @@ def exit_with_one_line(main: Callable[[], None]) -> Callable[[], None]:
         except Exception as error:
             if _is_full_disk(error):
                 message = f"a file could not be written, is the disk full? ({_one_line(error)})"
-            elif isinstance(error, _USER_ERRORS):
+            elif isinstance(error, _USER_ERRORS) or _is_missing_package(error):
                 message = _one_line(error)
             else:
                 raise
@@ -306,6 +342,11 @@ def _is_full_disk(error: Exception) -> bool:
     if isinstance(error, RuntimeError):
         return re.search(r"iostream error|PytorchStreamWriter failed|unexpected pos \d+ vs", str(error)) is not None
     return any(f"(os error {number})" in str(error) for number in _FULL_DISK)
+
+
+def _is_missing_package(error: Exception) -> bool:
+    """Whether it is what transformers says of a package that `--report_to` needs."""
+    return isinstance(error, RuntimeError) and re.search(r"requires \S+ to be installed", str(error)) is not None
 
 
 def _one_line(error: Exception) -> str:

@@ -114,8 +114,14 @@ def translation_report(translations: list[str], references: list[str]) -> dict[s
 
     Returns:
         `bleu`, cased and detokenised; `bleu_lowercased`, of lower-cased tokens (13a); the signature of each; `rows`.
+
+    Raises:
+        ValueError: there is not one reference for each translation.
     """
     from sacrebleu.metrics import BLEU
+
+    if len(translations) != len(references):
+        raise ValueError(f"{len(translations)} translations, {len(references)} references")
 
     report = {}
     for name, metric in (("bleu", BLEU()), ("bleu_lowercased", BLEU(lowercase=True))):

@@ -23,12 +23,14 @@ from transformers import (
     Seq2SeqTrainingArguments,
     set_seed,
 )
+from transformers.trainer_utils import SaveStrategy
 
 from hf_vanilla_transformer import VanillaTransformerConfig, VanillaTransformerForConditionalGeneration
 from hf_vanilla_transformer.arguments import (
     ONLY_DROPOUT,
     RegularizationArguments,
     become_torchrun,
+    check_best_metric,
     exit_with_one_line,
     given_settings,
     parse_arguments,
@@ -134,6 +136,22 @@ class ModelArguments(RegularizationArguments):
 
 
 ARGUMENTS = [DataArguments, ModelArguments, Seq2SeqTrainingArguments]
+
+
+def check_averaging(number: int, arguments: Seq2SeqTrainingArguments) -> None:
+    """See that the last checkpoints, this many, will be there.
+
+    Raises:
+        ValueError: the arguments say otherwise.
+    """
+    if arguments.load_best_model_at_end:
+        raise ValueError("--average_last: takes the last checkpoints, --load_best_model_at_end the best one: choose")
+    if arguments.save_strategy == SaveStrategy.NO:
+        raise ValueError("--average_last: takes checkpoints, which --save_strategy no does not leave")
+    if number > (arguments.save_total_limit or number):
+        raise ValueError(
+            f"--average_last: {number} checkpoints, but --save_total_limit is {arguments.save_total_limit}"
+        )
 
 
 def load_parts(
@@ -282,6 +300,8 @@ def main() -> None:
     data_arguments, model_arguments, training_arguments = parse_arguments(
         ARGUMENTS, description=__doc__.splitlines()[0]
     )
+    bleu = ("bleu", "bleu_lowercased") if training_arguments.predict_with_generate else ()
+    check_best_metric(training_arguments, ("loss", *bleu))
     # What is missing is told before the training.
     import matplotlib  # noqa: F401
     import sacrebleu  # noqa: F401
@@ -291,8 +311,8 @@ def main() -> None:
     beams = training_arguments.generation_num_beams or 1
     if beams == 1 and model_arguments.length_penalty != 1:
         raise ValueError("--length_penalty: needs --generation_num_beams above 1")
-    if model_arguments.average_last > 1 and training_arguments.load_best_model_at_end:
-        raise ValueError("--average_last: takes the last checkpoints, --load_best_model_at_end the best one: choose")
+    if model_arguments.average_last > 1:
+        check_averaging(model_arguments.average_last, training_arguments)
     with training_arguments.main_process_first(desc="data"):
         checkpoint = prepare_output_dir(folder, training_arguments.resume_from_checkpoint)
         # A wrong model is refused before the data are read.

@@ -395,7 +395,16 @@ def test_flags_override_the_recipe_and_the_recipe_the_defaults(tmp_path):
         ("seed: 1\n", ["another.yaml"], "another.yaml"),
         ("eval_strategy: sometimes\n", [], "sometimes"),
         ("seed: 1.5\n", [], "seed"),
-        ("seed: null\n", [], "seed"),
+        ("seed: null\n", [], "--seed: the recipe gives no value"),
+        ("include_for_metrics:\n", [], "--include_for_metrics: the recipe gives no value"),
+        ("gradient_accumulation_steps: 0\n", [], "--gradient_accumulation_steps: at least 1, not 0"),
+        ("per_device_eval_batch_size: 0\n", [], "--per_device_eval_batch_size: at least 1, not 0"),
+        ("seed: 1\n", ["--prediction_loss_only", "true"], "--prediction_loss_only: cannot be changed here"),
+        ("seed: 1\n", ["--eval_do_concat_batches", "false"], "--eval_do_concat_batches: cannot be changed here"),
+        ("batch_eval_metrics: true\n", [], "--batch_eval_metrics: cannot be changed here"),
+        ("dataloader_drop_last: true\n", [], "--dataloader_drop_last: cannot be changed here"),
+        ("remove_unused_columns: false\n", [], "--remove_unused_columns: cannot be changed here"),
+        ("label_names: text\n", [], "--label_names: cannot be changed here"),
         ("num_train_epochs: [3]\n", [], "num_train_epochs"),
     ],
 )
@@ -409,7 +418,8 @@ def test_arguments_that_make_no_sense_end_with_status_2_and_one_line(recipe, fla
 
 
 def test_a_recipe_may_leave_out_the_brackets_of_a_list(tmp_path):
-    assert read_recipe(tmp_path, "report_to: none\nlabel_names: labels\n").label_names == ["labels"]
+    parsed = read_recipe(tmp_path, "report_to: none\ninclude_for_metrics: loss\n")
+    assert parsed.include_for_metrics == ["loss"]
 
 
 def test_a_saved_recipe_makes_the_same_arguments(tmp_path):

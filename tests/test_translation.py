@@ -220,6 +220,11 @@ def test_the_published_figures_are_those_of_the_folder(run, corpus, tmp_path, op
     assert metrics["test"]["perplexity"] == pytest.approx(math.exp(losses / tokens), rel=1e-4)
 
 
+def test_each_translation_needs_its_reference():
+    with pytest.raises(ValueError, match="1 translations, 2 references"):
+        translation_report(["a"], ["a", "b"])
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -238,6 +243,10 @@ def test_the_published_figures_are_those_of_the_folder(run, corpus, tmp_path, op
         (["--length_penalty", "1.5"], "--length_penalty"),
         (["--max_sentences", "4"], "--max_sentences"),
         (["--average_last", "2", "--load_best_model_at_end", "true"], "--average_last"),
+        (["--average_last", "2", "--save_strategy", "no"], "--average_last"),
+        (["--average_last", "3", "--save_total_limit", "2"], "--average_last: 3 checkpoints, but"),
+        (["--metric_for_best_model", "bleu"], "--metric_for_best_model: loss; not bleu"),
+        (["--metric_for_best_model", "f1", "--predict_with_generate", "true"], "loss, bleu, bleu_lowercased; not f1"),
         (["--max_tokens", "2"], "does not fit in a batch of 2"),
         (["--tokenizer_model", "char"], "char"),
     ],
