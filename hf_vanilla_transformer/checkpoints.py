@@ -287,6 +287,38 @@ def load_tokenizer(folder: str, subfolder: str = "") -> PreTrainedTokenizerBase:
         return AutoTokenizer.from_pretrained(folder, subfolder=subfolder)
 
 
+def load_tokenizer_to_train(
+    folder: str | None, model: str | None, needed: Iterable[str], max_length: int
+) -> PreTrainedTokenizerBase:
+    """Load the tokenizer of a model that is trained further, or another one for a new model.
+
+    Args:
+        folder: As in `load_tokenizer`; None for the model's.
+        model: The model's folder or Hub name; None where it is new.
+        needed: Names of the special tokens that there must be, such as `pad_token`.
+        max_length: The number of tokens that it cuts a text to from now on.
+
+    Returns:
+        The tokenizer.
+
+    Raises:
+        ValueError: as in `load_tokenizer`, or a special token is missing, or the model has learned other ids.
+    """
+    tokenizer = load_tokenizer(folder or model)
+    for name in needed:
+        if getattr(tokenizer, name) is None:
+            raise ValueError(f"{folder or model}: the tokenizer has no {name}")
+    if folder and model:
+        try:
+            learned = load_tokenizer(model).get_vocab()
+        except ValueError:
+            learned = {}  # a model that was saved without its tokenizer
+        if not learned.items() <= tokenizer.get_vocab().items():
+            raise ValueError(f"--tokenizer: {folder} gives other ids than those that {model} has learned")
+    tokenizer.model_max_length = max_length
+    return tokenizer
+
+
 def load_target_tokenizer(
     folder: str, config: VanillaTransformerConfig, tokenizer: PreTrainedTokenizerBase
 ) -> PreTrainedTokenizerBase:

@@ -121,7 +121,7 @@ def class_probabilities(
     Args:
         model: A classifier.
         tokenizer: Its tokenizer.
-        texts: The texts; of what is longer than the model's positions, the beginning is read.
+        texts: The texts; of what is longer than tokenizer and model allow, the beginning is read.
         batch_size: Texts in one pass through the model.
 
     Returns:
@@ -131,5 +131,6 @@ def class_probabilities(
     def answer(batch: BatchEncoding) -> list[torch.Tensor]:
         return list(model(**batch.to(model.device)).logits.float().softmax(dim=-1).cpu())
 
-    input_ids = encode(texts, tokenizer, max_length=model.config.max_position_embeddings)
+    max_length = min(tokenizer.model_max_length, model.config.max_position_embeddings)
+    input_ids = encode(texts, tokenizer, max_length)
     return torch.stack(answer_by_length(input_ids, tokenizer, batch_size, answer))

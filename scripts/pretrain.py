@@ -28,6 +28,7 @@ from transformers import (
 from hf_vanilla_transformer import VanillaTransformerConfig, VanillaTransformerForConditionalGeneration
 from hf_vanilla_transformer.arguments import (
     become_torchrun,
+    check_best_metric,
     exit_with_one_line,
     given_settings,
     parse_arguments,
@@ -39,6 +40,7 @@ from hf_vanilla_transformer.checkpoints import (
     load_config,
     load_to_train,
     load_tokenizer,
+    load_tokenizer_to_train,
     prepare_output_dir,
 )
 from hf_vanilla_transformer.hub import keep_token_out_of_files, upload_run
@@ -147,15 +149,11 @@ def make_tokenizer(arguments: ModelArguments, texts: list[str] | None, max_lengt
     """The tokenizer that the arguments name, or one trained on the training texts.
 
     Raises:
-        ValueError: it cannot be read, or lacks a special token.
+        ValueError: it cannot be read, lacks a special token, or is not the model's.
     """
-    if source := arguments.tokenizer or arguments.model:
-        tokenizer = load_tokenizer(source)
-        for name in ("pad_token", "bos_token", "eos_token", "unk_token", "mask_token"):
-            if getattr(tokenizer, name) is None:
-                raise ValueError(f"{source}: the tokenizer has no {name}")
-        tokenizer.model_max_length = max_length
-        return tokenizer
+    if arguments.tokenizer or arguments.model:
+        needed = ("pad_token", "bos_token", "eos_token", "unk_token", "mask_token")
+        return load_tokenizer_to_train(arguments.tokenizer, arguments.model, needed, max_length)
     return train_tokenizer(
         texts[:], vocab_size=arguments.vocab_size, model=arguments.tokenizer_model, max_length=max_length
     )
@@ -221,6 +219,7 @@ def main() -> None:
     )
     if training_arguments.predict_with_generate:
         raise ValueError("--predict_with_generate: what is measured is the loss of the text, not what is generated")
+    check_best_metric(training_arguments, ("loss", "token_loss", "perplexity"))
     import matplotlib  # noqa: F401  # what is missing is told before the training
 
     keep_token_out_of_files(training_arguments)

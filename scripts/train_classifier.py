@@ -27,6 +27,7 @@ from hf_vanilla_transformer.arguments import (
     LabelledTextArguments,
     RegularizationArguments,
     become_torchrun,
+    check_best_metric,
     exit_with_one_line,
     given_settings,
     parse_arguments,
@@ -40,6 +41,7 @@ from hf_vanilla_transformer.checkpoints import (
     load_config,
     load_to_train,
     load_tokenizer,
+    load_tokenizer_to_train,
     prepare_output_dir,
     round_weights,
     save_weights_in,
@@ -73,6 +75,7 @@ class DataArguments(LabelledTextArguments):
     )
 
 
+LABEL_FIELDS = {"id2label", "label2id", "problem_type"}
 WEIGHTS_DTYPES = ("float32", "float16", "bfloat16")
 
 
@@ -121,6 +124,8 @@ class ModelArguments(RegularizationArguments):
         known = {field.name for field in fields(VanillaTransformerConfig)}
         if unknown := sorted(set(self.config) - known):
             raise ValueError(f"--config: no such field: {', '.join(unknown)}")
+        if LABEL_FIELDS & set(self.config):
+            raise ValueError(f"--config: the labels are the data's, so none of {', '.join(sorted(LABEL_FIELDS))}")
         if self.early_stopping_patience is not None and self.early_stopping_patience < 1:
             raise ValueError(f"--early_stopping_patience: at least 1, not {self.early_stopping_patience}")
         if self.weights_dtype not in WEIGHTS_DTYPES:
@@ -136,14 +141,11 @@ def make_tokenizer(arguments: ModelArguments, data: DatasetDict, max_length: int
     """The tokenizer that the arguments name, or one trained on the training texts.
 
     Raises:
-        ValueError: it cannot be read, or lacks the special tokens that the model needs.
+        ValueError: it cannot be read, lacks the special tokens that the model needs, or is not the model's.
     """
-    if source := arguments.tokenizer or arguments.model:
-        tokenizer = load_tokenizer(source)
-        for name in ("pad_token", "bos_token", "unk_token"):
-            if getattr(tokenizer, name) is None:
-                raise ValueError(f"{source}: the tokenizer has no {name}")
-        return tokenizer
+    if arguments.tokenizer or arguments.model:
+        needed = ("pad_token", "bos_token", "unk_token")
+        return load_tokenizer_to_train(arguments.tokenizer, arguments.model, needed, max_length)
     return train_tokenizer(
         data["train"]["text"][:],
         vocab_size=arguments.vocab_size,
@@ -215,6 +217,7 @@ def main() -> None:
     data_arguments, model_arguments, training_arguments = parse_arguments(
         ARGUMENTS, description=__doc__.splitlines()[0]
     )
+    check_best_metric(training_arguments, ("loss", "accuracy", "f1"))
     if data_arguments.soft_labels:
         if model_arguments.rdrop_alpha or training_arguments.label_smoothing_factor:
             raise ValueError("--soft_labels: neither with --rdrop_alpha nor with --label_smoothing_factor")

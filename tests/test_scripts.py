@@ -236,6 +236,26 @@ def test_a_model_is_fine_tuned_in_float32_and_on_one_label_a_text_whatever_it_wa
     assert (model.dtype, model.config.problem_type) == (torch.float32, None)
 
 
+def test_a_run_keeps_as_many_tokens_of_a_text_as_it_was_told(run, trained, tmp_path):
+    """Else what is measured is not what the folder's own tokenizer gives."""
+    for number, options in enumerate((["--model", trained], ["--tokenizer", trained])):
+        folder = tmp_path / str(number)
+        status, _, err = run(
+            "train_classifier.py",
+            *("--data", "sample", "--max_length", "3", "--output_dir", folder, *TWO_STEPS, *options),
+        )
+        assert status == 0, err
+        assert AutoTokenizer.from_pretrained(folder).model_max_length == 3
+        measured = json.loads((folder / "metrics.json").read_text())["test"]
+        status, _, err = run(
+            "evaluate.py",
+            *("--model", folder, "--data", "sample", "--split", "test", "--output_dir", tmp_path / f"{number}-again"),
+        )
+        assert status == 0, err
+        again = json.loads((tmp_path / f"{number}-again" / "evaluation.json").read_text())
+        assert again["confusion_matrix"] == measured["confusion_matrix"]
+
+
 def test_a_run_without_evaluations_shows_its_training_loss(run, tmp_path):
     status, _, _ = run(
         "train_classifier.py",
@@ -318,8 +338,13 @@ def faults(tmp_path):
         (["--data", "sample", "--output_dir", "{}/a-file"], "a-file"),
         (["--data", "sample", "--resume_from_checkpoint"], "no checkpoint"),
         (["--data", "sample", "--resume_from_checkpoint", "{}/nowhere"], "no checkpoint"),
-        (["--data", "sample", "--prediction_loss_only", "true"], "needs the predictions"),
-        (["--data", "sample", "--eval_do_concat_batches", "false"], "needs the predictions"),
+        (
+            ["--data", "sample", "--tokenizer", "{}/headless", "--model", str(ROOT / "model_cards/nsmc-small")],
+            "headless gives other ids than",
+        ),
+        (["--data", "sample", "--config", '{"id2label": {"0": "a"}}'], "the labels are the data's"),
+        (["--data", "sample", "--metric_for_best_model", "f2"], "loss, accuracy, f1; not f2"),
+        (["--data", "sample", "--report_to", "clearml"], "ClearMLCallback requires 'clearml' to be installed"),
     ],
 )
 def test_training_refuses_with_one_line(run, faults, arguments, message):
