@@ -36,6 +36,7 @@ from transformers import PreTrainedTokenizerBase
 logger = logging.getLogger(__name__)
 
 SAMPLES = Path(__file__).parent / "samples"
+SPLITS = ("train", "validation", "test")
 NSMC_URL = "https://raw.githubusercontent.com/e9t/nsmc/master"
 NSMC_FILES = {"train": "ratings_train.txt", "test": "ratings_test.txt"}
 NSMC_SHA256 = {
@@ -112,6 +113,8 @@ def load_labelled_text(
     if not source:
         raise DataError("the name of the data is empty")
     columns = [text_column, label_column]
+    if text_column == label_column:
+        raise DataError(f"texts and labels are the same column, {text_column!r}")
     with one_line_errors(source):
         if source == "nsmc":
             nsmc_files = _download_nsmc(nsmc_url, cache_dir)
@@ -121,7 +124,7 @@ def load_labelled_text(
             check_columns(source, NSMC_COLUMNS, columns)
             data = _read_tab_separated(nsmc_files, NSMC_COLUMNS, columns, NSMC_QUOTING_LEVELS, cache_dir)
         else:
-            data = read_tables(source, columns, cache_dir)
+            data = known_splits(source, read_tables(source, columns, cache_dir))
             check_texts(source, data, text_column)
             _check_labels(source, data, label_column)
         label_names = NSMC_LABELS if nsmc_files and label_column == "label" else _find_label_names(data, label_column)
@@ -277,7 +280,7 @@ def _download_nsmc(base_url: str, cache_dir: str | os.PathLike | None) -> dict[s
             raise DataError(f"{url}: cannot be downloaded: {_reason(error)}") from error
         try:
             _check_tab_separated(file, url, NSMC_COLUMNS, NSMC_LABELS)
-            _check_nsmc_checksum(file, split, url, official=base_url == NSMC_URL)
+            _check_nsmc_checksum(file, split, url, official=base_url.rstrip("/") == NSMC_URL)
         except DataError:
             file.unlink()  # the next try is to download it anew
             raise
@@ -490,6 +493,24 @@ def read_tables(source: str, columns: list[str], cache_dir: str | os.PathLike | 
     return data
 
 
+def known_splits(source: str, data: DatasetDict) -> DatasetDict:
+    """Leave out splits that are none of `SPLITS`, such as one of unlabelled texts.
+
+    Args:
+        source: What the data are called in the message.
+        data: What `read_tables` returned.
+
+    Returns:
+        The others, `train` among them.
+
+    Raises:
+        DataError: There is no `train`.
+    """
+    if "train" not in data:
+        raise DataError(f"{source}: no split train; the splits are {', '.join(data)}")
+    return DatasetDict({split: data[split] for split in SPLITS if split in data})
+
+
 def check_texts(source: str, data: DatasetDict, column: str) -> None:
     """See that a column holds strings.
 
@@ -561,11 +582,12 @@ def check_columns(source: str, found: list[str], wanted: list[str]) -> None:
         wanted: The columns that must be.
 
     Raises:
-        DataError: One is not; the message lists those that are.
+        DataError: One is not, or two have its name; the message lists those that are.
     """
     for column in wanted:
-        if column not in found:
-            raise DataError(f"{source}: no column {column!r}; the columns are {', '.join(found)}")
+        if found.count(column) != 1:
+            number = "two columns" if column in found else "no column"
+            raise DataError(f"{source}: {number} {column!r}; the columns are {', '.join(found)}")
 
 
 def _find_label_names(data: DatasetDict, label_column: str) -> dict[str, str]:
@@ -628,8 +650,6 @@ def _keep_batch(
 
 def _complete_splits(data: DatasetDict, source: str, fraction: float, seed: int) -> DatasetDict:
     """Cut from `train` what is missing of `test` and `validation`."""
-    if "train" not in data:
-        raise DataError(f"{source}: no split train; the splits are {', '.join(data)}")
     train, held_out = data["train"], {}
     for split in ("test", "validation"):
         if split in data:

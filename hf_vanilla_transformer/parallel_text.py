@@ -8,12 +8,10 @@ from pathlib import Path
 from datasets import Dataset, DatasetDict
 from transformers import PreTrainedTokenizerBase
 
-from .data import DataError, check_texts, one_line_errors, read_lines, read_tables
+from .data import SPLITS, DataError, check_texts, known_splits, one_line_errors, read_lines, read_tables
 
 
 logger = logging.getLogger(__name__)
-
-SPLITS = ("train", "validation", "test")
 
 
 def load_parallel_text(
@@ -64,16 +62,13 @@ def load_parallel_text(
             data = read_tables(source, columns, cache_dir)
             for column in columns:
                 check_texts(source, data, column)
-        if "train" not in data:
-            raise DataError(f"{source}: no split train; the splits are {', '.join(data)}")
         data = {
-            split: _keep_pairs(data[split].select_columns(columns), f"{source}, split {split}", columns)
-            for split in SPLITS
-            if split in data
+            split: _keep_pairs(pairs.select_columns(columns), f"{source}, split {split}", columns)
+            for split, pairs in known_splits(source, data).items()
         }
-    for split in ("test", "validation"):
-        if split not in data:
-            data["train"], data[split] = _cut(data["train"], f"{source}, split {split}", validation_fraction, seed)
+        for split in ("test", "validation"):
+            if split not in data:
+                data["train"], data[split] = _cut(data["train"], f"{source}, split {split}", validation_fraction, seed)
     return DatasetDict({split: data[split] for split in SPLITS})
 
 
@@ -164,6 +159,7 @@ def _cut(pairs: Dataset, name: str, fraction: float, seed: int) -> tuple[Dataset
     """Cut a share off the training pairs."""
     if len(pairs) < 2:
         raise DataError(f"{name}: cannot be cut from train, which has a single pair")
-    parts = pairs.train_test_split(max(1, round(fraction * len(pairs))), seed=seed)
+    size = min(max(1, round(fraction * len(pairs))), len(pairs) - 1)
+    parts = pairs.train_test_split(size, seed=seed)
     logger.warning(f"{name} is {len(parts['test']):,} pairs cut from train, {len(parts['train']):,} are left")
     return parts["train"], parts["test"]

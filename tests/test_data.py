@@ -245,9 +245,10 @@ def test_download_equals_the_folder_and_is_cached(load, server, nsmc_folder, tmp
 
 def test_download_of_the_official_files_is_checked(load, server, monkeypatch):
     monkeypatch.setattr(data, "NSMC_URL", server.url)
-    with pytest.raises(DataError) as error:
-        load("nsmc", nsmc_url=server.url)
-    assert_one_line(error, f"{server.url}/ratings_train.txt: not the official file")
+    for url in (server.url, f"{server.url}/"):
+        with pytest.raises(DataError) as error:
+            load("nsmc", nsmc_url=url)
+        assert_one_line(error, f"{server.url}/ratings_train.txt: not the official file")
 
 
 def test_bad_download_is_named_by_its_url_and_tried_anew(load, server, nsmc_folder):
@@ -413,6 +414,12 @@ def test_missing_column_of_nsmc(load, nsmc_folder, source):
         ("t.csv", b"document,label\n,0\n ,1\n", "split train: no row has a text"),
         ("t.csv", b"document,label\na,0\nb,0\nc,1\n", "one row alone has the label '1'"),
         ("t.csv", b"document,label\na,0\nb,0\n", "the column 'label' has fewer than two labels: ['0']"),
+        (
+            "t.csv",
+            b"document,label,label\na,0,1\nb,1,0\n",
+            "two columns 'label'; the columns are document, label, label",
+        ),
+        ("t.tsv", b"document\tlabel\tlabel\na\t0\t1\nb\t1\t0\n", "two columns 'label'; the columns are"),
         ("t.tsv", b"document\tlabel\na\n", "t.tsv, line 2: 1 columns instead of 2"),
         ("t.tsv", b"document\tlabel\n\xff\t1\n", "t.tsv, line 2: byte 1 is not UTF-8"),
         ("t.json", b"", "t.json, line 1: the file ends here"),
@@ -434,6 +441,11 @@ def test_bad_table(load, tmp_path, name, content, message):
     with pytest.raises(DataError) as error:
         load(tmp_path / name)
     assert_one_line(error, str(tmp_path / name), message)
+
+
+def test_texts_and_labels_are_not_the_same_column(load):
+    with pytest.raises(DataError, match="texts and labels are the same column, 'label'"):
+        load("sample", text_column="label")
 
 
 @pytest.mark.parametrize("source", ["nowhere.csv", "./nowhere", "no/where/at all"])
@@ -471,6 +483,18 @@ def test_data_set_without_train(load, monkeypatch):
     with pytest.raises(DataError) as error:
         load("someone/reviews")
     assert_one_line(error, "no split train; the splits are dev, test")
+
+
+def test_a_split_of_unlabelled_texts_is_left_alone(load, monkeypatch):
+    features = datasets.Features({"document": Value("string"), "label": ClassLabel(names=["neg", "pos"])})
+    splits = {"train": [0, 1] * 4, "test": [0, 1], "unsupervised": [-1, -1]}
+    rows = {
+        split: Dataset.from_dict({"document": [f"{split} {i}" for i in range(len(labels))], "label": labels}, features)
+        for split, labels in splits.items()
+    }
+    monkeypatch.setattr(data, "load_dataset", lambda name, cache_dir: DatasetDict(rows))
+    loaded = load("someone/reviews")
+    assert {split: len(part) for split, part in loaded.items()} == {"train": 6, "validation": 2, "test": 2}
 
 
 # The validation split
