@@ -5,6 +5,7 @@ The text is `model_card.md.jinja` beside this file; the metadata are what `huggi
 """
 
 import json
+import math
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +16,7 @@ from typing import Any
 import yaml
 from huggingface_hub import EvalResult, ModelCard, ModelCardData
 
-from .data import HUB_NAME, TABLE_SUFFIXES
+from .data import HUB_NAME, SPLITS, TABLE_SUFFIXES
 from .modeling_vanilla_transformer import rename_card
 from .record import CURVES_FILE, METRICS_FILE, RECIPE_FILE, RUN_FILE, TARGET_TOKENIZER
 
@@ -25,7 +26,6 @@ CONFIG_FILE = "config.json"
 TEMPLATE = Path(__file__).parent / "model_card.md.jinja"
 # What a card on the Hub is found by; a card without one of these is not valid.
 REQUIRED_METADATA = ("license", "library_name", "pipeline_tag", "tags", "eval_results")
-SPLITS = ("train", "validation", "test")
 # Longer tables are left to metrics.json.
 MOST_ROWS = 30
 MOST_LABELS = 20
@@ -128,6 +128,7 @@ def make_model_card(folder: str | Path, name: str | None = None) -> ModelCard:
             template_path=str(TEMPLATE),
             name=name,
             config=config,
+            longest=_longest(folder, config),
             metrics=metrics,
             recipe=recipe,
             recipe_text=(folder / RECIPE_FILE).read_text(encoding="utf-8").strip(),
@@ -229,6 +230,13 @@ def _incomplete_records(folder: Path) -> Iterator[None]:
         ) from error
 
 
+def _longest(folder: Path, config: dict[str, Any]) -> int:
+    """How many tokens of a text tokenizer and model read."""
+    file = folder / "tokenizer_config.json"
+    limit = _read(file).get("model_max_length", math.inf) if file.is_file() else math.inf
+    return min(limit, config["max_position_embeddings"])
+
+
 def _tested_on_nsmc(run: dict[str, Any]) -> bool:
     return run.get("data", {}).get("test", {}).get("sha256") == NSMC_TEST_SHA256
 
@@ -245,7 +253,7 @@ def _data_source(run: dict[str, Any]) -> DataSource:
     is_on_hub = HUB_NAME.fullmatch(source) and "/" in source and not Path(source).exists()
     if is_on_hub and Path(source).suffix not in TABLE_SUFFIXES:
         return DataSource("hub", source, source)
-    return DataSource("other", source, Path(source).stem)
+    return DataSource("other", Path(source).name, Path(source).stem)
 
 
 def _evaluations(epochs: list[dict[str, Any]]) -> list[dict[str, Any]] | None:

@@ -122,8 +122,9 @@ def _read_record(folder: str) -> dict[str, Any]:
     """The record in a run's folder, without each epoch's metrics; empty where there is none."""
     if not all(Path(folder, file).is_file() for file in _RECORD.values()):
         return {}
-    # JSON is YAML, too.
-    record = {name: yaml.safe_load(Path(folder, file).read_text(encoding="utf-8")) for name, file in _RECORD.items()}
+    texts = {name: Path(folder, file).read_text(encoding="utf-8") for name, file in _RECORD.items()}
+    # JSON is YAML, too, but for numbers like 1e-05, which YAML takes for words.
+    record = {name: yaml.safe_load(text) if name == "recipe" else json.loads(text) for name, text in texts.items()}
     record["metrics"].pop("epochs", None)
     return record
 
@@ -154,10 +155,15 @@ _RECORDED_PACKAGES = ("torch", "transformers", "tokenizers", "datasets", "accele
 def _git_commit() -> str | None:
     """The commit of the code that runs, marked where files differ from it; None outside a checkout."""
     with contextlib.suppress(OSError, subprocess.CalledProcessError):
-        here = Path(__file__).parent
-        commit, changes = (
-            subprocess.run(["git", *args], cwd=here, capture_output=True, text=True, check=True).stdout.strip()
-            for args in (["rev-parse", "HEAD"], ["status", "--porcelain", "--untracked-files=no", "."])
+        here = Path(__file__)
+        # An environment may lie in another project's checkout: there, git does not know this file.
+        _, commit, changes = (
+            subprocess.run(["git", *args], cwd=here.parent, capture_output=True, text=True, check=True).stdout.strip()
+            for args in (
+                ["ls-files", "--error-unmatch", here.name],
+                ["rev-parse", "HEAD"],
+                ["status", "--porcelain", "--untracked-files=no", "."],
+            )
         )
         return f"{commit} with local changes" if changes else commit
     return None

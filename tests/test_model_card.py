@@ -6,6 +6,8 @@ import json
 import os
 import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,7 +16,7 @@ from conftest import ROOT, RUN_FILES, run_without_the_package, tiny_config
 from huggingface_hub import ModelCard
 from transformers import AutoConfig, AutoTokenizer, TrainerControl, TrainerState, TrainingArguments
 
-from hf_vanilla_transformer import VanillaTransformerForConditionalGeneration
+from hf_vanilla_transformer import VanillaTransformerForConditionalGeneration, record
 from hf_vanilla_transformer.checkpoints import load_model
 from hf_vanilla_transformer.hub import RecordCallback
 from hf_vanilla_transformer.model_card import (
@@ -24,7 +26,7 @@ from hf_vanilla_transformer.model_card import (
     rename_model_card,
     save_model_card,
 )
-from hf_vanilla_transformer.record import TARGET_TOKENIZER
+from hf_vanilla_transformer.record import TARGET_TOKENIZER, save_record
 from hf_vanilla_transformer.training import CheckedTrainer
 
 
@@ -382,10 +384,11 @@ def test_nsmc_is_recognised_wherever_it_came_from(nsmc):
 
 def test_of_other_data_nothing_is_claimed(nsmc):
     record = json.loads((nsmc / "run.json").read_text())
-    edit(nsmc / "run.json", data={**record["data"], "source": "my.csv", "test": {"rows": 49997, "sha256": "0"}})
+    edit(nsmc / "run.json", data={**record["data"], "source": "/home/kim/my.csv", "test": {"rows": 9, "sha256": "0"}})
     edit(nsmc / "config.json", id2label={"0": "a|b", "1": "c"})
     card = make_model_card(nsmc)
     assert (card.data.datasets, card.data.language) == (None, None)
+    assert {result.dataset_name for result in card.data.eval_results} == {"my.csv"} and "/home" not in str(card)
     said = card.text.replace((nsmc / "recipe.yaml").read_text().strip(), "").replace("nsmc-half", "")
     assert not re.search("nsmc|naver|film|CC0|영화", said.replace("재미있고 감동적인 영화", ""), re.IGNORECASE)
     assert "licence that its source gives" in card.text
@@ -402,6 +405,52 @@ def test_a_data_set_of_the_hub_keeps_its_name(nsmc):
         card = make_model_card(nsmc)
         assert card.data.datasets == datasets
         assert {result.dataset_type for result in card.data.eval_results} == {identifier}
+
+
+def test_the_command_has_as_many_processes_as_the_run_had(nsmc):
+    command = "scripts/train_classifier.py recipe.yaml --output_dir runs/again"
+    for run, expected in (
+        ({"processes": 1, "device": "cpu"}, f"python {command}\n"),
+        ({"processes": 2, "device": "cpu"}, f"torchrun --nproc_per_node 2 {command} --use_cpu true\n"),
+        ({"processes": 4, "device": "cuda"}, f"torchrun --nproc_per_node 4 {command}\n"),
+    ):
+        edit(nsmc / "run.json", **run)
+        assert f"```sh\n{expected}```" in make_model_card(nsmc).text
+
+
+def test_the_longest_text_is_what_tokenizer_and_model_read(nsmc):
+    for limit, expected in ((8, 8), (10**30, 256)):
+        edit(nsmc / "tokenizer_config.json", model_max_length=limit)
+        text = make_model_card(nsmc).text
+        assert f"| longest text, in tokens | {expected} |" in text and f"Texts beyond {expected} tokens" in text
+
+
+def test_a_record_takes_in_that_of_the_model_it_began_as(tmp_path):
+    before = {"recipe": {"rate": 1e-5}, "run": {"config": {"layer_norm_eps": 1e-5}}, "metrics": {"loss": 5e-5}}
+    (tmp_path / "recipe.yaml").write_text(yaml.safe_dump(before["recipe"]))
+    (tmp_path / "run.json").write_text(json.dumps(before["run"]))
+    (tmp_path / "metrics.json").write_text(json.dumps({**before["metrics"], "epochs": []}))
+    new = tmp_path / "new"
+    new.mkdir()
+    model = VanillaTransformerForConditionalGeneration(tiny_config())
+    save_record(str(new), model, metrics={}, settings={}, seed=0, data={}, resumed_from=None, began_as=str(tmp_path))
+    assert json.loads((new / "run.json").read_text())["began_as"] == before
+
+
+def test_the_commit_is_of_this_code_not_of_a_project_that_uses_it(tmp_path, monkeypatch):
+    def git(*arguments) -> str:
+        command = ["git", "-c", "user.name=kim", "-c", "user.email=kim@example.org", *arguments]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout.strip()
+
+    file = tmp_path / "record.py"
+    file.touch()
+    monkeypatch.setattr(record, "__file__", str(file))
+    git("init")
+    git("commit", "--allow-empty", "-m", "theirs")
+    assert record.describe_environment()["git_commit"] is None
+    git("add", "record.py")
+    git("commit", "-m", "ours")
+    assert record.describe_environment()["git_commit"] == git("rev-parse", "HEAD") != ""
 
 
 def test_columns_that_are_no_languages_are_not_called_so(translator, tmp_path):
@@ -481,6 +530,19 @@ def test_a_card_is_renamed_and_keeps_what_was_added(nsmc):
     before = (nsmc / "README.md").read_bytes()
     rename_model_card(nsmc, "kim/mine")
     assert (nsmc / "README.md").read_bytes() == before
+
+
+def test_what_the_record_needs_is_missed_before_the_training(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(ImportError, match="matplotlib"):
+        RecordCallback("pairs.tsv")
+
+
+def test_a_denoisers_card_is_renamed_in_its_command_too(pretrained, tmp_path):
+    folder = shutil.copytree(pretrained, tmp_path / "run", ignore=shutil.ignore_patterns("checkpoint-*"))
+    rename_model_card(folder, "kim/mine")
+    text = load_model_card(folder).text
+    assert "train_classifier.py --model kim/mine`" in text and text.count('from_pretrained("kim/mine"') == 2
 
 
 def test_an_own_trainers_card_is_its_log(tmp_path):

@@ -444,8 +444,9 @@ def rename_card(card: ModelCard, name: str) -> None:
         card: Changed in place; whatever else it says stays.
         name: The repository's name.
     """
-    loads = rf'(model=|from_pretrained\()"{re.escape(str(card.data.model_name))}"'
-    card.text = re.sub(loads, lambda match: f'{match[1]}"{name}"', card.text)
+    before = re.escape(str(card.data.model_name))
+    loads = rf'((?:model=|from_pretrained\()"|--model ){before}(["`])'
+    card.text = re.sub(loads, lambda match: f"{match[1]}{name}{match[2]}", card.text)
     card.data.model_name = name
 
 
