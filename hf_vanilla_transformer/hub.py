@@ -59,7 +59,8 @@ TRAINING_STATE = (
     "scaler.pt",
     "rng_state*.pth",
 )
-NOT_UPLOADED = (*TRAINING_STATE, "checkpoint-*", "__pycache__/*", ".*", "*/.*")
+_NOWHERE = (*TRAINING_STATE, "checkpoint-*", "__pycache__/*", ".*")
+NOT_UPLOADED = (*_NOWHERE, *(f"*/{pattern}" for pattern in _NOWHERE))
 
 
 def repository_files(folder: str | Path) -> list[Path]:
@@ -260,9 +261,14 @@ class RecordCallback(TrainerCallback):
     Args:
         source: What the card calls the data.
         data: The splits, whose rows and checksums go into the record.
+
+    Raises:
+        ImportError: matplotlib is not installed, which the extra `train` brings.
     """
 
     def __init__(self, source: str, data: DatasetDict | None = None):
+        import matplotlib  # noqa: F401  # what is missing is told before the training
+
         self.data = {"source": source, **({} if data is None else describe_splits(data))}
         self.resumed_from = self.began_as = None
 

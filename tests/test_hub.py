@@ -159,8 +159,10 @@ def folder(run_folder, tmp_path) -> Path:
     """The test's own copy of the run's folder, with what shall not be uploaded."""
     folder = shutil.copytree(run_folder, tmp_path / "tiny")
     (folder / "checkpoint-2").mkdir()
+    (folder / "sub" / "checkpoint-2").mkdir(parents=True)
     for file in ("checkpoint-2/config.json", "checkpoint-2/optimizer.pt", "trainer_state.json", ".secret"):
         (folder / file).write_text("{}")
+        (folder / "sub" / file).write_text("{}")
     assert (folder / "training_args.bin").is_file()
     return folder
 
