@@ -671,9 +671,10 @@ def load_source_state_dict(file: str) -> dict[str, torch.Tensor]:
             content = content[wrapper]
     if not isinstance(content, Mapping):
         raise ValueError(f"{file}: holds a {type(content).__name__}, not a mapping of names to tensors")
-    if others := [str(name) for name, value in content.items() if not isinstance(value, torch.Tensor)]:
+    if others := [str(key) for key, value in content.items() if not (isinstance(key, str) and torch.is_tensor(value))]:
         raise ValueError(
-            f"{file}: not tensors: {', '.join(others)} (looked for inside `state_dict` and `model_state_dict`, too)"
+            f"{file}: not tensors with names: {', '.join(others)} "
+            "(looked for inside `state_dict` and `model_state_dict`, too)"
         )
     content = dict(content)
     if all(name.startswith("module.") for name in content):

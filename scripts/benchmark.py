@@ -79,14 +79,14 @@ class BenchmarkArguments:
                 raise ValueError(f"--{name}: at least 1, not {getattr(self, name)}")
 
 
-def draw_texts(arguments: BenchmarkArguments, max_length: int) -> list[list[int]]:
+def draw_texts(arguments: BenchmarkArguments, config: VanillaTransformerConfig) -> list[list[int]]:
     """The token ids of the test split in random order, by a tokenizer trained on the training split."""
     data = load_labelled_text(arguments.data)
-    tokenizer = train_tokenizer(data["train"]["text"][:], vocab_size=8007, max_length=max_length)
+    tokenizer = train_tokenizer(data["train"]["text"][:], vocab_size=min(8007, config.vocab_size))
     texts = data["test"]["text"][:]
     random.Random(arguments.seed).shuffle(texts)
     texts *= -(-arguments.texts // len(texts))
-    return encode(texts, tokenizer, max_length)
+    return encode(texts, tokenizer, config.max_position_embeddings)
 
 
 def print_table(title: str, columns: list[str], rows: list[list[Any]]) -> None:
@@ -133,7 +133,7 @@ def main() -> None:
     device = torch.device(arguments.device or ("cuda" if torch.cuda.is_available() else "cpu"))
     torch.manual_seed(arguments.seed)
     config = VanillaTransformerConfig.from_preset(arguments.preset, **arguments.config)
-    input_ids = draw_texts(arguments, config.max_position_embeddings)
+    input_ids = draw_texts(arguments, config)
     common = {"batch_size": arguments.batch_size, "rounds": arguments.rounds, "device": device}
 
     report = {"arguments": vars(arguments), **describe_environment()}

@@ -12,6 +12,7 @@ translation is checked to be the same. Prints the medians, and writes them with 
 import statistics
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import torch
 from transformers import PreTrainedModel
@@ -42,6 +43,10 @@ class BenchmarkArguments:
         for name in ("sentences", "batch_size", "max_new_tokens", "rounds"):
             if getattr(self, name) < 1:
                 raise ValueError(f"--{name}: at least 1, not {getattr(self, name)}")
+        if self.file and Path(self.file).exists():
+            raise ValueError(f"{self.file} is there, and nothing is overwritten: choose another --file")
+        if self.file and not Path(self.file).parent.is_dir():
+            raise ValueError(f"--file: no folder {Path(self.file).parent}")
 
 
 @exit_with_one_line

@@ -119,6 +119,7 @@ def test_the_script_leaves_its_measurements(run, tmp_path):
     }
     assert (tmp_path / "run" / "benchmark.png").stat().st_size > 10_000
 
+    config["vocab_size"] = 1000
     arguments = ["--texts", "6", "--batch_size", "3", "--rounds", "1", "--device", "cpu", "--tasks", "inference"]
     arguments += ["--config", json.dumps(config), "--contenders", NAIVE, "--output_dir", tmp_path / "two"]
     assert run("benchmark.py", *arguments)[0] == 0

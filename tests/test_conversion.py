@@ -662,8 +662,9 @@ def test_a_damaged_file_is_refused(suffix, tmp_path):
     [
         ("model.bin", {}, "not a .pt, .pth or .safetensors file"),
         ("model.pt", [torch.zeros(1)], "holds a list"),
-        ("model.pt", {"epoch": 3, "model": {"weight": torch.zeros(1)}}, "not tensors: epoch, model"),
-        ("model.pt", {"state_dict": {"weight": 1.0}}, "not tensors: weight"),
+        ("model.pt", {"epoch": 3, "model": {"weight": torch.zeros(1)}}, "not tensors with names: epoch, model"),
+        ("model.pt", {"state_dict": {"weight": 1.0}}, "not tensors with names: weight"),
+        ("model.pt", {1: torch.zeros(1)}, "not tensors with names: 1"),
     ],
 )
 def test_another_file_is_refused(name, content, message, tmp_path):

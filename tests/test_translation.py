@@ -449,7 +449,13 @@ def test_the_benchmark_compares_what_is_the_same(run, corpus, tmp_path, preset):
 def test_the_benchmark_refuses_with_one_line(run, corpus, tmp_path):
     VanillaTransformerForSequenceClassification(tiny_config()).save_pretrained(tmp_path / "classifier")
     columns = ["--source_column", "en", "--target_column", "de"]
-    for arguments, message in ((["--rounds", "0"], "--rounds: at least 1"), ([], "not a translator")):
+    (tmp_path / "there.json").touch()
+    for arguments, message in (
+        (["--rounds", "0"], "--rounds: at least 1"),
+        (["--file", tmp_path / "there.json"], "there.json is there, and nothing is overwritten"),
+        (["--file", tmp_path / "nowhere" / "times.json"], "--file: no folder"),
+        ([], "not a translator"),
+    ):
         status, _, err = run(
             "benchmark_translation.py", "--model", tmp_path / "classifier", "--data", corpus, *columns, *arguments
         )
