@@ -7,6 +7,7 @@ import sys
 import pytest
 import torch
 from conftest import run_without_the_package, tiny_config
+from huggingface_hub.errors import StrictDataclassError
 from safetensors import safe_open
 from transformers import (
     AutoConfig,
@@ -83,6 +84,15 @@ def test_a_model_that_does_not_fit_in_memory_is_read_from_disk(tmp_path):
     )
     assert "disk" in offloaded.hf_device_map.values()
     assert torch.equal(outputs(offloaded), outputs(model))
+    # The decoder's single token, which attends to itself without keys and queries.
+    torch.testing.assert_close(offloaded(input_ids=IDS).logits, model.eval()(input_ids=IDS).logits)
+
+
+@pytest.mark.parametrize("mistake", [{"layer_norm_eps": -1.0}, {"init_scheme": "xavier"}, {"d_model": 33}])
+def test_what_is_changed_while_loading_is_checked(tmp_path, mistake):
+    VanillaTransformerModel(tiny_config()).save_pretrained(tmp_path)
+    with pytest.raises(StrictDataclassError, match=next(iter(mistake))):
+        AutoModel.from_pretrained(tmp_path, **mistake)
 
 
 # --- The sinusoid, which is not in the file ---

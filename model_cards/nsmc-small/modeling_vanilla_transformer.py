@@ -791,6 +791,7 @@ class VanillaTransformerModel(VanillaTransformerPreTrainedModel):
     """§3.1, Figure 1: encoder and decoder, without a head."""
 
     def __init__(self, config: VanillaTransformerConfig):
+        config.validate()  # `from_pretrained` sets fields after the configuration is made
         super().__init__(config)
         self.encoder = VanillaTransformerEncoder(config)
         self.decoder = VanillaTransformerDecoder(config)
