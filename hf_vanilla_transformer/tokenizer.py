@@ -105,8 +105,8 @@ def train_tokenizer(
             normalizers.Replace(_SPACES, " "),
             normalizers.NFKC(),
             *([normalizers.Lowercase()] if lowercase else []),
+            normalizers.Replace(_SPACE_RUNS, " "),  # before the next, which would take long runs' squares of time
             normalizers.Replace(_OUTER_SPACES, ""),
-            normalizers.Replace(_SPACE_RUNS, " "),
         ]
     )
     texts = [normalizer.normalize_str(text) for text in texts]
@@ -144,7 +144,9 @@ def train_tokenizer(
     if add_eos:
         eos = SPECIAL_TOKENS["eos_token"]
         tokenizer.post_processor = processors.TemplateProcessing(
-            single=f"$A {eos}", special_tokens=[(eos, list(SPECIAL_TOKENS.values()).index(eos))]
+            single=f"$A {eos}",
+            pair=f"$A {eos} $B:1 {eos}:1",
+            special_tokens=[(eos, list(SPECIAL_TOKENS.values()).index(eos))],
         )
     tokenizer.train_from_iterator((text.translate(dict.fromkeys(rare, " ")) for text in texts), trainer)
     if model == "unigram":
@@ -384,7 +386,7 @@ def _normalization(proto, processor) -> list[normalizers.Normalizer]:
             steps = [normalizers.Replace("～", "\ufffe"), *steps, normalizers.Replace("\ufffe", "～")]
     if proto.normalizer_spec.remove_extra_whitespaces:
         # At the end, SentencePiece takes a literal ▁ for a space.
-        steps += [normalizers.Replace(Regex(rf"\A +|[ {SPACE_MARK}]+\z"), ""), normalizers.Replace(_SPACE_RUNS, " ")]
+        steps += [normalizers.Replace(_SPACE_RUNS, " "), normalizers.Replace(Regex(rf"\A +|[ {SPACE_MARK}]+\z"), "")]
     return steps
 
 

@@ -2,6 +2,7 @@ import json
 import logging
 import os
 import sys
+import time
 import unicodedata
 from pathlib import Path
 
@@ -95,8 +96,15 @@ def test_batches_are_right_for_the_model_at_once(trained):
     assert list(batch) == ["input_ids", "attention_mask"]
     assert batch.input_ids.shape == (3, 32)
     assert batch.attention_mask.equal((batch.input_ids != trained.pad_token_id).long())
-    # Padding comes last.
+    # Padding comes last, and what is too long loses its end.
     assert batch.attention_mask.diff(dim=1).le(0).all()
+    assert batch.input_ids[2].tolist() == trained("영화 " * 100).input_ids[:32]
+
+
+def test_a_damaged_text_of_spaces_takes_no_time(trained):
+    start = time.perf_counter()
+    assert trained("영화" + " " * 300_000 + "다").input_ids == trained("영화 다").input_ids
+    assert time.perf_counter() - start < 5  # the square of their number would take minutes
 
 
 def test_no_special_tokens_are_added(trained):
@@ -160,6 +168,8 @@ def test_a_word_that_occurs_once_is_unknown():
 def test_eos_ends_every_text_on_demand(tmp_path):
     tokenizer = saved_and_loaded(train_tokenizer(TEXTS, vocab_size=1500, add_eos=True, max_length=5), tmp_path)
     plain = train_tokenizer(TEXTS, vocab_size=1500, max_length=4)
+    pair = [tokenizer(text).input_ids for text in ("정말", "영화")]
+    assert tokenizer("정말", "영화").input_ids == pair[0] + pair[1]
     for text in ("", TEXTS[0]):
         expected = plain(text, truncation=True)["input_ids"] + [tokenizer.eos_token_id]
         assert tokenizer(text, truncation=True)["input_ids"] == expected
