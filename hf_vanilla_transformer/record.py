@@ -219,22 +219,25 @@ def metrics_of_log(arguments: TrainingArguments, state: TrainerState) -> dict[st
     Returns:
         `best_step`, `training_seconds`; `epochs`, as the function of this name has them; `train`, with the mean loss
         over the training, `training_loss`; and `validation`, with what was measured of the model that the Trainer
-        holds, where it was evaluated.
+        holds, where it was evaluated in training, or else since. Evaluations of several data sets are left out.
 
     Raises:
         ValueError: it has not trained to the end.
     """
-    step = best_step(arguments, state)
-    ended = next((entry for entry in reversed(state.log_history) if "train_runtime" in entry), None)
-    if ended is None:
+    step, log = best_step(arguments, state), state.log_history
+    end = max((place for place, entry in enumerate(log) if "train_runtime" in entry), default=None)
+    if end is None:
         raise ValueError("the log knows of no training that came to its end")
+    ended = log[end]
+    if any("eval_loss" in entry and entry["step"] == step for entry in log[:end]):
+        log = log[:end]  # what is evaluated afterwards may be other data, such as the test split
     metrics = {
         "best_step": step,
         "training_seconds": round(ended["train_runtime"], 1),
-        "epochs": epochs(state.log_history),
+        "epochs": epochs(log),
         "train": {"training_loss": ended["train_loss"]},
     }
-    for entry in _evaluations(state.log_history):
+    for entry in _evaluations(log):
         if entry["step"] == step:
             metrics["validation"] = {
                 name.removeprefix("eval_"): value

@@ -532,6 +532,20 @@ def test_a_card_is_renamed_and_keeps_what_was_added(nsmc):
     assert (nsmc / "README.md").read_bytes() == before
 
 
+def test_what_is_evaluated_after_the_training_is_not_taken_for_validation(tmp_path):
+    """It may be the test split; only where the model was not evaluated in training it is all there is."""
+    log = [
+        {"epoch": 1.0, "step": 3, "loss": 2.5},
+        {"epoch": 1.0, "step": 3, "eval_loss": 2.25},
+        {"epoch": 1.0, "step": 3, "train_runtime": 60.0, "train_loss": 2.5},
+        {"epoch": 1.0, "step": 3, "eval_loss": 1.5},
+    ]
+    arguments = TrainingArguments(str(tmp_path), use_cpu=True)
+    for entries, loss, rows in ((log, 2.25, 1), (log[:1] + log[2:], 1.5, 1)):
+        metrics = record.metrics_of_log(arguments, TrainerState(global_step=3, log_history=entries))
+        assert metrics["validation"] == {"loss": loss} and len(metrics["epochs"]) == rows
+
+
 def test_what_the_record_needs_is_missed_before_the_training(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ImportError, match="matplotlib"):
