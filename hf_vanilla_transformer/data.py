@@ -189,7 +189,12 @@ def encode(texts: list[str], tokenizer: PreTrainedTokenizerBase, max_length: int
     Returns:
         The ids of each text. A text that gives no token (nothing but zero-width characters, say) is the unknown
         token alone.
+
+    Raises:
+        ValueError: The tokenizer has no unknown token.
     """
+    if tokenizer.unk_token_id is None:
+        raise ValueError("the tokenizer has no unk_token")
     encoded = tokenizer(
         texts,
         truncation=True,

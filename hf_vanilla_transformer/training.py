@@ -155,10 +155,12 @@ class TokenBudgetBatchSampler(BatchSampler):
         max_rows: Greatest number of sequences, if there is one.
 
     Raises:
-        ValueError: a sequence is longer than `max_tokens`.
+        ValueError: a sequence is longer than `max_tokens`, or `max_rows` is less than 1.
     """
 
     def __init__(self, lengths: list[int], max_tokens: int, seed: int, max_rows: int | None = None):
+        if max_rows is not None and max_rows < 1:
+            raise ValueError(f"max_rows must be at least 1, not {max_rows}")
         self.lengths = np.asarray(lengths)
         self.max_tokens = max_tokens
         self.max_rows = len(lengths) if max_rows is None else max_rows
@@ -237,9 +239,14 @@ class _CheckedTraining:
         Each row goes through the model twice, each time with another dropout. To the mean of the two losses comes
         alpha / 2 times the mean of the Kullback-Leibler divergences of either prediction from the other. Labels and
         `num_items_in_batch` are needed then; Trainer gives both to models that, as ours, take the latter.
+
+        Raises:
+            ValueError: with R-Drop, the labels are no classes or tokens but numbers.
         """
         if not (model.training and self.rdrop_alpha):
             return super().compute_loss(model, inputs, return_outputs, num_items_in_batch)
+        if inputs["labels"].is_floating_point():
+            raise ValueError("R-Drop needs one label for each row or token, an integer")
         is_predicted = inputs["labels"] != -100
         twice = {name: torch.cat([tensor, tensor]) for name, tensor in inputs.items()}
         loss, outputs = super().compute_loss(model, twice, True, 2 * num_items_in_batch)
@@ -349,5 +356,7 @@ class TokenBudgetTrainer(CheckedSeq2SeqTrainer):
             collate_fn=self.data_collator,
             num_workers=self.args.dataloader_num_workers,
             pin_memory=self.args.dataloader_pin_memory,
+            persistent_workers=self.args.dataloader_persistent_workers,
+            prefetch_factor=self.args.dataloader_prefetch_factor,
         )
         return self.accelerator.prepare(loader)

@@ -100,6 +100,21 @@ def test_the_published_sizes():
     assert parameters("big") == pytest.approx(213e6, rel=0.03)
 
 
+@pytest.mark.parametrize(
+    ("name", "published"),
+    [
+        # §5.4, Table 3; §3.4: embeddings times sqrt(d_model); Eq. 2: relu.
+        ("base", {"dropout": 0.1, "scale_embedding": True, "activation_function": "relu", "norm_first": False}),
+        ("big", {"dropout": 0.3, "scale_embedding": True, "activation_function": "relu", "norm_first": False}),
+        ("annotated-transformer", {"dropout": 0.1, "attention_dropout": 0.1, "norm_first": True, "final_norm": True}),
+        ("pytorch-seq2seq", {"init_scheme": "xavier_uniform", "position_embedding_type": "learned"}),
+    ],
+)
+def test_the_published_settings(name, published):
+    config = VanillaTransformerConfig.from_preset(name)
+    assert {field: getattr(config, field) for field in published} == published
+
+
 def test_the_tutorials_preset_is_the_default():
     for name in ("transformer-evolution", "transformer-evolution-half"):
         assert VanillaTransformerConfig.from_preset(name).to_dict() == VanillaTransformerConfig().to_dict()

@@ -15,7 +15,7 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 from transformers import DataCollatorWithPadding, PreTrainedTokenizerFast
 
 from hf_vanilla_transformer import data
-from hf_vanilla_transformer.data import SAMPLES, DataError, load_labelled_text, tokenize
+from hf_vanilla_transformer.data import SAMPLES, DataError, encode, load_labelled_text, tokenize
 
 
 HEADER = "id\tdocument\tlabel\n"
@@ -554,6 +554,12 @@ def test_tokenize_is_the_tokenizer_cut_to_length(load, tokenizer):
             assert part["input_ids"][:] == [ids[: max_length or 7] for ids in expected]
             assert part["length"][:] == [len(ids) for ids in part["input_ids"]]
             assert part["labels"][:] == loaded[split]["label"][:]
+
+
+def test_a_tokenizer_without_an_unknown_token_is_refused():
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=Tokenizer(models.BPE()))
+    with pytest.raises(ValueError, match="no unk_token"):
+        encode(["", "a"], tokenizer)
 
 
 def test_text_without_tokens_is_one_unknown_token(tokenizer):

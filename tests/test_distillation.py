@@ -49,6 +49,8 @@ def test_the_loss_is_the_cross_entropy_with_the_teachers_probabilities():
     # By hand: the model says 1/2, 1/2 and 3/4, 1/4.
     expected = (math.log(2) + 0.5 * math.log(4 / 3) + 0.5 * math.log(4)) / 2
     torch.testing.assert_close(loss_of(logits, labels).item(), expected)
+    # Trainer counts every number of the labels.
+    torch.testing.assert_close(loss_of(logits, labels, num_items_in_batch=labels.numel()).item(), expected)
 
 
 def test_certain_probabilities_are_labels():

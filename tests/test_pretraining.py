@@ -340,6 +340,8 @@ def test_lines_become_tokens_once(corpus, tokenizer, tmp_path, caplog, monkeypat
     assert again["train"].to_list() == train
     assert "2 of 52 lines have no text" in caplog.text
     monkeypatch.undo()
+    shorter = tokenize_corpus(load_corpus([corpus], validation=10), tokenizer, 3)["train"]
+    assert max(map(len, shorter["input_ids"])) == 3
     corpus.write_bytes(gzip.compress("".join(f"{text}\n" for text in TEXTS[:20]).encode()))
     assert len(load()["train"]) == 10
 

@@ -253,6 +253,11 @@ def test_batches_hold_as_many_tokens_as_fit():
     assert np.mean(sizes) > 80  # and few small batches
 
 
+def test_batches_come_in_random_order():
+    lengths = [max(LENGTHS[place] for place in batch) for batch in TokenBudgetBatchSampler(LENGTHS, 100, seed=7)]
+    assert sorted(lengths) != lengths != sorted(lengths, reverse=True)
+
+
 def test_batches_hold_no_more_rows_than_allowed():
     batches = list(TokenBudgetBatchSampler(LENGTHS, max_tokens=100, seed=7, max_rows=4))
     assert sorted(place for batch in batches for place in batch) == list(range(len(LENGTHS)))
@@ -277,6 +282,8 @@ def test_batches_depend_on_seed_and_epoch_alone():
 def test_a_sequence_that_fits_in_no_batch_is_refused():
     with pytest.raises(ValueError, match="41 tokens does not fit in a batch of 40"):
         TokenBudgetBatchSampler([3, 41], max_tokens=40, seed=0)
+    with pytest.raises(ValueError, match="max_rows must be at least 1, not 0"):
+        TokenBudgetBatchSampler([3, 4], max_tokens=40, seed=0, max_rows=0)
 
 
 def pairs(number: int) -> Dataset:
@@ -458,6 +465,10 @@ def test_the_report_counts_right_and_wrong():
     assert report["accuracy"] == 0.5
     assert report["confusion_matrix"] == [[1, 1], [1, 1]]  # rows are true, columns predicted
     assert report["f1"] == 0.5
+    # By hand: precision 2/3 and recall 1 of label 1; of three labels the mean of 1, 2/3 and 0.
+    assert classification_report(np.eye(2)[[1, 1, 1, 0]], np.array([1, 0, 1, 0]))["f1"] == pytest.approx(0.8)
+    report = classification_report(np.eye(3)[[0, 0, 1, 1]], np.array([0, 0, 1, 2]))
+    assert report["f1"] == pytest.approx((1 + 2 / 3 + 0) / 3)
     assert classification_report(logits, np.array([0, 0, 0, 0]))["confusion_matrix"] == [[2, 2], [0, 0]]
 
 
@@ -492,6 +503,14 @@ def test_the_curves_are_a_picture(tmp_path):
 
 
 # --- R-Drop ---
+
+
+def test_rdrop_needs_classes(tmp_path):
+    model = VanillaTransformerForSequenceClassification(tiny_config(problem_type="multi_label_classification")).train()
+    settings = TrainingArguments(tmp_path, use_cpu=True, report_to="none")
+    inputs = {"input_ids": torch.tensor([[7, 8]]), "labels": torch.tensor([[1.0, 0.0]])}
+    with pytest.raises(ValueError, match="R-Drop needs one label"):
+        CheckedTrainer(model, settings, rdrop_alpha=1.0).compute_loss(model, inputs, num_items_in_batch=2)
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
