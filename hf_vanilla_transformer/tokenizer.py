@@ -105,7 +105,7 @@ def train_tokenizer(
             normalizers.Replace(_SPACES, " "),
             normalizers.NFKC(),
             *([normalizers.Lowercase()] if lowercase else []),
-            normalizers.Replace(_SPACE_RUNS, " "),  # before the next, which would take long runs' squares of time
+            normalizers.Replace(_SPACE_RUNS, " "),  # first, for the next is quadratic in their length
             normalizers.Replace(_OUTER_SPACES, ""),
         ]
     )
