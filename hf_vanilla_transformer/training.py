@@ -23,7 +23,7 @@ from transformers import (
     TrainingArguments,
 )
 from transformers.modeling_outputs import Seq2SeqLMOutput
-from transformers.trainer_utils import IntervalStrategy
+from transformers.trainer_utils import EvalLoopOutput, IntervalStrategy
 
 from .checkpoints import lasting_fields, load_config
 from .model_card import rename_model_card
@@ -325,6 +325,11 @@ class CheckedTrainer(_CheckedTraining, Trainer):
 
 class CheckedSeq2SeqTrainer(_CheckedTraining, Seq2SeqTrainer):
     """The same of `Seq2SeqTrainer`."""
+
+    def evaluation_loop(self, *args, **kwargs) -> EvalLoopOutput:
+        """As in `Trainer`: where there are several processes, `Seq2SeqTrainer` measures some of the rows twice."""
+        self.gather_function = self.accelerator.gather_for_metrics
+        return super().evaluation_loop(*args, **kwargs)
 
 
 class TokenBudgetTrainer(CheckedSeq2SeqTrainer):

@@ -121,16 +121,18 @@ def test_two_processes_do_the_steps_of_one_with_twice_the_accumulation(
     together = [start(*launch, *command, "--output_dir", folders[1]) for launch in launcher(*homes[1:])]
     printed.append(output(together))
 
-    losses = []
+    losses, measured = [], []
     for folder, text in zip(folders, printed, strict=True):
         assert len(re.findall("^(?:test|validation) .*: ", text, re.MULTILINE)) == 1
-        assert (folder / "metrics.json").is_file()
+        report = json.loads((folder / "metrics.json").read_text())["validation"]
+        measured.append({name: report[name] for name in ("accuracy", "perplexity") if name in report})
         state = json.loads((folder / f"checkpoint-{steps}" / "trainer_state.json").read_text())
         assert state["epoch"] < 1  # an epoch's last step may have less than its batches
         losses.append([entry["loss"] for entry in state["log_history"] if "loss" in entry])
     assert json.loads((folders[1] / "run.json").read_text())["processes"] == 2
     assert len(losses[0]) == steps and losses[0][0] != losses[0][-1]
     assert losses[1] == pytest.approx(losses[0], abs=1e-4)
+    assert measured[0] and measured[1] == pytest.approx(measured[0], abs=1e-3)  # each row counts once
     prepared = [sorted(file.name for file in home.rglob("*.arrow")) for home in homes]
     assert all(files == prepared[0] for files in prepared)
     # Pairs are held in memory.
