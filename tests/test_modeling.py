@@ -585,6 +585,14 @@ def test_pads_among_the_decoder_inputs_take_no_part_in_the_maximum():
     torch.testing.assert_close(logits[1:], alone, rtol=0, atol=1e-5)
 
 
+def test_decoder_inputs_of_pads_alone_are_all_read():
+    model = VanillaTransformerForSequenceClassification(tiny_config()).eval()
+    source, target = torch.tensor(SOURCES[:1]), torch.zeros(1, 2, dtype=torch.long)
+    outputs = model.model(input_ids=source, decoder_input_ids=target, decoder_attention_mask=torch.zeros(1, 2))
+    expected = model.classifier(outputs.last_hidden_state.amax(dim=1))
+    torch.testing.assert_close(model(input_ids=source, decoder_input_ids=target).logits, expected)
+
+
 def test_dropout_is_at_work_in_training_only():
     fields = {"dropout": 0.0, "attention_dropout": 0.0, "activation_dropout": 0.0, "embedding_dropout": 0.0}
     ids = torch.tensor(SOURCES[:1])

@@ -181,15 +181,18 @@ def test_a_collator_that_was_not_told_the_epoch_says_so(tokenizer):
         infilling(tokenizer, epoch=None)(rows(2))
 
 
-def test_validation_is_corrupted_once(tokenizer):
+def test_validation_is_corrupted_once(tokenizer, tmp_path):
     features = rows(50)
+    Dataset.from_list(features).save_to_disk(tmp_path)
+    on_disk = Dataset.load_from_disk(tmp_path)  # what comes of it is cached beside it
     collator = infilling(tokenizer, epoch=4)
-    fixed = collator.corrupted(Dataset.from_list(features))
+    fixed = collator.corrupted(on_disk)
     batch = collator(fixed.to_list())
     expected = infilling(tokenizer, epoch=0)(features)
     assert all(torch.equal(batch[name], expected[name]) for name in expected)
-    other = infilling(tokenizer, mask_rate=0.5).corrupted(Dataset.from_list(features))
-    assert other["input_ids"][:] != fixed["input_ids"][:]
+    for settings in ({"mask_rate": 0.5}, {"mean_span_length": 1.0}, {"target": "spans"}, {"seed": 1}):
+        other = infilling(tokenizer, **settings).corrupted(on_disk)
+        assert other.to_list() != fixed.to_list(), settings
 
 
 @pytest.mark.parametrize(

@@ -181,6 +181,15 @@ def test_one_vocabulary_is_resized_on_both_sides(variant, size, tmp_path):
     assert torch.equal(outputs(AutoModelForSeq2SeqLM.from_pretrained(tmp_path)), outputs(model))
 
 
+@pytest.mark.parametrize("share", [False, True])
+def test_new_input_embeddings_are_the_targets_where_they_are_one(share):
+    model = VanillaTransformerModel(tiny_config(share_encoder_decoder_embeddings=share))
+    new = torch.nn.Embedding(29, model.config.d_model)
+    model.set_input_embeddings(new)
+    assert model.get_input_embeddings() is model.encoder.embed_tokens is new
+    assert (model.decoder.embed_tokens is new) == share
+
+
 def test_two_vocabularies_are_resized_one_by_one(tmp_path):
     model = VanillaTransformerForConditionalGeneration(tiny_config(decoder_vocab_size=31))
     model.resize_token_embeddings(50)

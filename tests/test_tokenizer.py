@@ -147,6 +147,19 @@ def test_pieces_keep_to_one_script():
     assert tokenizer.tokenize("영화movie최고10점!! 映画") == pieces
 
 
+@pytest.mark.parametrize("model", ["bpe", "unigram"])
+def test_pieces_have_at_most_16_characters(model):
+    tokenizer = train_tokenizer(["a" * 40] * 99, vocab_size=80, model=model)
+    assert 1 < max(map(len, set(tokenizer.get_vocab()) - set(tokenizer.all_special_tokens))) <= 16
+
+
+@pytest.mark.parametrize("model", ["bpe", "unigram"])
+def test_the_rarest_characters_are_unknown(model):
+    """Those that together are at most 0.05 % of all: one of some 3,000, but not two."""
+    tokenizer = train_tokenizer(["가" * 3000, "나 다"], vocab_size=60, model=model)
+    assert [tokenizer.unk_token_id in tokenizer(character).input_ids for character in "가나다"] == [False, True, False]
+
+
 def test_words_are_split_from_signs_hyphens_and_endings(tmp_path):
     words = {
         "A man's red T-shirts, aged 3,000.": "A man 's red T - shirts , aged 3 , 000 .",

@@ -321,6 +321,23 @@ def test_a_run_with_a_token_budget_resumes_in_the_middle_of_an_epoch(tmp_path, t
         assert torch.equal(value, expected), name
 
 
+@pytest.mark.parametrize(("data_seed", "seed"), [(None, 42), (7, 7)])
+def test_batches_of_a_token_budget_are_as_asked_for(tmp_path, tokenizer, data_seed, seed):
+    model = VanillaTransformerForConditionalGeneration(tiny_config())
+    dataset = pairs(60)
+    trainer = TokenBudgetTrainer(
+        max_tokens=40,
+        max_rows=6,
+        model=model,
+        args=Seq2SeqTrainingArguments(str(tmp_path), use_cpu=True, report_to="none", seed=42, data_seed=data_seed),
+        data_collator=DataCollatorForSeq2Seq(tokenizer, model=model),
+        train_dataset=dataset,
+    )
+    loaded = [batch["input_ids"][:, 0].tolist() for batch in trainer.get_train_dataloader()]
+    batches = TokenBudgetBatchSampler(dataset["length"][:], max_tokens=40, seed=seed, max_rows=6)
+    assert loaded == [[dataset[place]["input_ids"][0] for place in batch] for batch in batches]
+
+
 @pytest.mark.slow
 def test_two_processes_share_the_batches_out(tmp_path):
     """Each trains on every other batch of those that one process would have."""
