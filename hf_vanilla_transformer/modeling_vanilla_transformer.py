@@ -998,11 +998,22 @@ class VanillaTransformerForConditionalGeneration(VanillaTransformerPreTrainedMod
             kwargs["decoder_position_ids"] = position_ids_from_mask(decoder_attention_mask)
         return super().prepare_inputs_for_generation(*args, decoder_attention_mask=decoder_attention_mask, **kwargs)
 
-    def compute_transition_scores(self, *args, **kwargs) -> torch.Tensor:
-        """As in transformers, but of the target vocabulary: transformers takes `vocab_size` for its size."""
+    # transformers takes `vocab_size` for the size of what is generated; the target vocabulary may be another.
+
+    def _with_target_vocabulary(self) -> "VanillaTransformerForConditionalGeneration":
         with_target_vocabulary = copy(self)
         with_target_vocabulary.config = self.config.get_text_config(decoder=True)
-        return GenerationMixin.compute_transition_scores(with_target_vocabulary, *args, **kwargs)
+        return with_target_vocabulary
+
+    def compute_transition_scores(self, *args, **kwargs) -> torch.Tensor:
+        """As in transformers, but of the target vocabulary."""
+        return GenerationMixin.compute_transition_scores(self._with_target_vocabulary(), *args, **kwargs)
+
+    def _get_candidate_generator(self, *args, **kwargs):
+        return GenerationMixin._get_candidate_generator(self._with_target_vocabulary(), *args, **kwargs)
+
+    def _get_logits_processor(self, *args, **kwargs):
+        return GenerationMixin._get_logits_processor(self._with_target_vocabulary(), *args, **kwargs)
 
 
 class VanillaTransformerForSequenceClassification(VanillaTransformerPreTrainedModel):
