@@ -141,6 +141,9 @@ def _check_training(arguments: TrainingArguments) -> None:
     ):
         if getattr(arguments, name) != needed:
             raise ValueError(f"--{name}: cannot be changed here, a record needs all predictions as they are")
+    if arguments.dataloader_persistent_workers:
+        # torch draws a seed for each start of the workers.
+        raise ValueError("--dataloader_persistent_workers: a resumed run would draw other random numbers")
 
 
 def check_best_metric(arguments: TrainingArguments, names: Sequence[str]) -> None:
@@ -294,7 +297,8 @@ def exit_with_one_line(main: Callable[[], None]) -> Callable[[], None]:
 
     That is: files and folders (OSError, SafetensorError), a full disk in all its forms, the network (HTTPError),
     values (ValueError, a configuration's StrictDataclassError), a loss that is no number (FloatingPointError), and
-    missing optional packages (ImportError, and a RuntimeError of transformers'). Anything else keeps its traceback.
+    missing optional packages (ImportError, and a RuntimeError of transformers'). Where nobody reads its answers any
+    more, it ends without a word, with status 1. Anything else keeps its traceback.
 
     Args:
         main: The script's function without arguments.
@@ -306,6 +310,10 @@ def exit_with_one_line(main: Callable[[], None]) -> Callable[[], None]:
     def wrapped() -> None:
         try:
             main()
+            sys.stdout.flush()
+        except BrokenPipeError:  # whoever read the answers has gone, like `head`
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nor is there more to say at the end
+            sys.exit(1)
         except Exception as error:
             if _is_full_disk(error):
                 message = f"a file could not be written, is the disk full? ({_one_line(error)})"

@@ -23,7 +23,7 @@ from transformers import (
     TrainingArguments,
 )
 from transformers.modeling_outputs import Seq2SeqLMOutput
-from transformers.trainer_utils import EvalLoopOutput, IntervalStrategy
+from transformers.trainer_utils import EvalLoopOutput, IntervalStrategy, TrainOutput
 
 from .checkpoints import lasting_fields, load_config
 from .model_card import rename_model_card
@@ -226,6 +226,12 @@ class _CheckedTraining:
         super().__init__(*args, **kwargs)
         self.rdrop_alpha = rdrop_alpha
         self.add_callback(_CheckpointLast)
+
+    def train(self, resume_from_checkpoint: str | bool | None = None, *args, **kwargs) -> TrainOutput:
+        """As in `Trainer`, but that a resumed run does not evaluate on start, where it has been evaluated."""
+        if resume_from_checkpoint:
+            self.args.eval_on_start = False
+        return super().train(resume_from_checkpoint, *args, **kwargs)
 
     def compute_loss(
         self,

@@ -248,18 +248,21 @@ def test_a_checkpoint_in_parts_is_whole_when_their_list_is_there(whole, tmp_path
     assert checkpoint_damage(str(checkpoint)) == "optimizer_0 is broken off"
 
 
-@pytest.mark.parametrize("epoch", [2, 3])
-def test_a_resumed_run_stops_as_early(run, tmp_path, epoch):
+@pytest.mark.parametrize(
+    ("flags", "epoch", "steps"),
+    [((), 2, [4, 8, 12]), ((), 3, [4, 8, 12]), (("--eval_on_start", "true"), 1, [0, 4, 8, 12])],
+)
+def test_a_resumed_run_stops_as_early(run, tmp_path, flags, epoch, steps):
     """The second epoch without a better model than the first one's is the last, interrupted or not."""
     arguments = [*CLASSIFIER, "--learning_rate", "0", "--max_steps", "36", "--early_stopping_patience", "2"]
-    arguments += ["--save_strategy", "epoch", "--load_best_model_at_end", "true"]
+    arguments += ["--save_strategy", "epoch", "--load_best_model_at_end", "true", *flags]
     assert run(*arguments, "--output_dir", tmp_path / "whole")[0] == 0
     for number in range(1, epoch + 1):
         name = f"checkpoint-{4 * number}"
         shutil.copytree(tmp_path / "whole" / name, tmp_path / "run" / name)
     assert run(*arguments, "--output_dir", tmp_path / "run", "--resume_from_checkpoint")[0] == 0
     metrics = json.loads((tmp_path / "run" / "metrics.json").read_text())
-    assert [entry["step"] for entry in metrics["epochs"]] == [4, 8, 12]
+    assert [entry["step"] for entry in metrics["epochs"]] == steps
     assert_same_end(tmp_path / "run", tmp_path / "whole")
 
 
@@ -336,6 +339,25 @@ def test_whoever_writes_a_full_disk_is_told_in_one_line(writer, tmp_path, capfd)
         exit_with_one_line(write)()
     assert stop.value.code == 2
     assert "error: a file could not be written, is the disk full? (" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("lines", [1, 99999])
+def test_whoever_stops_reading_is_told_nothing(lines):
+    """As with `| head`: the answers are fewer or more than a pipe holds."""
+    program = f"""
+from hf_vanilla_transformer.arguments import exit_with_one_line
+input()
+exit_with_one_line(lambda: print("좋다\\n" * {lines}))()
+"""
+    process = subprocess.Popen(
+        [sys.executable, "-c", program],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    process.stdout.close()
+    _, error = process.communicate(b"\n")
+    assert (process.returncode, error) == (1, b"")
 
 
 def test_other_errors_keep_their_traceback():
