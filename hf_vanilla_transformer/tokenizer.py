@@ -214,9 +214,10 @@ def import_sentencepiece(
 
     Special tokens are the file's own; one that is written out in a text is recognised, as in any tokenizer of
     transformers, while the library knows its user-defined symbols alone. The fast tokenizer differs from the library
-    in three more points: a text that is nothing but one user-defined symbol gets no `▁` before it; a model that folds
-    case finds these symbols in any case; and several combining marks on one letter may be combined or put in order
-    where the library leaves them.
+    in four more points: a text that is nothing but one user-defined symbol gets no `▁` before it; a model that folds
+    case finds these symbols in any case; several combining marks on one letter, or one on a ligature, may be combined
+    or put in order where the library leaves them; and a text of control characters alone has no token, not `▁`, where
+    the model keeps extra spaces.
 
     Args:
         path: The `.model` file.

@@ -67,7 +67,7 @@ def translate(
     texts: list[str],
     arguments: TranslateArguments,
 ) -> list[str]:
-    """The translation of each text; that of an empty one is empty."""
+    """The translation of each text; that of one without a token is empty."""
     limit = {"max_length": model.config.max_target_positions}
     if arguments.max_new_tokens is not None:
         limit = {"max_new_tokens": arguments.max_new_tokens}
@@ -76,7 +76,8 @@ def translate(
         ids = model.generate(**batch.to(model.device), num_beams=arguments.num_beams, do_sample=False, **limit)
         return target_tokenizer.batch_decode(ids, skip_special_tokens=True)
 
-    places = [place for place, text in enumerate(texts) if text.strip()]
+    tokens = tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"] if texts else []
+    places = [place for place, ids in enumerate(tokens) if ids]
     input_ids = encode_sources(
         [texts[place] for place in places], tokenizer, model.config.max_position_embeddings, arguments.truncation
     )

@@ -383,6 +383,7 @@ def test_texts_come_from_standard_input_too(run, translator):
     assert status == 0 and out.split("\n")[:-1] == list(expected_translations(translator, ["1 2", "3"], 1))
     assert run("translate.py", "--model", translator, stdin="")[:2] == (0, "")
     assert run("translate.py", "--model", translator, stdin=" \n\n")[:2] == (0, "\n\n")
+    assert run("translate.py", "--model", translator, stdin="\u200b\n\x01\x02\n")[:2] == (0, "\n\n")
 
 
 def test_a_text_at_the_limit_is_read_and_beyond_it_cut_or_refused(run, translator, caplog):
