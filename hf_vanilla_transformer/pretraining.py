@@ -106,11 +106,8 @@ def file_checksum(file: str | os.PathLike) -> str:
     Raises:
         OSError: The file cannot be read.
     """
-    digest = hashlib.sha256()
     with open(file, "rb") as content:
-        while block := content.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
+        return hashlib.file_digest(content, "sha256").hexdigest()
 
 
 def held_back(validation: float, lines: int, name: str) -> int:
