@@ -346,6 +346,10 @@ def convert_checkpoint(state_dict: Mapping[str, torch.Tensor], source: str, **co
         ...     "annotated-transformer",
         ...     encoder_attention_heads=8,
         ...     decoder_attention_heads=8,
+        ...     pad_token_id=2,  # these ids are those of its vocabularies
+        ...     bos_token_id=0,
+        ...     eos_token_id=1,
+        ...     decoder_start_token_id=0,
         ... )
         >>> model.save_pretrained("runs/multi30k")
     """

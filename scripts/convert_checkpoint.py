@@ -1,7 +1,8 @@
 """Make a model folder from a tutorial's checkpoint, or a tutorial's checkpoint from a model folder.
 
     python scripts/convert_checkpoint.py --source annotated-transformer --checkpoint multi30k.pt \
-        --config '{"encoder_attention_heads": 8, "decoder_attention_heads": 8}' --output_dir runs/multi30k
+        --config '{"encoder_attention_heads": 8, "decoder_attention_heads": 8, "pad_token_id": 2, "bos_token_id": 0,
+                   "eos_token_id": 1, "decoder_start_token_id": 0}' --output_dir runs/multi30k
     python scripts/convert_checkpoint.py --source annotated-transformer --checkpoint back.pt --model runs/multi30k
 
 With --output_dir the checkpoint is read and the folder made; with --model the folder is read and the checkpoint made.
