@@ -1,5 +1,5 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""What transformers' Trainer needs from us: rates, losses, batches."""
+"""What transformers' Trainer needs from us: rates, losses, batches, runs that resume as if not interrupted."""
 
 import shutil
 from collections.abc import Callable, Iterator
@@ -113,7 +113,7 @@ class LabelSmoothingLoss:
         """The sum over the batch's tokens, divided by their number.
 
         Args:
-            outputs: With `logits` (B, T, V). Trainer keeps the labels from the model, so the collator must make
+            outputs: With `logits` (B, T, V). Trainer does not pass the labels to the model, so the collator must make
                 `decoder_input_ids`, as `DataCollatorForSeq2Seq(tokenizer, model=model)` does.
             labels: (B, T), int64, -100 where nothing is predicted.
             num_items_in_batch: The number to divide by where a batch is spread over several calls: Trainer counts the
@@ -224,6 +224,8 @@ class _CheckedTraining:
 
     def __init__(self, *args, rdrop_alpha: float = 0.0, **kwargs):
         super().__init__(*args, **kwargs)
+        if self.args.ddp_find_unused_parameters is None:
+            self.args.ddp_find_unused_parameters = False  # there are none; torch warns of looking for them
         self.rdrop_alpha = rdrop_alpha
         self.add_callback(_CheckpointLast)
 
