@@ -86,7 +86,7 @@ def load_classifier(folder: str, dtype: str = "float32", labels: list[str] | Non
 
     Args:
         folder: A path, or the name of a repository.
-        dtype: What it computes in.
+        dtype: What it computes in: `"float32"` or `"bfloat16"`.
         labels: The names of the data's labels; a model with others, or in another order, is refused.
 
     Returns:

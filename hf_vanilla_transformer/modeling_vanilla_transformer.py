@@ -303,7 +303,7 @@ class VanillaTransformerAttention(nn.Module):
 class VanillaTransformerFeedForward(nn.Module):
     """§3.3, Eq. 2: FFN(x) = f(x W_1 + b_1) W_2 + b_2 at each position, f the configured activation.
 
-    The tutorial writes it as two convolutions of kernel size 1, which compute the same.
+    transformer-evolution writes it as two convolutions of kernel size 1, which compute the same.
     """
 
     def __init__(self, config: VanillaTransformerConfig, ffn_dim: int):
@@ -839,7 +839,8 @@ class VanillaTransformerModel(VanillaTransformerPreTrainedModel):
             hidden states and attentions of both stacks.
 
         Raises:
-            ValueError: ids and embeddings both given or both missing, no token, or more tokens than positions.
+            ValueError: ids and embeddings both given or, of the source, both missing; neither of the target, and no
+                start token; no token; or more tokens than positions.
         """
         if encoder_outputs is None:
             if input_ids is not None and input_ids.shape[1] > 0:
@@ -885,7 +886,9 @@ class VanillaTransformerModel(VanillaTransformerPreTrainedModel):
         )
 
 
-def shift_tokens_right(labels: torch.Tensor, pad_token_id: int, decoder_start_token_id: int) -> torch.Tensor:
+def shift_tokens_right(
+    labels: torch.Tensor, pad_token_id: int | None, decoder_start_token_id: int | None
+) -> torch.Tensor:
     """Make the decoder's input from what it shall predict: one step later, behind the start token.
 
     Args:
@@ -952,7 +955,7 @@ class VanillaTransformerForConditionalGeneration(VanillaTransformerPreTrainedMod
             `logits` (B, T, V), `loss` where there are labels, and what `VanillaTransformerModel` returns.
 
         Raises:
-            ValueError: as in `VanillaTransformerModel`.
+            ValueError: as in `VanillaTransformerModel`; or labels, without a pad or a start token to shift them by.
         """
         if labels is not None:
             use_cache = False

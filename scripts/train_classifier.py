@@ -96,7 +96,7 @@ class ModelArguments(RegularizationArguments):
         metadata={"help": "A tokenizer folder or Hub name; by default the model's, or one trained on the texts."},
     )
     vocab_size: int = field(default=8007, metadata={"help": "Size of a vocabulary that is trained here."})
-    tokenizer_model: str = field(default="bpe", metadata={"help": "What is trained: `bpe` or `unigram`."})
+    tokenizer_model: str = field(default="bpe", metadata={"help": "What is trained: `bpe`, `unigram` or `word`."})
     attn_implementation: str = field(
         default="sdpa", metadata={"help": "`sdpa`, or `eager`: on CPUs faster to train with short texts."}
     )

@@ -178,8 +178,8 @@ class VanillaTransformerConfig(PreTrainedConfig):
             a (x - mean) / (std + eps) + b; `"unbiased_std_scalar"`: the same with one a and one b for all features.
         layer_norm_eps: eps of the layer norms.
         position_embedding_type: `"sinusoidal"` (§3.5), `"learned"`, or `"none"`.
-        position_offset: Row of the position table that the first real token takes. With 1, the tutorial's value,
-            row 0 belongs to pads; with 0, pads share row 0 with the first token.
+        position_offset: Row of the position table that the first real token takes. With 1,
+            transformer-evolution's value, row 0 belongs to pads; with 0, pads share row 0 with the first token.
         scale_embedding: Multiply token embeddings by sqrt(d_model) (§3.4).
         init_scheme: `"torch"`: torch's own initialisation of linear layers, embeddings from N(0, 1);
             `"xavier_uniform"`: Glorot uniform for every matrix, the embeddings included; `"tensor2tensor"`, the
