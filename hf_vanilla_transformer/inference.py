@@ -28,7 +28,7 @@ def given_texts(file: str | None) -> Iterable[list[str]]:
     """The texts that a user gives a script, in the groups in which they are to be answered.
 
     Args:
-        file: Texts, one a line; None for standard input.
+        file: Texts, one per line; None for standard input.
 
     Returns:
         All lines of the file, or of standard input, as one group; at a terminal each line as it is typed, until an

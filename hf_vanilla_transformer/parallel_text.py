@@ -32,7 +32,7 @@ def load_parallel_text(
 
     Args:
         source: One of
-            a folder of aligned text files, a sentence a line, UTF-8, plain or gzip: `PREFIX.SOURCE_COLUMN` and
+            a folder of aligned text files, one sentence per line, UTF-8, plain or gzip: `PREFIX.SOURCE_COLUMN` and
             `PREFIX.TARGET_COLUMN`, with or without `.gz`, for each split, as in `train.de.gz` and `train.en.gz`;
             a table: `.csv`, `.tsv`, `.txt` (tab-separated), `.json` or `.jsonl`;
             any other folder or Hub name that `datasets.load_dataset` takes.

@@ -43,6 +43,11 @@ def made_once(make: Callable[[], Any]) -> Any:
     return broadcast_object_list(made)[0]
 
 
+def data_seed(arguments: TrainingArguments) -> int:
+    """The seed of what is drawn of the data: `data_seed`, or where there is none, `seed`."""
+    return arguments.seed if arguments.data_seed is None else arguments.data_seed
+
+
 def noam_peak(d_model: int, warmup_steps: int, factor: float = 1.0) -> float:
     """§5.3, Eq. 3: the greatest rate of the schedule that the Annotated Transformer calls Noam.
 
@@ -360,7 +365,7 @@ class TokenBudgetTrainer(CheckedSeq2SeqTrainer):
         batches = TokenBudgetBatchSampler(
             self.train_dataset["length"][:],
             self.max_tokens,
-            self.args.seed if self.args.data_seed is None else self.args.data_seed,
+            data_seed(self.args),
             self.max_rows,
         )
         loader = DataLoader(

@@ -18,7 +18,7 @@ class ImportArguments:
     sentencepiece_model: str = field(metadata={"help": "The SentencePiece .model file, BPE or Unigram."})
     output_dir: str = field(metadata={"help": "The folder for the tokenizer."})
     compare: list[str] = field(
-        default_factory=list, metadata={"help": "UTF-8 files, one text a line, to compare with the library."}
+        default_factory=list, metadata={"help": "UTF-8 files, one text per line, to compare with the library."}
     )
     text_column: str | None = field(
         default=None, metadata={"help": "The files to compare are TSV with a header: read this column."}

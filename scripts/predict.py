@@ -1,4 +1,4 @@
-"""Classify texts: one a line from a file, from standard input, or typed.
+"""Classify texts: one per line from a file, from standard input, or typed.
 
     python scripts/predict.py --model runs/nsmc --file reviews.txt
     echo '정말 재미있는 영화!' | python scripts/predict.py --model runs/nsmc
@@ -16,7 +16,7 @@ from hf_vanilla_transformer.inference import class_probabilities, given_texts, l
 @dataclass
 class PredictArguments:
     model: str = field(metadata={"help": "A classifier's folder or Hub name."})
-    file: str | None = field(default=None, metadata={"help": "Texts, one a line, UTF-8; by default standard input."})
+    file: str | None = field(default=None, metadata={"help": "Texts, one per line, UTF-8; by default standard input."})
     batch_size: int = field(default=64, metadata={"help": "Texts in one pass through the model."})
     dtype: str = field(
         default="float32",

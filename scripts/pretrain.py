@@ -55,12 +55,12 @@ from hf_vanilla_transformer.pretraining import (
 )
 from hf_vanilla_transformer.record import best_step, epochs, save_record
 from hf_vanilla_transformer.tokenizer import train_tokenizer
-from hf_vanilla_transformer.training import CheckedSeq2SeqTrainer, TokenBudgetTrainer, made_once
+from hf_vanilla_transformer.training import CheckedSeq2SeqTrainer, TokenBudgetTrainer, data_seed, made_once
 
 
 @dataclass
 class DataArguments:
-    texts: list[str] = field(metadata={"help": "Files with one text a line, UTF-8, plain or .gz."})
+    texts: list[str] = field(metadata={"help": "Files with one text per line, UTF-8, plain or .gz."})
     validation: float = field(
         default=0.01, metadata={"help": "Held back for validation: a share of the lines, or from 1 on their number."}
     )
@@ -264,7 +264,7 @@ def main() -> None:
             mask_rate=denoising_arguments.mask_rate,
             mean_span_length=denoising_arguments.mean_span_length,
             target=denoising_arguments.target,
-            seed=training_arguments.seed if training_arguments.data_seed is None else training_arguments.data_seed,
+            seed=data_seed(training_arguments),
         )
         validation = collator.corrupted(validation.sort("length"))
 

@@ -62,7 +62,7 @@ class SoftLabelArguments(LabelledTextArguments):
         default=False, metadata={"help": "Logistic regression on n-grams of characters is a teacher, too."}
     )
     texts: list[str] = field(
-        default_factory=list, metadata={"help": "Files with one text a line, UTF-8, plain or .gz."}
+        default_factory=list, metadata={"help": "Files with one text per line, UTF-8, plain or .gz."}
     )
     neighbours: int = field(
         default=0,

@@ -58,7 +58,7 @@ from hf_vanilla_transformer.metrics import compute_metrics, evaluate_split
 from hf_vanilla_transformer.model_card import save_model_card
 from hf_vanilla_transformer.record import best_step, describe_splits, epochs, save_record
 from hf_vanilla_transformer.tokenizer import train_tokenizer
-from hf_vanilla_transformer.training import CheckedTrainer, made_once
+from hf_vanilla_transformer.training import CheckedTrainer, data_seed, made_once
 
 
 logger = logging.getLogger("train_classifier.py")
@@ -261,7 +261,7 @@ def main() -> None:
                 rate=model_arguments.bpe_dropout,
                 copies=model_arguments.segmentations or 10,
                 max_length=max_length,
-                seed=training_arguments.seed if training_arguments.data_seed is None else training_arguments.data_seed,
+                seed=data_seed(training_arguments),
             )
 
     set_seed(training_arguments.seed)

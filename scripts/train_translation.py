@@ -53,7 +53,7 @@ from hf_vanilla_transformer.model_card import save_model_card
 from hf_vanilla_transformer.parallel_text import load_parallel_text, tokenize_pairs
 from hf_vanilla_transformer.record import TARGET_TOKENIZER, best_step, describe_splits, epochs, save_record
 from hf_vanilla_transformer.tokenizer import has_capitals, train_tokenizer
-from hf_vanilla_transformer.training import CheckedSeq2SeqTrainer, TokenBudgetTrainer, made_once
+from hf_vanilla_transformer.training import CheckedSeq2SeqTrainer, TokenBudgetTrainer, data_seed, made_once
 
 
 @dataclass
@@ -337,7 +337,7 @@ def main() -> None:
             rate=model_arguments.bpe_dropout,
             copies=model_arguments.segmentations or 10,
             max_length=tokenizer.model_max_length,
-            seed=training_arguments.seed if training_arguments.data_seed is None else training_arguments.data_seed,
+            seed=data_seed(training_arguments),
         )
 
     set_seed(training_arguments.seed)

@@ -1,4 +1,4 @@
-"""Translate texts: one a line from a file, from standard input, or typed.
+"""Translate texts: one per line from a file, from standard input, or typed.
 
     python scripts/translate.py --model runs/en-de --file sentences.txt --num_beams 5
     echo 'Two dogs play in the snow.' | python scripts/translate.py --model runs/en-de
@@ -23,7 +23,7 @@ logger = logging.getLogger("translate.py")
 @dataclass
 class TranslateArguments:
     model: str = field(metadata={"help": "A translator's folder or Hub name."})
-    file: str | None = field(default=None, metadata={"help": "Texts, one a line, UTF-8; by default standard input."})
+    file: str | None = field(default=None, metadata={"help": "Texts, one per line, UTF-8; by default standard input."})
     num_beams: int = field(default=1, metadata={"help": "Beams of the search; 1 is greedy."})
     batch_size: int = field(default=64, metadata={"help": "Texts translated at once."})
     max_new_tokens: int | None = field(

@@ -344,11 +344,10 @@ class VanillaTransformerUnbiasedStdNorm(nn.Module):
 
 def layer_norm(config: VanillaTransformerConfig) -> nn.Module:
     """The normalisation that `layer_norm_type` names, over D features."""
-    return {
-        "standard": lambda: nn.LayerNorm(config.d_model, eps=config.layer_norm_eps),
-        "unbiased_std": lambda: VanillaTransformerUnbiasedStdNorm(config.d_model, eps=config.layer_norm_eps),
-        "unbiased_std_scalar": lambda: VanillaTransformerUnbiasedStdNorm(1, eps=config.layer_norm_eps),
-    }[config.layer_norm_type]()
+    if config.layer_norm_type == "standard":
+        return nn.LayerNorm(config.d_model, eps=config.layer_norm_eps)
+    size = 1 if config.layer_norm_type == "unbiased_std_scalar" else config.d_model
+    return VanillaTransformerUnbiasedStdNorm(size, eps=config.layer_norm_eps)
 
 
 class VanillaTransformerResidual(nn.Module):
