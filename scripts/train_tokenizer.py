@@ -19,7 +19,8 @@ from hf_vanilla_transformer.tokenizer import train_tokenizer
 class TokenizerArguments:
     output_dir: str = field(metadata={"help": "The folder for the tokenizer."})
     texts: list[str] = field(
-        default_factory=list, metadata={"help": "Files with one text per line, UTF-8, plain or .gz; instead of --data."}
+        default_factory=list,
+        metadata={"help": "Files with one text per line, plain or .gz, UTF-8; not --data."},
     )
     data: str | None = field(
         default=None,
