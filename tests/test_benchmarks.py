@@ -6,16 +6,19 @@ import pytest
 import torch
 from conftest import tiny_config
 
+from hf_vanilla_transformer import benchmarks
 from hf_vanilla_transformer.baselines import BartClassifier, TorchClassifier, bart_config
 from hf_vanilla_transformer.benchmarks import (
     CONTENDERS,
     NAIVE,
     OURS,
     OurClassifier,
+    compare_classifiers,
     compare_generation,
     count_flops,
     make_batches,
     make_step,
+    matrix_product_rate,
     peak_memory,
     take_turns,
 )
@@ -81,6 +84,18 @@ def test_each_way_has_its_turns():
     seconds = take_turns(ways, 3, CPU)
     assert "".join(taken) == "abccbaabc"
     assert {name: len(times) for name, times in seconds.items()} == {"a": 3, "b": 3, "c": 3}
+
+
+def test_rates_are_those_of_the_median_turn(monkeypatch):
+    monkeypatch.setattr(benchmarks, "take_turns", lambda ways, *_: {name: [0.5, 4.0, 1.0] for name in ways})
+    settings = {"batch_size": 7, "batches": 1, "rounds": 3, "device": CPU, "train": False, "names": [OURS]}
+    row = compare_classifiers(tiny_config(), TEXTS, limits={"float32": 1e9, "bfloat16": 1e9}, **settings)[0]
+    assert (row["texts_per_second"], row["real_tokens"]) == (7.0, 33 / 63)
+    assert row["share_of_limit"] == row["flops_per_second"] / 1e9 > 0
+    config = tiny_config(activation_function="relu", position_offset=0)
+    rows = compare_generation(config, batch_size=3, source_length=5, new_tokens=6, rounds=1, device=CPU)
+    assert [one["tokens_per_second"] for one in rows] == [18.0, 18.0]
+    assert matrix_product_rate(torch.float32, CPU) == 2 * 2048**3 / 0.5
 
 
 def test_marian_writes_the_same_tokens():

@@ -21,6 +21,7 @@ from hf_vanilla_transformer.checkpoints import (
     load_config,
     load_to_train,
     load_tokenizer,
+    load_tokenizer_to_train,
     prepare_output_dir,
 )
 from hf_vanilla_transformer.tokenizer import train_tokenizer
@@ -54,6 +55,15 @@ def test_another_models_folder_is_refused(tmp_path):
         load_config(str(tmp_path))
     with pytest.raises(ValueError, match="nowhere"):
         load_config(str(tmp_path / "nowhere"))
+
+
+def test_a_tokenizer_without_a_token_that_is_needed_is_refused(tmp_path):
+    tokenizer = train_tokenizer(["가나다"], vocab_size=29)
+    tokenizer.mask_token = None
+    tokenizer.save_pretrained(tmp_path)
+    with pytest.raises(ValueError, match="the tokenizer has no mask_token"):
+        load_tokenizer_to_train(str(tmp_path), None, ["pad_token", "mask_token"], 8)
+    assert load_tokenizer_to_train(str(tmp_path), None, ["pad_token"], 8).model_max_length == 8
 
 
 # --- Weights ---

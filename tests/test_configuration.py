@@ -115,6 +115,25 @@ def test_the_published_settings(name, published):
     assert {field: getattr(config, field) for field in published} == published
 
 
+@pytest.mark.parametrize(
+    ("name", "dropout", "attention", "activation", "embedding", "init_scheme"),
+    [
+        ("transformer-evolution", 0.1, 0.1, 0.0, 0.0, "torch"),
+        ("annotated-transformer", 0.1, 0.1, 0.1, 0.1, "xavier_uniform"),
+        ("pytorch-transformer", 0.1, 0.1, 0.1, 0.1, "xavier_uniform"),
+        ("pytorch-seq2seq", 0.1, 0.1, 0.1, 0.1, "xavier_uniform"),
+        ("torch-nn-transformer", 0.1, 0.1, 0.1, 0.0, "xavier_uniform"),
+        ("base", 0.1, 0.0, 0.0, 0.1, "tensor2tensor"),
+        ("big", 0.3, 0.0, 0.0, 0.3, "tensor2tensor"),
+    ],
+)
+def test_a_preset_is_trained_as_published(name, dropout, attention, activation, embedding, init_scheme):
+    """No tensor and no output tells these; only training does."""
+    config = VanillaTransformerConfig.from_preset(name)
+    rates = (config.dropout, config.attention_dropout, config.activation_dropout, config.embedding_dropout)
+    assert (*rates, config.init_scheme) == (dropout, attention, activation, embedding, init_scheme)
+
+
 def test_the_tutorials_preset_is_the_default():
     for name in ("transformer-evolution", "transformer-evolution-half"):
         assert VanillaTransformerConfig.from_preset(name).to_dict() == VanillaTransformerConfig().to_dict()

@@ -386,6 +386,15 @@ def test_what_the_tutorial_has_no_room_for_is_refused():
         to_source_state_dict(torch.nn.Linear(1, 1), "annotated-transformer")
 
 
+@pytest.mark.parametrize("field", [{"layer_norm_eps": 1e-3}, {"position_offset": 1}, {"scale_embedding": False}])
+def test_what_would_compute_other_numbers_there_is_refused(field):
+    sizes = {"d_model": 16, "encoder_layers": 1, "decoder_layers": 1, **FOUR_HEADS}
+    config = VanillaTransformerConfig.from_preset("annotated-transformer", **sizes, **field)
+    (name,) = field
+    with pytest.raises(ValueError, match=f"{name} is {field[name]}"):
+        to_source_state_dict(VanillaTransformerModel(config), "annotated-transformer")
+
+
 # --- Position tables ---
 
 

@@ -16,6 +16,7 @@ from transformers import DataCollatorWithPadding, PreTrainedTokenizerFast
 
 from hf_vanilla_transformer import data
 from hf_vanilla_transformer.data import SAMPLES, DataError, encode, load_labelled_text, tokenize
+from hf_vanilla_transformer.record import checksum
 
 
 HEADER = "id\tdocument\tlabel\n"
@@ -520,6 +521,12 @@ def test_validation_follows_the_seed_and_leaves_the_rest(load, tmp_path):
     assert train | validation == set(other["train"]["text"]) | set(other["validation"]["text"])
     assert not (train | validation) & set(first["test"]["text"])
     assert sorted(first["validation"]["label"]) == [0] * 30 + [1] * 30
+
+
+def test_the_cut_is_that_of_published_runs(load):
+    """Another one would put texts that a published model was trained on into validation."""
+    cut = load("sample", validation_fraction=0.05, seed=42)
+    assert checksum(cut["validation"]) == "dde1a108a541043a983ff6bdb6a87b22617ded1e80fd13e64db300a8d961f330"
 
 
 def test_cut_is_stratified(load, tmp_path):

@@ -111,6 +111,12 @@ def test_a_cross_fitted_teacher_has_not_seen_the_text():
     assert (unseen.argmax(axis=1) == labels).mean() < 0.6
 
 
+def test_the_linear_teacher_is_what_its_docstring_says():
+    vectorizer, regression = (step for _, step in linear_classifier().steps)
+    assert (vectorizer.analyzer, vectorizer.ngram_range, vectorizer.min_df) == ("char_wb", (1, 5), 2)
+    assert vectorizer.sublinear_tf and vectorizer.use_idf and regression.C == 8
+
+
 def test_labels_nearby_are_bayes_factors():
     """Against the definition, term by term; a file's neighbours are in that file."""
     files = [["a", "x", "b", "twice", "y", "c"], ["twice", "z", "d"], []]
@@ -280,6 +286,14 @@ def test_the_card_names_the_teachers(run, tmp_path):
     ) in (tmp_path / "student/README.md").read_text()
 
 
+def test_soft_labels_tell_which_texts_they_are_of(run, tmp_path):
+    (tmp_path / "texts.txt").write_text("새 영화\n")
+    arguments = ["--data", "sample", "--linear", "true", "--texts", tmp_path / "texts.txt"]
+    assert run("soft_labels.py", *arguments, "--output_dir", tmp_path / "soft")[0] == 0
+    metrics = json.loads((tmp_path / "soft/metrics.json").read_text())
+    assert metrics["texts"] == {str(tmp_path / "texts.txt"): file_checksum(tmp_path / "texts.txt")}
+
+
 def test_the_training_texts_are_labelled_too(run, tmp_path):
     arguments = ["--data", "sample", "--linear", "true", "--cross_fit", "true", "--pieces", "1", "--seed", "3"]
     status, out, err = run("soft_labels.py", *arguments, "--output_dir", tmp_path)
@@ -331,6 +345,15 @@ def test_a_file_that_has_no_labelled_line_is_told(run, tmp_path):
     arguments = ["--data", "sample", "--linear", "true", "--texts", tmp_path / "texts.txt", "--neighbours", "3"]
     status, _, err = run("soft_labels.py", *arguments, "--output_dir", tmp_path / "soft")
     assert status == 2 and "no training text is a line of the files" in err.strip().splitlines()[-1]
+
+
+def test_a_teacher_of_other_labels_is_refused(run, tmp_path):
+    """What it calls positive may be what the data call the first label."""
+    (tmp_path / "my.csv").write_text("text,label\n" + "좋다,good\n나쁘다,worse\n" * 20)
+    arguments = ["--data", tmp_path / "my.csv", "--text_column", "text", "--models", SMALL, "--pieces", "1"]
+    status, _, err = run("soft_labels.py", *arguments, "--output_dir", tmp_path / "soft")
+    assert status == 2
+    assert "its labels are negative, positive; those of the data are good, worse" in err.strip().splitlines()[-1]
 
 
 def accuracy_of(folder, teacher):

@@ -517,6 +517,15 @@ def test_a_run_that_pushes_leaves_the_same_repository(server, client, environmen
     assert answers[0] == answers[1] == answers[2] != answers[3]
 
 
+def test_a_run_is_pushed_to_the_branch_that_it_names(server, client, tmp_path):
+    folder = tmp_path / "trained"
+    flags = ["--push_to_hub", "true", "--hub_model_id", REPO, "--hub_revision", "v1"]
+    status, _, err = client("train_classifier.py", "--output_dir", folder, *QUICK, *flags)
+    assert status == 0, err
+    assert in_repository(server, revision="v1") == contents(folder)
+    assert in_repository(server, revision="main") == {}
+
+
 def test_a_run_keeps_its_record_if_the_push_fails(server, client, tmp_path):
     folder = tmp_path / "trained"
     server.faults.append(Fault("POST", "/commit/", 500))

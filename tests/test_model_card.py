@@ -594,3 +594,14 @@ def test_an_own_trainers_card_is_its_log(tmp_path):
     card = (tmp_path / "README.md").read_bytes()
     CheckedTrainer(model, arguments).create_model_card()
     assert (tmp_path / "README.md").read_bytes() == card
+
+
+def test_an_own_trainers_record_tells_of_the_checkpoint_it_went_on_from(tmp_path):
+    config = tiny_config(**{f"{name}_token_id": id for id, name in enumerate(("pad", "bos", "eos", "decoder_start"))})
+    model = VanillaTransformerForConditionalGeneration(config)
+    arguments = TrainingArguments(str(tmp_path), use_cpu=True)
+    log = [{"epoch": 1.0, "step": 6, "train_runtime": 60.0, "train_loss": 2.25}]
+    callback = RecordCallback("pairs.tsv")
+    callback.on_train_begin(arguments, TrainerState(global_step=3), TrainerControl(), model=model)
+    callback.on_train_end(arguments, TrainerState(global_step=6, log_history=log), TrainerControl(), model=model)
+    assert json.loads((tmp_path / "run.json").read_text())["resumed_from"] == "checkpoint-3"

@@ -1,6 +1,7 @@
 """Denoising pretraining: what the corruption hides and keeps, the corpus, the scripts, and fine-tuning."""
 
 import gzip
+import hashlib
 import json
 import logging
 import shutil
@@ -20,6 +21,7 @@ from hf_vanilla_transformer import (
 from hf_vanilla_transformer.data import DataError, iterate_lines, load_labelled_text, read_lines
 from hf_vanilla_transformer.pretraining import (
     SpanInfilling,
+    file_checksum,
     load_corpus,
     stream_corpus,
     tokenize_corpus,
@@ -349,6 +351,14 @@ def test_lines_become_tokens_once(corpus, tokenizer, tmp_path, caplog, monkeypat
     assert len(load()["train"]) == 10
 
 
+def test_a_files_checksum_is_that_of_all_of_it(tmp_path):
+    """It is what the cache goes by."""
+    content = bytes(3_000_000)
+    for tail in (b"a", b"b"):
+        (tmp_path / "texts").write_bytes(content + tail)
+        assert file_checksum(tmp_path / "texts") == hashlib.sha256(content + tail).hexdigest()
+
+
 def test_the_split_goes_by_its_seed(corpus):
     first, same, other = (
         load_corpus([corpus], validation=20, seed=seed)["validation"]["text"][:] for seed in (1, 1, 2)
@@ -479,6 +489,38 @@ def test_a_model_is_pretrained_further_with_more_layers(run, corpus, tmp_path):
     model = VanillaTransformerForSequenceClassification.from_pretrained(tmp_path / "deeper")
     assert (model.config.encoder_layers, model.config.decoder_layers) == (7, 2)
     assert model.model.encoder.layers[6].feed_forward.fc2.weight.abs().max() > 0
+
+
+def test_a_denoiser_is_drawn_by_the_seed(run, corpus, tmp_path):
+    weights = {}
+    for name, seed in (("one", "1"), ("again", "1"), ("other", "2")):
+        assert pretrain(run, corpus, tmp_path / name, "--seed", seed, "--learning_rate", "0")[0] == 0
+        weights[name] = load_file(tmp_path / name / "model.safetensors")["model.encoder.embed_tokens.weight"]
+    assert torch.equal(weights["one"], weights["again"]) and not torch.equal(weights["one"], weights["other"])
+
+
+def test_what_is_hidden_and_held_back_is_what_the_flags_say(run, corpus, tmp_path, monkeypatch):
+    made = []
+
+    class Noting(SpanInfilling):
+        def __init__(self, *args, **kwargs):
+            super().__init__(*args, **kwargs)
+            made.append(self)
+
+        def corrupted(self, rows):
+            self.held_back = sorted(rows["input_ids"][:])
+            return super().corrupted(rows)
+
+    monkeypatch.setattr("hf_vanilla_transformer.pretraining.SpanInfilling", Noting)
+    flags = ["--mask_rate", "0.4", "--mean_span_length", "2", "--target", "spans", "--split_seed", "6"]
+    for seeds, seed in ((["--seed", "5"], 5), (["--seed", "5", "--data_seed", "8"], 8)):
+        assert pretrain(run, corpus, tmp_path / str(seed), *flags, *seeds)[0] == 0
+        assert (made[-1].mask_rate, made[-1].mean_span_length, made[-1].target) == (0.4, 2, "spans")
+        assert made[-1].seed == seed
+        assert json.loads((tmp_path / str(seed) / "run.json").read_text())["seed"] == 5
+    tokenizer = AutoTokenizer.from_pretrained(tmp_path / "5")
+    texts = load_corpus([corpus], validation=10, seed=6)["validation"]["text"]
+    assert made[-1].held_back == sorted(tokenizer(text)["input_ids"][:11] for text in texts if text.strip())
 
 
 @pytest.mark.parametrize("streaming", [False, True])
@@ -658,6 +700,13 @@ def test_reviews_become_a_corpus_without_the_test_split(run, checkout, tmp_path)
     arguments = ["--raw", tmp_path / "lines.txt", "--file", tmp_path / "cleaned.txt"]
     assert run("prepare_reviews.py", "--nsmc", checkout, *arguments)[0] == 0
     assert (tmp_path / "cleaned.txt").read_text() == "하나\n둘 셋\n하나\n"
+
+
+def test_a_corpus_does_not_hold_the_time_of_writing(run, checkout, tmp_path, monkeypatch):
+    for second in (1, 2):
+        monkeypatch.setattr("time.time", lambda second=second: 1e9 + second)
+        assert run("prepare_reviews.py", "--nsmc", checkout, "--file", tmp_path / f"{second}.txt.gz")[0] == 0
+    assert (tmp_path / "1.txt.gz").read_bytes() == (tmp_path / "2.txt.gz").read_bytes()
 
 
 def test_validation_reviews_are_left_out(run, checkout, tmp_path):

@@ -204,6 +204,14 @@ def test_two_vocabularies_are_resized_one_by_one(tmp_path):
         VanillaTransformerModel(tiny_config()).resize_decoder_token_embeddings(9)
 
 
+def test_a_tied_head_is_resized_with_the_target_embeddings(tmp_path):
+    model = VanillaTransformerForConditionalGeneration(tiny_config(decoder_vocab_size=31, tie_word_embeddings=True))
+    model.resize_decoder_token_embeddings(45)
+    assert model.lm_head.weight is model.model.decoder.embed_tokens.weight
+    model.save_pretrained(tmp_path)
+    assert torch.equal(outputs(AutoModelForSeq2SeqLM.from_pretrained(tmp_path)), outputs(model))
+
+
 # --- Without the package ---
 
 

@@ -4,12 +4,14 @@ import csv
 import json
 import math
 import re
+import runpy
 import shlex
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 import yaml
@@ -19,9 +21,14 @@ from safetensors.torch import load_file
 from torch.distributed.run import get_args_parser
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, pipeline
 
-from hf_vanilla_transformer import VanillaTransformerForConditionalGeneration, VanillaTransformerModel
+from hf_vanilla_transformer import (
+    VanillaTransformerForConditionalGeneration,
+    VanillaTransformerForSequenceClassification,
+    VanillaTransformerModel,
+)
 from hf_vanilla_transformer.data import load_labelled_text
 from hf_vanilla_transformer.hub import repository_files
+from hf_vanilla_transformer.inference import class_probabilities, given_texts
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 
 
@@ -78,6 +85,30 @@ def test_the_last_line_is_the_test_accuracy(run, tmp_path):
     status, out, _ = run("train_classifier.py", "--data", "sample", "--output_dir", tmp_path / "run", *QUICK)
     assert status == 0
     assert re.fullmatch(r"test accuracy: 0\.\d{4}", out.strip().splitlines()[-1])
+
+
+def test_epochs_are_measured_on_validation_and_the_vocabulary_is_of_train(run, tmp_path):
+    """No text of the test split has a say in what is trained or chosen."""
+    flags = ["--data", "sample", "--validation_fraction", "0.2", "--output_dir", tmp_path, *QUICK]
+    assert run("train_classifier.py", *flags)[0] == 0
+    metrics = json.loads((tmp_path / "metrics.json").read_text())
+    last = metrics["epochs"][-1]
+    assert last["eval_loss"] == pytest.approx(metrics["validation"]["loss"], abs=1e-6)
+    assert last["eval_loss"] != pytest.approx(metrics["test"]["loss"], abs=1e-6)
+    texts = load_labelled_text("sample", validation_fraction=0.2)["train"]["text"][:]
+    vocabulary = train_tokenizer(texts, vocab_size=1500).get_vocab()
+    assert AutoTokenizer.from_pretrained(tmp_path).get_vocab() == vocabulary
+
+
+def test_a_new_model_is_drawn_by_the_seed(run, tmp_path):
+    heads = {}
+    for name, seed in (("one", 1), ("again", 1), ("other", 2)):
+        flags = [*QUICK, "--max_steps", "1", "--learning_rate", "0", "--seed", str(seed)]
+        status, _, err = run("train_classifier.py", "--data", "sample", "--output_dir", tmp_path / name, *flags)
+        assert status == 0, err
+        heads[name] = load_file(tmp_path / name / "model.safetensors")["classifier.weight"]
+        assert json.loads((tmp_path / name / "run.json").read_text())["seed"] == seed
+    assert torch.equal(heads["one"], heads["again"]) and not torch.equal(heads["one"], heads["other"])
 
 
 def test_the_weights_are_saved_in_half_the_size_and_load_as_they_were_measured(run, tmp_path):
@@ -146,6 +177,21 @@ def test_bpe_dropout_has_each_training_text_cut_in_several_ways(run, tmp_path):
     metrics = json.loads((tmp_path / "run" / "metrics.json").read_text())
     assert [entry["step"] for entry in metrics["epochs"]] == [math.ceil(3 * metrics["train"]["rows"] / 255)]
     assert metrics["train"]["rows"] < 600
+
+
+def test_a_classifiers_regularization_is_at_work(run, tmp_path, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(
+        "hf_vanilla_transformer.bpe_dropout.draw_segmentations",
+        lambda rows, tokenizers, **settings: drawn.append(settings) or rows,
+    )
+    losses = []
+    for number, flags in enumerate(([], ["--rdrop_alpha", "50", "--bpe_dropout", "0.1", "--data_seed", "42"])):
+        arguments = ["--data", "sample", "--output_dir", tmp_path / str(number), *QUICK, "--seed", "42", *flags]
+        assert run("train_classifier.py", *arguments, "--logging_steps", "1")[0] == 0
+        losses.append(json.loads((tmp_path / str(number) / "metrics.json").read_text())["epochs"][0]["train_loss"])
+    assert losses[1] > losses[0] + 0.01
+    assert [(one["rate"], one["copies"], one["seed"]) for one in drawn] == [(0.1, 10, 42)]
 
 
 def test_an_interrupted_run_goes_on_to_the_same_end(run, trained, tmp_path):
@@ -440,6 +486,22 @@ def test_lines_from_standard_input(run, trained):
     assert (status, out) == (2, "") and "standard input, line 1: byte 1 is not UTF-8" in err
 
 
+def test_at_a_terminal_each_line_is_answered_as_it_is_typed(monkeypatch):
+    typed = iter(["하나", "둘", ""])
+    monkeypatch.setattr(sys, "stdin", type("Terminal", (), {"isatty": lambda self: True})())
+    monkeypatch.setattr("builtins.input", lambda prompt: next(typed))
+    assert list(given_texts(None)) == [["하나"], ["둘"]]
+
+
+def test_a_text_is_cut_to_what_tokenizer_and_model_read():
+    tokenizer = train_tokenizer(["가 나 다"], vocab_size=29, max_length=1000)
+    model = VanillaTransformerForSequenceClassification(tiny_config(max_position_embeddings=4)).eval()
+    texts = ["가 나 다 가 나 다"]
+    probabilities = class_probabilities(model, tokenizer, texts, 2)
+    tokenizer.model_max_length = 4
+    torch.testing.assert_close(class_probabilities(model, tokenizer, texts, 2), probabilities)
+
+
 # --- Evaluation ---
 
 
@@ -463,6 +525,29 @@ def test_the_evaluation_is_the_runs_own(run, trained, tmp_path):
     surest = [float(error["probability"]) for error in errors]
     assert surest == sorted(surest, reverse=True)
     assert (tmp_path / "run" / "reliability.png").stat().st_size > 5_000
+
+
+def test_a_text_at_the_limit_of_a_group_is_in_it():
+    by_length = runpy.run_path(str(ROOT / "scripts/evaluate.py"))["accuracy_by_length"]
+    groups = by_length(["a" * 5, "a" * 6, "a" * 80, "a" * 81], np.array([True, False, True, True]))
+    assert [(group["most_characters"], group["rows"], group["accuracy"]) for group in groups] == [
+        *((5, 1, 1.0), (10, 1, 0.0), (80, 1, 1.0), (None, 1, 1.0))
+    ]
+
+
+def test_an_evaluation_is_of_the_cut_that_the_recipe_or_the_flags_tell(run, tmp_path):
+    folder = shutil.copytree(ROOT / "model_cards/nsmc-small", tmp_path / "model")
+    recipe = yaml.safe_load((folder / "recipe.yaml").read_text())
+    (folder / "recipe.yaml").write_text(yaml.safe_dump({**recipe, "validation_fraction": 0.2, "split_seed": 7}))
+    for name, flags, fraction, seed in (
+        ("recipe", [], 0.2, 7),
+        ("flags", ["--validation_fraction", "0.3", "--split_seed", "8"], 0.3, 8),
+    ):
+        assert run("evaluate.py", "--model", folder, "--output_dir", tmp_path / name, *flags)[0] == 0
+        texts = load_labelled_text("sample", validation_fraction=fraction, seed=seed)["validation"]["text"][:]
+        with open(tmp_path / name / "errors.tsv", encoding="utf-8", newline="") as file:
+            errors = list(csv.DictReader(file, delimiter="\t"))
+        assert errors and all(error["text"] == texts[int(error["row"])] for error in errors)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from transformers import AutoTokenizer
 
+from hf_vanilla_transformer.data import load_labelled_text
 from hf_vanilla_transformer.tokenizer import (
     SPECIAL_TOKENS,
     has_capitals,
@@ -147,6 +148,11 @@ def test_pieces_keep_to_one_script():
     assert tokenizer.tokenize("영화movie최고10점!! 映画") == pieces
 
 
+def test_a_piece_occurs_twice_or_is_a_character():
+    tokenizer = train_tokenizer(["영화 최고", "영화"], vocab_size=100)
+    assert tokenizer.tokenize("영화 최고") == ["▁영화", "▁", "최", "고"]
+
+
 @pytest.mark.parametrize("model", ["bpe", "unigram"])
 def test_pieces_have_at_most_16_characters(model):
     tokenizer = train_tokenizer(["a" * 40] * 99, vocab_size=80, model=model)
@@ -202,6 +208,15 @@ def test_normalisation_is_that_of_sentencepiece(trained, make_model):
 def test_the_same_texts_give_the_same_tokenizer(model):
     first, second = (train_tokenizer(TEXTS, vocab_size=1200, model=model).backend_tokenizer.to_str() for _ in range(2))
     assert first == second
+
+
+def test_a_tokenizer_is_of_the_kind_of_the_published_ones():
+    """All but pieces, merges and lengths: a published recipe is to give the published ids."""
+    ours = json.loads(train_tokenizer(TEXTS, vocab_size=1500).backend_tokenizer.to_str())
+    published = json.loads((ROOT / "model_cards" / "nsmc-small" / "tokenizer.json").read_text(encoding="utf-8"))
+    for tokenizer in (ours, published):
+        del tokenizer["model"]["vocab"], tokenizer["model"]["merges"], tokenizer["truncation"], tokenizer["padding"]
+    assert ours == published
 
 
 def test_lowercase_makes_case_one():
@@ -421,6 +436,22 @@ def test_import_script_counts_the_differing_lines(run, make_model, tmp_path):
     status, out, _ = run("import_sentencepiece.py", *arguments)
     assert status == 0 and f"0 of {len(TEXTS)} lines differ" in out
     assert (folder / "tokenizer.json").exists()
+
+
+def test_the_scripts_do_what_their_flags_say(run, make_model, tmp_path):
+    flags = ["--data", "sample", "--vocab_size", 1000, "--model", "unigram", "--lowercase", "true", "--max_length", 9]
+    assert run("train_tokenizer.py", *flags, "--output_dir", tmp_path / "trained")[0] == 0
+    texts = load_labelled_text("sample")["train"]["text"][:]  # and of no other split
+    expected = train_tokenizer(texts, vocab_size=1000, model="unigram", lowercase=True, max_length=9)
+    made = AutoTokenizer.from_pretrained(tmp_path / "trained")
+    assert made.get_vocab() == expected.get_vocab()
+    assert made.model_max_length == 9 and not has_capitals(made)
+
+    file, _ = make_model("unigram", **{**TUTORIAL_FLAGS, "vocab_size": 1200})
+    flags = ["--sentencepiece_model", file, "--backend", "tokenizers", "--max_length", 9]
+    assert run("import_sentencepiece.py", *flags, "--output_dir", tmp_path / "imported")[0] == 0
+    made = AutoTokenizer.from_pretrained(tmp_path / "imported")
+    assert made.is_fast and made.model_max_length == 9
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Training by transformers' Trainer: the loop is its own; here is what must hold of our model in it."""
 
+import hashlib
 import json
 import os
 import subprocess
@@ -15,6 +16,7 @@ from safetensors.torch import load_file
 from transformers import (
     DataCollatorForSeq2Seq,
     DataCollatorWithPadding,
+    EvalPrediction,
     Seq2SeqTrainingArguments,
     Trainer,
     TrainingArguments,
@@ -464,6 +466,12 @@ def test_a_saved_recipe_makes_the_same_arguments(tmp_path):
     assert again.to_dict() == {**parsed.to_dict(), "num_train_epochs": 5}
 
 
+def test_a_recipe_holds_nothing_of_one_call():
+    flags = ["--output_dir", "runs/x", "--seed", "3"]
+    once = ["--resume_from_checkpoint", "--run_name", "x", "--hub_token", "hf_x", "--push_to_hub", "true"]
+    assert given_settings([TrainingArguments], [*flags, *once]) == {"seed": 3}
+
+
 # --- Metrics and record ---
 
 
@@ -471,10 +479,22 @@ def test_perplexity_is_that_of_all_tokens():
     logits, labels = torch.randn(3, 5, 11), torch.randint(11, (3, 5))
     labels[0, 2:] = -100
     parts = [token_losses(logits[:2], labels[:2]), token_losses(logits[2:], labels[2:])]
-    measured = compute_perplexity(type("Prediction", (), {"predictions": torch.cat(parts).numpy()}))
+    measured = compute_perplexity(EvalPrediction(predictions=torch.cat(parts).numpy(), label_ids=None))
     expected = torch.nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten())
     assert measured["token_loss"] == pytest.approx(expected.item(), rel=1e-5)
     assert measured["perplexity"] == pytest.approx(expected.exp().item(), rel=1e-5)
+
+
+def test_perplexity_is_measured_in_full_precision():
+    logits, labels = 4 * torch.randn(4, 50, 11).bfloat16(), torch.randint(11, (4, 50))
+    expected = torch.nn.functional.cross_entropy(logits.double().flatten(0, 1), labels.flatten())
+    losses = token_losses(logits, labels)
+    assert losses.dtype == torch.float32
+    assert (losses[:, 0].double().sum() / 200).item() == pytest.approx(expected.item(), rel=1e-5)
+    # More tokens than float32 counts one by one.
+    many = np.array([[2.0**24, 2.0**24], *[[3.0, 1.0]] * 9], dtype=np.float32)
+    measured = compute_perplexity(EvalPrediction(predictions=many, label_ids=None))
+    assert measured["token_loss"] == (2**24 + 27) / (2**24 + 9)
 
 
 def test_the_report_counts_right_and_wrong():
@@ -502,11 +522,29 @@ def test_calibration_compares_confidence_with_accuracy():
     assert report["expected_calibration_error"] == pytest.approx(0.2 * 0.5)
 
 
+def test_an_evaluations_training_loss_is_the_mean_over_its_steps():
+    """The last logging before an evaluation may be of fewer steps than the others."""
+    log = [
+        {"loss": 4.0, "epoch": 0.5, "step": 10},
+        {"loss": 1.0, "epoch": 0.6, "step": 12},
+        {"eval_loss": 3.0, "epoch": 0.6, "step": 12},
+        {"loss": 2.0, "epoch": 0.8, "step": 16},
+        {"eval_loss": 2.5, "epoch": 0.8, "step": 16},
+    ]
+    assert [row["train_loss"] for row in epochs(log)] == [(10 * 4.0 + 2 * 1.0) / 12, 2.0]
+
+
 def test_the_checksum_depends_on_rows_and_their_order():
     features = Features({"text": Value("string"), "label": ClassLabel(names=["a", "b"])})
     data = Dataset.from_dict({"text": ["x", "y"], "label": [0, 1]}, features=features)
     assert checksum(data) == checksum(data.select([0, 1]))
     assert checksum(data) != checksum(data.select([1, 0]))
+
+
+def test_the_checksum_is_that_of_the_rows_as_json_lines():
+    """What published records and `NSMC_TEST_SHA256` were made with."""
+    data = Dataset.from_dict({"text": ["영화", "a"], "label": [0, 1]})
+    assert checksum(data) == hashlib.sha256('["영화", 0]\n["a", 1]\n'.encode()).hexdigest()
 
 
 def test_the_curves_are_a_picture(tmp_path):

@@ -17,6 +17,8 @@ from hf_vanilla_transformer import (
     VanillaTransformerForSequenceClassification,
 )
 from hf_vanilla_transformer.metrics import translation_report, word_report
+from hf_vanilla_transformer.parallel_text import load_parallel_text
+from hf_vanilla_transformer.record import describe_splits
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 
 
@@ -174,6 +176,49 @@ def test_two_vocabularies_and_a_token_budget(run, corpus, tmp_path):
     assert (status, out.count("\n")) == (0, 1), err
 
 
+def test_a_translators_regularization_is_at_work(run, corpus, tmp_path, monkeypatch):
+    drawn, losses = [], []
+    monkeypatch.setattr(
+        "hf_vanilla_transformer.bpe_dropout.draw_segmentations",
+        lambda rows, tokenizers, **settings: drawn.append(settings) or rows,
+    )
+    for number, flags in enumerate(([], ["--rdrop_alpha", "50", "--bpe_dropout", "0.1", "--data_seed", "42"])):
+        assert train(run, corpus, tmp_path / str(number), "--logging_steps", "1", *flags)[0] == 0
+        losses.append(json.loads((tmp_path / str(number) / "metrics.json").read_text())["epochs"][0]["train_loss"])
+    assert losses[1] > losses[0] + 0.01
+    assert [(one["rate"], one["copies"], one["seed"]) for one in drawn] == [(0.1, 10, 42)]
+
+
+def test_a_translator_is_drawn_by_the_seed_and_measured_on_validation(run, corpus, tmp_path):
+    biases = {}
+    for name, seed in (("one", 1), ("again", 1), ("other", 2)):
+        flags = ["--seed", str(seed), "--learning_rate", "0", "--per_device_eval_batch_size", "64"]
+        assert train(run, corpus, tmp_path / name, *flags)[0] == 0
+        biases[name] = load_file(tmp_path / name / "model.safetensors")["model.encoder.embed_tokens.weight"]
+        assert json.loads((tmp_path / name / "run.json").read_text())["seed"] == seed
+    assert torch.equal(biases["one"], biases["again"]) and not torch.equal(biases["one"], biases["other"])
+    metrics = json.loads((tmp_path / "one" / "metrics.json").read_text())
+    assert metrics["epochs"][-1]["eval_loss"] == pytest.approx(metrics["validation"]["loss"], abs=1e-5)
+    assert metrics["test"]["loss"] != pytest.approx(metrics["validation"]["loss"], abs=1e-5)
+
+
+def test_splits_are_those_asked_for(run, corpus, tmp_path):
+    prefixes = ["--train_prefix", "val", "--test_prefix", "train", "--max_steps", "1"]
+    assert train(run, corpus, tmp_path / "files", *prefixes)[0] == 0
+    data = json.loads((tmp_path / "files" / "run.json").read_text())["data"]
+    assert [data[split]["rows"] for split in ("train", "validation", "test")] == [12, 12, 100]
+
+    sides = ((corpus / f"train.{side}").read_text().splitlines() for side in ("num", "de"))
+    pairs = "".join(f"{source}\t{target}\n" for source, target in zip(*sides, strict=True))
+    (tmp_path / "pairs.tsv").write_text(f"num\tde\n{pairs}")
+    cut = ["--data", tmp_path / "pairs.tsv", "--source_column", "num", "--target_column", "de", *QUICK]
+    cut += ["--validation_fraction", "0.2", "--split_seed", "7", "--output_dir", tmp_path / "table"]
+    assert run("train_translation.py", *cut)[0] == 0
+    expected = load_parallel_text(tmp_path / "pairs.tsv", "num", "de", validation_fraction=0.2, seed=7)
+    data = json.loads((tmp_path / "table" / "run.json").read_text())["data"]
+    assert {split: data[split] for split in expected} == describe_splits(expected)
+
+
 @pytest.mark.parametrize(
     "options",
     [
@@ -223,6 +268,11 @@ def test_the_published_figures_are_those_of_the_folder(run, corpus, tmp_path, op
 def test_each_translation_needs_its_reference():
     with pytest.raises(ValueError, match="1 translations, 2 references"):
         translation_report(["a"], ["a", "b"])
+
+
+def test_bleu_is_that_of_wmts_tokens():
+    report = translation_report(["a man's shirt, red"], ["a man's shirt: red"])
+    assert "tok:13a" in report["bleu_signature"] and "tok:13a" in report["bleu_lowercased_signature"]
 
 
 @pytest.mark.parametrize(
