@@ -229,8 +229,6 @@ class _CheckedTraining:
 
     def __init__(self, *args, rdrop_alpha: float = 0.0, **kwargs):
         super().__init__(*args, **kwargs)
-        if self.args.ddp_find_unused_parameters is None:
-            self.args.ddp_find_unused_parameters = False  # there are none; torch warns of looking for them
         self.rdrop_alpha = rdrop_alpha
         self.add_callback(_CheckpointLast)
 

@@ -429,7 +429,7 @@ def test_flags_override_the_recipe_and_the_recipe_the_defaults(tmp_path):
         ("seed: 1\n", ["--eval_do_concat_batches", "false"], "--eval_do_concat_batches: cannot be changed here"),
         ("batch_eval_metrics: true\n", [], "--batch_eval_metrics: cannot be changed here"),
         ("dataloader_drop_last: true\n", [], "--dataloader_drop_last: cannot be changed here"),
-        ("", ["--dataloader_num_workers", "1", "--dataloader_persistent_workers", "true"], "other random numbers"),
+        ("dataloader_num_workers: 1\n", ["--dataloader_persistent_workers", "true"], "other random numbers"),
         ("remove_unused_columns: false\n", [], "--remove_unused_columns: cannot be changed here"),
         ("label_names: text\n", [], "--label_names: cannot be changed here"),
         ("num_train_epochs: [3]\n", [], "num_train_epochs"),
