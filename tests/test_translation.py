@@ -190,13 +190,13 @@ def test_a_translators_regularization_is_at_work(run, corpus, tmp_path, monkeypa
 
 
 def test_a_translator_is_drawn_by_the_seed_and_measured_on_validation(run, corpus, tmp_path):
-    biases = {}
+    weights = {}
     for name, seed in (("one", 1), ("again", 1), ("other", 2)):
         flags = ["--seed", str(seed), "--learning_rate", "0", "--per_device_eval_batch_size", "64"]
         assert train(run, corpus, tmp_path / name, *flags)[0] == 0
-        biases[name] = load_file(tmp_path / name / "model.safetensors")["model.encoder.embed_tokens.weight"]
+        weights[name] = load_file(tmp_path / name / "model.safetensors")["model.encoder.embed_tokens.weight"]
         assert json.loads((tmp_path / name / "run.json").read_text())["seed"] == seed
-    assert torch.equal(biases["one"], biases["again"]) and not torch.equal(biases["one"], biases["other"])
+    assert torch.equal(weights["one"], weights["again"]) and not torch.equal(weights["one"], weights["other"])
     metrics = json.loads((tmp_path / "one" / "metrics.json").read_text())
     assert metrics["epochs"][-1]["eval_loss"] == pytest.approx(metrics["validation"]["loss"], abs=1e-5)
     assert metrics["test"]["loss"] != pytest.approx(metrics["validation"]["loss"], abs=1e-5)
