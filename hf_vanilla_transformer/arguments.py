@@ -17,7 +17,7 @@ import yaml
 from datasets import DatasetDict
 from huggingface_hub.errors import HTTPError, StrictDataclassError
 from safetensors import SafetensorError
-from transformers import HfArgumentParser, TrainingArguments
+from transformers import HfArgumentParser, TrainingArguments, get_scheduler
 
 from .data import load_labelled_text
 
@@ -130,6 +130,18 @@ def _check_training(arguments: TrainingArguments) -> None:
     for name in ("per_device_train_batch_size", "per_device_eval_batch_size", "gradient_accumulation_steps"):
         if getattr(arguments, name) < 1:
             raise ValueError(f"--{name}: at least 1, not {getattr(arguments, name)}")
+    if not 0 <= arguments.label_smoothing_factor < 1:
+        raise ValueError(f"--label_smoothing_factor: at least 0 and below 1, not {arguments.label_smoothing_factor:g}")
+    try:
+        get_scheduler(
+            arguments.lr_scheduler_type,
+            torch.optim.SGD([torch.zeros(1)], lr=arguments.learning_rate),
+            num_warmup_steps=0,
+            num_training_steps=1,
+            scheduler_specific_kwargs=arguments.lr_scheduler_kwargs,
+        )
+    except TypeError as error:
+        raise ValueError(f"--lr_scheduler_kwargs: {error}") from error
     # What is measured is measured of all predictions together.
     for name, needed in (
         ("prediction_loss_only", False),
@@ -264,6 +276,24 @@ def read_mapping(flag: str, value: str | dict[str, Any]) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise ValueError(f"{flag}: not a mapping of a configuration's fields")
     return value
+
+
+def fill_in(arguments: Any, flag: str, **defaults: Any) -> None:
+    """Give settings of something new their defaults, or refuse them where something that is there has its own.
+
+    Args:
+        arguments: A script's dataclass of arguments.
+        flag: The name of the setting that names what is there.
+        **defaults: The settings, None in `arguments` where they were not given, and what they are then.
+
+    Raises:
+        ValueError: one was given, and so was `flag`.
+    """
+    for name, default in defaults.items():
+        if getattr(arguments, name) is None:
+            setattr(arguments, name, default)
+        elif getattr(arguments, flag):
+            raise ValueError(f"--{name}: of no effect with --{flag}, which has its own")
 
 
 def become_torchrun() -> None:

@@ -30,6 +30,7 @@ from hf_vanilla_transformer.arguments import (
     become_torchrun,
     check_best_metric,
     exit_with_one_line,
+    fill_in,
     given_settings,
     parse_arguments,
     read_mapping,
@@ -94,7 +95,9 @@ class ModelArguments:
     model: str | None = field(
         default=None, metadata={"help": "A model folder or Hub name to go on with; by default a new model."}
     )
-    preset: str = field(default="base", metadata={"help": "A preset of VanillaTransformerConfig, for a new model."})
+    preset: str | None = field(
+        default=None, metadata={"help": "A new model's preset of VanillaTransformerConfig, by default `base`."}
+    )
     config: str = field(
         default="{}",
         metadata={
@@ -106,8 +109,12 @@ class ModelArguments:
         default=None,
         metadata={"help": "A tokenizer folder or Hub name; by default the model's, or one trained on the texts."},
     )
-    vocab_size: int = field(default=8007, metadata={"help": "Size of a vocabulary that is trained here."})
-    tokenizer_model: str = field(default="bpe", metadata={"help": "What is trained: `bpe`, `unigram` or `word`."})
+    vocab_size: int | None = field(
+        default=None, metadata={"help": "Size of a vocabulary that is trained here, by default 8007."}
+    )
+    tokenizer_model: str | None = field(
+        default=None, metadata={"help": "What is trained: `bpe`, by default, `unigram` or `word`."}
+    )
     attn_implementation: str = field(
         default="sdpa", metadata={"help": "`sdpa`, or `eager`: on CPUs faster to train with short texts."}
     )
@@ -119,6 +126,8 @@ class ModelArguments:
                 "--config: of --model, only the rates of dropout and the numbers of layers can be changed; "
                 "a recipe's `config` is for a new model"
             )
+        fill_in(self, "model", preset="base")
+        fill_in(self, "tokenizer" if self.tokenizer else "model", vocab_size=8007, tokenizer_model="bpe")
 
 
 ARGUMENTS = [DataArguments, DenoisingArguments, ModelArguments, Seq2SeqTrainingArguments]

@@ -29,6 +29,7 @@ from hf_vanilla_transformer.arguments import (
     become_torchrun,
     check_best_metric,
     exit_with_one_line,
+    fill_in,
     given_settings,
     parse_arguments,
     read_mapping,
@@ -95,8 +96,12 @@ class ModelArguments(RegularizationArguments):
         default=None,
         metadata={"help": "A tokenizer folder or Hub name; by default the model's, or one trained on the texts."},
     )
-    vocab_size: int = field(default=8007, metadata={"help": "Size of a vocabulary that is trained here."})
-    tokenizer_model: str = field(default="bpe", metadata={"help": "What is trained: `bpe`, `unigram` or `word`."})
+    vocab_size: int | None = field(
+        default=None, metadata={"help": "Size of a vocabulary that is trained here, by default 8007."}
+    )
+    tokenizer_model: str | None = field(
+        default=None, metadata={"help": "What is trained: `bpe`, by default, `unigram` or `word`."}
+    )
     attn_implementation: str = field(
         default="sdpa", metadata={"help": "`sdpa`, or `eager`: on CPUs faster to train with short texts."}
     )
@@ -132,6 +137,7 @@ class ModelArguments(RegularizationArguments):
             raise ValueError(f"--weights_dtype: {', '.join(WEIGHTS_DTYPES)}; not {self.weights_dtype}")
         if self.model and set(self.config) - DROPOUT_FIELDS:
             raise ValueError(ONLY_DROPOUT)
+        fill_in(self, "tokenizer" if self.tokenizer else "model", vocab_size=8007, tokenizer_model="bpe")
 
 
 ARGUMENTS = [DataArguments, ModelArguments, TrainingArguments]

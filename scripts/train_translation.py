@@ -32,6 +32,7 @@ from hf_vanilla_transformer.arguments import (
     become_torchrun,
     check_best_metric,
     exit_with_one_line,
+    fill_in,
     given_settings,
     parse_arguments,
     read_mapping,
@@ -82,7 +83,9 @@ class ModelArguments(RegularizationArguments):
             "help": "A translator's folder or Hub name to train further, vocabularies and all; by default a new model."
         },
     )
-    preset: str = field(default="base", metadata={"help": "A preset of VanillaTransformerConfig, for a new model."})
+    preset: str | None = field(
+        default=None, metadata={"help": "A new model's preset of VanillaTransformerConfig, by default `base`."}
+    )
     config: str = field(
         default="{}",
         metadata={
@@ -90,14 +93,19 @@ class ModelArguments(RegularizationArguments):
             "JSON here, a mapping in a recipe."
         },
     )
-    vocabularies: str = field(
-        default="joint",
-        metadata={"help": "`joint`: one for both languages, with shared and tied embeddings; `separate`: two."},
+    vocabularies: str | None = field(
+        default=None,
+        metadata={
+            "help": "`joint`, by default: one for both languages, with shared and tied embeddings; `separate`: two."
+        },
     )
-    tokenizer_model: str = field(default="bpe", metadata={"help": "`bpe`, `unigram` or `word`."})
-    vocab_size: int = field(default=8000, metadata={"help": "Size of the joint or the source vocabulary."})
+    tokenizer_model: str | None = field(default=None, metadata={"help": "`bpe`, by default, `unigram` or `word`."})
+    vocab_size: int | None = field(
+        default=None, metadata={"help": "Size of the joint or the source vocabulary, by default 8000."}
+    )
     target_vocab_size: int | None = field(
-        default=None, metadata={"help": "Size of the target vocabulary, by default as the source's."}
+        default=None,
+        metadata={"help": "Size of a separate vocabulary of the target, by default as the source's."},
     )
     lowercase: bool = field(default=False, metadata={"help": "Make upper and lower case one."})
     max_length: int | None = field(
@@ -127,8 +135,12 @@ class ModelArguments(RegularizationArguments):
             raise ValueError(f"--max_length: at least 1, not {self.max_length}")
         if self.model and set(self.config) - DROPOUT_FIELDS:
             raise ValueError(ONLY_DROPOUT)
+        new = {"preset": "base", "vocabularies": "joint", "tokenizer_model": "bpe", "vocab_size": 8000}
+        fill_in(self, "model", **new, target_vocab_size=None)
         if self.vocabularies not in ("joint", "separate"):
             raise ValueError(f"--vocabularies: joint or separate, not {self.vocabularies}")
+        if self.target_vocab_size is not None and self.vocabularies == "joint":
+            raise ValueError("--target_vocab_size: needs --vocabularies separate")
         if self.average_last < 1:
             raise ValueError(f"--average_last: at least 1, not {self.average_last}")
         if self.max_sentences is not None and (self.max_tokens is None or self.max_sentences < 1):
@@ -194,9 +206,10 @@ def make_tokenizers(
     if arguments.vocabularies == "joint":
         tokenizer = train_tokenizer(sources + targets, vocab_size=arguments.vocab_size, **options)
         return tokenizer, tokenizer
+    target_vocab_size = arguments.vocab_size if arguments.target_vocab_size is None else arguments.target_vocab_size
     return (
         train_tokenizer(sources, vocab_size=arguments.vocab_size, **options),
-        train_tokenizer(targets, vocab_size=arguments.target_vocab_size or arguments.vocab_size, **options),
+        train_tokenizer(targets, vocab_size=target_vocab_size, **options),
     )
 
 

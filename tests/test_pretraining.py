@@ -401,9 +401,10 @@ CONTINUED = ["--model", str(ROOT / "model_cards" / "nsmc-small"), "--config", '{
 
 
 def pretrain(run, corpus, folder, *arguments):
+    vocabulary = [] if {"--model", "--tokenizer"} & set(arguments) else ["--vocab_size", "29"]
     return run(
         "pretrain.py",
-        *("--texts", corpus, "--output_dir", folder, "--config", TINY, "--max_length", "12", "--vocab_size", "29"),
+        *("--texts", corpus, "--output_dir", folder, "--config", TINY, "--max_length", "12", *vocabulary),
         *("--max_steps", "4", "--save_steps", "2", "--eval_strategy", "steps", "--eval_steps", "2"),
         *("--logging_steps", "2", "--disable_tqdm", "true", "--report_to", "none", "--validation", "10", *arguments),
     )
@@ -610,6 +611,9 @@ def test_a_small_model_learns_what_follows_what(run, tmp_path):
             "--tokenizer: its pad_token_id is 5, --model's is 0",
         ),
         ([*CONTINUED, "--max_length", "999"], "--max_length"),
+        ([*CONTINUED, "--preset", "base"], "--preset: of no effect with --model"),
+        ([*CONTINUED, "--tokenizer_model", "bpe"], "--tokenizer_model: of no effect with --model"),
+        (["--vocab_size", "29", "--tokenizer", "{}/tokenizer"], "--vocab_size: of no effect with --tokenizer"),
         (["--streaming", "true"], "--streaming: needs --tokenizer"),
         (["--streaming", "true", "--tokenizer", "{}/tokenizer", "--max_steps", "-1"], "needs --max_steps"),
         (["--streaming", "true", "--tokenizer", "{}/tokenizer", "--validation", "0.1"], "needs --validation"),

@@ -35,10 +35,11 @@ from hf_vanilla_transformer.tokenizer import train_tokenizer
 # Two steps of a model of no use, in a second or two.
 TWO_STEPS = [
     *("--max_steps", "2", "--save_strategy", "no", "--eval_strategy", "epoch", "--load_best_model_at_end", "false"),
-    *("--vocab_size", "1500", "--disable_tqdm", "true", "--bf16", "false"),
+    *("--disable_tqdm", "true", "--bf16", "false"),
 ]
 TINY = ["--config", '{"d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "encoder_ffn_dim": 16}']
-QUICK = [*TWO_STEPS, *TINY]
+QUICK = [*TWO_STEPS, "--vocab_size", "1500", *TINY]
+NSMC_SMALL = str(ROOT / "model_cards/nsmc-small")
 TINY_TRANSLATOR = '{"d_model": 16, "encoder_attention_heads": 2, "decoder_attention_heads": 2}'
 REVIEWS = ["정말 재미있고 감동적인 영화", "", "지루하고 유치했다", "​", "최고 " * 400, "그저 그런 영화"]
 
@@ -378,6 +379,9 @@ def faults(tmp_path):
         (["--data", "sample", "--config", "[]"], "--config"),
         (["--data", "sample", "--config", "{"], "--config"),
         (["--data", "sample", "--vocab_size", "10"], "vocab_size"),
+        (["--vocab_size", "8007", "--model", NSMC_SMALL], "--vocab_size: of no effect with --model"),
+        (["--tokenizer_model", "bpe", "--model", NSMC_SMALL], "--tokenizer_model: of no effect with --model"),
+        (["--vocab_size", "8007", "--tokenizer", "{}/headless"], "--vocab_size: of no effect with --tokenizer"),
         (["--data", "sample", "--tokenizer_model", "wordpiece"], "wordpiece"),
         (["--data", "sample", "--max_length", "0"], "max_length"),
         (["--data", "sample", "--output_dir", "{}/full"], "not empty"),
@@ -385,11 +389,14 @@ def faults(tmp_path):
         (["--data", "sample", "--resume_from_checkpoint"], "no checkpoint"),
         (["--data", "sample", "--resume_from_checkpoint", "{}/nowhere"], "no checkpoint"),
         (
-            ["--data", "sample", "--tokenizer", "{}/headless", "--model", str(ROOT / "model_cards/nsmc-small")],
+            ["--data", "sample", "--tokenizer", "{}/headless", "--model", NSMC_SMALL],
             "headless gives other ids than",
         ),
         (["--data", "sample", "--config", '{"id2label": {"0": "a"}}'], "the labels are the data's"),
         (["--data", "sample", "--metric_for_best_model", "f2"], "loss, accuracy, f1; not f2"),
+        (["--label_smoothing_factor", "1"], "--label_smoothing_factor: at least 0 and below 1"),
+        (["--lr_scheduler_kwargs", '{"num_cycle": 2}'], "--lr_scheduler_kwargs: get_linear_schedule_with_warmup()"),
+        (["--lr_scheduler_type", "warmup_stable_decay"], "missing 1 required positional argument: 'num_decay_steps'"),
         (["--data", "sample", "--report_to", "clearml"], "ClearMLCallback requires 'clearml' to be installed"),
     ],
 )
@@ -651,43 +658,20 @@ def test_the_readmes_commands_run(run, trained, translator, tmp_path, monkeypatc
             # A run that goes on with another has its sizes, and lies where the next one looks for it.
             goes_on = arguments[0].startswith("scripts/recipes/nsmc-small")
             arguments += [*data, *TWO_STEPS]
-            arguments += ["--vocab_size", "30"] if "my.csv" in arguments else []
+            is_new = not goes_on and "sample-finetune" not in arguments[0]
+            arguments += ["--vocab_size", "30"] if "my.csv" in arguments and is_new else []
             arguments += [] if goes_on else ["--output_dir", str(tmp_path / f"run-{number}")]
-            arguments += [] if goes_on or "sample-finetune" in arguments[0] else TINY
+            arguments += TINY if is_new else []
         elif script.endswith("soft_labels.py"):
             arguments += ["--data", "sample"]
         elif script.endswith("pretrain.py"):
-            arguments += [
-                *TWO_STEPS,
-                *TINY,
-                "--load_best_model_at_end",
-                "false",
-                "--vocab_size",
-                "60",
-                "--validation",
-                "5",
-            ]
+            arguments += [*TWO_STEPS, *TINY, "--vocab_size", "60", "--validation", "5"]
         elif script.endswith("push_to_hub.py"):
             arguments += ["--dry_run"]
         elif script.endswith("train_translation.py"):
-            arguments += [
-                "--max_steps",
-                "1",
-                "--save_steps",
-                "1",
-                "--average_last",
-                "1",
-                "--generation_max_length",
-                "3",
-            ]
-            arguments += [
-                "--output_dir",
-                str(tmp_path / f"run-{number}"),
-                "--vocab_size",
-                "60",
-                *TINY[:1],
-                TINY_TRANSLATOR,
-            ]
+            arguments += ["--max_steps", "1", "--save_steps", "1", "--average_last", "1"]
+            arguments += ["--generation_max_length", "3", "--vocab_size", "60", "--config", TINY_TRANSLATOR]
+            arguments += ["--output_dir", str(tmp_path / f"run-{number}")]
         elif script.endswith("translate.py"):
             arguments += ["--model", str(translator)]
         elif script.endswith("train_copy.py"):

@@ -28,8 +28,9 @@ TINY = (
 )
 QUICK = [
     *("--config", TINY, "--max_steps", "4", "--save_steps", "2", "--eval_strategy", "steps", "--eval_steps", "2"),
-    *("--disable_tqdm", "true", "--report_to", "none", "--max_length", "12", "--vocab_size", "60"),
+    *("--disable_tqdm", "true", "--report_to", "none", "--max_length", "12"),
 ]
+VOCABULARY = ["--vocab_size", "60"]
 
 
 @pytest.fixture(scope="module")
@@ -71,10 +72,11 @@ def test_sub_words_are_measured_in_words_too():
 
 
 def train(run, corpus, folder, *arguments):
+    vocabulary = [] if "--model" in arguments else VOCABULARY
     return run(
         "train_translation.py",
         *("--data", corpus, "--source_column", "num", "--target_column", "de", "--validation_prefix", "val"),
-        *("--output_dir", folder, *QUICK, *arguments),
+        *("--output_dir", folder, *QUICK, *vocabulary, *arguments),
     )
 
 
@@ -145,6 +147,16 @@ def test_what_cannot_be_trained_further_is_refused(run, corpus, tmp_path):
             "--max_length: 21 is more than the model's 20 positions",
         ),
         (["--model", tmp_path / "run", "--config", '{"d_model": 8}'], "only the rates of dropout"),
+        *(
+            (["--model", tmp_path / "run", f"--{name}", value], f"--{name}: of no effect with --model")
+            for name, value in (
+                ("preset", "base"),
+                ("vocabularies", "joint"),
+                ("tokenizer_model", "bpe"),
+                ("vocab_size", "8000"),
+                ("target_vocab_size", "8000"),
+            )
+        ),
     ):
         status, _, err = train(run, corpus, tmp_path / "further", "--config", "{}", *arguments)
         assert status == 2 and line in err and "Traceback" not in err
@@ -211,7 +223,7 @@ def test_splits_are_those_asked_for(run, corpus, tmp_path):
     sides = ((corpus / f"train.{side}").read_text().splitlines() for side in ("num", "de"))
     pairs = "".join(f"{source}\t{target}\n" for source, target in zip(*sides, strict=True))
     (tmp_path / "pairs.tsv").write_text(f"num\tde\n{pairs}")
-    cut = ["--data", tmp_path / "pairs.tsv", "--source_column", "num", "--target_column", "de", *QUICK]
+    cut = ["--data", tmp_path / "pairs.tsv", "--source_column", "num", "--target_column", "de", *QUICK, *VOCABULARY]
     cut += ["--validation_fraction", "0.2", "--split_seed", "7", "--output_dir", tmp_path / "table"]
     assert run("train_translation.py", *cut)[0] == 0
     expected = load_parallel_text(tmp_path / "pairs.tsv", "num", "de", validation_fraction=0.2, seed=7)
@@ -287,6 +299,8 @@ def test_bleu_is_that_of_wmts_tokens():
         (["--bpe_dropout", "0.1", "--tokenizer_model", "word"], "a BPE vocabulary"),
         (["--segmentations", "2"], "--segmentations: at least 1, and with --bpe_dropout"),
         (["--vocabularies", "three"], "--vocabularies"),
+        (["--target_vocab_size", "60"], "--target_vocab_size: needs --vocabularies separate"),
+        (["--vocabularies", "separate", "--target_vocab_size", "0"], "vocab_size is 0"),
         (["--config", '{"vocab_size": 10}'], "--config"),
         (["--max_length", "0"], "--max_length: at least 1"),
         (["--average_last", "0"], "--average_last"),
