@@ -17,6 +17,7 @@ os.environ["OMP_NUM_THREADS"] = "1"
 
 import pytest
 import torch
+from transformers import Trainer
 
 import hf_vanilla_transformer  # noqa: F401 - registers the Auto classes
 from hf_vanilla_transformer import VanillaTransformerConfig
@@ -113,6 +114,19 @@ def config(request) -> VanillaTransformerConfig:
 @pytest.fixture(autouse=True)
 def seed():
     torch.manual_seed(0)
+
+
+@pytest.fixture
+def attentions(monkeypatch) -> list[str]:
+    """How each model attends that is trained in this process, in turn."""
+    noted, train = [], Trainer.train
+
+    def noting(trainer, *args, **kwargs):
+        noted.append(trainer.model.config._attn_implementation)
+        return train(trainer, *args, **kwargs)
+
+    monkeypatch.setattr(Trainer, "train", noting)
+    return noted
 
 
 @pytest.fixture

@@ -1,10 +1,11 @@
 """The benchmarks compare what is alike, and their script leaves its measurements."""
 
 import json
+import runpy
 
 import pytest
 import torch
-from conftest import tiny_config
+from conftest import ROOT, tiny_config
 
 from hf_vanilla_transformer import benchmarks
 from hf_vanilla_transformer.baselines import BartClassifier, TorchClassifier, bart_config
@@ -109,6 +110,15 @@ def test_peak_memory_grows_with_the_model():
     peaks = [peak_memory(tiny_config(vocab_size=size), OURS, "float32", batches, CPU) for size in (100, 500_000)]
     # Weights, gradients and the optimizer's two moments.
     assert peaks[1] - peaks[0] > 3 * 500_000 * tiny_config().d_model * 4
+
+
+def test_the_texts_are_drawn_by_the_seed():
+    script = runpy.run_path(str(ROOT / "scripts/benchmark.py"))
+    drawn = [
+        script["draw_texts"](script["BenchmarkArguments"]("nowhere", seed=seed), tiny_config(vocab_size=2000))
+        for seed in (1, 1, 2)
+    ]
+    assert drawn[0] == drawn[1] != drawn[2] and sorted(drawn[0]) == sorted(drawn[2])
 
 
 def test_the_script_leaves_its_measurements(run, tmp_path):

@@ -12,7 +12,7 @@ import torch
 from conftest import ROOT, tiny_config
 from datasets import Dataset
 from safetensors.torch import load_file
-from transformers import AutoTokenizer, Seq2SeqTrainer, Seq2SeqTrainingArguments
+from transformers import AutoTokenizer, GenerationConfig, Seq2SeqTrainer, Seq2SeqTrainingArguments
 
 from hf_vanilla_transformer import (
     VanillaTransformerForConditionalGeneration,
@@ -424,6 +424,7 @@ def test_a_pretrained_model_is_a_folder_to_fine_tune(run, corpus, tmp_path, capl
         "rows": 10,
     }
     assert last["eval_perplexity"] == pytest.approx(np.exp(last["eval_token_loss"]))
+    assert GenerationConfig.from_pretrained(folder).max_length == 12
     assert last["train_loss"] is not None and (folder / "curves.png").stat().st_size > 0
     record = json.loads((folder / "run.json").read_text())
     assert record["data"]["train"] == {"rows": 50} and list(record["data"]["source"]) == [str(corpus)]
@@ -522,6 +523,28 @@ def test_what_is_hidden_and_held_back_is_what_the_flags_say(run, corpus, tmp_pat
     tokenizer = AutoTokenizer.from_pretrained(tmp_path / "5")
     texts = load_corpus([corpus], validation=10, seed=6)["validation"]["text"]
     assert made[-1].held_back == sorted(tokenizer(text)["input_ids"][:11] for text in texts if text.strip())
+
+
+def test_a_denoiser_is_trained_with_the_attention_that_was_asked_for(run, corpus, tmp_path, attentions):
+    for number, which in enumerate(([], CONTINUED)):
+        for attention in ("eager", "sdpa"):
+            flags = [*which, "--attn_implementation", attention, "--max_steps", "1"]
+            assert pretrain(run, corpus, tmp_path / f"{attention}-{number}", *flags)[0] == 0
+    assert attentions == ["eager", "sdpa"] * 2
+
+
+def test_a_stream_is_shuffled_by_the_seed_of_the_split(run, corpus, tokenizer, tmp_path, monkeypatch):
+    seeds = []
+
+    def noting(*args, seed, **kwargs):
+        seeds.append(seed)
+        return stream_corpus(*args, seed=seed, **kwargs)
+
+    monkeypatch.setattr("hf_vanilla_transformer.pretraining.stream_corpus", noting)
+    tokenizer.save_pretrained(tmp_path / "tokenizer")
+    flags = ["--streaming", "true", "--tokenizer", tmp_path / "tokenizer", "--split_seed", "6"]
+    assert pretrain(run, corpus, tmp_path / "run", *flags)[0] == 0
+    assert seeds == [6]
 
 
 @pytest.mark.parametrize("streaming", [False, True])

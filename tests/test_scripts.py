@@ -246,6 +246,16 @@ def test_a_trained_model_is_fine_tuned_with_new_labels(run, trained, tmp_path):
     assert tokenizer.get_vocab() == original.get_vocab()
 
 
+def test_a_classifier_is_trained_with_the_attention_that_was_asked_for(run, trained, tmp_path, attentions):
+    for number, which in enumerate((QUICK, [*TWO_STEPS, "--model", trained])):
+        for attention in ("eager", "sdpa"):
+            flags = ["--data", "sample", "--attn_implementation", attention, "--max_steps", "1"]
+            assert (
+                run("train_classifier.py", *which, *flags, "--output_dir", tmp_path / f"{attention}-{number}")[0] == 0
+            )
+    assert attentions == ["eager", "sdpa"] * 2
+
+
 @pytest.mark.parametrize(("labels", "is_new"), [(["positive", "negative"], False), (["bad", "good"], True)])
 def test_a_head_goes_by_the_names_of_its_labels(run, trained, tmp_path, caplog, labels, is_new):
     """What stands in the first row for one model need not do so for another, or for the data."""
@@ -532,6 +542,16 @@ def test_the_evaluation_is_the_runs_own(run, trained, tmp_path):
     surest = [float(error["probability"]) for error in errors]
     assert surest == sorted(surest, reverse=True)
     assert (tmp_path / "run" / "reliability.png").stat().st_size > 5_000
+
+
+def test_an_evaluation_in_half_precision_is_nearly_the_same(run, trained, tmp_path):
+    reports = []
+    for dtype in ("float32", "bfloat16"):
+        folder = tmp_path / dtype
+        assert run("evaluate.py", "--model", trained, "--output_dir", folder, "--dtype", dtype)[0] == 0
+        reports.append(json.loads((folder / "evaluation.json").read_text()))
+    errors = [report["expected_calibration_error"] for report in reports]
+    assert errors[0] != errors[1] and reports[1]["accuracy"] == pytest.approx(reports[0]["accuracy"], abs=0.05)
 
 
 def test_a_text_at_the_limit_of_a_group_is_in_it():

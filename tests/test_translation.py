@@ -10,7 +10,7 @@ import torch
 from conftest import ROOT, tiny_config
 from sacrebleu.metrics import BLEU
 from safetensors.torch import load_file
-from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
+from transformers import AutoModelForSeq2SeqLM, AutoTokenizer, Seq2SeqTrainer
 
 from hf_vanilla_transformer import (
     VanillaTransformerForConditionalGeneration,
@@ -134,6 +134,14 @@ def test_a_translator_is_trained_further(run, corpus, tmp_path, vocabularies, ca
     assert "what the model that it began as had seen" in (tmp_path / "further" / "README.md").read_text()
     report = json.loads((tmp_path / "further" / "metrics.json").read_text())["test"]["beams_1"]
     assert ("bleu_words" in report) == bool(case)
+
+
+def test_a_translator_is_trained_with_the_attention_that_was_asked_for(run, corpus, tmp_path, attentions):
+    for number, which in enumerate(([], ["--model", tmp_path / "eager-0", "--config", "{}"])):
+        for attention in ("eager", "sdpa"):
+            flags = [*which, "--attn_implementation", attention, "--max_steps", "1"]
+            assert train(run, corpus, tmp_path / f"{attention}-{number}", *flags)[0] == 0
+    assert attentions == ["eager", "sdpa"] * 2
 
 
 def test_what_cannot_be_trained_further_is_refused(run, corpus, tmp_path):
@@ -355,6 +363,41 @@ def test_the_copy_task_leaves_its_record(run, tmp_path):
     assert status == 0 and "of 8 fresh sequences" in out
     assert json.loads((tmp_path / "metrics.json").read_text())["test"]["sequences"] == 8
     assert AutoModelForSeq2SeqLM.from_pretrained(tmp_path).config.vocab_size == 11
+
+
+def test_the_copy_task_is_drawn_by_the_seed(run, tmp_path, monkeypatch):
+    """The weights, the sequences to train on, and others to copy at the end."""
+    trained, asked = [], []
+    train, generate = Seq2SeqTrainer.train, VanillaTransformerForConditionalGeneration.generate
+
+    def noting_train(trainer, *args, **kwargs):
+        trained.append(trainer.train_dataset["input_ids"][:].tolist())
+        return train(trainer, *args, **kwargs)
+
+    def noting_generate(model, sequences, *args, **kwargs):
+        asked.append(sequences.tolist())
+        return generate(model, sequences, *args, **kwargs)
+
+    monkeypatch.setattr(Seq2SeqTrainer, "train", noting_train)
+    monkeypatch.setattr(VanillaTransformerForConditionalGeneration, "generate", noting_generate)
+    weights = []
+    for name, seed in (("one", "1"), ("again", "1"), ("other", "2")):
+        arguments = ["--seed", seed, "--config", TINY, "--learning_rate", "0", "--max_steps", "1"]
+        arguments += [
+            "--train_sequences",
+            "4",
+            "--test_sequences",
+            "4",
+            "--disable_tqdm",
+            "true",
+            "--report_to",
+            "none",
+        ]
+        assert run("train_copy.py", "--output_dir", tmp_path / name, *arguments)[0] == 0
+        weights.append(load_file(tmp_path / name / "model.safetensors")["model.encoder.embed_tokens.weight"].tolist())
+    for drawn in (weights, trained, asked):
+        assert drawn[0] == drawn[1] != drawn[2]
+    assert all(sequence not in trained[0] for sequence in asked[0])
 
 
 @pytest.mark.parametrize(
