@@ -263,7 +263,7 @@ def plot_training_curves(epochs: list[dict[str, Any]], file: str | Path) -> "Fig
 
     Args:
         epochs: One entry for each evaluation, as `metrics.json` has them: `epoch`, `train_loss` (None where it was
-            not logged) and, where they were measured, `eval_loss` and `eval_accuracy`.
+            not logged) and, where evaluations measured them, `eval_loss`, `eval_accuracy` and `eval_bleu`.
         file: The picture to write, PNG or SVG by its ending.
 
     Returns:
