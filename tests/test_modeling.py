@@ -350,6 +350,15 @@ def test_embeddings_in_place_of_ids(config):
     assert torch.equal(by_ids.last_hidden_state, by_embeddings.last_hidden_state)
 
 
+def test_the_embeddings_factor_is_where_adapters_look_for_it(config):
+    """peft computes with the weight itself, and multiplies by `embed_scale` if there is one."""
+    ids, _ = pad(SOURCES)
+    embedding = VanillaTransformerModel(config).get_input_embeddings()
+    factor = config.d_model**0.5 if config.scale_embedding else 1
+    assert embedding.embed_scale == factor
+    assert torch.equal(embedding(ids), torch.nn.functional.embedding(ids, embedding.weight) * factor)
+
+
 # --- Generation ---
 
 

@@ -51,16 +51,17 @@ from .configuration_vanilla_transformer import VanillaTransformerConfig
 class VanillaTransformerEmbedding(nn.Embedding):
     """§3.4: token embeddings, multiplied by sqrt(D) where the configuration says so.
 
-    The factor lives here, so that `inputs_embeds` taken from this module equal the same `input_ids`.
+    The factor lives here, so that `inputs_embeds` taken from this module equal the same `input_ids`. It has the name
+    that it has in transformers' own models, where peft looks for it to adapt embeddings.
     """
 
     def __init__(self, vocab_size: int, config: VanillaTransformerConfig):
         super().__init__(vocab_size, config.d_model)
-        self.scale = math.sqrt(config.d_model) if config.scale_embedding else 1.0
+        self.embed_scale = math.sqrt(config.d_model) if config.scale_embedding else 1.0
 
     def forward(self, input_ids: torch.Tensor) -> torch.Tensor:
         """Token ids (B, L), int64, to embeddings (B, L, D)."""
-        return super().forward(input_ids) * self.scale
+        return super().forward(input_ids) * self.embed_scale
 
 
 def position_ids_from_mask(attention_mask: torch.Tensor) -> torch.Tensor:
@@ -277,19 +278,17 @@ class VanillaTransformerAttention(nn.Module):
         """Project keys and values (B, H, S, K), taking from and adding to the cache where there is one."""
         is_cross_attention = encoder_hidden_states is not None
         source = encoder_hidden_states if is_cross_attention else hidden_states
-        if past_key_values is None:
-            return self._split_heads(self.k_proj(source)), self._split_heads(self.v_proj(source))
-
-        if not is_cross_attention:
-            key, value = self._split_heads(self.k_proj(source)), self._split_heads(self.v_proj(source))
-            return past_key_values.self_attention_cache.update(key, value, self.layer_idx)
-
         # The source does not change while its translation grows: it is projected once.
-        if past_key_values.is_updated.get(self.layer_idx):
+        if is_cross_attention and past_key_values is not None and past_key_values.is_updated.get(self.layer_idx):
             layer = past_key_values.cross_attention_cache.layers[self.layer_idx]
             return layer.keys, layer.values
-        past_key_values.is_updated[self.layer_idx] = True
+
         key, value = self._split_heads(self.k_proj(source)), self._split_heads(self.v_proj(source))
+        if past_key_values is None:
+            return key, value
+        if not is_cross_attention:
+            return past_key_values.self_attention_cache.update(key, value, self.layer_idx)
+        past_key_values.is_updated[self.layer_idx] = True
         return past_key_values.cross_attention_cache.update(key, value, self.layer_idx)
 
     def _split_heads(self, projected: torch.Tensor) -> torch.Tensor:
@@ -501,16 +500,6 @@ class VanillaTransformerPreTrainedModel(PreTrainedModel):
             # Not in the checkpoint, so it holds garbage after `from_pretrained`.
             init.copy_(module.weight, sinusoid_table(*module.weight.shape))
 
-    def get_input_embeddings(self) -> nn.Module:
-        """The source side's token embeddings."""
-        return self.base_model.encoder.embed_tokens
-
-    def set_input_embeddings(self, value: nn.Module):
-        """Replace the source side's token embeddings, and the target side's where they are one matrix."""
-        self.base_model.encoder.embed_tokens = value
-        if self.config.share_encoder_decoder_embeddings:
-            self.base_model.decoder.embed_tokens = value
-
     def _resize_token_embeddings(self, new_num_tokens, pad_to_multiple_of=None, mean_resizing=True):
         """Resize the source embeddings and, where there is one vocabulary, the target embeddings and the head."""
         if self.config.decoder_vocab_size is None:
@@ -606,14 +595,6 @@ class VanillaTransformerEncoder(VanillaTransformerPreTrainedModel):
         self.gradient_checkpointing = False
         self.post_init()
 
-    def get_input_embeddings(self) -> nn.Module:
-        """The token embeddings."""
-        return self.embed_tokens
-
-    def set_input_embeddings(self, value: nn.Module):
-        """Replace the token embeddings."""
-        self.embed_tokens = value
-
     @merge_with_config_defaults
     @capture_outputs
     def forward(
@@ -673,14 +654,6 @@ class VanillaTransformerDecoder(VanillaTransformerPreTrainedModel):
         self.final_norm = layer_norm(config) if config.final_norm else nn.Identity()
         self.gradient_checkpointing = False
         self.post_init()
-
-    def get_input_embeddings(self) -> nn.Module:
-        """The token embeddings."""
-        return self.embed_tokens
-
-    def set_input_embeddings(self, value: nn.Module):
-        """Replace the token embeddings."""
-        self.embed_tokens = value
 
     @merge_with_config_defaults
     @capture_outputs
@@ -797,6 +770,16 @@ class VanillaTransformerModel(VanillaTransformerPreTrainedModel):
         if config.share_encoder_decoder_embeddings:
             self._tied_weights_keys = {"decoder.embed_tokens.weight": "encoder.embed_tokens.weight"}
         self.post_init()
+
+    def get_input_embeddings(self) -> nn.Module:
+        """The source side's token embeddings."""
+        return self.encoder.embed_tokens
+
+    def set_input_embeddings(self, value: nn.Module):
+        """Replace the source side's token embeddings, and the target side's where they are one matrix."""
+        self.encoder.embed_tokens = value
+        if self.config.share_encoder_decoder_embeddings:
+            self.decoder.embed_tokens = value
 
     def get_expanded_tied_weights_keys(self, all_submodels: bool = False) -> dict[str, str]:
         """The two embeddings are tied by their own switch, not by `tie_word_embeddings`, which ties the head."""
