@@ -109,14 +109,11 @@ class BartTextClassifier(nn.Module):
 
 def bart_config(config: VanillaTransformerConfig) -> BartConfig:
     """The configuration of a BART of the same sizes and dropout."""
-    names = (*SIZES, "vocab_size", "dropout", "attention_dropout", "activation_dropout", "num_labels")
-    return BartConfig(
-        **{name: getattr(config, name) for name in names},
-        **{name: getattr(config, name) for name in ("pad_token_id", "bos_token_id", "eos_token_id")},
-        decoder_start_token_id=config.decoder_start_token_id,
-        max_position_embeddings=config.max_position_embeddings,
-        activation_function="gelu",
+    names = (
+        *(*SIZES, "vocab_size", "max_position_embeddings", "dropout", "attention_dropout", "activation_dropout"),
+        *("pad_token_id", "bos_token_id", "eos_token_id", "decoder_start_token_id", "num_labels"),
     )
+    return BartConfig(**{name: getattr(config, name) for name in names}, activation_function="gelu")
 
 
 def as_marian(model: PreTrainedModel) -> MarianMTModel:

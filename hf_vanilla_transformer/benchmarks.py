@@ -1,5 +1,5 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""Measurements of speed and memory, side by side in one process, for scripts/benchmark.py.
+"""Measurements of speed and memory, side by side in one process, for the scripts that benchmark.
 
 Every number is of the machine at hand and of the moment: what is published are the ratios of one run.
 """
@@ -103,8 +103,7 @@ def make_batches(
     for start in (starts[(2 * place + 1) * len(starts) // (2 * number)] for place in range(number)):
         rows = [torch.tensor(ids) for ids in order[start : start + batch_size]]
         padded = nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=pad_token_id)
-        lengths = torch.tensor([len(row) for row in rows])
-        mask = (torch.arange(padded.shape[1]) < lengths.unsqueeze(1)).long()
+        mask = nn.utils.rnn.pad_sequence([torch.ones_like(row) for row in rows], batch_first=True)
         batches.append({"input_ids": padded, "attention_mask": mask})
     return batches
 

@@ -189,12 +189,12 @@ def load_config(folder: str) -> VanillaTransformerConfig:
     return config
 
 
-def load_model(folder: str, attn_implementation: str | None = None) -> PreTrainedModel:
+def load_model(folder: str, **options) -> PreTrainedModel:
     """Load a model of any of this package's classes.
 
     Args:
         folder: A path, or the name of a repository.
-        attn_implementation: As in transformers; `"eager"` for a model that shall return attention probabilities.
+        **options: What `from_pretrained` takes besides.
 
     Returns:
         The model, in the class that its configuration names.
@@ -208,9 +208,7 @@ def load_model(folder: str, attn_implementation: str | None = None) -> PreTraine
         raise ValueError(f"{folder}: a model of class {class_name}, which is none of this package's")
     model_class = getattr(modeling_vanilla_transformer, class_name)
     with named_errors(folder, "model"):
-        model, loading = model_class.from_pretrained(
-            folder, config=config, attn_implementation=attn_implementation, output_loading_info=True
-        )
+        model, loading = model_class.from_pretrained(folder, config=config, output_loading_info=True, **options)
     if loading["missing_keys"]:
         raise ValueError(f"{folder}: {class_name} lacks {', '.join(sorted(loading['missing_keys']))}")
     return model

@@ -348,18 +348,19 @@ def _check_tab_separated(
             for does not hold. The message is `NAME, line N: reason`.
     """
     number = 0
-    for number, fields, whole in _split_lines(file, name):
-        problem = None
-        if number == 1:
-            header = header or fields
-            if fields != header:
-                problem = f"the header is not {' '.join(header)}, with tabs between"
-        elif len(fields) != len(header):
-            problem = f"{len(fields)} columns instead of {len(header)}"
-        elif labels and fields[-1] not in labels:
-            problem = f"the label is {fields[-1]!r}, not {' or '.join(labels)}"
-        if problem:
-            raise DataError(f"{name}, line {number}: {problem if whole else CUT_OFF}")
+    with open(file, "rb") as lines:
+        for number, text, whole in _decode_lines(lines, name):
+            fields, problem = text.split("\t"), None
+            if number == 1:
+                header = header or fields
+                if fields != header:
+                    problem = f"the header is not {' '.join(header)}, with tabs between"
+            elif len(fields) != len(header):
+                problem = f"{len(fields)} columns instead of {len(header)}"
+            elif labels and fields[-1] not in labels:
+                problem = f"the label is {fields[-1]!r}, not {' or '.join(labels)}"
+            if problem:
+                raise DataError(f"{name}, line {number}: {problem if whole else CUT_OFF}")
     if number < 2:
         raise DataError(f"{name}, line {number + 1}: {NO_ROW}")
     return header
@@ -390,20 +391,6 @@ def _check_comma_separated(file: Path, name: str) -> list[str]:
     if rows < 2:
         raise DataError(f"{name}, line {reader.line_num + 1}: {NO_ROW}")
     return header
-
-
-def _split_lines(file: Path, name: str) -> Iterator[tuple[int, list[str], bool]]:
-    """The number of each line, its tab-separated fields, and whether it has its line feed.
-
-    Lines end with a line feed, alone or after a carriage return, and with none of Unicode's other line separators:
-    reviews contain those.
-
-    Raises:
-        DataError: A line is not UTF-8.
-    """
-    with open(file, "rb") as lines:
-        for number, text, whole in _decode_lines(lines, name):
-            yield number, text.split("\t"), whole
 
 
 def _decode_lines(lines: Iterable[bytes], name: str) -> Iterator[tuple[int, str, bool]]:
@@ -563,7 +550,7 @@ def _read_table(file: Path, columns: list[str], cache_dir: str | os.PathLike | N
         return _read_tab_separated({"train": file}, header, columns, 1, cache_dir)["train"]
     if suffix not in TABLE_SUFFIXES:
         raise DataError(f"{name}: not a .csv, .tsv, .txt, .json or .jsonl file")
-    if not list(_split_lines(file, name)):
+    if not read_lines(file):
         raise DataError(f"{name}, line 1: {NO_ROW}")
     if suffix in JSON_SUFFIXES:
         return load_dataset("json", data_files=escape(name), split="train", cache_dir=cache_dir)

@@ -19,8 +19,7 @@ from torch import nn
 from transformers.modeling_outputs import Seq2SeqSequenceClassifierOutput
 
 from .data import DataError, one_line_errors
-from .pretraining import file_checksum
-from .record import METRICS_FILE, RECIPE_FILE, describe_splits
+from .record import METRICS_FILE, RECIPE_FILE, describe_splits, file_checksum
 
 
 if TYPE_CHECKING:

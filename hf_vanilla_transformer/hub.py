@@ -1,7 +1,6 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 """A run's folder as a repository on the Hugging Face Hub: what belongs to it, whether it is all there, the upload."""
 
-import fnmatch
 import json
 import os
 from collections.abc import Iterator
@@ -11,7 +10,7 @@ from pathlib import Path
 from datasets import DatasetDict
 from huggingface_hub import HfApi, constants, get_token
 from huggingface_hub.errors import HfHubHTTPError, HTTPError
-from huggingface_hub.utils import validate_repo_id
+from huggingface_hub.utils import filter_repo_objects, validate_repo_id
 from safetensors import SafetensorError, safe_open
 from transformers import (
     PreTrainedModel,
@@ -26,6 +25,7 @@ from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 from transformers.utils import SAFE_WEIGHTS_INDEX_NAME, SAFE_WEIGHTS_NAME
 
 from .arguments import changed_arguments
+from .checkpoints import load_config
 from .model_card import CARD_FILE, load_model_card, make_model_card, rename_model_card, save_model_card
 from .record import (
     CURVES_FILE,
@@ -79,7 +79,8 @@ def repository_files(folder: str | Path) -> list[Path]:
     if not folder.is_dir():
         raise ValueError(f"{folder}: no such folder")
     missing = [file for file in REQUIRED_FILES if not (folder / file).is_file()]
-    tokenizers = [""] + [TARGET_TOKENIZER] * _has_target_tokenizer(folder)
+    config = None if "config.json" in missing else load_config(str(folder))
+    tokenizers = [""] if config is None or config.decoder_vocab_size is None else ["", TARGET_TOKENIZER]
     for tokenizer in tokenizers:
         if not (folder / tokenizer / "tokenizer_config.json").is_file():
             missing.append(str(Path(tokenizer, "tokenizer_config.json")))
@@ -96,16 +97,14 @@ def repository_files(folder: str | Path) -> list[Path]:
                 pass
         except (SafetensorError, OSError) as error:
             raise ValueError(f"{folder / file}: damaged ({error})") from error
-    if "auto_map" not in json.loads((folder / "config.json").read_text(encoding="utf-8")):
+    if not hasattr(config, "auto_map"):
         raise ValueError(f"{folder / 'config.json'}: without auto_map, the folder's code would not be found")
     if has_card(folder):
         load_model_card(folder)
     else:
         make_model_card(folder)
     files = {file.relative_to(folder) for file in folder.rglob("*") if file.is_file()} | {Path(CARD_FILE)}
-    files = sorted(
-        file for file in files if not any(fnmatch.fnmatch(file.as_posix(), pattern) for pattern in NOT_UPLOADED)
-    )
+    files = sorted(filter_repo_objects(files, ignore_patterns=list(NOT_UPLOADED)))  # as `upload_folder` does
     for file in files:
         if file.suffix == ".json":
             try:
@@ -126,17 +125,6 @@ def has_card(folder: str | Path) -> bool:
     """
     file = Path(folder, CARD_FILE)
     return file.is_file() and "\n- generated_from_trainer\n" not in file.read_text(encoding="utf-8")
-
-
-def _has_target_tokenizer(folder: Path) -> bool:
-    """Whether the configuration speaks of a second vocabulary."""
-    file = folder / "config.json"
-    if not file.is_file():
-        return False
-    try:
-        return json.loads(file.read_text(encoding="utf-8")).get("decoder_vocab_size") is not None
-    except (ValueError, AttributeError) as error:
-        raise ValueError(f"{file}: cannot be read ({error})") from error
 
 
 def _weight_files(folder: Path) -> list[str]:

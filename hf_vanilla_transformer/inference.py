@@ -10,15 +10,15 @@ import torch
 from torch.utils.data import DataLoader
 from tqdm import tqdm
 from transformers import (
-    AutoModelForSequenceClassification,
     BatchEncoding,
     DataCollatorWithPadding,
     PreTrainedModel,
     PreTrainedTokenizerBase,
 )
 
-from .checkpoints import load_config, named_errors
+from .checkpoints import load_model
 from .data import encode, read_lines, read_standard_input
+from .modeling_vanilla_transformer import VanillaTransformerForSequenceClassification
 
 
 Answer = TypeVar("Answer")
@@ -96,13 +96,9 @@ def load_classifier(folder: str, dtype: str = "float32", labels: list[str] | Non
         ValueError: there is no such folder or repository, or its model has no head to classify with, or other labels,
             or gives several labels or a number.
     """
-    config = load_config(folder)
-    with named_errors(folder, "model"):
-        model, loading = AutoModelForSequenceClassification.from_pretrained(
-            folder, config=config, dtype=dtype, output_loading_info=True
-        )
-    if loading["missing_keys"]:
-        raise ValueError(f"{folder}: not a classifier, it lacks {', '.join(sorted(loading['missing_keys']))}")
+    model = load_model(folder, dtype=dtype)
+    if not isinstance(model, VanillaTransformerForSequenceClassification):
+        raise ValueError(f"{folder}: not a classifier but a {type(model).__name__}")
     if model.config.problem_type not in (None, "single_label_classification"):
         raise ValueError(f"{folder}: trained for {model.config.problem_type}, which gives a text no single label")
     if labels is not None and labels != (own := list(model.config.id2label.values())):

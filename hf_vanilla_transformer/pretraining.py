@@ -5,7 +5,6 @@ BART (Lewis et al. 2020, §2.2, "Text Infilling") replaces spans of tokens by on
 the whole text; T5 (Raffel et al. 2020, §3.1.4, with the spans of §3.3.4) has it write only what is missing.
 """
 
-import hashlib
 import json
 import logging
 import os
@@ -25,6 +24,7 @@ from transformers import PreTrainedTokenizerBase, TrainerCallback
 from .configuration_vanilla_transformer import VanillaTransformerConfig
 from .data import DataError, iterate_lines
 from .modeling_vanilla_transformer import shift_tokens_right
+from .record import file_checksum
 
 
 logger = logging.getLogger(__name__)
@@ -92,22 +92,6 @@ def _text_rows(files: tuple[str, ...], checksums: tuple[str, ...]) -> Iterator[d
     """The lines as rows. The checksums are there for the cache, which goes by a generator's arguments."""
     for text in chain.from_iterable(map(iterate_lines, files)):
         yield {"text": text}
-
-
-def file_checksum(file: str | os.PathLike) -> str:
-    """SHA-256 of a file as it lies there, hexadecimal.
-
-    Args:
-        file: Any file.
-
-    Returns:
-        The checksum.
-
-    Raises:
-        OSError: The file cannot be read.
-    """
-    with open(file, "rb") as content:
-        return hashlib.file_digest(content, "sha256").hexdigest()
 
 
 def held_back(validation: float, lines: int, name: str) -> int:

@@ -4,6 +4,7 @@
 import contextlib
 import hashlib
 import json
+import os
 import platform
 import subprocess
 from collections.abc import Iterator, Sequence
@@ -48,6 +49,22 @@ def checksum(dataset: Dataset) -> str:
             digest.update(json.dumps(row, ensure_ascii=False).encode())
             digest.update(b"\n")
     return digest.hexdigest()
+
+
+def file_checksum(file: str | os.PathLike) -> str:
+    """SHA-256 of a file as it lies there, hexadecimal.
+
+    Args:
+        file: Any file.
+
+    Returns:
+        The checksum.
+
+    Raises:
+        OSError: The file cannot be read.
+    """
+    with open(file, "rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()
 
 
 def describe_splits(data: DatasetDict) -> dict[str, dict[str, Any]]:

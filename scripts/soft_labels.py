@@ -40,12 +40,12 @@ from hf_vanilla_transformer.distillation import (
 )
 from hf_vanilla_transformer.inference import class_probabilities, load_classifier
 from hf_vanilla_transformer.metrics import classification_report
-from hf_vanilla_transformer.pretraining import file_checksum
 from hf_vanilla_transformer.record import (
     METRICS_FILE,
     RECIPE_FILE,
     describe_environment,
     describe_splits,
+    file_checksum,
     save_json,
 )
 

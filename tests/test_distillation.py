@@ -29,7 +29,7 @@ from hf_vanilla_transformer.distillation import (
     load_soft_labels,
 )
 from hf_vanilla_transformer.inference import class_probabilities, load_classifier
-from hf_vanilla_transformer.pretraining import file_checksum
+from hf_vanilla_transformer.record import file_checksum
 from hf_vanilla_transformer.training import CheckedTrainer
 
 
