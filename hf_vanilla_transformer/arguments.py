@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 import yaml
@@ -28,7 +28,9 @@ LAST_CHECKPOINT = "last"
 ONLY_DROPOUT = "--config: of --model, only the rates of dropout can be changed; a recipe's `config` is for a new model"
 
 
-class _OneLineParser(HfArgumentParser):
+class OneLineParser(HfArgumentParser):
+    """A parser that says what is wrong in one line."""
+
     def error(self, message: str):
         """Exit with status 2 and one line, instead of a hundred lines of usage."""
         self.exit(2, f"{self.prog}: error: {message} (--help lists all options)\n")
@@ -56,6 +58,22 @@ class LabelledTextArguments:
             validation_fraction=self.validation_fraction,
             seed=self.split_seed,
         )
+
+
+@dataclass
+class TokenizerArguments:
+    """Flags of the scripts that train a vocabulary, or take the one of a tokenizer or model that is there."""
+
+    tokenizer: str | None = field(
+        default=None,
+        metadata={"help": "A tokenizer folder or Hub name; by default the model's, or one trained on the texts."},
+    )
+    vocab_size: int | None = field(
+        default=None, metadata={"help": "Size of a vocabulary that is trained here, by default 8007."}
+    )
+    tokenizer_model: Literal["bpe", "unigram", "word"] | None = field(
+        default=None, metadata={"help": "What is trained: `bpe`, by default, `unigram` or `word`."}
+    )
 
 
 @dataclass
@@ -217,10 +235,10 @@ _NOT_IN_RECIPE = {
 
 def _read_command_line(
     dataclass_types: list[type], description: str, args: list[str] | None
-) -> tuple[_OneLineParser, dict[str, Any], list[str]]:
+) -> tuple[OneLineParser, dict[str, Any], list[str]]:
     """The parser, the recipe's settings, and the flags."""
     usage = "%(prog)s [RECIPE.yaml] [--name value ...]"
-    parser = _OneLineParser(dataclass_types, description=description, usage=usage, allow_abbrev=False)
+    parser = OneLineParser(dataclass_types, description=description, usage=usage, allow_abbrev=False)
     names = {action.dest for action in parser._actions} - {"help"}
     if "use_cpu" in names:
         # bf16 on a machine without an accelerator has to be asked for in this way.
@@ -244,10 +262,13 @@ def _read_command_line(
     return parser, recipe, flags
 
 
-def _as_default(parser: _OneLineParser, action: argparse.Action, value: Any) -> Any:
+def _as_default(parser: OneLineParser, action: argparse.Action, value: Any) -> Any:
     """What a recipe says, in the form of which argparse makes what it makes of the flag's words."""
     if value is None and (action.default is not None or action.required):
         parser.error(f"argument --{action.dest}: the recipe gives no value")
+    if value is not None and action.choices is not None and value not in action.choices:
+        # argparse looks at flags alone.
+        parser.error(f"argument --{action.dest}: of {', '.join(map(str, action.choices))}; not {value!r}")
     if action.nargs in ("+", "*"):
         return value if value is None or isinstance(value, list) else [value]
     if action.type in (int, float) and isinstance(value, (list, dict)):

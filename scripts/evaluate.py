@@ -11,15 +11,15 @@ import csv
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import torch
 import yaml
 from transformers.utils import cached_file
 
-from hf_vanilla_transformer.arguments import exit_with_one_line, parse_arguments
+from hf_vanilla_transformer.arguments import LabelledTextArguments, exit_with_one_line, parse_arguments
 from hf_vanilla_transformer.checkpoints import load_config, load_tokenizer, prepare_output_dir
-from hf_vanilla_transformer.data import load_labelled_text
 from hf_vanilla_transformer.figures import plot_reliability
 from hf_vanilla_transformer.inference import class_probabilities, load_classifier
 from hf_vanilla_transformer.metrics import calibration_report, classification_report
@@ -31,13 +31,10 @@ LENGTHS = (5, 10, 20, 40, 80)
 
 
 @dataclass
-class EvaluationArguments:
-    model: str = field(metadata={"help": "A classifier's folder or Hub name."})
-    output_dir: str = field(metadata={"help": "The folder to write to; made if it is not there."})
-    data: str = field(default="sample", metadata={"help": "Labelled text, as for train_classifier.py."})
-    text_column: str = field(default="document", metadata={"help": "The column with the texts."})
-    label_column: str = field(default="label", metadata={"help": "The column with the labels."})
-    split: str = field(default="validation", metadata={"help": "`train`, `validation` or `test`."})
+class EvaluationArguments(LabelledTextArguments):
+    model: str = field(kw_only=True, metadata={"help": "A classifier's folder or Hub name."})
+    output_dir: str = field(kw_only=True, metadata={"help": "The folder to write to; made if it is not there."})
+    split: Literal["train", "validation", "test"] = field(default="validation", metadata={"help": "Of which texts."})
     validation_fraction: float | None = field(
         default=None,
         metadata={"help": "Share of train that is kept for validation; by default as in the model's recipe."},
@@ -46,25 +43,20 @@ class EvaluationArguments:
         default=None, metadata={"help": "Seed of the cut; by default as in the model's recipe."}
     )
     batch_size: int = field(default=128, metadata={"help": "Texts in one pass through the model."})
-    dtype: str = field(default="float32", metadata={"help": "`float32` or `bfloat16`."})
+    dtype: Literal["float32", "bfloat16"] = field(default="float32", metadata={"help": "`float32` or `bfloat16`."})
 
     def __post_init__(self):
-        if self.dtype not in ("float32", "bfloat16"):
-            raise ValueError(f"--dtype: float32 or bfloat16, not {self.dtype}")
-        if self.split not in ("train", "validation", "test"):
-            raise ValueError(f"--split: train, validation or test, not {self.split}")
         if self.batch_size < 1:
             raise ValueError(f"--batch_size: at least 1, not {self.batch_size}")
 
 
-def cut(arguments: EvaluationArguments) -> dict[str, float]:
-    """How validation is cut from train: as the arguments say, or as it was in training, by the model's recipe."""
+def fill_in_cut(arguments: EvaluationArguments) -> None:
+    """How validation is cut, where the arguments do not say: as it was in training, by the model's recipe."""
     file = cached_file(arguments.model, RECIPE_FILE, _raise_exceptions_for_missing_entries=False)
     recipe = yaml.safe_load(Path(file).read_text(encoding="utf-8")) if file else {}
-    asked = {"validation_fraction": arguments.validation_fraction, "split_seed": arguments.split_seed}
-    given = {name: value for name, value in asked.items() if value is not None}
-    settings = {"validation_fraction": 0.05, "split_seed": 42, **recipe, **given}
-    return {"validation_fraction": settings["validation_fraction"], "seed": settings["split_seed"]}
+    for name in ("validation_fraction", "split_seed"):
+        if getattr(arguments, name) is None:
+            setattr(arguments, name, recipe.get(name, getattr(LabelledTextArguments, name)))
 
 
 def accuracy_by_length(texts: list[str], right: np.ndarray) -> list[dict[str, float]]:
@@ -86,12 +78,8 @@ def main() -> None:
     (arguments,) = parse_arguments([EvaluationArguments], description=__doc__.splitlines()[0])
     load_config(arguments.model)
     prepare_output_dir(arguments.output_dir)
-    split = load_labelled_text(
-        arguments.data,
-        text_column=arguments.text_column,
-        label_column=arguments.label_column,
-        **cut(arguments),
-    )[arguments.split]
+    fill_in_cut(arguments)
+    split = arguments.load()[arguments.split]
     names = split.features["label"].names
     tokenizer, model = load_tokenizer(arguments.model), load_classifier(arguments.model, arguments.dtype, names)
     texts, labels = split["text"][:], np.array(split["label"][:])

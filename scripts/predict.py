@@ -7,6 +7,7 @@ Writes one line a text, in the order of the input: label, probability and text, 
 """
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 from hf_vanilla_transformer.arguments import exit_with_one_line, parse_arguments
 from hf_vanilla_transformer.checkpoints import load_config, load_tokenizer
@@ -18,14 +19,10 @@ class PredictArguments:
     model: str = field(metadata={"help": "A classifier's folder or Hub name."})
     file: str | None = field(default=None, metadata={"help": "Texts, one per line, UTF-8; by default standard input."})
     batch_size: int = field(default=64, metadata={"help": "Texts in one pass through the model."})
-    dtype: str = field(
+    dtype: Literal["float32", "bfloat16"] = field(
         default="float32",
         metadata={"help": "`float32`, or `bfloat16`, which is faster on machines that compute in it."},
     )
-
-    def __post_init__(self):
-        if self.dtype not in ("float32", "bfloat16"):
-            raise ValueError(f"--dtype: float32 or bfloat16, not {self.dtype}")
 
 
 @exit_with_one_line

@@ -17,6 +17,7 @@ seen (but for `--train_sampling_strategy group_by_length`, whose order transform
 """
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 from transformers import (
     GenerationConfig,
@@ -27,6 +28,7 @@ from transformers import (
 
 from hf_vanilla_transformer import VanillaTransformerConfig, VanillaTransformerForConditionalGeneration
 from hf_vanilla_transformer.arguments import (
+    TokenizerArguments,
     become_torchrun,
     check_best_metric,
     exit_with_one_line,
@@ -49,12 +51,11 @@ from hf_vanilla_transformer.metrics import compute_perplexity, token_losses
 from hf_vanilla_transformer.model_card import save_model_card
 from hf_vanilla_transformer.pretraining import (
     SpanInfilling,
-    file_checksum,
     load_corpus,
     stream_corpus,
     tokenize_corpus,
 )
-from hf_vanilla_transformer.record import best_step, epochs, save_record
+from hf_vanilla_transformer.record import best_step, epochs, file_checksum, save_record
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 from hf_vanilla_transformer.training import CheckedSeq2SeqTrainer, TokenBudgetTrainer, data_seed, made_once
 
@@ -85,13 +86,13 @@ class DataArguments:
 class DenoisingArguments:
     mask_rate: float = field(default=0.3, metadata={"help": "Share of the tokens that are hidden."})
     mean_span_length: float = field(default=3.0, metadata={"help": "Mean length of the spans, Poisson's."})
-    target: str = field(
+    target: Literal["text", "spans"] = field(
         default="text", metadata={"help": "What the decoder writes: the whole `text` (BART), or the `spans` (T5)."}
     )
 
 
 @dataclass
-class ModelArguments:
+class ModelArguments(TokenizerArguments):
     model: str | None = field(
         default=None, metadata={"help": "A model folder or Hub name to go on with; by default a new model."}
     )
@@ -104,16 +105,6 @@ class ModelArguments:
             "help": "Fields that differ from the preset, of --model the rates of dropout, or more layers: "
             "JSON here, a mapping in a recipe."
         },
-    )
-    tokenizer: str | None = field(
-        default=None,
-        metadata={"help": "A tokenizer folder or Hub name; by default the model's, or one trained on the texts."},
-    )
-    vocab_size: int | None = field(
-        default=None, metadata={"help": "Size of a vocabulary that is trained here, by default 8007."}
-    )
-    tokenizer_model: str | None = field(
-        default=None, metadata={"help": "What is trained: `bpe`, by default, `unigram` or `word`."}
     )
     attn_implementation: str = field(
         default="sdpa", metadata={"help": "`sdpa`, or `eager`: on CPUs faster to train with short texts."}

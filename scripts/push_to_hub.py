@@ -11,21 +11,15 @@ completed by the same command.
 import argparse
 from pathlib import Path
 
-from hf_vanilla_transformer.arguments import exit_with_one_line
+from hf_vanilla_transformer.arguments import OneLineParser, exit_with_one_line
 from hf_vanilla_transformer.hub import check_repo_id, has_card, repository_files, upload
 from hf_vanilla_transformer.model_card import CARD_FILE, make_model_card
 
 
-class Parser(argparse.ArgumentParser):
-    """The other scripts' begin with a recipe; this one begins with a folder."""
-
-    def error(self, message: str):
-        self.exit(2, f"{self.prog}: error: {message} (--help lists all options)\n")
-
-
 def parse_arguments() -> argparse.Namespace:
     """The command line."""
-    parser = Parser(description=__doc__.splitlines()[0], allow_abbrev=False)
+    # The other scripts' begin with a recipe; this one begins with a folder.
+    parser = OneLineParser(description=__doc__.splitlines()[0], allow_abbrev=False)
     parser.add_argument("folder", metavar="FOLDER", help="A run's folder.")
     parser.add_argument("--repo_id", required=True, metavar="USER/NAME", help="The repository; made if not there.")
     parser.add_argument("--private", action="store_true", help="Make a private repository.")

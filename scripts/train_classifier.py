@@ -10,6 +10,7 @@ run goes on with the same command and `--resume_from_checkpoint`.
 
 import logging
 from dataclasses import dataclass, field, fields
+from typing import Literal
 
 import torch
 from datasets import DatasetDict
@@ -26,6 +27,7 @@ from hf_vanilla_transformer.arguments import (
     ONLY_DROPOUT,
     LabelledTextArguments,
     RegularizationArguments,
+    TokenizerArguments,
     become_torchrun,
     check_best_metric,
     exit_with_one_line,
@@ -77,11 +79,10 @@ class DataArguments(LabelledTextArguments):
 
 
 LABEL_FIELDS = {"id2label", "label2id", "problem_type"}
-WEIGHTS_DTYPES = ("float32", "float16", "bfloat16")
 
 
 @dataclass
-class ModelArguments(RegularizationArguments):
+class ModelArguments(RegularizationArguments, TokenizerArguments):
     model: str | None = field(
         default=None, metadata={"help": "A model folder or Hub name to fine-tune; by default a new model."}
     )
@@ -91,16 +92,6 @@ class ModelArguments(RegularizationArguments):
             "help": "A new model's VanillaTransformerConfig fields, of --model the rates of dropout: "
             "JSON here, a mapping in a recipe."
         },
-    )
-    tokenizer: str | None = field(
-        default=None,
-        metadata={"help": "A tokenizer folder or Hub name; by default the model's, or one trained on the texts."},
-    )
-    vocab_size: int | None = field(
-        default=None, metadata={"help": "Size of a vocabulary that is trained here, by default 8007."}
-    )
-    tokenizer_model: str | None = field(
-        default=None, metadata={"help": "What is trained: `bpe`, by default, `unigram` or `word`."}
     )
     attn_implementation: str = field(
         default="sdpa", metadata={"help": "`sdpa`, or `eager`: on CPUs faster to train with short texts."}
@@ -115,7 +106,7 @@ class ModelArguments(RegularizationArguments):
             "was no classifier, give these the same --seed, for the new head, and another --data_seed."
         },
     )
-    weights_dtype: str = field(
+    weights_dtype: Literal["float32", "float16", "bfloat16"] = field(
         default="float32",
         metadata={
             "help": "What the trained weights are rounded to, before they are measured and saved: `float32`, or for a "
@@ -133,8 +124,6 @@ class ModelArguments(RegularizationArguments):
             raise ValueError(f"--config: the labels are the data's, so none of {', '.join(sorted(LABEL_FIELDS))}")
         if self.early_stopping_patience is not None and self.early_stopping_patience < 1:
             raise ValueError(f"--early_stopping_patience: at least 1, not {self.early_stopping_patience}")
-        if self.weights_dtype not in WEIGHTS_DTYPES:
-            raise ValueError(f"--weights_dtype: {', '.join(WEIGHTS_DTYPES)}; not {self.weights_dtype}")
         if self.model and set(self.config) - DROPOUT_FIELDS:
             raise ValueError(ONLY_DROPOUT)
         fill_in(self, "tokenizer" if self.tokenizer else "model", vocab_size=8007, tokenizer_model="bpe")

@@ -8,6 +8,7 @@ Of labelled data only the train split is read.
 
 import logging
 from dataclasses import dataclass, field
+from typing import Literal
 
 from hf_vanilla_transformer.arguments import exit_with_one_line, parse_arguments
 from hf_vanilla_transformer.checkpoints import prepare_output_dir
@@ -29,7 +30,7 @@ class TokenizerArguments:
     text_column: str = field(default="document", metadata={"help": "The column with the texts."})
     label_column: str = field(default="label", metadata={"help": "The column with the labels."})
     vocab_size: int = field(default=8007, metadata={"help": "Pieces and the seven special tokens together."})
-    model: str = field(default="bpe", metadata={"help": "`bpe`, `unigram` or `word`."})
+    model: Literal["bpe", "unigram", "word"] = field(default="bpe", metadata={"help": "Of what kind."})
     lowercase: bool = field(default=False, metadata={"help": "Make upper and lower case one."})
     max_length: int = field(default=256, metadata={"help": "Tokens that truncation keeps."})
 

@@ -10,7 +10,7 @@ interrupted run goes on with the same command and `--resume_from_checkpoint`.
 """
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from datasets import Dataset, DatasetDict
 from tokenizers.models import WordLevel
@@ -93,13 +93,15 @@ class ModelArguments(RegularizationArguments):
             "JSON here, a mapping in a recipe."
         },
     )
-    vocabularies: str | None = field(
+    vocabularies: Literal["joint", "separate"] | None = field(
         default=None,
         metadata={
             "help": "`joint`, by default: one for both languages, with shared and tied embeddings; `separate`: two."
         },
     )
-    tokenizer_model: str | None = field(default=None, metadata={"help": "`bpe`, by default, `unigram` or `word`."})
+    tokenizer_model: Literal["bpe", "unigram", "word"] | None = field(
+        default=None, metadata={"help": "`bpe`, by default, `unigram` or `word`."}
+    )
     vocab_size: int | None = field(
         default=None, metadata={"help": "Size of the joint or the source vocabulary, by default 8000."}
     )
@@ -137,8 +139,6 @@ class ModelArguments(RegularizationArguments):
             raise ValueError(ONLY_DROPOUT)
         new = {"preset": "base", "vocabularies": "joint", "tokenizer_model": "bpe", "vocab_size": 8000}
         fill_in(self, "model", **new, target_vocab_size=None)
-        if self.vocabularies not in ("joint", "separate"):
-            raise ValueError(f"--vocabularies: joint or separate, not {self.vocabularies}")
         if self.target_vocab_size is not None and self.vocabularies == "joint":
             raise ValueError("--target_vocab_size: needs --vocabularies separate")
         if self.average_last < 1:

@@ -433,3 +433,9 @@ def test_the_curves_show_what_was_measured(measured, title, tmp_path):
     loss, other = figures.plot_training_curves(entries, tmp_path / "a.png").axes
     assert (loss.get_ylabel(), other.get_ylabel()) == ("loss", title)
     assert other.lines[0].get_ydata().tolist() == [10.0, 20.0]
+
+
+def test_a_recipe_too_must_name_a_figure_that_there_is(run, tmp_path):
+    (tmp_path / "recipe.yaml").write_text(f"figure: nonsense\nfile: {tmp_path}/a.png\nmodel: {tmp_path}\n")
+    status, _, err = run("figures.py", tmp_path / "recipe.yaml")
+    assert status == 2 and "--figure: of sinusoid, masks, noam, smoothing, attention, curves; not 'nonsense'" in err

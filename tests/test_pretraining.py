@@ -21,11 +21,11 @@ from hf_vanilla_transformer import (
 from hf_vanilla_transformer.data import DataError, iterate_lines, load_labelled_text, read_lines
 from hf_vanilla_transformer.pretraining import (
     SpanInfilling,
-    file_checksum,
     load_corpus,
     stream_corpus,
     tokenize_corpus,
 )
+from hf_vanilla_transformer.record import file_checksum
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 from hf_vanilla_transformer.training import TokenBudgetTrainer
 
