@@ -38,7 +38,8 @@ def main() -> None:
     )
     texts, column = [], arguments.text_column
     for file in arguments.compare:
-        texts += read_lines(file) if column is None else read_tables(file, [column])["train"][column]
+        # A table may have rows without a text.
+        texts += read_lines(file) if column is None else filter(None, read_tables(file, [column])["train"][column])
     if texts:
         # Here rather than above, since the import has checked that the package is there.
         from sentencepiece import SentencePieceProcessor

@@ -30,7 +30,7 @@ class TokenizerArguments:
     text_column: str = field(default="document", metadata={"help": "The column with the texts."})
     label_column: str = field(default="label", metadata={"help": "The column with the labels."})
     vocab_size: int = field(default=8007, metadata={"help": "Pieces and the seven special tokens together."})
-    model: Literal["bpe", "unigram", "word"] = field(default="bpe", metadata={"help": "Of what kind."})
+    model: Literal["bpe", "unigram", "word"] = field(default="bpe", metadata={"help": "What kind of vocabulary."})
     lowercase: bool = field(default=False, metadata={"help": "Make upper and lower case one."})
     max_length: int = field(default=256, metadata={"help": "Tokens that truncation keeps."})
 

@@ -430,11 +430,13 @@ def test_train_script_writes_a_folder(run, tmp_path):
 
 def test_import_script_counts_the_differing_lines(run, make_model, tmp_path):
     file, _ = make_model(**TUTORIAL_FLAGS)
-    compare = ["--compare", SAMPLE, "--text_column", "document"]
+    rows = [{"document": None}, {"document": "좋은 영화"}]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    compare = ["--compare", SAMPLE, tmp_path / "rows.jsonl", "--text_column", "document"]
     folder = tmp_path / "tokenizer"
     arguments = ["--sentencepiece_model", file, "--output_dir", folder, *compare]
     status, out, _ = run("import_sentencepiece.py", *arguments)
-    assert status == 0 and f"0 of {len(TEXTS)} lines differ" in out
+    assert status == 0 and f"0 of {len(TEXTS) + 1} lines differ" in out
     assert (folder / "tokenizer.json").exists()
 
 
