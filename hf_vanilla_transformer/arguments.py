@@ -61,9 +61,16 @@ class LabelledTextArguments:
 
 
 @dataclass
-class TokenizerArguments:
-    """Flags of the scripts that train a vocabulary, or take the one of a tokenizer or model that is there."""
+class StartArguments:
+    """Flags of the scripts that train a new model and its vocabulary, or go on with what is there.
 
+    Raises:
+        ValueError: what a new vocabulary shall be is told, but none is trained.
+    """
+
+    model: str | None = field(
+        default=None, metadata={"help": "A model folder or Hub name to go on with; by default a new model."}
+    )
     tokenizer: str | None = field(
         default=None,
         metadata={"help": "A tokenizer folder or Hub name; by default the model's, or one trained on the texts."},
@@ -74,6 +81,9 @@ class TokenizerArguments:
     tokenizer_model: Literal["bpe", "unigram", "word"] | None = field(
         default=None, metadata={"help": "What is trained: `bpe`, by default, `unigram` or `word`."}
     )
+
+    def __post_init__(self):
+        fill_in(self, "tokenizer" if self.tokenizer else "model", vocab_size=8007, tokenizer_model="bpe")
 
 
 @dataclass

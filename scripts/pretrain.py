@@ -28,7 +28,7 @@ from transformers import (
 
 from hf_vanilla_transformer import VanillaTransformerConfig, VanillaTransformerForConditionalGeneration
 from hf_vanilla_transformer.arguments import (
-    TokenizerArguments,
+    StartArguments,
     become_torchrun,
     check_best_metric,
     exit_with_one_line,
@@ -92,10 +92,7 @@ class DenoisingArguments:
 
 
 @dataclass
-class ModelArguments(TokenizerArguments):
-    model: str | None = field(
-        default=None, metadata={"help": "A model folder or Hub name to go on with; by default a new model."}
-    )
+class ModelArguments(StartArguments):
     preset: str | None = field(
         default=None, metadata={"help": "A new model's preset of VanillaTransformerConfig, by default `base`."}
     )
@@ -111,6 +108,7 @@ class ModelArguments(TokenizerArguments):
     )
 
     def __post_init__(self):
+        super().__post_init__()
         self.config = read_mapping("--config", self.config)
         if self.model and set(self.config) - DROPOUT_FIELDS - set(LAYER_FIELDS):
             raise ValueError(
@@ -118,7 +116,6 @@ class ModelArguments(TokenizerArguments):
                 "a recipe's `config` is for a new model"
             )
         fill_in(self, "model", preset="base")
-        fill_in(self, "tokenizer" if self.tokenizer else "model", vocab_size=8007, tokenizer_model="bpe")
 
 
 ARGUMENTS = [DataArguments, DenoisingArguments, ModelArguments, Seq2SeqTrainingArguments]

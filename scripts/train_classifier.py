@@ -27,11 +27,10 @@ from hf_vanilla_transformer.arguments import (
     ONLY_DROPOUT,
     LabelledTextArguments,
     RegularizationArguments,
-    TokenizerArguments,
+    StartArguments,
     become_torchrun,
     check_best_metric,
     exit_with_one_line,
-    fill_in,
     given_settings,
     parse_arguments,
     read_mapping,
@@ -82,10 +81,7 @@ LABEL_FIELDS = {"id2label", "label2id", "problem_type"}
 
 
 @dataclass
-class ModelArguments(RegularizationArguments, TokenizerArguments):
-    model: str | None = field(
-        default=None, metadata={"help": "A model folder or Hub name to fine-tune; by default a new model."}
-    )
+class ModelArguments(RegularizationArguments, StartArguments):
     config: str = field(
         default="{}",
         metadata={
@@ -115,7 +111,8 @@ class ModelArguments(RegularizationArguments, TokenizerArguments):
     )
 
     def __post_init__(self):
-        super().__post_init__()
+        RegularizationArguments.__post_init__(self)
+        StartArguments.__post_init__(self)
         self.config = read_mapping("--config", self.config)
         known = {field.name for field in fields(VanillaTransformerConfig)}
         if unknown := sorted(set(self.config) - known):
@@ -126,7 +123,6 @@ class ModelArguments(RegularizationArguments, TokenizerArguments):
             raise ValueError(f"--early_stopping_patience: at least 1, not {self.early_stopping_patience}")
         if self.model and set(self.config) - DROPOUT_FIELDS:
             raise ValueError(ONLY_DROPOUT)
-        fill_in(self, "tokenizer" if self.tokenizer else "model", vocab_size=8007, tokenizer_model="bpe")
 
 
 ARGUMENTS = [DataArguments, ModelArguments, TrainingArguments]

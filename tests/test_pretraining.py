@@ -1,7 +1,6 @@
 """Denoising pretraining: what the corruption hides and keeps, the corpus, the scripts, and fine-tuning."""
 
 import gzip
-import hashlib
 import json
 import logging
 import shutil
@@ -25,7 +24,6 @@ from hf_vanilla_transformer.pretraining import (
     stream_corpus,
     tokenize_corpus,
 )
-from hf_vanilla_transformer.record import file_checksum
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 from hf_vanilla_transformer.training import TokenBudgetTrainer
 
@@ -349,14 +347,6 @@ def test_lines_become_tokens_once(corpus, tokenizer, tmp_path, caplog, monkeypat
     assert max(map(len, shorter["input_ids"])) == 3
     corpus.write_bytes(gzip.compress("".join(f"{text}\n" for text in TEXTS[:20]).encode()))
     assert len(load()["train"]) == 10
-
-
-def test_a_files_checksum_is_that_of_all_of_it(tmp_path):
-    """It is what the cache goes by."""
-    content = bytes(3_000_000)
-    for tail in (b"a", b"b"):
-        (tmp_path / "texts").write_bytes(content + tail)
-        assert file_checksum(tmp_path / "texts") == hashlib.sha256(content + tail).hexdigest()
 
 
 def test_the_split_goes_by_its_seed(corpus):

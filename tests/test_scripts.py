@@ -250,9 +250,8 @@ def test_a_classifier_is_trained_with_the_attention_that_was_asked_for(run, trai
     for number, which in enumerate((QUICK, [*TWO_STEPS, "--model", trained])):
         for attention in ("eager", "sdpa"):
             flags = ["--data", "sample", "--attn_implementation", attention, "--max_steps", "1"]
-            assert (
-                run("train_classifier.py", *which, *flags, "--output_dir", tmp_path / f"{attention}-{number}")[0] == 0
-            )
+            flags += ["--output_dir", tmp_path / f"{attention}-{number}"]
+            assert run("train_classifier.py", *which, *flags)[0] == 0
     assert attentions == ["eager", "sdpa"] * 2
 
 

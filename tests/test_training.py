@@ -37,7 +37,7 @@ from hf_vanilla_transformer.metrics import (
     compute_perplexity,
     token_losses,
 )
-from hf_vanilla_transformer.record import checksum, epochs, save_record
+from hf_vanilla_transformer.record import checksum, epochs, file_checksum, save_record
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 from hf_vanilla_transformer.training import (
     CheckedTrainer,
@@ -545,6 +545,14 @@ def test_the_checksum_is_that_of_the_rows_as_json_lines():
     """What published records and `NSMC_TEST_SHA256` were made with."""
     data = Dataset.from_dict({"text": ["영화", "a"], "label": [0, 1]})
     assert checksum(data) == hashlib.sha256('["영화", 0]\n["a", 1]\n'.encode()).hexdigest()
+
+
+def test_a_files_checksum_is_that_of_all_of_it(tmp_path):
+    """It is what the cache goes by."""
+    content = bytes(3_000_000)
+    for tail in (b"a", b"b"):
+        (tmp_path / "texts").write_bytes(content + tail)
+        assert file_checksum(tmp_path / "texts") == hashlib.sha256(content + tail).hexdigest()
 
 
 def test_the_curves_are_a_picture(tmp_path):

@@ -383,16 +383,8 @@ def test_the_copy_task_is_drawn_by_the_seed(run, tmp_path, monkeypatch):
     weights = []
     for name, seed in (("one", "1"), ("again", "1"), ("other", "2")):
         arguments = ["--seed", seed, "--config", TINY, "--learning_rate", "0", "--max_steps", "1"]
-        arguments += [
-            "--train_sequences",
-            "4",
-            "--test_sequences",
-            "4",
-            "--disable_tqdm",
-            "true",
-            "--report_to",
-            "none",
-        ]
+        arguments += ["--train_sequences", "4", "--test_sequences", "4"]
+        arguments += ["--disable_tqdm", "true", "--report_to", "none"]
         assert run("train_copy.py", "--output_dir", tmp_path / name, *arguments)[0] == 0
         weights.append(load_file(tmp_path / name / "model.safetensors")["model.encoder.embed_tokens.weight"].tolist())
     for drawn in (weights, trained, asked):
