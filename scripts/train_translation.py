@@ -12,6 +12,7 @@ interrupted run goes on with the same command and `--resume_from_checkpoint`.
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+import torch
 from datasets import Dataset, DatasetDict
 from tokenizers.models import WordLevel
 from transformers import (
@@ -47,6 +48,8 @@ from hf_vanilla_transformer.checkpoints import (
     load_to_train,
     load_tokenizer,
     prepare_output_dir,
+    round_weights,
+    save_weights_in,
 )
 from hf_vanilla_transformer.hub import keep_token_out_of_files, upload_run
 from hf_vanilla_transformer.metrics import compute_perplexity, token_losses, translation_report, word_report
@@ -128,6 +131,10 @@ class ModelArguments(RegularizationArguments):
     )
     length_penalty: float = field(
         default=1.0, metadata={"help": "Exponent of the length that a beam's score is divided by; more is longer."}
+    )
+    weights_dtype: Literal["float32", "float16", "bfloat16"] = field(
+        default="float32",
+        metadata={"help": "Precision the trained weights are rounded to before they are measured and saved."},
     )
 
     def __post_init__(self):
@@ -373,7 +380,11 @@ def main() -> None:
         trainer.accelerator.wait_for_everyone()  # the last checkpoint is written by one process
         averaged = last_checkpoints(folder, model_arguments.average_last)
         model.load_state_dict(average_checkpoints(averaged).state_dict())
+    weights_dtype = getattr(torch, model_arguments.weights_dtype)
+    round_weights(model, weights_dtype)
     trainer.save_model(folder, _internal_call=True)  # pushed at the end, with the record
+    if weights_dtype != torch.float32 and trainer.is_world_process_zero():
+        save_weights_in(model, folder, weights_dtype)
     if target_tokenizer is not tokenizer and trainer.is_world_process_zero():
         target_tokenizer.save_pretrained(f"{folder}/{TARGET_TOKENIZER}")
     metrics = {

@@ -106,6 +106,14 @@ def test_a_translator_is_a_folder_that_transformers_loads(run, corpus, tmp_path)
     assert ids.shape[1] <= 12
 
 
+def test_a_translator_is_saved_in_half_the_size(run, corpus, tmp_path):
+    for dtype in ("float32", "float16"):
+        assert train(run, corpus, tmp_path / dtype, "--weights_dtype", dtype)[0] == 0
+        weights = load_file(tmp_path / dtype / "model.safetensors")
+        assert {weight.dtype for weight in weights.values()} == {getattr(torch, dtype)}
+        assert json.loads((tmp_path / dtype / "config.json").read_text())["dtype"] == "float32"
+
+
 @pytest.mark.parametrize(("vocabularies", "case"), [("joint", ["--lowercase"]), ("separate", [])])
 def test_a_translator_is_trained_further(run, corpus, tmp_path, vocabularies, case):
     """From its own weights, with its vocabularies and its case, on other pairs; the record has both runs."""
