@@ -1,5 +1,5 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""What scripts that answer texts have in common: where the texts come from, batches of like length, classification."""
+"""Answering texts: where they come from, batches of like length, class probabilities."""
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -9,16 +9,10 @@ from typing import TypeVar
 import torch
 from torch.utils.data import DataLoader
 from tqdm import tqdm
-from transformers import (
-    BatchEncoding,
-    DataCollatorWithPadding,
-    PreTrainedModel,
-    PreTrainedTokenizerBase,
-)
+from transformers import BatchEncoding, DataCollatorWithPadding, PreTrainedModel, PreTrainedTokenizerBase
 
-from .checkpoints import load_model
-from .data import encode, read_lines, read_standard_input
-from .modeling_vanilla_transformer import VanillaTransformerForSequenceClassification
+from .data.labelled_text import encode
+from .data.lines import read_lines, read_standard_input
 
 
 Answer = TypeVar("Answer")
@@ -79,33 +73,6 @@ def answer_by_length(
     for place, one in zip(order, answers, strict=True):
         in_order[place] = one
     return in_order
-
-
-def load_classifier(folder: str, dtype: str = "float32", labels: list[str] | None = None) -> PreTrainedModel:
-    """Load a classifier to answer with, on the accelerator if there is one.
-
-    Args:
-        folder: A path, or the name of a repository.
-        dtype: What it computes in: `"float32"` or `"bfloat16"`.
-        labels: The names of the data's labels; a model with others, or in another order, is refused.
-
-    Returns:
-        The model, in evaluation mode.
-
-    Raises:
-        ValueError: there is no such folder or repository, or its model has no head to classify with, or other labels,
-            or gives several labels or a number.
-    """
-    model = load_model(folder, dtype=dtype)
-    if not isinstance(model, VanillaTransformerForSequenceClassification):
-        raise ValueError(f"{folder}: not a classifier but a {type(model).__name__}")
-    if model.config.problem_type not in (None, "single_label_classification"):
-        raise ValueError(f"{folder}: trained for {model.config.problem_type}, which gives a text no single label")
-    if labels is not None and labels != (own := list(model.config.id2label.values())):
-        raise ValueError(f"{folder}: its labels are {', '.join(own)}; those of the data are {', '.join(labels)}")
-    if torch.accelerator.is_available():
-        model.to(torch.accelerator.current_accelerator())
-    return model.eval()
 
 
 @torch.inference_mode()

@@ -1,55 +1,6 @@
-"""Make a tokenizer folder from a SentencePiece model, and count the texts whose ids differ from the library's.
+"""`vanilla-transformer import-sentencepiece`, from a checkout."""
 
-    python scripts/import_sentencepiece.py --sentencepiece_model kowiki.model --output_dir runs/kowiki \
-        --compare ratings_train.txt ratings_test.txt --text_column document
-"""
-
-from dataclasses import dataclass, field
-
-from hf_vanilla_transformer.arguments import exit_with_one_line, parse_arguments
-from hf_vanilla_transformer.checkpoints import prepare_output_dir
-from hf_vanilla_transformer.data import read_lines, read_tables
-from hf_vanilla_transformer.tokenizer import import_sentencepiece
-
-
-@dataclass
-class ImportArguments:
-    sentencepiece_model: str = field(metadata={"help": "The SentencePiece .model file, BPE or Unigram."})
-    output_dir: str = field(metadata={"help": "The folder for the tokenizer."})
-    compare: list[str] = field(
-        default_factory=list, metadata={"help": "UTF-8 files, one text per line, to compare with the library."}
-    )
-    text_column: str | None = field(
-        default=None, metadata={"help": "The files to compare are tables (TSV, CSV, JSON): read this column."}
-    )
-    backend: str | None = field(
-        default=None,
-        metadata={"help": "`tokenizers` or `sentencepiece`; by default the one with exactly the library's ids."},
-    )
-    max_length: int = field(default=256, metadata={"help": "Tokens that truncation keeps."})
-
-
-@exit_with_one_line
-def main() -> None:
-    (arguments,) = parse_arguments([ImportArguments], description=__doc__.splitlines()[0])
-    prepare_output_dir(arguments.output_dir)
-    tokenizer = import_sentencepiece(
-        arguments.sentencepiece_model, max_length=arguments.max_length, backend=arguments.backend
-    )
-    texts, column = [], arguments.text_column
-    for file in arguments.compare:
-        # A table may have rows without a text.
-        texts += read_lines(file) if column is None else filter(None, read_tables(file, [column])["train"][column])
-    if texts:
-        # Here rather than above, since the import has checked that the package is there.
-        from sentencepiece import SentencePieceProcessor
-
-        expected = SentencePieceProcessor(model_file=arguments.sentencepiece_model).encode(texts)
-        ids = tokenizer(texts, verbose=False).input_ids
-        differing = sum(ours != theirs for ours, theirs in zip(ids, expected, strict=True))
-        print(f"{differing} of {len(texts)} lines differ")
-    tokenizer.save_pretrained(arguments.output_dir)
-    print(f"{arguments.output_dir}: {type(tokenizer).__name__}, vocabulary of {len(tokenizer)}")
+from hf_vanilla_transformer.commands.import_sentencepiece import main
 
 
 if __name__ == "__main__":

@@ -1,60 +1,6 @@
-"""Upload a run's folder to the Hugging Face Hub: the model with its code, tokenizer, record, pictures and card.
+"""`vanilla-transformer push-to-hub`, from a checkout."""
 
-    python scripts/push_to_hub.py runs/nsmc --repo_id USER/NAME --dry_run
-    python scripts/push_to_hub.py runs/nsmc --repo_id USER/NAME
-
-Log in before with `hf auth login`, or set HF_TOKEN. With --dry_run nothing is sent: the files and their sizes are
-listed, and the card is checked. Checkpoints and the optimizer's state stay here. An upload that was interrupted is
-completed by the same command.
-"""
-
-import argparse
-from pathlib import Path
-
-from hf_vanilla_transformer.arguments import OneLineParser, exit_with_one_line
-from hf_vanilla_transformer.hub import check_repo_id, has_card, repository_files, upload
-from hf_vanilla_transformer.model_card import CARD_FILE, make_model_card
-
-
-def parse_arguments() -> argparse.Namespace:
-    """The command line."""
-    # The other scripts' begin with a recipe; this one begins with a folder.
-    parser = OneLineParser(description=__doc__.splitlines()[0], allow_abbrev=False)
-    parser.add_argument("folder", metavar="FOLDER", help="A run's folder.")
-    parser.add_argument("--repo_id", required=True, metavar="USER/NAME", help="The repository; made if not there.")
-    parser.add_argument("--private", action="store_true", help="Make a private repository.")
-    parser.add_argument("--revision", help="A branch to upload to, made if it is not there; by default the main one.")
-    parser.add_argument("--dry_run", action="store_true", help="List files and sizes, check the card, send nothing.")
-    return parser.parse_args()
-
-
-def list_files(folder: Path, repo_id: str) -> None:
-    """Print what would be uploaded.
-
-    Raises:
-        ValueError: the folder is not complete, or its card not valid.
-    """
-    files = repository_files(folder)
-    card = None if has_card(folder) else str(make_model_card(folder, repo_id))
-    total = 0
-    for file in files:
-        made = card is not None and str(file) == CARD_FILE
-        size = len(card.encode()) if made else (folder / file).stat().st_size
-        total += size
-        print(f"{size:>13,}  {file.as_posix()}{' (made from the record)' if made else ''}")
-    print(f"{total:>13,}  bytes in {len(files)} files for {repo_id}; {CARD_FILE} is valid; nothing was sent")
-
-
-@exit_with_one_line
-def main() -> None:
-    arguments = parse_arguments()
-    folder = Path(arguments.folder)
-    if arguments.dry_run:
-        check_repo_id(arguments.repo_id)
-        list_files(folder, arguments.repo_id)
-        return
-    address = upload(folder, arguments.repo_id, private=arguments.private, revision=arguments.revision)
-    print(f"{arguments.repo_id}: {address}")
+from hf_vanilla_transformer.commands.push_to_hub import main
 
 
 if __name__ == "__main__":

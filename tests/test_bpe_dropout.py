@@ -3,12 +3,12 @@
 from random import Random
 
 import pytest
+from bpe_dropout import BpeDropout, draw_segmentations
 from datasets import Dataset
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 
-from hf_vanilla_transformer.bpe_dropout import BpeDropout, draw_segmentations
-from hf_vanilla_transformer.data import encode, load_labelled_text
+from hf_vanilla_transformer.data.labelled_text import encode, load_labelled_text
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 
 

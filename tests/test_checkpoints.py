@@ -13,18 +13,15 @@ from hf_vanilla_transformer import (
     VanillaTransformerForSequenceClassification,
     VanillaTransformerModel,
 )
-from hf_vanilla_transformer.arguments import LAST_CHECKPOINT
-from hf_vanilla_transformer.checkpoints import (
+from hf_vanilla_transformer.checkpoints import load_alike
+from hf_vanilla_transformer.loading import load_config, load_to_train, load_tokenizer, load_tokenizer_to_train
+from hf_vanilla_transformer.tokenizer import train_tokenizer
+from hf_vanilla_transformer.training.checkpoints import (
+    LAST_CHECKPOINT,
     average_checkpoints,
     last_checkpoints,
-    load_alike,
-    load_config,
-    load_to_train,
-    load_tokenizer,
-    load_tokenizer_to_train,
     prepare_output_dir,
 )
-from hf_vanilla_transformer.tokenizer import train_tokenizer
 
 
 # --- Where a run goes on, what is loaded ---

@@ -15,8 +15,10 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 from transformers import DataCollatorWithPadding, PreTrainedTokenizerFast
 
 from hf_vanilla_transformer import data
-from hf_vanilla_transformer.data import SAMPLES, DataError, encode, load_labelled_text, tokenize
-from hf_vanilla_transformer.record import checksum
+from hf_vanilla_transformer.data.checksums import checksum
+from hf_vanilla_transformer.data.errors import DataError
+from hf_vanilla_transformer.data.labelled_text import encode, load_labelled_text, tokenize
+from hf_vanilla_transformer.data.nsmc import SAMPLES
 
 
 HEADER = "id\tdocument\tlabel\n"

@@ -8,16 +8,10 @@ import numpy as np
 import pytest
 import torch
 import yaml
+from bpe_dropout import draw_segmentations
 from conftest import ROOT, tiny_config
 from datasets import Dataset
-from transformers import TrainingArguments
-from transformers.modeling_outputs import Seq2SeqSequenceClassifierOutput
-
-from hf_vanilla_transformer import VanillaTransformerForSequenceClassification
-from hf_vanilla_transformer.bpe_dropout import draw_segmentations
-from hf_vanilla_transformer.checkpoints import load_tokenizer
-from hf_vanilla_transformer.data import DataError, load_labelled_text, tokenize
-from hf_vanilla_transformer.distillation import (
+from distillation import (
     SOFT_LABELS,
     SOFT_LABELS_FILE,
     SoftLabelLoss,
@@ -28,9 +22,16 @@ from hf_vanilla_transformer.distillation import (
     linear_classifier,
     load_soft_labels,
 )
-from hf_vanilla_transformer.inference import class_probabilities, load_classifier
-from hf_vanilla_transformer.record import file_checksum
-from hf_vanilla_transformer.training import CheckedTrainer
+from transformers import TrainingArguments
+from transformers.modeling_outputs import Seq2SeqSequenceClassifierOutput
+
+from hf_vanilla_transformer import VanillaTransformerForSequenceClassification
+from hf_vanilla_transformer.data.checksums import file_checksum
+from hf_vanilla_transformer.data.errors import DataError
+from hf_vanilla_transformer.data.labelled_text import load_labelled_text, tokenize
+from hf_vanilla_transformer.inference import class_probabilities
+from hf_vanilla_transformer.loading import load_classifier, load_tokenizer
+from hf_vanilla_transformer.training.trainer import CheckedTrainer
 
 
 SMALL = str(ROOT / "model_cards/nsmc-small")

@@ -22,7 +22,6 @@ from hf_vanilla_transformer import (
     VanillaTransformerForConditionalGeneration,
     VanillaTransformerForSequenceClassification,
 )
-from hf_vanilla_transformer.training import made_once
 
 
 TINY = (
@@ -139,13 +138,13 @@ def test_two_processes_do_the_steps_of_one_with_twice_the_accumulation(
     assert bool(prepared[0]) == (script is not TRANSLATION)
 
 
-def _made_once(rank: int, port: int, sent) -> None:
+def _broadcast_from_main(rank: int, port: int, sent) -> None:
     """In one of two processes: what each takes to be made, and whether it was made here."""
     launcher = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": 2, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
     os.environ.update({name: str(value) for name, value in launcher.items()})
     PartialState(cpu=True)
     here = []
-    made = made_once(lambda: here.append(rank) or os.getpid())
+    made = broadcast_from_main(lambda: here.append(rank) or os.getpid())
     torch.save((made, os.getpid(), len(here)), f"{sent}-{rank}.pt")
     distributed.destroy_process_group()
 

@@ -21,7 +21,7 @@ from hf_vanilla_transformer import (
     VanillaTransformerModel,
     figures,
 )
-from hf_vanilla_transformer.checkpoints import load_tokenizer
+from hf_vanilla_transformer.loading import load_tokenizer
 from hf_vanilla_transformer.modeling_vanilla_transformer import sinusoid_table
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 

@@ -18,7 +18,7 @@ from huggingface_hub import ModelCard
 from transformers import AutoModelForSeq2SeqLM, AutoModelForSequenceClassification, AutoTokenizer, PreTrainedModel
 
 from hf_vanilla_transformer import VanillaTransformerForConditionalGeneration
-from hf_vanilla_transformer.hub import repository_files
+from hf_vanilla_transformer.hub.upload import repository_files
 
 
 REPO = f"{USER}/tiny"

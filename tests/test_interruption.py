@@ -21,10 +21,10 @@ from torch import distributed
 from transformers import DataCollatorWithPadding, TrainingArguments
 
 from hf_vanilla_transformer import VanillaTransformerForSequenceClassification
-from hf_vanilla_transformer.arguments import LAST_CHECKPOINT, exit_with_one_line
-from hf_vanilla_transformer.checkpoints import checkpoint_damage, prepare_output_dir
+from hf_vanilla_transformer.commands.arguments import exit_with_one_line
 from hf_vanilla_transformer.tokenizer import train_tokenizer
-from hf_vanilla_transformer.training import CheckedTrainer
+from hf_vanilla_transformer.training.checkpoints import LAST_CHECKPOINT, checkpoint_damage, prepare_output_dir
+from hf_vanilla_transformer.training.trainer import CheckedTrainer
 
 
 TINY = {"d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "encoder_ffn_dim": 16}

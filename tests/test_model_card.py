@@ -17,17 +17,17 @@ from huggingface_hub import ModelCard
 from transformers import AutoConfig, AutoTokenizer, TrainerControl, TrainerState, TrainingArguments
 
 from hf_vanilla_transformer import VanillaTransformerForConditionalGeneration, record
-from hf_vanilla_transformer.checkpoints import load_model
-from hf_vanilla_transformer.hub import RecordCallback
-from hf_vanilla_transformer.model_card import (
+from hf_vanilla_transformer.hub.callback import RecordCallback
+from hf_vanilla_transformer.hub.model_card import (
     NSMC_TEST_SHA256,
     load_model_card,
     make_model_card,
     rename_model_card,
     save_model_card,
 )
-from hf_vanilla_transformer.record import TARGET_TOKENIZER, save_record
-from hf_vanilla_transformer.training import CheckedTrainer
+from hf_vanilla_transformer.hub.record import save_record
+from hf_vanilla_transformer.loading import TARGET_TOKENIZER, load_model
+from hf_vanilla_transformer.training.trainer import CheckedTrainer
 
 
 TINY = {"d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "encoder_ffn_dim": 16, "decoder_ffn_dim": 16}
@@ -100,7 +100,7 @@ def test_a_published_card_is_what_its_record_gives(name):
 def test_a_published_run_can_be_made_again(name):
     """Its settings are those of a recipe; where the data are, the user says."""
     folder = ROOT / "model_cards" / name
-    recipes = [yaml.safe_load(file.read_text()) for file in (ROOT / "scripts" / "recipes").glob("*.yaml")]
+    recipes = [yaml.safe_load(file.read_text()) for file in (ROOT / "hf_vanilla_transformer" / "recipes").glob("*.yaml")]
     made_by = [yaml.safe_load((folder / "recipe.yaml").read_text())]
     if soft_labels := json.loads((folder / "run.json").read_text())["data"].get("soft_labels"):
         made_by.append(soft_labels["recipe"])

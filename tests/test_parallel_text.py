@@ -6,8 +6,8 @@ import logging
 
 import pytest
 
-from hf_vanilla_transformer.data import DataError
-from hf_vanilla_transformer.parallel_text import load_parallel_text, tokenize_pairs
+from hf_vanilla_transformer.data.errors import DataError
+from hf_vanilla_transformer.data.parallel_text import load_parallel_text, tokenize_pairs
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 
 

@@ -17,15 +17,13 @@ from hf_vanilla_transformer import (
     VanillaTransformerForConditionalGeneration,
     VanillaTransformerForSequenceClassification,
 )
-from hf_vanilla_transformer.data import DataError, iterate_lines, load_labelled_text, read_lines
-from hf_vanilla_transformer.pretraining import (
-    SpanInfilling,
-    load_corpus,
-    stream_corpus,
-    tokenize_corpus,
-)
+from hf_vanilla_transformer.data.errors import DataError
+from hf_vanilla_transformer.data.labelled_text import load_labelled_text
+from hf_vanilla_transformer.data.lines import iterate_lines, read_lines
+from hf_vanilla_transformer.data.plain_text import load_corpus, stream_corpus, tokenize_corpus
 from hf_vanilla_transformer.tokenizer import train_tokenizer
-from hf_vanilla_transformer.training import TokenBudgetTrainer
+from hf_vanilla_transformer.training.denoising import SpanInfilling
+from hf_vanilla_transformer.training.trainer import TokenBudgetTrainer
 
 
 PAD, BOS, EOS, MASK = 0, 2, 3, 6
@@ -664,7 +662,7 @@ def test_pretraining_refuses_with_one_line(run, corpus, tokenizer, tmp_path, arg
 @pytest.mark.parametrize("name", ["pretrain-reviews", "pretrain-labelled"])
 def test_the_recipe_is_one(run, corpus, tmp_path, name):
     """Its settings are known, its model is as large as it says."""
-    recipe = ROOT / f"scripts/recipes/{name}.yaml"
+    recipe = ROOT / f"hf_vanilla_transformer/recipes/{name}.yaml"
     arguments = ["--texts", corpus, "--validation", "10", "--vocab_size", "29", "--max_steps", "1"]
     arguments += ["--disable_tqdm", "true", "--output_dir", tmp_path / "run"]
     assert run("pretrain.py", recipe, *arguments)[0] == 0

@@ -26,8 +26,8 @@ from hf_vanilla_transformer import (
     VanillaTransformerForSequenceClassification,
     VanillaTransformerModel,
 )
-from hf_vanilla_transformer.data import load_labelled_text
-from hf_vanilla_transformer.hub import repository_files
+from hf_vanilla_transformer.data.labelled_text import load_labelled_text
+from hf_vanilla_transformer.hub.upload import repository_files
 from hf_vanilla_transformer.inference import class_probabilities, given_texts
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 
@@ -50,7 +50,7 @@ def trained(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("runs") / "sample"
     subprocess.run(
         [
-            *(sys.executable, ROOT / "scripts/train_classifier.py", ROOT / "scripts/recipes/sample.yaml"),
+            *(sys.executable, ROOT / "scripts/train_classifier.py", ROOT / "hf_vanilla_transformer/recipes/sample.yaml"),
             *("--output_dir", folder, "--num_train_epochs", "2", "--save_total_limit", "3"),
         ],
         check=True,
@@ -158,7 +158,7 @@ def test_a_run_that_gets_no_better_stops_early(run, tmp_path):
     """A model that cannot learn, at a learning rate of nothing, is no better after its first epoch."""
     status, _, _ = run(
         "train_classifier.py",
-        *(ROOT / "scripts/recipes/sample.yaml", "--output_dir", tmp_path / "run", "--disable_tqdm", "true"),
+        *(ROOT / "hf_vanilla_transformer/recipes/sample.yaml", "--output_dir", tmp_path / "run", "--disable_tqdm", "true"),
         *("--learning_rate", "0", "--num_train_epochs", "9", "--early_stopping_patience", "2", *TINY),
     )
     assert status == 0
@@ -202,7 +202,7 @@ def test_an_interrupted_run_goes_on_to_the_same_end(run, trained, tmp_path):
     (interrupted / first.name).symlink_to(first)
     status, out, _ = run(
         "train_classifier.py",
-        *(ROOT / "scripts/recipes/sample.yaml", "--output_dir", interrupted),
+        *(ROOT / "hf_vanilla_transformer/recipes/sample.yaml", "--output_dir", interrupted),
         *("--num_train_epochs", "2", "--save_total_limit", "3", "--resume_from_checkpoint"),
     )
     assert status == 0
@@ -218,7 +218,7 @@ def test_a_checkpoint_of_another_model_is_refused(run, trained, tmp_path):
     checkpoint = next(iter(trained.glob("checkpoint-*")))
     status, _, err = run(
         "train_classifier.py",
-        *(ROOT / "scripts/recipes/sample.yaml", "--output_dir", tmp_path / "run"),
+        *(ROOT / "hf_vanilla_transformer/recipes/sample.yaml", "--output_dir", tmp_path / "run"),
         *("--config", '{"d_model": 32}', "--resume_from_checkpoint", checkpoint),
     )
     assert status == 2 and "Traceback" not in err
@@ -444,11 +444,11 @@ def test_prediction_refuses_with_one_line(run, faults, trained, arguments, messa
 
 def test_the_quickstart_fine_tunes_the_ready_made_classifier(run, tmp_path, monkeypatch):
     """Without learning anything it knows the embedded reviews already."""
-    assert "scripts/recipes/sample-finetune.yaml" in (ROOT / "Makefile").read_text()
+    assert "hf_vanilla_transformer/recipes/sample-finetune.yaml" in (ROOT / "Makefile").read_text()
     monkeypatch.chdir(ROOT)
     status, _, _ = run(
         "train_classifier.py",
-        *(ROOT / "scripts/recipes/sample-finetune.yaml", "--output_dir", tmp_path / "run", "--max_steps", "1"),
+        *(ROOT / "hf_vanilla_transformer/recipes/sample-finetune.yaml", "--output_dir", tmp_path / "run", "--max_steps", "1"),
         *("--learning_rate", "0", "--disable_tqdm", "true"),
     )
     assert status == 0
@@ -675,7 +675,7 @@ def test_the_readmes_commands_run(run, trained, translator, tmp_path, monkeypatc
         if script.endswith("train_classifier.py"):
             data = [] if "--data" in arguments else ["--data", "sample"]
             # A run that goes on with another has its sizes, and lies where the next one looks for it.
-            goes_on = arguments[0].startswith("scripts/recipes/nsmc-small")
+            goes_on = arguments[0].startswith("hf_vanilla_transformer/recipes/nsmc-small")
             arguments += [*data, *TWO_STEPS]
             is_new = not goes_on and "sample-finetune" not in arguments[0]
             arguments += ["--vocab_size", "30"] if "my.csv" in arguments and is_new else []

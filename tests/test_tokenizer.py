@@ -11,7 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from transformers import AutoTokenizer
 
-from hf_vanilla_transformer.data import load_labelled_text
+from hf_vanilla_transformer.data.labelled_text import load_labelled_text
 from hf_vanilla_transformer.tokenizer import (
     SPECIAL_TOKENS,
     has_capitals,

@@ -28,8 +28,11 @@ from hf_vanilla_transformer import (
     VanillaTransformerForSequenceClassification,
     VanillaTransformerModel,
 )
-from hf_vanilla_transformer.arguments import given_settings, parse_arguments
+from hf_vanilla_transformer.arguments import given_settings
+from hf_vanilla_transformer.commands.arguments import parse_arguments
+from hf_vanilla_transformer.data.checksums import checksum, file_checksum
 from hf_vanilla_transformer.figures import plot_training_curves
+from hf_vanilla_transformer.hub.record import epochs, save_record
 from hf_vanilla_transformer.metrics import (
     calibration_report,
     classification_report,
@@ -37,16 +40,11 @@ from hf_vanilla_transformer.metrics import (
     compute_perplexity,
     token_losses,
 )
-from hf_vanilla_transformer.record import checksum, epochs, file_checksum, save_record
 from hf_vanilla_transformer.tokenizer import train_tokenizer
-from hf_vanilla_transformer.training import (
-    CheckedTrainer,
-    LabelSmoothingLoss,
-    TokenBudgetBatchSampler,
-    TokenBudgetTrainer,
-    noam_peak,
-    smoothed_targets,
-)
+from hf_vanilla_transformer.training.batches import TokenBudgetBatchSampler
+from hf_vanilla_transformer.training.losses import LabelSmoothingLoss, smoothed_targets
+from hf_vanilla_transformer.training.schedules import noam_peak
+from hf_vanilla_transformer.training.trainer import CheckedTrainer, TokenBudgetTrainer
 
 
 @pytest.fixture(scope="module")

@@ -16,9 +16,9 @@ from hf_vanilla_transformer import (
     VanillaTransformerForConditionalGeneration,
     VanillaTransformerForSequenceClassification,
 )
+from hf_vanilla_transformer.data.checksums import describe_splits
+from hf_vanilla_transformer.data.parallel_text import load_parallel_text
 from hf_vanilla_transformer.metrics import translation_report, word_report
-from hf_vanilla_transformer.parallel_text import load_parallel_text
-from hf_vanilla_transformer.record import describe_splits
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 
 
@@ -367,7 +367,7 @@ def test_checkpoints_are_averaged_by_a_script_too(run, corpus, tmp_path):
 
 def test_the_copy_task_leaves_its_record(run, tmp_path):
     arguments = ["--train_sequences", "64", "--test_sequences", "8", "--max_steps", "2", "--disable_tqdm", "true"]
-    status, out, _ = run("train_copy.py", ROOT / "scripts/recipes/copy.yaml", "--output_dir", tmp_path, *arguments)
+    status, out, _ = run("train_copy.py", ROOT / "hf_vanilla_transformer/recipes/copy.yaml", "--output_dir", tmp_path, *arguments)
     assert status == 0 and "of 8 fresh sequences" in out
     assert json.loads((tmp_path / "metrics.json").read_text())["test"]["sequences"] == 8
     assert AutoModelForSeq2SeqLM.from_pretrained(tmp_path).config.vocab_size == 11
@@ -417,7 +417,7 @@ def test_the_copy_task_refuses_with_one_line(run, tmp_path, arguments):
 
 @pytest.mark.slow
 def test_the_copy_task_is_learned(run, tmp_path):
-    arguments = [ROOT / "scripts/recipes/copy.yaml", "--output_dir", tmp_path, "--disable_tqdm", "true"]
+    arguments = [ROOT / "hf_vanilla_transformer/recipes/copy.yaml", "--output_dir", tmp_path, "--disable_tqdm", "true"]
     assert run("train_copy.py", *arguments)[0] == 0
     assert json.loads((tmp_path / "metrics.json").read_text())["test"]["copied"] >= 0.99
 

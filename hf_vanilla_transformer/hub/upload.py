@@ -1,5 +1,5 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""A run's folder as a repository on the Hugging Face Hub: what belongs to it, whether it is all there, the upload."""
+"""A run's folder as a Hub repository: which files belong to it, whether they are whole, the upload."""
 
 import json
 import os
@@ -7,36 +7,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from datasets import DatasetDict
 from huggingface_hub import HfApi, constants, get_token
 from huggingface_hub.errors import HfHubHTTPError, HTTPError
 from huggingface_hub.utils import filter_repo_objects, validate_repo_id
 from safetensors import SafetensorError, safe_open
-from transformers import (
-    PreTrainedModel,
-    PreTrainedTokenizerBase,
-    Trainer,
-    TrainerCallback,
-    TrainerControl,
-    TrainerState,
-    TrainingArguments,
-)
-from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
+from transformers import Trainer, TrainingArguments
 from transformers.utils import SAFE_WEIGHTS_INDEX_NAME, SAFE_WEIGHTS_NAME
 
-from .arguments import changed_arguments
-from .checkpoints import load_config
+from ..loading import TARGET_TOKENIZER, load_config
 from .model_card import CARD_FILE, load_model_card, make_model_card, rename_model_card, save_model_card
-from .record import (
-    CURVES_FILE,
-    METRICS_FILE,
-    RECIPE_FILE,
-    RUN_FILE,
-    TARGET_TOKENIZER,
-    describe_splits,
-    metrics_of_log,
-    save_record,
-)
+from .record import CURVES_FILE, METRICS_FILE, RECIPE_FILE, RUN_FILE
 
 
 # Besides the weights, the tokenizer and the card, which have more than one form.
@@ -236,71 +216,6 @@ def upload_run(trainer: Trainer) -> None:
         revision=trainer.args.hub_revision,
         token=trainer.args.hub_token,
     )
-
-
-class RecordCallback(TrainerCallback):
-    """Leaves the record and the card of a run of your own `Trainer` in its folder, which is what it pushes.
-
-    At the end of training, and before a push that comes later, the folder gets the model, the tokenizer,
-    `metrics.json` (what the Trainer logged), `recipe.yaml` (its arguments), `run.json`, `curves.png`,
-    `generation_config.json` and the card. `Trainer.push_to_hub` puts a draft of its own in place of the card;
-    `CheckedTrainer.push_to_hub` and, of any Trainer's run, `upload_run` do not.
-
-    Args:
-        source: What the card calls the data.
-        data: The splits, whose rows and checksums go into the record.
-
-    Raises:
-        ImportError: matplotlib is not installed, which the extra `train` brings.
-    """
-
-    def __init__(self, source: str, data: DatasetDict | None = None):
-        import matplotlib  # noqa: F401  # what is missing is told before the training
-
-        self.data = {"source": source, **({} if data is None else describe_splits(data))}
-        self.resumed_from = self.began_as = None
-
-    def on_train_begin(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, model: PreTrainedModel, **kwargs
-    ) -> None:
-        self.resumed_from = f"{PREFIX_CHECKPOINT_DIR}-{state.global_step}" if state.global_step else None
-        self.began_as = model.name_or_path or None
-
-    def on_train_end(
-        self,
-        args: TrainingArguments,
-        state: TrainerState,
-        control: TrainerControl,
-        model: PreTrainedModel,
-        processing_class: PreTrainedTokenizerBase | None = None,
-        **kwargs,
-    ) -> None:
-        if not state.is_world_process_zero:
-            return
-        model.save_pretrained(args.output_dir)
-        if processing_class is not None:
-            processing_class.save_pretrained(args.output_dir)
-        save_record(
-            args.output_dir,
-            model,
-            metrics=metrics_of_log(args, state),
-            settings=changed_arguments(args),
-            seed=args.seed,
-            resumed_from=self.resumed_from,
-            began_as=self.began_as,
-            data=self.data,
-            own_trainer=True,
-        )
-        save_model_card(args.output_dir)
-        model.name_or_path = args.output_dir  # whose record `model.push_to_hub` takes along
-
-    def on_push_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs) -> None:
-        if not any("train_runtime" in entry for entry in state.log_history):
-            return  # in mid-training
-        file = Path(args.output_dir, METRICS_FILE)
-        # What was measured since; else the card stays as it is, which may have been edited.
-        if not file.is_file() or json.loads(file.read_text(encoding="utf-8")) != metrics_of_log(args, state):
-            self.on_train_end(args, state, control, **kwargs)
 
 
 def keep_token_out_of_files(arguments: TrainingArguments) -> None:

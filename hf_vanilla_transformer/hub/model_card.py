@@ -16,9 +16,10 @@ from typing import Any
 import yaml
 from huggingface_hub import EvalResult, ModelCard, ModelCardData
 
-from .data import HUB_NAME, SPLITS, TABLE_SUFFIXES
-from .modeling_vanilla_transformer import rename_card
-from .record import CURVES_FILE, METRICS_FILE, RECIPE_FILE, RUN_FILE, TARGET_TOKENIZER
+from ..data.tables import HUB_NAME, SPLITS, TABLE_SUFFIXES
+from ..loading import TARGET_TOKENIZER
+from ..modeling_vanilla_transformer import rename_card
+from .record import CURVES_FILE, METRICS_FILE, RECIPE_FILE, RUN_FILE
 
 
 CARD_FILE = "README.md"

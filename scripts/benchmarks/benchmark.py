@@ -16,7 +16,6 @@ from typing import Any
 import torch
 
 from hf_vanilla_transformer import VanillaTransformerConfig
-from hf_vanilla_transformer.arguments import exit_with_one_line, parse_arguments, read_mapping
 from hf_vanilla_transformer.baselines import SIZES
 from hf_vanilla_transformer.benchmarks import (
     BART,
@@ -32,11 +31,12 @@ from hf_vanilla_transformer.benchmarks import (
     measure_curves,
     peak_memory,
 )
-from hf_vanilla_transformer.checkpoints import prepare_output_dir
-from hf_vanilla_transformer.data import encode, load_labelled_text
+from hf_vanilla_transformer.commands.arguments import exit_with_one_line, parse_arguments, read_mapping
+from hf_vanilla_transformer.data.labelled_text import encode, load_labelled_text
 from hf_vanilla_transformer.figures import plot_benchmark
-from hf_vanilla_transformer.record import describe_environment, save_json
+from hf_vanilla_transformer.hub.record import describe_environment, save_json
 from hf_vanilla_transformer.tokenizer import train_tokenizer
+from hf_vanilla_transformer.training.checkpoints import prepare_output_dir
 
 
 TASKS = ("training", "inference", "generation", "memory", "curves")

@@ -1,10 +1,8 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""The record of a run: what a training script leaves beside model and tokenizer, and published figures come from."""
+"""The record of a run: the files beside model and tokenizer that say what made them and what was measured."""
 
 import contextlib
-import hashlib
 import json
-import os
 import platform
 import subprocess
 from collections.abc import Iterator, Sequence
@@ -15,68 +13,20 @@ from typing import Any
 import numpy as np
 import torch
 import yaml
-from datasets import Dataset, DatasetDict
 from transformers import GenerationConfig, PreTrainedModel, TrainerState, TrainingArguments
 
-from .figures import plot_training_curves
+from ..figures import plot_training_curves
+from ..training.checkpoints import process_count
 
 
 RECIPE_FILE = "recipe.yaml"
 RUN_FILE = "run.json"
 METRICS_FILE = "metrics.json"
 CURVES_FILE = "curves.png"
-# The folder inside a translator's folder, where the target side has a vocabulary of its own.
-TARGET_TOKENIZER = "target_tokenizer"
-
-
-def processes() -> int:
-    """How many processes train together."""
-    return torch.distributed.get_world_size() if torch.distributed.is_initialized() else 1
-
-
-def checksum(dataset: Dataset) -> str:
-    """Identify a data set's content, so that a record can say what data it used.
-
-    Args:
-        dataset: Rows of texts, numbers and the like.
-
-    Returns:
-        SHA-256, hexadecimal, of the rows' values as JSON lines, in their order.
-    """
-    digest = hashlib.sha256()
-    for batch in dataset.iter(batch_size=10_000):
-        for row in zip(*batch.values(), strict=True):
-            digest.update(json.dumps(row, ensure_ascii=False).encode())
-            digest.update(b"\n")
-    return digest.hexdigest()
-
-
-def file_checksum(file: str | os.PathLike) -> str:
-    """SHA-256 of a file as it lies there, hexadecimal.
-
-    Args:
-        file: Any file.
-
-    Returns:
-        The checksum.
-
-    Raises:
-        OSError: The file cannot be read.
-    """
-    with open(file, "rb") as content:
-        return hashlib.file_digest(content, "sha256").hexdigest()
-
-
-def describe_splits(data: DatasetDict) -> dict[str, dict[str, Any]]:
-    """Describe the data for a run's record.
-
-    Args:
-        data: The splits, as they were read.
-
-    Returns:
-        For each split its number of `rows` and their checksum, `sha256`.
-    """
-    return {name: {"rows": len(split), "sha256": checksum(split)} for name, split in data.items()}
+NOT_IN_RECIPE = {
+    *("output_dir", "run_name", "logging_dir", "resume_from_checkpoint", "use_cpu", "disable_tqdm"),
+    *("push_to_hub", "hub_token", "hub_model_id", "hub_private_repo", "hub_revision", "hub_strategy"),
+}
 
 
 def save_record(
@@ -161,7 +111,7 @@ def describe_environment() -> dict[str, Any]:
             **{name: metadata.version(name) for name in _RECORDED_PACKAGES},
         },
         "device": "cpu" if accelerator is None else str(accelerator),
-        "processes": processes(),
+        "processes": process_count(),
         "threads": torch.get_num_threads(),
     }
 
@@ -287,3 +237,22 @@ def best_step(arguments: TrainingArguments, state: TrainerState) -> int:
     if arguments.load_best_model_at_end and state.best_model_checkpoint:
         return int(Path(state.best_model_checkpoint).name.rsplit("-", 1)[1])
     return state.global_step
+
+
+def changed_arguments(arguments: TrainingArguments) -> dict[str, Any]:
+    """What a program's own training arguments say that differs from the defaults, for the run's record.
+
+    Args:
+        arguments: Any kind of `TrainingArguments`.
+
+    Returns:
+        As `given_settings`.
+    """
+    # As usual, new arguments would take accelerate's state away from the Trainer that is at work.
+    state = {"use_configured_state": True}
+    defaults = type(arguments)(arguments.output_dir, use_cpu=arguments.use_cpu, accelerator_config=state).to_dict()
+    return {
+        name: value
+        for name, value in arguments.to_dict().items()
+        if value != defaults[name] and name not in NOT_IN_RECIPE
+    }

@@ -27,9 +27,11 @@ import numpy as np
 import yaml
 from datasets import Dataset, DatasetDict
 
-from hf_vanilla_transformer.arguments import LabelledTextArguments, exit_with_one_line, given_settings, parse_arguments
-from hf_vanilla_transformer.checkpoints import load_config, load_tokenizer, prepare_output_dir
-from hf_vanilla_transformer.data import DataError, iterate_lines, squeeze
+from hf_vanilla_transformer.arguments import given_settings
+from hf_vanilla_transformer.commands.arguments import LabelledTextArguments, exit_with_one_line, parse_arguments
+from hf_vanilla_transformer.data.checksums import describe_splits, file_checksum
+from hf_vanilla_transformer.data.errors import DataError
+from hf_vanilla_transformer.data.lines import iterate_lines
 from hf_vanilla_transformer.distillation import (
     SOFT_LABELS,
     SOFT_LABELS_FILE,
@@ -38,16 +40,11 @@ from hf_vanilla_transformer.distillation import (
     labels_nearby,
     linear_classifier,
 )
-from hf_vanilla_transformer.inference import class_probabilities, load_classifier
+from hf_vanilla_transformer.hub.record import METRICS_FILE, RECIPE_FILE, describe_environment, save_json
+from hf_vanilla_transformer.inference import class_probabilities
+from hf_vanilla_transformer.loading import load_classifier, load_config, load_tokenizer
 from hf_vanilla_transformer.metrics import classification_report
-from hf_vanilla_transformer.record import (
-    METRICS_FILE,
-    RECIPE_FILE,
-    describe_environment,
-    describe_splits,
-    file_checksum,
-    save_json,
-)
+from hf_vanilla_transformer.training.checkpoints import prepare_output_dir
 
 
 # What the record calls the logistic regression, the mean of all teachers, and that with the neighbours' labels.
@@ -120,7 +117,7 @@ def unknown_lines(files: list[list[str]], data: DatasetDict) -> list[str]:
     Raises:
         DataError: none is left.
     """
-    known = {squeeze(text) for split in data.values() for text in split["text"]} | {""}
+    known = {normalize_spaces(text) for split in data.values() for text in split["text"]} | {""}
     lines = [line for line in dict.fromkeys(chain.from_iterable(files)) if line not in known]  # in their order
     if files and not lines:
         raise DataError("--texts: no line that is not among the data")
@@ -131,7 +128,7 @@ def with_neighbours(probabilities: np.ndarray, texts: list[str], nearby: dict[st
     """The probabilities (texts, labels) times the factors of the first texts; those of the others stay."""
     weighted = probabilities.copy()
     for row, text in zip(weighted, texts, strict=False):
-        row *= nearby.get(squeeze(text), 1)
+        row *= nearby.get(normalize_spaces(text), 1)
     return weighted / weighted.sum(axis=1, keepdims=True)
 
 
@@ -161,11 +158,13 @@ def main() -> None:
     data = arguments.load()
     train, validation = data["train"], data["validation"]
     check_labels(arguments, train)
-    files = [list(map(squeeze, iterate_lines(file))) for file in arguments.texts]
+    files = [list(map(normalize_spaces, iterate_lines(file))) for file in arguments.texts]
     lines = unknown_lines(files, data)
     nearby = {}
     if arguments.neighbours:
-        nearby = labels_nearby(files, list(map(squeeze, train["text"])), train["label"][:], arguments.neighbours)
+        nearby = labels_nearby(
+            files, list(map(normalize_spaces, train["text"])), train["label"][:], arguments.neighbours
+        )
     texts = lines + compose_texts(train["text"][:], arguments.pieces, arguments.seed)
 
     # The validation texts are asked about with the others, to be measured, and left out of what is written.

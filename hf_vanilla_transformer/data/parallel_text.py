@@ -8,7 +8,9 @@ from pathlib import Path
 from datasets import Dataset, DatasetDict
 from transformers import PreTrainedTokenizerBase
 
-from .data import SPLITS, DataError, check_texts, known_splits, one_line_errors, read_lines, read_tables
+from .errors import DataError, one_line_errors
+from .lines import read_lines
+from .tables import SPLITS, check_texts, known_splits, read_tables
 
 
 logger = logging.getLogger(__name__)

@@ -17,13 +17,13 @@ from pathlib import Path
 import torch
 from transformers import PreTrainedModel
 
-from hf_vanilla_transformer.arguments import exit_with_one_line, parse_arguments
 from hf_vanilla_transformer.baselines import as_marian, token_by_token
 from hf_vanilla_transformer.benchmarks import take_turns
-from hf_vanilla_transformer.checkpoints import load_tokenizer, load_translator
+from hf_vanilla_transformer.commands.arguments import exit_with_one_line, parse_arguments
+from hf_vanilla_transformer.data.parallel_text import load_parallel_text
+from hf_vanilla_transformer.hub.record import describe_environment, save_json
 from hf_vanilla_transformer.inference import answer_by_length
-from hf_vanilla_transformer.parallel_text import load_parallel_text
-from hf_vanilla_transformer.record import describe_environment, save_json
+from hf_vanilla_transformer.loading import load_tokenizer, load_translator
 
 
 @dataclass

@@ -1,0 +1,51 @@
+# Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
+"""The command `vanilla-transformer`, also `python -m hf_vanilla_transformer`."""
+
+import importlib
+import sys
+
+
+COMMANDS = {
+    "train-classifier": "Train a text classifier.",
+    "predict": "Classify texts.",
+    "evaluate": "Measure a classifier: mistakes, calibration, speed.",
+    "train-translation": "Train a translator.",
+    "translate": "Translate texts.",
+    "pretrain": "Pretrain an encoder-decoder on plain text.",
+    "train-tokenizer": "Train a SentencePiece-style tokenizer.",
+    "import-sentencepiece": "Convert a SentencePiece model to a tokenizer.",
+    "convert-checkpoint": "Convert a tutorial's checkpoint, or back.",
+    "average-checkpoints": "Average the weights of a run's last checkpoints.",
+    "figures": "Draw attention, masks, positions, schedules, curves.",
+    "push-to-hub": "Upload a run's folder to the Hugging Face Hub.",
+    "train-copy": "Train the Annotated Transformer's copy task.",
+    "prepare-reviews": "Make a corpus for pretraining from NSMC's raw reviews.",
+}
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Run a command.
+
+    Args:
+        argv: The command's name and its arguments; by default `sys.argv[1:]`.
+
+    Raises:
+        SystemExit: with status 2 where there is no such command, or as the command does.
+    """
+    argv = sys.argv[1:] if argv is None else argv
+    if not argv or argv[0] in ("-h", "--help"):
+        print("usage: vanilla-transformer COMMAND [RECIPE] [--name value ...]\n")
+        for name, purpose in COMMANDS.items():
+            print(f"  {name:22}{purpose}")
+        print("\nvanilla-transformer COMMAND --help lists a command's settings.")
+        return
+    name, *arguments = argv
+    if name not in COMMANDS:
+        print(f"vanilla-transformer: error: no command {name!r}; there are {', '.join(COMMANDS)}", file=sys.stderr)
+        sys.exit(2)
+    sys.argv = [f"vanilla-transformer {name}", *arguments]  # error messages begin with the program's name
+    importlib.import_module(f".commands.{name.replace('-', '_')}", __package__).main(arguments)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,385 @@
+# Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
+"""The command line: a YAML recipe, flags that override it, read once; and one line for each error of the user's."""
+
+import argparse
+import errno
+import functools
+import json
+import os
+import re
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields
+from importlib import resources
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+import yaml
+from datasets import DatasetDict
+from huggingface_hub.errors import HTTPError, StrictDataclassError
+from safetensors import SafetensorError
+from transformers import HfArgumentParser, TrainingArguments, get_scheduler
+
+from ..data.labelled_text import load_labelled_text
+from ..hub.record import NOT_IN_RECIPE
+from ..loading import DROPOUT_FIELDS
+from ..training.checkpoints import LAST_CHECKPOINT
+
+
+RECIPES = resources.files("hf_vanilla_transformer") / "recipes"
+
+
+@dataclass
+class LabelledTextArguments:
+    """Settings of the commands that read labelled text."""
+
+    data: str = field(
+        default="sample",
+        metadata={"help": "`sample`, `nsmc`, a folder with NSMC's two files, a TSV/CSV/JSON file, a Hub data set."},
+    )
+    text_column: str = field(default="document", metadata={"help": "The column with the texts."})
+    label_column: str = field(default="label", metadata={"help": "The column with the labels."})
+    validation_fraction: float = field(default=0.05, metadata={"help": "Share of train that becomes validation."})
+    split_seed: int = field(default=42, metadata={"help": "Seed of the split into train and validation."})
+
+    def load(self) -> DatasetDict:
+        """The splits, as `load_labelled_text` returns them."""
+        return load_labelled_text(
+            self.data,
+            text_column=self.text_column,
+            label_column=self.label_column,
+            validation_fraction=self.validation_fraction,
+            seed=self.split_seed,
+        )
+
+
+@dataclass
+class ModelArguments:
+    """Settings of a model that is trained: a new one, or one that is trained further.
+
+    Raises:
+        ValueError: a field of `config` is unknown, or cannot be changed in a trained model.
+    """
+
+    model: str | None = field(
+        default=None, metadata={"help": "A model folder or Hub name to train further; by default a new model."}
+    )
+    config: str = field(
+        default="{}",
+        metadata={
+            "help": "VanillaTransformerConfig fields of a new model, or dropout rates of --model: JSON here, in a "
+            "recipe a mapping."
+        },
+    )
+    attn_implementation: str = field(
+        default="sdpa", metadata={"help": "`sdpa`, or `eager`: faster on CPUs with short texts."}
+    )
+    weights_dtype: Literal["float32", "float16", "bfloat16"] = field(
+        default="float32",
+        metadata={"help": "Precision the trained weights are rounded to before they are measured and saved."},
+    )
+
+    def __post_init__(self):
+        self.config = read_mapping("--config", self.config)
+        if self.model and set(self.config) - DROPOUT_FIELDS:
+            raise ValueError(
+                "--config: of --model, only the dropout rates can be changed; a recipe's `config` is for a new model"
+            )
+
+
+@dataclass
+class VocabularyArguments:
+    """Settings of a vocabulary that is trained here, unless --tokenizer or --model brings one.
+
+    Raises:
+        ValueError: a setting of a new vocabulary is given, but none is trained.
+    """
+
+    tokenizer: str | None = field(
+        default=None,
+        metadata={"help": "A tokenizer folder or Hub name; by default --model's, or one trained on the texts."},
+    )
+    vocab_size: int | None = field(default=None, metadata={"help": "Size of a new vocabulary, by default 8007."})
+    tokenizer_model: Literal["bpe", "unigram", "word"] | None = field(
+        default=None, metadata={"help": "Kind of a new vocabulary, by default `bpe`."}
+    )
+
+    def __post_init__(self):
+        apply_defaults(self, "tokenizer" if self.tokenizer else "model", vocab_size=8007, tokenizer_model="bpe")
+
+
+class OneLineParser(HfArgumentParser):
+    """A parser that reports an error in one line."""
+
+    def error(self, message: str):
+        """Exit with status 2 and one line, instead of a hundred lines of usage."""
+        self.exit(2, f"{self.prog}: error: {message} (--help lists the settings)\n")
+
+
+def parse_arguments(
+    dataclass_types: list[type], description: str, argv: Sequence[str] | None = None
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Read a command's settings: flags, or a recipe and flags that override it.
+
+    Args:
+        dataclass_types: One dataclass for each group of settings, as `HfArgumentParser` takes them.
+        description: The command's docstring: `--help` shows it.
+        argv: The command line without the program's name, a recipe first; by default `sys.argv[1:]`.
+
+    Returns:
+        One instance of each dataclass; and what recipe and flags say, without the defaults, for the run's record.
+
+    Raises:
+        SystemExit: with status 2 after one line on standard error, or with status 0 after `--help`.
+    """
+    words = list(sys.argv[1:] if argv is None else map(str, argv))
+    parser, required = _make_parser(dataclass_types, description, show_all="--help-all" in words)
+    recipe = _read_recipe(parser, words.pop(0)) if words and not words[0].startswith("-") else {}
+    flags = vars(parser.parse_args(words))
+    given = {**_parse_recipe(parser, recipe), **flags}
+    if missing := [f"--{name}" for name in required if name not in given]:
+        parser.error(f"the following arguments are required: {', '.join(missing)}")
+    if any(issubclass(dataclass_type, TrainingArguments) for dataclass_type in dataclass_types):
+        # bf16 on a machine without an accelerator has to be asked for in this way.
+        given.setdefault("use_cpu", not torch.accelerator.is_available())
+    try:
+        parsed = parser.parse_dict(given)
+        for arguments in parsed:
+            if isinstance(arguments, TrainingArguments):
+                _check_training(arguments)
+    except (ValueError, TypeError, ImportError) as error:
+        parser.error(_one_line(error))
+    return parsed, {name: value for name, value in {**recipe, **flags}.items() if name not in NOT_IN_RECIPE}
+
+
+def _make_parser(dataclass_types: list[type], description: str, show_all: bool) -> tuple[OneLineParser, list[str]]:
+    """A parser whose namespace holds what was given and no defaults; and the names of the required settings."""
+    parser = OneLineParser(
+        dataclass_types,
+        usage="%(prog)s [RECIPE] [--name value ...]",
+        description=description,
+        formatter_class=functools.partial(argparse.RawDescriptionHelpFormatter, max_help_position=32),
+        allow_abbrev=False,
+    )
+    required = [action.dest for action in parser._actions if action.required]
+    of_transformers = {
+        setting.name
+        for dataclass_type in dataclass_types
+        if issubclass(dataclass_type, TrainingArguments)
+        for setting in fields(dataclass_type)
+    }
+    for action in parser._actions:
+        if action.dest in of_transformers - {"output_dir", "resume_from_checkpoint"} and not show_all:
+            action.help = argparse.SUPPRESS
+        elif action.default not in (None, argparse.SUPPRESS, "{}", []):
+            action.help = f"{action.help} (default: {action.default})".replace("%", "%%")
+        if action.dest == "resume_from_checkpoint":
+            action.nargs, action.const = "?", LAST_CHECKPOINT
+            action.help = "Resume from this checkpoint, by default from the last whole one."
+        if action.dest == "output_dir":
+            action.help = "The folder for the result; it must be empty."
+        if action.dest != "help":
+            action.default, action.required = argparse.SUPPRESS, False
+        action.option_strings = action.option_strings[:1] if action.dest != "help" else action.option_strings
+    if of_transformers:
+        parser.add_argument("--help-all", action="help", help="Show transformers' TrainingArguments, too.")
+        parser.epilog = "Every field of transformers' TrainingArguments is a setting, too: --help-all lists them."
+    return parser, required
+
+
+def _read_recipe(parser: OneLineParser, recipe: str) -> dict[str, Any]:
+    """The settings of a recipe: a YAML file, or the name of one in the package."""
+    file = Path(recipe)
+    if not file.suffix and not file.exists():
+        file = RECIPES / f"{recipe}.yaml"
+        if not file.is_file():
+            names = sorted(entry.name.removesuffix(".yaml") for entry in RECIPES.iterdir() if "yaml" in entry.name)
+            parser.error(f"{recipe}: no such file, and no recipe of the package; those are {', '.join(names)}")
+    try:
+        settings = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        parser.error(f"{recipe}: {_one_line(error)}")
+    if not isinstance(settings, dict):
+        parser.error(f"{recipe}: not a YAML mapping of settings")
+    if unknown := sorted(str(name) for name in settings.keys() - {action.dest for action in parser._actions}):
+        parser.error(f"{recipe}: no such setting: {', '.join(unknown)}")
+    return settings
+
+
+def _parse_recipe(parser: OneLineParser, recipe: dict[str, Any]) -> dict[str, Any]:
+    """A recipe's values as argparse would return them for flags; it also rejects what it rejects there."""
+    parsed, words = {}, []
+    for action in parser._actions:
+        value = recipe.get(action.dest)
+        if value is None or action.dest in parsed:
+            continue
+        if isinstance(value, list) and action.nargs in ("+", "*"):
+            words += [f"--{action.dest}", *map(str, value)]
+        elif isinstance(value, (list, dict)) and action.type not in (int, float):
+            parsed[action.dest] = value  # a field of transformers that takes a mapping or a list, or our `config`
+        elif f"--{action.dest}" in action.option_strings:
+            words.append(f"--{action.dest}={value}")
+    return {**parsed, **vars(parser.parse_args(words))}
+
+
+def read_mapping(flag: str, value: str | dict[str, Any]) -> dict[str, Any]:
+    """Read a setting that holds settings.
+
+    Args:
+        flag: Its name, for the messages.
+        value: JSON, as a flag has it, or a mapping, as a recipe has it.
+
+    Returns:
+        The mapping.
+
+    Raises:
+        ValueError: it is neither.
+    """
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except json.JSONDecodeError as error:
+            raise ValueError(f"{flag}: not JSON ({error})") from error
+    if not isinstance(value, dict):
+        raise ValueError(f"{flag}: not a mapping of a configuration's fields")
+    return value
+
+
+def apply_defaults(arguments: Any, flag: str, **defaults: Any) -> None:
+    """Give the settings of something new their defaults; refuse them where something existing is named.
+
+    Args:
+        arguments: A command's dataclass of settings.
+        flag: The setting that names what exists, such as `model`.
+        **defaults: The settings, None in `arguments` where they were not given, and their defaults.
+
+    Raises:
+        ValueError: one was given, and so was `flag`.
+    """
+    for name, default in defaults.items():
+        if getattr(arguments, name) is None:
+            setattr(arguments, name, default)
+        elif getattr(arguments, flag):
+            raise ValueError(f"--{name}: has no effect with --{flag}, which has its own")
+
+
+def check_at_least(minimum: int, arguments: Any, *names: str) -> None:
+    """Check that numbers, where they are given, are not too small.
+
+    Raises:
+        ValueError: one is less than `minimum`.
+    """
+    for name in names:
+        value = getattr(arguments, name)
+        if value is not None and value < minimum:
+            raise ValueError(f"--{name}: at least {minimum}, not {value}")
+
+
+def _check_training(arguments: TrainingArguments) -> None:
+    """Refuse what transformers accepts but fails on late, or measures only in part.
+
+    Raises:
+        ValueError: there is such a setting.
+    """
+    if arguments.max_steps <= 0 and arguments.num_train_epochs <= 0:
+        raise ValueError(f"--num_train_epochs: more than 0, not {arguments.num_train_epochs:g}")
+    check_at_least(
+        1, arguments, "per_device_train_batch_size", "per_device_eval_batch_size", "gradient_accumulation_steps"
+    )
+    if not 0 <= arguments.label_smoothing_factor < 1:
+        raise ValueError(f"--label_smoothing_factor: at least 0 and below 1, not {arguments.label_smoothing_factor:g}")
+    try:
+        get_scheduler(
+            arguments.lr_scheduler_type,
+            torch.optim.SGD([torch.zeros(1)], lr=arguments.learning_rate),
+            num_warmup_steps=0,
+            num_training_steps=1,
+            scheduler_specific_kwargs=arguments.lr_scheduler_kwargs,
+        )
+    except TypeError as error:
+        raise ValueError(f"--lr_scheduler_kwargs: {error}") from error
+    # Metrics are computed over all predictions at once.
+    for name, needed in (
+        ("prediction_loss_only", False),
+        ("eval_do_concat_batches", True),
+        ("batch_eval_metrics", False),
+        ("dataloader_drop_last", False),  # also drops rows that are to be measured
+        ("remove_unused_columns", True),
+        ("label_names", None),
+    ):
+        if getattr(arguments, name) != needed:
+            raise ValueError(f"--{name}: cannot be changed here, a record needs all predictions as they are")
+    if arguments.dataloader_persistent_workers:
+        # torch draws a seed for each start of the workers.
+        raise ValueError("--dataloader_persistent_workers: a resumed run would draw other random numbers")
+
+
+def exit_with_one_line(main: Callable[..., None]) -> Callable[..., None]:
+    """Make a command answer a user's error with one line on standard error and exit status 2.
+
+    Such errors are: files and folders (OSError, SafetensorError), a full disk, the network (HTTPError), values
+    (ValueError, a configuration's StrictDataclassError), a loss that is not finite (FloatingPointError), and missing
+    optional packages (ImportError, and a RuntimeError of transformers'). A closed pipe ends the command silently, with
+    status 1. Any other exception keeps its traceback.
+
+    Args:
+        main: The command's function.
+
+    Returns:
+        The function to call instead.
+    """
+
+    @functools.wraps(main)
+    def wrapped(argv: Sequence[str] | None = None) -> None:
+        try:
+            main(argv)
+            sys.stdout.flush()
+        except BrokenPipeError:  # the reader, such as `head`, has gone
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nothing is left to flush at exit
+            sys.exit(1)
+        except Exception as error:
+            if _is_full_disk(error):
+                message = f"a file could not be written, is the disk full? ({_one_line(error)})"
+            elif isinstance(error, _USER_ERRORS) or _is_missing_package(error):
+                message = _one_line(error)
+            else:
+                raise
+            print(f"{Path(sys.argv[0]).name}: error: {message}", file=sys.stderr)
+            sys.exit(2)
+
+    return wrapped
+
+
+_USER_ERRORS = (
+    OSError,
+    HTTPError,
+    SafetensorError,
+    ValueError,
+    FloatingPointError,
+    ImportError,
+    StrictDataclassError,
+)
+_FULL_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+def _is_full_disk(error: Exception) -> bool:
+    """Whether a file could not be written for lack of space.
+
+    Libraries in Rust give the system's reason in words: safetensors in an error of its own, tokenizers in a bare
+    Exception. torch raises a RuntimeError that says that writing failed, not why.
+    """
+    if isinstance(error, OSError):
+        return error.errno in _FULL_DISK
+    if isinstance(error, RuntimeError):
+        return re.search(r"iostream error|PytorchStreamWriter failed|unexpected pos \d+ vs", str(error)) is not None
+    return any(f"(os error {number})" in str(error) for number in _FULL_DISK)
+
+
+def _is_missing_package(error: Exception) -> bool:
+    """Whether transformers reports a missing package that `--report_to` needs."""
+    return isinstance(error, RuntimeError) and re.search(r"requires \S+ to be installed", str(error)) is not None
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())

@@ -1,0 +1,38 @@
+# Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
+"""Average the weights of a run's last checkpoints.
+
+    vanilla-transformer average-checkpoints --run runs/en-de --last 10 --output_dir runs/en-de-averaged
+
+Writes a model folder with the mean weights, and the tokenizers where the run has them.
+"""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ..loading import TARGET_TOKENIZER, load_tokenizer
+from ..training.checkpoints import average_checkpoints, last_checkpoints, prepare_output_dir
+from .arguments import exit_with_one_line, parse_arguments
+
+
+@dataclass
+class AverageArguments:
+    run: str = field(metadata={"help": "The folder of a run, which holds its checkpoints."})
+    output_dir: str = field(metadata={"help": "The folder for the averaged model."})
+    last: int = field(default=10, metadata={"help": "Number of checkpoints to average, counted from the last."})
+
+
+@exit_with_one_line
+def main(argv: list[str] | None = None) -> None:
+    (arguments,), _ = parse_arguments([AverageArguments], __doc__, argv)
+    checkpoints = last_checkpoints(arguments.run, arguments.last)
+    model = average_checkpoints(checkpoints)
+    tokenizers = {}
+    if Path(checkpoints[-1], "tokenizer_config.json").is_file():
+        tokenizers[""] = load_tokenizer(checkpoints[-1])
+        if model.config.decoder_vocab_size is not None:
+            tokenizers[TARGET_TOKENIZER] = load_tokenizer(arguments.run, TARGET_TOKENIZER)
+    prepare_output_dir(arguments.output_dir)
+    model.save_pretrained(arguments.output_dir)
+    for subfolder, tokenizer in tokenizers.items():
+        tokenizer.save_pretrained(Path(arguments.output_dir, subfolder))
+    print(f"{arguments.output_dir}: the mean of {', '.join(Path(folder).name for folder in checkpoints)}")

@@ -1,0 +1,83 @@
+# Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
+"""Convert a tutorial's checkpoint to a model folder, or a model folder to a tutorial's checkpoint.
+
+    vanilla-transformer convert-checkpoint --source annotated-transformer --checkpoint multi30k.pt \\
+        --config '{"encoder_attention_heads": 8, "decoder_attention_heads": 8, "pad_token_id": 2, "bos_token_id": 0,
+                   "eos_token_id": 1, "decoder_start_token_id": 0}' --output_dir runs/multi30k
+    vanilla-transformer convert-checkpoint --source annotated-transformer --checkpoint back.pt --model runs/multi30k
+
+--output_dir reads the checkpoint and makes the folder; --model reads the folder and makes the checkpoint.
+"""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import safetensors.torch
+import torch
+
+from ..conversion import convert_checkpoint, load_source_state_dict, to_source_state_dict
+from ..loading import load_model
+from ..training.checkpoints import prepare_output_dir
+from .arguments import exit_with_one_line, parse_arguments, read_mapping
+
+
+@dataclass
+class ConvertArguments:
+    source: str = field(
+        metadata={
+            "help": "The tutorial: transformer-evolution, annotated-transformer, pytorch-seq2seq, "
+            "pytorch-transformer or torch-nn-transformer."
+        }
+    )
+    checkpoint: str = field(
+        metadata={"help": "The tutorial's file, .pt, .pth or .safetensors: read, or with --model written."}
+    )
+    output_dir: str | None = field(default=None, metadata={"help": "The folder for the model."})
+    model: str | None = field(
+        default=None, metadata={"help": "A model folder or Hub name to make the tutorial's checkpoint from."}
+    )
+    config: str = field(
+        default="{}",
+        metadata={"help": "VanillaTransformerConfig fields that no tensor tells: JSON here, a mapping in a recipe."},
+    )
+
+    def __post_init__(self):
+        self.config = read_mapping("--config", self.config)
+        if (self.output_dir is None) == (self.model is None):
+            raise ValueError("--output_dir makes a model, --model a checkpoint: give exactly one of the two")
+        if self.model and self.config:
+            raise ValueError("--config: for a checkpoint that is read; --model has its configuration")
+
+
+def write_checkpoint(arguments: ConvertArguments) -> None:
+    """Write the model's tensors as the tutorial has them.
+
+    Raises:
+        ValueError: the file is there, or of another kind; the folder has no model of ours, or none that the tutorial
+            has.
+    """
+    file = Path(arguments.checkpoint)
+    if file.suffix.lower() not in (".pt", ".pth", ".safetensors"):
+        raise ValueError(f"{file}: not a .pt, .pth or .safetensors file")
+    if file.exists():
+        raise ValueError(f"{file} is there, and nothing is overwritten: choose another --checkpoint")
+    model = load_model(arguments.model)
+    state_dict = to_source_state_dict(model, arguments.source)
+    with file.open("xb") as stream:
+        if file.suffix.lower() == ".safetensors":
+            stream.write(safetensors.torch.save(state_dict))
+        else:
+            torch.save(state_dict, stream)
+    print(f"{file}: {len(state_dict)} tensors of {arguments.source}")
+
+
+@exit_with_one_line
+def main(argv: list[str] | None = None) -> None:
+    (arguments,), _ = parse_arguments([ConvertArguments], __doc__, argv)
+    if arguments.model:
+        write_checkpoint(arguments)
+        return
+    model = convert_checkpoint(load_source_state_dict(arguments.checkpoint), arguments.source, **arguments.config)
+    prepare_output_dir(arguments.output_dir)
+    model.save_pretrained(arguments.output_dir)
+    print(f"{arguments.output_dir}: {type(model).__name__} of {model.num_parameters()} parameters")

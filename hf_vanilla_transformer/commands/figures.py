@@ -1,0 +1,192 @@
+# Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
+"""Draw a figure, PNG or SVG by the file's ending.
+
+    vanilla-transformer figures --figure sinusoid --file sinusoid.png
+    vanilla-transformer figures --figure masks --file masks.png
+    vanilla-transformer figures --figure noam --file noam.png
+    vanilla-transformer figures --figure smoothing --file smoothing.png
+    vanilla-transformer figures --figure attention --model runs/sample --kind encoder --layer 0 \\
+        --text '배우들의 연기가 정말 좋았지만 이야기는 지루했다' --file attention.png
+    vanilla-transformer figures --figure curves --model runs/sample --file curves.png
+
+--kind cross and --kind decoder show the decoder, which reads --target; without it, what the model generates, or the
+start token alone where the model generates nothing. Korean tokens need a font with Hangul, such as those of Debian's
+package fonts-nanum.
+"""
+
+import json
+import math
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import torch
+from transformers import get_inverse_sqrt_schedule
+
+from ..data.labelled_text import encode
+from ..figures import (
+    check_file,
+    plot_attention,
+    plot_masks,
+    plot_noam_rates,
+    plot_sinusoid_table,
+    plot_smoothed_targets,
+    plot_training_curves,
+)
+from ..hub.record import METRICS_FILE
+from ..loading import load_model, load_target_tokenizer, load_tokenizer
+from ..training.losses import smoothed_targets
+from ..training.schedules import noam_peak
+from .arguments import check_at_least, exit_with_one_line, parse_arguments
+
+
+# A decoder input with two padding tokens.
+TOKENS = ["[BOS]", "이", "영화", "정말", "좋았다", "[PAD]", "[PAD]"]
+ATTENTION_MASK = [1, 1, 1, 1, 1, 0, 0]
+# The Annotated Transformer's example of smoothed targets.
+TARGETS, VOCAB_SIZE, PAD_TOKEN_ID = [2, 1, 0, 3, 3], 5, 0
+
+KINDS = {
+    "encoder": ("Encoder self-attention", "encoder_attentions"),
+    "decoder": ("Decoder self-attention", "decoder_attentions"),
+    "cross": ("Cross-attention", "cross_attentions"),
+}
+
+
+@dataclass
+class FigureArguments:
+    figure: Literal["sinusoid", "masks", "noam", "smoothing", "attention", "curves"] = field(
+        metadata={"help": "What to draw."}
+    )
+    file: str = field(metadata={"help": "The picture to write, .png or .svg."})
+    rows: int = field(default=100, metadata={"help": "sinusoid: positions."})
+    d_model: int = field(default=128, metadata={"help": "sinusoid: columns."})
+    noam: list[str] = field(
+        default_factory=lambda: ["512:1:4000", "512:1:8000", "256:1:4000"],
+        metadata={"help": "noam: the curves, each D_MODEL:FACTOR:WARMUP_STEPS."},
+    )
+    steps: int = field(default=20000, metadata={"help": "noam: updates."})
+    smoothing: float = field(default=0.4, metadata={"help": "smoothing: probability for the other tokens."})
+    model: str | None = field(default=None, metadata={"help": "attention, curves: a model's or run's folder."})
+    text: str | None = field(default=None, metadata={"help": "attention: the source text."})
+    target: str | None = field(default=None, metadata={"help": "attention: the target text, for the decoder."})
+    kind: Literal["encoder", "decoder", "cross"] = field(default="encoder", metadata={"help": "attention: which."})
+    layer: int = field(default=0, metadata={"help": "attention: the layer, from 0."})
+    head: int | None = field(default=None, metadata={"help": "attention: the head, from 0; by default all."})
+
+    def __post_init__(self):
+        needed = {"attention": ["model", "text"], "curves": ["model"]}.get(self.figure, [])
+        for name in needed:
+            if not (getattr(self, name) or "").strip():
+                raise ValueError(f"--figure {self.figure} needs a --{name}")
+        if not 0 <= self.smoothing <= 1:
+            raise ValueError(f"--smoothing: {self.smoothing} is not between 0 and 1")
+        check_at_least(1, self, "steps")
+
+
+def noam_rates(setting: str, steps: int) -> tuple[str, list[float]]:
+    """A label for D_MODEL:FACTOR:WARMUP_STEPS, and the rates of the first `steps` updates by transformers' schedule.
+
+    Raises:
+        ValueError: the setting is not three numbers above 0.
+    """
+    try:
+        d_model, factor, warmup_steps = setting.split(":")
+        d_model, factor, warmup_steps = int(d_model), float(factor), int(warmup_steps)
+    except ValueError:
+        raise ValueError(f"--noam: {setting!r} is not D_MODEL:FACTOR:WARMUP_STEPS") from None
+    if not all(0 < number < math.inf for number in (d_model, factor, warmup_steps)):
+        raise ValueError(f"--noam: {setting!r} has a number that is not above 0")
+    optimizer = torch.optim.SGD([torch.zeros(1)], lr=noam_peak(d_model, warmup_steps, factor))
+    schedule = get_inverse_sqrt_schedule(optimizer, warmup_steps)
+    (peak,), (share_of_peak,) = schedule.base_lrs, schedule.lr_lambdas
+    label = f"d_model {d_model}, factor {factor:g}, warm-up {warmup_steps:,} steps"
+    return label, [peak * share_of_peak(step) for step in range(1, steps + 1)]
+
+
+@torch.inference_mode()
+def draw_attention(arguments: FigureArguments) -> None:
+    """Run the model on the texts, and draw the probabilities of the layer and head that the arguments name.
+
+    Raises:
+        ValueError: there is no such layer or head, or model and tokenizers do not fit.
+    """
+    model = load_model(arguments.model, attn_implementation="eager")  # the others do not keep the probabilities
+    config, title, output = model.config, *KINDS[arguments.kind]
+    is_encoder = arguments.kind == "encoder"
+    layers = config.encoder_layers if is_encoder else config.decoder_layers
+    heads = config.encoder_attention_heads if is_encoder else config.decoder_attention_heads
+    if not 0 <= arguments.layer < layers:
+        raise ValueError(f"--layer: {arguments.layer} is not between 0 and {layers - 1}")
+    if arguments.head is not None and not 0 <= arguments.head < heads:
+        raise ValueError(f"--head: {arguments.head} is not between 0 and {heads - 1}")
+
+    tokenizer = load_tokenizer(arguments.model)
+    (source,) = encode([arguments.text], tokenizer, max_length=config.max_position_embeddings)
+    batch = {"input_ids": torch.tensor([source]), "attention_mask": torch.ones(1, len(source), dtype=torch.long)}
+    source_tokens = tokenizer.convert_ids_to_tokens(source)
+    target_tokens = []
+    if not is_encoder:
+        target_tokenizer = load_target_tokenizer(arguments.model, config, tokenizer)
+        if config.decoder_start_token_id is None:
+            raise ValueError(f"{arguments.model}: the configuration has no decoder_start_token_id")
+        target = [config.decoder_start_token_id]
+        if arguments.target is not None:
+            target += target_tokenizer(arguments.target, add_special_tokens=False)["input_ids"]
+            target = target[: config.max_target_positions]
+        elif model.can_generate():
+            generated = model.generate(**batch, max_length=config.max_target_positions)
+            target = generated[0, :-1].tolist()  # the last token was predicted, but not read
+        batch["decoder_input_ids"] = torch.tensor([target])
+        target_tokens = target_tokenizer.convert_ids_to_tokens(target)
+
+    probabilities = model(**batch, output_attentions=True)[output][arguments.layer][0]  # (H, T, S)
+    title = f"{title}, layer {arguments.layer}"
+    if arguments.head is not None:
+        probabilities, title = probabilities[arguments.head], f"{title}, head {arguments.head}"
+    plot_attention(
+        probabilities,
+        query_tokens=source_tokens if is_encoder else target_tokens,
+        key_tokens=target_tokens if arguments.kind == "decoder" else source_tokens,
+        file=arguments.file,
+        title=title,
+    )
+
+
+def draw_curves(arguments: FigureArguments) -> None:
+    """Draw the training curves of a run from its record.
+
+    Raises:
+        ValueError: the record cannot be read, or has no evaluation during training.
+        OSError: there is no record.
+    """
+    file = Path(arguments.model, METRICS_FILE)
+    try:
+        epochs = json.loads(file.read_text(encoding="utf-8")).get("epochs")
+    except (ValueError, AttributeError) as error:
+        raise ValueError(f"{file}: not a run's metrics ({error})") from error
+    if not epochs:
+        raise ValueError(f"{file}: no `epochs`: the run was not evaluated during training")
+    try:
+        plot_training_curves(epochs, arguments.file)
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"{file}: `epochs` is not what a run writes ({error!r})") from error
+
+
+@exit_with_one_line
+def main(argv: list[str] | None = None) -> None:
+    (arguments,), _ = parse_arguments([FigureArguments], __doc__, argv)
+    check_file(arguments.file)
+    if arguments.figure == "sinusoid":
+        plot_sinusoid_table(arguments.rows, arguments.d_model, arguments.file)
+    elif arguments.figure == "masks":
+        plot_masks(TOKENS, ATTENTION_MASK, arguments.file)
+    elif arguments.figure == "noam":
+        plot_noam_rates(dict(noam_rates(setting, arguments.steps) for setting in arguments.noam), arguments.file)
+    elif arguments.figure == "smoothing":
+        targets = smoothed_targets(torch.tensor(TARGETS), VOCAB_SIZE, arguments.smoothing, PAD_TOKEN_ID)
+        plot_smoothed_targets(targets, arguments.file)
+    elif arguments.figure == "attention":
+        draw_attention(arguments)
+    else:
+        draw_curves(arguments)

@@ -1,0 +1,265 @@
+# Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
+"""Pretrain an encoder-decoder by denoising lines of plain text.
+
+    vanilla-transformer pretrain pretrain-reviews --texts reviews.txt.gz --output_dir runs/reviews
+    vanilla-transformer train-classifier --data nsmc --model runs/reviews --output_dir runs/nsmc
+
+The result is a folder to fine-tune. --model trains an existing model with one vocabulary further, also a classifier.
+The lines are tokenized once and cached by `datasets`. --streaming true reads them while training instead, for a corpus
+that is too large for that; it needs --tokenizer, --max_steps, a number of lines for --validation, and one process.
+
+Flags override the recipe. An interrupted run resumes with the same command and --resume_from_checkpoint, with the
+batches that it would have seen (--train_sampling_strategy group_by_length excepted; --max_tokens groups by length,
+too).
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from datasets import Dataset, IterableDataset
+from transformers import PreTrainedTokenizerBase, Seq2SeqTrainingArguments
+
+from ..configuration_vanilla_transformer import VanillaTransformerConfig
+from ..data.checksums import file_checksum
+from ..data.plain_text import load_corpus, stream_corpus, tokenize_corpus
+from ..loading import load_config, load_tokenizer_to_train
+from ..metrics import compute_perplexity, token_losses
+from ..modeling_vanilla_transformer import VanillaTransformerForConditionalGeneration
+from ..tokenizer import train_tokenizer
+from ..training.denoising import SpanInfilling
+from ..training.trainer import TokenBudgetTrainer, data_seed
+from .arguments import (
+    ModelArguments,
+    VocabularyArguments,
+    apply_defaults,
+    check_at_least,
+    exit_with_one_line,
+    parse_arguments,
+)
+from .run import Run, broadcast_from_main, generation_config
+
+
+@dataclass
+class TextArguments:
+    texts: list[str] = field(metadata={"help": "Files with one text per line, UTF-8, plain or .gz."})
+    validation: float = field(
+        default=0.01, metadata={"help": "Lines held out for validation: a share of them, or from 1 on their number."}
+    )
+    split_seed: int = field(default=42, metadata={"help": "Seed of the choice of these lines."})
+    streaming: bool = field(default=False, metadata={"help": "Read the lines while training."})
+    max_length: int | None = field(
+        default=None,
+        metadata={"help": "Tokens kept of a line, and one; by default 128, or as many as --model has positions."},
+    )
+    max_tokens: int | None = field(
+        default=None, metadata={"help": "Fill training batches up to this number of tokens."}
+    )
+
+    def __post_init__(self):
+        check_at_least(2, self, "max_length")
+
+
+@dataclass
+class DenoisingArguments:
+    mask_rate: float = field(default=0.3, metadata={"help": "Share of the tokens that are hidden."})
+    mean_span_length: float = field(default=3.0, metadata={"help": "Mean length of a hidden span."})
+    target: Literal["text", "spans"] = field(
+        default="text", metadata={"help": "What the decoder writes: the whole `text` (BART), or the `spans` (T5)."}
+    )
+
+
+@dataclass
+class DenoiserArguments(ModelArguments, VocabularyArguments):
+    preset: str | None = field(
+        default=None, metadata={"help": "Preset of a new model's configuration, by default `base`."}
+    )
+
+    def __post_init__(self):
+        ModelArguments.__post_init__(self)
+        VocabularyArguments.__post_init__(self)
+        apply_defaults(self, "model", preset="base")
+
+
+ARGUMENTS = [TextArguments, DenoisingArguments, DenoiserArguments, Seq2SeqTrainingArguments]
+
+
+@exit_with_one_line
+def main(argv: list[str] | None = None) -> None:
+    arguments, settings = parse_arguments(ARGUMENTS, __doc__, argv)
+    train(*arguments, settings)
+
+
+def train(
+    text_arguments: TextArguments,
+    denoising: DenoisingArguments,
+    arguments: DenoiserArguments,
+    training_arguments: Seq2SeqTrainingArguments,
+    settings: dict[str, Any],
+) -> None:
+    """Pretrain, measure and save a model.
+
+    Args:
+        text_arguments: Which lines.
+        denoising: How they are corrupted.
+        arguments: Which model and vocabulary.
+        training_arguments: transformers' own.
+        settings: What recipe and flags say, for the record.
+
+    Raises:
+        ValueError, OSError, ImportError: a setting, file or extra is wrong or missing.
+    """
+    if training_arguments.predict_with_generate:
+        raise ValueError("--predict_with_generate: what is measured is the loss of the text, not what is generated")
+    training_arguments.remove_unused_columns = False  # the collator reads columns that the model does not
+    run = Run(training_arguments, settings, ("loss", "token_loss", "perplexity"))
+    with training_arguments.main_process_first(desc="data"):
+        # A wrong model is refused before the data are read.
+        trained = load_config(arguments.model) if arguments.model else None
+        positions = min(trained.max_position_embeddings, trained.max_target_positions) if trained else 128
+        max_length = text_arguments.max_length or positions
+        corpus = None
+        if text_arguments.streaming:
+            check_streaming(text_arguments, arguments, training_arguments)
+        else:
+            corpus = load_corpus(
+                text_arguments.texts, validation=text_arguments.validation, seed=text_arguments.split_seed
+            )
+    if corpus is None:
+        tokenizer = broadcast_from_main(lambda: make_tokenizer(arguments, None, max_length))
+    else:
+        tokenizer = run.make_tokenizer(lambda: make_tokenizer(arguments, corpus["train"]["text"], max_length))
+    config = make_config(arguments, tokenizer, max_length)
+    collator = SpanInfilling(tokenizer, config, **vars(denoising), seed=data_seed(training_arguments))
+    with training_arguments.main_process_first(desc="tokens"):
+        if corpus is None:
+            rows, validation = stream_lines(text_arguments, tokenizer, max_length)
+        else:
+            rows, validation = tokenize_corpus(corpus, tokenizer, max_length - 1).values()
+        validation = collator.corrupted(validation.sort("length"))
+
+    model = run.make_model(VanillaTransformerForConditionalGeneration, arguments, config)
+    model.generation_config = generation_config(config)
+    trainer = TokenBudgetTrainer(
+        max_tokens=text_arguments.max_tokens,
+        model=model,
+        args=training_arguments,
+        data_collator=collator,
+        train_dataset=rows,
+        eval_dataset=validation,
+        processing_class=tokenizer,
+        compute_metrics=compute_perplexity,
+        preprocess_logits_for_metrics=token_losses,
+        callbacks=[collator.callback],
+    )
+
+    def measure() -> dict[str, Any]:
+        measured = trainer.evaluate()
+        report = {"loss": measured["eval_token_loss"], "perplexity": measured["eval_perplexity"]}
+        return {"validation": {**report, "rows": len(validation)}}
+
+    run.finish(
+        trainer,
+        run.train(trainer),
+        measure=measure,
+        headline=lambda metrics: f"validation perplexity: {metrics['validation']['perplexity']:.3f}",
+        arguments=arguments,
+        data={
+            "source": {file: file_checksum(file) for file in text_arguments.texts},
+            "train": {"rows": None if corpus is None else len(rows)},
+            "validation": {"rows": len(validation)},
+        },
+    )
+
+
+def stream_lines(
+    arguments: TextArguments, tokenizer: PreTrainedTokenizerBase, max_length: int
+) -> tuple[IterableDataset, Dataset]:
+    """The endless training set and the validation set of `--streaming`."""
+    return stream_corpus(
+        arguments.texts,
+        tokenizer,
+        max_length - 1,
+        validation=int(arguments.validation),
+        seed=arguments.split_seed,
+    )
+
+
+def check_streaming(data: TextArguments, model: DenoiserArguments, training: Seq2SeqTrainingArguments) -> None:
+    """Check that no setting needs the whole corpus.
+
+    Raises:
+        ValueError: one does.
+    """
+    for problem, remedy in (
+        (training.max_steps <= 0, "--max_steps, for the stream has no end"),
+        (not (model.tokenizer or model.model), "--tokenizer, as the command train-tokenizer makes one"),
+        (
+            data.validation < 1 or data.validation % 1 != 0,
+            "--validation as a number of lines, for nobody knows how many there are",
+        ),
+        (data.max_tokens is not None, "no --max_tokens, but --per_device_train_batch_size"),
+        (training.dataloader_num_workers > 1, "--dataloader_num_workers 0 or 1"),
+        (training.world_size > 1, "a single process"),
+    ):
+        if problem:
+            raise ValueError(f"--streaming: needs {remedy}")
+
+
+def make_tokenizer(arguments: DenoiserArguments, texts: list[str] | None, max_length: int) -> PreTrainedTokenizerBase:
+    """The tokenizer that the arguments name, or one trained on the training texts.
+
+    Raises:
+        ValueError: it cannot be read, lacks a special token, or is not the model's.
+    """
+    if arguments.tokenizer or arguments.model:
+        needed = ("pad_token", "bos_token", "eos_token", "unk_token", "mask_token")
+        return load_tokenizer_to_train(arguments.tokenizer, arguments.model, needed, max_length)
+    return train_tokenizer(
+        texts[:], vocab_size=arguments.vocab_size, model=arguments.tokenizer_model, max_length=max_length
+    )
+
+
+def make_config(
+    arguments: DenoiserArguments, tokenizer: PreTrainedTokenizerBase, max_length: int
+) -> VanillaTransformerConfig:
+    """The configuration of the model that is trained further, or the preset's with sizes that fit the tokenizer.
+
+    Raises:
+        ValueError: no such model, preset or field, or they do not fit tokenizer and length.
+        huggingface_hub.errors.StrictDataclassError: the fields contradict each other.
+    """
+    if arguments.model:
+        config = load_config(arguments.model)
+        config.update(arguments.config)
+        config.validate()
+        for name in ("pad_token_id", "bos_token_id", "eos_token_id"):
+            if getattr(tokenizer, name) != getattr(config, name):
+                raise ValueError(
+                    f"--tokenizer: its {name} is {getattr(tokenizer, name)}, --model's is {getattr(config, name)}"
+                )
+    else:
+        config = VanillaTransformerConfig.from_preset(
+            arguments.preset,
+            **{
+                "vocab_size": len(tokenizer),
+                "decoder_vocab_size": None,
+                "share_encoder_decoder_embeddings": True,
+                "tie_word_embeddings": True,
+                "max_position_embeddings": max_length,
+                "decoder_max_position_embeddings": None,
+                "pad_token_id": tokenizer.pad_token_id,
+                "bos_token_id": tokenizer.bos_token_id,
+                "eos_token_id": tokenizer.eos_token_id,
+                # What the classifier's decoder reads, too.
+                "decoder_start_token_id": tokenizer.bos_token_id,
+                **arguments.config,
+            },
+        )
+    if config.decoder_vocab_size is not None or config.vocab_size < len(tokenizer):
+        raise ValueError(
+            f"{arguments.model or '--config'}: one vocabulary, of at least the tokenizer's {len(tokenizer)} tokens, "
+            "is needed"
+        )
+    if min(config.max_position_embeddings, config.max_target_positions) < max_length:
+        raise ValueError(f"--max_length: {max_length} is more than the model has positions")
+    return config

@@ -1,0 +1,176 @@
+# Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
+"""What every training run has in common: how it begins, what it trains, what it leaves."""
+
+import importlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from accelerate import PartialState
+from accelerate.utils import broadcast_object_list
+from transformers import (
+    GenerationConfig,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+    Trainer,
+    TrainingArguments,
+    set_seed,
+)
+
+from ..configuration_vanilla_transformer import VanillaTransformerConfig
+from ..hub.model_card import save_model_card
+from ..hub.record import best_step, epochs, save_record
+from ..hub.upload import keep_token_out_of_files, upload_run
+from ..loading import load_to_train, load_tokenizer
+from ..training.checkpoints import prepare_output_dir, round_weights, save_weights_in
+from .arguments import ModelArguments
+
+
+def broadcast_from_main(make: Callable[[], Any]) -> Any:
+    """Have the main process alone make something, such as a vocabulary, and send it to all others.
+
+    Args:
+        make: Returns an object that can be pickled. Every process must call this, outside `main_process_first`.
+
+    Returns:
+        What `make` returned in the main process.
+    """
+    made = [make() if PartialState().is_main_process else None]
+    return broadcast_object_list(made)[0]
+
+
+def generation_config(config: VanillaTransformerConfig) -> GenerationConfig:
+    """How a model of this configuration generates by default: with a cache, up to its last position."""
+    generation = GenerationConfig.from_model_config(config)
+    generation.use_cache = True  # Trainer switches it off in the configuration of the model that it trains
+    generation.max_length = config.max_target_positions
+    return generation
+
+
+class Run:
+    """A training run of a command, from its empty folder to the folder that can be shared.
+
+    Args:
+        arguments: transformers' training arguments.
+        settings: What recipe and flags say, for the record.
+        metrics: The metrics that `metric_for_best_model` can name.
+        packages: Modules of optional extras that the run needs.
+
+    Attributes:
+        checkpoint: The folder of the checkpoint that the run resumes from; None for a new run.
+
+    Raises:
+        ImportError: an extra is not installed.
+        ValueError: `metric_for_best_model` names no such metric, or as in `prepare_output_dir`.
+    """
+
+    def __init__(
+        self,
+        arguments: TrainingArguments,
+        settings: dict[str, Any],
+        metrics: Sequence[str],
+        packages: Sequence[str] = ("matplotlib",),
+    ):
+        best = arguments.metric_for_best_model
+        if best is not None and best.removeprefix("eval_") not in metrics:
+            raise ValueError(f"--metric_for_best_model: {', '.join(metrics)}; not {best}")
+        # Fail before training if an extra is not installed. scikit-learn also draws a random number when it is
+        # imported: a resumed run would draw it twice, if that happened at the first evaluation.
+        for package in packages:
+            importlib.import_module(package)
+        keep_token_out_of_files(arguments)
+        self.arguments = arguments
+        self.settings = settings
+        self.folder = arguments.output_dir
+        with arguments.main_process_first(desc="output_dir"):
+            self.checkpoint = prepare_output_dir(self.folder, arguments.resume_from_checkpoint)
+
+    def make_tokenizer(self, make: Callable[[], PreTrainedTokenizerBase]) -> PreTrainedTokenizerBase:
+        """The checkpoint's tokenizer, or in a new run what `make` returns in the main process."""
+        return load_tokenizer(self.checkpoint) if self.checkpoint else broadcast_from_main(make)
+
+    def make_model(
+        self,
+        model_class: type[PreTrainedModel],
+        arguments: ModelArguments,
+        config: VanillaTransformerConfig,
+        **options: Any,
+    ) -> PreTrainedModel:
+        """Seed all random numbers, then make a new model, or load the one that is trained further.
+
+        Args:
+            model_class: The class of the model.
+            arguments: Name the model that is trained further, if any, and the attention implementation.
+            config: The configuration of the model.
+            **options: Further arguments of `from_pretrained`.
+
+        Returns:
+            The model, in float32.
+
+        Raises:
+            ValueError: as in `load_to_train`.
+        """
+        set_seed(self.arguments.seed)
+        attention = {"attn_implementation": arguments.attn_implementation}
+        if arguments.model:
+            return load_to_train(model_class, arguments.model, config, **attention, **options)
+        return model_class._from_config(config, **attention)
+
+    def train(self, trainer: Trainer) -> dict[str, Any]:
+        """Train, from the checkpoint on where there is one.
+
+        Returns:
+            The first part of the record's metrics: best step, seconds of training, and each epoch's metrics.
+        """
+        trained = trainer.train(resume_from_checkpoint=self.checkpoint)
+        return {
+            "best_step": best_step(trainer.args, trainer.state),
+            "training_seconds": round(trained.metrics["train_runtime"], 1),
+            "epochs": epochs(trainer.state.log_history),
+        }
+
+    def finish(
+        self,
+        trainer: Trainer,
+        metrics: dict[str, Any],
+        measure: Callable[[], dict[str, Any]],
+        headline: Callable[[dict[str, Any]], str],
+        *,
+        arguments: ModelArguments,
+        data: dict[str, Any],
+    ) -> None:
+        """Round, save and measure the model; write record and card, print one figure, upload where asked for.
+
+        Args:
+            trainer: The trainer, which has trained.
+            metrics: What `train` returned.
+            measure: Returns the metrics of each split, by name. Every process calls it.
+            headline: Makes the last line of output from all metrics.
+            arguments: The model's settings.
+            data: What the record says about the data.
+
+        Raises:
+            ValueError: as in `upload_run`.
+            OSError: a file cannot be written, or as in `upload_run`.
+        """
+        dtype = getattr(torch, arguments.weights_dtype)
+        round_weights(trainer.model, dtype)
+        trainer.save_model(self.folder, _internal_call=True)  # uploaded at the end, with the record
+        if dtype != torch.float32 and trainer.is_world_process_zero():
+            save_weights_in(trainer.model, self.folder, dtype)
+        metrics = {**metrics, **measure()}
+        if not trainer.is_world_process_zero():
+            return
+        save_record(
+            self.folder,
+            trainer.model,
+            metrics=metrics,
+            settings=self.settings,
+            seed=self.arguments.seed,
+            resumed_from=self.checkpoint,
+            began_as=arguments.model,
+            data=data,
+        )
+        save_model_card(self.folder)
+        print(headline(metrics))
+        upload_run(trainer)

@@ -1,0 +1,244 @@
+# Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
+"""Train a text classifier.
+
+    vanilla-transformer train-classifier sample --output_dir runs/sample
+    vanilla-transformer train-classifier nsmc --output_dir runs/nsmc
+    vanilla-transformer train-classifier --data my.csv --text_column text --label_column label --output_dir runs/mine
+
+The result is a folder that AutoModelForSequenceClassification loads. Flags override the recipe. An interrupted run
+resumes with the same command and --resume_from_checkpoint.
+"""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import torch
+from datasets import Dataset, DatasetDict
+from transformers import (
+    DataCollatorWithPadding,
+    EarlyStoppingCallback,
+    PreTrainedTokenizerBase,
+    Trainer,
+    TrainingArguments,
+)
+
+from ..configuration_vanilla_transformer import VanillaTransformerConfig
+from ..data.checksums import describe_splits
+from ..data.labelled_text import tokenize
+from ..loading import load_config, load_tokenizer_to_train
+from ..metrics import compute_metrics, evaluate_split
+from ..modeling_vanilla_transformer import VanillaTransformerForSequenceClassification
+from ..tokenizer import train_tokenizer
+from ..training.trainer import CheckedTrainer
+from .arguments import (
+    LabelledTextArguments,
+    ModelArguments,
+    VocabularyArguments,
+    check_at_least,
+    exit_with_one_line,
+    parse_arguments,
+)
+from .run import Run
+
+
+logger = logging.getLogger(__name__)
+
+LABEL_FIELDS = {"id2label", "label2id", "problem_type"}
+
+
+@dataclass
+class DataArguments(LabelledTextArguments):
+    max_length: int | None = field(
+        default=None, metadata={"help": "Tokens kept of a text; by default 256, or as many as --model has positions."}
+    )
+
+    def __post_init__(self):
+        check_at_least(1, self, "max_length")
+
+
+@dataclass
+class ClassifierArguments(ModelArguments, VocabularyArguments):
+    early_stopping_patience: int | None = field(
+        default=None, metadata={"help": "Stop after this many evaluations without a better one."}
+    )
+
+    def __post_init__(self):
+        ModelArguments.__post_init__(self)
+        VocabularyArguments.__post_init__(self)
+        if unknown := sorted(set(self.config) - {setting.name for setting in fields(VanillaTransformerConfig)}):
+            raise ValueError(f"--config: no such field: {', '.join(unknown)}")
+        if LABEL_FIELDS & set(self.config):
+            raise ValueError(f"--config: the labels are the data's, so none of {', '.join(sorted(LABEL_FIELDS))}")
+        check_at_least(1, self, "early_stopping_patience")
+
+
+ARGUMENTS = [DataArguments, ClassifierArguments, TrainingArguments]
+
+
+@exit_with_one_line
+def main(argv: list[str] | None = None) -> None:
+    arguments, settings = parse_arguments(ARGUMENTS, __doc__, argv)
+    train(*arguments, settings)
+
+
+def train(
+    data_arguments: DataArguments,
+    arguments: ClassifierArguments,
+    training_arguments: TrainingArguments,
+    settings: dict[str, Any],
+    *,
+    extend: Callable[[Dataset, PreTrainedTokenizerBase, int], Dataset] | None = None,
+    compute_loss_func: Callable | None = None,
+    trainer_class: type[Trainer] = CheckedTrainer,
+    described: dict[str, Any] | None = None,
+) -> None:
+    """Train, measure and save a classifier.
+
+    Args:
+        data_arguments: Which texts.
+        arguments: Which model and vocabulary.
+        training_arguments: transformers' own.
+        settings: What recipe and flags say, for the record.
+        extend: Makes the training set from the tokenized one, the tokenizer and the greatest number of tokens.
+        compute_loss_func: As in `Trainer`.
+        trainer_class: A `Trainer`.
+        described: What the record says about the data besides the splits.
+
+    Raises:
+        ValueError, OSError, ImportError: a setting, file or extra is wrong or missing.
+    """
+    callbacks = make_callbacks(arguments, training_arguments)
+    run = Run(training_arguments, settings, ("loss", "accuracy", "f1"), ("matplotlib", "sklearn.metrics"))
+    with training_arguments.main_process_first(desc="data"):
+        # A wrong model is refused before the data are read.
+        configs = [load_config(folder) for folder in (arguments.model, run.checkpoint) if folder]
+        max_length = data_arguments.max_length or (configs[0].max_position_embeddings if configs else 256)
+        data = data_arguments.load()
+        record = {"source": data_arguments.data, **describe_splits(data), **(described or {})}
+    tokenizer = run.make_tokenizer(lambda: make_tokenizer(arguments, data, max_length))
+    with training_arguments.main_process_first(desc="tokens"):
+        tokenized = tokenize(data, tokenizer, max_length=max_length)
+        train_dataset = tokenized["train"] if extend is None else extend(tokenized["train"], tokenizer, max_length)
+
+    labels = data["train"].features["label"].names
+    config = make_config(arguments, tokenizer, labels, max_length)
+    # A head for another number of labels is a new one.
+    model = run.make_model(
+        VanillaTransformerForSequenceClassification,
+        arguments,
+        config,
+        **({"ignore_mismatched_sizes": True} if arguments.model else {}),
+    )
+    if arguments.model:
+        fit_head(model, list(load_config(arguments.model).id2label.values()), labels)
+    trainer = trainer_class(
+        model,
+        training_arguments,
+        data_collator=DataCollatorWithPadding(tokenizer),
+        train_dataset=train_dataset,
+        eval_dataset=tokenized["validation"],
+        processing_class=tokenizer,
+        compute_metrics=compute_metrics,
+        compute_loss_func=compute_loss_func,
+        callbacks=callbacks,
+    )
+    run.finish(
+        trainer,
+        run.train(trainer),
+        measure=lambda: {split: evaluate_split(trainer, tokenized[split]) for split in tokenized},
+        headline=lambda metrics: f"test accuracy: {metrics['test']['accuracy']:.4f}",
+        arguments=arguments,
+        data=record,
+    )
+
+
+def make_callbacks(
+    arguments: ClassifierArguments, training_arguments: TrainingArguments
+) -> list[EarlyStoppingCallback]:
+    """Early stopping, where it is asked for.
+
+    Raises:
+        ValueError: without `load_best_model_at_end` no model is the best.
+    """
+    if arguments.early_stopping_patience is None:
+        return []
+    if not training_arguments.load_best_model_at_end:
+        raise ValueError("--early_stopping_patience: needs --load_best_model_at_end true, to know what is best")
+    training_arguments.restore_callback_states_from_checkpoint = True  # a resumed run goes on counting
+    return [EarlyStoppingCallback(arguments.early_stopping_patience)]
+
+
+def make_tokenizer(arguments: ClassifierArguments, data: DatasetDict, max_length: int) -> PreTrainedTokenizerBase:
+    """The tokenizer that the arguments name, or one trained on the training texts.
+
+    Raises:
+        ValueError: it cannot be read, lacks the special tokens that the model needs, or is not the model's.
+    """
+    if arguments.tokenizer or arguments.model:
+        needed = ("pad_token", "bos_token", "unk_token")
+        return load_tokenizer_to_train(arguments.tokenizer, arguments.model, needed, max_length)
+    return train_tokenizer(
+        data["train"]["text"][:],
+        vocab_size=arguments.vocab_size,
+        model=arguments.tokenizer_model,
+        max_length=max_length,
+    )
+
+
+def make_config(
+    arguments: ClassifierArguments, tokenizer: PreTrainedTokenizerBase, labels: list[str], max_length: int
+) -> VanillaTransformerConfig:
+    """The configuration of the model that the arguments name, or of a new one whose sizes fit the data.
+
+    Raises:
+        ValueError: the model has no room for the tokenizer's ids, or for texts of `max_length` tokens.
+        huggingface_hub.errors.StrictDataclassError: the fields contradict each other.
+    """
+    label_fields = {"id2label": dict(enumerate(labels)), "label2id": {label: i for i, label in enumerate(labels)}}
+    if arguments.model:
+        config = load_config(arguments.model)
+        # Whatever it learned before, here each text has one label.
+        config.update({**label_fields, "problem_type": None, **arguments.config})
+        config.validate()
+    else:
+        config = VanillaTransformerConfig(
+            **{
+                "vocab_size": len(tokenizer),
+                "max_position_embeddings": max_length,
+                "pad_token_id": tokenizer.pad_token_id,
+                "bos_token_id": tokenizer.bos_token_id,
+                "eos_token_id": tokenizer.eos_token_id,
+                "decoder_start_token_id": tokenizer.bos_token_id,
+                **label_fields,
+                **arguments.config,
+            }
+        )
+    if config.vocab_size < len(tokenizer):
+        raise ValueError(f"vocab_size: {config.vocab_size} is less than the tokenizer's {len(tokenizer)} tokens")
+    limit = config.max_position_embeddings
+    if limit < max_length:
+        raise ValueError(f"--max_length: {max_length} is more than the model's {limit} positions")
+    return config
+
+
+def fit_head(model: VanillaTransformerForSequenceClassification, known: list[str], labels: list[str]) -> None:
+    """Have a loaded head that knows these labels in another order take this one; replace one that knows other labels.
+
+    Args:
+        model: A model with a head for `labels`.
+        known: The labels of the model that was loaded; those without names are taken for `labels`.
+        labels: The labels of the data.
+    """
+    # A head for another number of labels is a new one already.
+    if known == labels or len(known) != len(labels) or known == [f"LABEL_{i}" for i in range(len(known))]:
+        return
+    head = model.classifier.weight
+    if sorted(known) == sorted(labels):
+        rows = head[[known.index(label) for label in labels]]
+    else:
+        rows = type(model)(model.config).classifier.weight
+        logger.warning(f"--model: knows {', '.join(known)}; for {', '.join(labels)} it gets a new head")
+    with torch.no_grad():
+        head.copy_(rows)

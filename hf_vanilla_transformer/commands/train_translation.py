@@ -1,0 +1,345 @@
+# Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
+"""Train a translator.
+
+    vanilla-transformer train-translation multi30k-de-en --data FOLDER --output_dir runs/de-en
+    vanilla-transformer train-translation --data pairs.tsv --source_column ko --target_column en --output_dir runs/en
+    vanilla-transformer train-translation --data mine.tsv --source_column de --target_column en --model runs/de-en \\
+        --output_dir runs/mine
+
+The result is a folder that AutoModelForSeq2SeqLM loads. Flags override the recipe. An interrupted run resumes with the
+same command and --resume_from_checkpoint.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from datasets import Dataset
+from tokenizers.models import WordLevel
+from transformers import (
+    DataCollatorForSeq2Seq,
+    EvalPrediction,
+    PreTrainedTokenizerBase,
+    Seq2SeqTrainer,
+    Seq2SeqTrainingArguments,
+)
+from transformers.trainer_utils import SaveStrategy
+
+from ..configuration_vanilla_transformer import VanillaTransformerConfig
+from ..data.checksums import describe_splits
+from ..data.parallel_text import load_parallel_text, tokenize_pairs
+from ..loading import TARGET_TOKENIZER, load_config, load_target_tokenizer, load_tokenizer
+from ..metrics import compute_perplexity, token_losses, translation_report, word_report
+from ..modeling_vanilla_transformer import VanillaTransformerForConditionalGeneration
+from ..tokenizer import has_capitals, train_tokenizer
+from ..training.checkpoints import average_checkpoints, last_checkpoints
+from ..training.trainer import TokenBudgetTrainer
+from .arguments import ModelArguments, apply_defaults, check_at_least, exit_with_one_line, parse_arguments
+from .run import Run, broadcast_from_main, generation_config
+
+
+@dataclass
+class PairArguments:
+    source_column: str = field(metadata={"help": "Column, or ending of the files, with the texts to translate."})
+    target_column: str = field(metadata={"help": "Column, or ending of the files, with the translations."})
+    data: str = field(metadata={"help": "A folder of aligned files, a TSV/CSV/JSON file, or a Hub data set."})
+    train_prefix: str | None = field(default=None, metadata={"help": "Beginning of the training files' names."})
+    validation_prefix: str | None = field(default=None, metadata={"help": "Beginning of the validation files' names."})
+    test_prefix: str | None = field(default=None, metadata={"help": "Beginning of the test files' names."})
+    validation_fraction: float = field(default=0.05, metadata={"help": "Share of train that becomes validation."})
+    split_seed: int = field(default=42, metadata={"help": "Seed of the split into train and validation."})
+
+    @property
+    def prefixes(self) -> dict[str, str]:
+        """The prefixes that were given, by split."""
+        given = {"train": self.train_prefix, "validation": self.validation_prefix, "test": self.test_prefix}
+        return {split: prefix for split, prefix in given.items() if prefix is not None}
+
+
+@dataclass
+class TranslatorArguments(ModelArguments):
+    preset: str | None = field(
+        default=None, metadata={"help": "Preset of a new model's configuration, by default `base`."}
+    )
+    vocabularies: Literal["joint", "separate"] | None = field(
+        default=None,
+        metadata={"help": "Of a new model: `joint` (one, its embeddings shared and tied) or `separate`."},
+    )
+    tokenizer_model: Literal["bpe", "unigram", "word"] | None = field(
+        default=None, metadata={"help": "Kind of a new vocabulary, by default `bpe`."}
+    )
+    vocab_size: int | None = field(
+        default=None, metadata={"help": "Size of a new joint or source vocabulary, by default 8000."}
+    )
+    target_vocab_size: int | None = field(
+        default=None, metadata={"help": "Size of a separate target vocabulary, by default the source's."}
+    )
+    lowercase: bool = field(default=False, metadata={"help": "Lowercase all texts."})
+    max_length: int | None = field(
+        default=None, metadata={"help": "Tokens kept of a sentence; by default 256, or as many as --model keeps."}
+    )
+    max_tokens: int | None = field(
+        default=None, metadata={"help": "Fill training batches up to this number of tokens."}
+    )
+    max_sentences: int | None = field(
+        default=None, metadata={"help": "With --max_tokens, the most sentences in a training batch."}
+    )
+    average_last: int = field(
+        default=1, metadata={"help": "Save the mean of the last checkpoints' weights, this many."}
+    )
+    length_penalty: float = field(
+        default=1.0, metadata={"help": "Exponent of the length that a beam's score is divided by; more is longer."}
+    )
+
+    def __post_init__(self):
+        super().__post_init__()
+        check_at_least(1, self, "max_length", "average_last")
+        new = {"preset": "base", "vocabularies": "joint", "tokenizer_model": "bpe", "vocab_size": 8000}
+        apply_defaults(self, "model", **new, target_vocab_size=None)
+        if self.target_vocab_size is not None and self.vocabularies == "joint":
+            raise ValueError("--target_vocab_size: needs --vocabularies separate")
+        if self.max_sentences is not None and (self.max_tokens is None or self.max_sentences < 1):
+            raise ValueError("--max_sentences: at least 1, and with --max_tokens")
+
+
+ARGUMENTS = [PairArguments, TranslatorArguments, Seq2SeqTrainingArguments]
+
+
+@exit_with_one_line
+def main(argv: list[str] | None = None) -> None:
+    arguments, settings = parse_arguments(ARGUMENTS, __doc__, argv)
+    train(*arguments, settings)
+
+
+def train(
+    data_arguments: PairArguments,
+    arguments: TranslatorArguments,
+    training_arguments: Seq2SeqTrainingArguments,
+    settings: dict[str, Any],
+    *,
+    extend: Callable[[Dataset, PreTrainedTokenizerBase, PreTrainedTokenizerBase], Dataset] | None = None,
+    trainer_class: type[TokenBudgetTrainer] = TokenBudgetTrainer,
+) -> None:
+    """Train, measure and save a translator.
+
+    Args:
+        data_arguments: Which pairs of sentences.
+        arguments: Which model and vocabularies.
+        training_arguments: transformers' own.
+        settings: What recipe and flags say, for the record.
+        extend: Makes the training set from the tokenized one and the tokenizers of source and target.
+        trainer_class: A `TokenBudgetTrainer`.
+
+    Raises:
+        ValueError, OSError, ImportError: a setting, file or extra is wrong or missing.
+    """
+    beams = training_arguments.generation_num_beams or 1
+    check_settings(arguments, training_arguments, beams)
+    measured = ("loss", "bleu", "bleu_lowercased") if training_arguments.predict_with_generate else ("loss",)
+    run = Run(training_arguments, settings, measured, ("matplotlib", "sacrebleu"))
+    with training_arguments.main_process_first(desc="data"):
+        # A wrong model is refused before the data are read.
+        parts = load_parts(arguments) if arguments.model else None
+        data = load_parallel_text(
+            data_arguments.data,
+            data_arguments.source_column,
+            data_arguments.target_column,
+            prefixes=data_arguments.prefixes,
+            validation_fraction=data_arguments.validation_fraction,
+            seed=data_arguments.split_seed,
+        )
+    if parts is None:
+        tokenizers = broadcast_from_main(lambda: make_tokenizers(arguments, data["train"]))
+        parts = make_config(arguments, *tokenizers), *tokenizers
+    config, tokenizer, target_tokenizer = parts
+    tokenized = tokenize_pairs(data, tokenizer, target_tokenizer)
+    if extend is not None:
+        tokenized["train"] = extend(tokenized["train"], tokenizer, target_tokenizer)
+
+    model = run.make_model(VanillaTransformerForConditionalGeneration, arguments, config)
+    model.generation_config = generation_config(config)
+    if beams > 1:
+        model.generation_config.num_beams = beams
+        model.generation_config.length_penalty = arguments.length_penalty
+    trainer = trainer_class(
+        max_tokens=arguments.max_tokens,
+        max_rows=arguments.max_sentences,
+        model=model,
+        args=training_arguments,
+        data_collator=DataCollatorForSeq2Seq(tokenizer, model=model),
+        train_dataset=tokenized["train"],
+        eval_dataset=tokenized["validation"].sort("length"),
+        processing_class=tokenizer,
+        compute_metrics=bleu_of(target_tokenizer) if training_arguments.predict_with_generate else None,
+    )
+    metrics = run.train(trainer)
+    metrics["averaged_steps"] = average_last(trainer, arguments.average_last)
+    if target_tokenizer is not tokenizer and trainer.is_world_process_zero():
+        target_tokenizer.save_pretrained(f"{run.folder}/{TARGET_TOKENIZER}")
+    if arguments.model:
+        settings["lowercase"] = not has_capitals(target_tokenizer)  # the model's own, whatever a flag says
+    bleu = "bleu" if has_capitals(target_tokenizer) else "bleu_lowercased"
+    run.finish(
+        trainer,
+        metrics,
+        measure=lambda: {
+            split: measure(trainer, data[split], tokenized[split], target_tokenizer, {1, beams})
+            for split in ("validation", "test")
+        },
+        headline=lambda metrics: (
+            f"test BLEU{', lower-cased' if bleu != 'bleu' else ''}: {metrics['test'][f'beams_{beams}'][bleu]:.2f}"
+        ),
+        arguments=arguments,
+        data={"source": data_arguments.data, **describe_splits(data)},
+    )
+
+
+def check_settings(arguments: TranslatorArguments, training: Seq2SeqTrainingArguments, beams: int) -> None:
+    """Check what concerns both the model's settings and transformers'.
+
+    Raises:
+        ValueError: a length penalty without beams; or the last checkpoints will not be there to be averaged.
+    """
+    if beams == 1 and arguments.length_penalty != 1:
+        raise ValueError("--length_penalty: needs --generation_num_beams above 1")
+    if arguments.average_last == 1:
+        return
+    if training.load_best_model_at_end:
+        raise ValueError("--average_last: takes the last checkpoints, --load_best_model_at_end the best one: choose")
+    if training.save_strategy == SaveStrategy.NO:
+        raise ValueError("--average_last: takes checkpoints, which --save_strategy no does not leave")
+    if arguments.average_last > (training.save_total_limit or arguments.average_last):
+        raise ValueError(
+            f"--average_last: {arguments.average_last} checkpoints, but --save_total_limit is "
+            f"{training.save_total_limit}"
+        )
+
+
+def average_last(trainer: Seq2SeqTrainer, number: int) -> list[int]:
+    """Give the trainer's model the mean of the last checkpoints' weights; returns their steps."""
+    if number == 1:
+        return []
+    trainer.accelerator.wait_for_everyone()  # one process writes the last checkpoint
+    checkpoints = last_checkpoints(trainer.args.output_dir, number)
+    trainer.model.load_state_dict(average_checkpoints(checkpoints).state_dict())
+    return [int(checkpoint.rsplit("-", 1)[1]) for checkpoint in checkpoints]
+
+
+def load_parts(
+    arguments: TranslatorArguments,
+) -> tuple[VanillaTransformerConfig, PreTrainedTokenizerBase, PreTrainedTokenizerBase]:
+    """Configuration and tokenizers of the translator that is trained further.
+
+    Raises:
+        ValueError: it cannot be read, is no translator, or has fewer positions than `max_length`.
+        huggingface_hub.errors.StrictDataclassError: a dropout rate is out of range.
+    """
+    config = load_config(arguments.model)
+    config.update(arguments.config)
+    config.validate()
+    tokenizer = load_tokenizer(arguments.model)
+    target_tokenizer = load_target_tokenizer(arguments.model, config, tokenizer)
+    limit = min(config.max_position_embeddings, config.max_target_positions)
+    if (arguments.max_length or limit) > limit:
+        raise ValueError(f"--max_length: {arguments.max_length} is more than the model's {limit} positions")
+    for one in (tokenizer, target_tokenizer):
+        if not one.is_fast or one("")["input_ids"] != [config.eos_token_id]:
+            raise ValueError(
+                f"{arguments.model}: no translator, a fast tokenizer that ends texts with [EOS] is needed"
+            )
+        one.model_max_length = arguments.max_length or limit
+    return config, tokenizer, target_tokenizer
+
+
+def make_tokenizers(
+    arguments: TranslatorArguments, train: Dataset
+) -> tuple[PreTrainedTokenizerBase, PreTrainedTokenizerBase]:
+    """The tokenizers of source and target, trained on the training pairs; the same one where they are joint."""
+    options = {
+        "model": arguments.tokenizer_model,
+        "lowercase": arguments.lowercase,
+        "max_length": arguments.max_length or 256,
+        "add_eos": True,
+    }
+    sources, targets = train["source"][:], train["target"][:]
+    if arguments.vocabularies == "joint":
+        tokenizer = train_tokenizer(sources + targets, vocab_size=arguments.vocab_size, **options)
+        return tokenizer, tokenizer
+    target_vocab_size = arguments.vocab_size if arguments.target_vocab_size is None else arguments.target_vocab_size
+    return (
+        train_tokenizer(sources, vocab_size=arguments.vocab_size, **options),
+        train_tokenizer(targets, vocab_size=target_vocab_size, **options),
+    )
+
+
+def make_config(
+    arguments: TranslatorArguments, tokenizer: PreTrainedTokenizerBase, target_tokenizer: PreTrainedTokenizerBase
+) -> VanillaTransformerConfig:
+    """The preset's configuration, with sizes and ids that fit the vocabularies.
+
+    Raises:
+        ValueError: `arguments.config` sets a vocabulary size that is too small.
+        huggingface_hub.errors.StrictDataclassError: the fields contradict each other.
+    """
+    joint = arguments.vocabularies == "joint"
+    config = VanillaTransformerConfig.from_preset(
+        arguments.preset,
+        **{
+            "vocab_size": len(tokenizer),
+            "decoder_vocab_size": None if joint else len(target_tokenizer),
+            "share_encoder_decoder_embeddings": joint,
+            "tie_word_embeddings": joint,
+            "max_position_embeddings": tokenizer.model_max_length,
+            "decoder_max_position_embeddings": None,
+            "pad_token_id": tokenizer.pad_token_id,
+            "bos_token_id": tokenizer.bos_token_id,
+            "eos_token_id": tokenizer.eos_token_id,
+            "decoder_start_token_id": tokenizer.bos_token_id,
+            **arguments.config,
+        },
+    )
+    if config.vocab_size < len(tokenizer) or config.target_vocab_size < len(target_tokenizer):
+        raise ValueError("--config: the vocabularies do not fit the sizes that it gives (--vocab_size sets both)")
+    return config
+
+
+def bleu_of(tokenizer: PreTrainedTokenizerBase) -> Callable[[EvalPrediction], dict[str, float]]:
+    """A `compute_metrics` for Trainer: BLEU of what the model generates."""
+
+    def compute_metrics(prediction: EvalPrediction) -> dict[str, float]:
+        report = translation_report(decode(tokenizer, prediction.predictions), decode(tokenizer, prediction.label_ids))
+        return {name: report[name] for name in ("bleu", "bleu_lowercased")}
+
+    return compute_metrics
+
+
+def decode(tokenizer: PreTrainedTokenizerBase, ids) -> list[str]:
+    """Texts of padded rows of ids, (B, T); pads may be -100."""
+    ids = [[token if token >= 0 else tokenizer.pad_token_id for token in row] for row in ids.tolist()]
+    return tokenizer.batch_decode(ids, skip_special_tokens=True)
+
+
+def measure(
+    trainer: Seq2SeqTrainer, data: Dataset, split: Dataset, tokenizer: PreTrainedTokenizerBase, beams: set[int]
+) -> dict[str, Any]:
+    """Perplexity of one split, and BLEU of each beam size against the references as they were written.
+
+    Models without capitals or with a vocabulary of words are also measured as the tutorials measure theirs.
+    """
+    order = sorted(range(len(split)), key=split["length"][:].__getitem__)
+    by_length = split.select(order)
+    trainer.args.train_sampling_strategy = "sequential"  # grouping would reorder the evaluation, too
+    trainer.args.predict_with_generate = False
+    trainer.compute_metrics, trainer.preprocess_logits_for_metrics = compute_perplexity, token_losses
+    measured = trainer.predict(by_length).metrics
+    report = {"loss": measured["test_token_loss"], "perplexity": measured["test_perplexity"]}
+
+    trainer.args.predict_with_generate = True
+    trainer.compute_metrics, trainer.preprocess_logits_for_metrics = None, None
+    references = data.select(order)["target"][:]
+    for num_beams in sorted(beams):
+        ids = trainer.predict(by_length, num_beams=num_beams).predictions
+        report[f"beams_{num_beams}"] = translation_report(decode(tokenizer, ids), references)
+        if isinstance(tokenizer.backend_tokenizer.model, WordLevel) or not has_capitals(tokenizer):
+            report[f"beams_{num_beams}"] |= word_report(ids.tolist(), references, tokenizer)
+    return report

@@ -1,0 +1,36 @@
+# Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
+"""What is wrong with the user's data, in one line."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from datasets.exceptions import DatasetsError
+
+
+class DataError(ValueError):
+    """A problem in the user's data; the message is one line, with file and line number where there is one."""
+
+
+@contextmanager
+def one_line_errors(source: str) -> Iterator[None]:
+    """Turn what `datasets` raises about the user's data into a `DataError` of one line.
+
+    Args:
+        source: What the line begins with.
+
+    Raises:
+        DataError: in place of what was raised in the context.
+    """
+    try:
+        yield
+    except DataError:
+        raise
+    except (DatasetsError, OSError, ValueError) as error:
+        raise DataError(f"{source}: {reason(error)}") from error
+
+
+def reason(error: BaseException) -> str:
+    """What went wrong first, on one line."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return " ".join(str(error).split()) or type(error).__name__

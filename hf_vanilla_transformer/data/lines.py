@@ -1,0 +1,69 @@
+# Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
+"""Text files and standard input, line by line."""
+
+import gzip
+import os
+import sys
+import zlib
+from collections.abc import Iterable, Iterator
+
+from .errors import DataError
+
+
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+CUT_OFF = "the last line is incomplete, the file has been cut off"
+
+
+def iterate_lines(file: str | os.PathLike) -> Iterator[str]:
+    """Read a text file line by line.
+
+    Args:
+        file: UTF-8, with or without a byte order mark; gzip where the name ends in `.gz`.
+
+    Yields:
+        The lines without their ends. They end with a line feed, alone or after a carriage return, and with none of
+        Unicode's other line separators: reviews contain those.
+
+    Raises:
+        OSError: The file cannot be read.
+        DataError: A line is not UTF-8, or the compressed file is damaged.
+    """
+    file = os.fspath(file)
+    with (gzip.open if file.endswith(".gz") else open)(file, "rb") as lines:
+        try:
+            for _, text, _ in decode_lines(lines, file):
+                yield text
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise DataError(f"{file}: {error}") from error
+
+
+def read_lines(file: str | os.PathLike) -> list[str]:
+    """Read the lines of a text file at once, as `iterate_lines` does one by one."""
+    return list(iterate_lines(file))
+
+
+def read_standard_input() -> list[str]:
+    """Read the lines of standard input, as `read_lines` does those of a file, whatever the locale."""
+    return [text for _, text, _ in decode_lines(sys.stdin.buffer, "standard input")]
+
+
+def decode_lines(lines: Iterable[bytes], name: str) -> Iterator[tuple[int, str, bool]]:
+    """The number of each line, its text without its end, and whether it has its line feed.
+
+    Raises:
+        DataError: A line is not UTF-8.
+    """
+    for number, line in enumerate(lines, start=1):
+        whole = line.endswith(b"\n")
+        try:
+            text = line.removeprefix(BYTE_ORDER_MARK if number == 1 else b"").decode()
+        except UnicodeDecodeError as error:
+            cut_off = not whole and error.reason == "unexpected end of data"
+            reason = CUT_OFF if cut_off else f"byte {error.start + 1} is not UTF-8 ({error.reason})"
+            raise DataError(f"{name}, line {number}: {reason}") from None
+        yield number, text.removesuffix("\n").removesuffix("\r"), whole
+
+
+def normalize_spaces(text: str) -> str:
+    """The text with single spaces between its words, and none round it."""
+    return " ".join(text.split())

@@ -1,0 +1,85 @@
+# Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
+"""NSMC, the Naver sentiment movie corpus (https://github.com/e9t/nsmc): its two files, downloaded and checked."""
+
+import hashlib
+import logging
+import os
+from pathlib import Path
+
+from datasets import DownloadConfig, DownloadManager
+
+from .errors import DataError, reason
+from .tables import check_tab_separated
+
+
+logger = logging.getLogger(__name__)
+SAMPLES = Path(__file__).parent / "samples"
+NSMC_URL = "https://raw.githubusercontent.com/e9t/nsmc/master"
+NSMC_FILES = {"train": "ratings_train.txt", "test": "ratings_test.txt"}
+NSMC_SHA256 = {
+    "train": "e03b7d14e9e41be8d464a28057cd25d7396c53e67aa7fd5f7e552c59b0ee2940",
+    "test": "8ac9f64052f11dbf6ae0acb5e038f03d90a76f0eda7820cfb3a92d02edfcebda",
+}
+NSMC_COLUMNS = ["id", "document", "label"]
+NSMC_LABELS = {"0": "negative", "1": "positive"}
+# NSMC's files were written by two CSV writers in turn: a document with a double quote is quoted twice.
+NSMC_QUOTING_LEVELS = 2
+
+
+def download_nsmc(base_url: str, cache_dir: str | os.PathLike | None) -> dict[str, Path]:
+    """Download NSMC's two files, unless they are in the cache, and check them."""
+    if not base_url.startswith(("http://", "https://")):
+        raise DataError(f"{base_url}: not an http or https address; a folder is given as the source itself")
+    config = DownloadConfig(
+        cache_dir=Path(cache_dir) / "downloads" if cache_dir else None,
+        use_etag=False,  # what is in the cache needs no network
+    )
+    nsmc_files = {}
+    for split, name in NSMC_FILES.items():
+        url = f"{base_url.rstrip('/')}/{name}"
+        try:
+            file = Path(DownloadManager(download_config=config).download(url))
+        except (OSError, ImportError) as error:
+            raise DataError(f"{url}: cannot be downloaded: {reason(error)}") from error
+        try:
+            check_tab_separated(file, url, NSMC_COLUMNS, NSMC_LABELS)
+            _check_nsmc_checksum(file, split, url, official=base_url.rstrip("/") == NSMC_URL)
+        except DataError:
+            file.unlink()  # the next try is to download it anew
+            raise
+        nsmc_files[split] = file
+    return nsmc_files
+
+
+def find_nsmc_files(folder: Path) -> dict[str, Path] | None:
+    """NSMC's two files in a folder, checked; None if there is neither.
+
+    Raises:
+        DataError: Only one of them is there, or there is something wrong in one.
+    """
+    nsmc_files = {split: folder / name for split, name in NSMC_FILES.items()}
+    missing = [file for file in nsmc_files.values() if not file.is_file()]
+    if len(missing) == len(nsmc_files):
+        return None
+    if missing:
+        raise DataError(f"{missing[0]}: no such file")
+    for split, file in nsmc_files.items():
+        check_tab_separated(file, str(file), NSMC_COLUMNS, NSMC_LABELS)
+        if folder != SAMPLES:
+            _check_nsmc_checksum(file, split, str(file), official=False)
+    return nsmc_files
+
+
+def _check_nsmc_checksum(file: Path, split: str, url: str, official: bool) -> None:
+    """Compare a downloaded file with the official one.
+
+    Raises:
+        DataError: It differs, although it comes from the official address.
+    """
+    content = file.read_bytes()
+    if hashlib.sha256(content).hexdigest() == NSMC_SHA256[split]:
+        return
+    message = f"{url}: not the official file: {len(content):,} bytes with another SHA-256 than {NSMC_SHA256[split]}"
+    if official:
+        raise DataError(message)
+    logger.warning(message)

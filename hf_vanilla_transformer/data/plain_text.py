@@ -1,0 +1,222 @@
+# Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
+"""Plain text for pretraining: lines of files, tokenized once and memory-mapped, or read while training."""
+
+import json
+import logging
+import os
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import Any
+
+import datasets
+import numpy as np
+from datasets import Dataset, DatasetDict, Features, IterableDataset, Value
+from datasets.exceptions import DatasetsError
+from datasets.fingerprint import Hasher
+from transformers import PreTrainedTokenizerBase
+
+from .checksums import file_checksum
+from .errors import DataError
+from .lines import iterate_lines
+
+
+logger = logging.getLogger(__name__)
+# Lines that streaming holds in memory to draw the next one from.
+SHUFFLE_BUFFER = 10_000
+
+
+def load_corpus(
+    files: Sequence[str | os.PathLike],
+    *,
+    validation: float = 0.01,
+    seed: int = 42,
+    cache_dir: str | os.PathLike | None = None,
+) -> DatasetDict:
+    """Load the lines of text files, memory-mapped, as the splits `train` and `validation`.
+
+    The files are read once; `datasets` keeps the lines in its cache, by the files' content.
+
+    Args:
+        files: As `iterate_lines` reads them, one after the other.
+        validation: What is held back for validation: a share of the lines, or from 1 on their number.
+        seed: Seed of the choice; the same lines for the same seed.
+        cache_dir: The folder of the cache; by default that of `datasets`.
+
+    Returns:
+        The two splits, with the column `text` (string); lines without text are still there.
+
+    Raises:
+        OSError: A file cannot be read.
+        DataError: There is something wrong in a file, or too few lines are in them to hold any back.
+    """
+    files = tuple(os.fspath(file) for file in files)
+    checksums = tuple(file_checksum(file) for file in files)
+    if next(chain.from_iterable(map(iterate_lines, files)), None) is None:
+        raise DataError(f"{', '.join(files)}: no line")
+    try:
+        lines = Dataset.from_generator(
+            _text_rows,
+            features=Features({"text": Value("string")}),
+            gen_kwargs={"files": files, "checksums": checksums},
+            cache_dir=None if cache_dir is None else os.fspath(cache_dir),
+        )
+    except DatasetsError as error:
+        # `datasets` wraps what the generator raises.
+        if isinstance(error.__cause__, (DataError, OSError)):
+            raise error.__cause__ from None
+        raise
+    size = held_back(validation, len(lines), ", ".join(files))
+    is_validation = np.zeros(len(lines), dtype=bool)
+    is_validation[np.random.default_rng(seed).permutation(len(lines))[:size]] = True
+    return DatasetDict(
+        {
+            "train": lines.select(np.flatnonzero(~is_validation)),
+            "validation": lines.select(np.flatnonzero(is_validation)),
+        }
+    )
+
+
+def _text_rows(files: tuple[str, ...], checksums: tuple[str, ...]) -> Iterator[dict[str, str]]:
+    """The lines as rows. The checksums are there for the cache, which goes by a generator's arguments."""
+    for text in chain.from_iterable(map(iterate_lines, files)):
+        yield {"text": text}
+
+
+def held_back(validation: float, lines: int, name: str) -> int:
+    """The number of lines that are held back for validation.
+
+    Args:
+        validation: As in `load_corpus`.
+        lines: How many there are.
+        name: What the corpus is called in the message.
+
+    Returns:
+        At least one, and fewer than there are.
+
+    Raises:
+        DataError: It cannot be so.
+    """
+    if not validation > 0 or (validation > 1 and validation % 1 != 0):  # also where it is NaN, or infinite
+        raise DataError(f"validation must be a share of the lines or their number, not {validation}")
+    size = int(validation) if validation >= 1 else max(1, round(validation * lines))
+    if size >= lines:
+        raise DataError(f"{name}: {lines:,} lines, of which {size:,} cannot be held back for validation")
+    return size
+
+
+def tokenize_corpus(corpus: DatasetDict, tokenizer: PreTrainedTokenizerBase, max_length: int) -> DatasetDict:
+    """Turn lines into token ids, once: `datasets` keeps them in its cache.
+
+    Args:
+        corpus: What `load_corpus` returned.
+        tokenizer: Any tokenizer; the special tokens that it puts round a text are left out.
+        max_length: The number of tokens that a line is cut to.
+
+    Returns:
+        The splits with the columns `input_ids` (int32), `row` (the line's place in its split, by which it is
+        corrupted) and `length` (with the end of the text, which the decoder writes, too). Lines that give no token
+        are dropped, and the log says how many.
+
+    Raises:
+        DataError: A split has no line with a token.
+    """
+    tokenized = DatasetDict()
+    for split, lines in corpus.items():
+        tokenized[split] = lines.map(
+            _tokenize_rows,
+            batched=True,
+            with_indices=True,
+            remove_columns=["text"],
+            features=Features(
+                {"input_ids": datasets.List(Value("int32")), "row": Value("int64"), "length": Value("int32")}
+            ),
+            fn_kwargs={"tokenizer": tokenizer, "max_length": max_length},
+            new_fingerprint=Hasher.hash((lines._fingerprint, _tokenizer_content(tokenizer), max_length)),
+            desc="Tokenizing",
+        )
+    for split, rows in tokenized.items():
+        if not len(rows):
+            raise DataError(f"{split}: no line has a text")
+        if dropped := len(corpus[split]) - len(rows):
+            logger.warning(f"{split}: {dropped:,} of {len(corpus[split]):,} lines have no text and are dropped")
+    return tokenized
+
+
+def _tokenizer_content(tokenizer: PreTrainedTokenizerBase) -> Any:
+    """What the tokens depend on: where the tokenizer was loaded from, and how it cut or padded last, is not of it."""
+    if not tokenizer.is_fast:
+        return tokenizer
+    content = json.loads(tokenizer.backend_tokenizer.to_str())
+    return {**content, "truncation": None, "padding": None}
+
+
+def _tokenize_rows(
+    batch: dict[str, list], rows: list[int], tokenizer: PreTrainedTokenizerBase, max_length: int
+) -> dict[str, list]:
+    encoded = tokenizer(
+        batch["text"],
+        add_special_tokens=False,
+        return_attention_mask=False,
+        return_token_type_ids=False,
+        verbose=False,
+    )["input_ids"]
+    kept = [(row, ids[:max_length]) for row, ids in zip(rows, encoded, strict=True) if ids]
+    return {
+        "input_ids": [ids for _, ids in kept],
+        "row": [row for row, _ in kept],
+        "length": [len(ids) + 1 for _, ids in kept],
+    }
+
+
+def stream_corpus(
+    files: Sequence[str | os.PathLike],
+    tokenizer: PreTrainedTokenizerBase,
+    max_length: int,
+    *,
+    validation: int,
+    seed: int = 42,
+) -> tuple[IterableDataset, Dataset]:
+    """Read and tokenize a corpus while training, for one that is too large to be kept twice on the disk.
+
+    The stream has no end: after the last line comes the first. Its order is drawn from a buffer of `SHUFFLE_BUFFER`
+    lines, so the files should not be sorted. It is read by one process and one worker; resuming reads it again from
+    the start.
+
+    Args:
+        files: As in `load_corpus`.
+        tokenizer: As in `tokenize_corpus`.
+        max_length: As in `tokenize_corpus`.
+        validation: The number of lines held back for validation, the first of the stream.
+        seed: Seed of the order.
+
+    Returns:
+        The stream and the validation split, with the columns of `tokenize_corpus`; a line that comes again has
+        another `row`.
+
+    Raises:
+        OSError: A file cannot be read.
+        DataError: There is something wrong in the first file, or too few lines are in them.
+    """
+    files = tuple(os.fspath(file) for file in files)
+    lines = chain.from_iterable(map(iterate_lines, files))
+    first = [text for _, text in zip(range(int(validation) + 1), lines, strict=False)]
+    size = held_back(max(1, validation), len(first), ", ".join(files))
+    kwargs = {"tokenizer": tokenizer, "max_length": max_length}
+    held = Dataset.from_dict(_tokenize_rows({"text": first[:size]}, list(range(size)), **kwargs))
+    if not len(held):
+        raise DataError("validation: no line has a text")
+    stream = IterableDataset.from_generator(_endless_text_rows, gen_kwargs={"files": files, "start": size})
+    stream = stream.shuffle(seed=seed, buffer_size=SHUFFLE_BUFFER)
+    stream = stream.map(_tokenize_rows, batched=True, with_indices=True, remove_columns=["text"], fn_kwargs=kwargs)
+    return stream, held
+
+
+def _endless_text_rows(files: tuple[str, ...], start: int) -> Iterator[dict[str, str]]:
+    found = True
+    while found:
+        found = False
+        for number, text in enumerate(chain.from_iterable(map(iterate_lines, files))):
+            if number >= start and text.strip():
+                found = True
+                yield {"text": text}
+    raise DataError(f"{', '.join(files)}: no line with a text after those held back for validation")

@@ -1,0 +1,85 @@
+# Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
+"""The record and card of a run of your own `Trainer`."""
+
+import json
+from pathlib import Path
+
+from datasets import DatasetDict
+from transformers import (
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+    TrainerCallback,
+    TrainerControl,
+    TrainerState,
+    TrainingArguments,
+)
+from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
+
+from ..data.checksums import describe_splits
+from .model_card import save_model_card
+from .record import METRICS_FILE, changed_arguments, metrics_of_log, save_record
+
+
+class RecordCallback(TrainerCallback):
+    """Leaves the record and the card of a run of your own `Trainer` in its folder, which is what it pushes.
+
+    At the end of training, and before a push that comes later, the folder gets the model, the tokenizer,
+    `metrics.json` (what the Trainer logged), `recipe.yaml` (its arguments), `run.json`, `curves.png`,
+    `generation_config.json` and the card. `Trainer.push_to_hub` puts a draft of its own in place of the card;
+    `CheckedTrainer.push_to_hub` and, of any Trainer's run, `upload_run` do not.
+
+    Args:
+        source: What the card calls the data.
+        data: The splits, whose rows and checksums go into the record.
+
+    Raises:
+        ImportError: matplotlib is not installed, which the extra `train` brings.
+    """
+
+    def __init__(self, source: str, data: DatasetDict | None = None):
+        import matplotlib  # noqa: F401  # what is missing is told before the training
+
+        self.data = {"source": source, **({} if data is None else describe_splits(data))}
+        self.resumed_from = self.began_as = None
+
+    def on_train_begin(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, model: PreTrainedModel, **kwargs
+    ) -> None:
+        self.resumed_from = f"{PREFIX_CHECKPOINT_DIR}-{state.global_step}" if state.global_step else None
+        self.began_as = model.name_or_path or None
+
+    def on_train_end(
+        self,
+        args: TrainingArguments,
+        state: TrainerState,
+        control: TrainerControl,
+        model: PreTrainedModel,
+        processing_class: PreTrainedTokenizerBase | None = None,
+        **kwargs,
+    ) -> None:
+        if not state.is_world_process_zero:
+            return
+        model.save_pretrained(args.output_dir)
+        if processing_class is not None:
+            processing_class.save_pretrained(args.output_dir)
+        save_record(
+            args.output_dir,
+            model,
+            metrics=metrics_of_log(args, state),
+            settings=changed_arguments(args),
+            seed=args.seed,
+            resumed_from=self.resumed_from,
+            began_as=self.began_as,
+            data=self.data,
+            own_trainer=True,
+        )
+        save_model_card(args.output_dir)
+        model.name_or_path = args.output_dir  # whose record `model.push_to_hub` takes along
+
+    def on_push_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs) -> None:
+        if not any("train_runtime" in entry for entry in state.log_history):
+            return  # in mid-training
+        file = Path(args.output_dir, METRICS_FILE)
+        # What was measured since; else the card stays as it is, which may have been edited.
+        if not file.is_file() or json.loads(file.read_text(encoding="utf-8")) != metrics_of_log(args, state):
+            self.on_train_end(args, state, control, **kwargs)

@@ -1,0 +1,20 @@
+# Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
+"""Training: trainers, batches, losses and schedules beside transformers' own, and a run's checkpoints."""
+
+from .batches import TokenBudgetBatchSampler
+from .denoising import SpanInfilling
+from .losses import LabelSmoothingLoss, smoothed_targets
+from .schedules import noam_peak
+from .trainer import CheckedSeq2SeqTrainer, CheckedTrainer, TokenBudgetTrainer
+
+
+__all__ = [
+    "CheckedSeq2SeqTrainer",
+    "CheckedTrainer",
+    "LabelSmoothingLoss",
+    "SpanInfilling",
+    "TokenBudgetBatchSampler",
+    "TokenBudgetTrainer",
+    "noam_peak",
+    "smoothed_targets",
+]

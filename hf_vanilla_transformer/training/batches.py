@@ -1,0 +1,61 @@
+# Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
+"""§5.1: batches filled up to a number of tokens."""
+
+from collections.abc import Iterator
+
+import numpy as np
+from accelerate.data_loader import SeedableRandomSampler
+from torch.utils.data import BatchSampler
+
+
+class TokenBudgetBatchSampler(BatchSampler):
+    """Batches of as many sequences as fit in a number of tokens, pads counted (the Annotated Transformer's batches).
+
+    Sequences of one length are drawn in random order, and so are the batches; the same for the same seed and epoch.
+    Every epoch has as many batches as the next. Shared out by accelerate, each process takes every n-th batch.
+
+    Args:
+        lengths: Tokens of each sequence; of a pair, those of the longer side.
+        max_tokens: Greatest number of sequences times the length of the longest.
+        seed: Seed of both orders.
+        max_rows: Greatest number of sequences, if there is one.
+
+    Raises:
+        ValueError: a sequence is longer than `max_tokens`, or `max_rows` is less than 1.
+    """
+
+    def __init__(self, lengths: list[int], max_tokens: int, seed: int, max_rows: int | None = None):
+        if max_rows is not None and max_rows < 1:
+            raise ValueError(f"max_rows must be at least 1, not {max_rows}")
+        self.lengths = np.asarray(lengths)
+        self.max_tokens = max_tokens
+        self.max_rows = len(lengths) if max_rows is None else max_rows
+        self.seed = seed
+        # accelerate tells an attribute of this name which epoch it is.
+        self.sampler = SeedableRandomSampler(range(len(lengths)), data_seed=seed)
+        self.batch_size = None  # for accelerate: it varies
+        self.drop_last = False
+        if len(lengths) and self.lengths.max() > max_tokens:
+            raise ValueError(f"a sequence of {self.lengths.max()} tokens does not fit in a batch of {max_tokens}")
+        self._ends = self._cut(np.sort(self.lengths))
+
+    def _cut(self, sorted_lengths: np.ndarray) -> list[int]:
+        """Where each batch ends among the sequences in order of length."""
+        ends, start = [], 0
+        for place, length in enumerate(sorted_lengths):
+            rows = place + 1 - start
+            if rows > self.max_rows or rows * length > self.max_tokens:
+                ends.append(place)
+                start = place
+        return [*ends, len(sorted_lengths)] if len(sorted_lengths) else []
+
+    def __len__(self) -> int:
+        return len(self._ends)
+
+    def __iter__(self) -> Iterator[list[int]]:
+        epoch = self.sampler.epoch
+        order = np.fromiter(self.sampler, dtype=int)
+        order = order[np.argsort(self.lengths[order], kind="stable")]
+        batches = np.split(order, self._ends[:-1])
+        for number in np.random.default_rng([self.seed, epoch]).permutation(len(batches)):
+            yield batches[number].tolist()

@@ -1,0 +1,230 @@
+# Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
+"""A run's checkpoints: where it resumes, the mean of the last ones, weights in half precision."""
+
+import json
+import logging
+import tempfile
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from torch.optim.swa_utils import AveragedModel
+from transformers import PreTrainedConfig, PreTrainedModel
+from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
+
+from ..loading import DROPOUT_FIELDS, load_config, load_model
+
+
+logger = logging.getLogger(__name__)
+
+# The value of `resume_from_checkpoint` that stands for the last whole checkpoint of the run's folder.
+LAST_CHECKPOINT = "last"
+# The files that Trainer reads when it resumes, in the order in which it writes them; FSDP's names come second.
+CHECKPOINT_FILES = (
+    ("model*.safetensors", "pytorch_model_fsdp*"),
+    ("optimizer.pt", "optimizer.bin", "optimizer_*"),
+    ("scheduler.pt",),
+    ("rng_state*.pth",),
+    ("trainer_state.json",),
+)
+# Fields that may differ between two models of one architecture.
+_OTHER_FIELDS = DROPOUT_FIELDS | {"architectures", "auto_map", "dtype", "problem_type", "use_cache"}
+
+
+def process_count() -> int:
+    """The number of processes that train together."""
+    return torch.distributed.get_world_size() if torch.distributed.is_initialized() else 1
+
+
+def prepare_output_dir(output_dir: str, resume: str | bool | None = None) -> str | None:
+    """Check that a run can write to its folder, and find the checkpoint that it resumes from.
+
+    Args:
+        output_dir: The run's folder; created if it does not exist.
+        resume: None or false for a new run; a checkpoint's folder; or `LAST_CHECKPOINT` or true for the last whole
+            checkpoint in `output_dir`. Damaged checkpoints are left alone: Trainer overwrites them later.
+
+    Returns:
+        The checkpoint's folder; None for a new run.
+
+    Raises:
+        ValueError: the folder of a new run is not empty; or there is no checkpoint to resume from; or the named one
+            is damaged, or of another type of model.
+        OSError: the folder cannot be written.
+    """
+    folder = Path(output_dir)
+    # Other switches are `true` or `false`, so people write this one so, too.
+    resume = {"true": LAST_CHECKPOINT, "false": None}.get(str(resume).lower(), resume)
+    checkpoint = None
+    if resume is None:
+        if folder.is_dir() and any(folder.iterdir()):
+            raise ValueError(
+                f"{output_dir} is not empty, and nothing is overwritten: choose another output_dir "
+                "(an interrupted run goes on with resume_from_checkpoint)"
+            )
+    elif resume == LAST_CHECKPOINT:
+        checkpoint = _last_whole_checkpoint(output_dir)
+        if checkpoint is None:
+            raise ValueError(f"{output_dir}: no checkpoint to go on from")
+    else:
+        checkpoint = resume
+        if not Path(checkpoint).is_dir():
+            raise ValueError(f"{checkpoint}: no checkpoint to go on from")
+        load_config(checkpoint)
+        if damage := checkpoint_damage(checkpoint):
+            raise ValueError(f"{checkpoint}: not a whole checkpoint ({damage})")
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryFile(dir=folder):
+        pass  # fails here, not after hours, where the folder cannot be written
+    return checkpoint
+
+
+def checkpoint_damage(checkpoint: str) -> str | None:
+    """Check, without reading all of a checkpoint, that a run can resume from it.
+
+    Args:
+        checkpoint: The checkpoint's folder.
+
+    Returns:
+        What is wrong: a file that is missing, or cut off. None for a whole checkpoint.
+    """
+    for patterns in CHECKPOINT_FILES:
+        files = sorted(file for pattern in patterns for file in Path(checkpoint).glob(pattern))
+        if not files:
+            return f"{patterns[0]} is missing"
+        for file in files:
+            try:
+                _check_end(file)
+            except (OSError, ValueError, SafetensorError, zipfile.BadZipFile):
+                return f"{file.name} is broken off"
+    # Each of several processes writes its own state; a single one's has no number.
+    for rank in range(process_count() if not Path(checkpoint, "rng_state.pth").is_file() else 0):
+        if not Path(checkpoint, f"rng_state_{rank}.pth").is_file():
+            return f"rng_state_{rank}.pth is missing"
+    return None
+
+
+def _check_end(file: Path) -> None:
+    """Read the part of a file that is only right if the file was written to its end.
+
+    Raises:
+        OSError, ValueError, SafetensorError, zipfile.BadZipFile: it was not.
+    """
+    if file.suffix == ".safetensors":
+        with safe_open(file, "pt"):
+            pass  # the header says how long the file is
+    elif file.is_dir():
+        (file / ".metadata").stat()  # of a folder of shards, written last
+    elif file.suffix == ".json":
+        json.loads(file.read_text(encoding="utf-8"))
+    else:
+        with zipfile.ZipFile(file):
+            pass  # the directory is at the end
+
+
+def _last_whole_checkpoint(output_dir: str) -> str | None:
+    """The last checkpoint in a folder that is not damaged."""
+    for checkpoint in reversed(_checkpoints(output_dir)):
+        damage = checkpoint_damage(checkpoint)
+        if damage is None:
+            return checkpoint
+        logger.warning(f"{checkpoint}: not a whole checkpoint ({damage}), skipped")
+    return None
+
+
+def last_checkpoints(folder: str, number: int) -> list[str]:
+    """The last checkpoints of a run, in the order of their steps.
+
+    Args:
+        folder: The run's folder.
+        number: How many.
+
+    Returns:
+        The checkpoints' folders.
+
+    Raises:
+        ValueError: there are fewer, or `number` is less than 1.
+    """
+    if number < 1:
+        raise ValueError(f"the number of checkpoints must be at least 1, not {number}")
+    checkpoints = _checkpoints(folder)
+    if len(checkpoints) < number:
+        raise ValueError(f"{folder}: {len(checkpoints)} checkpoints, fewer than {number}")
+    return checkpoints[-number:]
+
+
+def _checkpoints(folder: str) -> list[str]:
+    """All checkpoints of a run, in the order of their steps."""
+    prefix = f"{PREFIX_CHECKPOINT_DIR}-"
+    steps = {path.name.removeprefix(prefix): path for path in Path(folder).glob(f"{prefix}*") if path.is_dir()}
+    return [str(steps[step]) for step in sorted(filter(str.isdecimal, steps), key=int)]
+
+
+def architecture_fields(config: PreTrainedConfig) -> dict[str, Any]:
+    """The fields of a configuration that the meaning of the weights depends on.
+
+    Args:
+        config: The configuration of a model.
+
+    Returns:
+        The fields that differ from their defaults, without dropout rates and the like.
+    """
+    return {name: value for name, value in config.to_diff_dict().items() if name not in _OTHER_FIELDS}
+
+
+def average_checkpoints(folders: list[str]) -> PreTrainedModel:
+    """The mean of several checkpoints' weights (§6.1; the Annotated Transformer's "Model Averaging").
+
+    Args:
+        folders: Folders of one model at several steps.
+
+    Returns:
+        The model, of the class that its configuration names, in its own precision.
+
+    Raises:
+        ValueError: there is no folder, a folder holds no such model, or the models differ in their architecture.
+    """
+    if not folders:
+        raise ValueError("there are no checkpoints to average")
+    model = load_model(folders[0])
+    dtype = model.dtype
+    model.float()  # a running mean in half precision would be rounded at every step
+    average = AveragedModel(model)
+    average.update_parameters(model)
+    for folder in folders[1:]:
+        other = load_model(folder)
+        if type(other) is not type(model) or architecture_fields(other.config) != architecture_fields(model.config):
+            raise ValueError(f"{folder}: another model than {folders[0]}")
+        average.update_parameters(other.float())
+    model.load_state_dict(average.module.state_dict())
+    return model.to(dtype)
+
+
+def round_weights(model: PreTrainedModel, dtype: torch.dtype) -> None:
+    """Round a model's weights, in place, to values that a lower precision can hold; its own precision stays.
+
+    Args:
+        model: A model.
+        dtype: The lower precision, such as float16.
+    """
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.copy_(parameter.to(dtype))
+
+
+def save_weights_in(model: PreTrainedModel, folder: str, dtype: torch.dtype) -> None:
+    """Save a model with its weights in a lower precision, for a smaller file.
+
+    `config.json` keeps the model's own precision, so `from_pretrained` computes in that.
+
+    Args:
+        model: A model whose weights `round_weights` has rounded.
+        folder: Where to save it.
+        dtype: As in `round_weights`.
+    """
+    # Tied weights stay one tensor.
+    lowered = {}
+    state = {name: lowered.setdefault(t.data_ptr(), t.to(dtype)) for name, t in model.state_dict().items()}
+    model.save_pretrained(folder, state_dict=state)

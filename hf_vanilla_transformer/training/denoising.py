@@ -1,0 +1,201 @@
+# Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
+"""Denoising (pretraining): the corruption of text that an encoder-decoder learns to undo.
+
+BART (Lewis et al. 2020, §2.2, "Text Infilling") replaces each span of tokens by one mask, and its decoder writes the
+whole text; with T5 (Raffel et al. 2020, §3.1.4, with the spans of §3.3.4) the decoder writes only the hidden spans.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import datasets
+import numpy as np
+import torch
+from datasets import Dataset, Features, Value
+from datasets.fingerprint import Hasher
+from torch.nn.utils.rnn import pad_sequence
+from transformers import PreTrainedTokenizerBase, TrainerCallback
+
+from ..configuration_vanilla_transformer import VanillaTransformerConfig
+from ..modeling_vanilla_transformer import shift_tokens_right
+
+
+TARGETS = ("text", "spans")
+
+
+class SpanInfilling:
+    """A collator that hides spans of tokens, each behind one mask, and asks for what was there.
+
+    Of n tokens n * mask_rate are hidden (rounded up or down at random, so that the mean is right; at least one), in
+    spans whose lengths are drawn from a Poisson distribution, the last one cut to fit, at places drawn uniformly. As
+    in BART, a span may be empty: a mask where nothing is missing. There are never more spans than hidden tokens or
+    than tokens left, so no input is longer than its text; where so few spans hide too little, the last takes the rest.
+
+    What happens to a row depends on the seed, the epoch and the row's number alone, not on the batch that it comes in
+    nor on the batches before: a resumed run sees what an uninterrupted one sees. Trainer tells the epoch by
+    `callback`, and must be told to keep the columns (`remove_unused_columns=False`).
+
+    Args:
+        tokenizer: Has a mask, an end of text and a pad.
+        config: The model's, which says how decoder inputs start.
+        mask_rate: Share of the tokens that are hidden: 0.3 in BART, 0.15 in T5.
+        mean_span_length: Mean of the Poisson distribution, at least 1; 3 in both.
+        target: What the decoder writes. `"text"`: all of it (BART); `"spans"`: each hidden span behind a mask, in
+            their order (T5, whose masks are numbered). The end of text follows.
+        seed: Seed of the corruption.
+
+    Raises:
+        ValueError: A rate, length or target is impossible, or the tokenizer lacks a token.
+    """
+
+    def __init__(
+        self,
+        tokenizer: PreTrainedTokenizerBase,
+        config: VanillaTransformerConfig,
+        mask_rate: float = 0.3,
+        mean_span_length: float = 3.0,
+        target: str = "text",
+        seed: int = 0,
+    ):
+        if not 0 < mask_rate < 1:
+            raise ValueError(f"mask_rate must lie between 0 and 1, not be {mask_rate}")
+        if not 1 <= mean_span_length <= 100:
+            raise ValueError(f"mean_span_length must lie between 1 and 100, not be {mean_span_length}")
+        if target not in TARGETS:
+            raise ValueError(f"target must be {' or '.join(TARGETS)}, not {target!r}")
+        for name in ("mask_token", "eos_token", "pad_token"):
+            if getattr(tokenizer, name) is None:
+                raise ValueError(f"the tokenizer has no {name}")
+        self.mask_token_id = tokenizer.mask_token_id
+        self.eos_token_id = tokenizer.eos_token_id
+        self.pad_token_id = tokenizer.pad_token_id
+        self.decoder_start_token_id = config.decoder_start_token_id
+        self.mask_rate = mask_rate
+        self.mean_span_length = mean_span_length
+        self.target = target
+        self.seed = seed
+        # Shared, so that the loader's worker processes learn of it, too. -1: nobody has said.
+        self._epoch = torch.full((1,), -1).share_memory_()
+
+    def set_epoch(self, epoch: int) -> None:
+        """Have the next batches corrupted as this epoch's.
+
+        Args:
+            epoch: 0 or more.
+        """
+        self._epoch[0] = epoch
+
+    @property
+    def callback(self) -> TrainerCallback:
+        """What makes Trainer tell the epoch."""
+        return _EpochCallback(self)
+
+    def __call__(self, features: list[dict[str, Any]]) -> dict[str, torch.Tensor]:
+        """Make a batch.
+
+        Args:
+            features: B rows with `input_ids` (n tokens each, n at least 1) and `row`; or, already corrupted, with
+                `input_ids` and `labels`.
+
+        Returns:
+            `input_ids` and `attention_mask` (B, S), `labels` (B, T) with -100 for pads and `decoder_input_ids`
+            (B, T), all int64.
+
+        Raises:
+            ValueError: The rows are to be corrupted, but nobody has told the epoch.
+        """
+        if "labels" in features[0]:
+            pairs = [(feature["input_ids"], feature["labels"]) for feature in features]
+        elif (epoch := int(self._epoch)) >= 0:
+            pairs = [self.corrupt(feature["input_ids"], feature["row"], epoch) for feature in features]
+        else:
+            raise ValueError("the collator does not know the epoch: give its `callback` to the trainer")
+        inputs, labels = (
+            [torch.as_tensor(ids, dtype=torch.long) for ids in side] for side in zip(*pairs, strict=True)
+        )
+        labels = pad_sequence(labels, batch_first=True, padding_value=-100)
+        return {
+            "input_ids": pad_sequence(inputs, batch_first=True, padding_value=self.pad_token_id),
+            "attention_mask": pad_sequence([torch.ones_like(ids) for ids in inputs], batch_first=True),
+            "labels": labels,
+            "decoder_input_ids": shift_tokens_right(labels, self.pad_token_id, self.decoder_start_token_id),
+        }
+
+    def corrupted(self, rows: Dataset) -> Dataset:
+        """Corrupt rows once and for all, for a validation loss that can be compared.
+
+        Args:
+            rows: With the columns `input_ids` and `row`.
+
+        Returns:
+            The rows with `input_ids` and `labels`, corrupted as in epoch 0.
+        """
+
+        def corrupt(row: dict[str, Any]) -> dict[str, np.ndarray]:
+            inputs, labels = self.corrupt(row["input_ids"], row["row"], epoch=0)
+            return {"input_ids": inputs, "labels": labels}
+
+        return rows.map(
+            corrupt,
+            remove_columns=rows.column_names,
+            features=Features({name: datasets.List(Value("int32")) for name in ("input_ids", "labels")}),
+            # The collator's own state is not what the result depends on.
+            new_fingerprint=Hasher.hash(
+                (rows._fingerprint, self.mask_token_id, self.eos_token_id)
+                + (self.mask_rate, self.mean_span_length, self.target, self.seed)
+            ),
+            desc="Corrupting",
+        )
+
+    def corrupt(self, ids: Sequence[int], row: int, epoch: int) -> tuple[np.ndarray, np.ndarray]:
+        """Corrupt a text.
+
+        Args:
+            ids: Its tokens, n of them.
+            row: Its number.
+            epoch: 0 or more.
+
+        Returns:
+            The encoder's input and the labels, int64.
+        """
+        ids = np.asarray(ids, dtype=np.int64)
+        generator = np.random.default_rng([self.seed, epoch, row])
+        hidden = int(len(ids) * self.mask_rate + generator.random())
+        hidden = min(max(hidden, 1), len(ids))
+
+        most_spans = min(hidden, max(len(ids) - hidden, 1))
+        spans, left = [], hidden
+        for length in generator.poisson(self.mean_span_length, most_spans).tolist():
+            spans.append(min(length, left))
+            left -= spans[-1]
+            if left == 0:
+                break
+        spans[-1] += left
+        spans = generator.permutation(spans)  # the one that is cut to fit is not always the last
+
+        # A text becomes slots, of which each gives one token of the input: one that is left, or a mask for a span.
+        slots = len(ids) - hidden + len(spans)
+        is_span = np.zeros(slots, dtype=bool)
+        is_span[generator.choice(slots, size=len(spans), replace=False)] = True
+        sizes = np.ones(slots, dtype=np.int64)
+        sizes[is_span] = spans
+        starts = np.cumsum(sizes) - sizes
+        # An empty span at the end starts after the last token.
+        inputs = np.where(is_span, self.mask_token_id, np.append(ids, self.mask_token_id)[starts])
+
+        if self.target == "text":
+            return inputs, np.append(ids, self.eos_token_id)
+        pieces = [ids[start : start + size] for start, size in zip(starts[is_span], spans, strict=True)]
+        labels = [part for piece in pieces for part in ([self.mask_token_id], piece)]
+        return inputs, np.concatenate([*labels, [self.eos_token_id]])
+
+
+class _EpochCallback(TrainerCallback):
+    """Tells a collator which epoch begins, after a resumption, too."""
+
+    def __init__(self, collator: SpanInfilling):
+        self.collator = collator
+
+    def on_epoch_begin(self, args, state, control, **kwargs):
+        # A float that counts the steps: 1.25 after a quarter of the second epoch.
+        self.collator.set_epoch(int(state.epoch or 0))

@@ -1,0 +1,83 @@
+# Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
+"""Losses that transformers does not have: the Annotated Transformer's label smoothing."""
+
+import torch
+from torch import nn
+from transformers.modeling_outputs import Seq2SeqLMOutput
+
+
+def smoothed_targets(targets: torch.Tensor, vocab_size: int, smoothing: float, pad_token_id: int) -> torch.Tensor:
+    """§5.4, as the Annotated Transformer's `LabelSmoothing` has it: what the model shall predict in place of 1 and 0.
+
+    Args:
+        targets: (N,), int64: token ids.
+        vocab_size: V.
+        smoothing: The probability that goes to the other tokens; the pad gets none, so they are V - 2.
+        pad_token_id: Id of the pad.
+
+    Returns:
+        (N, V), float32; rows whose target is the pad are all zero.
+
+    Raises:
+        ValueError: `smoothing` is not between 0 and 1, `vocab_size` is less than 3, or the pad is not in it.
+    """
+    if not 0 <= smoothing <= 1:
+        raise ValueError(f"smoothing must be between 0 and 1, not {smoothing}")
+    if not 0 <= pad_token_id < vocab_size or vocab_size < 3:
+        raise ValueError(f"pad_token_id {pad_token_id} in a vocabulary of {vocab_size}, which must be at least 3")
+    distribution = torch.full((len(targets), vocab_size), smoothing / (vocab_size - 2), device=targets.device)
+    distribution.scatter_(1, targets.unsqueeze(1), 1 - smoothing)
+    distribution[:, pad_token_id] = 0
+    return distribution.masked_fill((targets == pad_token_id).unsqueeze(1), 0)
+
+
+class LabelSmoothingLoss:
+    """The Annotated Transformer's loss, as a `compute_loss_func` for Trainer: KL divergence from smoothed targets.
+
+    transformers' own `label_smoothing_factor` spreads the probability over all V tokens, and takes cross-entropy.
+
+    Args:
+        smoothing: As in `smoothed_targets`.
+        pad_token_id: As in `smoothed_targets`.
+    """
+
+    def __init__(self, smoothing: float, pad_token_id: int):
+        self.smoothing = smoothing
+        self.pad_token_id = pad_token_id
+
+    def __call__(
+        self,
+        outputs: Seq2SeqLMOutput,
+        labels: torch.Tensor,
+        num_items_in_batch: int | torch.Tensor | None = None,
+    ) -> torch.Tensor:
+        """The sum over the batch's tokens, divided by their number.
+
+        Args:
+            outputs: With `logits` (B, T, V). Trainer does not pass the labels to the model, so the collator must make
+                `decoder_input_ids`, as `DataCollatorForSeq2Seq(tokenizer, model=model)` does.
+            labels: (B, T), int64, -100 where nothing is predicted.
+            num_items_in_batch: The number to divide by where a batch is spread over several calls: Trainer counts the
+                labels that are not -100.
+
+        Returns:
+            The loss, a scalar.
+
+        Raises:
+            ValueError: logits and labels differ in their shape, or a label is the pad.
+        """
+        if outputs.logits.shape[:2] != labels.shape:
+            raise ValueError(
+                f"logits of shape {tuple(outputs.logits.shape)} for labels of shape {tuple(labels.shape)}: "
+                "the collator must make `decoder_input_ids`"
+            )
+        if (labels == self.pad_token_id).any():
+            raise ValueError(f"a label is the pad, {self.pad_token_id}: where nothing is predicted it must be -100")
+        targets = labels.flatten()
+        targets = targets.masked_fill(targets == -100, self.pad_token_id)
+        log_probabilities = outputs.logits.flatten(0, 1).float().log_softmax(dim=-1)
+        expected = smoothed_targets(targets, log_probabilities.shape[-1], self.smoothing, self.pad_token_id)
+        loss = nn.functional.kl_div(log_probabilities, expected, reduction="sum")
+        if num_items_in_batch is None:
+            num_items_in_batch = (labels != -100).sum().clamp(min=1)
+        return loss / num_items_in_batch

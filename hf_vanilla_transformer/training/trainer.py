@@ -1,0 +1,175 @@
+# Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
+"""transformers' Trainer, with runs that stop at a loss that is not finite and that resume exactly."""
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from huggingface_hub import ModelCard
+from torch.utils.data import DataLoader
+from transformers import (
+    EarlyStoppingCallback,
+    PreTrainedModel,
+    Seq2SeqTrainer,
+    Trainer,
+    TrainerCallback,
+    TrainerControl,
+    TrainerState,
+    TrainingArguments,
+)
+from transformers.dynamic_module_utils import custom_object_save
+from transformers.trainer_utils import EvalLoopOutput, IntervalStrategy, TrainOutput, get_last_checkpoint
+
+from ..loading import load_config
+from .batches import TokenBudgetBatchSampler
+from .checkpoints import architecture_fields
+
+
+def data_seed(arguments: TrainingArguments) -> int:
+    """The seed of random draws that concern the data: `data_seed`, or else `seed`."""
+    return arguments.seed if arguments.data_seed is None else arguments.data_seed
+
+
+class _RunCallback(TrainerCallback):
+    """Saves a checkpoint after everything else that its step brings, and pushes the model's code with the model.
+
+    A resumed run continues after the step: without this, what was not yet logged, and the epoch's evaluation, would be
+    lost.
+    """
+
+    _postponed = False
+
+    def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs) -> None:
+        epoch_ends = control.should_training_stop or state.epoch.is_integer()
+        self._postponed = control.should_save and epoch_ends and args.eval_strategy == IntervalStrategy.EPOCH
+        control.should_save &= not self._postponed
+        self._log(args, control)
+
+    def on_epoch_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs) -> None:
+        control.should_save |= self._postponed
+        self._log(args, control)
+
+    def on_push_begin(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, model: PreTrainedModel, **kwargs
+    ) -> None:
+        # Trainer's pushes in mid-training copy weights and configuration, but not the code that it names.
+        if state.is_world_process_zero and model._auto_class is not None:
+            custom_object_save(model, args.output_dir, config=model.config)
+
+    def _log(self, args: TrainingArguments, control: TrainerControl) -> None:
+        """Log before a checkpoint or an evaluation."""
+        if args.logging_strategy != IntervalStrategy.NO:
+            control.should_log |= control.should_save or control.should_evaluate
+
+
+class _CheckedTraining:
+    """What our runs need of a trainer; comes before a class of trainers among the bases."""
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.add_callback(_RunCallback)
+
+    def train(self, resume_from_checkpoint: str | bool | None = None, *args, **kwargs) -> TrainOutput:
+        """As in `Trainer`, but a resumed run does not evaluate on start a second time.
+
+        Raises:
+            ValueError: the checkpoint is of another model.
+        """
+        if resume_from_checkpoint is True:
+            resume_from_checkpoint = get_last_checkpoint(self.args.output_dir) or True
+        if resume_from_checkpoint:
+            self.args.eval_on_start = False
+        if isinstance(resume_from_checkpoint, str):
+            # torch's own message would list every weight whose shape differs.
+            fields = architecture_fields(load_config(resume_from_checkpoint))
+            if fields != architecture_fields(self.model.config):
+                raise ValueError(
+                    f"{resume_from_checkpoint}: a checkpoint of another model; a run resumes with its own settings"
+                )
+        return super().train(resume_from_checkpoint, *args, **kwargs)
+
+    def training_step(self, *args, **kwargs) -> torch.Tensor:
+        """As in `Trainer`.
+
+        Raises:
+            FloatingPointError: the loss is infinite or NaN.
+        """
+        loss = super().training_step(*args, **kwargs)
+        if not loss.isfinite():
+            raise FloatingPointError(f"the loss of step {self.state.global_step + 1} is {loss.item()}")
+        return loss
+
+    def save_model(self, *args, **kwargs) -> None:
+        """As in `Trainer`.
+
+        Raises:
+            FloatingPointError: a weight is infinite or NaN: a finite loss may have such a gradient.
+        """
+        if not all(weight.isfinite().all() for weight in self.model.parameters()):
+            raise FloatingPointError(f"after step {self.state.global_step} a weight is infinite or NaN")
+        super().save_model(*args, **kwargs)
+
+    def create_model_card(self, *args, **kwargs) -> None:
+        """As in `Trainer`, but a card that is more than Trainer's draft stays."""
+        file = Path(self.args.output_dir, "README.md")
+        if not file.is_file() or "generated_from_trainer" in (ModelCard.load(file).data.tags or []):
+            super().create_model_card(*args, **kwargs)
+
+    def _run_epoch(self, *args, **kwargs) -> None:
+        # Trainer (transformers 5.23) checks only after a step whether it was the last: a run that resumes after its
+        # last step would take one more. No callback comes between; test_a_finished_run_takes_no_further_step.
+        if self.state.global_step >= self.state.max_steps or any(
+            isinstance(callback, EarlyStoppingCallback)
+            and callback.early_stopping_patience_counter >= callback.early_stopping_patience
+            for callback in self.callback_handler.callbacks
+        ):
+            self.control.should_training_stop = True
+        else:
+            super()._run_epoch(*args, **kwargs)
+
+
+class CheckedTrainer(_CheckedTraining, Trainer):
+    """`Trainer` that stops where a loss is not finite, and whose resumed runs end as uninterrupted ones do."""
+
+
+class CheckedSeq2SeqTrainer(_CheckedTraining, Seq2SeqTrainer):
+    """`CheckedTrainer` of the kind of `Seq2SeqTrainer`."""
+
+    def evaluation_loop(self, *args, **kwargs) -> EvalLoopOutput:
+        """As in `Trainer`: with several processes, `Seq2SeqTrainer` counts some rows twice."""
+        self.gather_function = self.accelerator.gather_for_metrics
+        return super().evaluation_loop(*args, **kwargs)
+
+
+class TokenBudgetTrainer(CheckedSeq2SeqTrainer):
+    """`CheckedSeq2SeqTrainer` whose training batches are filled up to a number of tokens (§5.1).
+
+    Args:
+        max_tokens: As in `TokenBudgetBatchSampler`, for each process; None for batches of Trainer's own.
+        max_rows: As in `TokenBudgetBatchSampler`.
+        **kwargs: The arguments of `Seq2SeqTrainer`. The training set needs a column `length`, and no others besides
+            the model's.
+    """
+
+    def __init__(self, *, max_tokens: int | None, max_rows: int | None = None, **kwargs: Any):
+        super().__init__(**kwargs)
+        self.max_tokens = max_tokens
+        self.max_rows = max_rows
+
+    def get_train_dataloader(self) -> DataLoader:
+        """The training batches, divided among the processes."""
+        if self.max_tokens is None:
+            return super().get_train_dataloader()
+        batches = TokenBudgetBatchSampler(
+            self.train_dataset["length"][:], self.max_tokens, data_seed(self.args), self.max_rows
+        )
+        loader = DataLoader(
+            self.train_dataset.remove_columns("length"),
+            batch_sampler=batches,
+            collate_fn=self.data_collator,
+            num_workers=self.args.dataloader_num_workers,
+            pin_memory=self.args.dataloader_pin_memory,
+            persistent_workers=self.args.dataloader_persistent_workers,
+            prefetch_factor=self.args.dataloader_prefetch_factor,
+        )
+        return self.accelerator.prepare(loader)
