@@ -100,7 +100,9 @@ def test_a_published_card_is_what_its_record_gives(name):
 def test_a_published_run_can_be_made_again(name):
     """Its settings are those of a recipe; where the data are, the user says."""
     folder = ROOT / "model_cards" / name
-    recipes = [yaml.safe_load(file.read_text()) for file in (ROOT / "hf_vanilla_transformer" / "recipes").glob("*.yaml")]
+    recipes = [
+        yaml.safe_load(file.read_text()) for file in (ROOT / "hf_vanilla_transformer" / "recipes").glob("*.yaml")
+    ]
     made_by = [yaml.safe_load((folder / "recipe.yaml").read_text())]
     if soft_labels := json.loads((folder / "run.json").read_text())["data"].get("soft_labels"):
         made_by.append(soft_labels["recipe"])

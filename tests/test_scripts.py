@@ -50,7 +50,11 @@ def trained(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("runs") / "sample"
     subprocess.run(
         [
-            *(sys.executable, ROOT / "scripts/train_classifier.py", ROOT / "hf_vanilla_transformer/recipes/sample.yaml"),
+            *(
+                sys.executable,
+                ROOT / "scripts/train_classifier.py",
+                ROOT / "hf_vanilla_transformer/recipes/sample.yaml",
+            ),
             *("--output_dir", folder, "--num_train_epochs", "2", "--save_total_limit", "3"),
         ],
         check=True,
@@ -158,7 +162,13 @@ def test_a_run_that_gets_no_better_stops_early(run, tmp_path):
     """A model that cannot learn, at a learning rate of nothing, is no better after its first epoch."""
     status, _, _ = run(
         "train_classifier.py",
-        *(ROOT / "hf_vanilla_transformer/recipes/sample.yaml", "--output_dir", tmp_path / "run", "--disable_tqdm", "true"),
+        *(
+            ROOT / "hf_vanilla_transformer/recipes/sample.yaml",
+            "--output_dir",
+            tmp_path / "run",
+            "--disable_tqdm",
+            "true",
+        ),
         *("--learning_rate", "0", "--num_train_epochs", "9", "--early_stopping_patience", "2", *TINY),
     )
     assert status == 0
@@ -448,7 +458,13 @@ def test_the_quickstart_fine_tunes_the_ready_made_classifier(run, tmp_path, monk
     monkeypatch.chdir(ROOT)
     status, _, _ = run(
         "train_classifier.py",
-        *(ROOT / "hf_vanilla_transformer/recipes/sample-finetune.yaml", "--output_dir", tmp_path / "run", "--max_steps", "1"),
+        *(
+            ROOT / "hf_vanilla_transformer/recipes/sample-finetune.yaml",
+            "--output_dir",
+            tmp_path / "run",
+            "--max_steps",
+            "1",
+        ),
         *("--learning_rate", "0", "--disable_tqdm", "true"),
     )
     assert status == 0

@@ -367,7 +367,9 @@ def test_checkpoints_are_averaged_by_a_script_too(run, corpus, tmp_path):
 
 def test_the_copy_task_leaves_its_record(run, tmp_path):
     arguments = ["--train_sequences", "64", "--test_sequences", "8", "--max_steps", "2", "--disable_tqdm", "true"]
-    status, out, _ = run("train_copy.py", ROOT / "hf_vanilla_transformer/recipes/copy.yaml", "--output_dir", tmp_path, *arguments)
+    status, out, _ = run(
+        "train_copy.py", ROOT / "hf_vanilla_transformer/recipes/copy.yaml", "--output_dir", tmp_path, *arguments
+    )
     assert status == 0 and "of 8 fresh sequences" in out
     assert json.loads((tmp_path / "metrics.json").read_text())["test"]["sequences"] == 8
     assert AutoModelForSeq2SeqLM.from_pretrained(tmp_path).config.vocab_size == 11

@@ -151,16 +151,10 @@ def train(
         preprocess_logits_for_metrics=token_losses,
         callbacks=[collator.callback],
     )
-
-    def measure() -> dict[str, Any]:
-        measured = trainer.evaluate()
-        report = {"loss": measured["eval_token_loss"], "perplexity": measured["eval_perplexity"]}
-        return {"validation": {**report, "rows": len(validation)}}
-
     run.finish(
         trainer,
         run.train(trainer),
-        measure=measure,
+        measure=lambda: {"validation": {**measure(trainer), "rows": len(validation)}},
         headline=lambda metrics: f"validation perplexity: {metrics['validation']['perplexity']:.3f}",
         arguments=arguments,
         data={
@@ -169,6 +163,12 @@ def train(
             "validation": {"rows": len(validation)},
         },
     )
+
+
+def measure(trainer: TokenBudgetTrainer) -> dict[str, float]:
+    """Loss and perplexity per token of the validation set."""
+    measured = trainer.evaluate()
+    return {"loss": measured["eval_token_loss"], "perplexity": measured["eval_perplexity"]}
 
 
 def stream_lines(

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from datasets import Dataset
+from datasets import Dataset, DatasetDict
 from tokenizers.models import WordLevel
 from transformers import (
     DataCollatorForSeq2Seq,
@@ -49,11 +49,17 @@ class PairArguments:
     validation_fraction: float = field(default=0.05, metadata={"help": "Share of train that becomes validation."})
     split_seed: int = field(default=42, metadata={"help": "Seed of the split into train and validation."})
 
-    @property
-    def prefixes(self) -> dict[str, str]:
-        """The prefixes that were given, by split."""
-        given = {"train": self.train_prefix, "validation": self.validation_prefix, "test": self.test_prefix}
-        return {split: prefix for split, prefix in given.items() if prefix is not None}
+    def load(self) -> DatasetDict:
+        """The splits, as `load_parallel_text` returns them."""
+        prefixes = {"train": self.train_prefix, "validation": self.validation_prefix, "test": self.test_prefix}
+        return load_parallel_text(
+            self.data,
+            self.source_column,
+            self.target_column,
+            prefixes={split: prefix for split, prefix in prefixes.items() if prefix is not None},
+            validation_fraction=self.validation_fraction,
+            seed=self.split_seed,
+        )
 
 
 @dataclass
@@ -140,14 +146,7 @@ def train(
     with training_arguments.main_process_first(desc="data"):
         # A wrong model is refused before the data are read.
         parts = load_parts(arguments) if arguments.model else None
-        data = load_parallel_text(
-            data_arguments.data,
-            data_arguments.source_column,
-            data_arguments.target_column,
-            prefixes=data_arguments.prefixes,
-            validation_fraction=data_arguments.validation_fraction,
-            seed=data_arguments.split_seed,
-        )
+        data = data_arguments.load()
     if parts is None:
         tokenizers = broadcast_from_main(lambda: make_tokenizers(arguments, data["train"]))
         parts = make_config(arguments, *tokenizers), *tokenizers
