@@ -17,7 +17,7 @@ from transformers import (
     set_seed,
 )
 
-from ..configuration_vanilla_transformer import VanillaTransformerConfig
+from .. import VanillaTransformerConfig
 from ..hub.model_card import save_model_card
 from ..hub.record import best_step, epochs, save_record
 from ..hub.upload import keep_token_out_of_files, upload_run

@@ -24,12 +24,11 @@ from transformers import (
     TrainingArguments,
 )
 
-from ..configuration_vanilla_transformer import VanillaTransformerConfig
+from .. import VanillaTransformerConfig, VanillaTransformerForSequenceClassification
 from ..data.checksums import describe_splits
 from ..data.labelled_text import tokenize
 from ..loading import load_config, load_tokenizer_to_train
 from ..metrics import compute_metrics, evaluate_split
-from ..modeling_vanilla_transformer import VanillaTransformerForSequenceClassification
 from ..tokenizer import train_tokenizer
 from ..training.trainer import CheckedTrainer
 from .arguments import (

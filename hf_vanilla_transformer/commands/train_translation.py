@@ -25,12 +25,11 @@ from transformers import (
 )
 from transformers.trainer_utils import SaveStrategy
 
-from ..configuration_vanilla_transformer import VanillaTransformerConfig
+from .. import VanillaTransformerConfig, VanillaTransformerForConditionalGeneration
 from ..data.checksums import describe_splits
 from ..data.parallel_text import load_parallel_text, tokenize_pairs
 from ..loading import TARGET_TOKENIZER, load_config, load_target_tokenizer, load_tokenizer
 from ..metrics import compute_perplexity, token_losses, translation_report, word_report
-from ..modeling_vanilla_transformer import VanillaTransformerForConditionalGeneration
 from ..tokenizer import has_capitals, train_tokenizer
 from ..training.checkpoints import average_checkpoints, last_checkpoints
 from ..training.trainer import TokenBudgetTrainer

@@ -14,9 +14,8 @@ import torch
 from datasets import Dataset, Features, Value
 from datasets.fingerprint import Hasher
 from torch.nn.utils.rnn import pad_sequence
-from transformers import PreTrainedTokenizerBase, TrainerCallback
+from transformers import PreTrainedConfig, PreTrainedTokenizerBase, TrainerCallback
 
-from ..configuration_vanilla_transformer import VanillaTransformerConfig
 from ..modeling_vanilla_transformer import shift_tokens_right
 
 
@@ -50,7 +49,7 @@ class SpanInfilling:
     def __init__(
         self,
         tokenizer: PreTrainedTokenizerBase,
-        config: VanillaTransformerConfig,
+        config: PreTrainedConfig,
         mask_rate: float = 0.3,
         mean_span_length: float = 3.0,
         target: str = "text",
