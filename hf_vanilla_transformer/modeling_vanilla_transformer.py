@@ -8,20 +8,15 @@ What a mask means: an attention mask given by the caller is (B, L), 1 or True fo
 the layers it is what the chosen attention implementation takes, made by `create_bidirectional_mask` and
 `create_causal_mask`.
 
-This file travels with every saved model, so it imports torch, transformers, huggingface_hub and its configuration
-only.
+This file travels with every saved model, so it imports torch, transformers and its configuration only.
 """
 
 import math
-import re
-import shutil
 from collections.abc import Callable
 from copy import copy
 from functools import partial
-from pathlib import Path
 
 import torch
-from huggingface_hub import ModelCard
 from torch import nn
 from transformers import GenerationMixin, PreTrainedModel
 from transformers import initialization as init
@@ -36,9 +31,9 @@ from transformers.modeling_outputs import (
     Seq2SeqModelOutput,
     Seq2SeqSequenceClassifierOutput,
 )
-from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS, load_state_dict
+from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 from transformers.processing_utils import Unpack
-from transformers.utils import SAFE_WEIGHTS_NAME, ModelOutput, TransformersKwargs, can_return_tuple
+from transformers.utils import ModelOutput, TransformersKwargs, can_return_tuple
 from transformers.utils.generic import merge_with_config_defaults
 from transformers.utils.output_capturing import OutputRecorder, capture_outputs
 
@@ -431,22 +426,6 @@ class VanillaTransformerDecoderLayer(GradientCheckpointingLayer):
 
 # --- The models ---
 
-# What a run leaves in a model's folder besides the model and its tokenizer.
-RECORD_FILES = ["metrics.json", "recipe.yaml", "run.json", "curves.png", "generation_config.json"]
-
-
-def rename_card(card: ModelCard, name: str) -> None:
-    """Have a model card name another repository, in its metadata and where the model is loaded.
-
-    Args:
-        card: Changed in place; whatever else it says stays.
-        name: The repository's name.
-    """
-    before = re.escape(str(card.data.model_name))
-    loads = rf'((?:model=|from_pretrained\()"|--model ){before}(["`])'
-    card.text = re.sub(loads, lambda match: f"{match[1]}{name}{match[2]}", card.text)
-    card.data.model_name = name
-
 
 class VanillaTransformerPreTrainedModel(PreTrainedModel):
     """What all models here share: loading, saving, initialisation, embeddings."""
@@ -539,40 +518,6 @@ class VanillaTransformerPreTrainedModel(PreTrainedModel):
         self.config.decoder_vocab_size = new_num_tokens
         self.tie_weights()
         return embeddings
-
-    def _upload_modified_files(self, working_dir: str, repo_id: str, *args, **kwargs):
-        # `push_to_hub` comes here with the model saved. While its weights are those of a run's folder, what the run
-        # measured is true of it, and goes along: the record, and the card under the new name.
-        run = self._folder_of_same_weights()
-        if run is not None:
-            for file in RECORD_FILES:
-                if (run / file).is_file() and not Path(working_dir, file).exists():
-                    shutil.copy(run / file, working_dir)
-            if (run / "target_tokenizer").is_dir():
-                shutil.copytree(run / "target_tokenizer", Path(working_dir, "target_tokenizer"), dirs_exist_ok=True)
-            card = ModelCard.load(run / "README.md") if (run / "README.md").is_file() else None
-            if card is not None and "generated_from_trainer" not in (card.data.tags or []):  # not a draft
-                # transformers has put there the repository's card, or an empty one, with the tags that are asked for.
-                # One with this run's results stays: somebody may have added to it.
-                there = ModelCard.load(Path(working_dir, "README.md"))
-                if not there.data.eval_results or there.data.eval_results != card.data.eval_results:
-                    rename_card(card, repo_id)
-                    card.data.tags = list(dict.fromkeys([*(card.data.tags or []), *(there.data.tags or [])]))
-                    card.save(Path(working_dir, "README.md"))
-        return super()._upload_modified_files(working_dir, repo_id, *args, **kwargs)
-
-    def _folder_of_same_weights(self) -> Path | None:
-        """The folder that the model was loaded from, if it has the weights that lie there."""
-        folder = Path(self.name_or_path)
-        if not (folder / SAFE_WEIGHTS_NAME).is_file():
-            return None
-        own, saved = self.state_dict(), load_state_dict(folder / SAFE_WEIGHTS_NAME)
-        if own.keys() - self.all_tied_weights_keys.keys() != saved.keys() - self.all_tied_weights_keys.keys():
-            return None
-        # In float32, where the file's half precision and the model's own are exact.
-        if any(not torch.equal(own[name].cpu().float(), weight.float()) for name, weight in saved.items()):
-            return None
-        return folder
 
 
 class VanillaTransformerEncoder(VanillaTransformerPreTrainedModel):
