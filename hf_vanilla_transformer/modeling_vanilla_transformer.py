@@ -837,7 +837,11 @@ def shift_tokens_right(
 
 
 class VanillaTransformerForConditionalGeneration(VanillaTransformerPreTrainedModel, GenerationMixin):
-    """§3.4: the Transformer with a linear layer to the target vocabulary, for translation and the like."""
+    """§3.4: the Transformer with a linear layer to the target vocabulary, for translation and the like.
+
+    With two vocabularies, watermarking, prompt lookup and assisted generation are not supported: transformers (5.23)
+    takes `vocab_size`, here the source vocabulary's, for the number of tokens that can be generated.
+    """
 
     _tied_weights_keys = {"lm_head.weight": "model.decoder.embed_tokens.weight"}
 
@@ -928,22 +932,11 @@ class VanillaTransformerForConditionalGeneration(VanillaTransformerPreTrainedMod
             kwargs["decoder_position_ids"] = position_ids_from_mask(decoder_attention_mask)
         return super().prepare_inputs_for_generation(*args, decoder_attention_mask=decoder_attention_mask, **kwargs)
 
-    # transformers takes `vocab_size` for the size of what is generated; the target vocabulary may be another.
-
-    def _with_target_vocabulary(self) -> "VanillaTransformerForConditionalGeneration":
-        with_target_vocabulary = copy(self)
-        with_target_vocabulary.config = self.config.get_text_config(decoder=True)
-        return with_target_vocabulary
-
     def compute_transition_scores(self, *args, **kwargs) -> torch.Tensor:
-        """As in transformers, but of the target vocabulary."""
-        return GenerationMixin.compute_transition_scores(self._with_target_vocabulary(), *args, **kwargs)
-
-    def _get_candidate_generator(self, *args, **kwargs):
-        return GenerationMixin._get_candidate_generator(self._with_target_vocabulary(), *args, **kwargs)
-
-    def _get_logits_processor(self, *args, **kwargs):
-        return GenerationMixin._get_logits_processor(self._with_target_vocabulary(), *args, **kwargs)
+        """As in transformers, which would take `vocab_size` for the size of the target vocabulary."""
+        model = copy(self)
+        model.config = self.config.get_text_config(decoder=True)
+        return GenerationMixin.compute_transition_scores(model, *args, **kwargs)
 
 
 class VanillaTransformerForSequenceClassification(VanillaTransformerPreTrainedModel):
