@@ -18,7 +18,6 @@ from huggingface_hub import EvalResult, ModelCard, ModelCardData
 
 from ..data.tables import HUB_NAME, SPLITS, TABLE_SUFFIXES
 from ..loading import TARGET_TOKENIZER
-from ..modeling_vanilla_transformer import rename_card
 from .record import CURVES_FILE, METRICS_FILE, RECIPE_FILE, RUN_FILE
 
 
@@ -203,6 +202,19 @@ def rename_model_card(folder: str | Path, name: str) -> None:
     if card.data.model_name != name:
         rename_card(card, name)
         card.save(Path(folder) / CARD_FILE)
+
+
+def rename_card(card: ModelCard, name: str) -> None:
+    """Make a card name another repository, in its metadata and in the code that loads the model.
+
+    Args:
+        card: Changed in place; the rest of its text stays.
+        name: The repository's name.
+    """
+    before = re.escape(str(card.data.model_name))
+    loads = rf'((?:model=|from_pretrained\()"|--model ){before}(["`])'
+    card.text = re.sub(loads, lambda match: f"{match[1]}{name}{match[2]}", card.text)
+    card.data.model_name = name
 
 
 # --- The record ---

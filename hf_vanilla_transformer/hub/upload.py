@@ -7,11 +7,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import torch
 from huggingface_hub import HfApi, constants, get_token
 from huggingface_hub.errors import HfHubHTTPError, HTTPError
 from huggingface_hub.utils import filter_repo_objects, validate_repo_id
 from safetensors import SafetensorError, safe_open
-from transformers import Trainer, TrainingArguments
+from safetensors.torch import load_file
+from transformers import PreTrainedModel, Trainer, TrainingArguments
 from transformers.utils import SAFE_WEIGHTS_INDEX_NAME, SAFE_WEIGHTS_NAME
 
 from ..loading import TARGET_TOKENIZER, load_config
@@ -180,6 +182,49 @@ def upload(
             delete_patterns=list(TRAINING_STATE),
         )
     return commit.commit_url
+
+
+def push(
+    model: PreTrainedModel,
+    repo_id: str,
+    *,
+    private: bool = False,
+    revision: str | None = None,
+    token: str | None = None,
+) -> str:
+    """Upload a model with its tokenizer, record and card, which `model.push_to_hub` does not send.
+
+    Sends the run's folder that the model was loaded from (`model.name_or_path`), so the model must still have the
+    weights that are saved there.
+
+    Args:
+        model: A model of this package.
+        repo_id, private, revision, token: As in `upload`.
+
+    Returns:
+        The address of the commit.
+
+    Raises:
+        ValueError: the model has no such folder, or other weights than the folder; or as in `upload`.
+        OSError: as in `upload`.
+    """
+    folder = Path(model.name_or_path)
+    if not model.name_or_path or not folder.is_dir():
+        raise ValueError(f"the model was not loaded from a run's folder (name_or_path is {model.name_or_path!r})")
+    repository_files(folder)
+    if not _has_weights_of(model, folder):
+        raise ValueError(f"{folder}: the model's weights are not those of the folder; save the model there first")
+    return upload(folder, repo_id, private=private, revision=revision, token=token)
+
+
+def _has_weights_of(model: PreTrainedModel, folder: Path) -> bool:
+    """Whether a folder holds exactly the model's weights, in the model's precision or a lower one."""
+    saved = {name: weight for file in _weight_files(folder) for name, weight in load_file(folder / file).items()}
+    own, tied = model.state_dict(), model.all_tied_weights_keys.keys()
+    # Compared in float32, which holds every half-precision number exactly.
+    return own.keys() - tied == saved.keys() - tied and all(
+        torch.equal(own[name].cpu().float(), weight.float()) for name, weight in saved.items()
+    )
 
 
 def upload_run(trainer: Trainer) -> None:
