@@ -328,39 +328,6 @@ def plot_reliability(bins: list[dict[str, Any]], file: str | Path) -> "Figure":
     return _save(figure, file)
 
 
-def plot_benchmark(curves: dict[str, list[dict[str, Any]]], file: str | Path) -> "Figure":
-    """Draw what training costs against length, size of the batch and depth.
-
-    Args:
-        curves: What `benchmarks.measure_curves` returned.
-        file: The picture to write, PNG or SVG by its ending.
-
-    Returns:
-        The figure: a panel for each of the three.
-
-    Raises:
-        ValueError: as `check_file`.
-    """
-    from matplotlib.figure import Figure
-
-    labels = {"length": "tokens of a text", "batch_size": "texts in a batch", "depth": "layers of each stack"}
-    figure = Figure(figsize=(11, 3.6), layout="constrained")
-    panels = figure.subplots(1, len(curves), sharey=True)
-    for axes, (axis, points) in zip(panels, curves.items(), strict=True):
-        for name in dict.fromkeys(point["name"] for point in points):
-            own = [point for point in points if point["name"] == name]
-            values = [point["value"] for point in own]
-            axes.plot(values, [point["tokens_per_second"] for point in own], marker="o", label=name)
-        axes.set_xscale("log", base=2)
-        axes.set_xticks(values, [str(value) for value in values])
-        axes.set_yscale("log")
-        axes.set_xlabel(labels[axis])
-        axes.grid(alpha=0.3)
-    panels[0].set_ylabel("tokens a second, training")
-    panels[0].legend(fontsize=8)
-    return _save(figure, file)
-
-
 # --- Tokens on axes ---
 
 
