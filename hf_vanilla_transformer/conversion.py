@@ -371,38 +371,16 @@ def convert_checkpoint(state_dict: Mapping[str, torch.Tensor], source: str, **co
         for name, tensor in zip(row.ours, row.transform.to_ours(state_dict[row.theirs].detach()), strict=True)
     }
 
-    told = {
-        "d_model": sizes["d_model"],
-        "vocab_size": sizes["encoder_vocab_size"],
-        "decoder_vocab_size": sizes["decoder_vocab_size"],
-        "encoder_layers": structure.layers["encoder"],
-        "decoder_layers": structure.layers["decoder"],
-        "encoder_ffn_dim": sizes["encoder_ffn_dim"],
-        "decoder_ffn_dim": sizes["decoder_ffn_dim"],
-        "head_dim": _read_head_dim(sizes, fields),
-        "attention_bias": structure.attention_bias,
-        "layer_norm_type": preset.layer_norm_type,
-        "final_norm": preset.final_norm,
-        "share_encoder_decoder_embeddings": False,
-        "tie_word_embeddings": False,
-        "position_embedding_type": "none",
-    }
-    if sizes["norm_size"] != sizes["d_model"]:
-        told["layer_norm_type"] = "unbiased_std_scalar"
-    if structure.head == "classifier":
-        told["num_labels"] = sizes["num_labels"]
-        if fields.get("id2label"):
-            fields.setdefault("num_labels", len(fields["id2label"]))
+    told = _read_fields(sizes, structure, preset, fields)
+    if structure.head == "classifier" and fields.get("id2label"):
+        fields.setdefault("num_labels", len(fields["id2label"]))
     if "none" in family.position_types:
         for side in ("encoder", "decoder"):
             ours[f"{side}.embed_tokens.weight"] = torch.zeros(1, sizes["d_model"])
         fields = {"bos_token_id": None, "eos_token_id": None, "decoder_start_token_id": None, **fields}
     else:
         as_learned = fields.get("position_embedding_type") == "learned" or _differs_from_sinusoid(ours, rows, family)
-        told["position_embedding_type"] = "learned" if as_learned else "sinusoidal"
-        told["position_offset"] = preset.position_offset
-        told["max_position_embeddings"] = sizes["encoder_rows"] - preset.position_offset
-        told["decoder_max_position_embeddings"] = sizes["decoder_rows"] - preset.position_offset
+        told |= _read_position_fields(sizes, preset.position_offset, as_learned)
         if not as_learned:
             ours = {name: tensor for name, tensor in ours.items() if "embed_positions" not in name}
     for name in ("vocab_size", "max_position_embeddings"):
@@ -504,6 +482,43 @@ def _check_names_and_shapes(
     if any(problems.values()):
         listing = "; ".join(f"{problem}: {', '.join(names)}" for problem, names in problems.items() if names)
         raise ValueError(f"not a checkpoint of {source}: {listing}")
+
+
+def _read_fields(
+    sizes: Mapping[str, int], structure: _Structure, preset: VanillaTransformerConfig, fields: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The configuration fields that the tensors tell, as if there were no positions."""
+    told = {
+        "d_model": sizes["d_model"],
+        "vocab_size": sizes["encoder_vocab_size"],
+        "decoder_vocab_size": sizes["decoder_vocab_size"],
+        "encoder_layers": structure.layers["encoder"],
+        "decoder_layers": structure.layers["decoder"],
+        "encoder_ffn_dim": sizes["encoder_ffn_dim"],
+        "decoder_ffn_dim": sizes["decoder_ffn_dim"],
+        "head_dim": _read_head_dim(sizes, fields),
+        "attention_bias": structure.attention_bias,
+        "layer_norm_type": preset.layer_norm_type,
+        "final_norm": preset.final_norm,
+        "share_encoder_decoder_embeddings": False,
+        "tie_word_embeddings": False,
+        "position_embedding_type": "none",
+    }
+    if sizes["norm_size"] != sizes["d_model"]:
+        told["layer_norm_type"] = "unbiased_std_scalar"
+    if structure.head == "classifier":
+        told["num_labels"] = sizes["num_labels"]
+    return told
+
+
+def _read_position_fields(sizes: Mapping[str, int], position_offset: int, as_learned: bool) -> dict[str, Any]:
+    """The configuration fields that the position tables tell."""
+    return {
+        "position_embedding_type": "learned" if as_learned else "sinusoidal",
+        "position_offset": position_offset,
+        "max_position_embeddings": sizes["encoder_rows"] - position_offset,
+        "decoder_max_position_embeddings": sizes["decoder_rows"] - position_offset,
+    }
 
 
 def _read_head_dim(sizes: Mapping[str, int], fields: Mapping[str, Any]) -> int | None:

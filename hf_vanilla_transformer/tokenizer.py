@@ -99,16 +99,7 @@ def train_tokenizer(
     if max_length < 1:
         raise ValueError(f"max_length must be at least 1, not {max_length}")
 
-    normalizer = normalizers.Sequence(
-        [
-            normalizers.Replace(_CONTROLS, ""),
-            normalizers.Replace(_SPACES, " "),
-            normalizers.NFKC(),
-            *([normalizers.Lowercase()] if lowercase else []),
-            normalizers.Replace(_SPACE_RUNS, " "),  # first, for the next is quadratic in their length
-            normalizers.Replace(_OUTER_SPACES, ""),
-        ]
-    )
+    normalizer = _normalizer(lowercase)
     texts = [normalizer.normalize_str(text) for text in texts]
     counts = Counter(character for text in texts for character in text if character != " ")
     if not counts:
@@ -120,27 +111,8 @@ def train_tokenizer(
             f"vocab_size is {vocab_size}, but the special tokens and the texts' characters alone need {least}"
         )
 
-    special_tokens = list(SPECIAL_TOKENS.values())
-    options = {"vocab_size": vocab_size, "special_tokens": special_tokens, "show_progress": False}
-    if model == "bpe":
-        tokenizer = Tokenizer(models.BPE(unk_token=SPECIAL_TOKENS["unk_token"], fuse_unk=True))
-        trainer = trainers.BpeTrainer(min_frequency=2, max_token_length=MAX_PIECE_LENGTH, **options)
-    elif model == "word":
-        tokenizer = Tokenizer(models.WordLevel(unk_token=SPECIAL_TOKENS["unk_token"]))
-        trainer = trainers.WordLevelTrainer(min_frequency=2, **options)
-    else:
-        tokenizer = Tokenizer(models.Unigram())
-        trainer = trainers.UnigramTrainer(
-            unk_token=SPECIAL_TOKENS["unk_token"], max_piece_length=MAX_PIECE_LENGTH, **options
-        )
+    tokenizer, trainer = _untrained_tokenizer(model, vocab_size)
     tokenizer.normalizer = normalizer
-    if model == "word":
-        tokenizer.pre_tokenizer = _WORD_SPLIT
-    else:
-        tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
-            [pre_tokenizers.Metaspace(SPACE_MARK), pre_tokenizers.Split(_SCRIPT_RUNS, "isolated")]
-        )
-        tokenizer.decoder = decoders.Metaspace(SPACE_MARK)
     if add_eos:
         eos = SPECIAL_TOKENS["eos_token"]
         tokenizer.post_processor = processors.TemplateProcessing(
@@ -155,6 +127,46 @@ def train_tokenizer(
     if (size := tokenizer.get_vocab_size()) < vocab_size:
         logger.warning("The texts yield a vocabulary of %d, fewer than the %d asked for.", size, vocab_size)
     return _with_settings(PreTrainedTokenizerFast, SPECIAL_TOKENS, max_length, tokenizer_object=tokenizer)
+
+
+def _normalizer(lowercase: bool) -> normalizers.Normalizer:
+    """SentencePiece's default normalization, nmt_nfkc; spaces at the ends and runs of spaces are removed."""
+    return normalizers.Sequence(
+        [
+            normalizers.Replace(_CONTROLS, ""),
+            normalizers.Replace(_SPACES, " "),
+            normalizers.NFKC(),
+            *([normalizers.Lowercase()] if lowercase else []),
+            normalizers.Replace(_SPACE_RUNS, " "),  # first, since the next is quadratic in the length of a run
+            normalizers.Replace(_OUTER_SPACES, ""),
+        ]
+    )
+
+
+def _untrained_tokenizer(model: str, vocab_size: int) -> tuple[Tokenizer, trainers.Trainer]:
+    """A tokenizer of this kind without a vocabulary, and its trainer."""
+    options = {
+        "vocab_size": vocab_size,
+        "special_tokens": list(SPECIAL_TOKENS.values()),
+        "show_progress": False,
+    }
+    unk_token = SPECIAL_TOKENS["unk_token"]
+    if model == "word":
+        tokenizer = Tokenizer(models.WordLevel(unk_token=unk_token))
+        tokenizer.pre_tokenizer = _WORD_SPLIT
+        return tokenizer, trainers.WordLevelTrainer(min_frequency=2, **options)
+
+    if model == "bpe":
+        tokenizer = Tokenizer(models.BPE(unk_token=unk_token, fuse_unk=True))
+        trainer = trainers.BpeTrainer(min_frequency=2, max_token_length=MAX_PIECE_LENGTH, **options)
+    else:
+        tokenizer = Tokenizer(models.Unigram())
+        trainer = trainers.UnigramTrainer(unk_token=unk_token, max_piece_length=MAX_PIECE_LENGTH, **options)
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [pre_tokenizers.Metaspace(SPACE_MARK), pre_tokenizers.Split(_SCRIPT_RUNS, "isolated")]
+    )
+    tokenizer.decoder = decoders.Metaspace(SPACE_MARK)
+    return tokenizer, trainer
 
 
 def split_words(text: str) -> list[str]:
