@@ -106,6 +106,7 @@ def test_marian_writes_the_same_tokens():
     assert [row["same"] for row in rows] == [True, True]
 
 
+@pytest.mark.slow
 def test_peak_memory_grows_with_the_model():
     batches = make_batches(TEXTS, 7, 0, grouped=True)
     peaks = [peak_memory(tiny_config(vocab_size=size), OURS, "float32", batches, CPU) for size in (100, 500_000)]
@@ -144,6 +145,7 @@ SIZES = {"d_model": 16, "encoder_ffn_dim": 16, "decoder_ffn_dim": 16, "encoder_l
 QUICK = ["--texts", "6", "--batch_size", "3", "--rounds", "1", "--device", "cpu"]
 
 
+@pytest.mark.slow
 def test_each_task_leaves_its_measurements(run, tmp_path, monkeypatch):
     longest = []
 
