@@ -19,7 +19,7 @@ test: check
 # Speed beside torch.nn.Transformer, BART and Marian, in a few minutes; nothing else should run meanwhile.
 benchmark: .venv/installed
 	rm -rf runs/benchmark
-	$(BIN)/python scripts/benchmark.py --output_dir runs/benchmark --texts 256 --batch_size 64 --rounds 2
+	$(BIN)/python scripts/benchmarks/benchmark.py --output_dir runs/benchmark --texts 256 --batch_size 64 --rounds 2
 
 check: .venv/installed
 	$(BIN)/ruff check .

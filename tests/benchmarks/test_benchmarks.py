@@ -1,16 +1,16 @@
-"""The benchmarks compare what is alike, and their script leaves its measurements."""
+"""Speed and memory: contenders do comparable work, rates follow from the times, the script leaves its measurements."""
 
 import json
-import runpy
 
+import benchmark
+import measures
 import pytest
 import torch
-from conftest import ROOT, tiny_config
-
-from hf_vanilla_transformer import benchmarks
-from hf_vanilla_transformer.baselines import BartClassifier, TorchClassifier, bart_config
-from hf_vanilla_transformer.benchmarks import (
+from baselines import BartClassifier, TorchClassifier, bart_config
+from conftest import tiny_config
+from measures import (
     CONTENDERS,
+    DTYPES,
     NAIVE,
     OURS,
     OurClassifier,
@@ -23,6 +23,7 @@ from hf_vanilla_transformer.benchmarks import (
     peak_memory,
     take_turns,
 )
+from plots import plot_benchmark
 
 
 CPU = torch.device("cpu")
@@ -88,7 +89,7 @@ def test_each_way_has_its_turns():
 
 
 def test_rates_are_those_of_the_median_turn(monkeypatch):
-    monkeypatch.setattr(benchmarks, "take_turns", lambda ways, *_: {name: [0.5, 4.0, 1.0] for name in ways})
+    monkeypatch.setattr(measures, "take_turns", lambda ways, *_: {name: [0.5, 4.0, 1.0] for name in ways})
     settings = {"batch_size": 7, "batches": 1, "rounds": 3, "device": CPU, "train": False, "names": [OURS]}
     row = compare_classifiers(tiny_config(), TEXTS, limits={"float32": 1e9, "bfloat16": 1e9}, **settings)[0]
     assert (row["texts_per_second"], row["real_tokens"]) == (7.0, 33 / 63)
@@ -105,6 +106,7 @@ def test_marian_writes_the_same_tokens():
     assert [row["same"] for row in rows] == [True, True]
 
 
+@pytest.mark.slow
 def test_peak_memory_grows_with_the_model():
     batches = make_batches(TEXTS, 7, 0, grouped=True)
     peaks = [peak_memory(tiny_config(vocab_size=size), OURS, "float32", batches, CPU) for size in (100, 500_000)]
@@ -112,31 +114,61 @@ def test_peak_memory_grows_with_the_model():
     assert peaks[1] - peaks[0] > 3 * 500_000 * tiny_config().d_model * 4
 
 
+def test_curves_are_drawn_as_measured(tmp_path):
+    curves = {
+        axis: [
+            {"value": value, "name": name, "tokens_per_second": float(rate * value)}
+            for value in (1, 4)
+            for name, rate in (("ours", 30), ("theirs", 20))
+        ]
+        for axis in ("length", "batch_size", "depth")
+    }
+    figure = plot_benchmark(curves, tmp_path / "a.png")
+    for axes in figure.axes:
+        lines = {line.get_label(): line.get_xydata().tolist() for line in axes.get_lines()}
+        assert lines == {"ours": [[1, 30], [4, 120]], "theirs": [[1, 20], [4, 80]]}
+    assert len({axes.get_xlabel() for axes in figure.axes}) == 3 and figure.axes[0].get_ylabel()
+    assert (tmp_path / "a.png").stat().st_size > 10_000
+    with pytest.raises(ValueError, match="no folder"):
+        plot_benchmark(curves, tmp_path / "nowhere" / "a.png")
+
+
 def test_the_texts_are_drawn_by_the_seed():
-    script = runpy.run_path(str(ROOT / "scripts/benchmark.py"))
     drawn = [
-        script["draw_texts"](script["BenchmarkArguments"]("nowhere", seed=seed), tiny_config(vocab_size=2000))
+        benchmark.draw_texts(benchmark.BenchmarkArguments("nowhere", seed=seed), tiny_config(vocab_size=2000))
         for seed in (1, 1, 2)
     ]
     assert drawn[0] == drawn[1] != drawn[2] and sorted(drawn[0]) == sorted(drawn[2])
 
 
-def test_the_script_leaves_its_measurements(run, tmp_path):
-    config = {"d_model": 16, "encoder_ffn_dim": 16, "decoder_ffn_dim": 16, "encoder_layers": 1, "decoder_layers": 1}
-    status, out, err = run(
-        "benchmark.py",
-        *("--output_dir", tmp_path / "run", "--texts", "6", "--batch_size", "3", "--rounds", "1", "--device", "cpu"),
-        *("--tasks", "training", "inference", "curves", "--config", json.dumps(config)),
-    )
+SIZES = {"d_model": 16, "encoder_ffn_dim": 16, "decoder_ffn_dim": 16, "encoder_layers": 1, "decoder_layers": 1}
+QUICK = ["--texts", "6", "--batch_size", "3", "--rounds", "1", "--device", "cpu"]
+
+
+@pytest.mark.slow
+def test_each_task_leaves_its_measurements(run, tmp_path, monkeypatch):
+    longest = []
+
+    def fake_peak_memory(config, name, dtype, batches, device):
+        longest.append({tuple(batch["input_ids"].shape) for batch in batches})
+        return 2**20 * (3 if name == NAIVE else 2)
+
+    monkeypatch.setattr(measures, "peak_memory", fake_peak_memory)
+    arguments = ["--output_dir", tmp_path / "run", *QUICK, "--config", json.dumps(SIZES)]
+    status, out, err = run("benchmarks/benchmark.py", *arguments)
     assert status == 0, err
     report = json.loads((tmp_path / "run" / "benchmark.json").read_text())
-    assert not {"generation", "memory"} & report.keys()
+    assert report["arguments"]["config"] == SIZES and report["matrix_product_flops_per_second"].keys() == DTYPES.keys()
     for task in ("training", "inference"):
         assert {row["name"] for row in report[task]} == set(CONTENDERS)
         assert all(row["texts_per_second"] > 0 for row in report[task])
         ours = {row["dtype"]: row["texts_per_second"] for row in report[task] if row["name"] == OURS}
         assert all(row["times_ours"] == row["texts_per_second"] / ours[row["dtype"]] for row in report[task])
         assert f"| {NAIVE} | float32 |" in out
+    assert [row["same"] for row in report["generation"]] == [True, True] and "| MarianMTModel |" in out
+    assert {row["times_ours"] for row in report["memory"] if row["name"] == NAIVE} == {1.5}
+    assert f"| {NAIVE} | float32 | 3 | 1.50 |" in out
+    assert len(longest) == 7 and all(shapes == longest[0] and len(shapes) == 1 for shapes in longest)
     assert {axis: len(points) for axis, points in report["curves"].items()} == {
         "length": 10,
         "batch_size": 6,
@@ -144,12 +176,15 @@ def test_the_script_leaves_its_measurements(run, tmp_path):
     }
     assert (tmp_path / "run" / "benchmark.png").stat().st_size > 10_000
 
-    config["vocab_size"] = 1000
-    arguments = ["--texts", "6", "--batch_size", "3", "--rounds", "1", "--device", "cpu", "--tasks", "inference"]
-    arguments += ["--config", json.dumps(config), "--contenders", NAIVE, "--output_dir", tmp_path / "two"]
-    assert run("benchmark.py", *arguments)[0] == 0
-    report = json.loads((tmp_path / "two" / "benchmark.json").read_text())
+
+def test_only_what_is_asked_for_is_measured(run, tmp_path):
+    arguments = [*QUICK, "--tasks", "inference", "--contenders", NAIVE, "--output_dir", tmp_path / "run"]
+    status, _, err = run("benchmarks/benchmark.py", *arguments, "--config", json.dumps({**SIZES, "vocab_size": 1000}))
+    assert status == 0, err
+    report = json.loads((tmp_path / "run" / "benchmark.json").read_text())
+    assert report.keys() & benchmark.TASKS.keys() == {"inference"}
     assert {row["name"] for row in report["inference"]} == {OURS, NAIVE}
+    assert not (tmp_path / "run" / "benchmark.png").exists()
 
 
 @pytest.mark.parametrize(
@@ -164,5 +199,5 @@ def test_the_script_leaves_its_measurements(run, tmp_path):
     ],
 )
 def test_the_script_refuses_with_one_line(run, tmp_path, arguments, message):
-    status, _, err = run("benchmark.py", "--output_dir", tmp_path / "run", *arguments)
+    status, _, err = run("benchmarks/benchmark.py", "--output_dir", tmp_path / "run", *arguments)
     assert status == 2 and message in err.splitlines()[-1]
