@@ -371,24 +371,7 @@ def convert_checkpoint(state_dict: Mapping[str, torch.Tensor], source: str, **co
         for name, tensor in zip(row.ours, row.transform.to_ours(state_dict[row.theirs].detach()), strict=True)
     }
 
-    told = {
-        "d_model": sizes["d_model"],
-        "vocab_size": sizes["encoder_vocab_size"],
-        "decoder_vocab_size": sizes["decoder_vocab_size"],
-        "encoder_layers": structure.layers["encoder"],
-        "decoder_layers": structure.layers["decoder"],
-        "encoder_ffn_dim": sizes["encoder_ffn_dim"],
-        "decoder_ffn_dim": sizes["decoder_ffn_dim"],
-        "head_dim": _read_head_dim(sizes, fields),
-        "attention_bias": structure.attention_bias,
-        "layer_norm_type": preset.layer_norm_type,
-        "final_norm": preset.final_norm,
-        "share_encoder_decoder_embeddings": False,
-        "tie_word_embeddings": False,
-        "position_embedding_type": "none",
-    }
-    if sizes["norm_size"] != sizes["d_model"]:
-        told["layer_norm_type"] = "unbiased_std_scalar"
+    told = {**_architecture(structure, sizes, preset), "head_dim": _read_head_dim(sizes, fields)}
     if structure.head == "classifier":
         told["num_labels"] = sizes["num_labels"]
         if fields.get("id2label"):
@@ -418,6 +401,26 @@ def convert_checkpoint(state_dict: Mapping[str, torch.Tensor], source: str, **co
     model = _CLASSES[structure.head]._from_config(config, dtype=dtype)
     model.load_state_dict(ours, strict=True)
     return model.eval()
+
+
+def _architecture(structure: "_Structure", sizes: dict[str, int], preset: VanillaTransformerConfig) -> dict[str, Any]:
+    """The fields that the tensors tell of any checkpoint."""
+    scalar_norm = sizes["norm_size"] != sizes["d_model"]
+    return {
+        "d_model": sizes["d_model"],
+        "vocab_size": sizes["encoder_vocab_size"],
+        "decoder_vocab_size": sizes["decoder_vocab_size"],
+        "encoder_layers": structure.layers["encoder"],
+        "decoder_layers": structure.layers["decoder"],
+        "encoder_ffn_dim": sizes["encoder_ffn_dim"],
+        "decoder_ffn_dim": sizes["decoder_ffn_dim"],
+        "attention_bias": structure.attention_bias,
+        "layer_norm_type": "unbiased_std_scalar" if scalar_norm else preset.layer_norm_type,
+        "final_norm": preset.final_norm,
+        "share_encoder_decoder_embeddings": False,
+        "tie_word_embeddings": False,
+        "position_embedding_type": "none",
+    }
 
 
 _DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)

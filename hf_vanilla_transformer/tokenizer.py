@@ -120,19 +120,7 @@ def train_tokenizer(
             f"vocab_size is {vocab_size}, but the special tokens and the texts' characters alone need {least}"
         )
 
-    special_tokens = list(SPECIAL_TOKENS.values())
-    options = {"vocab_size": vocab_size, "special_tokens": special_tokens, "show_progress": False}
-    if model == "bpe":
-        tokenizer = Tokenizer(models.BPE(unk_token=SPECIAL_TOKENS["unk_token"], fuse_unk=True))
-        trainer = trainers.BpeTrainer(min_frequency=2, max_token_length=MAX_PIECE_LENGTH, **options)
-    elif model == "word":
-        tokenizer = Tokenizer(models.WordLevel(unk_token=SPECIAL_TOKENS["unk_token"]))
-        trainer = trainers.WordLevelTrainer(min_frequency=2, **options)
-    else:
-        tokenizer = Tokenizer(models.Unigram())
-        trainer = trainers.UnigramTrainer(
-            unk_token=SPECIAL_TOKENS["unk_token"], max_piece_length=MAX_PIECE_LENGTH, **options
-        )
+    tokenizer, trainer = _model_and_trainer(model, vocab_size)
     tokenizer.normalizer = normalizer
     if model == "word":
         tokenizer.pre_tokenizer = _WORD_SPLIT
@@ -155,6 +143,19 @@ def train_tokenizer(
     if (size := tokenizer.get_vocab_size()) < vocab_size:
         logger.warning("The texts yield a vocabulary of %d, fewer than the %d asked for.", size, vocab_size)
     return _with_settings(PreTrainedTokenizerFast, SPECIAL_TOKENS, max_length, tokenizer_object=tokenizer)
+
+
+def _model_and_trainer(model: str, vocab_size: int) -> tuple[Tokenizer, trainers.Trainer]:
+    """A tokenizer of this kind that knows nothing yet, and what trains it."""
+    unknown, special_tokens = SPECIAL_TOKENS["unk_token"], list(SPECIAL_TOKENS.values())
+    options = {"vocab_size": vocab_size, "special_tokens": special_tokens, "show_progress": False}
+    if model == "bpe":
+        trainer = trainers.BpeTrainer(min_frequency=2, max_token_length=MAX_PIECE_LENGTH, **options)
+        return Tokenizer(models.BPE(unk_token=unknown, fuse_unk=True)), trainer
+    if model == "word":
+        return Tokenizer(models.WordLevel(unk_token=unknown)), trainers.WordLevelTrainer(min_frequency=2, **options)
+    trainer = trainers.UnigramTrainer(unk_token=unknown, max_piece_length=MAX_PIECE_LENGTH, **options)
+    return Tokenizer(models.Unigram()), trainer
 
 
 def split_words(text: str) -> list[str]:

@@ -16,7 +16,7 @@ too).
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from datasets import Dataset, IterableDataset
+from datasets import Dataset, DatasetDict, IterableDataset
 from transformers import PreTrainedTokenizerBase, Seq2SeqTrainingArguments
 
 from ..configuration_vanilla_transformer import VanillaTransformerConfig
@@ -57,6 +57,10 @@ class TextArguments:
 
     def __post_init__(self):
         check_at_least(2, self, "max_length")
+
+    def load(self) -> DatasetDict:
+        """The lines in memory, as `load_corpus` returns them."""
+        return load_corpus(self.texts, validation=self.validation, seed=self.split_seed)
 
 
 @dataclass
@@ -117,13 +121,9 @@ def train(
         trained = load_config(arguments.model) if arguments.model else None
         positions = min(trained.max_position_embeddings, trained.max_target_positions) if trained else 128
         max_length = text_arguments.max_length or positions
-        corpus = None
         if text_arguments.streaming:
             check_streaming(text_arguments, arguments, training_arguments)
-        else:
-            corpus = load_corpus(
-                text_arguments.texts, validation=text_arguments.validation, seed=text_arguments.split_seed
-            )
+        corpus = None if text_arguments.streaming else text_arguments.load()
     if corpus is None:
         tokenizer = broadcast_from_main(lambda: make_tokenizer(arguments, None, max_length))
     else:
@@ -152,15 +152,10 @@ def train(
         callbacks=[collator.callback],
     )
 
-    def measure() -> dict[str, Any]:
-        measured = trainer.evaluate()
-        report = {"loss": measured["eval_token_loss"], "perplexity": measured["eval_perplexity"]}
-        return {"validation": {**report, "rows": len(validation)}}
-
     run.finish(
         trainer,
         run.train(trainer),
-        measure=measure,
+        measure=lambda: {"validation": measure(trainer)},
         headline=lambda metrics: f"validation perplexity: {metrics['validation']['perplexity']:.3f}",
         arguments=arguments,
         data={
@@ -169,6 +164,16 @@ def train(
             "validation": {"rows": len(validation)},
         },
     )
+
+
+def measure(trainer: TokenBudgetTrainer) -> dict[str, float]:
+    """Loss and perplexity of the corrupted validation lines."""
+    measured = trainer.evaluate()
+    return {
+        "loss": measured["eval_token_loss"],
+        "perplexity": measured["eval_perplexity"],
+        "rows": len(trainer.eval_dataset),
+    }
 
 
 def stream_lines(

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from datasets import Dataset
+from datasets import Dataset, DatasetDict
 from tokenizers.models import WordLevel
 from transformers import (
     DataCollatorForSeq2Seq,
@@ -54,6 +54,17 @@ class PairArguments:
         """The prefixes that were given, by split."""
         given = {"train": self.train_prefix, "validation": self.validation_prefix, "test": self.test_prefix}
         return {split: prefix for split, prefix in given.items() if prefix is not None}
+
+    def load(self) -> DatasetDict:
+        """The splits, as `load_parallel_text` returns them."""
+        return load_parallel_text(
+            self.data,
+            self.source_column,
+            self.target_column,
+            prefixes=self.prefixes,
+            validation_fraction=self.validation_fraction,
+            seed=self.split_seed,
+        )
 
 
 @dataclass
@@ -140,14 +151,7 @@ def train(
     with training_arguments.main_process_first(desc="data"):
         # A wrong model is refused before the data are read.
         parts = load_parts(arguments) if arguments.model else None
-        data = load_parallel_text(
-            data_arguments.data,
-            data_arguments.source_column,
-            data_arguments.target_column,
-            prefixes=data_arguments.prefixes,
-            validation_fraction=data_arguments.validation_fraction,
-            seed=data_arguments.split_seed,
-        )
+        data = data_arguments.load()
     if parts is None:
         tokenizers = broadcast_from_main(lambda: make_tokenizers(arguments, data["train"]))
         parts = make_config(arguments, *tokenizers), *tokenizers
@@ -178,7 +182,7 @@ def train(
         target_tokenizer.save_pretrained(f"{run.folder}/{TARGET_TOKENIZER}")
     if arguments.model:
         settings["lowercase"] = not has_capitals(target_tokenizer)  # the model's own, whatever a flag says
-    bleu = "bleu" if has_capitals(target_tokenizer) else "bleu_lowercased"
+    bleu, words = ("bleu", "") if has_capitals(target_tokenizer) else ("bleu_lowercased", ", lower-cased")
     run.finish(
         trainer,
         metrics,
@@ -186,9 +190,7 @@ def train(
             split: measure(trainer, data[split], tokenized[split], target_tokenizer, {1, beams})
             for split in ("validation", "test")
         },
-        headline=lambda metrics: (
-            f"test BLEU{', lower-cased' if bleu != 'bleu' else ''}: {metrics['test'][f'beams_{beams}'][bleu]:.2f}"
-        ),
+        headline=lambda metrics: f"test BLEU{words}: {metrics['test'][f'beams_{beams}'][bleu]:.2f}",
         arguments=arguments,
         data={"source": data_arguments.data, **describe_splits(data)},
     )
