@@ -128,11 +128,11 @@ def check_repo_id(repo_id: str) -> None:
         ValueError: it cannot.
     """
     if repo_id.count("/") != 1:
-        raise ValueError(f"--repo_id: not of the form USER/NAME: {repo_id!r}")
+        raise ValueError(f"repo_id: not of the form USER/NAME: {repo_id!r}")
     try:
         validate_repo_id(repo_id)
     except ValueError as error:
-        raise ValueError(f"--repo_id: {error}") from error
+        raise ValueError(f"repo_id: {error}") from error
 
 
 def upload(
@@ -237,7 +237,7 @@ def _check_repository(repo_id: str, is_private: bool | None, model_type: str | N
     if model_type not in (None, "vanilla_transformer"):
         raise ValueError(f"{repo_id}: the name is taken, by a model of type {model_type!r}")
     if private and not is_private:
-        raise ValueError(f"{repo_id}: the repository is there already, and public; --private does not change that")
+        raise ValueError(f"{repo_id}: the repository is there already, and public; `private` does not change that")
 
 
 @contextmanager
