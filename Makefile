@@ -2,19 +2,23 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 
-.PHONY: quickstart test check benchmark
+.PHONY: quickstart test test-fast check benchmark
 
 REVIEWS := '정말 재미있고 감동적인 영화, 강력 추천합니다!' '지루하고 유치해서 시간이 아까웠다'
 
 # Classify two reviews with the ready-made model, fine-tune it on the embedded sample, classify again.
 quickstart: .venv/installed
-	printf '%s\n' $(REVIEWS) | $(BIN)/python scripts/predict.py --model model_cards/nsmc-small
+	printf '%s\n' $(REVIEWS) | $(BIN)/vanilla-transformer predict --model model_cards/nsmc-small
 	rm -rf runs/quickstart
-	$(BIN)/python scripts/train_classifier.py scripts/recipes/sample-finetune.yaml --output_dir runs/quickstart
-	printf '%s\n' $(REVIEWS) | $(BIN)/python scripts/predict.py --model runs/quickstart
+	$(BIN)/vanilla-transformer train-classifier sample-finetune --output_dir runs/quickstart
+	printf '%s\n' $(REVIEWS) | $(BIN)/vanilla-transformer predict --model runs/quickstart
 
 test: check
 	$(BIN)/python -m pytest -n 2
+
+# What is not marked as slow, in about a minute.
+test-fast: .venv/installed
+	$(BIN)/python -m pytest -n 2 -m "not slow"
 
 # Speed beside torch.nn.Transformer, BART and Marian, in a few minutes; nothing else should run meanwhile.
 benchmark: .venv/installed

@@ -1,21 +1,17 @@
 """The tutorials' checkpoints: the same numbers here, back again bit for bit, and refusals that say what is wrong."""
 
 import io
-import json
 import os
 import pickle
-import re
-import shlex
-import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 import safetensors.torch
 import torch
-from conftest import ROOT, tiny_config
 from safetensors import safe_open
-from transformers import AutoModel, AutoModelForSeq2SeqLM, AutoModelForSequenceClassification, AutoTokenizer
+from shared import tiny_config
+from transformers import AutoModel, AutoModelForSeq2SeqLM, AutoModelForSequenceClassification
 
 from hf_vanilla_transformer import (
     VanillaTransformerConfig,
@@ -680,97 +676,3 @@ def test_another_file_is_refused(name, content, message, tmp_path):
     torch.save(content, tmp_path / name)
     with pytest.raises(ValueError, match=message):
         load_source_state_dict(str(tmp_path / name))
-
-
-# --- The script ---
-
-
-@pytest.mark.parametrize("suffix", [".pt", ".pth", ".safetensors"])
-@pytest.mark.parametrize("file", ["transformer-evolution-classification", "pytorch-seq2seq"])
-def test_the_script_goes_both_ways(run, file, suffix, tmp_path):
-    state_dict, (source, fields, model_class) = checkpoint(file), FILES[file]
-    torch.save({"model_state_dict": state_dict}, tmp_path / "there.pt")
-    told = ["--source", source, "--checkpoint", tmp_path / "there.pt", "--config", json.dumps(fields)]
-    status, out, _ = run("convert_checkpoint.py", *told, "--output_dir", tmp_path / "here")
-    assert status == 0 and model_class.__name__ in out
-    loaded = AUTO_CLASSES[model_class].from_pretrained(tmp_path / "here")
-    inputs = model_inputs(read(file), loaded.config.pad_token_id)
-    assert torch.equal(loaded(**inputs).logits, convert(file)(**inputs).logits)
-
-    back = tmp_path / f"back{suffix}"
-    status, out, _ = run(
-        "convert_checkpoint.py", "--source", source, "--checkpoint", back, "--model", tmp_path / "here"
-    )
-    assert status == 0 and f"{len(state_dict)} tensors" in out
-    assert_identical(load_source_state_dict(str(back)), state_dict)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ([], "exactly one of the two"),
-        (["--output_dir", "{}/new", "--model", "{}/here"], "exactly one of the two"),
-        (["--output_dir", "{}/new"], "encoder_attention_heads, decoder_attention_heads"),
-        (["--output_dir", "{}/new", "--config", "{"], "--config"),
-        (["--output_dir", "{}/new", "--config", "[]"], "--config"),
-        (["--output_dir", "{}/new", "--checkpoint", "{}/nowhere.pt"], "nowhere.pt"),
-        (["--output_dir", "{}/new", "--checkpoint", "{}/code.pt"], "holds code or Python objects"),
-        (["--output_dir", "{}/new", "--source", "bert"], "no source 'bert'"),
-        (["--output_dir", "{}/new", "--source", "pytorch-seq2seq", "--config", json.dumps(FOUR_HEADS)], "missing: "),
-        (["--output_dir", "{}/here", "--config", json.dumps(FOUR_HEADS)], "not empty"),
-        (["--model", "{}/here"], "there.pt is there"),
-        (["--model", "{}/here", "--config", '{"d_model": 8}'], "--config"),
-        (["--model", "{}/here", "--checkpoint", "{}/new.bin"], "not a .pt"),
-        (["--model", "{}/here", "--checkpoint", "{}/nowhere/new.pt"], "nowhere"),
-        (["--model", "{}/nowhere", "--checkpoint", "{}/new.pt"], "nowhere"),
-        (["--model", "{}/here", "--checkpoint", "{}/new.pt", "--source", "pytorch-seq2seq"], "has no such model"),
-        (["--model", "{}/headless", "--checkpoint", "{}/new.pt"], "lacks lm_head.bias, lm_head.weight"),
-    ],
-)
-def test_the_script_refuses_with_one_line(run, arguments, message, tmp_path):
-    torch.save(checkpoint("annotated-transformer"), tmp_path / "there.pt")
-    torch.save({"weight": Code(tmp_path / "ran")}, tmp_path / "code.pt")
-    model = convert("annotated-transformer")
-    model.save_pretrained(tmp_path / "here")
-    model.model.save_pretrained(tmp_path / "headless")
-    shutil.copy(tmp_path / "here" / "config.json", tmp_path / "headless")
-    before = {file for file in tmp_path.rglob("*") if file.is_file()}
-    arguments = [argument.replace("{}", str(tmp_path)) for argument in arguments]
-    given = ["--source", "annotated-transformer", "--checkpoint", tmp_path / "there.pt"]
-    status, out, err = run("convert_checkpoint.py", *given, *arguments)
-    assert (status, out) == (2, "")
-    lines = [line for line in err.splitlines() if line.startswith("convert_checkpoint.py: error:")]
-    assert len(lines) == 1 and message in lines[0]
-    assert "Traceback" not in err
-    assert {file for file in tmp_path.rglob("*") if file.is_file()} == before
-    assert not (tmp_path / "ran").exists()
-
-
-PAGE = (ROOT / "model_cards" / "tutorials.md").read_text(encoding="utf-8")
-COMMANDS = [shlex.split(block.replace("\\\n", "")) for block in re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL)]
-
-
-@pytest.mark.parametrize("command", COMMANDS, ids=[command[command.index("--source") + 1] for command in COMMANDS])
-def test_the_tutorials_pages_commands_run(run, command, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    _, script, *arguments = command
-    source, file, config = (arguments[arguments.index(f"--{name}") + 1] for name in ("source", "checkpoint", "config"))
-    state_dict = checkpoint({"torch-nn-transformer": "torch-nn-transformer-norm-last"}.get(source, source))
-    torch.save(state_dict, file)
-    status, _, _ = run(Path(script).name, *arguments)
-    assert status == 0
-    model = AutoModel.from_pretrained("runs/converted")
-    for name, value in json.loads(config).items():
-        assert getattr(model.config, name) == value
-
-
-def test_the_tutorials_pages_programs_run(tmp_path, monkeypatch):
-    sentencepiece = pytest.importorskip("sentencepiece")
-    monkeypatch.chdir(tmp_path)
-    reviews = ROOT / "hf_vanilla_transformer/samples/ratings_train.txt"
-    sentencepiece.SentencePieceTrainer.train(input=str(reviews), model_prefix="kowiki", vocab_size=1500, minloglevel=2)
-    programs = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
-    assert programs
-    for program in programs:
-        exec(compile(program, "tutorials.md", "exec"), {})
-    assert len(AutoTokenizer.from_pretrained("runs/converted")) == 1500

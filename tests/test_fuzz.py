@@ -7,10 +7,10 @@ import tempfile
 
 import pytest
 import torch
-from conftest import tiny_config
 from huggingface_hub.errors import StrictDataclassError
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from shared import tiny_config
 from transformers.activations import ACT2FN
 
 from hf_vanilla_transformer import (

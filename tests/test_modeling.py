@@ -6,7 +6,7 @@ import shutil
 import pytest
 import reference
 import torch
-from conftest import VARIANTS, tiny_config
+from shared import VARIANTS, tiny_config
 from torch import nn
 from transformers import DynamicCache, EncoderDecoderCache, StaticCache
 

@@ -7,9 +7,9 @@ import sys
 import pytest
 import torch
 from accelerate import dispatch_model
-from conftest import run_without_the_package, tiny_config
 from huggingface_hub.errors import StrictDataclassError
 from safetensors import safe_open
+from shared import run_without_the_package, tiny_config
 from transformers import (
     AutoConfig,
     AutoModel,

@@ -11,7 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from transformers import AutoTokenizer
 
-from hf_vanilla_transformer.data.labelled_text import load_labelled_text
+from hf_vanilla_transformer.data.nsmc import SAMPLES
 from hf_vanilla_transformer.tokenizer import (
     SPECIAL_TOKENS,
     has_capitals,
@@ -22,7 +22,7 @@ from hf_vanilla_transformer.tokenizer import (
 
 
 ROOT = Path(__file__).parent.parent
-SAMPLE = ROOT / "hf_vanilla_transformer" / "samples" / "ratings_train.txt"
+SAMPLE = SAMPLES / "ratings_train.txt"
 TEXTS = [line.split("\t")[1] for line in SAMPLE.read_text(encoding="utf-8").splitlines()[1:]]
 # What tends to go wrong: spaces, control characters, Hangul letters, marks, emoji, symbols inside words, scripts.
 HARD_TEXTS = [
@@ -413,77 +413,3 @@ def test_import_on_every_review_of_nsmc(spm, model_type, flags, tmp_path):
     expected = spm.SentencePieceProcessor(model_file=str(file)).encode(reviews)
     ids = import_sentencepiece(file)(reviews, verbose=False).input_ids
     assert sum(ours != theirs for ours, theirs in zip(ids, expected, strict=True)) == 0
-
-
-# --- Scripts ---
-
-
-def test_train_script_writes_a_folder(run, tmp_path):
-    corpus = tmp_path / "corpus.txt"
-    corpus.write_text("\n".join(TEXTS), encoding="utf-8")
-    folder = tmp_path / "tokenizer"
-    arguments = ["--texts", corpus, "--vocab_size", 1000, "--output_dir", folder]
-    assert run("train_tokenizer.py", *arguments)[0] == 0
-    expected = train_tokenizer(TEXTS, vocab_size=1000)
-    assert AutoTokenizer.from_pretrained(folder)(TEXTS).input_ids == expected(TEXTS).input_ids
-
-
-def test_import_script_counts_the_differing_lines(run, make_model, tmp_path):
-    file, _ = make_model(**TUTORIAL_FLAGS)
-    rows = [{"document": None}, {"document": "좋은 영화"}]
-    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    compare = ["--compare", SAMPLE, tmp_path / "rows.jsonl", "--text_column", "document"]
-    folder = tmp_path / "tokenizer"
-    arguments = ["--sentencepiece_model", file, "--output_dir", folder, *compare]
-    status, out, _ = run("import_sentencepiece.py", *arguments)
-    assert status == 0 and f"0 of {len(TEXTS) + 1} lines differ" in out
-    assert (folder / "tokenizer.json").exists()
-
-
-def test_the_scripts_do_what_their_flags_say(run, make_model, tmp_path):
-    flags = ["--data", "sample", "--vocab_size", 1000, "--model", "unigram", "--lowercase", "true", "--max_length", 9]
-    assert run("train_tokenizer.py", *flags, "--output_dir", tmp_path / "trained")[0] == 0
-    texts = load_labelled_text("sample")["train"]["text"][:]  # and of no other split
-    expected = train_tokenizer(texts, vocab_size=1000, model="unigram", lowercase=True, max_length=9)
-    made = AutoTokenizer.from_pretrained(tmp_path / "trained")
-    assert made.get_vocab() == expected.get_vocab()
-    assert made.model_max_length == 9 and not has_capitals(made)
-
-    file, _ = make_model("unigram", **{**TUTORIAL_FLAGS, "vocab_size": 1200})
-    flags = ["--sentencepiece_model", file, "--backend", "tokenizers", "--max_length", 9]
-    assert run("import_sentencepiece.py", *flags, "--output_dir", tmp_path / "imported")[0] == 0
-    made = AutoTokenizer.from_pretrained(tmp_path / "imported")
-    assert made.is_fast and made.model_max_length == 9
-
-
-@pytest.mark.parametrize(
-    ("script", "arguments"),
-    [
-        ("train_tokenizer.py", []),
-        ("train_tokenizer.py", ["--texts", "missing.txt"]),
-        ("train_tokenizer.py", ["--texts", SAMPLE, "--data", "sample"]),
-        ("train_tokenizer.py", ["--texts", SAMPLE, "--model", "char"]),
-        ("train_tokenizer.py", ["--texts", SAMPLE, "--vocab_size", "20"]),
-        ("train_tokenizer.py", ["--texts", "latin1.txt"]),
-        ("train_tokenizer.py", ["--data", "sample", "--text_column", "review"]),
-        ("import_sentencepiece.py", ["--sentencepiece_model", "missing.model"]),
-        ("import_sentencepiece.py", ["--sentencepiece_model", SAMPLE]),
-    ],
-)
-def test_scripts_answer_wrong_arguments_with_one_line(run, monkeypatch, script, arguments, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    Path("latin1.txt").write_bytes("caf\xe9".encode("latin-1"))
-    status, _, err = run(script, *arguments, "--output_dir", "out")
-    assert status == 2
-    error = err.strip().splitlines()[-1]
-    assert error.startswith(f"{script}: error: ")
-    assert not any(Path("out").glob("*"))
-
-
-def test_train_script_leaves_a_file_in_the_way_alone(run, tmp_path):
-    file = tmp_path / "out"
-    file.write_text("mine")
-    arguments = ["--texts", SAMPLE, "--vocab_size", 1000, "--output_dir", file]
-    status, _, err = run("train_tokenizer.py", *arguments)
-    assert status == 2 and "out" in err
-    assert file.read_text() == "mine"

@@ -16,7 +16,7 @@ too).
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from datasets import Dataset, IterableDataset
+from datasets import Dataset, DatasetDict, IterableDataset
 from transformers import PreTrainedTokenizerBase, Seq2SeqTrainingArguments
 
 from .. import VanillaTransformerConfig, VanillaTransformerForConditionalGeneration
@@ -56,6 +56,10 @@ class TextArguments:
 
     def __post_init__(self):
         check_at_least(2, self, "max_length")
+
+    def load(self) -> DatasetDict:
+        """The lines in memory, as `load_corpus` returns them."""
+        return load_corpus(self.texts, validation=self.validation, seed=self.split_seed)
 
 
 @dataclass
@@ -116,13 +120,9 @@ def train(
         trained = load_config(arguments.model) if arguments.model else None
         positions = min(trained.max_position_embeddings, trained.max_target_positions) if trained else 128
         max_length = text_arguments.max_length or positions
-        corpus = None
         if text_arguments.streaming:
             check_streaming(text_arguments, arguments, training_arguments)
-        else:
-            corpus = load_corpus(
-                text_arguments.texts, validation=text_arguments.validation, seed=text_arguments.split_seed
-            )
+        corpus = None if text_arguments.streaming else text_arguments.load()
     if corpus is None:
         tokenizer = broadcast_from_main(lambda: make_tokenizer(arguments, None, max_length))
     else:
@@ -153,7 +153,7 @@ def train(
     run.finish(
         trainer,
         run.train(trainer),
-        measure=lambda: {"validation": {**measure(trainer), "rows": len(validation)}},
+        measure=lambda: {"validation": measure(trainer)},
         headline=lambda metrics: f"validation perplexity: {metrics['validation']['perplexity']:.3f}",
         arguments=arguments,
         data={
@@ -165,9 +165,13 @@ def train(
 
 
 def measure(trainer: TokenBudgetTrainer) -> dict[str, float]:
-    """Loss and perplexity per token of the validation set."""
+    """Loss and perplexity of the corrupted validation lines."""
     measured = trainer.evaluate()
-    return {"loss": measured["eval_token_loss"], "perplexity": measured["eval_perplexity"]}
+    return {
+        "loss": measured["eval_token_loss"],
+        "perplexity": measured["eval_perplexity"],
+        "rows": len(trainer.eval_dataset),
+    }
 
 
 def stream_lines(

@@ -60,6 +60,17 @@ class PairArguments:
             seed=self.split_seed,
         )
 
+    def load(self) -> DatasetDict:
+        """The splits, as `load_parallel_text` returns them."""
+        return load_parallel_text(
+            self.data,
+            self.source_column,
+            self.target_column,
+            prefixes=self.prefixes,
+            validation_fraction=self.validation_fraction,
+            seed=self.split_seed,
+        )
+
 
 @dataclass
 class TranslatorArguments(ModelArguments):
@@ -176,7 +187,7 @@ def train(
         target_tokenizer.save_pretrained(f"{run.folder}/{TARGET_TOKENIZER}")
     if arguments.model:
         settings["lowercase"] = not has_capitals(target_tokenizer)  # the model's own, whatever a flag says
-    bleu = "bleu" if has_capitals(target_tokenizer) else "bleu_lowercased"
+    bleu, words = ("bleu", "") if has_capitals(target_tokenizer) else ("bleu_lowercased", ", lower-cased")
     run.finish(
         trainer,
         metrics,
@@ -184,9 +195,7 @@ def train(
             split: measure(trainer, data[split], tokenized[split], target_tokenizer, {1, beams})
             for split in ("validation", "test")
         },
-        headline=lambda metrics: (
-            f"test BLEU{', lower-cased' if bleu != 'bleu' else ''}: {metrics['test'][f'beams_{beams}'][bleu]:.2f}"
-        ),
+        headline=lambda metrics: f"test BLEU{words}: {metrics['test'][f'beams_{beams}'][bleu]:.2f}",
         arguments=arguments,
         data={"source": data_arguments.data, **describe_splits(data)},
     )

@@ -6,18 +6,14 @@ import json
 import os
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import yaml
-from conftest import ROOT, RUN_FILES, run_without_the_package, tiny_config
 from huggingface_hub import ModelCard
-from transformers import AutoConfig, AutoTokenizer, TrainerControl, TrainerState, TrainingArguments
+from shared import ROOT, RUN_FILES, run_without_the_package
+from transformers import AutoConfig, AutoTokenizer
 
-from hf_vanilla_transformer import VanillaTransformerForConditionalGeneration, record
-from hf_vanilla_transformer.hub.callback import RecordCallback
 from hf_vanilla_transformer.hub.model_card import (
     NSMC_TEST_SHA256,
     load_model_card,
@@ -25,9 +21,7 @@ from hf_vanilla_transformer.hub.model_card import (
     rename_model_card,
     save_model_card,
 )
-from hf_vanilla_transformer.hub.record import save_record
 from hf_vanilla_transformer.loading import TARGET_TOKENIZER, load_model
-from hf_vanilla_transformer.training.trainer import CheckedTrainer
 
 
 TINY = {"d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "encoder_ffn_dim": 16, "decoder_ffn_dim": 16}
@@ -42,7 +36,7 @@ HEADINGS = ["The model", "How to use it", "Training", "Results", "Limits and ris
 def classifier(run, tmp_path) -> Path:
     folder = tmp_path / "runs" / "classifier"
     status, _, err = run(
-        "train_classifier.py",
+        "train-classifier",
         *("--data", "sample", "--output_dir", folder, "--vocab_size", "1500", "--config", json.dumps(TINY), *QUICK),
     )
     assert status == 0, err
@@ -56,7 +50,7 @@ def translator(request, run, tmp_path) -> Path:
     pairs.write_text("\n".join(["ko\ten", *rows]) + "\n", encoding="utf-8")
     folder = tmp_path / "runs" / "translator"
     status, _, err = run(
-        "train_translation.py",
+        "train-translation",
         *("--data", pairs, "--source_column", "ko", "--target_column", "en", "--output_dir", folder),
         *("--vocabularies", request.param, "--vocab_size", "100", "--config", json.dumps({**TINY, "dropout": 0.0})),
         *("--max_length", "24", "--validation_fraction", "0.2", "--generation_num_beams", "3", *QUICK),
@@ -75,7 +69,7 @@ def pretrained(run, tmp_path) -> Path:
     texts.write_text("".join(f"{i}편의 영화가 재미있다\n" for i in range(60)), encoding="utf-8")
     folder = tmp_path / "runs" / "pretrained"
     status, _, err = run(
-        "pretrain.py",
+        "pretrain",
         *("--texts", texts, "--validation", "7", "--output_dir", folder, "--vocab_size", "60"),
         *("--max_length", "24", "--config", json.dumps(TINY), *QUICK),
     )
@@ -210,7 +204,7 @@ def test_a_model_may_go_back_to_a_translator(translator):
     metrics, run = (json.loads((translator / file).read_text()) for file in ("metrics.json", "run.json"))
     edit(translator / "run.json", began_as={"recipe": recipe, "run": run, "metrics": metrics})
     card = make_model_card(translator)
-    assert "It began as another run's model. That was made in" in card.text and "pretrain.py" not in card.text
+    assert "It began as another run's model. That was made in" in card.text and "pretrain" not in card.text
     assert "checkpoint-500" not in card.text
     resumed = {"recipe": recipe, "run": {**run, "resumed_from": "checkpoint-500"}, "metrics": metrics}
     edit(translator / "run.json", began_as=resumed)
@@ -240,9 +234,6 @@ def run_example(card: ModelCard, monkeypatch, folder: Path) -> list[str]:
     with contextlib.redirect_stdout(out):
         exec(compile(example(card), "README.md", "exec"), {})
     return out.getvalue().splitlines()
-
-
-# --- What a card says ---
 
 
 def test_a_classifiers_card_is_its_record(classifier, monkeypatch):
@@ -365,9 +356,6 @@ def test_a_translators_card_is_its_record(translator, monkeypatch):
     assert len(run_example(card, monkeypatch, translator)) == 1
 
 
-# --- The data ---
-
-
 def test_nsmc_is_recognised_wherever_it_came_from(nsmc):
     """By its name, and by its test split where a folder was read."""
     record = json.loads((nsmc / "run.json").read_text())
@@ -427,43 +415,12 @@ def test_the_longest_text_is_what_tokenizer_and_model_read(nsmc):
         assert f"| longest text, in tokens | {expected} |" in text and f"Texts beyond {expected} tokens" in text
 
 
-def test_a_record_takes_in_that_of_the_model_it_began_as(tmp_path):
-    before = {"recipe": {"rate": 1e-5}, "run": {"config": {"layer_norm_eps": 1e-5}}, "metrics": {"loss": 5e-5}}
-    (tmp_path / "recipe.yaml").write_text(yaml.safe_dump(before["recipe"]))
-    (tmp_path / "run.json").write_text(json.dumps(before["run"]))
-    (tmp_path / "metrics.json").write_text(json.dumps({**before["metrics"], "epochs": []}))
-    new = tmp_path / "new"
-    new.mkdir()
-    model = VanillaTransformerForConditionalGeneration(tiny_config())
-    save_record(str(new), model, metrics={}, settings={}, seed=0, data={}, resumed_from=None, began_as=str(tmp_path))
-    assert json.loads((new / "run.json").read_text())["began_as"] == before
-
-
-def test_the_commit_is_of_this_code_not_of_a_project_that_uses_it(tmp_path, monkeypatch):
-    def git(*arguments) -> str:
-        command = ["git", "-c", "user.name=kim", "-c", "user.email=kim@example.org", *arguments]
-        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout.strip()
-
-    file = tmp_path / "record.py"
-    file.touch()
-    monkeypatch.setattr(record, "__file__", str(file))
-    git("init")
-    git("commit", "--allow-empty", "-m", "theirs")
-    assert record.describe_environment()["git_commit"] is None
-    git("add", "record.py")
-    git("commit", "-m", "ours")
-    assert record.describe_environment()["git_commit"] == git("rev-parse", "HEAD") != ""
-
-
 def test_columns_that_are_no_languages_are_not_called_so(translator, tmp_path):
     shutil.copytree(translator, tmp_path / "run", ignore=shutil.ignore_patterns("checkpoint-*"))
     recipe = yaml.safe_load((tmp_path / "run" / "recipe.yaml").read_text())
     recipe |= {"source_column": "src", "target_column": "tgt"}
     (tmp_path / "run" / "recipe.yaml").write_text(yaml.safe_dump(recipe))
     assert make_model_card(tmp_path / "run").data.language is None
-
-
-# --- Refusals ---
 
 
 def test_a_folder_without_a_record_is_refused(nsmc, tmp_path):
@@ -515,9 +472,6 @@ def test_a_card_without_metadata_is_refused(tmp_path, content, message):
         load_model_card(tmp_path)
 
 
-# --- The name ---
-
-
 def test_a_card_is_renamed_and_keeps_what_was_added(nsmc):
     (nsmc / "model.safetensors").touch()
     save_model_card(nsmc)
@@ -534,76 +488,8 @@ def test_a_card_is_renamed_and_keeps_what_was_added(nsmc):
     assert (nsmc / "README.md").read_bytes() == before
 
 
-def test_what_is_evaluated_after_the_training_is_not_taken_for_validation(tmp_path):
-    """It may be the test split; only where the model was not evaluated in training it is all there is."""
-    log = [
-        {"epoch": 1.0, "step": 3, "loss": 2.5},
-        {"epoch": 1.0, "step": 3, "eval_loss": 2.25},
-        {"epoch": 1.0, "step": 3, "train_runtime": 60.0, "train_loss": 2.5},
-        {"epoch": 1.0, "step": 3, "eval_loss": 1.5},
-    ]
-    arguments = TrainingArguments(str(tmp_path), use_cpu=True)
-    for entries, loss, rows in ((log, 2.25, 1), (log[:1] + log[2:], 1.5, 1)):
-        metrics = record.metrics_of_log(arguments, TrainerState(global_step=3, log_history=entries))
-        assert metrics["validation"] == {"loss": loss} and len(metrics["epochs"]) == rows
-
-
-def test_what_the_record_needs_is_missed_before_the_training(monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ImportError, match="matplotlib"):
-        RecordCallback("pairs.tsv")
-
-
 def test_a_denoisers_card_is_renamed_in_its_command_too(pretrained, tmp_path):
     folder = shutil.copytree(pretrained, tmp_path / "run", ignore=shutil.ignore_patterns("checkpoint-*"))
     rename_model_card(folder, "kim/mine")
     text = load_model_card(folder).text
     assert "train_classifier.py --model kim/mine`" in text and text.count('from_pretrained("kim/mine"') == 2
-
-
-def test_an_own_trainers_card_is_its_log(tmp_path):
-    """Also of a translator, which was measured by what nobody here knows, or not at all."""
-    config = tiny_config(**{f"{name}_token_id": id for id, name in enumerate(("pad", "bos", "eos", "decoder_start"))})
-    model = VanillaTransformerForConditionalGeneration(config)
-    arguments = TrainingArguments(str(tmp_path), use_cpu=True, num_train_epochs=2)
-    log = [
-        {"epoch": 1.0, "step": 3, "loss": 2.5},
-        {"epoch": 1.0, "step": 3, "eval_loss": 2.25, "eval_chrf": 41.5, "eval_runtime": 1.0},
-        {"epoch": 2.0, "step": 6, "loss": 2.0},
-        {"epoch": 2.0, "step": 6, "train_runtime": 60.0, "train_loss": 2.25},
-    ]
-    state = TrainerState(global_step=6, log_history=log)
-    callback = RecordCallback("pairs.tsv")
-    callback.on_push_begin(arguments, TrainerState(global_step=3, log_history=log[:2]), TrainerControl(), model=model)
-    assert not any(tmp_path.iterdir())  # in mid-training there is no record yet
-    callback.on_train_end(arguments, state, TrainerControl(), model=model)
-    card = load_model_card(tmp_path)
-    assert card.data.pipeline_tag == "text2text-generation" and "AutoModelForSeq2SeqLM" in card.text
-    assert "Training took 1.0 minutes" in card.text and "num_train_epochs: 2" in card.text
-    # The model that the Trainer holds is that of step 6, which was not evaluated.
-    assert [(r.dataset_split, r.metric_type, r.metric_value) for r in card.data.eval_results] == [
-        ("train", "training_loss", 2.25)
-    ]
-    log.append({"epoch": 2.0, "step": 6, "eval_loss": 1.75, "eval_chrf": 43.25, "eval_runtime": 1.0})
-    callback.on_push_begin(arguments, state, TrainerControl(), model=model)
-    rows = re.findall(r"^\| (\w+) \| (\w+) \| ([\d.]+) \|$", load_model_card(tmp_path).text, re.MULTILINE)
-    assert rows == [
-        ("train", "training_loss", "2.2500"),
-        ("validation", "loss", "1.7500"),
-        ("validation", "chrf", "43.2500"),
-    ]
-    # What transformers' scripts do at their end, without a repository to push to.
-    card = (tmp_path / "README.md").read_bytes()
-    CheckedTrainer(model, arguments).create_model_card()
-    assert (tmp_path / "README.md").read_bytes() == card
-
-
-def test_an_own_trainers_record_tells_of_the_checkpoint_it_went_on_from(tmp_path):
-    config = tiny_config(**{f"{name}_token_id": id for id, name in enumerate(("pad", "bos", "eos", "decoder_start"))})
-    model = VanillaTransformerForConditionalGeneration(config)
-    arguments = TrainingArguments(str(tmp_path), use_cpu=True)
-    log = [{"epoch": 1.0, "step": 6, "train_runtime": 60.0, "train_loss": 2.25}]
-    callback = RecordCallback("pairs.tsv")
-    callback.on_train_begin(arguments, TrainerState(global_step=3), TrainerControl(), model=model)
-    callback.on_train_end(arguments, TrainerState(global_step=6, log_history=log), TrainerControl(), model=model)
-    assert json.loads((tmp_path / "run.json").read_text())["resumed_from"] == "checkpoint-3"

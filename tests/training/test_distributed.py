@@ -1,7 +1,6 @@
 """Several processes, on CPUs and loopback: the same training as one process, the data prepared once.
 
-FSDP through Trainer needs GPUs (accelerate has it for no CPU); here its sharding is applied to the model itself.
-"""
+FSDP through Trainer needs GPUs (accelerate has it for no CPU); here its sharding is applied to the model itself."""
 
 import json
 import os
@@ -14,7 +13,7 @@ from pathlib import Path
 import pytest
 import torch
 from accelerate import PartialState
-from conftest import ROOT, tiny_config
+from shared import tiny_config
 from torch import distributed
 from torch.distributed.fsdp import fully_shard
 
@@ -22,6 +21,7 @@ from hf_vanilla_transformer import (
     VanillaTransformerForConditionalGeneration,
     VanillaTransformerForSequenceClassification,
 )
+from hf_vanilla_transformer.commands.run import broadcast_from_main
 
 
 TINY = (
@@ -78,46 +78,37 @@ def torchrun(*nodes: Path) -> list[tuple[str | Path, ...]]:
     ]
 
 
-def accelerate_launch(home: Path) -> list[tuple[str | Path, ...]]:
-    """Cache and launcher; two processes together."""
-    return [(home, "-m", "accelerate.commands.launch", "--num_processes", "2", "--cpu")]
-
-
 TRANSLATION = [
-    *(ROOT / "scripts/train_translation.py", "--data", "{}", "--source_column", "num", "--target_column", "de"),
+    *("train-translation", "--data", "{}", "--source_column", "num", "--target_column", "de"),
     *("--max_length", "12", "--vocab_size", "60", "--max_tokens", "16"),
 ]
 PRETRAINING = [
-    *(ROOT / "scripts/pretrain.py", "--texts", "{}/train.de", "--max_length", "12", "--vocab_size", "60"),
+    *("pretrain", "--texts", "{}/train.de", "--max_length", "12", "--vocab_size", "60"),
     *("--max_tokens", "16", "--validation", "12"),
 ]
 CLASSIFICATION = [
-    *(ROOT / "scripts/train_classifier.py", "--data", "sample", "--vocab_size", "1500"),
-    *("--per_device_train_batch_size", "4"),
+    *("train-classifier", "--data", "sample", "--vocab_size", "1500", "--per_device_train_batch_size", "4"),
 ]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("script", "launcher", "nodes", "steps"),
+    ("command", "nodes", "steps"),
     [
-        (TRANSLATION, torchrun, 1, 8),
-        (PRETRAINING, torchrun, 1, 8),
-        (CLASSIFICATION, torchrun, 2, 20),
-        (CLASSIFICATION, accelerate_launch, 1, 20),
+        (TRANSLATION, 1, 8),
+        (PRETRAINING, 1, 8),
+        (CLASSIFICATION, 2, 20),
     ],
 )
-def test_two_processes_do_the_steps_of_one_with_twice_the_accumulation(
-    script, launcher, nodes, steps, corpus, tmp_path
-):
+def test_two_processes_do_the_steps_of_one_with_twice_the_accumulation(command, nodes, steps, corpus, tmp_path):
     """A launcher with a batch for each process; and one a machine prepares the data, one of all writes."""
     settings = [*SETTINGS, "--max_steps", str(steps), "--save_steps", str(steps)]
-    command = [*(str(argument).format(corpus) for argument in script), *settings]
+    words = ["-m", "hf_vanilla_transformer", *(argument.format(corpus) for argument in command), *settings]
     folders = [tmp_path / "one", tmp_path / "two"]
     homes = [tmp_path / f"home-{number}" for number in range(1 + nodes)]
-    alone = start(homes[0], *command, "--output_dir", folders[0], "--gradient_accumulation_steps", "2")
+    alone = start(homes[0], *words, "--output_dir", folders[0], "--gradient_accumulation_steps", "2")
     printed = [output([alone])]
-    together = [start(*launch, *command, "--output_dir", folders[1]) for launch in launcher(*homes[1:])]
+    together = [start(*launch, *words, "--output_dir", folders[1]) for launch in torchrun(*homes[1:])]
     printed.append(output(together))
 
     losses, measured = [], []
@@ -135,7 +126,7 @@ def test_two_processes_do_the_steps_of_one_with_twice_the_accumulation(
     prepared = [sorted(file.name for file in home.rglob("*.arrow")) for home in homes]
     assert all(files == prepared[0] for files in prepared)
     # Pairs are held in memory.
-    assert bool(prepared[0]) == (script is not TRANSLATION)
+    assert bool(prepared[0]) == (command is not TRANSLATION)
 
 
 def _broadcast_from_main(rank: int, port: int, sent) -> None:
@@ -150,7 +141,7 @@ def _broadcast_from_main(rank: int, port: int, sent) -> None:
 
 
 def test_one_process_makes_what_all_receive(tmp_path):
-    torch.multiprocessing.spawn(_made_once, (free_port(), tmp_path / "made"), nprocs=2)
+    torch.multiprocessing.spawn(_broadcast_from_main, (free_port(), tmp_path / "made"), nprocs=2)
     (made, process, first), (received, other, second) = (torch.load(tmp_path / f"made-{rank}.pt") for rank in (0, 1))
     assert made == received == process != other
     assert (first, second) == (1, 0)

@@ -1,9 +1,7 @@
 """Runs that are killed, find no room on the disk, or diverge: what is left, and that a resumed run ends the same."""
 
-import contextlib
 import json
 import os
-import resource
 import shutil
 import signal
 import subprocess
@@ -14,14 +12,13 @@ import pytest
 import torch
 import torch.distributed.checkpoint
 import transformers
-from conftest import ROOT, tiny_config
 from datasets import Dataset
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
+from shared import error_line, tiny_config
 from torch import distributed
 from transformers import DataCollatorWithPadding, TrainingArguments
 
 from hf_vanilla_transformer import VanillaTransformerForSequenceClassification
-from hf_vanilla_transformer.commands.arguments import exit_with_one_line
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 from hf_vanilla_transformer.training.checkpoints import LAST_CHECKPOINT, checkpoint_damage, prepare_output_dir
 from hf_vanilla_transformer.training.trainer import CheckedTrainer
@@ -31,7 +28,7 @@ TINY = {"d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "encoder_ffn_di
 # 11 steps of two batches, 4 an epoch; the last is in the middle of one. Nothing falls together with the logging but by
 # chance, and the epochs end at steps that are saved. Dropout is on.
 CLASSIFIER = [
-    *("train_classifier.py", "--data", "sample", "--vocab_size", "1500", "--max_length", "32"),
+    *("train-classifier", "--data", "sample", "--vocab_size", "1500", "--max_length", "32"),
     *("--config", json.dumps(TINY)),
     *("--per_device_train_batch_size", "80", "--gradient_accumulation_steps", "2", "--max_steps", "11"),
     *("--per_device_eval_batch_size", "15"),
@@ -39,19 +36,19 @@ CLASSIFIER = [
     *("--learning_rate", "1e-3", "--report_to", "none", "--disable_tqdm", "true", "--use_cpu", "true"),
 ]
 TRANSLATOR = [
-    *("train_translation.py", "--source_column", "num", "--target_column", "de", "--max_length", "12"),
+    *("train-translation", "--source_column", "num", "--target_column", "de", "--max_length", "12"),
     *("--config", json.dumps({**TINY, "encoder_attention_heads": 2, "decoder_attention_heads": 2})),
     *("--vocab_size", "60", "--max_tokens", "64", "--max_steps", "20", "--save_steps", "4", "--average_last", "2"),
     *("--eval_strategy", "steps", "--eval_steps", "4", "--label_smoothing_factor", "0.1", "--logging_steps", "3"),
     *("--learning_rate", "1e-3", "--report_to", "none", "--disable_tqdm", "true", "--use_cpu", "true"),
 ]
-
-# A script's run that comes to a bad end at one point.
+# A command's run that comes to a bad end at one point.
 DISASTER = """
-import os, resource, runpy, signal, sys
+import os, resource, signal, sys
 import torch, transformers
+from hf_vanilla_transformer.__main__ import main
 
-point, script, *arguments = sys.argv[1:]
+point, *argv = sys.argv[1:]
 
 def die():
     os.kill(os.getpid(), signal.SIGKILL)
@@ -91,15 +88,14 @@ elif point == "the measuring":
     before_call("predict", 2, die)
 elif point == "a full disk":
     before_call("training_step", 14, fill_disk)
-sys.argv = [script, *arguments]
-runpy.run_path(script, run_name="__main__")
+main(argv)
 """
 
 
-def run_into(point: str, folder: Path, script: str, *arguments) -> subprocess.CompletedProcess:
-    """Run a script up to one of the points that `DISASTER` names."""
+def run_into(point: str, folder: Path, *command) -> subprocess.CompletedProcess:
+    """Run a command up to one of the points that `DISASTER` names."""
     return subprocess.run(
-        [sys.executable, "-c", DISASTER, point, ROOT / "scripts" / script, *arguments, "--output_dir", folder],
+        [sys.executable, "-c", DISASTER, point, *command, "--output_dir", folder],
         capture_output=True,
         text=True,
         stdin=subprocess.DEVNULL,
@@ -141,9 +137,6 @@ def whole(tmp_path_factory) -> Path:
     assert run_into("no disaster", folder, *CLASSIFIER).returncode == 0
     assert checkpoints(folder) == ["checkpoint-8", "checkpoint-10", "checkpoint-11"]
     return folder
-
-
-# --- Kill ---
 
 
 @pytest.mark.parametrize(
@@ -195,8 +188,8 @@ def test_without_a_whole_checkpoint_there_is_nothing_to_go_on_from(run, whole, t
     os.truncate(tmp_path / "checkpoint-2" / "optimizer.pt", 1000)
     for resume in ([], [tmp_path / "checkpoint-2"]):
         status, _, err = run(*CLASSIFIER, "--output_dir", tmp_path, "--resume_from_checkpoint", *resume)
-        assert status == 2 and "Traceback" not in err
-        (line,) = [line for line in err.splitlines() if line.startswith("train_classifier.py: error:")]
+        assert status == 2
+        line = error_line("train-classifier", err)
         assert ("checkpoint-2: not a whole checkpoint" if resume else "no checkpoint to go on from") in line
     assert "checkpoint-2: not a whole checkpoint (optimizer.pt is broken off), skipped" in caplog.text
 
@@ -229,7 +222,7 @@ def test_a_checkpoint_of_two_processes_has_the_state_of_both(whole, tmp_path, mo
     checkpoint = tmp_path / "checkpoint-8"
     shutil.copytree(whole / "checkpoint-8", checkpoint)
     (checkpoint / "rng_state.pth").rename(checkpoint / "rng_state_0.pth")
-    monkeypatch.setattr("hf_vanilla_transformer.checkpoints.processes", lambda: 2)
+    monkeypatch.setattr("hf_vanilla_transformer.training.checkpoints.process_count", lambda: 2)
     assert checkpoint_damage(str(checkpoint)) == "rng_state_1.pth is missing"
     shutil.copy(checkpoint / "rng_state_0.pth", checkpoint / "rng_state_1.pth")
     assert checkpoint_damage(str(checkpoint)) is None
@@ -266,15 +259,12 @@ def test_a_resumed_run_stops_as_early(run, tmp_path, flags, epoch, steps):
     assert_same_end(tmp_path / "run", tmp_path / "whole")
 
 
-# --- Full disk ---
-
-
 def test_a_full_disk_leaves_the_last_checkpoint(run, whole, tmp_path):
     """The limit on a file's length lets the weights pass, and not the optimizer's state."""
     folder = tmp_path / "run"
     stopped = run_into("a full disk", folder, *CLASSIFIER)
-    assert stopped.returncode == 2 and "Traceback" not in stopped.stderr
-    (line,) = [line for line in stopped.stderr.splitlines() if line.startswith("train_classifier.py: error:")]
+    assert stopped.returncode == 2
+    line = error_line("train-classifier", stopped.stderr)
     assert "is the disk full?" in line
     assert checkpoints(folder)[-1] == "checkpoint-8" and (folder / "checkpoint-8" / "model.safetensors").exists()
     assert run(*CLASSIFIER, "--output_dir", folder, "--resume_from_checkpoint")[0] == 0
@@ -294,79 +284,23 @@ status=$? && cp -r "$folder/disk/run" "$folder/run" && exit $status
 @pytest.mark.skipif(shutil.which("unshare") is None, reason="a disk of one's own is Linux's")
 def test_a_disk_that_really_is_full(run, whole, tmp_path):
     """Three checkpoints of 1.3 MB do not fit on it."""
-    script, *arguments = CLASSIFIER
     stopped = subprocess.run(
         ["unshare", "--map-root-user", "--mount", "sh", "-c", ON_A_SMALL_DISK, "sh", str(tmp_path), "3500k"]
-        + [sys.executable, str(ROOT / "scripts" / script), *arguments],
+        + [sys.executable, "-m", "hf_vanilla_transformer", *CLASSIFIER],
         capture_output=True,
         text=True,
         stdin=subprocess.DEVNULL,
     )
-    if stopped.returncode in (1, 99) and "train_classifier" not in stopped.stderr:
+    if stopped.returncode in (1, 99) and "train-classifier" not in stopped.stderr:
         pytest.skip(f"this machine lets no user mount a disk: {stopped.stderr.strip()}")
-    assert stopped.returncode == 2 and "Traceback" not in stopped.stderr, stopped.stderr
-    (line,) = [line for line in stopped.stderr.splitlines() if line.startswith("train_classifier.py: error:")]
+    assert stopped.returncode == 2
+    line = error_line("train-classifier", stopped.stderr)
     assert "is the disk full?" in line or "No space left on device" in line
     folder = tmp_path / "run"
     assert checkpoints(folder)[-1] in ("checkpoint-4", "checkpoint-6")
     assert run(*CLASSIFIER, "--output_dir", folder, "--resume_from_checkpoint")[0] == 0
     assert json.loads((folder / "run.json").read_text())["resumed_from"] in ("checkpoint-2", "checkpoint-4")
     assert_same_end(folder, whole)
-
-
-@contextlib.contextmanager
-def files_of_at_most(number_of_bytes: int):
-    """Let no longer file be written: the portable way to make writing fail."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (number_of_bytes, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-
-
-@pytest.mark.parametrize("writer", ["torch", "torch, many tensors", "safetensors", "tokenizers", "Python"])
-def test_whoever_writes_a_full_disk_is_told_in_one_line(writer, tmp_path, capfd):
-    tokenizer = train_tokenizer([chr(0xAC00 + number) for number in range(300)], vocab_size=310)
-    write = {
-        "torch": lambda: torch.save(torch.zeros(9999), tmp_path / "file"),
-        "torch, many tensors": lambda: torch.save([torch.zeros(99) for _ in range(99)], tmp_path / "file"),
-        "safetensors": lambda: save_file({"zeros": torch.zeros(9999)}, tmp_path / "file"),
-        "tokenizers": lambda: tokenizer.save_pretrained(tmp_path),
-        "Python": lambda: (tmp_path / "file").write_text("zero" * 9999),
-    }[writer]
-    with files_of_at_most(4096), pytest.raises(SystemExit) as stop:
-        exit_with_one_line(write)()
-    assert stop.value.code == 2
-    assert "error: a file could not be written, is the disk full? (" in capfd.readouterr().err
-
-
-@pytest.mark.parametrize("lines", [1, 99999])
-def test_whoever_stops_reading_is_told_nothing(lines):
-    """As with `| head`: the answers are fewer or more than a pipe holds."""
-    program = f"""
-from hf_vanilla_transformer.arguments import exit_with_one_line
-input()
-exit_with_one_line(lambda: print("좋다\\n" * {lines}))()
-"""
-    process = subprocess.Popen(
-        [sys.executable, "-c", program],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-    process.stdout.close()
-    _, error = process.communicate(b"\n")
-    assert (process.returncode, error) == (1, b"")
-
-
-def test_other_errors_keep_their_traceback():
-    for error in (RuntimeError("shapes differ"), KeyError("weight")):
-        with pytest.raises(type(error)):
-            exit_with_one_line(lambda error=error: (_ for _ in ()).throw(error))()
-
-
-# --- NaN ---
 
 
 @pytest.fixture
@@ -387,28 +321,28 @@ def breaks_down(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("script", "value"),
+    ("command", "value"),
     [
-        ("train_classifier.py", float("nan")),
-        ("train_translation.py", float("inf")),
-        ("pretrain.py", float("nan")),
+        ("train-classifier", float("nan")),
+        ("train-translation", float("inf")),
+        ("pretrain", float("nan")),
     ],
 )
-def test_a_loss_that_is_no_number_stops_the_run_at_its_step(run, breaks_down, tmp_path, script, value):
+def test_a_loss_that_is_no_number_stops_the_run_at_its_step(run, breaks_down, tmp_path, command, value):
     (tmp_path / "texts").write_text("".join(f"영화 {number} 편\n" for number in range(400)))
     (tmp_path / "pairs.csv").write_text("num,de\n" + "".join(f"{number},{number + 1}\n" for number in range(40)))
     arguments = {
-        "train_classifier.py": CLASSIFIER,
-        "train_translation.py": [*TRANSLATOR, "--data", tmp_path / "pairs.csv", "--vocab_size", "20"],
-        "pretrain.py": ["pretrain.py", "--texts", tmp_path / "texts", "--vocab_size", "40", *TRANSLATOR[5:9]],
-    }[script]
+        "train-classifier": CLASSIFIER,
+        "train-translation": [*TRANSLATOR, "--data", tmp_path / "pairs.csv", "--vocab_size", "20"],
+        "pretrain": ["pretrain", "--texts", tmp_path / "texts", "--vocab_size", "40", *TRANSLATOR[5:9]],
+    }[command]
     arguments = [*arguments, "--save_steps", "1", "--save_total_limit", "9", "--max_steps", "6", "--use_cpu", "true"]
     # The second half of the fourth step's batch; nothing is logged.
     arguments += ["--gradient_accumulation_steps", "2", "--logging_steps", "9", "--eval_strategy", "no"]
     breaks_down(8, value)
     status, _, err = run(*arguments, "--output_dir", tmp_path / "run", "--report_to", "none", "--disable_tqdm", "true")
-    assert status == 2 and "Traceback" not in err
-    assert err.splitlines()[-1] == f"{script}: error: the loss of step 4 is {value}"
+    assert status == 2
+    assert error_line(command, err).endswith(f"error: the loss of step 4 is {value}")
     assert checkpoints(tmp_path / "run") == ["checkpoint-1", "checkpoint-2", "checkpoint-3"]
     for checkpoint in checkpoints(tmp_path / "run"):
         weights = load_file(tmp_path / "run" / checkpoint / "model.safetensors")

@@ -1,0 +1,198 @@
+"""The command line: recipes, flags, and one line for what is wrong."""
+
+import contextlib
+import dataclasses
+import re
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+import yaml
+from safetensors.torch import save_file
+from shared import ROOT, tiny_config
+from transformers import (
+    TrainingArguments,
+)
+
+from hf_vanilla_transformer import (
+    VanillaTransformerModel,
+)
+from hf_vanilla_transformer.commands import train_classifier
+from hf_vanilla_transformer.commands.arguments import exit_with_one_line, parse_arguments
+from hf_vanilla_transformer.hub.record import save_record
+from hf_vanilla_transformer.tokenizer import train_tokenizer
+
+
+def read(tmp_path, recipe: str, *flags) -> tuple[TrainingArguments, dict]:
+    """What a recipe and flags make of transformers' arguments, and the settings for the record."""
+    (tmp_path / "recipe.yaml").write_text(recipe)
+    (parsed,), settings = parse_arguments([TrainingArguments], "test", [tmp_path / "recipe.yaml", *flags])
+    return parsed, settings
+
+
+def test_flags_override_the_recipe_and_the_recipe_the_defaults(tmp_path):
+    recipe = "learning_rate: 1e-3\nnum_train_epochs: 7\nreport_to: none\n"
+    parsed, _ = read(tmp_path, recipe, "--num_train_epochs", "2")
+    assert (parsed.learning_rate, parsed.num_train_epochs, parsed.per_device_train_batch_size) == (1e-3, 2, 8)
+
+
+@pytest.mark.parametrize(
+    ("recipe", "flags", "message"),
+    [
+        ("learning_rat: 1\n", [], "no such setting: learning_rat"),
+        ("- 1\n", [], "not a YAML mapping"),
+        ("a: [\n", [], "recipe.yaml"),
+        ("learning_rate: high\n", [], "learning_rate"),
+        ("", [], "not a YAML mapping"),
+        ("seed: 1\n", ["--learning_rate", "high"], "learning_rate"),
+        ("seed: 1\n", ["--nonsense", "1"], "--nonsense"),
+        ("seed: 1\n", ["another.yaml"], "another.yaml"),
+        ("eval_strategy: sometimes\n", [], "sometimes"),
+        ("seed: 1.5\n", [], "seed"),
+        ("gradient_accumulation_steps: 0\n", [], "--gradient_accumulation_steps: at least 1, not 0"),
+        ("per_device_eval_batch_size: 0\n", [], "--per_device_eval_batch_size: at least 1, not 0"),
+        ("seed: 1\n", ["--prediction_loss_only", "true"], "--prediction_loss_only: cannot be changed here"),
+        ("seed: 1\n", ["--eval_do_concat_batches", "false"], "--eval_do_concat_batches: cannot be changed here"),
+        ("batch_eval_metrics: true\n", [], "--batch_eval_metrics: cannot be changed here"),
+        ("dataloader_drop_last: true\n", [], "--dataloader_drop_last: cannot be changed here"),
+        ("dataloader_num_workers: 1\n", ["--dataloader_persistent_workers", "true"], "other random numbers"),
+        ("remove_unused_columns: false\n", [], "--remove_unused_columns: cannot be changed here"),
+        ("label_names: text\n", [], "--label_names: cannot be changed here"),
+        ("num_train_epochs: [3]\n", [], "num_train_epochs"),
+    ],
+)
+def test_arguments_that_make_no_sense_end_with_status_2_and_one_line(recipe, flags, message, tmp_path, capsys):
+    with pytest.raises(SystemExit) as stop:
+        read(tmp_path, recipe, *flags)
+    assert stop.value.code == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+
+
+def test_a_recipe_may_leave_out_the_brackets_of_a_list_and_name_no_value(tmp_path):
+    parsed, _ = read(tmp_path, "report_to: none\ninclude_for_metrics: loss\nseed: null\n")
+    assert (parsed.include_for_metrics, parsed.seed) == (["loss"], TrainingArguments.seed)
+
+
+def test_a_saved_recipe_makes_the_same_arguments(tmp_path):
+    recipe = "learning_rate: 0.003\nbf16: true\nreport_to: none\neval_strategy: epoch\n"
+    flags = ["--num_train_epochs", "5", "--output_dir", tmp_path / "run"]
+    parsed, settings = read(tmp_path, recipe, *flags)
+    assert settings == {
+        "learning_rate": 0.003,
+        "bf16": True,
+        "report_to": "none",
+        "eval_strategy": "epoch",
+        "num_train_epochs": 5,
+    }
+    model = VanillaTransformerModel(tiny_config())
+    save_record(tmp_path, model, metrics={}, settings=settings, seed=1, data={}, resumed_from=None)
+    (again,), _ = parse_arguments([TrainingArguments], "test", [tmp_path / "recipe.yaml", *flags[2:]])
+    assert again.to_dict() == parsed.to_dict()
+
+
+def test_a_recipe_holds_nothing_of_one_call():
+    flags = ["--output_dir", "runs/x", "--seed", "3", "--report_to", "none"]
+    once = ["--resume_from_checkpoint", "--run_name", "x", "--hub_token", "hf_x", "--push_to_hub", "true"]
+    _, settings = parse_arguments([TrainingArguments], "test", [*flags, *once])
+    assert settings == {"seed": 3, "report_to": "none"}
+
+
+def test_a_recipe_of_the_package_goes_by_its_name(monkeypatch, tmp_path, capsys):
+    """A file or folder of the name in the working directory comes first; of a wrong name, all recipes are told."""
+    monkeypatch.chdir(tmp_path)
+    recipes = sorted(file.stem for file in (ROOT / "hf_vanilla_transformer/recipes").glob("*.yaml"))
+    _, settings = parse_arguments(train_classifier.ARGUMENTS, "test", ["nsmc", "--output_dir", "run"])
+    assert settings == yaml.safe_load((ROOT / "hf_vanilla_transformer/recipes/nsmc.yaml").read_text())
+    Path("nsmc").write_text("data: mine.csv\n")
+    _, settings = parse_arguments(train_classifier.ARGUMENTS, "test", ["nsmc", "--output_dir", "run"])
+    assert settings == {"data": "mine.csv"}
+    with pytest.raises(SystemExit) as stop:
+        parse_arguments(train_classifier.ARGUMENTS, "test", ["nsmk", "--output_dir", "run"])
+    assert stop.value.code == 2
+    assert (
+        f"nsmk: no such file, and no recipe of the package; those are {', '.join(recipes)}" in capsys.readouterr().err
+    )
+
+
+def shown(monkeypatch, capsys, flag: str) -> str:
+    """What a command prints about its settings, on a terminal of 120 columns."""
+    monkeypatch.setenv("COLUMNS", "120")
+    with pytest.raises(SystemExit) as stop:
+        train_classifier.main([flag])
+    assert stop.value.code == 0
+    return capsys.readouterr().out
+
+
+def test_help_shows_a_commands_own_settings_on_a_page(monkeypatch, capsys):
+    text = shown(monkeypatch, capsys, "--help")
+    assert len(text.splitlines()) <= 45
+    assert train_classifier.__doc__.splitlines()[0] in text
+    own = {setting.name for group in train_classifier.ARGUMENTS[:-1] for setting in dataclasses.fields(group)}
+    assert set(re.findall(r"^  --(\w+)", text, re.MULTILINE)) - {"help"} == own | {
+        "output_dir",
+        "resume_from_checkpoint",
+    }
+    assert "--help-all" in text
+
+
+def test_help_all_shows_transformers_settings_too(monkeypatch, capsys):
+    text = shown(monkeypatch, capsys, "--help-all")
+    every = {setting.name for group in train_classifier.ARGUMENTS for setting in dataclasses.fields(group)}
+    assert set(re.findall(r"^  --(\w+)", text, re.MULTILINE)) >= every
+
+
+@contextlib.contextmanager
+def files_of_at_most(number_of_bytes: int):
+    """Let no longer file be written: the portable way to make writing fail."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (number_of_bytes, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.mark.parametrize("writer", ["torch", "torch, many tensors", "safetensors", "tokenizers", "Python"])
+def test_whoever_writes_a_full_disk_is_told_in_one_line(writer, tmp_path, capfd):
+    tokenizer = train_tokenizer([chr(0xAC00 + number) for number in range(300)], vocab_size=310)
+    write = {
+        "torch": lambda: torch.save(torch.zeros(9999), tmp_path / "file"),
+        "torch, many tensors": lambda: torch.save([torch.zeros(99) for _ in range(99)], tmp_path / "file"),
+        "safetensors": lambda: save_file({"zeros": torch.zeros(9999)}, tmp_path / "file"),
+        "tokenizers": lambda: tokenizer.save_pretrained(tmp_path),
+        "Python": lambda: (tmp_path / "file").write_text("zero" * 9999),
+    }[writer]
+    with files_of_at_most(4096), pytest.raises(SystemExit) as stop:
+        exit_with_one_line(lambda argv: write())()
+    assert stop.value.code == 2
+    assert "error: a file could not be written, is the disk full? (" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("lines", [1, 99999])
+def test_whoever_stops_reading_is_told_nothing(lines):
+    """As with `| head`: the answers are fewer or more than a pipe holds."""
+    program = f"""
+from hf_vanilla_transformer.commands.arguments import exit_with_one_line
+input()
+exit_with_one_line(lambda argv: print("좋다\\n" * {lines}))()
+"""
+    process = subprocess.Popen(
+        [sys.executable, "-c", program],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    process.stdout.close()
+    _, error = process.communicate(b"\n")
+    assert (process.returncode, error) == (1, b"")
+
+
+def test_other_errors_keep_their_traceback():
+    for error in (RuntimeError("shapes differ"), KeyError("weight")):
+        with pytest.raises(type(error)):
+            exit_with_one_line(lambda argv, error=error: (_ for _ in ()).throw(error))()

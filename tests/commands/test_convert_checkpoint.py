@@ -1,0 +1,78 @@
+"""`vanilla-transformer convert-checkpoint`: both ways, and refusals."""
+
+import json
+import shutil
+
+import pytest
+import torch
+from shared import error_line
+from test_conversion import (
+    AUTO_CLASSES,
+    FILES,
+    FOUR_HEADS,
+    Code,
+    assert_identical,
+    checkpoint,
+    convert,
+    model_inputs,
+    read,
+)
+
+from hf_vanilla_transformer.conversion import load_source_state_dict
+
+
+@pytest.mark.parametrize("suffix", [".pt", ".pth", ".safetensors"])
+@pytest.mark.parametrize("file", ["transformer-evolution-classification", "pytorch-seq2seq"])
+def test_a_checkpoint_goes_both_ways(run, file, suffix, tmp_path):
+    state_dict, (source, fields, model_class) = checkpoint(file), FILES[file]
+    torch.save({"model_state_dict": state_dict}, tmp_path / "there.pt")
+    told = ["--source", source, "--checkpoint", tmp_path / "there.pt", "--config", json.dumps(fields)]
+    status, out, _ = run("convert-checkpoint", *told, "--output_dir", tmp_path / "here")
+    assert status == 0 and model_class.__name__ in out
+    loaded = AUTO_CLASSES[model_class].from_pretrained(tmp_path / "here")
+    inputs = model_inputs(read(file), loaded.config.pad_token_id)
+    assert torch.equal(loaded(**inputs).logits, convert(file)(**inputs).logits)
+
+    back = tmp_path / f"back{suffix}"
+    status, out, _ = run("convert-checkpoint", "--source", source, "--checkpoint", back, "--model", tmp_path / "here")
+    assert status == 0 and f"{len(state_dict)} tensors" in out
+    assert_identical(load_source_state_dict(str(back)), state_dict)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "exactly one of the two"),
+        (["--output_dir", "{}/new", "--model", "{}/here"], "exactly one of the two"),
+        (["--output_dir", "{}/new"], "encoder_attention_heads, decoder_attention_heads"),
+        (["--output_dir", "{}/new", "--config", "{"], "--config"),
+        (["--output_dir", "{}/new", "--config", "[]"], "--config"),
+        (["--output_dir", "{}/new", "--checkpoint", "{}/nowhere.pt"], "nowhere.pt"),
+        (["--output_dir", "{}/new", "--checkpoint", "{}/code.pt"], "holds code or Python objects"),
+        (["--output_dir", "{}/new", "--source", "bert"], "no source 'bert'"),
+        (["--output_dir", "{}/new", "--source", "pytorch-seq2seq", "--config", json.dumps(FOUR_HEADS)], "missing: "),
+        (["--output_dir", "{}/here", "--config", json.dumps(FOUR_HEADS)], "not empty"),
+        (["--model", "{}/here"], "there.pt is there"),
+        (["--model", "{}/here", "--config", '{"d_model": 8}'], "--config"),
+        (["--model", "{}/here", "--checkpoint", "{}/new.bin"], "not a .pt"),
+        (["--model", "{}/here", "--checkpoint", "{}/nowhere/new.pt"], "nowhere"),
+        (["--model", "{}/nowhere", "--checkpoint", "{}/new.pt"], "nowhere"),
+        (["--model", "{}/here", "--checkpoint", "{}/new.pt", "--source", "pytorch-seq2seq"], "has no such model"),
+        (["--model", "{}/headless", "--checkpoint", "{}/new.pt"], "lacks lm_head.bias, lm_head.weight"),
+    ],
+)
+def test_wrong_settings_are_refused_with_one_line(run, arguments, message, tmp_path):
+    torch.save(checkpoint("annotated-transformer"), tmp_path / "there.pt")
+    torch.save({"weight": Code(tmp_path / "ran")}, tmp_path / "code.pt")
+    model = convert("annotated-transformer")
+    model.save_pretrained(tmp_path / "here")
+    model.model.save_pretrained(tmp_path / "headless")
+    shutil.copy(tmp_path / "here" / "config.json", tmp_path / "headless")
+    before = {file for file in tmp_path.rglob("*") if file.is_file()}
+    arguments = [argument.replace("{}", str(tmp_path)) for argument in arguments]
+    given = ["--source", "annotated-transformer", "--checkpoint", tmp_path / "there.pt"]
+    status, out, err = run("convert-checkpoint", *given, *arguments)
+    assert (status, out) == (2, "")
+    assert message in error_line("convert-checkpoint", err)
+    assert {file for file in tmp_path.rglob("*") if file.is_file()} == before
+    assert not (tmp_path / "ran").exists()

@@ -1,0 +1,86 @@
+"""`vanilla-transformer evaluate`: the run's own figures, the split of its recipe, and refusals."""
+
+import csv
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from shared import ROOT, error_line
+
+from hf_vanilla_transformer.commands.evaluate import accuracy_by_length
+from hf_vanilla_transformer.data.labelled_text import load_labelled_text
+
+
+def test_the_evaluation_is_the_runs_own(run, trained, tmp_path):
+    status, out, err = run("evaluate", "--model", trained, "--output_dir", tmp_path / "run", "--batch_size", "32")
+    assert status == 0, err
+    report = json.loads((tmp_path / "run" / "evaluation.json").read_text())
+    expected = json.loads((trained / "metrics.json").read_text())["validation"]
+    assert {name: report[name] for name in expected if name != "loss"} == {
+        name: value for name, value in expected.items() if name != "loss"
+    }
+    assert f"accuracy {expected['accuracy']:.4f}" in out
+    for groups in (report["by_length"], report["bins"]):
+        assert sum(group["rows"] for group in groups) == 90
+        assert sum(group["rows"] * group["accuracy"] for group in groups) == pytest.approx(90 * expected["accuracy"])
+    with open(tmp_path / "run" / "errors.tsv", encoding="utf-8", newline="") as file:
+        errors = list(csv.DictReader(file, delimiter="\t"))
+    assert len(errors) == round(90 * (1 - expected["accuracy"]))
+    texts = load_labelled_text("sample", validation_fraction=0.15)["validation"]["text"][:]  # as the recipe cuts
+    assert all(error["label"] != error["predicted"] and error["text"] == texts[int(error["row"])] for error in errors)
+    surest = [float(error["probability"]) for error in errors]
+    assert surest == sorted(surest, reverse=True)
+    assert (tmp_path / "run" / "reliability.png").stat().st_size > 5_000
+
+
+def test_an_evaluation_in_half_precision_is_nearly_the_same(run, trained, tmp_path):
+    reports = []
+    for dtype in ("float32", "bfloat16"):
+        folder = tmp_path / dtype
+        assert run("evaluate", "--model", trained, "--output_dir", folder, "--dtype", dtype)[0] == 0
+        reports.append(json.loads((folder / "evaluation.json").read_text()))
+    errors = [report["expected_calibration_error"] for report in reports]
+    assert errors[0] != errors[1] and reports[1]["accuracy"] == pytest.approx(reports[0]["accuracy"], abs=0.05)
+
+
+def test_a_text_at_the_limit_of_a_group_is_in_it():
+    groups = accuracy_by_length(["a" * 5, "a" * 6, "a" * 80, "a" * 81], np.array([True, False, True, True]))
+    assert [(group["most_characters"], group["rows"], group["accuracy"]) for group in groups] == [
+        *((5, 1, 1.0), (10, 1, 0.0), (80, 1, 1.0), (None, 1, 1.0))
+    ]
+
+
+def test_an_evaluation_is_of_the_cut_that_the_recipe_or_the_flags_tell(run, tmp_path):
+    folder = shutil.copytree(ROOT / "model_cards/nsmc-small", tmp_path / "model")
+    recipe = yaml.safe_load((folder / "recipe.yaml").read_text())
+    (folder / "recipe.yaml").write_text(yaml.safe_dump({**recipe, "validation_fraction": 0.2, "split_seed": 7}))
+    for name, flags, fraction, seed in (
+        ("recipe", [], 0.2, 7),
+        ("flags", ["--validation_fraction", "0.3", "--split_seed", "8"], 0.3, 8),
+    ):
+        assert run("evaluate", "--model", folder, "--output_dir", tmp_path / name, *flags)[0] == 0
+        texts = load_labelled_text("sample", validation_fraction=fraction, seed=seed)["validation"]["text"][:]
+        with open(tmp_path / name / "errors.tsv", encoding="utf-8", newline="") as file:
+            errors = list(csv.DictReader(file, delimiter="\t"))
+        assert errors and all(error["text"] == texts[int(error["row"])] for error in errors)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--split", "tset"], "--split"),
+        (["--dtype", "int8"], "--dtype"),
+        (["--batch_size", "0"], "--batch_size"),
+        (["--model", "nowhere"], "nowhere"),
+        (["--data", "nowhere.csv"], "nowhere.csv"),
+        (["--data", "three.csv"], "its labels are negative, positive; those of the data are a, b, c"),
+    ],
+)
+def test_an_evaluation_is_refused_with_one_line(run, trained, tmp_path, monkeypatch, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    Path("three.csv").write_text("document,label\n" + "x,a\ny,b\nz,c\n" * 40)
+    status, _, err = run("evaluate", "--model", trained, "--output_dir", tmp_path / "run", *arguments)
+    assert status == 2 and message in error_line("evaluate", err)

@@ -1,0 +1,67 @@
+"""`vanilla-transformer predict`: answers in order, from files and standard input, and refusals."""
+
+import pytest
+from shared import error_line
+from transformers import pipeline
+
+
+REVIEWS = ["정말 재미있고 감동적인 영화", "", "지루하고 유치했다", "​", "최고 " * 400, "그저 그런 영화"]
+
+
+@pytest.mark.parametrize("batch_size", ["1", "4"])
+def test_answers_come_in_the_order_of_the_texts(run, trained, tmp_path, batch_size):
+    (tmp_path / "reviews.txt").write_text("\n".join(REVIEWS) + "\n", encoding="utf-8")
+    status, out, _ = run("predict", "--model", trained, "--file", tmp_path / "reviews.txt", "--batch_size", batch_size)
+    assert status == 0
+    answers = [line.split("\t") for line in out.split("\n")[:-1]]
+    assert [text for _, _, text in answers] == REVIEWS
+    classify = pipeline("text-classification", model=str(trained))
+    for label, probability, text in answers:
+        assert label in ("negative", "positive")
+        assert 0.5 <= float(probability) <= 1
+        if text.strip("​"):  # the pipeline has no answer to nothing
+            expected = classify(text, truncation=True)[0]
+            assert (label, float(probability)) == (expected["label"], pytest.approx(expected["score"], abs=1e-4))
+
+
+def test_answers_in_half_precision_are_nearly_the_same(run, trained):
+    answers = []
+    for dtype in ("float32", "bfloat16"):
+        status, out, _ = run("predict", "--model", trained, "--dtype", dtype, stdin="\n".join(REVIEWS))
+        assert status == 0
+        answers.append([line.split("\t")[:2] for line in out.splitlines()])
+    for (label, probability), (nearly_label, nearly) in zip(*answers, strict=True):
+        assert label == nearly_label and float(nearly) == pytest.approx(float(probability), abs=0.02)
+    assert answers[0] != answers[1]
+
+
+def test_lines_from_standard_input(run, trained):
+    status, out, _ = run("predict", "--model", trained, stdin="재미있다\n지루하다\n")
+    assert status == 0
+    assert [line.split("\t")[2] for line in out.splitlines()] == ["재미있다", "지루하다"]
+    assert run("predict", "--model", trained, stdin="")[:2] == (0, "")
+    status, out, _ = run("predict", "--model", trained, stdin="\ufeff재미있다".encode())
+    assert status == 0 and out.split("\t")[2] == "재미있다\n"
+    status, out, err = run("predict", "--model", trained, stdin="재미있다\n지루하다\n".encode("cp949"))
+    assert (status, out) == (2, "") and "standard input, line 1: byte 1 is not UTF-8" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--model", "{}/nowhere"], "nowhere"),
+        (["--model", "{}/bart"], "'bart', not 'vanilla_transformer'"),
+        (["--model", "{}/headless"], "not a classifier"),
+        (["--model", "{}/corrupt"], "error:"),
+        (["--model", "{}/misfit"], "misfit: no model can be read here"),
+        (["--model", "MODEL", "--dtype", "half"], "--dtype: invalid choice: 'half'"),
+        (["--model", "MODEL", "--file", "{}/nowhere.txt"], "nowhere.txt"),
+        (["--model", "MODEL", "--file", "{}/latin-1.txt"], "latin-1.txt, line 1: byte 4 is not UTF-8"),
+        ([], "--model"),
+    ],
+)
+def test_prediction_refuses_with_one_line(run, faults, trained, arguments, message):
+    arguments = [argument.replace("{}", str(faults)).replace("MODEL", str(trained)) for argument in arguments]
+    status, out, err = run("predict", *arguments)
+    assert (status, out) == (2, "")
+    assert message in error_line("predict", err)

@@ -1,0 +1,103 @@
+"""`vanilla-transformer prepare-reviews`: a corpus of NSMC's raw reviews, without those of its test split."""
+
+import json
+import shutil
+
+import pytest
+from shared import error_line
+
+from hf_vanilla_transformer.data.labelled_text import load_labelled_text
+from hf_vanilla_transformer.data.lines import iterate_lines, read_lines
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    """What NSMC's repository looks like."""
+    folder = tmp_path / "nsmc"
+    (folder / "raw").mkdir(parents=True)
+    header = "id\tdocument\tlabel\n"
+    (folder / "ratings_train.txt").write_text(header + "1\t좋다  정말\t1\n2\t별로\t0\n3\t최고\t1\n4\t최악\t0\n")
+    # The second document is quoted as NSMC's files are: twice.
+    twice = '"""그는 """"최고""""라 했다"""'
+    (folder / "ratings_test.txt").write_text(header + f"11\t시험 글\t1\n12\t{twice}\t0\n13\t\t0\n")
+    movies = {
+        "100": [("5", "백 번 영화"), ("11", "고쳐 쓴 시험 글"), ("6", " 시험\t글 ")],
+        "20": [("1", "좋다  정말\n봐라\u2028꼭"), ("7", '그는 "최고"라 했다'), ("1", "같은 번호")],
+        "3": [("8", " "), ("9", "최고"), ("2", "최고"), ("13", "빈 글의 번호")],
+    }
+    for movie, reviews in movies.items():
+        content = [{"review_id": number, "movie_id": movie, "review": text, "rating": "9"} for number, text in reviews]
+        (folder / "raw" / f"{movie}.json").write_text(json.dumps(content, ensure_ascii=False))
+    return folder
+
+
+def test_reviews_become_a_corpus_without_the_test_split(run, checkout, tmp_path):
+    status, out, _ = run("prepare-reviews", "--nsmc", checkout, "--file", tmp_path / "reviews.txt.gz")
+    assert status == 0
+    expected = ["최고", "최고", "좋다 정말 봐라 꼭", "백 번 영화"]
+    assert list(iterate_lines(tmp_path / "reviews.txt.gz")) == expected
+    counts = dict(line.strip().split(" ", 1)[::-1] for line in out.splitlines())
+    assert counts == {
+        "written": "4",
+        "dropped, no text": "1",
+        "dropped, in the test split by id": "2",
+        "dropped, in the test split by text": "2",
+        "dropped, the id was there before": "1",
+    }
+    assert run("prepare-reviews", "--nsmc", checkout, "--file", tmp_path / "again.txt.gz")[0] == 0
+    assert (tmp_path / "again.txt.gz").read_bytes() == (tmp_path / "reviews.txt.gz").read_bytes()
+
+    # A corpus that is there already is cleaned in the same way.
+    (tmp_path / "lines.txt").write_text("하나\n시험 글\n\n둘  셋\n하나\n")
+    arguments = ["--raw", tmp_path / "lines.txt", "--file", tmp_path / "cleaned.txt"]
+    assert run("prepare-reviews", "--nsmc", checkout, *arguments)[0] == 0
+    assert (tmp_path / "cleaned.txt").read_text() == "하나\n둘 셋\n하나\n"
+
+
+def test_a_corpus_does_not_hold_the_time_of_writing(run, checkout, tmp_path, monkeypatch):
+    for second in (1, 2):
+        monkeypatch.setattr("time.time", lambda second=second: 1e9 + second)
+        assert run("prepare-reviews", "--nsmc", checkout, "--file", tmp_path / f"{second}.txt.gz")[0] == 0
+    assert (tmp_path / "1.txt.gz").read_bytes() == (tmp_path / "2.txt.gz").read_bytes()
+
+
+def test_validation_reviews_are_left_out(run, checkout, tmp_path):
+    cut = load_labelled_text(checkout, validation_fraction=0.5, seed=3)
+    kept, held_back = ([" ".join(text.split()) for text in cut[split]["text"]] for split in ("train", "validation"))
+    flags = ["--validation_fraction", "0.5", "--split_seed", "3"]
+
+    arguments = ["--labelled", "true", *flags, "--file", tmp_path / "labelled.txt"]
+    assert run("prepare-reviews", "--nsmc", checkout, *arguments)[0] == 0
+    assert read_lines(tmp_path / "labelled.txt") == kept
+
+    (tmp_path / "raw.txt").write_text("\n".join([*kept, *held_back, "새 글"]) + "\n")
+    arguments = ["--raw", tmp_path / "raw.txt", *flags, "--file", tmp_path / "reviews.txt"]
+    status, out, _ = run("prepare-reviews", "--nsmc", checkout, *arguments)
+    assert status == 0 and f"{len(held_back)} dropped, in validation by text" in out
+    assert read_lines(tmp_path / "reviews.txt") == [*kept, "새 글"]
+
+    for wrong, message in (
+        (["--labelled", "true", "--raw", tmp_path / "raw.txt"], "--labelled: the labelled reviews are not in --raw"),
+        (["--validation_fraction", "1"], "--validation_fraction: at least 0 and below 1"),
+    ):
+        status, _, err = run("prepare-reviews", "--nsmc", checkout, *wrong, "--file", tmp_path / "wrong.txt")
+        assert status == 2 and message in err.strip().splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda folder: (folder / "raw/20.json").write_text('[{"review_id": "1"}]'), "20.json: not a list of reviews"),
+        (lambda folder: (folder / "raw/20.json").write_text('{"a": 1}'), "20.json: not a list of reviews"),
+        (lambda folder: (folder / "raw/20.json").write_text("[{"), "20.json: not a list of reviews"),
+        (lambda folder: (folder / "raw/20.json").write_bytes(b'["\xe9"]'), "20.json: not a list of reviews"),
+        (lambda folder: shutil.rmtree(folder / "raw"), "raw: no .json file"),
+        (lambda folder: (folder / "ratings_test.txt").unlink(), "ratings_test.txt: no such file"),
+        (lambda folder: (folder.parent / "out.txt").touch(), "nothing is overwritten"),
+    ],
+)
+def test_preparing_refuses_with_one_line(run, checkout, tmp_path, damage, message):
+    damage(checkout)
+    status, _, err = run("prepare-reviews", "--nsmc", checkout, "--file", tmp_path / "out.txt")
+    assert status == 2 and message in error_line("prepare-reviews", err)
+    assert not (tmp_path / "out.txt").exists() or not (tmp_path / "out.txt").read_bytes()

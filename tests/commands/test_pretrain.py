@@ -1,0 +1,281 @@
+"""`vanilla-transformer pretrain`: what a run leaves, fine-tuning from it, what is refused."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+from shared import ROOT, error_line, tiny_config
+from transformers import AutoTokenizer, GenerationConfig
+
+from hf_vanilla_transformer import (
+    VanillaTransformerForSequenceClassification,
+)
+from hf_vanilla_transformer.data.plain_text import load_corpus, stream_corpus
+from hf_vanilla_transformer.training.denoising import SpanInfilling
+
+
+BOS, EOS = 2, 3
+TINY = (
+    '{"d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "encoder_attention_heads": 2, '
+    '"decoder_attention_heads": 2, "encoder_ffn_dim": 16, "decoder_ffn_dim": 16}'
+)
+CONTINUED = ["--model", str(ROOT / "model_cards" / "nsmc-small"), "--config", '{"dropout": 0.1}']
+
+
+def pretrain(run, text_file, folder, *arguments):
+    vocabulary = [] if {"--model", "--tokenizer"} & set(arguments) else ["--vocab_size", "29"]
+    return run(
+        "pretrain",
+        *("--texts", text_file, "--output_dir", folder, "--config", TINY, "--max_length", "12", *vocabulary),
+        *("--max_steps", "4", "--save_steps", "2", "--eval_strategy", "steps", "--eval_steps", "2"),
+        *("--logging_steps", "2", "--disable_tqdm", "true", "--report_to", "none", "--validation", "10", *arguments),
+    )
+
+
+def test_a_pretrained_model_is_a_folder_to_fine_tune(run, text_file, tmp_path, caplog):
+    folder = tmp_path / "pretrained"
+    status, out, _ = pretrain(run, text_file, folder, "--max_tokens", "64", "--attn_implementation", "eager")
+    assert status == 0
+    metrics = json.loads((folder / "metrics.json").read_text())
+    assert out.strip().splitlines()[-1] == f"validation perplexity: {metrics['validation']['perplexity']:.3f}"
+    assert [entry["step"] for entry in metrics["epochs"]] == [2, 4]
+    last = metrics["epochs"][-1]
+    assert metrics["validation"] == {
+        "loss": last["eval_token_loss"],
+        "perplexity": last["eval_perplexity"],
+        "rows": 10,
+    }
+    assert last["eval_perplexity"] == pytest.approx(np.exp(last["eval_token_loss"]))
+    assert GenerationConfig.from_pretrained(folder).max_length == 12
+    assert last["train_loss"] is not None and (folder / "curves.png").stat().st_size > 0
+    record = json.loads((folder / "run.json").read_text())
+    assert record["data"]["train"] == {"rows": 50} and list(record["data"]["source"]) == [str(text_file)]
+    assert "max_tokens: 64" in (folder / "recipe.yaml").read_text()
+
+    caplog.clear()
+    model, loading = VanillaTransformerForSequenceClassification.from_pretrained(folder, output_loading_info=True)
+    assert loading["missing_keys"] == {"classifier.weight"} and "classifier.weight" in caplog.text
+    assert loading["unexpected_keys"] == {"lm_head.bias"}
+    pretrained = load_file(folder / "model.safetensors")
+    weights = model.state_dict()
+    assert len(pretrained) > 20
+    for name, value in pretrained.items():
+        assert name == "lm_head.bias" or torch.equal(weights[name], value), name
+    assert model.config.decoder_start_token_id == BOS
+
+    caplog.clear()
+    status, out, _ = run(
+        "train-classifier",
+        *("--data", "sample", "--model", folder, "--output_dir", tmp_path / "finetuned", "--max_steps", "1"),
+        *("--learning_rate", "0", "--disable_tqdm", "true", "--report_to", "none"),
+    )
+    assert status == 0 and "classifier.weight" in caplog.text
+    finetuned = load_file(tmp_path / "finetuned" / "model.safetensors")
+    assert finetuned.keys() - pretrained.keys() == {"classifier.weight"}
+    assert all(torch.equal(finetuned[name], pretrained[name]) for name in finetuned.keys() & pretrained.keys())
+
+    # The fine-tuned model's record and card tell of the first run.
+    began_as = json.loads((tmp_path / "finetuned" / "run.json").read_text())["began_as"]
+    assert began_as["run"] == record and "epochs" not in began_as["metrics"]
+    assert began_as["metrics"]["validation"] == metrics["validation"]
+    card = (tmp_path / "finetuned" / "README.md").read_text()
+    assert f"It began as `{folder}`" in card and "by `pretrain.py`" in card
+    assert f"validation perplexity {metrics['validation']['perplexity']:.2f}" in card
+    assert (folder / "recipe.yaml").read_text().strip() in card
+
+    # And so does a pretraining that goes on from there, of both.
+    again = ["--model", tmp_path / "finetuned", "--config", '{"dropout": 0.0}', "--learning_rate", "0"]
+    assert pretrain(run, text_file, tmp_path / "again", *again)[0] == 0
+    weights = load_file(tmp_path / "again" / "model.safetensors")
+    assert weights.keys() == pretrained.keys()
+    assert all(torch.equal(weights[name], pretrained[name]) for name in finetuned.keys() & pretrained.keys())
+    assert json.loads((tmp_path / "again" / "config.json").read_text())["dropout"] == 0.0
+    card = (tmp_path / "again" / "README.md").read_text()
+    assert card.index(f"It began as `{tmp_path / 'finetuned'}`") < card.index(f"That model began as `{folder}`")
+    for recipe in (tmp_path / "finetuned" / "recipe.yaml", folder / "recipe.yaml"):
+        assert recipe.read_text().strip() in card
+
+
+def test_a_denoiser_is_drawn_by_the_seed(run, text_file, tmp_path):
+    weights = {}
+    for name, seed in (("one", "1"), ("again", "1"), ("other", "2")):
+        assert pretrain(run, text_file, tmp_path / name, "--seed", seed, "--learning_rate", "0")[0] == 0
+        weights[name] = load_file(tmp_path / name / "model.safetensors")["model.encoder.embed_tokens.weight"]
+    assert torch.equal(weights["one"], weights["again"]) and not torch.equal(weights["one"], weights["other"])
+
+
+def test_what_is_hidden_and_held_back_is_what_the_flags_say(run, text_file, tmp_path, monkeypatch):
+    made = []
+
+    class Noting(SpanInfilling):
+        def __init__(self, *args, **kwargs):
+            super().__init__(*args, **kwargs)
+            made.append(self)
+
+        def corrupted(self, rows):
+            self.held_back = sorted(rows["input_ids"][:])
+            return super().corrupted(rows)
+
+    monkeypatch.setattr("hf_vanilla_transformer.commands.pretrain.SpanInfilling", Noting)
+    flags = ["--mask_rate", "0.4", "--mean_span_length", "2", "--target", "spans", "--split_seed", "6"]
+    for seeds, seed in ((["--seed", "5"], 5), (["--seed", "5", "--data_seed", "8"], 8)):
+        assert pretrain(run, text_file, tmp_path / str(seed), *flags, *seeds)[0] == 0
+        assert (made[-1].mask_rate, made[-1].mean_span_length, made[-1].target) == (0.4, 2, "spans")
+        assert made[-1].seed == seed
+        assert json.loads((tmp_path / str(seed) / "run.json").read_text())["seed"] == 5
+    tokenizer = AutoTokenizer.from_pretrained(tmp_path / "5")
+    texts = load_corpus([text_file], validation=10, seed=6)["validation"]["text"]
+    assert made[-1].held_back == sorted(tokenizer(text)["input_ids"][:11] for text in texts if text.strip())
+
+
+def test_a_denoiser_is_trained_with_the_attention_that_was_asked_for(run, text_file, tmp_path, attentions):
+    for number, which in enumerate(([], CONTINUED)):
+        for attention in ("eager", "sdpa"):
+            flags = [*which, "--attn_implementation", attention, "--max_steps", "1"]
+            assert pretrain(run, text_file, tmp_path / f"{attention}-{number}", *flags)[0] == 0
+    assert attentions == ["eager", "sdpa"] * 2
+
+
+def test_a_stream_is_shuffled_by_the_seed_of_the_split(run, text_file, text_tokenizer, tmp_path, monkeypatch):
+    seeds = []
+
+    def noting(*args, seed, **kwargs):
+        seeds.append(seed)
+        return stream_corpus(*args, seed=seed, **kwargs)
+
+    monkeypatch.setattr("hf_vanilla_transformer.commands.pretrain.stream_corpus", noting)
+    text_tokenizer.save_pretrained(tmp_path / "tokenizer")
+    flags = ["--streaming", "true", "--tokenizer", tmp_path / "tokenizer", "--split_seed", "6"]
+    assert pretrain(run, text_file, tmp_path / "run", *flags)[0] == 0
+    assert seeds == [6]
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+def test_an_interrupted_run_goes_on_to_the_same_end(run, text_file, text_tokenizer, tmp_path, streaming):
+    settings = ["--per_device_train_batch_size", "4", "--target", "spans", "--max_steps", "20", "--save_steps", "8"]
+    if streaming:
+        text_tokenizer.save_pretrained(tmp_path / "tokenizer")
+        settings += ["--streaming", "true", "--tokenizer", tmp_path / "tokenizer"]
+    assert pretrain(run, text_file, tmp_path / "whole", *settings)[0] == 0
+    (tmp_path / "interrupted").mkdir()
+    shutil.copytree(tmp_path / "whole" / "checkpoint-16", tmp_path / "interrupted" / "checkpoint-16")
+    status, _, _ = pretrain(run, text_file, tmp_path / "interrupted", *settings, "--resume_from_checkpoint")
+    assert status == 0
+    whole, resumed = (load_file(tmp_path / folder / "model.safetensors") for folder in ("whole", "interrupted"))
+    torch.testing.assert_close(resumed, whole, rtol=0, atol=0)
+    metrics = [json.loads((tmp_path / folder / "metrics.json").read_text()) for folder in ("whole", "interrupted")]
+    assert metrics[0]["validation"] == metrics[1]["validation"]
+
+
+NO_DROPOUT = ', "dropout": 0.0, "embedding_dropout": 0.0}'
+
+
+def test_a_small_model_learns_what_follows_what(run, tmp_path):
+    """Lines that count up: a hidden word is known from the words round it, all words are equally frequent."""
+    words = ["영", "일", "이", "삼", "사", "오", "육", "칠", "팔", "구"]
+    lines = [" ".join(words[(start + place) % 10] for place in range(8)) for start in range(10)] * 20
+    (tmp_path / "counting.txt").write_text("\n".join(lines) + "\n")
+    status, _, _ = run(
+        "pretrain",
+        *("--texts", tmp_path / "counting.txt", "--output_dir", tmp_path / "run", "--tokenizer_model", "word"),
+        *(
+            "--config",
+            TINY.replace("16", "32").replace("}", NO_DROPOUT),
+            "--max_length",
+            "16",
+            "--vocab_size",
+            "17",
+            "--target",
+            "spans",
+        ),
+        *("--num_train_epochs", "25", "--learning_rate", "1e-2", "--per_device_train_batch_size", "20"),
+        *("--disable_tqdm", "true", "--report_to", "none", "--save_strategy", "no", "--validation", "20"),
+    )
+    assert status == 0
+    measured = json.loads((tmp_path / "run" / "metrics.json").read_text())["validation"]
+    # The entropy of the frequencies alone: of a row's labels a half are one of ten words, the rest masks and the end.
+    frequencies = np.array([0.05] * 10 + [0.25] * 2)
+    assert measured["loss"] < -(frequencies * np.log(frequencies)).sum() / 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--texts", "{}/nowhere.txt"], "nowhere.txt"),
+        (["--texts", "{}/latin.txt"], "latin.txt, line 2: byte 1 is not UTF-8"),
+        (["--texts", "{}/cut.txt.gz"], "cut.txt.gz: Compressed file ended"),
+        (["--texts", "{}/damaged.txt.gz"], "damaged.txt.gz: "),
+        (["--texts", "{}/plain.txt.gz"], "plain.txt.gz: Not a gzipped file"),
+        (["--texts", "{}/empty.txt"], "empty.txt: no line"),
+        (["--texts", "{}/blank.txt", "--validation", "1", "--tokenizer", "{}/tokenizer"], "no line has a text"),
+        (["--validation", "62"], "62 lines, of which 62 cannot be held back"),
+        (["--validation", "-1"], "validation"),
+        (["--validation", "1.5"], "validation"),
+        (["--validation", "inf"], "validation must be a share of the lines or their number"),
+        (["--validation", "nan"], "validation must be a share of the lines or their number"),
+        (["--predict_with_generate", "true"], "--predict_with_generate"),
+        (["--metric_for_best_model", "bleu"], "--metric_for_best_model: loss, token_loss, perplexity; not bleu"),
+        (["--mask_rate", "2"], "mask_rate"),
+        (["--target", "x"], "target"),
+        (["--preset", "bert"], "no preset 'bert'"),
+        (["--config", '{"d_modle": 8}'], "no such field: d_modle"),
+        (["--config", '{"vocab_size": 8}'], "at least the tokenizer's"),
+        (["--config", '{"max_position_embeddings": 4}'], "--max_length"),
+        (["--max_length", "1"], "--max_length"),
+        (["--max_tokens", "2"], "does not fit in a batch of 2"),
+        (["--tokenizer", "{}"], "no tokenizer"),
+        (["--model", "{}"], "only the dropout rates can be changed"),
+        ([*CONTINUED, "--config", '{"encoder_layers": 7}'], "only the dropout rates can be changed"),
+        (["--model", "{}", "--config", '{"dropout": 0.1}'], "no model"),
+        ([*CONTINUED, "--tokenizer", "{}/other"], "other gives other ids than"),
+        (
+            ["--model", "{}/post_norm", "--config", '{"dropout": 0.1}', "--tokenizer", "{}/other"],
+            "--tokenizer: its pad_token_id is 5, --model's is 0",
+        ),
+        ([*CONTINUED, "--max_length", "999"], "--max_length"),
+        ([*CONTINUED, "--preset", "base"], "--preset: has no effect with --model"),
+        ([*CONTINUED, "--tokenizer_model", "bpe"], "--tokenizer_model: has no effect with --model"),
+        (["--vocab_size", "29", "--tokenizer", "{}/tokenizer"], "--vocab_size: has no effect with --tokenizer"),
+        (["--streaming", "true"], "--streaming: needs --tokenizer"),
+        (["--streaming", "true", "--tokenizer", "{}/tokenizer", "--max_steps", "-1"], "needs --max_steps"),
+        (["--streaming", "true", "--tokenizer", "{}/tokenizer", "--validation", "0.1"], "needs --validation"),
+        (["--streaming", "true", "--tokenizer", "{}/tokenizer", "--validation", "10.5"], "needs --validation"),
+        (["--streaming", "true", "--tokenizer", "{}/tokenizer", "--max_tokens", "64"], "needs no --max_tokens"),
+        (["--streaming", "true", "--tokenizer", "{}/tokenizer", "--texts", "{}/latin.txt"], "latin.txt, line 2"),
+    ],
+)
+def test_pretraining_refuses_with_one_line(run, text_file, text_tokenizer, tmp_path, arguments, message):
+    whole = text_file.read_bytes()
+    damaged = bytearray(whole)
+    damaged[20:40] = b"\xff" * 20
+    for name, content in {
+        "latin.txt": b"ok\n\xe9\n",
+        "cut.txt.gz": whole[:-20],
+        "damaged.txt.gz": bytes(damaged),
+        "plain.txt.gz": b"text\n",
+        "empty.txt": b"",
+        "blank.txt": b"\n \n\n",
+    }.items():
+        (tmp_path / name).write_bytes(content)
+    text_tokenizer.save_pretrained(tmp_path / "tokenizer")
+    other = AutoTokenizer.from_pretrained(tmp_path / "tokenizer", pad_token="[CLS]")
+    other.save_pretrained(tmp_path / "other")
+    tiny_config(pad_token_id=0, bos_token_id=BOS, eos_token_id=EOS).save_pretrained(tmp_path / "post_norm")
+    text_tokenizer.save_pretrained(tmp_path / "post_norm")
+    arguments = [argument.replace("{}", str(tmp_path)) for argument in arguments]
+    status, _, err = pretrain(run, text_file, tmp_path / "run", *arguments)
+    assert status == 2 and message in error_line("pretrain", err)
+
+
+@pytest.mark.parametrize("name", ["pretrain-reviews", "pretrain-labelled"])
+def test_the_recipe_is_one(run, text_file, tmp_path, name):
+    """Its settings are known, its model is as large as it says."""
+    recipe = f"{name}"
+    arguments = ["--texts", text_file, "--validation", "10", "--vocab_size", "29", "--max_steps", "1"]
+    arguments += ["--disable_tqdm", "true", "--output_dir", tmp_path / "run"]
+    assert run("pretrain", recipe, *arguments)[0] == 0
+    model = VanillaTransformerForSequenceClassification.from_pretrained(tmp_path / "run")
+    assert model.num_parameters() + (8007 - model.config.vocab_size) * model.config.d_model < 5e6

@@ -1,0 +1,339 @@
+"""`vanilla-transformer train-classifier`: what a run leaves, what its settings do, what is refused."""
+
+import csv
+import json
+import re
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from shared import ROOT, RUN_FILES, TINY, TWO_STEPS, error_line
+from transformers import AutoModelForSequenceClassification, AutoTokenizer, pipeline
+
+from hf_vanilla_transformer.data.labelled_text import load_labelled_text
+from hf_vanilla_transformer.tokenizer import train_tokenizer
+
+
+QUICK = [*TWO_STEPS, "--vocab_size", "1500", *TINY]
+NSMC_SMALL = str(ROOT / "model_cards/nsmc-small")
+
+
+def test_a_run_leaves_a_complete_folder(trained):
+    assert {file.name for file in trained.iterdir()} >= RUN_FILES
+    metrics = json.loads((trained / "metrics.json").read_text())
+    assert [entry["epoch"] for entry in metrics["epochs"]] == [1, 2]
+    for split, rows in (("train", 510), ("validation", 90), ("test", 120)):
+        report = metrics[split]
+        assert report["rows"] == rows == sum(map(sum, report["confusion_matrix"]))
+        assert report["accuracy"] == (report["confusion_matrix"][0][0] + report["confusion_matrix"][1][1]) / rows
+    record = json.loads((trained / "run.json").read_text())
+    assert record["data"]["train"]["rows"] == 510
+    assert record["versions"].keys() >= {"torch", "transformers"}
+
+
+def test_the_published_accuracy_is_the_saved_models(trained):
+    """The model in the folder, asked anew, gets the test split's figure."""
+    test = load_labelled_text("sample")["test"]
+    answers = pipeline("text-classification", model=str(trained))(test["text"][:], batch_size=32)
+    names = test.features["label"].names
+    right = sum(answer["label"] == names[label] for answer, label in zip(answers, test["label"], strict=True))
+    assert right / len(test) == json.loads((trained / "metrics.json").read_text())["test"]["accuracy"]
+
+
+def test_the_last_line_is_the_test_accuracy(run, tmp_path):
+    status, out, _ = run("train-classifier", "--data", "sample", "--output_dir", tmp_path / "run", *QUICK)
+    assert status == 0
+    assert re.fullmatch(r"test accuracy: 0\.\d{4}", out.strip().splitlines()[-1])
+
+
+def test_epochs_are_measured_on_validation_and_the_vocabulary_is_of_train(run, tmp_path):
+    """No text of the test split has a say in what is trained or chosen."""
+    flags = ["--data", "sample", "--validation_fraction", "0.2", "--output_dir", tmp_path, *QUICK]
+    assert run("train-classifier", *flags)[0] == 0
+    metrics = json.loads((tmp_path / "metrics.json").read_text())
+    last = metrics["epochs"][-1]
+    assert last["eval_loss"] == pytest.approx(metrics["validation"]["loss"], abs=1e-6)
+    assert last["eval_loss"] != pytest.approx(metrics["test"]["loss"], abs=1e-6)
+    texts = load_labelled_text("sample", validation_fraction=0.2)["train"]["text"][:]
+    vocabulary = train_tokenizer(texts, vocab_size=1500).get_vocab()
+    assert AutoTokenizer.from_pretrained(tmp_path).get_vocab() == vocabulary
+
+
+def test_a_new_model_is_drawn_by_the_seed(run, tmp_path):
+    heads = {}
+    for name, seed in (("one", 1), ("again", 1), ("other", 2)):
+        flags = [*QUICK, "--max_steps", "1", "--learning_rate", "0", "--seed", str(seed)]
+        status, _, err = run("train-classifier", "--data", "sample", "--output_dir", tmp_path / name, *flags)
+        assert status == 0, err
+        heads[name] = load_file(tmp_path / name / "model.safetensors")["classifier.weight"]
+        assert json.loads((tmp_path / name / "run.json").read_text())["seed"] == seed
+    assert torch.equal(heads["one"], heads["again"]) and not torch.equal(heads["one"], heads["other"])
+
+
+def test_the_weights_are_saved_in_half_the_size_and_load_as_they_were_measured(run, tmp_path):
+    sizes = {}
+    for dtype in ("float32", "float16"):
+        folder = tmp_path / dtype
+        arguments = ["--data", "sample", "--output_dir", folder, "--weights_dtype", dtype, *TWO_STEPS]
+        assert run("train-classifier", *arguments, "--config", '{"encoder_layers": 1}')[0] == 0
+        sizes[dtype] = (folder / "model.safetensors").stat().st_size
+        weights = load_file(folder / "model.safetensors")
+        assert {weight.dtype for weight in weights.values()} == {getattr(torch, dtype)}
+        # Each tensor is there once, whatever names it has.
+        parameters = json.loads((folder / "run.json").read_text())["parameters"]
+        assert sum(weight.numel() for weight in weights.values()) == parameters
+        assert json.loads((folder / "config.json").read_text())["dtype"] == "float32"
+    assert 1.9 < sizes["float32"] / sizes["float16"] < 2.1
+
+    model = AutoModelForSequenceClassification.from_pretrained(folder)
+    assert model.dtype == torch.float32
+    test = load_labelled_text("sample")["test"]
+    inputs = AutoTokenizer.from_pretrained(folder)(test["text"][:], padding=True, truncation=True, return_tensors="pt")
+    with torch.inference_mode():
+        loss = torch.nn.functional.cross_entropy(model(**inputs).logits, torch.tensor(test["label"]))
+    published = json.loads((folder / "metrics.json").read_text())["test"]["loss"]
+    assert loss.item() == pytest.approx(published, abs=1e-6)
+
+
+def test_evaluation_in_half_precision_does_not_round_what_is_saved(run, tmp_path):
+    arguments = [
+        "--data",
+        "sample",
+        "--output_dir",
+        tmp_path,
+        "--weights_dtype",
+        "float16",
+        "--bf16_full_eval",
+        "true",
+    ]
+    assert run("train-classifier", *arguments, *QUICK)[0] == 0
+    weights = load_file(tmp_path / "model.safetensors")
+    assert any((weight.to(torch.bfloat16) != weight).any() for weight in weights.values())
+    assert json.loads((tmp_path / "config.json").read_text())["dtype"] == "float32"
+
+
+def test_a_run_that_gets_no_better_stops_early(run, tmp_path):
+    """A model that cannot learn, at a learning rate of nothing, is no better after its first epoch."""
+    status, _, _ = run(
+        "train-classifier",
+        *("sample", "--output_dir", tmp_path / "run", "--disable_tqdm", "true"),
+        *("--learning_rate", "0", "--num_train_epochs", "9", "--early_stopping_patience", "2", *TINY),
+    )
+    assert status == 0
+    metrics = json.loads((tmp_path / "run" / "metrics.json").read_text())
+    assert [entry["epoch"] for entry in metrics["epochs"]] == [1, 2, 3]
+    assert metrics["best_step"] == metrics["epochs"][0]["step"]
+
+
+def test_an_interrupted_run_goes_on_to_the_same_end(run, trained, tmp_path):
+    interrupted = tmp_path / "interrupted"
+    interrupted.mkdir()
+    first = min(trained.glob("checkpoint-*"), key=lambda folder: int(folder.name.rsplit("-")[-1]))
+    (interrupted / first.name).symlink_to(first)
+    status, out, _ = run(
+        "train-classifier",
+        *("sample", "--output_dir", interrupted),
+        *("--num_train_epochs", "2", "--save_total_limit", "3", "--resume_from_checkpoint"),
+    )
+    assert status == 0
+    whole, resumed = (json.loads((folder / "metrics.json").read_text()) for folder in (trained, interrupted))
+    assert resumed["epochs"][-1]["eval_loss"] == pytest.approx(whole["epochs"][-1]["eval_loss"], abs=1e-6)
+    assert resumed["test"]["confusion_matrix"] == whole["test"]["confusion_matrix"]
+    records = [json.loads((folder / "run.json").read_text()) for folder in (trained, interrupted)]
+    assert [record["resumed_from"] for record in records] == [None, first.name]
+    assert f"went on from {first.name}" in (interrupted / "README.md").read_text()
+
+
+def test_a_checkpoint_of_another_model_is_refused(run, trained, tmp_path):
+    checkpoint = next(iter(trained.glob("checkpoint-*")))
+    status, _, err = run(
+        "train-classifier",
+        *("sample", "--output_dir", tmp_path / "run"),
+        *("--config", '{"d_model": 32}', "--resume_from_checkpoint", checkpoint),
+    )
+    assert status == 2 and "Traceback" not in err
+    assert f"{checkpoint.name}: a checkpoint of another model" in err.splitlines()[-1]
+
+
+def test_a_trained_model_is_fine_tuned_with_new_labels(run, trained, tmp_path):
+    table = tmp_path / "mine.csv"
+    with table.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["text", "mood"])
+        writer.writerows([[f"영화 {i} 편", ["calm", "glad", "sad"][i % 3]] for i in range(90)])
+    status, _, _ = run(
+        "train-classifier",
+        *("--data", table, "--text_column", "text", "--label_column", "mood", "--validation_fraction", "0.2"),
+        *("--model", trained, "--output_dir", tmp_path / "run", *TWO_STEPS),
+        *("--config", '{"dropout": 0.25}', "--attn_implementation", "eager"),
+    )
+    assert status == 0
+    model = AutoModelForSequenceClassification.from_pretrained(tmp_path / "run")
+    assert model.config.dropout == 0.25
+    assert model.config.id2label == {0: "calm", 1: "glad", 2: "sad"}
+    assert model.classifier.out_features == 3
+    tokenizer, original = (AutoTokenizer.from_pretrained(folder) for folder in (tmp_path / "run", trained))
+    assert tokenizer.get_vocab() == original.get_vocab()
+
+
+def test_a_classifier_is_trained_with_the_attention_that_was_asked_for(run, trained, tmp_path, attentions):
+    for number, which in enumerate((QUICK, [*TWO_STEPS, "--model", trained])):
+        for attention in ("eager", "sdpa"):
+            flags = ["--data", "sample", "--attn_implementation", attention, "--max_steps", "1"]
+            flags += ["--output_dir", tmp_path / f"{attention}-{number}"]
+            assert run("train-classifier", *which, *flags)[0] == 0
+    assert attentions == ["eager", "sdpa"] * 2
+
+
+@pytest.mark.parametrize(("labels", "is_new"), [(["positive", "negative"], False), (["bad", "good"], True)])
+def test_a_head_goes_by_the_names_of_its_labels(run, trained, tmp_path, caplog, labels, is_new):
+    """What stands in the first row for one model need not do so for another, or for the data."""
+    model = AutoModelForSequenceClassification.from_pretrained(trained)
+    before = model.classifier.weight.detach().clone()
+    model.config.id2label = dict(enumerate(labels))
+    model.config.label2id = {label: number for number, label in enumerate(labels)}
+    model.save_pretrained(tmp_path / "before")
+    AutoTokenizer.from_pretrained(trained).save_pretrained(tmp_path / "before")
+    status, _, err = run(
+        "train-classifier",
+        *("--data", "sample", "--model", tmp_path / "before", "--output_dir", tmp_path / "run"),
+        *(*TWO_STEPS, "--learning_rate", "0"),
+    )
+    assert status == 0, err
+    after = AutoModelForSequenceClassification.from_pretrained(tmp_path / "run")
+    assert after.config.id2label == {0: "negative", 1: "positive"}
+    assert torch.equal(after.classifier.weight, before.flip(0)) == (not is_new)
+    assert ("knows bad, good; for negative, positive it gets a new head" in caplog.text) == is_new
+    assert torch.equal(after.model.encoder.embed_tokens.weight, model.model.encoder.embed_tokens.weight)
+
+
+def test_a_model_is_fine_tuned_in_float32_and_on_one_label_a_text_whatever_it_was(run, trained, tmp_path):
+    model = AutoModelForSequenceClassification.from_pretrained(trained, dtype=torch.float16, problem_type="regression")
+    model.save_pretrained(tmp_path / "before")
+    AutoTokenizer.from_pretrained(trained).save_pretrained(tmp_path / "before")
+    status, _, err = run("predict", "--model", tmp_path / "before", stdin="좋다")
+    assert status == 2 and "before: trained for regression" in err
+    status, _, err = run(
+        "train-classifier",
+        *("--data", "sample", "--model", tmp_path / "before", "--output_dir", tmp_path / "run", *TWO_STEPS),
+    )
+    assert status == 0, err
+    model = AutoModelForSequenceClassification.from_pretrained(tmp_path / "run")
+    assert (model.dtype, model.config.problem_type) == (torch.float32, None)
+
+
+def test_a_run_keeps_as_many_tokens_of_a_text_as_it_was_told(run, trained, tmp_path):
+    """Else what is measured is not what the folder's own tokenizer gives."""
+    for number, options in enumerate((["--model", trained], ["--tokenizer", trained])):
+        folder = tmp_path / str(number)
+        status, _, err = run(
+            "train-classifier",
+            *("--data", "sample", "--max_length", "3", "--output_dir", folder, *TWO_STEPS, *options),
+        )
+        assert status == 0, err
+        assert AutoTokenizer.from_pretrained(folder).model_max_length == 3
+        measured = json.loads((folder / "metrics.json").read_text())["test"]
+        status, _, err = run(
+            "evaluate",
+            *("--model", folder, "--data", "sample", "--split", "test", "--output_dir", tmp_path / f"{number}-again"),
+        )
+        assert status == 0, err
+        again = json.loads((tmp_path / f"{number}-again" / "evaluation.json").read_text())
+        assert again["confusion_matrix"] == measured["confusion_matrix"]
+
+
+def test_a_run_without_evaluations_shows_its_training_loss(run, tmp_path):
+    status, _, _ = run(
+        "train-classifier",
+        *(
+            "--data",
+            "sample",
+            "--output_dir",
+            tmp_path / "run",
+            *QUICK,
+            "--eval_strategy",
+            "no",
+            "--logging_steps",
+            "1",
+        ),
+    )
+    assert status == 0
+    metrics = json.loads((tmp_path / "run" / "metrics.json").read_text())
+    assert [set(entry) for entry in metrics["epochs"]] == [{"epoch", "step", "train_loss"}] * 2
+    assert "| 2 |" in (tmp_path / "run" / "README.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--data", "{}/nowhere"], "nowhere"),
+        (["--data", "{}/broken"], "ratings_train.txt, line 3"),
+        (["--data", "sample", "--text_column", "review"], "review"),
+        (["--data", "sample", "--model", "{}/bart"], "'bart', not 'vanilla_transformer'"),
+        (["--data", "sample", "--model", "{}/nowhere"], "nowhere"),
+        (
+            ["--data", "sample", "--model", "{}/headless", "--config", '{"d_model": 8}'],
+            "only the dropout rates can be changed",
+        ),
+        (["--data", "sample", "--model", "{}/headless", "--config", '{"dropout": 2}'], "`dropout` must be between"),
+        (["--data", "sample", "--attn_implementation", "fast"], "fast"),
+        (["--data", "sample", "--weights_dtype", "int8"], "--weights_dtype: invalid choice: 'int8'"),
+        (["--data", "sample", "--tokenizer", "{}/nowhere"], "nowhere"),
+        (["--data", "sample", "--config", '{"d_model": 7}'], "encoder_attention_heads"),
+        (["--data", "sample", "--config", '{"d_modle": 8}'], "no such field: d_modle"),
+        (["--data", "sample", "--config", '{"vocab_size": 8}'], "less than the tokenizer's"),
+        (["--data", "sample", "--config", '{"max_position_embeddings": 8}'], "more than the model's 8 positions"),
+        (["--data", "sample", "--early_stopping_patience", "1"], "--load_best_model_at_end"),
+        (["--data", "sample", "--early_stopping_patience", "0"], "--early_stopping_patience: at least 1"),
+        (["--data", "sample", "--max_steps", "-1", "--num_train_epochs", "0"], "--num_train_epochs: more than 0"),
+        (["--data", "sample", "--resume_from_checkpoint", "{}/bart"], "'bart', not 'vanilla_transformer'"),
+        (["--data", "sample", "--config", "[]"], "--config"),
+        (["--data", "sample", "--config", "{"], "--config"),
+        (["--data", "sample", "--vocab_size", "10"], "vocab_size"),
+        (["--vocab_size", "8007", "--model", NSMC_SMALL], "--vocab_size: has no effect with --model"),
+        (["--tokenizer_model", "bpe", "--model", NSMC_SMALL], "--tokenizer_model: has no effect with --model"),
+        (["--vocab_size", "8007", "--tokenizer", "{}/headless"], "--vocab_size: has no effect with --tokenizer"),
+        (["--data", "sample", "--tokenizer_model", "wordpiece"], "wordpiece"),
+        (["--data", "sample", "--max_length", "0"], "max_length"),
+        (
+            ["--data", "sample", "--output_dir", "{}/full"],
+            "full is not empty, and nothing is overwritten: choose another output_dir",
+        ),
+        (["--data", "sample", "--output_dir", "{}/a-file"], "a-file"),
+        (["--data", "sample", "--resume_from_checkpoint"], "no checkpoint"),
+        (["--data", "sample", "--resume_from_checkpoint", "{}/nowhere"], "no checkpoint"),
+        (
+            ["--data", "sample", "--tokenizer", "{}/headless", "--model", NSMC_SMALL],
+            "headless gives other ids than",
+        ),
+        (["--data", "sample", "--config", '{"id2label": {"0": "a"}}'], "the labels are the data's"),
+        (["--data", "sample", "--metric_for_best_model", "f2"], "loss, accuracy, f1; not f2"),
+        (["--label_smoothing_factor", "1"], "--label_smoothing_factor: at least 0 and below 1"),
+        (["--lr_scheduler_kwargs", '{"num_cycle": 2}'], "--lr_scheduler_kwargs: get_linear_schedule_with_warmup()"),
+        (["--lr_scheduler_type", "warmup_stable_decay"], "missing 1 required positional argument: 'num_decay_steps'"),
+        (["--data", "sample", "--report_to", "clearml"], "ClearMLCallback requires 'clearml' to be installed"),
+    ],
+)
+def test_training_refuses_with_one_line(run, faults, arguments, message):
+    arguments = [argument.replace("{}", str(faults)) for argument in arguments]
+    before = {file for file in faults.rglob("*") if file.is_file()}
+    status, _, err = run("train-classifier", *TWO_STEPS, "--output_dir", faults / "new", *arguments)
+    assert status == 2 and message in error_line("train-classifier", err)
+    assert {file for file in faults.rglob("*") if file.is_file()} == before
+
+
+def test_the_quickstart_fine_tunes_the_ready_made_classifier(run, tmp_path, monkeypatch):
+    """Without learning anything it knows the embedded reviews already."""
+    assert "train-classifier sample-finetune" in (ROOT / "Makefile").read_text()
+    monkeypatch.chdir(ROOT)
+    status, _, _ = run(
+        "train-classifier",
+        *("sample-finetune", "--output_dir", tmp_path / "run", "--max_steps", "1"),
+        *("--learning_rate", "0", "--disable_tqdm", "true"),
+    )
+    assert status == 0
+    test = json.loads((tmp_path / "run" / "metrics.json").read_text())["test"]
+    published = json.loads((ROOT / "model_cards/nsmc-small/metrics.json").read_text())["test"]
+    assert test["accuracy"] > published["accuracy"] - 0.05
+    card = (tmp_path / "run" / "README.md").read_text()
+    assert "fine-tuned on 510 reviews" in card and "park-nsmc" in card and "insults" in card

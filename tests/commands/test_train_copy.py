@@ -1,0 +1,69 @@
+"""`vanilla-transformer train-copy`: the Annotated Transformer's copy task."""
+
+import json
+
+import pytest
+from safetensors.torch import load_file
+from shared import TINY_TRANSLATOR
+from transformers import AutoModelForSeq2SeqLM, Seq2SeqTrainer
+
+from hf_vanilla_transformer import (
+    VanillaTransformerForConditionalGeneration,
+)
+
+
+def test_the_copy_task_leaves_its_record(run, tmp_path):
+    arguments = ["--train_sequences", "64", "--test_sequences", "8", "--max_steps", "2", "--disable_tqdm", "true"]
+    status, out, _ = run("train-copy", "copy", "--output_dir", tmp_path, *arguments)
+    assert status == 0 and "of 8 fresh sequences" in out
+    assert json.loads((tmp_path / "metrics.json").read_text())["test"]["sequences"] == 8
+    assert AutoModelForSeq2SeqLM.from_pretrained(tmp_path).config.vocab_size == 11
+
+
+def test_the_copy_task_is_drawn_by_the_seed(run, tmp_path, monkeypatch):
+    """The weights, the sequences to train on, and others to copy at the end."""
+    trained, asked = [], []
+    train, generate = Seq2SeqTrainer.train, VanillaTransformerForConditionalGeneration.generate
+
+    def noting_train(trainer, *args, **kwargs):
+        trained.append(trainer.train_dataset["input_ids"][:].tolist())
+        return train(trainer, *args, **kwargs)
+
+    def noting_generate(model, sequences, *args, **kwargs):
+        asked.append(sequences.tolist())
+        return generate(model, sequences, *args, **kwargs)
+
+    monkeypatch.setattr(Seq2SeqTrainer, "train", noting_train)
+    monkeypatch.setattr(VanillaTransformerForConditionalGeneration, "generate", noting_generate)
+    weights = []
+    for name, seed in (("one", "1"), ("again", "1"), ("other", "2")):
+        arguments = ["--seed", seed, *TINY_TRANSLATOR, "--learning_rate", "0", "--max_steps", "1"]
+        arguments += ["--train_sequences", "4", "--test_sequences", "4"]
+        arguments += ["--disable_tqdm", "true", "--report_to", "none"]
+        assert run("train-copy", "--output_dir", tmp_path / name, *arguments)[0] == 0
+        weights.append(load_file(tmp_path / name / "model.safetensors")["model.encoder.embed_tokens.weight"].tolist())
+    for drawn in (weights, trained, asked):
+        assert drawn[0] == drawn[1] != drawn[2]
+    assert all(sequence not in trained[0] for sequence in asked[0])
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--sequence_length", "0"],
+        ["--train_sequences", "0"],
+        ["--test_sequences", "-1"],
+        ["--config", '{"vocab_size": 5}'],
+        ["--config", "["],
+    ],
+)
+def test_the_copy_task_refuses_with_one_line(run, tmp_path, arguments):
+    status, _, err = run("train-copy", "--output_dir", tmp_path, *arguments)
+    assert (status, err.count("\n")) == (2, 1) and arguments[0] in err
+
+
+@pytest.mark.slow
+def test_the_copy_task_is_learned(run, tmp_path):
+    arguments = ["copy", "--output_dir", tmp_path, "--disable_tqdm", "true"]
+    assert run("train-copy", *arguments)[0] == 0
+    assert json.loads((tmp_path / "metrics.json").read_text())["test"]["copied"] >= 0.99

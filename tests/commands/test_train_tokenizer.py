@@ -1,0 +1,61 @@
+"""`vanilla-transformer train-tokenizer`."""
+
+from pathlib import Path
+
+import pytest
+from shared import error_line
+from transformers import AutoTokenizer
+
+from hf_vanilla_transformer.data.labelled_text import load_labelled_text
+from hf_vanilla_transformer.data.nsmc import SAMPLES
+from hf_vanilla_transformer.tokenizer import has_capitals, train_tokenizer
+
+
+SAMPLE = SAMPLES / "ratings_train.txt"
+
+
+def test_a_tokenizer_of_a_file_is_a_folder(run, tmp_path):
+    texts = load_labelled_text("sample")["train"]["text"][:]
+    (tmp_path / "corpus.txt").write_text("\n".join(texts), encoding="utf-8")
+    flags = ["--texts", tmp_path / "corpus.txt", "--vocab_size", 1000, "--output_dir", tmp_path / "tokenizer"]
+    assert run("train-tokenizer", *flags)[0] == 0
+    expected = train_tokenizer(texts, vocab_size=1000)
+    assert AutoTokenizer.from_pretrained(tmp_path / "tokenizer")(texts).input_ids == expected(texts).input_ids
+
+
+def test_settings_are_the_functions(run, tmp_path):
+    flags = ["--data", "sample", "--vocab_size", 1000, "--model", "unigram", "--lowercase", "true", "--max_length", 9]
+    assert run("train-tokenizer", *flags, "--output_dir", tmp_path / "trained")[0] == 0
+    texts = load_labelled_text("sample")["train"]["text"][:]  # and of no other split
+    expected = train_tokenizer(texts, vocab_size=1000, model="unigram", lowercase=True, max_length=9)
+    made = AutoTokenizer.from_pretrained(tmp_path / "trained")
+    assert made.get_vocab() == expected.get_vocab()
+    assert made.model_max_length == 9 and not has_capitals(made)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["--texts", "missing.txt"],
+        ["--texts", SAMPLE, "--data", "sample"],
+        ["--texts", SAMPLE, "--model", "char"],
+        ["--texts", SAMPLE, "--vocab_size", "20"],
+        ["--texts", "latin1.txt"],
+        ["--data", "sample", "--text_column", "review"],
+    ],
+)
+def test_wrong_settings_are_refused_with_one_line(run, monkeypatch, arguments, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    Path("latin1.txt").write_bytes("caf\xe9".encode("latin-1"))
+    status, _, err = run("train-tokenizer", *arguments, "--output_dir", "out")
+    assert status == 2 and error_line("train-tokenizer", err)
+    assert not any(Path("out").glob("*"))
+
+
+def test_a_file_in_the_way_stays(run, tmp_path):
+    file = tmp_path / "out"
+    file.write_text("mine")
+    status, _, err = run("train-tokenizer", "--texts", SAMPLE, "--vocab_size", 1000, "--output_dir", file)
+    assert status == 2 and "out" in err
+    assert file.read_text() == "mine"

@@ -1,0 +1,267 @@
+"""`vanilla-transformer train-translation`: what a run leaves, what its settings do, what is refused."""
+
+import json
+import math
+import shutil
+
+import pytest
+import torch
+from sacrebleu.metrics import BLEU
+from safetensors.torch import load_file
+from shared import QUIET, ROOT, TINY_TRANSLATOR, error_line, train_translator
+from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
+
+from hf_vanilla_transformer.data.checksums import describe_splits
+from hf_vanilla_transformer.data.parallel_text import load_parallel_text
+from hf_vanilla_transformer.metrics import translation_report
+
+
+def test_a_translator_is_a_folder_that_transformers_loads(run, corpus, tmp_path):
+    beams = ["--generation_num_beams", "2", "--length_penalty", "1.5"]
+    status, out, _ = train_translator(run, corpus, tmp_path / "run", "--average_last", "2", *beams)
+    assert status == 0
+    assert out.strip().splitlines()[-1].startswith("test BLEU: ")
+
+    metrics = json.loads((tmp_path / "run" / "metrics.json").read_text())
+    assert metrics["averaged_steps"] == [2, 4]
+    assert [entry["step"] for entry in metrics["epochs"]] == [2, 4]
+    for split, rows in (("validation", 12), ("test", 13)):
+        assert metrics[split].keys() == {"loss", "perplexity", "beams_1", "beams_2"}
+        report = metrics[split]["beams_2"]
+        assert report["rows"] == rows
+        assert "case:lc" in report["bleu_lowercased_signature"] and "case:mixed" in report["bleu_signature"]
+
+    model = AutoModelForSeq2SeqLM.from_pretrained(tmp_path / "run")
+    assert (model.generation_config.num_beams, model.generation_config.length_penalty) == (2, 1.5)
+    assert model.lm_head.weight is model.get_input_embeddings().weight
+    steps = [load_file(tmp_path / "run" / f"checkpoint-{step}" / "model.safetensors") for step in (2, 4)]
+    bias = (steps[0]["lm_head.bias"] + steps[1]["lm_head.bias"]) / 2
+    torch.testing.assert_close(model.lm_head.bias.data, bias)
+    tokenizer = AutoTokenizer.from_pretrained(tmp_path / "run")
+    ids = model.generate(**tokenizer(["1 2 3", "4"], padding=True, return_tensors="pt"))
+    assert ids.shape[1] <= 12
+
+
+def test_a_translator_is_saved_in_half_the_size(run, corpus, tmp_path):
+    for dtype in ("float32", "float16"):
+        assert train_translator(run, corpus, tmp_path / dtype, "--weights_dtype", dtype)[0] == 0
+        weights = load_file(tmp_path / dtype / "model.safetensors")
+        assert {weight.dtype for weight in weights.values()} == {getattr(torch, dtype)}
+        assert json.loads((tmp_path / dtype / "config.json").read_text())["dtype"] == "float32"
+
+
+@pytest.mark.parametrize(("vocabularies", "case"), [("joint", ["--lowercase"]), ("separate", [])])
+def test_a_translator_is_trained_further(run, corpus, tmp_path, vocabularies, case):
+    """From its own weights, with its vocabularies and its case, on other pairs; the record has both runs."""
+    status, _, _ = train_translator(run, corpus, tmp_path / "run", "--vocabularies", vocabularies, *case)
+    assert status == 0
+    other = tmp_path / "other"
+    other.mkdir()
+    for prefix in ("train", "val"):
+        (other / f"{prefix}.num").write_text("".join(f"{number} {number}\n" for number in range(40)))
+        (other / f"{prefix}.de").write_text("".join(f"ANDERE Wörter {number}\n" for number in range(40)))
+    # It has its own case, whatever is asked for here.
+    still = ["--lowercase", "--learning_rate", "1e-9", "--config", '{"dropout": 0.0}']
+    status, out, _ = train_translator(run, other, tmp_path / "further", "--model", tmp_path / "run", *still)
+    assert status == 0 and ("test BLEU, lower-cased" in out) == bool(case)
+    assert f"lowercase: {str(bool(case)).lower()}\n" in (tmp_path / "further" / "recipe.yaml").read_text()
+    before, after = (AutoModelForSeq2SeqLM.from_pretrained(tmp_path / name) for name in ("run", "further"))
+    assert after.generation_config.use_cache
+    assert after.config.dropout == 0 and before.config.vocab_size == after.config.vocab_size
+    for name, weight in before.state_dict().items():
+        torch.testing.assert_close(after.state_dict()[name], weight, atol=1e-6, rtol=0)
+    files = ["tokenizer.json", *(["target_tokenizer/tokenizer.json"] if vocabularies == "separate" else [])]
+    for file in files:
+        assert (tmp_path / "further" / file).read_text() == (tmp_path / "run" / file).read_text()
+    record = json.loads((tmp_path / "further" / "run.json").read_text())
+    assert record["began_as"]["run"] == json.loads((tmp_path / "run" / "run.json").read_text())
+    assert "what the model that it began as had seen" in (tmp_path / "further" / "README.md").read_text()
+    report = json.loads((tmp_path / "further" / "metrics.json").read_text())["test"]["beams_1"]
+    assert ("bleu_words" in report) == bool(case)
+
+
+def test_a_translator_is_trained_with_the_attention_that_was_asked_for(run, corpus, tmp_path, attentions):
+    for number, which in enumerate(([], ["--model", tmp_path / "eager-0", "--config", "{}"])):
+        for attention in ("eager", "sdpa"):
+            flags = [*which, "--attn_implementation", attention, "--max_steps", "1"]
+            assert train_translator(run, corpus, tmp_path / f"{attention}-{number}", *flags)[0] == 0
+    assert attentions == ["eager", "sdpa"] * 2
+
+
+def test_what_cannot_be_trained_further_is_refused(run, corpus, tmp_path):
+    status, _, _ = train_translator(run, corpus, tmp_path / "run", "--max_length", "20")
+    assert status == 0
+    for arguments, line in (
+        (["--model", "nothing"], "nothing: no model can be read here"),
+        (["--model", ROOT / "model_cards" / "nsmc-small"], "nsmc-small: no translator"),
+        (
+            ["--model", tmp_path / "run", "--max_length", "21"],
+            "--max_length: 21 is more than the model's 20 positions",
+        ),
+        (["--model", tmp_path / "run", "--config", '{"d_model": 8}'], "only the dropout rates can be changed"),
+        *(
+            (["--model", tmp_path / "run", f"--{name}", value], f"--{name}: has no effect with --model")
+            for name, value in (
+                ("preset", "base"),
+                ("vocabularies", "joint"),
+                ("tokenizer_model", "bpe"),
+                ("vocab_size", "8000"),
+                ("target_vocab_size", "8000"),
+            )
+        ),
+    ):
+        status, _, err = train_translator(run, corpus, tmp_path / "further", "--config", "{}", *arguments)
+        assert status == 2 and line in err and "Traceback" not in err
+
+
+def test_two_vocabularies_and_a_token_budget(run, corpus, tmp_path):
+    status, _, _ = train_translator(
+        run,
+        corpus,
+        tmp_path / "run",
+        *("--preset", "pytorch-seq2seq", "--vocabularies", "separate", "--tokenizer_model", "word", "--lowercase"),
+        *("--target_vocab_size", "13", "--max_tokens", "50", "--predict_with_generate", "true"),
+        *("--load_best_model_at_end", "true", "--metric_for_best_model", "bleu"),
+    )
+    assert status == 0
+    config = AutoModelForSeq2SeqLM.from_pretrained(tmp_path / "run").config
+    source = AutoTokenizer.from_pretrained(tmp_path / "run")
+    target = AutoTokenizer.from_pretrained(tmp_path / "run" / "target_tokenizer")
+    assert (config.vocab_size, config.decoder_vocab_size) == (len(source), len(target)) == (12, 13)
+    assert target.tokenize("Eins zwei.") == ["eins", "zwei", "."]
+    assert not config.tie_word_embeddings
+    metrics = json.loads((tmp_path / "run" / "metrics.json").read_text())
+    assert metrics["epochs"][0].keys() >= {"eval_bleu", "eval_bleu_lowercased", "eval_loss"}
+
+    averaged = ["--run", tmp_path / "run", "--last", "1", "--output_dir", tmp_path / "mean"]
+    assert run("average-checkpoints", *averaged)[0] == 0
+    status, out, err = run("translate", "--model", tmp_path / "mean", stdin="1 2\n")
+    assert (status, out.count("\n")) == (0, 1), err
+
+
+def test_a_translator_is_drawn_by_the_seed_and_measured_on_validation(run, corpus, tmp_path):
+    weights = {}
+    for name, seed in (("one", 1), ("again", 1), ("other", 2)):
+        flags = ["--seed", str(seed), "--learning_rate", "0", "--per_device_eval_batch_size", "64"]
+        assert train_translator(run, corpus, tmp_path / name, *flags)[0] == 0
+        weights[name] = load_file(tmp_path / name / "model.safetensors")["model.encoder.embed_tokens.weight"]
+        assert json.loads((tmp_path / name / "run.json").read_text())["seed"] == seed
+    assert torch.equal(weights["one"], weights["again"]) and not torch.equal(weights["one"], weights["other"])
+    metrics = json.loads((tmp_path / "one" / "metrics.json").read_text())
+    assert metrics["epochs"][-1]["eval_loss"] == pytest.approx(metrics["validation"]["loss"], abs=1e-5)
+    assert metrics["test"]["loss"] != pytest.approx(metrics["validation"]["loss"], abs=1e-5)
+
+
+def test_splits_are_those_asked_for(run, corpus, tmp_path):
+    prefixes = ["--train_prefix", "val", "--test_prefix", "train", "--max_steps", "1"]
+    assert train_translator(run, corpus, tmp_path / "files", *prefixes)[0] == 0
+    data = json.loads((tmp_path / "files" / "run.json").read_text())["data"]
+    assert [data[split]["rows"] for split in ("train", "validation", "test")] == [12, 12, 100]
+
+    sides = ((corpus / f"train.{side}").read_text().splitlines() for side in ("num", "de"))
+    pairs = "".join(f"{source}\t{target}\n" for source, target in zip(*sides, strict=True))
+    (tmp_path / "pairs.tsv").write_text(f"num\tde\n{pairs}")
+    cut = [
+        "--data",
+        tmp_path / "pairs.tsv",
+        "--source_column",
+        "num",
+        "--target_column",
+        "de",
+        *TINY_TRANSLATOR,
+        "--max_steps",
+        "4",
+        "--save_steps",
+        "2",
+        *QUIET,
+    ]
+    cut += ["--validation_fraction", "0.2", "--split_seed", "7", "--output_dir", tmp_path / "table"]
+    assert run("train-translation", *cut)[0] == 0
+    expected = load_parallel_text(tmp_path / "pairs.tsv", "num", "de", validation_fraction=0.2, seed=7)
+    data = json.loads((tmp_path / "table" / "run.json").read_text())["data"]
+    assert {split: data[split] for split in expected} == describe_splits(expected)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--tokenizer_model", "word", "--train_sampling_strategy", "group_by_length"],
+        ["--lowercase", "--max_tokens", "200"],
+    ],
+)
+def test_the_published_figures_are_those_of_the_folder(run, corpus, tmp_path, options):
+    """Asked anew, one sentence at a time, the model in the folder gets the record's BLEU and perplexity."""
+    status, _, _ = train_translator(
+        run,
+        corpus,
+        tmp_path / "run",
+        *("--vocabularies", "separate", "--learning_rate", "1e-2", "--eval_strategy", "no"),
+        *("--max_steps", "60", "--save_steps", "60", "--per_device_train_batch_size", "32", *options),
+    )
+    assert status == 0
+    metrics = json.loads((tmp_path / "run" / "metrics.json").read_text())
+    for split, prefix in (("validation", "val"), ("test", "test")):
+        status, out, _ = run("translate", "--model", tmp_path / "run", "--file", corpus / f"{prefix}.num")
+        assert status == 0
+        sources, references = ((corpus / f"{prefix}.{side}").read_text().splitlines() for side in ("num", "de"))
+        report = translation_report(out.splitlines(), references)
+        assert report["bleu_lowercased"] > 5
+        written, words = ([line.replace(".", " .") for line in lines] for lines in (out.splitlines(), references))
+        if "--lowercase" in options:
+            words = [line.lower() for line in words]
+        metric = BLEU(tokenize="none", force=True)
+        report["bleu_words"] = metric.corpus_score(written, [words]).score
+        report["bleu_words_signature"] = str(metric.get_signature())
+        assert metrics[split]["beams_1"] == report
+
+    model = AutoModelForSeq2SeqLM.from_pretrained(tmp_path / "run")
+    tokenizer = AutoTokenizer.from_pretrained(tmp_path / "run")
+    target_tokenizer = AutoTokenizer.from_pretrained(tmp_path / "run", subfolder="target_tokenizer")
+    losses, tokens = 0.0, 0
+    for source, reference in zip(sources, references, strict=True):
+        batch = tokenizer(source, truncation=True, return_tensors="pt")
+        labels = target_tokenizer(reference, truncation=True, return_tensors="pt").input_ids
+        with torch.no_grad():
+            losses += model(**batch, labels=labels).loss.item() * labels.numel()
+        tokens += labels.numel()
+    assert metrics["test"]["loss"] == pytest.approx(losses / tokens, rel=1e-4)
+    assert metrics["test"]["perplexity"] == pytest.approx(math.exp(losses / tokens), rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--target_column", "fr"], "train.fr: no such file"),
+        (["--preset", "bert"], "no preset 'bert'"),
+        (["--config", '{"d_modle": 8}'], "no such field: d_modle"),
+        (["--config", "{"], "--config"),
+        (["--vocabularies", "three"], "--vocabularies"),
+        (["--target_vocab_size", "60"], "--target_vocab_size: needs --vocabularies separate"),
+        (["--vocabularies", "separate", "--target_vocab_size", "0"], "vocab_size is 0"),
+        (["--config", '{"vocab_size": 10}'], "--config"),
+        (["--max_length", "0"], "--max_length: at least 1"),
+        (["--average_last", "0"], "--average_last"),
+        (["--length_penalty", "1.5"], "--length_penalty"),
+        (["--max_sentences", "4"], "--max_sentences"),
+        (["--average_last", "2", "--load_best_model_at_end", "true"], "--average_last"),
+        (["--average_last", "2", "--save_strategy", "no"], "--average_last"),
+        (["--average_last", "3", "--save_total_limit", "2"], "--average_last: 3 checkpoints, but"),
+        (["--metric_for_best_model", "bleu"], "--metric_for_best_model: loss; not bleu"),
+        (["--metric_for_best_model", "f1", "--predict_with_generate", "true"], "loss, bleu, bleu_lowercased; not f1"),
+        (["--max_tokens", "2"], "does not fit in a batch of 2"),
+        (["--tokenizer_model", "char"], "char"),
+    ],
+)
+def test_training_refuses_with_one_line(run, corpus, tmp_path, arguments, message):
+    status, _, err = train_translator(run, corpus, tmp_path / "run", *arguments)
+    assert status == 2 and message in error_line("train-translation", err)
+
+
+def test_an_interrupted_run_goes_on_to_the_same_end(run, corpus, tmp_path):
+    settings = ["--max_tokens", "50", "--bf16", "false"]
+    assert train_translator(run, corpus, tmp_path / "whole", *settings)[0] == 0
+    (tmp_path / "interrupted").mkdir()
+    shutil.copytree(tmp_path / "whole" / "checkpoint-2", tmp_path / "interrupted" / "checkpoint-2")
+    assert train_translator(run, corpus, tmp_path / "interrupted", *settings, "--resume_from_checkpoint")[0] == 0
+    whole, resumed = (load_file(tmp_path / folder / "model.safetensors") for folder in ("whole", "interrupted"))
+    torch.testing.assert_close(resumed, whole, rtol=0, atol=0)

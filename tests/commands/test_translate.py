@@ -1,0 +1,124 @@
+"""`vanilla-transformer translate`: each text on its own, in order, cut or refused."""
+
+import re
+
+import pytest
+import torch
+from shared import error_line, tiny_config
+from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
+
+from hf_vanilla_transformer import (
+    VanillaTransformerForConditionalGeneration,
+    VanillaTransformerForSequenceClassification,
+)
+from hf_vanilla_transformer.tokenizer import train_tokenizer
+
+
+TEXTS = ["1 2 3", "", "4 0 1 2 3 4 0 1", "  ", "2", "3 3 3 3"]
+
+
+@pytest.fixture(scope="module", params=["one vocabulary", "two vocabularies"])
+def translator(request, corpus, tmp_path_factory):
+    """A translator's folder, with random weights that end each translation at another length."""
+    folder = tmp_path_factory.mktemp("translator")
+    sources, targets = ((corpus / f"train.{ending}").read_text().splitlines() for ending in ("num", "de"))
+    options = {"vocab_size": 60, "add_eos": True, "max_length": 10}
+    torch.manual_seed(0)
+    if request.param == "one vocabulary":
+        tokenizer = train_tokenizer(sources + targets, **options)
+        config = tiny_config(vocab_size=len(tokenizer), max_position_embeddings=10)
+    else:
+        tokenizer = train_tokenizer(sources, model="word", **options)
+        target_tokenizer = train_tokenizer(targets, **options)
+        target_tokenizer.save_pretrained(folder / "target_tokenizer")
+        config = tiny_config(
+            vocab_size=len(tokenizer), decoder_vocab_size=len(target_tokenizer), max_position_embeddings=10
+        )
+    model = VanillaTransformerForConditionalGeneration(config)
+    model.lm_head.weight.data *= 4
+    model.lm_head.bias.data[config.eos_token_id] += 1
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def expected_translations(folder, texts, num_beams):
+    """Each text on its own, by transformers alone."""
+    model, tokenizer = AutoModelForSeq2SeqLM.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
+    target = AutoTokenizer.from_pretrained(
+        folder, subfolder="target_tokenizer" if model.config.decoder_vocab_size else ""
+    )
+    limit = {"max_length": model.config.max_target_positions}
+    for text in texts:
+        if not text.strip():
+            yield ""
+            continue
+        batch = tokenizer([text], truncation=True, return_tensors="pt")
+        (ids,) = model.generate(**batch, num_beams=num_beams, do_sample=False, **limit)
+        yield target.decode(ids, skip_special_tokens=True)
+
+
+@pytest.mark.parametrize("num_beams", [1, 3])
+@pytest.mark.parametrize("batch_size", [1, 4])
+def test_translations_come_in_the_order_of_the_texts(run, translator, tmp_path, batch_size, num_beams):
+    (tmp_path / "texts.txt").write_text("\n".join(TEXTS) + "\n")
+    status, out, _ = run(
+        "translate",
+        *("--model", translator, "--file", tmp_path / "texts.txt"),
+        *("--batch_size", batch_size, "--num_beams", num_beams),
+    )
+    assert status == 0
+    translations = out.split("\n")[:-1]
+    assert translations == list(expected_translations(translator, TEXTS, num_beams))
+    assert len(set(translations)) > 2
+    assert translations[1] == translations[3] == ""
+
+
+def test_texts_come_from_standard_input_too(run, translator):
+    status, out, _ = run("translate", "--model", translator, stdin="1 2\n3\n")
+    assert status == 0 and out.split("\n")[:-1] == list(expected_translations(translator, ["1 2", "3"], 1))
+    assert run("translate", "--model", translator, stdin="")[:2] == (0, "")
+    assert run("translate", "--model", translator, stdin=" \n\n")[:2] == (0, "\n\n")
+    assert run("translate", "--model", translator, stdin="\u200b\n\x01\x02\n")[:2] == (0, "\n\n")
+
+
+def test_a_text_at_the_limit_is_read_and_beyond_it_cut_or_refused(run, translator, caplog):
+    tokenizer = AutoTokenizer.from_pretrained(translator)
+    fits = next(text for n in range(20) if len(tokenizer(text := " ".join("1" * n))["input_ids"]) == 10)
+    status, out, _ = run("translate", "--model", translator, "--truncation", "false", stdin=f"{fits}\n")
+    assert (status, caplog.text) == (0, "") and out.split("\n")[:-1] == list(
+        expected_translations(translator, [fits], 1)
+    )
+
+    long = f"1\n{fits} 2 3\n"
+    status, out, _ = run("translate", "--model", translator, stdin=long)
+    assert status == 0 and out.split("\n")[1:-1] == list(expected_translations(translator, [f"{fits} 2 3"], 1))
+    (record,) = caplog.records
+    assert re.search(r"text 2 has 1\d tokens, the model reads 10; cut: 1 of 2 texts", record.getMessage())
+    status, out, err = run("translate", "--model", translator, "--truncation", "false", stdin=long)
+    assert (status, out) == (2, "") and re.search(r"error: text 2 has 1\d tokens, the model reads 10$", err.strip())
+
+
+def test_translations_can_be_kept_short(run, translator):
+    status, out, _ = run("translate", "--model", translator, "--max_new_tokens", "1", stdin="4 0 1 2\n")
+    assert status == 0 and len(out.split()) <= 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--model", "{}/nowhere"], "nowhere"),
+        (["--model", "{}/classifier"], "not a translator but a VanillaTransformerForSequenceClassification"),
+        (["--model", "{}/bare"], "no tokenizer"),
+        (["--model", "{}/bare", "--file", "{}/nowhere.txt"], "nowhere.txt"),
+        (["--model", "{}/bare", "--num_beams", "0"], "--num_beams"),
+        (["--model", "{}/bare", "--batch_size", "-1"], "--batch_size"),
+        ([], "--model"),
+    ],
+)
+def test_translating_refuses_with_one_line(run, tmp_path, arguments, message):
+    VanillaTransformerForSequenceClassification(tiny_config()).save_pretrained(tmp_path / "classifier")
+    VanillaTransformerForConditionalGeneration(tiny_config()).save_pretrained(tmp_path / "bare")
+    status, out, err = run("translate", *(argument.replace("{}", str(tmp_path)) for argument in arguments))
+    assert (status, out) == (2, "")
+    assert message in error_line("translate", err)

@@ -1,0 +1,30 @@
+from functools import partial
+
+import datasets
+import pytest
+
+from data.files import HEADER, rows
+from hf_vanilla_transformer.data.labelled_text import load_labelled_text
+
+
+@pytest.fixture
+def online(monkeypatch):
+    """The loopback is reached even where the tests run offline, or behind a proxy."""
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", False)
+
+
+@pytest.fixture
+def load(tmp_path):
+    """`load_labelled_text` with a cache of its own."""
+    return partial(load_labelled_text, cache_dir=tmp_path / "cache")
+
+
+@pytest.fixture
+def nsmc_folder(tmp_path):
+    """A folder in NSMC's format: 40 rows to train on, 10 to test on."""
+    folder = tmp_path / "nsmc"
+    folder.mkdir()
+    (folder / "ratings_train.txt").write_bytes((HEADER + rows(40)).encode())
+    (folder / "ratings_test.txt").write_bytes((HEADER + rows(10, start=40)).encode())
+    return folder

@@ -1,0 +1,99 @@
+"""Labelled text: the cut into train and validation, and tokens."""
+
+import pytest
+from datasets import Dataset
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
+from transformers import DataCollatorWithPadding, PreTrainedTokenizerFast
+
+from data.files import write_table
+from hf_vanilla_transformer.data.checksums import checksum
+from hf_vanilla_transformer.data.errors import DataError
+from hf_vanilla_transformer.data.labelled_text import encode, load_labelled_text, tokenize
+from hf_vanilla_transformer.data.nsmc import SAMPLES
+
+
+pytestmark = pytest.mark.usefixtures("online")
+
+
+@pytest.mark.parametrize("fraction", [-0.1, 0, 1, 5])
+def test_validation_fraction_out_of_range(load, fraction):
+    with pytest.raises(DataError, match="validation_fraction"):
+        load("sample", validation_fraction=fraction)
+
+
+def test_validation_follows_the_seed_and_leaves_the_rest(load, tmp_path):
+    first = load("sample", validation_fraction=0.1, seed=1)
+    again = load_labelled_text("sample", validation_fraction=0.1, seed=1, cache_dir=tmp_path / "another cache")
+    other = load("sample", validation_fraction=0.1, seed=2)
+    assert {split: part.to_dict() for split, part in first.items()} == {
+        split: part.to_dict() for split, part in again.items()
+    }
+    assert set(first["validation"]["text"]) != set(other["validation"]["text"])
+    assert first["test"].to_dict() == other["test"].to_dict()
+    train, validation = set(first["train"]["text"]), set(first["validation"]["text"])
+    assert not train & validation
+    assert train | validation == set(other["train"]["text"]) | set(other["validation"]["text"])
+    assert not (train | validation) & set(first["test"]["text"])
+    assert sorted(first["validation"]["label"]) == [0] * 30 + [1] * 30
+
+
+def test_the_cut_is_that_of_published_runs(load):
+    """Another one would put texts that a published model was trained on into validation."""
+    cut = load("sample", validation_fraction=0.05, seed=42)
+    assert checksum(cut["validation"]) == "dde1a108a541043a983ff6bdb6a87b22617ded1e80fd13e64db300a8d961f330"
+
+
+def test_cut_is_stratified(load, tmp_path):
+    records = [{"document": f"text {i}", "label": "rare" if i < 10 else "usual"} for i in range(200)]
+    loaded = load(write_table(tmp_path / "t.csv", records), validation_fraction=0.2)
+    assert [part["label"][:].count(0) for part in loaded.values()] == [6, 2, 2]
+
+
+@pytest.fixture
+def tokenizer():
+    """A tokenizer whose words are the sample's, spaces away, and zero-width characters dropped."""
+    words = sorted({word for file in SAMPLES.iterdir() for word in file.read_text(encoding="utf-8").split()})
+    vocabulary = {token: i for i, token in enumerate(["[PAD]", "[UNK]", *words])}
+    backend = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
+    backend.normalizer = normalizers.Replace("\u200b", "")
+    backend.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    return PreTrainedTokenizerFast(tokenizer_object=backend, pad_token="[PAD]", unk_token="[UNK]", model_max_length=7)
+
+
+def test_tokenize_is_the_tokenizer_cut_to_length(load, tokenizer):
+    loaded = load("sample")
+    for max_length in (None, 4):
+        tokenized = tokenize(loaded, tokenizer, max_length)
+        assert list(tokenized) == list(loaded)
+        for split, part in tokenized.items():
+            assert set(part.column_names) == {"input_ids", "labels", "length"}
+            assert part.features["labels"] == loaded[split].features["label"]
+            expected = [tokenizer(text, add_special_tokens=True)["input_ids"] for text in loaded[split]["text"]]
+            assert part["input_ids"][:] == [ids[: max_length or 7] for ids in expected]
+            assert part["length"][:] == [len(ids) for ids in part["input_ids"]]
+            assert part["labels"][:] == loaded[split]["label"][:]
+
+
+def test_a_tokenizer_without_an_unknown_token_is_refused():
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=Tokenizer(models.BPE()))
+    with pytest.raises(ValueError, match="no unk_token"):
+        encode(["", "a"], tokenizer)
+
+
+def test_text_without_tokens_is_one_unknown_token(tokenizer):
+    part = Dataset.from_dict({"text": ["\u200b\u200b", "짱"], "label": [0, 1]})
+    tokenized = tokenize(part, tokenizer)
+    assert tokenized[0] == {"input_ids": [tokenizer.unk_token_id], "labels": 0, "length": 1}
+
+
+def test_tokenized_rows_are_what_the_collator_takes(load, tokenizer):
+    part = tokenize(load("sample")["test"], tokenizer).remove_columns("length")
+    batch = DataCollatorWithPadding(tokenizer)([part[i] for i in range(8)])
+    assert batch["input_ids"].shape == batch["attention_mask"].shape
+    assert batch["attention_mask"].sum(1).tolist() == [len(part[i]["input_ids"]) for i in range(8)]
+    assert batch["labels"].tolist() == part["labels"][:8]
+
+
+def test_maximum_length_of_nothing(load, tokenizer):
+    with pytest.raises(ValueError, match="max_length"):
+        tokenize(load("sample"), tokenizer, 0)

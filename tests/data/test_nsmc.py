@@ -1,0 +1,263 @@
+"""NSMC: the sample, a folder, the download."""
+
+import csv
+import io
+import os
+import threading
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from data.files import HEADER, assert_one_line, assert_shape, rows
+from hf_vanilla_transformer.data import nsmc, tables
+from hf_vanilla_transformer.data.errors import DataError
+from hf_vanilla_transformer.data.nsmc import SAMPLES
+
+
+pytestmark = pytest.mark.usefixtures("online")
+
+
+# What a reviewer may write, and a careless reader breaks a line or a field at.
+ODD_DOCUMENTS = [
+    '그는 "최고"라고 했다',
+    '"전부 인용"',
+    '"',
+    '따옴표 셋 """',
+    "다음 줄\x85같지만 한 줄",
+    "줄\u2028나눔\u2029글자",
+    "세로\x0b탭과\x0c쪽 나눔\x1c\x1d\x1e",
+    "되돌림\r문자",
+    "NA",
+    "null",
+    "  앞뒤 공백  ",
+]
+
+
+def quote(document: str) -> str:
+    """Write a field as a CSV writer does, by the rule that NSMC's makers applied twice: quoted if it must be."""
+    return '"' + document.replace('"', '""') + '"' if '"' in document else document
+
+
+@pytest.fixture
+def server(nsmc_folder):
+    """A server on loopback that serves the folder, counts its requests, and can be stopped."""
+
+    class Handler(SimpleHTTPRequestHandler):
+        def log_message(self, *arguments):
+            server.requests += 1
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=nsmc_folder))
+    server.requests = 0
+    server.url = f"http://127.0.0.1:{server.server_port}"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield server
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_sample_loads(load):
+    loaded = load("sample")
+    assert_shape(loaded, ["negative", "positive"])
+    assert {split: len(part) for split, part in loaded.items()} == {"train": 570, "validation": 30, "test": 120}
+
+
+def test_sample_is_clean():
+    documents, ids = [], []
+    for name in ("ratings_train.txt", "ratings_test.txt"):
+        lines = (SAMPLES / name).read_bytes().decode().removesuffix("\n").split("\n")
+        assert lines[0] == HEADER.rstrip("\n")
+        columns = list(zip(*(line.split("\t") for line in lines[1:]), strict=True))
+        assert columns[2].count("0") == columns[2].count("1") == len(lines[1:]) / 2
+        ids += columns[0]
+        documents += columns[1]
+    assert len(documents) >= 600
+    assert all(document == document.strip() != "" for document in documents)
+    assert len(set(documents)) == len(documents)
+    assert len(set(ids)) == len(ids)
+
+
+def test_folder_keeps_rows_and_labels(load, nsmc_folder):
+    loaded = load(nsmc_folder)
+    assert_shape(loaded, ["negative", "positive"])
+    assert loaded["test"]["text"][:] == [f"{i}번째 감상" for i in range(40, 50)]
+    assert loaded["test"]["label"][:] == [i % 2 for i in range(40, 50)]
+    assert len(loaded["train"]) + len(loaded["validation"]) == 40
+
+
+def test_documents_come_back_as_written(load, nsmc_folder):
+    fields = [quote(quote(document)) for document in ODD_DOCUMENTS]
+    lines = "".join(f"{i}\t{field}\t{i % 2}\n" for i, field in enumerate(fields))
+    (nsmc_folder / "ratings_test.txt").write_bytes((HEADER + lines).encode())
+    assert load(nsmc_folder)["test"]["text"][:] == ODD_DOCUMENTS
+
+
+@pytest.mark.parametrize("document", [document for document in ODD_DOCUMENTS if '"' in document])
+def test_quoting_is_that_of_csv_writers(document):
+    field = document
+    for _ in range(2):
+        written = io.StringIO()
+        csv.writer(written, lineterminator="").writerow([field])
+        field = written.getvalue()
+    assert field == quote(quote(document))
+    assert tables._unquote(tables._unquote(field)) == document
+
+
+@pytest.mark.parametrize("field", ['"', '"a" and "b"', 'a "b"', '"a', 'a"', ""])
+def test_unquoted_field_stays(field):
+    assert tables._unquote(field) == field
+
+
+def test_empty_documents_are_dropped_and_logged(load, nsmc_folder, caplog):
+    path = nsmc_folder / "ratings_train.txt"
+    path.write_bytes(path.read_bytes() + b"90\t\t1\n91\t   \t0\n")
+    loaded = load(nsmc_folder)
+    assert len(loaded["train"]) + len(loaded["validation"]) == 40
+    assert "2 of 42 rows have no text and are dropped, 40 are left" in caplog.text
+
+
+def test_windows_files_and_missing_last_line_feed(load, nsmc_folder):
+    expected = {split: part.to_dict() for split, part in load(nsmc_folder).items()}
+    for path in nsmc_folder.iterdir():
+        path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n").removesuffix(b"\r\n"))
+    assert {split: part.to_dict() for split, part in load(nsmc_folder).items()} == expected
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "reason"),
+    [
+        (b"", 1, "without any row"),
+        (HEADER.encode(), 2, "without any row"),
+        (b"id,document,label\n1,a,0\n", 1, "header"),
+        (b"id\ttext\tlabel\n1\ta\t0\n", 1, "header"),
+        (b"1\ta\t0\n2\tb\t1\n", 1, "header"),
+        (b"\n" + HEADER.encode(), 1, "header"),
+        (f"{HEADER}1\ta\t0\n2\tb\n".encode(), 3, "2 columns instead of 3"),
+        (f"{HEADER}1\ta\tb\t0\n".encode(), 2, "4 columns instead of 3"),
+        (f"{HEADER}1\ta\t0\n\n2\tb\t1\n".encode(), 3, "1 columns instead of 3"),
+        (f"{HEADER}1\ta\t0\n2\tb\t2\n".encode(), 3, "the label is '2', not 0 or 1"),
+        (f"{HEADER}1\ta\tpositive\n".encode(), 2, "the label is 'positive'"),
+        (f"{HEADER}1\ta\t\n".encode(), 2, "the label is ''"),
+        (f"{HEADER}1\ta\t0\n2\tb\xff\t0\n3\tc\t0\n".encode("latin-1"), 3, "byte 4 is not UTF-8"),
+        (f"{HEADER}1\ta\u2028b\x85c\t0\n2\tb\t5\n".encode(), 3, "the label is '5'"),
+        ((HEADER + rows(9)).encode("cp949"), 2, "not UTF-8"),
+        ((HEADER + rows(9)).encode("utf-16"), 1, "not UTF-8"),
+        ((HEADER + rows(9)).encode()[:-2], 10, "cut off"),
+        ((HEADER + rows(9)).encode()[:-5], 10, "cut off"),
+        ((HEADER + rows(9)).encode()[:-6], 10, "cut off"),
+    ],
+)
+@pytest.mark.parametrize("name", ["ratings_train.txt", "ratings_test.txt"])
+def test_bad_file_is_named_with_its_line(load, nsmc_folder, name, content, line, reason):
+    (nsmc_folder / name).write_bytes(content)
+    with pytest.raises(DataError) as error:
+        load(nsmc_folder)
+    assert_one_line(error, f"{nsmc_folder / name}, line {line}: ", reason)
+
+
+@pytest.mark.parametrize("name", ["ratings_train.txt", "ratings_test.txt"])
+def test_missing_file_is_named(load, nsmc_folder, name):
+    (nsmc_folder / name).unlink()
+    with pytest.raises(DataError) as error:
+        load(nsmc_folder)
+    assert_one_line(error, f"{nsmc_folder / name}: no such file")
+
+
+def test_changed_file_is_read_again(load, nsmc_folder):
+    load(nsmc_folder)
+    path = nsmc_folder / "ratings_test.txt"
+    path.write_bytes((HEADER + rows(6)).encode())
+    os.utime(path, (1, 1))
+    assert len(load(nsmc_folder)["test"]) == 6
+
+
+@pytest.mark.parametrize("name", ["data[1]", "별표 *", ".hidden", "__dunder"])
+def test_folder_with_an_odd_name(load, nsmc_folder, name):
+    assert len(load(nsmc_folder.rename(nsmc_folder.with_name(name)))["test"]) == 10
+
+
+def test_download_equals_the_folder_and_is_cached(load, server, nsmc_folder, tmp_path, caplog):
+    expected = {split: part.to_dict() for split, part in load(nsmc_folder).items()}
+    loaded = load("nsmc", nsmc_url=server.url)
+    assert_shape(loaded, ["negative", "positive"])
+    assert {split: part.to_dict() for split, part in loaded.items()} == expected
+    assert f"{server.url}/ratings_train.txt: not the official file" in caplog.text
+    downloads = [path.read_bytes() for path in (tmp_path / "cache" / "downloads").iterdir()]
+    assert all(path.read_bytes() in downloads for path in nsmc_folder.iterdir())
+
+    requests = server.requests
+    assert {split: part.to_dict() for split, part in load("nsmc", nsmc_url=server.url).items()} == expected
+    assert server.requests == requests > 0
+
+
+def test_download_of_the_official_files_is_checked(load, server, monkeypatch):
+    monkeypatch.setattr(nsmc, "NSMC_URL", server.url)
+    for url in (server.url, f"{server.url}/"):
+        with pytest.raises(DataError) as error:
+            load("nsmc", nsmc_url=url)
+        assert_one_line(error, f"{server.url}/ratings_train.txt: not the official file")
+
+
+def test_bad_download_is_named_by_its_url_and_tried_anew(load, server, nsmc_folder):
+    path = nsmc_folder / "ratings_test.txt"
+    good = path.read_bytes()
+    path.write_bytes(good[:-4])
+    with pytest.raises(DataError) as error:
+        load("nsmc", nsmc_url=server.url)
+    assert_one_line(error, f"{server.url}/ratings_test.txt, line 11: ", "cut off")
+    path.write_bytes(good)
+    assert len(load("nsmc", nsmc_url=server.url)["test"]) == 10
+
+
+def test_download_that_is_not_there(load, server, nsmc_folder):
+    (nsmc_folder / "ratings_test.txt").unlink()
+    with pytest.raises(DataError) as error:
+        load("nsmc", nsmc_url=server.url)
+    assert_one_line(error, f"{server.url}/ratings_test.txt: cannot be downloaded", "404")
+
+
+def test_server_that_is_away(load, tmp_path):
+    with ThreadingHTTPServer(("127.0.0.1", 0), SimpleHTTPRequestHandler) as server:
+        url = f"http://127.0.0.1:{server.server_port}"
+    with pytest.raises(DataError) as error:
+        load("nsmc", nsmc_url=url)
+    assert_one_line(error, f"{url}/ratings_train.txt: cannot be downloaded", "127.0.0.1")
+
+
+def test_address_that_is_a_folder(load, nsmc_folder):
+    with pytest.raises(DataError) as error:
+        load("nsmc", nsmc_url=str(nsmc_folder))
+    assert_one_line(error, str(nsmc_folder), "http")
+    assert (nsmc_folder / "ratings_train.txt").exists()
+
+
+@pytest.mark.parametrize("source", ["sample", "folder"])
+def test_missing_column_of_nsmc(load, nsmc_folder, source):
+    with pytest.raises(DataError) as error:
+        load("sample" if source == "sample" else nsmc_folder, text_column="review")
+    assert_one_line(error, "no column 'review'; the columns are id, document, label")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif("NSMC_DIR" not in os.environ, reason="NSMC_DIR does not name the folder of the official files")
+def test_official_files(load, caplog):
+    folder = Path(os.environ["NSMC_DIR"])
+    for split, name in nsmc.NSMC_FILES.items():
+        nsmc._check_nsmc_checksum(folder / name, split, name, official=True)
+    loaded = load(folder)
+    assert_shape(loaded, ["negative", "positive"])
+    assert len(loaded["train"]) + len(loaded["validation"]) == 149_995
+    assert len(loaded["test"]) == 49_997
+    assert "5 of 150,000 rows have no text and are dropped, 149,995 are left" in caplog.text
+    assert "3 of 50,000 rows have no text and are dropped, 49,997 are left" in caplog.text
+
+    quoted = 0
+    for name, splits in {"ratings_train.txt": ["train", "validation"], "ratings_test.txt": ["test"]}.items():
+        fields = [line.split("\t")[1] for line in (folder / name).read_bytes().decode().split("\n")[1:-1]]
+        texts = [text for split in splits for text in loaded[split]["text"][:]]
+        assert sorted(filter(None, fields)) == sorted(quote(quote(text)) for text in texts)
+        quoted += sum('"' in field for field in fields)
+    assert quoted == 623 + 233

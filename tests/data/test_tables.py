@@ -1,0 +1,204 @@
+"""Tables, folders of tables and data sets of the Hub become checked rows."""
+
+import shutil
+
+import datasets
+import pytest
+from datasets import ClassLabel, Dataset, DatasetDict, Value
+
+from data.files import assert_one_line, assert_shape, write_table
+from hf_vanilla_transformer.data import tables
+from hf_vanilla_transformer.data.errors import DataError
+
+
+pytestmark = pytest.mark.usefixtures("online")
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".txt", ".json", ".jsonl"])
+@pytest.mark.parametrize("labels", [["sad", "glad", "mad"], [10, 9, -1], ["2", "10", "1"]])
+def test_table(load, tmp_path, caplog, suffix, labels):
+    texts = [f'{i}, "감상"\u2028{i}' for i in range(30)]
+    records = [{"n": i, "review": text, "mood": labels[i % 3]} for i, text in enumerate(texts)]
+    path = write_table(tmp_path / f"reviews{suffix}", records)
+    loaded = load(path, text_column="review", label_column="mood")
+    names = [str(label) for label in sorted(labels, key=str if labels[0] == "sad" else int)]
+    assert_shape(loaded, names)
+    found = {row["text"]: names[row["label"]] for split in loaded.values() for row in split}
+    assert found == {record["review"]: str(record["mood"]) for record in records}
+    assert sum(map(len, loaded.values())) == 30
+    assert "test is 3 rows cut from train" in caplog.text
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".json", ".jsonl"])
+def test_table_with_an_odd_name(load, tmp_path, suffix):
+    path = write_table(tmp_path / f"reviews [1] *{suffix}", [{"document": "a", "label": i % 2} for i in range(8)])
+    assert len(load(path)["train"]) == 4
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv"])
+def test_table_from_windows(load, tmp_path, suffix):
+    path = write_table(tmp_path / f"t{suffix}", [{"document": f"감상 {i}", "label": i % 2} for i in range(8)])
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\r", b"").replace(b"\n", b"\r\n"))
+    loaded = load(path)
+    assert_shape(loaded, ["0", "1"])
+    assert sorted(text for split in loaded.values() for text in split["text"]) == [f"감상 {i}" for i in range(8)]
+
+
+def test_table_of_tabs_without_quoting(load, tmp_path):
+    texts = ['"unclosed', 'he said "no"', "plain", '"']
+    path = tmp_path / "raw.tsv"
+    path.write_text("label\ttext\n" + "".join(f"{i % 2}\t{text}\r\n" for i, text in enumerate(texts * 3)), newline="")
+    loaded = load(path, text_column="text")
+    assert sorted(text for split in loaded.values() for text in split["text"]) == sorted(texts * 3)
+
+
+def test_csv_text_of_several_lines(load, tmp_path):
+    records = [{"document": f"첫 줄 {i}\n둘째 줄", "label": i % 2} for i in range(8)]
+    loaded = load(write_table(tmp_path / "reviews.csv", records))
+    assert {text for split in loaded.values() for text in split["text"]} == {row["document"] for row in records}
+
+
+def test_folder_of_tables_keeps_its_splits(load, tmp_path):
+    folder = tmp_path / "tables"
+    folder.mkdir()
+    for split, count in {"train": 12, "validation": 4, "test": 6}.items():
+        write_table(folder / f"{split}.csv", [{"document": f"{split} {i}", "label": i % 2} for i in range(count)])
+    loaded = load(folder)
+    assert_shape(loaded, ["0", "1"])
+    assert {split: len(part) for split, part in loaded.items()} == {"train": 12, "validation": 4, "test": 6}
+    assert all(text.startswith(split) for split, part in loaded.items() for text in part["text"])
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl"])
+def test_a_folder_of_tables_is_read_as_its_files_are(load, tmp_path, suffix):
+    """Words that stand for nothing elsewhere, numbers and lone quotes are texts."""
+    texts = ["NA", "null", "None", "nan", "10", '"좋다', "2.5", "좋다"] * 5
+    records = [{"document": text, "label": ["NA", "good"][i % 2]} for i, text in enumerate(texts)]
+    file = write_table(tmp_path / f"reviews{suffix}", records)
+    folder = tmp_path / "tables"
+    folder.mkdir()
+    for name in ("train", "dev", "test"):
+        shutil.copy(file, folder / f"{name}{suffix}")
+    loaded = load(folder)
+    assert_shape(loaded, ["NA", "good"])
+    assert {split: part["text"][:] for split, part in loaded.items()} == dict.fromkeys(loaded, texts)
+
+
+def test_a_bad_table_in_a_folder_is_named_with_its_line(load, tmp_path):
+    (tmp_path / "train.csv").write_text("document,label\na,0\nb,c,1\n")
+    with pytest.raises(DataError) as error:
+        load(tmp_path)
+    assert_one_line(error, "train.csv, line 3: 3 columns instead of 2")
+
+
+def test_class_labels_keep_their_names(load, tmp_path, monkeypatch):
+    rows = {"document": ["a", "b", "c", "d"] * 3, "label": [1, 0, 1, 0] * 3}
+    features = datasets.Features({"document": Value("string"), "label": ClassLabel(names=["yes", "no"])})
+    hub = {"someone/reviews": DatasetDict({"train": Dataset.from_dict(rows, features=features)})}
+    monkeypatch.setattr(tables, "load_dataset", lambda name, cache_dir: hub[name])
+    assert_shape(load("someone/reviews"), ["yes", "no"])
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".json", ".jsonl"])
+@pytest.mark.parametrize("wanted", [{"text_column": "nowhere"}, {"label_column": "nowhere"}])
+def test_missing_column_lists_those_there(load, tmp_path, suffix, wanted):
+    path = write_table(tmp_path / f"t{suffix}", [{"document": "a", "label": 0, "stars": 5}] * 4)
+    with pytest.raises(DataError) as error:
+        load(path, **wanted)
+    assert_one_line(error, str(path), "no column 'nowhere'; the columns are document, label, stars")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("t.csv", b"", "t.csv, line 1: the file ends here"),
+        ("t.csv", b"document,label\n", "t.csv, line 2: the file ends here"),
+        ("t.csv", b"document,label\na,0\nb,c,1\n", "t.csv, line 3: 3 columns instead of 2"),
+        ("t.csv", b"document,label\na,0,1\nb,0,1\n", "t.csv, line 2: 3 columns instead of 2"),
+        ("t.csv", b'document,label\na,0\n"b,1\n', "t.csv, line 3: unexpected end of data"),
+        ("t.csv", b"document,label\na,0\n\xb0\xa1,1\n", "t.csv, line 3: byte 1 is not UTF-8"),
+        ("t.csv", b"document,label\na,0\nb,\n", "split train, row 2: no label"),
+        ("t.csv", b"document,label\n,0\n ,1\n", "split train: no row has a text"),
+        ("t.csv", b"document,label\na,0\nb,0\nc,1\n", "one row alone has the label '1'"),
+        ("t.csv", b"document,label\na,0\nb,0\n", "the column 'label' has fewer than two labels: ['0']"),
+        (
+            "t.csv",
+            b"document,label,label\na,0,1\nb,1,0\n",
+            "two columns 'label'; the columns are document, label, label",
+        ),
+        ("t.tsv", b"document\tlabel\tlabel\na\t0\t1\nb\t1\t0\n", "two columns 'label'; the columns are"),
+        ("t.tsv", b"document\tlabel\na\n", "t.tsv, line 2: 1 columns instead of 2"),
+        ("t.tsv", b"document\tlabel\n\xff\t1\n", "t.tsv, line 2: byte 1 is not UTF-8"),
+        ("t.json", b"", "t.json, line 1: the file ends here"),
+        ("t.json", b'{"document": "a", ', "t.json: JSON parse error"),
+        ("t.jsonl", b'{"document": "\xff", "label": 1}\n', "t.jsonl, line 1: byte 15 is not UTF-8"),
+        ("t.jsonl", b'{"document": 1, "label": 1}\n', "the column 'document' holds no texts"),
+        ("t.jsonl", b'{"document": "a", "label": 0.5}\n', "the column 'label' holds neither integers nor strings"),
+        ("t.jsonl", b'{"document": "a", "label": [1]}\n', "the column 'label' holds neither integers nor strings"),
+        (
+            "t.jsonl",
+            b'{"document": "a", "label": "b"}\n{"document": "b", "label": null}\n{"document": "c", "label": "None"}\n',
+            "row 2: no label",
+        ),
+        ("t.xls", b"document\tlabel\na\t1\n", "t.xls: not a .csv, .tsv, .txt, .json or .jsonl file"),
+    ],
+)
+def test_bad_table(load, tmp_path, name, content, message):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(DataError) as error:
+        load(tmp_path / name)
+    assert_one_line(error, str(tmp_path / name), message)
+
+
+def test_texts_and_labels_are_not_the_same_column(load):
+    with pytest.raises(DataError, match="texts and labels are the same column, 'label'"):
+        load("sample", text_column="label")
+
+
+@pytest.mark.parametrize("source", ["nowhere.csv", "./nowhere", "no/where/at all"])
+def test_source_that_is_nothing(load, source):
+    with pytest.raises(DataError) as error:
+        load(source)
+    assert str(error.value) == f"{source}: no such file or folder"
+
+
+def test_source_without_a_name(load):
+    with pytest.raises(DataError, match="empty"):
+        load("")
+
+
+def test_folder_without_data(load, tmp_path):
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(DataError) as error:
+        load(tmp_path / "empty")
+    assert_one_line(error, str(tmp_path / "empty"))
+
+
+def test_hub_that_cannot_be_reached(load, monkeypatch):
+    def refuse(name, cache_dir):
+        raise ConnectionError(f"Couldn't reach\n'{name}' on the Hub")
+
+    monkeypatch.setattr(tables, "load_dataset", refuse)
+    with pytest.raises(DataError) as error:
+        load("someone/reviews")
+    assert_one_line(error, "someone/reviews: no such file or folder, and not a data set on the Hub", "Couldn't reach")
+
+
+def test_data_set_without_train(load, monkeypatch):
+    part = Dataset.from_dict({"document": ["a", "b"], "label": [0, 1]})
+    monkeypatch.setattr(tables, "load_dataset", lambda name, cache_dir: DatasetDict({"dev": part, "test": part}))
+    with pytest.raises(DataError) as error:
+        load("someone/reviews")
+    assert_one_line(error, "no split train; the splits are dev, test")
+
+
+def test_a_split_of_unlabelled_texts_is_left_alone(load, monkeypatch):
+    features = datasets.Features({"document": Value("string"), "label": ClassLabel(names=["neg", "pos"])})
+    splits = {"train": [0, 1] * 4, "test": [0, 1], "unsupervised": [-1, -1]}
+    rows = {
+        split: Dataset.from_dict({"document": [f"{split} {i}" for i in range(len(labels))], "label": labels}, features)
+        for split, labels in splits.items()
+    }
+    monkeypatch.setattr(tables, "load_dataset", lambda name, cache_dir: DatasetDict(rows))
+    loaded = load("someone/reviews")
+    assert {split: len(part) for split, part in loaded.items()} == {"train": 6, "validation": 2, "test": 2}

@@ -1,0 +1,122 @@
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hub_server import TOKEN, HubServer
+
+from hub.repository import ONLY_LOOPBACK, QUICK
+
+
+# Runs commands and programs one after the other, since importing takes longer than all of them; waits for nothing.
+CLIENT = (
+    ONLY_LOOPBACK
+    + """
+import contextlib, io, json, runpy, time, traceback
+time.sleep = lambda seconds: None
+import hf_vanilla_transformer.hub
+from hf_vanilla_transformer.__main__ import main
+for line in sys.stdin:
+    argv, environment = json.loads(line)
+    os.environ.update(environment)
+    status, out, err = 0, io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            if argv[0].endswith(".py"):
+                sys.argv = argv
+                runpy.run_path(argv[0], run_name="__main__")
+            else:
+                main(argv)
+        except SystemExit as stop:
+            status = stop.code
+        except BaseException:
+            traceback.print_exc()
+            status = 1
+    print(json.dumps([status, out.getvalue(), err.getvalue()]), file=sys.__stdout__, flush=True)
+"""
+)
+
+
+@pytest.fixture(scope="session")
+def hub():
+    with HubServer() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def environment(hub, tmp_path_factory):
+    """What every client's process gets, and nothing of this one's settings for the Hub."""
+    home = tmp_path_factory.mktemp("client")
+    return {
+        **{name: value for name, value in os.environ.items() if not name.startswith(("HF_", "PYTHON"))},
+        "HF_HOME": str(home / "hf"),
+        "HF_ENDPOINT": hub.url,
+        "HF_HUB_DISABLE_XET": "1",
+        "HF_HUB_DISABLE_TELEMETRY": "1",
+        "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+        "HF_UPDATE_DOWNLOAD_COUNTS": "0",  # or `datasets` tells a counter what kind of file it reads
+        "HF_TOKEN": TOKEN,
+        "NO_PROXY": "127.0.0.1,localhost",
+        "CONTACTED": str(home / "contacted"),
+    }
+
+
+@pytest.fixture
+def server(hub, environment):
+    """The server without repositories; when the test is over, nothing else may have been contacted."""
+    for state in (hub.repositories, hub.objects, hub.faults, hub.requests, hub.unknown):
+        state.clear()
+    yield hub
+    contacted = Path(environment["CONTACTED"])
+    assert not contacted.exists(), contacted.read_text()
+    assert not hub.unknown
+
+
+@pytest.fixture(scope="session")
+def client(environment):
+    """Run a command, or a program in a file, with a token; returns exit status, standard output and error."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", CLIENT],
+        env=environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+
+    def run(*arguments, token: str = TOKEN) -> tuple[int, str, str]:
+        print(
+            json.dumps([[str(argument) for argument in arguments], {"HF_TOKEN": token}]),
+            file=process.stdin,
+            flush=True,
+        )
+        return tuple(json.loads(process.stdout.readline()))
+
+    yield run
+    process.stdin.close()
+    process.wait(timeout=60)
+
+
+@pytest.fixture(scope="session")
+def run_folder(client, tmp_path_factory) -> Path:
+    """A run's folder as the command leaves it."""
+    folder = tmp_path_factory.mktemp("runs") / "tiny"
+    status, _, err = client("train-classifier", "--output_dir", folder, *QUICK)
+    assert status == 0, err
+    return folder
+
+
+@pytest.fixture
+def folder(run_folder, tmp_path) -> Path:
+    """The test's own copy of the run's folder, with what shall not be uploaded."""
+    folder = shutil.copytree(run_folder, tmp_path / "tiny")
+    (folder / "checkpoint-2").mkdir()
+    (folder / "sub" / "checkpoint-2").mkdir(parents=True)
+    for file in ("checkpoint-2/config.json", "checkpoint-2/optimizer.pt", "trainer_state.json", ".secret"):
+        (folder / file).write_text("{}")
+        (folder / "sub" / file).write_text("{}")
+    assert (folder / "training_args.bin").is_file()
+    return folder

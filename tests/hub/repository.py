@@ -1,0 +1,78 @@
+"""What a test finds in a repository, and what a stranger makes of it."""
+
+import json
+import socket
+from pathlib import Path
+
+import torch
+from hub_server import USER
+from shared import QUIET, TINY, run_without_the_package
+from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+from hf_vanilla_transformer.hub.upload import repository_files
+
+
+REPO = f"{USER}/tiny"
+TEXTS = ["정말 재미있고 감동적인 영화", "지루하고 유치했다"]
+QUICK = [
+    *("--data", "sample", "--max_steps", "2", "--eval_strategy", "epoch", "--save_strategy", "no"),
+    *("--vocab_size", "1500", *QUIET, *TINY),
+]
+# Goes before every program here: an address that is not this machine's is written down, and refused.
+ONLY_LOOPBACK = f"""
+import os, sys
+def only_loopback(event, arguments, allowed=("127.0.0.1", "::1", "localhost", None, {socket.gethostname()!r})):
+    if event not in ("socket.connect", "socket.getaddrinfo", "socket.gethostbyname"):
+        return
+    host = arguments[1] if event == "socket.connect" else arguments[0]
+    if isinstance(host, tuple):
+        host = host[0]
+    elif event == "socket.connect":
+        return  # not the internet
+    if host not in allowed:
+        with open(os.environ["CONTACTED"], "a") as file:
+            print(event, host, file=file)
+        raise PermissionError(f"{{event}}: {{host}}")
+sys.addaudithook(only_loopback)
+"""
+# The start of programs that do not have the package.
+STRANGER = (
+    ONLY_LOOPBACK
+    + """
+import importlib.util, json, torch
+assert importlib.util.find_spec("hf_vanilla_transformer") is None
+from transformers import AutoModelForSequenceClassification, AutoTokenizer, pipeline
+def load(name, **options):
+    tokenizer = AutoTokenizer.from_pretrained(name, trust_remote_code=True, **options)
+    model = AutoModelForSequenceClassification.from_pretrained(name, trust_remote_code=True, **options).eval()
+    return tokenizer, model
+@torch.no_grad()
+def answer(tokenizer, model):
+    return model(**tokenizer(json.loads(sys.argv[1]), padding=True, return_tensors="pt")).logits.tolist()
+"""
+)
+
+
+def as_stranger(program: str, environment, home: Path, *arguments) -> str:
+    """Run a program without the package, on the test's texts; returns what it prints."""
+    return run_without_the_package(
+        STRANGER + program, json.dumps(TEXTS), *arguments, home=home, environment=environment
+    )
+
+
+def logits(folder: Path) -> list:
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    model = AutoModelForSequenceClassification.from_pretrained(folder).eval()
+    with torch.no_grad():
+        return model(**tokenizer(TEXTS, padding=True, return_tensors="pt")).logits.tolist()
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """What belongs to the folder's repository."""
+    return {file.as_posix(): (folder / file).read_bytes() for file in repository_files(folder)}
+
+
+def in_repository(server, repo: str = REPO, revision: str = "main") -> dict[str, bytes]:
+    files = dict(server.files(repo, revision))
+    del files[".gitattributes"]
+    return files

@@ -1,0 +1,71 @@
+"""The record of a run: what made it, what was measured."""
+
+import json
+import subprocess
+
+import yaml
+from shared import tiny_config
+from transformers import (
+    TrainerState,
+    TrainingArguments,
+)
+
+from hf_vanilla_transformer import (
+    VanillaTransformerForConditionalGeneration,
+)
+from hf_vanilla_transformer.hub import record
+from hf_vanilla_transformer.hub.record import epochs, save_record
+
+
+def test_a_record_takes_in_that_of_the_model_it_began_as(tmp_path):
+    before = {"recipe": {"rate": 1e-5}, "run": {"config": {"layer_norm_eps": 1e-5}}, "metrics": {"loss": 5e-5}}
+    (tmp_path / "recipe.yaml").write_text(yaml.safe_dump(before["recipe"]))
+    (tmp_path / "run.json").write_text(json.dumps(before["run"]))
+    (tmp_path / "metrics.json").write_text(json.dumps({**before["metrics"], "epochs": []}))
+    new = tmp_path / "new"
+    new.mkdir()
+    model = VanillaTransformerForConditionalGeneration(tiny_config())
+    save_record(str(new), model, metrics={}, settings={}, seed=0, data={}, resumed_from=None, began_as=str(tmp_path))
+    assert json.loads((new / "run.json").read_text())["began_as"] == before
+
+
+def test_the_commit_is_of_this_code_not_of_a_project_that_uses_it(tmp_path, monkeypatch):
+    def git(*arguments) -> str:
+        command = ["git", "-c", "user.name=kim", "-c", "user.email=kim@example.org", *arguments]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout.strip()
+
+    file = tmp_path / "record.py"
+    file.touch()
+    monkeypatch.setattr(record, "__file__", str(file))
+    git("init")
+    git("commit", "--allow-empty", "-m", "theirs")
+    assert record.describe_environment()["git_commit"] is None
+    git("add", "record.py")
+    git("commit", "-m", "ours")
+    assert record.describe_environment()["git_commit"] == git("rev-parse", "HEAD") != ""
+
+
+def test_what_is_evaluated_after_the_training_is_not_taken_for_validation(tmp_path):
+    """It may be the test split; only where the model was not evaluated in training it is all there is."""
+    log = [
+        {"epoch": 1.0, "step": 3, "loss": 2.5},
+        {"epoch": 1.0, "step": 3, "eval_loss": 2.25},
+        {"epoch": 1.0, "step": 3, "train_runtime": 60.0, "train_loss": 2.5},
+        {"epoch": 1.0, "step": 3, "eval_loss": 1.5},
+    ]
+    arguments = TrainingArguments(str(tmp_path), use_cpu=True)
+    for entries, loss, rows in ((log, 2.25, 1), (log[:1] + log[2:], 1.5, 1)):
+        metrics = record.metrics_of_log(arguments, TrainerState(global_step=3, log_history=entries))
+        assert metrics["validation"] == {"loss": loss} and len(metrics["epochs"]) == rows
+
+
+def test_an_evaluations_training_loss_is_the_mean_over_its_steps():
+    """The last logging before an evaluation may be of fewer steps than the others."""
+    log = [
+        {"loss": 4.0, "epoch": 0.5, "step": 10},
+        {"loss": 1.0, "epoch": 0.6, "step": 12},
+        {"eval_loss": 3.0, "epoch": 0.6, "step": 12},
+        {"loss": 2.0, "epoch": 0.8, "step": 16},
+        {"eval_loss": 2.5, "epoch": 0.8, "step": 16},
+    ]
+    assert [row["train_loss"] for row in epochs(log)] == [(10 * 4.0 + 2 * 1.0) / 12, 2.0]

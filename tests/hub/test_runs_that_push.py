@@ -1,0 +1,284 @@
+"""Runs that push while they train: a user's Trainer, the commands, several processes."""
+
+import json
+import re
+import shutil
+import socket
+import subprocess
+import sys
+
+import pytest
+import yaml
+from hub_server import TOKEN, USER, Fault
+from huggingface_hub import ModelCard
+from shared import ROOT, RUN_FILES, TINY
+from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
+
+from hub.repository import ONLY_LOOPBACK, QUICK, REPO, as_stranger, contents, in_repository, logits
+
+
+pytestmark = pytest.mark.usefixtures("server")
+
+
+@pytest.mark.slow
+def test_a_run_that_pushes_leaves_the_same_repository(server, client, environment, tmp_path):
+    """Trainer pushes while it trains and writes a card of its own; at the end all is as the script would have it."""
+    folder = tmp_path / "trained"
+    status, _, err = client(
+        "train-classifier",
+        *("--output_dir", folder, *QUICK, "--save_strategy", "steps", "--save_steps", "1"),
+        *("--push_to_hub", "true", "--hub_model_id", f"{USER}/trained", "--hub_token", TOKEN),
+        token="",
+    )
+    assert status == 0, err
+    assert in_repository(server, f"{USER}/trained") == contents(folder)
+    assert in_repository(server, f"{USER}/trained").keys() == RUN_FILES
+    titles = server.titles(f"{USER}/trained")
+    assert titles[0] == "Upload the run's folder" and any("Training in progress" in title for title in titles)
+    # What it pushed meanwhile can be loaded, too.
+    for commit in server.repositories[f"{USER}/trained"].commits.values():
+        if "model.safetensors" in commit["files"]:
+            assert {file for file in RUN_FILES if file.endswith(".py")} <= commit["files"].keys()
+    card = server.files(f"{USER}/trained")["README.md"].decode()
+    assert f'model="{USER}/trained"' in card and "generated_from_trainer" not in card
+    # A token is a secret: it is in nothing that was ever pushed, nor in the folder.
+    for commit in server.repositories[f"{USER}/trained"].commits.values():
+        assert all(TOKEN.encode() not in content for content in commit["files"].values())
+    assert all(TOKEN.encode() not in file.read_bytes() for file in folder.rglob("*") if file.is_file())
+    # The recipe makes the run again, not the push.
+    assert not re.search("hub", (folder / "recipe.yaml").read_text())
+
+    # Its checkpoints carry the code, and so does what comes of going on from one.
+    resumed = tmp_path / "resumed"
+    resumed.mkdir()
+    shutil.copytree(folder / "checkpoint-1", resumed / "checkpoint-1")
+    status, _, err = client("train-classifier", "--output_dir", resumed, *QUICK, "--resume_from_checkpoint")
+    assert status == 0, err
+    places = [f"{USER}/trained", folder, folder / "checkpoint-2", folder / "checkpoint-1", resumed]
+    program = "print(json.dumps([answer(*load(name)) for name in sys.argv[2:]]))"
+    answers = json.loads(as_stranger(program, environment, tmp_path, *places))
+    assert answers == [logits(folder), *map(logits, places[1:])]
+    assert answers[0] == answers[1] == answers[2] != answers[3]
+
+
+def test_a_run_is_pushed_to_the_branch_that_it_names(server, client, tmp_path):
+    folder = tmp_path / "trained"
+    flags = ["--push_to_hub", "true", "--hub_model_id", REPO, "--hub_revision", "v1"]
+    status, _, err = client("train-classifier", "--output_dir", folder, *QUICK, *flags)
+    assert status == 0, err
+    assert in_repository(server, revision="v1") == contents(folder)
+    assert in_repository(server, revision="main") == {}
+
+
+def test_a_run_keeps_its_record_if_the_push_fails(server, client, tmp_path):
+    folder = tmp_path / "trained"
+    server.faults.append(Fault("POST", "/commit/", 500))
+    status, out, err = client(
+        "train-classifier",
+        *("--output_dir", folder, *QUICK, "--push_to_hub", "true", "--hub_model_id", REPO),
+    )
+    assert status == 2
+    assert (
+        len([line for line in err.splitlines() if line.startswith("vanilla-transformer train-classifier: error:")])
+        == 1
+    )
+    assert "the Hub failed" in err.splitlines()[-1] and "test accuracy" in out
+    server.faults.clear()
+    assert client("push-to-hub", folder, "--repo_id", REPO)[0] == 0
+    assert in_repository(server) == contents(folder)
+
+
+def test_a_run_with_a_wrong_token_ends_before_it_trains(server, client, tmp_path):
+    status, _, err = client(
+        "train-classifier",
+        *("--output_dir", tmp_path / "run", *QUICK, "--push_to_hub", "true", "--hub_model_id", REPO),
+        token="hf_" + "x" * 34,
+    )
+    assert status == 2
+    assert (
+        err.splitlines()[-1].startswith("vanilla-transformer train-classifier: error:")
+        and "401" in err.splitlines()[-1]
+    )
+    assert not any((tmp_path / "run").iterdir())
+
+
+# What people do without our commands.
+OWN = """
+import sys
+from transformers import AutoModelForSequenceClassification, AutoTokenizer, Trainer, TrainingArguments
+from hf_vanilla_transformer.hub import RecordCallback, push, upload_run
+from hf_vanilla_transformer.metrics import compute_metrics
+from hf_vanilla_transformer.training import CheckedTrainer
+model = AutoModelForSequenceClassification.from_pretrained(sys.argv[1])
+tokenizer = AutoTokenizer.from_pretrained(sys.argv[1])
+model.push_to_hub("kim/bare")
+push(model, "kim/pushed")
+data = [{"input_ids": [5, 6, 7], "labels": i % 2} for i in range(4)]
+for trainer_class, name, settings in (
+    (CheckedTrainer, "checked", {"eval_strategy": "epoch", "logging_steps": 1}),
+    (Trainer, "plain", {}),
+    (Trainer, "uploaded", {}),
+):
+    arguments = TrainingArguments(
+        f"{sys.argv[2]}/{name}", push_to_hub=True, max_steps=2, report_to=[], use_cpu=True,
+        learning_rate=0.01, per_device_train_batch_size=4, save_strategy="epoch", **settings
+    )
+    trainer = trainer_class(
+        model, arguments, train_dataset=data, eval_dataset=data, processing_class=tokenizer,
+        compute_metrics=compute_metrics, callbacks=[RecordCallback("reviews.csv")],
+    )
+    trainer.train()
+    if name == "uploaded":
+        trainer.evaluate()
+        upload_run(trainer)
+    else:
+        trainer.push_to_hub()
+push(model, "kim/later")
+"""
+
+
+@pytest.mark.slow
+def test_without_our_commands_the_repository_is_the_same(server, client, folder, environment, tmp_path):
+    """`push`, after `model.push_to_hub`, which sends the model alone; a user's Trainer with and without our class."""
+    (tmp_path / "own.py").write_text(OWN)
+    status, _, err = client(tmp_path / "own.py", folder, tmp_path)
+    assert status == 0, err
+    assert in_repository(server, "kim/bare").keys() == {
+        *("README.md", "config.json", "model.safetensors"),
+        *("configuration_vanilla_transformer.py", "modeling_vanilla_transformer.py"),
+    }
+    assert in_repository(server, "kim/pushed") == contents(folder)
+    assert 'model="kim/pushed"' in server.files("kim/pushed")["README.md"].decode()
+
+    assert in_repository(server, "kim/checked").keys() == RUN_FILES | {"training_args.bin"}
+    assert in_repository(server, "kim/plain").keys() == RUN_FILES | {"training_args.bin"}
+    metrics = json.loads(server.files("kim/checked")["metrics.json"])
+    assert [row["step"] for row in metrics["epochs"]] == [1, 2]
+    assert metrics["validation"]["accuracy"] == metrics["epochs"][-1]["eval_accuracy"]
+    card = ModelCard(server.files("kim/checked")["README.md"].decode())
+    assert f"| validation | loss | {metrics['validation']['loss']:.4f} |" in card.text and "reviews.csv" in card.text
+    assert 'model="kim/checked"' in card.text and "It began as another run's model" in card.text
+    results = {(r.dataset_split, r.metric_type): r.metric_value for r in card.data.eval_results}
+    assert results["validation", "accuracy"] == round(metrics["validation"]["accuracy"], 4)
+    recipe = yaml.safe_load(server.files("kim/checked")["recipe.yaml"])
+    assert recipe.pop("save_strategy") == recipe.pop("eval_strategy") == "epoch" and recipe.pop("do_eval")
+    assert recipe == {"learning_rate": 0.01, "max_steps": 2, "per_device_train_batch_size": 4, "logging_steps": 1}
+    # In the place of Trainer's draft comes the card.
+    assert "generated_from_trainer" in server.files("kim/plain")["README.md"].decode()
+    assert client("push-to-hub", tmp_path / "plain", "--repo_id", "kim/plain")[0] == 0
+    assert in_repository(server, "kim/plain") == contents(tmp_path / "plain")
+    assert "| train | training_loss |" in server.files("kim/plain")["README.md"].decode()
+    uploaded = in_repository(server, "kim/uploaded")
+    assert uploaded.keys() == RUN_FILES
+    assert "| validation | accuracy |" in uploaded["README.md"].decode()
+    # The trained model's folder is now the new run's; `push` changes nothing but the name on the card.
+    later = in_repository(server, "kim/later")
+    assert "own_trainer" in later["run.json"].decode()
+    assert later == contents(tmp_path / "uploaded")
+    later["README.md"] = later["README.md"].replace(b"kim/later", b"kim/uploaded")
+    assert later == uploaded
+    program = "print(json.dumps([answer(*load(name)) for name in sys.argv[2:]]))"
+    repositories = {"kim/pushed": folder, "kim/checked": tmp_path / "checked", "kim/plain": tmp_path / "plain"}
+    answers = json.loads(as_stranger(program, environment, tmp_path, *repositories))
+    assert answers == [logits(place) for place in repositories.values()]
+    assert answers[0] != answers[1] != answers[2]
+
+
+PAIRS = [f"{number}편의 영화가 재미있다\t{number} films are fun" for number in range(60)]
+OTHER_RUNS = {
+    "train-translation": [
+        *("--data", "pairs.tsv", "--source_column", "ko", "--target_column", "en", "--vocabularies", "separate"),
+        *("--vocab_size", "100", "--max_length", "24", "--validation_fraction", "0.2"),
+    ],
+    "pretrain": ["--texts", "pairs.tsv", "--validation", "5", "--vocab_size", "120", "--max_length", "24"],
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("script", OTHER_RUNS)
+def test_the_other_training_scripts_push_as_well(server, client, environment, tmp_path, script):
+    pairs, folder, repo = tmp_path / "pairs.tsv", tmp_path / "trained", f"{USER}/trained"
+    pairs.write_text("\n".join(["ko\ten", *PAIRS]) + "\n", encoding="utf-8")
+    status, _, err = client(
+        script,
+        *(str(pairs) if argument == "pairs.tsv" else argument for argument in OTHER_RUNS[script]),
+        *("--output_dir", folder, "--max_steps", "2", "--eval_strategy", "steps", "--eval_steps", "1", *TINY),
+        *("--save_strategy", "steps", "--save_steps", "1", "--logging_steps", "1", "--disable_tqdm", "true"),
+        *("--report_to", "none", "--push_to_hub", "true", "--hub_model_id", repo, "--hub_token", TOKEN),
+        token="",
+    )
+    assert status == 0, err
+    assert in_repository(server, repo) == contents(folder)
+    assert server.titles(repo)[0] == "Upload the run's folder"
+    for commit in server.repositories[repo].commits.values():
+        assert all(TOKEN.encode() not in content for content in commit["files"].values())
+    assert all(TOKEN.encode() not in file.read_bytes() for file in folder.rglob("*") if file.is_file())
+
+    program = """
+from transformers import AutoModelForSeq2SeqLM
+tokenizer = AutoTokenizer.from_pretrained(sys.argv[2], trust_remote_code=True)
+model = AutoModelForSeq2SeqLM.from_pretrained(sys.argv[2], trust_remote_code=True).eval()
+print(json.dumps(model.generate(**tokenizer("3편의 영화", return_tensors="pt"), max_new_tokens=5).tolist()))
+"""
+    model, tokenizer = AutoModelForSeq2SeqLM.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
+    ids = model.generate(**tokenizer("3편의 영화", return_tensors="pt"), max_new_tokens=5)
+    assert json.loads(as_stranger(program, environment, tmp_path, repo)) == ids.tolist()
+
+
+@pytest.mark.slow
+def test_two_processes_train_as_one_and_one_of_them_writes(server, environment, tmp_path):
+    """The same loss curve with the same global batch; the main process alone writes and pushes.
+
+    `accelerate launch --cpu` starts one process, whatever number is asked for; `--multi_gpu` starts them, and they use
+    CPUs where there is no GPU.
+    """
+    no_dropout = TINY[1].replace("}", ', "dropout": 0.0, "attention_dropout": 0.0}')
+    settings = [
+        *(
+            "--data",
+            "sample",
+            "--max_steps",
+            "20",
+            "--logging_steps",
+            "1",
+            "--eval_strategy",
+            "no",
+            "--use_cpu",
+            "true",
+        ),
+        *("--save_strategy", "steps", "--save_steps", "20", "--learning_rate", "1e-3", "--vocab_size", "1500"),
+        *("--config", no_dropout, "--push_to_hub", "true", "--hub_strategy", "end"),
+        *("--disable_tqdm", "true", "--report_to", "none"),
+    ]
+    (tmp_path / "path").mkdir()
+    (tmp_path / "path" / "sitecustomize.py").write_text(ONLY_LOOPBACK)
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        port = str(unused.getsockname()[1])
+    launch = ["-m", "accelerate.commands.launch", "--multi_gpu", "--num_processes", "2", "--main_process_port", port]
+    curves, tests = [], []
+    for name, launcher, batch_size in (("alone", [], "8"), ("together", launch, "4")):
+        folder = tmp_path / name
+        result = subprocess.run(
+            [
+                *(sys.executable, *launcher, ROOT / "scripts/train_classifier.py", "--output_dir", folder),
+                *("--hub_model_id", f"{USER}/{name}", "--per_device_train_batch_size", batch_size, *settings),
+            ],
+            env={**environment, "PYTHONPATH": str(tmp_path / "path"), "OMP_NUM_THREADS": "1"},
+            capture_output=True,
+            text=True,
+            stdin=subprocess.DEVNULL,
+        )
+        assert result.returncode == 0, result.stderr
+        assert result.stdout.count("test accuracy") == 1
+        # Each of several processes keeps its own state.
+        assert (folder / "checkpoint-20/rng_state_1.pth").is_file() == bool(launcher)
+        state = json.loads((folder / "checkpoint-20/trainer_state.json").read_text())
+        curves.append([entry["loss"] for entry in state["log_history"] if "loss" in entry])
+        tests.append(json.loads((folder / "metrics.json").read_text())["test"])
+        assert in_repository(server, f"{USER}/{name}") == contents(folder)
+        assert len(server.titles(f"{USER}/{name}")) == 2
+    assert len(curves[0]) == 20
+    assert curves[1] == pytest.approx(curves[0], abs=1e-4)
+    assert tests[1]["confusion_matrix"] == tests[0]["confusion_matrix"]
+    assert server.requests.count(("POST", "/api/repos/create")) == 4  # Trainer's and ours, once for each run

@@ -1,0 +1,277 @@
+"""`vanilla-transformer push-to-hub`: the real client against a server on loopback."""
+
+import json
+import shutil
+import sys
+
+import pytest
+import torch
+from hub_server import TOKEN, USER, Fault
+from shared import RUN_FILES, tiny_config
+from transformers import AutoModelForSeq2SeqLM, AutoModelForSequenceClassification
+
+from hf_vanilla_transformer import (
+    VanillaTransformerForConditionalGeneration,
+    VanillaTransformerForSequenceClassification,
+)
+from hf_vanilla_transformer.hub import push
+from hub.repository import REPO, contents, in_repository
+
+
+pytestmark = pytest.mark.usefixtures("server")
+
+
+def test_a_dry_run_lists_what_the_upload_sends(server, client, folder):
+    status, out, err = client("push-to-hub", folder, "--repo_id", REPO, "--dry_run", token="")
+    assert (status, server.requests) == (0, []), err
+    *lines, total = [line.split() for line in out.splitlines()]
+    listed = {name: int(size.replace(",", "")) for size, name in lines}
+    assert listed == {name: len(content) for name, content in contents(folder).items()}
+    assert int(total[0].replace(",", "")) == sum(listed.values())
+    assert client("push-to-hub", folder, "--repo_id", REPO)[0] == 0
+    assert in_repository(server).keys() == listed.keys() == RUN_FILES
+
+
+def test_the_repository_is_the_folder(server, client, folder):
+    status, out, err = client("push-to-hub", folder, "--repo_id", REPO)
+    assert status == 0, err
+    # The folder's card has come to name the repository, so both are the same.
+    assert in_repository(server) == contents(folder)
+    repository = server.repositories[REPO]
+    assert out.strip().endswith(f"/{REPO}/commit/{repository.branches['main']}")
+    assert not repository.private
+    assert len(server.titles(REPO)) == 2
+    assert repository.commits[repository.branches["main"]]["lfs"] == {"model.safetensors"}
+
+
+def test_the_card_names_the_repository_where_it_loads_the_model(server, client, folder):
+    before = (folder / "README.md").read_text()
+    assert client("push-to-hub", folder, "--repo_id", f"{USER}/other")[0] == 0
+    card = server.files(f"{USER}/other")["README.md"].decode()
+    assert 'model="tiny"' in before and f'model="{USER}/other"' in card
+    assert card.replace(f"{USER}/other", "tiny") == before
+
+
+def test_a_missing_card_is_made_from_the_record(server, client, folder):
+    card = (folder / "README.md").read_bytes()
+    (folder / "README.md").unlink()
+    status, out, _ = client("push-to-hub", folder, "--repo_id", REPO, "--dry_run")
+    assert status == 0 and "README.md (made from the record)" in out
+    assert not (folder / "README.md").exists()
+    assert client("push-to-hub", folder, "--repo_id", REPO)[0] == 0
+    text = server.files(REPO)["README.md"].decode()
+    assert text.replace(f'"{REPO}"', '"tiny"').replace(f"name: {REPO}", "name: tiny") == card.decode()
+
+
+def test_a_second_push_sends_what_has_changed(server, client, folder):
+    def push() -> list[tuple[str, str]]:
+        server.requests.clear()
+        status, _, err = client("push-to-hub", folder, "--repo_id", REPO)
+        assert status == 0, err
+        return server.requests
+
+    push()
+    first = server.repositories[REPO].branches["main"]
+    assert not any(method == "PUT" or "/commit/" in path for method, path in push())
+    assert server.repositories[REPO].branches["main"] == first
+    with open(folder / "README.md", "a") as card:
+        card.write("\nA remark by hand.\n")
+    requests = push()
+    assert not any(method == "PUT" for method, _ in requests)
+    assert len(server.titles(REPO)) == 3
+    before, after = server.repositories[REPO].commits[first]["files"], server.files(REPO)
+    assert {name for name in after if after[name] != before.get(name)} == {"README.md"}
+    assert after["README.md"].decode().endswith("A remark by hand.\n")
+
+
+def test_private_repositories_and_branches(server, client, folder):
+    status, _, err = client("push-to-hub", folder, "--repo_id", REPO, "--private", "--revision", "v1")
+    assert status == 0, err
+    assert server.repositories[REPO].private
+    assert in_repository(server, revision="v1") == contents(folder)
+    assert in_repository(server, revision="main") == {}
+
+
+def test_a_second_vocabulary_is_uploaded(server, client, folder):
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "decoder_vocab_size": 1500}))
+    status, _, err = client("push-to-hub", folder, "--repo_id", REPO, "--dry_run")
+    assert status == 2 and "target_tokenizer/tokenizer.json" in err
+    (folder / "target_tokenizer").mkdir()
+    for file in ("tokenizer.json", "tokenizer_config.json"):
+        shutil.copy(folder / file, folder / "target_tokenizer" / file)
+    assert client("push-to-hub", folder, "--repo_id", REPO)[0] == 0
+    assert in_repository(server).keys() >= {"target_tokenizer/tokenizer.json"}
+
+
+def refused(answer: tuple[int, str, str]) -> str:
+    """The one line of an answer that is a refusal."""
+    status, out, err = answer
+    lines = [line for line in err.splitlines() if line.startswith("vanilla-transformer push-to-hub: error:")]
+    assert (status, out, len(lines)) == (2, "", 1), err
+    assert lines[0] == err.splitlines()[-1]
+    assert "Traceback" not in err
+    return lines[0]
+
+
+@pytest.mark.parametrize("dry_run", [[], ["--dry_run"]])
+@pytest.mark.parametrize("missing", sorted(RUN_FILES - {"README.md"}))
+def test_a_folder_with_a_missing_part_is_refused(server, client, folder, missing, dry_run):
+    (folder / missing).unlink()
+    assert missing in refused(client("push-to-hub", folder, "--repo_id", REPO, *dry_run))
+    assert not server.requests
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "message"),
+    [
+        ("model.safetensors", b"cut off", "model.safetensors"),
+        (
+            "model.safetensors.index.json",
+            b'{"weight_map": {"a": "model-00001-of-00002.safetensors"}}',
+            "00001-of-00002",
+        ),
+        ("model.safetensors.index.json", b"{}", "index.json"),
+        ("config.json", b'{"model_type": "vanilla_transformer"}', "auto_map"),
+        ("config.json", b"{", "config.json"),
+        *((file, b'{"cut": ', file) for file in sorted(RUN_FILES) if file.endswith(".json") and file != "config.json"),
+        ("README.md", b"---\na: [\n---\n", "README.md"),
+        ("README.md", b"# No metadata\n", "license, library_name, pipeline_tag, tags, model-index"),
+    ],
+)
+def test_a_damaged_folder_is_refused(server, client, folder, file, content, message):
+    (folder / file).write_bytes(content)
+    assert message in refused(client("push-to-hub", folder, "--repo_id", REPO))
+    assert not server.requests
+
+
+@pytest.mark.parametrize("name", ["tiny", "a/b/c", "kim/", "/tiny", "kim/a--b", "kim/-tiny", "kim/ä", "kim/a b", ""])
+@pytest.mark.parametrize("dry_run", [[], ["--dry_run"]])
+def test_a_malformed_name_is_refused(server, client, run_folder, name, dry_run):
+    assert "repo_id" in refused(client("push-to-hub", run_folder, "--repo_id", name, *dry_run))
+    assert not server.requests
+
+
+def test_wrong_command_lines_are_refused(client, run_folder, tmp_path):
+    assert "no such folder" in refused(client("push-to-hub", tmp_path / "nowhere", "--repo_id", REPO))
+    assert "no such folder" in refused(client("push-to-hub", tmp_path / "nowhere", "--repo_id", REPO, "--dry_run"))
+    assert "FOLDER" in refused(client("push-to-hub", "--repo_id", REPO))
+    assert "--repo_id" in refused(client("push-to-hub", run_folder))
+    assert "--privat" in refused(client("push-to-hub", run_folder, "--repo_id", REPO, "--privat"))
+
+
+def test_without_a_token_nothing_is_asked(server, client, run_folder):
+    assert "not logged in" in refused(client("push-to-hub", run_folder, "--repo_id", REPO, token=""))
+    assert not server.requests
+
+
+def test_a_wrong_token_is_refused(server, client, run_folder):
+    assert "does not accept the token" in refused(
+        client("push-to-hub", run_folder, "--repo_id", REPO, token="hf_" + "x" * 34)
+    )
+    assert not server.repositories
+
+
+def test_a_taken_name_is_refused(server, client, folder):
+    server.create(REPO, files={"config.json": b'{"model_type": "bert"}'})
+    assert "'bert'" in refused(client("push-to-hub", folder, "--repo_id", REPO))
+    server.create("lee/theirs")
+    for name in ("lee/theirs", "lee/new"):
+        assert "no right to write" in refused(client("push-to-hub", folder, "--repo_id", name))
+    assert all(len(server.titles(repo)) == 1 for repo in server.repositories)
+
+
+def test_a_public_repository_is_not_taken_for_a_private_one(server, client, folder):
+    server.create(REPO)
+    assert "public" in refused(client("push-to-hub", folder, "--repo_id", REPO, "--private"))
+    assert len(server.titles(REPO)) == 1
+
+
+STEPS = {
+    "create": ("POST", "/repos/create"),
+    "information": ("GET", f"/api/models/{REPO}$"),
+    "tree": ("GET", "/tree/"),
+    "card": ("POST", "/validate-yaml"),
+    "preupload": ("POST", "/preupload/"),
+    "batch": ("POST", "/objects/batch"),
+    "put": ("PUT", "/lfs/"),
+    "verify": ("POST", "/lfs/verify"),
+    "commit": ("POST", "/commit/"),
+}
+
+
+@pytest.mark.parametrize("status", [401, 409, 500, None])
+@pytest.mark.parametrize("step", STEPS)
+def test_whatever_the_server_does_a_second_run_completes_the_upload(server, client, folder, step, status):
+    """It answers 401, 409 or 500, or hangs up in the middle of a request, each step in turn."""
+    server.faults.append(Fault(*STEPS[step], status))
+    line = refused(client("push-to-hub", folder, "--repo_id", REPO))
+    assert REPO in line
+    if status is None:
+        assert "no connection" in line and "same command completes" in line
+    elif status != 409 or step != "create":  # which is the Hub's way to say that the repository is there
+        assert str(status) in line
+    assert len(server.titles(REPO)) == 1 if REPO in server.repositories else step == "create"
+    server.faults.clear()
+    server.requests.clear()
+    answer = client("push-to-hub", folder, "--repo_id", REPO)
+    assert answer[0] == 0, answer[2]
+    assert in_repository(server) == contents(folder)
+    # Weights that have arrived are not sent again.
+    sent = sum(method == "PUT" for method, _ in server.requests)
+    assert sent == (step not in ("verify", "commit"))
+
+
+def test_a_page_in_place_of_an_answer(server, client, folder):
+    """As a proxy gives it."""
+    for step in ("create", "card", "commit"):
+        server.faults.append(Fault(*STEPS[step], 502, body="<html>Bad gateway</html>"))
+        refused(client("push-to-hub", folder, "--repo_id", REPO))
+        server.faults.clear()
+
+
+def test_push_refuses_changed_weights(folder, server):
+    model = AutoModelForSequenceClassification.from_pretrained(folder)
+    with torch.no_grad():
+        model.classifier.weight[0, 0] += 1
+    deeper = AutoModelForSequenceClassification.from_pretrained(folder, encoder_layers=2)
+    for changed in (model, deeper):
+        with pytest.raises(ValueError, match="weights are not those of the folder"):
+            push(changed, REPO, token=TOKEN)
+    assert not server.requests
+
+
+def test_push_refuses_a_model_without_a_runs_folder(folder, server, tmp_path):
+    new = VanillaTransformerForSequenceClassification(tiny_config())
+    with pytest.raises(ValueError, match="not loaded from a run's folder"):
+        push(new, REPO, token=TOKEN)
+    new.save_pretrained(tmp_path / "only-the-model")
+    with pytest.raises(ValueError, match="not complete"):
+        push(type(new).from_pretrained(tmp_path / "only-the-model"), REPO, token=TOKEN)
+    assert not server.requests
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("shards", ["1GB", "10KB"])
+@pytest.mark.parametrize("tie", [False, True])
+def test_push_compares_the_weights_of_every_saved_form(folder, monkeypatch, shards, dtype, tie):
+    (folder / "model.safetensors").unlink()
+    fields = {"share_encoder_decoder_embeddings": tie, "tie_word_embeddings": tie}
+    VanillaTransformerForConditionalGeneration(tiny_config(**fields)).to(dtype).save_pretrained(
+        folder, max_shard_size=shards
+    )
+    assert (folder / "model.safetensors").exists() == (shards == "1GB")
+    # The package's `upload` is the function; the module of that name is in sys.modules.
+    monkeypatch.setattr(
+        sys.modules["hf_vanilla_transformer.hub.upload"],
+        "upload",
+        lambda folder, repo_id, **settings: (folder, repo_id, settings),
+    )
+    model = AutoModelForSeq2SeqLM.from_pretrained(folder)
+    settings = {"private": True, "revision": "v1", "token": TOKEN}
+    assert push(model, REPO, **settings) == (folder, REPO, settings)
+    assert push(model.float(), REPO)[0] == folder
+    with torch.no_grad():
+        model.lm_head.weight[3, 3] += 1
+    with pytest.raises(ValueError, match="weights are not those of the folder"):
+        push(model, REPO)

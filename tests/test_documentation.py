@@ -1,0 +1,172 @@
+"""Every command and program in README and docs runs, at a size that takes seconds."""
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+import torch
+from accelerate.commands.launch import launch_command_parser
+from safetensors.torch import load_file
+from shared import QUIET, ROOT, TINY, TINY_TRANSLATOR, TWO_STEPS, tiny_config
+from test_conversion import checkpoint
+from torch.distributed.run import get_args_parser
+from transformers import AutoModel, AutoTokenizer
+
+from hf_vanilla_transformer import VanillaTransformerForConditionalGeneration
+from hf_vanilla_transformer.__main__ import COMMANDS
+from hf_vanilla_transformer.data.nsmc import SAMPLES
+from hf_vanilla_transformer.hub.upload import repository_files
+from hf_vanilla_transformer.tokenizer import train_tokenizer
+
+
+PAGES = ["README.md", "CONTRIBUTING.md", *sorted(f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md"))]
+
+
+def blocks(page: str, language: str) -> list[str]:
+    return re.findall(
+        rf"^```{language}\n(.*?)^```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
+    )
+
+
+def lines(page: str) -> list[list[str]]:
+    """The words of each line of a page's blocks for the shell."""
+    text = "".join(blocks(page, "sh")).replace("\\\n", "")
+    return [words for line in re.split(r"\n(?! )", text) if (words := shlex.split(line, comments=True))]
+
+
+def command(words: list[str]) -> list[str] | None:
+    """The name and the arguments of the command of this package that a line runs; None of another program."""
+    program, *rest = words
+    if program == "torchrun":
+        launch = get_args_parser().parse_args(rest)
+        assert (launch.module, launch.training_script) == (True, "hf_vanilla_transformer")
+        return launch.training_script_args
+    if (program, rest[:1]) == ("accelerate", ["launch"]):
+        launch = launch_command_parser().parse_args(rest[1:])
+        assert (launch.module, launch.training_script) == (True, "hf_vanilla_transformer")
+        return launch.training_script_args
+    if program == "python" and Path(rest[0]).parent == Path("scripts"):
+        return [Path(rest[0]).stem.replace("_", "-"), *rest[1:]]
+    return rest if program == "vanilla-transformer" else None
+
+
+@pytest.fixture(scope="module")
+def translator(tmp_path_factory) -> Path:
+    """A translator's folder, with random weights."""
+    folder = tmp_path_factory.mktemp("translator")
+    tokenizer = train_tokenizer(["Two dogs play in the snow.", "Zwei Hunde spielen im Schnee."] * 2, 60, add_eos=True)
+    VanillaTransformerForConditionalGeneration(tiny_config(vocab_size=len(tokenizer))).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture
+def clone(trained, translator, tmp_path, monkeypatch) -> Path:
+    """Where the pages' commands run: with what they expect to be there, small."""
+    for folder in ("model_cards", "multi30k", "nsmc/raw", "runs"):
+        (tmp_path / folder).mkdir(parents=True)
+    for name, substitute in (("nsmc-small", trained), ("multi30k-de-en", translator)):
+        published = ROOT / "model_cards" / name
+        has_weights = (published / "model.safetensors").exists()
+        (tmp_path / "model_cards" / name).symlink_to(published if has_weights else substitute)
+    (tmp_path / "runs" / "quickstart").symlink_to(trained)
+    for split in ("train", "val", "test_2016_flickr"):
+        (tmp_path / "multi30k" / f"{split}.en").write_text("Two dogs play in the snow.\n" * 2)
+        (tmp_path / "multi30k" / f"{split}.de").write_text("Zwei Hunde spielen im Schnee.\n" * 2)
+    for split in ("train", "test"):
+        rows = "1\t좋다\t1\n2\t나쁘다\t0\n" * 9
+        (tmp_path / "nsmc" / f"ratings_{split}.txt").write_text(f"id\tdocument\tlabel\n{rows}")
+    reviews = [{"review_id": str(number), "review": f"{number}번 보았다"} for number in range(10, 40)]
+    (tmp_path / "nsmc" / "raw" / "1.json").write_text(json.dumps(reviews))
+    (tmp_path / "my.csv").write_text("text,label\n" + "좋다,1\n나쁘다,0\n" * 40)
+    (tmp_path / "reviews.txt").write_text("재미있다\n")
+    (tmp_path / "sentences.txt").write_text("Two dogs.\n")
+    tensors = load_file(ROOT / "tests/reference_outputs/annotated-transformer.safetensors")
+    state_dict = {
+        name.removeprefix("state_dict."): tensor for name, tensor in tensors.items() if name.startswith("state_dict.")
+    }
+    torch.save(state_dict, tmp_path / "model.pt")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def made_small(name: str, arguments: list[str]) -> list[str]:
+    """Flags that come after a command's own, for a run of seconds."""
+    from_scratch = "--model" not in arguments and "sample-finetune" not in arguments
+    if name == "train-classifier":
+        data = [] if "--data" in arguments else ["--data", "sample"]
+        size = ["--vocab_size", "30", *TINY] if from_scratch else []
+        return [*TWO_STEPS, *data, *size]
+    if name == "pretrain":
+        return [*TWO_STEPS, *TINY, "--vocab_size", "60", "--validation", "5"]
+    if name == "train-translation":
+        flags = ["--max_steps", "1", "--save_strategy", "steps", "--save_steps", "1", "--eval_strategy", "no"]
+        flags += ["--load_best_model_at_end", "false", "--average_last", "1", "--generation_max_length", "3"]
+        return [*flags, *QUIET, "--vocab_size", "60", *TINY_TRANSLATOR]
+    return ["--data", "sample"] if name == "evaluate" else []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", [page for page in PAGES if page != "docs/tutorials.md"])
+def test_a_pages_commands_run(page, run, clone):
+    for words in lines(page):
+        if (told := command(words)) is None:
+            continue
+        name, *arguments = told
+        status, _, err = run(name, *arguments, *made_small(name, arguments))
+        assert status == 0, (words, err)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_pages_other_programs_are_there(page):
+    makefile = (ROOT / "Makefile").read_text()
+    for words in lines(page):
+        if (told := command(words)) is not None:
+            assert told[0] in COMMANDS, words
+        elif words[0] == "make":
+            assert re.search(rf"^{words[1]}:", makefile, re.MULTILINE), words
+        elif words[0] == "python":
+            assert (ROOT / words[1]).is_file() and words[1].startswith("scripts/"), words
+        else:
+            assert words[0] == "git", words
+
+
+@pytest.mark.slow
+def test_the_readmes_programs_run(clone, capsys):
+    programs = blocks("README.md", "python")
+    assert programs
+    for program in programs:
+        exec(compile(program, "README.md", "exec"), {})
+    out = capsys.readouterr().out
+    assert "positive" in out and "negative" in out
+    repository_files("runs/own")
+
+
+TUTORIALS = [words for words in lines("docs/tutorials.md") if command(words)]
+
+
+@pytest.mark.parametrize("words", TUTORIALS, ids=[words[words.index("--source") + 1] for words in TUTORIALS])
+def test_the_tutorials_pages_commands_run(run, words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    name, *arguments = command(words)
+    source, file, config = (arguments[arguments.index(f"--{flag}") + 1] for flag in ("source", "checkpoint", "config"))
+    state_dict = checkpoint({"torch-nn-transformer": "torch-nn-transformer-norm-last"}.get(source, source))
+    torch.save(state_dict, file)
+    assert run(name, *arguments)[0] == 0
+    model = AutoModel.from_pretrained("runs/converted")
+    for field, value in json.loads(config).items():
+        assert getattr(model.config, field) == value
+
+
+def test_the_tutorials_pages_programs_run(tmp_path, monkeypatch):
+    sentencepiece = pytest.importorskip("sentencepiece")
+    monkeypatch.chdir(tmp_path)
+    reviews = str(SAMPLES / "ratings_train.txt")
+    sentencepiece.SentencePieceTrainer.train(input=reviews, model_prefix="kowiki", vocab_size=1500, minloglevel=2)
+    programs = blocks("docs/tutorials.md", "python")
+    assert programs
+    for program in programs:
+        exec(compile(program, "tutorials.md", "exec"), {})
+    assert len(AutoTokenizer.from_pretrained("runs/converted")) == 1500

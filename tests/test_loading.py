@@ -1,0 +1,66 @@
+"""Models and tokenizers from folders: what is refused, and by which line."""
+
+import json
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from shared import tiny_config
+
+from hf_vanilla_transformer import (
+    VanillaTransformerForConditionalGeneration,
+    VanillaTransformerForSequenceClassification,
+)
+from hf_vanilla_transformer.loading import load_config, load_to_train, load_tokenizer, load_tokenizer_to_train
+from hf_vanilla_transformer.tokenizer import train_tokenizer
+
+
+def test_another_models_folder_is_refused(tmp_path):
+    (tmp_path / "config.json").write_text('{"model_type": "bart"}')
+    with pytest.raises(ValueError, match="'bart', not 'vanilla_transformer'"):
+        load_config(str(tmp_path))
+    with pytest.raises(ValueError, match="nowhere"):
+        load_config(str(tmp_path / "nowhere"))
+
+
+def test_a_tokenizer_without_a_token_that_is_needed_is_refused(tmp_path):
+    tokenizer = train_tokenizer(["가나다"], vocab_size=29)
+    tokenizer.mask_token = None
+    tokenizer.save_pretrained(tmp_path)
+    with pytest.raises(ValueError, match="the tokenizer has no mask_token"):
+        load_tokenizer_to_train(str(tmp_path), None, ["pad_token", "mask_token"], 8)
+    assert load_tokenizer_to_train(str(tmp_path), None, ["pad_token"], 8).model_max_length == 8
+
+
+def test_only_heads_may_be_missing(tmp_path):
+    translator = VanillaTransformerForConditionalGeneration(tiny_config(norm_first=True)).half()
+    translator.save_pretrained(tmp_path)
+    model = load_to_train(VanillaTransformerForSequenceClassification, str(tmp_path), translator.config)
+    assert model.dtype == torch.float32
+    assert torch.equal(
+        model.model.decoder.layers[0].feed_forward.fc1.weight,
+        translator.model.decoder.layers[0].feed_forward.fc1.weight.float(),
+    )
+    weights = load_file(tmp_path / "model.safetensors")
+    whole = {name: weight for name, weight in weights.items() if ".encoder.layers.1." not in name}
+    save_file(whole, tmp_path / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(ValueError, match=r"lacks model\.encoder\.layers\.1\.feed_forward\.fc1\.bias, .*v_proj"):
+        load_to_train(VanillaTransformerForConditionalGeneration, str(tmp_path), translator.config)
+    save_file(
+        {**weights, "model.encoder.layers.0.feed_forward.fc1.bias": torch.zeros(3)},
+        tmp_path / "model.safetensors",
+        {"format": "pt"},
+    )
+    with pytest.raises(ValueError, match="lacks model.encoder.layers.0.feed_forward.fc1.bias$"):
+        load_to_train(
+            VanillaTransformerForSequenceClassification, str(tmp_path), translator.config, ignore_mismatched_sizes=True
+        )
+
+
+def test_a_tokenizer_of_an_unknown_kind_is_refused(tmp_path):
+    train_tokenizer(["가나다"], vocab_size=29).save_pretrained(tmp_path)
+    content = json.loads((tmp_path / "tokenizer.json").read_text())
+    content["model"]["type"] = "Foo"
+    (tmp_path / "tokenizer.json").write_text(json.dumps(content))
+    with pytest.raises(ValueError, match="no tokenizer can be read here"):
+        load_tokenizer(str(tmp_path))

@@ -1,0 +1,101 @@
+"""Metrics: reports, perplexity, calibration, BLEU."""
+
+import numpy as np
+import pytest
+import torch
+from sacrebleu.metrics import BLEU
+from transformers import (
+    EvalPrediction,
+)
+
+from hf_vanilla_transformer.metrics import (
+    calibration_report,
+    classification_report,
+    compute_perplexity,
+    token_losses,
+    translation_report,
+    word_report,
+)
+from hf_vanilla_transformer.tokenizer import train_tokenizer
+
+
+def test_perplexity_is_that_of_all_tokens():
+    logits, labels = torch.randn(3, 5, 11), torch.randint(11, (3, 5))
+    labels[0, 2:] = -100
+    parts = [token_losses(logits[:2], labels[:2]), token_losses(logits[2:], labels[2:])]
+    measured = compute_perplexity(EvalPrediction(predictions=torch.cat(parts).numpy(), label_ids=None))
+    expected = torch.nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten())
+    assert measured["token_loss"] == pytest.approx(expected.item(), rel=1e-5)
+    assert measured["perplexity"] == pytest.approx(expected.exp().item(), rel=1e-5)
+
+
+def test_perplexity_is_measured_in_full_precision():
+    logits, labels = 4 * torch.randn(4, 50, 11).bfloat16(), torch.randint(11, (4, 50))
+    expected = torch.nn.functional.cross_entropy(logits.double().flatten(0, 1), labels.flatten())
+    losses = token_losses(logits, labels)
+    assert losses.dtype == torch.float32
+    assert (losses[:, 0].double().sum() / 200).item() == pytest.approx(expected.item(), rel=1e-5)
+    # More tokens than float32 counts one by one.
+    many = np.array([[2.0**24, 2.0**24], *[[3.0, 1.0]] * 9], dtype=np.float32)
+    measured = compute_perplexity(EvalPrediction(predictions=many, label_ids=None))
+    assert measured["token_loss"] == (2**24 + 27) / (2**24 + 9)
+
+
+def test_the_report_counts_right_and_wrong():
+    logits = np.array([[2.0, 1.0], [0.0, 1.0], [0.0, 3.0], [1.0, 0.0]])
+    report = classification_report(logits, np.array([0, 1, 0, 1]))
+    assert report["accuracy"] == 0.5
+    assert report["confusion_matrix"] == [[1, 1], [1, 1]]  # rows are true, columns predicted
+    assert report["f1"] == 0.5
+    # By hand: precision 2/3 and recall 1 of label 1; of three labels the mean of 1, 2/3 and 0.
+    assert classification_report(np.eye(2)[[1, 1, 1, 0]], np.array([1, 0, 1, 0]))["f1"] == pytest.approx(0.8)
+    report = classification_report(np.eye(3)[[0, 0, 1, 1]], np.array([0, 0, 1, 2]))
+    assert report["f1"] == pytest.approx((1 + 2 / 3 + 0) / 3)
+    assert classification_report(logits, np.array([0, 0, 0, 0]))["confusion_matrix"] == [[2, 2], [0, 0]]
+
+
+def test_calibration_compares_confidence_with_accuracy():
+    """Eight answers, all as sure as 0.75, six of them right; two that are sure, one of them right."""
+    probabilities = np.array([[0.75, 0.25]] * 8 + [[0.0, 1.0]] * 2)
+    labels = np.array([0] * 6 + [1] * 2 + [1, 0])
+    report = calibration_report(probabilities, labels)
+    assert report["bins"] == [
+        {"rows": 8, "confidence": 0.75, "accuracy": 0.75},
+        {"rows": 2, "confidence": 1.0, "accuracy": 0.5},
+    ]
+    assert report["expected_calibration_error"] == pytest.approx(0.2 * 0.5)
+
+
+def test_an_unknown_word_is_never_right():
+    tokenizer = train_tokenizer(["the t-shirt is red here"] * 2, vocab_size=60, model="word", lowercase=True)
+    references = ["The T-shirt is very red here", "the shirt is red"]
+    ids = [[2, *tokenizer(text)["input_ids"], 3, 0, -100] for text in references]
+    report = word_report(ids, references, tokenizer)
+    expected = ["the t - shirt is very red here", "the shirt is red"]
+    written = ["the t - shirt is ? red here", "the shirt is red"]
+    score = BLEU(tokenize="none", force=True).corpus_score(written, [expected]).score
+    assert 50 < score < 100
+    assert report["bleu_words"] == score and "tok:none" in report["bleu_words_signature"]
+
+
+def test_sub_words_are_measured_in_words_too():
+    """As the tutorials' own figures are: lower-cased, `T-shirt` three words and `man's` two, wherever they are cut."""
+    references = ["The man's T-shirt is red.", "A red shirt, here"]
+    tokenizer = train_tokenizer(references * 2, vocab_size=60, lowercase=True)
+    ids = [[2, *tokenizer(text)["input_ids"], 3, 0, -100] for text in ("The man's t-shirt was red.", references[1])]
+    report = word_report(ids, references, tokenizer)
+    expected = ["the man 's t - shirt is red .", "a red shirt , here"]
+    written = ["the man 's t - shirt was red .", "a red shirt , here"]
+    score = BLEU(tokenize="none", force=True).corpus_score(written, [expected]).score
+    assert 50 < score < 100
+    assert report["bleu_words"] == score
+
+
+def test_each_translation_needs_its_reference():
+    with pytest.raises(ValueError, match="1 translations, 2 references"):
+        translation_report(["a"], ["a", "b"])
+
+
+def test_bleu_is_that_of_wmts_tokens():
+    report = translation_report(["a man's shirt, red"], ["a man's shirt: red"])
+    assert "tok:13a" in report["bleu_signature"] and "tok:13a" in report["bleu_lowercased_signature"]

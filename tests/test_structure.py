@@ -1,0 +1,83 @@
+"""The house: imports point one way, flags are read in one place, functions fit on a screen."""
+
+import ast
+from pathlib import Path
+
+import pytest
+from shared import ROOT
+
+
+PACKAGE = ROOT / "hf_vanilla_transformer"
+MODULES = sorted(path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py"))
+HUB_FILES = ["configuration_vanilla_transformer", "modeling_vanilla_transformer"]
+# What a module may import of the package, by its place; of its own wing, everything.
+ALLOWED = {
+    "__init__": [*HUB_FILES, "conversion"],
+    "__main__": [],
+    "configuration_vanilla_transformer": ["modeling_vanilla_transformer"],
+    "modeling_vanilla_transformer": ["configuration_vanilla_transformer"],
+    "tokenizer": [],
+    "conversion": HUB_FILES,
+    "figures": HUB_FILES,
+    "loading": HUB_FILES,
+    "metrics": ["tokenizer"],
+    "inference": ["data"],
+    "data": [],
+    "training": [*HUB_FILES, "loading", "data"],
+    "hub": [*HUB_FILES, "loading", "figures", "data", "training"],
+    "export": [*HUB_FILES, "loading", "inference", "tokenizer", "data", "training", "hub"],
+}
+
+
+def imported(module: Path) -> set[str]:
+    """The modules and wings of the package that a module imports, anywhere in it."""
+    names = set()
+    for node in ast.walk(ast.parse((PACKAGE / module).read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            # As many names of the way here as the dots leave.
+            way = ["hf_vanilla_transformer", *module.parts]
+            way = [*way[: len(way) - node.level], node.module] if node.level else [node.module]
+            names |= {".".join(filter(None, [*way, alias.name])) for alias in node.names}
+    parts = [name.split(".") for name in names]
+    return {name[1] for name in parts if name[0] == "hf_vanilla_transformer" and len(name) > 1}
+
+
+@pytest.mark.parametrize("module", [m for m in MODULES if m.parts[0] != "commands"], ids=str)
+def test_imports_point_one_way(module):
+    """Hub files <- data <- training <- hub <- commands; see CONTRIBUTING.md."""
+    wing = module.with_suffix("").parts[0]
+    assert imported(module) <= {wing, *ALLOWED[wing]}
+
+
+def test_nothing_imports_what_lies_outside():
+    for module in MODULES:
+        code = (PACKAGE / module).read_text(encoding="utf-8")
+        assert "scripts" not in imported(module) and "import experiments" not in code, module
+
+
+@pytest.mark.parametrize("module", [m for m in MODULES if m.parts[0] not in ("commands", "__main__.py")], ids=str)
+def test_a_library_module_reads_no_command_line(module):
+    code = (PACKAGE / module).read_text(encoding="utf-8")
+    for word in ("argparse", "HfArgumentParser", "sys.argv"):
+        assert word not in code, word
+
+
+def functions() -> list[tuple[str, int]]:
+    """Each function and its number of lines without the docstring."""
+    found = []
+    for folder in (PACKAGE, ROOT / "scripts"):
+        for file in sorted(folder.rglob("*.py")):
+            for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.FunctionDef):
+                    lines = node.end_lineno - node.lineno + 1
+                    if ast.get_docstring(node) is not None:
+                        lines -= node.body[0].end_lineno - node.body[0].lineno + 1
+                    found.append((f"{file.relative_to(ROOT)}: {node.name}", lines))
+    return found
+
+
+def test_no_function_is_longer_than_a_screen():
+    long = [name for name, lines in functions() if lines > 60 and not name.endswith((" __init__", " forward"))]
+    assert not long

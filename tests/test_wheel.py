@@ -1,0 +1,83 @@
+"""The package as its users install it: a wheel in an environment of its own, far from the checkout."""
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import venv
+from pathlib import Path
+
+import pytest
+from shared import QUIET, ROOT, TINY
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory) -> Path:
+    """The wheel, built without the network from a copy of the checkout."""
+    pytest.importorskip("setuptools", minversion="77")
+    folder = tmp_path_factory.mktemp("wheel")
+    source = folder / "source"
+    package = "hf_vanilla_transformer"
+    shutil.copytree(ROOT / package, source / package, ignore=shutil.ignore_patterns("__pycache__"))
+    for file in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / file, source)
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "wheel", "--quiet"]
+    options = ["--no-deps", "--no-build-isolation", "--no-index", "--wheel-dir", folder]
+    subprocess.run([*pip, *options, source], check=True, capture_output=True)
+    (file,) = folder.glob("*.whl")
+    return file
+
+
+@pytest.fixture(scope="module")
+def installed(wheel, tmp_path_factory) -> Path:
+    """The programs of a new environment that has the wheel, and sees the installed dependencies."""
+    folder = tmp_path_factory.mktemp("environment") / "venv"
+    venv.create(folder, symlinks=True, with_pip=False)
+    programs = folder / ("Scripts" if os.name == "nt" else "bin")
+    python = programs / "python"
+    place = subprocess.run(
+        [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"],
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout.strip()
+    # A folder that a .pth file adds comes later in sys.path, and its own .pth files, such as that of an editable
+    # install, are not read.
+    paths = dict.fromkeys([sysconfig.get_path("purelib"), sysconfig.get_path("platlib")])
+    Path(place, "dependencies.pth").write_text("".join(f"{path}\n" for path in paths))
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", python, "install", "--quiet"]
+    options = ["--no-deps", "--no-index", "--no-warn-script-location", "--force-reinstall"]
+    subprocess.run([*pip, *options, wheel], check=True, capture_output=True)
+    return programs
+
+
+@pytest.mark.slow
+def test_an_installed_wheel_trains_and_predicts_in_an_empty_folder(installed, tmp_path):
+    home = tmp_path / "home"
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "HF_"))}
+    environment |= {"HF_HOME": str(home), "HF_HUB_OFFLINE": "1"}
+
+    def run(program: str, *arguments, text: str = "") -> str:
+        command = [installed / program, *map(str, arguments)]
+        result = subprocess.run(
+            command, cwd=elsewhere, env=environment, input=text, capture_output=True, text=True, check=False
+        )
+        assert result.returncode == 0, result.stderr
+        return result.stdout
+
+    place = run("python", "-c", "import hf_vanilla_transformer; print(hf_vanilla_transformer.__file__)")
+    assert Path(place.strip()).is_relative_to(installed.parent)
+    assert "train-classifier" in run("vanilla-transformer")
+    few = ["--max_steps", "2", "--eval_strategy", "steps", "--eval_steps", "1", "--save_strategy", "steps"]
+    few += ["--save_steps", "1", "--vocab_size", "1500", *TINY, *QUIET]
+    assert "test accuracy: " in run("vanilla-transformer", "train-classifier", "sample", "--output_dir", "run", *few)
+    assert (elsewhere / "run" / "README.md").is_file()  # of a template in the wheel
+    answers = run("vanilla-transformer", "predict", "--model", "run", text="재미있다\n지루하다\n")
+    assert [line.split("\t")[2] for line in answers.splitlines()] == ["재미있다", "지루하다"]
+    run("vanilla-transformer", "figures", "--figure", "curves", "--model", "run", "--file", "curves.png")
+    attention = ["--figure", "attention", "--model", "run", "--text", "재미있다", "--file", "attention.png"]
+    run("vanilla-transformer", "figures", *attention)
+    assert {file.name for file in elsewhere.iterdir()} == {"run", "curves.png", "attention.png"}

@@ -1,0 +1,51 @@
+"""Batches that are filled up to a number of tokens."""
+
+import numpy as np
+import pytest
+
+from hf_vanilla_transformer.training.batches import TokenBudgetBatchSampler
+
+
+LENGTHS = np.random.default_rng(0).integers(1, 40, size=500).tolist()
+
+
+def test_batches_hold_as_many_tokens_as_fit():
+    batches = list(TokenBudgetBatchSampler(LENGTHS, max_tokens=100, seed=7))
+    assert sorted(place for batch in batches for place in batch) == list(range(500))
+    sizes = [len(batch) * max(LENGTHS[place] for place in batch) for batch in batches]
+    assert max(sizes) <= 100
+    assert sum(LENGTHS) / sum(sizes) > 0.9  # few pads
+    assert np.mean(sizes) > 80  # and few small batches
+
+
+def test_batches_come_in_random_order():
+    lengths = [max(LENGTHS[place] for place in batch) for batch in TokenBudgetBatchSampler(LENGTHS, 100, seed=7)]
+    assert sorted(lengths) != lengths != sorted(lengths, reverse=True)
+
+
+def test_batches_hold_no_more_rows_than_allowed():
+    batches = list(TokenBudgetBatchSampler(LENGTHS, max_tokens=100, seed=7, max_rows=4))
+    assert sorted(place for batch in batches for place in batch) == list(range(len(LENGTHS)))
+    assert max(map(len, batches)) == 4
+    assert all(len(batch) * max(LENGTHS[place] for place in batch) <= 100 for batch in batches)
+
+
+def test_batches_depend_on_seed_and_epoch_alone():
+    def batches(seed, epoch):
+        sampler = TokenBudgetBatchSampler(LENGTHS, max_tokens=100, seed=seed)
+        sampler.sampler.set_epoch(epoch)
+        return list(sampler)
+
+    assert batches(7, 1) == batches(7, 1)
+    assert batches(7, 1) != batches(7, 2)
+    assert batches(7, 1) != batches(8, 1)
+    in_turn = TokenBudgetBatchSampler(LENGTHS, max_tokens=100, seed=7)
+    assert [list(in_turn), list(in_turn)] == [batches(7, 0), batches(7, 1)]
+    assert len(in_turn) == len(batches(7, 0)) == len(batches(7, 1))
+
+
+def test_a_sequence_that_fits_in_no_batch_is_refused():
+    with pytest.raises(ValueError, match="41 tokens does not fit in a batch of 40"):
+        TokenBudgetBatchSampler([3, 41], max_tokens=40, seed=0)
+    with pytest.raises(ValueError, match="max_rows must be at least 1, not 0"):
+        TokenBudgetBatchSampler([3, 4], max_tokens=40, seed=0, max_rows=0)

@@ -1,0 +1,76 @@
+"""A run's checkpoints: where it resumes, and the mean of the last ones."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from shared import tiny_config
+
+from hf_vanilla_transformer import (
+    VanillaTransformerForConditionalGeneration,
+    VanillaTransformerModel,
+)
+from hf_vanilla_transformer.training.checkpoints import (
+    LAST_CHECKPOINT,
+    average_checkpoints,
+    last_checkpoints,
+    prepare_output_dir,
+)
+
+
+def test_a_run_neither_overwrites_nor_starts_where_there_is_nothing(tmp_path):
+    new = tmp_path / "a" / "b"
+    assert prepare_output_dir(str(new), None) is None
+    assert new.is_dir() and not any(new.iterdir())
+    # As a recipe and a flag say it: `resume_from_checkpoint: true`, `--resume_from_checkpoint True`.
+    for last in (LAST_CHECKPOINT, True, "True"):
+        with pytest.raises(ValueError, match="b: no checkpoint"):
+            prepare_output_dir(str(new), last)
+    assert prepare_output_dir(str(new), False) is None
+    (new / "checkpoint-5").mkdir()
+    with pytest.raises(ValueError, match="not empty"):
+        prepare_output_dir(str(new), None)
+    with pytest.raises(ValueError, match="no checkpoint to go on from"):  # it is empty
+        prepare_output_dir(str(new), LAST_CHECKPOINT)
+    (tmp_path / "file").touch()
+    with pytest.raises(OSError, match="file"):
+        prepare_output_dir(str(tmp_path / "file"), None)
+
+
+def test_the_average_is_the_mean_of_every_weight(tmp_path):
+    config = tiny_config(share_encoder_decoder_embeddings=True, tie_word_embeddings=True)
+    models = [VanillaTransformerForConditionalGeneration(config) for _ in range(3)]
+    for step, model in zip((10, 9, 200), models, strict=True):
+        model.save_pretrained(tmp_path / f"checkpoint-{step}")
+    folders = last_checkpoints(str(tmp_path), 2)
+    assert [Path(folder).name for folder in folders] == ["checkpoint-10", "checkpoint-200"]
+
+    average = average_checkpoints(folders)
+    assert type(average) is VanillaTransformerForConditionalGeneration
+    assert average.lm_head.weight is average.model.encoder.embed_tokens.weight
+    for value, first, last in zip(average.parameters(), models[0].parameters(), models[2].parameters(), strict=True):
+        torch.testing.assert_close(value, (first + last) / 2)
+
+
+def test_half_precision_checkpoints_are_averaged_in_full_precision(tmp_path):
+    models = [VanillaTransformerModel(tiny_config()).to(torch.bfloat16) for _ in range(5)]
+    for step, model in enumerate(models):
+        model.save_pretrained(tmp_path / f"checkpoint-{step}")
+    average = average_checkpoints(last_checkpoints(str(tmp_path), 5))
+    assert average.dtype == torch.bfloat16
+    for value, *parts in zip(average.parameters(), *(model.parameters() for model in models), strict=True):
+        mean = torch.stack(parts).double().mean(dim=0)
+        torch.testing.assert_close(value.double(), mean, rtol=2**-8, atol=1e-6)  # rounded once
+
+
+def test_what_cannot_be_averaged_is_refused(tmp_path):
+    VanillaTransformerForConditionalGeneration(tiny_config()).save_pretrained(tmp_path / "checkpoint-1")
+    VanillaTransformerForConditionalGeneration(tiny_config(d_model=8)).save_pretrained(tmp_path / "checkpoint-2")
+    with pytest.raises(ValueError, match="checkpoint-2: another model than .*checkpoint-1"):
+        average_checkpoints(last_checkpoints(str(tmp_path), 2))
+    with pytest.raises(ValueError, match="2 checkpoints, fewer than 3"):
+        last_checkpoints(str(tmp_path), 3)
+    with pytest.raises(ValueError, match="at least 1"):
+        last_checkpoints(str(tmp_path), 0)
+    with pytest.raises(ValueError, match="no checkpoints"):
+        average_checkpoints([])

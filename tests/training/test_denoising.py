@@ -1,0 +1,278 @@
+"""Denoising: what the corruption hides and keeps, in batches and through Trainer."""
+
+import numpy as np
+import pytest
+import torch
+from datasets import Dataset
+from shared import tiny_config
+from transformers import Seq2SeqTrainingArguments
+
+from hf_vanilla_transformer import (
+    VanillaTransformerForConditionalGeneration,
+)
+from hf_vanilla_transformer.training.denoising import SpanInfilling
+from hf_vanilla_transformer.training.trainer import TokenBudgetTrainer
+
+
+PAD, BOS, EOS, MASK = 0, 2, 3, 6
+
+
+def infilling(text_tokenizer, epoch=0, **settings) -> SpanInfilling:
+    collator = SpanInfilling(text_tokenizer, tiny_config(), **settings)
+    if epoch is not None:
+        collator.set_epoch(epoch)
+    return collator
+
+
+def rows(number: int, low: int = 1, high: int = 40) -> list[dict]:
+    """Texts of unequal length, without special tokens."""
+    generator = np.random.default_rng(0)
+    return [
+        {"input_ids": generator.integers(7, 1000, size=generator.integers(low, high)).tolist(), "row": row}
+        for row in range(number)
+    ]
+
+
+def unpadded(batch) -> tuple[list[list[int]], list[list[int]]]:
+    """Inputs and labels as lists, without pads."""
+    inputs = [ids[mask.bool()].tolist() for ids, mask in zip(batch["input_ids"], batch["attention_mask"], strict=True)]
+    return inputs, [ids[ids != -100].tolist() for ids in batch["labels"]]
+
+
+def read_spans(labels: list[int]) -> list[list[int]]:
+    """The spans of a target of the kind `spans`."""
+    assert labels[-1] == EOS and (labels[0] == MASK)
+    spans = []
+    for token in labels[:-1]:
+        if token == MASK:
+            spans.append([])
+        else:
+            spans[-1].append(token)
+    return spans
+
+
+def fill_in(inputs: list[int], spans: list[list[int]]) -> list[int]:
+    spans = iter(spans)
+    filled = [token for place in inputs for token in (next(spans) if place == MASK else [place])]
+    assert next(spans, None) is None
+    return filled
+
+
+@pytest.mark.parametrize("mask_rate", [0.01, 0.15, 0.3, 0.5, 0.9])
+@pytest.mark.parametrize("mean_span_length", [1.0, 3.0, 10.0])
+def test_the_spans_filled_in_give_the_text(text_tokenizer, mask_rate, mean_span_length):
+    settings = {"mask_rate": mask_rate, "mean_span_length": mean_span_length, "seed": 5}
+    features = rows(300)
+    inputs, labels = unpadded(infilling(text_tokenizer, target="spans", **settings)(features))
+    for feature, corrupted, target in zip(features, inputs, labels, strict=True):
+        ids, spans = feature["input_ids"], read_spans(target)
+        assert fill_in(corrupted, spans) == ids
+        hidden = sum(map(len, spans))
+        assert 1 <= hidden <= max(1, np.floor(len(ids) * mask_rate) + 1)
+        assert len(spans) <= min(hidden, max(1, len(ids) - hidden))
+        assert len(corrupted) <= len(ids)
+
+    whole = infilling(text_tokenizer, target="text", **settings)(features)
+    assert unpadded(whole) == (inputs, [[*feature["input_ids"], EOS] for feature in features])
+
+
+def test_rates_and_lengths_are_as_configured(text_tokenizer):
+    features = rows(4000, 30, 60)
+    _, labels = unpadded(infilling(text_tokenizer, mask_rate=0.3, mean_span_length=3.0, target="spans")(features))
+    spans = [read_spans(target) for target in labels]
+    tokens = sum(len(feature["input_ids"]) for feature in features)
+    assert sum(len(span) for text in spans for span in text) / tokens == pytest.approx(0.3, abs=0.001)
+
+    # The last span is cut to fit, and a text's spans are in no order: compare with the same drawn one by one.
+    generator = np.random.default_rng(0)
+    expected = []
+    for text in spans:
+        left = sum(map(len, text))
+        while left > 0:
+            expected.append(min(generator.poisson(3.0), left))
+            left -= expected[-1]
+    found = np.bincount([len(span) for text in spans for span in text], minlength=9)[:9]
+    expected = np.bincount(expected, minlength=9)[:9]
+    np.testing.assert_allclose(found / found.sum(), expected / expected.sum(), rtol=0, atol=0.01)
+    assert found[0] > 0
+
+
+def test_spans_lie_anywhere_alike(text_tokenizer):
+    features = [{"input_ids": list(range(7, 27)), "row": row} for row in range(5_000)]
+    _, labels = unpadded(infilling(text_tokenizer, target="spans")(features))
+    counts = np.bincount([token for target in labels for token in target], minlength=27)[7:] / 5_000
+    # Tokens at the ends lie in fewer spans than those in the middle, the same on both sides.
+    np.testing.assert_allclose(counts, counts[::-1], atol=0.03)
+    assert counts.mean() == pytest.approx(0.3, abs=2e-3)
+    assert counts.min() > 0.13 and counts.max() < 0.36
+    lengths = [np.mean([len(read_spans(target)[place]) for target in labels]) for place in (0, -1)]
+    assert lengths[0] == pytest.approx(lengths[1], abs=0.1)  # the span that is cut to fit is at no fixed place
+
+
+@pytest.mark.parametrize("target", ["text", "spans"])
+def test_a_text_of_one_token_works(text_tokenizer, target):
+    batch = infilling(text_tokenizer, target=target)([{"input_ids": [9], "row": 0}, {"input_ids": [8], "row": 7}])
+    assert batch["input_ids"].tolist() == [[MASK], [MASK]]
+    expected = {"text": [[9, EOS], [8, EOS]], "spans": [[MASK, 9, EOS], [MASK, 8, EOS]]}[target]
+    assert batch["labels"].tolist() == expected
+
+
+def test_a_batch_is_what_the_model_reads(text_tokenizer):
+    batch = infilling(text_tokenizer)(
+        [{"input_ids": [9, 10, 11, 12, 13, 14], "row": 3}, {"input_ids": [15], "row": 4}]
+    )
+    assert {name: value.dtype for name, value in batch.items()} == dict.fromkeys(
+        ("input_ids", "attention_mask", "labels", "decoder_input_ids"), torch.int64
+    )
+    assert batch["labels"].tolist() == [[9, 10, 11, 12, 13, 14, EOS], [15, EOS] + [-100] * 5]
+    assert batch["decoder_input_ids"].tolist() == [[BOS, 9, 10, 11, 12, 13, 14], [BOS, 15, EOS] + [PAD] * 4]
+    assert batch["attention_mask"][1].tolist() == [1] + [0] * (batch["input_ids"].shape[1] - 1)
+    assert batch["input_ids"][1].tolist() == [MASK] + [PAD] * (batch["input_ids"].shape[1] - 1)
+    assert (batch["input_ids"][0] != PAD).equal(batch["attention_mask"][0].bool())
+
+
+def test_the_corruption_depends_on_seed_epoch_and_row_alone(text_tokenizer):
+    features = rows(200, 5)
+
+    def inputs(features, **settings):
+        return unpadded(infilling(text_tokenizer, **settings)(features))[0]
+
+    expected = inputs(features, seed=1, epoch=2)
+    assert inputs(features, seed=1, epoch=2) == expected
+    assert inputs(features, seed=2, epoch=2) != expected
+    # Neither the batch nor what came before it.
+    collator = infilling(text_tokenizer, seed=1, epoch=2)
+    collator(features[50:90])
+    assert unpadded(collator(features[::-1]))[0] == expected[::-1]
+    assert [unpadded(collator([feature]))[0][0] for feature in features[:20]] == expected[:20]
+    # Other rows and other epochs are corrupted independently: about as many are alike by chance.
+    alike = {}
+    for epoch in (0, 1, 3):
+        other = inputs(features, seed=1, epoch=epoch)
+        alike[epoch] = np.mean([a == b for a, b in zip(expected, other, strict=True)])
+    shifted = [{**feature, "row": feature["row"] + 1} for feature in features]
+    alike["row"] = np.mean([a == b for a, b in zip(expected, inputs(shifted, seed=1, epoch=2), strict=True)])
+    assert max(alike.values()) < 0.2
+
+
+def test_a_collator_that_was_not_told_the_epoch_says_so(text_tokenizer):
+    with pytest.raises(ValueError, match="callback"):
+        infilling(text_tokenizer, epoch=None)(rows(2))
+
+
+def test_validation_is_corrupted_once(text_tokenizer, tmp_path):
+    features = rows(50)
+    Dataset.from_list(features).save_to_disk(tmp_path)
+    on_disk = Dataset.load_from_disk(tmp_path)  # what comes of it is cached beside it
+    collator = infilling(text_tokenizer, epoch=4)
+    fixed = collator.corrupted(on_disk)
+    batch = collator(fixed.to_list())
+    expected = infilling(text_tokenizer, epoch=0)(features)
+    assert all(torch.equal(batch[name], expected[name]) for name in expected)
+    for settings in ({"mask_rate": 0.5}, {"mean_span_length": 1.0}, {"target": "spans"}, {"seed": 1}):
+        other = infilling(text_tokenizer, **settings).corrupted(on_disk)
+        assert other.to_list() != fixed.to_list(), settings
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"mask_rate": 0.0}, "mask_rate"),
+        ({"mask_rate": 1.0}, "mask_rate"),
+        ({"mean_span_length": 0.5}, "mean_span_length"),
+        ({"mean_span_length": float("nan")}, "mean_span_length"),
+        ({"target": "word"}, "target must be text or spans"),
+    ],
+)
+def test_impossible_corruptions_are_refused(text_tokenizer, settings, message):
+    with pytest.raises(ValueError, match=message):
+        infilling(text_tokenizer, **settings)
+
+
+def train(folder, text_tokenizer, resume=None, max_tokens=None, **overrides):
+    """A run that notes its batches; of each the columns that the collator made."""
+    torch.manual_seed(0)
+    settings = {
+        "use_cpu": True,
+        "report_to": "none",
+        "disable_tqdm": True,
+        "remove_unused_columns": False,
+        "per_device_train_batch_size": 8,
+        "num_train_epochs": 3,
+        "save_strategy": "steps",
+        "save_steps": 5,
+        "seed": 3,
+        **overrides,
+    }
+    data = [
+        {
+            "input_ids": [token % 22 + 7 for token in row["input_ids"]],
+            "row": row["row"],
+            "length": len(row["input_ids"]) + 1,
+        }
+        for row in rows(60, 1, 15)
+    ]
+    collator = infilling(text_tokenizer, epoch=None)
+    batches = []
+
+    class NotingTrainer(TokenBudgetTrainer):
+        def training_step(self, model, inputs, *args, **kwargs):
+            batches.append({name: value.clone() for name, value in inputs.items()})
+            return super().training_step(model, inputs, *args, **kwargs)
+
+    trainer = NotingTrainer(
+        model=VanillaTransformerForConditionalGeneration(tiny_config()),
+        args=Seq2SeqTrainingArguments(str(folder), **settings),
+        data_collator=collator,
+        train_dataset=Dataset.from_list(data),
+        callbacks=[collator.callback],
+        max_tokens=max_tokens,
+    )
+    trainer.train(resume_from_checkpoint=resume)
+    return trainer, batches
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"max_tokens": 64},
+        {"max_tokens": 64, "gradient_accumulation_steps": 2},
+        {"dataloader_num_workers": 1},
+        {"dataloader_num_workers": 1, "dataloader_persistent_workers": True},
+    ],
+    ids=str,
+)
+def test_a_resumed_run_sees_the_same_batches_and_ends_the_same(tmp_path, text_tokenizer, settings):
+    whole, batches = train(tmp_path / "whole", text_tokenizer, **settings)
+    steps = whole.state.max_steps // 3
+    checkpoints = sorted(int(path.name.split("-")[1]) for path in (tmp_path / "whole").glob("checkpoint-*"))
+    middle = next(step for step in checkpoints if step > steps and step % steps)  # in the second epoch
+    resumed, later = train(
+        tmp_path / "resumed", text_tokenizer, str(tmp_path / "whole" / f"checkpoint-{middle}"), **settings
+    )
+    assert 0 < len(later) < len(batches)
+    for batch, expected in zip(later, batches[-len(later) :], strict=True):
+        assert batch.keys() == expected.keys()
+        assert all(torch.equal(batch[name], expected[name]) for name in batch)
+    if "dataloader_persistent_workers" in settings:
+        return  # a resumed loader starts them once more, which moves the random numbers of dropout
+    for (name, expected), value in zip(whole.model.named_parameters(), resumed.model.parameters(), strict=True):
+        assert torch.equal(value, expected), name
+
+
+def test_each_epoch_corrupts_anew(tmp_path, text_tokenizer):
+    _, batches = train(tmp_path, text_tokenizer, train_sampling_strategy="sequential", per_device_train_batch_size=60)
+    assert len(batches) == 3
+    assert all(torch.equal(batches[0]["labels"], batch["labels"]) for batch in batches)
+    inputs = [unpadded(batch)[0] for batch in batches]
+    for first, second in ((0, 1), (0, 2), (1, 2)):
+        assert np.mean([a == b for a, b in zip(inputs[first], inputs[second], strict=True)]) < 0.5
+    assert (
+        inputs[2]
+        == unpadded(
+            infilling(text_tokenizer, epoch=2)(
+                [{"input_ids": ids[:-1], "row": row} for row, ids in enumerate(unpadded(batches[0])[1])]
+            )
+        )[0]
+    )

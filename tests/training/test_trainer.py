@@ -1,0 +1,310 @@
+"""Training by transformers' Trainer: the loop is its own; here is what must hold of our model in it."""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+from datasets import Dataset
+from shared import ROOT, tiny_config
+from transformers import (
+    DataCollatorForSeq2Seq,
+    DataCollatorWithPadding,
+    EarlyStoppingCallback,
+    Seq2SeqTrainingArguments,
+    Trainer,
+    TrainingArguments,
+)
+
+from hf_vanilla_transformer import (
+    VanillaTransformerForConditionalGeneration,
+    VanillaTransformerForSequenceClassification,
+)
+from hf_vanilla_transformer.hub.record import epochs
+from hf_vanilla_transformer.metrics import (
+    compute_metrics,
+)
+from hf_vanilla_transformer.tokenizer import train_tokenizer
+from hf_vanilla_transformer.training.batches import TokenBudgetBatchSampler
+from hf_vanilla_transformer.training.losses import LabelSmoothingLoss
+from hf_vanilla_transformer.training.trainer import CheckedTrainer, TokenBudgetTrainer
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return train_tokenizer(["가 나 다 라", "가나다라 마바사"], vocab_size=29, max_length=16)
+
+
+def rows(number: int) -> Dataset:
+    """Sequences of unequal length; the label says whether token 7 or token 8 comes first."""
+    generator = np.random.default_rng(0)
+    data = {"input_ids": [], "labels": [], "length": []}
+    for _ in range(number):
+        label = int(generator.integers(2))
+        ids = [7 + label, *generator.integers(9, 29, size=generator.integers(1, 9)).tolist()]
+        data["input_ids"].append(ids)
+        data["labels"].append(label)
+        data["length"].append(len(ids))
+    return Dataset.from_dict(data)
+
+
+def arguments(folder, **overrides) -> TrainingArguments:
+    defaults = {
+        "use_cpu": True,
+        "report_to": "none",
+        "disable_tqdm": True,
+        "save_strategy": "no",
+        "learning_rate": 3e-3,
+        "per_device_train_batch_size": 8,
+        "train_sampling_strategy": "group_by_length",
+        "logging_steps": 1,
+    }
+    return TrainingArguments(str(folder), **{**defaults, **overrides})
+
+
+def train_classifier(
+    folder, tokenizer, model=None, resume=None, trainer_class=Trainer, callbacks=(), **overrides
+) -> Trainer:
+    torch.manual_seed(0)
+    trainer = trainer_class(
+        model or VanillaTransformerForSequenceClassification(tiny_config()),
+        arguments(folder, **overrides),
+        callbacks=list(callbacks),
+        data_collator=DataCollatorWithPadding(tokenizer),
+        train_dataset=rows(64),
+        eval_dataset=rows(40),
+        processing_class=tokenizer,
+        compute_metrics=compute_metrics,
+    )
+    trainer.train(resume_from_checkpoint=resume)
+    return trainer
+
+
+@pytest.mark.parametrize("bf16", [False, True])
+def test_a_classifier_learns(bf16, tmp_path, tokenizer):
+    trainer = train_classifier(tmp_path, tokenizer, num_train_epochs=12, bf16=bf16, eval_strategy="epoch")
+    history = list(epochs(trainer.state.log_history))
+    assert [entry["epoch"] for entry in history] == list(range(1, 13))
+    assert history[-1]["eval_accuracy"] > 0.9
+    assert history[-1]["train_loss"] < history[0]["train_loss"] / 2
+
+
+def test_evaluation_returns_logits_alone(tmp_path, tokenizer):
+    trainer = train_classifier(tmp_path, tokenizer, max_steps=1)
+    prediction = trainer.predict(rows(5))
+    assert isinstance(prediction.predictions, np.ndarray)
+    assert prediction.predictions.shape == (5, 2)
+
+
+@pytest.mark.parametrize("task", ["classification", "generation"])
+def test_accumulated_gradients_equal_one_large_batch(task, tmp_path, tokenizer):
+    """Targets of unequal length: a mean of means would weigh their tokens unequally."""
+    data = rows(16).remove_columns("length")
+    config = tiny_config(dropout=0.0, attention_dropout=0.0)
+    if task == "generation":
+        data = data.map(lambda row: {"labels": row["input_ids"] + [3]})
+
+    def train(batch_size, accumulation):
+        torch.manual_seed(0)
+        if task == "generation":
+            model = VanillaTransformerForConditionalGeneration(config)
+            collator = DataCollatorForSeq2Seq(tokenizer, model)
+        else:
+            model = VanillaTransformerForSequenceClassification(config)
+            collator = DataCollatorWithPadding(tokenizer)
+        trainer = Trainer(
+            model,
+            arguments(
+                tmp_path,
+                per_device_train_batch_size=batch_size,
+                gradient_accumulation_steps=accumulation,
+                train_sampling_strategy="sequential",
+                optim="sgd",
+                max_grad_norm=0.0,
+                num_train_epochs=2,
+                lr_scheduler_type="constant",
+                learning_rate=0.1,
+            ),
+            data_collator=collator,
+            train_dataset=data,
+        )
+        trainer.train()
+        losses = [entry["loss"] for entry in trainer.state.log_history if "loss" in entry]
+        return losses, dict(model.named_parameters())
+
+    losses, weights = train(16, 1)
+    accumulated_losses, accumulated_weights = train(4, 4)
+    np.testing.assert_allclose(accumulated_losses, losses, rtol=0, atol=1e-4)
+    torch.testing.assert_close(accumulated_weights, weights, rtol=0, atol=1e-5)
+
+
+def test_a_resumed_run_ends_with_the_weights_of_an_uninterrupted_one(tmp_path, tokenizer):
+    settings = {"num_train_epochs": 3, "save_strategy": "epoch"}
+    whole = train_classifier(tmp_path / "whole", tokenizer, **settings)
+    checkpoint = tmp_path / "whole" / "checkpoint-8"
+    resumed = train_classifier(tmp_path / "resumed", tokenizer, resume=str(checkpoint), **settings)
+    for (name, expected), value in zip(whole.model.named_parameters(), resumed.model.parameters(), strict=True):
+        assert torch.equal(value, expected), name
+    # The checkpoint is a model folder that needs no package.
+    assert (checkpoint / "modeling_vanilla_transformer.py").exists()
+    assert "auto_map" in json.loads((checkpoint / "config.json").read_text())
+    assert (checkpoint / "tokenizer.json").exists()
+
+
+class CountingTrainer(CheckedTrainer):
+    """Counts its batches."""
+
+    batches = 0
+
+    def training_step(self, *args, **kwargs):
+        self.batches += 1
+        return super().training_step(*args, **kwargs)
+
+
+@pytest.mark.parametrize("early", [False, True])
+def test_a_finished_run_takes_no_further_step(early, tmp_path, tokenizer):
+    """It ended with its last step, or early; Trainer alone would take one more."""
+    settings = {"max_steps": 3, "save_strategy": "steps", "save_steps": 1, "trainer_class": CountingTrainer}
+    if early:
+        settings |= {"max_steps": 9, "learning_rate": 0.0, "eval_strategy": "steps", "eval_steps": 1}
+        settings |= {"load_best_model_at_end": True, "restore_callback_states_from_checkpoint": True}
+    stopping = [EarlyStoppingCallback(2)] if early else []
+    whole = train_classifier(tmp_path / "run", tokenizer, callbacks=stopping, **settings)
+    assert whole.state.global_step == whole.batches == 3
+    stopping = [EarlyStoppingCallback(2)] if early else []
+    resumed = train_classifier(tmp_path / "run", tokenizer, resume=True, callbacks=stopping, **settings)
+    assert (resumed.state.global_step, resumed.batches) == (3, 0)
+    for (name, expected), value in zip(whole.model.named_parameters(), resumed.model.parameters(), strict=True):
+        assert torch.equal(value, expected), name
+
+
+@pytest.mark.parametrize("resume", [True, "checkpoint-1"])
+def test_a_checkpoint_of_another_model_is_refused_in_one_line(resume, tmp_path, tokenizer):
+    settings = {"save_strategy": "steps", "save_steps": 1, "trainer_class": CheckedTrainer}
+    train_classifier(tmp_path, tokenizer, max_steps=1, **settings)
+    resume = resume if resume is True else str(tmp_path / resume)
+    other = VanillaTransformerForSequenceClassification(tiny_config(encoder_ffn_dim=8))
+    with pytest.raises(ValueError, match="checkpoint-1: a checkpoint of another model") as refusal:
+        train_classifier(tmp_path, tokenizer, other, resume, max_steps=2, **settings)
+    assert "\n" not in str(refusal.value)
+    # Rates of dropout are no part of the architecture.
+    same = VanillaTransformerForSequenceClassification(tiny_config(dropout=0.3))
+    trainer = train_classifier(tmp_path, tokenizer, same, resume, max_steps=2, **settings)
+    assert trainer.state.global_step == 2
+
+
+def pairs(number: int) -> Dataset:
+    """Sequences and themselves; the first token is the row's number."""
+    generator = np.random.default_rng(0)
+    ids = [[7 + row % 22, *generator.integers(7, 29, size=generator.integers(1, 9)).tolist()] for row in range(number)]
+    return Dataset.from_dict({"input_ids": ids, "labels": ids, "length": [len(row) for row in ids]})
+
+
+def train_seq2seq(folder, tokenizer, resume=None, max_tokens=40, **overrides) -> TokenBudgetTrainer:
+    torch.manual_seed(0)
+    model = VanillaTransformerForConditionalGeneration(tiny_config())
+    settings = {"use_cpu": True, "report_to": "none", "disable_tqdm": True, "logging_steps": 1, "learning_rate": 1e-3}
+    trainer = TokenBudgetTrainer(
+        max_tokens=max_tokens,
+        model=model,
+        args=Seq2SeqTrainingArguments(str(folder), **{**settings, **overrides}),
+        data_collator=DataCollatorForSeq2Seq(tokenizer, model=model),
+        train_dataset=pairs(60),
+        processing_class=tokenizer,
+        compute_loss_func=LabelSmoothingLoss(0.1, pad_token_id=0),
+    )
+    trainer.train(resume_from_checkpoint=resume)
+    return trainer
+
+
+def test_a_run_with_a_token_budget_resumes_in_the_middle_of_an_epoch(tmp_path, tokenizer):
+    settings = {"num_train_epochs": 3, "save_steps": 1}
+    whole = train_seq2seq(tmp_path / "whole", tokenizer, **settings)
+    batches_an_epoch = len(whole.get_train_dataloader())
+    checkpoint = tmp_path / "whole" / f"checkpoint-{batches_an_epoch + 3}"
+    resumed = train_seq2seq(tmp_path / "resumed", tokenizer, resume=str(checkpoint), **settings)
+    assert whole.state.global_step == resumed.state.global_step == 3 * batches_an_epoch
+    for (name, expected), value in zip(whole.model.named_parameters(), resumed.model.parameters(), strict=True):
+        assert torch.equal(value, expected), name
+
+
+def test_without_a_token_budget_the_batches_are_trainers(tmp_path, tokenizer):
+    trainer = train_seq2seq(tmp_path, tokenizer, max_tokens=None, max_steps=1, per_device_train_batch_size=7)
+    assert [len(batch["input_ids"]) for batch in trainer.get_train_dataloader()] == [7] * 8 + [4]
+
+
+@pytest.mark.parametrize(("data_seed", "seed"), [(None, 42), (7, 7)])
+def test_batches_of_a_token_budget_are_as_asked_for(tmp_path, tokenizer, data_seed, seed):
+    model = VanillaTransformerForConditionalGeneration(tiny_config())
+    dataset = pairs(60)
+    trainer = TokenBudgetTrainer(
+        max_tokens=40,
+        max_rows=6,
+        model=model,
+        args=Seq2SeqTrainingArguments(str(tmp_path), use_cpu=True, report_to="none", seed=42, data_seed=data_seed),
+        data_collator=DataCollatorForSeq2Seq(tokenizer, model=model),
+        train_dataset=dataset,
+    )
+    loaded = [batch["input_ids"][:, 0].tolist() for batch in trainer.get_train_dataloader()]
+    batches = TokenBudgetBatchSampler(dataset["length"][:], max_tokens=40, seed=seed, max_rows=6)
+    assert loaded == [[dataset[place]["input_ids"][0] for place in batch] for batch in batches]
+
+
+@pytest.mark.slow
+def test_two_processes_share_the_batches_out(tmp_path):
+    """Each trains on every other batch of those that one process would have."""
+    program = tmp_path / "share.py"
+    program.write_text(SHARE)
+    # `--standalone` takes a port that is free.
+    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")]),
+        "OMP_NUM_THREADS": "1",
+    }
+    result = subprocess.run([*launch, program, tmp_path], capture_output=True, text=True, env=environment)
+    assert result.returncode == 0, result.stderr
+    shares = [json.loads((tmp_path / f"{rank}.json").read_text()) for rank in (0, 1)]
+
+    sampler = TokenBudgetBatchSampler(pairs(60)["length"][:], max_tokens=40, seed=42)
+    numbers = pairs(60)["input_ids"][:]
+    batches = [sorted(numbers[place] for place in batch) for batch in sampler]
+    batches += batches[: len(batches) % 2]  # accelerate evens the shares out
+    for rank, share in enumerate(shares):
+        assert [sorted(batch) for batch in share] == batches[rank::2]
+
+
+SHARE = """
+import json, sys
+from shared import tiny_config
+from training.test_trainer import pairs
+import torch
+from transformers import Seq2SeqTrainingArguments
+from hf_vanilla_transformer import VanillaTransformerForConditionalGeneration
+from hf_vanilla_transformer.training import TokenBudgetTrainer
+
+seen = []
+
+def collate(rows):
+    seen.append([row["input_ids"] for row in rows])
+    ids = torch.nn.utils.rnn.pad_sequence([torch.tensor(row["input_ids"]) for row in rows], batch_first=True)
+    return {"input_ids": ids, "attention_mask": ids.ne(0), "labels": ids.masked_fill(ids == 0, -100)}
+
+folder = sys.argv[1]
+arguments = Seq2SeqTrainingArguments(
+    folder + "/run", use_cpu=True, report_to="none", num_train_epochs=1, save_strategy="no", seed=42
+)
+trainer = TokenBudgetTrainer(
+    max_tokens=40,
+    model=VanillaTransformerForConditionalGeneration(tiny_config()),
+    args=arguments,
+    data_collator=collate,
+    train_dataset=pairs(60),
+)
+trainer.train()
+with open(f"{folder}/{arguments.process_index}.json", "w") as file:
+    json.dump(seen, file)
+"""
