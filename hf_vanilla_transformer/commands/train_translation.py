@@ -125,6 +125,7 @@ def train(
     *,
     extend: Callable[[Dataset, PreTrainedTokenizerBase, PreTrainedTokenizerBase], Dataset] | None = None,
     trainer_class: type[TokenBudgetTrainer] = TokenBudgetTrainer,
+    script: str | None = None,
 ) -> None:
     """Train, measure and save a translator.
 
@@ -135,6 +136,7 @@ def train(
         settings: What recipe and flags say, for the record.
         extend: Makes the training set from the tokenized one and the tokenizers of source and target.
         trainer_class: A `TokenBudgetTrainer`.
+        script: As in `Run.finish`.
 
     Raises:
         ValueError, OSError, ImportError: a setting, file or extra is wrong or missing.
@@ -190,6 +192,7 @@ def train(
         ),
         arguments=arguments,
         data={"source": data_arguments.data, **describe_splits(data)},
+        script=script,
     )
 
 
