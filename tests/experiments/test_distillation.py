@@ -166,7 +166,7 @@ def test_probabilities_are_no_tokens_to_bpe_dropout():
     ("columns", "message"),
     [
         (None, "no such file"),
-        ({"text": ["좋다"], "label": [1]}, "not made by scripts/soft_labels.py, its columns are {'text': Value"),
+        ({"text": ["좋다"], "label": [1]}, "not made by soft_labels.py, its columns are {'text': Value"),
         ({"text": ["좋다"], "label": [[0.2, 0.3, 0.5]]}, "probabilities of 3 labels, where the data have 2"),
         (b"PAR1", "soft_labels.parquet: "),
     ],
@@ -186,6 +186,7 @@ def test_other_files_are_refused(tmp_path, columns, message):
 # --- The scripts ---
 
 
+@pytest.mark.slow
 def test_teachers_label_texts_and_a_classifier_learns_from_them(run, tmp_path):
     data = load_labelled_text("sample")
     known = [data[split]["text"][0] for split in ("train", "validation", "test")]
@@ -193,7 +194,7 @@ def test_teachers_label_texts_and_a_classifier_learns_from_them(run, tmp_path):
     new = ["정말 좋은 영화였다", "지루하고 유치했다"]
     texts.write_text("\n".join([new[0], *known, "", f" {new[0]} ", new[1]]) + "\n")
     arguments = ["--data", "sample", "--linear", "true", "--models", SMALL, "--texts", texts, "--pieces", "1"]
-    status, out, err = run("soft_labels.py", *arguments, "--output_dir", tmp_path / "soft")
+    status, out, err = run("experiments/soft_labels.py", *arguments, "--output_dir", tmp_path / "soft")
     assert status == 0, err
     rows = load_soft_labels(tmp_path / "soft", 2)
     assert rows["text"][:2] == new  # each once, and none of the data's own
@@ -210,7 +211,7 @@ def test_teachers_label_texts_and_a_classifier_learns_from_them(run, tmp_path):
     assert metrics["rows"] == len(rows)
 
     status, out, err = run(
-        *("train_classifier.py", "--data", "sample", "--model", SMALL, "--soft_labels", tmp_path / "soft"),
+        *("experiments/train_classifier.py", "--data", "sample", "--model", SMALL, "--soft_labels", tmp_path / "soft"),
         *("--max_steps", "2", "--eval_strategy", "epoch", "--output_dir", tmp_path / "student", "--max_length", "64"),
     )
     assert status == 0, err
@@ -223,10 +224,10 @@ def test_teachers_label_texts_and_a_classifier_learns_from_them(run, tmp_path):
     assert recorded["validation"] == metrics["validation"]
     assert recorded["sha256"] == file_checksum(tmp_path / "soft" / SOFT_LABELS_FILE)
     card = (tmp_path / "student/README.md").read_text()
-    accuracy = f"{metrics['validation']['linear']['accuracy']:.4f}"
-    assert f"learned from {len(rows)} texts with soft labels, the mean probabilities of" in card
-    assert f"a logistic regression on n-grams of characters (validation accuracy {accuracy}) and `{SMALL}`" in card
-    assert "pieces: 1" in card
+    part = f"further data, `soft_labels`: {len(rows)} rows (SHA-256 `{recorded['sha256']}`), made with this recipe:"
+    recipe = (tmp_path / "soft/recipe.yaml").read_text()
+    assert f"{part}\n\n```yaml\n{recipe}```" in card
+    assert "scripts/experiments/train_classifier.py recipe.yaml" in card
 
 
 def test_training_texts_near_a_line_count(run, tmp_path):
@@ -243,9 +244,9 @@ def test_training_texts_near_a_line_count(run, tmp_path):
     lines = [*films[0], f" {new[0]}", *map(str, range(100)), new[1], *films[1]]
     (tmp_path / "films.txt").write_text("\n".join(lines) + "\n")
     arguments = ["--data", "sample", "--linear", "true", "--texts", tmp_path / "films.txt", "--pieces", "1"]
-    assert run("soft_labels.py", *arguments, "--output_dir", tmp_path / "alone")[0] == 0
+    assert run("experiments/soft_labels.py", *arguments, "--output_dir", tmp_path / "alone")[0] == 0
     arguments += ["--neighbours", "20"]
-    status, out, err = run("soft_labels.py", *arguments, "--output_dir", tmp_path / "soft")
+    status, out, err = run("experiments/soft_labels.py", *arguments, "--output_dir", tmp_path / "soft")
     assert status == 0, err
 
     factors = labels_nearby([[line.strip() for line in lines]], texts, labels, scale=20)
@@ -264,40 +265,17 @@ def test_training_texts_near_a_line_count(run, tmp_path):
     assert out.strip().splitlines()[-2] == f"neighbours: validation accuracy {accuracy}"
 
 
-def test_the_card_names_the_teachers(run, tmp_path):
-    (tmp_path / "second").symlink_to(SMALL)
-    text = load_labelled_text("sample")["train"]["text"][0]
-    (tmp_path / "texts.txt").write_text(f"{text}\n새 영화\n")
-    arguments = ["--data", "sample", "--linear", "true", "--models", SMALL, tmp_path / "second"]
-    arguments += ["--texts", tmp_path / "texts.txt", "--neighbours", "3"]
-    assert run("soft_labels.py", *arguments, "--output_dir", tmp_path / "soft")[0] == 0
-    flags = ["--data", "sample", "--model", SMALL, "--soft_labels", tmp_path / "soft", "--max_steps", "1"]
-    status, _, err = run("train_classifier.py", *flags, "--output_dir", tmp_path / "student", "--max_length", "64")
-    assert status == 0, err
-    linear, small, second, together, near = (
-        accuracy_of(tmp_path / "soft", name)
-        for name in ("linear", SMALL, str(tmp_path / "second"), "together", "neighbours")
-    )
-    assert (
-        "it learned from 1 texts with soft labels, the mean probabilities of a logistic regression on n-grams of "
-        f"characters (validation accuracy {linear}), `{SMALL}` (validation accuracy {small}) and "
-        f"`{tmp_path / 'second'}` (validation accuracy {second}); together {together}; weighted by how the "
-        f"training texts near each one in its file are labelled, which the text alone does not tell, {near}. "
-        "`soft_labels.py` made them with this recipe"
-    ) in (tmp_path / "student/README.md").read_text()
-
-
 def test_soft_labels_tell_which_texts_they_are_of(run, tmp_path):
     (tmp_path / "texts.txt").write_text("새 영화\n")
     arguments = ["--data", "sample", "--linear", "true", "--texts", tmp_path / "texts.txt"]
-    assert run("soft_labels.py", *arguments, "--output_dir", tmp_path / "soft")[0] == 0
+    assert run("experiments/soft_labels.py", *arguments, "--output_dir", tmp_path / "soft")[0] == 0
     metrics = json.loads((tmp_path / "soft/metrics.json").read_text())
     assert metrics["texts"] == {str(tmp_path / "texts.txt"): file_checksum(tmp_path / "texts.txt")}
 
 
 def test_the_training_texts_are_labelled_too(run, tmp_path):
     arguments = ["--data", "sample", "--linear", "true", "--cross_fit", "true", "--pieces", "1", "--seed", "3"]
-    status, out, err = run("soft_labels.py", *arguments, "--output_dir", tmp_path)
+    status, out, err = run("experiments/soft_labels.py", *arguments, "--output_dir", tmp_path)
     assert status == 0, err
     rows, train = load_soft_labels(tmp_path, 2), load_labelled_text("sample")["train"]
     texts = train["text"][:]
@@ -308,23 +286,17 @@ def test_the_training_texts_are_labelled_too(run, tmp_path):
         f"together: validation accuracy {accuracy_of(tmp_path, 'together')}",
         f"{len(rows):,} texts labelled",
     ]
-    flags = ["--data", "sample", "--model", SMALL, "--soft_labels", tmp_path, "--max_steps", "1"]
-    status, _, err = run("train_classifier.py", *flags, "--output_dir", tmp_path / "student", "--max_length", "64")
-    assert status == 0, err
-    card = (tmp_path / "student/README.md").read_text()
-    assert f"learned from {len(rows):,} texts with soft labels, the probabilities of a logistic regression" in card
-    assert f"The {len(texts)} training texts are among them, a fifth at a time labelled by a regression" in card
 
 
 def test_soft_labels_of_another_cut_are_refused(run, tmp_path):
     """Their texts, or their teachers' training texts, are among validation now."""
     soft = ["--data", "sample", "--linear", "true", "--pieces", "1", "--output_dir", tmp_path / "soft"]
-    assert run("soft_labels.py", *soft)[0] == 0
+    assert run("experiments/soft_labels.py", *soft)[0] == 0
     train = ["--data", "sample", "--soft_labels", tmp_path / "soft", "--split_seed", "1"]
-    status, _, err = run("train_classifier.py", *train, "--output_dir", tmp_path / "run")
+    status, _, err = run("experiments/train_classifier.py", *train, "--output_dir", tmp_path / "run")
     assert status != 0 and "made for other data, or for another cut" in err.strip().splitlines()[-1]
     (tmp_path / "soft/metrics.json").unlink()
-    status, _, err = run("train_classifier.py", *train[:-2], "--output_dir", tmp_path / "run")
+    status, _, err = run("experiments/train_classifier.py", *train[:-2], "--output_dir", tmp_path / "run")
     assert status != 0 and "metrics.json" in err.strip().splitlines()[-1] and "Traceback" not in err
 
 
@@ -333,10 +305,12 @@ def test_a_label_of_too_few_texts_is_told(run, tmp_path):
     (tmp_path / "my.csv").write_text("\n".join(rows) + "\n")
     arguments = ["--data", tmp_path / "my.csv", "--text_column", "text", "--label_column", "label"]
     arguments += ["--linear", "true", "--pieces", "1"]
-    status, _, err = run("soft_labels.py", *arguments, "--output_dir", tmp_path / "soft")
+    status, _, err = run("experiments/soft_labels.py", *arguments, "--output_dir", tmp_path / "soft")
     assert status == 0, err
     assert {len(label) for label in load_soft_labels(tmp_path / "soft", 3)["label"]} == {3}
-    status, _, err = run("soft_labels.py", *arguments, "--cross_fit", "true", "--output_dir", tmp_path / "cross")
+    status, _, err = run(
+        "experiments/soft_labels.py", *arguments, "--cross_fit", "true", "--output_dir", tmp_path / "cross"
+    )
     assert status != 0
     assert "4 training texts of 2, where 5 are needed" in err.strip().splitlines()[-1]
 
@@ -344,7 +318,7 @@ def test_a_label_of_too_few_texts_is_told(run, tmp_path):
 def test_a_file_that_has_no_labelled_line_is_told(run, tmp_path):
     (tmp_path / "texts.txt").write_text("새 영화\n")
     arguments = ["--data", "sample", "--linear", "true", "--texts", tmp_path / "texts.txt", "--neighbours", "3"]
-    status, _, err = run("soft_labels.py", *arguments, "--output_dir", tmp_path / "soft")
+    status, _, err = run("experiments/soft_labels.py", *arguments, "--output_dir", tmp_path / "soft")
     assert status == 2 and "no training text is a line of the files" in err.strip().splitlines()[-1]
 
 
@@ -352,7 +326,7 @@ def test_a_teacher_of_other_labels_is_refused(run, tmp_path):
     """What it calls positive may be what the data call the first label."""
     (tmp_path / "my.csv").write_text("text,label\n" + "좋다,good\n나쁘다,worse\n" * 20)
     arguments = ["--data", tmp_path / "my.csv", "--text_column", "text", "--models", SMALL, "--pieces", "1"]
-    status, _, err = run("soft_labels.py", *arguments, "--output_dir", tmp_path / "soft")
+    status, _, err = run("experiments/soft_labels.py", *arguments, "--output_dir", tmp_path / "soft")
     assert status == 2
     assert "its labels are negative, positive; those of the data are good, worse" in err.strip().splitlines()[-1]
 
@@ -378,7 +352,7 @@ def accuracy_of(folder, teacher):
     ],
 )
 def test_labelling_is_refused_with_one_line(run, tmp_path, arguments, message):
-    status, out, err = run("soft_labels.py", *arguments, "--output_dir", tmp_path / "soft")
+    status, out, err = run("experiments/soft_labels.py", *arguments, "--output_dir", tmp_path / "soft")
     assert status != 0 and out == ""
     assert message in err.strip().splitlines()[-1]
     assert "Traceback" not in err
@@ -386,5 +360,7 @@ def test_labelling_is_refused_with_one_line(run, tmp_path, arguments, message):
 
 def test_soft_labels_are_refused_with_what_has_a_loss_of_its_own(run, tmp_path):
     for flags in (["--rdrop_alpha", "1"], ["--label_smoothing_factor", "0.1"]):
-        status, _, err = run("train_classifier.py", "--soft_labels", "x", *flags, "--output_dir", tmp_path / "run")
-        assert status != 0 and "--soft_labels: neither with" in err
+        status, _, err = run(
+            "experiments/train_classifier.py", "--soft_labels", "x", *flags, "--output_dir", tmp_path / "run"
+        )
+        assert status == 2 and "--soft_labels: neither with" in err
