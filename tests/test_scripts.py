@@ -2,7 +2,6 @@
 
 import csv
 import json
-import math
 import re
 import runpy
 import shlex
@@ -175,34 +174,6 @@ def test_a_run_that_gets_no_better_stops_early(run, tmp_path):
     metrics = json.loads((tmp_path / "run" / "metrics.json").read_text())
     assert [entry["epoch"] for entry in metrics["epochs"]] == [1, 2, 3]
     assert metrics["best_step"] == metrics["epochs"][0]["step"]
-
-
-def test_bpe_dropout_has_each_training_text_cut_in_several_ways(run, tmp_path):
-    status, _, _ = run(
-        "train_classifier.py",
-        *("--data", "sample", "--output_dir", tmp_path / "run", *TINY, "--vocab_size", "1500", "--report_to", "none"),
-        *("--num_train_epochs", "1", "--per_device_train_batch_size", "255", "--eval_strategy", "epoch"),
-        *("--bpe_dropout", "0.5", "--segmentations", "3", "--disable_tqdm", "true"),
-    )
-    assert status == 0
-    metrics = json.loads((tmp_path / "run" / "metrics.json").read_text())
-    assert [entry["step"] for entry in metrics["epochs"]] == [math.ceil(3 * metrics["train"]["rows"] / 255)]
-    assert metrics["train"]["rows"] < 600
-
-
-def test_a_classifiers_regularization_is_at_work(run, tmp_path, monkeypatch):
-    drawn = []
-    monkeypatch.setattr(
-        "hf_vanilla_transformer.bpe_dropout.draw_segmentations",
-        lambda rows, tokenizers, **settings: drawn.append(settings) or rows,
-    )
-    losses = []
-    for number, flags in enumerate(([], ["--rdrop_alpha", "50", "--bpe_dropout", "0.1", "--data_seed", "42"])):
-        arguments = ["--data", "sample", "--output_dir", tmp_path / str(number), *QUICK, "--seed", "42", *flags]
-        assert run("train_classifier.py", *arguments, "--logging_steps", "1")[0] == 0
-        losses.append(json.loads((tmp_path / str(number) / "metrics.json").read_text())["epochs"][0]["train_loss"])
-    assert losses[1] > losses[0] + 0.01
-    assert [(one["rate"], one["copies"], one["seed"]) for one in drawn] == [(0.1, 10, 42)]
 
 
 def test_an_interrupted_run_goes_on_to_the_same_end(run, trained, tmp_path):
@@ -383,9 +354,6 @@ def faults(tmp_path):
         (["--data", "sample", "--model", "{}/headless", "--config", '{"dropout": 2}'], "`dropout` must be between"),
         (["--data", "sample", "--attn_implementation", "fast"], "fast"),
         (["--data", "sample", "--weights_dtype", "int8"], "--weights-dtype: invalid choice: 'int8'"),
-        (["--data", "sample", "--rdrop_alpha", "-1"], "--rdrop_alpha: at least 0"),
-        (["--data", "sample", "--bpe_dropout", "-1"], "--bpe_dropout: at least 0 and below 1"),
-        (["--data", "sample", "--bpe_dropout", "0.1", "--segmentations", "0"], "--segmentations: at least 1"),
         (["--data", "sample", "--tokenizer", "{}/nowhere"], "nowhere"),
         (["--data", "sample", "--config", '{"d_model": 7}'], "encoder_attention_heads"),
         (["--data", "sample", "--config", '{"d_modle": 8}'], "no such field: d_modle"),
@@ -658,8 +626,7 @@ def test_the_readmes_commands_run(run, trained, translator, tmp_path, monkeypatc
         (tmp_path / "nsmc" / f"ratings_{split}.txt").write_text(
             "id\tdocument\tlabel\n" + "1\t좋다\t1\n2\t나쁘다\t0\n" * 9
         )
-    # A corpus with a labelled review, for its neighbours to be like it.
-    documents = [*load_labelled_text("sample")["train"]["text"][:1], *(f"{number}번 보았다" for number in range(30))]
+    documents = [f"{number}번 보았다" for number in range(30)]
     reviews = [{"review_id": str(number), "review": text} for number, text in enumerate(documents, 10)]
     (tmp_path / "nsmc" / "raw" / "1.json").write_text(json.dumps(reviews))
     commands = [
@@ -697,8 +664,6 @@ def test_the_readmes_commands_run(run, trained, translator, tmp_path, monkeypatc
             arguments += ["--vocab_size", "30"] if "my.csv" in arguments and is_new else []
             arguments += [] if goes_on else ["--output_dir", str(tmp_path / f"run-{number}")]
             arguments += TINY if is_new else []
-        elif script.endswith("soft_labels.py"):
-            arguments += ["--data", "sample"]
         elif script.endswith("pretrain.py"):
             arguments += [*TWO_STEPS, *TINY, "--vocab_size", "60", "--validation", "5"]
         elif script.endswith("push_to_hub.py"):
@@ -714,48 +679,6 @@ def test_the_readmes_commands_run(run, trained, translator, tmp_path, monkeypatc
         elif script.endswith("predict.py"):
             arguments += ["--model", str(trained)]
         assert run(Path(script).name, *arguments)[0] == 0, script
-
-
-def test_the_commands_of_nsmcs_page_make_what_the_next_ones_take():
-    page = (ROOT / "model_cards/nsmc.md").read_text()
-    made = set()
-    for block in re.findall(r"```sh\n(.*?)```", page, re.DOTALL):
-        for line in block.replace("\\\n", "").splitlines():
-            command = shlex.split(line)
-            flags = dict(zip(command, command[1:], strict=False))
-            takes = {flags[name] for name in ("--texts", "--model") if name in flags}
-            for name in (word for word in command if word.endswith(".yaml")):
-                recipe = yaml.safe_load((ROOT / name).read_text())
-                takes |= {recipe[key] for key in ("model", "soft_labels") if key in recipe}
-                takes |= {taken for key in ("models", "texts", "average_with") for taken in recipe.get(key, [])}
-            assert all(taken.startswith("model_cards/") for taken in takes - made), (line, takes - made)
-            made |= {flags[name] for name in ("--output_dir", "--file") if name in flags}
-    assert {"runs/nsmc-small", "runs/nsmc-small-scratch-third-labels", "runs/nsmc-base"} <= made
-
-
-def test_a_classifier_is_averaged_with_another(run, trained, tmp_path):
-    flags = ["--data", "sample", "--model", trained, *TWO_STEPS]
-    for name, more in {
-        "one": ["--seed", "1", "--config", '{"dropout": 0.2}'],
-        "other": ["--seed", "2"],
-        "mean": ["--seed", "2", "--average_with", tmp_path / "one", "--weights_dtype", "float16"],
-    }.items():
-        status, _, err = run("train_classifier.py", *flags, *more, "--output_dir", tmp_path / name)
-        assert status == 0, err
-    one, other, mean = (load_file(tmp_path / name / "model.safetensors") for name in ("one", "other", "mean"))
-    for name, value in mean.items():
-        torch.testing.assert_close(value.float(), (one[name] + other[name]) / 2, rtol=1e-3, atol=1e-4)
-    assert any(not torch.equal(one[name], other[name]) for name in one)
-    record = json.loads((tmp_path / "mean" / "run.json").read_text())
-    assert record["averaged_with"][str(tmp_path / "one")]["recipe"]["seed"] == 1
-    card = (tmp_path / "mean" / "README.md").read_text()
-    assert f"They were averaged with those of `{tmp_path / 'one'}`, whose records are in `run.json`." in card
-    # Told before the training: no checkpoint is there.
-    for wrong, message in (("nowhere", "nowhere"), (ROOT / "model_cards/nsmc-small", "another model than")):
-        arguments = [*flags, "--average_with", wrong, "--output_dir", tmp_path / "bad"]
-        status, _, err = run("train_classifier.py", *arguments)
-        assert status == 2 and message in err.strip().splitlines()[-1]
-        assert not list(tmp_path.glob("bad/checkpoint-*"))
 
 
 def test_make_targets_named_in_the_readme_exist():
