@@ -68,7 +68,7 @@ def plot_sinusoid_table(rows: int, d_model: int, file: str | Path) -> "Figure":
         raise ValueError(f"rows and d_model must be at least 1, not {rows} and {d_model}")
     figure = Figure(figsize=(7, 4), layout="constrained")
     axes = figure.subplots()
-    # Neighbouring cells differ in sign: interpolation would turn them grey.
+    # Adjacent cells differ in sign: interpolation would mix them to grey.
     image = axes.imshow(
         sinusoid_table(rows, d_model).numpy(), cmap="RdBu_r", vmin=-1, vmax=1, aspect="auto", interpolation="nearest"
     )

@@ -138,6 +138,7 @@ class Run:
         *,
         arguments: ModelArguments,
         data: dict[str, Any],
+        script: str | None = None,
     ) -> None:
         """Round, save and measure the model; write record and card, print one figure, upload where asked for.
 
@@ -148,6 +149,7 @@ class Run:
             headline: Makes the last line of output from all metrics.
             arguments: The model's settings.
             data: What the record says about the data.
+            script: The script of a checkout that takes the settings, if the package's command does not.
 
         Raises:
             ValueError: as in `upload_run`.
@@ -170,6 +172,7 @@ class Run:
             resumed_from=self.checkpoint,
             began_as=arguments.model,
             data=data,
+            script=script,
         )
         save_model_card(self.folder)
         print(headline(metrics))

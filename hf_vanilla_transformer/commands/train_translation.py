@@ -60,17 +60,6 @@ class PairArguments:
             seed=self.split_seed,
         )
 
-    def load(self) -> DatasetDict:
-        """The splits, as `load_parallel_text` returns them."""
-        return load_parallel_text(
-            self.data,
-            self.source_column,
-            self.target_column,
-            prefixes=self.prefixes,
-            validation_fraction=self.validation_fraction,
-            seed=self.split_seed,
-        )
-
 
 @dataclass
 class TranslatorArguments(ModelArguments):
@@ -135,6 +124,7 @@ def train(
     *,
     extend: Callable[[Dataset, PreTrainedTokenizerBase, PreTrainedTokenizerBase], Dataset] | None = None,
     trainer_class: type[TokenBudgetTrainer] = TokenBudgetTrainer,
+    script: str | None = None,
 ) -> None:
     """Train, measure and save a translator.
 
@@ -145,6 +135,7 @@ def train(
         settings: What recipe and flags say, for the record.
         extend: Makes the training set from the tokenized one and the tokenizers of source and target.
         trainer_class: A `TokenBudgetTrainer`.
+        script: As in `Run.finish`.
 
     Raises:
         ValueError, OSError, ImportError: a setting, file or extra is wrong or missing.
@@ -198,6 +189,7 @@ def train(
         headline=lambda metrics: f"test BLEU{words}: {metrics['test'][f'beams_{beams}'][bleu]:.2f}",
         arguments=arguments,
         data={"source": data_arguments.data, **describe_splits(data)},
+        script=script,
     )
 
 

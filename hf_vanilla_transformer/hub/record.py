@@ -41,6 +41,7 @@ def save_record(
     resumed_from: str | None,
     began_as: str | None = None,
     own_trainer: bool = False,
+    script: str | None = None,
 ) -> None:
     """Write a run's record: `metrics.json`, `curves.png`, `recipe.yaml`, `run.json` and `generation_config.json`.
 
@@ -50,10 +51,11 @@ def save_record(
         metrics: The metrics of each split; with `epochs`, as that function returns them, there are curves.
         settings: The settings that reproduce the run: `recipe.yaml`.
         seed: The seed of the run.
-        data: Source, and rows and checksum of each split.
+        data: Source, and rows and checksum of each split; whatever else there is to say about the data, by name.
         resumed_from: The checkpoint that the run resumed from; the seconds of training are those since.
         began_as: The model that was trained further; `run.json` includes the record in its folder.
         own_trainer: A Trainer of the user's own trained, not a command; `settings` are its arguments.
+        script: The script of a checkout that takes `settings`, if the package's command does not.
     """
     save_json(Path(folder, METRICS_FILE), metrics)
     if "epochs" in metrics:
@@ -70,6 +72,8 @@ def save_record(
         "data": data,
         **describe_environment(),
     }
+    if script is not None:
+        run["script"] = script
     if began_as is not None and (record := _read_record(began_as)):
         run["began_as"] = record
     save_json(Path(folder, RUN_FILE), run)
