@@ -39,11 +39,15 @@ def broadcast_from_main(make: Callable[[], Any]) -> Any:
     return broadcast_object_list(made)[0]
 
 
-def generation_config(config: VanillaTransformerConfig) -> GenerationConfig:
+def generation_config(
+    config: VanillaTransformerConfig, num_beams: int = 1, length_penalty: float = 1.0
+) -> GenerationConfig:
     """How a model of this configuration generates by default: with a cache, up to its last position."""
     generation = GenerationConfig.from_model_config(config)
     generation.use_cache = True  # Trainer switches it off in the configuration of the model that it trains
     generation.max_length = config.max_target_positions
+    if num_beams > 1:
+        generation.num_beams, generation.length_penalty = num_beams, length_penalty
     return generation
 
 

@@ -157,10 +157,7 @@ def train(
         tokenized["train"] = extend(tokenized["train"], tokenizer, target_tokenizer)
 
     model = run.make_model(VanillaTransformerForConditionalGeneration, arguments, config)
-    model.generation_config = generation_config(config)
-    if beams > 1:
-        model.generation_config.num_beams = beams
-        model.generation_config.length_penalty = arguments.length_penalty
+    model.generation_config = generation_config(config, beams, arguments.length_penalty)
     trainer = trainer_class(
         max_tokens=arguments.max_tokens,
         max_rows=arguments.max_sentences,
