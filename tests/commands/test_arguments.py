@@ -175,6 +175,7 @@ def test_whoever_writes_a_full_disk_is_told_in_one_line(writer, tmp_path, capfd)
     assert "error: a file could not be written, is the disk full? (" in capfd.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lines", [1, 99999])
 def test_whoever_stops_reading_is_told_nothing(lines):
     """As with `| head`: the answers are fewer or more than a pipe holds."""
