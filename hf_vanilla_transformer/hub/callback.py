@@ -1,10 +1,13 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 """The record and card of a run of your own `Trainer`."""
 
+import contextlib
 import json
 from pathlib import Path
 
 from datasets import DatasetDict
+from huggingface_hub import HfApi
+from huggingface_hub.errors import HTTPError
 from transformers import (
     PreTrainedModel,
     PreTrainedTokenizerBase,
@@ -16,7 +19,7 @@ from transformers import (
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
 from ..data.checksums import describe_splits
-from .model_card import save_model_card
+from .model_card import rename_model_card, save_model_card
 from .record import METRICS_FILE, changed_arguments, metrics_of_log, save_record
 
 
@@ -25,8 +28,8 @@ class RecordCallback(TrainerCallback):
 
     At the end of training, and before a push that comes later, the folder gets the model, the tokenizer,
     `metrics.json` (what the Trainer logged), `recipe.yaml` (its arguments), `run.json`, `curves.png`,
-    `generation_config.json` and the card. `Trainer.push_to_hub` puts a draft of its own in place of the card;
-    `CheckedTrainer.push_to_hub` and, of any Trainer's run, `upload_run` do not.
+    `generation_config.json` and the card, which a push has name the repository. `Trainer.push_to_hub` puts a draft of
+    its own in place of the card; `CheckedTrainer.push_to_hub` and, of any Trainer's run, `upload_run` do not.
 
     Args:
         source: What the card calls the data.
@@ -83,3 +86,9 @@ class RecordCallback(TrainerCallback):
         # What was measured since; else the card stays as it is, which may have been edited.
         if not file.is_file() or json.loads(file.read_text(encoding="utf-8")) != metrics_of_log(args, state):
             self.on_train_end(args, state, control, **kwargs)
+        if state.is_world_process_zero:
+            name = args.hub_model_id or Path(args.output_dir).absolute().name  # as Trainer names the repository
+            with contextlib.suppress(HTTPError, OSError):  # the push will tell what is wrong
+                if "/" not in name:
+                    name = HfApi().get_full_repo_name(name, token=args.hub_token)
+                rename_model_card(args.output_dir, name)

@@ -204,7 +204,7 @@ def test_a_model_may_go_back_to_a_translator(translator):
     metrics, run = (json.loads((translator / file).read_text()) for file in ("metrics.json", "run.json"))
     edit(translator / "run.json", began_as={"recipe": recipe, "run": run, "metrics": metrics})
     card = make_model_card(translator)
-    assert "It began as another run's model. That was made in" in card.text and "pretrain" not in card.text
+    assert "It began as another run's model. That was made in" in card.text and "pretrain.py" not in card.text
     assert "checkpoint-500" not in card.text
     resumed = {"recipe": recipe, "run": {**run, "resumed_from": "checkpoint-500"}, "metrics": metrics}
     edit(translator / "run.json", began_as=resumed)
