@@ -18,7 +18,7 @@ os.environ["OMP_NUM_THREADS"] = "1"
 
 import pytest
 import torch
-from shared import LINES, ROOT, VARIANTS, tiny_config
+from shared import LINES, QUIET, ROOT, VARIANTS, tiny_config
 from transformers import Trainer
 
 from hf_vanilla_transformer import VanillaTransformerConfig
@@ -82,7 +82,7 @@ def trained(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("runs") / "sample"
     train_classifier = importlib.import_module("hf_vanilla_transformer.commands.train_classifier")
     train_classifier.main(
-        ["sample", "--output_dir", str(folder), "--num_train_epochs", "2", "--save_total_limit", "3"]
+        ["sample", "--output_dir", str(folder), "--num_train_epochs", "2", "--save_total_limit", "3", *QUIET]
     )
     return folder
 

@@ -97,7 +97,7 @@ def made_small(name: str, arguments: list[str]) -> list[str]:
     from_scratch = "--model" not in arguments and "sample-finetune" not in arguments
     if name == "train-classifier":
         data = [] if "--data" in arguments else ["--data", "sample"]
-        size = ["--vocab_size", "30", *TINY] if from_scratch else []
+        size = ["--vocab_size", "30" if "my.csv" in arguments else "1500", *TINY] if from_scratch else []
         return [*TWO_STEPS, *data, *size]
     if name == "pretrain":
         return [*TWO_STEPS, *TINY, "--vocab_size", "60", "--validation", "5"]

@@ -191,7 +191,7 @@ def _make_parser(dataclass_types: list[type], description: str, show_all: bool) 
 def _read_recipe(parser: OneLineParser, recipe: str) -> dict[str, Any]:
     """The settings of a recipe: a YAML file, or the name of one in the package."""
     file = Path(recipe)
-    if not file.suffix and not file.is_file():
+    if not file.suffix and not file.is_file():  # a folder may have the name, such as that of the data
         file = RECIPES / f"{recipe}.yaml"
         if not file.is_file():
             names = sorted(entry.name.removesuffix(".yaml") for entry in RECIPES.iterdir() if "yaml" in entry.name)

@@ -103,11 +103,13 @@ def test_a_recipe_holds_nothing_of_one_call():
 
 
 def test_a_recipe_of_the_package_goes_by_its_name(monkeypatch, tmp_path, capsys):
-    """A file or folder of the name in the working directory comes first; of a wrong name, all recipes are told."""
+    """A file of the name comes first, a folder does not; for a wrong name, all recipes are told."""
     monkeypatch.chdir(tmp_path)
     recipes = sorted(file.stem for file in (ROOT / "hf_vanilla_transformer/recipes").glob("*.yaml"))
+    Path("nsmc").mkdir()
     _, settings = parse_arguments(train_classifier.ARGUMENTS, "test", ["nsmc", "--output_dir", "run"])
     assert settings == yaml.safe_load((ROOT / "hf_vanilla_transformer/recipes/nsmc.yaml").read_text())
+    Path("nsmc").rmdir()
     Path("nsmc").write_text("data: mine.csv\n")
     _, settings = parse_arguments(train_classifier.ARGUMENTS, "test", ["nsmc", "--output_dir", "run"])
     assert settings == {"data": "mine.csv"}
@@ -173,6 +175,7 @@ def test_whoever_writes_a_full_disk_is_told_in_one_line(writer, tmp_path, capfd)
     assert "error: a file could not be written, is the disk full? (" in capfd.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lines", [1, 99999])
 def test_whoever_stops_reading_is_told_nothing(lines):
     """As with `| head`: the answers are fewer or more than a pipe holds."""

@@ -35,6 +35,7 @@ def pretrain(run, text_file, folder, *arguments):
     )
 
 
+@pytest.mark.slow
 def test_a_pretrained_model_is_a_folder_to_fine_tune(run, text_file, tmp_path, caplog):
     folder = tmp_path / "pretrained"
     status, out, _ = pretrain(run, text_file, folder, "--max_tokens", "64", "--attn_implementation", "eager")
@@ -99,6 +100,7 @@ def test_a_pretrained_model_is_a_folder_to_fine_tune(run, text_file, tmp_path, c
         assert recipe.read_text().strip() in card
 
 
+@pytest.mark.slow
 def test_a_denoiser_is_drawn_by_the_seed(run, text_file, tmp_path):
     weights = {}
     for name, seed in (("one", "1"), ("again", "1"), ("other", "2")):
@@ -107,6 +109,7 @@ def test_a_denoiser_is_drawn_by_the_seed(run, text_file, tmp_path):
     assert torch.equal(weights["one"], weights["again"]) and not torch.equal(weights["one"], weights["other"])
 
 
+@pytest.mark.slow
 def test_what_is_hidden_and_held_back_is_what_the_flags_say(run, text_file, tmp_path, monkeypatch):
     made = []
 
@@ -131,6 +134,7 @@ def test_what_is_hidden_and_held_back_is_what_the_flags_say(run, text_file, tmp_
     assert made[-1].held_back == sorted(tokenizer(text)["input_ids"][:11] for text in texts if text.strip())
 
 
+@pytest.mark.slow
 def test_a_denoiser_is_trained_with_the_attention_that_was_asked_for(run, text_file, tmp_path, attentions):
     for number, which in enumerate(([], CONTINUED)):
         for attention in ("eager", "sdpa"):
@@ -139,6 +143,7 @@ def test_a_denoiser_is_trained_with_the_attention_that_was_asked_for(run, text_f
     assert attentions == ["eager", "sdpa"] * 2
 
 
+@pytest.mark.slow
 def test_a_stream_is_shuffled_by_the_seed_of_the_split(run, text_file, text_tokenizer, tmp_path, monkeypatch):
     seeds = []
 
@@ -153,6 +158,7 @@ def test_a_stream_is_shuffled_by_the_seed_of_the_split(run, text_file, text_toke
     assert seeds == [6]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("streaming", [False, True])
 def test_an_interrupted_run_goes_on_to_the_same_end(run, text_file, text_tokenizer, tmp_path, streaming):
     settings = ["--per_device_train_batch_size", "4", "--target", "spans", "--max_steps", "20", "--save_steps", "8"]
@@ -173,6 +179,7 @@ def test_an_interrupted_run_goes_on_to_the_same_end(run, text_file, text_tokeniz
 NO_DROPOUT = ', "dropout": 0.0, "embedding_dropout": 0.0}'
 
 
+@pytest.mark.slow
 def test_a_small_model_learns_what_follows_what(run, tmp_path):
     """Lines that count up: a hidden word is known from the words round it, all words are equally frequent."""
     words = ["영", "일", "이", "삼", "사", "오", "육", "칠", "팔", "구"]
@@ -270,6 +277,7 @@ def test_pretraining_refuses_with_one_line(run, text_file, text_tokenizer, tmp_p
     assert status == 2 and message in error_line("pretrain", err)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["pretrain-reviews", "pretrain-labelled"])
 def test_the_recipe_is_one(run, text_file, tmp_path, name):
     """Its settings are known, its model is as large as it says."""

@@ -46,6 +46,7 @@ def test_the_last_line_is_the_test_accuracy(run, tmp_path):
     assert re.fullmatch(r"test accuracy: 0\.\d{4}", out.strip().splitlines()[-1])
 
 
+@pytest.mark.slow
 def test_epochs_are_measured_on_validation_and_the_vocabulary_is_of_train(run, tmp_path):
     """No text of the test split has a say in what is trained or chosen."""
     flags = ["--data", "sample", "--validation_fraction", "0.2", "--output_dir", tmp_path, *QUICK]
@@ -59,6 +60,7 @@ def test_epochs_are_measured_on_validation_and_the_vocabulary_is_of_train(run, t
     assert AutoTokenizer.from_pretrained(tmp_path).get_vocab() == vocabulary
 
 
+@pytest.mark.slow
 def test_a_new_model_is_drawn_by_the_seed(run, tmp_path):
     heads = {}
     for name, seed in (("one", 1), ("again", 1), ("other", 2)):
@@ -70,6 +72,7 @@ def test_a_new_model_is_drawn_by_the_seed(run, tmp_path):
     assert torch.equal(heads["one"], heads["again"]) and not torch.equal(heads["one"], heads["other"])
 
 
+@pytest.mark.slow
 def test_the_weights_are_saved_in_half_the_size_and_load_as_they_were_measured(run, tmp_path):
     sizes = {}
     for dtype in ("float32", "float16"):
@@ -95,6 +98,7 @@ def test_the_weights_are_saved_in_half_the_size_and_load_as_they_were_measured(r
     assert loss.item() == pytest.approx(published, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_evaluation_in_half_precision_does_not_round_what_is_saved(run, tmp_path):
     arguments = [
         "--data",
@@ -112,6 +116,7 @@ def test_evaluation_in_half_precision_does_not_round_what_is_saved(run, tmp_path
     assert json.loads((tmp_path / "config.json").read_text())["dtype"] == "float32"
 
 
+@pytest.mark.slow
 def test_a_run_that_gets_no_better_stops_early(run, tmp_path):
     """A model that cannot learn, at a learning rate of nothing, is no better after its first epoch."""
     status, _, _ = run(
@@ -125,6 +130,7 @@ def test_a_run_that_gets_no_better_stops_early(run, tmp_path):
     assert metrics["best_step"] == metrics["epochs"][0]["step"]
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_goes_on_to_the_same_end(run, trained, tmp_path):
     interrupted = tmp_path / "interrupted"
     interrupted.mkdir()
@@ -176,6 +182,7 @@ def test_a_trained_model_is_fine_tuned_with_new_labels(run, trained, tmp_path):
     assert tokenizer.get_vocab() == original.get_vocab()
 
 
+@pytest.mark.slow
 def test_a_classifier_is_trained_with_the_attention_that_was_asked_for(run, trained, tmp_path, attentions):
     for number, which in enumerate((QUICK, [*TWO_STEPS, "--model", trained])):
         for attention in ("eager", "sdpa"):
@@ -185,6 +192,7 @@ def test_a_classifier_is_trained_with_the_attention_that_was_asked_for(run, trai
     assert attentions == ["eager", "sdpa"] * 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("labels", "is_new"), [(["positive", "negative"], False), (["bad", "good"], True)])
 def test_a_head_goes_by_the_names_of_its_labels(run, trained, tmp_path, caplog, labels, is_new):
     """What stands in the first row for one model need not do so for another, or for the data."""
@@ -207,6 +215,7 @@ def test_a_head_goes_by_the_names_of_its_labels(run, trained, tmp_path, caplog, 
     assert torch.equal(after.model.encoder.embed_tokens.weight, model.model.encoder.embed_tokens.weight)
 
 
+@pytest.mark.slow
 def test_a_model_is_fine_tuned_in_float32_and_on_one_label_a_text_whatever_it_was(run, trained, tmp_path):
     model = AutoModelForSequenceClassification.from_pretrained(trained, dtype=torch.float16, problem_type="regression")
     model.save_pretrained(tmp_path / "before")
@@ -222,6 +231,7 @@ def test_a_model_is_fine_tuned_in_float32_and_on_one_label_a_text_whatever_it_wa
     assert (model.dtype, model.config.problem_type) == (torch.float32, None)
 
 
+@pytest.mark.slow
 def test_a_run_keeps_as_many_tokens_of_a_text_as_it_was_told(run, trained, tmp_path):
     """Else what is measured is not what the folder's own tokenizer gives."""
     for number, options in enumerate((["--model", trained], ["--tokenizer", trained])):
@@ -242,6 +252,7 @@ def test_a_run_keeps_as_many_tokens_of_a_text_as_it_was_told(run, trained, tmp_p
         assert again["confusion_matrix"] == measured["confusion_matrix"]
 
 
+@pytest.mark.slow
 def test_a_run_without_evaluations_shows_its_training_loss(run, tmp_path):
     status, _, _ = run(
         "train-classifier",
@@ -322,6 +333,7 @@ def test_training_refuses_with_one_line(run, faults, arguments, message):
     assert {file for file in faults.rglob("*") if file.is_file()} == before
 
 
+@pytest.mark.slow
 def test_the_quickstart_fine_tunes_the_ready_made_classifier(run, tmp_path, monkeypatch):
     """Without learning anything it knows the embedded reviews already."""
     assert "train-classifier sample-finetune" in (ROOT / "Makefile").read_text()

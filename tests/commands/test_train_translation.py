@@ -42,6 +42,7 @@ def test_a_translator_is_a_folder_that_transformers_loads(run, corpus, tmp_path)
     assert ids.shape[1] <= 12
 
 
+@pytest.mark.slow
 def test_a_translator_is_saved_in_half_the_size(run, corpus, tmp_path):
     for dtype in ("float32", "float16"):
         assert train_translator(run, corpus, tmp_path / dtype, "--weights_dtype", dtype)[0] == 0
@@ -50,6 +51,7 @@ def test_a_translator_is_saved_in_half_the_size(run, corpus, tmp_path):
         assert json.loads((tmp_path / dtype / "config.json").read_text())["dtype"] == "float32"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("vocabularies", "case"), [("joint", ["--lowercase"]), ("separate", [])])
 def test_a_translator_is_trained_further(run, corpus, tmp_path, vocabularies, case):
     """From its own weights, with its vocabularies and its case, on other pairs; the record has both runs."""
@@ -80,6 +82,7 @@ def test_a_translator_is_trained_further(run, corpus, tmp_path, vocabularies, ca
     assert ("bleu_words" in report) == bool(case)
 
 
+@pytest.mark.slow
 def test_a_translator_is_trained_with_the_attention_that_was_asked_for(run, corpus, tmp_path, attentions):
     for number, which in enumerate(([], ["--model", tmp_path / "eager-0", "--config", "{}"])):
         for attention in ("eager", "sdpa"):
@@ -139,6 +142,7 @@ def test_two_vocabularies_and_a_token_budget(run, corpus, tmp_path):
     assert (status, out.count("\n")) == (0, 1), err
 
 
+@pytest.mark.slow
 def test_a_translator_is_drawn_by_the_seed_and_measured_on_validation(run, corpus, tmp_path):
     weights = {}
     for name, seed in (("one", 1), ("again", 1), ("other", 2)):
@@ -152,6 +156,7 @@ def test_a_translator_is_drawn_by_the_seed_and_measured_on_validation(run, corpu
     assert metrics["test"]["loss"] != pytest.approx(metrics["validation"]["loss"], abs=1e-5)
 
 
+@pytest.mark.slow
 def test_splits_are_those_asked_for(run, corpus, tmp_path):
     prefixes = ["--train_prefix", "val", "--test_prefix", "train", "--max_steps", "1"]
     assert train_translator(run, corpus, tmp_path / "files", *prefixes)[0] == 0
@@ -182,6 +187,7 @@ def test_splits_are_those_asked_for(run, corpus, tmp_path):
     assert {split: data[split] for split in expected} == describe_splits(expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [
@@ -257,6 +263,7 @@ def test_training_refuses_with_one_line(run, corpus, tmp_path, arguments, messag
     assert status == 2 and message in error_line("train-translation", err)
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_goes_on_to_the_same_end(run, corpus, tmp_path):
     settings = ["--max_tokens", "50", "--bf16", "false"]
     assert train_translator(run, corpus, tmp_path / "whole", *settings)[0] == 0

@@ -26,7 +26,7 @@ def test_an_own_trainers_card_is_its_log(tmp_path):
     """Also of a translator, which was measured by what nobody here knows, or not at all."""
     config = tiny_config(**{f"{name}_token_id": id for id, name in enumerate(("pad", "bos", "eos", "decoder_start"))})
     model = VanillaTransformerForConditionalGeneration(config)
-    arguments = TrainingArguments(str(tmp_path), use_cpu=True, num_train_epochs=2)
+    arguments = TrainingArguments(str(tmp_path), use_cpu=True, num_train_epochs=2, hub_model_id="kim/pairs")
     log = [
         {"epoch": 1.0, "step": 3, "loss": 2.5},
         {"epoch": 1.0, "step": 3, "eval_loss": 2.25, "eval_chrf": 41.5, "eval_runtime": 1.0},
@@ -53,6 +53,7 @@ def test_an_own_trainers_card_is_its_log(tmp_path):
         ("validation", "loss", "1.7500"),
         ("validation", "chrf", "43.2500"),
     ]
+    assert load_model_card(tmp_path).data.model_name == "kim/pairs"
     # What transformers' scripts do at their end, without a repository to push to.
     card = (tmp_path / "README.md").read_bytes()
     CheckedTrainer(model, arguments).create_model_card()

@@ -232,6 +232,7 @@ def train(folder, text_tokenizer, resume=None, max_tokens=None, **overrides):
     return trainer, batches
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "settings",
     [

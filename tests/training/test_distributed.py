@@ -140,6 +140,7 @@ def _broadcast_from_main(rank: int, port: int, sent) -> None:
     distributed.destroy_process_group()
 
 
+@pytest.mark.slow
 def test_one_process_makes_what_all_receive(tmp_path):
     torch.multiprocessing.spawn(_broadcast_from_main, (free_port(), tmp_path / "made"), nprocs=2)
     (made, process, first), (received, other, second) = (torch.load(tmp_path / f"made-{rank}.pt") for rank in (0, 1))

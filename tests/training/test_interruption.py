@@ -139,6 +139,7 @@ def whole(tmp_path_factory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("point", "left", "last_whole"),
     [
@@ -167,6 +168,7 @@ def test_a_killed_run_goes_on_to_the_same_end(run, whole, tmp_path, caplog, poin
     assert_same_end(tmp_path / "run", whole)
 
 
+@pytest.mark.slow
 def test_a_killed_run_with_a_token_budget_goes_on_to_the_same_end(run, tmp_path):
     data = tmp_path / "data"
     data.mkdir()
@@ -183,6 +185,7 @@ def test_a_killed_run_with_a_token_budget_goes_on_to_the_same_end(run, tmp_path)
     assert_same_end(tmp_path / "run", tmp_path / "whole")
 
 
+@pytest.mark.slow
 def test_without_a_whole_checkpoint_there_is_nothing_to_go_on_from(run, whole, tmp_path, caplog):
     shutil.copytree(whole / "checkpoint-8", tmp_path / "checkpoint-2")
     os.truncate(tmp_path / "checkpoint-2" / "optimizer.pt", 1000)
@@ -194,6 +197,7 @@ def test_without_a_whole_checkpoint_there_is_nothing_to_go_on_from(run, whole, t
     assert "checkpoint-2: not a whole checkpoint (optimizer.pt is broken off), skipped" in caplog.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "file", ["model.safetensors", "optimizer.pt", "scheduler.pt", "rng_state.pth", "trainer_state.json"]
 )
@@ -217,6 +221,7 @@ def test_a_checkpoint_is_whole_or_not(whole, tmp_path, file):
     assert prepare_output_dir(str(tmp_path), LAST_CHECKPOINT) == str(tmp_path / "checkpoint-7")
 
 
+@pytest.mark.slow
 def test_a_checkpoint_of_two_processes_has_the_state_of_both(whole, tmp_path, monkeypatch):
     """The second may be killed before it has written, when the first has written all else."""
     checkpoint = tmp_path / "checkpoint-8"
@@ -228,6 +233,7 @@ def test_a_checkpoint_of_two_processes_has_the_state_of_both(whole, tmp_path, mo
     assert checkpoint_damage(str(checkpoint)) is None
 
 
+@pytest.mark.slow
 def test_a_checkpoint_in_parts_is_whole_when_their_list_is_there(whole, tmp_path):
     """As FSDP's are written: weights and the optimizer's state are folders of torch.distributed.checkpoint."""
     checkpoint = tmp_path / "checkpoint-8"
@@ -241,6 +247,7 @@ def test_a_checkpoint_in_parts_is_whole_when_their_list_is_there(whole, tmp_path
     assert checkpoint_damage(str(checkpoint)) == "optimizer_0 is broken off"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("flags", "epoch", "steps"),
     [((), 2, [4, 8, 12]), ((), 3, [4, 8, 12]), (("--eval_on_start", "true"), 1, [0, 4, 8, 12])],
@@ -259,6 +266,7 @@ def test_a_resumed_run_stops_as_early(run, tmp_path, flags, epoch, steps):
     assert_same_end(tmp_path / "run", tmp_path / "whole")
 
 
+@pytest.mark.slow
 def test_a_full_disk_leaves_the_last_checkpoint(run, whole, tmp_path):
     """The limit on a file's length lets the weights pass, and not the optimizer's state."""
     folder = tmp_path / "run"
@@ -320,6 +328,7 @@ def breaks_down(monkeypatch):
     return break_down
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "value"),
     [

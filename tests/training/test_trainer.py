@@ -83,6 +83,7 @@ def train_classifier(
     return trainer
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bf16", [False, True])
 def test_a_classifier_learns(bf16, tmp_path, tokenizer):
     trainer = train_classifier(tmp_path, tokenizer, num_train_epochs=12, bf16=bf16, eval_strategy="epoch")
@@ -141,6 +142,7 @@ def test_accumulated_gradients_equal_one_large_batch(task, tmp_path, tokenizer):
     torch.testing.assert_close(accumulated_weights, weights, rtol=0, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_resumed_run_ends_with_the_weights_of_an_uninterrupted_one(tmp_path, tokenizer):
     settings = {"num_train_epochs": 3, "save_strategy": "epoch"}
     whole = train_classifier(tmp_path / "whole", tokenizer, **settings)
@@ -220,6 +222,7 @@ def train_seq2seq(folder, tokenizer, resume=None, max_tokens=40, **overrides) ->
     return trainer
 
 
+@pytest.mark.slow
 def test_a_run_with_a_token_budget_resumes_in_the_middle_of_an_epoch(tmp_path, tokenizer):
     settings = {"num_train_epochs": 3, "save_steps": 1}
     whole = train_seq2seq(tmp_path / "whole", tokenizer, **settings)
