@@ -402,7 +402,7 @@ def test_of_other_data_nothing_is_claimed(nsmc):
     assert {result.dataset_name for result in card.data.eval_results} == {"my.csv"} and "/home" not in str(card)
     said = card.text.replace((nsmc / "recipe.yaml").read_text().strip(), "").replace("nsmc-half", "")
     assert not re.search("nsmc|naver|film|CC0|영화", said.replace("재미있고 감동적인 영화", ""), re.IGNORECASE)
-    assert "licence that its source gives" in card.text
+    assert "under the licence of its source" in card.text
     assert table(card.text, r"true \ predicted")[0][0] == r"a\|b"
 
 
