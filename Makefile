@@ -6,12 +6,13 @@ BIN := .venv/bin
 
 REVIEWS := '정말 재미있고 감동적인 영화, 강력 추천합니다!' '지루하고 유치해서 시간이 아까웠다'
 
-# Classify two reviews with the ready-made model, fine-tune it on the embedded sample, classify again.
+# Classify two reviews with nsmc-small, fine-tune it on the embedded sample, classify again, translate a sentence.
 quickstart: .venv/installed
 	printf '%s\n' $(REVIEWS) | $(BIN)/vanilla-transformer predict --model model_cards/nsmc-small
 	rm -rf runs/quickstart
 	$(BIN)/vanilla-transformer train-classifier sample-finetune --output_dir runs/quickstart
 	printf '%s\n' $(REVIEWS) | $(BIN)/vanilla-transformer predict --model runs/quickstart
+	printf '%s\n' 'Zwei Hunde spielen im Schnee.' | $(BIN)/vanilla-transformer translate --model model_cards/multi30k-de-en
 
 test: check
 	$(BIN)/python -m pytest -n 2
@@ -23,7 +24,7 @@ test-fast: .venv/installed
 # Speed beside torch.nn.Transformer, BART and Marian, in a few minutes; nothing else should run meanwhile.
 benchmark: .venv/installed
 	rm -rf runs/benchmark
-	$(BIN)/python scripts/benchmark.py --output_dir runs/benchmark --texts 256 --batch_size 64 --rounds 2
+	$(BIN)/python scripts/benchmarks/benchmark.py --output_dir runs/benchmark --texts 256 --batch_size 64 --rounds 2
 
 check: .venv/installed
 	$(BIN)/ruff check .

@@ -1,7 +1,7 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 """Configuration of the vanilla Transformer (Vaswani et al. 2017, "Attention Is All You Need").
 
-This file travels with every saved model, so it imports transformers and huggingface_hub only.
+Every saved model carries a copy of this file, so it imports only transformers and huggingface_hub.
 """
 
 import copy
@@ -15,7 +15,7 @@ from transformers.activations import ACT2FN
 
 
 if TYPE_CHECKING:
-    # transformers tells folders of one name apart by this file and what it imports: so by the other file, too.
+    # transformers caches a folder's code under a hash of this file and its imports: this adds the other file.
     from .modeling_vanilla_transformer import VanillaTransformerModel  # noqa: F401
 
 
@@ -23,7 +23,7 @@ LAYER_NORM_TYPES = ("standard", "unbiased_std", "unbiased_std_scalar")
 POSITION_EMBEDDING_TYPES = ("sinusoidal", "learned", "none")
 INIT_SCHEMES = ("torch", "xavier_uniform", "tensor2tensor")
 
-# Where transformers' Auto classes find these in a saved folder, whichever of the models it is of.
+# Where transformers' Auto classes find the classes in a saved folder.
 _AUTO_MAP = {
     "AutoConfig": "configuration_vanilla_transformer.VanillaTransformerConfig",
     "AutoModel": "modeling_vanilla_transformer.VanillaTransformerModel",
@@ -31,7 +31,7 @@ _AUTO_MAP = {
     "AutoModelForSequenceClassification": "modeling_vanilla_transformer.VanillaTransformerForSequenceClassification",
 }
 
-# Table 3, "base"; three of the tutorials have them, too.
+# Table 3, "base"; also the sizes of three of the tutorials.
 _BASE_SIZES = {
     "d_model": 512,
     "encoder_attention_heads": 8,
@@ -39,7 +39,7 @@ _BASE_SIZES = {
     "encoder_ffn_dim": 2048,
     "decoder_ffn_dim": 2048,
 }
-# §5.4: dropout of each sub-layer's output and of the embeddings, nowhere else.
+# §5.4: dropout of each sub-layer's output and of the embeddings only.
 _PAPER_BASE = {
     "vocab_size": 37000,
     **_BASE_SIZES,
@@ -74,7 +74,7 @@ _PYTORCH_TRANSFORMER = {
     "decoder_max_position_embeddings": 350,
     "attention_bias": False,
 }
-# What each model differs in from the defaults.
+# The fields in which each published model differs from the defaults.
 PRESETS = {
     # https://github.com/paul-hyun/transformer-evolution: config_half.json, config.json
     "transformer-evolution": {},
@@ -116,7 +116,7 @@ PRESETS = {
         "eos_token_id": 3,
         "decoder_start_token_id": 2,
     },
-    # https://github.com/hkproj/pytorch-transformer; the document that goes with it has one scale and one shift a norm
+    # https://github.com/hkproj/pytorch-transformer; in the accompanying document, a norm has one scale and one shift
     "pytorch-transformer": _PYTORCH_TRANSFORMER,
     "pytorch-transformer-scalar-norm": {**_PYTORCH_TRANSFORMER, "layer_norm_type": "unbiased_std_scalar"},
     # https://docs.pytorch.org/docs/stable/generated/torch.nn.Transformer.html; it takes embeddings
@@ -148,25 +148,25 @@ PRESETS = {
 class VanillaTransformerConfig(PreTrainedConfig):
     r"""Sizes and variants of an encoder-decoder Transformer.
 
-    The defaults are the model of the tutorial series *transformer-evolution* (its "half" configuration). The fields
-    carry BART's names where BART has the thing.
+    The defaults are those of the tutorial series *transformer-evolution* (its "half" configuration). Fields that BART
+    has, too, have its names.
 
     Args:
-        vocab_size: Number of source tokens, and of target tokens unless `decoder_vocab_size` is given.
-        decoder_vocab_size: Number of target tokens where the target side has a vocabulary of its own. None means
-            one vocabulary for both sides, also after `resize_token_embeddings`.
+        vocab_size: Size of the source vocabulary, and of the target vocabulary unless `decoder_vocab_size` is given.
+        decoder_vocab_size: Size of the target vocabulary. None means one vocabulary for both sides, which
+            `resize_token_embeddings` resizes on both.
         d_model: Width of the embeddings and of every layer's input and output.
         encoder_layers: Number of encoder layers (N in the paper).
         decoder_layers: Number of decoder layers.
         encoder_attention_heads: Number of attention heads (h in the paper) in an encoder layer.
         decoder_attention_heads: Number of attention heads in both attentions of a decoder layer.
-        head_dim: Width of one head (d_k = d_v in the paper). None means `d_model // heads`, which must divide;
+        head_dim: Width of one head (d_k = d_v in the paper). None means d_model / heads, which must be whole;
             a given value need not satisfy heads x head_dim = d_model.
-        attention_bias: Add biases to the four projections of every attention.
+        attention_bias: Add biases in the four projections of every attention.
         encoder_ffn_dim: Inner width of the encoder's feed-forward networks (d_ff in the paper).
         decoder_ffn_dim: Inner width of the decoder's feed-forward networks.
-        max_position_embeddings: Greatest number of source tokens, and of target tokens unless the next field is given.
-        decoder_max_position_embeddings: Greatest number of target tokens; None means `max_position_embeddings`.
+        max_position_embeddings: Largest number of source tokens, and of target tokens unless the next field is given.
+        decoder_max_position_embeddings: Largest number of target tokens; None means `max_position_embeddings`.
         activation_function: Activation between the two feed-forward layers, a name from transformers' `ACT2FN`.
         dropout: Dropout of each sub-layer's output before it is added to the residual stream (§5.4).
         attention_dropout: Dropout of the attention probabilities.
@@ -178,19 +178,19 @@ class VanillaTransformerConfig(PreTrainedConfig):
             a (x - mean) / (std + eps) + b; `"unbiased_std_scalar"`: the same with one a and one b for all features.
         layer_norm_eps: eps of the layer norms.
         position_embedding_type: `"sinusoidal"` (§3.5), `"learned"`, or `"none"`.
-        position_offset: Row of the position table that the first real token takes. With 1,
-            transformer-evolution's value, row 0 belongs to pads; with 0, pads share row 0 with the first token.
+        position_offset: Row of the position table for the first token. With 1, transformer-evolution's value, row 0
+            is for padding tokens; with 0, padding tokens share row 0 with the first token.
         scale_embedding: Multiply token embeddings by sqrt(d_model) (§3.4).
         init_scheme: `"torch"`: torch's own initialisation of linear layers, embeddings from N(0, 1);
             `"xavier_uniform"`: Glorot uniform for every matrix, the embeddings included; `"tensor2tensor"`, the
             paper's own code: Glorot uniform for linear layers, embeddings from N(0, 1 / d_model).
-        share_encoder_decoder_embeddings: One embedding matrix for source and target tokens (§3.4).
-        tie_word_embeddings: Use the target embedding matrix as the weight of the generation head, too (§3.4).
-        use_cache: Return keys and values of past target tokens, so that generation need not compute them again.
+        share_encoder_decoder_embeddings: Use one embedding matrix for source and target tokens (§3.4).
+        tie_word_embeddings: Use the target embedding matrix also as the weight of the generation head (§3.4).
+        use_cache: Return keys and values of earlier target tokens, so that generation does not compute them again.
         pad_token_id: Id of `[PAD]`.
         bos_token_id: Id of `[BOS]`.
-        eos_token_id: Id of `[EOS]`, or ids, any of which ends a generated sequence.
-        decoder_start_token_id: Id that opens every target sequence.
+        eos_token_id: Id of `[EOS]`, or several ids, each of which ends a generated sequence.
+        decoder_start_token_id: Id of the first token of every decoder input.
 
     Raises:
         huggingface_hub.errors.StrictDataclassError: a field has a wrong type, or the fields contradict each other;
@@ -202,7 +202,7 @@ class VanillaTransformerConfig(PreTrainedConfig):
     """
 
     model_type = "vanilla_transformer"
-    # Evaluation would otherwise gather every review's encoder states beside its logits.
+    # Otherwise, Trainer's evaluation gathers every text's encoder states with its logits.
     keys_to_ignore_at_inference = ["past_key_values", "encoder_last_hidden_state"]
     attribute_map = {
         "hidden_size": "d_model",
@@ -247,7 +247,7 @@ class VanillaTransformerConfig(PreTrainedConfig):
 
     def __post_init__(self, **kwargs):
         if self.share_encoder_decoder_embeddings and self.decoder_vocab_size == self.vocab_size:
-            self.decoder_vocab_size = None  # one vocabulary, which must stay one when it is resized
+            self.decoder_vocab_size = None  # one vocabulary, also for `resize_token_embeddings`
         super().__post_init__(**kwargs)
 
     @classmethod
@@ -258,11 +258,11 @@ class VanillaTransformerConfig(PreTrainedConfig):
             name: `"transformer-evolution"`, also `-half` (the same) and `-full`; `"annotated-transformer"`;
                 `"pytorch-seq2seq"`; `"pytorch-transformer"`, also `-scalar-norm`; `"torch-nn-transformer"`; or the
                 paper's own (Table 3), `"base"` and `"big"`.
-            **overrides: Fields that shall differ from the published model's.
+            **overrides: Fields with other values than the published model's.
 
         Returns:
-            The configuration. Vocabulary sizes are the published ones where there are such (pytorch-seq2seq's
-            Multi30k, the paper's 37,000), else this class's default.
+            The configuration, with the published vocabulary size where there is one (pytorch-seq2seq's Multi30k, the
+            paper's 37,000), and this class's default otherwise.
 
         Raises:
             ValueError: no such preset, or no such field.
@@ -280,34 +280,34 @@ class VanillaTransformerConfig(PreTrainedConfig):
 
     @property
     def target_vocab_size(self) -> int:
-        """Number of target tokens, `decoder_vocab_size` resolved."""
+        """Size of the target vocabulary: `decoder_vocab_size`, or `vocab_size` if that is None."""
         return self.vocab_size if self.decoder_vocab_size is None else self.decoder_vocab_size
 
     @property
     def max_target_positions(self) -> int:
-        """Greatest number of target tokens, `decoder_max_position_embeddings` resolved."""
+        """Largest number of target tokens: `decoder_max_position_embeddings`, or `max_position_embeddings`."""
         if self.decoder_max_position_embeddings is None:
             return self.max_position_embeddings
         return self.decoder_max_position_embeddings
 
     def get_text_config(self, decoder: bool | None = None, encoder: bool | None = None) -> PreTrainedConfig:
-        """The config as one side sees it: with `decoder=True`, `vocab_size` is the target vocabulary's, and so on.
+        """One side's configuration: with `decoder=True`, `vocab_size` is the target vocabulary's, and so on.
 
-        The base class copies every `decoder_*` field over its bare namesake, None included; the fields where None
-        means "as on the source side" are therefore filled in first.
+        The base class copies each `decoder_*` field to the field without the prefix, even None, which here means "as
+        for the source".
         """
         if not decoder or encoder:
             return super().get_text_config(decoder=decoder, encoder=encoder)
-        filled_in = copy.copy(self)
-        filled_in.decoder_vocab_size = self.target_vocab_size
-        filled_in.decoder_max_position_embeddings = self.max_target_positions
-        return super(VanillaTransformerConfig, filled_in).get_text_config(decoder=True)
+        resolved = copy.copy(self)
+        resolved.decoder_vocab_size = self.target_vocab_size
+        resolved.decoder_max_position_embeddings = self.max_target_positions
+        return super(VanillaTransformerConfig, resolved).get_text_config(decoder=True)
 
     def save_pretrained(self, save_directory: str | os.PathLike, push_to_hub: bool = False, **kwargs) -> None:
-        """transformers' own, with every class of these files in `auto_map`, not only that of the weights.
+        """Save with every class of these two files in `auto_map`, not only the class of the weights.
 
-        So a classifier's folder also loads as an `AutoModel`, with `trust_remote_code=True`. What a subclass has
-        registered stays; a reference to a repository ("--") does not, for the code lies in the folder.
+        With `trust_remote_code=True`, a classifier's folder then also loads as an `AutoModel`. Entries of a subclass
+        stay; references to code in another repository ("--") do not, because the folder holds the code.
         """
         if self._auto_class is not None:
             named = getattr(self, "auto_map", None) or {}
@@ -337,7 +337,7 @@ class VanillaTransformerConfig(PreTrainedConfig):
             raise ValueError(f"`position_offset` must not be negative, got {self.position_offset}")
 
     def validate_heads(self):
-        """Without a `head_dim`, the heads share d_model evenly."""
+        """Without `head_dim`, the number of heads must divide d_model."""
         for name in ("encoder_attention_heads", "decoder_attention_heads"):
             heads = getattr(self, name)
             if self.head_dim is None and heads >= 1 and self.d_model % heads != 0:
@@ -346,7 +346,7 @@ class VanillaTransformerConfig(PreTrainedConfig):
                 )
 
     def validate_rates(self):
-        """Dropout rates and the layer norms' eps."""
+        """Dropout rates, and eps of the layer norms."""
         for name in ("dropout", "attention_dropout", "activation_dropout", "embedding_dropout"):
             rate = getattr(self, name)
             if not 0 <= rate <= 1:
@@ -355,7 +355,7 @@ class VanillaTransformerConfig(PreTrainedConfig):
             raise ValueError(f"`layer_norm_eps` must be greater than 0, got {self.layer_norm_eps}")
 
     def validate_choices(self):
-        """Fields that take a name."""
+        """Fields whose value is one of several names."""
         for name, choices in (
             ("activation_function", ACT2FN),
             ("layer_norm_type", LAYER_NORM_TYPES),

@@ -1,9 +1,9 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""The tutorials' checkpoints and ours, in both directions: one table of names per source.
+"""Convert the tutorials' checkpoints to ours and back: one table of tensor names per source.
 
-A row has a name of theirs and a name of ours, both behind the prefix that the rows are listed under. Braces expand as
-in a shell, in step on both sides; `*` is a layer's number. Where more differs than the name, a third column says what.
-`qkv_proj` stands for three tensors of ours, `norm` for `pre_norm` or `post_norm`, whichever the model has.
+A row holds their name and ours, without the prefix that is the table's key. Braces expand as in a shell, pairwise on
+both sides; `*` is a layer's number. A third column converts the tensor where more than the name differs. `qkv_proj`
+stands for three tensors of ours, `norm` for the model's `pre_norm` or `post_norm`.
 """
 
 import logging
@@ -34,20 +34,17 @@ from .modeling_vanilla_transformer import (
 logger = logging.getLogger(__name__)
 
 
-# --- The tables ---
-
-
 class _Transform(NamedTuple):
     to_ours: Callable[[torch.Tensor], Sequence[torch.Tensor]]
     to_theirs: Callable[[Sequence[torch.Tensor]], torch.Tensor]
 
 
 _SAME = _Transform(lambda theirs: [theirs], lambda ours: ours[0])
-# A convolution of kernel size 1 is a linear layer: (F, D, 1) and (F, D).
+# A convolution of kernel size 1 is a linear layer: (F, D, 1), here (F, D).
 _KERNEL_OF_ONE = _Transform(lambda theirs: [theirs.squeeze(-1)], lambda ours: ours[0].unsqueeze(-1))
-# A position table with a batch dimension: (1, rows, D) and (rows, D).
+# A position table with a batch dimension: (1, rows, D), here (rows, D).
 _BATCH_OF_ONE = _Transform(lambda theirs: [theirs.squeeze(0)], lambda ours: ours[0].unsqueeze(0))
-# Three projections in one tensor, stacked: (3 * width, D) and three of (width, D).
+# Three stacked projections: (3 * width, D), here three of (width, D).
 _STACKED_QKV = _Transform(lambda theirs: theirs.chunk(3) if theirs.dim() else [theirs], torch.cat)
 
 _BOTH, _ENCODER, _DECODER = "{encoder,decoder}.layers.*.", "encoder.layers.*.", "decoder.layers.*."
@@ -148,7 +145,7 @@ _TORCH_NN_TRANSFORMER = {
 
 
 def _float32_sinusoid(rows: int, d_model: int) -> torch.Tensor:
-    """The sinusoid (rows, d_model) as the Annotated Transformer computes it, in float32 from start to end."""
+    """The sinusoid (rows, d_model) as the Annotated Transformer computes it, in float32 throughout."""
     angle = torch.arange(rows).unsqueeze(1) * torch.exp(
         torch.arange(0, d_model, 2).float() * -(math.log(10000.0) / d_model)
     )
@@ -159,16 +156,16 @@ def _float32_sinusoid(rows: int, d_model: int) -> torch.Tensor:
 
 
 class _Source(NamedTuple):
-    """A tutorial's code: what its tensors are called, and which of our models it has."""
+    """A tutorial's code: the names of its tensors, and the models that it can express."""
 
     names: dict[str, list[tuple]]
     position_types: tuple[str, ...] = ("sinusoidal", "learned")
     sinusoid: Callable[[int, int], torch.Tensor] | None = None
-    # Sizes that the code has once, for encoder and decoder together.
+    # Sizes that encoder and decoder share.
     one_size: tuple[str, ...] = ("layers", "attention_heads", "ffn_dim")
-    # Fields that the code leaves open, and what they may be; None: anything. All others are the preset's.
+    # Fields that may differ from the preset, and their values; None: any value.
     open_fields: Mapping[str, tuple | None] = MappingProxyType({})
-    # Fields that no tensor tells, besides the numbers of heads.
+    # Fields that the tensors do not determine, besides the numbers of heads.
     asked_for: tuple[str, ...] = ()
 
 
@@ -183,7 +180,7 @@ _SOURCES = {
     "pytorch-transformer": _Source(
         _PYTORCH_TRANSFORMER,
         sinusoid=_float32_sinusoid,
-        # The document has one scale and one shift a norm; there are versions with biases in the attention.
+        # The document's norms have one scale and one shift each; some versions have biases in the attention.
         open_fields={"layer_norm_type": ("unbiased_std", "unbiased_std_scalar"), "attention_bias": (False, True)},
     ),
     "torch-nn-transformer": _Source(
@@ -194,14 +191,14 @@ _SOURCES = {
         asked_for=("norm_first", "activation_function", "layer_norm_eps"),
     ),
 }
-# Presets that are another's code with other sizes.
+# Presets that are a source's code with other sizes.
 _VARIANTS = {
     "transformer-evolution-half": "transformer-evolution",
     "transformer-evolution-full": "transformer-evolution",
     "pytorch-transformer-scalar-norm": "pytorch-transformer",
 }
 _HEADS = ("encoder_attention_heads", "decoder_attention_heads")
-# The fields that decide what a model of given sizes computes, and which tensors it has.
+# The fields that determine, besides the sizes, what a model computes and which tensors it has.
 _CODE_FIELDS = (
     *("norm_first", "final_norm", "layer_norm_type", "layer_norm_eps", "activation_function", "attention_bias"),
     *("scale_embedding", "position_offset", "share_encoder_decoder_embeddings", "tie_word_embeddings"),
@@ -211,9 +208,9 @@ _CLASSES = {
     "lm_head": VanillaTransformerForConditionalGeneration,
     "classifier": VanillaTransformerForSequenceClassification,
 }
-# transformer-evolution's classifier holds the Transformer as a part of this name.
+# transformer-evolution's classifier holds the Transformer under this prefix.
 _IN_A_CLASSIFIER = "transformer."
-# The shape of each of our tensors, by the end of its name: what a checkpoint's shapes tell.
+# The shape of each of our tensors, by the last two parts of its name.
 _SHAPES = {
     "embed_tokens.weight": ("{side}_vocab_size", "d_model"),
     "embed_positions.weight": ("{side}_rows", "d_model"),
@@ -233,7 +230,7 @@ _SHAPES = {
 
 
 class _Structure(NamedTuple):
-    """What decides which tensors a model has, besides its source."""
+    """What determines, besides the source, which tensors a model has."""
 
     head: str | None
     layers: dict[str, int]
@@ -242,7 +239,7 @@ class _Structure(NamedTuple):
 
 
 class _Row(NamedTuple):
-    """One tensor of theirs, and the one or three of ours that are the same numbers."""
+    """One tensor of theirs, and the one or three of ours with the same numbers."""
 
     theirs: str
     ours: list[str]
@@ -250,7 +247,7 @@ class _Row(NamedTuple):
 
 
 def _expand(pattern: str) -> list[str]:
-    """Expand braces as a shell does: `w_{1,2}.{weight,bias}` to four names."""
+    """Expand braces as in a shell: `w_{1,2}.{weight,bias}` becomes four names."""
     start, brace, rest = pattern.partition("{")
     if not brace:
         return [pattern]
@@ -259,7 +256,7 @@ def _expand(pattern: str) -> list[str]:
 
 
 def _pairs(source: _Source, head: str | None) -> Iterator[tuple[str, str, _Transform]]:
-    """The names that a source has with this head, `*` left in place."""
+    """Yield a source's names with this head, `*` left in place."""
     for prefix, rows in source.names.items():
         for theirs_pattern, ours_pattern, *transform in rows:
             names = zip(_expand(prefix + theirs_pattern), _expand(prefix + ours_pattern), strict=True)
@@ -273,7 +270,7 @@ def _pairs(source: _Source, head: str | None) -> Iterator[tuple[str, str, _Trans
 
 
 def _rows(source: _Source, structure: _Structure) -> list[_Row]:
-    """All tensors of a model of this structure."""
+    """List all tensors of a model of this structure."""
     rows = []
     for theirs, ours, transform in _pairs(source, structure.head):
         if ours.endswith("_proj.bias") and not structure.attention_bias:
@@ -294,11 +291,8 @@ def _find_source(name: str) -> tuple[str, _Source]:
     return preset, _SOURCES[preset]
 
 
-# --- From a checkpoint ---
-
-
 def convert_checkpoint(state_dict: Mapping[str, torch.Tensor], source: str, **config_fields: Any) -> PreTrainedModel:
-    """Make a model of a tutorial's checkpoint.
+    """Make a model from a tutorial's checkpoint.
 
     | `source` | code |
     |---|---|
@@ -308,36 +302,36 @@ def convert_checkpoint(state_dict: Mapping[str, torch.Tensor], source: str, **co
     | `pytorch-transformer`, also `-scalar-norm` | https://github.com/hkproj/pytorch-transformer |
     | `torch-nn-transformer` | https://docs.pytorch.org/docs/stable/generated/torch.nn.Transformer.html |
 
-    The variants are other sizes of one code, and the sizes are read off the tensors, as are layer counts,
-    vocabularies, numbers of positions and of labels, and pytorch-transformer's kind of norm and attention biases.
+    The tensors tell all sizes (layers, vocabularies, positions, labels), so the variants of a source convert alike;
+    they also tell pytorch-transformer's kind of norm and attention biases.
 
-    Sinusoids that equal, bit for bit, what the tutorial's code computes are dropped, since the model has its own,
-    computed in float64. The Annotated Transformer and pytorch-transformer compute theirs in float32, which is 4e-6
-    off within 64 positions and 4e-4 off at position 5000: `position_embedding_type="learned"` keeps their tables. Any
-    other table is kept exactly in both stacks, as learned positions, and a warning says so; training changes those.
+    Sinusoids equal, bit for bit, to what the tutorial's code computes are dropped: the model computes its own in
+    float64. The Annotated Transformer and pytorch-transformer compute theirs in float32, which is off by 4e-6 within
+    64 positions and by 4e-4 at position 5000; `position_embedding_type="learned"` keeps their tables. Any other table
+    is kept exactly, in both stacks, as learned positions, with a warning; further training changes them.
 
-    transformer-evolution's own classifier takes its maximum over the decoder's pad positions, too; the model here
-    masks them, so that a row's logits do not depend on what it is padded to. With one `[BOS]`, as in the tutorial's
-    recipe, there is no difference. torch.nn.Transformer has no embeddings: the model has one zero row on each side;
-    feed it `inputs_embeds` and `decoder_inputs_embeds`.
+    transformer-evolution's classifier takes its maximum over the decoder's pads, too. The model here masks them, so
+    that padding does not change a row's logits. With one `[BOS]`, as in the tutorial's recipe, both agree.
+    torch.nn.Transformer has no embeddings: the model gets one zero row on each side; pass `inputs_embeds` and
+    `decoder_inputs_embeds`.
 
-    Attention masks are the caller's, as everywhere here: 1 where a token is not the pad.
+    Pass attention masks as to every model here: 1 where a token is not a pad.
 
     Args:
-        state_dict: The tensors under the tutorial's names, buffers included, all of one floating-point dtype.
+        state_dict: The tensors under the tutorial's names, including buffers, all of one floating-point dtype.
         source: The code that made them.
-        **config_fields: Fields of `VanillaTransformerConfig` that no tensor tells: `encoder_attention_heads` and
-            `decoder_attention_heads`; for torch-nn-transformer also `norm_first`, `activation_function` and
-            `layer_norm_eps`; others where they differ from the source's preset, such as special ids.
+        **config_fields: Fields of `VanillaTransformerConfig` that the tensors do not tell: `encoder_attention_heads`
+            and `decoder_attention_heads`; for torch-nn-transformer also `norm_first`, `activation_function` and
+            `layer_norm_eps`; and those that differ from the source's preset, such as special ids.
 
     Returns:
-        A `VanillaTransformerForConditionalGeneration` where there is a generator, a
-        `VanillaTransformerForSequenceClassification` where there is transformer-evolution's classifier, else a
+        A `VanillaTransformerForConditionalGeneration` if the checkpoint has a generator, a
+        `VanillaTransformerForSequenceClassification` if it has transformer-evolution's classifier, else a
         `VanillaTransformerModel`; in evaluation mode, in the checkpoint's dtype, on the CPU.
 
     Raises:
-        ValueError: no such source; a field is missing, unknown, or contradicts the tensors; something is not a
-            tensor; a tensor is missing, extra, or of a wrong shape (all of them are named); several dtypes.
+        ValueError: no such source; a field is missing, unknown, or contradicts the tensors; a value is not a tensor;
+            tensors are missing, extra, or of a wrong shape (the message names all); several dtypes.
         huggingface_hub.errors.StrictDataclassError: as `VanillaTransformerConfig`.
 
     Example:
@@ -346,7 +340,7 @@ def convert_checkpoint(state_dict: Mapping[str, torch.Tensor], source: str, **co
         ...     "annotated-transformer",
         ...     encoder_attention_heads=8,
         ...     decoder_attention_heads=8,
-        ...     pad_token_id=2,  # these ids are those of its vocabularies
+        ...     pad_token_id=2,  # the ids of its vocabularies
         ...     bos_token_id=0,
         ...     eos_token_id=1,
         ...     decoder_start_token_id=0,
@@ -371,25 +365,20 @@ def convert_checkpoint(state_dict: Mapping[str, torch.Tensor], source: str, **co
         for name, tensor in zip(row.ours, row.transform.to_ours(state_dict[row.theirs].detach()), strict=True)
     }
 
-    told = {**_architecture(structure, sizes, preset), "head_dim": _read_head_dim(sizes, fields)}
-    if structure.head == "classifier":
-        told["num_labels"] = sizes["num_labels"]
-        if fields.get("id2label"):
-            fields.setdefault("num_labels", len(fields["id2label"]))
+    told = _read_fields(sizes, structure, preset, fields)
+    if structure.head == "classifier" and fields.get("id2label"):
+        fields.setdefault("num_labels", len(fields["id2label"]))
     if "none" in family.position_types:
         for side in ("encoder", "decoder"):
             ours[f"{side}.embed_tokens.weight"] = torch.zeros(1, sizes["d_model"])
         fields = {"bos_token_id": None, "eos_token_id": None, "decoder_start_token_id": None, **fields}
     else:
         as_learned = fields.get("position_embedding_type") == "learned" or _differs_from_sinusoid(ours, rows, family)
-        told["position_embedding_type"] = "learned" if as_learned else "sinusoidal"
-        told["position_offset"] = preset.position_offset
-        told["max_position_embeddings"] = sizes["encoder_rows"] - preset.position_offset
-        told["decoder_max_position_embeddings"] = sizes["decoder_rows"] - preset.position_offset
+        told |= _read_position_fields(sizes, preset.position_offset, as_learned)
         if not as_learned:
             ours = {name: tensor for name, tensor in ours.items() if "embed_positions" not in name}
     for name in ("vocab_size", "max_position_embeddings"):
-        # One number for both sides is written once.
+        # None: the same as the encoder's.
         if told.get(f"decoder_{name}") == told.get(name) and fields.get(f"decoder_{name}") is None:
             told[f"decoder_{name}"] = None
     if wrong := [name for name in told if name in fields and fields[name] != told[name]]:
@@ -397,37 +386,17 @@ def convert_checkpoint(state_dict: Mapping[str, torch.Tensor], source: str, **co
         raise ValueError(f"{source}: the checkpoint contradicts {contradictions}")
 
     config = VanillaTransformerConfig.from_preset(preset_name, **{**fields, **told})
-    # In its dtype from the start, so that the sinusoid is rounded once, as after loading.
+    # Made in its dtype, so that the sinusoid is rounded once, as after loading.
     model = _CLASSES[structure.head]._from_config(config, dtype=dtype)
     model.load_state_dict(ours, strict=True)
     return model.eval()
-
-
-def _architecture(structure: "_Structure", sizes: dict[str, int], preset: VanillaTransformerConfig) -> dict[str, Any]:
-    """The fields that the tensors tell of any checkpoint."""
-    scalar_norm = sizes["norm_size"] != sizes["d_model"]
-    return {
-        "d_model": sizes["d_model"],
-        "vocab_size": sizes["encoder_vocab_size"],
-        "decoder_vocab_size": sizes["decoder_vocab_size"],
-        "encoder_layers": structure.layers["encoder"],
-        "decoder_layers": structure.layers["decoder"],
-        "encoder_ffn_dim": sizes["encoder_ffn_dim"],
-        "decoder_ffn_dim": sizes["decoder_ffn_dim"],
-        "attention_bias": structure.attention_bias,
-        "layer_norm_type": "unbiased_std_scalar" if scalar_norm else preset.layer_norm_type,
-        "final_norm": preset.final_norm,
-        "share_encoder_decoder_embeddings": False,
-        "tie_word_embeddings": False,
-        "position_embedding_type": "none",
-    }
 
 
 _DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 
 def _check_tensors(state_dict: Mapping[str, torch.Tensor]) -> torch.dtype:
-    """Refuse what is not a floating-point tensor, and more than one dtype; return the dtype."""
+    """Check that all values are floating-point tensors of one dtype, and return it."""
     if not isinstance(state_dict, Mapping) or not state_dict:
         raise ValueError("a checkpoint must be a mapping of names to tensors, with at least one tensor")
     others = [
@@ -448,7 +417,7 @@ def _check_tensors(state_dict: Mapping[str, torch.Tensor]) -> torch.dtype:
 
 
 def _read_structure(state_dict: Mapping[str, torch.Tensor], source: _Source, norm_first: bool) -> _Structure:
-    """Read off the names what the model has."""
+    """Read head, number of layers and attention biases off the names."""
     head = None
     for candidate in filter(None, _CLASSES):
         names = {theirs for theirs, ours, _ in _pairs(source, candidate) if ours.startswith(candidate)}
@@ -463,18 +432,18 @@ def _read_structure(state_dict: Mapping[str, torch.Tensor], source: _Source, nor
             numbers = {match[1] for match in map(pattern.fullmatch, state_dict) if match}
             layers[ours.partition(".")[0]] |= numbers
             attention_bias |= bool(numbers) and ours.endswith("_proj.bias")
-    # At least one, so that the first layer's tensors are named as missing where there are none.
+    # At least one layer, so that an error names its tensors as missing.
     return _Structure(head, {side: max(1, len(found)) for side, found in layers.items()}, attention_bias, norm_first)
 
 
 def _symbols(name: str) -> list[str]:
-    """The sizes that the shape of our tensor of this name consists of."""
+    """The names of the sizes in the shape of our tensor."""
     side = re.search(r"encoder\.|decoder\.|$", name)[0].rstrip(".")
     return [symbol.format(side=side) for symbol in _SHAPES[".".join(name.split(".")[-2:])]]
 
 
 def _read_sizes(state_dict: Mapping[str, torch.Tensor], rows: list[_Row]) -> dict[str, int]:
-    """Each size as most of the tensors have it, so that one wrong tensor does not make all others look wrong."""
+    """Read each size by majority, so that an error names a single wrong tensor and not all others."""
     votes = defaultdict(Counter)
     for row in rows:
         if row.theirs in state_dict:
@@ -509,8 +478,45 @@ def _check_names_and_shapes(
         raise ValueError(f"not a checkpoint of {source}: {listing}")
 
 
+def _read_fields(
+    sizes: Mapping[str, int], structure: _Structure, preset: VanillaTransformerConfig, fields: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The configuration fields that the tensors tell, position tables aside."""
+    told = {
+        "d_model": sizes["d_model"],
+        "vocab_size": sizes["encoder_vocab_size"],
+        "decoder_vocab_size": sizes["decoder_vocab_size"],
+        "encoder_layers": structure.layers["encoder"],
+        "decoder_layers": structure.layers["decoder"],
+        "encoder_ffn_dim": sizes["encoder_ffn_dim"],
+        "decoder_ffn_dim": sizes["decoder_ffn_dim"],
+        "head_dim": _read_head_dim(sizes, fields),
+        "attention_bias": structure.attention_bias,
+        "layer_norm_type": preset.layer_norm_type,
+        "final_norm": preset.final_norm,
+        "share_encoder_decoder_embeddings": False,
+        "tie_word_embeddings": False,
+        "position_embedding_type": "none",
+    }
+    if sizes["norm_size"] != sizes["d_model"]:
+        told["layer_norm_type"] = "unbiased_std_scalar"
+    if structure.head == "classifier":
+        told["num_labels"] = sizes["num_labels"]
+    return told
+
+
+def _read_position_fields(sizes: Mapping[str, int], position_offset: int, as_learned: bool) -> dict[str, Any]:
+    """The configuration fields that the position tables tell."""
+    return {
+        "position_embedding_type": "learned" if as_learned else "sinusoidal",
+        "position_offset": position_offset,
+        "max_position_embeddings": sizes["encoder_rows"] - position_offset,
+        "decoder_max_position_embeddings": sizes["decoder_rows"] - position_offset,
+    }
+
+
 def _read_head_dim(sizes: Mapping[str, int], fields: Mapping[str, Any]) -> int | None:
-    """The width of a head; None where the configuration's rule d_model // heads gives it."""
+    """Read the width of a head; None if it is d_model // heads."""
     widths = {}
     for side in ("encoder", "decoder"):
         heads, width = fields[f"{side}_attention_heads"], sizes[f"{side}_width"]
@@ -531,7 +537,7 @@ def _read_head_dim(sizes: Mapping[str, int], fields: Mapping[str, Any]) -> int |
 
 
 def _differs_from_sinusoid(ours: Mapping[str, torch.Tensor], rows: list[_Row], source: _Source) -> bool:
-    """Whether a position table is another than the tutorial's code computes; where it should not be, warn."""
+    """Whether a position table differs from what the tutorial's code computes; warn if it should not."""
     if source.sinusoid is None:
         return True
     differing = [
@@ -548,26 +554,23 @@ def _differs_from_sinusoid(ours: Mapping[str, torch.Tensor], rows: list[_Row], s
     return bool(differing)
 
 
-# --- Back to a checkpoint ---
-
-
 def to_source_state_dict(model: PreTrainedModel, source: str) -> dict[str, torch.Tensor]:
-    """Make a tutorial's checkpoint of a model: what `convert_checkpoint` does, backwards and bit for bit.
+    """Make a tutorial's checkpoint from a model: the exact inverse of `convert_checkpoint`.
 
     Args:
         model: A `VanillaTransformerModel`, or one of the classes with a head.
         source: As in `convert_checkpoint`.
 
     Returns:
-        The tensors under the tutorial's names and in its shapes, its position buffers included, in the model's dtype;
-        copies, on the model's device.
+        Copies of the tensors under the tutorial's names and in its shapes, including position buffers, in the model's
+        dtype and on its device.
 
     Raises:
-        ValueError: no such source; its code has no such model (all that differs is named): a head that it lacks,
-            configuration fields other than its preset's, unequal stacks where it has one size for both.
+        ValueError: no such source; or its code cannot express the model (the message names all differences): another
+            head, configuration fields other than its preset's, unequal stacks where it has one size for both.
     """
     preset_name, family = _find_source(source)
-    # By name, since a model that was loaded with its folder's code is of a class of its own.
+    # By name: a model loaded with `trust_remote_code` has a class of its own.
     heads = {model_class.__name__: head for head, model_class in _CLASSES.items()}
     head = heads.get(type(model).__name__, "another model's")
     if head is not None and not any(ours.startswith(f"{head}.") for _, ours, _ in _pairs(family, head)):
@@ -585,7 +588,7 @@ def to_source_state_dict(model: PreTrainedModel, source: str) -> dict[str, torch
             name = f"{side}.embed_positions.weight"
             ours[f"model.{name}" if head else name] = family.sinusoid(*weight.shape).to(weight)
     theirs = {row.theirs: row.transform.to_theirs([ours.pop(name) for name in row.ours]).clone() for row in rows}
-    if "none" in family.position_types:  # no embeddings, so the model never read its own
+    if "none" in family.position_types:  # the source has no embeddings
         ours = {name: tensor for name, tensor in ours.items() if "embed_tokens" not in name}
     if lost := [name for name, tensor in ours.items() if tensor.any()]:
         raise ValueError(f"{source} has no place for {', '.join(lost)}")
@@ -593,7 +596,7 @@ def to_source_state_dict(model: PreTrainedModel, source: str) -> dict[str, torch
 
 
 def _not_in_the_source(config: VanillaTransformerConfig, preset_name: str, source: _Source) -> list[str]:
-    """What a source's code cannot express of a configuration."""
+    """List what a source's code cannot express of a configuration."""
     preset = VanillaTransformerConfig.from_preset(preset_name)
     allowed = {
         **{name: (getattr(preset, name),) for name in _CODE_FIELDS},
@@ -610,7 +613,7 @@ def _not_in_the_source(config: VanillaTransformerConfig, preset_name: str, sourc
         for size in source.one_size
         if len(set(ours := [getattr(config, f"{side}_{size}") for side in ("encoder", "decoder")])) > 1
     ]
-    if preset_name != "transformer-evolution":  # the only one with a head size of its own
+    if preset_name != "transformer-evolution":  # the only source with its own head size
         problems += [
             f"head_dim {config.head_dim} times {side}_attention_heads {heads} is not d_model {config.d_model}"
             for side in ("encoder", "decoder")
@@ -620,11 +623,8 @@ def _not_in_the_source(config: VanillaTransformerConfig, preset_name: str, sourc
     return problems
 
 
-# --- Files ---
-
-
-# transformer-evolution saves its best loss and score beside the weights, as NumPy scalars: numbers, no code. In files
-# from before NumPy 2, what makes them has another name.
+# transformer-evolution saves its best loss and score beside the weights as NumPy scalars: numbers, no code. Before
+# NumPy 2 their constructor had another name.
 _SCALAR = np.float64(0).__reduce__()[0]
 _NUMPY_SCALARS = [
     *(_SCALAR, (_SCALAR, "numpy.core.multiarray.scalar"), np.dtype),
@@ -633,19 +633,19 @@ _NUMPY_SCALARS = [
 
 
 def load_source_state_dict(file: str) -> dict[str, torch.Tensor]:
-    """Read a tutorial's checkpoint from a file, without running anything in it.
+    """Read a tutorial's checkpoint from a file without running code in it.
 
     Args:
         file: `.pt` or `.pth`, read by `torch.load` with `weights_only=True`, or `.safetensors`. The tensors may be
-            wrapped as the tutorials save them: `{"state_dict": ...}` or `{"model_state_dict": ...}`. A prefix
-            `module.` before all names, which DistributedDataParallel puts there, is taken off.
+            wrapped as the tutorials save them: `{"state_dict": ...}` or `{"model_state_dict": ...}`. The prefix
+            `module.` of DistributedDataParallel is removed.
 
     Returns:
         The tensors by name, on the CPU.
 
     Raises:
-        ValueError: another kind of file; a file that holds code or Python objects besides tensors; a damaged file;
-            something else than a mapping of names to tensors.
+        ValueError: another kind of file; code or Python objects besides tensors; a damaged file; not a mapping of
+            names to tensors.
         OSError: the file cannot be opened.
     """
     suffix = Path(file).suffix.lower()
@@ -656,13 +656,13 @@ def load_source_state_dict(file: str) -> dict[str, torch.Tensor]:
             if suffix == ".safetensors":
                 content = safetensors.torch.load_file(file)
             else:
-                # torch warns of TorchScript and of new pickle protocols, which the one line below says better.
+                # torch also warns of TorchScript and new pickle protocols: the error below is enough.
                 with torch.serialization.safe_globals(_NUMPY_SCALARS), warnings.catch_warnings():
                     warnings.simplefilter("ignore")
                     content = torch.load(stream, map_location="cpu", weights_only=True)
         except Exception as error:
-            # Damaged files end in a dozen kinds of exception, KeyError and struct.error among them.
-            # 149 begins a pickle of protocol 4 or later, which is Python's own and not torch's.
+            # Damaged files raise a dozen kinds of exception, such as KeyError and struct.error.
+            # 149 is an opcode of pickle protocols 4 and later, which torch does not write by default.
             found = re.search(r"GLOBAL (\S+)|(TorchScript)|Unsupported operand 149", str(error))
             if found:
                 what = found[1] or found[2] or "a pickle of Python's own"

@@ -1,8 +1,8 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""Pictures, drawn with matplotlib.
+"""Draw the paper's pictures and a run's curves with matplotlib.
 
-Each function writes one picture, PNG or SVG by the file's ending, and returns the matplotlib `Figure`, which a
-notebook shows. Shapes: H heads, L length, T queries, S keys, V vocabulary, N rows.
+Each function writes one picture and returns the matplotlib `Figure`, which a notebook shows. Shapes: H heads,
+L length, T queries, S keys, V vocabulary, N rows.
 """
 
 import logging
@@ -27,13 +27,13 @@ FORMATS = (".png", ".svg")
 
 
 def check_file(file: str | Path) -> None:
-    """See that a picture can be written, before the work of making it.
+    """Check early that a picture can be written.
 
     Args:
         file: The picture to write.
 
     Raises:
-        ValueError: its name does not end in `.png` or `.svg`, or its folder does not exist.
+        ValueError: the suffix is not `.png` or `.svg`, or the folder does not exist.
     """
     file = Path(file)
     if file.suffix.lower() not in FORMATS:
@@ -48,16 +48,13 @@ def _save(figure: "Figure", file: str | Path) -> "Figure":
     return figure
 
 
-# --- The paper's pictures ---
-
-
 def plot_sinusoid_table(rows: int, d_model: int, file: str | Path) -> "Figure":
-    """Draw the table of sinusoids (§3.5) that gives each position its vector.
+    """Draw the table of sinusoidal positions (§3.5).
 
     Args:
         rows: Number of positions, from 0.
         d_model: Number of columns; even ones are sines, odd ones cosines.
-        file: The picture to write, PNG or SVG by its ending.
+        file: The picture to write, PNG or SVG by its suffix.
 
     Returns:
         The figure.
@@ -71,7 +68,7 @@ def plot_sinusoid_table(rows: int, d_model: int, file: str | Path) -> "Figure":
         raise ValueError(f"rows and d_model must be at least 1, not {rows} and {d_model}")
     figure = Figure(figsize=(7, 4), layout="constrained")
     axes = figure.subplots()
-    # Neighbouring cells differ in sign: interpolation would mix them to grey.
+    # Adjacent cells differ in sign: interpolation would mix them to grey.
     image = axes.imshow(
         sinusoid_table(rows, d_model).numpy(), cmap="RdBu_r", vmin=-1, vmax=1, aspect="auto", interpolation="nearest"
     )
@@ -87,19 +84,18 @@ def plot_sinusoid_table(rows: int, d_model: int, file: str | Path) -> "Figure":
 
 
 def plot_masks(tokens: Sequence[str], attention_mask: Sequence[int], file: str | Path) -> "Figure":
-    """Draw which position may see which: pads hidden, later tokens hidden (§3.2.3), and both, as the decoder needs.
+    """Draw the pad mask, the causal mask (§3.2.3), and both together, as in the decoder.
 
     Args:
         tokens: L tokens.
-        attention_mask: (L,), 1 for a real token and 0 for a pad.
-        file: The picture to write, PNG or SVG by its ending.
+        attention_mask: (L,), 0 for pads, else 1.
+        file: The picture to write, PNG or SVG by its suffix.
 
     Returns:
-        The figure: three images (L, L), queries from top to bottom and keys from left to right, 1 where the query
-        may see the key and 0 where it may not.
+        The figure: three images (L, L), one row per query and one column per key, 1 where the query may see the key.
 
     Raises:
-        ValueError: the lengths differ, there is no token, or as `check_file`.
+        ValueError: the lengths differ, there are no tokens, or as `check_file`.
     """
     from matplotlib.colors import ListedColormap
     from matplotlib.figure import Figure
@@ -132,11 +128,11 @@ def plot_masks(tokens: Sequence[str], attention_mask: Sequence[int], file: str |
 
 
 def plot_noam_rates(rates: dict[str, Sequence[float]], file: str | Path) -> "Figure":
-    """Draw learning rates that rise and fall (§5.3, Eq. 3), as the Annotated Transformer draws NoamOpt's.
+    """Draw learning rates that rise and fall (§5.3, Eq. 3), as in the Annotated Transformer.
 
     Args:
-        rates: For each curve its label and the learning rate of each update, from the first.
-        file: The picture to write, PNG or SVG by its ending.
+        rates: The learning rate of each update, from the first, by the curve's label.
+        file: The picture to write, PNG or SVG by its suffix.
 
     Returns:
         The figure.
@@ -149,7 +145,7 @@ def plot_noam_rates(rates: dict[str, Sequence[float]], file: str | Path) -> "Fig
     figure = Figure(figsize=(7, 4), layout="constrained")
     axes = figure.subplots()
     for number, (label, curve) in enumerate(rates.items()):
-        # Curves of one size fall along one line after their warm-ups: dashes let the one below show.
+        # After the warm-up, curves of one d_model coincide: dashes keep both visible.
         axes.plot(range(1, len(curve) + 1), curve, label=label, linestyle=("-", "--", "-.", ":")[number % 4])
     axes.set(title="Learning rate by the Noam schedule", xlabel="step (updates)", ylabel="learning rate")
     axes.set_xlim(left=0)
@@ -162,17 +158,17 @@ def plot_noam_rates(rates: dict[str, Sequence[float]], file: str | Path) -> "Fig
 
 
 def plot_smoothed_targets(targets: torch.Tensor, file: str | Path) -> "Figure":
-    """Draw smoothed target distributions (§5.4), as the Annotated Transformer draws them.
+    """Draw smoothed target distributions (§5.4), as in the Annotated Transformer.
 
     Args:
-        targets: (N, V), float: row n is the distribution that the model shall predict at place n.
-        file: The picture to write, PNG or SVG by its ending.
+        targets: (N, V), float: row n is the target distribution of token n.
+        file: The picture to write, PNG or SVG by its suffix.
 
     Returns:
-        The figure: one image (N, V), with the values written into the cells where there is room.
+        The figure: one image (N, V); up to 12 x 12 cells show their values.
 
     Raises:
-        ValueError: `targets` has not two dimensions, or as `check_file`.
+        ValueError: `targets` is not two-dimensional, or as `check_file`.
     """
     from matplotlib.figure import Figure
 
@@ -204,17 +200,17 @@ def plot_attention(
     file: str | Path,
     title: str = "Attention",
 ) -> "Figure":
-    """Draw attention probabilities (§3.2.1, Eq. 1), one map a head, as in the paper's figures 3 to 5.
+    """Draw attention probabilities (§3.2.1, Eq. 1), one map per head, as in the paper's Figures 3 to 5.
 
     Args:
-        probabilities: (H, T, S), float, the heads of a layer, or (T, S), one head.
-        query_tokens: T tokens, those that look.
-        key_tokens: S tokens, those that are looked at.
-        file: The picture to write, PNG or SVG by its ending.
-        title: What is drawn, such as "Encoder self-attention, layer 0".
+        probabilities: (H, T, S), float, a layer's heads, or (T, S), one head.
+        query_tokens: T tokens.
+        key_tokens: S tokens.
+        file: The picture to write, PNG or SVG by its suffix.
+        title: The title, such as "Encoder self-attention, layer 0".
 
     Returns:
-        The figure: images (T, S) with one range of colours, from 0 to the greatest probability in any.
+        The figure: images (T, S), all coloured from 0 to the greatest probability in any head.
 
     Raises:
         ValueError: the shapes do not fit, or as `check_file`.
@@ -228,14 +224,14 @@ def plot_attention(
     if heads.ndim != 3 or heads.shape[1:] != (queries, keys) or heads.size == 0:
         raise ValueError(f"probabilities {tuple(probabilities.shape)} for {queries} query and {keys} key tokens")
 
-    # As many columns as make the grid about as wide as high, with no place left empty.
+    # Fill the grid, and make it about as wide as high.
     columns = next(
         number
         for number in range(1, len(heads) + 1)
         if len(heads) % number == 0 and (number * keys >= len(heads) // number * queries or number == len(heads))
     )
     rows = len(heads) // columns
-    # A token takes 0.24 inches, less where the picture would grow beyond what matplotlib can draw.
+    # 0.24 inches per token, or less where the picture would exceed what matplotlib can draw.
     cell = min(0.24, 60 / max(columns * keys, rows * queries))
     width, height = columns * (cell * keys + 0.3) + 2.2, rows * (cell * queries + 0.4) + 1.7
     figure = Figure(figsize=(max(width, 4.5), height), layout="compressed")
@@ -250,21 +246,18 @@ def plot_attention(
     figure.supylabel("query token", fontsize="medium")
     if rows * queries * cell > 1:
         figure.colorbar(image, ax=panels, label="probability", shrink=min(1, 2.5 / height + 0.3), pad=0.02)
-    else:  # too low for a colour bar at its side
+    else:  # too low for a colour bar at the side
         figure.colorbar(image, ax=panels, label="probability", location="top", aspect=30)
     return _save(figure, file)
 
 
-# --- A run's pictures ---
-
-
 def plot_training_curves(epochs: list[dict[str, Any]], file: str | Path) -> "Figure":
-    """Draw the loss, and accuracy or BLEU, against epochs.
+    """Draw the loss, and accuracy or BLEU if measured, against epochs.
 
     Args:
-        epochs: One entry for each evaluation, as `metrics.json` has them: `epoch`, `train_loss` (None where it was
-            not logged) and, where evaluations measured them, `eval_loss`, `eval_accuracy` and `eval_bleu`.
-        file: The picture to write, PNG or SVG by its ending.
+        epochs: One entry per evaluation, as in `metrics.json`: `epoch`, `train_loss` (None if not logged) and, if
+            measured, `eval_loss`, `eval_accuracy`, `eval_bleu`.
+        file: The picture to write, PNG or SVG by its suffix.
 
     Returns:
         The figure.
@@ -297,14 +290,14 @@ def plot_training_curves(epochs: list[dict[str, Any]], file: str | Path) -> "Fig
 
 
 def plot_reliability(bins: list[dict[str, Any]], file: str | Path) -> "Figure":
-    """Draw how often a classifier is right against how sure it says that it is.
+    """Draw a classifier's reliability diagram: accuracy against confidence.
 
     Args:
-        bins: As `metrics.calibration_report` has them.
-        file: The picture to write, PNG or SVG by its ending.
+        bins: From `metrics.calibration_report`.
+        file: The picture to write, PNG or SVG by its suffix.
 
     Returns:
-        The figure: accuracy against confidence above, the share of rows below.
+        The figure: the diagram above, the share of rows in each bin below.
 
     Raises:
         ValueError: as `check_file`.
@@ -328,44 +321,8 @@ def plot_reliability(bins: list[dict[str, Any]], file: str | Path) -> "Figure":
     return _save(figure, file)
 
 
-def plot_benchmark(curves: dict[str, list[dict[str, Any]]], file: str | Path) -> "Figure":
-    """Draw what training costs against length, size of the batch and depth.
-
-    Args:
-        curves: What `benchmarks.measure_curves` returned.
-        file: The picture to write, PNG or SVG by its ending.
-
-    Returns:
-        The figure: a panel for each of the three.
-
-    Raises:
-        ValueError: as `check_file`.
-    """
-    from matplotlib.figure import Figure
-
-    labels = {"length": "tokens of a text", "batch_size": "texts in a batch", "depth": "layers of each stack"}
-    figure = Figure(figsize=(11, 3.6), layout="constrained")
-    panels = figure.subplots(1, len(curves), sharey=True)
-    for axes, (axis, points) in zip(panels, curves.items(), strict=True):
-        for name in dict.fromkeys(point["name"] for point in points):
-            own = [point for point in points if point["name"] == name]
-            values = [point["value"] for point in own]
-            axes.plot(values, [point["tokens_per_second"] for point in own], marker="o", label=name)
-        axes.set_xscale("log", base=2)
-        axes.set_xticks(values, [str(value) for value in values])
-        axes.set_yscale("log")
-        axes.set_xlabel(labels[axis])
-        axes.grid(alpha=0.3)
-    panels[0].set_ylabel("tokens a second, training")
-    panels[0].legend(fontsize=8)
-    return _save(figure, file)
-
-
-# --- Tokens on axes ---
-
-
 def _draw_cell_borders(axes: "Axes", rows: int, columns: int) -> None:
-    """White lines between the cells of an image."""
+    """Draw white lines between the cells of an image."""
     axes.set_xticks([column + 0.5 for column in range(columns - 1)], minor=True)
     axes.set_yticks([row + 0.5 for row in range(rows - 1)], minor=True)
     axes.grid(which="minor", color="white", linewidth=1)
@@ -373,9 +330,9 @@ def _draw_cell_borders(axes: "Axes", rows: int, columns: int) -> None:
 
 
 def _draw_tokens(panels: Iterable["Axes"], rows: Sequence[str], columns: Sequence[str], fontsize: float = 8) -> None:
-    """Write a token at each row and column of a grid of like images, on the grid's outer sides."""
+    """Label rows and columns of a grid of equal images with tokens, on the grid's outer sides."""
     labels, families = _drawable([*rows, *columns])
-    # A token may hold dollar signs, which matplotlib takes for formulas.
+    # matplotlib would parse dollar signs in a token as a formula.
     style = {"fontfamily": families, "fontsize": fontsize, "parse_math": False}
     for panel in panels:
         panel.set_yticks(range(len(rows)), labels[: len(rows)], **style)
@@ -384,15 +341,12 @@ def _draw_tokens(panels: Iterable["Axes"], rows: Sequence[str], columns: Sequenc
 
 
 def _drawable(tokens: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Find a font for each character, and a spelling for the characters that no font has.
+    """Find fonts for the tokens' characters, and spell out the characters that no font has.
 
-    SentencePiece's mark of a word's beginning becomes an underscore: fonts draw the mark as a thick bar.
-
-    Args:
-        tokens: Any tokens.
+    SentencePiece's `▁` becomes an underscore: fonts draw it as a thick bar.
 
     Returns:
-        The tokens as they can be drawn, and the font families to draw them with, the first that has a character.
+        The tokens to draw, and the font families, in the order in which matplotlib tries them.
     """
     from matplotlib.font_manager import FontProperties, findfont
 
@@ -421,13 +375,13 @@ def _is_hangul(character: str) -> bool:
 
 
 def _spell(character: str) -> str:
-    """A Hangul syllable's or letter's romanised name in Unicode, any other character's code."""
+    """Romanise a Hangul syllable or letter by its Unicode name; other characters become their code."""
     if _is_hangul(character):
         return unicodedata.name(character).split()[-1].lower()
     return f"U+{ord(character):04X}"
 
 
-# The best-known sans-serif fonts with Hangul on Linux, Windows and macOS come before whatever else has it.
+# Preferred: the usual sans-serif fonts with Hangul on Linux, Windows and macOS.
 _HANGUL_FONTS = ("NanumGothic", "NotoSansCJK-Regular", "NotoSansKR-Regular", "malgun", "AppleGothic")
 
 
@@ -435,14 +389,14 @@ def find_hangul_font(characters: set[str]) -> str | None:
     """Find an installed font for Korean text.
 
     Args:
-        characters: The characters that it must have.
+        characters: The characters that the font must have.
 
     Returns:
-        The font's file; None if there is none.
+        The font's file, or None.
     """
     from matplotlib.font_manager import findSystemFonts
 
-    # Not matplotlib's own list, which it keeps in a file: a font that was installed after that is not in it.
+    # matplotlib's own list is cached in a file and lacks fonts installed later.
     files = findSystemFonts()
     for file in sorted(files, key=lambda file: (Path(file).stem not in _HANGUL_FONTS, file)):
         if characters <= _characters_of(file):
@@ -451,7 +405,7 @@ def find_hangul_font(characters: set[str]) -> str | None:
 
 
 def _characters_of(file: str) -> set[str]:
-    """The characters that a font has; none if matplotlib cannot read it."""
+    """Return a font's characters; none if matplotlib cannot read the font."""
     from matplotlib.font_manager import get_font
 
     try:
@@ -461,7 +415,7 @@ def _characters_of(file: str) -> set[str]:
 
 
 def _family_of(file: str) -> str:
-    """The name by which matplotlib knows a font, which it is told of here if need be."""
+    """Return the name by which matplotlib knows a font; register the font if needed."""
     from matplotlib.font_manager import fontManager, get_font
 
     if file not in {entry.fname for entry in fontManager.ttflist}:

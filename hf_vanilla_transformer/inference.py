@@ -1,5 +1,5 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""Answering texts: where they come from, batches of like length, class probabilities."""
+"""Run a model on a user's texts: read them, batch them by length, compute class probabilities."""
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -19,14 +19,13 @@ Answer = TypeVar("Answer")
 
 
 def given_texts(file: str | None) -> Iterable[list[str]]:
-    """The texts that a user gives a script, in the groups in which they are to be answered.
+    """Read the texts that a user gives a command, in groups to answer together.
 
     Args:
         file: Texts, one per line; None for standard input.
 
     Returns:
-        All lines of the file, or of standard input, as one group; at a terminal each line as it is typed, until an
-        empty one or the end of input.
+        All lines as one group; at a terminal each line as it is typed, up to an empty line or the end of input.
 
     Raises:
         OSError: The file cannot be read.
@@ -50,13 +49,13 @@ def answer_by_length(
     batch_size: int,
     answer: Callable[[BatchEncoding], list[Answer]],
 ) -> list[Answer]:
-    """Answer texts in batches of like length, which have few pads. A terminal shows how far it has come.
+    """Answer texts in batches of similar length, which have few pads. A terminal shows a progress bar.
 
     Args:
         input_ids: The token ids of each text.
         tokenizer: Pads the batches.
-        batch_size: Greatest number of texts in a batch.
-        answer: Takes a batch, `input_ids` and `attention_mask` (B, S), and returns an answer for each row.
+        batch_size: Maximum number of texts in a batch.
+        answer: Takes a batch, `input_ids` and `attention_mask` (B, S), and returns B answers.
 
     Returns:
         The answers in the order of `input_ids`.
@@ -67,7 +66,7 @@ def answer_by_length(
         batch_size=batch_size,
         collate_fn=DataCollatorWithPadding(tokenizer),
     )
-    # disable=None: no bar where standard error is not a terminal.
+    # disable=None: no bar unless standard error is a terminal.
     answers = [one for batch in tqdm(batches, disable=None, leave=False) for one in answer(batch)]
     in_order = [None] * len(order)
     for place, one in zip(order, answers, strict=True):
@@ -79,13 +78,13 @@ def answer_by_length(
 def class_probabilities(
     model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, texts: list[str], batch_size: int
 ) -> torch.Tensor:
-    """What a classifier makes of each text.
+    """Classify texts.
 
     Args:
         model: A classifier.
         tokenizer: Its tokenizer.
-        texts: The texts; of what is longer than tokenizer and model allow, the beginning is read.
-        batch_size: Texts in one pass through the model.
+        texts: The texts; longer ones than tokenizer and model allow are truncated.
+        batch_size: Texts in a batch.
 
     Returns:
         (texts, labels), float32: the probability of each label.

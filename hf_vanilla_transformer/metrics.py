@@ -1,5 +1,5 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""What is measured: classification with scikit-learn, perplexity, translation with sacreBLEU."""
+"""Metrics: classification with scikit-learn, perplexity, translation with sacreBLEU."""
 
 from typing import Any
 
@@ -21,8 +21,8 @@ def classification_report(logits: np.ndarray, labels: np.ndarray) -> dict[str, A
         labels: (rows,), int.
 
     Returns:
-        `accuracy`; `f1`, of label 1 where there are two labels and the unweighted mean over labels otherwise;
-        `confusion_matrix`, rows the true labels and columns the predicted ones; `rows`.
+        `accuracy`; `f1`, of label 1 if there are two labels, else the macro average; `confusion_matrix`, true labels
+        in rows and predicted ones in columns; `rows`.
     """
     from sklearn.metrics import accuracy_score, confusion_matrix, f1_score
 
@@ -38,16 +38,16 @@ def classification_report(logits: np.ndarray, labels: np.ndarray) -> dict[str, A
 
 
 def calibration_report(probabilities: np.ndarray, labels: np.ndarray, bins: int = 10) -> dict[str, Any]:
-    """Measure whether a classifier is right as often as it says (Guo et al. 2017, "On Calibration").
+    """Measure a classifier's calibration (Guo et al. 2017, "On Calibration of Modern Neural Networks").
 
     Args:
         probabilities: (rows, labels), float.
         labels: (rows,), int.
-        bins: Into how many bins of equal width the probabilities of the predicted labels go.
+        bins: Number of bins of equal width for the probability of the predicted label.
 
     Returns:
-        `expected_calibration_error` (Eq. 3), the mean difference of confidence and accuracy in a bin, weighted by its
-        rows; and `bins`, those with rows: `rows`, `confidence`, the mean probability of the predicted label, and
+        `expected_calibration_error` (Eq. 3), the mean of |accuracy - confidence| over bins, weighted by their rows;
+        and `bins`, those that are not empty: `rows`, `confidence` (mean probability of the predicted label),
         `accuracy`.
     """
     confidence, right = probabilities.max(axis=-1), probabilities.argmax(axis=-1) == labels
@@ -66,20 +66,20 @@ def calibration_report(probabilities: np.ndarray, labels: np.ndarray, bins: int 
 
 
 def compute_metrics(prediction: EvalPrediction) -> dict[str, float]:
-    """Measure an evaluation during training, for Trainer's log and its choice of the best epoch.
+    """Compute Trainer's metrics of a classifier (`compute_metrics`).
 
     Args:
         prediction: Logits (rows, labels) and labels (rows,).
 
     Returns:
-        `accuracy` and `f1`, as `classification_report` has them.
+        `accuracy` and `f1` of `classification_report`.
     """
     report = classification_report(prediction.predictions, prediction.label_ids)
     return {name: report[name] for name in ("accuracy", "f1")}
 
 
 def token_losses(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-    """Reduce an evaluation's logits while they are at hand (Trainer's `preprocess_logits_for_metrics`).
+    """Reduce a batch's logits to sums, so that Trainer need not keep them (`preprocess_logits_for_metrics`).
 
     Args:
         logits: (B, T, V).
@@ -93,13 +93,13 @@ def token_losses(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
 
 
 def compute_perplexity(prediction: EvalPrediction) -> dict[str, float]:
-    """Measure an evaluation: over all its tokens, where Trainer's `eval_loss` is a mean of batches' means.
+    """Compute perplexity over all tokens; Trainer's `eval_loss` is a mean of batch means (`compute_metrics`).
 
     Args:
-        prediction: What `token_losses` returned for all rows, (rows, 2).
+        prediction: The rows of `token_losses`, (rows, 2).
 
     Returns:
-        `token_loss`, the mean loss of a token without any label smoothing, and its exponential, `perplexity`.
+        `token_loss`, the mean loss per token without label smoothing, and its exponential, `perplexity`.
     """
     losses, tokens = prediction.predictions.astype(np.float64).sum(axis=0)
     return {"token_loss": float(losses / tokens), "perplexity": float(np.exp(losses / tokens))}
@@ -109,14 +109,14 @@ def translation_report(translations: list[str], references: list[str]) -> dict[s
     """Measure translations with sacreBLEU.
 
     Args:
-        translations: What the model wrote, as plain text.
-        references: What a translator wrote.
+        translations: The model's translations, detokenized.
+        references: One reference per translation.
 
     Returns:
-        `bleu`, cased and detokenised; `bleu_lowercased`, of lower-cased tokens (13a); the signature of each; `rows`.
+        `bleu`, cased, and `bleu_lowercased`, both with sacreBLEU's own tokenizer (13a); the signature of each; `rows`.
 
     Raises:
-        ValueError: there is not one reference for each translation.
+        ValueError: the numbers of translations and references differ.
     """
     from sacrebleu.metrics import BLEU
 
@@ -133,12 +133,12 @@ def translation_report(translations: list[str], references: list[str]) -> dict[s
 def word_report(
     translations: list[list[int]], references: list[str], tokenizer: PreTrainedTokenizerBase
 ) -> dict[str, Any]:
-    """Measure translations as the tutorials do: BLEU of words, which are lower-cased where the tokenizer's texts are.
+    """Measure translations as the tutorials do: BLEU of words, lower-cased if the tokenizer lower-cases.
 
     Args:
-        translations: The ids that the model gave; pads may be -100.
-        references: What a translator wrote.
-        tokenizer: The target side's. In a vocabulary of words, an unknown one is never right.
+        translations: The ids that the model wrote; pads may be -100.
+        references: One reference per translation.
+        tokenizer: The target tokenizer. In a vocabulary of words, `[UNK]` matches nothing.
 
     Returns:
         `bleu_words`, of words as `split_words` cuts them, and its signature.
@@ -161,11 +161,11 @@ def word_report(
 
 
 def evaluate_split(trainer: Trainer, split: Dataset) -> dict[str, Any]:
-    """Measure a trained model on a split.
+    """Measure a trained classifier on a split.
 
     Args:
         trainer: Holds the model.
-        split: What `tokenize` returned for it.
+        split: The tokenized split.
 
     Returns:
         The mean `loss`, and what `classification_report` returns.

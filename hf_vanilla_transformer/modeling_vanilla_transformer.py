@@ -1,27 +1,23 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 """The vanilla Transformer (Vaswani et al. 2017, "Attention Is All You Need"), in the paper's order.
 
-Section and equation numbers are the paper's. Shapes: B batch, S source length, T target length (L either of them),
-D = `d_model`, H heads, K = `head_dim`, V target vocabulary.
+Section and equation numbers are the paper's.
 
-What a mask means: an attention mask given by the caller is (B, L), 1 or True for a real token and 0 for a pad. Inside
-the layers it is what the chosen attention implementation takes, made by `create_bidirectional_mask` and
-`create_causal_mask`.
+Shapes: B batch size, S source tokens, T target tokens, P earlier target tokens in the cache, L tokens of either side,
+M keys that L queries attend to, D = `d_model`, H heads, K = `head_dim` (the paper's d_k = d_v), V target vocabulary.
 
-This file travels with every saved model, so it imports torch, transformers, huggingface_hub and its configuration
-only.
+Masks: callers give (B, S) for the source and (B, P + T) for the target, 1 for a token and 0 for padding; None means no
+padding. Layers get the form that the attention implementation takes, which transformers makes of the caller's mask.
+
+Every saved model carries a copy of this file, so it imports only torch, transformers and its configuration.
 """
 
 import math
-import re
-import shutil
 from collections.abc import Callable
 from copy import copy
 from functools import partial
-from pathlib import Path
 
 import torch
-from huggingface_hub import ModelCard
 from torch import nn
 from transformers import GenerationMixin, PreTrainedModel
 from transformers import initialization as init
@@ -36,23 +32,19 @@ from transformers.modeling_outputs import (
     Seq2SeqModelOutput,
     Seq2SeqSequenceClassifierOutput,
 )
-from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS, load_state_dict
+from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 from transformers.processing_utils import Unpack
-from transformers.utils import SAFE_WEIGHTS_NAME, ModelOutput, TransformersKwargs, can_return_tuple
+from transformers.utils import ModelOutput, TransformersKwargs, can_return_tuple
 from transformers.utils.generic import merge_with_config_defaults
 from transformers.utils.output_capturing import OutputRecorder, capture_outputs
 
 from .configuration_vanilla_transformer import VanillaTransformerConfig
 
 
-# --- §3.4, §3.5: embeddings and positions ---
-
-
 class VanillaTransformerEmbedding(nn.Embedding):
-    """§3.4: token embeddings, multiplied by sqrt(D) where the configuration says so.
+    """§3.4: token embeddings, multiplied by sqrt(D) if `scale_embedding`.
 
-    The factor lives here, so that `inputs_embeds` taken from this module equal the same `input_ids`. It has the name
-    that it has in transformers' own models, where peft looks for it to adapt embeddings.
+    Scaling here makes `inputs_embeds` taken from this module equal to the same `input_ids`. peft reads `embed_scale`.
     """
 
     def __init__(self, vocab_size: int, config: VanillaTransformerConfig):
@@ -60,32 +52,15 @@ class VanillaTransformerEmbedding(nn.Embedding):
         self.embed_scale = math.sqrt(config.d_model) if config.scale_embedding else 1.0
 
     def forward(self, input_ids: torch.Tensor) -> torch.Tensor:
-        """Token ids (B, L), int64, to embeddings (B, L, D)."""
+        """(B, L) to (B, L, D)."""
         return super().forward(input_ids) * self.embed_scale
 
 
-def position_ids_from_mask(attention_mask: torch.Tensor) -> torch.Tensor:
-    """Count the real tokens of each row, so that left- and right-padded rows of one text agree.
-
-    Args:
-        attention_mask: (B, L), 1 for a real token and 0 for a pad.
-
-    Returns:
-        (B, L), int64: k for the k-th real token, counted from 0, and -1 for pads.
-    """
-    mask = attention_mask.long()
-    return mask.cumsum(dim=-1) * mask - 1
-
-
 def sinusoid_table(rows: int, d_model: int) -> torch.Tensor:
-    """§3.5: PE(p, 2i) = sin(p / 10000^(2i/D)), PE(p, 2i+1) = cos(p / 10000^(2i/D)).
-
-    Args:
-        rows: Number of positions p, from 0.
-        d_model: Number of columns; an odd number ends with a sine.
+    """§3.5: PE(pos, 2i) = sin(pos / 10000^(2i/D)), PE(pos, 2i+1) = cos(pos / 10000^(2i/D)).
 
     Returns:
-        (rows, d_model), float64.
+        (rows, D), float64, for the positions from 0 to rows - 1; an odd D ends with a sine.
     """
     position = torch.arange(rows, dtype=torch.float64).unsqueeze(1)
     column = torch.arange(d_model, dtype=torch.float64)
@@ -94,7 +69,7 @@ def sinusoid_table(rows: int, d_model: int) -> torch.Tensor:
 
 
 class VanillaTransformerSinusoidalPositions(nn.Module):
-    """§3.5: add the sinusoid of each token's position. Pads take the table's row 0."""
+    """§3.5: add the sinusoid of each token's position. Padding gets row 0 of the table."""
 
     def __init__(self, max_positions: int, config: VanillaTransformerConfig):
         super().__init__()
@@ -104,13 +79,13 @@ class VanillaTransformerSinusoidalPositions(nn.Module):
         self.register_buffer("weight", table.to(torch.get_default_dtype()), persistent=False)
 
     def forward(self, inputs_embeds: torch.Tensor, position_ids: torch.Tensor) -> torch.Tensor:
-        """(B, L, D) and (B or 1, L), -1 for pads, to (B, L, D)."""
+        """(B, L, D) and (B or 1, L), -1 for padding, to (B, L, D)."""
         rows = (position_ids + self.offset).clamp(min=0)
         return inputs_embeds + nn.functional.embedding(rows, self.weight)
 
 
 class VanillaTransformerLearnedPositions(nn.Embedding):
-    """§3.5, Table 3 row (E): add a learned vector for each position. Pads take row 0."""
+    """§3.5, Table 3 row (E): add a learned vector for each position. Padding gets row 0 of the table."""
 
     def __init__(self, max_positions: int, config: VanillaTransformerConfig):
         super().__init__(max_positions + config.position_offset, config.d_model)
@@ -118,13 +93,13 @@ class VanillaTransformerLearnedPositions(nn.Embedding):
         self.offset = config.position_offset
 
     def forward(self, inputs_embeds: torch.Tensor, position_ids: torch.Tensor) -> torch.Tensor:
-        """(B, L, D) and (B or 1, L), -1 for pads, to (B, L, D)."""
+        """(B, L, D) and (B or 1, L), -1 for padding, to (B, L, D)."""
         rows = (position_ids + self.offset).clamp(min=0)
         return inputs_embeds + super().forward(rows)
 
 
 class VanillaTransformerNoPositions(nn.Module):
-    """Add nothing: for callers whose embeddings hold the positions already, as with `torch.nn.Transformer`."""
+    """Add nothing, for embeddings that already hold the positions, as `torch.nn.Transformer` expects them."""
 
     def __init__(self, max_positions: int, config: VanillaTransformerConfig):
         super().__init__()
@@ -142,7 +117,39 @@ POSITIONS = {
 }
 
 
-# --- §3.2: attention ---
+def position_ids_from_mask(attention_mask: torch.Tensor) -> torch.Tensor:
+    """Number the tokens of each row, so that left and right padding give a text the same positions.
+
+    Returns:
+        For a mask (B, L), the positions (B, L), int64, from 0; -1 for padding.
+    """
+    mask = attention_mask.long()
+    return mask.cumsum(dim=-1) * mask - 1
+
+
+def _position_ids(
+    inputs_embeds: torch.Tensor, attention_mask: torch.Tensor | None, past_length: int | torch.Tensor
+) -> torch.Tensor:
+    """Positions of the L tokens of `inputs_embeds`, which follow `past_length` cached ones.
+
+    Returns:
+        (B, L) from a mask (B, P + L); (1, L) without one, or with a mask (B, 1, L, M) as a static cache needs it.
+    """
+    length = inputs_embeds.shape[1]
+    if attention_mask is not None and attention_mask.dim() == 2:
+        return position_ids_from_mask(attention_mask)[:, -length:].to(inputs_embeds.device)
+    return (torch.arange(length, device=inputs_embeds.device) + past_length).unsqueeze(0)
+
+
+def _check_length(length: int, past_length: int | torch.Tensor, limit: int) -> None:
+    """Raise a ValueError if a sequence is empty or longer than `limit`.
+
+    A static cache keeps its length in a tensor. That is not checked: reading it would wait for the device.
+    """
+    if length == 0:
+        raise ValueError("A sequence needs at least one token")
+    if isinstance(past_length, int) and past_length + length > limit:
+        raise ValueError(f"A sequence of {past_length + length} tokens is longer than the model's {limit} positions")
 
 
 def eager_attention_forward(
@@ -158,16 +165,14 @@ def eager_attention_forward(
     """§3.2.1, Eq. 1: softmax(Q K^T / sqrt(d_k)) V, with dropout on the probabilities.
 
     Args:
-        module: The attention module; tells training from evaluation.
-        query: (B, H, L, K).
-        key: (B, H, S, K).
-        value: (B, H, S, K).
-        attention_mask: (B, 1, L, S), 0 where attention is allowed, the dtype's lowest number elsewhere; or None.
+        module: Dropout is on if this is in training mode.
+        query, key, value: (B, H, L, K), (B, H, M, K), (B, H, M, K).
+        attention_mask: (B, 1, L, M), 0 where a query may attend, the dtype's lowest number elsewhere; or None.
         scaling: 1 / sqrt(d_k).
-        dropout: Rate of dropout of the probabilities.
+        dropout: Dropout rate of the probabilities.
 
     Returns:
-        The output (B, L, H, K) and the probabilities (B, H, L, S). A query that may attend to nothing gets zeros, as
+        The output (B, L, H, K) and the probabilities (B, H, L, M). A query whose keys are all masked gets zeros, as
         in torch's `scaled_dot_product_attention`.
     """
     scores = torch.matmul(query, key.transpose(2, 3)) * scaling
@@ -181,10 +186,7 @@ def eager_attention_forward(
 
 
 class VanillaTransformerAttention(nn.Module):
-    """§3.2.2: multi-head attention, MultiHead(Q, K, V) = Concat(head_1, ..., head_h) W^O.
-
-    Self-attention where `forward` gets no `encoder_hidden_states`, attention over the encoder's output otherwise.
-    """
+    """§3.2.2: multi-head attention, MultiHead(Q, K, V) = Concat(head_1, ..., head_h) W^O."""
 
     def __init__(self, config: VanillaTransformerConfig, num_heads: int, is_causal: bool, layer_idx: int):
         super().__init__()
@@ -193,7 +195,7 @@ class VanillaTransformerAttention(nn.Module):
         self.head_dim = config.head_dim or config.d_model // num_heads
         self.scaling = self.head_dim**-0.5
         self.attention_dropout = config.attention_dropout
-        self.is_causal = is_causal  # read by transformers' attention functions where a mask is left out
+        self.is_causal = is_causal  # transformers' attention functions read it when there is no mask
 
         self.q_proj = nn.Linear(config.d_model, num_heads * self.head_dim, bias=config.attention_bias)
         self.k_proj = nn.Linear(config.d_model, num_heads * self.head_dim, bias=config.attention_bias)
@@ -208,66 +210,27 @@ class VanillaTransformerAttention(nn.Module):
         past_key_values: EncoderDecoderCache | None = None,
         **kwargs: Unpack[TransformersKwargs],
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
-        """Attend from each position to the positions that the mask allows.
-
-        Args:
-            hidden_states: (B, L, D), where the queries come from.
-            attention_mask: As the attention implementation takes it.
-            encoder_hidden_states: (B, S, D), where keys and values come from; None for self-attention.
-            past_key_values: Keys and values of past target tokens and of the source.
+        """§3.2.3: self-attention over (B, L, D), or attention of (B, T, D) over the encoder's output (B, S, D).
 
         Returns:
-            The output (B, L, D), and the probabilities (B, H, L, S) where the implementation computes them.
+            The output (B, L, D), and the probabilities (B, H, L, M) if the attention implementation returns them.
         """
-        attend: Callable = ALL_ATTENTION_FUNCTIONS.get_interface(
-            self.config._attn_implementation, eager_attention_forward
-        )
         attend = partial(
-            attend, self, dropout=self.attention_dropout if self.training else 0.0, scaling=self.scaling, **kwargs
+            ALL_ATTENTION_FUNCTIONS.get_interface(self.config._attn_implementation, eager_attention_forward),
+            self,
+            dropout=self.attention_dropout if self.training else 0.0,
+            scaling=self.scaling,
+            **kwargs,
         )
         query = self._split_heads(self.q_proj(hidden_states))
-        one_position = encoder_hidden_states is not None and past_key_values is None and query.shape[2] == 1
-        if one_position and self._can_leave_out_projections():
-            heads, probabilities = self._attend_from_one_position(attend, query, encoder_hidden_states, attention_mask)
+        if _can_fold_projections(self, query, encoder_hidden_states, past_key_values):
+            heads, probabilities = _attend_with_folded_projections(
+                self, attend, query, encoder_hidden_states, attention_mask
+            )
         else:
             key, value = self._keys_and_values(hidden_states, encoder_hidden_states, past_key_values)
             heads, probabilities = attend(query, key, value, attention_mask)
         return self.out_proj(heads.flatten(-2)), probabilities  # (B, L, H, K) -> (B, L, H*K) -> (B, L, D)
-
-    def _can_leave_out_projections(self) -> bool:
-        """Whether attention takes heads of any size, and nobody waits for keys and values, which are W x + b."""
-        return self.config._attn_implementation in ("eager", "sdpa") and all(
-            # Neither an adapter, nor weights that are quantised or shared out, nor hooks.
-            type(linear) is nn.Linear
-            and type(linear.weight) is nn.Parameter
-            and not (linear._forward_hooks or linear._forward_pre_hooks or hasattr(linear, "_hf_hook"))
-            and not (linear._backward_hooks or linear._backward_pre_hooks)
-            for linear in (self.k_proj, self.v_proj)
-        )
-
-    def _attend_from_one_position(
-        self,
-        attend: Callable,
-        query: torch.Tensor,
-        source: torch.Tensor,
-        attention_mask: torch.Tensor | None,
-    ) -> tuple[torch.Tensor, torch.Tensor | None]:
-        """Attend from one position, as a classifier's decoder has it, without projecting the source (B, S, D).
-
-        A head's score of a source state x is q . (W_k x + b_k) = ([W_k b_k]^T q) . [x 1], and what it returns, the
-        mean of all W_v x + b_v, is [W_v b_v] (mean of all [x 1]). So the heads become queries of a single head, whose
-        keys and values both are the source as it is, with a column of ones.
-        """
-        query = torch.einsum("bhlk,hkd->blhd", query, self._matrix(self.k_proj))  # (B, 1, H, D + 1)
-        source = nn.functional.pad(source, (0, 1), value=1.0).unsqueeze(1)  # (B, 1, S, D + 1)
-        heads, probabilities = attend(query, source, source, attention_mask)  # (B, H, 1, D + 1), (B, 1, H, S)
-        heads = torch.einsum("bhld,hkd->blhk", heads, self._matrix(self.v_proj))  # (B, 1, H, K)
-        return heads, None if probabilities is None else probabilities.transpose(1, 2)
-
-    def _matrix(self, linear: nn.Linear) -> torch.Tensor:
-        """[W b] of W x + b, for each head (H, K, D + 1)."""
-        bias = linear.weight.new_zeros(linear.out_features) if linear.bias is None else linear.bias
-        return torch.cat([linear.weight, bias.unsqueeze(1)], dim=1).unflatten(0, (-1, self.head_dim))
 
     def _keys_and_values(
         self,
@@ -275,14 +238,14 @@ class VanillaTransformerAttention(nn.Module):
         encoder_hidden_states: torch.Tensor | None,
         past_key_values: EncoderDecoderCache | None,
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Project keys and values (B, H, S, K), taking from and adding to the cache where there is one."""
+        """Keys and values (B, H, M, K), with those of the cache, which is updated."""
         is_cross_attention = encoder_hidden_states is not None
-        source = encoder_hidden_states if is_cross_attention else hidden_states
-        # The source does not change while its translation grows: it is projected once.
         if is_cross_attention and past_key_values is not None and past_key_values.is_updated.get(self.layer_idx):
+            # The source stays the same from one target token to the next.
             layer = past_key_values.cross_attention_cache.layers[self.layer_idx]
             return layer.keys, layer.values
 
+        source = encoder_hidden_states if is_cross_attention else hidden_states
         key, value = self._split_heads(self.k_proj(source)), self._split_heads(self.v_proj(source))
         if past_key_values is None:
             return key, value
@@ -292,11 +255,62 @@ class VanillaTransformerAttention(nn.Module):
         return past_key_values.cross_attention_cache.update(key, value, self.layer_idx)
 
     def _split_heads(self, projected: torch.Tensor) -> torch.Tensor:
-        """(B, L, H*K) -> (B, H, L, K)."""
+        """(B, L, H*K) to (B, H, L, K)."""
         return projected.unflatten(-1, (-1, self.head_dim)).transpose(1, 2)
 
 
-# --- §3.3: feed-forward ---
+def _can_fold_projections(
+    attention: VanillaTransformerAttention,
+    query: torch.Tensor,
+    encoder_hidden_states: torch.Tensor | None,
+    past_key_values: EncoderDecoderCache | None,
+) -> bool:
+    """Whether `_attend_with_folded_projections` applies: a single query in encoder-decoder attention, no cache.
+
+    The attention implementation must accept any head size. The projections must be plain linear layers: adapters,
+    quantised or offloaded weights and hooks need `k_proj` and `v_proj` to be called.
+    """
+    return (
+        encoder_hidden_states is not None
+        and past_key_values is None
+        and query.shape[2] == 1
+        and attention.config._attn_implementation in ("eager", "sdpa")
+        and all(
+            type(linear) is nn.Linear
+            and type(linear.weight) is nn.Parameter
+            and not (linear._forward_hooks or linear._forward_pre_hooks or hasattr(linear, "_hf_hook"))
+            and not (linear._backward_hooks or linear._backward_pre_hooks)
+            for linear in (attention.k_proj, attention.v_proj)
+        )
+    )
+
+
+def _attend_with_folded_projections(
+    attention: VanillaTransformerAttention,
+    attend: Callable,
+    query: torch.Tensor,
+    encoder_hidden_states: torch.Tensor,
+    attention_mask: torch.Tensor | None,
+) -> tuple[torch.Tensor, torch.Tensor | None]:
+    """Attend with one query, as the classifier's decoder does, without projecting the S source states.
+
+    For a source state x, a head computes the score q . (W_k x + b_k) = ([W_k b_k]^T q) . [x 1], and returns the
+    weighted sum of all W_v x + b_v, which is [W_v b_v] times the weighted sum of all [x 1]. So the H heads become H
+    queries of a single head of size D + 1, whose keys and values are the source states with a column of ones.
+
+    Returns:
+        For a query (B, H, 1, K), the output (B, 1, H, K), and the probabilities (B, H, 1, S) if `attend` returns them.
+    """
+
+    def matrix(linear: nn.Linear) -> torch.Tensor:  # [W b], (H, K, D + 1)
+        bias = linear.weight.new_zeros(linear.out_features) if linear.bias is None else linear.bias
+        return torch.cat([linear.weight, bias.unsqueeze(1)], dim=1).unflatten(0, (-1, attention.head_dim))
+
+    query = torch.einsum("bhlk,hkd->blhd", query, matrix(attention.k_proj))  # (B, 1, H, D + 1)
+    source = nn.functional.pad(encoder_hidden_states, (0, 1), value=1.0).unsqueeze(1)  # (B, 1, S, D + 1)
+    heads, probabilities = attend(query, source, source, attention_mask)  # (B, H, 1, D + 1), (B, 1, H, S)
+    heads = torch.einsum("bhld,hkd->blhk", heads, matrix(attention.v_proj))  # (B, 1, H, K)
+    return heads, None if probabilities is None else probabilities.transpose(1, 2)
 
 
 class VanillaTransformerFeedForward(nn.Module):
@@ -317,11 +331,8 @@ class VanillaTransformerFeedForward(nn.Module):
         return self.fc2(self.dropout(self.activation(self.fc1(hidden_states))))
 
 
-# --- §3.1: layers ---
-
-
 class VanillaTransformerUnbiasedStdNorm(nn.Module):
-    """The Annotated Transformer's layer norm: a (x - mean) / (std + eps) + b.
+    """The Annotated Transformer's layer norm, a (x - mean) / (std + eps) + b.
 
     Unlike `torch.nn.LayerNorm`, it takes the unbiased standard deviation and adds eps outside the root.
     """
@@ -335,14 +346,14 @@ class VanillaTransformerUnbiasedStdNorm(nn.Module):
     def forward(self, hidden_states: torch.Tensor) -> torch.Tensor:
         """(B, L, D) to (B, L, D)."""
         mean = hidden_states.mean(dim=-1, keepdim=True)
-        # Not `std`, whose gradient is NaN where all features are equal.
+        # Not `std`: its gradient is NaN where all features are equal.
         variance = hidden_states.var(dim=-1, keepdim=True)
         std = variance.clamp(min=torch.finfo(variance.dtype).tiny).sqrt()
         return self.weight * (hidden_states - mean) / (std + self.eps) + self.bias
 
 
 def layer_norm(config: VanillaTransformerConfig) -> nn.Module:
-    """The normalisation that `layer_norm_type` names, over D features."""
+    """The layer norm that `layer_norm_type` names."""
     if config.layer_norm_type == "standard":
         return nn.LayerNorm(config.d_model, eps=config.layer_norm_eps)
     size = 1 if config.layer_norm_type == "unbiased_std_scalar" else config.d_model
@@ -350,7 +361,7 @@ def layer_norm(config: VanillaTransformerConfig) -> nn.Module:
 
 
 class VanillaTransformerResidual(nn.Module):
-    """§3.1, §5.4: the residual connection round a sub-layer, LayerNorm(x + Dropout(Sublayer(x))).
+    """§3.1, §5.4: the residual connection around a sub-layer, LayerNorm(x + Dropout(Sublayer(x))).
 
     With `norm_first`, x + Dropout(Sublayer(LayerNorm(x))).
     """
@@ -361,13 +372,17 @@ class VanillaTransformerResidual(nn.Module):
         self.post_norm = nn.Identity() if config.norm_first else layer_norm(config)
         self.dropout = nn.Dropout(config.dropout)
 
-    def forward(self, hidden_states: torch.Tensor, sublayer: Callable[[torch.Tensor], torch.Tensor]) -> torch.Tensor:
-        """(B, L, D) to (B, L, D)."""
-        return self.post_norm(hidden_states + self.dropout(sublayer(self.pre_norm(hidden_states))))
+    def before(self, hidden_states: torch.Tensor) -> torch.Tensor:
+        """The sub-layer's input, (B, L, D), from the residual."""
+        return self.pre_norm(hidden_states)
+
+    def after(self, residual: torch.Tensor, output: torch.Tensor) -> torch.Tensor:
+        """The sum, (B, L, D), of the residual and the sub-layer's output."""
+        return self.post_norm(residual + self.dropout(output))
 
 
 class VanillaTransformerEncoderLayer(GradientCheckpointingLayer):
-    """§3.1, Figure 1 left: self-attention and a feed-forward network."""
+    """§3.1, Figure 1 left: self-attention, feed-forward network."""
 
     def __init__(self, config: VanillaTransformerConfig, layer_idx: int):
         super().__init__()
@@ -383,15 +398,19 @@ class VanillaTransformerEncoderLayer(GradientCheckpointingLayer):
         **kwargs: Unpack[TransformersKwargs],
     ) -> torch.Tensor:
         """(B, S, D) to (B, S, D)."""
-        hidden_states = self.self_attn_residual(
-            hidden_states, lambda x: self.self_attn(x, attention_mask=attention_mask, **kwargs)[0]
-        )
-        # A function, not the module itself: accelerate moves every argument of a forward that has `.to`.
-        return self.feed_forward_residual(hidden_states, lambda x: self.feed_forward(x))
+        residual = hidden_states
+        hidden_states = self.self_attn_residual.before(hidden_states)
+        hidden_states, _ = self.self_attn(hidden_states, attention_mask=attention_mask, **kwargs)
+        hidden_states = self.self_attn_residual.after(residual, hidden_states)
+
+        residual = hidden_states
+        hidden_states = self.feed_forward_residual.before(hidden_states)
+        hidden_states = self.feed_forward(hidden_states)
+        return self.feed_forward_residual.after(residual, hidden_states)
 
 
 class VanillaTransformerDecoderLayer(GradientCheckpointingLayer):
-    """§3.1, Figure 1 right: masked self-attention, attention over the encoder's output, a feed-forward network."""
+    """§3.1, Figure 1 right: masked self-attention, encoder-decoder attention, feed-forward network."""
 
     def __init__(self, config: VanillaTransformerConfig, layer_idx: int):
         super().__init__()
@@ -412,44 +431,32 @@ class VanillaTransformerDecoderLayer(GradientCheckpointingLayer):
         **kwargs: Unpack[TransformersKwargs],
     ) -> torch.Tensor:
         """(B, T, D) and the encoder's output (B, S, D) to (B, T, D)."""
-        hidden_states = self.self_attn_residual(
-            hidden_states,
-            lambda x: self.self_attn(x, attention_mask=attention_mask, past_key_values=past_key_values, **kwargs)[0],
+        residual = hidden_states
+        hidden_states = self.self_attn_residual.before(hidden_states)
+        hidden_states, _ = self.self_attn(
+            hidden_states, attention_mask=attention_mask, past_key_values=past_key_values, **kwargs
         )
-        hidden_states = self.encoder_attn_residual(
+        hidden_states = self.self_attn_residual.after(residual, hidden_states)
+
+        residual = hidden_states
+        hidden_states = self.encoder_attn_residual.before(hidden_states)
+        hidden_states, _ = self.encoder_attn(
             hidden_states,
-            lambda x: self.encoder_attn(
-                x,
-                attention_mask=encoder_attention_mask,
-                encoder_hidden_states=encoder_hidden_states,
-                past_key_values=past_key_values,
-                **kwargs,
-            )[0],
+            attention_mask=encoder_attention_mask,
+            encoder_hidden_states=encoder_hidden_states,
+            past_key_values=past_key_values,
+            **kwargs,
         )
-        return self.feed_forward_residual(hidden_states, lambda x: self.feed_forward(x))
+        hidden_states = self.encoder_attn_residual.after(residual, hidden_states)
 
-
-# --- The models ---
-
-# What a run leaves in a model's folder besides the model and its tokenizer.
-RECORD_FILES = ["metrics.json", "recipe.yaml", "run.json", "curves.png", "generation_config.json"]
-
-
-def rename_card(card: ModelCard, name: str) -> None:
-    """Have a model card name another repository, in its metadata and where the model is loaded.
-
-    Args:
-        card: Changed in place; whatever else it says stays.
-        name: The repository's name.
-    """
-    before = re.escape(str(card.data.model_name))
-    loads = rf'((?:model=|from_pretrained\()"|--model ){before}(["`])'
-    card.text = re.sub(loads, lambda match: f"{match[1]}{name}{match[2]}", card.text)
-    card.data.model_name = name
+        residual = hidden_states
+        hidden_states = self.feed_forward_residual.before(hidden_states)
+        hidden_states = self.feed_forward(hidden_states)
+        return self.feed_forward_residual.after(residual, hidden_states)
 
 
 class VanillaTransformerPreTrainedModel(PreTrainedModel):
-    """What all models here share: loading, saving, initialisation, embeddings."""
+    """What all models here share: loading and saving, initialisation, resizing of the vocabularies."""
 
     config: VanillaTransformerConfig
     base_model_prefix = "model"
@@ -473,10 +480,8 @@ class VanillaTransformerPreTrainedModel(PreTrainedModel):
         | layer norms    | 1 and 0                            | 1 and 0                            | 1 and 0         |
         | sinusoid       | §3.5                               | §3.5                               | §3.5            |
 
-        "torch" is what transformer-evolution trains from; "xavier_uniform" is what the other tutorials do with every
-        parameter of more than one dimension; "tensor2tensor" is what the paper's own code does, where embeddings that
-        are scaled by sqrt(D) come out as large as the positions. `transformers.initialization` leaves alone what was
-        loaded.
+        transformer-evolution trains from "torch", the other tutorials from "xavier_uniform", the paper's own code
+        from "tensor2tensor". `transformers.initialization` leaves loaded weights alone.
         """
         scheme = self.config.init_scheme
         if isinstance(module, nn.Linear):
@@ -497,86 +502,52 @@ class VanillaTransformerPreTrainedModel(PreTrainedModel):
             init.ones_(module.weight)
             init.zeros_(module.bias)
         elif isinstance(module, VanillaTransformerSinusoidalPositions):
-            # Not in the checkpoint, so it holds garbage after `from_pretrained`.
+            # Not in the checkpoint: `from_pretrained` leaves uninitialised memory here.
             init.copy_(module.weight, sinusoid_table(*module.weight.shape))
 
     def _resize_token_embeddings(self, new_num_tokens, pad_to_multiple_of=None, mean_resizing=True):
-        """Resize the source embeddings and, where there is one vocabulary, the target embeddings and the head."""
-        if self.config.decoder_vocab_size is None:
-            embeddings = super()._resize_token_embeddings(new_num_tokens, pad_to_multiple_of, mean_resizing)
-            self._get_resized_embeddings(
-                self.base_model.decoder.embed_tokens, embeddings.num_embeddings, mean_resizing=mean_resizing
+        """Resize the source embeddings; with one vocabulary, also the target embeddings and the head.
+
+        A private method of transformers (5.23), overridden because the public `resize_token_embeddings` gives the head
+        the source vocabulary's size, and ties it to target embeddings that still have their old size.
+        """
+        if self.config.decoder_vocab_size is not None:
+            return self._get_resized_embeddings(
+                self.get_input_embeddings(), new_num_tokens, pad_to_multiple_of, mean_resizing
             )
-            return embeddings
-        return self._get_resized_embeddings(
-            self.get_input_embeddings(), new_num_tokens, pad_to_multiple_of, mean_resizing
+        embeddings = super()._resize_token_embeddings(new_num_tokens, pad_to_multiple_of, mean_resizing)
+        self._get_resized_embeddings(
+            self.base_model.decoder.embed_tokens, embeddings.num_embeddings, mean_resizing=mean_resizing
         )
+        return embeddings
 
     def resize_decoder_token_embeddings(self, new_num_tokens: int, mean_resizing: bool = True) -> nn.Module:
-        """Resize the target vocabulary of a model that has one of its own.
+        """Resize the target vocabulary of a model with two vocabularies.
 
         Args:
             new_num_tokens: The new number of target tokens.
             mean_resizing: As in `resize_token_embeddings`.
 
         Returns:
-            The target side's token embeddings.
+            The target embeddings.
 
         Raises:
-            ValueError: source and target have one vocabulary; `resize_token_embeddings` resizes that.
+            ValueError: the model has one vocabulary.
         """
         if self.config.decoder_vocab_size is None:
-            raise ValueError(
-                "The model has one vocabulary (`decoder_vocab_size` is None): use resize_token_embeddings"
-            )
+            raise ValueError("`decoder_vocab_size` is None, the model has one vocabulary: use resize_token_embeddings")
         embeddings = self._get_resized_embeddings(
             self.base_model.decoder.embed_tokens, new_num_tokens, mean_resizing=mean_resizing
         )
-        if self.get_output_embeddings() is not None:
-            self.set_output_embeddings(
-                self._get_resized_lm_head(self.get_output_embeddings(), new_num_tokens, mean_resizing=mean_resizing)
-            )
+        if (head := self.get_output_embeddings()) is not None:
+            self.set_output_embeddings(self._get_resized_lm_head(head, new_num_tokens, mean_resizing=mean_resizing))
         self.config.decoder_vocab_size = new_num_tokens
         self.tie_weights()
         return embeddings
 
-    def _upload_modified_files(self, working_dir: str, repo_id: str, *args, **kwargs):
-        # `push_to_hub` comes here with the model saved. While its weights are those of a run's folder, what the run
-        # measured is true of it, and goes along: the record, and the card under the new name.
-        run = self._folder_of_same_weights()
-        if run is not None:
-            for file in RECORD_FILES:
-                if (run / file).is_file() and not Path(working_dir, file).exists():
-                    shutil.copy(run / file, working_dir)
-            if (run / "target_tokenizer").is_dir():
-                shutil.copytree(run / "target_tokenizer", Path(working_dir, "target_tokenizer"), dirs_exist_ok=True)
-            card = ModelCard.load(run / "README.md") if (run / "README.md").is_file() else None
-            if card is not None and "generated_from_trainer" not in (card.data.tags or []):  # not a draft
-                # transformers has put there the repository's card, or an empty one, with the tags that are asked for.
-                # One with this run's results stays: somebody may have added to it.
-                there = ModelCard.load(Path(working_dir, "README.md"))
-                if not there.data.eval_results or there.data.eval_results != card.data.eval_results:
-                    rename_card(card, repo_id)
-                    card.data.tags = list(dict.fromkeys([*(card.data.tags or []), *(there.data.tags or [])]))
-                    card.save(Path(working_dir, "README.md"))
-        return super()._upload_modified_files(working_dir, repo_id, *args, **kwargs)
-
-    def _folder_of_same_weights(self) -> Path | None:
-        """The folder that the model was loaded from, if it has the weights that lie there."""
-        folder = Path(self.name_or_path)
-        if not (folder / SAFE_WEIGHTS_NAME).is_file():
-            return None
-        own, saved = self.state_dict(), load_state_dict(folder / SAFE_WEIGHTS_NAME)
-        if own.keys() - self.all_tied_weights_keys.keys() != saved.keys() - self.all_tied_weights_keys.keys():
-            return None
-        # In float32, where the file's half precision and the model's own are exact.
-        if any(not torch.equal(own[name].cpu().float(), weight.float()) for name, weight in saved.items()):
-            return None
-        return folder
-
 
 class VanillaTransformerEncoder(VanillaTransformerPreTrainedModel):
-    """§3.1: the encoder, a stack of N layers over embedded source tokens."""
+    """§3.1: the encoder, a stack of N layers over the embedded source tokens."""
 
     _can_record_outputs = {
         "hidden_states": VanillaTransformerEncoderLayer,
@@ -588,9 +559,7 @@ class VanillaTransformerEncoder(VanillaTransformerPreTrainedModel):
         self.embed_tokens = VanillaTransformerEmbedding(config.vocab_size, config)
         self.embed_positions = POSITIONS[config.position_embedding_type](config.max_position_embeddings, config)
         self.dropout = nn.Dropout(config.embedding_dropout)
-        self.layers = nn.ModuleList(
-            [VanillaTransformerEncoderLayer(config, layer_idx) for layer_idx in range(config.encoder_layers)]
-        )
+        self.layers = nn.ModuleList([VanillaTransformerEncoderLayer(config, i) for i in range(config.encoder_layers)])
         self.final_norm = layer_norm(config) if config.final_norm else nn.Identity()
         self.gradient_checkpointing = False
         self.post_init()
@@ -604,19 +573,11 @@ class VanillaTransformerEncoder(VanillaTransformerPreTrainedModel):
         inputs_embeds: torch.FloatTensor | None = None,
         **kwargs: Unpack[TransformersKwargs],
     ) -> BaseModelOutput:
-        """Encode source tokens.
-
-        Args:
-            input_ids: (B, S), int64.
-            attention_mask: (B, S), 1 for real tokens and 0 for pads; None means that there are no pads.
-            inputs_embeds: (B, S, D), in place of `input_ids`.
+        """Encode the source; arguments and errors as in `VanillaTransformerModel`.
 
         Returns:
             `last_hidden_state` (B, S, D); on request `hidden_states`, the layers' inputs and the last output, and
-            `attentions`, (B, H, S, S) a layer.
-
-        Raises:
-            ValueError: not exactly one of `input_ids` and `inputs_embeds`, no token, or more tokens than positions.
+            `attentions`, (B, H, S, S) for each layer.
         """
         if (input_ids is None) == (inputs_embeds is None):
             raise ValueError("Give exactly one of `input_ids` and `inputs_embeds`")
@@ -635,7 +596,7 @@ class VanillaTransformerEncoder(VanillaTransformerPreTrainedModel):
 
 
 class VanillaTransformerDecoder(VanillaTransformerPreTrainedModel):
-    """§3.1: the decoder, a stack of N layers over embedded target tokens and the encoder's output."""
+    """§3.1: the decoder, a stack of N layers over the embedded target tokens and the encoder's output."""
 
     _can_record_outputs = {
         "hidden_states": VanillaTransformerDecoderLayer,
@@ -648,9 +609,7 @@ class VanillaTransformerDecoder(VanillaTransformerPreTrainedModel):
         self.embed_tokens = VanillaTransformerEmbedding(config.target_vocab_size, config)
         self.embed_positions = POSITIONS[config.position_embedding_type](config.max_target_positions, config)
         self.dropout = nn.Dropout(config.embedding_dropout)
-        self.layers = nn.ModuleList(
-            [VanillaTransformerDecoderLayer(config, layer_idx) for layer_idx in range(config.decoder_layers)]
-        )
+        self.layers = nn.ModuleList([VanillaTransformerDecoderLayer(config, i) for i in range(config.decoder_layers)])
         self.final_norm = layer_norm(config) if config.final_norm else nn.Identity()
         self.gradient_checkpointing = False
         self.post_init()
@@ -669,27 +628,14 @@ class VanillaTransformerDecoder(VanillaTransformerPreTrainedModel):
         use_cache: bool | None = None,
         **kwargs: Unpack[TransformersKwargs],
     ) -> BaseModelOutputWithPastAndCrossAttentions:
-        """Decode target tokens, each seeing those before it and the whole source.
+        """Decode the target: each token attends to itself, to those before it, and to the whole source.
 
-        Args:
-            input_ids: (B, T), int64: with `past_key_values`, the tokens after the cached ones.
-            attention_mask: (B, cached + T), 1 for real tokens and 0 for pads; None means that there are no pads.
-            encoder_hidden_states: (B, S, D), the encoder's output.
-            encoder_attention_mask: (B, S), as the encoder's `attention_mask`.
-            past_key_values: Keys and values of the cached tokens and of the source; or, before the first token, an
-                empty cache of any kind for those of the tokens.
-            inputs_embeds: (B, T, D), in place of `input_ids`.
-            position_ids: (B, T), int64, positions from 0 and -1 for pads; by default counted from the mask.
-            use_cache: Return `past_key_values`, made here if not given.
+        Arguments and errors are as in `VanillaTransformerModel`, but here the target's have no prefix. What belongs to
+        the source is `encoder_hidden_states` (B, S, D) and `encoder_attention_mask` (B, S).
 
         Returns:
-            `last_hidden_state` (B, T, D) and `past_key_values`; on request `hidden_states`, `attentions`
-            (B, H, T, cached + T) and `cross_attentions` (B, H, T, S).
-
-        Raises:
-            ValueError: not exactly one of `input_ids` and `inputs_embeds`, no `encoder_hidden_states`, no token, or
-                more tokens than positions.
-            IndexError: a static cache holds more tokens than positions; its length is not read.
+            `last_hidden_state` (B, T, D) and `past_key_values`; on request `hidden_states`, the layers' inputs and
+            the last output, `attentions`, (B, H, T, P + T) for each layer, and `cross_attentions`, (B, H, T, S).
         """
         if (input_ids is None) == (inputs_embeds is None):
             raise ValueError("Give exactly one of `decoder_input_ids` and `decoder_inputs_embeds`")
@@ -734,31 +680,6 @@ class VanillaTransformerDecoder(VanillaTransformerPreTrainedModel):
         )
 
 
-def _check_length(length: int, past_length: int | torch.Tensor, limit: int) -> None:
-    """Refuse an empty sequence, and one of more tokens than positions (`limit`).
-
-    A static cache counts its tokens in a tensor, which is not read here: that would wait for the device.
-    """
-    if length == 0:
-        raise ValueError("A sequence needs at least one token")
-    if isinstance(past_length, int) and past_length + length > limit:
-        raise ValueError(f"A sequence of {past_length + length} tokens is longer than the model's {limit} positions")
-
-
-def _position_ids(
-    inputs_embeds: torch.Tensor, attention_mask: torch.Tensor | None, past_length: int | torch.Tensor
-) -> torch.Tensor:
-    """Positions of the L tokens of `inputs_embeds` (B, L, D), which follow `past_length` cached ones.
-
-    Returns:
-        (B, L) from a mask (B, past + L), or (1, L) where there is no such mask; -1 for pads.
-    """
-    length = inputs_embeds.shape[1]
-    if attention_mask is not None and attention_mask.dim() == 2:
-        return position_ids_from_mask(attention_mask)[:, -length:].to(inputs_embeds.device)
-    return (torch.arange(length, device=inputs_embeds.device) + past_length).unsqueeze(0)
-
-
 class VanillaTransformerModel(VanillaTransformerPreTrainedModel):
     """§3.1, Figure 1: encoder and decoder, without a head."""
 
@@ -772,17 +693,17 @@ class VanillaTransformerModel(VanillaTransformerPreTrainedModel):
         self.post_init()
 
     def get_input_embeddings(self) -> nn.Module:
-        """The source side's token embeddings."""
+        """The source embeddings."""
         return self.encoder.embed_tokens
 
     def set_input_embeddings(self, value: nn.Module):
-        """Replace the source side's token embeddings, and the target side's where they are one matrix."""
+        """Replace the source embeddings and, if shared, the target embeddings."""
         self.encoder.embed_tokens = value
         if self.config.share_encoder_decoder_embeddings:
             self.decoder.embed_tokens = value
 
     def get_expanded_tied_weights_keys(self, all_submodels: bool = False) -> dict[str, str]:
-        """The two embeddings are tied by their own switch, not by `tie_word_embeddings`, which ties the head."""
+        """Tie the two embeddings also without `tie_word_embeddings`, which is for the head; transformers would not."""
         if all_submodels:
             return super().get_expanded_tied_weights_keys(all_submodels=True)
         return dict(self._tied_weights_keys or {})
@@ -805,24 +726,25 @@ class VanillaTransformerModel(VanillaTransformerPreTrainedModel):
         """Encode the source and decode the target.
 
         Args:
-            input_ids: (B, S), int64: source tokens.
-            attention_mask: (B, S), 1 for real tokens and 0 for pads; None means that there are no pads.
-            decoder_input_ids: (B, T), int64: target tokens; by default the single `decoder_start_token_id`.
-            decoder_attention_mask: (B, T), with a cache (B, cached + T), as `attention_mask`.
-            encoder_outputs: What the encoder returned for the same source, so that it need not run again.
-            past_key_values: The `EncoderDecoderCache` of an earlier call, or an empty cache.
+            input_ids: (B, S), the source tokens.
+            attention_mask: (B, S).
+            decoder_input_ids: (B, T), the target tokens after the cached ones; by default `decoder_start_token_id`.
+            decoder_attention_mask: (B, P + T).
+            encoder_outputs: What the encoder returned for this source earlier, so that it need not run again.
+            past_key_values: The cache that an earlier call returned, or an empty cache of any kind.
             inputs_embeds: (B, S, D), in place of `input_ids`.
             decoder_inputs_embeds: (B, T, D), in place of `decoder_input_ids`.
-            decoder_position_ids: (B, T), int64, positions from 0 and -1 for pads; by default counted from the mask.
-            use_cache: Return `past_key_values`; by default as the configuration says.
+            decoder_position_ids: (B, T), positions from 0, -1 for padding; by default counted from the mask.
+            use_cache: Return `past_key_values`; by default as in the configuration.
 
         Returns:
             `last_hidden_state` (B, T, D), `encoder_last_hidden_state` (B, S, D), `past_key_values`, and on request
-            hidden states and attentions of both stacks.
+            the hidden states and attentions of encoder and decoder.
 
         Raises:
-            ValueError: ids and embeddings both given or, of the source, both missing; neither of the target, and no
-                start token; no token; or more tokens than positions.
+            ValueError: ids and embeddings are both given or both missing; neither the target nor a start token is
+                given; a sequence is empty, or has more tokens than the model has positions.
+            IndexError: a sequence in a static cache has more tokens than the model has positions.
         """
         if encoder_outputs is None:
             if input_ids is not None and input_ids.shape[1] > 0:
@@ -841,9 +763,7 @@ class VanillaTransformerModel(VanillaTransformerPreTrainedModel):
             if self.config.decoder_start_token_id is None:
                 raise ValueError("Give `decoder_input_ids` or `decoder_inputs_embeds`: there is no start token")
             source = encoder_outputs.last_hidden_state
-            decoder_input_ids = torch.full(
-                (source.shape[0], 1), self.config.decoder_start_token_id, device=source.device
-            )
+            decoder_input_ids = torch.full((len(source), 1), self.config.decoder_start_token_id, device=source.device)
         decoder_outputs = self.decoder(
             input_ids=decoder_input_ids,
             attention_mask=decoder_attention_mask,
@@ -868,31 +788,34 @@ class VanillaTransformerModel(VanillaTransformerPreTrainedModel):
         )
 
 
+def _without_last_hidden_state(outputs: Seq2SeqModelOutput) -> dict[str, torch.Tensor]:
+    """What a head passes on, next to its logits."""
+    return {name: output for name, output in outputs.items() if name != "last_hidden_state"}
+
+
 def shift_tokens_right(
     labels: torch.Tensor, pad_token_id: int | None, decoder_start_token_id: int | None
 ) -> torch.Tensor:
-    """Make the decoder's input from what it shall predict: one step later, behind the start token.
+    """§3.1, Figure 1, "shifted right": the decoder's input (B, T) for labels (B, T).
 
-    Args:
-        labels: (B, T), int64, -100 where there is nothing to predict.
-        pad_token_id: What takes the place of -100.
-        decoder_start_token_id: The first token of each row.
-
-    Returns:
-        (B, T), int64.
+    Each row begins with the start token. -100, where nothing is predicted, becomes the padding token.
 
     Raises:
-        ValueError: one of the two is None.
+        ValueError: one of the two ids is None.
     """
     if pad_token_id is None or decoder_start_token_id is None:
-        raise ValueError("Give `decoder_input_ids`: without a pad and a start token, labels cannot be shifted")
+        raise ValueError("Give `decoder_input_ids`: without a padding and a start token, labels cannot be shifted")
     shifted = labels.new_full(labels.shape, decoder_start_token_id)
     shifted[:, 1:] = labels[:, :-1]
     return shifted.masked_fill(shifted == -100, pad_token_id)
 
 
 class VanillaTransformerForConditionalGeneration(VanillaTransformerPreTrainedModel, GenerationMixin):
-    """§3.4: the Transformer with a linear layer to the target vocabulary, for translation and the like."""
+    """§3.4: the Transformer with a linear layer to the target vocabulary, for translation and the like.
+
+    With two vocabularies, watermarking, prompt lookup and assisted generation are not supported: transformers (5.23)
+    takes `vocab_size`, here the source vocabulary's, for the number of tokens that can be generated.
+    """
 
     _tied_weights_keys = {"lm_head.weight": "model.decoder.embed_tokens.weight"}
 
@@ -901,9 +824,9 @@ class VanillaTransformerForConditionalGeneration(VanillaTransformerPreTrainedMod
         self.model = VanillaTransformerModel(config)
         self.lm_head = nn.Linear(config.d_model, config.target_vocab_size)
         if config.share_encoder_decoder_embeddings:
-            # The target embeddings are an alias themselves; an alias must name the matrix that is saved.
+            # The target embeddings are tied themselves; keys must name the matrix that is saved.
             self._tied_weights_keys = {"lm_head.weight": "model.encoder.embed_tokens.weight"}
-        # The loss that the class name stands for shifts the labels, which here the decoder's input has done.
+        # The loss for this class's name would shift the labels again, after `shift_tokens_right`.
         self.loss_type = "ForMaskedLM"
         self.post_init()
 
@@ -923,21 +846,18 @@ class VanillaTransformerForConditionalGeneration(VanillaTransformerPreTrainedMod
         use_cache: bool | None = None,
         **kwargs: Unpack[TransformersKwargs],
     ) -> Seq2SeqLMOutput:
-        """Predict each next target token.
+        """Predict the next target token at each position.
+
+        Arguments and errors are as in `VanillaTransformerModel`, and:
 
         Args:
-            input_ids, attention_mask, decoder_input_ids, decoder_attention_mask, encoder_outputs, past_key_values,
-                inputs_embeds, decoder_inputs_embeds, decoder_position_ids, use_cache: as in `VanillaTransformerModel`.
-            labels: (B, T), int64: the target tokens, -100 where none shall be predicted. Shifted right, they are the
-                decoder's input, unless that is given.
-            num_items_in_batch: Number of predicted tokens that the sum of losses is divided by, where a batch is
-                spread over several calls (gradient accumulation); by default those of this call.
+            labels: (B, T), the target tokens, -100 where nothing is predicted. The decoder's input is, by default,
+                the labels shifted right.
+            num_items_in_batch: What the sum of the tokens' losses is divided by; by default this call's number of
+                predicted tokens. Trainer passes it when it accumulates gradients.
 
         Returns:
-            `logits` (B, T, V), `loss` where there are labels, and what `VanillaTransformerModel` returns.
-
-        Raises:
-            ValueError: as in `VanillaTransformerModel`; or labels, without a pad or a start token to shift them by.
+            `logits` (B, T, V), `loss` if there are labels, and the other outputs of `VanillaTransformerModel`.
         """
         if labels is not None:
             use_cache = False
@@ -961,52 +881,30 @@ class VanillaTransformerForConditionalGeneration(VanillaTransformerPreTrainedMod
         loss = None
         if labels is not None:
             loss = self.loss_function(logits, labels, vocab_size=self.config.target_vocab_size, **kwargs)
-        return Seq2SeqLMOutput(
-            loss=loss,
-            logits=logits,
-            past_key_values=outputs.past_key_values,
-            decoder_hidden_states=outputs.decoder_hidden_states,
-            decoder_attentions=outputs.decoder_attentions,
-            cross_attentions=outputs.cross_attentions,
-            encoder_last_hidden_state=outputs.encoder_last_hidden_state,
-            encoder_hidden_states=outputs.encoder_hidden_states,
-            encoder_attentions=outputs.encoder_attentions,
-        )
+        return Seq2SeqLMOutput(loss=loss, logits=logits, **_without_last_hidden_state(outputs))
 
     def prepare_decoder_input_ids_from_labels(self, labels: torch.Tensor) -> torch.Tensor:
-        """The decoder's input for `labels` (B, T); transformers' `DataCollatorForSeq2Seq` calls it."""
+        """`shift_tokens_right` for transformers' `DataCollatorForSeq2Seq`: (B, T) to (B, T)."""
         return shift_tokens_right(labels, self.config.pad_token_id, self.config.decoder_start_token_id)
 
     def prepare_inputs_for_generation(self, *args, decoder_attention_mask: torch.Tensor | None = None, **kwargs):
-        """Count the positions before a static cache turns the mask (B, T) into one that hides the pads' places."""
+        """Count the positions while the mask is still (B, P + T); for a static cache, transformers makes it 4-D."""
         if decoder_attention_mask is not None and kwargs.get("decoder_position_ids") is None:
             kwargs["decoder_position_ids"] = position_ids_from_mask(decoder_attention_mask)
         return super().prepare_inputs_for_generation(*args, decoder_attention_mask=decoder_attention_mask, **kwargs)
 
-    # transformers takes `vocab_size` for the size of what is generated; the target vocabulary may be another.
-
-    def _with_target_vocabulary(self) -> "VanillaTransformerForConditionalGeneration":
-        with_target_vocabulary = copy(self)
-        with_target_vocabulary.config = self.config.get_text_config(decoder=True)
-        return with_target_vocabulary
-
     def compute_transition_scores(self, *args, **kwargs) -> torch.Tensor:
-        """As in transformers, but of the target vocabulary."""
-        return GenerationMixin.compute_transition_scores(self._with_target_vocabulary(), *args, **kwargs)
-
-    def _get_candidate_generator(self, *args, **kwargs):
-        return GenerationMixin._get_candidate_generator(self._with_target_vocabulary(), *args, **kwargs)
-
-    def _get_logits_processor(self, *args, **kwargs):
-        return GenerationMixin._get_logits_processor(self._with_target_vocabulary(), *args, **kwargs)
+        """As in transformers, which would take `vocab_size` for the size of the target vocabulary."""
+        model = copy(self)
+        model.config = self.config.get_text_config(decoder=True)
+        return GenerationMixin.compute_transition_scores(model, *args, **kwargs)
 
 
 class VanillaTransformerForSequenceClassification(VanillaTransformerPreTrainedModel):
     """The Transformer with a classifier, as transformer-evolution trains it on NSMC.
 
-    The decoder reads a single start token; the classifier is a linear layer, without bias, of the maximum over the
-    decoder's positions. Where the caller gives longer decoder inputs, pads take no part in the maximum (in the
-    tutorial they do).
+    The decoder reads only the start token. The classifier is a linear layer without bias over the maximum of the
+    decoder's positions. Unlike in the tutorial, padding in longer decoder inputs takes no part in the maximum.
     """
 
     def __init__(self, config: VanillaTransformerConfig):
@@ -1031,24 +929,21 @@ class VanillaTransformerForSequenceClassification(VanillaTransformerPreTrainedMo
     ) -> Seq2SeqSequenceClassifierOutput:
         """Classify each source sequence.
 
+        Arguments and errors are as in `VanillaTransformerModel`, and:
+
         Args:
-            input_ids, attention_mask, decoder_input_ids, encoder_outputs, inputs_embeds, decoder_inputs_embeds: as in
-                `VanillaTransformerModel`; ids without any token (B, 0) count as one pad.
-            decoder_attention_mask: (B, T), 1 for real tokens and 0 for pads; by default every `decoder_input_ids`
-                that is not `pad_token_id` is real.
+            input_ids: (B, S); empty texts (B, 0) count as one padding token.
+            decoder_attention_mask: (B, T); by default every `decoder_input_ids` but `pad_token_id` is a token.
             labels: (B,), int64, for `problem_type` "single_label_classification"; (B, num_labels), float, for
                 "multi_label_classification"; (B,) or (B, num_labels), float, for "regression".
-            num_items_in_batch: How many numbers the labels of all calls that make up a batch have, where it is spread
-                over several: what the sum of their losses is divided by.
+            num_items_in_batch: What the sum of the losses is divided by; by default this call's number of labels.
+                Trainer passes it when it accumulates gradients.
 
         Returns:
-            `logits` (B, num_labels), `loss` where there are labels, and what `VanillaTransformerModel` returns.
-
-        Raises:
-            ValueError: as in `VanillaTransformerModel`.
+            `logits` (B, num_labels), `loss` if there are labels, and the other outputs of `VanillaTransformerModel`.
         """
         if input_ids is not None and input_ids.shape[1] == 0 and self.config.pad_token_id is not None:
-            # Texts without a token, which a pipeline gives alone; among others, they are rows of pads.
+            # A pipeline passes an empty text alone like this; in a batch with others it is a row of padding.
             input_ids = torch.full((len(input_ids), 1), self.config.pad_token_id, device=input_ids.device)
             attention_mask = torch.zeros_like(input_ids)
         if decoder_attention_mask is None and decoder_input_ids is not None and self.config.pad_token_id is not None:
@@ -1065,37 +960,27 @@ class VanillaTransformerForSequenceClassification(VanillaTransformerPreTrainedMo
             return_dict=True,
             **kwargs,
         )
-        logits = self.classifier(_max_over_real_positions(outputs.last_hidden_state, decoder_attention_mask))
+        logits = self.classifier(_max_over_tokens(outputs.last_hidden_state, decoder_attention_mask))
         loss = None
         if labels is not None:
-            # The loss function writes the `problem_type` of these labels into the configuration. Pipelines need the
-            # rarer ones there; the common one is left out, so that a classifier can go on with other labels.
+            # The loss function sets `problem_type` in the configuration it is given. Pipelines need the two rarer
+            # types there. The common one is not kept, so that the classifier can be trained on other labels later.
             config = copy(self.config)
             loss = self.loss_function(labels=labels, pooled_logits=logits, config=config, **kwargs)
             if config.problem_type != "single_label_classification":
                 self.config.problem_type = config.problem_type
                 if (number := kwargs.get("num_items_in_batch")) is not None:
-                    loss = loss * labels.numel() / number  # the loss function took the mean of this call's
-        return Seq2SeqSequenceClassifierOutput(
-            loss=loss,
-            logits=logits,
-            past_key_values=outputs.past_key_values,
-            decoder_hidden_states=outputs.decoder_hidden_states,
-            decoder_attentions=outputs.decoder_attentions,
-            cross_attentions=outputs.cross_attentions,
-            encoder_last_hidden_state=outputs.encoder_last_hidden_state,
-            encoder_hidden_states=outputs.encoder_hidden_states,
-            encoder_attentions=outputs.encoder_attentions,
-        )
+                    loss = loss * labels.numel() / number  # the loss function returned this call's mean
+        return Seq2SeqSequenceClassifierOutput(loss=loss, logits=logits, **_without_last_hidden_state(outputs))
 
 
-def _max_over_real_positions(hidden_states: torch.Tensor, attention_mask: torch.Tensor | None) -> torch.Tensor:
-    """(B, T, D) to (B, D): the maximum over the positions that the mask (B, T) calls real, over all if none is."""
+def _max_over_tokens(hidden_states: torch.Tensor, attention_mask: torch.Tensor | None) -> torch.Tensor:
+    """(B, T, D) to (B, D): the maximum over the tokens; over all positions if a row has none."""
     if attention_mask is not None:
-        is_real = attention_mask.bool()
-        is_real = is_real | ~is_real.any(dim=1, keepdim=True)
+        is_token = attention_mask.bool()
+        is_token = is_token | ~is_token.any(dim=1, keepdim=True)
         hidden_states = hidden_states.masked_fill(
-            ~is_real.unsqueeze(-1).to(hidden_states.device), torch.finfo(hidden_states.dtype).min
+            ~is_token.unsqueeze(-1).to(hidden_states.device), torch.finfo(hidden_states.dtype).min
         )
     return hidden_states.amax(dim=1)
 

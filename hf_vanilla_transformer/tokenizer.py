@@ -1,8 +1,8 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 """Tokenizers: train a SentencePiece-style vocabulary, or import a SentencePiece `.model` file.
 
-Both give a tokenizer whose saved folder `AutoTokenizer` loads with no code of this package. None adds special tokens
-round a text, unless asked to: the classifier of the tutorials reads the pieces alone.
+`AutoTokenizer` loads the saved folders without this package. By default, neither adds special tokens to a text: the
+tutorials' classifier reads the pieces alone.
 """
 
 import json
@@ -29,7 +29,7 @@ from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast, Sente
 
 logger = logging.getLogger(__name__)
 
-# In the order of their ids, 0 to 6.
+# Ids 0 to 6, in this order.
 SPECIAL_TOKENS = {
     "pad_token": "[PAD]",
     "unk_token": "[UNK]",
@@ -40,28 +40,25 @@ SPECIAL_TOKENS = {
     "mask_token": "[MASK]",
 }
 SPACE_MARK = "▁"
-# SentencePiece's defaults: the share of all characters that have a piece of their own, and the longest piece.
+# SentencePiece's defaults: the share of characters that the vocabulary covers, and the maximum length of a piece.
 CHARACTER_COVERAGE = 0.9995
 MAX_PIECE_LENGTH = 16
 
-# What nmt_nfkc, SentencePiece's default normalisation, does besides NFKC.
+# What SentencePiece's default normalization, nmt_nfkc, does besides NFKC.
 _CONTROLS = Regex("[\x01-\x08\x0b\x0e-\x1f\x7f\x8f\x9f]")
 _SPACES = Regex("[\t\n\f\r\u061c\u1680\u200b\u200c\u200e\u200f\u2028\u2029▁\ufeff\ufffd]")
 _OUTER_SPACES = Regex(r"\A +| +\z")
 _SPACE_RUNS = Regex(" {2,}")
 
-# No piece crosses from one script to another, or from letters to digits or signs: SentencePiece's
-# split_by_unicode_script and split_by_number. Other scripts' letters are what lies between the matches.
+# No piece mixes scripts, or letters with digits or signs, as with SentencePiece's split_by_unicode_script and
+# split_by_number. Letters of other scripts are what lies between the matches.
 _SCRIPT_RUNS = Regex(
     rf"{SPACE_MARK}?(?:[\p{{Hangul}}\p{{M}}]+|[\p{{Latin}}\p{{M}}]+|[\p{{Han}}\p{{Hiragana}}\p{{Katakana}}ー\p{{M}}]+"
     rf"|\p{{N}}+|[^\p{{L}}\p{{M}}\p{{N}}{SPACE_MARK}]+)"
 )
-# Much as spaCy, which the tutorials use, splits English: man's is `man` `'s`, T-shirt is `T` `-` `shirt`.
+# Splits English much as spaCy, which the tutorials use: man's is `man` `'s`, T-shirt is `T` `-` `shirt`.
 _WORDS = Regex(r"(?<=\w)'\w+|\w+|[^\w\s]")
 _WORD_SPLIT = pre_tokenizers.Split(_WORDS, "removed", invert=True)
-
-
-# --- Training ---
 
 
 def train_tokenizer(
@@ -72,25 +69,25 @@ def train_tokenizer(
     max_length: int = 256,
     add_eos: bool = False,
 ) -> PreTrainedTokenizerFast:
-    """Train a SentencePiece-style tokenizer: NFKC, words marked by `▁`, whole characters; the same for the same texts.
+    """Train a SentencePiece-style tokenizer: NFKC, `▁` before words, no byte fallback. Deterministic.
 
-    Characters outside the most frequent 99.95 % of the texts get no piece and are `[UNK]`; so does, in a vocabulary
-    of words, what occurs once.
+    The rarest characters, at most 0.05 % of the texts, become `[UNK]`; in a vocabulary of words, so does a word that
+    occurs once.
 
     Args:
         texts: The texts to learn from.
-        vocab_size: Pieces and the seven special tokens together. Few texts may not yield as many; the log says so.
+        vocab_size: Number of pieces, including the seven special tokens. The log warns if the texts yield fewer.
         model: `"bpe"`, `"unigram"`, or `"word"`: whole words, endings like `'s`, and single signs.
-        lowercase: Whether upper and lower case are one.
-        max_length: Tokens that `truncation=True` keeps.
-        add_eos: Whether `[EOS]` ends every text, as translation needs.
+        lowercase: Whether to lower-case texts.
+        max_length: Maximum number of tokens with `truncation=True`.
+        add_eos: Whether to end every text with `[EOS]`, as translation needs.
 
     Returns:
         A tokenizer with `[PAD] [UNK] [BOS] [EOS] [SEP] [CLS] [MASK]` as ids 0 to 6.
 
     Raises:
-        ValueError: if `model` is unknown, `max_length` is less than 1, there is nothing in the texts, or `vocab_size`
-            cannot hold the special tokens and the texts' characters.
+        ValueError: `model` is unknown, `max_length` is less than 1, the texts are empty, or `vocab_size` cannot hold
+            the special tokens and the texts' characters.
     """
     if model not in ("bpe", "unigram", "word"):
         raise ValueError(f"model must be 'bpe', 'unigram' or 'word', not {model!r}")
@@ -99,16 +96,7 @@ def train_tokenizer(
     if max_length < 1:
         raise ValueError(f"max_length must be at least 1, not {max_length}")
 
-    normalizer = normalizers.Sequence(
-        [
-            normalizers.Replace(_CONTROLS, ""),
-            normalizers.Replace(_SPACES, " "),
-            normalizers.NFKC(),
-            *([normalizers.Lowercase()] if lowercase else []),
-            normalizers.Replace(_SPACE_RUNS, " "),  # first, for the next is quadratic in their length
-            normalizers.Replace(_OUTER_SPACES, ""),
-        ]
-    )
+    normalizer = _normalizer(lowercase)
     texts = [normalizer.normalize_str(text) for text in texts]
     counts = Counter(character for text in texts for character in text if character != " ")
     if not counts:
@@ -120,15 +108,8 @@ def train_tokenizer(
             f"vocab_size is {vocab_size}, but the special tokens and the texts' characters alone need {least}"
         )
 
-    tokenizer, trainer = _model_and_trainer(model, vocab_size)
+    tokenizer, trainer = _untrained_tokenizer(model, vocab_size)
     tokenizer.normalizer = normalizer
-    if model == "word":
-        tokenizer.pre_tokenizer = _WORD_SPLIT
-    else:
-        tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
-            [pre_tokenizers.Metaspace(SPACE_MARK), pre_tokenizers.Split(_SCRIPT_RUNS, "isolated")]
-        )
-        tokenizer.decoder = decoders.Metaspace(SPACE_MARK)
     if add_eos:
         eos = SPECIAL_TOKENS["eos_token"]
         tokenizer.post_processor = processors.TemplateProcessing(
@@ -145,17 +126,44 @@ def train_tokenizer(
     return _with_settings(PreTrainedTokenizerFast, SPECIAL_TOKENS, max_length, tokenizer_object=tokenizer)
 
 
-def _model_and_trainer(model: str, vocab_size: int) -> tuple[Tokenizer, trainers.Trainer]:
-    """A tokenizer of this kind that knows nothing yet, and what trains it."""
-    unknown, special_tokens = SPECIAL_TOKENS["unk_token"], list(SPECIAL_TOKENS.values())
-    options = {"vocab_size": vocab_size, "special_tokens": special_tokens, "show_progress": False}
-    if model == "bpe":
-        trainer = trainers.BpeTrainer(min_frequency=2, max_token_length=MAX_PIECE_LENGTH, **options)
-        return Tokenizer(models.BPE(unk_token=unknown, fuse_unk=True)), trainer
+def _normalizer(lowercase: bool) -> normalizers.Normalizer:
+    """SentencePiece's default normalization: nmt_nfkc, and no extra spaces."""
+    return normalizers.Sequence(
+        [
+            normalizers.Replace(_CONTROLS, ""),
+            normalizers.Replace(_SPACES, " "),
+            normalizers.NFKC(),
+            *([normalizers.Lowercase()] if lowercase else []),
+            normalizers.Replace(_SPACE_RUNS, " "),  # first, since the next is quadratic in the length of a run
+            normalizers.Replace(_OUTER_SPACES, ""),
+        ]
+    )
+
+
+def _untrained_tokenizer(model: str, vocab_size: int) -> tuple[Tokenizer, trainers.Trainer]:
+    """A tokenizer of this kind without a vocabulary, and its trainer."""
+    options = {
+        "vocab_size": vocab_size,
+        "special_tokens": list(SPECIAL_TOKENS.values()),
+        "show_progress": False,
+    }
+    unk_token = SPECIAL_TOKENS["unk_token"]
     if model == "word":
-        return Tokenizer(models.WordLevel(unk_token=unknown)), trainers.WordLevelTrainer(min_frequency=2, **options)
-    trainer = trainers.UnigramTrainer(unk_token=unknown, max_piece_length=MAX_PIECE_LENGTH, **options)
-    return Tokenizer(models.Unigram()), trainer
+        tokenizer = Tokenizer(models.WordLevel(unk_token=unk_token))
+        tokenizer.pre_tokenizer = _WORD_SPLIT
+        return tokenizer, trainers.WordLevelTrainer(min_frequency=2, **options)
+
+    if model == "bpe":
+        tokenizer = Tokenizer(models.BPE(unk_token=unk_token, fuse_unk=True))
+        trainer = trainers.BpeTrainer(min_frequency=2, max_token_length=MAX_PIECE_LENGTH, **options)
+    else:
+        tokenizer = Tokenizer(models.Unigram())
+        trainer = trainers.UnigramTrainer(unk_token=unk_token, max_piece_length=MAX_PIECE_LENGTH, **options)
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [pre_tokenizers.Metaspace(SPACE_MARK), pre_tokenizers.Split(_SCRIPT_RUNS, "isolated")]
+    )
+    tokenizer.decoder = decoders.Metaspace(SPACE_MARK)
+    return tokenizer, trainer
 
 
 def split_words(text: str) -> list[str]:
@@ -164,13 +172,13 @@ def split_words(text: str) -> list[str]:
 
 
 def has_capitals(tokenizer: PreTrainedTokenizerFast) -> bool:
-    """Whether upper and lower case are two to a tokenizer."""
+    """Whether a tokenizer distinguishes upper and lower case."""
     normalizer = tokenizer.backend_tokenizer.normalizer
     return normalizer is None or normalizer.normalize_str("A") == "A"
 
 
 def _rare_characters(counts: Counter) -> set[int]:
-    """Code points of the least frequent characters, which together are 0.05 % of all."""
+    """The code points of the rarest characters, which together are at most 0.05 % of all."""
     allowance = (1 - CHARACTER_COVERAGE) * counts.total()
     rare = set()
     for character, count in sorted(counts.items(), key=lambda item: (item[1], item[0])):
@@ -184,9 +192,9 @@ def _rare_characters(counts: Counter) -> set[int]:
 def _settle_unigram(tokenizer: Tokenizer) -> None:
     """Make the trained vocabulary the same in every run.
 
-    `UnigramTrainer` walks through hash tables, so that scores differ in their last digits, and the characters that
-    are in the vocabulary only because each needs a piece come in random order, 0.0001 apart from the lowest score
-    upwards: those all get the lowest score here.
+    `UnigramTrainer` iterates over hash tables: scores differ in their last digits, and characters that are in the
+    vocabulary only for coverage come in random order, 0.0001 apart from the lowest score upwards. Round the scores,
+    and give all those characters the lowest one.
     """
     vocabulary = json.loads(tokenizer.to_str())["model"]["vocab"]
     special, learned = vocabulary[: len(SPECIAL_TOKENS)], vocabulary[len(SPECIAL_TOKENS) :]
@@ -200,40 +208,37 @@ def _settle_unigram(tokenizer: Tokenizer) -> None:
     tokenizer.model = models.Unigram([tuple(item) for item in special] + settled, unk_id=unk_id)
 
 
-# --- Import ---
-
-
 def import_sentencepiece(
     path: str | PathLike, max_length: int = 256, backend: str | None = None
 ) -> PreTrainedTokenizerBase:
     """Make a tokenizer from a SentencePiece `.model` file, with the ids that the `sentencepiece` library gives.
 
-    A BPE model becomes a plain fast tokenizer. A Unigram model stays in the library's hands by default (transformers
-    wraps it; `AutoTokenizer` needs `sentencepiece` to load it): where the same pieces fit in two orders, as in
-    `.. ...` and `... ..`, the library takes the one that its 32-bit sums happen to round up, which the 64-bit sums
-    of `tokenizers` cannot follow.
+    A BPE model becomes a plain fast tokenizer. A Unigram model keeps the library by default (transformers wraps it;
+    `AutoTokenizer` then needs `sentencepiece`): where the same pieces fit in two orders, as `.. ...` and `... ..`,
+    the library's 32-bit sums break the tie by rounding, and the 64-bit sums of `tokenizers` may break it otherwise.
 
-    Special tokens are the file's own; one that is written out in a text is recognised, as in any tokenizer of
-    transformers, while the library knows its user-defined symbols alone. The fast tokenizer differs from the library
-    in four more points: a text that is nothing but one user-defined symbol gets no `▁` before it; a model that folds
-    case finds these symbols in any case; several combining marks on one letter, or one on a ligature, may be combined
-    or put in order where the library leaves them; and a text of control characters alone has no token, not `▁`, where
-    the model keeps extra spaces.
+    Special tokens are the file's own. Written out in a text they are recognised, as in any tokenizer of transformers;
+    the library recognises only user-defined symbols. The fast tokenizer differs from the library in four more points:
+
+    - A text that is exactly one user-defined symbol gets no `▁` before it.
+    - A model that folds case finds user-defined symbols in any case.
+    - Several combining marks on one letter, or one on a ligature, may be combined or reordered.
+    - A text of control characters alone has no token, instead of `▁`, if the model keeps extra spaces.
 
     Args:
         path: The `.model` file.
-        max_length: Tokens that `truncation=True` keeps.
-        backend: `"tokenizers"`, `"sentencepiece"`, or None for the first where its ids are always the library's,
-            else the second. With `"tokenizers"` a Unigram model's ties are settled in its own way.
+        max_length: Maximum number of tokens with `truncation=True`.
+        backend: `"tokenizers"`, `"sentencepiece"`, or None: the former if its ids always equal the library's, else
+            the latter. `"tokenizers"` breaks a Unigram model's ties in its own way.
 
     Returns:
         A `PreTrainedTokenizerFast`, or transformers' `SentencePieceBackend`.
 
     Raises:
-        ImportError: if `sentencepiece` or `protobuf` is not installed.
-        OSError: if the file cannot be read.
-        ValueError: if it is not a SentencePiece model, if it is a WORD or CHAR model, if `max_length` is less than 1,
-            if `backend` is unknown, or if the model has a setting that `backend="tokenizers"` cannot follow.
+        ImportError: `sentencepiece` or `protobuf` is not installed.
+        OSError: the file cannot be read.
+        ValueError: it is not a SentencePiece model, or one of type WORD or CHAR; `max_length` is less than 1;
+            `backend` is unknown; or `backend="tokenizers"` cannot follow a setting of the model.
     """
     if max_length < 1:
         raise ValueError(f"max_length must be at least 1, not {max_length}")
@@ -259,7 +264,7 @@ def import_sentencepiece(
 
 
 def _read_sentencepiece(path: str | PathLike):
-    """The file as the protocol buffer that it is, and as the library's processor."""
+    """Read the file as a protocol buffer and as the library's processor."""
     try:
         from google.protobuf.message import DecodeError
         from sentencepiece import SentencePieceProcessor
@@ -285,7 +290,7 @@ def _read_sentencepiece(path: str | PathLike):
 
 
 def _obstacle_to_fast(proto) -> str | None:
-    """The model's first setting, if any, that cannot be expressed with `tokenizers`."""
+    """The model's first setting, if any, that `tokenizers` cannot express."""
     if proto.trainer_spec.treat_whitespace_as_suffix:
         return "treat_whitespace_as_suffix"
     if not proto.normalizer_spec.escape_whitespaces:
@@ -297,7 +302,7 @@ def _obstacle_to_fast(proto) -> str | None:
 
 
 def _special_tokens(proto, processor) -> dict[str, str]:
-    """transformers' names of the special tokens that the model has, with their pieces."""
+    """The model's special tokens by transformers' names."""
     ids = {
         "pad_token": processor.pad_id(),
         "unk_token": processor.unk_id(),
@@ -314,10 +319,10 @@ def _special_tokens(proto, processor) -> dict[str, str]:
 
 
 def _fast_tokenizer(proto, processor, special_tokens: dict[str, str]) -> Tokenizer:
-    """A BPE or Unigram model as `tokenizers` has it.
+    """Convert a BPE or Unigram model to `tokenizers`.
 
-    transformers' own conversion (`SpmConverter`) is not used: it drops the spaces at both ends of a text only in part,
-    puts `▁` after each special token, leaves Hangul letters uncombined, and takes merges from control symbols.
+    transformers' `SpmConverter` is no substitute: it strips only some outer spaces, puts `▁` after each special token,
+    leaves Hangul letters uncombined, and takes merges from control symbols.
     """
     spec = proto.trainer_spec
     vocabulary = [piece.piece for piece in proto.pieces]
@@ -335,7 +340,7 @@ def _fast_tokenizer(proto, processor, special_tokens: dict[str, str]) -> Tokeniz
     symbols = [piece.piece for piece in proto.pieces if piece.type == piece.USER_DEFINED]
     hidden = [piece.piece for piece in proto.pieces if piece.type in (piece.CONTROL, piece.UNKNOWN)]
 
-    # No pre-tokenizer: like SentencePiece, the model sees the whole text, so pieces may hold spaces.
+    # No pre-tokenizer: as in SentencePiece, pieces may contain spaces.
     tokenizer = Tokenizer(model)
     normalization = _normalization(proto, processor)
     normalized_symbols = [normalizers.Sequence(normalization).normalize_str(symbol) for symbol in symbols]
@@ -344,7 +349,7 @@ def _fast_tokenizer(proto, processor, special_tokens: dict[str, str]) -> Tokeniz
         [decoders.Replace(SPACE_MARK, " "), decoders.ByteFallback(), decoders.Fuse()]
         + ([decoders.Strip(" ", left=1)] if proto.normalizer_spec.add_dummy_prefix else [])
     )
-    # User-defined symbols are looked for in the normalised text, so that the spaces round them stay.
+    # normalized=True: user-defined symbols are found in the normalized text, so that the spaces round them stay.
     tokenizer.add_special_tokens([AddedToken(piece, normalized=False, special=True) for piece in hidden])
     named = set(special_tokens.values())
     tokenizer.add_tokens([AddedToken(piece, normalized=True, special=piece in named) for piece in symbols])
@@ -352,7 +357,7 @@ def _fast_tokenizer(proto, processor, special_tokens: dict[str, str]) -> Tokeniz
 
 
 def _merges(proto) -> list[tuple[str, str]]:
-    """Every pair of pieces that makes a piece, the best piece first: SentencePiece goes by the score of the whole."""
+    """All pairs of pieces that make a piece, the highest-scoring result first, as SentencePiece ranks merges."""
     normal = sorted((piece for piece in proto.pieces if piece.type == piece.NORMAL), key=lambda piece: -piece.score)
     known = {piece.piece for piece in normal}
     return [
@@ -366,15 +371,15 @@ def _merges(proto) -> list[tuple[str, str]]:
 def _normalization(proto, processor) -> list[normalizers.Normalizer]:
     """The model's character map, and its rule for runs of spaces.
 
-    `tokenizers` applies the map to one grapheme at a time, which leaves out what SentencePiece combines across
-    graphemes (Hangul letters: ㅎ + ㅏ is 하) and loses marks. So NFKC does the combining, and noncharacters keep it
-    from what SentencePiece leaves alone: a final consonant after a whole syllable (화ㄳ), the order of marks, and `～`
-    where the map spares it. Another one before each mark, and within CR LF, makes each a grapheme of its own.
+    `tokenizers` applies the map to one grapheme at a time: it loses marks, and does not combine across graphemes as
+    SentencePiece does (ㅎ + ㅏ is 하). So NFKC combines. Noncharacters, removed afterwards, protect what SentencePiece
+    leaves alone: a final consonant after a whole syllable (화ㄳ), the order of marks, and `～` if the map spares it.
+    They also stand before each mark and within CR LF, so that each becomes its own grapheme.
     """
     charsmap = proto.normalizer_spec.precompiled_charsmap
     steps = [normalizers.Precompiled(charsmap)] if charsmap else []
     if "하" in processor.normalize("ㅎㅏ"):
-        # What NFKC turns into a final consonant.
+        # Characters that NFKC turns into a final consonant.
         finals = "\u11a8-\u11c2\u3133\u3135\u3136\u313a-\u3140\u3144\uffa3\uffa5\uffa6\uffaa-\uffb0\uffb4"
         no_combining = Regex(rf"(?<=[가-힣])(?=[{finals}])|(?<=\p{{M}})(?=[\p{{M}}&&[^\u0300-\u0345]])")
         steps = [
@@ -387,29 +392,26 @@ def _normalization(proto, processor) -> list[normalizers.Normalizer]:
         if "～" in processor.normalize("～"):
             steps = [normalizers.Replace("～", "\ufffe"), *steps, normalizers.Replace("\ufffe", "～")]
     if proto.normalizer_spec.remove_extra_whitespaces:
-        # At the end, SentencePiece takes a literal ▁ for a space.
+        # SentencePiece also strips a literal ▁ at the end.
         steps += [normalizers.Replace(_SPACE_RUNS, " "), normalizers.Replace(Regex(rf"\A +|[ {SPACE_MARK}]+\z"), "")]
     return steps
 
 
 def _space_marks(proto, symbols: list[str]) -> list[normalizers.Normalizer]:
-    """Spaces become `▁`, and one is put before the text where the model says so, unless it is one of the symbols."""
+    """Replace spaces with `▁`; if the model says so, put one before the text, unless it is one of the symbols."""
     steps = [normalizers.Replace(" ", SPACE_MARK)]
     if proto.normalizer_spec.add_dummy_prefix:
-        # `tokenizers` normalises the symbols that it looks for as well, and must find them in mid-text.
+        # `tokenizers` also normalizes the symbols that it searches for; with `▁`, it would miss them in mid-text.
         alone = "|".join(re.escape(symbol) for symbol in symbols)
         start = rf"\A(?!(?:{alone})\z)(?=[\s\S])" if symbols else r"\A(?=[\s\S])"
         steps.append(normalizers.Replace(Regex(start), SPACE_MARK))
     return steps
 
 
-# --- Both ---
-
-
 def _with_settings(
     tokenizer_class: type[PreTrainedTokenizerBase], special_tokens: dict[str, str], max_length: int, **source
 ) -> PreTrainedTokenizerBase:
-    """Wrap a tokenizer so that `tokenizer(texts, padding=True, truncation=True)` is what our models read."""
+    """Wrap a tokenizer so that our models can read `tokenizer(texts, padding=True, truncation=True)`."""
     return tokenizer_class(
         **source,
         **special_tokens,

@@ -8,7 +8,7 @@ import reference
 import torch
 from shared import VARIANTS, tiny_config
 from torch import nn
-from transformers import DynamicCache, EncoderDecoderCache, StaticCache, WatermarkingConfig
+from transformers import DynamicCache, EncoderDecoderCache, StaticCache
 
 from hf_vanilla_transformer import (
     VanillaTransformerForConditionalGeneration,
@@ -389,20 +389,6 @@ def test_transition_scores_add_up_to_the_scores_of_the_beams(target_vocab_size):
     scores = model.compute_transition_scores(outputs.sequences, outputs.scores, normalize_logits=True)
     chosen = outputs.sequences[:, 1:, None]
     torch.testing.assert_close(scores, torch.stack(outputs.scores, 1).log_softmax(-1).gather(2, chosen)[..., 0])
-
-
-@pytest.mark.parametrize("target_vocab_size", [23, 41])
-def test_the_target_vocabulary_is_what_generation_looks_up_and_marks(target_vocab_size):
-    model = VanillaTransformerForConditionalGeneration(tiny_config(decoder_vocab_size=target_vocab_size)).eval()
-    source, settings = torch.tensor(SOURCES[:1]), {"do_sample": False, "max_new_tokens": 8}
-    expected = model.generate(source, **settings)
-    assert torch.equal(model.generate(source, prompt_lookup_num_tokens=3, **settings), expected)
-
-    marking = WatermarkingConfig(bias=50.0, greenlist_ratio=0.5)
-    marked = model.generate(source, watermarking_config=marking, **settings)[0]
-    processor = marking.construct_processor(target_vocab_size, model.device)
-    for end in range(1, len(marked)):
-        assert marked[end] in processor._get_greenlist_ids(marked[:end])
 
 
 def test_generation_by_sampling_follows_the_seed():

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 import torch
+from accelerate import dispatch_model
 from huggingface_hub.errors import StrictDataclassError
 from safetensors import safe_open
 from shared import run_without_the_package, tiny_config
@@ -88,6 +89,21 @@ def test_a_model_that_does_not_fit_in_memory_is_read_from_disk(tmp_path):
     torch.testing.assert_close(offloaded(input_ids=IDS).logits, model.eval()(input_ids=IDS).logits)
 
 
+def test_each_module_can_be_offloaded_by_itself(config, tmp_path):
+    """accelerate's hooks are on `forward`, so a layer must call the forward of every module that has weights."""
+    model = VanillaTransformerModel(config).eval()
+    expected = outputs(model)
+    device_map = {
+        name: "disk" if name.endswith("_norm") else "cpu"
+        for name, module in model.named_modules()
+        if not list(module.children())
+    }
+    dispatch_model(model, device_map, main_device="cpu", offload_dir=tmp_path, force_hooks=True)
+    residual = model.decoder.layers[0].encoder_attn_residual
+    assert all(parameter.is_meta for parameter in residual.parameters())
+    assert torch.equal(outputs(model), expected)
+
+
 @pytest.mark.parametrize("mistake", [{"layer_norm_eps": -1.0}, {"init_scheme": "xavier"}, {"d_model": 33}])
 def test_what_is_changed_while_loading_is_checked(tmp_path, mistake):
     VanillaTransformerModel(tiny_config()).save_pretrained(tmp_path)
@@ -167,7 +183,7 @@ def test_initialisation_schemes(init_scheme):
     ],
 )
 @pytest.mark.parametrize("size", [40, 20])
-def test_one_vocabulary_is_resized_on_both_sides(variant, size, tmp_path):
+def test_resize_token_embeddings_override_resizes_one_vocabulary_on_both_sides(variant, size, tmp_path):
     model = VanillaTransformerForConditionalGeneration(tiny_config(scale_embedding=True, **variant))
     before = outputs(model)
     model.resize_token_embeddings(size, mean_resizing=False)
@@ -190,7 +206,7 @@ def test_new_input_embeddings_are_the_targets_where_they_are_one(share):
     assert (model.decoder.embed_tokens is new) == share
 
 
-def test_two_vocabularies_are_resized_one_by_one(tmp_path):
+def test_resize_token_embeddings_override_leaves_a_second_vocabulary_alone(tmp_path):
     model = VanillaTransformerForConditionalGeneration(tiny_config(decoder_vocab_size=31))
     model.resize_token_embeddings(50)
     assert len(model.model.encoder.embed_tokens.weight) == model.config.vocab_size == 50

@@ -19,12 +19,11 @@ from typing import Any, Literal
 from datasets import Dataset, DatasetDict, IterableDataset
 from transformers import PreTrainedTokenizerBase, Seq2SeqTrainingArguments
 
-from ..configuration_vanilla_transformer import VanillaTransformerConfig
+from .. import VanillaTransformerConfig, VanillaTransformerForConditionalGeneration
 from ..data.checksums import file_checksum
 from ..data.plain_text import load_corpus, stream_corpus, tokenize_corpus
 from ..loading import load_config, load_tokenizer_to_train
 from ..metrics import compute_perplexity, token_losses
-from ..modeling_vanilla_transformer import VanillaTransformerForConditionalGeneration
 from ..tokenizer import train_tokenizer
 from ..training.denoising import SpanInfilling
 from ..training.trainer import TokenBudgetTrainer, data_seed
@@ -151,7 +150,6 @@ def train(
         preprocess_logits_for_metrics=token_losses,
         callbacks=[collator.callback],
     )
-
     run.finish(
         trainer,
         run.train(trainer),

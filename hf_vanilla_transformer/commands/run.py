@@ -17,7 +17,7 @@ from transformers import (
     set_seed,
 )
 
-from ..configuration_vanilla_transformer import VanillaTransformerConfig
+from .. import VanillaTransformerConfig
 from ..hub.model_card import save_model_card
 from ..hub.record import best_step, epochs, save_record
 from ..hub.upload import keep_token_out_of_files, upload_run
@@ -39,11 +39,15 @@ def broadcast_from_main(make: Callable[[], Any]) -> Any:
     return broadcast_object_list(made)[0]
 
 
-def generation_config(config: VanillaTransformerConfig) -> GenerationConfig:
+def generation_config(
+    config: VanillaTransformerConfig, num_beams: int = 1, length_penalty: float = 1.0
+) -> GenerationConfig:
     """How a model of this configuration generates by default: with a cache, up to its last position."""
     generation = GenerationConfig.from_model_config(config)
     generation.use_cache = True  # Trainer switches it off in the configuration of the model that it trains
     generation.max_length = config.max_target_positions
+    if num_beams > 1:
+        generation.num_beams, generation.length_penalty = num_beams, length_penalty
     return generation
 
 
@@ -138,6 +142,7 @@ class Run:
         *,
         arguments: ModelArguments,
         data: dict[str, Any],
+        script: str | None = None,
     ) -> None:
         """Round, save and measure the model; write record and card, print one figure, upload where asked for.
 
@@ -148,6 +153,7 @@ class Run:
             headline: Makes the last line of output from all metrics.
             arguments: The model's settings.
             data: What the record says about the data.
+            script: The script of a checkout that takes the settings, if the package's command does not.
 
         Raises:
             ValueError: as in `upload_run`.
@@ -170,6 +176,7 @@ class Run:
             resumed_from=self.checkpoint,
             began_as=arguments.model,
             data=data,
+            script=script,
         )
         save_model_card(self.folder)
         print(headline(metrics))

@@ -24,12 +24,11 @@ from transformers import (
     TrainingArguments,
 )
 
-from ..configuration_vanilla_transformer import VanillaTransformerConfig
+from .. import VanillaTransformerConfig, VanillaTransformerForSequenceClassification
 from ..data.checksums import describe_splits
 from ..data.labelled_text import tokenize
 from ..loading import load_config, load_tokenizer_to_train
 from ..metrics import compute_metrics, evaluate_split
-from ..modeling_vanilla_transformer import VanillaTransformerForSequenceClassification
 from ..tokenizer import train_tokenizer
 from ..training.trainer import CheckedTrainer
 from .arguments import (
@@ -92,7 +91,8 @@ def train(
     extend: Callable[[Dataset, PreTrainedTokenizerBase, int], Dataset] | None = None,
     compute_loss_func: Callable | None = None,
     trainer_class: type[Trainer] = CheckedTrainer,
-    described: dict[str, Any] | None = None,
+    describe: Callable[[DatasetDict], dict[str, Any]] = describe_splits,
+    script: str | None = None,
 ) -> None:
     """Train, measure and save a classifier.
 
@@ -104,7 +104,8 @@ def train(
         extend: Makes the training set from the tokenized one, the tokenizer and the greatest number of tokens.
         compute_loss_func: As in `Trainer`.
         trainer_class: A `Trainer`.
-        described: What the record says about the data besides the splits.
+        describe: Makes what the record says about the data from the splits.
+        script: As in `Run.finish`.
 
     Raises:
         ValueError, OSError, ImportError: a setting, file or extra is wrong or missing.
@@ -116,7 +117,7 @@ def train(
         configs = [load_config(folder) for folder in (arguments.model, run.checkpoint) if folder]
         max_length = data_arguments.max_length or (configs[0].max_position_embeddings if configs else 256)
         data = data_arguments.load()
-        record = {"source": data_arguments.data, **describe_splits(data), **(described or {})}
+        record = {"source": data_arguments.data, **describe(data)}
     tokenizer = run.make_tokenizer(lambda: make_tokenizer(arguments, data, max_length))
     with training_arguments.main_process_first(desc="tokens"):
         tokenized = tokenize(data, tokenizer, max_length=max_length)
@@ -151,6 +152,7 @@ def train(
         headline=lambda metrics: f"test accuracy: {metrics['test']['accuracy']:.4f}",
         arguments=arguments,
         data=record,
+        script=script,
     )
 
 

@@ -14,9 +14,8 @@ import torch
 from datasets import Dataset
 from transformers import PreTrainedModel, Seq2SeqTrainingArguments, default_data_collator, set_seed
 
-from ..configuration_vanilla_transformer import VanillaTransformerConfig
+from .. import VanillaTransformerConfig, VanillaTransformerForConditionalGeneration
 from ..hub.record import save_record
-from ..modeling_vanilla_transformer import VanillaTransformerForConditionalGeneration
 from ..training.checkpoints import prepare_output_dir
 from ..training.losses import LabelSmoothingLoss
 from ..training.trainer import CheckedSeq2SeqTrainer

@@ -25,12 +25,11 @@ from transformers import (
 )
 from transformers.trainer_utils import SaveStrategy
 
-from ..configuration_vanilla_transformer import VanillaTransformerConfig
+from .. import VanillaTransformerConfig, VanillaTransformerForConditionalGeneration
 from ..data.checksums import describe_splits
 from ..data.parallel_text import load_parallel_text, tokenize_pairs
 from ..loading import TARGET_TOKENIZER, load_config, load_target_tokenizer, load_tokenizer
 from ..metrics import compute_perplexity, token_losses, translation_report, word_report
-from ..modeling_vanilla_transformer import VanillaTransformerForConditionalGeneration
 from ..tokenizer import has_capitals, train_tokenizer
 from ..training.checkpoints import average_checkpoints, last_checkpoints
 from ..training.trainer import TokenBudgetTrainer
@@ -49,19 +48,14 @@ class PairArguments:
     validation_fraction: float = field(default=0.05, metadata={"help": "Share of train that becomes validation."})
     split_seed: int = field(default=42, metadata={"help": "Seed of the split into train and validation."})
 
-    @property
-    def prefixes(self) -> dict[str, str]:
-        """The prefixes that were given, by split."""
-        given = {"train": self.train_prefix, "validation": self.validation_prefix, "test": self.test_prefix}
-        return {split: prefix for split, prefix in given.items() if prefix is not None}
-
     def load(self) -> DatasetDict:
         """The splits, as `load_parallel_text` returns them."""
+        prefixes = {"train": self.train_prefix, "validation": self.validation_prefix, "test": self.test_prefix}
         return load_parallel_text(
             self.data,
             self.source_column,
             self.target_column,
-            prefixes=self.prefixes,
+            prefixes={split: prefix for split, prefix in prefixes.items() if prefix is not None},
             validation_fraction=self.validation_fraction,
             seed=self.split_seed,
         )
@@ -130,6 +124,7 @@ def train(
     *,
     extend: Callable[[Dataset, PreTrainedTokenizerBase, PreTrainedTokenizerBase], Dataset] | None = None,
     trainer_class: type[TokenBudgetTrainer] = TokenBudgetTrainer,
+    script: str | None = None,
 ) -> None:
     """Train, measure and save a translator.
 
@@ -140,6 +135,7 @@ def train(
         settings: What recipe and flags say, for the record.
         extend: Makes the training set from the tokenized one and the tokenizers of source and target.
         trainer_class: A `TokenBudgetTrainer`.
+        script: As in `Run.finish`.
 
     Raises:
         ValueError, OSError, ImportError: a setting, file or extra is wrong or missing.
@@ -161,10 +157,7 @@ def train(
         tokenized["train"] = extend(tokenized["train"], tokenizer, target_tokenizer)
 
     model = run.make_model(VanillaTransformerForConditionalGeneration, arguments, config)
-    model.generation_config = generation_config(config)
-    if beams > 1:
-        model.generation_config.num_beams = beams
-        model.generation_config.length_penalty = arguments.length_penalty
+    model.generation_config = generation_config(config, beams, arguments.length_penalty)
     trainer = trainer_class(
         max_tokens=arguments.max_tokens,
         max_rows=arguments.max_sentences,
@@ -193,6 +186,7 @@ def train(
         headline=lambda metrics: f"test BLEU{words}: {metrics['test'][f'beams_{beams}'][bleu]:.2f}",
         arguments=arguments,
         data={"source": data_arguments.data, **describe_splits(data)},
+        script=script,
     )
 
 

@@ -1,5 +1,5 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""What is wrong with the user's data, in one line."""
+"""Errors in the user's data, in one line each."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,14 +13,7 @@ class DataError(ValueError):
 
 @contextmanager
 def one_line_errors(source: str) -> Iterator[None]:
-    """Turn what `datasets` raises about the user's data into a `DataError` of one line.
-
-    Args:
-        source: What the line begins with.
-
-    Raises:
-        DataError: in place of what was raised in the context.
-    """
+    """Turn what `datasets` raises about the user's data into a `DataError` of one line that begins with `source`."""
     try:
         yield
     except DataError:
@@ -30,7 +23,7 @@ def one_line_errors(source: str) -> Iterator[None]:
 
 
 def reason(error: BaseException) -> str:
-    """What went wrong first, on one line."""
+    """The message of the first error in the chain of causes, on one line."""
     while error.__cause__ is not None:
         error = error.__cause__
     return " ".join(str(error).split()) or type(error).__name__

@@ -42,8 +42,8 @@ def load_labelled_text(
 ) -> DatasetDict:
     """Load texts with one label each, as the splits `train`, `validation` and `test`.
 
-    A split that the source does not have is cut from `train`, stratified by label: the same rows for the same seed.
-    The source's own `test` is never cut. Rows without text are dropped, and the log says how many.
+    A split that the source lacks is taken from `train`, stratified by label: the same rows for the same seed. Rows
+    without text are dropped; the log says how many.
 
     Args:
         source: One of
@@ -55,18 +55,18 @@ def load_labelled_text(
             any other folder or Hub name that `datasets.load_dataset` takes.
         text_column: The column with the texts.
         label_column: The column with the labels: integers or strings.
-        validation_fraction: The share of the rows that is cut from `train` for a split, at least one row a label.
-        seed: The seed of the cut.
+        validation_fraction: The share of `train` that becomes a missing split, at least one row per label.
+        seed: The seed of that choice.
         cache_dir: The folder for downloads and prepared data; by default that of `datasets`.
-        nsmc_url: Where `"nsmc"` is downloaded from. What comes from the official address must be the official files
-            byte for byte; other files from elsewhere are only remarked on in the log.
+        nsmc_url: Where `"nsmc"` is downloaded from. Files from the official address must have the official checksums;
+            for other addresses, a difference is only logged.
 
     Returns:
-        The three splits, each with the columns `text` (string) and `label` (`ClassLabel`). The label's names are
+        The three splits, each with the columns `text` (string) and `label` (`ClassLabel`). The label names are
         `negative` and `positive` for NSMC's format, else the labels found, sorted.
 
     Raises:
-        DataError: The source is not there, or there is something wrong in it.
+        DataError: The source does not exist, or there is an error in it.
     """
     if not 0 < validation_fraction < 1:
         raise DataError(f"validation_fraction must lie between 0 and 1, not be {validation_fraction}")
@@ -107,16 +107,14 @@ def tokenize(
 ) -> Dataset | DatasetDict:
     """Turn texts into token ids, for `Trainer`.
 
-    There is no attention mask: `DataCollatorWithPadding` makes it when it pads. `length` is what
-    `train_sampling_strategy="group_by_length"` sorts by.
-
     Args:
         dataset: What `load_labelled_text` returns, or one split of it.
         tokenizer: The model's tokenizer.
-        max_length: The number of tokens that a text is cut to; by default `tokenizer.model_max_length`.
+        max_length: The number of tokens that a text is truncated to; by default `tokenizer.model_max_length`.
 
     Returns:
-        The same rows with the columns `input_ids`, `labels` and `length`. No row is empty: see `encode`.
+        The same rows with the columns `input_ids` (never empty: see `encode`), `labels` and `length`, which
+        `train_sampling_strategy="group_by_length"` sorts by. `DataCollatorWithPadding` adds the attention mask.
 
     Raises:
         ValueError: `max_length` is less than 1.
@@ -140,16 +138,15 @@ def _tokenize_batch(
 
 
 def encode(texts: list[str], tokenizer: PreTrainedTokenizerBase, max_length: int | None = None) -> list[list[int]]:
-    """Turn texts into token ids, at least one a text, since the model needs one.
+    """Turn texts into token ids, at least one per text, since the model needs one.
 
     Args:
         texts: Any texts.
         tokenizer: The model's tokenizer.
-        max_length: The number of tokens that a text is cut to; by default `tokenizer.model_max_length`.
+        max_length: The number of tokens that a text is truncated to; by default `tokenizer.model_max_length`.
 
     Returns:
-        The ids of each text. A text that gives no token (nothing but zero-width characters, say) is the unknown
-        token alone.
+        The ids of each text. A text without tokens (zero-width characters, say) becomes the unknown token.
 
     Raises:
         ValueError: The tokenizer has no unknown token.
@@ -231,7 +228,7 @@ def _keep_batch(
 
 
 def _complete_splits(data: DatasetDict, source: str, fraction: float, seed: int) -> DatasetDict:
-    """Cut from `train` what is missing of `test` and `validation`."""
+    """Take `test` and `validation`, where they are missing, from `train`."""
     train, held_out = data["train"], {}
     for split in ("test", "validation"):
         if split in data:
@@ -246,9 +243,9 @@ def _complete_splits(data: DatasetDict, source: str, fraction: float, seed: int)
 
 
 def _cut(rows: Dataset, name: str, fraction: float, seed: int) -> tuple[Dataset, Dataset]:
-    """Cut a share off the rows of each label; both parts keep the rows' order.
+    """Split off a share of the rows of each label; both parts keep the rows' order.
 
-    `Dataset.train_test_split` would do, but reads the labels one by one: ten seconds for NSMC.
+    `Dataset.train_test_split` reads the labels one by one, which takes ten seconds for NSMC.
 
     Raises:
         DataError: A label does not have the two rows that two parts need.

@@ -21,8 +21,7 @@ def iterate_lines(file: str | os.PathLike) -> Iterator[str]:
         file: UTF-8, with or without a byte order mark; gzip where the name ends in `.gz`.
 
     Yields:
-        The lines without their ends. They end with a line feed, alone or after a carriage return, and with none of
-        Unicode's other line separators: reviews contain those.
+        The lines without their ends. Only LF and CRLF end a line: reviews contain Unicode's other line separators.
 
     Raises:
         OSError: The file cannot be read.
@@ -38,17 +37,17 @@ def iterate_lines(file: str | os.PathLike) -> Iterator[str]:
 
 
 def read_lines(file: str | os.PathLike) -> list[str]:
-    """Read the lines of a text file at once, as `iterate_lines` does one by one."""
+    """The lines of a text file, as `iterate_lines` yields them."""
     return list(iterate_lines(file))
 
 
 def read_standard_input() -> list[str]:
-    """Read the lines of standard input, as `read_lines` does those of a file, whatever the locale."""
+    """The lines of standard input, UTF-8 whatever the locale."""
     return [text for _, text, _ in decode_lines(sys.stdin.buffer, "standard input")]
 
 
 def decode_lines(lines: Iterable[bytes], name: str) -> Iterator[tuple[int, str, bool]]:
-    """The number of each line, its text without its end, and whether it has its line feed.
+    """The number of each line, its text without its end, and whether a line feed ends it.
 
     Raises:
         DataError: A line is not UTF-8.
@@ -65,5 +64,5 @@ def decode_lines(lines: Iterable[bytes], name: str) -> Iterator[tuple[int, str, 
 
 
 def normalize_spaces(text: str) -> str:
-    """The text with single spaces between its words, and none round it."""
+    """The words of a text, with one space between them."""
     return " ".join(text.split())

@@ -22,17 +22,17 @@ NSMC_SHA256 = {
 }
 NSMC_COLUMNS = ["id", "document", "label"]
 NSMC_LABELS = {"0": "negative", "1": "positive"}
-# NSMC's files were written by two CSV writers in turn: a document with a double quote is quoted twice.
+# Two CSV writers wrote NSMC's files in turn: a document with a double quote is quoted twice.
 NSMC_QUOTING_LEVELS = 2
 
 
 def download_nsmc(base_url: str, cache_dir: str | os.PathLike | None) -> dict[str, Path]:
     """Download NSMC's two files, unless they are in the cache, and check them."""
     if not base_url.startswith(("http://", "https://")):
-        raise DataError(f"{base_url}: not an http or https address; a folder is given as the source itself")
+        raise DataError(f"{base_url}: not an http or https address; give a folder as the source itself")
     config = DownloadConfig(
         cache_dir=Path(cache_dir) / "downloads" if cache_dir else None,
-        use_etag=False,  # what is in the cache needs no network
+        use_etag=False,  # a cached file needs no network
     )
     nsmc_files = {}
     for split, name in NSMC_FILES.items():
@@ -45,7 +45,7 @@ def download_nsmc(base_url: str, cache_dir: str | os.PathLike | None) -> dict[st
             check_tab_separated(file, url, NSMC_COLUMNS, NSMC_LABELS)
             _check_nsmc_checksum(file, split, url, official=base_url.rstrip("/") == NSMC_URL)
         except DataError:
-            file.unlink()  # the next try is to download it anew
+            file.unlink()  # the next try downloads it again
             raise
         nsmc_files[split] = file
     return nsmc_files

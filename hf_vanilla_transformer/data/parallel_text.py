@@ -28,9 +28,9 @@ def load_parallel_text(
 ) -> DatasetDict:
     """Load pairs of sentences, as the splits `train`, `validation` and `test`.
 
-    A split that the source does not have is cut from `train`, the same rows for the same seed. Training pairs with an
-    empty side are dropped, and the log says how many; in the other splits they are an error, because dropping them
-    would change what is measured.
+    A split that the source lacks is taken from `train`, the same rows for the same seed. Training pairs with an empty
+    side are dropped, and the log says how many; in other splits they are an error: dropping them would change the
+    metrics.
 
     Args:
         source: One of
@@ -42,15 +42,15 @@ def load_parallel_text(
         target_column: The column with their translations, or the files' ending. An entry of the mapping that the
             Hub's translation data sets have is named `translation.de`.
         prefixes: How the names of aligned files begin, by split; by default the splits' own names.
-        validation_fraction: The share of the pairs that is cut from `train` for a split, at least one.
-        seed: The seed of the cut.
+        validation_fraction: The share of `train` that becomes a missing split, at least one pair.
+        seed: The seed of that choice.
         cache_dir: The folder for downloads and prepared data; by default that of `datasets`.
 
     Returns:
         The three splits, each with the columns `source` and `target` (strings).
 
     Raises:
-        DataError: The source is not there, the sides are not aligned, or there is something else wrong in it.
+        DataError: The source does not exist, the sides are not aligned, or there is another error in it.
     """
     if not 0 < validation_fraction < 1:
         raise DataError(f"validation_fraction must lie between 0 and 1, not be {validation_fraction}")
@@ -79,7 +79,7 @@ def tokenize_pairs(
     tokenizer: PreTrainedTokenizerBase,
     target_tokenizer: PreTrainedTokenizerBase,
 ) -> Dataset | DatasetDict:
-    """Turn pairs of sentences into token ids, for `Seq2SeqTrainer`, each side cut to its tokenizer's limit.
+    """Turn pairs of sentences into token ids, for `Seq2SeqTrainer`, each side truncated to its tokenizer's limit.
 
     Args:
         dataset: What `load_parallel_text` returns, or one split of it.
@@ -137,7 +137,7 @@ def _plain_or_gzip(file: Path) -> Path | None:
 
 
 def _keep_pairs(pairs: Dataset, name: str, columns: list[str]) -> Dataset:
-    """Name the columns `source` and `target`, strip the sentences, and see to pairs with an empty side.
+    """Name the columns `source` and `target`, strip the sentences, drop pairs with an empty side.
 
     Raises:
         DataError: No pair is left, or one is empty outside the training split.
@@ -158,7 +158,7 @@ def _keep_pairs(pairs: Dataset, name: str, columns: list[str]) -> Dataset:
 
 
 def _cut(pairs: Dataset, name: str, fraction: float, seed: int) -> tuple[Dataset, Dataset]:
-    """Cut a share off the training pairs."""
+    """Split off a share of the training pairs."""
     if len(pairs) < 2:
         raise DataError(f"{name}: cannot be cut from train, which has a single pair")
     size = min(max(1, round(fraction * len(pairs))), len(pairs) - 1)

@@ -21,7 +21,7 @@ from .lines import iterate_lines
 
 
 logger = logging.getLogger(__name__)
-# Lines that streaming holds in memory to draw the next one from.
+# Lines from which streaming draws the next one.
 SHUFFLE_BUFFER = 10_000
 
 
@@ -34,12 +34,12 @@ def load_corpus(
 ) -> DatasetDict:
     """Load the lines of text files, memory-mapped, as the splits `train` and `validation`.
 
-    The files are read once; `datasets` keeps the lines in its cache, by the files' content.
+    `datasets` caches the lines, by the files' checksums.
 
     Args:
         files: As `iterate_lines` reads them, one after the other.
-        validation: What is held back for validation: a share of the lines, or from 1 on their number.
-        seed: Seed of the choice; the same lines for the same seed.
+        validation: The lines held out for validation: a share of them, or from 1 on their number.
+        seed: The seed of their choice.
         cache_dir: The folder of the cache; by default that of `datasets`.
 
     Returns:
@@ -47,7 +47,7 @@ def load_corpus(
 
     Raises:
         OSError: A file cannot be read.
-        DataError: There is something wrong in a file, or too few lines are in them to hold any back.
+        DataError: There is an error in a file, or too few lines to hold any out.
     """
     files = tuple(os.fspath(file) for file in files)
     checksums = tuple(file_checksum(file) for file in files)
@@ -77,24 +77,16 @@ def load_corpus(
 
 
 def _text_rows(files: tuple[str, ...], checksums: tuple[str, ...]) -> Iterator[dict[str, str]]:
-    """The lines as rows. The checksums are there for the cache, which goes by a generator's arguments."""
+    """The lines as rows. The cache depends on the arguments of a generator, hence the checksums."""
     for text in chain.from_iterable(map(iterate_lines, files)):
         yield {"text": text}
 
 
 def held_back(validation: float, lines: int, name: str) -> int:
-    """The number of lines that are held back for validation.
-
-    Args:
-        validation: As in `load_corpus`.
-        lines: How many there are.
-        name: What the corpus is called in the message.
-
-    Returns:
-        At least one, and fewer than there are.
+    """The number of lines held out for validation, at least one of `lines`, and not all.
 
     Raises:
-        DataError: It cannot be so.
+        DataError: `validation` is no share or number, or there are too few lines.
     """
     if not validation > 0 or (validation > 1 and validation % 1 != 0):  # also where it is NaN, or infinite
         raise DataError(f"validation must be a share of the lines or their number, not {validation}")
@@ -109,13 +101,13 @@ def tokenize_corpus(corpus: DatasetDict, tokenizer: PreTrainedTokenizerBase, max
 
     Args:
         corpus: What `load_corpus` returned.
-        tokenizer: Any tokenizer; the special tokens that it puts round a text are left out.
-        max_length: The number of tokens that a line is cut to.
+        tokenizer: Any tokenizer; it adds no special tokens here.
+        max_length: The number of tokens that a line is truncated to.
 
     Returns:
-        The splits with the columns `input_ids` (int32), `row` (the line's place in its split, by which it is
-        corrupted) and `length` (with the end of the text, which the decoder writes, too). Lines that give no token
-        are dropped, and the log says how many.
+        The splits with the columns `input_ids` (int32), `row` (the line's place in its split, which seeds its
+        corruption) and `length` (end-of-text token included). Lines without tokens are dropped; the log says how
+        many.
 
     Raises:
         DataError: A split has no line with a token.
@@ -143,7 +135,7 @@ def tokenize_corpus(corpus: DatasetDict, tokenizer: PreTrainedTokenizerBase, max
 
 
 def _tokenizer_content(tokenizer: PreTrainedTokenizerBase) -> Any:
-    """What the tokens depend on: where the tokenizer was loaded from, and how it cut or padded last, is not of it."""
+    """What the tokens depend on: not the tokenizer's path, nor its last truncation and padding."""
     if not tokenizer.is_fast:
         return tokenizer
     content = json.loads(tokenizer.backend_tokenizer.to_str())
@@ -176,26 +168,25 @@ def stream_corpus(
     validation: int,
     seed: int = 42,
 ) -> tuple[IterableDataset, Dataset]:
-    """Read and tokenize a corpus while training, for one that is too large to be kept twice on the disk.
+    """Read and tokenize a corpus while training, if it is too large for a second copy on disk.
 
-    The stream has no end: after the last line comes the first. Its order is drawn from a buffer of `SHUFFLE_BUFFER`
-    lines, so the files should not be sorted. It is read by one process and one worker; resuming reads it again from
-    the start.
+    The stream is endless. It is shuffled within a buffer of `SHUFFLE_BUFFER` lines, so the files should not be sorted.
+    One process and one worker read it; resuming reads it again from the start.
 
     Args:
         files: As in `load_corpus`.
         tokenizer: As in `tokenize_corpus`.
         max_length: As in `tokenize_corpus`.
-        validation: The number of lines held back for validation, the first of the stream.
+        validation: The number of lines held out for validation, the first of the stream.
         seed: Seed of the order.
 
     Returns:
-        The stream and the validation split, with the columns of `tokenize_corpus`; a line that comes again has
-        another `row`.
+        The stream and the validation split, with the columns of `tokenize_corpus`; a repeated line has another
+        `row`.
 
     Raises:
         OSError: A file cannot be read.
-        DataError: There is something wrong in the first file, or too few lines are in them.
+        DataError: There is an error in the first file, or too few lines.
     """
     files = tuple(os.fspath(file) for file in files)
     lines = chain.from_iterable(map(iterate_lines, files))

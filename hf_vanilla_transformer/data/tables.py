@@ -1,5 +1,5 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""Tables, folders and Hub data sets, read by `datasets` and checked: a row a line, one message for what is wrong."""
+"""Tables, folders and Hub data sets, read by `datasets` and checked."""
 
 import csv
 import os
@@ -19,7 +19,7 @@ NO_ROW = "the file ends here, without any row"
 TAB_SEPARATED_SUFFIXES = (".tsv", ".txt")
 JSON_SUFFIXES = (".json", ".jsonl")
 TABLE_SUFFIXES = (".csv", *TAB_SEPARATED_SUFFIXES, *JSON_SUFFIXES)
-# The split that a table in a folder holds, by the file's name.
+# The split of a table in a folder, by the file's name.
 TABLE_NAMES = {
     "train": "train",
     "validation": "validation",
@@ -36,12 +36,12 @@ def read_tables(source: str, columns: list[str], cache_dir: str | os.PathLike | 
     Args:
         source: A `.csv`, `.tsv`, `.txt`, `.json` or `.jsonl` file; a folder with such files, named after their splits
             (`train.csv`, `test.csv`); or another folder or a Hub name that `datasets.load_dataset` takes.
-        columns: The columns that must be there; of a column that holds a mapping, as in the Hub's translation data
-            sets, one entry is named `column.entry`.
+        columns: The columns that must exist. `column.entry` names an entry of a column of mappings, as in the Hub's
+            translation data sets.
         cache_dir: The folder for downloads and prepared data; by default that of `datasets`.
 
     Returns:
-        The splits that there are; a file is the split `train`.
+        The splits; a file is the split `train`.
 
     Raises:
         DataError: The source is not there, something is wrong in it, or it lacks a column.
@@ -65,14 +65,7 @@ def read_tables(source: str, columns: list[str], cache_dir: str | os.PathLike | 
 
 
 def known_splits(source: str, data: DatasetDict) -> DatasetDict:
-    """Leave out splits that are none of `SPLITS`, such as one of unlabelled texts.
-
-    Args:
-        source: What the data are called in the message.
-        data: What `read_tables` returned.
-
-    Returns:
-        The others, `train` among them.
+    """Keep the splits train, validation and test; drop others, such as unlabelled texts.
 
     Raises:
         DataError: There is no `train`.
@@ -83,15 +76,10 @@ def known_splits(source: str, data: DatasetDict) -> DatasetDict:
 
 
 def check_texts(source: str, data: DatasetDict, column: str) -> None:
-    """See that a column holds strings.
-
-    Args:
-        source: What the data are called in the message.
-        data: What `read_tables` returned.
-        column: A column of it.
+    """Check that a column holds strings.
 
     Raises:
-        DataError: It holds something else.
+        DataError: It does not.
     """
     for rows in data.values():
         if not has_type(feature := rows.features[column], r"(large_)?string"):
@@ -104,7 +92,7 @@ def has_type(feature: object, pattern: str) -> bool:
 
 
 def _tables_of_splits(folder: Path) -> dict[str, Path]:
-    """A folder's tables by split; none where there is a table that is not named after one, or two of one split."""
+    """A folder's tables by split; none if a table is not named after a split, or two are of one split."""
     tables = [file for file in sorted(folder.iterdir()) if file.suffix.lower() in TABLE_SUFFIXES]
     splits = {TABLE_NAMES.get(file.stem.lower()): file for file in tables}
     return {} if None in splits or len(splits) < len(tables) else splits
@@ -139,15 +127,10 @@ def _read_table(file: Path, columns: list[str], cache_dir: str | os.PathLike | N
 
 
 def check_columns(source: str, found: list[str], wanted: list[str]) -> None:
-    """See that every column is there.
-
-    Args:
-        source: What the data are called in the message.
-        found: The columns that are there.
-        wanted: The columns that must be.
+    """Check that every wanted column exists once.
 
     Raises:
-        DataError: One is not, or two have its name; the message lists those that are.
+        DataError: One does not; the message lists the columns that do.
     """
     for column in wanted:
         if found.count(column) != 1:
@@ -158,22 +141,20 @@ def check_columns(source: str, found: list[str], wanted: list[str]) -> None:
 def check_tab_separated(
     file: Path, name: str, header: list[str] | None = None, labels: Collection[str] | None = None
 ) -> list[str]:
-    """Check a tab-separated file line by line.
-
-    A byte order mark at the start, and a last row without line feed, are let pass.
+    """Check a tab-separated file line by line, so that a message can name the line.
 
     Args:
         file: The file.
-        name: What the file is called in the message.
-        header: What the header must be; by default any.
-        labels: What the last column must be one of; by default anything.
+        name: Its name in the message.
+        header: The required header; by default any.
+        labels: The allowed values of the last column; by default any.
 
     Returns:
         The header.
 
     Raises:
-        DataError: A row has not as many columns as the header, there is no row, or what `header` and `labels` ask
-            for does not hold. The message is `NAME, line N: reason`.
+        DataError: A row has another number of columns than the header, there is no row, or header or label are not as
+            required. The message is `NAME, line N: reason`.
     """
     number = 0
     with open(file, "rb") as lines:
@@ -195,14 +176,14 @@ def check_tab_separated(
 
 
 def _check_comma_separated(file: Path, name: str) -> list[str]:
-    """Check a comma-separated file row by row; lines without anything are let pass.
+    """Check a comma-separated file row by row; empty lines are allowed.
 
     Returns:
         The header.
 
     Raises:
-        DataError: A row has not as many columns as the header, there is no row, or the quoting is wrong. The message
-            is `NAME, line N: reason`, with the last line of a row that covers several.
+        DataError: A row has another number of columns than the header, there is no row, or the quoting is wrong. The
+            message is `NAME, line N: reason`; of a row with several lines, N is the last.
     """
     header = None
     with open(file, encoding="utf-8-sig", newline="") as lines:
@@ -255,7 +236,7 @@ def _unquote_batch(batch: dict[str, list[str]], levels: int) -> dict[str, list[s
 
 
 def _unquote(field: str) -> str:
-    """Undo one level of CSV quoting; a field that is not quoted by CSV's rules stays as it is."""
+    """Undo one level of CSV quoting; a field that is not quoted stays as it is."""
     if len(field) < 2 or not field.startswith('"') or not field.endswith('"'):
         return field
     inside = field[1:-1]

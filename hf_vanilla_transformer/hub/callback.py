@@ -24,23 +24,22 @@ from .record import METRICS_FILE, changed_arguments, metrics_of_log, save_record
 
 
 class RecordCallback(TrainerCallback):
-    """Leaves the record and the card of a run of your own `Trainer` in its folder, which is what it pushes.
+    """Writes model, tokenizer, record and model card to the folder of your own `Trainer`'s run when training ends.
 
-    At the end of training, and before a push that comes later, the folder gets the model, the tokenizer,
-    `metrics.json` (what the Trainer logged), `recipe.yaml` (its arguments), `run.json`, `curves.png`,
-    `generation_config.json` and the card, which a push has name the repository. `Trainer.push_to_hub` puts a draft of
-    its own in place of the card; `CheckedTrainer.push_to_hub` and, of any Trainer's run, `upload_run` do not.
+    The record's metrics are what the Trainer logged, its recipe the Trainer's arguments. A push puts the repository's
+    name into the card. `Trainer.push_to_hub` would replace the card by a draft of its own;
+    `CheckedTrainer.push_to_hub` and `upload_run` keep it.
 
     Args:
-        source: What the card calls the data.
-        data: The splits, whose rows and checksums go into the record.
+        source: The name of the data, for the card.
+        data: The splits; their rows and checksums go into the record.
 
     Raises:
-        ImportError: matplotlib is not installed, which the extra `train` brings.
+        ImportError: matplotlib is not installed (extra `train`).
     """
 
     def __init__(self, source: str, data: DatasetDict | None = None):
-        import matplotlib  # noqa: F401  # what is missing is told before the training
+        import matplotlib  # noqa: F401  # fail before training
 
         self.data = {"source": source, **({} if data is None else describe_splits(data))}
         self.resumed_from = self.began_as = None
@@ -77,13 +76,13 @@ class RecordCallback(TrainerCallback):
             own_trainer=True,
         )
         save_model_card(args.output_dir)
-        model.name_or_path = args.output_dir  # whose record `model.push_to_hub` takes along
+        model.name_or_path = args.output_dir  # the folder that `hub.push` uploads
 
     def on_push_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs) -> None:
         if not any("train_runtime" in entry for entry in state.log_history):
-            return  # in mid-training
+            return  # during training
         file = Path(args.output_dir, METRICS_FILE)
-        # What was measured since; else the card stays as it is, which may have been edited.
+        # Update the record if something was measured since; a card that somebody edited stays otherwise.
         if not file.is_file() or json.loads(file.read_text(encoding="utf-8")) != metrics_of_log(args, state):
             self.on_train_end(args, state, control, **kwargs)
         if state.is_world_process_zero:

@@ -18,7 +18,6 @@ from huggingface_hub import EvalResult, ModelCard, ModelCardData
 
 from ..data.tables import HUB_NAME, SPLITS, TABLE_SUFFIXES
 from ..loading import TARGET_TOKENIZER
-from ..modeling_vanilla_transformer import rename_card
 from .record import CURVES_FILE, METRICS_FILE, RECIPE_FILE, RUN_FILE
 
 
@@ -79,7 +78,7 @@ class DataSource:
 
 
 def make_model_card(folder: str | Path, name: str | None = None) -> ModelCard:
-    """Make the card of a run of train_classifier.py, train_translation.py, pretrain.py or a `RecordCallback`.
+    """Make the card of a run of a training command or of a Trainer with a `RecordCallback`.
 
     Args:
         folder: The run's folder, with `config.json`, `metrics.json`, `recipe.yaml` and `run.json`.
@@ -136,7 +135,7 @@ def make_model_card(folder: str | Path, name: str | None = None) -> ModelCard:
             run=run,
             origins=origins,
             from_nsmc=data.kind == "nsmc" or any(_tested_on_nsmc(origin.get("run", {})) for origin in origins),
-            soft_labels_text=_yaml(run["data"].get("soft_labels", {}).get("recipe")),
+            further_data=_further_data(run),
             has_weights=any(folder.glob("*.safetensors")),
             has_curves=(folder / CURVES_FILE).is_file(),
             curves_file=CURVES_FILE,
@@ -203,6 +202,19 @@ def rename_model_card(folder: str | Path, name: str) -> None:
     if card.data.model_name != name:
         rename_card(card, name)
         card.save(Path(folder) / CARD_FILE)
+
+
+def rename_card(card: ModelCard, name: str) -> None:
+    """Make a card name another repository, in its metadata and in the code that loads the model.
+
+    Args:
+        card: Changed in place; the rest of its text stays.
+        name: The repository's name.
+    """
+    before = re.escape(str(card.data.model_name))
+    loads = rf'((?:model=|from_pretrained\()"|--model ){before}(["`])'
+    card.text = re.sub(loads, lambda match: f"{match[1]}{name}{match[2]}", card.text)
+    card.data.model_name = name
 
 
 # --- The record ---
@@ -335,12 +347,28 @@ def _yaml(recipe: dict[str, Any] | None) -> str:
     return yaml.safe_dump(recipe, sort_keys=False, allow_unicode=True).strip()
 
 
+def _further_data(run: dict[str, Any]) -> list[dict[str, Any]]:
+    """What a record describes of the data besides source and splits: names, rows, checksums, recipes."""
+    return [
+        {"name": name, **part, "recipe_text": _yaml(part.get("recipe"))}
+        for name, part in run.get("data", {}).items()
+        if name != "source" and name not in SPLITS
+    ]
+
+
 def _origins(recipe: dict[str, Any], run: dict[str, Any]) -> list[dict[str, Any]]:
     """The models that a run's model goes back to, the last one first: their names, and their records where known."""
     origins = []
     while recipe.get("model") or "began_as" in run:
         record = run.get("began_as", {})
-        origins.append({**record, "name": recipe.get("model"), "recipe_text": _yaml(record.get("recipe"))})
+        origins.append(
+            {
+                **record,
+                "name": recipe.get("model"),
+                "recipe_text": _yaml(record.get("recipe")),
+                "further_data": _further_data(record.get("run", {})),
+            }
+        )
         recipe, run = record.get("recipe", {}), record.get("run", {})
     return origins
 

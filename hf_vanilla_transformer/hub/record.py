@@ -5,7 +5,7 @@ import contextlib
 import json
 import platform
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ RECIPE_FILE = "recipe.yaml"
 RUN_FILE = "run.json"
 METRICS_FILE = "metrics.json"
 CURVES_FILE = "curves.png"
+# Settings that belong to one machine or one call.
 NOT_IN_RECIPE = {
     *("output_dir", "run_name", "logging_dir", "resume_from_checkpoint", "use_cpu", "disable_tqdm"),
     *("push_to_hub", "hub_token", "hub_model_id", "hub_private_repo", "hub_revision", "hub_strategy"),
@@ -39,26 +40,22 @@ def save_record(
     data: dict[str, Any],
     resumed_from: str | None,
     began_as: str | None = None,
-    averaged_with: Sequence[str] = (),
     own_trainer: bool = False,
+    script: str | None = None,
 ) -> None:
-    """Write what a run leaves beside model and tokenizer.
-
-    That is `metrics.json`; `curves.png`, where the metrics hold those of each epoch; `recipe.yaml`, with which the
-    run can be made again; `run.json`, what else made it; and `generation_config.json`.
+    """Write a run's record: `metrics.json`, `curves.png`, `recipe.yaml`, `run.json` and `generation_config.json`.
 
     Args:
         folder: The run's folder.
         model: The model.
-        metrics: What was measured; `epochs` as the function of this name has them.
-        settings: What `given_settings` returned.
+        metrics: The metrics of each split; with `epochs`, as that function returns them, there are curves.
+        settings: The settings that reproduce the run: `recipe.yaml`.
         seed: The seed of the run.
-        data: Source, and rows and checksum of each split.
-        resumed_from: The checkpoint that the run went on from; its seconds of training are those since.
-        began_as: The model that was fine-tuned: where it is a run's folder, `run.json` takes in that run's record.
-        averaged_with: Models whose weights the run's were averaged with: of runs' folders, `run.json` takes in the
-            records.
-        own_trainer: It was no script of ours that trained, and `settings` are those of a Trainer alone.
+        data: Source, and rows and checksum of each split; whatever else there is to say about the data, by name.
+        resumed_from: The checkpoint that the run resumed from; the seconds of training are those since.
+        began_as: The model that was trained further; `run.json` includes the record in its folder.
+        own_trainer: A Trainer of the user's own trained, not a command; `settings` are its arguments.
+        script: The script of a checkout that takes `settings`, if the package's command does not.
     """
     save_json(Path(folder, METRICS_FILE), metrics)
     if "epochs" in metrics:
@@ -75,10 +72,10 @@ def save_record(
         "data": data,
         **describe_environment(),
     }
+    if script is not None:
+        run["script"] = script
     if began_as is not None and (record := _read_record(began_as)):
         run["began_as"] = record
-    if averaged_with:
-        run["averaged_with"] = {model: _read_record(model) for model in averaged_with}
     save_json(Path(folder, RUN_FILE), run)
 
 
@@ -90,18 +87,18 @@ def _read_record(folder: str) -> dict[str, Any]:
     if not all(Path(folder, file).is_file() for file in _RECORD.values()):
         return {}
     texts = {name: Path(folder, file).read_text(encoding="utf-8") for name, file in _RECORD.items()}
-    # JSON is YAML, too, but for numbers like 1e-05, which YAML takes for words.
+    # Not all as YAML: it reads a number like 1e-05 as a string.
     record = {name: yaml.safe_load(text) if name == "recipe" else json.loads(text) for name, text in texts.items()}
     record["metrics"].pop("epochs", None)
     return record
 
 
 def describe_environment() -> dict[str, Any]:
-    """Describe what code runs, and on what.
+    """Describe the code that runs and the machine.
 
     Returns:
-        `git_commit`, None outside a checkout; `versions` of Python and of the packages that matter; `device`;
-        `processes`, how many train together; and `threads`, torch's number of them in each.
+        `git_commit` (None outside a checkout), `versions` of Python and packages, `device`, `processes` (how many
+        train together) and `threads` of torch in each.
     """
     accelerator = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
     return {
@@ -120,10 +117,10 @@ _RECORDED_PACKAGES = ("torch", "transformers", "tokenizers", "datasets", "accele
 
 
 def _git_commit() -> str | None:
-    """The commit of the code that runs, marked where files differ from it; None outside a checkout."""
+    """The commit of the code that runs, with a note if files differ from it; None outside a checkout."""
     with contextlib.suppress(OSError, subprocess.CalledProcessError):
         here = Path(__file__)
-        # An environment may lie in another project's checkout: there, git does not know this file.
+        # The package may be installed inside another project's checkout, where git does not track this file.
         _, commit, changes = (
             subprocess.run(["git", *args], cwd=here.parent, capture_output=True, text=True, check=True).stdout.strip()
             for args in (
@@ -137,14 +134,14 @@ def _git_commit() -> str | None:
 
 
 def epochs(log_history: list[dict[str, float]]) -> list[dict[str, float]]:
-    """Pick the evaluations during training out of Trainer's log.
+    """The evaluations during training, from Trainer's log.
 
     Args:
         log_history: `trainer.state.log_history`.
 
     Returns:
-        For each evaluation `epoch`, `step`, `train_loss` (the mean since the evaluation before, None if nothing was
-        logged) and its metrics; where there was none, the first three for each loss that was logged.
+        For each evaluation `epoch`, `step`, `train_loss` (the mean since the last evaluation, None if nothing was
+        logged) and its metrics. Without evaluations, the first three for each logged loss.
     """
     logged = [
         {"epoch": entry["epoch"], "step": entry["step"], "train_loss": entry["loss"]}
@@ -155,7 +152,7 @@ def epochs(log_history: list[dict[str, float]]) -> list[dict[str, float]]:
 
 
 def _evaluations(log_history: list[dict[str, float]]) -> Iterator[dict[str, float]]:
-    """The evaluations, as `epochs` has them."""
+    """The evaluations, as `epochs` returns them."""
     losses, steps, last_step = [], [], 0
     for entry in log_history:
         if "loss" in entry:
@@ -177,24 +174,23 @@ def _evaluations(log_history: list[dict[str, float]]) -> Iterator[dict[str, floa
 
 
 def metrics_of_log(arguments: TrainingArguments, state: TrainerState) -> dict[str, Any]:
-    """Pick a record's metrics out of the log of a Trainer that has trained.
+    """A record's metrics, from the log of a Trainer that has trained.
 
     Args:
         arguments: The Trainer's.
         state: The Trainer's.
 
     Returns:
-        `best_step`, `training_seconds`; `epochs`, as the function of this name has them; `train`, with the mean loss
-        over the training, `training_loss`; and `validation`, with what was measured of the model that the Trainer
-        holds, where it was evaluated in training, or else since. Evaluations of several data sets are left out.
+        `best_step`, `training_seconds`, `epochs`; `train` with the mean loss, `training_loss`; and `validation` with
+        the evaluation of the final model, during training or after it. Evaluations of several data sets are left out.
 
     Raises:
-        ValueError: it has not trained to the end.
+        ValueError: the training has not finished.
     """
     step, log = best_step(arguments, state), state.log_history
     end = max((place for place, entry in enumerate(log) if "train_runtime" in entry), default=None)
     if end is None:
-        raise ValueError("the log knows of no training that came to its end")
+        raise ValueError("the log has no training that finished")
     ended = log[end]
     if any("eval_loss" in entry and entry["step"] == step for entry in log[:end]):
         log = log[:end]  # what is evaluated afterwards may be other data, such as the test split
@@ -215,40 +211,27 @@ def metrics_of_log(arguments: TrainingArguments, state: TrainerState) -> dict[st
 
 
 def save_json(file: str | Path, content: Any) -> None:
-    """Write JSON as people read it.
-
-    Args:
-        file: The file to write.
-        content: Anything that JSON can hold.
-    """
+    """Write JSON with indentation, in UTF-8."""
     Path(file).write_text(json.dumps(content, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
 
 
 def best_step(arguments: TrainingArguments, state: TrainerState) -> int:
-    """Tell which step's model a Trainer holds after `train`.
-
-    Args:
-        arguments: The Trainer's.
-        state: The Trainer's.
-
-    Returns:
-        The best step on validation where Trainer went back to it at the end, else the last.
-    """
+    """The step whose weights a Trainer holds after `train`: the best one if it loaded that, else the last."""
     if arguments.load_best_model_at_end and state.best_model_checkpoint:
         return int(Path(state.best_model_checkpoint).name.rsplit("-", 1)[1])
     return state.global_step
 
 
 def changed_arguments(arguments: TrainingArguments) -> dict[str, Any]:
-    """What a program's own training arguments say that differs from the defaults, for the run's record.
+    """The training arguments that differ from their defaults, for the record of a Trainer of the user's own.
 
     Args:
-        arguments: Any kind of `TrainingArguments`.
+        arguments: Any `TrainingArguments`.
 
     Returns:
-        As `given_settings`.
+        The arguments by name, without those that belong to one machine or one call.
     """
-    # As usual, new arguments would take accelerate's state away from the Trainer that is at work.
+    # Without use_configured_state, new arguments would reset accelerate's state under the Trainer.
     state = {"use_configured_state": True}
     defaults = type(arguments)(arguments.output_dir, use_cpu=arguments.use_cpu, accelerator_config=state).to_dict()
     return {

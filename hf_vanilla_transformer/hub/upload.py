@@ -7,11 +7,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import torch
 from huggingface_hub import HfApi, constants, get_token
 from huggingface_hub.errors import HfHubHTTPError, HTTPError
 from huggingface_hub.utils import filter_repo_objects, validate_repo_id
 from safetensors import SafetensorError, safe_open
-from transformers import Trainer, TrainingArguments
+from safetensors.torch import load_file
+from transformers import PreTrainedModel, Trainer, TrainingArguments
 from transformers.utils import SAFE_WEIGHTS_INDEX_NAME, SAFE_WEIGHTS_NAME
 
 from ..loading import TARGET_TOKENIZER, load_config
@@ -19,7 +21,7 @@ from .model_card import CARD_FILE, load_model_card, make_model_card, rename_mode
 from .record import CURVES_FILE, METRICS_FILE, RECIPE_FILE, RUN_FILE
 
 
-# Besides the weights, the tokenizer and the card, which have more than one form.
+# Besides weights, tokenizer and card, which have more than one form.
 REQUIRED_FILES = (
     "config.json",
     "configuration_vanilla_transformer.py",
@@ -30,7 +32,7 @@ REQUIRED_FILES = (
     RUN_FILE,
     CURVES_FILE,
 )
-# What goes on with training needs, and nobody else. `training_args.bin` is a pickle, and tells of the machine.
+# What only a resumed run needs. `training_args.bin` is a pickle that also describes the machine.
 TRAINING_STATE = (
     "training_args.bin",
     "trainer_state.json",
@@ -44,16 +46,16 @@ NOT_UPLOADED = (*_NOWHERE, *(f"*/{pattern}" for pattern in _NOWHERE))
 
 
 def repository_files(folder: str | Path) -> list[Path]:
-    """See that a folder has all parts of a repository, and find the files that are uploaded.
+    """Check that a run's folder is complete, and list the files that are uploaded.
 
     Args:
         folder: A run's folder.
 
     Returns:
-        The files, relative to the folder, in order; `README.md` among them even if it is still to be made.
+        The sorted files, relative to the folder; with `README.md`, also where it has yet to be made.
 
     Raises:
-        ValueError: there is no such folder, it lacks parts, or a part is damaged; the message names them.
+        ValueError: there is no such folder, or files are missing or damaged; the message names them.
     """
     folder = Path(folder)
     if not folder.is_dir():
@@ -95,14 +97,7 @@ def repository_files(folder: str | Path) -> list[Path]:
 
 
 def has_card(folder: str | Path) -> bool:
-    """Tell whether a folder has a card, and not only the draft that Trainer writes when it pushes.
-
-    Args:
-        folder: A run's folder.
-
-    Returns:
-        False where the card is still to be made.
-    """
+    """Whether a run's folder has a card, other than the draft that Trainer writes when it pushes."""
     file = Path(folder, CARD_FILE)
     return file.is_file() and "\n- generated_from_trainer\n" not in file.read_text(encoding="utf-8")
 
@@ -119,13 +114,10 @@ def _weight_files(folder: Path) -> list[str]:
 
 
 def check_repo_id(repo_id: str) -> None:
-    """See that a repository can have this name.
-
-    Args:
-        repo_id: `USER/NAME`.
+    """Check the name of a repository, `USER/NAME`.
 
     Raises:
-        ValueError: it cannot.
+        ValueError: it is malformed.
     """
     if repo_id.count("/") != 1:
         raise ValueError(f"repo_id: not of the form USER/NAME: {repo_id!r}")
@@ -143,17 +135,16 @@ def upload(
     revision: str | None = None,
     token: str | None = None,
 ) -> str:
-    """Upload a run's folder to a repository of the Hub, which is made if it is not there.
+    """Upload a run's folder to a Hub repository, which is created if it does not exist.
 
-    The folder's card is made if it is missing or Trainer's draft, and comes to name the repository. An upload that was
-    interrupted is completed by the next: files that are there already are not sent again, and there is one commit, at
-    the end.
+    The card is made where it is missing or Trainer's draft, and gets the repository's name. The upload is one commit;
+    after an interruption, the next upload does not send files again that have arrived.
 
     Args:
         folder: A folder that `repository_files` finds complete.
         repo_id: `USER/NAME`.
         private: Make a private repository.
-        revision: A branch, made from the main one if it is not there; by default the main one.
+        revision: A branch, created from main if it does not exist; by default main.
         token: The user's token; by default the one of `hf auth login` or `HF_TOKEN`.
 
     Returns:
@@ -162,7 +153,7 @@ def upload(
     Raises:
         ValueError: the folder is not complete, the name is malformed or taken by another kind of model, nobody is
             logged in, or the repository is public although a private one is asked for.
-        OSError: the server refuses, fails, or is gone; or the card cannot be written.
+        OSError: the server refuses, fails or cannot be reached; or the card cannot be written.
     """
     check_repo_id(repo_id)
     repository_files(folder)
@@ -171,7 +162,7 @@ def upload(
         raise ValueError("not logged in to the Hub: run `hf auth login`, or set HF_TOKEN")
     api = HfApi(token=token)
     with _one_line_errors(repo_id):
-        # True and None: a user's or organisation's own default is not overruled.
+        # None, not False, leaves the default to the user's or organisation's settings.
         api.create_repo(repo_id, private=private or None, exist_ok=True)
         there = api.model_info(repo_id)
         _check_repository(repo_id, there.private, (there.config or {}).get("model_type"), private)
@@ -187,20 +178,62 @@ def upload(
             revision=revision,
             commit_message="Upload the run's folder",
             ignore_patterns=list(NOT_UPLOADED),
-            # Trainer's own pushes bring some.
+            # Trainer's own pushes upload some.
             delete_patterns=list(TRAINING_STATE),
         )
     return commit.commit_url
 
 
-def upload_run(trainer: Trainer) -> None:
-    """Upload the folder of a run that is finished, where its arguments' `push_to_hub` asks for it.
+def push(
+    model: PreTrainedModel,
+    repo_id: str,
+    *,
+    private: bool = False,
+    revision: str | None = None,
+    token: str | None = None,
+) -> str:
+    """Upload a model with its tokenizer, record and card, which `model.push_to_hub` does not send.
 
-    In place of `Trainer.push_to_hub`, which does not see that all is there, nor end with one line. Of several
-    processes the main one uploads.
+    Sends the run's folder that the model was loaded from (`model.name_or_path`), so the model must still have the
+    weights that are saved there.
 
     Args:
-        trainer: The run's. Its folder holds the record by now, or it has a `RecordCallback`.
+        model: A model of this package.
+        repo_id, private, revision, token: As in `upload`.
+
+    Returns:
+        The address of the commit.
+
+    Raises:
+        ValueError: the model has no such folder, or other weights than the folder; or as in `upload`.
+        OSError: as in `upload`.
+    """
+    folder = Path(model.name_or_path)
+    if not model.name_or_path or not folder.is_dir():
+        raise ValueError(f"the model was not loaded from a run's folder (name_or_path is {model.name_or_path!r})")
+    repository_files(folder)
+    if not _has_weights_of(model, folder):
+        raise ValueError(f"{folder}: the model's weights are not those of the folder; save the model there first")
+    return upload(folder, repo_id, private=private, revision=revision, token=token)
+
+
+def _has_weights_of(model: PreTrainedModel, folder: Path) -> bool:
+    """Whether a folder holds exactly the model's weights, in the model's precision or a lower one."""
+    saved = {name: weight for file in _weight_files(folder) for name, weight in load_file(folder / file).items()}
+    own, tied = model.state_dict(), model.all_tied_weights_keys.keys()
+    # Compared in float32, which holds every half-precision number exactly.
+    return own.keys() - tied == saved.keys() - tied and all(
+        torch.equal(own[name].cpu().float(), weight.float()) for name, weight in saved.items()
+    )
+
+
+def upload_run(trainer: Trainer) -> None:
+    """Upload the folder of a finished run, if its arguments have `push_to_hub`; the main process does it.
+
+    Unlike `Trainer.push_to_hub`, it checks that the folder is complete, and keeps the card.
+
+    Args:
+        trainer: The run's trainer; its folder holds the record, or it has a `RecordCallback`.
 
     Raises:
         ValueError: as in `upload`.
@@ -219,37 +252,33 @@ def upload_run(trainer: Trainer) -> None:
 
 
 def keep_token_out_of_files(arguments: TrainingArguments) -> None:
-    """Move a token to this process's environment from the arguments, which Trainer pickles and uploads.
-
-    Args:
-        arguments: Changed in place.
-    """
+    """Move the token from the arguments, which Trainer pickles and uploads, to the environment variable HF_TOKEN."""
     if arguments.hub_token:
         os.environ["HF_TOKEN"], arguments.hub_token = arguments.hub_token, None
 
 
 def _check_repository(repo_id: str, is_private: bool | None, model_type: str | None, private: bool) -> None:
-    """See that the repository may be written to.
+    """Check that a run can be uploaded to an existing repository.
 
     Raises:
-        ValueError: it may not.
+        ValueError: it holds another type of model, or is public where a private one is asked for.
     """
     if model_type not in (None, "vanilla_transformer"):
         raise ValueError(f"{repo_id}: the name is taken, by a model of type {model_type!r}")
     if private and not is_private:
-        raise ValueError(f"{repo_id}: the repository is there already, and public; `private` does not change that")
+        raise ValueError(f"{repo_id}: the repository exists and is public; this does not make it private")
 
 
 @contextmanager
 def _one_line_errors(repo_id: str) -> Iterator[None]:
-    """Say in a line what went wrong between here and the Hub.
+    """Turn errors of `huggingface_hub` into one line.
 
     Raises:
-        OSError: in place of what `huggingface_hub` raised.
+        OSError: in place of what was raised.
     """
     try:
         yield
-    # Failed transfers are RuntimeErrors around the reason; answers that make no sense are KeyErrors and ValueErrors.
+    # Failed transfers are RuntimeErrors with a cause; malformed answers are KeyErrors and ValueErrors.
     except (HTTPError, RuntimeError, KeyError, json.JSONDecodeError) as error:
         cause = error
         while cause.__cause__ is not None and not isinstance(cause, HTTPError):
@@ -276,4 +305,4 @@ def _reason(error: BaseException) -> str:
         return f"no connection to {constants.ENDPOINT}, or it broke off; {again} ({type(error).__name__}: {error})"
     if isinstance(error, RuntimeError):
         return f"the upload broke off; {again} ({error})"
-    return f"the Hub's answer makes no sense ({type(error).__name__}: {error})"
+    return f"the Hub's answer is malformed ({type(error).__name__}: {error})"

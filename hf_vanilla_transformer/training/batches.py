@@ -9,16 +9,16 @@ from torch.utils.data import BatchSampler
 
 
 class TokenBudgetBatchSampler(BatchSampler):
-    """Batches of as many sequences as fit in a number of tokens, pads counted (the Annotated Transformer's batches).
+    """Batches of as many sequences as fit in a number of tokens, padding included (as in the Annotated Transformer).
 
-    Sequences of one length are drawn in random order, and so are the batches; the same for the same seed and epoch.
-    Every epoch has as many batches as the next. Shared out by accelerate, each process takes every n-th batch.
+    A batch holds sequences of like length. Sequences of equal length, and batches, come in random order, given by seed
+    and epoch. All epochs have the same number of batches. With accelerate, each process takes every n-th batch.
 
     Args:
         lengths: Tokens of each sequence; of a pair, those of the longer side.
-        max_tokens: Greatest number of sequences times the length of the longest.
+        max_tokens: The most tokens in a batch: sequences times the length of the longest.
         seed: Seed of both orders.
-        max_rows: Greatest number of sequences, if there is one.
+        max_rows: The most sequences in a batch.
 
     Raises:
         ValueError: a sequence is longer than `max_tokens`, or `max_rows` is less than 1.
@@ -31,7 +31,7 @@ class TokenBudgetBatchSampler(BatchSampler):
         self.max_tokens = max_tokens
         self.max_rows = len(lengths) if max_rows is None else max_rows
         self.seed = seed
-        # accelerate tells an attribute of this name which epoch it is.
+        # accelerate sets the epoch of an attribute of this name.
         self.sampler = SeedableRandomSampler(range(len(lengths)), data_seed=seed)
         self.batch_size = None  # for accelerate: it varies
         self.drop_last = False
@@ -40,7 +40,7 @@ class TokenBudgetBatchSampler(BatchSampler):
         self._ends = self._cut(np.sort(self.lengths))
 
     def _cut(self, sorted_lengths: np.ndarray) -> list[int]:
-        """Where each batch ends among the sequences in order of length."""
+        """The end of each batch among the sequences in order of length."""
         ends, start = [], 0
         for place, length in enumerate(sorted_lengths):
             rows = place + 1 - start

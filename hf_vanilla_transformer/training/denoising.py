@@ -14,9 +14,8 @@ import torch
 from datasets import Dataset, Features, Value
 from datasets.fingerprint import Hasher
 from torch.nn.utils.rnn import pad_sequence
-from transformers import PreTrainedTokenizerBase, TrainerCallback
+from transformers import PreTrainedConfig, PreTrainedTokenizerBase, TrainerCallback
 
-from ..configuration_vanilla_transformer import VanillaTransformerConfig
 from ..modeling_vanilla_transformer import shift_tokens_right
 
 
@@ -24,34 +23,33 @@ TARGETS = ("text", "spans")
 
 
 class SpanInfilling:
-    """A collator that hides spans of tokens, each behind one mask, and asks for what was there.
+    """A collator that replaces spans of tokens by one mask each; the labels are the text, or the hidden spans.
 
-    Of n tokens n * mask_rate are hidden (rounded up or down at random, so that the mean is right; at least one), in
-    spans whose lengths are drawn from a Poisson distribution, the last one cut to fit, at places drawn uniformly. As
-    in BART, a span may be empty: a mask where nothing is missing. There are never more spans than hidden tokens or
-    than tokens left, so no input is longer than its text; where so few spans hide too little, the last takes the rest.
+    Of n tokens, n * mask_rate are hidden, at least one (rounded up or down at random, so that the mean is exact). The
+    lengths of the spans come from a Poisson distribution, the last one shortened to fit; their places are uniform. As
+    in BART, a span may be empty: a mask where nothing is hidden. There are never more spans than hidden tokens or than
+    visible tokens, so no input is longer than its text; if so few spans hide too little, the last one is longer.
 
-    What happens to a row depends on the seed, the epoch and the row's number alone, not on the batch that it comes in
-    nor on the batches before: a resumed run sees what an uninterrupted one sees. Trainer tells the epoch by
-    `callback`, and must be told to keep the columns (`remove_unused_columns=False`).
+    The corruption of a row depends only on the seed, the epoch and the row's number, so a resumed run sees the same
+    inputs as an uninterrupted one. Trainer needs `callback`, which sets the epoch, and `remove_unused_columns=False`.
 
     Args:
-        tokenizer: Has a mask, an end of text and a pad.
-        config: The model's, which says how decoder inputs start.
+        tokenizer: Has a mask token, an end-of-text token and a padding token.
+        config: The model's configuration, which has the decoder's start token.
         mask_rate: Share of the tokens that are hidden: 0.3 in BART, 0.15 in T5.
-        mean_span_length: Mean of the Poisson distribution, at least 1; 3 in both.
-        target: What the decoder writes. `"text"`: all of it (BART); `"spans"`: each hidden span behind a mask, in
-            their order (T5, whose masks are numbered). The end of text follows.
+        mean_span_length: Mean of the Poisson distribution, at least 1; 3 in both papers.
+        target: What the decoder writes: `"text"`, all of it (BART), or `"spans"`, each hidden span after a mask, in
+            order (T5, with numbered masks); then the end-of-text token.
         seed: Seed of the corruption.
 
     Raises:
-        ValueError: A rate, length or target is impossible, or the tokenizer lacks a token.
+        ValueError: A rate, length or target is out of range, or the tokenizer lacks a token.
     """
 
     def __init__(
         self,
         tokenizer: PreTrainedTokenizerBase,
-        config: VanillaTransformerConfig,
+        config: PreTrainedConfig,
         mask_rate: float = 0.3,
         mean_span_length: float = 3.0,
         target: str = "text",
@@ -74,20 +72,16 @@ class SpanInfilling:
         self.mean_span_length = mean_span_length
         self.target = target
         self.seed = seed
-        # Shared, so that the loader's worker processes learn of it, too. -1: nobody has said.
+        # Shared with the loader's worker processes. -1: not set yet.
         self._epoch = torch.full((1,), -1).share_memory_()
 
     def set_epoch(self, epoch: int) -> None:
-        """Have the next batches corrupted as this epoch's.
-
-        Args:
-            epoch: 0 or more.
-        """
+        """Set the epoch, from 0, on which the corruption of the next batches depends."""
         self._epoch[0] = epoch
 
     @property
     def callback(self) -> TrainerCallback:
-        """What makes Trainer tell the epoch."""
+        """A callback for Trainer that sets the epoch."""
         return _EpochCallback(self)
 
     def __call__(self, features: list[dict[str, Any]]) -> dict[str, torch.Tensor]:
@@ -98,11 +92,11 @@ class SpanInfilling:
                 `input_ids` and `labels`.
 
         Returns:
-            `input_ids` and `attention_mask` (B, S), `labels` (B, T) with -100 for pads and `decoder_input_ids`
+            `input_ids` and `attention_mask` (B, S), `labels` (B, T) with -100 for padding, and `decoder_input_ids`
             (B, T), all int64.
 
         Raises:
-            ValueError: The rows are to be corrupted, but nobody has told the epoch.
+            ValueError: The rows are not corrupted yet, and the epoch is not set.
         """
         if "labels" in features[0]:
             pairs = [(feature["input_ids"], feature["labels"]) for feature in features]
@@ -122,7 +116,7 @@ class SpanInfilling:
         }
 
     def corrupted(self, rows: Dataset) -> Dataset:
-        """Corrupt rows once and for all, for a validation loss that can be compared.
+        """Corrupt rows as in epoch 0, for a validation loss that can be compared.
 
         Args:
             rows: With the columns `input_ids` and `row`.

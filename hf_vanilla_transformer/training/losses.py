@@ -7,19 +7,19 @@ from transformers.modeling_outputs import Seq2SeqLMOutput
 
 
 def smoothed_targets(targets: torch.Tensor, vocab_size: int, smoothing: float, pad_token_id: int) -> torch.Tensor:
-    """§5.4, as the Annotated Transformer's `LabelSmoothing` has it: what the model shall predict in place of 1 and 0.
+    """§5.4, the Annotated Transformer's `LabelSmoothing`: the distribution that replaces the one-hot targets.
 
     Args:
         targets: (N,), int64: token ids.
         vocab_size: V.
-        smoothing: The probability that goes to the other tokens; the pad gets none, so they are V - 2.
-        pad_token_id: Id of the pad.
+        smoothing: The probability of all other tokens together; the padding token gets none, so they are V - 2.
+        pad_token_id: Id of the padding token.
 
     Returns:
-        (N, V), float32; rows whose target is the pad are all zero.
+        (N, V), float32; rows whose target is padding are zero.
 
     Raises:
-        ValueError: `smoothing` is not between 0 and 1, `vocab_size` is less than 3, or the pad is not in it.
+        ValueError: `smoothing` is not in [0, 1], `vocab_size` is less than 3, or `pad_token_id` is not in it.
     """
     if not 0 <= smoothing <= 1:
         raise ValueError(f"smoothing must be between 0 and 1, not {smoothing}")
@@ -32,9 +32,9 @@ def smoothed_targets(targets: torch.Tensor, vocab_size: int, smoothing: float, p
 
 
 class LabelSmoothingLoss:
-    """The Annotated Transformer's loss, as a `compute_loss_func` for Trainer: KL divergence from smoothed targets.
+    """The Annotated Transformer's loss, a `compute_loss_func` for Trainer: KL divergence from smoothed targets.
 
-    transformers' own `label_smoothing_factor` spreads the probability over all V tokens, and takes cross-entropy.
+    transformers' own `label_smoothing_factor` spreads the probability over all V tokens and takes the cross-entropy.
 
     Args:
         smoothing: As in `smoothed_targets`.
@@ -57,14 +57,14 @@ class LabelSmoothingLoss:
             outputs: With `logits` (B, T, V). Trainer does not pass the labels to the model, so the collator must make
                 `decoder_input_ids`, as `DataCollatorForSeq2Seq(tokenizer, model=model)` does.
             labels: (B, T), int64, -100 where nothing is predicted.
-            num_items_in_batch: The number to divide by where a batch is spread over several calls: Trainer counts the
-                labels that are not -100.
+            num_items_in_batch: The number to divide by, with gradient accumulation: Trainer counts the labels that
+                are not -100.
 
         Returns:
             The loss, a scalar.
 
         Raises:
-            ValueError: logits and labels differ in their shape, or a label is the pad.
+            ValueError: logits and labels differ in shape, or a label is the padding token.
         """
         if outputs.logits.shape[:2] != labels.shape:
             raise ValueError(

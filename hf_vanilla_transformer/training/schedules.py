@@ -3,7 +3,7 @@
 
 
 def noam_peak(d_model: int, warmup_steps: int, factor: float = 1.0) -> float:
-    """§5.3, Eq. 3: the greatest rate of the schedule that the Annotated Transformer calls Noam.
+    """§5.3, Eq. 3: the peak learning rate of the schedule that the Annotated Transformer calls Noam.
 
     The schedule, factor * d_model^-0.5 * min(step^-0.5, step * warmup_steps^-1.5), is transformers' `inverse_sqrt`
     with this value as its learning rate.

@@ -1,5 +1,5 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""What the benchmarks compare with: the tutorials' way to train and to translate, and transformers' BART and Marian.
+"""The baselines of the benchmarks: torch.nn.Transformer, transformers' BART and Marian, the tutorials' greedy loop.
 
 Shapes: B batch, S source length, D = `d_model`.
 """
@@ -15,8 +15,8 @@ from transformers import (
     PreTrainedModel,
 )
 
-from .configuration_vanilla_transformer import VanillaTransformerConfig
-from .modeling_vanilla_transformer import sinusoid_table
+from hf_vanilla_transformer import VanillaTransformerConfig
+from hf_vanilla_transformer.modeling_vanilla_transformer import sinusoid_table
 
 
 SIZES = (
@@ -26,13 +26,13 @@ SIZES = (
 
 
 class TorchClassifier(nn.Module):
-    """`torch.nn.Transformer` with embeddings, sinusoids and a linear layer, as a tutorial would put them together.
+    """`torch.nn.Transformer` with embeddings, sinusoids and a linear layer, as in a tutorial.
 
     The decoder reads one start token, as in `VanillaTransformerForSequenceClassification`.
 
     Args:
-        config: Has the sizes. `torch.nn.Transformer` has one number of heads and one feed-forward size.
-        fast_path: Let torch fuse the encoder's layers, and leave out the pads, where there are no gradients.
+        config: The sizes. `torch.nn.Transformer` has one number of heads and one feed-forward size: the encoder's.
+        fast_path: Without gradients, let torch fuse the encoder's layers and skip the pads.
     """
 
     def __init__(self, config: VanillaTransformerConfig, fast_path: bool = True):
@@ -55,7 +55,7 @@ class TorchClassifier(nn.Module):
         self.classifier = nn.Linear(config.d_model, config.num_labels)
 
     def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
-        """(B, S), ids and 1 for real tokens, to (B, labels)."""
+        """Map ids and mask (B, S) to logits (B, labels)."""
         torch.backends.mha.set_fastpath_enabled(self.fast_path)
         is_pad = attention_mask == 0
         start = input_ids.new_full((len(input_ids), 1), self.start)
@@ -69,10 +69,10 @@ class TorchClassifier(nn.Module):
 
 
 class BartClassifier(nn.Module):
-    """transformers' `BartModel` with one start token for its decoder, and a linear layer.
+    """transformers' `BartModel`, whose decoder reads one start token, and a linear layer.
 
     Args:
-        config: What `bart_config` returned.
+        config: From `bart_config`.
     """
 
     def __init__(self, config: BartConfig):
@@ -82,17 +82,17 @@ class BartClassifier(nn.Module):
         self.classifier = nn.Linear(config.d_model, config.num_labels)
 
     def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
-        """(B, S), ids and 1 for real tokens, to (B, labels)."""
+        """Map ids and mask (B, S) to logits (B, labels)."""
         start = input_ids.new_full((len(input_ids), 1), self.start)
         states = self.model(input_ids, attention_mask, decoder_input_ids=start, use_cache=False).last_hidden_state
         return self.classifier(states[:, 0])
 
 
 class BartTextClassifier(nn.Module):
-    """transformers' `BartForSequenceClassification`, whose decoder reads the whole text again.
+    """transformers' `BartForSequenceClassification`, whose decoder reads the whole text.
 
     Args:
-        config: What `bart_config` returned.
+        config: From `bart_config`.
     """
 
     def __init__(self, config: BartConfig):
@@ -101,14 +101,14 @@ class BartTextClassifier(nn.Module):
         self.eos = config.eos_token_id
 
     def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
-        """(B, S), ids and 1 for real tokens, to (B, labels)."""
-        # It wants an EOS in each row: the first token becomes one.
+        """Map ids and mask (B, S) to logits (B, labels)."""
+        # BART requires an EOS in each row: overwrite the first token.
         input_ids = input_ids.index_fill(1, input_ids.new_zeros(1), self.eos)
         return self.model(input_ids, attention_mask, use_cache=False).logits
 
 
 def bart_config(config: VanillaTransformerConfig) -> BartConfig:
-    """The configuration of a BART of the same sizes and dropout."""
+    """Make the configuration of a BART of the same sizes and dropout."""
     names = (
         *(*SIZES, "vocab_size", "max_position_embeddings", "dropout", "attention_dropout", "activation_dropout"),
         *("pad_token_id", "bos_token_id", "eos_token_id", "decoder_start_token_id", "num_labels"),
@@ -117,16 +117,16 @@ def bart_config(config: VanillaTransformerConfig) -> BartConfig:
 
 
 def as_marian(model: PreTrainedModel) -> MarianMTModel:
-    """The same Transformer as transformers' Marian has it, with the same weights.
+    """Copy a translator into transformers' Marian, weights included.
 
     Args:
         model: A `VanillaTransformerForConditionalGeneration`.
 
     Returns:
-        The model, in evaluation mode.
+        The Marian model, in evaluation mode.
 
     Raises:
-        ValueError: Marian has no such model.
+        ValueError: Marian cannot express the model's configuration.
     """
     config: VanillaTransformerConfig = model.config
     if config.norm_first or config.final_norm or not config.attention_bias or config.head_dim is not None:
@@ -159,7 +159,7 @@ def as_marian(model: PreTrainedModel) -> MarianMTModel:
         weights[f"model.{side}.embed_positions.weight"] = table
     marian.load_state_dict(weights, strict=True)
     marian.generation_config = model.generation_config
-    # Its LayerNorm takes torch's default eps.
+    # Marian has no field for the eps of its LayerNorm.
     for module in marian.modules():
         if isinstance(module, nn.LayerNorm):
             module.eps = config.layer_norm_eps
@@ -167,15 +167,17 @@ def as_marian(model: PreTrainedModel) -> MarianMTModel:
 
 
 def token_by_token(model: PreTrainedModel, source: list[int], max_new_tokens: int) -> list[int]:
-    """The tutorials' `translate_sentence` and `greedy_decode`: the whole prefix through the decoder at every step.
+    """Translate one sentence greedily without a cache: the decoder reads the whole prefix at every step.
+
+    This is what the tutorials' `translate_sentence` and `greedy_decode` do.
 
     Args:
         model: A `VanillaTransformerForConditionalGeneration`.
-        source: A sentence's ids.
-        max_new_tokens: Greatest length of the translation.
+        source: The sentence's ids.
+        max_new_tokens: Maximum length of the translation.
 
     Returns:
-        The translation's ids, its EOS included.
+        The translation's ids, including EOS.
     """
     config = model.config
     memory = model.model.encoder(torch.tensor([source])).last_hidden_state

@@ -1,23 +1,24 @@
-"""Measure speed and memory of this package beside torch.nn.Transformer, BART and Marian, in one run.
+# Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
+"""Compare speed and memory of this package, torch.nn.Transformer, BART and Marian in one run.
 
-    python scripts/benchmark.py --data nsmc --output_dir runs/benchmark
-    python scripts/benchmark.py --data nsmc --tasks inference --texts 49997 --rounds 1 --output_dir runs/all-reviews \
-        --contenders "torch.nn.Transformer's layers, random batches"
+    python scripts/benchmarks/benchmark.py --data nsmc --output_dir runs/benchmark
+    python scripts/benchmarks/benchmark.py --data nsmc --tasks inference --texts 49997 --rounds 1 \\
+        --output_dir runs/all-reviews --contenders "torch.nn.Transformer's layers, random batches"
 
-All have the same sizes, read the same texts and take turns. Prints tables, and writes `benchmark.json`, with every
-round, and `benchmark.png`. Nothing else should run on the machine.
+All have the same sizes and read the same texts, in turn. Prints tables; writes every round to `benchmark.json`, and
+`benchmark.png`. Nothing else should run on the machine.
 """
 
+import functools
 import random
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
-
-from hf_vanilla_transformer import VanillaTransformerConfig
-from hf_vanilla_transformer.baselines import SIZES
-from hf_vanilla_transformer.benchmarks import (
+from baselines import SIZES
+from measures import (
     BART,
     BART_BODY,
     CONTENDERS,
@@ -31,15 +32,21 @@ from hf_vanilla_transformer.benchmarks import (
     measure_curves,
     peak_memory,
 )
-from hf_vanilla_transformer.commands.arguments import exit_with_one_line, parse_arguments, read_mapping
+from plots import plot_benchmark
+
+from hf_vanilla_transformer import VanillaTransformerConfig
+from hf_vanilla_transformer.commands.arguments import (
+    check_at_least,
+    exit_with_one_line,
+    parse_arguments,
+    read_mapping,
+)
 from hf_vanilla_transformer.data.labelled_text import encode, load_labelled_text
-from hf_vanilla_transformer.figures import plot_benchmark
 from hf_vanilla_transformer.hub.record import describe_environment, save_json
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 from hf_vanilla_transformer.training.checkpoints import prepare_output_dir
 
 
-TASKS = ("training", "inference", "generation", "memory", "curves")
 OTHERS = [name for name in CONTENDERS if name != OURS]
 
 
@@ -50,20 +57,20 @@ class BenchmarkArguments:
         default_factory=lambda: list(TASKS),
         metadata={
             "help": "What to measure: `training` and `inference` of classifiers, `generation` of translations, peak "
-            "`memory` of training (on Linux), `curves` of what training costs by length, batch and depth."
+            "`memory` of training (Linux only), `curves` of training speed against length, batch size and depth."
         },
     )
     contenders: list[str] = field(
         default_factory=lambda: list(OTHERS),
-        metadata={"help": f"Whose training and inference to measure beside this package's: {'; '.join(OTHERS)}."},
+        metadata={"help": f"What to compare training and inference with: {'; '.join(OTHERS)}."},
     )
-    data: str = field(default="sample", metadata={"help": "Labelled text, as for train_classifier.py."})
+    data: str = field(default="sample", metadata={"help": "Labelled text, as for train-classifier."})
     preset: str = field(default="transformer-evolution-half", metadata={"help": "The sizes."})
     config: str = field(default="{}", metadata={"help": "Fields that differ from the preset, as JSON."})
-    texts: int = field(default=1280, metadata={"help": "Texts of a round, drawn from all."})
+    texts: int = field(default=1280, metadata={"help": "Texts in a round, drawn at random."})
     batch_size: int = field(default=128, metadata={"help": "Texts in a batch."})
-    rounds: int = field(default=3, metadata={"help": "How often each has its turn."})
-    device: str = field(default="", metadata={"help": "`cpu` or `cuda`; by default what there is."})
+    rounds: int = field(default=3, metadata={"help": "How often to time each."})
+    device: str = field(default="", metadata={"help": "`cpu` or `cuda`; by default `cuda` if available."})
     seed: int = field(default=42, metadata={"help": "Seed of the texts drawn and of the weights."})
 
     def __post_init__(self):
@@ -74,13 +81,30 @@ class BenchmarkArguments:
             raise ValueError(f"--contenders: of {'; '.join(OTHERS)}; not {'; '.join(unknown)}")
         if self.device not in ("", "cpu", "cuda") or (self.device == "cuda" and not torch.cuda.is_available()):
             raise ValueError(f"--device: cpu, or cuda where there is a GPU that torch can use; not {self.device}")
-        for name in ("texts", "batch_size", "rounds"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"--{name}: at least 1, not {getattr(self, name)}")
+        check_at_least(1, self, "texts", "batch_size", "rounds")
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What every task gets.
+
+    Attributes:
+        arguments: The command's settings.
+        config: The sizes.
+        input_ids: The token ids of all texts, in random order.
+        device: The device.
+        limits: `matrix_product_rate` of each precision.
+    """
+
+    arguments: BenchmarkArguments
+    config: VanillaTransformerConfig
+    input_ids: list[list[int]]
+    device: torch.device
+    limits: dict[str, float]
 
 
 def draw_texts(arguments: BenchmarkArguments, config: VanillaTransformerConfig) -> list[list[int]]:
-    """The token ids of the test split in random order, by a tokenizer trained on the training split."""
+    """Return the token ids of the test split in random order, by a tokenizer trained on the training split."""
     data = load_labelled_text(arguments.data)
     tokenizer = train_tokenizer(data["train"]["text"][:], vocab_size=min(8007, config.vocab_size))
     texts = data["test"]["text"][:]
@@ -90,27 +114,40 @@ def draw_texts(arguments: BenchmarkArguments, config: VanillaTransformerConfig) 
 
 
 def print_table(title: str, columns: list[str], rows: list[list[Any]]) -> None:
-    """Print a table as Markdown has it."""
+    """Print a Markdown table."""
     print(f"\n{title}\n")
     for row in (columns, ["---"] * len(columns), *rows):
         print(f"| {' | '.join(map(str, row))} |")
 
 
 def add_ratios(rows: list[dict[str, Any]], measure: str) -> None:
-    """Add to each row what its measure is as a multiple of ours, which comes first, in the same precision."""
+    """Add `times_ours` to each row: its measure over that of the first row's model in the same precision."""
     ours = {row.get("dtype"): row[measure] for row in rows if row["name"] == rows[0]["name"]}
     for row in rows:
         row["times_ours"] = row[measure] / ours[row.get("dtype")]
 
 
-def print_speed(task: str, rows: list[dict[str, Any]]) -> None:
-    """Print what `compare_classifiers` measured."""
+def measure_classifiers(task: str, setup: Setup) -> list[dict[str, Any]]:
+    """Compare the speed of `training` or `inference`; see `compare_classifiers`."""
+    arguments = setup.arguments
+    rows = compare_classifiers(
+        setup.config,
+        setup.input_ids,
+        batch_size=arguments.batch_size,
+        batches=-(-arguments.texts // arguments.batch_size),
+        rounds=arguments.rounds,
+        device=setup.device,
+        train=task == "training",
+        limits=setup.limits,
+        names=[OURS, *arguments.contenders],
+    )
+    add_ratios(rows, "texts_per_second")
     (ours,) = (row["texts_per_second"] for row in rows if (row["name"], row["dtype"]) == (OURS, "bfloat16"))
     print_table(
-        f"{task}, texts a second",
+        f"{task}, texts per second",
         [
             *("", "precision", "texts/s", "times slower than ours in bfloat16"),
-            *("tokens that are no pads", "of a matrix product's rate"),
+            *("tokens that are not pads", "of a matrix product's rate"),
         ],
         [
             [
@@ -124,68 +161,78 @@ def print_speed(task: str, rows: list[dict[str, Any]]) -> None:
             for row in rows
         ],
     )
+    return rows
+
+
+def measure_generation(setup: Setup) -> list[dict[str, Any]]:
+    """Compare greedy generation with Marian's; see `compare_generation`."""
+    sizes = {name: getattr(setup.config, name) for name in SIZES}
+    rows = compare_generation(
+        VanillaTransformerConfig.from_preset("base", vocab_size=8007, **sizes),
+        batch_size=setup.arguments.batch_size,
+        source_length=24,
+        new_tokens=32,
+        rounds=setup.arguments.rounds,
+        device=setup.device,
+    )
+    add_ratios(rows, "tokens_per_second")
+    print_table(
+        "greedy generation",
+        ["", "tokens/s", "times ours"],
+        [[row["name"], f"{row['tokens_per_second']:,.0f}", f"{row['times_ours']:.2f}"] for row in rows],
+    )
+    return rows
+
+
+def measure_memory(setup: Setup) -> list[dict[str, Any]]:
+    """Compare the peak memory of two updates on the longest texts; see `peak_memory`."""
+    longest = make_batches(setup.input_ids, setup.arguments.batch_size, setup.config.pad_token_id, grouped=True)[-1:]
+    rows = [
+        {"name": name, "dtype": dtype, "bytes": peak_memory(setup.config, name, dtype, longest * 2, setup.device)}
+        for name in (OURS, BART, BART_BODY, NAIVE)
+        for dtype in CONTENDERS[name].dtypes
+    ]
+    add_ratios(rows, "bytes")
+    print_table(
+        "training, peak memory",
+        ["", "precision", "MiB", "times ours"],
+        [[row["name"], row["dtype"], f"{row['bytes'] / 2**20:,.0f}", f"{row['times_ours']:.2f}"] for row in rows],
+    )
+    return rows
+
+
+def measure_and_plot_curves(setup: Setup) -> dict[str, list[dict[str, Any]]]:
+    """Compare the speed of training against length, batch size and depth, and draw it; see `measure_curves`."""
+    curves = measure_curves(setup.config, rounds=setup.arguments.rounds, device=setup.device, names=[OURS, BART_BODY])
+    plot_benchmark(curves, Path(setup.arguments.output_dir, "benchmark.png"))
+    return curves
+
+
+# In the order in which they run.
+TASKS: dict[str, Callable[[Setup], Any]] = {
+    "training": functools.partial(measure_classifiers, "training"),
+    "inference": functools.partial(measure_classifiers, "inference"),
+    "generation": measure_generation,
+    "memory": measure_memory,
+    "curves": measure_and_plot_curves,
+}
 
 
 @exit_with_one_line
-def main() -> None:
-    (arguments,) = parse_arguments([BenchmarkArguments], description=__doc__.splitlines()[0])
+def main(argv: list[str] | None = None) -> None:
+    (arguments,), _ = parse_arguments([BenchmarkArguments], __doc__, argv)
     prepare_output_dir(arguments.output_dir)
     device = torch.device(arguments.device or ("cuda" if torch.cuda.is_available() else "cpu"))
     torch.manual_seed(arguments.seed)
     config = VanillaTransformerConfig.from_preset(arguments.preset, **arguments.config)
     input_ids = draw_texts(arguments, config)
-    common = {"batch_size": arguments.batch_size, "rounds": arguments.rounds, "device": device}
+    limits = {name: matrix_product_rate(dtype, device) for name, dtype in DTYPES.items()}
+    setup = Setup(arguments, config, input_ids, device, limits)
 
-    report = {"arguments": vars(arguments), **describe_environment()}
+    report = {"arguments": vars(arguments), **describe_environment(), "matrix_product_flops_per_second": limits}
     if device.type == "cuda":
         report["device"] = torch.cuda.get_device_name(device)
-    limits = {name: matrix_product_rate(dtype, device) for name, dtype in DTYPES.items()}
-    report["matrix_product_flops_per_second"] = limits
-    for task in ("training", "inference"):
-        if task in arguments.tasks:
-            report[task] = compare_classifiers(
-                config,
-                input_ids,
-                batches=-(-arguments.texts // arguments.batch_size),
-                train=task == "training",
-                limits=limits,
-                names=[OURS, *arguments.contenders],
-                **common,
-            )
-            add_ratios(report[task], "texts_per_second")
-            print_speed(task, report[task])
-    if "generation" in arguments.tasks:
-        sizes = {name: getattr(config, name) for name in SIZES}
-        translator = VanillaTransformerConfig.from_preset("base", vocab_size=8007, **sizes)
-        report["generation"] = compare_generation(translator, source_length=24, new_tokens=32, **common)
-        add_ratios(report["generation"], "tokens_per_second")
-        print_table(
-            "greedy generation",
-            ["", "tokens/s", "times ours"],
-            [
-                [row["name"], f"{row['tokens_per_second']:,.0f}", f"{row['times_ours']:.2f}"]
-                for row in report["generation"]
-            ],
-        )
-    if "memory" in arguments.tasks:
-        longest = make_batches(input_ids, arguments.batch_size, config.pad_token_id, grouped=True)[-1:]
-        report["memory"] = [
-            {"name": name, "dtype": dtype, "bytes": peak_memory(config, name, dtype, longest * 2, device)}
-            for name in (OURS, BART, BART_BODY, NAIVE)
-            for dtype in CONTENDERS[name].dtypes
-        ]
-        add_ratios(report["memory"], "bytes")
-        print_table(
-            "training, peak memory",
-            ["", "precision", "MiB", "times ours"],
-            [
-                [row["name"], row["dtype"], f"{row['bytes'] / 2**20:,.0f}", f"{row['times_ours']:.2f}"]
-                for row in report["memory"]
-            ],
-        )
-    if "curves" in arguments.tasks:
-        report["curves"] = measure_curves(config, rounds=arguments.rounds, device=device, names=[OURS, BART_BODY])
-        plot_benchmark(report["curves"], Path(arguments.output_dir, "benchmark.png"))
+    report |= {task: measure(setup) for task, measure in TASKS.items() if task in arguments.tasks}
     save_json(Path(arguments.output_dir, "benchmark.json"), report)
 
 

@@ -1,7 +1,7 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""Measurements of speed and memory, side by side in one process, for the scripts that benchmark.
+"""Measure speed and memory of several models, in turn, in one process.
 
-Every number is of the machine at hand and of the moment: what is published are the ratios of one run.
+Absolute numbers depend on the machine and its load: publish only ratios from one run. Shapes: B batch, S length.
 """
 
 import multiprocessing
@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from baselines import BartClassifier, BartTextClassifier, TorchClassifier, as_marian, bart_config
 from torch import nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
-from .baselines import BartClassifier, BartTextClassifier, TorchClassifier, as_marian, bart_config
-from .configuration_vanilla_transformer import VanillaTransformerConfig
-from .modeling_vanilla_transformer import (
+from hf_vanilla_transformer import (
+    VanillaTransformerConfig,
     VanillaTransformerForConditionalGeneration,
     VanillaTransformerForSequenceClassification,
 )
@@ -32,27 +32,27 @@ Batch = dict[str, torch.Tensor]
 
 
 class OurClassifier(nn.Module):
-    """`VanillaTransformerForSequenceClassification`, as the baselines are called."""
+    """`VanillaTransformerForSequenceClassification` with the baselines' signature."""
 
     def __init__(self, config: VanillaTransformerConfig, device: torch.device):
         super().__init__()
-        # On CPUs, SDPA's backward pass takes longer than the products written out, for texts as short as reviews.
+        # On CPUs, SDPA's backward pass is slower than eager attention for texts as short as reviews.
         attention = "eager" if device.type == "cpu" else "sdpa"
         self.model = VanillaTransformerForSequenceClassification._from_config(config, attn_implementation=attention)
 
     def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
-        """(B, S), ids and 1 for real tokens, to (B, labels)."""
+        """Map ids and mask (B, S) to logits (B, labels)."""
         return self.model(input_ids, attention_mask).logits
 
 
 @dataclass(frozen=True)
 class Contender:
-    """A classifier and the batches that it gets.
+    """A classifier and how it is used.
 
     Attributes:
-        make: Takes the sizes and the device; the module takes `input_ids` and `attention_mask` (B, S).
-        grouped: Batches of like length; random ones otherwise.
-        dtypes: The precisions that it can be used in.
+        make: Takes the sizes and the device; returns a module that takes `input_ids` and `attention_mask` (B, S).
+        grouped: Whether batches hold texts of similar length, or random ones.
+        dtypes: Names of the precisions that it supports.
     """
 
     make: Callable[[VanillaTransformerConfig, torch.device], nn.Module]
@@ -69,12 +69,11 @@ CONTENDERS = {
     BART_BODY: Contender(lambda config, device: BartClassifier(bart_config(config))),
     BART: Contender(lambda config, device: BartTextClassifier(bart_config(config))),
     "torch.nn.Transformer, grouped": Contender(lambda config, device: TorchClassifier(config)),
-    # Its fast path for inference leaves out the pads, whose operations are counted all the same: its share of the
-    # matrix product's rate comes out too high, and may be above 1.
+    # The fast path skips the pads, but their operations are counted: `share_of_limit` is too high, and may exceed 1.
     "torch.nn.Transformer, random batches": Contender(
         lambda config, device: TorchClassifier(config), grouped=False, dtypes=("float32",)
     ),
-    # What the tutorials do, whose own layers have no fast path.
+    # As in the tutorials, whose own layers have no fast path.
     NAIVE: Contender(
         lambda config, device: TorchClassifier(config, fast_path=False), grouped=False, dtypes=("float32",)
     ),
@@ -84,14 +83,14 @@ CONTENDERS = {
 def make_batches(
     input_ids: list[list[int]], batch_size: int, pad_token_id: int, grouped: bool, number: int | None = None
 ) -> list[Batch]:
-    """Pad texts to batches, each to its longest.
+    """Make batches, each padded to its longest text.
 
     Args:
         input_ids: The token ids of each text, in random order.
         batch_size: Texts in a batch.
         pad_token_id: Id of the pad.
-        grouped: Sort by length first.
-        number: How many of the batches to return, spread evenly over all; by default all.
+        grouped: Whether to sort by length first.
+        number: How many batches to return, evenly spaced; by default all.
 
     Returns:
         `input_ids` and `attention_mask` (B, S), int64, of each batch.
@@ -109,16 +108,16 @@ def make_batches(
 
 
 def make_step(model: nn.Module, dtype: torch.dtype, device: torch.device, train: bool) -> Callable[[Batch], None]:
-    """What is done with a batch: an update by AdamW, or the logits alone.
+    """Make the function that is timed: one AdamW update, or one forward pass.
 
     Args:
-        model: Takes `input_ids` and `attention_mask`, and returns logits (B, labels).
-        dtype: float32; or bfloat16: by autocast in training, else of the weights, too.
-        device: Where the model goes.
+        model: Takes `input_ids` and `attention_mask`, and returns logits (B, labels); moved to `device`.
+        dtype: Precision; bfloat16 is autocast in training, and the weights' own dtype otherwise.
+        device: The device.
         train: Whether to update.
 
     Returns:
-        The function; labels are made up.
+        A function of a batch. The first token's parity serves as label.
     """
     autocast = train and dtype != torch.float32
     model.to(device, torch.float32 if train else dtype).train(train)
@@ -139,15 +138,15 @@ def make_step(model: nn.Module, dtype: torch.dtype, device: torch.device, train:
 
 
 def take_turns(ways: dict[str, Callable[[], Any]], rounds: int, device: torch.device) -> dict[str, list[float]]:
-    """Time several ways to do a thing, by turns, the order turned round each time.
+    """Time several functions in turn, in reverse order in every second round.
 
     Args:
-        ways: What to time, by name.
-        rounds: How often each has its turn.
-        device: What to wait for.
+        ways: The functions by name.
+        rounds: How often to call each.
+        device: The device to synchronize with.
 
     Returns:
-        The seconds of each turn, by name.
+        The seconds of each call, by name.
     """
     seconds = {name: [] for name in ways}
     for number in range(rounds):
@@ -161,25 +160,25 @@ def take_turns(ways: dict[str, Callable[[], Any]], rounds: int, device: torch.de
 
 
 def count_flops(model: nn.Module, batches: list[Batch], train: bool) -> int:
-    """Count the floating point operations of the matrix products, those for pads included.
+    """Count the floating-point operations of all matrix products, including those for pads.
 
     Args:
         model: A contender's module.
-        batches: What it gets.
-        train: Forward and backward pass, or forward pass alone.
+        batches: Its batches.
+        train: Whether to count the backward pass, too.
 
     Returns:
         The number of operations; a multiplication and an addition are two.
     """
     model.train(train)
-    counts = {}  # by shape, on which alone they depend
+    counts = {}  # by shape: nothing else matters
     for batch in batches:
         shape = batch["input_ids"].shape
         if shape in counts:
             continue
-        # The fused attention of CPUs is not counted, the same as separate products is.
+        # The counter does not see the CPU's fused attention.
         with FlopCounterMode(display=False) as counter, sdpa_kernel(SDPBackend.MATH):
-            logits = model(**batch)  # with gradients: the fast path without is not counted
+            logits = model(**batch)  # with gradients, since the counter does not see the fast path either
             if train:
                 logits.sum().backward()
         counts[shape] = counter.get_total_flops()
@@ -188,15 +187,15 @@ def count_flops(model: nn.Module, batches: list[Batch], train: bool) -> int:
 
 
 def matrix_product_rate(dtype: torch.dtype, device: torch.device, rounds: int = 5) -> float:
-    """Measure what the machine can do: the product of two large square matrices.
+    """Measure the machine's speed at the product of two large square matrices.
 
     Args:
-        dtype: Of the matrices.
-        device: Where.
-        rounds: How often.
+        dtype: The matrices' dtype.
+        device: The device.
+        rounds: How often to measure.
 
     Returns:
-        The best of all rounds, in floating point operations a second.
+        The best round, in floating-point operations per second.
     """
     size = 2048 if device.type == "cpu" else 8192
     left, right = (torch.randn(size, size, device=device).to(dtype) for _ in range(2))
@@ -217,23 +216,24 @@ def compare_classifiers(
     limits: dict[str, float],
     names: list[str],
 ) -> list[dict[str, Any]]:
-    """Have `CONTENDERS` train on, or classify, batches of the same texts in float32 and in bfloat16.
+    """Time training or inference of `CONTENDERS` on the same texts, in float32 and bfloat16.
 
     Args:
         config: The sizes of all.
-        input_ids: The token ids of each text, in random order.
+        input_ids: The token ids of each text, in random order. Give more texts than a round needs: then the texts of
+            a grouped batch have as similar lengths as in a whole data set.
         batch_size: Texts in a batch.
-        batches: Batches of a round: few of many, so that like lengths are as like as in a whole data set.
-        rounds: How often each has its turn.
-        device: Where.
-        train: Train, or classify.
-        limits: What `matrix_product_rate` measured in each precision.
+        batches: Batches in a round.
+        rounds: How often to time each.
+        device: The device.
+        train: Whether to train or to classify.
+        limits: `matrix_product_rate` of each precision.
         names: Which of `CONTENDERS`.
 
     Returns:
         For each classifier and precision: `name`, `dtype`, `seconds` of each round, the median `texts_per_second`,
-        `real_tokens`, the share of the tokens that are none; `flops_per_second`, and `share_of_limit` of what a
-        large matrix product reaches.
+        `real_tokens`, the share of tokens that are not pads; `flops_per_second`; and `share_of_limit`, its ratio to
+        the rate of a large matrix product.
     """
     rows, ways, work = [], {}, {}
     for name in names:
@@ -247,7 +247,7 @@ def compare_classifiers(
         real_tokens = sum(mask.sum().item() for mask in masks) / sum(mask.numel() for mask in masks)
         for dtype in contender.dtypes:
             step = make_step(contender.make(config, device), DTYPES[dtype], device, train)
-            step(taken[-1])  # what is done once is not counted
+            step(taken[-1])  # warm up
             ways[name, dtype] = lambda step=step, taken=taken: [step(batch) for batch in taken]
             rows.append({"name": name, "dtype": dtype, "real_tokens": real_tokens})
     seconds = take_turns(ways, rounds, device)
@@ -264,19 +264,19 @@ def compare_classifiers(
 def measure_curves(
     config: VanillaTransformerConfig, *, rounds: int, device: torch.device, names: list[str]
 ) -> dict[str, list[dict[str, Any]]]:
-    """Measure what training costs against length, size of the batch and depth, in bfloat16.
+    """Measure the speed of training in bfloat16 against length, batch size and depth.
 
-    One of the three varies, the others stay at 32 tokens, 32 texts and 3 layers.
+    One of the three varies; the others stay at 32 tokens, 32 texts and 3 layers.
 
     Args:
         config: The other sizes.
-        rounds: How often each has its turn.
-        device: Where.
+        rounds: How often to time each.
+        device: The device.
         names: Which of `CONTENDERS`.
 
     Returns:
-        For `length`, `batch_size` and `depth`, and each value and classifier: `value`, `name`, and the median
-        `tokens_per_second`.
+        For each of `length`, `batch_size` and `depth` one entry per value and classifier: `value`, `name`, and the
+        median `tokens_per_second`.
     """
     curves = {}
     for axis, values in (("length", (16, 32, 64, 128, 256)), ("batch_size", (8, 32, 128)), ("depth", (1, 3, 6, 12))):
@@ -310,18 +310,19 @@ def compare_generation(
     rounds: int,
     device: torch.device,
 ) -> list[dict[str, Any]]:
-    """Have this package's translator and transformers' Marian, with the same random weights, write greedily.
+    """Time greedy generation by this package's translator and by Marian with the same random weights.
 
     Args:
-        config: The sizes, of a model that Marian has, too.
+        config: A translator that Marian can express.
         batch_size: Sentences in a batch.
-        source_length: Tokens of each sentence.
-        new_tokens: Tokens to write for each.
-        rounds: How often each has its turn.
-        device: Where.
+        source_length: Tokens in each sentence.
+        new_tokens: Tokens to generate for each.
+        rounds: How often to time each.
+        device: The device.
 
     Returns:
-        `name`, `seconds` of each round, the median `tokens_per_second`; and `same`, whether the tokens are ours.
+        For both `name`, `seconds` of each round, the median `tokens_per_second`, and `same`: whether the tokens equal
+        this package's.
     """
     model = VanillaTransformerForConditionalGeneration(config).eval()
     source = torch.randint(7, config.vocab_size, (batch_size, source_length), device=device)
@@ -356,17 +357,17 @@ def compare_generation(
 def peak_memory(
     config: VanillaTransformerConfig, name: str, dtype: str, batches: list[Batch], device: torch.device
 ) -> int:
-    """Measure how much memory training takes at most, in a process of its own.
+    """Measure the peak memory of training, in a process of its own.
 
     Args:
         config: The sizes.
         name: Which of `CONTENDERS`.
         dtype: Which of `DTYPES`.
-        batches: What it trains on.
-        device: Where.
+        batches: The batches to train on.
+        device: The device.
 
     Returns:
-        Bytes: of the device, or, on CPUs, of the whole process (on Linux alone).
+        Bytes: the device's, or, on CPUs, the whole process's (Linux only).
     """
     context = multiprocessing.get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)
@@ -391,7 +392,7 @@ def _send_peak_memory(
     if device.type == "cuda":
         sender.send(torch.cuda.max_memory_allocated())
     else:
-        # Not getrusage's, which begins with what the parent process holds.
+        # getrusage's peak would start at the parent process's.
         status = Path("/proc/self/status").read_text()
         sender.send(int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) * 1024)
 

@@ -1,8 +1,8 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 """BPE-dropout (Provilkov et al. 2020): training texts whose words are cut into pieces at random.
 
-`tokenizers` has it, too (`BPE(dropout=...)`), but with no seed: a resumed run, or the second of two processes, would
-see other texts than the first.
+`tokenizers` has it, too (`BPE(dropout=...)`), but without a seed: a resumed run, or the second of two processes, would
+train on other texts.
 """
 
 import json
@@ -14,28 +14,28 @@ from random import Random
 from datasets import Dataset, concatenate_datasets
 from transformers import PreTrainedTokenizerBase
 
-from .tokenizer import SPACE_MARK
+from hf_vanilla_transformer.tokenizer import SPACE_MARK
 
 
 # Where words begin, no merge goes across: SentencePiece's mark and that of byte-level vocabularies.
 _MARKS = f"{SPACE_MARK}Ġ"
 _WORDS = re.compile(f"[{_MARKS}]?[^{_MARKS}]+|[{_MARKS}]")
-# Rows by which `draw_segmentations` sees whether it cuts as the tokenizer does.
+# Rows on which `draw_segmentations` checks that it cuts as the tokenizer does.
 _PROBE = 1000
 
 
 class BpeDropout:
     """Cuts the words of tokenized texts anew, leaving out merges at random (Algorithm 1 of the paper).
 
-    At each step every merge that a word allows is left out with probability `rate`; of the others the one that was
-    learned first is done; where none is left, the word stays as it is. Special and other added tokens stay whole.
+    At each step every merge that a word allows is left out with probability `rate`. Of the others, the one that was
+    learned first is applied; if none is left, the word stays as it is. Special and other added tokens stay whole.
 
     Args:
         tokenizer: A fast tokenizer with a BPE vocabulary that marks where words begin, as `train_tokenizer` makes it.
-        rate: At least 0, which cuts as the tokenizer does, and below 1; 0.1 for most languages in the paper.
+        rate: At least 0, which cuts as the tokenizer does, and below 1; the paper takes 0.1 for most languages.
 
     Raises:
-        ValueError: The vocabulary is of another kind, or the rate is impossible.
+        ValueError: the vocabulary is of another kind, or the rate is out of range.
     """
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase, rate: float):
@@ -50,7 +50,7 @@ class BpeDropout:
         self.rate = rate
         self.ids = model["vocab"]
         self.ranks = {tuple(merge): rank for rank, merge in enumerate(model["merges"])}
-        # What is neither a character nor the result of a merge, such as a byte, is left as it is.
+        # What is neither a character nor the result of a merge, such as a byte, stays as it is.
         cuttable = {"".join(merge) for merge in self.ranks} | {piece for piece in self.ids if len(piece) == 1}
         cuttable -= {token["content"] for token in backend["added_tokens"]}
         self.pieces = {self.ids[piece]: piece for piece in cuttable}
@@ -104,15 +104,15 @@ def draw_segmentations(
         rows: With columns of token ids and with `length`, as `tokenize` and `tokenize_pairs` return them.
         tokenizers: The columns that are cut anew, and the tokenizer of each.
         rate: As in `BpeDropout`.
-        copies: How many, at least 1.
-        max_length: A text that would get more tokens than these keeps those that it has.
+        copies: Number of copies, at least 1.
+        max_length: A text that would get more tokens than this keeps its own.
         seed: Of the random numbers.
 
     Returns:
-        `copies` times as many rows, `length` set anew.
+        `copies` times as many rows, with new `length`.
 
     Raises:
-        ValueError: As `BpeDropout`, or a tokenizer cuts in a way that merges alone do not explain.
+        ValueError: as in `BpeDropout`, or a tokenizer cuts in a way that merges alone do not explain.
     """
     dropouts = {column: BpeDropout(tokenizer, rate) for column, tokenizer in tokenizers.items()}
     for column, tokenizer in tokenizers.items():

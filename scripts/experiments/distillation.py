@@ -16,10 +16,13 @@ import torch
 import yaml
 from datasets import Dataset, DatasetDict, Features, List, Value, concatenate_datasets
 from torch import nn
+from transformers import PreTrainedTokenizerBase
 from transformers.modeling_outputs import Seq2SeqSequenceClassifierOutput
 
-from .data import DataError, one_line_errors
-from .record import METRICS_FILE, RECIPE_FILE, describe_splits, file_checksum
+from hf_vanilla_transformer.data.checksums import describe_splits, file_checksum
+from hf_vanilla_transformer.data.errors import DataError, one_line_errors
+from hf_vanilla_transformer.data.labelled_text import tokenize
+from hf_vanilla_transformer.hub.record import METRICS_FILE, RECIPE_FILE
 
 
 if TYPE_CHECKING:
@@ -146,7 +149,7 @@ def labels_nearby(
 
 
 def load_soft_labels(folder: str | os.PathLike, number_of_labels: int) -> Dataset:
-    """Read what scripts/soft_labels.py wrote.
+    """Read what soft_labels.py wrote.
 
     Args:
         folder: With a Parquet file of the columns `text` and `label`, the probability of each label.
@@ -164,7 +167,7 @@ def load_soft_labels(folder: str | os.PathLike, number_of_labels: int) -> Datase
     with one_line_errors(file):
         rows = Dataset.from_parquet(escape(file))
     if rows.features != SOFT_LABELS:
-        raise DataError(f"{file}: not made by scripts/soft_labels.py, its columns are {dict(rows.features)}")
+        raise DataError(f"{file}: not made by soft_labels.py, its columns are {dict(rows.features)}")
     numbers = {len(label) for label in rows["label"][:]}
     if numbers - {number_of_labels}:
         raise DataError(f"{file}: probabilities of {max(numbers)} labels, where the data have {number_of_labels}")
@@ -215,6 +218,32 @@ def add_soft_labels(labelled: Dataset, soft: Dataset, number_of_labels: int) -> 
         lambda batch: {"labels": one_hot[batch["labels"]]}, batched=True, features=soft.features, desc="One-hot labels"
     )
     return concatenate_datasets([labelled, soft])
+
+
+class SoftLabels:
+    """The soft labels that a classifier learns from, as the hooks of `commands.train_classifier.train`.
+
+    Args:
+        folder: As in `load_soft_labels`.
+    """
+
+    def __init__(self, folder: str | os.PathLike):
+        self.folder = folder
+
+    def describe(self, data: DatasetDict) -> dict[str, Any]:
+        """Read the soft labels, and describe them and the splits for the run's record.
+
+        Raises:
+            DataError: as in `load_soft_labels` and `describe_soft_labels`.
+        """
+        self.number_of_labels = len(data["train"].features["label"].names)
+        self.rows = load_soft_labels(self.folder, self.number_of_labels)
+        return {**describe_splits(data), "soft_labels": describe_soft_labels(self.folder, data)}
+
+    def extend(self, labelled: Dataset, tokenizer: PreTrainedTokenizerBase, max_length: int) -> Dataset:
+        """Add the soft labels' rows to the tokenized training set; `describe` comes before."""
+        soft = tokenize(self.rows, tokenizer, max_length=max_length)
+        return add_soft_labels(labelled, soft, self.number_of_labels)
 
 
 class SoftLabelLoss:

@@ -1,21 +1,21 @@
 """Label texts with what teachers make of them, for train_classifier.py --soft_labels to learn from.
 
-    python scripts/soft_labels.py --data nsmc --linear true --models model_cards/nsmc-small --texts reviews.txt.gz \\
-        --output_dir runs/soft-labels
-    python scripts/soft_labels.py --data nsmc --linear true --pieces 3 --output_dir runs/soft-pieces
+    python scripts/experiments/soft_labels.py --data nsmc --linear true --models model_cards/nsmc-small \\
+        --texts reviews.txt.gz --output_dir runs/soft-labels
+    python scripts/experiments/soft_labels.py --data nsmc --linear true --pieces 3 --output_dir runs/soft-pieces
 
 The teachers are classifiers (--models) and, with --linear true, a logistic regression on n-grams of characters, fit
-here to the data's training texts; where there are several, the mean of their probabilities counts. They label the
-lines of --texts, without those that are among the data's texts, in any split; --pieces texts for each training text,
-made of pieces of training texts; and with --cross_fit true the training texts, a fifth at a time by a logistic
-regression that was fit to the other four.
+here to the data's training texts. Of several teachers, the mean of the probabilities counts. They label the lines of
+--texts, without those that are among the data's texts, in any split; --pieces texts for each training text, made of
+pieces of training texts; and with --cross_fit true the training texts, a fifth at a time by a logistic regression that
+was fit to the other four.
 
-Where lines on one subject are together in a file, as NSMC's reviews of one film are, --neighbours 10 weights what the
+If lines on one subject are together in a file, as NSMC's reviews of one film are, --neighbours 10 weights what the
 teachers make of a line by how the training texts near it are labelled: unlabelled lines, and, to be measured, those
 validation texts that are lines. The classifier that learns from the soft labels will see texts alone.
 
-Leaves `soft_labels.parquet` (`text`; `label`, the probability of each label), `recipe.yaml`, and in `metrics.json`
-the accuracy of each teacher, of all of them together, and of these with the neighbours, on validation.
+Leaves `soft_labels.parquet` (`text`; `label`, the probability of each label), `recipe.yaml`, and in `metrics.json` the
+validation accuracy of each teacher, of all of them together, and of these with the neighbours.
 """
 
 from collections.abc import Iterator
@@ -26,13 +26,7 @@ from pathlib import Path
 import numpy as np
 import yaml
 from datasets import Dataset, DatasetDict
-
-from hf_vanilla_transformer.arguments import given_settings
-from hf_vanilla_transformer.commands.arguments import LabelledTextArguments, exit_with_one_line, parse_arguments
-from hf_vanilla_transformer.data.checksums import describe_splits, file_checksum
-from hf_vanilla_transformer.data.errors import DataError
-from hf_vanilla_transformer.data.lines import iterate_lines
-from hf_vanilla_transformer.distillation import (
+from distillation import (
     SOFT_LABELS,
     SOFT_LABELS_FILE,
     compose_texts,
@@ -40,6 +34,11 @@ from hf_vanilla_transformer.distillation import (
     labels_nearby,
     linear_classifier,
 )
+
+from hf_vanilla_transformer.commands.arguments import LabelledTextArguments, exit_with_one_line, parse_arguments
+from hf_vanilla_transformer.data.checksums import describe_splits, file_checksum
+from hf_vanilla_transformer.data.errors import DataError
+from hf_vanilla_transformer.data.lines import iterate_lines, normalize_spaces
 from hf_vanilla_transformer.hub.record import METRICS_FILE, RECIPE_FILE, describe_environment, save_json
 from hf_vanilla_transformer.inference import class_probabilities
 from hf_vanilla_transformer.loading import load_classifier, load_config, load_tokenizer
@@ -53,7 +52,7 @@ LINEAR, TOGETHER, NEIGHBOURS = "linear", "together", "neighbours"
 
 @dataclass
 class SoftLabelArguments(LabelledTextArguments):
-    output_dir: str = field(kw_only=True, metadata={"help": "The folder to write to; made if it is not there."})
+    output_dir: str = field(kw_only=True, metadata={"help": "The folder for the result; it must be empty."})
     models: list[str] = field(default_factory=list, metadata={"help": "Folders or Hub names of classifiers."})
     linear: bool = field(
         default=False, metadata={"help": "Logistic regression on n-grams of characters is a teacher, too."}
@@ -140,7 +139,7 @@ def answers(arguments: SoftLabelArguments, data: DatasetDict, texts: list[str]) 
     """
     train = data["train"]
     names = train.features["label"].names
-    # What is wrong with a model is told before the hours of the others.
+    # A wrong model is refused before the hours of the others.
     models = {folder: (load_classifier(folder, labels=names), load_tokenizer(folder)) for folder in arguments.models}
     if arguments.linear:
         yield LINEAR, linear_classifier().fit(train["text"][:], train["label"][:]).predict_proba(texts)
@@ -148,9 +147,12 @@ def answers(arguments: SoftLabelArguments, data: DatasetDict, texts: list[str]) 
         yield folder, class_probabilities(model, tokenizer, texts, arguments.batch_size).numpy()
 
 
+ARGUMENTS = [SoftLabelArguments]
+
+
 @exit_with_one_line
-def main() -> None:
-    (arguments,) = parse_arguments([SoftLabelArguments], description=__doc__.splitlines()[0])
+def main(argv: list[str] | None = None) -> None:
+    (arguments,), settings = parse_arguments(ARGUMENTS, __doc__, argv)
     folder = Path(arguments.output_dir)
     for model in arguments.models:
         load_config(model)  # a wrong folder is refused before the data are read
@@ -186,7 +188,7 @@ def main() -> None:
         labels = np.concatenate([cross_fit(train["text"][:], train["label"][:], arguments.seed), labels])
     soft_labels = Dataset.from_dict({"text": texts, "label": labels}, features=SOFT_LABELS)
     soft_labels.to_parquet(folder / SOFT_LABELS_FILE)
-    recipe = yaml.safe_dump(given_settings([SoftLabelArguments]), sort_keys=False, allow_unicode=True)
+    recipe = yaml.safe_dump(settings, sort_keys=False, allow_unicode=True)
     (folder / RECIPE_FILE).write_text(recipe, encoding="utf-8")
     save_json(
         folder / METRICS_FILE,

@@ -147,7 +147,7 @@ def test_an_interrupted_run_goes_on_to_the_same_end(run, trained, tmp_path):
     assert resumed["test"]["confusion_matrix"] == whole["test"]["confusion_matrix"]
     records = [json.loads((folder / "run.json").read_text()) for folder in (trained, interrupted)]
     assert [record["resumed_from"] for record in records] == [None, first.name]
-    assert f"went on from {first.name}" in (interrupted / "README.md").read_text()
+    assert f"resumed from {first.name}" in (interrupted / "README.md").read_text()
 
 
 def test_a_checkpoint_of_another_model_is_refused(run, trained, tmp_path):

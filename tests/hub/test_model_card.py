@@ -1,10 +1,12 @@
 """Model cards: every figure is the record's, the metadata are the Hub's, the examples run."""
 
 import contextlib
+import importlib
 import io
 import json
 import os
 import re
+import shlex
 import shutil
 from pathlib import Path
 
@@ -15,6 +17,7 @@ from shared import ROOT, RUN_FILES, run_without_the_package
 from transformers import AutoConfig, AutoTokenizer
 
 from hf_vanilla_transformer.commands import train_classifier, train_translation
+from hf_vanilla_transformer.commands.arguments import parse_arguments
 from hf_vanilla_transformer.hub.model_card import (
     NSMC_TEST_SHA256,
     load_model_card,
@@ -102,21 +105,38 @@ def test_a_published_card_is_what_its_record_gives(name):
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
-def test_a_published_run_can_be_made_again(name):
-    """Its settings are those of a recipe; where the data are, the user says."""
+def test_the_command_of_a_published_card_takes_its_recipe(name, monkeypatch):
+    """Unless the record names a script that does."""
     folder = ROOT / "model_cards" / name
-    recipes = [
-        yaml.safe_load(file.read_text()) for file in (ROOT / "hf_vanilla_transformer" / "recipes").glob("*.yaml")
-    ]
-    made_by = [yaml.safe_load((folder / "recipe.yaml").read_text())]
-    if soft_labels := json.loads((folder / "run.json").read_text())["data"].get("soft_labels"):
-        made_by.append(soft_labels["recipe"])
-    for settings in made_by:
-        assert any({**recipe, "data": settings["data"]} == settings for recipe in recipes)
+    (command,) = re.findall(r"```sh\n(.*)\n```", (folder / "README.md").read_text())
+    if script := json.loads((folder / "run.json").read_text()).get("script"):
+        assert f"{script} recipe.yaml --output_dir runs/again" in command
+        return
+    program, subcommand, *flags = shlex.split(command)
+    assert program == "vanilla-transformer"
+    module = importlib.import_module(f"hf_vanilla_transformer.commands.{subcommand.replace('-', '_')}")
+    monkeypatch.chdir(folder)
+    _, settings = parse_arguments(module.ARGUMENTS, "", flags)
+    recipe = yaml.safe_load((folder / "recipe.yaml").read_text())
+    assert {**settings, "data": None} == {**recipe, "data": None}
     # A folder that only its authors have is not what the card tells others to train on.
-    if name.startswith("nsmc"):
-        elsewhere = "" if made_by[0]["data"] == "nsmc" else " --data nsmc"
-        assert f"recipe.yaml{elsewhere} --output_dir runs/again" in (folder / "README.md").read_text()
+    assert settings["data"] in ("nsmc", "multi30k")
+
+
+@pytest.mark.parametrize(
+    ("name", "recipe"),
+    [
+        ("nsmc-half", "nsmc"),
+        ("multi30k-de-en", "multi30k-de-en"),
+        ("multi30k-en-de", "multi30k-en-de"),
+        ("multi30k-de-en-tutorial", "multi30k-de-en-tutorial"),
+    ],
+)
+def test_a_recipe_of_the_package_is_that_of_the_published_run(name, recipe):
+    """Where the data are, the user says."""
+    published = yaml.safe_load((ROOT / "model_cards" / name / "recipe.yaml").read_text())
+    ours = yaml.safe_load((ROOT / "hf_vanilla_transformer" / "recipes" / f"{recipe}.yaml").read_text())
+    assert {**ours, "data": published["data"]} == published
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
@@ -175,7 +195,8 @@ def test_a_pretrained_models_card_is_its_record(pretrained, monkeypatch):
     assert table(card.text, "split") == [["validation", "7", *figures]]
     (checksum,) = record["data"]["source"].values()
     assert f"53 lines of `{pretrained.parents[1] / 'texts.txt'}` (SHA-256 `{checksum}`); 7 more held back" in card.text
-    assert (pretrained / "recipe.yaml").read_text().strip() in card.text and "scripts/pretrain.py" in card.text
+    assert (pretrained / "recipe.yaml").read_text().strip() in card.text
+    assert "vanilla-transformer pretrain recipe.yaml" in card.text
     (result,) = card.data.eval_results
     assert (result.metric_type, result.metric_value) == ("perplexity", round(validation["perplexity"], 2))
     assert len(run_example(card, monkeypatch, pretrained)) == 1
@@ -216,7 +237,7 @@ def test_a_model_may_go_back_to_a_translator(translator):
     metrics, run = (json.loads((translator / file).read_text()) for file in ("metrics.json", "run.json"))
     edit(translator / "run.json", began_as={"recipe": recipe, "run": run, "metrics": metrics})
     card = make_model_card(translator)
-    assert "It began as another run's model. That was made in" in card.text and "pretrain.py" not in card.text
+    assert "It began as another run's model. That was made in" in card.text and "spans of text" not in card.text
     assert "checkpoint-500" not in card.text
     resumed = {"recipe": recipe, "run": {**run, "resumed_from": "checkpoint-500"}, "metrics": metrics}
     edit(translator / "run.json", began_as=resumed)
@@ -393,7 +414,7 @@ def test_of_other_data_nothing_is_claimed(nsmc):
     assert {result.dataset_name for result in card.data.eval_results} == {"my.csv"} and "/home" not in str(card)
     said = card.text.replace((nsmc / "recipe.yaml").read_text().strip(), "").replace("nsmc-half", "")
     assert not re.search("nsmc|naver|film|CC0|영화", said.replace("재미있고 감동적인 영화", ""), re.IGNORECASE)
-    assert "licence that its source gives" in card.text
+    assert "under the licence of its source" in card.text
     assert table(card.text, r"true \ predicted")[0][0] == r"a\|b"
 
 
@@ -410,21 +431,44 @@ def test_a_data_set_of_the_hub_keeps_its_name(nsmc):
 
 
 def test_the_command_has_as_many_processes_as_the_run_had(nsmc):
-    command = "scripts/train_classifier.py recipe.yaml --output_dir runs/again"
+    command = "train-classifier recipe.yaml --output_dir runs/again"
+    module = f"-m hf_vanilla_transformer {command}"
     for run, expected in (
-        ({"processes": 1, "device": "cpu"}, f"python {command}\n"),
-        ({"processes": 2, "device": "cpu"}, f"torchrun --nproc_per_node 2 {command} --use_cpu true\n"),
-        ({"processes": 4, "device": "cuda"}, f"torchrun --nproc_per_node 4 {command}\n"),
+        ({"processes": 1, "device": "cpu"}, f"vanilla-transformer {command}\n"),
+        ({"processes": 2, "device": "cpu"}, f"torchrun --nproc_per_node 2 {module} --use_cpu true\n"),
+        ({"processes": 4, "device": "cuda"}, f"torchrun --nproc_per_node 4 {module}\n"),
     ):
         edit(nsmc / "run.json", **run)
         assert f"```sh\n{expected}```" in make_model_card(nsmc).text
+
+
+def test_a_script_that_the_record_names_is_the_cards_command(nsmc):
+    for processes, program in ((1, "python"), (2, "torchrun --nproc_per_node 2")):
+        edit(nsmc / "run.json", script="scripts/mine/train.py", processes=processes)
+        text = make_model_card(nsmc).text
+        assert f"```sh\n{program} scripts/mine/train.py recipe.yaml" in text and "In a checkout" in text
+
+
+def test_whatever_the_record_says_about_the_data_is_told(nsmc):
+    """About those of the run, and of the model that it began as."""
+    run, metrics = (json.loads((nsmc / file).read_text()) for file in ("run.json", "metrics.json"))
+    translated = {"rows": 1234, "sha256": "abc", "recipe": {"source": "web", "seed": 3}}
+    data = {**run["data"], "translated": translated, "own": {"rows": 5}}
+    origin = {"recipe": {}, "run": {**run, "data": data}, "metrics": metrics}
+    for changes in ({"data": data}, {"data": run["data"], "began_as": origin}):
+        edit(nsmc / "run.json", **changes)
+        assert (
+            "It was trained on further data, `translated`: 1,234 rows (SHA-256 `abc`), made with this recipe:\n\n"
+            "```yaml\nsource: web\nseed: 3\n```\n\n"
+            "It was trained on further data, `own`: 5 rows.\n"
+        ) in make_model_card(nsmc).text
 
 
 def test_the_longest_text_is_what_tokenizer_and_model_read(nsmc):
     for limit, expected in ((8, 8), (10**30, 256)):
         edit(nsmc / "tokenizer_config.json", model_max_length=limit)
         text = make_model_card(nsmc).text
-        assert f"| longest text, in tokens | {expected} |" in text and f"Texts beyond {expected} tokens" in text
+        assert f"| longest text, in tokens | {expected} |" in text and f"first {expected} tokens" in text
 
 
 def test_columns_that_are_no_languages_are_not_called_so(translator, tmp_path):
@@ -504,4 +548,4 @@ def test_a_denoisers_card_is_renamed_in_its_command_too(pretrained, tmp_path):
     folder = shutil.copytree(pretrained, tmp_path / "run", ignore=shutil.ignore_patterns("checkpoint-*"))
     rename_model_card(folder, "kim/mine")
     text = load_model_card(folder).text
-    assert "train_classifier.py --model kim/mine`" in text and text.count('from_pretrained("kim/mine"') == 2
+    assert "train-classifier --model kim/mine`" in text and text.count('from_pretrained("kim/mine"') == 2

@@ -11,10 +11,9 @@ import pytest
 import yaml
 from hub_server import TOKEN, USER, Fault
 from huggingface_hub import ModelCard
-from shared import ROOT, RUN_FILES, TINY, tiny_config
-from transformers import AutoModelForSeq2SeqLM, AutoTokenizer, PreTrainedModel
+from shared import ROOT, RUN_FILES, TINY
+from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
-from hf_vanilla_transformer import VanillaTransformerForConditionalGeneration
 from hub.repository import ONLY_LOOPBACK, QUICK, REPO, as_stranger, contents, in_repository, logits
 
 
@@ -106,18 +105,17 @@ def test_a_run_with_a_wrong_token_ends_before_it_trains(server, client, tmp_path
     assert not any((tmp_path / "run").iterdir())
 
 
-# What people do without our scripts.
+# What people do without our commands.
 OWN = """
 import sys
-from huggingface_hub import ModelCard
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, Trainer, TrainingArguments
-from hf_vanilla_transformer.hub import RecordCallback, upload_run
+from hf_vanilla_transformer.hub import RecordCallback, push, upload_run
 from hf_vanilla_transformer.metrics import compute_metrics
 from hf_vanilla_transformer.training import CheckedTrainer
 model = AutoModelForSequenceClassification.from_pretrained(sys.argv[1])
 tokenizer = AutoTokenizer.from_pretrained(sys.argv[1])
-model.push_to_hub("kim/pushed")
-tokenizer.push_to_hub("kim/pushed")
+model.push_to_hub("kim/bare")
+push(model, "kim/pushed")
 data = [{"input_ids": [5, 6, 7], "labels": i % 2} for i in range(4)]
 for trainer_class, name, settings in (
     (CheckedTrainer, "checked", {"eval_strategy": "epoch", "logging_steps": 1}),
@@ -138,31 +136,22 @@ for trainer_class, name, settings in (
         upload_run(trainer)
     else:
         trainer.push_to_hub()
-model.push_to_hub("kim/later")
-model.push_to_hub("kim/edited", tags=["mine"])
-card = ModelCard.load("kim/edited")
-card.text += " A remark by hand."
-card.push_to_hub("kim/edited")
-model.push_to_hub("kim/edited", tags=["ours"])
-deeper = type(model).from_pretrained(sys.argv[1], encoder_layers=model.config.encoder_layers + 1)
-deeper.push_to_hub("kim/deeper")
-model.classifier.weight.data.mul_(1.01)
-model.push_to_hub("kim/changed")
+push(model, "kim/later")
 """
 
 
 @pytest.mark.slow
-def test_without_our_scripts_the_repository_is_the_same(server, client, folder, environment, tmp_path):
-    """`model.push_to_hub` and `tokenizer.push_to_hub`; a user's Trainer with and without our class."""
+def test_without_our_commands_the_repository_is_the_same(server, client, folder, environment, tmp_path):
+    """`push`, after `model.push_to_hub`, which sends the model alone; a user's Trainer with and without our class."""
     (tmp_path / "own.py").write_text(OWN)
     status, _, err = client(tmp_path / "own.py", folder, tmp_path)
     assert status == 0, err
-    pushed = in_repository(server, "kim/pushed")
-    assert client("push-to-hub", folder, "--repo_id", "kim/pushed")[0] == 0
-    for name, content in contents(folder).items():
-        if name != "tokenizer_config.json":  # in which transformers notes settings that come with being loaded
-            assert pushed.pop(name) == content == in_repository(server, "kim/pushed")[name], name
-    assert pushed.keys() == {"tokenizer_config.json"}
+    assert in_repository(server, "kim/bare").keys() == {
+        *("README.md", "config.json", "model.safetensors"),
+        *("configuration_vanilla_transformer.py", "modeling_vanilla_transformer.py"),
+    }
+    assert in_repository(server, "kim/pushed") == contents(folder)
+    assert 'model="kim/pushed"' in server.files("kim/pushed")["README.md"].decode()
 
     assert in_repository(server, "kim/checked").keys() == RUN_FILES | {"training_args.bin"}
     assert in_repository(server, "kim/plain").keys() == RUN_FILES | {"training_args.bin"}
@@ -177,54 +166,25 @@ def test_without_our_scripts_the_repository_is_the_same(server, client, folder, 
     recipe = yaml.safe_load(server.files("kim/checked")["recipe.yaml"])
     assert recipe.pop("save_strategy") == recipe.pop("eval_strategy") == "epoch" and recipe.pop("do_eval")
     assert recipe == {"learning_rate": 0.01, "max_steps": 2, "per_device_train_batch_size": 4, "logging_steps": 1}
-    # What was added to the card on the Hub stays there, and so do tags.
-    edited = ModelCard(server.files("kim/edited")["README.md"].decode())
-    assert edited.text.endswith("A remark by hand.") and 'model="kim/edited"' in edited.text
-    assert edited.data.tags[-2:] == ["mine", "ours"] and "custom_code" in edited.data.tags
     # In the place of Trainer's draft comes the card.
     assert "generated_from_trainer" in server.files("kim/plain")["README.md"].decode()
-    assert "own_trainer" in server.files("kim/later")["run.json"].decode()
     assert client("push-to-hub", tmp_path / "plain", "--repo_id", "kim/plain")[0] == 0
     assert in_repository(server, "kim/plain") == contents(tmp_path / "plain")
     assert "| train | training_loss |" in server.files("kim/plain")["README.md"].decode()
-    assert in_repository(server, "kim/uploaded") == contents(tmp_path / "uploaded")
-    assert in_repository(server, "kim/uploaded").keys() == RUN_FILES
-    assert "| validation | accuracy |" in server.files("kim/uploaded")["README.md"].decode()
-    # A trained model takes its new record along; one that was changed since takes none.
-    for file in ("README.md", "metrics.json"):
-        later = server.files("kim/later")[file].decode().replace("kim/later", "kim/uploaded")
-        assert later == (tmp_path / "uploaded" / file).read_text(), file
-    for changed in ("kim/changed", "kim/deeper"):
-        assert in_repository(server, changed).keys() == {
-            *("README.md", "config.json", "model.safetensors"),
-            *("configuration_vanilla_transformer.py", "modeling_vanilla_transformer.py"),
-        }
+    uploaded = in_repository(server, "kim/uploaded")
+    assert uploaded.keys() == RUN_FILES
+    assert "| validation | accuracy |" in uploaded["README.md"].decode()
+    # The trained model's folder is now the new run's; `push` changes nothing but the name on the card.
+    later = in_repository(server, "kim/later")
+    assert "own_trainer" in later["run.json"].decode()
+    assert later == contents(tmp_path / "uploaded")
+    later["README.md"] = later["README.md"].replace(b"kim/later", b"kim/uploaded")
+    assert later == uploaded
     program = "print(json.dumps([answer(*load(name)) for name in sys.argv[2:]]))"
     repositories = {"kim/pushed": folder, "kim/checked": tmp_path / "checked", "kim/plain": tmp_path / "plain"}
     answers = json.loads(as_stranger(program, environment, tmp_path, *repositories))
     assert answers == [logits(place) for place in repositories.values()]
     assert answers[0] != answers[1] != answers[2]
-
-
-@pytest.mark.slow
-def test_a_second_vocabulary_and_present_settings_go_along(folder, tmp_path, monkeypatch):
-    """What is uploaded in the end, where the model was loaded from a translator's folder."""
-    config = tiny_config(decoder_vocab_size=31)
-    VanillaTransformerForConditionalGeneration(config).save_pretrained(tmp_path / "run")
-    for file in ("README.md", "metrics.json"):
-        shutil.copy(folder / file, tmp_path / "run")
-    (tmp_path / "run" / "target_tokenizer").mkdir()
-    shutil.copy(folder / "tokenizer.json", tmp_path / "run" / "target_tokenizer")
-    model = AutoModelForSeq2SeqLM.from_pretrained(tmp_path / "run")
-    model.generation_config.num_beams = 7
-    model.save_pretrained(tmp_path / "sent")
-    ModelCard("---\ntags: []\n---\n").save(tmp_path / "sent" / "README.md")  # as transformers does here
-    monkeypatch.setattr(PreTrainedModel, "_upload_modified_files", lambda *args: None)
-    model._upload_modified_files(tmp_path / "sent", REPO)
-    for file in ("metrics.json", "target_tokenizer/tokenizer.json"):
-        assert (tmp_path / "sent" / file).read_bytes() == (tmp_path / "run" / file).read_bytes()
-    assert f'model="{REPO}"' in (tmp_path / "sent" / "README.md").read_text()
-    assert json.loads((tmp_path / "sent" / "generation_config.json").read_text())["num_beams"] == 7
 
 
 PAIRS = [f"{number}편의 영화가 재미있다\t{number} films are fun" for number in range(60)]

@@ -2,11 +2,19 @@
 
 import json
 import shutil
+import sys
 
 import pytest
-from hub_server import USER, Fault
-from shared import RUN_FILES
+import torch
+from hub_server import TOKEN, USER, Fault
+from shared import RUN_FILES, tiny_config
+from transformers import AutoModelForSeq2SeqLM, AutoModelForSequenceClassification
 
+from hf_vanilla_transformer import (
+    VanillaTransformerForConditionalGeneration,
+    VanillaTransformerForSequenceClassification,
+)
+from hf_vanilla_transformer.hub import push
 from hub.repository import REPO, contents, in_repository
 
 
@@ -220,3 +228,50 @@ def test_a_page_in_place_of_an_answer(server, client, folder):
         server.faults.append(Fault(*STEPS[step], 502, body="<html>Bad gateway</html>"))
         refused(client("push-to-hub", folder, "--repo_id", REPO))
         server.faults.clear()
+
+
+def test_push_refuses_changed_weights(folder, server):
+    model = AutoModelForSequenceClassification.from_pretrained(folder)
+    with torch.no_grad():
+        model.classifier.weight[0, 0] += 1
+    deeper = AutoModelForSequenceClassification.from_pretrained(folder, encoder_layers=2)
+    for changed in (model, deeper):
+        with pytest.raises(ValueError, match="weights are not those of the folder"):
+            push(changed, REPO, token=TOKEN)
+    assert not server.requests
+
+
+def test_push_refuses_a_model_without_a_runs_folder(folder, server, tmp_path):
+    new = VanillaTransformerForSequenceClassification(tiny_config())
+    with pytest.raises(ValueError, match="not loaded from a run's folder"):
+        push(new, REPO, token=TOKEN)
+    new.save_pretrained(tmp_path / "only-the-model")
+    with pytest.raises(ValueError, match="not complete"):
+        push(type(new).from_pretrained(tmp_path / "only-the-model"), REPO, token=TOKEN)
+    assert not server.requests
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("shards", ["1GB", "10KB"])
+@pytest.mark.parametrize("tie", [False, True])
+def test_push_compares_the_weights_of_every_saved_form(folder, monkeypatch, shards, dtype, tie):
+    (folder / "model.safetensors").unlink()
+    fields = {"share_encoder_decoder_embeddings": tie, "tie_word_embeddings": tie}
+    VanillaTransformerForConditionalGeneration(tiny_config(**fields)).to(dtype).save_pretrained(
+        folder, max_shard_size=shards
+    )
+    assert (folder / "model.safetensors").exists() == (shards == "1GB")
+    # The package's `upload` is the function; the module of that name is in sys.modules.
+    monkeypatch.setattr(
+        sys.modules["hf_vanilla_transformer.hub.upload"],
+        "upload",
+        lambda folder, repo_id, **settings: (folder, repo_id, settings),
+    )
+    model = AutoModelForSeq2SeqLM.from_pretrained(folder)
+    settings = {"private": True, "revision": "v1", "token": TOKEN}
+    assert push(model, REPO, **settings) == (folder, REPO, settings)
+    assert push(model.float(), REPO)[0] == folder
+    with torch.no_grad():
+        model.lm_head.weight[3, 3] += 1
+    with pytest.raises(ValueError, match="weights are not those of the folder"):
+        push(model, REPO)

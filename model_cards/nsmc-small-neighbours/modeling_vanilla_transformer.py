@@ -1,1 +1,0 @@
-../../hf_vanilla_transformer/modeling_vanilla_transformer.py

@@ -1,1 +1,0 @@
-../../hf_vanilla_transformer/configuration_vanilla_transformer.py

@@ -1,0 +1,47 @@
+# Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
+"""The benchmark's picture, drawn with matplotlib."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hf_vanilla_transformer.figures import check_file
+
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+LABELS = {"length": "tokens in a text", "batch_size": "texts in a batch", "depth": "layers in each stack"}
+
+
+def plot_benchmark(curves: dict[str, list[dict[str, Any]]], file: str | Path) -> "Figure":
+    """Draw the speed of training against length, batch size and depth.
+
+    Args:
+        curves: From `measures.measure_curves`.
+        file: The picture to write, PNG or SVG by its suffix.
+
+    Returns:
+        The figure: one panel for each of the three.
+
+    Raises:
+        ValueError: as `check_file`.
+    """
+    from matplotlib.figure import Figure
+
+    check_file(file)
+    figure = Figure(figsize=(11, 3.6), layout="constrained")
+    panels = figure.subplots(1, len(curves), sharey=True)
+    for axes, (axis, points) in zip(panels, curves.items(), strict=True):
+        for name in dict.fromkeys(point["name"] for point in points):
+            own = [point for point in points if point["name"] == name]
+            values = [point["value"] for point in own]
+            axes.plot(values, [point["tokens_per_second"] for point in own], marker="o", label=name)
+        axes.set_xscale("log", base=2)
+        axes.set_xticks(values, [str(value) for value in values])
+        axes.set_yscale("log")
+        axes.set_xlabel(LABELS[axis])
+        axes.grid(alpha=0.3)
+    panels[0].set_ylabel("tokens per second, training")
+    panels[0].legend(fontsize=8)
+    figure.savefig(file, dpi=150)
+    return figure

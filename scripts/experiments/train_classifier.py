@@ -1,0 +1,70 @@
+# Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
+"""Train a text classifier with soft labels, R-Drop or BPE-dropout.
+
+    python scripts/experiments/train_classifier.py scripts/experiments/recipes/learn-soft-labels.yaml \\
+        --model runs/reviews --soft_labels runs/soft-labels --output_dir runs/student
+
+Everything else is as in `vanilla-transformer train-classifier`.
+"""
+
+from dataclasses import dataclass, field
+
+from datasets import Dataset
+from distillation import SoftLabelLoss, SoftLabels
+from regularization import RegularizationArguments
+from transformers import PreTrainedTokenizerBase, TrainingArguments
+
+from hf_vanilla_transformer.commands.arguments import exit_with_one_line, parse_arguments
+from hf_vanilla_transformer.commands.train_classifier import ClassifierArguments, DataArguments, train
+from hf_vanilla_transformer.data.checksums import describe_splits
+from hf_vanilla_transformer.training.trainer import CheckedTrainer, data_seed
+
+
+@dataclass
+class ExperimentArguments(RegularizationArguments):
+    soft_labels: str | None = field(
+        default=None,
+        metadata={"help": "Further training texts, with a probability of each label: a folder of soft_labels.py."},
+    )
+
+
+ARGUMENTS = [DataArguments, ClassifierArguments, ExperimentArguments, TrainingArguments]
+
+
+@exit_with_one_line
+def main(argv: list[str] | None = None) -> None:
+    (data, model, experiment, training), settings = parse_arguments(ARGUMENTS, __doc__, argv)
+    if experiment.soft_labels:
+        check_soft_labels(experiment, training)
+    soft_labels = SoftLabels(experiment.soft_labels) if experiment.soft_labels else None
+
+    def extend(rows: Dataset, tokenizer: PreTrainedTokenizerBase, max_length: int) -> Dataset:
+        if soft_labels:
+            rows = soft_labels.extend(rows, tokenizer, max_length)
+        return experiment.segment(rows, {"input_ids": tokenizer}, max_length, data_seed(training))
+
+    train(
+        *(data, model, training, settings),
+        describe=soft_labels.describe if soft_labels else describe_splits,
+        extend=extend,
+        compute_loss_func=SoftLabelLoss() if soft_labels else None,
+        trainer_class=experiment.trainer_class(CheckedTrainer),
+        script="scripts/experiments/train_classifier.py",
+    )
+
+
+def check_soft_labels(experiment: ExperimentArguments, training: TrainingArguments) -> None:
+    """Refuse what does not go together with the loss of soft labels.
+
+    Raises:
+        ValueError: another loss is asked for, or several devices of one process.
+    """
+    if experiment.rdrop_alpha or training.label_smoothing_factor:
+        raise ValueError("--soft_labels: neither with --rdrop_alpha nor with --label_smoothing_factor")
+    if training.n_gpu > 1:
+        # Trainer would multiply the loss by their number, as with every loss that is not the model's own.
+        raise ValueError("--soft_labels: several devices need a process each, so start the script with torchrun")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,7 @@
+import sys
+
+from conftest import ROOT
+
+
+# Scripts import their siblings by bare name.
+sys.path.insert(0, str(ROOT / "scripts" / "benchmarks"))

@@ -1,0 +1,93 @@
+"""Speed of translating: all ways give the same translations, so that only their time differs."""
+
+import json
+from pathlib import Path
+
+import pytest
+from conftest import tiny_config
+
+from hf_vanilla_transformer import (
+    VanillaTransformerConfig,
+    VanillaTransformerForConditionalGeneration,
+    VanillaTransformerForSequenceClassification,
+)
+from hf_vanilla_transformer.loading import TARGET_TOKENIZER
+from hf_vanilla_transformer.tokenizer import train_tokenizer
+
+
+SOURCES = ["1 2 3", "4 0", "0 4 3", "2 2 1", "3 1 0", "2 4"]
+TARGETS = ["Eins Zwei Drei", "Vier Null", "Null Vier Drei", "Zwei Zwei Eins", "Drei Eins Null", "Zwei Vier"]
+
+
+@pytest.fixture
+def data(tmp_path) -> list:
+    """The settings that name parallel text: aligned files, with more test sentences than a batch holds."""
+    folder = tmp_path / "data"
+    folder.mkdir()
+    for split in ("train", "val", "test"):
+        (folder / f"{split}.num").write_text("\n".join(SOURCES) + "\n")
+        (folder / f"{split}.de").write_text("\n".join(TARGETS) + "\n")
+    return ["--data", folder, "--source_column", "num", "--target_column", "de"]
+
+
+def save_translator(folder: Path, preset: str) -> Path:
+    """A translator of two vocabularies, with random weights that end each translation at another length."""
+    tokenizer, target_tokenizer = (
+        train_tokenizer(texts * 2, vocab_size=60, add_eos=True, max_length=12) for texts in (SOURCES, TARGETS)
+    )
+    sizes = {name: value for name, value in tiny_config().to_dict().items() if name.endswith(("_layers", "_ffn_dim"))}
+    config = VanillaTransformerConfig.from_preset(
+        preset,
+        **sizes,
+        d_model=16,
+        vocab_size=len(tokenizer),
+        decoder_vocab_size=len(target_tokenizer),
+        share_encoder_decoder_embeddings=False,
+        tie_word_embeddings=False,
+        **{name: getattr(tokenizer, name) for name in ("pad_token_id", "bos_token_id", "eos_token_id")},
+        decoder_start_token_id=tokenizer.bos_token_id,
+    )
+    model = VanillaTransformerForConditionalGeneration(config)
+    model.lm_head.weight.data *= 4
+    model.lm_head.bias.data[config.eos_token_id] += 2
+    model.lm_head.bias.data[config.pad_token_id] -= 100  # a trained model writes no pads
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    target_tokenizer.save_pretrained(folder / TARGET_TOKENIZER)
+    return folder
+
+
+@pytest.mark.parametrize("preset", ["pytorch-seq2seq", "base"])
+def test_all_ways_give_the_same_translations(run, data, tmp_path, preset):
+    folder, file = save_translator(tmp_path / "model", preset), tmp_path / "times.json"
+    status, out, err = run(
+        "benchmarks/benchmark_translation.py",
+        *("--model", folder, *data, "--rounds", "2", "--batch_size", "4", "--max_new_tokens", "8", "--file", file),
+    )
+    assert status == 0, err
+    assert out.count("tokens/s") == 3
+    report = json.loads(file.read_text())
+    assert report["sentences"] == 6 and report["tokens"] > 6
+    assert set(report["same_translations"].values()) == {6}
+    assert [len(times) for times in report["seconds"].values()] == [2, 2, 2]
+
+
+def test_the_script_refuses_with_one_line(run, data, tmp_path):
+    VanillaTransformerForSequenceClassification(tiny_config()).save_pretrained(tmp_path / "classifier")
+    (tmp_path / "there.json").touch()
+    for arguments, message in (
+        (["--rounds", "0"], "--rounds: at least 1"),
+        (["--file", tmp_path / "there.json"], "there.json is there, and nothing is overwritten"),
+        (["--file", tmp_path / "nowhere" / "times.json"], "--file: no folder"),
+        ([], "not a translator"),
+    ):
+        status, _, err = run(
+            "benchmarks/benchmark_translation.py", "--model", tmp_path / "classifier", *data, *arguments
+        )
+        assert status == 2 and message in err and "Traceback" not in err
+
+
+def test_the_script_refuses_what_marian_cannot_express(run, data, tmp_path):
+    folder = save_translator(tmp_path / "model", "annotated-transformer")
+    status, _, err = run("benchmarks/benchmark_translation.py", "--model", folder, *data)
+    assert status == 2 and "Marian has post-norm models alone" in err

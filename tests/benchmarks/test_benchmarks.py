@@ -1,0 +1,203 @@
+"""Speed and memory: contenders do comparable work, rates follow from the times, the script leaves its measurements."""
+
+import json
+
+import benchmark
+import measures
+import pytest
+import torch
+from baselines import BartClassifier, TorchClassifier, bart_config
+from conftest import tiny_config
+from measures import (
+    CONTENDERS,
+    DTYPES,
+    NAIVE,
+    OURS,
+    OurClassifier,
+    compare_classifiers,
+    compare_generation,
+    count_flops,
+    make_batches,
+    make_step,
+    matrix_product_rate,
+    peak_memory,
+    take_turns,
+)
+from plots import plot_benchmark
+
+
+CPU = torch.device("cpu")
+TEXTS = [list(range(7, 7 + length)) for length in (3, 9, 1, 4, 9, 2, 5)]
+
+
+@pytest.mark.parametrize("grouped", [True, False])
+def test_batches_hold_every_text_once(grouped):
+    batches = make_batches(TEXTS, batch_size=2, pad_token_id=0, grouped=grouped)
+    rows = [
+        row[mask.bool()].tolist()
+        for batch in batches
+        for row, mask in zip(batch["input_ids"], batch["attention_mask"], strict=True)
+    ]
+    assert sorted(rows) == sorted(TEXTS)
+    lengths = [batch["input_ids"].shape[1] for batch in batches]
+    assert lengths == ([2, 4, 9, 9] if grouped else [9, 4, 9, 5])
+
+
+def test_a_few_batches_are_spread_over_all_lengths():
+    texts = [[7] * length for length in range(1, 41)]
+    batches = make_batches(texts, batch_size=2, pad_token_id=0, grouped=True, number=4)
+    assert [batch["input_ids"].shape[1] for batch in batches] == [6, 16, 26, 36]
+    assert len(make_batches(texts, batch_size=2, pad_token_id=0, grouped=True, number=99)) == 20
+
+
+@pytest.mark.parametrize("baseline", [BartClassifier, TorchClassifier])
+def test_baselines_are_as_large_and_as_much_work(baseline):
+    """But for keys and values of the source, which ours leaves out for a single query, unless somebody waits."""
+    config = tiny_config(vocab_size=50, d_model=32, encoder_layers=2, decoder_layers=2, activation_function="gelu")
+    ours = OurClassifier(config, CPU)
+    theirs = baseline(bart_config(config) if baseline is BartClassifier else config)
+    batches = make_batches(TEXTS, batch_size=4, pad_token_id=0, grouped=True)
+    for train in (True, False):
+        assert count_flops(ours, batches, train) < 0.9 * count_flops(theirs, batches, train)
+    for name, module in ours.named_modules():
+        if name.endswith("encoder_attn.k_proj"):
+            module.register_forward_hook(lambda *args: None)
+    for train in (True, False):
+        assert count_flops(theirs, batches, train) == pytest.approx(count_flops(ours, batches, train), rel=0.03)
+    layers = [
+        sum(weight.numel() for name, weight in model.named_parameters() if "layers" in name)
+        for model in (ours, theirs)
+    ]
+    assert layers[0] == layers[1]
+
+
+@pytest.mark.parametrize("name", CONTENDERS)
+def test_a_training_step_moves_every_layer(name):
+    model = CONTENDERS[name].make(tiny_config(), CPU)
+    before = {name: weight.clone() for name, weight in model.named_parameters()}
+    make_step(model, torch.float32, CPU, train=True)(make_batches(TEXTS, 7, 0, grouped=True)[0])
+    moved = {name for name, weight in model.named_parameters() if not torch.equal(weight, before[name])}
+    assert {name for name in before if name.endswith("fc1.weight") or name.endswith("linear1.weight")} <= moved
+
+
+def test_each_way_has_its_turns():
+    taken = []
+    ways = {name: lambda name=name: taken.append(name) for name in "abc"}
+    seconds = take_turns(ways, 3, CPU)
+    assert "".join(taken) == "abccbaabc"
+    assert {name: len(times) for name, times in seconds.items()} == {"a": 3, "b": 3, "c": 3}
+
+
+def test_rates_are_those_of_the_median_turn(monkeypatch):
+    monkeypatch.setattr(measures, "take_turns", lambda ways, *_: {name: [0.5, 4.0, 1.0] for name in ways})
+    settings = {"batch_size": 7, "batches": 1, "rounds": 3, "device": CPU, "train": False, "names": [OURS]}
+    row = compare_classifiers(tiny_config(), TEXTS, limits={"float32": 1e9, "bfloat16": 1e9}, **settings)[0]
+    assert (row["texts_per_second"], row["real_tokens"]) == (7.0, 33 / 63)
+    assert row["share_of_limit"] == row["flops_per_second"] / 1e9 > 0
+    config = tiny_config(activation_function="relu", position_offset=0)
+    rows = compare_generation(config, batch_size=3, source_length=5, new_tokens=6, rounds=1, device=CPU)
+    assert [one["tokens_per_second"] for one in rows] == [18.0, 18.0]
+    assert matrix_product_rate(torch.float32, CPU) == 2 * 2048**3 / 0.5
+
+
+def test_marian_writes_the_same_tokens():
+    config = tiny_config(activation_function="relu", position_offset=0)
+    rows = compare_generation(config, batch_size=3, source_length=5, new_tokens=6, rounds=1, device=CPU)
+    assert [row["same"] for row in rows] == [True, True]
+
+
+@pytest.mark.slow
+def test_peak_memory_grows_with_the_model():
+    batches = make_batches(TEXTS, 7, 0, grouped=True)
+    peaks = [peak_memory(tiny_config(vocab_size=size), OURS, "float32", batches, CPU) for size in (100, 500_000)]
+    # Weights, gradients and the optimizer's two moments.
+    assert peaks[1] - peaks[0] > 3 * 500_000 * tiny_config().d_model * 4
+
+
+def test_curves_are_drawn_as_measured(tmp_path):
+    curves = {
+        axis: [
+            {"value": value, "name": name, "tokens_per_second": float(rate * value)}
+            for value in (1, 4)
+            for name, rate in (("ours", 30), ("theirs", 20))
+        ]
+        for axis in ("length", "batch_size", "depth")
+    }
+    figure = plot_benchmark(curves, tmp_path / "a.png")
+    for axes in figure.axes:
+        lines = {line.get_label(): line.get_xydata().tolist() for line in axes.get_lines()}
+        assert lines == {"ours": [[1, 30], [4, 120]], "theirs": [[1, 20], [4, 80]]}
+    assert len({axes.get_xlabel() for axes in figure.axes}) == 3 and figure.axes[0].get_ylabel()
+    assert (tmp_path / "a.png").stat().st_size > 10_000
+    with pytest.raises(ValueError, match="no folder"):
+        plot_benchmark(curves, tmp_path / "nowhere" / "a.png")
+
+
+def test_the_texts_are_drawn_by_the_seed():
+    drawn = [
+        benchmark.draw_texts(benchmark.BenchmarkArguments("nowhere", seed=seed), tiny_config(vocab_size=2000))
+        for seed in (1, 1, 2)
+    ]
+    assert drawn[0] == drawn[1] != drawn[2] and sorted(drawn[0]) == sorted(drawn[2])
+
+
+SIZES = {"d_model": 16, "encoder_ffn_dim": 16, "decoder_ffn_dim": 16, "encoder_layers": 1, "decoder_layers": 1}
+QUICK = ["--texts", "6", "--batch_size", "3", "--rounds", "1", "--device", "cpu"]
+
+
+@pytest.mark.slow
+def test_each_task_leaves_its_measurements(run, tmp_path, monkeypatch):
+    longest = []
+
+    def fake_peak_memory(config, name, dtype, batches, device):
+        longest.append({tuple(batch["input_ids"].shape) for batch in batches})
+        return 2**20 * (3 if name == NAIVE else 2)
+
+    monkeypatch.setattr(measures, "peak_memory", fake_peak_memory)
+    arguments = ["--output_dir", tmp_path / "run", *QUICK, "--config", json.dumps(SIZES)]
+    status, out, err = run("benchmarks/benchmark.py", *arguments)
+    assert status == 0, err
+    report = json.loads((tmp_path / "run" / "benchmark.json").read_text())
+    assert report["arguments"]["config"] == SIZES and report["matrix_product_flops_per_second"].keys() == DTYPES.keys()
+    for task in ("training", "inference"):
+        assert {row["name"] for row in report[task]} == set(CONTENDERS)
+        assert all(row["texts_per_second"] > 0 for row in report[task])
+        ours = {row["dtype"]: row["texts_per_second"] for row in report[task] if row["name"] == OURS}
+        assert all(row["times_ours"] == row["texts_per_second"] / ours[row["dtype"]] for row in report[task])
+        assert f"| {NAIVE} | float32 |" in out
+    assert [row["same"] for row in report["generation"]] == [True, True] and "| MarianMTModel |" in out
+    assert {row["times_ours"] for row in report["memory"] if row["name"] == NAIVE} == {1.5}
+    assert f"| {NAIVE} | float32 | 3 | 1.50 |" in out
+    assert len(longest) == 7 and all(shapes == longest[0] and len(shapes) == 1 for shapes in longest)
+    assert {axis: len(points) for axis, points in report["curves"].items()} == {
+        "length": 10,
+        "batch_size": 6,
+        "depth": 8,
+    }
+    assert (tmp_path / "run" / "benchmark.png").stat().st_size > 10_000
+
+
+def test_only_what_is_asked_for_is_measured(run, tmp_path):
+    arguments = [*QUICK, "--tasks", "inference", "--contenders", NAIVE, "--output_dir", tmp_path / "run"]
+    status, _, err = run("benchmarks/benchmark.py", *arguments, "--config", json.dumps({**SIZES, "vocab_size": 1000}))
+    assert status == 0, err
+    report = json.loads((tmp_path / "run" / "benchmark.json").read_text())
+    assert report.keys() & benchmark.TASKS.keys() == {"inference"}
+    assert {row["name"] for row in report["inference"]} == {OURS, NAIVE}
+    assert not (tmp_path / "run" / "benchmark.png").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--rounds", "0"], "--rounds"),
+        (["--tasks", "training", "speed"], "not speed"),
+        (["--contenders", NAIVE, "GPT"], "not GPT"),
+        (["--device", "banana"], "not banana"),
+        (["--config", "{"], "--config"),
+        (["--preset", "bert"], "no preset 'bert'"),
+    ],
+)
+def test_the_script_refuses_with_one_line(run, tmp_path, arguments, message):
+    status, _, err = run("benchmarks/benchmark.py", "--output_dir", tmp_path / "run", *arguments)
+    assert status == 2 and message in err.splitlines()[-1]

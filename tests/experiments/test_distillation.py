@@ -1,0 +1,366 @@
+"""Soft labels: what is labelled, by whom, and the loss that learns from it."""
+
+import json
+import math
+from copy import deepcopy
+
+import numpy as np
+import pytest
+import torch
+import yaml
+from bpe_dropout import draw_segmentations
+from conftest import ROOT, tiny_config
+from datasets import Dataset
+from distillation import (
+    SOFT_LABELS,
+    SOFT_LABELS_FILE,
+    SoftLabelLoss,
+    add_soft_labels,
+    compose_texts,
+    cross_fit,
+    labels_nearby,
+    linear_classifier,
+    load_soft_labels,
+)
+from transformers import TrainingArguments
+from transformers.modeling_outputs import Seq2SeqSequenceClassifierOutput
+
+from hf_vanilla_transformer import VanillaTransformerForSequenceClassification
+from hf_vanilla_transformer.data.checksums import file_checksum
+from hf_vanilla_transformer.data.errors import DataError
+from hf_vanilla_transformer.data.labelled_text import load_labelled_text, tokenize
+from hf_vanilla_transformer.inference import class_probabilities
+from hf_vanilla_transformer.loading import load_classifier, load_tokenizer
+from hf_vanilla_transformer.training.trainer import CheckedTrainer
+
+
+SMALL = str(ROOT / "model_cards/nsmc-small")
+
+
+def loss_of(logits, labels, **kwargs):
+    return SoftLabelLoss()(Seq2SeqSequenceClassifierOutput(logits=logits), labels, **kwargs)
+
+
+# --- The loss ---
+
+
+def test_the_loss_is_the_cross_entropy_with_the_teachers_probabilities():
+    logits = torch.tensor([[0.0, 0.0], [math.log(3.0), 0.0]])
+    labels = torch.tensor([[0.2, 0.8], [0.5, 0.5]])
+    # By hand: the model says 1/2, 1/2 and 3/4, 1/4.
+    expected = (math.log(2) + 0.5 * math.log(4 / 3) + 0.5 * math.log(4)) / 2
+    torch.testing.assert_close(loss_of(logits, labels).item(), expected)
+    # Trainer counts every number of the labels.
+    torch.testing.assert_close(loss_of(logits, labels, num_items_in_batch=labels.numel()).item(), expected)
+
+
+def test_certain_probabilities_are_labels():
+    logits, labels = torch.randn(5, 3), torch.tensor([0, 2, 1, 1, 0])
+    expected = torch.nn.functional.cross_entropy(logits, labels)
+    torch.testing.assert_close(loss_of(logits, torch.eye(3)[labels]), expected)
+    torch.testing.assert_close(loss_of(logits, labels), expected)
+
+
+def test_a_batch_in_several_calls_has_the_weights_of_the_whole(tmp_path):
+    """Trainer adds up the calls, and counts the labels that the loss divides by."""
+    torch.manual_seed(0)
+    config = tiny_config(dropout=0.0, attention_dropout=0.0, embedding_dropout=0.0, num_labels=3)
+    model = VanillaTransformerForSequenceClassification(config)
+    rows = Dataset.from_dict(
+        {"input_ids": torch.randint(7, 29, (8, 5)).tolist(), "labels": torch.rand(8, 3).softmax(dim=1).tolist()}
+    )
+    weights = []
+    for size, steps in ((4, 1), (2, 2)):
+        settings = TrainingArguments(
+            tmp_path / str(size),
+            per_device_train_batch_size=size,
+            gradient_accumulation_steps=steps,
+            **{"num_train_epochs": 1, "learning_rate": 0.1, "optim": "sgd", "use_cpu": True},
+            **{"report_to": "none", "save_strategy": "no", "disable_tqdm": True},
+        )
+        copy = deepcopy(model)
+        CheckedTrainer(copy, settings, train_dataset=rows, compute_loss_func=SoftLabelLoss()).train()
+        weights.append(copy.state_dict())
+    torch.testing.assert_close(*weights)
+    assert (weights[0]["classifier.weight"] - model.classifier.weight).abs().max() > 1e-3
+
+
+# --- The texts ---
+
+
+def test_composed_texts_are_pieces_of_one_text_or_of_two():
+    texts = ["가 나 다 라", "마 바", "", "사"]
+    composed = compose_texts(texts, 50, seed=1)
+    assert len(composed) == 150  # of the texts that have words
+    assert composed == compose_texts(texts, 50, seed=1) != compose_texts(texts, 50, seed=2)
+    pieces = {" ".join(t.split()[i:j]) for t in texts for i in range(4) for j in range(i + 1, 5)} - {""}
+    begins = {" ".join(t.split()[:i]) for t in texts for i in range(1, 5)} - {""}
+    ends = {" ".join(t.split()[i:]) for t in texts for i in range(4)} - {""}
+    spliced = {f"{begin} {end}" for begin in begins for end in ends}
+    assert set(composed) <= pieces | spliced
+    assert len(set(composed) & pieces) > 5 and len(set(composed) - pieces) > 5
+
+
+def test_a_cross_fitted_teacher_has_not_seen_the_text():
+    """Labels without any rhyme are learned by heart, and cannot be told where they were not seen."""
+    texts = load_labelled_text("sample")["train"]["text"][:]
+    labels = np.random.default_rng(0).integers(0, 2, len(texts))
+    by_heart = linear_classifier().fit(texts, labels).predict(texts)
+    unseen = cross_fit(texts, labels, seed=1)
+    assert unseen.shape == (len(texts), 2)
+    assert (by_heart == labels).mean() > 0.95
+    assert (unseen.argmax(axis=1) == labels).mean() < 0.6
+
+
+def test_the_linear_teacher_is_what_its_docstring_says():
+    vectorizer, regression = (step for _, step in linear_classifier().steps)
+    assert (vectorizer.analyzer, vectorizer.ngram_range, vectorizer.min_df) == ("char_wb", (1, 5), 2)
+    assert vectorizer.sublinear_tf and vectorizer.use_idf and regression.C == 8
+
+
+def test_labels_nearby_are_bayes_factors():
+    """Against the definition, term by term; a file's neighbours are in that file."""
+    files = [["a", "x", "b", "twice", "y", "c"], ["twice", "z", "d"], []]
+    texts, labels = ["a", "b", "c", "d", "twice", "elsewhere", "again", "again"], [0, 1, 2, 0, 1, 2, 2, 2]
+    factors = labels_nearby(files, texts, labels, scale=2)
+    prior = np.bincount(labels) / len(labels)
+    assert set(factors) == {"a", "x", "b", "y", "c", "z", "d"}
+    for lines in files:
+        for place, line in enumerate(lines):
+            near = 3 * prior
+            for other, neighbour in enumerate(lines):
+                if neighbour in ("a", "b", "c", "d") and other != place:
+                    near[labels[texts.index(neighbour)]] += math.exp(-abs(other - place) / 2)
+            if line != "twice":
+                np.testing.assert_allclose(factors[line], near / near.sum() / prior)
+
+
+def test_far_from_labelled_lines_nothing_changes():
+    files = [["labelled", *map(str, range(100))]]
+    factors = labels_nearby(files, ["labelled", "elsewhere"], [0, 1], scale=1)
+    np.testing.assert_allclose(factors["99"], [1, 1])
+    assert factors["0"][0] > 1 > factors["0"][1]
+    with pytest.raises(DataError, match="no training text is a line"):
+        labels_nearby([["labelled", "labelled"]], ["labelled", "elsewhere"], [0, 1], scale=1)
+
+
+def test_labels_become_probabilities_beside_the_teachers():
+    data = load_labelled_text("sample")["train"].select(range(3))
+    tokenizer = load_tokenizer(SMALL)
+    soft = Dataset.from_dict({"text": ["좋다"], "label": [[0.25, 0.75]]}, features=SOFT_LABELS)
+    rows = add_soft_labels(tokenize(data, tokenizer), tokenize(soft, tokenizer), 2)
+    assert rows["labels"][:] == [*np.eye(2)[data["label"][:]].tolist(), [0.25, 0.75]]
+    assert rows["input_ids"][:3] == tokenize(data, tokenizer)["input_ids"][:]
+    assert rows[3]["length"] == len(rows[3]["input_ids"])
+
+
+def test_probabilities_are_no_tokens_to_bpe_dropout():
+    tokenizer = load_tokenizer(SMALL)
+    soft = Dataset.from_dict({"text": ["영화"], "label": [[0.01] * 100]}, features=SOFT_LABELS)
+    (row,) = draw_segmentations(tokenize(soft, tokenizer), {"input_ids": tokenizer}, 0.5, 1, max_length=99, seed=0)
+    assert row["length"] == len(row["input_ids"]) < 100
+    assert len(row["labels"]) == 100
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        (None, "no such file"),
+        ({"text": ["좋다"], "label": [1]}, "not made by soft_labels.py, its columns are {'text': Value"),
+        ({"text": ["좋다"], "label": [[0.2, 0.3, 0.5]]}, "probabilities of 3 labels, where the data have 2"),
+        (b"PAR1", "soft_labels.parquet: "),
+    ],
+    ids=["missing", "other columns", "other labels", "damaged"],
+)
+def test_other_files_are_refused(tmp_path, columns, message):
+    file = tmp_path / SOFT_LABELS_FILE
+    if isinstance(columns, bytes):
+        file.write_bytes(columns)
+    elif columns:
+        features = SOFT_LABELS if isinstance(columns["label"][0], list) else None
+        Dataset.from_dict(columns, features=features).to_parquet(file)
+    with pytest.raises(DataError, match=message):
+        load_soft_labels(tmp_path, 2)
+
+
+# --- The scripts ---
+
+
+@pytest.mark.slow
+def test_teachers_label_texts_and_a_classifier_learns_from_them(run, tmp_path):
+    data = load_labelled_text("sample")
+    known = [data[split]["text"][0] for split in ("train", "validation", "test")]
+    texts = tmp_path / "texts.txt"
+    new = ["정말 좋은 영화였다", "지루하고 유치했다"]
+    texts.write_text("\n".join([new[0], *known, "", f" {new[0]} ", new[1]]) + "\n")
+    arguments = ["--data", "sample", "--linear", "true", "--models", SMALL, "--texts", texts, "--pieces", "1"]
+    status, out, err = run("experiments/soft_labels.py", *arguments, "--output_dir", tmp_path / "soft")
+    assert status == 0, err
+    rows = load_soft_labels(tmp_path / "soft", 2)
+    assert rows["text"][:2] == new  # each once, and none of the data's own
+    assert rows["text"][2:] == compose_texts(data["train"]["text"][:], 1, seed=42)
+    assert out.strip().splitlines()[-1] == f"{len(rows)} texts labelled"
+
+    probabilities = [
+        linear_classifier().fit(data["train"]["text"][:], data["train"]["label"][:]).predict_proba(rows["text"][:]),
+        class_probabilities(load_classifier(SMALL), load_tokenizer(SMALL), rows["text"][:], 64).numpy(),
+    ]
+    np.testing.assert_allclose(rows["label"][:], np.mean(probabilities, axis=0), atol=1e-5)
+    metrics = json.loads((tmp_path / "soft/metrics.json").read_text())
+    assert list(metrics["validation"]) == ["linear", SMALL, "together"]
+    assert metrics["rows"] == len(rows)
+
+    status, out, err = run(
+        *("experiments/train_classifier.py", "--data", "sample", "--model", SMALL, "--soft_labels", tmp_path / "soft"),
+        *("--max_steps", "2", "--eval_strategy", "epoch", "--output_dir", tmp_path / "student", "--max_length", "64"),
+    )
+    assert status == 0, err
+    state = json.loads((tmp_path / "student/checkpoint-2/trainer_state.json").read_text())
+    assert state["epoch"] == pytest.approx(2 / math.ceil((len(data["train"]) + len(rows)) / 8))
+    record = json.loads((tmp_path / "student/run.json").read_text())
+    assert record["data"]["train"]["rows"] == len(data["train"])
+    recorded = record["data"]["soft_labels"]
+    assert recorded["recipe"] == yaml.safe_load((tmp_path / "soft/recipe.yaml").read_text())
+    assert recorded["validation"] == metrics["validation"]
+    assert recorded["sha256"] == file_checksum(tmp_path / "soft" / SOFT_LABELS_FILE)
+    card = (tmp_path / "student/README.md").read_text()
+    part = f"further data, `soft_labels`: {len(rows)} rows (SHA-256 `{recorded['sha256']}`), made with this recipe:"
+    recipe = (tmp_path / "soft/recipe.yaml").read_text()
+    assert f"{part}\n\n```yaml\n{recipe}```" in card
+    assert "scripts/experiments/train_classifier.py recipe.yaml" in card
+
+
+def test_training_texts_near_a_line_count(run, tmp_path):
+    data = load_labelled_text("sample")
+    train, validation = data["train"], data["validation"]
+    texts, labels = train["text"][:], np.array(train["label"][:])
+    measured, truth = validation["text"][:], np.array(validation["label"][:])
+    # Two films, with some of the validation texts in the one that has the other label.
+    films = [
+        [*(texts[place] for place in np.flatnonzero(labels == label)[:40]), *np.array(measured)[truth != label][:4]]
+        for label in (0, 1)
+    ]
+    new = ["그냥 영화", "그저 영화"]
+    lines = [*films[0], f" {new[0]}", *map(str, range(100)), new[1], *films[1]]
+    (tmp_path / "films.txt").write_text("\n".join(lines) + "\n")
+    arguments = ["--data", "sample", "--linear", "true", "--texts", tmp_path / "films.txt", "--pieces", "1"]
+    assert run("experiments/soft_labels.py", *arguments, "--output_dir", tmp_path / "alone")[0] == 0
+    arguments += ["--neighbours", "20"]
+    status, out, err = run("experiments/soft_labels.py", *arguments, "--output_dir", tmp_path / "soft")
+    assert status == 0, err
+
+    factors = labels_nearby([[line.strip() for line in lines]], texts, labels, scale=20)
+    alone, soft = (load_soft_labels(tmp_path / name, 2)[:] for name in ("alone", "soft"))
+    number = len(lines) - sum(map(len, films))
+    expected = alone["label"][:number] * np.array([factors[text] for text in alone["text"][:number]])
+    expected /= expected.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(soft["label"][:number], expected, atol=1e-6)
+    assert soft["label"][0][0] > alone["label"][0][0]  # the film with negative reviews
+    np.testing.assert_array_equal(soft["label"][number:], alone["label"][number:])  # pieces are in no file
+
+    teacher = linear_classifier().fit(texts, labels).predict_proba(measured)
+    weighted = teacher * np.array([factors.get(text, [1, 1]) for text in measured])
+    accuracy = f"{np.mean(weighted.argmax(axis=1) == truth):.4f}"
+    assert accuracy == accuracy_of(tmp_path / "soft", "neighbours") != accuracy_of(tmp_path / "soft", "together")
+    assert out.strip().splitlines()[-2] == f"neighbours: validation accuracy {accuracy}"
+
+
+def test_soft_labels_tell_which_texts_they_are_of(run, tmp_path):
+    (tmp_path / "texts.txt").write_text("새 영화\n")
+    arguments = ["--data", "sample", "--linear", "true", "--texts", tmp_path / "texts.txt"]
+    assert run("experiments/soft_labels.py", *arguments, "--output_dir", tmp_path / "soft")[0] == 0
+    metrics = json.loads((tmp_path / "soft/metrics.json").read_text())
+    assert metrics["texts"] == {str(tmp_path / "texts.txt"): file_checksum(tmp_path / "texts.txt")}
+
+
+def test_the_training_texts_are_labelled_too(run, tmp_path):
+    arguments = ["--data", "sample", "--linear", "true", "--cross_fit", "true", "--pieces", "1", "--seed", "3"]
+    status, out, err = run("experiments/soft_labels.py", *arguments, "--output_dir", tmp_path)
+    assert status == 0, err
+    rows, train = load_soft_labels(tmp_path, 2), load_labelled_text("sample")["train"]
+    texts = train["text"][:]
+    assert rows["text"][:] == texts + compose_texts(texts, 1, seed=3)
+    np.testing.assert_allclose(rows["label"][: len(texts)], cross_fit(texts, train["label"][:], 3), atol=1e-6)
+    assert out.strip().splitlines() == [
+        f"linear: validation accuracy {accuracy_of(tmp_path, 'linear')}",
+        f"together: validation accuracy {accuracy_of(tmp_path, 'together')}",
+        f"{len(rows):,} texts labelled",
+    ]
+
+
+def test_soft_labels_of_another_cut_are_refused(run, tmp_path):
+    """Their texts, or their teachers' training texts, are among validation now."""
+    soft = ["--data", "sample", "--linear", "true", "--pieces", "1", "--output_dir", tmp_path / "soft"]
+    assert run("experiments/soft_labels.py", *soft)[0] == 0
+    train = ["--data", "sample", "--soft_labels", tmp_path / "soft", "--split_seed", "1"]
+    status, _, err = run("experiments/train_classifier.py", *train, "--output_dir", tmp_path / "run")
+    assert status != 0 and "made for other data, or for another cut" in err.strip().splitlines()[-1]
+    (tmp_path / "soft/metrics.json").unlink()
+    status, _, err = run("experiments/train_classifier.py", *train[:-2], "--output_dir", tmp_path / "run")
+    assert status != 0 and "metrics.json" in err.strip().splitlines()[-1] and "Traceback" not in err
+
+
+def test_a_label_of_too_few_texts_is_told(run, tmp_path):
+    rows = ["text,label", *("좋다,1", "나쁘다,0") * 20, *["그저 그렇다,2"] * 6]
+    (tmp_path / "my.csv").write_text("\n".join(rows) + "\n")
+    arguments = ["--data", tmp_path / "my.csv", "--text_column", "text", "--label_column", "label"]
+    arguments += ["--linear", "true", "--pieces", "1"]
+    status, _, err = run("experiments/soft_labels.py", *arguments, "--output_dir", tmp_path / "soft")
+    assert status == 0, err
+    assert {len(label) for label in load_soft_labels(tmp_path / "soft", 3)["label"]} == {3}
+    status, _, err = run(
+        "experiments/soft_labels.py", *arguments, "--cross_fit", "true", "--output_dir", tmp_path / "cross"
+    )
+    assert status != 0
+    assert "4 training texts of 2, where 5 are needed" in err.strip().splitlines()[-1]
+
+
+def test_a_file_that_has_no_labelled_line_is_told(run, tmp_path):
+    (tmp_path / "texts.txt").write_text("새 영화\n")
+    arguments = ["--data", "sample", "--linear", "true", "--texts", tmp_path / "texts.txt", "--neighbours", "3"]
+    status, _, err = run("experiments/soft_labels.py", *arguments, "--output_dir", tmp_path / "soft")
+    assert status == 2 and "no training text is a line of the files" in err.strip().splitlines()[-1]
+
+
+def test_a_teacher_of_other_labels_is_refused(run, tmp_path):
+    """What it calls positive may be what the data call the first label."""
+    (tmp_path / "my.csv").write_text("text,label\n" + "좋다,good\n나쁘다,worse\n" * 20)
+    arguments = ["--data", tmp_path / "my.csv", "--text_column", "text", "--models", SMALL, "--pieces", "1"]
+    status, _, err = run("experiments/soft_labels.py", *arguments, "--output_dir", tmp_path / "soft")
+    assert status == 2
+    assert "its labels are negative, positive; those of the data are good, worse" in err.strip().splitlines()[-1]
+
+
+def accuracy_of(folder, teacher):
+    return f"{json.loads((folder / 'metrics.json').read_text())['validation'][teacher]['accuracy']:.4f}"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--pieces", "1"], "no teacher"),
+        (["--linear", "true"], "nothing to label"),
+        (["--linear", "true", "--pieces", "-1"], "--pieces: at least 0"),
+        (["--models", SMALL, SMALL, "--pieces", "1"], "--models: each once"),
+        (["--linear", "true", "--pieces", "1", "--batch_size", "0"], "--batch_size: at least 1"),
+        (["--linear", "true", "--pieces", "1", "--neighbours", "2"], "--neighbours: needs --texts"),
+        (["--linear", "true", "--texts", "x.txt", "--neighbours", "-2"], "--neighbours: at least 0"),
+        (["--models", "neighbours", "--pieces", "1"], "none by the name of linear, together or neighbours"),
+        (["--models", "nowhere", "--pieces", "1"], "nowhere"),
+        (["--models", SMALL, "--linear", "true", "--cross_fit", "true", "--pieces", "1"], "--cross_fit: with"),
+        (["--linear", "true", "--texts", "nowhere.txt"], "nowhere.txt"),
+    ],
+)
+def test_labelling_is_refused_with_one_line(run, tmp_path, arguments, message):
+    status, out, err = run("experiments/soft_labels.py", *arguments, "--output_dir", tmp_path / "soft")
+    assert status != 0 and out == ""
+    assert message in err.strip().splitlines()[-1]
+    assert "Traceback" not in err
+
+
+def test_soft_labels_are_refused_with_what_has_a_loss_of_its_own(run, tmp_path):
+    for flags in (["--rdrop_alpha", "1"], ["--label_smoothing_factor", "0.1"]):
+        status, _, err = run(
+            "experiments/train_classifier.py", "--soft_labels", "x", *flags, "--output_dir", tmp_path / "run"
+        )
+        assert status == 2 and "--soft_labels: neither with" in err

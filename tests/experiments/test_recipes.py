@@ -1,0 +1,185 @@
+"""Each chain has the settings of the published records, and its stages hand on what they make."""
+
+import gzip
+import importlib
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from conftest import ROOT
+
+from hf_vanilla_transformer.commands.arguments import parse_arguments
+
+
+ROOM = ROOT / "scripts" / "experiments"
+# The published model of each shell file.
+CHAINS = {
+    "nsmc_small.sh": "nsmc-small",
+    "nsmc_labels_alone.sh": "nsmc-labels-alone",
+    "multi30k_bidirectional.sh": "multi30k-en-de-bidirectional",
+}
+# Settings that name files and folders: a record has those of its authors.
+PATHS = {"data", "model", "models", "soft_labels", "texts"}
+# In place of a program: notes how it is called.
+STUB = """#!{python} -S
+import json, os, sys
+with open(os.environ["LOG"], "a") as log:
+    log.write(json.dumps([os.path.basename(sys.argv[0]), *sys.argv[1:]]) + "\\n")
+"""
+
+
+@dataclass
+class Stage:
+    """A command of a shell file.
+
+    Attributes:
+        makes: The folder or file.
+        processes: How many there are.
+        settings: What recipe and flags say; of `prepare-reviews`, nothing.
+    """
+
+    makes: str
+    processes: int
+    settings: dict[str, Any]
+
+    def takes(self) -> set[str]:
+        """The folders and files of earlier stages."""
+        values = [self.settings.get(name, []) for name in PATHS - {"data"}]
+        return {path for value in values for path in ([value] if isinstance(value, str) else value)}
+
+
+def without_paths(settings: dict[str, Any]) -> dict[str, Any]:
+    return {name: None if name in PATHS else value for name, value in settings.items()}
+
+
+def read_stage(words: list[str]) -> Stage:
+    """Read a command as the command itself does."""
+    processes = 1
+    if words[0] == "torchrun":
+        assert words[1] == "--nproc_per_node" and "--use_cpu" in words
+        processes = int(words[2])
+        words = ["vanilla-transformer", *words[5:]] if words[3] == "-m" else ["python", *words[3:]]
+    program, command, *flags = words
+    if command == "prepare-reviews":
+        return Stage(flags[flags.index("--file") + 1], processes, {})
+    if program == "python":
+        assert (ROOT / command).is_file() and (ROOT / command).parent == ROOM
+        module = importlib.import_module(Path(command).stem)
+    else:
+        module = importlib.import_module(f"hf_vanilla_transformer.commands.{command.replace('-', '_')}")
+    _, settings = parse_arguments(module.ARGUMENTS, "", flags)
+    return Stage(flags[flags.index("--output_dir") + 1], processes, settings)
+
+
+@pytest.fixture
+def data(tmp_path) -> Path:
+    """What stands for a data set: text where a shell file reads it itself."""
+    folder = tmp_path / "data"
+    folder.mkdir()
+    for name in ("train.en", "train.de", "val.en", "val.de"):
+        (folder / f"{name}.gz").write_bytes(gzip.compress(f"{name}\n".encode()))
+    return folder
+
+
+@pytest.fixture
+def read_chain(tmp_path, data):
+    """Run a shell file without its programs; returns its stages."""
+    programs, log = tmp_path / "bin", tmp_path / "log"
+    programs.mkdir()
+    for name in ("vanilla-transformer", "torchrun", "python"):
+        (programs / name).write_text(STUB.format(python=sys.executable))
+        (programs / name).chmod(0o755)
+
+    def read_chain(name: str) -> list[Stage]:
+        environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}", "LOG": str(log)}
+        command = ["bash", ROOM / name, data, tmp_path / "runs"]
+        subprocess.run(command, env=environment, check=True, stdin=subprocess.DEVNULL)
+        return [read_stage(json.loads(line)) for line in log.read_text().splitlines()]
+
+    return read_chain
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_a_chain_has_the_settings_of_the_published_record(read_chain, name):
+    """From its last stage back to the first, but for where things are."""
+    stages = {stage.makes: stage for stage in read_chain(name)}
+    folder = ROOT / "model_cards" / CHAINS[name]
+    recipe, run = yaml.safe_load((folder / "recipe.yaml").read_text()), json.loads((folder / "run.json").read_text())
+    stage = list(stages.values())[-1]
+    assert Path(stage.makes).name == CHAINS[name]
+    while True:
+        assert without_paths(stage.settings) == without_paths(recipe), stage.makes
+        assert stage.processes == run["processes"], stage.makes
+        if "soft_labels" in recipe:
+            labelling = stages[stage.settings["soft_labels"]]
+            assert without_paths(labelling.settings) == without_paths(run["data"]["soft_labels"]["recipe"])
+        if "model" not in recipe:
+            break
+        stage = stages[stage.settings["model"]]
+        recipe, run = run["began_as"]["recipe"], run["began_as"]["run"]
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_a_stage_takes_what_earlier_ones_made(read_chain, data, name):
+    made = set()
+    for stage in read_chain(name):
+        assert stage.takes() <= made, stage.makes
+        assert stage.settings.get("data", str(data)) in (str(data), str(data.parent / "runs" / "both-directions"))
+        assert stage.makes not in made
+        made.add(stage.makes)
+
+
+def test_both_directions_are_in_one_corpus(read_chain, data):
+    read_chain("multi30k_bidirectional.sh")
+    texts = {file.name: file.read_text().split() for file in (data.parent / "runs" / "both-directions").iterdir()}
+    assert texts == {
+        **{"train.source": ["train.en", "train.de"], "train.target": ["train.de", "train.en"]},
+        **{"val.source": ["val.en"], "val.target": ["val.de"]},
+    }
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_a_finished_stage_is_skipped(read_chain, tmp_path, name):
+    stages = read_chain(name)
+    for stage in stages[:-1]:
+        if stage.settings:
+            (Path(stage.makes) / "metrics.json").parent.mkdir()
+            (Path(stage.makes) / "metrics.json").touch()
+        else:
+            Path(stage.makes).touch()
+    (tmp_path / "log").unlink()
+    assert read_chain(name) == stages[-1:]
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_a_shell_file_promises_the_published_figures(name):
+    metrics = json.loads((ROOT / "model_cards" / CHAINS[name] / "metrics.json").read_text())
+    promised = (ROOM / name).read_text().splitlines()[1]
+    for split in ("test", "validation"):
+        report = metrics[split]
+        figure = f"{report['accuracy']:.4f}" if "accuracy" in report else f"{report['beams_5']['bleu_lowercased']:.2f}"
+        assert f" {figure}" in promised
+
+
+def test_every_shell_file_is_a_chain_and_every_recipe_has_one():
+    assert {file.name for file in ROOM.glob("*.sh")} == CHAINS.keys()
+    named = {recipe for name in CHAINS for recipe in re.findall(r"recipes/([\w-]+\.yaml)", (ROOM / name).read_text())}
+    assert {file.name for file in (ROOM / "recipes").iterdir()} == named
+
+
+def test_the_command_of_a_published_card_takes_its_recipe(monkeypatch):
+    """Of a run that a script of this folder made; the others are tested with the package."""
+    (folder,) = (
+        file.parent for file in (ROOT / "model_cards").glob("*/run.json") if "script" in json.loads(file.read_text())
+    )
+    (command,) = re.findall(r"```sh\n(.*)\n```", (folder / "README.md").read_text())
+    monkeypatch.chdir(folder)
+    assert read_stage(shlex.split(command)).settings == yaml.safe_load((folder / "recipe.yaml").read_text())

@@ -1,0 +1,136 @@
+"""R-Drop and BPE-dropout as flags of both training scripts."""
+
+import json
+import math
+import shutil
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+
+TINY = json.dumps(
+    {
+        **{"d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "encoder_ffn_dim": 16, "decoder_ffn_dim": 16},
+        **{"encoder_attention_heads": 2, "decoder_attention_heads": 2},
+    }
+)
+QUICK = ["--config", TINY, "--max_steps", "2", "--logging_steps", "1", "--disable_tqdm", "true", "--report_to", "none"]
+
+
+@pytest.fixture
+def classify(run):
+    """Train a classifier; returns its exit status and standard error."""
+
+    def classify(folder, *arguments):
+        flags = ["--data", "sample", "--vocab_size", "1500", "--output_dir", folder, *QUICK, *arguments]
+        status, _, err = run("experiments/train_classifier.py", *flags)
+        return status, err
+
+    return classify
+
+
+@pytest.fixture
+def translate(run, tmp_path):
+    """Train a translator; returns its exit status and standard error."""
+    words = ["Null", "Eins", "Zwei", "Drei", "Vier"]
+    numbers = [(a, b, c) for a in range(5) for b in range(5) for c in range(5)]
+    corpus = tmp_path / "corpus"
+    corpus.mkdir()
+    for name, part in (("train", numbers[:100]), ("val", numbers[100:112]), ("test", numbers[112:])):
+        (corpus / f"{name}.num").write_text("".join(" ".join(map(str, number)) + "\n" for number in part))
+        (corpus / f"{name}.de").write_text("".join(" ".join(words[i] for i in number) + ".\n" for number in part))
+
+    def translate(folder, *arguments):
+        flags = ["--data", corpus, "--source_column", "num", "--target_column", "de", "--validation_prefix", "val"]
+        flags += ["--max_length", "12", "--vocab_size", "60", "--output_dir", folder, *QUICK, *arguments]
+        status, _, err = run("experiments/train_translation.py", *flags)
+        return status, err
+
+    return translate
+
+
+@pytest.fixture(params=["classify", "translate"])
+def train(request):
+    return request.getfixturevalue(request.param)
+
+
+def read(folder, name):
+    return json.loads((folder / name).read_text())
+
+
+def test_the_flags_are_at_work(train, tmp_path, monkeypatch):
+    drawn, losses = [], []
+    monkeypatch.setattr(
+        "regularization.draw_segmentations",
+        lambda rows, tokenizers, **settings: drawn.append(settings) or rows,
+    )
+    for number, flags in enumerate(([], ["--rdrop_alpha", "50", "--bpe_dropout", "0.1", "--data_seed", "42"])):
+        status, err = train(tmp_path / str(number), *flags)
+        assert status == 0, err
+        losses.append(read(tmp_path / str(number), "metrics.json")["epochs"][0]["train_loss"])
+    assert losses[1] > losses[0] + 0.01
+    assert [(one["rate"], one["copies"], one["seed"]) for one in drawn] == [(0.1, 10, 42)]
+
+
+@pytest.mark.slow
+def test_each_training_text_is_cut_in_several_ways(classify, tmp_path):
+    flags = ["--max_steps", "-1", "--num_train_epochs", "1", "--per_device_train_batch_size", "255"]
+    status, err = classify(
+        tmp_path / "run", *flags, "--eval_strategy", "epoch", "--bpe_dropout", "0.5", "--segmentations", "3"
+    )
+    assert status == 0, err
+    metrics = read(tmp_path / "run", "metrics.json")
+    assert [entry["step"] for entry in metrics["epochs"]] == [math.ceil(3 * metrics["train"]["rows"] / 255)]
+    assert metrics["train"]["rows"] < 600
+
+
+def test_the_record_says_which_script_takes_the_recipe(train, tmp_path):
+    status, err = train(tmp_path / "run", "--rdrop_alpha", "1")
+    assert status == 0, err
+    assert "\nrdrop_alpha: 1.0\n" in (tmp_path / "run" / "recipe.yaml").read_text()
+    script = read(tmp_path / "run", "run.json")["script"]
+    card = (tmp_path / "run" / "README.md").read_text()
+    assert "In a checkout of the package" in card and f"```sh\npython {script} recipe.yaml" in card
+
+
+def test_an_interrupted_run_goes_on_to_the_same_end(translate, tmp_path):
+    settings = ["--max_tokens", "50", "--max_steps", "4", "--save_steps", "2", "--eval_strategy", "steps"]
+    settings += ["--eval_steps", "2", "--bpe_dropout", "0.5", "--segmentations", "3", "--rdrop_alpha", "3"]
+    assert translate(tmp_path / "whole", *settings)[0] == 0
+    (tmp_path / "interrupted").mkdir()
+    shutil.copytree(tmp_path / "whole" / "checkpoint-2", tmp_path / "interrupted" / "checkpoint-2")
+    status, err = translate(tmp_path / "interrupted", *settings, "--resume_from_checkpoint")
+    assert status == 0, err
+    whole, resumed = (load_file(tmp_path / folder / "model.safetensors") for folder in ("whole", "interrupted"))
+    torch.testing.assert_close(resumed, whole, rtol=0, atol=0)
+    # 100 pairs, each cut in three ways into more tokens than it has, are at least 40 batches an epoch.
+    metrics = read(tmp_path / "whole", "metrics.json")
+    assert metrics["epochs"][-1]["step"] == 4 and 0 < metrics["epochs"][-1]["epoch"] <= 0.1
+
+
+def test_two_vocabularies_and_generation_go_with_rdrop(translate, tmp_path):
+    status, err = translate(
+        tmp_path / "run",
+        *("--vocabularies", "separate", "--tokenizer_model", "word", "--lowercase", "--max_tokens", "50"),
+        *("--rdrop_alpha", "5", "--predict_with_generate", "true", "--eval_strategy", "steps", "--eval_steps", "1"),
+    )
+    assert status == 0, err
+    assert read(tmp_path / "run", "metrics.json")["epochs"][0].keys() >= {"eval_bleu", "eval_loss"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--rdrop_alpha", "-1"], "--rdrop_alpha: at least 0"),
+        (["--bpe_dropout", "-1"], "--bpe_dropout: at least 0 and below 1"),
+        (["--bpe_dropout", "1"], "--bpe_dropout: at least 0 and below 1"),
+        (["--bpe_dropout", "0.1", "--tokenizer_model", "word"], "a BPE vocabulary"),
+        (["--bpe_dropout", "0.1", "--segmentations", "0"], "--segmentations: at least 1, and with --bpe_dropout"),
+        (["--segmentations", "2"], "--segmentations: at least 1, and with --bpe_dropout"),
+    ],
+)
+def test_training_is_refused_with_one_line(train, tmp_path, arguments, message):
+    status, err = train(tmp_path / "run", *arguments)
+    lines = [line for line in err.splitlines() if ": error: " in line]
+    assert status == 2 and len(lines) == 1 and message in lines[0] and "Traceback" not in err
