@@ -452,6 +452,7 @@ def test_the_tutorials_own_table_is_kept_on_request(file, caplog):
 # --- Refusals ---
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", FILES)
 def test_each_tensor_that_is_wrong_is_named(file):
     """Each in turn under another name, of another length, and without dimensions."""

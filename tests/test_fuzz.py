@@ -84,6 +84,7 @@ def outputs(model, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     return answer["last_hidden_state" if type(model) is VanillaTransformerModel else "logits"]
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None, derandomize=True, database=None)
 @given(
     fields=st.fixed_dictionaries(FIELDS),
@@ -119,6 +120,7 @@ def test_a_configuration_works_or_is_refused_by_name(fields, mistake, model_clas
     assert torch.equal(outputs(again, ids, mask), outputs(model, ids, mask))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("attention", ["eager", "sdpa"])
 @settings(max_examples=60, deadline=None, derandomize=True, database=None)
 @given(

@@ -265,6 +265,7 @@ print(json.dumps({"ids": inputs["input_ids"].tolist(), "logits": logits.tolist()
 """
 
 
+@pytest.mark.slow
 def test_a_saved_folder_works_without_the_package(classifier_folder, tmp_path):
     again = tmp_path / "saved-again"
     answer = json.loads(
@@ -327,6 +328,7 @@ def test_importing_the_package_registers_the_auto_classes():
         assert type(auto_class.from_config(tiny_config())) is model_class
 
 
+@pytest.mark.slow
 def test_a_clash_of_model_types_is_not_hidden():
     """Should transformers itself come to have this model type, importing the package is an error."""
     program = (

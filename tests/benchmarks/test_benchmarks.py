@@ -177,6 +177,7 @@ def test_each_task_leaves_its_measurements(run, tmp_path, monkeypatch):
     assert (tmp_path / "run" / "benchmark.png").stat().st_size > 10_000
 
 
+@pytest.mark.slow
 def test_only_what_is_asked_for_is_measured(run, tmp_path):
     arguments = [*QUICK, "--tasks", "inference", "--contenders", NAIVE, "--output_dir", tmp_path / "run"]
     status, _, err = run("benchmarks/benchmark.py", *arguments, "--config", json.dumps({**SIZES, "vocab_size": 1000}))

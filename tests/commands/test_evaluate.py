@@ -53,6 +53,7 @@ def test_a_text_at_the_limit_of_a_group_is_in_it():
     ]
 
 
+@pytest.mark.slow
 def test_an_evaluation_is_of_the_cut_that_the_recipe_or_the_flags_tell(run, tmp_path):
     folder = shutil.copytree(ROOT / "model_cards/nsmc-small", tmp_path / "model")
     recipe = yaml.safe_load((folder / "recipe.yaml").read_text())

@@ -20,6 +20,7 @@ def test_the_copy_task_leaves_its_record(run, tmp_path):
     assert AutoModelForSeq2SeqLM.from_pretrained(tmp_path).config.vocab_size == 11
 
 
+@pytest.mark.slow
 def test_the_copy_task_is_drawn_by_the_seed(run, tmp_path, monkeypatch):
     """The weights, the sequences to train on, and others to copy at the end."""
     trained, asked = [], []

@@ -59,6 +59,7 @@ def read(folder, name):
     return json.loads((folder / name).read_text())
 
 
+@pytest.mark.slow
 def test_the_flags_are_at_work(train, tmp_path, monkeypatch):
     drawn, losses = [], []
     monkeypatch.setattr(
@@ -94,6 +95,7 @@ def test_the_record_says_which_script_takes_the_recipe(train, tmp_path):
     assert "In a checkout of the package" in card and f"```sh\npython {script} recipe.yaml" in card
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_goes_on_to_the_same_end(translate, tmp_path):
     settings = ["--max_tokens", "50", "--max_steps", "4", "--save_steps", "2", "--eval_strategy", "steps"]
     settings += ["--eval_steps", "2", "--bpe_dropout", "0.5", "--segmentations", "3", "--rdrop_alpha", "3"]

@@ -16,6 +16,7 @@ from huggingface_hub import ModelCard
 from shared import ROOT, RUN_FILES, run_without_the_package
 from transformers import AutoConfig, AutoTokenizer
 
+from hf_vanilla_transformer.commands import train_classifier, train_translation
 from hf_vanilla_transformer.commands.arguments import parse_arguments
 from hf_vanilla_transformer.hub.model_card import (
     NSMC_TEST_SHA256,
@@ -35,32 +36,42 @@ QUICK = [
 HEADINGS = ["The model", "How to use it", "Training", "Results", "Limits and risks", "Licence and citation"]
 
 
+@pytest.fixture(scope="module")
+def classifier_run(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("runs") / "classifier"
+    train_classifier.main(
+        ["--data", "sample", "--output_dir", str(folder), "--vocab_size", "1500", "--config", json.dumps(TINY), *QUICK]
+    )
+    return folder
+
+
 @pytest.fixture
-def classifier(run, tmp_path) -> Path:
-    folder = tmp_path / "runs" / "classifier"
-    status, _, err = run(
-        "train-classifier",
-        *("--data", "sample", "--output_dir", folder, "--vocab_size", "1500", "--config", json.dumps(TINY), *QUICK),
-    )
-    assert status == 0, err
-    return folder
+def classifier(classifier_run, tmp_path) -> Path:
+    """The folder of a run, for the test alone."""
+    return shutil.copytree(classifier_run, tmp_path / "runs" / "classifier")
 
 
-@pytest.fixture(params=["joint", "separate"])
-def translator(request, run, tmp_path) -> Path:
-    pairs = tmp_path / "pairs.tsv"
+@pytest.fixture(scope="module", params=["joint", "separate"])
+def translator_run(request, tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("runs")
     rows = [f"{i}편의 영화가 재미있다\t{i} films are fun" for i in range(60)]
-    pairs.write_text("\n".join(["ko\ten", *rows]) + "\n", encoding="utf-8")
-    folder = tmp_path / "runs" / "translator"
-    status, _, err = run(
-        "train-translation",
-        *("--data", pairs, "--source_column", "ko", "--target_column", "en", "--output_dir", folder),
-        *("--vocabularies", request.param, "--vocab_size", "100", "--config", json.dumps({**TINY, "dropout": 0.0})),
-        *("--max_length", "24", "--validation_fraction", "0.2", "--generation_num_beams", "3", *QUICK),
-        *("--attn_implementation", "eager", "--preset", "transformer-evolution"),
+    (folder / "pairs.tsv").write_text("\n".join(["ko\ten", *rows]) + "\n", encoding="utf-8")
+    train_translation.main(
+        [
+            *("--data", str(folder / "pairs.tsv"), "--source_column", "ko", "--target_column", "en"),
+            *("--output_dir", str(folder / "translator"), "--vocabularies", request.param, "--vocab_size", "100"),
+            *("--config", json.dumps({**TINY, "dropout": 0.0}), "--max_length", "24", "--validation_fraction", "0.2"),
+            *("--generation_num_beams", "3", "--attn_implementation", "eager", "--preset", "transformer-evolution"),
+            *QUICK,
+        ]
     )
-    assert status == 0, err
-    return folder
+    return folder / "translator"
+
+
+@pytest.fixture
+def translator(translator_run, tmp_path) -> Path:
+    """The folder of a run, for the test alone."""
+    return shutil.copytree(translator_run, tmp_path / "runs" / "translator")
 
 
 PUBLISHED = sorted(folder.name for folder in (ROOT / "model_cards").iterdir() if folder.is_dir())
@@ -151,6 +162,7 @@ def test_the_ready_made_classifier_has_its_weights():
     assert test["rows"] == 49_997 and test["accuracy"] >= 0.86
 
 
+@pytest.mark.slow
 def test_the_ready_made_classifier_works_offline_without_the_package(tmp_path):
     program = """
 import sys

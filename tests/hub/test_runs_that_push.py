@@ -61,6 +61,7 @@ def test_a_run_that_pushes_leaves_the_same_repository(server, client, environmen
     assert answers[0] == answers[1] == answers[2] != answers[3]
 
 
+@pytest.mark.slow
 def test_a_run_is_pushed_to_the_branch_that_it_names(server, client, tmp_path):
     folder = tmp_path / "trained"
     flags = ["--push_to_hub", "true", "--hub_model_id", REPO, "--hub_revision", "v1"]
@@ -70,6 +71,7 @@ def test_a_run_is_pushed_to_the_branch_that_it_names(server, client, tmp_path):
     assert in_repository(server, revision="main") == {}
 
 
+@pytest.mark.slow
 def test_a_run_keeps_its_record_if_the_push_fails(server, client, tmp_path):
     folder = tmp_path / "trained"
     server.faults.append(Fault("POST", "/commit/", 500))
@@ -88,6 +90,7 @@ def test_a_run_keeps_its_record_if_the_push_fails(server, client, tmp_path):
     assert in_repository(server) == contents(folder)
 
 
+@pytest.mark.slow
 def test_a_run_with_a_wrong_token_ends_before_it_trains(server, client, tmp_path):
     status, _, err = client(
         "train-classifier",

@@ -18,7 +18,7 @@ from hf_vanilla_transformer.hub import push
 from hub.repository import REPO, contents, in_repository
 
 
-pytestmark = pytest.mark.usefixtures("server")
+pytestmark = [pytest.mark.usefixtures("server"), pytest.mark.slow]  # the client starts in a process of its own
 
 
 def test_a_dry_run_lists_what_the_upload_sends(server, client, folder):
