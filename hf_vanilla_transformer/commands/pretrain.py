@@ -99,14 +99,7 @@ def train(
     training_arguments: Seq2SeqTrainingArguments,
     settings: dict[str, Any],
 ) -> None:
-    """Pretrain, measure and save a model.
-
-    Args:
-        text_arguments: Which lines.
-        denoising: How they are corrupted.
-        arguments: Which model and vocabulary.
-        training_arguments: transformers' own.
-        settings: What recipe and flags say, for the record.
+    """Pretrain, measure and save a model; `settings` are those of recipe and flags, for the record.
 
     Raises:
         ValueError, OSError, ImportError: a setting, file or extra is wrong or missing.

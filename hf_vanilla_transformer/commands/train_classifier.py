@@ -97,10 +97,8 @@ def train(
     """Train, measure and save a classifier.
 
     Args:
-        data_arguments: Which texts.
-        arguments: Which model and vocabulary.
-        training_arguments: transformers' own.
-        settings: What recipe and flags say, for the record.
+        data_arguments, arguments, training_arguments: The command's settings.
+        settings: Those of recipe and flags, for the record.
         extend: Makes the training set from the tokenized one, the tokenizer and the greatest number of tokens.
         compute_loss_func: As in `Trainer`.
         trainer_class: A `Trainer`.

@@ -129,10 +129,8 @@ def train(
     """Train, measure and save a translator.
 
     Args:
-        data_arguments: Which pairs of sentences.
-        arguments: Which model and vocabularies.
-        training_arguments: transformers' own.
-        settings: What recipe and flags say, for the record.
+        data_arguments, arguments, training_arguments: The command's settings.
+        settings: Those of recipe and flags, for the record.
         extend: Makes the training set from the tokenized one and the tokenizers of source and target.
         trainer_class: A `TokenBudgetTrainer`.
         script: As in `Run.finish`.

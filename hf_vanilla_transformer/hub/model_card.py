@@ -85,7 +85,7 @@ def make_model_card(folder: str | Path, name: str | None = None) -> ModelCard:
         name: What the usage example loads: the Hub repository's name; by default the folder's.
 
     Returns:
-        The card. Where the folder holds no weights it says how they are made, in place of how they are used.
+        The card. If the folder has no weights, it says how to make them instead of how to use them.
 
     Raises:
         ValueError: the folder lacks a part of the record, or a part is not what a run writes.
@@ -147,30 +147,15 @@ def make_model_card(folder: str | Path, name: str | None = None) -> ModelCard:
 
 
 def save_model_card(folder: str | Path, name: str | None = None) -> None:
-    """Make the card of a run and write it to the run's folder.
-
-    Args:
-        folder: As in `make_model_card`.
-        name: As in `make_model_card`.
-
-    Raises:
-        ValueError: as in `make_model_card`.
-        OSError: the card cannot be written.
-    """
+    """Make the card of a run, as `make_model_card` does, and write it to the run's folder."""
     make_model_card(folder, name).save(Path(folder) / CARD_FILE)
 
 
 def load_model_card(folder: str | Path) -> ModelCard:
-    """Read a folder's card, and see that the Hub can make use of its metadata.
-
-    Args:
-        folder: A folder with `README.md`.
-
-    Returns:
-        The card.
+    """Read a folder's card.
 
     Raises:
-        ValueError: there is no card, its metadata cannot be read, or some are missing.
+        ValueError: there is no card, its metadata cannot be read, or some that the Hub needs are missing.
     """
     file = Path(folder) / CARD_FILE
     if not file.is_file():
@@ -186,13 +171,9 @@ def load_model_card(folder: str | Path) -> ModelCard:
 
 
 def rename_model_card(folder: str | Path, name: str) -> None:
-    """Have a folder's card name the repository that it goes to, in the metadata and where the model is loaded.
+    """Put a repository's name into a folder's card: its metadata, and the code that loads the model.
 
-    Whatever else the card says stays, so that it may be edited.
-
-    Args:
-        folder: A folder with `README.md`.
-        name: The repository's name.
+    Everything else stays, so the card may have been edited.
 
     Raises:
         ValueError: as in `load_model_card`.
@@ -200,24 +181,11 @@ def rename_model_card(folder: str | Path, name: str) -> None:
     """
     card = load_model_card(folder)
     if card.data.model_name != name:
-        rename_card(card, name)
+        before = re.escape(str(card.data.model_name))
+        loads = rf'((?:model=|from_pretrained\()"|--model ){before}(["`])'
+        card.text = re.sub(loads, lambda match: f"{match[1]}{name}{match[2]}", card.text)
+        card.data.model_name = name
         card.save(Path(folder) / CARD_FILE)
-
-
-def rename_card(card: ModelCard, name: str) -> None:
-    """Make a card name another repository, in its metadata and in the code that loads the model.
-
-    Args:
-        card: Changed in place; the rest of its text stays.
-        name: The repository's name.
-    """
-    before = re.escape(str(card.data.model_name))
-    loads = rf'((?:model=|from_pretrained\()"|--model ){before}(["`])'
-    card.text = re.sub(loads, lambda match: f"{match[1]}{name}{match[2]}", card.text)
-    card.data.model_name = name
-
-
-# --- The record ---
 
 
 def _read(file: Path) -> dict[str, Any]:
