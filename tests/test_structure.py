@@ -1,6 +1,7 @@
 """The house: imports point one way, flags are read in one place, functions fit on a screen."""
 
 import ast
+import importlib
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,25 @@ def test_imports_point_one_way(module):
     """Hub files <- data <- training <- hub <- commands; see CONTRIBUTING.md."""
     wing = module.with_suffix("").parts[0]
     assert imported(module) <= {wing, *ALLOWED[wing]}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "data.load_labelled_text",
+        "data.load_parallel_text",
+        "hub.RecordCallback",
+        "hub.upload_run",
+        "training.CheckedTrainer",
+        "training.noam_peak",
+        "tokenizer.import_sentencepiece",
+        "tokenizer.train_tokenizer",
+        "metrics.compute_metrics",
+    ],
+)
+def test_documented_import_paths_stay(path):
+    module, name = path.split(".")
+    assert callable(getattr(importlib.import_module(f"hf_vanilla_transformer.{module}"), name))
 
 
 def test_nothing_imports_what_lies_outside():

@@ -81,7 +81,10 @@ class Run:
         # Fail before training if an extra is not installed. scikit-learn also draws a random number when it is
         # imported: a resumed run would draw it twice, if that happened at the first evaluation.
         for package in packages:
-            importlib.import_module(package)
+            try:
+                importlib.import_module(package)
+            except ImportError as error:
+                raise ImportError(f"{error}: pip install 'hf-vanilla-transformer[train]'") from error
         keep_token_out_of_files(arguments)
         self.arguments = arguments
         self.settings = settings
