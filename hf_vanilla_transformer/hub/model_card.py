@@ -51,7 +51,7 @@ OWN_TASKS = {
     "VanillaTransformerForSequenceClassification": ("classification", "text-classification", "Text classification"),
     "VanillaTransformerForConditionalGeneration": ("generation", "text2text-generation", "Text generation"),
 }
-# Of two letters, for those of three are not to be told from the usual "src" and "tgt".
+# Two letters: a code of three could be "src" or "tgt".
 LANGUAGE_CODE = re.compile(r"[a-z]{2}")
 
 
