@@ -1,7 +1,7 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""The model card of a run, made from the record that the run left: every figure in it is read, none is typed.
+"""The model card of a run, made from its record: every figure in it is measured.
 
-The text is `model_card.md.jinja` beside this file; the metadata are what `huggingface_hub` takes for the Hub's.
+`model_card.md.jinja` has the text; `huggingface_hub` writes the metadata.
 """
 
 import json
@@ -24,15 +24,15 @@ from .record import CURVES_FILE, METRICS_FILE, RECIPE_FILE, RUN_FILE
 CARD_FILE = "README.md"
 CONFIG_FILE = "config.json"
 TEMPLATE = Path(__file__).parent / "model_card.md.jinja"
-# What a card on the Hub is found by; a card without one of these is not valid.
+# Metadata that every card needs: the Hub finds models by them.
 REQUIRED_METADATA = ("license", "library_name", "pipeline_tag", "tags", "eval_results")
-# Longer tables are left to metrics.json.
+# Longer tables are left out; metrics.json has them.
 MOST_ROWS = 30
 MOST_LABELS = 20
-# A translator's measures in metrics.json; the last, only of models without capitals or with a vocabulary of words.
+# A translator's metrics; the last is only of models without capitals or with a vocabulary of words.
 BLEU_TITLES = {"bleu": "BLEU", "bleu_lowercased": "BLEU, lower-cased", "bleu_words": "BLEU of words"}
 
-# What `record.checksum` says of NSMC's test split, which no setting of a run changes.
+# The checksum of NSMC's test split, which no setting changes.
 NSMC_TEST_SHA256 = "a4f915a8c1fdee4300e8036ef28764e7d91a25fb83bc4def9a52c839924f1291"
 # The same of Multi30k's test_2016_flickr, German to English and English to German.
 MULTI30K_TEST_SHA256 = (
@@ -40,13 +40,13 @@ MULTI30K_TEST_SHA256 = (
     "9ec60e86d4c1d7c7c5d7af24d38cbd9de168bd938a02f1be723cabbea157e6ff",
 )
 
-# What the usage example translates, by the language of the source column.
+# The sentence of the usage example, by source language.
 EXAMPLES = {
     "de": "Zwei Hunde spielen im Schnee.",
     "en": "Two dogs play in the snow.",
     "ko": "강아지 두 마리가 눈밭에서 논다.",
 }
-# What the models of somebody's own Trainer do: here, on the Hub, and in words.
+# The task of a model of the user's own Trainer: here, on the Hub, and in words.
 OWN_TASKS = {
     "VanillaTransformerForSequenceClassification": ("classification", "text-classification", "Text classification"),
     "VanillaTransformerForConditionalGeneration": ("generation", "text2text-generation", "Text generation"),
@@ -57,13 +57,13 @@ LANGUAGE_CODE = re.compile(r"[a-z]{2}")
 
 @dataclass
 class DataSource:
-    """What a card says about the data.
+    """The data of a run, for its card.
 
     Attributes:
-        kind: `nsmc`, `multi30k`, `sample`, `hub`, or `other`, which the template speaks of differently.
+        kind: `nsmc`, `multi30k`, `sample`, `hub` or `other`; the text depends on it.
         name: What people call the data.
-        identifier: The Hub's name of the data set, or what stands for it in the metadata.
-        language: ISO code; None where the record does not tell.
+        identifier: The name in the metadata: that of the Hub, if the data are there.
+        language: ISO code; None if unknown.
     """
 
     kind: str
@@ -202,7 +202,7 @@ def _read(file: Path) -> dict[str, Any]:
 
 @contextmanager
 def _incomplete_records(folder: Path) -> Iterator[None]:
-    """Tell what a record lacks by its name."""
+    """Turn a missing or malformed field of a record into one line."""
     try:
         yield
     except (KeyError, IndexError, TypeError, AttributeError) as error:
@@ -212,7 +212,7 @@ def _incomplete_records(folder: Path) -> Iterator[None]:
 
 
 def _longest(folder: Path, config: dict[str, Any]) -> int:
-    """How many tokens of a text tokenizer and model read."""
+    """The number of tokens of a text that tokenizer and model read."""
     file = folder / "tokenizer_config.json"
     limit = _read(file).get("model_max_length", math.inf) if file.is_file() else math.inf
     return min(limit, config["max_position_embeddings"])
@@ -223,7 +223,7 @@ def _tested_on_nsmc(run: dict[str, Any]) -> bool:
 
 
 def _data_source(run: dict[str, Any]) -> DataSource:
-    """What the record says that the run was trained on."""
+    """The data that the run was trained on, by its record."""
     source = run["data"]["source"]
     if source == "nsmc" or _tested_on_nsmc(run):
         return DataSource("nsmc", "NSMC", "e9t/nsmc", "ko")
@@ -238,12 +238,12 @@ def _data_source(run: dict[str, Any]) -> DataSource:
 
 
 def _evaluations(epochs: list[dict[str, Any]]) -> list[dict[str, Any]] | None:
-    """The evaluations during training, for a table; None where they are too many for one."""
+    """The evaluations during training, for a table; None if there are too many."""
     return epochs if 0 < len(epochs) <= MOST_ROWS else None
 
 
 def _classification(config: dict[str, Any], metrics: dict[str, Any], run: dict[str, Any]) -> dict[str, Any]:
-    """What the template and the metadata need about a classifier."""
+    """The variables of template and metadata for a classifier."""
     data = _data_source(run)
     labels = [config["id2label"][number] for number in sorted(config["id2label"], key=int)]
     for split in SPLITS:
@@ -277,7 +277,7 @@ def _classification(config: dict[str, Any], metrics: dict[str, Any], run: dict[s
 def _own_trainer(
     architecture: str, config: dict[str, Any], metrics: dict[str, Any], run: dict[str, Any]
 ) -> dict[str, Any]:
-    """What the template and the metadata need about the model of somebody's own Trainer, whatever that measured."""
+    """The variables of template and metadata for a model of the user's own Trainer."""
     data = _data_source(run)
     task, pipeline_tag, task_name = OWN_TASKS[architecture]
     rows = [
@@ -311,12 +311,12 @@ def _own_trainer(
 
 
 def _yaml(recipe: dict[str, Any] | None) -> str:
-    """A recipe that a record holds, as it is written."""
+    """A recipe from a record, as YAML."""
     return yaml.safe_dump(recipe, sort_keys=False, allow_unicode=True).strip()
 
 
 def _further_data(run: dict[str, Any]) -> list[dict[str, Any]]:
-    """What a record describes of the data besides source and splits: names, rows, checksums, recipes."""
+    """The entries of a record's data besides source and splits: names, rows, checksums, recipes."""
     return [
         {"name": name, **part, "recipe_text": _yaml(part.get("recipe"))}
         for name, part in run.get("data", {}).items()
@@ -325,7 +325,7 @@ def _further_data(run: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _origins(recipe: dict[str, Any], run: dict[str, Any]) -> list[dict[str, Any]]:
-    """The models that a run's model goes back to, the last one first: their names, and their records where known."""
+    """The models that a run's model was trained from, the last one first: names, and records where known."""
     origins = []
     while recipe.get("model") or "began_as" in run:
         record = run.get("began_as", {})
@@ -344,7 +344,7 @@ def _origins(recipe: dict[str, Any], run: dict[str, Any]) -> list[dict[str, Any]
 def _translation(
     config: dict[str, Any], metrics: dict[str, Any], recipe: dict[str, Any], run: dict[str, Any]
 ) -> dict[str, Any]:
-    """What the template and the metadata need about a translator."""
+    """The variables of template and metadata for a translator."""
     data = _data_source(run)
     # Of a column like `translation.ko`, the language is the last part.
     sides = [recipe[name].rsplit(".", 1)[-1] for name in ("source_column", "target_column")]
@@ -400,7 +400,7 @@ def _translation(
 
 
 def _denoising(metrics: dict[str, Any], run: dict[str, Any]) -> dict[str, Any]:
-    """What the template and the metadata need about a model that was pretrained."""
+    """The variables of template and metadata for a pretrained model."""
     names = [Path(file).name for file in run["data"]["source"]]
     return {
         "task": "denoising",
@@ -423,5 +423,5 @@ def _denoising(metrics: dict[str, Any], run: dict[str, Any]) -> dict[str, Any]:
 
 
 def _cell(text: str) -> str:
-    """A text that does not end a cell of a Markdown table."""
+    """A text on one line, with the bars escaped, for a cell of a Markdown table."""
     return " ".join(str(text).split()).replace("|", "\\|")
