@@ -1,5 +1,5 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""The command line: a YAML recipe, flags that override it, read once; and one line for each error of the user's."""
+"""Read a command's settings from a YAML recipe and flags; report a user's error in one line."""
 
 import argparse
 import errno
@@ -134,10 +134,10 @@ def parse_arguments(
         SystemExit: with status 2 after one line on standard error, or with status 0 after `--help`.
     """
     words = list(sys.argv[1:] if argv is None else map(str, argv))
-    parser, required = _make_parser(dataclass_types, description, show_all="--help-all" in words)
+    parser, required, optional = _make_parser(dataclass_types, description, show_all="--help-all" in words)
     recipe = _read_recipe(parser, words.pop(0)) if words and not words[0].startswith("-") else {}
     flags = vars(parser.parse_args(words))
-    given = {**_parse_recipe(parser, recipe), **flags}
+    given = {**_parse_recipe(parser, recipe, optional), **flags}
     if missing := [f"--{name}" for name in required if name not in given]:
         parser.error(f"the following arguments are required: {', '.join(missing)}")
     if any(issubclass(dataclass_type, TrainingArguments) for dataclass_type in dataclass_types):
@@ -153,8 +153,10 @@ def parse_arguments(
     return parsed, {name: value for name, value in {**recipe, **flags}.items() if name not in NOT_IN_RECIPE}
 
 
-def _make_parser(dataclass_types: list[type], description: str, show_all: bool) -> tuple[OneLineParser, list[str]]:
-    """A parser whose namespace holds what was given and no defaults; and the names of the required settings."""
+def _make_parser(
+    dataclass_types: list[type], description: str, show_all: bool
+) -> tuple[OneLineParser, list[str], set[str]]:
+    """A parser without defaults; the names of the required settings, and of those whose default is None."""
     parser = OneLineParser(
         dataclass_types,
         usage="%(prog)s [RECIPE] [--name value ...]",
@@ -163,6 +165,7 @@ def _make_parser(dataclass_types: list[type], description: str, show_all: bool) 
         allow_abbrev=False,
     )
     required = [action.dest for action in parser._actions if action.required]
+    optional = {action.dest for action in parser._actions if action.default is None and not action.required}
     of_transformers = {
         setting.name
         for dataclass_type in dataclass_types
@@ -173,25 +176,27 @@ def _make_parser(dataclass_types: list[type], description: str, show_all: bool) 
         if action.dest in of_transformers - {"output_dir", "resume_from_checkpoint"} and not show_all:
             action.help = argparse.SUPPRESS
         elif action.default not in (None, argparse.SUPPRESS, "{}", []):
-            action.help = f"{action.help} (default: {action.default})".replace("%", "%%")
+            action.help += f" (default: {action.default})".replace("%", "%%")
         if action.dest == "resume_from_checkpoint":
             action.nargs, action.const = "?", LAST_CHECKPOINT
             action.help = "Resume from this checkpoint, by default from the last whole one."
-        if action.dest == "output_dir":
+        if action.dest == "output_dir" and of_transformers:
             action.help = "The folder for the result; it must be empty."
+        if f"--no_{action.dest}" in action.option_strings and action.help != argparse.SUPPRESS:
+            action.help = f"The same as --{action.dest} false."
         if action.dest != "help":
             action.default, action.required = argparse.SUPPRESS, False
         action.option_strings = action.option_strings[:1] if action.dest != "help" else action.option_strings
     if of_transformers:
         parser.add_argument("--help-all", action="help", help="Show transformers' TrainingArguments, too.")
         parser.epilog = "Every field of transformers' TrainingArguments is a setting, too: --help-all lists them."
-    return parser, required
+    return parser, required, optional
 
 
 def _read_recipe(parser: OneLineParser, recipe: str) -> dict[str, Any]:
     """The settings of a recipe: a YAML file, or the name of one in the package."""
     file = Path(recipe)
-    if not file.suffix and not file.is_file():  # a folder may have the name, such as that of the data
+    if not file.suffix and (not file.exists() or file.is_dir()):  # a folder of data may have the name
         file = RECIPES / f"{recipe}.yaml"
         if not file.is_file():
             names = sorted(entry.name.removesuffix(".yaml") for entry in RECIPES.iterdir() if "yaml" in entry.name)
@@ -202,24 +207,28 @@ def _read_recipe(parser: OneLineParser, recipe: str) -> dict[str, Any]:
         parser.error(f"{recipe}: {_one_line(error)}")
     if not isinstance(settings, dict):
         parser.error(f"{recipe}: not a YAML mapping of settings")
-    if unknown := sorted(str(name) for name in settings.keys() - {action.dest for action in parser._actions}):
+    known = {action.dest for action in parser._actions} - {"help", "help_all"}
+    if unknown := sorted(str(name) for name in settings.keys() - known):
         parser.error(f"{recipe}: no such setting: {', '.join(unknown)}")
     return settings
 
 
-def _parse_recipe(parser: OneLineParser, recipe: dict[str, Any]) -> dict[str, Any]:
-    """A recipe's values as argparse would return them for flags; it also rejects what it rejects there."""
+def _parse_recipe(parser: OneLineParser, recipe: dict[str, Any], optional: set[str]) -> dict[str, Any]:
+    """Parse and check a recipe's values as argparse does with flags."""
     parsed, words = {}, []
     for action in parser._actions:
-        value = recipe.get(action.dest)
-        if value is None or action.dest in parsed:
+        name, value = action.dest, recipe.get(action.dest)
+        if name not in recipe or f"--{name}" not in action.option_strings:
             continue
+        if value is None and name not in optional:
+            parser.error(f"argument --{name}: the recipe gives no value")
+        is_text = action.type in (None, str) and action.choices is None
         if isinstance(value, list) and action.nargs in ("+", "*"):
-            words += [f"--{action.dest}", *map(str, value)]
-        elif isinstance(value, (list, dict)) and action.type not in (int, float):
-            parsed[action.dest] = value  # a field of transformers that takes a mapping or a list, or our `config`
-        elif f"--{action.dest}" in action.option_strings:
-            words.append(f"--{action.dest}={value}")
+            parsed[name] = [action.type(str(item)) for item in value]
+        elif isinstance(value, (list, dict, bool)) and is_text:
+            parsed[name] = value  # a setting of transformers that takes more than text, or our `config`
+        elif value is not None:
+            words.append(f"--{name}={value}")
     return {**parsed, **vars(parser.parse_args(words))}
 
 
@@ -247,7 +256,7 @@ def read_mapping(flag: str, value: str | dict[str, Any]) -> dict[str, Any]:
 
 
 def apply_defaults(arguments: Any, flag: str, **defaults: Any) -> None:
-    """Give the settings of something new their defaults; refuse them where something existing is named.
+    """Give settings of a new model or vocabulary their defaults; reject them if an existing one is named.
 
     Args:
         arguments: A command's dataclass of settings.
@@ -277,7 +286,7 @@ def check_at_least(minimum: int, arguments: Any, *names: str) -> None:
 
 
 def _check_training(arguments: TrainingArguments) -> None:
-    """Refuse what transformers accepts but fails on late, or measures only in part.
+    """Reject settings with which transformers fails late or measures only part of the data.
 
     Raises:
         ValueError: there is such a setting.

@@ -38,7 +38,7 @@ class ConvertArguments:
     )
     config: str = field(
         default="{}",
-        metadata={"help": "VanillaTransformerConfig fields that no tensor tells: JSON here, a mapping in a recipe."},
+        metadata={"help": "VanillaTransformerConfig fields that no tensor shows: JSON here, a mapping in a recipe."},
     )
 
     def __post_init__(self):
@@ -53,8 +53,8 @@ def write_checkpoint(arguments: ConvertArguments) -> None:
     """Write the model's tensors as the tutorial has them.
 
     Raises:
-        ValueError: the file is there, or of another kind; the folder has no model of ours, or none that the tutorial
-            has.
+        ValueError: the file exists or has another ending; or the folder has no model of this package, or one that
+            the tutorial's code cannot hold.
     """
     file = Path(arguments.checkpoint)
     if file.suffix.lower() not in (".pt", ".pth", ".safetensors"):

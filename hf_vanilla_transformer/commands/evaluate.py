@@ -36,7 +36,7 @@ LENGTHS = (5, 10, 20, 40, 80)
 class EvaluationArguments(LabelledTextArguments):
     model: str = field(kw_only=True, metadata={"help": "A classifier's folder or Hub name."})
     output_dir: str = field(kw_only=True, metadata={"help": "The folder to write to; made if it is not there."})
-    split: Literal["train", "validation", "test"] = field(default="validation", metadata={"help": "Which texts."})
+    split: Literal["train", "validation", "test"] = field(default="validation", metadata={"help": "Split to measure."})
     validation_fraction: float | None = field(
         default=None,
         metadata={"help": "Share of train that becomes validation; by default as in the model's recipe."},

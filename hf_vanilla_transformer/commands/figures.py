@@ -9,9 +9,8 @@
         --text '배우들의 연기가 정말 좋았지만 이야기는 지루했다' --file attention.png
     vanilla-transformer figures --figure curves --model runs/sample --file curves.png
 
---kind cross and --kind decoder show the decoder, which reads --target; without it, what the model generates, or the
-start token alone where the model generates nothing. Korean tokens need a font with Hangul, such as those of Debian's
-package fonts-nanum.
+With --kind decoder or cross, the decoder reads --target; without it, what the model generates, or only the start token
+if the model cannot generate. Korean tokens need a font with Hangul, such as Debian's package fonts-nanum.
 """
 
 import json

@@ -4,10 +4,10 @@
     vanilla-transformer prepare-reviews --nsmc nsmc --file reviews.txt.gz
     vanilla-transformer prepare-reviews --nsmc nsmc --labelled true --validation_fraction 0.05 --file labelled.txt.gz
 
-NSMC's 200,000 reviews were drawn from those in the checkout's folder `raw`. The first command writes all of these, one
-a line, without the reviews of the test split, known by id or text, and without repeated ids. The second writes the
-labelled reviews of the train split; --validation_fraction leaves out, by their text, the validation reviews that
-train-classifier takes from it, of either corpus.
+NSMC's 200,000 reviews were drawn from those in the checkout's folder `raw`. The first command writes the raw reviews,
+one per line, without repeated ids; the second the labelled reviews of the train split. Both leave out reviews that the
+test split has, by id or text. --validation_fraction also leaves out reviews whose text is in the validation split that
+train-classifier makes with this fraction.
 """
 
 import gzip
@@ -29,7 +29,7 @@ class ReviewArguments:
     file: str = field(metadata={"help": "The file to write; gzip where its name ends in .gz."})
     raw: str | None = field(
         default=None,
-        metadata={"help": "The folder with a JSON file a movie, by default raw/ in the checkout; or a file of lines."},
+        metadata={"help": "Folder with one JSON file per movie, by default the checkout's raw/; or a file of lines."},
     )
     labelled: bool = field(
         default=False, metadata={"help": "Take the labelled reviews of the train split, and no others."}
@@ -37,8 +37,8 @@ class ReviewArguments:
     validation_fraction: float = field(
         default=0.0,
         metadata={
-            "help": "Leave out the texts of validation, too, which is this share of train, as train-classifier "
-            "splits it; by default they stay."
+            "help": "Also leave out the texts of the validation split that train-classifier makes with this "
+            "fraction; by default they stay."
         },
     )
     split_seed: int = field(default=42, metadata={"help": "Seed of this cut."})

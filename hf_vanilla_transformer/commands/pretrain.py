@@ -42,13 +42,13 @@ from .run import Run, broadcast_from_main, generation_config
 class TextArguments:
     texts: list[str] = field(metadata={"help": "Files with one text per line, UTF-8, plain or .gz."})
     validation: float = field(
-        default=0.01, metadata={"help": "Lines held out for validation: a share of them, or from 1 on their number."}
+        default=0.01, metadata={"help": "Lines held out for validation: a share (below 1) or a number (1 or more)."}
     )
     split_seed: int = field(default=42, metadata={"help": "Seed of the choice of these lines."})
     streaming: bool = field(default=False, metadata={"help": "Read the lines while training."})
     max_length: int | None = field(
         default=None,
-        metadata={"help": "Tokens kept of a line, and one; by default 128, or as many as --model has positions."},
+        metadata={"help": "Tokens per line, [EOS] included; by default 128, or as many as --model has positions."},
     )
     max_tokens: int | None = field(
         default=None, metadata={"help": "Fill training batches up to this number of tokens."}
@@ -129,6 +129,11 @@ def train(
             rows, validation = tokenize_corpus(corpus, tokenizer, max_length - 1).values()
         validation = collator.corrupted(validation.sort("length"))
 
+    record = {
+        "source": {file: file_checksum(file) for file in text_arguments.texts},
+        "train": {"rows": None if corpus is None else len(rows)},
+        "validation": {"rows": len(validation)},
+    }
     model = run.make_model(VanillaTransformerForConditionalGeneration, arguments, config)
     model.generation_config = generation_config(config)
     trainer = TokenBudgetTrainer(
@@ -149,11 +154,7 @@ def train(
         measure=lambda: {"validation": measure(trainer)},
         headline=lambda metrics: f"validation perplexity: {metrics['validation']['perplexity']:.3f}",
         arguments=arguments,
-        data={
-            "source": {file: file_checksum(file) for file in text_arguments.texts},
-            "train": {"rows": None if corpus is None else len(rows)},
-            "validation": {"rows": len(validation)},
-        },
+        data=record,
     )
 
 

@@ -24,9 +24,9 @@ def parse_arguments(argv: list[str] | None) -> argparse.Namespace:
         description=__doc__, allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("folder", metavar="FOLDER", help="A run's folder.")
-    parser.add_argument("--repo_id", required=True, metavar="USER/NAME", help="The repository; made if not there.")
+    parser.add_argument("--repo_id", required=True, metavar="USER/NAME", help="The repository; created if missing.")
     parser.add_argument("--private", action="store_true", help="Make a private repository.")
-    parser.add_argument("--revision", help="A branch to upload to, made if it is not there; by default the main one.")
+    parser.add_argument("--revision", help="A branch to upload to, created if it does not exist; by default main.")
     parser.add_argument("--dry_run", action="store_true", help="List files and sizes, check the card, send nothing.")
     return parser.parse_args(argv)
 

@@ -124,7 +124,7 @@ class Run:
         return model_class._from_config(config, **attention)
 
     def train(self, trainer: Trainer) -> dict[str, Any]:
-        """Train, from the checkpoint on where there is one.
+        """Train, from the checkpoint if there is one.
 
         Returns:
             The first part of the record's metrics: best step, seconds of training, and each epoch's metrics.

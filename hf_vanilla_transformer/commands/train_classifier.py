@@ -99,7 +99,7 @@ def train(
     Args:
         data_arguments, arguments, training_arguments: The command's settings.
         settings: Those of recipe and flags, for the record.
-        extend: Makes the training set from the tokenized one, the tokenizer and the greatest number of tokens.
+        extend: Called with the tokenized training set, the tokenizer and `max_length`; returns the set to train on.
         compute_loss_func: As in `Trainer`.
         trainer_class: A `Trainer`.
         describe: Makes what the record says about the data from the splits.
@@ -160,7 +160,7 @@ def make_callbacks(
     """Early stopping, where it is asked for.
 
     Raises:
-        ValueError: without `load_best_model_at_end` no model is the best.
+        ValueError: early stopping is asked for without `load_best_model_at_end`.
     """
     if arguments.early_stopping_patience is None:
         return []
@@ -224,7 +224,7 @@ def make_config(
 
 
 def fit_head(model: VanillaTransformerForSequenceClassification, known: list[str], labels: list[str]) -> None:
-    """Have a loaded head that knows these labels in another order take this one; replace one that knows other labels.
+    """Reorder a loaded head whose labels are the data's in another order; replace one with other labels by a new one.
 
     Args:
         model: A model with a head for `labels`.

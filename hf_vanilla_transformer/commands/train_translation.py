@@ -89,11 +89,9 @@ class TranslatorArguments(ModelArguments):
     max_sentences: int | None = field(
         default=None, metadata={"help": "With --max_tokens, the most sentences in a training batch."}
     )
-    average_last: int = field(
-        default=1, metadata={"help": "Save the mean of the last checkpoints' weights, this many."}
-    )
+    average_last: int = field(default=1, metadata={"help": "Number of last checkpoints whose mean weights are saved."})
     length_penalty: float = field(
-        default=1.0, metadata={"help": "Exponent of the length that a beam's score is divided by; more is longer."}
+        default=1.0, metadata={"help": "Beam scores are divided by length to this power; more favours longer texts."}
     )
 
     def __post_init__(self):
@@ -189,10 +187,10 @@ def train(
 
 
 def check_settings(arguments: TranslatorArguments, training: Seq2SeqTrainingArguments, beams: int) -> None:
-    """Check what concerns both the model's settings and transformers'.
+    """Check the model's settings against transformers'.
 
     Raises:
-        ValueError: a length penalty without beams; or the last checkpoints will not be there to be averaged.
+        ValueError: there is a length penalty without beams, or the run does not keep the checkpoints to average.
     """
     if beams == 1 and arguments.length_penalty != 1:
         raise ValueError("--length_penalty: needs --generation_num_beams above 1")

@@ -71,7 +71,7 @@ def find_nsmc_files(folder: Path) -> dict[str, Path] | None:
 
 
 def _check_nsmc_checksum(file: Path, split: str, url: str, official: bool) -> None:
-    """Compare a downloaded file with the official one.
+    """Compare a file with the official one.
 
     Raises:
         DataError: It differs, although it comes from the official address.

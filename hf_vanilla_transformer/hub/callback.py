@@ -21,6 +21,7 @@ from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 from ..data.checksums import describe_splits
 from .model_card import rename_model_card, save_model_card
 from .record import METRICS_FILE, changed_arguments, metrics_of_log, save_record
+from .upload import has_card
 
 
 class RecordCallback(TrainerCallback):
@@ -90,4 +91,6 @@ class RecordCallback(TrainerCallback):
             with contextlib.suppress(HTTPError, OSError):  # the push will tell what is wrong
                 if "/" not in name:
                     name = HfApi().get_full_repo_name(name, token=args.hub_token)
+                if not has_card(args.output_dir):
+                    save_model_card(args.output_dir)
                 rename_model_card(args.output_dir, name)

@@ -363,7 +363,7 @@ def _translation(
     tested = [row for row in rows if row["split"] == "test"]
     if not tested:
         raise KeyError("test")
-    # What a model writes that knows no capitals cannot be measured by them.
+    # A model that writes lower case is measured without regard to case.
     headline = "bleu_lowercased" if recipe.get("lowercase") else "bleu"
     return {
         "task": "translation",

@@ -48,13 +48,13 @@ def save_record(
     Args:
         folder: The run's folder.
         model: The model.
-        metrics: The metrics of each split; with `epochs`, as that function returns them, there are curves.
+        metrics: The metrics of each split. If they include the result of `epochs()`, the curves are drawn.
         settings: The settings that reproduce the run: `recipe.yaml`.
         seed: The seed of the run.
-        data: Source, and rows and checksum of each split; whatever else there is to say about the data, by name.
+        data: `source`; rows and checksum of each split; further entries about the data, by name.
         resumed_from: The checkpoint that the run resumed from; the seconds of training are those since.
         began_as: The model that was trained further; `run.json` includes the record in its folder.
-        own_trainer: A Trainer of the user's own trained, not a command; `settings` are its arguments.
+        own_trainer: Whether the user's own Trainer trained the model, not a command; `settings` are its arguments.
         script: The script of a checkout that takes `settings`, if the package's command does not.
     """
     save_json(Path(folder, METRICS_FILE), metrics)
@@ -119,12 +119,12 @@ _RECORDED_PACKAGES = ("torch", "transformers", "tokenizers", "datasets", "accele
 def _git_commit() -> str | None:
     """The commit of the code that runs, with a note if files differ from it; None outside a checkout."""
     with contextlib.suppress(OSError, subprocess.CalledProcessError):
-        here = Path(__file__)
+        package = Path(__file__).parents[1]
         # The package may be installed inside another project's checkout, where git does not track this file.
         _, commit, changes = (
-            subprocess.run(["git", *args], cwd=here.parent, capture_output=True, text=True, check=True).stdout.strip()
+            subprocess.run(["git", *args], cwd=package, capture_output=True, text=True, check=True).stdout.strip()
             for args in (
-                ["ls-files", "--error-unmatch", here.name],
+                ["ls-files", "--error-unmatch", "__init__.py"],
                 ["rev-parse", "HEAD"],
                 ["status", "--porcelain", "--untracked-files=no", "."],
             )

@@ -1,6 +1,7 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 """transformers' Trainer, with runs that stop at a loss that is not finite and that resume exactly."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -31,10 +32,9 @@ def data_seed(arguments: TrainingArguments) -> int:
 
 
 class _RunCallback(TrainerCallback):
-    """Saves a checkpoint after everything else that its step brings, and pushes the model's code with the model.
+    """Saves a step's checkpoint last, after logging and evaluation, and pushes the model's code with the model.
 
-    A resumed run continues after the step: without this, what was not yet logged, and the epoch's evaluation, would be
-    lost.
+    A resumed run continues after that step, so logs and evaluations made after the checkpoint would be lost.
     """
 
     _postponed = False
@@ -63,7 +63,7 @@ class _RunCallback(TrainerCallback):
 
 
 class _CheckedTraining:
-    """What our runs need of a trainer; comes before a class of trainers among the bases."""
+    """Mixin for Trainer classes: exact resuming, errors for losses and weights that are not finite."""
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
@@ -79,7 +79,8 @@ class _CheckedTraining:
             resume_from_checkpoint = get_last_checkpoint(self.args.output_dir) or True
         if resume_from_checkpoint:
             self.args.eval_on_start = False
-        if isinstance(resume_from_checkpoint, str):
+        if isinstance(resume_from_checkpoint, (str, os.PathLike)):
+            resume_from_checkpoint = os.fspath(resume_from_checkpoint)
             # torch's own message would list every weight whose shape differs.
             fields = architecture_fields(load_config(resume_from_checkpoint))
             if fields != architecture_fields(self.model.config):
@@ -133,7 +134,7 @@ class CheckedTrainer(_CheckedTraining, Trainer):
 
 
 class CheckedSeq2SeqTrainer(_CheckedTraining, Seq2SeqTrainer):
-    """`CheckedTrainer` of the kind of `Seq2SeqTrainer`."""
+    """`Seq2SeqTrainer` with the checks of `CheckedTrainer`."""
 
     def evaluation_loop(self, *args, **kwargs) -> EvalLoopOutput:
         """As in `Trainer`: with several processes, `Seq2SeqTrainer` counts some rows twice."""

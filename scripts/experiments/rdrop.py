@@ -1,5 +1,5 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""R-Drop (Liang et al. 2021): two passes through the model, with different dropout, shall agree."""
+"""R-Drop (Liang et al. 2021): two passes through the model, with different dropout, learn to agree."""
 
 from typing import Any
 

@@ -2,10 +2,12 @@
 
 import contextlib
 import dataclasses
+import os
 import re
 import resource
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -62,6 +64,9 @@ def test_flags_override_the_recipe_and_the_recipe_the_defaults(tmp_path):
         ("remove_unused_columns: false\n", [], "--remove_unused_columns: cannot be changed here"),
         ("label_names: text\n", [], "--label_names: cannot be changed here"),
         ("num_train_epochs: [3]\n", [], "num_train_epochs"),
+        ("eval_strategy: [epoch]\n", [], "argument --eval_strategy: invalid choice"),
+        ("learning_rate: null\n", [], "argument --learning_rate: the recipe gives no value"),
+        ("help_all: true\n", [], "no such setting: help_all"),
     ],
 )
 def test_arguments_that_make_no_sense_end_with_status_2_and_one_line(recipe, flags, message, tmp_path, capsys):
@@ -73,9 +78,19 @@ def test_arguments_that_make_no_sense_end_with_status_2_and_one_line(recipe, fla
     assert error.count("\n") == 1
 
 
-def test_a_recipe_may_leave_out_the_brackets_of_a_list_and_name_no_value(tmp_path):
-    parsed, _ = read(tmp_path, "report_to: none\ninclude_for_metrics: loss\nseed: null\n")
-    assert (parsed.include_for_metrics, parsed.seed) == (["loss"], TrainingArguments.seed)
+@pytest.mark.parametrize(("given", "expected"), [("loss", ["loss"]), ("[-x, a b]", ["-x", "a b"]), ("[]", [])])
+def test_a_recipes_lists_are_lists(tmp_path, given, expected):
+    parsed, settings = read(tmp_path, f"report_to: none\nhub_model_id: null\ninclude_for_metrics: {given}\n")
+    assert parsed.include_for_metrics == expected and parsed.hub_model_id is None
+
+
+def test_a_recipe_may_come_from_a_pipe(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    writer = threading.Thread(target=(tmp_path / "pipe").write_text, args=("seed: 7\nreport_to: none\n",))
+    writer.start()
+    (parsed,), _ = parse_arguments([TrainingArguments], "test", [tmp_path / "pipe", "--output_dir", "run"])
+    writer.join()
+    assert parsed.seed == 7
 
 
 def test_a_saved_recipe_makes_the_same_arguments(tmp_path):

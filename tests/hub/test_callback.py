@@ -58,6 +58,13 @@ def test_an_own_trainers_card_is_its_log(tmp_path):
     card = (tmp_path / "README.md").read_bytes()
     CheckedTrainer(model, arguments).create_model_card()
     assert (tmp_path / "README.md").read_bytes() == card
+    # A card that is missing, or Trainer's draft, is made again.
+    for draft in (None, "---\ntags:\n- generated_from_trainer\n---\n"):
+        (tmp_path / "README.md").unlink()
+        if draft:
+            (tmp_path / "README.md").write_text(draft)
+        callback.on_push_begin(arguments, state, TrainerControl(), model=model)
+        assert (tmp_path / "README.md").read_bytes() == card
 
 
 def test_an_own_trainers_record_tells_of_the_checkpoint_it_went_on_from(tmp_path):

@@ -34,15 +34,18 @@ def test_the_commit_is_of_this_code_not_of_a_project_that_uses_it(tmp_path, monk
         command = ["git", "-c", "user.name=kim", "-c", "user.email=kim@example.org", *arguments]
         return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout.strip()
 
-    file = tmp_path / "record.py"
-    file.touch()
-    monkeypatch.setattr(record, "__file__", str(file))
+    for file in ("hub/record.py", "training/trainer.py", "__init__.py"):
+        (tmp_path / file).parent.mkdir(exist_ok=True)
+        (tmp_path / file).touch()
+    monkeypatch.setattr(record, "__file__", str(tmp_path / "hub/record.py"))
     git("init")
     git("commit", "--allow-empty", "-m", "theirs")
     assert record.describe_environment()["git_commit"] is None
-    git("add", "record.py")
+    git("add", ".")
     git("commit", "-m", "ours")
     assert record.describe_environment()["git_commit"] == git("rev-parse", "HEAD") != ""
+    (tmp_path / "training/trainer.py").write_text("changed = True\n")
+    assert record.describe_environment()["git_commit"] == f"{git('rev-parse', 'HEAD')} with local changes"
 
 
 def test_what_is_evaluated_after_the_training_is_not_taken_for_validation(tmp_path):

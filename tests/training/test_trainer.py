@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -183,11 +184,11 @@ def test_a_finished_run_takes_no_further_step(early, tmp_path, tokenizer):
         assert torch.equal(value, expected), name
 
 
-@pytest.mark.parametrize("resume", [True, "checkpoint-1"])
+@pytest.mark.parametrize("resume", [True, "checkpoint-1", Path("checkpoint-1")])
 def test_a_checkpoint_of_another_model_is_refused_in_one_line(resume, tmp_path, tokenizer):
     settings = {"save_strategy": "steps", "save_steps": 1, "trainer_class": CheckedTrainer}
     train_classifier(tmp_path, tokenizer, max_steps=1, **settings)
-    resume = resume if resume is True else str(tmp_path / resume)
+    resume = resume if resume is True else type(resume)(tmp_path / resume)
     other = VanillaTransformerForSequenceClassification(tiny_config(encoder_ffn_dim=8))
     with pytest.raises(ValueError, match="checkpoint-1: a checkpoint of another model") as refusal:
         train_classifier(tmp_path, tokenizer, other, resume, max_steps=2, **settings)
