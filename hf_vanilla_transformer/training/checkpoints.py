@@ -163,14 +163,7 @@ def _checkpoints(folder: str) -> list[str]:
 
 
 def architecture_fields(config: PreTrainedConfig) -> dict[str, Any]:
-    """The fields of a configuration that the meaning of the weights depends on.
-
-    Args:
-        config: The configuration of a model.
-
-    Returns:
-        The fields that differ from their defaults, without dropout rates and the like.
-    """
+    """The fields that the meaning of the weights depends on, without dropout rates; those that are not the default."""
     return {name: value for name, value in config.to_diff_dict().items() if name not in _OTHER_FIELDS}
 
 
@@ -203,12 +196,7 @@ def average_checkpoints(folders: list[str]) -> PreTrainedModel:
 
 
 def round_weights(model: PreTrainedModel, dtype: torch.dtype) -> None:
-    """Round a model's weights, in place, to values that a lower precision can hold; its own precision stays.
-
-    Args:
-        model: A model.
-        dtype: The lower precision, such as float16.
-    """
+    """Round a model's weights, in place, to values that a lower precision can hold; its own precision stays."""
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.copy_(parameter.to(dtype))
@@ -217,12 +205,7 @@ def round_weights(model: PreTrainedModel, dtype: torch.dtype) -> None:
 def save_weights_in(model: PreTrainedModel, folder: str, dtype: torch.dtype) -> None:
     """Save a model with its weights in a lower precision, for a smaller file.
 
-    `config.json` keeps the model's own precision, so `from_pretrained` computes in that.
-
-    Args:
-        model: A model whose weights `round_weights` has rounded.
-        folder: Where to save it.
-        dtype: As in `round_weights`.
+    `config.json` keeps the model's own precision, so `from_pretrained` computes in that. `round_weights` comes before.
     """
     # Tied weights stay one tensor.
     lowered = {}
