@@ -65,7 +65,7 @@ def load_corpus(
         if isinstance(error.__cause__, (DataError, OSError)):
             raise error.__cause__ from None
         raise
-    size = held_back(validation, len(lines), ", ".join(files))
+    size = validation_size(validation, len(lines), ", ".join(files))
     is_validation = np.zeros(len(lines), dtype=bool)
     is_validation[np.random.default_rng(seed).permutation(len(lines))[:size]] = True
     return DatasetDict(
@@ -82,7 +82,7 @@ def _text_rows(files: tuple[str, ...], checksums: tuple[str, ...]) -> Iterator[d
         yield {"text": text}
 
 
-def held_back(validation: float, lines: int, name: str) -> int:
+def validation_size(validation: float, lines: int, name: str) -> int:
     """The number of lines held out for validation, at least one of `lines`, and not all.
 
     Raises:
@@ -191,7 +191,7 @@ def stream_corpus(
     files = tuple(os.fspath(file) for file in files)
     lines = chain.from_iterable(map(iterate_lines, files))
     first = [text for _, text in zip(range(int(validation) + 1), lines, strict=False)]
-    size = held_back(max(1, validation), len(first), ", ".join(files))
+    size = validation_size(max(1, validation), len(first), ", ".join(files))
     kwargs = {"tokenizer": tokenizer, "max_length": max_length}
     held = Dataset.from_dict(_tokenize_rows({"text": first[:size]}, list(range(size)), **kwargs))
     if not len(held):

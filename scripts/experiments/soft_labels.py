@@ -131,7 +131,9 @@ def with_neighbours(probabilities: np.ndarray, texts: list[str], nearby: dict[st
     return weighted / weighted.sum(axis=1, keepdims=True)
 
 
-def answers(arguments: SoftLabelArguments, data: DatasetDict, texts: list[str]) -> Iterator[tuple[str, np.ndarray]]:
+def teacher_probabilities(
+    arguments: SoftLabelArguments, data: DatasetDict, texts: list[str]
+) -> Iterator[tuple[str, np.ndarray]]:
     """Each teacher's name and its probabilities (texts, labels), float32.
 
     Raises:
@@ -171,7 +173,7 @@ def main(argv: list[str] | None = None) -> None:
 
     # The validation texts are asked about with the others, to be measured, and left out of what is written.
     measured_texts = validation["text"][:]
-    by_teacher = dict(answers(arguments, data, measured_texts + texts))
+    by_teacher = dict(teacher_probabilities(arguments, data, measured_texts + texts))
     labels = np.mean(list(by_teacher.values()), axis=0)
     by_teacher[TOGETHER] = labels
     if arguments.neighbours:
