@@ -161,7 +161,7 @@ def _make_parser(
         dataclass_types,
         usage="%(prog)s [RECIPE] [--name value ...]",
         description=description,
-        formatter_class=functools.partial(argparse.RawDescriptionHelpFormatter, max_help_position=32),
+        formatter_class=functools.partial(argparse.RawDescriptionHelpFormatter, max_help_position=36),
         allow_abbrev=False,
     )
     required = [action.dest for action in parser._actions if action.required]
@@ -184,6 +184,8 @@ def _make_parser(
             action.help = "The folder for the result; it must be empty."
         if f"--no_{action.dest}" in action.option_strings and action.help != argparse.SUPPRESS:
             action.help = f"The same as --{action.dest} false."
+        if action.choices is None and action.nargs != 0:
+            action.metavar = {int: "N", float: "X", str: "TEXT"}.get(action.type, "VALUE")
         if action.dest != "help":
             action.default, action.required = argparse.SUPPRESS, False
         action.option_strings = action.option_strings[:1] if action.dest != "help" else action.option_strings

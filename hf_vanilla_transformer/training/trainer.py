@@ -53,7 +53,7 @@ class _RunCallback(TrainerCallback):
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, model: PreTrainedModel, **kwargs
     ) -> None:
         # Trainer's pushes in mid-training copy weights and configuration, but not the code that it names.
-        if state.is_world_process_zero and model._auto_class is not None:
+        if state.is_world_process_zero and getattr(model, "_auto_class", None) is not None:
             custom_object_save(model, args.output_dir, config=model.config)
 
     def _log(self, args: TrainingArguments, control: TrainerControl) -> None:
