@@ -3,18 +3,41 @@
 
 import contextlib
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 import torch
+from huggingface_hub import try_to_load_from_cache
+from huggingface_hub.errors import HFValidationError
 from transformers import AutoConfig, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
 from . import modeling_vanilla_transformer
 from .configuration_vanilla_transformer import VanillaTransformerConfig
+from .sources import hub_answers
 
 
 # The subfolder of a translator's folder that holds the target tokenizer, where the target has its own vocabulary.
 TARGET_TOKENIZER = "target_tokenizer"
 # The configuration fields that can be changed when a model is trained further.
 DROPOUT_FIELDS = {"dropout", "attention_dropout", "activation_dropout", "embedding_dropout"}
+
+
+def check_exists(folder: str) -> None:
+    """Check that a folder is here, or can be looked for on the Hub.
+
+    Args:
+        folder: A path, or the name of a Hub repository. What was downloaded before needs no network.
+
+    Raises:
+        ValueError: there is no such folder, and it is no name of a repository or the Hub does not answer.
+    """
+    if Path(folder).is_dir():
+        return
+    try:
+        cached = [try_to_load_from_cache(folder, file) for file in ("config.json", "tokenizer.json")]
+        if not any(isinstance(file, str) for file in cached) and not hub_answers(folder):
+            raise ValueError(f"no folder {folder} here, and no network to look for it on the Hub")
+    except HFValidationError as error:
+        raise ValueError(f"no folder {folder!r} here") from error
 
 
 def load_config(folder: str) -> VanillaTransformerConfig:
@@ -30,6 +53,7 @@ def load_config(folder: str) -> VanillaTransformerConfig:
         ValueError: there is no such folder or repository, it has no readable `config.json`, or the model is of
             another type.
     """
+    check_exists(folder)
     with named_errors(folder, "model"):
         config = AutoConfig.from_pretrained(folder)
     if not isinstance(config, VanillaTransformerConfig):
@@ -144,6 +168,7 @@ def load_tokenizer(folder: str, subfolder: str = "") -> PreTrainedTokenizerBase:
     Raises:
         ValueError: there is no such folder or repository, or no tokenizer in it.
     """
+    check_exists(folder)
     with named_errors(folder, "tokenizer"):
         return AutoTokenizer.from_pretrained(folder, subfolder=subfolder)
 

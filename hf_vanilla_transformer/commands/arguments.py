@@ -10,7 +10,6 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
-from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
 
@@ -27,7 +26,7 @@ from ..loading import DROPOUT_FIELDS
 from ..training.checkpoints import LAST_CHECKPOINT
 
 
-RECIPES = resources.files("hf_vanilla_transformer") / "recipes"
+RECIPES = Path(__file__).parents[1] / "recipes"
 
 
 @dataclass
@@ -135,9 +134,12 @@ def parse_arguments(
     """
     words = list(sys.argv[1:] if argv is None else map(str, argv))
     parser, required, optional = _make_parser(dataclass_types, description, show_all="--help-all" in words)
-    recipe = _read_recipe(parser, words.pop(0)) if words and not words[0].startswith("-") else {}
+    file = _find_recipe(parser, words.pop(0)) if words and not words[0].startswith("-") else None
+    recipe = {} if file is None else _read_recipe(parser, file)
     flags = vars(parser.parse_args(words))
     given = {**_parse_recipe(parser, recipe, optional), **flags}
+    if file is not None and file.parent == RECIPES:
+        _find_model(parser, recipe, given)
     if missing := [f"--{name}" for name in required if name not in given]:
         parser.error(f"the following arguments are required: {', '.join(missing)}")
     if any(issubclass(dataclass_type, TrainingArguments) for dataclass_type in dataclass_types):
@@ -195,14 +197,21 @@ def _make_parser(
     return parser, required, optional
 
 
-def _read_recipe(parser: OneLineParser, recipe: str) -> dict[str, Any]:
-    """The settings of a recipe: a YAML file, or the name of one in the package."""
+def _find_recipe(parser: OneLineParser, recipe: str) -> Path:
+    """The file of a recipe: a path, or the name of one in the package."""
     file = Path(recipe)
-    if not file.suffix and (not file.exists() or file.is_dir()):  # a folder of data may have the name
-        file = RECIPES / f"{recipe}.yaml"
-        if not file.is_file():
-            names = sorted(entry.name.removesuffix(".yaml") for entry in RECIPES.iterdir() if "yaml" in entry.name)
-            parser.error(f"{recipe}: no such file, and no recipe of the package; those are {', '.join(names)}")
+    if file.suffix or (file.exists() and not file.is_dir()):  # a folder of data may have the name
+        return file
+    file = RECIPES / f"{recipe}.yaml"
+    if not file.is_file():
+        names = sorted(entry.stem for entry in RECIPES.glob("*.yaml"))
+        parser.error(f"{recipe}: no such file, and no recipe of the package; those are {', '.join(names)}")
+    return file
+
+
+def _read_recipe(parser: OneLineParser, file: Path) -> dict[str, Any]:
+    """The settings in a recipe's file."""
+    recipe = file.stem if file.parent == RECIPES else file
     try:
         settings = yaml.safe_load(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
@@ -213,6 +222,16 @@ def _read_recipe(parser: OneLineParser, recipe: str) -> dict[str, Any]:
     if unknown := sorted(str(name) for name in settings.keys() - known):
         parser.error(f"{recipe}: no such setting: {', '.join(unknown)}")
     return settings
+
+
+def _find_model(parser: OneLineParser, recipe: dict[str, Any], given: dict[str, Any]) -> None:
+    """Have the model that a recipe of the package names found from every folder: it may lie in the clone."""
+    model = recipe.get("model")
+    if model is None or given["model"] != model or Path(model).is_dir():
+        return
+    given["model"] = str(RECIPES.parents[1] / model)
+    if not Path(given["model"]).is_dir():
+        parser.error(f"the recipe's model, {model}, is neither here nor in a clone of the repository: give --model")
 
 
 def _parse_recipe(parser: OneLineParser, recipe: dict[str, Any], optional: set[str]) -> dict[str, Any]:
