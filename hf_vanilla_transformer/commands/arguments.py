@@ -145,6 +145,8 @@ def parse_arguments(
     if any(issubclass(dataclass_type, TrainingArguments) for dataclass_type in dataclass_types):
         # bf16 on a machine without an accelerator has to be asked for in this way.
         given.setdefault("use_cpu", not torch.accelerator.is_available())
+        name = Path(parser.prog).name.split()[-1] if file is None else file.name
+        given.setdefault("output_dir", f"runs/{Path(name).stem}")
     try:
         parsed = parser.parse_dict(given)
         for arguments in parsed:
@@ -183,7 +185,7 @@ def _make_parser(
             action.nargs, action.const = "?", LAST_CHECKPOINT
             action.help = "Resume from this checkpoint, by default from the last whole one."
         if action.dest == "output_dir" and of_transformers:
-            action.help = "The folder for the result; it must be empty."
+            action.help = "The folder for the result; it must be empty. By default runs/RECIPE."
         if f"--no_{action.dest}" in action.option_strings and action.help != argparse.SUPPRESS:
             action.help = f"The same as --{action.dest} false."
         if action.choices is None and action.nargs != 0:

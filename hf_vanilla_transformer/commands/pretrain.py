@@ -153,6 +153,7 @@ def train(
         run.train(trainer),
         measure=lambda: {"validation": measure(trainer)},
         headline=lambda metrics: f"validation perplexity: {metrics['validation']['perplexity']:.3f}",
+        use="train-classifier --model FOLDER --data nsmc",
         arguments=arguments,
         data=record,
     )

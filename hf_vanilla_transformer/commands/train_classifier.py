@@ -148,6 +148,7 @@ def train(
         run.train(trainer),
         measure=lambda: {split: evaluate_split(trainer, tokenized[split]) for split in tokenized},
         headline=lambda metrics: f"test accuracy: {metrics['test']['accuracy']:.4f}",
+        use="predict --model FOLDER --file texts.txt",
         arguments=arguments,
         data=record,
         script=script,

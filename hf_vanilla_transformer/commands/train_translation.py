@@ -180,6 +180,7 @@ def train(
             for split in ("validation", "test")
         },
         headline=lambda metrics: f"test BLEU{words}: {metrics['test'][f'beams_{beams}'][bleu]:.2f}",
+        use=f"translate --model FOLDER --file texts.txt --num_beams {beams}",
         arguments=arguments,
         data={"source": data_arguments.data, **describe_splits(data)},
         script=script,

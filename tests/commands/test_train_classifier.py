@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 import re
 
 import pytest
@@ -40,10 +41,16 @@ def test_the_published_accuracy_is_the_saved_models(trained):
     assert right / len(test) == json.loads((trained / "metrics.json").read_text())["test"]["accuracy"]
 
 
-def test_the_last_line_is_the_test_accuracy(run, tmp_path):
-    status, out, _ = run("train-classifier", "--data", "sample", "--output_dir", tmp_path / "run", *QUICK)
-    assert status == 0
-    assert re.fullmatch(r"test accuracy: 0\.\d{4}", out.strip().splitlines()[-1])
+def test_a_run_says_where_it_goes_what_it_reached_and_what_comes_next(run, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    status, out, _ = run("train-classifier", "sample", *QUICK)
+    assert status == 0 and set(os.listdir("runs/sample")) >= RUN_FILES
+    folder = "runs/sample"
+    lines = out.strip().splitlines()
+    assert lines[0] == f"The result goes to {folder}"
+    assert re.fullmatch(r"test accuracy: 0\.\d{4}", lines[-4]) and lines[-3].startswith(f"{folder}: the model")
+    assert lines[-2].endswith(f"vanilla-transformer predict --model {folder} --file texts.txt")
+    assert lines[-1].endswith(f"vanilla-transformer push-to-hub {folder} --repo_id USER/NAME --dry_run")
 
 
 @pytest.mark.slow
