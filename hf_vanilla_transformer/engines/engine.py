@@ -5,6 +5,7 @@ import importlib
 import json
 from abc import ABC, abstractmethod
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -73,6 +74,49 @@ class Engine(ABC):
         Returns:
             The target ids of each text, in the order of `input_ids`, without start, end and pad tokens.
         """
+
+    @abstractmethod
+    def log_probabilities(
+        self, input_ids: list[list[int]], target_ids: list[list[int]], batch_size: int
+    ) -> list[np.ndarray]:
+        """Score given translations, token by token.
+
+        Args:
+            input_ids: The source ids of each text, each with at least one id.
+            target_ids: The target ids of each text, as `translate` returns them, one fewer than the target positions
+                at most.
+            batch_size: Maximum number of texts in one pass.
+
+        Returns:
+            For each text, in the order of `input_ids`, the log-probability of each target token, and of the end token
+            after the last one: (tokens + 1,), float32.
+        """
+
+
+def import_extra(module: str, name: str, extra: str) -> ModuleType:
+    """Import a module of an optional extra.
+
+    Args:
+        module: The module.
+        name: What the package is called.
+        extra: The extra of this package that installs it.
+
+    Returns:
+        The module.
+
+    Raises:
+        ImportError: it is not installed; the message is the command that installs it.
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise ImportError(f"{name} is not installed: pip install 'hf-vanilla-transformer[{extra}]'") from error
+
+
+def end_tokens(config: VanillaTransformerConfig) -> list[int]:
+    """The ids that end a translation; none where the model knows no end."""
+    ends = config.eos_token_id
+    return [] if ends is None else [ends] if isinstance(ends, int) else ends
 
 
 def read_export(folder: str) -> dict[str, Any] | None:

@@ -11,7 +11,7 @@ from transformers import AutoModelForSeq2SeqLM, PreTrainedModel
 
 from ..configuration_vanilla_transformer import VanillaTransformerConfig
 from ..loading import load_model, named_errors
-from .engine import Engine
+from .engine import Engine, end_tokens
 
 
 Answer = TypeVar("Answer")
@@ -61,13 +61,36 @@ class TorchEngine(Engine):
             limit = {"max_length": self.config.max_target_positions}
         else:
             limit = {"max_new_tokens": max_new_tokens}
-        special = {self.config.decoder_start_token_id, self.config.eos_token_id, self.config.pad_token_id}
+        special = {self.config.decoder_start_token_id, *end_tokens(self.config), self.config.pad_token_id}
 
         def answer(batch: dict[str, torch.Tensor]) -> list[list[int]]:
             ids = self.model.generate(**batch, num_beams=num_beams, do_sample=False, **limit)
             return [[token for token in row if token not in special] for row in ids.tolist()]
 
         return self._answer_by_length(input_ids, batch_size, answer)
+
+    @torch.inference_mode()
+    def log_probabilities(
+        self, input_ids: list[list[int]], target_ids: list[list[int]], batch_size: int
+    ) -> list[np.ndarray]:
+        start, end = self.config.decoder_start_token_id, end_tokens(self.config)[0]
+        scores = []
+        for begin in range(0, len(input_ids), batch_size):
+            rows = slice(begin, begin + batch_size)
+            source, mask = self._pad(input_ids[rows])
+            decoder_input_ids, _ = self._pad([[start, *ids] for ids in target_ids[rows]])
+            labels, in_target = self._pad([[*ids, end] for ids in target_ids[rows]])
+            logits = self.model(source, attention_mask=mask, decoder_input_ids=decoder_input_ids).logits
+            chosen = logits.float().log_softmax(dim=-1).gather(-1, labels.unsqueeze(-1)).squeeze(-1)
+            scores += [one[inside.bool()].cpu().numpy() for one, inside in zip(chosen, in_target, strict=True)]
+        return scores
+
+    def _pad(self, rows: list[list[int]]) -> tuple[torch.Tensor, torch.Tensor]:
+        """The ids (B, L), right-padded, and their mask (B, L), on the model's device."""
+        tensors = [torch.tensor(row, dtype=torch.long) for row in rows]
+        ids = pad_sequence(tensors, batch_first=True, padding_value=self.config.pad_token_id or 0)
+        mask = pad_sequence([torch.ones_like(row) for row in tensors], batch_first=True)
+        return ids.to(self.model.device), mask.to(self.model.device)
 
     def _answer_by_length(
         self, input_ids: list[list[int]], batch_size: int, answer: Callable[[dict[str, torch.Tensor]], list[Answer]]
@@ -86,12 +109,8 @@ class TorchEngine(Engine):
         answers = [None] * len(order)
         for begin in range(0, len(order), batch_size):
             places = order[begin : begin + batch_size]
-            rows = [torch.tensor(input_ids[place], dtype=torch.long) for place in places]
-            batch = {
-                "input_ids": pad_sequence(rows, batch_first=True, padding_value=self.config.pad_token_id),
-                "attention_mask": pad_sequence([torch.ones_like(row) for row in rows], batch_first=True),
-            }
-            batch = {name: tensor.to(self.model.device) for name, tensor in batch.items()}
+            ids, mask = self._pad([input_ids[place] for place in places])
+            batch = {"input_ids": ids, "attention_mask": mask}
             for place, one in zip(places, answer(batch), strict=True):
                 answers[place] = one
         return answers
