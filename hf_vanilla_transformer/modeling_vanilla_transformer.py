@@ -13,7 +13,7 @@ Every saved model carries a copy of this file, so it imports only torch, transfo
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from copy import copy
 from functools import partial
 
@@ -504,6 +504,14 @@ class VanillaTransformerPreTrainedModel(PreTrainedModel):
         elif isinstance(module, VanillaTransformerSinusoidalPositions):
             # Not in the checkpoint: `from_pretrained` leaves uninitialised memory here.
             init.copy_(module.weight, sinusoid_table(*module.weight.shape))
+
+    def load_state_dict(self, state_dict: Mapping[str, torch.Tensor], strict: bool = True, assign: bool = False):
+        """As in torch, but a saved file, which holds tied weights once, is whole: Trainer would say that keys miss."""
+        state_dict = copy(state_dict)
+        for name, source in self.all_tied_weights_keys.items():
+            if source in state_dict:
+                state_dict.setdefault(name, state_dict[source])
+        return super().load_state_dict(state_dict, strict, assign)
 
     def _resize_token_embeddings(self, new_num_tokens, pad_to_multiple_of=None, mean_resizing=True):
         """Resize the source embeddings; with one vocabulary, also the target embeddings and the head.

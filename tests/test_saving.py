@@ -9,6 +9,7 @@ import torch
 from accelerate import dispatch_model
 from huggingface_hub.errors import StrictDataclassError
 from safetensors import safe_open
+from safetensors.torch import load_file
 from shared import run_without_the_package, tiny_config
 from transformers import (
     AutoConfig,
@@ -51,6 +52,21 @@ def test_a_saved_model_comes_back_bit_for_bit(config, model_class, tmp_path):
     loaded = AUTO_CLASSES[model_class].from_pretrained(tmp_path)
     assert type(loaded) is model_class
     assert torch.equal(outputs(loaded), outputs(model))
+
+
+@pytest.mark.parametrize("model_class", AUTO_CLASSES)
+def test_a_saved_file_lacks_no_weight(config, model_class, tmp_path):
+    """Trainer, which loads it when it resumes and when it takes the best model, has nothing to warn of."""
+    model_class(config).save_pretrained(tmp_path)
+    weights = load_file(tmp_path / "model.safetensors")
+    loaded = model_class(config)
+    assert loaded.load_state_dict(dict(weights), strict=False) == ([], [])
+    loaded.save_pretrained(tmp_path / "again")
+    again = load_file(tmp_path / "again" / "model.safetensors")
+    assert again.keys() == weights.keys() and all(torch.equal(again[name], weights[name]) for name in weights)
+    del weights[next(name for name in weights if name.endswith("encoder.layers.0.feed_forward.fc1.bias"))]
+    with pytest.raises(RuntimeError, match='Missing key.* "(model.)?encoder.layers.0.feed_forward.fc1.bias"[.]'):
+        loaded.load_state_dict(weights)
 
 
 @pytest.mark.parametrize("share", [False, True])

@@ -18,6 +18,7 @@ import yaml
 from datasets import DatasetDict
 from huggingface_hub.errors import HTTPError, StrictDataclassError
 from safetensors import SafetensorError
+from tqdm import tqdm
 from transformers import HfArgumentParser, TrainingArguments, get_scheduler
 
 from ..data.labelled_text import load_labelled_text
@@ -353,7 +354,7 @@ def exit_with_one_line(main: Callable[..., None]) -> Callable[..., None]:
     Such errors are: files and folders (OSError, SafetensorError), a full disk, the network (HTTPError), values
     (ValueError, a configuration's StrictDataclassError), a loss that is not finite (FloatingPointError), and missing
     optional packages (ImportError, and a RuntimeError of transformers'). A closed pipe ends the command silently, with
-    status 1. Any other exception keeps its traceback.
+    status 1. Any other exception keeps its traceback. Progress bars are shown of what takes longer than a second.
 
     Args:
         main: The command's function.
@@ -364,6 +365,8 @@ def exit_with_one_line(main: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(main)
     def wrapped(argv: Sequence[str] | None = None) -> None:
+        # The environment variable TQDM_DELAY does the same, but is read before a command has begun.
+        tqdm.__init__ = functools.partialmethod(_BEGIN_BAR, delay=1)
         try:
             main(argv)
             sys.stdout.flush()
@@ -383,6 +386,7 @@ def exit_with_one_line(main: Callable[..., None]) -> Callable[..., None]:
     return wrapped
 
 
+_BEGIN_BAR = tqdm.__init__
 _USER_ERRORS = (
     OSError,
     HTTPError,
