@@ -16,12 +16,14 @@ from transformers import (
     AutoModel,
     AutoModelForSeq2SeqLM,
     AutoModelForSequenceClassification,
+    AutoModelForTextEncoding,
     AutoTokenizer,
     pipeline,
 )
 
 from hf_vanilla_transformer import (
     VanillaTransformerConfig,
+    VanillaTransformerEncoderModel,
     VanillaTransformerForConditionalGeneration,
     VanillaTransformerForSequenceClassification,
     VanillaTransformerModel,
@@ -81,6 +83,28 @@ def test_tied_embeddings_are_one_tensor_and_saved_once(share, tie, tmp_path):
     with safe_open(tmp_path / "model.safetensors", "pt") as file:
         saved = {"model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight", "lm_head.weight"}
         assert len(saved & set(file.keys())) == 3 - share - tie
+
+
+@pytest.mark.parametrize("model_class", [*AUTO_CLASSES, VanillaTransformerEncoderModel])
+def test_the_encoder_loads_from_every_checkpoint(config, model_class, tmp_path):
+    model = model_class(config).eval()
+    model.save_pretrained(tmp_path)
+    encoder, info = AutoModelForTextEncoding.from_pretrained(tmp_path, output_loading_info=True)
+    assert type(encoder) is VanillaTransformerEncoderModel
+    assert not (info["missing_keys"] or info["unexpected_keys"] or info["mismatched_keys"])
+    expected = model.base_model.encoder(input_ids=IDS).last_hidden_state
+    assert torch.equal(encoder(input_ids=IDS).last_hidden_state, expected)
+    if model_class is not VanillaTransformerEncoderModel:
+        _, info = AutoModel.from_pretrained(tmp_path, output_loading_info=True)
+        assert not (info["missing_keys"] or info["unexpected_keys"])
+
+
+def test_an_encoders_vocabulary_can_grow(tmp_path):
+    VanillaTransformerModel(tiny_config(share_encoder_decoder_embeddings=True)).save_pretrained(tmp_path)
+    encoder = AutoModelForTextEncoding.from_pretrained(tmp_path)
+    assert encoder.resize_token_embeddings(33).num_embeddings == encoder.config.vocab_size == 33
+    encoder.set_input_embeddings(torch.nn.Embedding(3, encoder.config.d_model))
+    assert encoder(input_ids=torch.tensor([[2]])).last_hidden_state.shape == (1, 1, 16)
 
 
 def test_pretraining_goes_on_as_a_classifier(tmp_path):
@@ -325,6 +349,7 @@ def test_the_code_travels_with_the_weights(classifier_folder):
         "AutoModel": f"{module}.VanillaTransformerModel",
         "AutoModelForSeq2SeqLM": f"{module}.VanillaTransformerForConditionalGeneration",
         "AutoModelForSequenceClassification": f"{module}.VanillaTransformerForSequenceClassification",
+        "AutoModelForTextEncoding": f"{module}.VanillaTransformerEncoderModel",
     }
     assert config["id2label"] == {"0": "negative", "1": "positive"}
 
@@ -340,7 +365,7 @@ def test_what_a_subclass_names_in_auto_map_stays(tmp_path):
 
 def test_importing_the_package_registers_the_auto_classes():
     assert type(AutoConfig.for_model("vanilla_transformer")) is VanillaTransformerConfig
-    for model_class, auto_class in AUTO_CLASSES.items():
+    for model_class, auto_class in [*AUTO_CLASSES.items(), (VanillaTransformerEncoderModel, AutoModelForTextEncoding)]:
         assert type(auto_class.from_config(tiny_config())) is model_class
 
 

@@ -21,6 +21,7 @@ from transformers import (
 )
 
 from .. import VanillaTransformerConfig
+from ..hub.embedding import save_embedding_modules
 from ..hub.model_card import CARD_FILE, save_model_card
 from ..hub.record import CURVES_FILE, METRICS_FILE, RECIPE_FILE, RUN_FILE, best_step, epochs, save_record
 from ..hub.upload import keep_token_out_of_files, upload_run
@@ -198,6 +199,7 @@ class Run:
             data=data,
             script=script,
         )
+        save_embedding_modules(self.folder, trainer.model.config.d_model)
         save_model_card(self.folder)
         folder = shlex.quote(self.folder)
         print(
