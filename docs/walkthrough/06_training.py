@@ -28,7 +28,7 @@ import inspect
 import math
 import time
 
-import matplotlib.pyplot as plt
+import matplotlib
 import pandas as pd
 import torch
 from torch import nn
@@ -40,7 +40,8 @@ from hf_vanilla_transformer.modeling_vanilla_transformer import shift_tokens_rig
 from hf_vanilla_transformer.training import noam_peak, smoothed_targets
 
 
-plt.rcParams["figure.dpi"] = 80
+# %matplotlib inline
+matplotlib.rcParams["figure.dpi"] = 80
 
 # %% [markdown]
 # ## 과제: 복사
