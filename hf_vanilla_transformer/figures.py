@@ -361,7 +361,7 @@ def plot_lines(
     if log_scale:
         axes.set_yscale("log")
     axes.grid(alpha=0.3)
-    axes.legend()
+    figure.legend(loc="outside right upper", frameon=False)
     return _save(figure, file)
 
 
