@@ -25,6 +25,7 @@ if "google.colab" in sys.modules and not os.path.isdir("model_cards"):
 
 import inspect
 import math
+import textwrap
 from pathlib import Path
 
 import matplotlib
@@ -78,7 +79,7 @@ print(heads.transpose(0, 1).flatten(-2))
 # 패키지의 코드도 이 한 줄입니다. 앞에 배치(문장 수)의 차원이 하나 더 있습니다.
 
 # %%
-print(inspect.getsource(modeling.VanillaTransformerAttention._split_heads))
+print(textwrap.dedent(inspect.getsource(modeling.VanillaTransformerAttention._split_heads)))
 
 # %% [markdown]
 # ## 멀티헤드 어텐션을 손으로
@@ -161,7 +162,7 @@ pd.DataFrame(offset, index=[f"head {head}" for head in range(3)], columns=tokens
 # %%
 feed_forward = modeling.VanillaTransformerFeedForward(config, ffn_dim=768).eval()
 print(feed_forward)
-print(inspect.getsource(modeling.VanillaTransformerFeedForward.forward))
+print(textwrap.dedent(inspect.getsource(modeling.VanillaTransformerFeedForward.forward)))
 
 # %% [markdown]
 # 토큰마다 따로 계산하므로, 한 토큰을 바꿔도 다른 토큰의 결과는 그대로입니다. 셋째 토큰만 바꿔 봅시다.
@@ -232,7 +233,7 @@ with torch.inference_mode():
 print({f"층 {number}": f"{value:.0%}" for number, value in share.items()})
 
 # %% [markdown]
-# 칸마다 제 일이 있어서, 한 토큰에는 그 가운데 일부만 켜집니다.
+# 한 토큰에서 켜지는 것은 768칸 가운데 일부뿐입니다.
 #
 # ## 직접 해 보기
 #
