@@ -8,6 +8,7 @@
 # > It ends with two sentences as a padded batch of ids with its attention mask.
 #
 # 이 연재에서는 논문 "Attention Is All You Need"의 Transformer를 처음부터 한 조각씩 만들어 봅니다.
+# 글을 읽는 절반을 **인코더**(encoder), 답을 쓰는 절반을 **디코더**(decoder)라고 합니다.
 # 파이썬만 알면 따라올 수 있습니다. 셀을 위에서부터 차례로 실행하세요.
 #
 # 신경망은 숫자만 계산할 수 있습니다. 그래서 가장 먼저 할 일은 글을 숫자로 바꾸는 것입니다.

@@ -89,7 +89,9 @@ print(textwrap.dedent(inspect.getsource(modeling.VanillaTransformerAttention._sp
 # $$\mathrm{MultiHead}(Q, K, V) = \mathrm{Concat}(\mathrm{head}_1, \ldots, \mathrm{head}_h)\,W^O$$
 #
 # 행렬을 곱해 Q, K, V를 만들고, 헤드로 나누고, 헤드마다 어텐션을 하고, 이어 붙인 다음, 행렬을 한 번 더 곱합니다.
-# 마지막 행렬 $W^O$가 헤드들이 따로 찾은 것을 섞습니다. 무작위 문장으로 계산해서 패키지의 모듈과 비교합시다.
+# 마지막 행렬 $W^O$가 헤드들이 따로 찾은 것을 섞습니다.
+# 코드에서는 행렬을 곱하고 편향(bias)을 더하는 단계를 **선형 층**(linear layer) `nn.Linear`로 씁니다.
+# 무작위 문장으로 계산해서 패키지의 모듈과 비교합시다.
 
 # %%
 config = VanillaTransformerConfig(d_model=192, encoder_attention_heads=3)
@@ -124,7 +126,7 @@ for number in (1, 3, 6):
     print(f"헤드 {number}개, 헤드마다 {module.head_dim}칸: {sum(p.numel() for p in module.parameters()):,}")
 
 # %% [markdown]
-# > *pytorch-transformer에서는* 네 행렬에 편향(bias)이 없습니다. 이 패키지에서는 `attention_bias=False`입니다.
+# > *pytorch-transformer에서는* 네 행렬에 편향이 없습니다. 이 패키지에서는 `attention_bias=False`입니다.
 #
 # ## 헤드마다 보는 곳이 다르다
 #
@@ -266,5 +268,5 @@ with torch.inference_mode():
     assert torch.allclose(fc2(fc1(states)), nn.functional.linear(states, weight, bias), atol=1e-5)
 
 # %% [markdown]
-# 이제 부품이 모두 모였습니다. 다음 장에서 모델 전체를 조립합니다.
+# 중요한 부품은 모두 모였습니다. 다음 장에서 모델 전체를 조립합니다.
 # → [5. 인코더와 디코더](05_encoder_and_decoder.ipynb)

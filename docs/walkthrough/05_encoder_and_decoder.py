@@ -325,7 +325,7 @@ pd.DataFrame({name: parameters_by_part(model) for name, model in small.items()})
 # 1. 임베딩을 같이 쓰지 않는다면(행렬 세 개) base의 파라미터는 몇 개가 될까요?
 # 2. 조립한 `ours`에서 인과 마스크가 하는 일을 확인해 보세요.
 #    번역문의 마지막 토큰을 바꾸면 어느 자리의 출력이 바뀌나요?
-# 3. `norm_first=True`인 `VanillaTransformerModel`의 출력을 `Transformer`로 얻으려면 무엇을 더해야 할까요?
+# 3. `norm_first=True`인 `VanillaTransformerModel`의 출력을 `Transformer`로 얻으려면 무엇을 바꿔야 할까요?
 
 # %% [markdown]
 # ## 풀이
