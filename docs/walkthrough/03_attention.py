@@ -122,7 +122,8 @@ print(inspect.cleandoc(inspect.getsource(modeling.eager_attention_forward).split
 # ## 왜 √d_k로 나눌까
 #
 # 차원이 크면 내적도 커집니다. 무작위 벡터로 재 보면 내적의 크기는 $\sqrt{d_k}$에 비례합니다.
-# 점수가 크면 소프트맥스는 하나에 거의 1을 몰아줍니다. 그러면 학습에 쓰는 기울기(gradient)가 0에 가까워져 학습이 더딥니다.
+# 점수가 크면 소프트맥스는 하나에 거의 1을 몰아줍니다.
+# 그러면 학습에 쓰는 기울기(gradient)가 0에 가까워져 학습이 더딥니다.
 
 # %%
 rows = {}
