@@ -11,7 +11,7 @@ from shared import ROOT
 
 FOLDER = ROOT / "docs" / "walkthrough"
 CHAPTERS = sorted(FOLDER.glob("[0-9]*.py"))
-QUICK = ("01", "02")
+QUICK = ("01", "02", "03", "04", "05")
 BADGE = "https://colab.research.google.com/github/OWNER/hf_vanilla_transformer/blob/main/docs/walkthrough/{}.ipynb"
 
 

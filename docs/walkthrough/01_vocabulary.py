@@ -8,6 +8,7 @@
 # > It ends with two sentences as a padded batch of ids with its attention mask.
 #
 # 이 연재에서는 논문 "Attention Is All You Need"의 Transformer를 처음부터 한 조각씩 만들어 봅니다.
+# 글을 읽는 절반을 **인코더**(encoder), 답을 쓰는 절반을 **디코더**(decoder)라고 합니다.
 # 파이썬만 알면 따라올 수 있습니다. 셀을 위에서부터 차례로 실행하세요.
 #
 # 신경망은 숫자만 계산할 수 있습니다. 그래서 가장 먼저 할 일은 글을 숫자로 바꾸는 것입니다.
@@ -81,6 +82,8 @@ def describe(split):
 pd.DataFrame([describe(str.split), describe(list)], index=["단어", "글자"]).round(1)
 
 # %% [markdown]
+# 단어로 나누면 테스트 리뷰의 절반 가까이가 처음 보는 토큰입니다. 글자로 나누면 글이 네 배쯤 길어집니다.
+#
 # 이 둘의 사이에 있는 것이 **서브워드**(sub-word)입니다.
 # 자주 나오는 글자 묶음은 한 토큰으로 두고, 드문 말은 여러 토큰으로 나눕니다.
 # '영화는'을 `영화` + `는`으로 나눌 수 있다면 '영화'를 한 번만 배우면 됩니다.
@@ -105,7 +108,7 @@ for _ in range(3):
     print(f"{left} + {right}:", pieces)
 
 # %% [markdown]
-# 세 번 합치고 나니 `재미`와 `재미있`이 한 조각이 되었습니다. 누가 알려 준 것이 아니라 빈도만 세어서 찾은 것입니다.
+# `재미`, `재미있`, `재미있다`가 차례로 한 조각이 되었습니다. 누가 알려 준 것이 아니라 빈도만 세어서 찾은 것입니다.
 #
 # ## 리뷰로 어휘 학습하기
 #

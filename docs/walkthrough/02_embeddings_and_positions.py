@@ -24,6 +24,7 @@ if "google.colab" in sys.modules and not os.path.isdir("model_cards"):
 
 import inspect
 import math
+import textwrap
 from pathlib import Path
 
 import datasets
@@ -93,7 +94,7 @@ for token in ("▁지루", "▁감동", "▁배우"):
 # 패키지의 모듈도 그대로입니다.
 
 # %%
-print(inspect.getsource(modeling.VanillaTransformerEmbedding.forward))
+print(textwrap.dedent(inspect.getsource(modeling.VanillaTransformerEmbedding.forward)))
 
 # %% [markdown]
 # 까닭은 크기에 있습니다. 논문의 코드(tensor2tensor)에서 임베딩은 표준편차가 $1/\sqrt{d}$인 작은 수로 시작합니다.
@@ -207,7 +208,7 @@ print("자리:  ", (modeling.position_ids_from_mask(right) + config.position_off
 # 세는 방법은 마스크의 누적합입니다.
 
 # %%
-print(inspect.getsource(modeling.position_ids_from_mask).split('"""')[2])
+print(inspect.cleandoc(inspect.getsource(modeling.position_ids_from_mask).split('"""')[2]))
 
 # %% [markdown]
 # 누적합이므로 패딩이 왼쪽에 있어도 진짜 토큰의 자리는 1부터 6까지 그대로입니다.

@@ -67,7 +67,8 @@ pd.DataFrame(x, index=fruits, columns=["새콤함", "부드러움"])
 # %% [markdown]
 # ### 점수
 #
-# 쿼리와 키가 얼마나 비슷한지는 내적으로 잽니다. 같은 칸끼리 곱해서 더한 수입니다. 행이 쿼리, 열이 키입니다.
+# 쿼리와 키가 얼마나 비슷한지는 내적(dot product)으로 잽니다. 같은 칸끼리 곱해서 더한 수입니다.
+# 행이 쿼리, 열이 키입니다.
 
 # %%
 scores = query @ key.T
@@ -115,13 +116,14 @@ pd.DataFrame(weights @ value, index=fruits, columns=["새콤함", "부드러움"
 # 패키지의 코드도 같은 순서입니다.
 
 # %%
-print(inspect.getsource(modeling.eager_attention_forward).split('"""')[2])
+print(inspect.cleandoc(inspect.getsource(modeling.eager_attention_forward).split('"""')[2]))
 
 # %% [markdown]
 # ## 왜 √d_k로 나눌까
 #
 # 차원이 크면 내적도 커집니다. 무작위 벡터로 재 보면 내적의 크기는 $\sqrt{d_k}$에 비례합니다.
-# 점수가 크면 소프트맥스는 하나에 거의 1을 몰아주고, 그러면 기울기가 0에 가까워 학습이 되지 않습니다.
+# 점수가 크면 소프트맥스는 하나에 거의 1을 몰아줍니다.
+# 그러면 학습에 쓰는 기울기(gradient)가 0에 가까워져 학습이 더딥니다.
 
 # %%
 rows = {}
@@ -133,11 +135,11 @@ columns = ["내적의 표준편차", "√d_k", "가장 큰 비율", "나눈 뒤 
 pd.DataFrame.from_dict(rows, orient="index", columns=columns).round(2)
 
 # %% [markdown]
-# 나누면 차원이 커져도 비율이 그대로입니다.
+# 나누면 차원이 커져도 비율이 거의 그대로입니다.
 #
 # ## 진짜 문장, 진짜 모델
 #
-# 이제 학습된 nsmc-small의 첫 인코더 층에서 두 문장을 따라가 봅시다. 짧은 문장에는 패딩이 하나 붙습니다.
+# 이제 학습된 nsmc-small의 인코더, 그 첫 층(layer)에서 두 문장을 따라가 봅시다. 짧은 문장에는 패딩이 하나 붙습니다.
 
 # %%
 tokenizer = AutoTokenizer.from_pretrained(MODELS / "nsmc-small")
@@ -150,6 +152,7 @@ print(batch["attention_mask"])
 # %% [markdown]
 # 쿼리, 키, 밸류는 어디서 올까요? 같은 입력에 서로 다른 행렬 셋을 곱해서 만듭니다. 행렬은 학습으로 정해집니다.
 # 그래서 같은 토큰도 찾을 때, 찾아질 때, 내어 줄 때 모습이 다릅니다.
+# 한 문장이 자기 자신을 보는 이런 어텐션을 **셀프 어텐션**(self-attention)이라고 합니다.
 # `pre_norm`은 크기를 고르는 단계로, 5장에서 설명합니다.
 # 헤드(head)는 4장에서 설명합니다. 여기서는 첫 헤드의 64칸만 씁니다.
 

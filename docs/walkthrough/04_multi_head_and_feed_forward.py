@@ -25,6 +25,7 @@ if "google.colab" in sys.modules and not os.path.isdir("model_cards"):
 
 import inspect
 import math
+import textwrap
 from pathlib import Path
 
 import matplotlib
@@ -78,7 +79,7 @@ print(heads.transpose(0, 1).flatten(-2))
 # 패키지의 코드도 이 한 줄입니다. 앞에 배치(문장 수)의 차원이 하나 더 있습니다.
 
 # %%
-print(inspect.getsource(modeling.VanillaTransformerAttention._split_heads))
+print(textwrap.dedent(inspect.getsource(modeling.VanillaTransformerAttention._split_heads)))
 
 # %% [markdown]
 # ## 멀티헤드 어텐션을 손으로
@@ -88,7 +89,9 @@ print(inspect.getsource(modeling.VanillaTransformerAttention._split_heads))
 # $$\mathrm{MultiHead}(Q, K, V) = \mathrm{Concat}(\mathrm{head}_1, \ldots, \mathrm{head}_h)\,W^O$$
 #
 # 행렬을 곱해 Q, K, V를 만들고, 헤드로 나누고, 헤드마다 어텐션을 하고, 이어 붙인 다음, 행렬을 한 번 더 곱합니다.
-# 마지막 행렬 $W^O$가 헤드들이 따로 찾은 것을 섞습니다. 무작위 문장으로 계산해서 패키지의 모듈과 비교합시다.
+# 마지막 행렬 $W^O$가 헤드들이 따로 찾은 것을 섞습니다.
+# 코드에서는 행렬을 곱하고 편향(bias)을 더하는 단계를 **선형 층**(linear layer) `nn.Linear`로 씁니다.
+# 무작위 문장으로 계산해서 패키지의 모듈과 비교합시다.
 
 # %%
 config = VanillaTransformerConfig(d_model=192, encoder_attention_heads=3)
@@ -123,7 +126,7 @@ for number in (1, 3, 6):
     print(f"헤드 {number}개, 헤드마다 {module.head_dim}칸: {sum(p.numel() for p in module.parameters()):,}")
 
 # %% [markdown]
-# > *pytorch-transformer에서는* 네 행렬에 편향(bias)이 없습니다. 이 패키지에서는 `attention_bias=False`입니다.
+# > *pytorch-transformer에서는* 네 행렬에 편향이 없습니다. 이 패키지에서는 `attention_bias=False`입니다.
 #
 # ## 헤드마다 보는 곳이 다르다
 #
@@ -161,7 +164,7 @@ pd.DataFrame(offset, index=[f"head {head}" for head in range(3)], columns=tokens
 # %%
 feed_forward = modeling.VanillaTransformerFeedForward(config, ffn_dim=768).eval()
 print(feed_forward)
-print(inspect.getsource(modeling.VanillaTransformerFeedForward.forward))
+print(textwrap.dedent(inspect.getsource(modeling.VanillaTransformerFeedForward.forward)))
 
 # %% [markdown]
 # 토큰마다 따로 계산하므로, 한 토큰을 바꿔도 다른 토큰의 결과는 그대로입니다. 셋째 토큰만 바꿔 봅시다.
@@ -232,7 +235,7 @@ with torch.inference_mode():
 print({f"층 {number}": f"{value:.0%}" for number, value in share.items()})
 
 # %% [markdown]
-# 칸마다 제 일이 있어서, 한 토큰에는 그 가운데 일부만 켜집니다.
+# 한 토큰에서 켜지는 것은 768칸 가운데 일부뿐입니다.
 #
 # ## 직접 해 보기
 #
@@ -265,5 +268,5 @@ with torch.inference_mode():
     assert torch.allclose(fc2(fc1(states)), nn.functional.linear(states, weight, bias), atol=1e-5)
 
 # %% [markdown]
-# 이제 부품이 모두 모였습니다. 다음 장에서 모델 전체를 조립합니다.
+# 중요한 부품은 모두 모였습니다. 다음 장에서 모델 전체를 조립합니다.
 # → [5. 인코더와 디코더](05_encoder_and_decoder.ipynb)
