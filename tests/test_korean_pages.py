@@ -70,6 +70,18 @@ def test_each_leads_to_the_other():
         assert f"]({other.name})" in file.read_text(encoding="utf-8").splitlines()[0]
 
 
+def test_each_name_leads_to_the_chapter_that_explains_it():
+    page = (ROOT / "docs" / "tutorials.md").read_text(encoding="utf-8")
+    tables_of_names = re.findall(r"^\| theirs \| ours \| chapter \|\n\|[-|]+\n((?:\|.*\n)+)", page, re.MULTILINE)
+    rows = "".join(tables_of_names).splitlines()
+    assert len(tables_of_names) == 6 and "| theirs | ours |\n" not in page
+    for row in rows:
+        chapters = re.findall(r"\[(\d)\]\(walkthrough/(0\d_\w+)\.ipynb\)", row.split("|")[-2])
+        assert chapters, row
+        for number, stem in chapters:
+            assert stem.startswith(f"0{number}_") and (ROOT / "docs" / "walkthrough" / f"{stem}.ipynb").exists()
+
+
 # The options of transformer-evolution's vocab.py.
 SENTENCEPIECE = {
     **{"model_type": "bpe", "pad_id": 0, "pad_piece": "[PAD]", "unk_id": 1, "unk_piece": "[UNK]"},

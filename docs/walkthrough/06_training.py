@@ -120,7 +120,8 @@ print(shift_tokens_right(padded, PAD, START))
 #
 # ## 손실: 얼마나 틀렸나
 #
-# 모델은 위치마다 기호 11개의 점수(로짓, logit)를 냅니다. 소프트맥스를 거치면 확률이 됩니다.
+# 디코더의 출력은 위치마다 너비 64의 벡터입니다. 마지막 선형층 `lm_head`가 그것을 기호 11개의 점수(로짓, logit)로
+# 바꿉니다. 소프트맥스를 거치면 확률이 됩니다.
 # **손실**(loss)은 정답에 준 확률의 로그에 음수를 붙인 값이고, 모든 위치에서 평균을 냅니다(교차 엔트로피,
 # cross-entropy).
 
@@ -136,12 +137,16 @@ assert torch.allclose(by_hand, output.loss)
 
 # %% [markdown]
 # 아무것도 모를 때의 손실은 어느 정도일까요? 11개를 똑같은 확률로 찍으면 손실은 log 11입니다.
-# 학습하지 않은 모델은 확신을 가지고 틀리기도 하므로 조금 더 큽니다.
+# 학습하지 않은 모델은 엉뚱한 기호에 확률을 몰아주기도 하므로 조금 더 큽니다.
 
 # %%
 print(f"log 11 = {math.log(SYMBOLS):.4f}")
 
 # %% [markdown]
+# > *The Annotated Transformer의* `Generator`는 소프트맥스의 로그(log-softmax)까지 계산합니다. 여기서는 로짓을
+# > 돌려줍니다.
+# > `logits.log_softmax(-1)`이 같은 숫자입니다.
+#
 # ## 레이블 스무딩
 #
 # 정답의 확률을 1로 만들라고 하면 모델은 지나치게 확신하게 됩니다.
@@ -174,7 +179,8 @@ plot_lines(curves, confidences, title="Loss", xlabel="probability of the right t
 # 스무딩이 없으면 확률이 1에 가까울수록 손실이 줄기만 합니다. 0.1을 나누어 주면 0.9에서 가장 작고 그 뒤로는 다시
 # 커집니다.
 #
-# > *The Annotated Transformer의* `LabelSmoothing`은 패딩과 정답을 뺀 V - 2개에 나누어 주고 KL 발산을 계산합니다.
+# > *The Annotated Transformer의* `LabelSmoothing`은 패딩과 정답을 뺀 V - 2개에 나누어 주고 KL 발산(두 분포가 얼마나
+# > 다른지)을 계산합니다.
 # > 이 패키지의 `training.LabelSmoothingLoss`가 그것입니다. transformers의 `label_smoothing_factor`는 V개 모두에 나누어
 # > 주고 교차 엔트로피를 계산합니다. *pytorch-seq2seq에는* 레이블 스무딩이 없습니다. 본문에도 그렇게 적혀 있습니다.
 #
@@ -193,9 +199,10 @@ settings = {"512, warm-up 4000": (512, 4000), "512, warm-up 8000": (512, 8000), 
 plot_noam_rates({f"d_model {name}": [noam(step, *one) for step in range(1, 20001)] for name, one in settings.items()})
 
 # %% [markdown]
-# 처음에는 가중치가 난수라서 기울기가 엉뚱한 방향을 가리킵니다. 그때 크게 움직이면 되돌아오기 어려우므로 천천히
-# 시작합니다.
+# 가중치를 고치는 방향은 기울기(gradient)가 알려 줍니다. 그런데 처음에는 가중치가 난수라서 기울기도 믿을 만하지
+# 않습니다. 그때 크게 움직이면 되돌아오기 어려우므로 천천히 시작합니다.
 #
+# 기울기를 보고 실제로 가중치를 고치는 것이 옵티마이저(optimizer)입니다. 논문처럼 Adam을 씁니다.
 # 꼭대기의 높이만 알면 나머지는 transformers에 이미 있습니다. `inverse_sqrt` 스케줄이 같은 곡선입니다.
 
 # %%
@@ -215,6 +222,8 @@ assert torch.allclose(torch.tensor(ours), torch.tensor(theirs))
 # > *다른 튜토리얼에서는* 학습률이 끝까지 그대로입니다. *pytorch-seq2seq*의 Adam은 0.0005, *pytorch-transformer*의
 # > Adam은
 # > 0.0001, *transformer-evolution*의 노트북은 0.00005입니다(각 튜토리얼의 코드).
+# > *pytorch-seq2seq*의 본문은 BERT도 고정된 학습률을 쓴다고 적었지만, BERT의 논문(Devlin et al. 2019, 부록 A.2)은
+# > 처음 10,000걸음 동안 올리고 그 뒤로 0까지 내린다고 합니다.
 #
 # ## 드롭아웃은 어디에 있나
 #
@@ -357,7 +366,7 @@ assert torch.equal(by_hand, generated)
 # 캐시가 있으면 n개만 계산하기 때문입니다.
 
 # %%
-print({n: sum(range(1, n + 1)) / n for n in (10, 50, 100)})
+pd.DataFrame({"반복문": {n: sum(range(1, n + 1)) for n in (10, 50, 100)}, "캐시": {n: n for n in (10, 50, 100)}})
 
 # %% [markdown]
 # > *튜토리얼의* `greedy_decode`(The Annotated Transformer, pytorch-transformer)와
@@ -399,7 +408,7 @@ assert loss.item() < 0.5 and copied < 0.1
 # %% cellView="form" jupyter={"source_hidden": true}
 # @title 풀이 3
 shares = {length: share_copied(model, length=length) for length in (8, 10, 14)}
-print(shares)
+print({length: f"{share:.1%}" for length, share in shares.items()})
 assert shares[14] < 0.5 < shares[10]  # 11번째부터는 배운 적이 없는 위치라서 대부분 틀립니다
 
 # %% [markdown]

@@ -8,6 +8,7 @@
 # > pretrained on more reviews, is then looked into: its attention over your own sentence, and what it gets wrong.
 #
 # 이 장에서는 영화 리뷰를 읽고 긍정(positive)인지 부정(negative)인지 맞히는 분류 모델을 학습합니다.
+# 맞혀야 할 답을 **레이블**(label)이라고 합니다.
 # 먼저 패키지에 들어 있는 리뷰 몇백 개로 직접 해 보고, 그다음 많은 리뷰로 학습해 둔 모델을 들여다봅니다.
 
 # %%
@@ -42,7 +43,7 @@ from hf_vanilla_transformer.tokenizer import train_tokenizer
 
 
 # %matplotlib inline
-matplotlib.rcParams["figure.dpi"] = 80
+matplotlib.rcParams.update({"figure.dpi": 100, "text.hinting": "none"})  # 작은 한글도 읽히도록
 datasets.disable_progress_bars()
 transformers.utils.logging.disable_progress_bar()
 pd.set_option("display.max_colwidth", None)
@@ -129,6 +130,9 @@ print("점수        ", tuple(logits.shape))
 # %% [markdown]
 # > *transformer-evolution에서는* 디코더의 모든 위치에서 최댓값을 구해 선형층에 넣습니다. 이때 패딩 자리도 들어갑니다.
 # > 이 패키지는 패딩을 뺍니다. NSMC에서는 디코더가 `[BOS]` 하나만 읽으므로 둘의 결과가 같습니다.
+# > 그 코드의 주석은 `Transformer`의 출력을 `(bs, n_dec_seq, n_dec_vocab)`이라고 적었지만, 실제로는 어휘의 크기가
+# > 아니라
+# > 너비입니다: `(bs, n_dec_seq, d_hidn)`.
 #
 # ## 학습하기
 #

@@ -234,10 +234,15 @@ print(tokenizer.tokenize("Der Bundestag hat das Gesetz heute verabschiedet."))
 # vanilla-transformer translate --model runs/de-en --file sentences.txt --num_beams 5
 # ```
 #
-# 학습에서 하는 일은 6장과 같습니다. 정답을 한 칸 밀고, 레이블 스무딩 0.1과 Noam 학습률을 씁니다.
+# 학습에서 하는 일은 6장과 같습니다. 정답을 한 칸 밀고, 레이블 스무딩 0.1과 Noam 학습률을 씁니다. 한 묶음(batch)은
+# 문장의 수가 아니라 토큰의 수로 정하고(`max_tokens: 4096`), 길이가 비슷한 문장끼리 묶어 패딩을 줄입니다.
 # 저장된 모델은 CPU 코어 하나에서 2시간쯤 학습했고, 테스트 1,000문장에서 빔 5개로 BLEU 40.97입니다.
 # 마지막 체크포인트 20개의 가중치를 평균 낸 것입니다(모두
 # [모델 카드](../../model_cards/multi30k-de-en/README.md)의 숫자).
+#
+# > *The Annotated Transformer의* 본문은 패딩이 거의 없는 묶음을 만든다고 합니다. 2018년판의 `batch_size_fn`이
+# > 그렇습니다.
+# > 2022년판의 코드는 그 설명을 남긴 채 모든 문장을 길이 72까지 패딩합니다.
 #
 # > *The Annotated Transformer에도* 체크포인트를 평균 내는 `average`가 있지만 실행되지 않습니다. `nn.Module`에 없는
 # > `params()`를 부릅니다. 여기서는 `vanilla-transformer average-checkpoints`입니다.
