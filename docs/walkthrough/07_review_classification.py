@@ -29,6 +29,7 @@ from pathlib import Path
 
 import datasets
 import matplotlib
+import numpy as np
 import pandas as pd
 import torch
 import transformers
@@ -38,7 +39,7 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer, Data
 from hf_vanilla_transformer import VanillaTransformerConfig, VanillaTransformerForSequenceClassification
 from hf_vanilla_transformer.data import load_labelled_text, tokenize
 from hf_vanilla_transformer.figures import plot_attention, plot_lines
-from hf_vanilla_transformer.inference import class_probabilities
+from hf_vanilla_transformer.inference import classify
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 
 
@@ -143,8 +144,8 @@ print("점수        ", tuple(logits.shape))
 # %%
 def accuracy(model, tokenizer, split):
     model.eval()
-    probabilities = class_probabilities(model, tokenizer, split["text"][:], batch_size=64)
-    return (probabilities.argmax(dim=-1) == torch.tensor(split["label"][:])).float().mean().item()
+    probabilities, _ = classify(split["text"][:], model, tokenizer)
+    return float((probabilities.argmax(axis=-1) == np.array(split["label"][:])).mean())
 
 
 optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
@@ -238,7 +239,7 @@ pd.DataFrame(cross[:, 0].numpy(), index=[f"헤드 {head}" for head in range(3)],
 # %%
 words = review.split()
 shorter = [" ".join(words[:i] + words[i + 1 :]) for i in range(len(words))]
-positive = class_probabilities(ready, ready_tokenizer, [review, *shorter], batch_size=8)[:, 1].tolist()
+positive = classify([review, *shorter], ready, ready_tokenizer)[0][:, 1]
 pd.DataFrame({"뺀 단어": ["(없음)", *words], "긍정일 확률": positive}).round(4)
 
 # %% [markdown]
@@ -248,11 +249,10 @@ pd.DataFrame({"뺀 단어": ["(없음)", *words], "긍정일 확률": positive})
 
 # %%
 test = data["test"]
-probabilities = class_probabilities(ready, ready_tokenizer, test["text"][:], batch_size=64)
-labels = torch.tensor(test["label"][:])
-confidence, predicted = probabilities.max(dim=-1)
-wrong = (predicted != labels).nonzero().flatten().tolist()
-wrong.sort(key=lambda i: -confidence[i])
+probabilities, _ = classify(test["text"][:], ready, ready_tokenizer)
+labels = np.array(test["label"][:])
+confidence, predicted = probabilities.max(axis=-1), probabilities.argmax(axis=-1)
+wrong = sorted(np.flatnonzero(predicted != labels).tolist(), key=lambda i: -confidence[i])
 pd.DataFrame(
     [(names[labels[i]], f"{confidence[i]:.2f}", test["text"][i]) for i in wrong], columns=["정답", "확신", "리뷰"]
 )
@@ -295,7 +295,7 @@ pd.DataFrame(
 # %% cellView="form" jupyter={"source_hidden": true}
 # @title 풀이 1
 sure = confidence > 0.9
-accuracy_when_sure = (predicted[sure] == labels[sure]).float().mean().item()
+accuracy_when_sure = float((predicted[sure] == labels[sure]).mean())
 print(f"{sure.sum()}개 가운데 {accuracy_when_sure:.3f}")
 assert accuracy_when_sure > ready_score
 
@@ -311,7 +311,7 @@ assert difference < 1e-4  # 마스크 덕분에 [PAD]는 보이지 않습니다
 # %% cellView="form" jupyter={"source_hidden": true}
 # @title 풀이 3
 negated = ["전혀 지루하지 않다", "전혀 재미있지 않다"]
-answers = class_probabilities(ready, ready_tokenizer, negated, batch_size=2)[:, 1].tolist()
+answers = classify(negated, ready, ready_tokenizer)[0][:, 1].tolist()
 print(dict(zip(negated, [round(answer, 3) for answer in answers], strict=True)))
 assert answers[0] > 0.5 > answers[1]
 encoded = ready_tokenizer(negated[0], return_tensors="pt")
