@@ -115,8 +115,8 @@ padded = torch.tensor([[5, 3, 8, -100, -100]])
 print(shift_tokens_right(padded, PAD, START))
 
 # %% [markdown]
-# > *The Annotated Transformer에서는* `Batch`가 정답을 `tgt[:, :-1]`과 `tgt[:, 1:]`로 자릅니다. 정답의 첫 토큰이
-# > 시작 토큰을 겸하기 때문입니다. 여기서는 정답에 시작 토큰이 없고, 입력을 만들 때 붙입니다.
+# > *The Annotated Transformer에서는* `Batch`가 정답을 `tgt[:, :-1]`과 `tgt[:, 1:]`로 자릅니다. 정답의 첫 토큰이 시작
+# > 토큰을 겸하기 때문입니다. 여기서는 정답에 시작 토큰이 없고, 입력을 만들 때 붙입니다.
 #
 # ## 손실: 얼마나 틀렸나
 #
@@ -144,8 +144,7 @@ print(f"log 11 = {math.log(SYMBOLS):.4f}")
 
 # %% [markdown]
 # > *The Annotated Transformer의* `Generator`는 소프트맥스의 로그(log-softmax)까지 계산합니다. 여기서는 로짓을
-# > 돌려줍니다.
-# > `logits.log_softmax(-1)`이 같은 숫자입니다.
+# > 돌려줍니다. `logits.log_softmax(-1)`이 같은 숫자입니다.
 #
 # ## 레이블 스무딩
 #
@@ -180,9 +179,9 @@ plot_lines(curves, confidences, title="Loss", xlabel="probability of the right t
 # 커집니다.
 #
 # > *The Annotated Transformer의* `LabelSmoothing`은 패딩과 정답을 뺀 V - 2개에 나누어 주고 KL 발산(두 분포가 얼마나
-# > 다른지)을 계산합니다.
-# > 이 패키지의 `training.LabelSmoothingLoss`가 그것입니다. transformers의 `label_smoothing_factor`는 V개 모두에 나누어
-# > 주고 교차 엔트로피를 계산합니다. *pytorch-seq2seq에는* 레이블 스무딩이 없습니다. 본문에도 그렇게 적혀 있습니다.
+# > 다른지)을 계산합니다. 이 패키지의 `training.LabelSmoothingLoss`가 그것입니다. transformers의
+# > `label_smoothing_factor`는 V개 모두에 나누어 주고 교차 엔트로피를 계산합니다. *pytorch-seq2seq에는* 레이블
+# > 스무딩이 없습니다. 본문에도 그렇게 적혀 있습니다.
 #
 # ## 학습률: 올렸다가 내리기
 #
@@ -220,10 +219,9 @@ assert torch.allclose(torch.tensor(ours), torch.tensor(theirs))
 
 # %% [markdown]
 # > *다른 튜토리얼에서는* 학습률이 끝까지 그대로입니다. *pytorch-seq2seq*의 Adam은 0.0005, *pytorch-transformer*의
-# > Adam은
-# > 0.0001, *transformer-evolution*의 노트북은 0.00005입니다(각 튜토리얼의 코드).
-# > *pytorch-seq2seq*의 본문은 BERT도 고정된 학습률을 쓴다고 적었지만, BERT의 논문(Devlin et al. 2019, 부록 A.2)은
-# > 처음 10,000걸음 동안 올리고 그 뒤로 0까지 내린다고 합니다.
+# > Adam은 0.0001, *transformer-evolution*의 노트북은 0.00005입니다(각 튜토리얼의 코드). *pytorch-seq2seq*의 본문은
+# > BERT도 고정된 학습률을 쓴다고 적었지만, BERT의 논문(Devlin et al. 2019, 부록 A.2)은 처음 10,000걸음 동안 올리고 그
+# > 뒤로 직선으로 내린다고 합니다.
 #
 # ## 드롭아웃은 어디에 있나
 #
@@ -311,8 +309,8 @@ assert copied > 0.95
 # ```
 #
 # > *The Annotated Transformer의* 예제는 모든 줄이 1로 시작하는 자료로 학습하고 0을 패딩으로 씁니다. 그런데 2022년판은
-# > 복사를 시킬 때 0으로 시작하는 입력과 시작 토큰 0을 줍니다. 학습 때 본 적이 없는 패딩 기호입니다.
-# > 시작 토큰은 학습할 때와 쓸 때가 같아야 합니다.
+# > 복사를 시킬 때 0으로 시작하는 입력과 시작 토큰 0을 줍니다. 학습 때 본 적이 없는 패딩 기호입니다. 시작 토큰은
+# > 학습할 때와 쓸 때가 같아야 합니다.
 #
 # ## 한 토큰씩 쓰기
 #
@@ -370,8 +368,7 @@ pd.DataFrame({"반복문": {n: sum(range(1, n + 1)) for n in (10, 50, 100)}, "�
 
 # %% [markdown]
 # > *튜토리얼의* `greedy_decode`(The Annotated Transformer, pytorch-transformer)와
-# > `translate_sentence`(pytorch-seq2seq)는
-# > 위의 반복문처럼 토큰마다 앞부분 전체를 다시 넣습니다.
+# > `translate_sentence`(pytorch-seq2seq)는 위의 반복문처럼 토큰마다 앞부분 전체를 다시 넣습니다.
 #
 # ## 직접 해 보기
 #

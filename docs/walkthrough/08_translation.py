@@ -112,8 +112,7 @@ plot_attention(
 # 대각선을 따라 내려가는 것은 두 언어의 어순이 비슷하기 때문입니다.
 #
 # > *pytorch-seq2seq의* 그림은 행에 읽은 토큰이 아니라 그때 쓴 토큰을 적습니다. 같은 행렬이지만 이름이 한 칸 밀려
-# > 있으니
-# > 비교할 때 주의하세요.
+# > 있으니 비교할 때 주의하세요.
 #
 # ## 빔 탐색
 #
@@ -133,7 +132,7 @@ for beams in (1, 3):
 # 1. 남아 있는 문장마다 다음 토큰의 확률을 구하고, 로그 확률을 문장의 점수에 더합니다.
 # 2. 모든 문장의 모든 토큰 가운데 점수가 높은 것부터 빔의 두 배만큼 후보로 뽑습니다.
 # 3. `[EOS]`로 끝난 후보는 완성된 문장으로 따로 둡니다. 나머지에서 빔의 수만큼 남깁니다.
-# 4. 완성된 문장은 점수를 길이로 나누어 비교합니다. 나누지 않으면 짧은 문장이 늘 이깁니다.
+# 4. 완성된 문장은 점수를 길이로 나누어 비교합니다. 나누지 않으면 짧은 문장이 유리합니다.
 #    남은 문장이 더 나아질 수 없으면 멈춥니다.
 
 
@@ -200,8 +199,7 @@ plot_beam_search(steps, best=finished[0][2])
 #
 # > *The Annotated Transformer에는* 빔 탐색이 없습니다("a bit too complicated to cover here"). *pytorch-transformer*의
 # > `Beam_Search.ipynb`에는 있지만, `[EOS]`로 끝난 후보를 건너뛰면서 목록에 다시 넣지 않습니다. 완성된 문장이
-# > 사라지므로
-# > 그 노트북의 예에서는 짧은 문장의 번역이 끝나지 않고 다른 말이 이어집니다.
+# > 사라지므로 그 노트북의 예에서는 짧은 문장의 번역이 끝나지 않고 다른 말이 이어집니다.
 #
 # ## 모르는 세계
 #
@@ -241,15 +239,14 @@ print(tokenizer.tokenize("Der Bundestag hat das Gesetz heute verabschiedet."))
 # [모델 카드](../../model_cards/multi30k-de-en/README.md)의 숫자).
 #
 # > *The Annotated Transformer의* 본문은 패딩이 거의 없는 묶음을 만든다고 합니다. 2018년판의 `batch_size_fn`이
-# > 그렇습니다.
-# > 2022년판의 코드는 그 설명을 남긴 채 모든 문장을 길이 72까지 패딩합니다.
+# > 그렇습니다. 2022년판의 코드는 그 설명을 남긴 채 모든 문장을 길이 72까지 패딩합니다.
 #
 # > *The Annotated Transformer에도* 체크포인트를 평균 내는 `average`가 있지만 실행되지 않습니다. `nn.Module`에 없는
 # > `params()`를 부릅니다. 여기서는 `vanilla-transformer average-checkpoints`입니다.
 #
 # > *pytorch-seq2seq의* 크기로 학습하려면 `multi30k-de-en-tutorial`을 쓰세요. 튜토리얼의 BLEU 36.52는 소문자로 바꾼
-# > 낱말을
-# > 세어 잰 것이라, 다른 논문의 숫자와 바로 비교할 수 없습니다([결과 문서](../results.md#multi30k-de-en-tutorial)).
+# > 낱말을 세어 잰 것이라, 다른 논문의 숫자와 바로 비교할 수 없습니다([결과
+# > 문서](../results.md#multi30k-de-en-tutorial)).
 #
 # ## 직접 해 보기
 #

@@ -277,8 +277,9 @@ with contextlib.chdir(WORK):
 # | `transformers` | `trust_remote_code`도 이 패키지도 없이. transformers에 똑같은 모델이 있을 때 |
 #
 # ```sh
-# vanilla-transformer export --model model_cards/multi30k-de-en --format ctranslate2 --quantize int8 --output_dir
-# runs/fast ```
+# vanilla-transformer export --model model_cards/multi30k-de-en --format ctranslate2 --quantize int8 \
+#     --output_dir runs/fast
+# ```
 #
 # `--quantize int8`은 가중치를 8비트 정수로 줄입니다. 파일이 작아지고 빨라지는 대신 답이 조금 달라질 수 있습니다.
 #
