@@ -8,10 +8,13 @@
 # > It ends with two sentences as a padded batch of ids with its attention mask.
 #
 # 이 연재에서는 논문 "Attention Is All You Need"의 Transformer를 처음부터 한 조각씩 만들어 봅니다.
-# 글을 읽는 절반을 **인코더**(encoder), 답을 쓰는 절반을 **디코더**(decoder)라고 합니다.
+# Transformer는 글을 읽는 **인코더**(encoder)와 답을 쓰는 **디코더**(decoder)로 이루어집니다.
 # 파이썬만 알면 따라올 수 있습니다. 셀을 위에서부터 차례로 실행하세요.
+# 다른 튜토리얼과 비교하는 상자는 건너뛰어도 됩니다.
 #
-# 신경망은 숫자만 계산할 수 있습니다. 그래서 가장 먼저 할 일은 글을 숫자로 바꾸는 것입니다.
+# Transformer 같은 신경망은 숫자를 곱하고 더하는 큰 함수입니다.
+# 그 안의 수(**파라미터**, **가중치**)는 예를 보면서 조금씩 고칩니다. 이것이 **학습**입니다.
+# 신경망은 숫자만 계산하므로, 가장 먼저 할 일은 글을 숫자로 바꾸는 것입니다.
 # 글을 잘게 나눈 조각을 **토큰**(token), 토큰 전체의 목록을 **어휘**(vocabulary)라고 합니다.
 # 토큰마다 번호를 하나씩 붙이면 글은 번호의 목록이 됩니다.
 
@@ -48,7 +51,8 @@ MODELS = next(
 # %% [markdown]
 # ## 무엇을 한 토큰으로 볼까
 #
-# 패키지에 들어 있는 짧은 영화 리뷰로 시작합니다. `train`은 학습에 쓰고, `test`는 처음 보는 글로 남겨 둡니다.
+# 이 저장소의 패키지에 들어 있는 짧은 영화 리뷰로 시작합니다.
+# `train`은 학습에 쓰고, `test`는 처음 보는 글로 남겨 둡니다.
 
 # %%
 reviews = load_labelled_text("sample")
@@ -82,7 +86,7 @@ def describe(split):
 pd.DataFrame([describe(str.split), describe(list)], index=["단어", "글자"]).round(1)
 
 # %% [markdown]
-# 단어로 나누면 테스트 리뷰의 절반 가까이가 처음 보는 토큰입니다. 글자로 나누면 글이 네 배쯤 길어집니다.
+# 단어로 나누면 테스트 리뷰에 나오는 토큰의 절반 가까이가 처음 보는 것입니다. 글자로 나누면 글이 네 배쯤 길어집니다.
 #
 # 이 둘의 사이에 있는 것이 **서브워드**(sub-word)입니다.
 # 자주 나오는 글자 묶음은 한 토큰으로 두고, 드문 말은 여러 토큰으로 나눕니다.
@@ -108,11 +112,13 @@ for _ in range(3):
     print(f"{left} + {right}:", pieces)
 
 # %% [markdown]
-# `재미`, `재미있`, `재미있다`가 차례로 한 조각이 되었습니다. 누가 알려 준 것이 아니라 빈도만 세어서 찾은 것입니다.
+# `재미`(세 번), `재미있`(두 번)이 차례로 한 조각이 되었습니다. 누가 알려 준 것이 아니라 빈도만 세어서 찾은 것입니다.
+# 세 번째에는 남은 쌍이 모두 한 번씩이어서 맨 앞의 쌍을 합쳤습니다.
 #
 # ## 리뷰로 어휘 학습하기
 #
-# `train_tokenizer`가 같은 일을 리뷰 전체에 대해 합니다. 조각이 2,000개가 될 때까지 합칩니다.
+# `train_tokenizer`가 리뷰 전체로 같은 일을 합니다. 조각이 2,000개가 될 때까지 합치고,
+# 글을 토큰으로 나누는 **토크나이저**(tokenizer)를 돌려줍니다. 맨 앞의 일곱 개는 조금 뒤에 볼 특수 토큰입니다.
 
 # %%
 tokenizer = train_tokenizer(train, vocab_size=2000)
@@ -121,7 +127,8 @@ print(len(tokenizer))
 print("가장 긴 조각:", sorted(pieces[7:], key=len)[-8:])
 
 # %% [markdown]
-# 학습한 어휘도 같은 표로 비교해 봅시다. 단어보다 처음 보는 토큰이 훨씬 적고, 글자보다 글이 짧습니다.
+# 학습한 어휘도 같은 표로 비교해 봅시다.
+# 처음 보는 토큰은 단어로 나눌 때보다 훨씬 적고, 글은 글자로 나눌 때보다 짧습니다.
 
 # %%
 pd.DataFrame([describe(str.split), describe(list), describe(tokenizer.tokenize)], index=["단어", "글자", "BPE"]).round(
@@ -129,7 +136,7 @@ pd.DataFrame([describe(str.split), describe(list), describe(tokenizer.tokenize)]
 )
 
 # %% [markdown]
-# '종류'가 2,000보다 작은 것은, 더 긴 조각의 재료로만 쓰이고 글에는 나오지 않는 조각이 있기 때문입니다.
+# '종류'가 2,000보다 작은 것은 특수 토큰, 그리고 더 긴 조각의 재료로만 쓰인 조각이 글에 나오지 않기 때문입니다.
 #
 # ## 특수 토큰 일곱 개
 #
@@ -156,7 +163,7 @@ pd.DataFrame(
 # > *튜토리얼마다 번호가 다릅니다.* transformer-evolution과 이 패키지에서는 `[PAD]`가 0번입니다.
 # > *The Annotated Transformer*의 Multi30k 어휘는 `<s>`, `</s>`, `<blank>`, `<unk>`가 차례로 0, 1, 2, 3번이고,
 # > *pytorch-transformer*는 `[UNK]`, `[PAD]`, `[SOS]`, `[EOS]`가 0, 1, 2, 3번입니다.
-# > 다른 튜토리얼의 모델을 가져올 때 번호를 함께 적어 주는 까닭입니다([대응표](../tutorials.md)).
+# > 그래서 다른 튜토리얼의 모델을 가져올 때는 번호를 함께 적어 줍니다([대응표](../tutorials.md)).
 #
 # ## 띄어쓰기를 적어 두는 `▁`
 
@@ -166,9 +173,9 @@ for text in ("겨울은 추워요.", "겨울 은 추워요."):
     print(tokens, "->", tokenizer.convert_tokens_to_string(tokens))
 
 # %% [markdown]
-# `▁`는 밑줄처럼 보이지만 밑줄이 아니라 "여기 앞에 띄어쓰기가 있었다"는 표시입니다(SentencePiece의 방식).
+# `▁`는 밑줄처럼 보이지만 밑줄이 아니라 "이 앞에 띄어쓰기가 있었다"는 표시입니다(도구 SentencePiece의 방식).
 # 덕분에 토큰을 이어 붙이고 `▁`를 빈칸으로 바꾸기만 하면 원래 글로 돌아갑니다.
-# 문장의 첫 단어 앞에도 `▁`를 붙이므로, 문장 처음의 '겨울'과 중간의 '겨울'은 같은 토큰이 됩니다.
+# 문장의 첫 단어 앞에도 `▁`를 붙이므로, '겨울'은 문장 처음에서도 중간에서도 똑같이 나뉩니다.
 #
 # ## 모르는 글자는 `[UNK]`
 
@@ -178,8 +185,8 @@ print(tokenizer.convert_ids_to_tokens(ids))
 print(tokenizer.decode(ids))
 
 # %% [markdown]
-# 학습할 때 본 적이 없는 글자는 나눌 조각도 없습니다. 그래서 `[UNK]`(unknown) 하나로 뭉뚱그려지고,
-# 다시 글로 바꾸어도 돌아오지 않습니다. 어휘를 만들 때 글을 많이 쓰는 까닭입니다.
+# 학습할 때 본 적이 없는 글자는 맞는 조각이 없습니다. 그래서 `[UNK]`(unknown) 하나로 뭉뚱그려지고,
+# 다시 글로 바꾸어도 돌아오지 않습니다. 어휘를 만들 때 글을 많이 써야 이런 글자가 줄어듭니다.
 #
 # ## 두 문장을 숫자로
 #
@@ -194,7 +201,8 @@ for sentence in sentences:
 # %% [markdown]
 # 신경망은 여러 문장을 한꺼번에 계산합니다. 그러려면 숫자가 직사각형으로 놓인 텐서(tensor)여야 합니다.
 # 그런데 두 문장은 길이가 다릅니다.
-# 짧은 쪽의 빈자리를 `[PAD]`로 채우는 것이 **패딩**(padding)입니다. 여기서는 길이를 8의 배수로 맞춥니다.
+# 짧은 쪽의 빈자리를 `[PAD]`로 채우는 것이 **패딩**(padding)입니다.
+# 여기서는 길이를 GPU가 빨리 계산하는 8의 배수로 맞춥니다.
 
 # %%
 batch = tokenizer(sentences, padding=True, pad_to_multiple_of=8, return_tensors="pt")
@@ -206,7 +214,7 @@ pd.DataFrame([tokenizer.convert_ids_to_tokens(row) for row in batch["input_ids"]
 
 # %% [markdown]
 # `[PAD]`는 자리만 채울 뿐 뜻이 없으므로, 모델이 보지 못하게 해야 합니다.
-# 그 표시가 **어텐션 마스크**(attention mask)입니다. 진짜 토큰은 1, 패딩은 0입니다.
+# 그 표시가 **어텐션 마스크**(attention mask)입니다. 진짜 토큰은 1, 패딩은 0입니다. 어텐션은 3장에서 봅니다.
 
 # %%
 print(batch["attention_mask"])
@@ -217,7 +225,7 @@ print(batch["attention_mask"])
 # > *transformer-evolution에서는* `get_attn_pad_mask`로 마스크를 손수 만듭니다. 여기서는 토크나이저가 만든
 # > `attention_mask`(문장 수 × 길이)를 그대로 모델에 넘깁니다.
 #
-# ## 글이 많으면 조각이 길어진다
+# ## 어휘가 크면 조각이 길어진다
 #
 # 저장소에는 네이버 영화 리뷰로 학습한 감정 분류 모델 nsmc-small이 들어 있습니다. 그 어휘로 같은 문장을 나눠 봅시다.
 
@@ -228,7 +236,8 @@ for sentence in sentences:
     print(large.tokenize(sentence))
 
 # %% [markdown]
-# 이번에는 `▁겨울`과 `하세요`가 한 토큰입니다. 더 많은 리뷰에서 빈도를 세어, 자주 쓰는 말이 통째로 조각이 되었습니다.
+# 이번에는 `▁겨울`과 `하세요`가 한 토큰입니다.
+# 더 많은 리뷰에서 빈도를 세고 조각을 8,007개까지 만들어서, 자주 쓰는 말이 통째로 조각이 되었습니다.
 #
 # ## 직접 해 보기
 #

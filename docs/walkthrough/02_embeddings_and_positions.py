@@ -74,11 +74,12 @@ config = VanillaTransformerConfig(vocab_size=2000, d_model=128, scale_embedding=
 embedding = modeling.VanillaTransformerEmbedding(config.vocab_size, config)
 vectors = embedding(input_ids)
 print("표:", tuple(embedding.weight.shape), " 두 문장:", tuple(input_ids.shape), "->", tuple(vectors.shape))
-print("첫 토큰의 벡터가 표의 1540번째 줄인가:", vectors[0, 0].equal(embedding.weight[1540]))
+print("첫 토큰의 벡터가 표의 1540번 줄인가:", vectors[0, 0].equal(embedding.weight[1540]))
 
 # %% [markdown]
-# 두 문장 × 여덟 자리 × 128차원이 되었습니다. 표의 숫자는 처음에는 무작위이고, 학습하면서 바뀝니다.
+# 두 문장 × 여덟 자리 × 128칸(차원)이 되었습니다. 표의 숫자는 처음에는 무작위이고, 학습하면서 바뀝니다.
 # 학습이 끝나면 쓰임새가 비슷한 토큰끼리 방향이 비슷해집니다. 학습된 nsmc-small의 표에서 확인해 봅시다.
+# 길이를 1로 맞춘 두 벡터의 **내적**(dot product), 곧 같은 칸끼리 곱해서 더한 수가 클수록 방향이 비슷합니다.
 
 # %%
 trained, pieces = load_model(str(MODELS / "nsmc-small")), AutoTokenizer.from_pretrained(MODELS / "nsmc-small")
@@ -91,7 +92,8 @@ for token in ("▁지루", "▁감동", "▁배우"):
 # ## 왜 √d를 곱할까
 #
 # 논문 §3.4는 임베딩에 $\sqrt{d}$를 곱합니다. $d$는 벡터의 차원이고, 코드에서는 `d_model`이라고 부릅니다.
-# 패키지의 모듈도 그대로입니다.
+# 패키지의 모듈도 그렇게 합니다(`embed_scale`).
+# 괄호 안은 텐서의 모양입니다. B는 문장 수, L은 길이, D는 $d$입니다.
 
 # %%
 print(textwrap.dedent(inspect.getsource(modeling.VanillaTransformerEmbedding.forward)))
@@ -106,8 +108,9 @@ sizes = {"임베딩": small, "임베딩 × √d": small * math.sqrt(128), "위�
 pd.DataFrame({name: [numbers.square().mean().sqrt().item()] for name, numbers in sizes.items()}, ["크기"]).round(2)
 
 # %% [markdown]
-# 곱하지 않으면 위치가 단어를 덮어 버립니다. 곱하고 나면 단어가 조금 더 큽니다.
-# 튜토리얼마다 선택이 다르므로, 이 패키지에서는 설정으로 고릅니다.
+# 곱하지 않으면 위치가 임베딩을 덮어 버립니다. 곱하고 나면 임베딩이 조금 더 큽니다.
+# 튜토리얼마다 선택이 다르므로, 이 패키지에서는 설정으로 고릅니다. `base`가 논문이고,
+# `init_scheme`은 파라미터의 초깃값을 정하는 방법입니다. 위치에 관한 두 열은 뒤에서 설명합니다.
 
 # %%
 presets = ["base", "annotated-transformer", "pytorch-seq2seq", "pytorch-transformer", "transformer-evolution"]
@@ -121,8 +124,8 @@ pd.DataFrame([[getattr(one, field) for field in fields] for one in configs], ind
 #
 # ## 순서는 어디에 있을까
 #
-# 3장에서 볼 어텐션은 벡터들에 가중치를 곱해 더한 것입니다. 더하는 순서를 바꾸어도 합은 같으므로,
-# 어텐션만으로는 토큰의 순서를 알 수 없습니다.
+# 3장에서 볼 어텐션은 벡터들에 비율을 곱해 더한 것입니다. 더하는 순서를 바꾸어도 합은 같으므로,
+# 어텐션만으로는 토큰의 순서를 알 수 없습니다. 비율이 모두 같을 때로 확인해 봅시다.
 
 # %%
 shuffled = input_ids[:, torch.randperm(8)]
@@ -138,8 +141,9 @@ print(torch.allclose(embedding(input_ids).sum(dim=1), embedding(shuffled).sum(di
 # 크기는 늘 비슷하면서도 자리마다 다른 벡터가 필요합니다.
 #
 # 시계를 떠올려 보세요. 초침은 빨리 돌고 시침은 천천히 돕니다. 바늘이 도는 범위는 한 바퀴뿐이지만,
-# 바늘 몇 개의 위치를 함께 보면 하루의 어느 때인지 알 수 있습니다.
-# 위치 벡터도 빠르기가 다른 바늘 $d/2$개입니다. $i$번째 바늘은 한 자리에 $1/10000^{2i/d}$만큼 돌고,
+# 바늘 몇 개의 위치를 함께 보면 몇 시 몇 분 몇 초인지 알 수 있습니다.
+# 위치 벡터도 빠르기가 다른 바늘 $d/2$개입니다.
+# 바늘 $i$(0부터 셉니다)는 한 자리마다 $1/10000^{2i/d}$라디안씩 돌고,
 # 바늘 끝의 두 좌표인 사인과 코사인을 짝수 칸과 홀수 칸에 적습니다.
 #
 # $$PE_{(pos,\,2i)} = \sin\frac{pos}{10000^{2i/d}} \qquad PE_{(pos,\,2i+1)} = \cos\frac{pos}{10000^{2i/d}}$$
@@ -159,7 +163,8 @@ print(tuple(positions.shape), torch.allclose(positions, modeling.sinusoid_table(
 plot_sinusoid_table(100, 128)
 
 # %% [markdown]
-# 왼쪽 칸은 빠른 바늘이라 줄마다 색이 바뀌고, 오른쪽 칸은 느린 바늘이라 거의 그대로입니다. 네 칸만 따로 봅시다.
+# 왼쪽 칸은 빠른 바늘이라 줄마다 색이 바뀌고, 오른쪽 칸은 느린 바늘이라 위에서 아래까지 거의 그대로입니다.
+# 오른쪽의 세로줄 무늬는 0에 가까운 사인과 1에 가까운 코사인이 번갈아 놓인 것입니다. 네 칸만 따로 봅시다.
 
 # %%
 plot_lines(
@@ -173,8 +178,9 @@ plot_lines(
 # %% [markdown]
 # ## 거리를 알 수 있다
 #
-# 사인과 코사인을 짝지은 데에는 까닭이 있습니다. 바늘을 5자리 뒤로 옮기려면 정해진 각도만큼 돌리면 되고,
-# 그 각도는 지금 자리가 어디든 같습니다. 같은 회전 한 번으로 모든 자리의 벡터가 5자리 뒤의 벡터가 됩니다.
+# 사인과 코사인을 짝지은 데에는 까닭이 있습니다. 다섯 자리 뒤의 바늘은 지금의 바늘을 더 돌린 것입니다.
+# 돌리는 각도는 바늘마다 다르지만, 지금 자리가 어디든 같습니다.
+# 그래서 같은 회전으로 모든 자리의 벡터가 다섯 자리 뒤의 벡터가 됩니다. 사인과 코사인의 덧셈 정리로 계산합니다.
 
 # %%
 cos, sin = (5 * speed).cos(), (5 * speed).sin()
@@ -184,7 +190,8 @@ turned = torch.stack(
 print(torch.allclose(turned[:95], positions[5:]))
 
 # %% [markdown]
-# 그래서 두 자리의 내적은 거리만으로 정해집니다. 아래 그림에서 대각선과 나란한 줄은 색이 모두 같습니다.
+# 두 자리의 내적은 거리만으로 정해집니다. 바늘마다 $\sin a \sin b + \cos a \cos b = \cos(a - b)$이기 때문입니다.
+# 아래 그림에서 대각선과 나란한 선을 따라가면 색이 변하지 않습니다.
 
 # %%
 plot_matrix(positions[:60] @ positions[:60].T, title="Dot products of positions", xlabel="position", ylabel="position")
@@ -232,11 +239,12 @@ print(torch.allclose(states["right"], states["left"], atol=1e-5))
 
 # %% [markdown]
 # > *transformer-evolution에서는* 이처럼 1부터 세고 패딩에 0을 줍니다(`position_offset` 1).
-# > *pytorch-seq2seq에서는* 줄의 맨 앞부터 셉니다. 오른쪽 패딩에서는 둘이 같습니다.
+# > *pytorch-seq2seq에서는* 패딩도 함께 0부터 셉니다. 패딩이 오른쪽에 있으면 진짜 토큰의 자리는 달라지지 않습니다.
 #
 # ## 더하기
 #
-# 모델의 입력은 임베딩과 위치의 합입니다. 패딩이 있는 첫 문장의 앞 40칸을 그려 봅시다.
+# 모델의 계산은 임베딩과 위치의 합에서 시작합니다. 첫 문장의 앞 40칸을 그려 봅시다.
+# 임베딩은 아직 무작위입니다. 두 `[PAD]`는 토큰도 자리도 같으므로 두 줄이 똑같습니다.
 
 # %%
 add_positions = modeling.VanillaTransformerSinusoidalPositions(config.max_position_embeddings, config)
@@ -256,7 +264,7 @@ plot_matrix(
 # ## 배우는 위치
 #
 # 위치 벡터를 계산하지 않고 임베딩처럼 학습할 수도 있습니다. 논문은 두 방법의 결과가 거의 같다고 합니다(표 3의 E).
-# 차이는 파라미터 수, 그리고 정해 둔 길이보다 긴 글을 읽을 수 없다는 점입니다.
+# 다만 배우는 쪽은 파라미터가 늘고, 학습할 때 정해 둔 길이보다 긴 글을 읽지 못합니다.
 
 # %%
 learned = modeling.VanillaTransformerLearnedPositions(config.max_position_embeddings, config)

@@ -76,7 +76,8 @@ print(heads)
 print(heads.transpose(0, 1).flatten(-2))
 
 # %% [markdown]
-# 패키지의 코드도 이 한 줄입니다. 앞에 배치(문장 수)의 차원이 하나 더 있습니다.
+# 패키지의 코드도 이 한 줄입니다. 앞에 배치(문장 수 B)의 차원이 하나 더 있습니다.
+# H는 헤드의 수, K는 헤드마다 가진 칸의 수입니다.
 
 # %%
 print(textwrap.dedent(inspect.getsource(modeling.VanillaTransformerAttention._split_heads)))
@@ -88,10 +89,14 @@ print(textwrap.dedent(inspect.getsource(modeling.VanillaTransformerAttention._sp
 #
 # $$\mathrm{MultiHead}(Q, K, V) = \mathrm{Concat}(\mathrm{head}_1, \ldots, \mathrm{head}_h)\,W^O$$
 #
-# 행렬을 곱해 Q, K, V를 만들고, 헤드로 나누고, 헤드마다 어텐션을 하고, 이어 붙인 다음, 행렬을 한 번 더 곱합니다.
+# $$\mathrm{head}_i = \mathrm{Attention}(QW_i^Q, KW_i^K, VW_i^V)$$
+#
+# 이 식의 $Q, K, V$는 행렬을 곱하기 전의 입력이고, 셀프 어텐션에서는 셋이 같습니다.
+# 헤드마다 자기 행렬을 곱해 어텐션을 하고, 이어 붙인 다음, 행렬을 한 번 더 곱합니다.
+# 헤드들의 행렬을 옆으로 이어 두면 큰 행렬 하나입니다. 그래서 코드는 한 번에 곱한 다음 헤드로 나눕니다.
 # 마지막 행렬 $W^O$가 헤드들이 따로 찾은 것을 섞습니다.
 # 코드에서는 행렬을 곱하고 편향(bias)을 더하는 단계를 **선형 층**(linear layer) `nn.Linear`로 씁니다.
-# 무작위 문장으로 계산해서 패키지의 모듈과 비교합시다.
+# 무작위 벡터로 계산해서 패키지의 모듈과 비교합시다.
 
 # %%
 config = VanillaTransformerConfig(d_model=192, encoder_attention_heads=3)
@@ -114,7 +119,7 @@ for name, tensor in {"Q, K, V": query, "비율": probabilities, "헤드": heads,
 print(torch.allclose(by_hand, by_package, atol=1e-6))
 
 # %% [markdown]
-# 들어온 모양과 나가는 모양이 같습니다. 그래서 층을 몇 개든 쌓을 수 있습니다.
+# 출력의 모양이 입력 `states`와 같습니다. 그래서 층을 몇 개든 쌓을 수 있습니다.
 #
 # ### 헤드를 늘려도 파라미터는 그대로
 #
@@ -143,21 +148,22 @@ plot_attention(attentions[0][0], tokens, tokens, title="Encoder, layer 0")
 
 # %% [markdown]
 # 눈으로만 보지 말고 재 봅시다. 토큰마다 가장 많이 본 자리가 자기 자신에서 얼마나 떨어져 있을까요?
-# 0은 자기 자신, -1은 바로 앞입니다.
+# 0은 자기 자신, -1은 바로 앞, 1은 바로 뒤입니다.
 
 # %%
 offset = attentions[0][0].argmax(dim=-1) - torch.arange(len(tokens))
 pd.DataFrame(offset, index=[f"head {head}" for head in range(3)], columns=tokens)
 
 # %% [markdown]
-# 헤드마다 버릇이 다릅니다. 아무도 이렇게 하라고 정해 주지 않았습니다.
+# 헤드마다 버릇이 다릅니다. 0번은 주로 자기 자신을, 1번은 '지루했다'를 자주 보고, 2번은 여러 곳을 고루 봅니다.
+# 아무도 이렇게 하라고 정해 주지 않았습니다.
 # 다만 비율이 크다고 그 토큰 때문에 답이 정해졌다는 뜻은 아닙니다. 뒤에 여러 층이 더 있습니다.
 #
 # ## 피드포워드 네트워크
 #
 # 어텐션은 토큰 사이에서 정보를 옮깁니다. 그다음에는 토큰마다 **혼자** 계산하는 단계가 옵니다.
-# 이것이 **피드포워드 네트워크**(feed-forward network, FFN)입니다. 넓게 펼쳤다가(보통 네 배) 다시 접습니다.
-# 논문의 식 (2)입니다.
+# 이것이 **피드포워드 네트워크**(feed-forward network, FFN)입니다. 칸을 늘렸다가(보통 네 배) 다시 줄입니다.
+# 논문의 식 (2)입니다. 함수 $f$는 조금 뒤에 설명합니다.
 #
 # $$\mathrm{FFN}(x) = f(xW_1 + b_1)W_2 + b_2$$
 
@@ -181,7 +187,8 @@ print("어텐션:    ", (attention_before == attention_after).all(dim=-1)[0].tol
 # %% [markdown]
 # ### 커널 1짜리 합성곱과 같다
 #
-# 커널의 폭이 1인 합성곱(convolution)은 이웃을 보지 않고 자리마다 같은 행렬을 곱합니다. 곧 선형 층입니다.
+# 합성곱(convolution)은 이웃한 몇 자리를 함께 계산합니다. 그 폭이 커널(kernel)의 크기입니다.
+# 폭이 1이면 이웃을 보지 않고 자리마다 같은 행렬을 곱합니다. 곧 선형 층입니다.
 # 가중치를 옮겨서 확인합시다.
 
 # %%
@@ -235,7 +242,7 @@ with torch.inference_mode():
 print({f"층 {number}": f"{value:.0%}" for number, value in share.items()})
 
 # %% [markdown]
-# 한 토큰에서 켜지는 것은 768칸 가운데 일부뿐입니다.
+# 0이 아닌 것, 곧 켜진 것은 768칸 가운데 평균 6~22%뿐입니다.
 #
 # ## 직접 해 보기
 #
@@ -268,5 +275,5 @@ with torch.inference_mode():
     assert torch.allclose(fc2(fc1(states)), nn.functional.linear(states, weight, bias), atol=1e-5)
 
 # %% [markdown]
-# 중요한 부품은 모두 모였습니다. 다음 장에서 모델 전체를 조립합니다.
+# 큰 부품은 모두 모였습니다. 다음 장에서 모델 전체를 조립합니다.
 # → [5. 인코더와 디코더](05_encoder_and_decoder.ipynb)

@@ -52,14 +52,14 @@ MODELS = next(
 )
 
 # %% [markdown]
-# ## 더하고 고르게
+# ## 더하고 고르게 맞추기
 #
 # 층을 여러 개 쌓으면 학습이 어려워집니다. 그래서 어텐션이나 피드포워드를 지날 때마다 두 가지를 합니다.
 #
-# - **잔차 연결**(residual connection): 결과로 갈아 끼우지 않고, 들어온 것에 **더합니다**.
+# - **잔차 연결**(residual connection): 결과만 내보내지 않고, 들어온 벡터에 결과를 **더합니다**.
 #   층이 아직 아무것도 배우지 못했어도 입력은 그대로 전해집니다.
 # - **층 정규화**(layer normalization): 토큰마다 벡터의 평균을 0, 분산을 1로 맞춥니다.
-#   그다음 칸마다 배운 수를 곱하고 더합니다.
+#   그다음 칸마다 배운 수를 곱하고 더합니다. 학습하기 전에는 1을 곱하고 0을 더합니다.
 
 # %%
 x = torch.tensor([[1.0, 2.0, 3.0, 6.0], [100.0, 200.0, 300.0, 600.0]])
@@ -68,12 +68,13 @@ print(by_hand)
 print(torch.allclose(by_hand, nn.LayerNorm(4, eps=1e-5)(x), atol=1e-6))
 
 # %% [markdown]
-# 크기가 백 배 다른 두 벡터가 똑같아졌습니다. 중요한 것은 방향이고, 크기는 정규화가 정리합니다.
+# 크기가 백 배 다른 두 벡터가 똑같아졌습니다. 칸 사이의 상대적인 차이만 남습니다.
+# 0으로 나누지 않도록 더하는 작은 수 `1e-5`가 eps입니다.
 #
-# > *The Annotated Transformer와 pytorch-transformer에서는* 분산 대신 (n-1로 나눈) 표준편차로 나누고,
+# > *The Annotated Transformer와 pytorch-transformer에서는* 분산을 n이 아니라 n-1로 나누어 구하고,
 # > eps를 제곱근 밖에서 더합니다. 이 패키지에서는 `layer_norm_type="unbiased_std"`입니다.
 #
-# ## 먼저 고를까, 나중에 고를까
+# ## 정규화를 먼저 할까, 나중에 할까
 #
 # 정규화를 어디에 둘지는 두 가지 방법이 있습니다. Sublayer는 어텐션이나 피드포워드입니다.
 #
@@ -81,7 +82,7 @@ print(torch.allclose(by_hand, nn.LayerNorm(4, eps=1e-5)(x), atol=1e-6))
 # - pre-norm: $x + \mathrm{Sublayer}(\mathrm{LayerNorm}(x))$
 #
 # 패키지에서는 `norm_first`로 고릅니다. 잔차 연결 모듈의 코드입니다.
-# `before`는 Sublayer에 들어가기 전, `after`는 나온 다음입니다.
+# `before`는 Sublayer에 들어가기 전, `after`는 나온 다음입니다. `nn.Identity`는 아무것도 하지 않습니다.
 
 # %%
 print(inspect.getsource(modeling.VanillaTransformerResidual))
@@ -122,10 +123,11 @@ for name, values in norms.items():
 
 # %% [markdown]
 # post-norm에서는 출력에 가까운 층의 기울기가 훨씬 큽니다. 처음부터 크게 움직이면 학습이 불안정하므로,
-# 학습률을 천천히 올리며 시작합니다(6장의 워밍업, Xiong et al. 2020). pre-norm에서는 층마다 비슷합니다.
+# 한 번에 고치는 정도(학습률)를 천천히 올리며 시작합니다(6장의 워밍업, Xiong et al. 2020).
+# pre-norm에서는 층 사이의 차이가 두 배 남짓입니다.
 # 그 대신 더할수록 벡터가 커지므로, 맨 끝에 정규화를 한 번 더 합니다(`final_norm`).
 #
-# > *The Annotated Transformer에서는* 글은 논문대로 LayerNorm(x + Sublayer(x))라고 설명합니다.
+# > *The Annotated Transformer의* 글은 논문대로 LayerNorm(x + Sublayer(x))라고 설명합니다.
 # > 그런데 코드는 x + Dropout(Sublayer(LayerNorm(x)))입니다.
 # > "the norm is first as opposed to last"라는 주석이 있습니다.
 # > *torch.nn.Transformer는* post-norm일 때도 맨 끝에 정규화를 한 번 더 합니다. 논문에는 없는 것입니다.
@@ -153,7 +155,8 @@ print(inspect.cleandoc(inspect.getsource(modeling.VanillaTransformerEncoderLayer
 # 1. **마스크 셀프 어텐션**: 지금까지 쓴 자기 글을 봅니다. 인과 마스크로 뒤를 가립니다.
 # 2. **교차 어텐션**(cross-attention): 원문을 봅니다. 쿼리는 디코더에서, 키와 밸류는 인코더의 출력에서 옵니다.
 #
-# 모듈은 같고, 키와 밸류의 출처만 다릅니다.
+# 두 모듈은 클래스가 같고, 키와 밸류의 출처만 다릅니다. 교차 어텐션의 코드입니다.
+# `past_key_values`는 생성할 때 쓰는 캐시이므로 지금은 넘어가세요(6장).
 
 # %%
 body = inspect.cleandoc(inspect.getsource(modeling.VanillaTransformerDecoderLayer.forward).split('"""')[2])
@@ -257,8 +260,8 @@ print(tuple(states.shape), torch.allclose(states, expected, atol=1e-5))
 # 서른 줄 남짓한 조립이 패키지의 모델과 같습니다. 패키지의 모델에는 여기에 드롭아웃, 생성할 때의 캐시,
 # 배우는 위치 같은 선택, 입력 검사가 더 있습니다.
 #
-# 맨 끝에는 쓰임새에 따라 선형 층 하나(head)를 붙입니다. 다음 토큰을 고르려면 어휘의 크기만큼,
-# 리뷰를 분류하려면 긍정과 부정의 두 칸짜리를 붙입니다.
+# 맨 끝에는 쓰임새에 따라 선형 층 하나를 붙입니다. 다음 토큰을 고르려면 어휘의 크기만큼,
+# 리뷰를 분류하려면 긍정과 부정의 두 칸짜리를 붙입니다. 이것도 head라고 부르지만 4장의 헤드와는 다릅니다.
 #
 # ## 파라미터 세기
 #
@@ -292,7 +295,7 @@ pd.DataFrame(counted).map("{:,}".format)
 
 # %% [markdown]
 # 임베딩은 어휘 37,000개의 표 하나입니다. 논문처럼 인코더와 디코더의 임베딩, 마지막 선형 층이 행렬 하나를 같이 씁니다.
-# 층은 위의 식과 맞습니다.
+# 층의 파라미터 수가 위의 식과 맞는지 봅시다.
 
 # %%
 for name, d, ffn in (("base", 512, 2048), ("big", 1024, 4096)):
@@ -311,9 +314,9 @@ for name, millions, d in (("base", 65, 512), ("big", 213, 1024)):
     print(f"{name}: 어휘 {low / d:,.0f}개 ~ {high / d:,.0f}개")
 
 # %% [markdown]
-# 두 범위가 겹치지 않습니다. 어떤 어휘로도 두 수가 함께 나오지는 않으므로, 표의 수는 어림으로 읽어야 합니다.
+# 두 범위가 겹치지 않습니다. 같은 어휘로 두 수가 함께 나올 수는 없으므로, 표의 수는 어림으로 읽어야 합니다.
 #
-# 학습된 두 모델은 훨씬 작습니다.
+# 학습된 두 모델은 훨씬 작습니다. 전체가 세 수의 합보다 조금 큰 것은 맨 끝의 정규화(`final_norm`) 때문입니다.
 
 # %%
 small = {"nsmc-small": load_model(str(MODELS / "nsmc-small")).model, "multi30k-de-en": translator.model}
