@@ -417,6 +417,63 @@ def plot_matrix(
     return _save(figure, file)
 
 
+def plot_beam_search(
+    steps: Sequence[Sequence[tuple[int, str, float, bool]]],
+    best: tuple[int, int] | None = None,
+    file: str | Path | None = None,
+    start: str = "[BOS]",
+) -> "Figure":
+    """Draw beam search as a tree that grows from left to right.
+
+    Args:
+        steps: For each written token the candidates, the most probable first: the place of the candidate that it
+            continues in the step before (0 in the first step), its token, its score, and whether the beam keeps it.
+        best: Step and place of the last token of the sentence that wins; its branch is drawn in orange.
+        file: The picture to write, PNG or SVG by its suffix; None writes none.
+        start: The token that all sentences begin with.
+
+    Returns:
+        The figure: one column per step and one row per candidate. What the beam drops is grey.
+
+    Raises:
+        ValueError: a candidate continues one that is not there, or as `check_file`.
+    """
+    from matplotlib.figure import Figure
+
+    height = max(len(step) for step in steps)
+    figure = Figure(figsize=(1.15 * (len(steps) + 1), 0.5 * height + 0.8), layout="constrained")
+    axes = figure.subplots()
+    winners = set()
+    while best is not None and best[0] >= 0:
+        winners.add(best)
+        best = (best[0] - 1, steps[best[0]][best[1]][0])
+    labels, families = _drawable([start, *(token for step in steps for _, token, _, _ in step)])
+    style = {"ha": "center", "va": "center", "fontsize": 8, "fontfamily": families, "parse_math": False, "zorder": 2}
+    axes.text(0, 0, labels[0], bbox={"boxstyle": "round", "fc": "white", "ec": "tab:orange"}, **style)
+    remaining = iter(labels[1:])
+    for number, step in enumerate(steps):
+        for place, (parent, _, score, kept) in enumerate(step):
+            if not 0 <= parent < (len(steps[number - 1]) if number else 1):
+                raise ValueError(
+                    f"step {number}, candidate {place}: there is no candidate {parent} in the step before"
+                )
+            colour = "tab:orange" if (number, place) in winners else "tab:blue" if kept else "silver"
+            axes.plot([number, number + 1], [parent, place], color=colour, linewidth=1.2, zorder=1)
+            box = {"boxstyle": "round", "fc": "white", "ec": colour}
+            label = f"{next(remaining)}\n{score:.2f}"
+            axes.text(number + 1, place, label, bbox=box, color="black" if kept else "grey", **style)
+    axes.set(
+        title="Beam search",
+        xlabel="step (token)",
+        ylabel="rank",
+        xlim=(-0.5, len(steps) + 0.5),
+        ylim=(height - 0.4, -0.6),
+        xticks=range(len(steps) + 1),
+        yticks=range(height),
+    )
+    return _save(figure, file)
+
+
 def _draw_cell_borders(axes: "Axes", rows: int, columns: int) -> None:
     """Draw white lines between the cells of an image."""
     axes.set_xticks([column + 0.5 for column in range(columns - 1)], minor=True)

@@ -32,6 +32,9 @@ def history(epochs: int) -> list[dict]:
     ]
 
 
+# Two steps of beam search with two beams.
+BEAMS = [[(0, "▁a", -0.5, True), (0, "▁b", -1.0, True)], [(1, "c", -1.2, True), (0, "d", -1.5, False)]]
+
 # Each picture, made from two inputs.
 PICTURES = {
     "sinusoid": lambda file, i: figures.plot_sinusoid_table(40, (32, 16)[i], file),
@@ -45,6 +48,7 @@ PICTURES = {
     "curves": lambda file, i: figures.plot_training_curves(history(3 + i), file),
     "lines": lambda file, i: figures.plot_lines({"a": [1, 2 + i]}, [0, 1], file, title="t", xlabel="x", ylabel="y"),
     "matrix": lambda file, i: figures.plot_matrix(maps(3, 5), None, None, file, title="t", xlabel="x", ylabel="y"),
+    "beams": lambda file, i: figures.plot_beam_search(BEAMS[: 1 + i], (i, 0), file),
 }
 
 
@@ -270,3 +274,17 @@ def test_the_curves_show_what_was_measured(measured, title, tmp_path):
     loss, other = figures.plot_training_curves(entries, tmp_path / "a.png").axes
     assert (loss.get_ylabel(), other.get_ylabel()) == ("loss", title)
     assert other.lines[0].get_ydata().tolist() == [10.0, 20.0]
+
+
+def test_a_beams_branch_leads_from_the_start_to_its_last_token():
+    axes = figures.plot_beam_search(BEAMS, best=(1, 0)).axes[0]
+    assert [text.get_text() for text in axes.texts] == ["[BOS]", "_a\n-0.50", "_b\n-1.00", "c\n-1.20", "d\n-1.50"]
+    lines = [(line.get_xydata().tolist(), line.get_color()) for line in axes.get_lines()]
+    assert lines == [
+        ([[0, 0], [1, 0]], "tab:blue"),
+        ([[0, 0], [1, 1]], "tab:orange"),
+        ([[1, 1], [2, 0]], "tab:orange"),
+        ([[1, 0], [2, 1]], "silver"),
+    ]
+    with pytest.raises(ValueError, match="step 1, candidate 0: there is no candidate 2"):
+        figures.plot_beam_search([BEAMS[0], [(2, "c", -1.2, True)]])
