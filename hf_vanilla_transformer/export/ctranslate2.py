@@ -72,18 +72,14 @@ def check(config: VanillaTransformerConfig) -> None:
 class _Converter(converters.Converter):
     """CTranslate2's converter, for a model that is already loaded."""
 
-    def __init__(
-        self, model: PreTrainedModel, tokenizers: tuple[PreTrainedTokenizerBase, PreTrainedTokenizerBase]
-    ):
+    def __init__(self, model: PreTrainedModel, tokenizers: tuple[PreTrainedTokenizerBase, PreTrainedTokenizerBase]):
         self.model = model
         self.tokenizers = tokenizers
 
     @torch.no_grad()
     def _load(self) -> specs.TransformerSpec:
         config, (tokenizer, target_tokenizer) = self.model.config, self.tokenizers
-        spec = specs.TransformerSpec(
-            encoder_spec(self.model.model.encoder), decoder_spec(self.model.model.decoder)
-        )
+        spec = specs.TransformerSpec(encoder_spec(self.model.model.encoder), decoder_spec(self.model.model.decoder))
         spec.config.layer_norm_epsilon = layer_norm_epsilon(config)
         spec.register_source_vocabulary(vocabulary(tokenizer, config.vocab_size))
         if isinstance(self.model, VanillaTransformerForSequenceClassification):

@@ -102,7 +102,12 @@ def export(
         record = make_record(model_folder, model, format, quantize)
         save_json(folder / EXPORT_FILE, record)
         record["proof"] = prove(
-            TorchEngine(model), load_engine(str(folder)), tokenizers, exact=quantize is None, texts=texts, answers=answers
+            TorchEngine(model),
+            load_engine(str(folder)),
+            tokenizers,
+            exact=quantize is None,
+            texts=texts,
+            answers=answers,
         )
         if data is not None:
             record["proof"]["data"] = data
