@@ -86,25 +86,31 @@ def load_model(folder: str, **options) -> PreTrainedModel:
     return model
 
 
-def load_classifier(folder: str, dtype: str = "float32", labels: list[str] | None = None) -> PreTrainedModel:
+def load_classifier(
+    folder: str,
+    dtype: str = "float32",
+    labels: list[str] | None = None,
+    problem_type: str = "single_label_classification",
+) -> PreTrainedModel:
     """Load a classifier for inference, on the accelerator if there is one.
 
     Args:
         folder: A path, or the name of a Hub repository.
         dtype: The precision that it computes in: `"float32"` or `"bfloat16"`.
         labels: The label names that the model must have, in this order.
+        problem_type: The kind of labels that the model must have learned.
 
     Returns:
         The model, in evaluation mode.
 
     Raises:
-        ValueError: as in `load_model`; or it is no classifier of one label a text, or its labels are others.
+        ValueError: as in `load_model`; or it is no classifier of this kind, or its labels are others.
     """
     model = load_model(folder, dtype=dtype)
     if not isinstance(model, modeling_vanilla_transformer.VanillaTransformerForSequenceClassification):
         raise ValueError(f"{folder}: not a classifier but a {type(model).__name__}")
-    if model.config.problem_type not in (None, "single_label_classification"):
-        raise ValueError(f"{folder}: trained for {model.config.problem_type}, which gives a text no single label")
+    if (learned := model.config.problem_type or "single_label_classification") != problem_type:
+        raise ValueError(f"{folder}: trained for {learned}, not for {problem_type}")
     if labels is not None and labels != (own := list(model.config.id2label.values())):
         raise ValueError(f"{folder}: its labels are {', '.join(own)}; those of the data are {', '.join(labels)}")
     return _on_accelerator(model)

@@ -22,6 +22,7 @@ from tqdm import tqdm
 from transformers import HfArgumentParser, TrainingArguments, get_scheduler
 
 from ..data.labelled_text import load_labelled_text
+from ..data.labels import SINGLE
 from ..hub.record import NOT_IN_RECIPE
 from ..loading import DROPOUT_FIELDS
 from ..training.checkpoints import LAST_CHECKPOINT
@@ -43,12 +44,13 @@ class LabelledTextArguments:
     validation_fraction: float = field(default=0.05, metadata={"help": "Share of train that becomes validation."})
     split_seed: int = field(default=42, metadata={"help": "Seed of the split into train and validation."})
 
-    def load(self) -> DatasetDict:
+    def load(self, problem_type: str | None = SINGLE) -> DatasetDict:
         """The splits, as `load_labelled_text` returns them."""
         return load_labelled_text(
             self.data,
             text_column=self.text_column,
             label_column=self.label_column,
+            problem_type=problem_type,
             validation_fraction=self.validation_fraction,
             seed=self.split_seed,
         )
