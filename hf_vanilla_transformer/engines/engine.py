@@ -29,9 +29,11 @@ class Engine(ABC):
 
     Attributes:
         config: The model's configuration; an exported folder has it in its record.
+        early_stopping: When beam search stops, as transformers' setting of this name; None: as the model's says.
     """
 
     config: VanillaTransformerConfig
+    early_stopping: bool | None = None
 
     @classmethod
     @abstractmethod

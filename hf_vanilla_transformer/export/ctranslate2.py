@@ -72,22 +72,20 @@ def check(config: VanillaTransformerConfig) -> None:
 class _Converter(converters.Converter):
     """CTranslate2's converter, for a model that is already loaded."""
 
-    def __init__(
-        self, model: PreTrainedModel, tokenizers: tuple[PreTrainedTokenizerBase, PreTrainedTokenizerBase]
-    ):
+    def __init__(self, model: PreTrainedModel, tokenizers: tuple[PreTrainedTokenizerBase, PreTrainedTokenizerBase]):
         self.model = model
         self.tokenizers = tokenizers
 
     @torch.no_grad()
     def _load(self) -> specs.TransformerSpec:
         config, (tokenizer, target_tokenizer) = self.model.config, self.tokenizers
-        spec = specs.TransformerSpec(
-            encoder_spec(self.model.model.encoder), decoder_spec(self.model.model.decoder)
-        )
+        spec = specs.TransformerSpec(encoder_spec(self.model.model.encoder), decoder_spec(self.model.model.decoder))
+        # Only for texts that CTranslate2 would put it before; a source of this token alone counts as empty.
+        spec.config.bos_token = "<|none|>"
         spec.config.layer_norm_epsilon = layer_norm_epsilon(config)
         spec.register_source_vocabulary(vocabulary(tokenizer, config.vocab_size))
         if isinstance(self.model, VanillaTransformerForSequenceClassification):
-            set_classifier(spec, self.model, tokenizer)
+            set_classifier(spec, self.model)
         else:
             set_linear(spec.decoder.projection, self.model.lm_head)
             tokens = vocabulary(target_tokenizer, config.target_vocab_size)
@@ -115,16 +113,12 @@ def set_vocabulary(
     if not (ends := end_tokens(config)):
         raise ValueError("eos_token_id: CTranslate2 needs an end token")
     spec.register_target_vocabulary(tokens)
-    spec.config.decoder_start_token = spec.config.bos_token = tokens[config.decoder_start_token_id]
+    spec.config.decoder_start_token = tokens[config.decoder_start_token_id]
     spec.config.eos_token = tokens[ends[0]]
     spec.config.unk_token = tokenizer.unk_token or tokens[ends[0]]
 
 
-def set_classifier(
-    spec: specs.TransformerSpec,
-    model: VanillaTransformerForSequenceClassification,
-    tokenizer: PreTrainedTokenizerBase,
-) -> None:
+def set_classifier(spec: specs.TransformerSpec, model: VanillaTransformerForSequenceClassification) -> None:
     """Make the labels the target vocabulary, the classifier the projection, and a label the only word.
 
     CTranslate2 needs start, end and unknown token in the vocabulary, too: they come last, with a bias that no label's
@@ -134,12 +128,12 @@ def set_classifier(
         ValueError: a label has the name of one of them, or two labels have one name.
     """
     labels = [model.config.id2label[label] for label in range(model.config.num_labels)]
-    start, unknown, end = special = ["<s>", "<unk>", "</s>"]
+    start, unknown, end = special = ["<|start|>", "<|unknown|>", "<|end|>"]
     if len({*labels, *special}) < len(labels) + len(special):
         raise ValueError(f"id2label: CTranslate2 needs different names, other than {', '.join(special)}")
     tokens = [*labels, *special]
     spec.register_target_vocabulary(tokens)
-    spec.config.decoder_start_token = spec.config.bos_token = start
+    spec.config.decoder_start_token = start
     spec.config.unk_token, spec.config.eos_token = unknown, end
 
     embedding = model.model.decoder.embed_tokens.weight

@@ -102,10 +102,15 @@ def export(
         record = make_record(model_folder, model, format, quantize)
         save_json(folder / EXPORT_FILE, record)
         record["proof"] = prove(
-            TorchEngine(model), load_engine(str(folder)), tokenizers, exact=quantize is None, texts=texts, answers=answers
+            TorchEngine(model),
+            load_engine(str(folder)),
+            exact=quantize is None,
+            tokenizers=tokenizers,
+            texts=texts,
+            answers=answers,
         )
-        if data is not None:
-            record["proof"]["data"] = data
+        if texts:
+            record["proof"]["data"] |= data or {}
         save_json(folder / EXPORT_FILE, record)
     return record
 
