@@ -80,7 +80,7 @@ class _Converter(converters.Converter):
     def _load(self) -> specs.TransformerSpec:
         config, (tokenizer, target_tokenizer) = self.model.config, self.tokenizers
         spec = specs.TransformerSpec(encoder_spec(self.model.model.encoder), decoder_spec(self.model.model.decoder))
-        # Only for texts that CTranslate2 would put it before; a source of this token alone counts as empty.
+        # CTranslate2 takes a source of this token alone for an empty one.
         spec.config.bos_token = "<|none|>"
         spec.config.layer_norm_epsilon = layer_norm_epsilon(config)
         spec.register_source_vocabulary(vocabulary(tokenizer, config.vocab_size))
@@ -236,7 +236,7 @@ def set_residual(spec, residual: VanillaTransformerResidual, config: VanillaTran
 
 
 def set_norm(spec: specs.common_spec.LayerNormSpec, norm: nn.Module, config: VanillaTransformerConfig) -> None:
-    """Set a norm. The unbiased standard deviation is sqrt(D / (D - 1)) times the other one, which the scale absorbs."""
+    """Set a norm. An unbiased standard deviation is sqrt(D / (D - 1)) times the other: the scale absorbs it."""
     weight, bias = norm.weight.expand(config.d_model), norm.bias.expand(config.d_model)
     if config.layer_norm_type != "standard":
         weight = weight * math.sqrt((config.d_model - 1) / config.d_model)

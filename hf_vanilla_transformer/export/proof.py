@@ -4,6 +4,7 @@
 import time
 from collections.abc import Callable
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from transformers import PreTrainedTokenizerBase
 from ..configuration_vanilla_transformer import VanillaTransformerConfig
 from ..data.labelled_text import encode
 from ..engines import Engine, end_tokens
+from ..engines.engine import MODEL_CLASSES
 from ..engines.pytorch import TorchEngine
 from ..metrics import classification_report, translation_report
 
@@ -60,7 +62,7 @@ def prove(
     Raises:
         ValueError: the export does not agree with the model; the message names the difference.
     """
-    classifies = is_classifier(model)
+    classifies = model.model_class == MODEL_CLASSES["classifier"]
     prove_random = prove_logits if classifies else prove_translations
     proof = {"random_texts": prove_random(model, export, exact)}
     if texts:
@@ -69,19 +71,12 @@ def prove(
     return proof
 
 
-def is_classifier(model: TorchEngine) -> bool:
-    """Whether a model classifies; else it translates."""
-    return hasattr(model.model, "classifier")
-
-
 def random_texts(config: VanillaTransformerConfig) -> list[list[int]]:
-    """Two texts of each of many lengths, from one token on, and last one of the greatest length, of random ids."""
+    """Texts of random ids: two of each of many lengths, from one token on, and last one of the greatest length."""
     longest = config.max_position_embeddings
     outside = {config.pad_token_id, *end_tokens(config)}  # CTranslate2 takes an end token alone for an empty text
-    return (
-        _random_rows(config.vocab_size, outside, 1, min(longest, MOST_TOKENS))
-        + _random_rows(config.vocab_size, outside, longest, longest)[:1]
-    )
+    rows = _random_rows(config.vocab_size, outside, 1, min(longest, MOST_TOKENS))
+    return [*rows, _random_rows(config.vocab_size, outside, longest, longest)[0]]
 
 
 def random_translations(config: VanillaTransformerConfig, number: int) -> list[list[int]]:
@@ -95,7 +90,7 @@ def random_translations(config: VanillaTransformerConfig, number: int) -> list[l
 def _random_rows(vocab_size: int, outside: set[int | None], shortest: int, longest: int) -> list[list[int]]:
     random = np.random.default_rng(len(outside))
     ids = [token for token in range(vocab_size) if token not in outside]
-    lengths = {shortest, longest, *range(shortest, min(longest, 8)), *range(8, longest, 1 + longest // 16)}
+    lengths = {longest, *range(shortest, min(longest, 8)), *range(max(shortest, 8), longest, 1 + longest // 16)}
     return [random.choice(ids, length).tolist() for length in sorted(lengths) for _ in range(2)]
 
 
@@ -260,7 +255,7 @@ def measure_translation(
         part, written = {}, []
         with same_search(model, export, beams):
             for name, engine in (("torch", model), ("export", export)):
-                ids, speed = timed(lambda rows, size, translate=engine.translate: translate(rows, size, beams), rows)
+                ids, speed = timed(partial(engine.translate, num_beams=beams), rows)
                 written.append(ids)
                 bleu = translation_report(tokenizers[1].batch_decode(ids, skip_special_tokens=True), references)
                 part[name] = {"bleu": bleu["bleu"], "bleu_lowercased": bleu["bleu_lowercased"], **speed}
