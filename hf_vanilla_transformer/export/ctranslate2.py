@@ -186,7 +186,7 @@ def decoder_spec(decoder: VanillaTransformerDecoder) -> specs.transformer_spec.T
 def set_stack(spec, embeddings: specs.common_spec.EmbeddingsSpec, stack: nn.Module, max_positions: int) -> None:
     """Set a stack's embeddings, positions and final norm."""
     config = stack.config
-    embeddings.weight = stack.embed_tokens.weight
+    embeddings.weight = stack.embed_tokens.weight.clone()  # CTranslate2 quantizes in place; `cat` below copies, too
     spec.scale_embeddings = float(stack.embed_tokens.embed_scale)
     if config.position_embedding_type == "none":  # CTranslate2 would compute a sinusoid
         spec.position_encodings.encodings = torch.zeros(max_positions, config.d_model)
