@@ -35,6 +35,45 @@ ACTIVATIONS = {
     "tanh": Activation.Tanh,
     "sigmoid": Activation.Sigmoid,
 }
+# Programs that run in the exported folder; templates with the variables of `card.py`.
+EXAMPLES = {
+    "translation": """\
+import ctranslate2
+from tokenizers import Tokenizer
+
+tokenizer = Tokenizer.from_file("tokenizer.json")
+tokenizer.enable_truncation({{ source_positions }})
+target_tokenizer = {{ 'Tokenizer.from_file("%s/tokenizer.json")' % target_folder if target_folder else "tokenizer" }}
+translator = ctranslate2.Translator(".")
+(result,) = translator.translate_batch(
+    [tokenizer.encode({{ example }}).tokens],
+    beam_size={{ num_beams }},
+    length_penalty={{ length_penalty }},
+    max_decoding_length={{ target_positions - 1 }},
+    min_decoding_length=0,
+    return_end_token=True,
+)
+print(target_tokenizer.decode([target_tokenizer.token_to_id(token) for token in result.hypotheses[0]]))
+""",
+    "classification": """\
+import ctranslate2
+import numpy as np
+from tokenizers import Tokenizer
+
+tokenizer = Tokenizer.from_file("tokenizer.json")
+tokenizer.enable_truncation({{ source_positions }})
+classifier = ctranslate2.Translator(".")
+(result,) = classifier.translate_batch(
+    [tokenizer.encode({{ example }}).tokens],
+    beam_size=1,
+    max_decoding_length=1,
+    min_decoding_length=0,
+    return_logits_vocab=True,
+)
+odds = np.exp(np.array(result.logits[0][0])[:{{ labels | length }}])
+print(result.hypotheses[0][0], (odds / odds.sum()).max())
+""",
+}
 # Above this, adding eps inside the root instead of outside shows in the answers.
 MOST_UNBIASED_EPS = 1e-5
 
