@@ -22,11 +22,12 @@ ALLOWED = {
     "figures": HUB_FILES,
     "loading": HUB_FILES,
     "metrics": ["tokenizer"],
-    "inference": ["data"],
+    "inference": [*HUB_FILES, "loading", "data", "engines"],
     "data": [],
+    "engines": [*HUB_FILES, "loading", "data"],
     "training": [*HUB_FILES, "loading", "data"],
     "hub": [*HUB_FILES, "loading", "figures", "data", "training"],
-    "export": [*HUB_FILES, "loading", "inference", "tokenizer", "data", "training", "hub"],
+    "export": [*HUB_FILES, "loading", "inference", "tokenizer", "data", "engines", "training", "hub"],
 }
 
 

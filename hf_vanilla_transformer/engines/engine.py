@@ -1,0 +1,148 @@
+# Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
+"""What every engine can do, and how a folder names its engine."""
+
+import importlib
+import json
+from abc import ABC, abstractmethod
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from ..configuration_vanilla_transformer import VanillaTransformerConfig
+
+
+# An exported folder's record: `format`, `task`, `quantize`, `config` (the model's configuration), and how the export
+# was proved.
+EXPORT_FILE = "export.json"
+# The module and class of the engine that runs each format. "transformers" is a model of transformers itself.
+ENGINES = {
+    "ctranslate2": ("ctranslate2", "CTranslate2Engine"),
+    "onnx": ("onnx", "OnnxEngine"),
+    "transformers": ("pytorch", "TorchEngine"),
+}
+
+
+class Engine(ABC):
+    """Computes the answers of one model from token ids.
+
+    Attributes:
+        config: The model's configuration; an exported folder has it in its record.
+    """
+
+    config: VanillaTransformerConfig
+
+    @classmethod
+    @abstractmethod
+    def load(cls, folder: str, export: dict[str, Any] | None, dtype: str) -> "Engine":
+        """Load the engine of a folder; arguments and errors as in `load_engine`, `export` as in `read_export`."""
+
+    @abstractmethod
+    def logits(self, input_ids: list[list[int]], batch_size: int) -> np.ndarray:
+        """Score the labels of texts.
+
+        Args:
+            input_ids: The token ids of each text, of any number of texts, within the model's positions.
+            batch_size: Maximum number of texts in one pass.
+
+        Returns:
+            (texts, labels), float32, in the order of `input_ids`.
+        """
+
+    @abstractmethod
+    def translate(
+        self, input_ids: list[list[int]], batch_size: int, num_beams: int = 1, max_new_tokens: int | None = None
+    ) -> list[list[int]]:
+        """Translate texts.
+
+        Args:
+            input_ids: The source ids of each text, of any number of texts, each with at least one id.
+            batch_size: Maximum number of texts in one pass.
+            num_beams: Beams of the search; 1 is greedy.
+            max_new_tokens: Greatest number of tokens of a translation; by default the model's limit.
+
+        Returns:
+            The target ids of each text, in the order of `input_ids`, without start, end and pad tokens.
+        """
+
+    @abstractmethod
+    def log_probabilities(
+        self, input_ids: list[list[int]], target_ids: list[list[int]], batch_size: int
+    ) -> list[np.ndarray]:
+        """Score given translations, token by token.
+
+        Args:
+            input_ids: The source ids of each text, each with at least one id.
+            target_ids: The target ids of each text, as `translate` returns them, one fewer than the target positions
+                at most.
+            batch_size: Maximum number of texts in one pass.
+
+        Returns:
+            For each text, in the order of `input_ids`, the log-probability of each target token, and of the end token
+            after the last one: (tokens + 1,), float32.
+        """
+
+
+def import_extra(module: str, name: str, extra: str) -> ModuleType:
+    """Import a module of an optional extra.
+
+    Args:
+        module: The module.
+        name: What the package is called.
+        extra: The extra of this package that installs it.
+
+    Returns:
+        The module.
+
+    Raises:
+        ImportError: it is not installed; the message is the command that installs it.
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise ImportError(f"{name} is not installed: pip install 'hf-vanilla-transformer[{extra}]'") from error
+
+
+def end_tokens(config: VanillaTransformerConfig) -> list[int]:
+    """The ids that end a translation; none where the model knows no end."""
+    ends = config.eos_token_id
+    return [] if ends is None else [ends] if isinstance(ends, int) else ends
+
+
+def read_export(folder: str) -> dict[str, Any] | None:
+    """The record of an exported folder; None where the folder holds a model of this package.
+
+    Raises:
+        ValueError: the record cannot be read, or names a format that this version does not know.
+    """
+    file = Path(folder, EXPORT_FILE)
+    if not file.is_file():
+        return None
+    try:
+        export = json.loads(file.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{file}: not JSON ({error})") from error
+    if export.get("format") not in ENGINES:
+        raise ValueError(f"{file}: format {export.get('format')!r} is none of {', '.join(ENGINES)}")
+    return export
+
+
+def load_engine(folder: str, dtype: str = "float32") -> Engine:
+    """Load the engine of a folder.
+
+    Args:
+        folder: A model's folder or Hub name, or an exported folder.
+        dtype: The precision in which torch computes, `"float32"` or `"bfloat16"`; other engines have their own.
+
+    Returns:
+        The engine.
+
+    Raises:
+        ValueError: as in `read_export`, or the model cannot be loaded, or an extra that the engine needs is not
+            installed.
+    """
+    export = read_export(folder)
+    module, name = ENGINES["transformers" if export is None else export["format"]]
+    engine_class = getattr(importlib.import_module(f".{module}", __package__), name)
+    return engine_class.load(folder, export, dtype)
