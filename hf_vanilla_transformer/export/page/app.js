@@ -7,7 +7,7 @@ const get = (id) => document.getElementById(id);
 const input = get("input");
 let config, model, texts, language, latest, wanted;
 let busy = false;
-let pause;
+let took, pause;
 
 /** What the page says, in its language, with values in the places in braces. */
 function words(name, values = {}) {
@@ -95,6 +95,7 @@ function show() {
   for (const id of ["answer", "cross"]) get(id).hidden = !latest;
   get("encoder").hidden = !latest || !isClassifier;
   get("notice").textContent = latest?.cut ? words("cut", { limit: config.max_length }) : latest ? "" : words("empty");
+  get("time").textContent = took ? words("time", { time: took.toFixed(1) }) : "";
   if (latest) (isClassifier ? showLabels : showTranslation)();
 }
 
@@ -107,8 +108,11 @@ async function answer() {
     while (wanted !== null) {
       const text = wanted;
       wanted = null;
-      if (config.task === "classification") latest = await model.classify(text);
-      else {
+      if (config.task === "classification") {
+        const start = performance.now();
+        latest = await model.classify(text);
+        took = performance.now() - start;
+      } else {
         latest = null;
         for await (latest of model.translate(text)) {
           if (wanted !== null) break;

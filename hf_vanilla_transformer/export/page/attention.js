@@ -1,7 +1,7 @@
 // Pictures of attention, and the tables that stand behind them.
 
-const FONT = "12px system-ui, sans-serif";
-const CELL = { least: 15, most: 30 };
+const FONT = "13px system-ui, sans-serif";
+const CELL = { least: 16, most: 40 };
 const LABEL = 96; // the most pixels that a token's name takes
 
 /** A token as people read it: `▁` is a space. */
