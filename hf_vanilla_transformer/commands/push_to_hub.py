@@ -54,11 +54,12 @@ def list_files(folder: Path, repo_id: str, is_space: bool) -> None:
 @exit_with_one_line
 def main(argv: list[str] | None = None) -> None:
     arguments = parse_arguments(argv)
-    folder, repo_id = Path(arguments.folder), arguments.repo_id or arguments.space
-    send = upload_space if arguments.space else upload
+    is_space = arguments.space is not None
+    folder, repo_id = Path(arguments.folder), arguments.space if is_space else arguments.repo_id
     if arguments.dry_run:
         check_repo_id(repo_id)
-        list_files(folder, repo_id, is_space=bool(arguments.space))
+        list_files(folder, repo_id, is_space)
         return
+    send = upload_space if is_space else upload
     address = send(folder, repo_id, private=arguments.private, revision=arguments.revision)
     print(f"{repo_id}: {address}")

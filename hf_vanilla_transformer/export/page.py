@@ -248,4 +248,7 @@ def page_server(folder: str, port: int = 8000) -> ThreadingHTTPServer:
     Raises:
         OSError: the port is taken.
     """
-    return ThreadingHTTPServer(("127.0.0.1", port), functools.partial(_Handler, directory=folder))
+    try:
+        return ThreadingHTTPServer(("127.0.0.1", port), functools.partial(_Handler, directory=folder))
+    except OSError as error:
+        raise OSError(f"port {port}: {error.strerror}") from error
