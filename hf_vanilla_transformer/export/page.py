@@ -118,10 +118,10 @@ def _save_networks(model: PreTrainedModel, folder: Path) -> None:
 
     folder.mkdir()
     if TASKS[type(model)] == "classification":
-        save_classifier(model, folder / "classifier.onnx", attentions=True)
+        save_classifier(model, folder / "classifier.onnx", attentions=True, half_weights=True)
     else:
-        save_encoder(model, folder / "encoder.onnx")
-        save_decoder(model, folder / "decoder.onnx", attentions=True)
+        save_encoder(model, folder / "encoder.onnx", half_weights=True)
+        save_decoder(model, folder / "decoder.onnx", attentions=True, half_weights=True)
 
 
 def _settings(
