@@ -17,11 +17,12 @@ from typing import Literal
 import numpy as np
 import torch
 import yaml
+from tqdm import tqdm
 from transformers.utils import cached_file
 
 from ..figures import plot_reliability
 from ..hub.record import RECIPE_FILE, describe_environment, save_json
-from ..inference import class_probabilities
+from ..inference import classify
 from ..loading import load_classifier, load_config, load_tokenizer
 from ..metrics import calibration_report, classification_report
 from ..training.checkpoints import prepare_output_dir
@@ -86,7 +87,9 @@ def main(argv: list[str] | None = None) -> None:
     texts, labels = split["text"][:], np.array(split["label"][:])
 
     begin = time.perf_counter()
-    probabilities = class_probabilities(model, tokenizer, texts, arguments.batch_size).numpy()
+    # disable=None: no bar unless standard error is a terminal.
+    shown = tqdm(texts, disable=None, leave=False)
+    probabilities, _ = classify(shown, model, tokenizer, batch_size=arguments.batch_size)
     seconds = time.perf_counter() - begin
     predicted = probabilities.argmax(axis=-1)
     right = predicted == labels

@@ -22,6 +22,10 @@ ENGINES = {
     "onnx": ("onnx", "OnnxEngine"),
     "transformers": ("pytorch", "TorchEngine"),
 }
+MODEL_CLASSES = {
+    "classifier": "VanillaTransformerForSequenceClassification",
+    "translator": "VanillaTransformerForConditionalGeneration",
+}
 
 
 class Engine(ABC):
@@ -29,9 +33,16 @@ class Engine(ABC):
 
     Attributes:
         config: The model's configuration; an exported folder has it in its record.
+        early_stopping: When beam search stops, as transformers' setting of this name; None: as the model's says.
     """
 
     config: VanillaTransformerConfig
+    early_stopping: bool | None = None
+
+    @property
+    def model_class(self) -> str:
+        """The name of the class of the model whose answers these are."""
+        return self.config.architectures[0]
 
     @classmethod
     @abstractmethod
@@ -128,21 +139,44 @@ def read_export(folder: str) -> dict[str, Any] | None:
     return export
 
 
-def load_engine(folder: str, dtype: str = "float32") -> Engine:
+def load_engine(folder: str, dtype: str = "float32", kind: str | None = None) -> Engine:
     """Load the engine of a folder.
 
     Args:
         folder: A model's folder or Hub name, or an exported folder.
         dtype: The precision in which torch computes, `"float32"` or `"bfloat16"`; other engines have their own.
+        kind: What the model must be, `"classifier"` or `"translator"`; by default any.
 
     Returns:
         The engine.
 
     Raises:
-        ValueError: as in `read_export`, or the model cannot be loaded, or an extra that the engine needs is not
-            installed.
+        ValueError: as in `read_export`, or the model cannot be loaded, or it is of another kind, or an extra that the
+            engine needs is not installed, or its precision was chosen by the export.
     """
     export = read_export(folder)
     module, name = ENGINES["transformers" if export is None else export["format"]]
+    if dtype != "float32" and module != "pytorch":
+        raise ValueError(f"{folder}: dtype {dtype}: only torch has this choice, this is an export to {module}")
     engine_class = getattr(importlib.import_module(f".{module}", __package__), name)
-    return engine_class.load(folder, export, dtype)
+    engine = engine_class.load(folder, export, dtype)
+    if kind is not None:
+        check_kind(engine, kind, folder)
+    return engine
+
+
+def check_kind(engine: Engine, kind: str, name: str) -> None:
+    """Check that an engine can do what is asked of it.
+
+    Args:
+        engine: The engine.
+        kind: `"classifier"` or `"translator"`.
+        name: The model's name in messages.
+
+    Raises:
+        ValueError: it is another kind of model, or a classifier that gives a text no single label.
+    """
+    if engine.model_class != MODEL_CLASSES[kind]:
+        raise ValueError(f"{name}: not a {kind} but a {engine.model_class}")
+    if kind == "classifier" and engine.config.problem_type not in (None, "single_label_classification"):
+        raise ValueError(f"{name}: trained for {engine.config.problem_type}, which gives a text no single label")

@@ -7,10 +7,10 @@ from typing import Any, TypeVar
 import numpy as np
 import torch
 from torch.nn.utils.rnn import pad_sequence
-from tqdm import tqdm
-from transformers import PreTrainedModel
+from transformers import AutoModelForSeq2SeqLM, PreTrainedModel
 
-from ..loading import load_model
+from ..configuration_vanilla_transformer import VanillaTransformerConfig
+from ..loading import load_model, named_errors
 from .engine import Engine, end_tokens
 
 
@@ -18,22 +18,33 @@ Answer = TypeVar("Answer")
 
 
 class TorchEngine(Engine):
-    """Computes with a model of this package, on the device where the model is.
+    """Computes with a model in torch, on the device where it is.
 
     Args:
         model: A classifier or a translator, in evaluation mode.
+        config: The configuration of this package's model, where `model` is a native twin of another class.
     """
 
-    def __init__(self, model: PreTrainedModel):
+    def __init__(self, model: PreTrainedModel, config: VanillaTransformerConfig | None = None):
         self.model = model
-        self.config = model.config
+        self.config = model.config if config is None else config
+
+    @property
+    def model_class(self) -> str:
+        own = isinstance(self.model.config, VanillaTransformerConfig)
+        return type(self.model).__name__ if own else super().model_class
 
     @classmethod
     def load(cls, folder: str, export: dict[str, Any] | None, dtype: str) -> "TorchEngine":
-        model = load_model(folder, dtype=dtype)
+        if export is None:
+            config, model = None, load_model(folder, dtype=dtype)
+        else:
+            config = VanillaTransformerConfig.from_dict(export["config"])
+            with named_errors(folder, "model"):
+                model = AutoModelForSeq2SeqLM.from_pretrained(folder, dtype=dtype)
         if torch.accelerator.is_available():
             model.to(torch.accelerator.current_accelerator())
-        return cls(model.eval())
+        return cls(model.eval(), config)
 
     @torch.inference_mode()
     def logits(self, input_ids: list[list[int]], batch_size: int) -> np.ndarray:
@@ -46,13 +57,12 @@ class TorchEngine(Engine):
     def translate(
         self, input_ids: list[list[int]], batch_size: int, num_beams: int = 1, max_new_tokens: int | None = None
     ) -> list[list[int]]:
-        limit = {"max_length": self.config.max_target_positions}
-        if max_new_tokens is not None:
-            limit = {"max_new_tokens": max_new_tokens}
+        # `max_length`, which counts the start token, too: next to a model's own, `max_new_tokens` makes a warning.
+        limit = self.config.max_target_positions if max_new_tokens is None else 1 + max_new_tokens
         special = {self.config.decoder_start_token_id, *end_tokens(self.config), self.config.pad_token_id}
 
         def answer(batch: dict[str, torch.Tensor]) -> list[list[int]]:
-            ids = self.model.generate(**batch, num_beams=num_beams, do_sample=False, **limit)
+            ids = self.model.generate(**batch, num_beams=num_beams, do_sample=False, max_length=limit)
             return [[token for token in row if token not in special] for row in ids.tolist()]
 
         return self._answer_by_length(input_ids, batch_size, answer)
@@ -83,7 +93,7 @@ class TorchEngine(Engine):
     def _answer_by_length(
         self, input_ids: list[list[int]], batch_size: int, answer: Callable[[dict[str, torch.Tensor]], list[Answer]]
     ) -> list[Answer]:
-        """Answer texts in batches of similar length, which have few pads. A terminal shows a progress bar.
+        """Answer texts in batches of similar length, which have few pads.
 
         Args:
             input_ids: The token ids of each text.
@@ -95,8 +105,7 @@ class TorchEngine(Engine):
         """
         order = sorted(range(len(input_ids)), key=lambda place: len(input_ids[place]))
         answers = [None] * len(order)
-        # disable=None: no bar unless standard error is a terminal.
-        for begin in tqdm(range(0, len(order), batch_size), disable=None, leave=False):
+        for begin in range(0, len(order), batch_size):
             places = order[begin : begin + batch_size]
             ids, mask = self._pad([input_ids[place] for place in places])
             batch = {"input_ids": ids, "attention_mask": mask}

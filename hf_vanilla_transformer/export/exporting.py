@@ -20,13 +20,15 @@ from ..modeling_vanilla_transformer import (
     VanillaTransformerForConditionalGeneration,
     VanillaTransformerForSequenceClassification,
 )
+from .card import save_card
 from .proof import prove
 
 
 class Format(NamedTuple):
     """A format that models can be written in.
 
-    `module` is the module of this wing with the function `write(model, tokenizers, folder, quantize)`:
+    `module` is the module of this wing with `EXAMPLES`, a program for each task that runs in the folder with the engine
+    alone, and the function `write(model, tokenizers, folder, quantize)`:
 
     Args:
         model: A classifier or a translator, in float32, on the CPU, in evaluation mode.
@@ -102,11 +104,17 @@ def export(
         record = make_record(model_folder, model, format, quantize)
         save_json(folder / EXPORT_FILE, record)
         record["proof"] = prove(
-            TorchEngine(model), load_engine(str(folder)), tokenizers, exact=quantize is None, texts=texts, answers=answers
+            TorchEngine(model),
+            load_engine(str(folder)),
+            exact=quantize is None,
+            tokenizers=tokenizers,
+            texts=texts,
+            answers=answers,
         )
-        if data is not None:
-            record["proof"]["data"] = data
+        if texts:
+            record["proof"]["data"] |= data or {}
         save_json(folder / EXPORT_FILE, record)
+        save_card(folder, record, tokenizers[0], writer.EXAMPLES[record["task"]], Path(output_dir).name)
     return record
 
 
