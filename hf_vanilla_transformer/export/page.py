@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import yaml
 from transformers import PreTrainedModel
 
+from ..engines import end_tokens, import_extra
 from ..hub.model_card import load_model_card
 from ..hub.record import save_json
 from ..loading import load_model
@@ -94,10 +95,13 @@ def make_page(
         ImportError: the extra `onnx` is not installed.
         OSError: a file cannot be written.
     """
+    import_extra("onnxscript", "onnxscript", "onnx")  # which torch writes ONNX files by
     with finished_folder(output_dir) as folder:
-        model = load_model(model_folder, dtype="float32", attn_implementation="eager").eval()
+        model = load_model(model_folder, dtype="float32").eval()
         if type(model) not in TASKS:
             raise ValueError(f"{model_folder}: neither classifier nor translator but a {type(model).__name__}")
+        if model.config.problem_type not in (None, "single_label_classification"):
+            raise ValueError(f"{model_folder}: trained for {model.config.problem_type}, which gives no single label")
         tokenizers = load_fast_tokenizers(model_folder, model)
         with resources.as_file(resources.files(__package__) / "page") as static:
             shutil.copytree(static, folder, dirs_exist_ok=True)
@@ -147,10 +151,9 @@ def _settings(
     }
     if task == "classification":
         return settings | {"labels": [config.id2label[label] for label in range(config.num_labels)]}
-    end = model.generation_config.eos_token_id
     return settings | {
         "start": config.decoder_start_token_id,
-        "end": end if isinstance(end, list) else [end],
+        "end": end_tokens(config),
         "max_target_length": config.max_target_positions,
         "target_vocab_size": config.target_vocab_size,
     }

@@ -182,6 +182,8 @@ def test_a_wrong_folder_is_refused(refuse, tmp_path):
     other = tmp_path / "headless"
     VanillaTransformerModel(tiny_config()).save_pretrained(other)
     assert "headless: neither classifier nor translator" in refuse(model=other)
+    several = save_model(tmp_path / "several", problem_type="multi_label_classification")
+    assert "several: trained for multi_label_classification" in refuse(model=several)
     assert "is not empty" in refuse(output_dir=other)
     assert "model.safetensors is not empty" in refuse(output_dir=other / "model.safetensors")
 
@@ -218,6 +220,11 @@ def test_without_npm_one_line_says_what_to_do(refuse, monkeypatch, tmp_path):
     )
     said = refuse(runtime=None)
     assert "@tiny/library@1.2.3" in said and "--runtime FOLDER (code ENOTFOUND no network)" in said
+
+
+def test_without_the_extra_one_line_says_what_to_install(refuse, monkeypatch):
+    monkeypatch.setitem(sys.modules, "onnxscript", None)
+    assert "pip install 'hf-vanilla-transformer[onnx]'" in refuse()
 
 
 def test_a_full_disk_leaves_nothing(refuse, monkeypatch):
