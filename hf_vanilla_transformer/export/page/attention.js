@@ -26,15 +26,16 @@ export const meanOf = (heads) =>
 /** The text once for each head, its words the darker the more the head's one query reads them. */
 export function drawWords(figure, heads, tokens, words) {
   const most = greatest(heads);
+  const areWords = !tokens.some((token) => token.includes("▁"));
   const lines = heads.map((weights, head) => {
     const order = Array.from(weights.keys()).sort((a, b) => weights[b] - weights[a]);
     const told = order.slice(0, 3).map((place) => `${plain(tokens[place])} ${weights[place].toFixed(2)}`);
     const text = make("p", { className: "words", role: "img", "aria-label": told.join(", ") });
     tokens.forEach((token, place) => {
-      if (token.startsWith("▁")) text.append(" ");
+      if (areWords || token.startsWith("▁")) text.append(" ");
       const share = weights[place] / most;
       const word = make("span", { text: plain(token), title: weights[place].toFixed(4) });
-      if (share > 0.55) word.className = "strong";
+      if (share > 0.7) word.className = "strong";
       word.style.setProperty("--share", `${Math.round(100 * share)}%`);
       text.append(word);
     });
