@@ -21,7 +21,7 @@ from hf_vanilla_transformer.hub.upload import repository_files
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 
 
-PAGES = ["README.md", "CONTRIBUTING.md", *sorted(f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md"))]
+PAGES = ["README.md", "CONTRIBUTING.md", *sorted(str(page.relative_to(ROOT)) for page in (ROOT / "docs").rglob("*.md"))]
 
 
 def blocks(page: str, language: str) -> list[str]:
