@@ -14,10 +14,10 @@ import pytest
 import torch
 from shared import ROOT
 
-from hf_vanilla_transformer.commands.translate import TranslateArguments, translate
 from hf_vanilla_transformer.data import load_labelled_text
 from hf_vanilla_transformer.data.labelled_text import encode
 from hf_vanilla_transformer.export.page import copy_runtime, make_page, page_server
+from hf_vanilla_transformer.inference import translate
 from hf_vanilla_transformer.loading import load_classifier, load_tokenizer, load_translator
 
 
@@ -157,7 +157,8 @@ def test_labels_probabilities_and_attention_equal_torchs(visit, classifier_addre
 
 
 def test_translations_and_cross_attention_equal_torchs(visit, translator_address):
-    texts = [SENTENCE, "Zwei Hunde spielen im Schnee.", "Drei Kinder essen Eis „am“ (Strand)", *HOSTILE]
+    texts = [SENTENCE, "Zwei Hunde spielen im Schnee.", "Drei Kinder essen Eis „am“ (Strand)"]
+    texts += [text for text in HOSTILE if len(text) < 100] + ["Zwei Hunde spielen im Schnee. " * 300]
     work = """async (model, text) => {
         let last = { translation: "", cross: [] };
         for await (const step of model.translate(text)) last = step;
@@ -166,8 +167,7 @@ def test_translations_and_cross_attention_equal_torchs(visit, translator_address
     }"""
     answers = ask(visit(translator_address), "Translator", work, texts)
     tokenizer, model = load_tokenizer(TRANSLATOR), load_translator(TRANSLATOR).cpu()
-    expected = translate(model, tokenizer, tokenizer, texts, TranslateArguments(TRANSLATOR))
-    assert [answer["translation"] for answer in answers] == expected
+    assert [answer["translation"] for answer in answers] == translate(texts, TRANSLATOR)
     model.set_attn_implementation("eager")
     for text, answer in zip(texts[:3], answers, strict=False):
         target = [model.config.decoder_start_token_id, *tokenizer.convert_tokens_to_ids(answer["written"])[:-1]]
