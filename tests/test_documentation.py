@@ -91,6 +91,9 @@ def clone(trained, translator, tmp_path, monkeypatch) -> Path:
         name.removeprefix("state_dict."): tensor for name, tensor in tensors.items() if name.startswith("state_dict.")
     }
     torch.save(state_dict, tmp_path / "model.pt")
+    # npm would download it.
+    copy_runtime = "hf_vanilla_transformer.export.page.copy_runtime"
+    monkeypatch.setattr(copy_runtime, lambda folder, source=None: folder.mkdir(exist_ok=True))
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
