@@ -15,6 +15,7 @@ COMMANDS = {
     "train-tokenizer": "Train a SentencePiece-style tokenizer.",
     "import-sentencepiece": "Convert a SentencePiece model to a tokenizer.",
     "convert-checkpoint": "Convert a tutorial's checkpoint, or back.",
+    "export": "Export a model to CTranslate2, ONNX, native classes.",
     "average-checkpoints": "Average the weights of a run's last checkpoints.",
     "figures": "Draw attention, masks, positions, schedules, curves.",
     "push-to-hub": "Upload a run's folder to the Hugging Face Hub.",

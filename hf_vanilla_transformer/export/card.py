@@ -17,7 +17,7 @@ TEMPLATE = Path(__file__).with_name("card.md.jinja")
 ENGINE_NAMES = {
     "ctranslate2": "CTranslate2",
     "onnx": "onnxruntime",
-    "transformers": "transformers, without other code",
+    "transformers": "transformers",
 }
 PIPELINE_TAGS = {"translation": "translation", "classification": "text-classification"}
 REVIEW = "정말 재미있고 감동적인 영화"

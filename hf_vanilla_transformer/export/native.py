@@ -95,8 +95,8 @@ def check(config: VanillaTransformerConfig) -> None:
             raise ValueError(f"head_dim: {heads} heads of {config.head_dim} are not d_model, {config.d_model}")
     if config.norm_first != config.final_norm:
         raise ValueError(
-            f"final_norm: {config.final_norm} with norm_first {config.norm_first}; Pegasus and Blenderbot are pre-norm "
-            "with final norms, Marian is post-norm without"
+            f"final_norm: {config.final_norm} with norm_first {config.norm_first}; Pegasus and Blenderbot are pre-norm"
+            " with final norms, Marian is post-norm without"
         )
     if config.norm_first and config.decoder_vocab_size is not None:
         raise ValueError("decoder_vocab_size: Pegasus and Blenderbot have one vocabulary")
