@@ -150,6 +150,16 @@ def test_the_readmes_programs_run(clone, capsys):
     repository_files("runs/own")
 
 
+@pytest.mark.slow
+def test_the_engines_pages_programs_run(clone, capsys):
+    programs = blocks("docs/engines.md", "python")
+    for program in programs:
+        exec(compile(program, "engines.md", "exec"), {})
+    out = capsys.readouterr().out.splitlines()
+    assert [line.removeprefix("# ") for line in programs[0].splitlines() if line.startswith("# ")] == out[:2]
+    assert out[2:] == ["positive"]  # of reviews.txt
+
+
 TUTORIALS = [words for words in lines("docs/tutorials.md") if command(words)]
 
 

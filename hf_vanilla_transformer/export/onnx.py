@@ -18,7 +18,8 @@ from typing import Any
 import torch
 from torch import nn
 from torch.export import Dim
-from transformers import PreTrainedModel
+from transformers import PreTrainedConfig, PreTrainedModel
+from transformers.cache_utils import DynamicCache, EncoderDecoderCache
 
 
 # The version of ONNX's operators; the first one with GELU.
@@ -80,6 +81,56 @@ class _Decoder(nn.Module):
         )
         logits = self.lm_head(outputs.last_hidden_state)
         return (logits, torch.stack(outputs.cross_attentions, 1)) if self.attentions else (logits,)
+
+
+class _DecoderWithPast(nn.Module):
+    """The decoder after P target tokens, whose keys and values are given, and those of C source tokens.
+
+    C is 0 at first and S afterwards. The keys and values of the other S - C source tokens are computed, so that one
+    graph without branches serves every step.
+    """
+
+    def __init__(self, model: PreTrainedModel):
+        super().__init__()
+        self.decoder = model.get_decoder()
+        self.lm_head = model.lm_head
+
+    def forward(
+        self,
+        input_ids: torch.Tensor,
+        encoder_hidden_states: torch.Tensor,
+        encoder_attention_mask: torch.Tensor,
+        past_key_values: list[torch.Tensor],
+    ) -> tuple[torch.Tensor, ...]:
+        layers = [past_key_values[place : place + 4] for place in range(0, len(past_key_values), 4)]
+        cache = EncoderDecoderCache(
+            DynamicCache([(layer[0], layer[1]) for layer in layers]),
+            DynamicCache([(layer[2], layer[3]) for layer in layers]),
+        )
+        # The cache has source tokens, but is to take more.
+        cache.is_updated = dict.fromkeys(cache.is_updated, False)
+        lowest = torch.finfo(encoder_hidden_states.dtype).min
+        outputs = self.decoder(
+            input_ids=input_ids,
+            encoder_hidden_states=encoder_hidden_states[:, past_key_values[2].shape[2] :],
+            # As a layer takes it: the decoder would make one for these source tokens only.
+            encoder_attention_mask=torch.where(encoder_attention_mask[:, None, None] == 0, lowest, 0.0),
+            past_key_values=cache,
+            use_cache=True,
+            return_dict=True,
+        )
+        present = [
+            states
+            for own, cross in zip(cache.self_attention_cache.layers, cache.cross_attention_cache.layers, strict=True)
+            for states in (own.keys, own.values, cross.keys, cross.values)
+        ]
+        return self.lm_head(outputs.last_hidden_state), *present
+
+
+def past_names(config: PreTrainedConfig, prefix: str = "past_key_values") -> list[str]:
+    """The names of a decoder's keys and values, those of a layer one after the other, as optimum gives them."""
+    parts = [f"{side}.{part}" for side in ("decoder", "encoder") for part in ("key", "value")]
+    return [f"{prefix}.{layer}.{part}" for layer in range(config.decoder_layers) for part in parts]
 
 
 def save_classifier(
@@ -162,6 +213,46 @@ def save_decoder(model: PreTrainedModel, file: Path, *, attentions: bool = False
     )
 
 
+def save_decoder_with_past(model: PreTrainedModel, file: Path, *, half_weights: bool = False) -> None:
+    """Write a translator's decoder with a cache, in one graph for the first token and for all others.
+
+    Inputs as of `save_decoder`, but here T tokens follow P earlier ones, and the keys and values of both sides,
+    `past_key_values.LAYER.decoder.key` (B, heads, P, `head_dim`) and so on, `past_key_values.LAYER.encoder.key`
+    (B, heads, 0 or S, `head_dim`) and so on. Outputs `logits` (B, T, V), and the same for the next call,
+    `present.LAYER.decoder.key` and so on.
+
+    Args:
+        model: A translator in float32, on the CPU, in evaluation mode.
+        file: The file to write.
+        half_weights: As in `_save`.
+    """
+    config = model.config
+    heads = config.decoder_attention_heads
+    shape = 2, heads, 3, config.head_dim or config.d_model // heads
+    batch, past = Dim("batch"), Dim("past_sequence")
+    source, own, cross = {0: batch, 1: Dim("encoder_sequence")}, {0: batch, 2: past}, {0: batch, 2: Dim("past_encoder")}
+    names = past_names(config)
+    _save(
+        _DecoderWithPast(model),
+        {
+            "input_ids": torch.ones(2, 2, dtype=torch.long),
+            "encoder_hidden_states": torch.zeros(2, 5, config.d_model),
+            "encoder_attention_mask": torch.ones(2, 5, dtype=torch.long),
+            "past_key_values": [torch.zeros(shape) for _ in names],
+        },
+        {
+            "input_ids": {0: batch, 1: Dim("sequence")},
+            "encoder_hidden_states": source,
+            "encoder_attention_mask": source,
+            "past_key_values": [own if ".decoder." in name else cross for name in names],
+        },
+        ["logits", *past_names(config, "present")],
+        file,
+        half_weights,
+        ["input_ids", "encoder_hidden_states", "encoder_attention_mask", *names],
+    )
+
+
 def _save(
     module: nn.Module,
     inputs: dict[str, Any],
@@ -169,6 +260,7 @@ def _save(
     outputs: list[str],
     file: Path,
     half_weights: bool,
+    names: list[str] | None = None,
 ) -> None:
     """Trace a module and write the graph with its weights into one file.
 
@@ -180,6 +272,7 @@ def _save(
         file: The file to write.
         half_weights: Store the weights that float16 holds exactly, such as those of a model that was saved in float16,
             in float16: half the size, the same outputs.
+        names: The names of the inputs in the graph; by default as in `inputs`.
     """
     from onnx_ir.passes.common import ClearMetadataAndDocStringPass
 
@@ -188,7 +281,7 @@ def _save(
             module.eval(),
             kwargs=inputs,
             dynamic_shapes=axes,
-            input_names=list(inputs),
+            input_names=names or list(inputs),
             output_names=outputs,
             opset_version=OPSET,
             dynamo=True,
