@@ -15,6 +15,8 @@ from .configuration_vanilla_transformer import VanillaTransformerConfig
 from .sources import hub_answers
 
 
+# An exported folder's record: `format`, `task`, `quantize`, `config` and `generation` (the model's), `proof`.
+EXPORT_FILE = "export.json"
 # The subfolder of a translator's folder that holds the target tokenizer, where the target has its own vocabulary.
 TARGET_TOKENIZER = "target_tokenizer"
 # The configuration fields that can be changed when a model is trained further.
@@ -51,9 +53,11 @@ def load_config(folder: str) -> VanillaTransformerConfig:
 
     Raises:
         ValueError: there is no such folder or repository, it has no readable `config.json`, or the model is of
-            another type.
+            another type, or an export.
     """
     check_exists(folder)
+    if Path(folder, EXPORT_FILE).is_file():
+        raise ValueError(f"{folder}: an export, not a model of this package: give the model that it was made from")
     with named_errors(folder, "model"):
         config = AutoConfig.from_pretrained(folder)
     if not isinstance(config, VanillaTransformerConfig):

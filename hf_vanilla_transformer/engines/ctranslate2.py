@@ -17,7 +17,7 @@ from .engine import Engine, end_tokens, import_extra
 class CTranslate2Engine(Engine):
     """Computes on the CPU, with one thread for each of as many batches at a time as torch would use threads.
 
-    Its beam search stops as transformers' does with `early_stopping=True`.
+    CTranslate2 translates a source that is the end token alone into nothing.
 
     Args:
         folder: The exported folder.
@@ -27,6 +27,8 @@ class CTranslate2Engine(Engine):
         ValueError: the weights are in int8, with which this CPU cannot compute; or CTranslate2 cannot read them.
         ImportError: CTranslate2 is not installed.
     """
+
+    early_stopping = True
 
     def __init__(self, folder: str, export: dict[str, Any]):
         ctranslate2 = import_extra("ctranslate2", "CTranslate2", "ctranslate2")
@@ -38,7 +40,8 @@ class CTranslate2Engine(Engine):
             self.translator = ctranslate2.Translator(
                 str(folder), compute_type=compute_type, inter_threads=torch.get_num_threads(), intra_threads=1
             )
-        self.length_penalty = (export["generation"] or {}).get("length_penalty", 1.0)
+        # With 0 itself, CTranslate2 searches in another way.
+        self.length_penalty = (export["generation"] or {}).get("length_penalty", 1.0) or 1e-9
         self.source_tokens, self.target_tokens = (
             _vocabulary(Path(folder), f"{side}_vocabulary.json") for side in ("source", "target")
         )

@@ -11,11 +11,9 @@ from typing import Any
 import numpy as np
 
 from ..configuration_vanilla_transformer import VanillaTransformerConfig
+from ..loading import EXPORT_FILE
 
 
-# An exported folder's record: `format`, `task`, `quantize`, `config` (the model's configuration), and how the export
-# was proved.
-EXPORT_FILE = "export.json"
 # The module and class of the engine that runs each format. "transformers" is a model of transformers itself.
 ENGINES = {
     "ctranslate2": ("ctranslate2", "CTranslate2Engine"),
@@ -33,9 +31,11 @@ class Engine(ABC):
 
     Attributes:
         config: The model's configuration; an exported folder has it in its record.
+        early_stopping: When beam search stops, as transformers' setting of this name; None: as the model's says.
     """
 
     config: VanillaTransformerConfig
+    early_stopping: bool | None = None
 
     @property
     def model_class(self) -> str:

@@ -57,14 +57,12 @@ class TorchEngine(Engine):
     def translate(
         self, input_ids: list[list[int]], batch_size: int, num_beams: int = 1, max_new_tokens: int | None = None
     ) -> list[list[int]]:
-        if max_new_tokens is None:
-            limit = {"max_length": self.config.max_target_positions}
-        else:
-            limit = {"max_new_tokens": max_new_tokens}
+        # `max_length`, which counts the start token, too: next to a model's own, `max_new_tokens` makes a warning.
+        limit = self.config.max_target_positions if max_new_tokens is None else 1 + max_new_tokens
         special = {self.config.decoder_start_token_id, *end_tokens(self.config), self.config.pad_token_id}
 
         def answer(batch: dict[str, torch.Tensor]) -> list[list[int]]:
-            ids = self.model.generate(**batch, num_beams=num_beams, do_sample=False, **limit)
+            ids = self.model.generate(**batch, num_beams=num_beams, do_sample=False, max_length=limit)
             return [[token for token in row if token not in special] for row in ids.tolist()]
 
         return self._answer_by_length(input_ids, batch_size, answer)

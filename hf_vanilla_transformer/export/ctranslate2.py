@@ -35,6 +35,52 @@ ACTIVATIONS = {
     "tanh": Activation.Tanh,
     "sigmoid": Activation.Sigmoid,
 }
+# Programs that run in the exported folder; templates with the variables of `card.py`.
+EXAMPLES = {
+    "translation": """\
+import ctranslate2
+from tokenizers import Tokenizer
+
+tokenizer = Tokenizer.from_file("tokenizer.json")
+tokenizer.enable_truncation({{ source_positions }})
+target_tokenizer = {{ 'Tokenizer.from_file("%s/tokenizer.json")' % target_folder if target_folder else "tokenizer" }}
+translator = ctranslate2.Translator(".")
+(result,) = translator.translate_batch(
+    [tokenizer.encode({{ example }}).tokens],
+    beam_size={{ num_beams }},
+    length_penalty={{ length_penalty }},
+    max_decoding_length={{ target_positions - 1 }},
+    min_decoding_length=0,
+    return_end_token=True,
+)
+print(target_tokenizer.decode([target_tokenizer.token_to_id(token) for token in result.hypotheses[0]]))
+""",
+    "classification": """\
+import ctranslate2
+import numpy as np
+from tokenizers import Tokenizer
+
+tokenizer = Tokenizer.from_file("tokenizer.json")
+tokenizer.enable_truncation({{ source_positions }})
+classifier = ctranslate2.Translator(".")
+(result,) = classifier.translate_batch(
+    [tokenizer.encode({{ example }}).tokens],
+    beam_size=1,
+    max_decoding_length=1,
+    min_decoding_length=0,
+    return_logits_vocab=True,
+)
+odds = np.exp(np.array(result.logits[0][0])[:{{ labels | length }}])
+print(result.hypotheses[0][0], (odds / odds.sum()).max())
+""",
+}
+# Settings of a search that the engine does not have, and their values that change nothing.
+NEUTRAL_SETTINGS = {
+    **{"min_length": 0, "min_new_tokens": 0, "no_repeat_ngram_size": 0, "encoder_no_repeat_ngram_size": 0},
+    **{"repetition_penalty": 1.0, "encoder_repetition_penalty": 1.0},
+    **dict.fromkeys(["bad_words_ids", "suppress_tokens", "begin_suppress_tokens", "sequence_bias"]),
+    **dict.fromkeys(["forced_bos_token_id", "forced_eos_token_id", "exponential_decay_length_penalty"]),
+}
 # Above this, adding eps inside the root instead of outside shows in the answers.
 MOST_UNBIASED_EPS = 1e-5
 
@@ -47,6 +93,7 @@ def write(
 ) -> None:
     """Write the model's files; arguments and errors as in `Format`."""
     check(model.config)
+    check_generation(model)
     _Converter(model, tokenizers).convert(str(folder), quantization=quantize, force=True)
 
 
@@ -69,6 +116,18 @@ def check(config: VanillaTransformerConfig) -> None:
         raise ValueError("decoder_start_token_id: CTranslate2 needs a start token")
 
 
+def check_generation(model: PreTrainedModel) -> None:
+    """Check that CTranslate2 searches for a translation as the model's generation settings say.
+
+    Raises:
+        ValueError: a setting has no counterpart; the message names it.
+    """
+    for name, neutral in NEUTRAL_SETTINGS.items():
+        value = getattr(getattr(model, "generation_config", None), name, None)
+        if value not in (None, neutral):
+            raise ValueError(f"generation_config.{name}: {value!r}; the CTranslate2 engine has no such search")
+
+
 class _Converter(converters.Converter):
     """CTranslate2's converter, for a model that is already loaded."""
 
@@ -80,10 +139,12 @@ class _Converter(converters.Converter):
     def _load(self) -> specs.TransformerSpec:
         config, (tokenizer, target_tokenizer) = self.model.config, self.tokenizers
         spec = specs.TransformerSpec(encoder_spec(self.model.model.encoder), decoder_spec(self.model.model.decoder))
+        # CTranslate2 takes a source of this token alone for an empty one.
+        spec.config.bos_token = "<|none|>"
         spec.config.layer_norm_epsilon = layer_norm_epsilon(config)
         spec.register_source_vocabulary(vocabulary(tokenizer, config.vocab_size))
         if isinstance(self.model, VanillaTransformerForSequenceClassification):
-            set_classifier(spec, self.model, tokenizer)
+            set_classifier(spec, self.model)
         else:
             set_linear(spec.decoder.projection, self.model.lm_head)
             tokens = vocabulary(target_tokenizer, config.target_vocab_size)
@@ -111,16 +172,12 @@ def set_vocabulary(
     if not (ends := end_tokens(config)):
         raise ValueError("eos_token_id: CTranslate2 needs an end token")
     spec.register_target_vocabulary(tokens)
-    spec.config.decoder_start_token = spec.config.bos_token = tokens[config.decoder_start_token_id]
+    spec.config.decoder_start_token = tokens[config.decoder_start_token_id]
     spec.config.eos_token = tokens[ends[0]]
     spec.config.unk_token = tokenizer.unk_token or tokens[ends[0]]
 
 
-def set_classifier(
-    spec: specs.TransformerSpec,
-    model: VanillaTransformerForSequenceClassification,
-    tokenizer: PreTrainedTokenizerBase,
-) -> None:
+def set_classifier(spec: specs.TransformerSpec, model: VanillaTransformerForSequenceClassification) -> None:
     """Make the labels the target vocabulary, the classifier the projection, and a label the only word.
 
     CTranslate2 needs start, end and unknown token in the vocabulary, too: they come last, with a bias that no label's
@@ -130,12 +187,12 @@ def set_classifier(
         ValueError: a label has the name of one of them, or two labels have one name.
     """
     labels = [model.config.id2label[label] for label in range(model.config.num_labels)]
-    start, unknown, end = special = ["<s>", "<unk>", "</s>"]
+    start, unknown, end = special = ["<|start|>", "<|unknown|>", "<|end|>"]
     if len({*labels, *special}) < len(labels) + len(special):
         raise ValueError(f"id2label: CTranslate2 needs different names, other than {', '.join(special)}")
     tokens = [*labels, *special]
     spec.register_target_vocabulary(tokens)
-    spec.config.decoder_start_token = spec.config.bos_token = start
+    spec.config.decoder_start_token = start
     spec.config.unk_token, spec.config.eos_token = unknown, end
 
     embedding = model.model.decoder.embed_tokens.weight
@@ -188,7 +245,7 @@ def decoder_spec(decoder: VanillaTransformerDecoder) -> specs.transformer_spec.T
 def set_stack(spec, embeddings: specs.common_spec.EmbeddingsSpec, stack: nn.Module, max_positions: int) -> None:
     """Set a stack's embeddings, positions and final norm."""
     config = stack.config
-    embeddings.weight = stack.embed_tokens.weight
+    embeddings.weight = stack.embed_tokens.weight.clone()  # CTranslate2 quantizes in place; `cat` below copies, too
     spec.scale_embeddings = float(stack.embed_tokens.embed_scale)
     if config.position_embedding_type == "none":  # CTranslate2 would compute a sinusoid
         spec.position_encodings.encodings = torch.zeros(max_positions, config.d_model)
@@ -238,7 +295,7 @@ def set_residual(spec, residual: VanillaTransformerResidual, config: VanillaTran
 
 
 def set_norm(spec: specs.common_spec.LayerNormSpec, norm: nn.Module, config: VanillaTransformerConfig) -> None:
-    """Set a norm. The unbiased standard deviation is sqrt(D / (D - 1)) times the other one, which the scale absorbs."""
+    """Set a norm. An unbiased standard deviation is sqrt(D / (D - 1)) times the other: the scale absorbs it."""
     weight, bias = norm.weight.expand(config.d_model), norm.bias.expand(config.d_model)
     if config.layer_norm_type != "standard":
         weight = weight * math.sqrt((config.d_model - 1) / config.d_model)

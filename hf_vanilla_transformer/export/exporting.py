@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from ..engines import EXPORT_FILE, load_engine
+from ..engines import EXPORT_FILE, import_extra, load_engine
 from ..engines.pytorch import TorchEngine
 from ..hub.record import describe_environment, save_json
 from ..loading import TARGET_TOKENIZER, load_model, load_target_tokenizer, load_tokenizer
@@ -20,13 +20,16 @@ from ..modeling_vanilla_transformer import (
     VanillaTransformerForConditionalGeneration,
     VanillaTransformerForSequenceClassification,
 )
+from . import native
+from .card import save_card
 from .proof import prove
 
 
 class Format(NamedTuple):
     """A format that models can be written in.
 
-    `module` is the module of this wing with the function `write(model, tokenizers, folder, quantize)`:
+    `module` is the module of this wing with `EXAMPLES`, for each task a program that runs in the folder with the
+    engine alone (a template: see `card.py`), and the function `write(model, tokenizers, folder, quantize)`:
 
     Args:
         model: A classifier or a translator, in float32, on the CPU, in evaluation mode.
@@ -91,6 +94,8 @@ def export(
     form = FORMATS[format]
     if quantize is not None and quantize not in form.quantizations:
         raise ValueError(f"quantize: {quantize!r} is not for {format} ({', '.join(form.quantizations) or 'none is'})")
+    if texts:
+        import_extra("sacrebleu", "sacreBLEU", "train")
     with finished_folder(output_dir) as folder:
         writer = importlib.import_module(f".{form.module}", __package__)
         model = load_model(model_folder, dtype="float32").eval()
@@ -104,15 +109,33 @@ def export(
         record["proof"] = prove(
             TorchEngine(model),
             load_engine(str(folder)),
-            tokenizers,
             exact=quantize is None,
+            tokenizers=tokenizers,
             texts=texts,
             answers=answers,
         )
-        if data is not None:
-            record["proof"]["data"] = data
+        if texts:
+            record["proof"]["data"] |= data or {}
         save_json(folder / EXPORT_FILE, record)
+        save_card(folder, record, tokenizers[0], writer.EXAMPLES[record["task"]], Path(output_dir).name)
     return record
+
+
+def restore(folder: str, output_dir: str) -> None:
+    """Make a folder of this package's model from its native twin: the way back from the format `transformers`.
+
+    Args:
+        folder: An export in the format `transformers`; its twin may have been trained further.
+        output_dir: The folder for the model. It must be empty or missing, and is left so if anything fails.
+
+    Raises:
+        ValueError: the folder is no such export, or cannot be read; or `output_dir` is not empty.
+        OSError: a file cannot be written.
+    """
+    with finished_folder(output_dir) as made:
+        model = native.restore(folder)
+        model.save_pretrained(made)
+        save_tokenizers(load_fast_tokenizers(folder, model), made)
 
 
 @contextlib.contextmanager
@@ -170,13 +193,15 @@ def make_record(model_folder: str, model: PreTrainedModel, format: str, quantize
     environment = describe_environment()
     environment["versions"] |= {name: metadata.version(name) for name in FORMATS[format].packages}
     generation = getattr(model, "generation_config", None)
+    config = model.config.to_dict() | {"architectures": [type(model).__name__]}
+    config.pop("_name_or_path", None)
     return {
         "format": format,
         "task": TASKS[type(model)],
         "quantize": quantize,
         "source": model_folder,
         "parameters": model.num_parameters(),
-        "config": model.config.to_dict() | {"architectures": [type(model).__name__]},
+        "config": config,
         "generation": None if generation is None else generation.to_diff_dict(),
         **environment,
     }
