@@ -29,6 +29,13 @@ from .arguments import LabelledTextArguments, exit_with_one_line, parse_argument
 from .train_translation import PairArguments
 
 
+SAME = {
+    "same_label": "same label",
+    "same_translation_beams_1": "same translation",
+    "same_translation_beams_5": "with 5 beams",
+}
+
+
 @dataclass
 class ExportArguments:
     model: str = field(metadata={"help": "A model's folder or Hub name; for `vanilla` an exported folder."})
@@ -104,7 +111,7 @@ def read_data(arguments: ExportArguments) -> dict[str, Any]:
 def summary(record: dict[str, Any]) -> list[str]:
     """The proof in a few lines."""
     random, data = record["proof"]["random_texts"], record["proof"].get("data")
-    same = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in random.items() if name.startswith("same"))
+    same = ", ".join(f"{title} {random[name]}" for name, title in SAME.items() if name in random)
     lines = [
         f"{random['texts']} random texts of 1 to {random['longest']} tokens: greatest difference from torch "
         f"{random['greatest_difference']:.1e}; {same}"

@@ -40,7 +40,8 @@ class CTranslate2Engine(Engine):
             self.translator = ctranslate2.Translator(
                 str(folder), compute_type=compute_type, inter_threads=torch.get_num_threads(), intra_threads=1
             )
-        self.length_penalty = (export["generation"] or {}).get("length_penalty", 1.0)
+        # With 0 itself, CTranslate2 searches in another way.
+        self.length_penalty = (export["generation"] or {}).get("length_penalty", 1.0) or 1e-9
         self.source_tokens, self.target_tokens = (
             _vocabulary(Path(folder), f"{side}_vocabulary.json") for side in ("source", "target")
         )

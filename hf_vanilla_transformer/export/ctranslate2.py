@@ -74,6 +74,13 @@ odds = np.exp(np.array(result.logits[0][0])[:{{ labels | length }}])
 print(result.hypotheses[0][0], (odds / odds.sum()).max())
 """,
 }
+# Settings of a search that the engine does not have, and their values that change nothing.
+NEUTRAL_SETTINGS = {
+    **{"min_length": 0, "min_new_tokens": 0, "no_repeat_ngram_size": 0, "encoder_no_repeat_ngram_size": 0},
+    **{"repetition_penalty": 1.0, "encoder_repetition_penalty": 1.0},
+    **dict.fromkeys(["bad_words_ids", "suppress_tokens", "begin_suppress_tokens", "sequence_bias"]),
+    **dict.fromkeys(["forced_bos_token_id", "forced_eos_token_id", "exponential_decay_length_penalty"]),
+}
 # Above this, adding eps inside the root instead of outside shows in the answers.
 MOST_UNBIASED_EPS = 1e-5
 
@@ -86,6 +93,7 @@ def write(
 ) -> None:
     """Write the model's files; arguments and errors as in `Format`."""
     check(model.config)
+    check_generation(model)
     _Converter(model, tokenizers).convert(str(folder), quantization=quantize, force=True)
 
 
@@ -106,6 +114,18 @@ def check(config: VanillaTransformerConfig) -> None:
         )
     if config.decoder_start_token_id is None:
         raise ValueError("decoder_start_token_id: CTranslate2 needs a start token")
+
+
+def check_generation(model: PreTrainedModel) -> None:
+    """Check that CTranslate2 searches for a translation as the model's generation settings say.
+
+    Raises:
+        ValueError: a setting has no counterpart; the message names it.
+    """
+    for name, neutral in NEUTRAL_SETTINGS.items():
+        value = getattr(getattr(model, "generation_config", None), name, None)
+        if value not in (None, neutral):
+            raise ValueError(f"generation_config.{name}: {value!r}; the CTranslate2 engine has no such search")
 
 
 class _Converter(converters.Converter):

@@ -193,13 +193,15 @@ def make_record(model_folder: str, model: PreTrainedModel, format: str, quantize
     environment = describe_environment()
     environment["versions"] |= {name: metadata.version(name) for name in FORMATS[format].packages}
     generation = getattr(model, "generation_config", None)
+    config = model.config.to_dict() | {"architectures": [type(model).__name__]}
+    config.pop("_name_or_path", None)
     return {
         "format": format,
         "task": TASKS[type(model)],
         "quantize": quantize,
         "source": model_folder,
         "parameters": model.num_parameters(),
-        "config": model.config.to_dict() | {"architectures": [type(model).__name__]},
+        "config": config,
         "generation": None if generation is None else generation.to_diff_dict(),
         **environment,
     }

@@ -219,6 +219,11 @@ def restore(folder: str) -> VanillaTransformerForConditionalGeneration:
         VanillaTransformerConfig.from_dict(record["config"]), dtype=torch.float32
     )
     model.load_state_dict(own_state_dict(model, twin.state_dict()))
+    if model.config.position_embedding_type != "learned":
+        expected = twin_state_dict(model, AutoModelForSeq2SeqLM.from_config(twin.config))
+        for name, tensor in twin.state_dict().items():
+            if name.endswith("embed_positions.weight") and not torch.allclose(tensor, expected[name], atol=1e-6):
+                raise ValueError(f"{folder}: {name} was trained, which the model has no place for")
     model.generation_config = twin.generation_config
     return model.eval()
 

@@ -31,7 +31,7 @@ MOST_TOKENS = 256
 # Longest random text that is translated, and longest translation of it.
 MOST_GENERATED = 64
 BEAMS = 5
-PROOF_BATCH, DATA_BATCH = 4, 64
+PROOF_BATCH, DATA_BATCH = 8, 64
 
 Tokenizers = tuple[PreTrainedTokenizerBase, PreTrainedTokenizerBase]
 
