@@ -93,9 +93,12 @@ class OnnxEngine(Engine):
 
         def answer(rows: list[list[int]]) -> list[list[int]]:
             ids, mask = pad(rows, self.config.pad_token_id)
-            ids = self.generator.generate(
-                ids, attention_mask=mask, num_beams=num_beams, do_sample=False, max_length=limit
-            )
+            if num_beams == 1:
+                ids = self.generator.greedy_search(ids, mask, limit - 1)
+            else:
+                ids = self.generator.generate(
+                    ids, attention_mask=mask, num_beams=num_beams, do_sample=False, max_length=limit
+                )
             return [[token for token in row if token not in special] for row in ids.tolist()]
 
         return answer_by_length(input_ids, batch_size, answer)
@@ -143,11 +146,39 @@ class _Generator(PreTrainedModel, GenerationMixin):
         self.encoder = _Encoder(encoder)
         self.decoder_session = decoder
         self.generation_config = generation_config
-        heads = config.decoder_attention_heads
-        self.no_past = heads, 0, config.head_dim or config.d_model // heads
+
+    def no_past(self, batch_size: int) -> list[np.ndarray]:
+        """The keys and values before the first token, in the order of `past_names`."""
+        heads = self.config.decoder_attention_heads
+        nothing = np.empty((batch_size, heads, 0, self.config.head_dim or self.config.d_model // heads), np.float32)
+        return [nothing] * len(past_names(self.config))
 
     def get_encoder(self) -> _Encoder:
         return self.encoder
+
+    def greedy_search(self, input_ids: torch.Tensor, attention_mask: torch.Tensor, max_new_tokens: int) -> np.ndarray:
+        """`generate` without beams, at less than half its cost for a step of a small model.
+
+        Returns:
+            (B, T), each row filled up with padding after its end token.
+        """
+        names = past_names(self.config)
+        own = [name for name in names if ".decoder." in name]
+        states, mask = self.encoder(input_ids, attention_mask).last_hidden_state.numpy(), attention_mask.numpy()
+        feed = {"encoder_hidden_states": states, "encoder_attention_mask": mask}
+        feed |= dict(zip(names, self.no_past(len(mask)), strict=True))
+        tokens = np.full(len(mask), self.config.decoder_start_token_id)
+        ended = np.zeros(len(mask), dtype=bool)
+        steps = []
+        while len(steps) < max_new_tokens and not ended.all():
+            asked = names if not steps else own  # those of the source stay the same
+            outputs = ["logits", *(name.replace("past_key_values", "present") for name in asked)]
+            logits, *present = self.decoder_session.run(outputs, feed | {"input_ids": tokens[:, None]})
+            feed |= dict(zip(asked, present, strict=True))
+            tokens = np.where(ended, self.config.pad_token_id or 0, logits[:, -1].argmax(axis=-1))
+            ended |= np.isin(tokens, end_tokens(self.config))
+            steps.append(tokens)
+        return np.stack(steps, axis=1)
 
     def forward(
         self,
@@ -158,7 +189,7 @@ class _Generator(PreTrainedModel, GenerationMixin):
         **_,
     ) -> Seq2SeqLMOutput:
         """Decode the T tokens after the P cached ones; shapes as in `export.graphs.save_decoder_with_past`."""
-        past = [np.empty((len(decoder_input_ids), *self.no_past), np.float32)] * (4 * self.config.decoder_layers)
+        past = self.no_past(len(decoder_input_ids))
         if past_key_values is not None and past_key_values.get_seq_length() > 0:
             past = [states.numpy() for states in _flat(past_key_values)]
         feed = {
