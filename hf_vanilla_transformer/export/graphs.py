@@ -144,7 +144,7 @@ def save_classifier(
             heads, 1, S).
         half_weights: As in `_save`.
     """
-    source = {0: Dim("batch"), 1: Dim("sequence", max=model.config.max_position_embeddings)}
+    source = {0: Dim("batch_size"), 1: Dim("sequence_length", max=model.config.max_position_embeddings)}
     outputs = ["logits", "encoder_attentions", "cross_attentions"]
     _save(
         _Classifier(model, attentions),
@@ -166,7 +166,7 @@ def save_encoder(model: PreTrainedModel, file: Path, *, attentions: bool = False
         attentions: Also put out `encoder_attentions` (B, layers, heads, S, S).
         half_weights: As in `_save`.
     """
-    source = {0: Dim("batch"), 1: Dim("sequence", max=model.config.max_position_embeddings)}
+    source = {0: Dim("batch_size"), 1: Dim("sequence_length", max=model.config.max_position_embeddings)}
     outputs = ["last_hidden_state", "encoder_attentions"]
     _save(
         _Encoder(model, attentions),
@@ -191,8 +191,8 @@ def save_decoder(model: PreTrainedModel, file: Path, *, attentions: bool = False
         attentions: Also put out `cross_attentions` (B, layers, heads, T, S).
         half_weights: As in `_save`.
     """
-    batch = Dim("batch")
-    source = {0: batch, 1: Dim("sequence")}
+    batch = Dim("batch_size")
+    source = {0: batch, 1: Dim("encoder_sequence_length")}
     outputs = ["logits", "cross_attentions"]
     _save(
         _Decoder(model, attentions),
@@ -202,7 +202,7 @@ def save_decoder(model: PreTrainedModel, file: Path, *, attentions: bool = False
             "encoder_attention_mask": torch.ones(2, 4, dtype=torch.long),
         },
         {
-            "input_ids": {0: batch, 1: Dim("target", max=model.config.max_target_positions)},
+            "input_ids": {0: batch, 1: Dim("decoder_sequence_length", max=model.config.max_target_positions)},
             "encoder_hidden_states": source,
             "encoder_attention_mask": source,
         },
@@ -228,11 +228,11 @@ def save_decoder_with_past(model: PreTrainedModel, file: Path, *, half_weights: 
     config = model.config
     heads = config.decoder_attention_heads
     shape = 2, heads, 3, config.head_dim or config.d_model // heads
-    batch = Dim("batch")
+    batch = Dim("batch_size")
     source, own, cross = (
-        {0: batch, 1: Dim("encoder_sequence")},
-        {0: batch, 2: Dim("past_sequence")},
-        {0: batch, 2: Dim("past_encoder")},
+        {0: batch, 1: Dim("encoder_sequence_length")},
+        {0: batch, 2: Dim("past_decoder_sequence_length")},
+        {0: batch, 2: Dim("past_encoder_sequence_length")},
     )
     names = past_names(config)
     _save(
@@ -244,7 +244,7 @@ def save_decoder_with_past(model: PreTrainedModel, file: Path, *, half_weights: 
             "past_key_values": [torch.zeros(shape) for _ in names],
         },
         {
-            "input_ids": {0: batch, 1: Dim("sequence")},
+            "input_ids": {0: batch, 1: Dim("decoder_sequence_length")},
             "encoder_hidden_states": source,
             "encoder_attention_mask": source,
             "past_key_values": [own if ".decoder." in name else cross for name in names],
