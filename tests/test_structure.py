@@ -27,7 +27,7 @@ ALLOWED = {
     "engines": [*HUB_FILES, "loading", "data"],
     "training": [*HUB_FILES, "loading", "data"],
     "hub": [*HUB_FILES, "loading", "figures", "data", "training"],
-    "export": [*HUB_FILES, "loading", "inference", "tokenizer", "data", "engines", "training", "hub"],
+    "export": [*HUB_FILES, "loading", "inference", "tokenizer", "metrics", "data", "engines", "training", "hub"],
 }
 
 

@@ -125,6 +125,6 @@ def test_an_export_is_not_trained(run, twin, tmp_path):
         ("train-classifier", ["--data", "sample"]),
         ("export", ["--format", "transformers"]),
     ):
-        options = ["--model", tmp_path / "export", "--output_dir", tmp_path / command, *arguments]
+        options = ["--model", tmp_path / "export", "--output_dir", tmp_path / f"{command}-run", *arguments]
         status, _, err = run(command, *options)
         assert status == 2 and "export: an export, not a model of this package" in error_line(command, err)
