@@ -2,6 +2,7 @@
 """Train the Annotated Transformer's first example: to copy random sequences of symbols.
 
     vanilla-transformer train-copy copy --output_dir runs/copy
+    vanilla-transformer train-copy copy --preset pytorch-transformer --output_dir runs/copy-of-another
 
 Symbol 0 is the padding token and 1 the start of every target, as in the tutorial. At the end, `generate()` copies new
 sequences; `metrics.json` holds the share that is right from the first symbol to the last. Flags override the recipe.
@@ -20,6 +21,7 @@ from ..training.checkpoints import prepare_output_dir
 from ..training.losses import LabelSmoothingLoss
 from ..training.trainer import CheckedSeq2SeqTrainer
 from .arguments import check_at_least, exit_with_one_line, parse_arguments, read_mapping
+from .run import announce
 
 
 PAD, START, SYMBOLS = 0, 1, 11
@@ -81,6 +83,7 @@ def main(argv: list[str] | None = None) -> None:
     folder = training_arguments.output_dir
     with training_arguments.main_process_first():
         checkpoint = prepare_output_dir(folder, training_arguments.resume_from_checkpoint)
+    announce(folder)
 
     set_seed(training_arguments.seed)
     model = VanillaTransformerForConditionalGeneration(make_config(arguments))

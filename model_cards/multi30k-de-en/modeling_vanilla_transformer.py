@@ -13,13 +13,13 @@ Every saved model carries a copy of this file, so it imports only torch, transfo
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from copy import copy
 from functools import partial
 
 import torch
 from torch import nn
-from transformers import GenerationMixin, PreTrainedModel
+from transformers import GenerationConfig, GenerationMixin, PreTrainedModel
 from transformers import initialization as init
 from transformers.activations import ACT2FN
 from transformers.cache_utils import Cache, DynamicCache, EncoderDecoderCache
@@ -141,15 +141,17 @@ def _position_ids(
     return (torch.arange(length, device=inputs_embeds.device) + past_length).unsqueeze(0)
 
 
-def _check_length(length: int, past_length: int | torch.Tensor, limit: int) -> None:
-    """Raise a ValueError if a sequence is empty or longer than `limit`.
+def _check_length(length: int, past_length: int | torch.Tensor, limit: int, remedy: str) -> None:
+    """Raise a ValueError if a sequence is empty or longer than `limit`; the message ends with the remedy.
 
     A static cache keeps its length in a tensor. That is not checked: reading it would wait for the device.
     """
     if length == 0:
         raise ValueError("A sequence needs at least one token")
     if isinstance(past_length, int) and past_length + length > limit:
-        raise ValueError(f"A sequence of {past_length + length} tokens is longer than the model's {limit} positions")
+        raise ValueError(
+            f"A sequence of {past_length + length} tokens is longer than the model's {limit} positions: {remedy}"
+        )
 
 
 def eager_attention_forward(
@@ -505,6 +507,14 @@ class VanillaTransformerPreTrainedModel(PreTrainedModel):
             # Not in the checkpoint: `from_pretrained` leaves uninitialised memory here.
             init.copy_(module.weight, sinusoid_table(*module.weight.shape))
 
+    def load_state_dict(self, state_dict: Mapping[str, torch.Tensor], strict: bool = True, assign: bool = False):
+        """As in torch, but a saved file, which holds tied weights once, is whole: Trainer would say that keys miss."""
+        state_dict = copy(state_dict)
+        for name, source in self.all_tied_weights_keys.items():
+            if source in state_dict:
+                state_dict.setdefault(name, state_dict[source])
+        return super().load_state_dict(state_dict, strict, assign)
+
     def _resize_token_embeddings(self, new_num_tokens, pad_to_multiple_of=None, mean_resizing=True):
         """Resize the source embeddings; with one vocabulary, also the target embeddings and the head.
 
@@ -516,9 +526,10 @@ class VanillaTransformerPreTrainedModel(PreTrainedModel):
                 self.get_input_embeddings(), new_num_tokens, pad_to_multiple_of, mean_resizing
             )
         embeddings = super()._resize_token_embeddings(new_num_tokens, pad_to_multiple_of, mean_resizing)
-        self._get_resized_embeddings(
-            self.base_model.decoder.embed_tokens, embeddings.num_embeddings, mean_resizing=mean_resizing
-        )
+        if hasattr(self.base_model, "decoder"):
+            self._get_resized_embeddings(
+                self.base_model.decoder.embed_tokens, embeddings.num_embeddings, mean_resizing=mean_resizing
+            )
         return embeddings
 
     def resize_decoder_token_embeddings(self, new_num_tokens: int, mean_resizing: bool = True) -> nn.Module:
@@ -583,7 +594,8 @@ class VanillaTransformerEncoder(VanillaTransformerPreTrainedModel):
             raise ValueError("Give exactly one of `input_ids` and `inputs_embeds`")
         if inputs_embeds is None:
             inputs_embeds = self.embed_tokens(input_ids)
-        _check_length(inputs_embeds.shape[1], 0, self.embed_positions.max_positions)
+        limit = self.embed_positions.max_positions
+        _check_length(inputs_embeds.shape[1], 0, limit, f"give the tokenizer truncation=True, max_length={limit}")
         position_ids = _position_ids(inputs_embeds, attention_mask, 0)
         hidden_states = self.dropout(self.embed_positions(inputs_embeds, position_ids))
 
@@ -593,6 +605,36 @@ class VanillaTransformerEncoder(VanillaTransformerPreTrainedModel):
         for layer in self.layers:
             hidden_states = layer(hidden_states, attention_mask, **kwargs)
         return BaseModelOutput(last_hidden_state=self.final_norm(hidden_states))
+
+
+class VanillaTransformerEncoderModel(VanillaTransformerPreTrainedModel):
+    """§3.1: the encoder alone, for a vector of each token. It loads from a checkpoint of any class of this file."""
+
+    _keys_to_ignore_on_load_unexpected = [r"^(model\.)?decoder\.", r"^lm_head\.", r"^classifier\."]
+
+    def __init__(self, config: VanillaTransformerConfig):
+        config.validate()  # `from_pretrained` sets fields after the configuration is made
+        super().__init__(config)
+        self.encoder = VanillaTransformerEncoder(config)
+        self.post_init()
+
+    def get_input_embeddings(self) -> nn.Module:
+        """The source embeddings."""
+        return self.encoder.embed_tokens
+
+    def set_input_embeddings(self, value: nn.Module):
+        """Replace the source embeddings."""
+        self.encoder.embed_tokens = value
+
+    def forward(
+        self,
+        input_ids: torch.LongTensor | None = None,
+        attention_mask: torch.Tensor | None = None,
+        inputs_embeds: torch.FloatTensor | None = None,
+        **kwargs: Unpack[TransformersKwargs],
+    ) -> BaseModelOutput:
+        """Encode the source, as `VanillaTransformerEncoder` does."""
+        return self.encoder(input_ids=input_ids, attention_mask=attention_mask, inputs_embeds=inputs_embeds, **kwargs)
 
 
 class VanillaTransformerDecoder(VanillaTransformerPreTrainedModel):
@@ -649,7 +691,9 @@ class VanillaTransformerDecoder(VanillaTransformerPreTrainedModel):
             past_key_values = EncoderDecoderCache(past_key_values, DynamicCache(config=self.config))
 
         past_length = 0 if past_key_values is None else past_key_values.get_seq_length()
-        _check_length(inputs_embeds.shape[1], past_length, self.embed_positions.max_positions)
+        limit = self.embed_positions.max_positions
+        remedy = f"give the tokenizer truncation=True, max_length={limit}, or `generate` a lower max_new_tokens"
+        _check_length(inputs_embeds.shape[1], past_length, limit, remedy)
         if position_ids is None:
             position_ids = _position_ids(inputs_embeds, attention_mask, past_length)
         hidden_states = self.dropout(self.embed_positions(inputs_embeds, position_ids))
@@ -682,6 +726,8 @@ class VanillaTransformerDecoder(VanillaTransformerPreTrainedModel):
 
 class VanillaTransformerModel(VanillaTransformerPreTrainedModel):
     """§3.1, Figure 1: encoder and decoder, without a head."""
+
+    _keys_to_ignore_on_load_unexpected = [r"^lm_head\.", r"^classifier\."]
 
     def __init__(self, config: VanillaTransformerConfig):
         config.validate()  # `from_pretrained` sets fields after the configuration is made
@@ -883,6 +929,22 @@ class VanillaTransformerForConditionalGeneration(VanillaTransformerPreTrainedMod
             loss = self.loss_function(logits, labels, vocab_size=self.config.target_vocab_size, **kwargs)
         return Seq2SeqLMOutput(loss=loss, logits=logits, **_without_last_hidden_state(outputs))
 
+    def generate(
+        self, inputs: torch.Tensor | None = None, generation_config: GenerationConfig | None = None, **kwargs
+    ) -> ModelOutput | torch.LongTensor:
+        """As in transformers, but more tokens than the model has positions for are refused before the work."""
+        settings = self.generation_config if generation_config is None else generation_config
+        prompt, new = kwargs.get("decoder_input_ids"), kwargs.get("max_new_tokens", settings.max_new_tokens)
+        start = 1 if prompt is None else prompt.shape[1]
+        longest = kwargs.get("max_length", settings.max_length) if new is None else start + new
+        limit = self.config.max_target_positions + 1  # nothing reads the last token
+        if longest is not None and longest > limit:
+            raise ValueError(
+                f"A target of {longest} tokens is longer than the model's {limit - 1} positions: give `generate` a "
+                f"max_new_tokens of at most {limit - start}"
+            )
+        return super().generate(inputs, generation_config, **kwargs)
+
     def prepare_decoder_input_ids_from_labels(self, labels: torch.Tensor) -> torch.Tensor:
         """`shift_tokens_right` for transformers' `DataCollatorForSeq2Seq`: (B, T) to (B, T)."""
         return shift_tokens_right(labels, self.config.pad_token_id, self.config.decoder_start_token_id)
@@ -986,6 +1048,7 @@ def _max_over_tokens(hidden_states: torch.Tensor, attention_mask: torch.Tensor |
 
 
 __all__ = [
+    "VanillaTransformerEncoderModel",
     "VanillaTransformerForConditionalGeneration",
     "VanillaTransformerForSequenceClassification",
     "VanillaTransformerModel",

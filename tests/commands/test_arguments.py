@@ -44,7 +44,8 @@ def test_flags_override_the_recipe_and_the_recipe_the_defaults(tmp_path):
 @pytest.mark.parametrize(
     ("recipe", "flags", "message"),
     [
-        ("learning_rat: 1\n", [], "no such setting: learning_rat"),
+        ("learning_rat: 1\n", [], "no such setting: learning_rat; did you mean learning_rate?"),
+        ("seed: 1\n", ["--outptu_dir", "x"], "--outptu_dir x; did you mean --output_dir?"),
         ("- 1\n", [], "not a YAML mapping"),
         ("a: [\n", [], "recipe.yaml"),
         ("learning_rate: high\n", [], "learning_rate"),
@@ -143,6 +144,22 @@ def shown(monkeypatch, capsys, flag: str) -> str:
         train_classifier.main([flag])
     assert stop.value.code == 0
     return capsys.readouterr().out
+
+
+def test_a_model_that_a_recipe_of_the_package_names_is_found_from_every_folder(monkeypatch, tmp_path, capsys):
+    monkeypatch.chdir(tmp_path)
+    command = ["sample-finetune", "--output_dir", "runs/mine"]
+    (_, arguments, _), settings = parse_arguments(train_classifier.ARGUMENTS, "test", command)
+    assert Path(arguments.model) == ROOT / "model_cards" / "nsmc-small"
+    assert settings["model"] == "model_cards/nsmc-small"
+    (_, arguments, _), _ = parse_arguments(train_classifier.ARGUMENTS, "test", [*command, "--model", "mine"])
+    assert arguments.model == "mine"
+    (tmp_path / "model_cards" / "nsmc-small").mkdir(parents=True)
+    (_, arguments, _), _ = parse_arguments(train_classifier.ARGUMENTS, "test", command)
+    assert arguments.model == "model_cards/nsmc-small"
+    with pytest.raises(SystemExit):
+        parse_arguments(train_classifier.ARGUMENTS, "test", ["nsmc-small", *command[1:]])
+    assert "the recipe's model, runs/reviews, is neither here nor in a clone" in capsys.readouterr().err
 
 
 def test_help_shows_a_commands_own_settings_on_a_page(monkeypatch, capsys):
