@@ -16,7 +16,6 @@ from .graphs import quiet, save_classifier, save_decoder, save_decoder_with_past
 
 __all__ = [
     "EXAMPLES",
-    "past_names",
     "save_classifier",
     "save_decoder",
     "save_decoder_with_past",
