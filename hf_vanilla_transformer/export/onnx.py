@@ -111,6 +111,11 @@ def write_config(model: PreTrainedModel, folder: Path, quantize: str | None) -> 
 
 
 def quantize_weights(source: Path, target: Path) -> None:
-    """Quantize the weights of a graph to int8; onnxruntime quantizes the activations while it runs."""
+    """Quantize the weights of a graph to int8; onnxruntime quantizes the activations while it runs.
+
+    One scale a column keeps the logits nearest. Seven bits suffice, and on x86 processors without VNNI eight overflow.
+    """
     with quiet():
-        quantization.quantize_dynamic(source, target, weight_type=quantization.QuantType.QInt8, per_channel=True)
+        quantization.quantize_dynamic(
+            source, target, weight_type=quantization.QuantType.QInt8, per_channel=True, reduce_range=True
+        )
