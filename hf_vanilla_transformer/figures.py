@@ -253,11 +253,11 @@ def plot_attention(
 
 
 def plot_training_curves(epochs: list[dict[str, Any]], file: str | Path | None = None) -> "Figure":
-    """Draw the loss, and accuracy or BLEU if measured, against epochs.
+    """Draw the loss, and what else was measured, against epochs.
 
     Args:
         epochs: One entry per evaluation, as in `metrics.json`: `epoch`, `train_loss` (None if not logged) and, if
-            measured, `eval_loss`, `eval_accuracy`, `eval_bleu`.
+            measured, `eval_loss`, `eval_accuracy`, `eval_micro_f1`, `eval_mae`, `eval_bleu`.
         file: The picture to write, PNG or SVG by its suffix; None writes none.
 
     Returns:
@@ -272,7 +272,12 @@ def plot_training_curves(epochs: list[dict[str, Any]], file: str | Path | None =
     curves = {"loss": {"training": "train_loss"}}
     if any("eval_loss" in entry for entry in epochs):
         curves["loss"]["validation"] = "eval_loss"
-    for title, name in (("accuracy", "eval_accuracy"), ("BLEU", "eval_bleu")):
+    for title, name in (
+        ("accuracy", "eval_accuracy"),
+        ("micro F1", "eval_micro_f1"),
+        ("mean absolute error", "eval_mae"),
+        ("BLEU", "eval_bleu"),
+    ):
         if any(name in entry for entry in epochs):
             curves[title] = {"validation": name}
 

@@ -44,7 +44,8 @@ def classify(
         dtype: As in `load_engine`; without effect on a model that is already loaded.
 
     Returns:
-        (texts, labels), float32, the probability of each label; and the names of the labels.
+        (texts, labels), float32, the probability of each label, or the value of a model of numbers; and the names of
+        the labels.
 
     Raises:
         ValueError: as in `load_engine` and `load_tokenizer`; or a loaded model comes without its tokenizer.
@@ -66,13 +67,20 @@ def iterate_probabilities(
     """Classify any number of texts: read `WINDOW` batches, answer them, and go on; arguments as in `classify`.
 
     Yields:
-        (labels,), float32: the probabilities of one text after the other.
+        (labels,), float32: the answers to one text after the other.
     """
     engine, tokenizer = _load(model, tokenizer, "classifier", dtype)
     max_length = min(tokenizer.model_max_length, engine.config.max_position_embeddings)
     for window in _windows(texts, WINDOW * batch_size):
         logits = engine.logits(encode(window, tokenizer, max_length), batch_size)
-        yield from torch.from_numpy(logits).softmax(dim=-1).numpy()
+        yield from _answers(torch.from_numpy(logits), engine.config.problem_type).numpy()
+
+
+def _answers(logits: torch.Tensor, problem_type: str | None) -> torch.Tensor:
+    """What the (rows, labels) logits of a model of this kind stand for."""
+    if problem_type == "regression":
+        return logits
+    return logits.sigmoid() if problem_type == "multi_label_classification" else logits.softmax(dim=-1)
 
 
 def translate(

@@ -91,6 +91,9 @@ def clone(trained, translator, tmp_path, monkeypatch) -> Path:
         name.removeprefix("state_dict."): tensor for name, tensor in tensors.items() if name.startswith("state_dict.")
     }
     torch.save(state_dict, tmp_path / "model.pt")
+    # npm would download it.
+    copy_runtime = "hf_vanilla_transformer.export.page.copy_runtime"
+    monkeypatch.setattr(copy_runtime, lambda folder, source=None: folder.mkdir(exist_ok=True))
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -145,6 +148,16 @@ def test_the_readmes_programs_run(clone, capsys):
     out = capsys.readouterr().out
     assert "positive" in out and "negative" in out
     repository_files("runs/own")
+
+
+@pytest.mark.slow
+def test_the_engines_pages_programs_run(clone, capsys):
+    programs = blocks("docs/engines.md", "python")
+    for program in programs:
+        exec(compile(program, "engines.md", "exec"), {})
+    out = capsys.readouterr().out.splitlines()
+    assert [line.removeprefix("# ") for line in programs[0].splitlines() if line.startswith("# ")] == out[:2]
+    assert out[2:] == ["positive"]  # of reviews.txt
 
 
 TUTORIALS = [words for words in lines("docs/tutorials.md") if command(words)]

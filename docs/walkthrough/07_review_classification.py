@@ -74,7 +74,7 @@ pd.DataFrame(
 pd.DataFrame(data["train"][:5])
 
 # %% [markdown]
-# 긍정과 부정이 거의 반반이므로, 아무렇게나 찍으면 정확도는 0.5쯤입니다.
+# 긍정과 부정이 반반이므로, 아무렇게나 찍으면 정확도는 0.5쯤입니다.
 #
 # 1장에서처럼 어휘를 학습하고 글을 번호로 바꿉니다.
 
@@ -98,8 +98,9 @@ print({name: tuple(tensor.shape) for name, tensor in next(iter(loader)).items()}
 # %% [markdown]
 # ## 인코더-디코더가 분류하는 법
 #
-# 인코더는 리뷰를 읽습니다. 디코더는 시작 토큰 `[BOS]` 하나만 읽습니다. 디코더의 교차 어텐션이 인코더의 상태에서
-# 필요한 것을 모아 오면 벡터 하나가 남고, 선형층이 그것을 두 점수로 바꿉니다. 작은 모델로 확인해 봅시다.
+# 인코더는 리뷰를 읽습니다. 디코더는 시작 토큰 `[BOS]` 하나만 읽습니다. 디코더의 교차 어텐션이 인코더의 상태(토큰마다
+# 벡터 하나)에서 필요한 것을 모아 오면 벡터 하나가 남고, 선형 층이 그것을 두 점수로 바꿉니다. 작은 모델로 확인해
+# 봅시다.
 
 # %%
 torch.manual_seed(0)
@@ -129,15 +130,16 @@ print("디코더의 상태", tuple(states.last_hidden_state.shape))
 print("점수        ", tuple(logits.shape))
 
 # %% [markdown]
-# > *transformer-evolution에서는* 디코더의 모든 위치에서 최댓값을 구해 선형층에 넣습니다. 이때 패딩 자리도 들어갑니다.
+# > *transformer-evolution에서는* 디코더의 모든 위치에서 최댓값을 구해 선형 층에 넣습니다. 이때 패딩 자리도 들어갑니다.
 # > 이 패키지는 패딩을 뺍니다. NSMC에서는 디코더가 `[BOS]` 하나만 읽으므로 둘의 결과가 같습니다. 그 코드의 주석은
-# > `Transformer`의 출력을 `(bs, n_dec_seq, n_dec_vocab)`이라고 적었지만, 실제로는 어휘의 크기가 아니라 너비입니다:
-# > `(bs, n_dec_seq, d_hidn)`.
+# > `Transformer`의 출력을 `(bs, n_dec_seq, n_dec_vocab)`이라고 적었지만, 실제로는
+# > `(bs, n_dec_seq, d_hidn)`입니다.
 #
 # ## 학습하기
 #
-# 6장의 반복문과 같습니다. 다른 것은 손실뿐입니다. 정답이 토큰이 아니라 두 레이블 가운데 하나입니다.
-# 한 번 모두 읽는 것이 **에포크**(epoch)입니다. 에포크마다 검증 정확도를 재고, 가장 좋았던 때의 가중치를 따로 둡니다.
+# 6장의 반복문과 같습니다. 다만 정답이 토큰이 아니라 두 레이블 가운데 하나이고, 학습률은 바꾸지 않습니다.
+# 학습 자료를 한 번 모두 읽는 것이 **에포크**(epoch)입니다. 에포크마다 검증 정확도를 재고, 가장 좋았던 때의 가중치를
+# 따로 둡니다.
 
 
 # %%
@@ -180,7 +182,7 @@ scores = {split: accuracy(model, tokenizer, data[split]) for split in ("train", 
 print({split: round(score, 3) for split, score in scores.items()})
 
 # %% [markdown]
-# 학습 자료는 거의 다 맞히지만 처음 보는 리뷰에서는 한참 못 미칩니다. 이것이 **과적합**(overfitting)입니다.
+# 학습 자료는 거의 다 맞히지만 처음 보는 리뷰에서는 정확도가 뚝 떨어집니다. 이것이 **과적합**(overfitting)입니다.
 # 몇백 개를 외운 것이지, 한국어를 배운 것이 아닙니다.
 #
 # > *transformer-evolution에서는* 테스트 자료로 잰 정확도가 가장 높은 에포크를 골라 그 점수를 적습니다. 테스트 자료를
@@ -189,8 +191,9 @@ print({split: round(score, 3) for split, score in scores.items()})
 #
 # ## 많은 리뷰로 학습한 모델
 #
-# 저장소에는 nsmc-small이 들어 있습니다. 레이블이 없는 리뷰까지 읽고 네이버 영화 리뷰(NSMC)로 학습한 모델입니다.
-# 같은 테스트 리뷰를 맡겨 봅시다. 어텐션을 보려면 `attn_implementation="eager"`로 불러옵니다.
+# 저장소에는 nsmc-small이 들어 있습니다. 레이블이 없는 리뷰로 먼저 배운(사전 학습, pretraining) 뒤 레이블이 있는
+# 네이버 영화 리뷰(NSMC)로 학습한 모델입니다. 같은 테스트 리뷰를 맡겨 봅시다. 어텐션을 보려면
+# `attn_implementation="eager"`로 불러옵니다.
 
 # %%
 ready = AutoModelForSequenceClassification.from_pretrained(MODELS / "nsmc-small", attn_implementation="eager").eval()
@@ -215,13 +218,13 @@ for name, probability in zip(names, outputs.logits.softmax(dim=-1)[0], strict=Tr
     print(f"{name:8} {probability:.4f}")
 
 # %% [markdown]
-# 인코더의 첫째 층에서 단어(행)가 다른 단어(열)를 보는 정도입니다. 색이 진할수록 많이 봅니다.
+# 인코더의 첫째 층에서 토큰(행)이 다른 토큰(열)을 보는 정도입니다. 색이 진할수록 많이 봅니다.
 
 # %%
 plot_attention(outputs.encoder_attentions[0][0], pieces, pieces, title="Encoder self-attention, layer 0")
 
 # %% [markdown]
-# 답을 정하는 것은 디코더의 교차 어텐션입니다. `[BOS]` 하나가 리뷰의 어디를 보았을까요?
+# 디코더는 교차 어텐션으로만 리뷰를 읽습니다. `[BOS]` 하나가 리뷰의 어디를 보았을까요?
 
 # %%
 cross = outputs.cross_attentions[0][0]
@@ -231,9 +234,8 @@ plot_attention(cross, ["[BOS]"], pieces, title="Cross-attention of the start tok
 pd.DataFrame(cross[:, 0].numpy(), index=[f"헤드 {head}" for head in range(3)], columns=pieces).round(3)
 
 # %% [markdown]
-# 세 헤드 모두 '훌륭'보다 '엉망'과 '실망'을 많이 봅니다. '하지만' 앞의 칭찬은 결론이 아니라는 것을 배운 듯합니다.
-# 다만 어텐션은 "어디를 보았는가"이지 "왜 그렇게 답했는가"가 아닙니다. 까닭을 알고 싶다면 단어를 하나씩 빼 보는 편이
-# 낫습니다.
+# 세 헤드 모두 '훌륭'보다 '엉망'과 '실망'을 많이 봅니다. 다만 어텐션은 "어디를 보았는가"이지 "왜 그렇게 답했는가"가
+# 아닙니다. 까닭을 알고 싶다면 단어를 하나씩 빼 보는 편이 낫습니다.
 
 # %%
 words = review.split()
@@ -242,6 +244,9 @@ positive = classify([review, *shorter], ready, ready_tokenizer)[0][:, 1]
 pd.DataFrame({"뺀 단어": ["(없음)", *words], "긍정일 확률": positive}).round(4)
 
 # %% [markdown]
+# '실망했다'를 빼면 긍정일 확률이 가장 많이 오르지만, 한 단어만 빼서는 답이 바뀌지 않습니다.
+# 헤드 2가 가장 많이 본 '엉망이라'는 빼도 거의 그대로입니다. 많이 본 것이 곧 까닭은 아닙니다.
+#
 # ## 무엇을 틀리나
 #
 # 테스트 리뷰에서 틀린 것을 모두 모아, 확신한 것부터 적습니다.
@@ -258,7 +263,7 @@ pd.DataFrame(
 
 # %% [markdown]
 # 비꼬는 말("이렇게 졸릴 수 있다니 대단하네요")과 부정적인 낱말로 하는 칭찬("나 왜 울고 있냐")이 어렵습니다.
-# NSMC의 검증 자료에서 가장 확신하고 틀린 50개를 사람이 읽고 나눈 표가 [결과
+# NSMC의 검증 자료에서 가장 확신하고 틀린 50개를 이 패키지의 저자들이 읽고 나눈 표가 [결과
 # 문서](../results.md#what-it-gets-wrong)에 있습니다. 칭찬과 비판이 섞인 리뷰가 13개, 레이블이 글과 맞지 않는 리뷰가
 # 11개입니다.
 #
@@ -271,8 +276,9 @@ pd.DataFrame(
 # ```
 #
 # *transformer-evolution*과 같은 크기(파라미터 1,520만 개)의 모델이 두 코어에서 31분 만에 테스트 정확도 0.8525에
-# 이릅니다. nsmc-small은 0.8734입니다(모두 [결과 문서](../results.md)의 숫자). 내 자료로 학습하거나, nsmc-small에서
-# 시작해 이어서 학습(미세조정, fine-tuning)하려면 이렇게 합니다.
+# 이릅니다. nsmc-small은 0.8734입니다([결과 문서](../results.md)). NSMC의 테스트 리뷰 약 5만 개로 잰 값이라 위의
+# 0.942와는 다릅니다. 내 자료로 학습하거나, nsmc-small에서 시작해 이어서 학습(미세조정, fine-tuning)하려면 이렇게
+# 합니다.
 #
 # ```sh
 # vanilla-transformer train-classifier sample-finetune --data my.csv --text_column text --label_column label \
@@ -319,4 +325,4 @@ with torch.no_grad():
 plot_attention(cross, ["[BOS]"], ready_tokenizer.convert_ids_to_tokens(encoded["input_ids"][0]))
 
 # %% [markdown]
-# 다음 장에서는 디코더가 문장을 끝까지 씁니다: [8. 번역](08_translation.ipynb)
+# 다음 장에서는 디코더가 문장을 끝까지 씁니다. → [8. 번역](08_translation.ipynb)

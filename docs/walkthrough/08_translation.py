@@ -4,9 +4,8 @@
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/hf_vanilla_transformer/blob/main/docs/walkthrough/08_translation.ipynb)
 #
 # > **English summary.** The ready German-English translator writes a sentence token by token, while its
-# > cross-attention
-# > shows where it looks. Beam search is written by hand in one cell, drawn as a tree for one sentence, and equals
-# > `generate`. The chapter ends with what the model cannot do and how to train one's own.
+# > cross-attention shows where it looks. Beam search is written by hand in one cell, drawn as a tree for one
+# > sentence, and equals `generate`. The chapter ends with what the model cannot do and how to train one's own.
 #
 # 이 장에서는 독일어를 영어로 옮깁니다. 논문이 Transformer를 만든 까닭이 바로 번역입니다.
 # 독일어를 몰라도 괜찮습니다. 낱말마다 뜻을 적어 두었습니다.
@@ -47,7 +46,7 @@ MODELS = next(
 # %% [markdown]
 # ## 학습된 번역기
 #
-# 저장소에 들어 있는 multi30k-de-en은 그림을 설명하는 문장 29,000쌍(Multi30k)으로 학습한 모델입니다.
+# 저장소에 들어 있는 multi30k-de-en은 사진을 설명하는 문장 29,000쌍(Multi30k)으로 학습한 모델입니다.
 # 어텐션을 보려면 `attn_implementation="eager"`로 불러옵니다.
 
 # %%
@@ -60,7 +59,7 @@ print(f"파라미터 {model.num_parameters():,}개, 어휘 {len(tokenizer):,}개
 # 두 언어가 어휘 하나를 함께 씁니다. 토크나이저는 글의 끝에 `[EOS]`를 붙입니다.
 
 # %%
-text = "Zwei Hunde spielen im Schnee."  # 두 | 개(복수) | 놀다 | ~에서 | 눈
+text = "Zwei Hunde spielen im Schnee."  # 두 | 강아지(복수) | 놀다 | ~에서 | 눈
 source = tokenizer(text, return_tensors="pt")
 source_tokens = tokenizer.convert_ids_to_tokens(source["input_ids"][0])
 print(source_tokens)
@@ -109,7 +108,7 @@ plot_attention(
 )
 
 # %% [markdown]
-# 대각선을 따라 내려가는 것은 두 언어의 어순이 비슷하기 때문입니다.
+# 대체로 대각선을 따라 내려가는 것은 두 언어의 어순이 비슷하기 때문입니다.
 #
 # > *pytorch-seq2seq의* 그림은 행에 읽은 토큰이 아니라 그때 쓴 토큰을 적습니다. 같은 행렬이지만 이름이 한 칸 밀려
 # > 있으니 비교할 때 주의하세요.
@@ -131,9 +130,10 @@ for beams in (1, 3):
 #
 # 1. 남아 있는 문장마다 다음 토큰의 확률을 구하고, 로그 확률을 문장의 점수에 더합니다.
 # 2. 모든 문장의 모든 토큰 가운데 점수가 높은 것부터 빔의 두 배만큼 후보로 뽑습니다.
-# 3. `[EOS]`로 끝난 후보는 완성된 문장으로 따로 둡니다. 나머지에서 빔의 수만큼 남깁니다.
+# 3. 순위가 빔의 수 안에 드는 후보가 `[EOS]`로 끝나면 완성된 문장으로 따로 둡니다.
+#    `[EOS]`가 아닌 후보는 위에서부터 빔의 수만큼 남깁니다.
 # 4. 완성된 문장은 점수를 길이로 나누어 비교합니다. 나누지 않으면 짧은 문장이 유리합니다.
-#    남은 문장이 더 나아질 수 없으면 멈춥니다.
+#    완성된 문장이 빔의 수만큼 모이고, 남은 문장의 점수가 그보다 낮으면 멈춥니다.
 
 
 # %%
@@ -194,8 +194,8 @@ assert torch.allclose(output.sequences_scores, torch.tensor([score for score, _,
 plot_beam_search(steps, best=finished[0][2])
 
 # %% [markdown]
-# 셋째 토큰을 보세요. 그 순간에는 다른 낱말이 위에 있었고, 탐욕적 디코딩은 그것을 골랐습니다.
-# 빔은 그 아래의 가지도 버리지 않았고, 다음 토큰에서 그 가지가 앞섭니다.
+# 셋째 토큰을 보세요. `repair`가 `are`보다 아주 조금 위에 있어서 탐욕적 디코딩은 `repair`를 골랐습니다.
+# 빔은 `are`도 버리지 않았고, 다음 토큰 `fixing`에서 이 가지가 앞섭니다.
 #
 # > *The Annotated Transformer에는* 빔 탐색이 없습니다("a bit too complicated to cover here"). *pytorch-transformer*의
 # > `Beam_Search.ipynb`에는 있지만, `[EOS]`로 끝난 후보를 건너뛰면서 목록에 다시 넣지 않습니다. 완성된 문장이
@@ -203,7 +203,8 @@ plot_beam_search(steps, best=finished[0][2])
 #
 # ## 모르는 세계
 #
-# 이 모델은 그림을 설명하는 문장만 배웠습니다. 다른 문장을 주면 그럴듯한 영어로 엉뚱한 말을 합니다.
+# 이 모델은 사진을 설명하는 문장만 배웠습니다. 아래의 첫 문장은 그런 문장이라 잘 옮기지만,
+# 다른 두 문장은 영어처럼 보이는 엉뚱한 말이 됩니다.
 
 # %%
 for text in (
@@ -215,7 +216,8 @@ for text in (
     print(text, "->", tokenizer.decode(output[0], skip_special_tokens=True))
 
 # %% [markdown]
-# 낱말을 어떻게 나눴는지 보면 까닭을 알 수 있습니다. 자주 본 말은 한 토큰이고, 본 적이 없는 말은 조각조각입니다.
+# 낱말을 어떻게 나눴는지 보면 까닭을 알 수 있습니다. 자주 본 말은 한 토큰이고, 드물거나 본 적이 없는 말은
+# 조각조각입니다.
 
 # %%
 print(tokenizer.tokenize("Eine Frau liest ein Buch"))
@@ -234,9 +236,10 @@ print(tokenizer.tokenize("Der Bundestag hat das Gesetz heute verabschiedet."))
 #
 # 학습에서 하는 일은 6장과 같습니다. 정답을 한 칸 밀고, 레이블 스무딩 0.1과 Noam 학습률을 씁니다. 한 묶음(batch)은
 # 문장의 수가 아니라 토큰의 수로 정하고(`max_tokens: 4096`), 길이가 비슷한 문장끼리 묶어 패딩을 줄입니다.
-# 저장된 모델은 CPU 코어 하나에서 2시간쯤 학습했고, 테스트 1,000문장에서 빔 5개로 BLEU 40.97입니다.
-# 마지막 체크포인트 20개의 가중치를 평균 낸 것입니다(모두
-# [모델 카드](../../model_cards/multi30k-de-en/README.md)의 숫자).
+# 저장소의 모델은 CPU 코어 하나에서 2시간쯤 학습한 것입니다. 학습하면서 저장해 둔 가중치(체크포인트)
+# 가운데 마지막 20개를 평균 냈습니다. 테스트 1,000문장을 빔 5개로 번역하면 BLEU는 40.97입니다
+# ([모델 카드](../../model_cards/multi30k-de-en/README.md)). **BLEU**는 사람의 번역과 낱말 묶음이 얼마나 겹치는지를
+# 0에서 100까지로 나타냅니다.
 #
 # > *The Annotated Transformer의* 본문은 패딩이 거의 없는 묶음을 만든다고 합니다. 2018년판의 `batch_size_fn`이
 # > 그렇습니다. 2022년판의 코드는 그 설명을 남긴 채 모든 문장을 길이 72까지 패딩합니다.
@@ -244,9 +247,9 @@ print(tokenizer.tokenize("Der Bundestag hat das Gesetz heute verabschiedet."))
 # > *The Annotated Transformer에도* 체크포인트를 평균 내는 `average`가 있지만 실행되지 않습니다. `nn.Module`에 없는
 # > `params()`를 부릅니다. 여기서는 `vanilla-transformer average-checkpoints`입니다.
 #
-# > *pytorch-seq2seq의* 크기로 학습하려면 `multi30k-de-en-tutorial`을 쓰세요. 튜토리얼의 BLEU 36.52는 소문자로 바꾼
-# > 낱말을 세어 잰 것이라, 다른 논문의 숫자와 바로 비교할 수 없습니다([결과
-# > 문서](../results.md#multi30k-de-en-tutorial)).
+# > *pytorch-seq2seq의* 크기로 학습하려면 명령의 `multi30k-de-en`을 `multi30k-de-en-tutorial`로 바꾸세요. 튜토리얼의
+# > BLEU 36.52는 소문자로 바꾼 낱말을 세어 잰 것이라, 다른 논문의 숫자와 바로 비교할 수
+# > 없습니다([결과 문서](../results.md#multi30k-de-en-tutorial)).
 #
 # ## 직접 해 보기
 #
@@ -280,7 +283,7 @@ assert len(output) < len(model.generate(**source, num_beams=3)[0])
 # @title 풀이 3
 sharpness = {layer: cross_attention(texts[1], layer)[0].amax(dim=-1).mean().item() for layer in (0, -1)}
 print({layer: round(value, 3) for layer, value in sharpness.items()})
-assert sharpness[0] < sharpness[-1]  # 뒤의 층일수록 한 토큰을 또렷하게 봅니다
+assert sharpness[0] < sharpness[-1]  # 마지막 층이 한 토큰을 더 또렷하게 봅니다
 
 # %% [markdown]
-# 마지막 장에서는 모델을 저장하고, 나누고, 다른 곳에서 씁니다: [9. Hugging Face로](09_hugging_face.ipynb)
+# 마지막 장에서는 모델을 저장하고, 나누고, 다른 곳에서 씁니다. → [9. Hugging Face로](09_hugging_face.ipynb)

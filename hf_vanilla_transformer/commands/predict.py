@@ -5,8 +5,9 @@
     echo '정말 재미있는 영화!' | vanilla-transformer predict --model runs/nsmc
     vanilla-transformer predict --model runs/nsmc --file millions.txt.gz --output labels.tsv --resume
 
-Prints one line per text, in the order of the input: label, probability and text, separated by tabs. The file may have
-any size.
+Prints one line per text, in the order of the input: label, probability and text, separated by tabs. A model of
+several labels a text gives those with a probability above 1/2, as a|b, with their probabilities; a model of numbers
+gives value and text. The file may have any size.
 """
 
 from collections.abc import Iterator
@@ -14,6 +15,10 @@ from dataclasses import dataclass, field
 from itertools import tee
 from typing import Literal
 
+import numpy as np
+
+from ..configuration_vanilla_transformer import VanillaTransformerConfig
+from ..data.labels import MULTI, REGRESSION, SEPARATOR
 from ..engines import load_engine
 from ..inference import iterate_probabilities
 from ..loading import load_tokenizer
@@ -32,6 +37,15 @@ class PredictArguments(LinesArguments):
     )
 
 
+def answer_of(row: np.ndarray, config: VanillaTransformerConfig) -> str:
+    """The columns before the text, from what the model answers: (labels,), float."""
+    if config.problem_type == REGRESSION:
+        return SEPARATOR.join(f"{value:.4f}" for value in row)
+    chosen = np.flatnonzero(row > 0.5) if config.problem_type == MULTI else [int(row.argmax())]
+    names = SEPARATOR.join(config.id2label[int(place)] for place in chosen)
+    return f"{names}\t{SEPARATOR.join(f'{row[place]:.4f}' for place in chosen)}"
+
+
 @exit_with_one_line
 def main(argv: list[str] | None = None) -> None:
     (arguments,), _ = parse_arguments([PredictArguments], __doc__, argv)
@@ -43,6 +57,6 @@ def main(argv: list[str] | None = None) -> None:
             lines, given = tee(lines)
             rows = iterate_probabilities(lines, engine, tokenizer, batch_size=arguments.batch_size)
             for row, text in zip(rows, given, strict=True):
-                yield f"{engine.config.id2label[int(row.argmax())]}\t{row.max():.4f}\t{text}"
+                yield f"{answer_of(row, engine.config)}\t{text}"
 
         answer_lines(texts, arguments, answer)

@@ -186,9 +186,7 @@ def check_kind(engine: Engine, kind: str, name: str) -> None:
         name: The model's name in messages.
 
     Raises:
-        ValueError: it is another kind of model, or a classifier that gives a text no single label.
+        ValueError: it is another kind of model.
     """
     if engine.model_class != MODEL_CLASSES[kind]:
         raise ValueError(f"{name}: not a {kind} but a {engine.model_class}")
-    if kind == "classifier" and engine.config.problem_type not in (None, "single_label_classification"):
-        raise ValueError(f"{name}: trained for {engine.config.problem_type}, which gives a text no single label")
