@@ -299,13 +299,13 @@ needs_node = pytest.mark.skipif(
 )
 IN_NODE = """\
 import { readFileSync } from "node:fs";
-import { AutoConfig, AutoModelForSeq2SeqLM, AutoTokenizer, env, pipeline } from "@huggingface/transformers";
+import { AutoConfig, AutoTokenizer, env, pipeline } from "@huggingface/transformers";
 
 env.allowRemoteModels = false;
 const [folder, task] = process.argv.slice(2);
 const texts = JSON.parse(readFileSync(0, "utf-8"));
 const config = await AutoConfig.from_pretrained(folder);
-config.model_type = task === "translation" ? "bart" : "bert";
+config.model_type = "bert";
 const run = await pipeline(task, folder, { config });
 const tokenizer = await AutoTokenizer.from_pretrained(folder);
 const ids = texts.map((text) => tokenizer(text, { truncation: true, return_tensor: false }).input_ids);
@@ -313,14 +313,15 @@ console.log("ANSWER" + JSON.stringify({ ids, answers: await run(texts) }));
 """
 
 
-def in_node(folder: Path, task: str, texts: list[str], tmp_path: Path):
-    # Node looks for packages from the program's folder upwards.
-    (tmp_path / "node_modules").symlink_to(Path(TRANSFORMERS_JS, "node_modules").resolve())
-    (tmp_path / "program.mjs").write_text(IN_NODE, encoding="utf-8")
-    command = ["node", "program.mjs", str(folder), task]
-    result = subprocess.run(command, cwd=tmp_path, input=json.dumps(texts), capture_output=True, text=True)
+def in_node(program: str, home: Path, *arguments, texts: list[str] = ()) -> str:
+    """Run a program of transformers.js in a folder; returns what it prints."""
+    if not (home / "node_modules").exists():  # node looks for packages from the program's folder upwards
+        (home / "node_modules").symlink_to(Path(TRANSFORMERS_JS, "node_modules").resolve())
+    (home / "program.mjs").write_text(program, encoding="utf-8")
+    command = ["node", "program.mjs", *arguments]
+    result = subprocess.run(command, cwd=home, input=json.dumps(texts), capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
-    return json.loads(result.stdout.split("ANSWER")[1])
+    return result.stdout
 
 
 @needs_node
@@ -330,7 +331,8 @@ def test_classifier_in_node(quantize, tmp_path):
     folder = str(ROOT / "model_cards" / "nsmc-small")
     export(folder, str(tmp_path / "export"), "onnx", quantize)
     texts = load_labelled_text("sample")["test"]["text"][:200]
-    found = in_node(tmp_path / "export", "text-classification", texts, tmp_path)
+    printed = in_node(IN_NODE, tmp_path / "export", ".", "text-classification", texts=texts)
+    found = json.loads(printed.split("ANSWER")[1])
     ids = load_tokenizer(folder)(texts, truncation=True)["input_ids"]
     assert found["ids"] == ids
     logits = torch.from_numpy(load_engine(str(tmp_path / "export")).logits(ids, 32))
@@ -338,11 +340,12 @@ def test_classifier_in_node(quantize, tmp_path):
     assert [one["label"] for one in found["answers"]] == [["negative", "positive"][label] for label in labels]
     tolerance = 1e-4 if quantize is None else 0.02
     assert [one["score"] for one in found["answers"]] == pytest.approx(scores.tolist(), abs=tolerance)
+    assert "label: 'positive'" in in_node(program_of(tmp_path / "export", "js"), tmp_path / "export")
 
 
 @needs_node
 @pytest.mark.slow
 def test_translator_in_node(tmp_path):
     export(str(ROOT / "model_cards" / "multi30k-de-en"), str(tmp_path / "export"), "onnx")
-    found = in_node(tmp_path / "export", "translation", ["Zwei Hunde spielen im Schnee."], tmp_path)
-    assert found["answers"] == [{"translation_text": "Two dogs play in the snow."}]
+    printed = in_node(program_of(tmp_path / "export", "js"), tmp_path / "export")
+    assert "translation_text: 'Two dogs play in the snow.'" in printed
