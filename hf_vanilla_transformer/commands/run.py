@@ -144,7 +144,7 @@ class Run:
         headline: Callable[[dict[str, Any]], str],
         *,
         arguments: ModelArguments,
-        data: dict[str, Any],
+        data: Callable[[], dict[str, Any]],
         script: str | None = None,
     ) -> None:
         """Round, save and measure the model; write record and card, print one figure, upload where asked for.
@@ -155,7 +155,7 @@ class Run:
             measure: Returns the metrics of each split, by name. Every process calls it.
             headline: Makes the last line of output from all metrics.
             arguments: The model's settings.
-            data: What the record says about the data.
+            data: Returns what the record says about the data; called in the main process alone.
             script: The script of a checkout that takes the settings, if the package's command does not.
 
         Raises:
@@ -178,7 +178,7 @@ class Run:
             seed=self.arguments.seed,
             resumed_from=self.checkpoint,
             began_as=arguments.model,
-            data=data,
+            data=data(),
             script=script,
         )
         save_model_card(self.folder)

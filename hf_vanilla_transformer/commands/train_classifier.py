@@ -29,7 +29,6 @@ from ..data.checksums import describe_splits
 from ..data.labelled_text import tokenize
 from ..loading import load_config, load_tokenizer_to_train
 from ..metrics import compute_metrics, evaluate_split
-from ..tokenizer import train_tokenizer
 from ..training.trainer import CheckedTrainer
 from .arguments import (
     LabelledTextArguments,
@@ -40,6 +39,7 @@ from .arguments import (
     parse_arguments,
 )
 from .run import Run
+from .vocabulary import train_vocabulary
 
 
 logger = logging.getLogger(__name__)
@@ -115,7 +115,6 @@ def train(
         configs = [load_config(folder) for folder in (arguments.model, run.checkpoint) if folder]
         max_length = data_arguments.max_length or (configs[0].max_position_embeddings if configs else 256)
         data = data_arguments.load()
-        record = {"source": data_arguments.data, **describe(data)}
     tokenizer = run.make_tokenizer(lambda: make_tokenizer(arguments, data, max_length))
     with training_arguments.main_process_first(desc="tokens"):
         tokenized = tokenize(data, tokenizer, max_length=max_length)
@@ -149,7 +148,7 @@ def train(
         measure=lambda: {split: evaluate_split(trainer, tokenized[split]) for split in tokenized},
         headline=lambda metrics: f"test accuracy: {metrics['test']['accuracy']:.4f}",
         arguments=arguments,
-        data=record,
+        data=lambda: {"source": data_arguments.data, **describe(data)},
         script=script,
     )
 
@@ -179,8 +178,10 @@ def make_tokenizer(arguments: ClassifierArguments, data: DatasetDict, max_length
     if arguments.tokenizer or arguments.model:
         needed = ("pad_token", "bos_token", "unk_token")
         return load_tokenizer_to_train(arguments.tokenizer, arguments.model, needed, max_length)
-    return train_tokenizer(
-        data["train"]["text"][:],
+    return train_vocabulary(
+        data["train"],
+        ["text"],
+        arguments.vocab_lines,
         vocab_size=arguments.vocab_size,
         model=arguments.tokenizer_model,
         max_length=max_length,

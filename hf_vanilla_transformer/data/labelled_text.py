@@ -24,6 +24,7 @@ from .nsmc import (
     download_nsmc,
     find_nsmc_files,
 )
+from .rows import column_array, process_count, select_rows
 from .tables import check_columns, check_texts, has_type, known_splits, read_tab_separated, read_tables
 
 
@@ -121,11 +122,14 @@ def tokenize(
     """
     if max_length is not None and max_length < 1:
         raise ValueError(f"max_length must be at least 1, not {max_length}")
+    if isinstance(dataset, DatasetDict):
+        return DatasetDict({split: tokenize(rows, tokenizer, max_length) for split, rows in dataset.items()})
     return dataset.rename_column("label", "labels").map(
         _tokenize_batch,
         batched=True,
         remove_columns=["text"],
         fn_kwargs={"tokenizer": tokenizer, "max_length": max_length},
+        num_proc=process_count(len(dataset)),
         desc="Tokenizing",
     )
 
@@ -250,7 +254,7 @@ def _cut(rows: Dataset, name: str, fraction: float, seed: int) -> tuple[Dataset,
     Raises:
         DataError: A label does not have the two rows that two parts need.
     """
-    labels = np.array(rows["label"][:])
+    labels = column_array(rows, "label")
     generator = np.random.default_rng(seed)
     is_cut = np.zeros(len(rows), dtype=bool)
     for label in np.unique(labels):
@@ -260,4 +264,4 @@ def _cut(rows: Dataset, name: str, fraction: float, seed: int) -> tuple[Dataset,
             raise DataError(f"{name}: cannot be cut from train, where one row alone has the label {label_name!r}")
         size = min(max(1, round(fraction * len(candidates))), len(candidates) - 1)
         is_cut[candidates[:size]] = True
-    return rows.select(np.flatnonzero(~is_cut)), rows.select(np.flatnonzero(is_cut))
+    return select_rows(rows, np.flatnonzero(~is_cut)), select_rows(rows, np.flatnonzero(is_cut))

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 from huggingface_hub import ModelCard
-from torch.utils.data import DataLoader
+from torch.utils.data import DataLoader, Sampler
 from transformers import (
     EarlyStoppingCallback,
     PreTrainedModel,
@@ -19,10 +19,12 @@ from transformers import (
     TrainingArguments,
 )
 from transformers.dynamic_module_utils import custom_object_save
+from transformers.trainer_pt_utils import LengthGroupedSampler
 from transformers.trainer_utils import EvalLoopOutput, IntervalStrategy, TrainOutput, get_last_checkpoint
 
+from ..data.rows import column_array
 from ..loading import load_config
-from .batches import TokenBudgetBatchSampler
+from .batches import GroupedSampler, TokenBudgetBatchSampler
 from .checkpoints import architecture_fields
 
 
@@ -116,6 +118,13 @@ class _CheckedTraining:
         if not file.is_file() or "generated_from_trainer" in (ModelCard.load(file).data.tags or []):
             super().create_model_card(*args, **kwargs)
 
+    def _get_train_sampler(self, *args, **kwargs) -> Sampler | None:
+        # No public way leads to another sampler; test_grouped_batches_are_those_of_trainer_itself.
+        return _computed_in_numpy(super()._get_train_sampler(*args, **kwargs))
+
+    def _get_eval_sampler(self, *args, **kwargs) -> Sampler | None:
+        return _computed_in_numpy(super()._get_eval_sampler(*args, **kwargs))
+
     def _run_epoch(self, *args, **kwargs) -> None:
         # Trainer (transformers 5.23) checks only after a step whether it was the last: a run that resumes after its
         # last step would take one more. No callback comes between; test_a_finished_run_takes_no_further_step.
@@ -127,6 +136,13 @@ class _CheckedTraining:
             self.control.should_training_stop = True
         else:
             super()._run_epoch(*args, **kwargs)
+
+
+def _computed_in_numpy(sampler: Sampler | None) -> Sampler | None:
+    """`GroupedSampler` in place of Trainer's own; any other sampler as it is."""
+    if not isinstance(sampler, LengthGroupedSampler):
+        return sampler
+    return GroupedSampler(sampler.batch_size, lengths=sampler.lengths[:], generator=sampler.generator)
 
 
 class CheckedTrainer(_CheckedTraining, Trainer):
@@ -162,7 +178,7 @@ class TokenBudgetTrainer(CheckedSeq2SeqTrainer):
         if self.max_tokens is None:
             return super().get_train_dataloader()
         batches = TokenBudgetBatchSampler(
-            self.train_dataset["length"][:], self.max_tokens, data_seed(self.args), self.max_rows
+            column_array(self.train_dataset, "length"), self.max_tokens, data_seed(self.args), self.max_rows
         )
         loader = DataLoader(
             self.train_dataset.remove_columns("length"),
