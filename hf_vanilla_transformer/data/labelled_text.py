@@ -124,6 +124,7 @@ def tokenize(
         raise ValueError(f"max_length must be at least 1, not {max_length}")
     if isinstance(dataset, DatasetDict):
         return DatasetDict({split: tokenize(rows, tokenizer, max_length) for split, rows in dataset.items()})
+    encode([""], tokenizer, max_length)  # `save_pretrained` writes this truncation, with rows from the cache, too
     return dataset.rename_column("label", "labels").map(
         _tokenize_batch,
         batched=True,

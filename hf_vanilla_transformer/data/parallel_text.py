@@ -98,6 +98,8 @@ def tokenize_pairs(
         return DatasetDict(
             {split: tokenize_pairs(pairs, tokenizer, target_tokenizer) for split, pairs in dataset.items()}
         )
+    for one in (tokenizer, target_tokenizer):
+        one("", truncation=True)  # `save_pretrained` writes this, so it must not depend on the cache
     tokenizers = [(tokenizer_content(one), one.model_max_length) for one in (tokenizer, target_tokenizer)]
     return dataset.map(
         _tokenize_pairs,
