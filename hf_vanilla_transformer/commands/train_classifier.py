@@ -91,7 +91,7 @@ def train(
     extend: Callable[[Dataset, PreTrainedTokenizerBase, int], Dataset] | None = None,
     compute_loss_func: Callable | None = None,
     trainer_class: type[Trainer] = CheckedTrainer,
-    describe: Callable[[DatasetDict], dict[str, Any]] = describe_splits,
+    describe: Callable[[DatasetDict], dict[str, Any]] | None = None,
     script: str | None = None,
 ) -> None:
     """Train, measure and save a classifier.
@@ -102,7 +102,7 @@ def train(
         extend: Called with the tokenized training set, the tokenizer and `max_length`; returns the set to train on.
         compute_loss_func: As in `Trainer`.
         trainer_class: A `Trainer`.
-        describe: Makes what the record says about the data from the splits.
+        describe: Called with the splits before they are tokenized; returns further entries of the record's `data`.
         script: As in `Run.finish`.
 
     Raises:
@@ -115,6 +115,7 @@ def train(
         configs = [load_config(folder) for folder in (arguments.model, run.checkpoint) if folder]
         max_length = data_arguments.max_length or (configs[0].max_position_embeddings if configs else 256)
         data = data_arguments.load()
+        further = describe(data) if describe else {}
     tokenizer = run.make_tokenizer(lambda: make_tokenizer(arguments, data, max_length))
     with training_arguments.main_process_first(desc="tokens"):
         tokenized = tokenize(data, tokenizer, max_length=max_length)
@@ -148,7 +149,7 @@ def train(
         measure=lambda: {split: evaluate_split(trainer, tokenized[split]) for split in tokenized},
         headline=lambda metrics: f"test accuracy: {metrics['test']['accuracy']:.4f}",
         arguments=arguments,
-        data=lambda: {"source": data_arguments.data, **describe(data)},
+        data=lambda: {"source": data_arguments.data, **describe_splits(data), **further},
         script=script,
     )
 

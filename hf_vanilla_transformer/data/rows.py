@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 from datasets import Dataset
 from datasets.table import InMemoryTable, MemoryMappedTable
+from pyarrow import compute
 from transformers import PreTrainedTokenizerBase
 
 
@@ -55,6 +56,12 @@ def select_rows(rows: Dataset, indices: np.ndarray) -> Dataset:
 def column_array(rows: Dataset, column: str) -> np.ndarray:
     """A column of integers, int64."""
     return rows.select_columns([column]).with_format("numpy")[:][column]
+
+
+def list_lengths(rows: Dataset, column: str) -> np.ndarray:
+    """The length of each list in a column, int32."""
+    lengths = compute.list_value_length(rows.data.column(column)).to_numpy()
+    return lengths if rows._indices is None else lengths[rows._indices.column(0).to_numpy()]
 
 
 class Texts:

@@ -70,7 +70,7 @@ class TokenBudgetBatchSampler(BatchSampler):
 class GroupedSampler(LengthGroupedSampler):
     """Trainer's sampler of `group_by_length`, with the same draws, computed in numpy.
 
-    Trainer's (transformers 5.23) reads a row from the disk for each length that it compares, and holds lists.
+    Trainer's (transformers 5.23) gets the lengths by reading all rows, one by one, and sorts lists.
     """
 
     def __init__(self, batch_size: int, lengths: Sequence[int], generator: torch.Generator | None = None):

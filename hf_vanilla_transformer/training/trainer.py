@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from datasets import Dataset
 from huggingface_hub import ModelCard
 from torch.utils.data import DataLoader, Sampler
 from transformers import (
@@ -19,10 +20,9 @@ from transformers import (
     TrainingArguments,
 )
 from transformers.dynamic_module_utils import custom_object_save
-from transformers.trainer_pt_utils import LengthGroupedSampler
 from transformers.trainer_utils import EvalLoopOutput, IntervalStrategy, TrainOutput, get_last_checkpoint
 
-from ..data.rows import column_array
+from ..data.rows import column_array, list_lengths
 from ..loading import load_config
 from .batches import GroupedSampler, TokenBudgetBatchSampler
 from .checkpoints import architecture_fields
@@ -118,12 +118,27 @@ class _CheckedTraining:
         if not file.is_file() or "generated_from_trainer" in (ModelCard.load(file).data.tags or []):
             super().create_model_card(*args, **kwargs)
 
-    def _get_train_sampler(self, *args, **kwargs) -> Sampler | None:
-        # No public way leads to another sampler; test_grouped_batches_are_those_of_trainer_itself.
-        return _computed_in_numpy(super()._get_train_sampler(*args, **kwargs))
+    # No public way leads to another sampler (transformers 5.23); test_grouped_batches_are_those_of_trainer_itself.
+    def _get_train_sampler(self, train_dataset: Dataset | None = None) -> Sampler | None:
+        rows = self.train_dataset if train_dataset is None else train_dataset
+        batch_size = self.args.train_batch_size * self.args.gradient_accumulation_steps
+        return self._grouped(rows, batch_size) or super()._get_train_sampler(train_dataset)
 
-    def _get_eval_sampler(self, *args, **kwargs) -> Sampler | None:
-        return _computed_in_numpy(super()._get_eval_sampler(*args, **kwargs))
+    def _get_eval_sampler(self, eval_dataset: Dataset) -> Sampler | None:
+        generator = torch.Generator().manual_seed(data_seed(self.args))
+        grouped = self._grouped(eval_dataset, self.args.eval_batch_size, generator)
+        return grouped or super()._get_eval_sampler(eval_dataset)
+
+    def _grouped(
+        self, rows: Dataset, batch_size: int, generator: torch.Generator | None = None
+    ) -> GroupedSampler | None:
+        """The sampler of `group_by_length` for rows that are memory-mapped, else None."""
+        if self.args.train_sampling_strategy != "group_by_length" or not isinstance(rows, Dataset):
+            return None
+        name = self.args.length_column_name
+        if name in rows.column_names:
+            return GroupedSampler(batch_size, column_array(rows, name), generator)
+        return GroupedSampler(batch_size, list_lengths(rows, "input_ids"), generator)
 
     def _run_epoch(self, *args, **kwargs) -> None:
         # Trainer (transformers 5.23) checks only after a step whether it was the last: a run that resumes after its
@@ -136,13 +151,6 @@ class _CheckedTraining:
             self.control.should_training_stop = True
         else:
             super()._run_epoch(*args, **kwargs)
-
-
-def _computed_in_numpy(sampler: Sampler | None) -> Sampler | None:
-    """`GroupedSampler` in place of Trainer's own; any other sampler as it is."""
-    if not isinstance(sampler, LengthGroupedSampler):
-        return sampler
-    return GroupedSampler(sampler.batch_size, lengths=sampler.lengths[:], generator=sampler.generator)
 
 
 class CheckedTrainer(_CheckedTraining, Trainer):

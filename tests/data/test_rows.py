@@ -6,12 +6,20 @@ import numpy as np
 import pytest
 from datasets import Dataset
 
-from hf_vanilla_transformer.data.rows import ROWS_PER_PROCESS, Texts, column_array, process_count, select_rows
+from hf_vanilla_transformer.data.rows import (
+    ROWS_PER_PROCESS,
+    Texts,
+    column_array,
+    list_lengths,
+    process_count,
+    select_rows,
+)
 
 
 @pytest.fixture(params=["in memory", "memory-mapped"])
 def rows(request, tmp_path):
     rows = Dataset.from_dict({"text": [f"text {number}" for number in range(10_000)], "number": range(10_000)})
+    rows = rows.add_column("list", [[1] * (number % 7) for number in range(10_000)])
     if request.param == "memory-mapped":
         rows.save_to_disk(tmp_path)
         rows = Dataset.load_from_disk(tmp_path)
@@ -22,6 +30,7 @@ def test_chosen_rows_are_those_of_datasets_itself(rows):
     order = np.random.default_rng(0).permutation(10_000)[:9000]
     chosen, expected = select_rows(rows, order), rows.select(order)
     assert chosen[:] == expected[:] and column_array(chosen, "number").tolist() == order.tolist()
+    assert list_lengths(chosen, "list").tolist() == [number % 7 for number in order.tolist()]
     again = select_rows(chosen, np.arange(7, 5000))
     assert again[:] == expected.select(range(7, 5000))[:]
     assert list(Texts(again, ["text"])) == again["text"][:] == list(Texts(again, ["text"]))
