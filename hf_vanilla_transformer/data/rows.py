@@ -24,7 +24,7 @@ ROWS_PER_PROCESS = 50_000
 def select_rows(rows: Dataset, indices: np.ndarray) -> Dataset:
     """`rows.select(indices)`, with the indices memory-mapped, too, in the cache of rows that are.
 
-    `Dataset.select` (datasets 5.0) makes a list of them, of 60 bytes each, and every process of `map` gets a copy.
+    `Dataset.select` (datasets 5.2) makes a list of them, of 60 bytes each, and every process of `map` gets a copy.
 
     Args:
         rows: The rows to choose from.
@@ -33,12 +33,13 @@ def select_rows(rows: Dataset, indices: np.ndarray) -> Dataset:
     Returns:
         The chosen rows.
     """
-    chosen = pa.array(indices.astype(np.uint64))
+    indices = np.ascontiguousarray(indices, dtype=np.int64)
+    chosen = pa.array(indices.view(np.uint64))  # the type that `datasets` has, without a copy
     if rows._indices is not None:
         chosen = rows._indices.column(0).take(chosen)
     table = pa.table({"indices": chosen})
     content = hashlib.sha256(rows._fingerprint.encode())
-    content.update(np.ascontiguousarray(indices))
+    content.update(indices)
     fingerprint = content.hexdigest()[:16]
     if rows.cache_files:
         file = Path(rows.cache_files[0]["filename"]).with_name(f"cache-{fingerprint}.arrow")
@@ -54,14 +55,20 @@ def select_rows(rows: Dataset, indices: np.ndarray) -> Dataset:
 
 
 def column_array(rows: Dataset, column: str) -> np.ndarray:
-    """A column of integers, int64."""
-    return rows.select_columns([column]).with_format("numpy")[:][column]
+    """A column of integers, in their own type.
+
+    `datasets` (5.2) gathers chosen rows one by one, in 800 bytes each.
+    """
+    return _in_order(rows, rows.data.column(column).to_numpy())
 
 
 def list_lengths(rows: Dataset, column: str) -> np.ndarray:
     """The length of each list in a column, int32."""
-    lengths = compute.list_value_length(rows.data.column(column)).to_numpy()
-    return lengths if rows._indices is None else lengths[rows._indices.column(0).to_numpy()]
+    return _in_order(rows, compute.list_value_length(rows.data.column(column)).to_numpy())
+
+
+def _in_order(rows: Dataset, values: np.ndarray) -> np.ndarray:
+    return values if rows._indices is None else values[rows._indices.column(0).to_numpy()]
 
 
 class Texts:
