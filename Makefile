@@ -2,7 +2,7 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 
-.PHONY: quickstart test test-fast check benchmark
+.PHONY: quickstart test test-fast check benchmark docs
 
 REVIEWS := '정말 재미있고 감동적인 영화, 강력 추천합니다!' '지루하고 유치해서 시간이 아까웠다'
 
@@ -25,6 +25,11 @@ test-fast: .venv/installed
 benchmark: .venv/installed
 	rm -rf runs/benchmark
 	$(BIN)/python scripts/benchmarks/benchmark.py --output_dir runs/benchmark --texts 256 --batch_size 64 --rounds 2
+
+# Run the walk-through and write its notebooks anew; needs a font with Hangul (apt install fonts-nanum).
+docs: .venv/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
+	$(BIN)/python docs/walkthrough/make_notebooks.py
 
 check: .venv/installed
 	$(BIN)/ruff check .

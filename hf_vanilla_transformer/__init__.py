@@ -5,11 +5,18 @@ Importing the package registers its classes with transformers' Auto classes, and
 model, so that a saved folder also loads without the package (`trust_remote_code=True`).
 """
 
-from transformers import AutoConfig, AutoModel, AutoModelForSeq2SeqLM, AutoModelForSequenceClassification
+from transformers import (
+    AutoConfig,
+    AutoModel,
+    AutoModelForSeq2SeqLM,
+    AutoModelForSequenceClassification,
+    AutoModelForTextEncoding,
+)
 
 from .configuration_vanilla_transformer import VanillaTransformerConfig
 from .conversion import convert_checkpoint, to_source_state_dict
 from .modeling_vanilla_transformer import (
+    VanillaTransformerEncoderModel,
     VanillaTransformerForConditionalGeneration,
     VanillaTransformerForSequenceClassification,
     VanillaTransformerModel,
@@ -23,6 +30,7 @@ for auto_class, model_class in (
     (AutoModel, VanillaTransformerModel),
     (AutoModelForSeq2SeqLM, VanillaTransformerForConditionalGeneration),
     (AutoModelForSequenceClassification, VanillaTransformerForSequenceClassification),
+    (AutoModelForTextEncoding, VanillaTransformerEncoderModel),
 ):
     auto_class.register(VanillaTransformerConfig, model_class)
     model_class.register_for_auto_class(auto_class.__name__)
@@ -31,6 +39,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "VanillaTransformerConfig",
+    "VanillaTransformerEncoderModel",
     "VanillaTransformerForConditionalGeneration",
     "VanillaTransformerForSequenceClassification",
     "VanillaTransformerModel",

@@ -1,8 +1,8 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 """Draw the paper's pictures and a run's curves with matplotlib.
 
-Each function writes one picture and returns the matplotlib `Figure`, which a notebook shows. Shapes: H heads,
-L length, T queries, S keys, V vocabulary, N rows.
+Each function returns the matplotlib `Figure`, which a notebook shows, and writes it to a file if one is given.
+Shapes: H heads, L length, T queries, S keys, V vocabulary, N rows.
 """
 
 import logging
@@ -42,19 +42,20 @@ def check_file(file: str | Path) -> None:
         raise ValueError(f"{file}: there is no folder {file.parent}")
 
 
-def _save(figure: "Figure", file: str | Path) -> "Figure":
-    check_file(file)
-    figure.savefig(file, dpi=150)
+def _save(figure: "Figure", file: str | Path | None) -> "Figure":
+    if file is not None:
+        check_file(file)
+        figure.savefig(file, dpi=150)
     return figure
 
 
-def plot_sinusoid_table(rows: int, d_model: int, file: str | Path) -> "Figure":
+def plot_sinusoid_table(rows: int, d_model: int, file: str | Path | None = None) -> "Figure":
     """Draw the table of sinusoidal positions (§3.5).
 
     Args:
         rows: Number of positions, from 0.
         d_model: Number of columns; even ones are sines, odd ones cosines.
-        file: The picture to write, PNG or SVG by its suffix.
+        file: The picture to write, PNG or SVG by its suffix; None writes none.
 
     Returns:
         The figure.
@@ -83,13 +84,13 @@ def plot_sinusoid_table(rows: int, d_model: int, file: str | Path) -> "Figure":
     return _save(figure, file)
 
 
-def plot_masks(tokens: Sequence[str], attention_mask: Sequence[int], file: str | Path) -> "Figure":
+def plot_masks(tokens: Sequence[str], attention_mask: Sequence[int], file: str | Path | None = None) -> "Figure":
     """Draw the pad mask, the causal mask (§3.2.3), and both together, as in the decoder.
 
     Args:
         tokens: L tokens.
         attention_mask: (L,), 0 for pads, else 1.
-        file: The picture to write, PNG or SVG by its suffix.
+        file: The picture to write, PNG or SVG by its suffix; None writes none.
 
     Returns:
         The figure: three images (L, L), one row per query and one column per key, 1 where the query may see the key.
@@ -127,12 +128,12 @@ def plot_masks(tokens: Sequence[str], attention_mask: Sequence[int], file: str |
     return _save(figure, file)
 
 
-def plot_noam_rates(rates: dict[str, Sequence[float]], file: str | Path) -> "Figure":
+def plot_noam_rates(rates: dict[str, Sequence[float]], file: str | Path | None = None) -> "Figure":
     """Draw learning rates that rise and fall (§5.3, Eq. 3), as in the Annotated Transformer.
 
     Args:
         rates: The learning rate of each update, from the first, by the curve's label.
-        file: The picture to write, PNG or SVG by its suffix.
+        file: The picture to write, PNG or SVG by its suffix; None writes none.
 
     Returns:
         The figure.
@@ -157,12 +158,12 @@ def plot_noam_rates(rates: dict[str, Sequence[float]], file: str | Path) -> "Fig
     return _save(figure, file)
 
 
-def plot_smoothed_targets(targets: torch.Tensor, file: str | Path) -> "Figure":
+def plot_smoothed_targets(targets: torch.Tensor, file: str | Path | None = None) -> "Figure":
     """Draw smoothed target distributions (§5.4), as in the Annotated Transformer.
 
     Args:
         targets: (N, V), float: row n is the target distribution of token n.
-        file: The picture to write, PNG or SVG by its suffix.
+        file: The picture to write, PNG or SVG by its suffix; None writes none.
 
     Returns:
         The figure: one image (N, V); up to 12 x 12 cells show their values.
@@ -197,7 +198,7 @@ def plot_attention(
     probabilities: torch.Tensor,
     query_tokens: Sequence[str],
     key_tokens: Sequence[str],
-    file: str | Path,
+    file: str | Path | None = None,
     title: str = "Attention",
 ) -> "Figure":
     """Draw attention probabilities (§3.2.1, Eq. 1), one map per head, as in the paper's Figures 3 to 5.
@@ -206,7 +207,7 @@ def plot_attention(
         probabilities: (H, T, S), float, a layer's heads, or (T, S), one head.
         query_tokens: T tokens.
         key_tokens: S tokens.
-        file: The picture to write, PNG or SVG by its suffix.
+        file: The picture to write, PNG or SVG by its suffix; None writes none.
         title: The title, such as "Encoder self-attention, layer 0".
 
     Returns:
@@ -251,13 +252,13 @@ def plot_attention(
     return _save(figure, file)
 
 
-def plot_training_curves(epochs: list[dict[str, Any]], file: str | Path) -> "Figure":
-    """Draw the loss, and accuracy or BLEU if measured, against epochs.
+def plot_training_curves(epochs: list[dict[str, Any]], file: str | Path | None = None) -> "Figure":
+    """Draw the loss, and what else was measured, against epochs.
 
     Args:
         epochs: One entry per evaluation, as in `metrics.json`: `epoch`, `train_loss` (None if not logged) and, if
-            measured, `eval_loss`, `eval_accuracy`, `eval_bleu`.
-        file: The picture to write, PNG or SVG by its suffix.
+            measured, `eval_loss`, `eval_accuracy`, `eval_micro_f1`, `eval_mae`, `eval_bleu`.
+        file: The picture to write, PNG or SVG by its suffix; None writes none.
 
     Returns:
         The figure.
@@ -271,7 +272,12 @@ def plot_training_curves(epochs: list[dict[str, Any]], file: str | Path) -> "Fig
     curves = {"loss": {"training": "train_loss"}}
     if any("eval_loss" in entry for entry in epochs):
         curves["loss"]["validation"] = "eval_loss"
-    for title, name in (("accuracy", "eval_accuracy"), ("BLEU", "eval_bleu")):
+    for title, name in (
+        ("accuracy", "eval_accuracy"),
+        ("micro F1", "eval_micro_f1"),
+        ("mean absolute error", "eval_mae"),
+        ("BLEU", "eval_bleu"),
+    ):
         if any(name in entry for entry in epochs):
             curves[title] = {"validation": name}
 
@@ -289,12 +295,12 @@ def plot_training_curves(epochs: list[dict[str, Any]], file: str | Path) -> "Fig
     return _save(figure, file)
 
 
-def plot_reliability(bins: list[dict[str, Any]], file: str | Path) -> "Figure":
+def plot_reliability(bins: list[dict[str, Any]], file: str | Path | None = None) -> "Figure":
     """Draw a classifier's reliability diagram: accuracy against confidence.
 
     Args:
         bins: From `metrics.calibration_report`.
-        file: The picture to write, PNG or SVG by its suffix.
+        file: The picture to write, PNG or SVG by its suffix; None writes none.
 
     Returns:
         The figure: the diagram above, the share of rows in each bin below.
@@ -318,6 +324,158 @@ def plot_reliability(bins: list[dict[str, Any]], file: str | Path) -> "Figure":
     below.set_xlabel("confidence (probability of the predicted label)")
     for panel in (above, below):
         panel.grid(alpha=0.3)
+    return _save(figure, file)
+
+
+def plot_lines(
+    curves: dict[str, Sequence[float]],
+    x: Sequence[float],
+    file: str | Path | None = None,
+    *,
+    title: str,
+    xlabel: str,
+    ylabel: str,
+    log_scale: bool = False,
+) -> "Figure":
+    """Draw curves over the same x: activations, sines of a few columns, gradient norms by depth.
+
+    Args:
+        curves: The heights of each curve, as many as `x`, by the curve's label.
+        x: The places.
+        file: The picture to write, PNG or SVG by its suffix; None writes none.
+        title: The title.
+        xlabel: What `x` is.
+        ylabel: What the heights are.
+        log_scale: Draw the heights on a logarithmic axis.
+
+    Returns:
+        The figure.
+
+    Raises:
+        ValueError: a curve has another length than `x`, or as `check_file`.
+    """
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7, 3.6), layout="constrained")
+    axes = figure.subplots()
+    for label, heights in curves.items():
+        if len(heights) != len(x):
+            raise ValueError(f"{label}: {len(heights)} heights for {len(x)} places")
+        axes.plot(x, heights, label=label, marker="o" if len(x) <= 30 else None)
+    axes.set(title=title, xlabel=xlabel, ylabel=ylabel)
+    if log_scale:
+        axes.set_yscale("log")
+    axes.grid(alpha=0.3)
+    figure.legend(loc="outside right upper", frameon=False)
+    return _save(figure, file)
+
+
+def plot_matrix(
+    values: torch.Tensor,
+    rows: Sequence[str] | None = None,
+    columns: Sequence[str] | None = None,
+    file: str | Path | None = None,
+    *,
+    title: str,
+    xlabel: str,
+    ylabel: str,
+) -> "Figure":
+    """Draw a matrix of any numbers, red above 0 and blue below: embeddings, queries, scores.
+
+    Args:
+        values: (N, M), float.
+        rows: N tokens; None numbers the rows.
+        columns: M tokens; None numbers the columns.
+        file: The picture to write, PNG or SVG by its suffix; None writes none.
+        title: The title.
+        xlabel: What the columns are.
+        ylabel: What the rows are.
+
+    Returns:
+        The figure: one image (N, M).
+
+    Raises:
+        ValueError: the shapes do not fit, or as `check_file`.
+    """
+    from matplotlib.figure import Figure
+
+    values = values.detach().float().cpu()
+    shape = tuple(values.shape)
+    if len(shape) != 2 or len(rows or range(shape[0])) != shape[0] or len(columns or range(shape[1])) != shape[1]:
+        raise ValueError(f"values {shape} for {rows and len(rows)} rows and {columns and len(columns)} columns")
+    cell = 0.24
+    height, width = (min(4.5, max(cell * number, 1.2)) for number in shape)
+    figure = Figure(figsize=(max(width, 4) + 1.8, height + 1.2), layout="constrained")
+    axes = figure.subplots()
+    bound = values.abs().max().item() or 1.0
+    image = axes.imshow(values.numpy(), cmap="RdBu_r", vmin=-bound, vmax=bound, aspect="auto", interpolation="nearest")
+    axes.set(title=title, xlabel=xlabel, ylabel=ylabel)
+    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.yaxis.get_major_locator().set_params(integer=True)
+    if rows is not None:
+        labels, families = _drawable(rows)
+        axes.set_yticks(range(shape[0]), labels, fontfamily=families, parse_math=False)
+    if columns is not None:
+        labels, families = _drawable(columns)
+        axes.set_xticks(range(shape[1]), labels, rotation=90, fontfamily=families, parse_math=False)
+    figure.colorbar(image, ax=axes, label="value")
+    return _save(figure, file)
+
+
+def plot_beam_search(
+    steps: Sequence[Sequence[tuple[int, str, float, bool]]],
+    best: tuple[int, int] | None = None,
+    file: str | Path | None = None,
+    start: str = "[BOS]",
+) -> "Figure":
+    """Draw beam search as a tree that grows from left to right.
+
+    Args:
+        steps: For each written token the candidates, the most probable first: the place of the candidate that it
+            continues in the step before (0 in the first step), its token, its score, and whether the beam keeps it.
+        best: Step and place of the last token of the sentence that wins; its branch is drawn in orange.
+        file: The picture to write, PNG or SVG by its suffix; None writes none.
+        start: The token that all sentences begin with.
+
+    Returns:
+        The figure: one column per step and one row per candidate. What the beam drops is grey.
+
+    Raises:
+        ValueError: a candidate continues one that is not there, or as `check_file`.
+    """
+    from matplotlib.figure import Figure
+
+    height = max(len(step) for step in steps)
+    figure = Figure(figsize=(1.15 * (len(steps) + 1), 0.5 * height + 0.8), layout="constrained")
+    axes = figure.subplots()
+    winners = set()
+    while best is not None and best[0] >= 0:
+        winners.add(best)
+        best = (best[0] - 1, steps[best[0]][best[1]][0])
+    labels, families = _drawable([start, *(token for step in steps for _, token, _, _ in step)])
+    style = {"ha": "center", "va": "center", "fontsize": 8, "fontfamily": families, "parse_math": False, "zorder": 2}
+    axes.text(0, 0, labels[0], bbox={"boxstyle": "round", "fc": "white", "ec": "tab:orange"}, **style)
+    remaining = iter(labels[1:])
+    for number, step in enumerate(steps):
+        for place, (parent, _, score, kept) in enumerate(step):
+            if not 0 <= parent < (len(steps[number - 1]) if number else 1):
+                raise ValueError(
+                    f"step {number}, candidate {place}: there is no candidate {parent} in the step before"
+                )
+            colour = "tab:orange" if (number, place) in winners else "tab:blue" if kept else "silver"
+            axes.plot([number, number + 1], [parent, place], color=colour, linewidth=1.2, zorder=1)
+            box = {"boxstyle": "round", "fc": "white", "ec": colour}
+            label = f"{next(remaining)}\n{score:.2f}"
+            axes.text(number + 1, place, label, bbox=box, color="black" if kept else "grey", **style)
+    axes.set(
+        title="Beam search",
+        xlabel="step (token)",
+        ylabel="rank",
+        xlim=(-0.5, len(steps) + 0.5),
+        ylim=(height - 0.4, -0.6),
+        xticks=range(len(steps) + 1),
+        yticks=range(height),
+    )
     return _save(figure, file)
 
 

@@ -1,98 +1,206 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""Run a model on a user's texts: read them, batch them by length, compute class probabilities."""
+"""Classify and translate texts, few or any number of them, with whatever engine the model's folder names.
 
-import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
-from typing import TypeVar
+from hf_vanilla_transformer.inference import classify, translate
 
+probabilities, labels = classify(["정말 재미있고 감동적인 영화"], "model_cards/nsmc-small")
+translations = translate(["Zwei Hunde spielen im Schnee."], "model_cards/multi30k-de-en", num_beams=5)
+"""
+
+import logging
+from collections.abc import Iterable, Iterator
+from itertools import islice
+
+import numpy as np
 import torch
-from torch.utils.data import DataLoader
-from tqdm import tqdm
-from transformers import BatchEncoding, DataCollatorWithPadding, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from .data.labelled_text import encode
-from .data.lines import read_lines, read_standard_input
+from .engines import Engine, check_kind, load_engine
+from .loading import load_target_tokenizer, load_tokenizer
 
 
-Answer = TypeVar("Answer")
+logger = logging.getLogger(__name__)
+
+# Batches in a window: the texts of a window are read, sorted by length, and answered together.
+WINDOW = 64
 
 
-def given_texts(file: str | None) -> Iterable[list[str]]:
-    """Read the texts that a user gives a command, in groups to answer together.
-
-    Args:
-        file: Texts, one per line; None for standard input.
-
-    Returns:
-        All lines as one group; at a terminal each line as it is typed, up to an empty line or the end of input.
-
-    Raises:
-        OSError: The file cannot be read.
-        DataError: It is not UTF-8.
-    """
-    if file is None and sys.stdin.isatty():
-        return _typed_lines()
-    texts = read_standard_input() if file is None else read_lines(file)
-    return [texts] if texts else []
-
-
-def _typed_lines() -> Iterator[list[str]]:
-    with suppress(EOFError):
-        while line := input("> "):
-            yield [line]
-
-
-def answer_by_length(
-    input_ids: list[list[int]],
-    tokenizer: PreTrainedTokenizerBase,
-    batch_size: int,
-    answer: Callable[[BatchEncoding], list[Answer]],
-) -> list[Answer]:
-    """Answer texts in batches of similar length, which have few pads. A terminal shows a progress bar.
-
-    Args:
-        input_ids: The token ids of each text.
-        tokenizer: Pads the batches.
-        batch_size: Maximum number of texts in a batch.
-        answer: Takes a batch, `input_ids` and `attention_mask` (B, S), and returns B answers.
-
-    Returns:
-        The answers in the order of `input_ids`.
-    """
-    order = sorted(range(len(input_ids)), key=lambda place: len(input_ids[place]))
-    batches = DataLoader(
-        [{"input_ids": input_ids[place]} for place in order],
-        batch_size=batch_size,
-        collate_fn=DataCollatorWithPadding(tokenizer),
-    )
-    # disable=None: no bar unless standard error is a terminal.
-    answers = [one for batch in tqdm(batches, disable=None, leave=False) for one in answer(batch)]
-    in_order = [None] * len(order)
-    for place, one in zip(order, answers, strict=True):
-        in_order[place] = one
-    return in_order
-
-
-@torch.inference_mode()
-def class_probabilities(
-    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, texts: list[str], batch_size: int
-) -> torch.Tensor:
+def classify(
+    texts: Iterable[str],
+    model: str | Engine | PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase | None = None,
+    *,
+    batch_size: int = 64,
+    dtype: str = "float32",
+) -> tuple[np.ndarray, list[str]]:
     """Classify texts.
 
     Args:
-        model: A classifier.
-        tokenizer: Its tokenizer.
         texts: The texts; longer ones than tokenizer and model allow are truncated.
-        batch_size: Texts in a batch.
+        model: A classifier's folder or Hub name, an exported folder, an engine, or a loaded model.
+        tokenizer: The model's tokenizer; by default that of the folder.
+        batch_size: Maximum number of texts in one pass through the model.
+        dtype: As in `load_engine`; without effect on a model that is already loaded.
 
     Returns:
-        (texts, labels), float32: the probability of each label.
+        (texts, labels), float32, the probability of each label, or the value of a model of numbers; and the names of
+        the labels.
+
+    Raises:
+        ValueError: as in `load_engine` and `load_tokenizer`; or a loaded model comes without its tokenizer.
     """
+    engine, tokenizer = _load(model, tokenizer, "classifier", dtype)
+    rows = list(iterate_probabilities(texts, engine, tokenizer, batch_size=batch_size))
+    labels = [engine.config.id2label[label] for label in range(engine.config.num_labels)]
+    return np.stack(rows) if rows else np.empty((0, len(labels)), dtype=np.float32), labels
 
-    def answer(batch: BatchEncoding) -> list[torch.Tensor]:
-        return list(model(**batch.to(model.device)).logits.float().softmax(dim=-1).cpu())
 
-    max_length = min(tokenizer.model_max_length, model.config.max_position_embeddings)
-    input_ids = encode(texts, tokenizer, max_length)
-    return torch.stack(answer_by_length(input_ids, tokenizer, batch_size, answer))
+def iterate_probabilities(
+    texts: Iterable[str],
+    model: str | Engine | PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase | None = None,
+    *,
+    batch_size: int = 64,
+    dtype: str = "float32",
+) -> Iterator[np.ndarray]:
+    """Classify any number of texts: read `WINDOW` batches, answer them, and go on; arguments as in `classify`.
+
+    Yields:
+        (labels,), float32: the answers to one text after the other.
+    """
+    engine, tokenizer = _load(model, tokenizer, "classifier", dtype)
+    max_length = min(tokenizer.model_max_length, engine.config.max_position_embeddings)
+    for window in _windows(texts, WINDOW * batch_size):
+        logits = engine.logits(encode(window, tokenizer, max_length), batch_size)
+        yield from _answers(torch.from_numpy(logits), engine.config.problem_type).numpy()
+
+
+def _answers(logits: torch.Tensor, problem_type: str | None) -> torch.Tensor:
+    """What the (rows, labels) logits of a model of this kind stand for."""
+    if problem_type == "regression":
+        return logits
+    return logits.sigmoid() if problem_type == "multi_label_classification" else logits.softmax(dim=-1)
+
+
+def translate(
+    texts: Iterable[str],
+    model: str | Engine | PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase | None = None,
+    target_tokenizer: PreTrainedTokenizerBase | None = None,
+    **options,
+) -> list[str]:
+    """Translate texts; arguments and errors as in `iterate_translations`.
+
+    Returns:
+        The translation of each text.
+    """
+    return list(iterate_translations(texts, model, tokenizer, target_tokenizer, **options))
+
+
+def iterate_translations(
+    texts: Iterable[str],
+    model: str | Engine | PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase | None = None,
+    target_tokenizer: PreTrainedTokenizerBase | None = None,
+    *,
+    num_beams: int = 1,
+    max_new_tokens: int | None = None,
+    batch_size: int = 64,
+    truncation: bool = True,
+    first: int = 1,
+) -> Iterator[str]:
+    """Translate any number of texts: read `WINDOW` batches, answer them, and go on.
+
+    Args:
+        texts: The texts.
+        model: A translator's folder or Hub name, an exported folder, an engine, or a loaded model.
+        tokenizer: The source tokenizer; by default that of the folder.
+        target_tokenizer: The target tokenizer where the target has its own vocabulary; by default that of the folder.
+        num_beams: Beams of the search; 1 is greedy.
+        max_new_tokens: Greatest number of tokens of a translation; by default the model's limit.
+        batch_size: Maximum number of texts in one pass through the model.
+        truncation: Cut texts that are longer than the model reads, and warn at the end; False refuses them.
+        first: The number of the first text in messages.
+
+    Yields:
+        One translation after the other; that of a text without a token is empty.
+
+    Raises:
+        ValueError: as in `load_engine` and `load_tokenizer`; or a loaded model comes without its tokenizers; or a
+            text is too long and not to be cut.
+    """
+    folder = model if isinstance(model, str) else None
+    engine, tokenizer = _load(model, tokenizer, "translator")
+    if target_tokenizer is None:
+        if folder is None and engine.config.decoder_vocab_size is not None:
+            raise ValueError("a loaded model with two vocabularies needs its target_tokenizer, too")
+        target_tokenizer = load_target_tokenizer(folder, engine.config, tokenizer)
+    sources = _SourceEncoder(tokenizer, engine.config.max_position_embeddings, truncation, first)
+    try:
+        for window in _windows(texts, WINDOW * batch_size):
+            input_ids = sources.encode(window)
+            places = [place for place, ids in enumerate(input_ids) if ids]
+            translations = [""] * len(window)
+            if places:
+                ids = engine.translate([input_ids[place] for place in places], batch_size, num_beams, max_new_tokens)
+                written = target_tokenizer.batch_decode(ids, skip_special_tokens=True)
+                for place, translation in zip(places, written, strict=True):
+                    translations[place] = translation
+            yield from translations
+    finally:
+        sources.warn()
+
+
+def _load(
+    model: str | Engine | PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None, kind: str, dtype: str = "float32"
+) -> tuple[Engine, PreTrainedTokenizerBase]:
+    if isinstance(model, str):
+        return load_engine(model, dtype, kind), tokenizer or load_tokenizer(model)
+    if tokenizer is None:
+        raise ValueError("a loaded model needs its tokenizer, too")
+    if not isinstance(model, Engine):
+        from .engines.pytorch import TorchEngine
+
+        model = TorchEngine(model.eval())
+    check_kind(model, kind, "model")
+    return model, tokenizer
+
+
+def _windows(texts: Iterable[str], size: int) -> Iterator[list[str]]:
+    if isinstance(texts, str):
+        raise TypeError("texts: several texts, such as a list, not one string")
+    texts = iter(texts)
+    while window := list(islice(texts, size)):
+        yield window
+
+
+class _SourceEncoder:
+    """Turns texts into ids, window by window, and counts those that it cuts."""
+
+    def __init__(self, tokenizer: PreTrainedTokenizerBase, max_length: int, truncation: bool, first: int):
+        self.tokenizer, self.max_length, self.truncation = tokenizer, max_length, truncation
+        self.number, self.seen, self.cut = first, 0, 0
+        self.first_cut = ""
+
+    def encode(self, texts: list[str]) -> list[list[int]]:
+        """The ids of each text, none of a text without a token of its own."""
+        input_ids = self.tokenizer(texts, verbose=False)["input_ids"]
+        without_text = self.tokenizer.num_special_tokens_to_add()
+        for place, ids in enumerate(input_ids):
+            if len(ids) <= without_text:
+                input_ids[place] = []
+            elif len(ids) > self.max_length:
+                message = f"text {self.number + place} has {len(ids)} tokens, the model reads {self.max_length}"
+                if not self.truncation:
+                    raise ValueError(message)
+                self.first_cut, self.cut = self.first_cut or message, self.cut + 1
+                input_ids[place] = self.tokenizer(texts[place], truncation=True, max_length=self.max_length)[
+                    "input_ids"
+                ]
+        self.number, self.seen = self.number + len(texts), self.seen + len(texts)
+        return input_ids
+
+    def warn(self) -> None:
+        if self.cut:
+            logger.warning("%s; cut: %d of %d texts", self.first_cut, self.cut, self.seen)

@@ -3,18 +3,43 @@
 
 import contextlib
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 import torch
+from huggingface_hub import try_to_load_from_cache
+from huggingface_hub.errors import HFValidationError
 from transformers import AutoConfig, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
 from . import modeling_vanilla_transformer
 from .configuration_vanilla_transformer import VanillaTransformerConfig
+from .sources import hub_answers
 
 
+# An exported folder's record: `format`, `task`, `quantize`, `config` and `generation` (the model's), `proof`.
+EXPORT_FILE = "export.json"
 # The subfolder of a translator's folder that holds the target tokenizer, where the target has its own vocabulary.
 TARGET_TOKENIZER = "target_tokenizer"
 # The configuration fields that can be changed when a model is trained further.
 DROPOUT_FIELDS = {"dropout", "attention_dropout", "activation_dropout", "embedding_dropout"}
+
+
+def check_exists(folder: str) -> None:
+    """Check that a folder is here, or can be looked for on the Hub.
+
+    Args:
+        folder: A path, or the name of a Hub repository. What was downloaded before needs no network.
+
+    Raises:
+        ValueError: there is no such folder, and it is no name of a repository or the Hub does not answer.
+    """
+    if Path(folder).is_dir():
+        return
+    try:
+        cached = [try_to_load_from_cache(folder, file) for file in ("config.json", "tokenizer.json")]
+        if not any(isinstance(file, str) for file in cached) and not hub_answers(folder):
+            raise ValueError(f"no folder {folder} here, and no network to look for it on the Hub")
+    except HFValidationError as error:
+        raise ValueError(f"no folder {folder!r} here") from error
 
 
 def load_config(folder: str) -> VanillaTransformerConfig:
@@ -28,8 +53,11 @@ def load_config(folder: str) -> VanillaTransformerConfig:
 
     Raises:
         ValueError: there is no such folder or repository, it has no readable `config.json`, or the model is of
-            another type.
+            another type, or an export.
     """
+    check_exists(folder)
+    if Path(folder, EXPORT_FILE).is_file():
+        raise ValueError(f"{folder}: an export, not a model of this package: give the model that it was made from")
     with named_errors(folder, "model"):
         config = AutoConfig.from_pretrained(folder)
     if not isinstance(config, VanillaTransformerConfig):
@@ -62,25 +90,31 @@ def load_model(folder: str, **options) -> PreTrainedModel:
     return model
 
 
-def load_classifier(folder: str, dtype: str = "float32", labels: list[str] | None = None) -> PreTrainedModel:
+def load_classifier(
+    folder: str,
+    dtype: str = "float32",
+    labels: list[str] | None = None,
+    problem_type: str = "single_label_classification",
+) -> PreTrainedModel:
     """Load a classifier for inference, on the accelerator if there is one.
 
     Args:
         folder: A path, or the name of a Hub repository.
         dtype: The precision that it computes in: `"float32"` or `"bfloat16"`.
         labels: The label names that the model must have, in this order.
+        problem_type: The kind of labels that the model must have learned.
 
     Returns:
         The model, in evaluation mode.
 
     Raises:
-        ValueError: as in `load_model`; or it is no classifier of one label a text, or its labels are others.
+        ValueError: as in `load_model`; or it is no classifier of this kind, or its labels are others.
     """
     model = load_model(folder, dtype=dtype)
     if not isinstance(model, modeling_vanilla_transformer.VanillaTransformerForSequenceClassification):
         raise ValueError(f"{folder}: not a classifier but a {type(model).__name__}")
-    if model.config.problem_type not in (None, "single_label_classification"):
-        raise ValueError(f"{folder}: trained for {model.config.problem_type}, which gives a text no single label")
+    if (learned := model.config.problem_type or "single_label_classification") != problem_type:
+        raise ValueError(f"{folder}: trained for {learned}, not for {problem_type}")
     if labels is not None and labels != (own := list(model.config.id2label.values())):
         raise ValueError(f"{folder}: its labels are {', '.join(own)}; those of the data are {', '.join(labels)}")
     return _on_accelerator(model)
@@ -144,6 +178,7 @@ def load_tokenizer(folder: str, subfolder: str = "") -> PreTrainedTokenizerBase:
     Raises:
         ValueError: there is no such folder or repository, or no tokenizer in it.
     """
+    check_exists(folder)
     with named_errors(folder, "tokenizer"):
         return AutoTokenizer.from_pretrained(folder, subfolder=subfolder)
 

@@ -1,6 +1,7 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 """Metrics: classification with scikit-learn, perplexity, translation with sacreBLEU."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,26 +14,122 @@ from transformers import EvalPrediction, PreTrainedTokenizerBase, Trainer
 from .tokenizer import split_words
 
 
-def classification_report(logits: np.ndarray, labels: np.ndarray) -> dict[str, Any]:
+# A longer table of labels is not printed.
+MOST_LABELS = 50
+
+
+def classification_report(
+    logits: np.ndarray, labels: np.ndarray, names: Sequence[str] | None = None
+) -> dict[str, Any]:
     """Measure a classifier's predictions with scikit-learn.
 
     Args:
         logits: (rows, labels), float.
         labels: (rows,), int.
+        names: The names of the labels; by default their numbers.
 
     Returns:
-        `accuracy`; `f1`, of label 1 if there are two labels, else the macro average; `confusion_matrix`, true labels
-        in rows and predicted ones in columns; `rows`.
+        `accuracy`; `f1`, of label 1 if there are two labels, else the macro average; `macro_f1`; `per_label`, as
+        `label_scores` returns it; `confusion_matrix`, true labels in rows and predicted ones in columns; `rows`.
     """
     from sklearn.metrics import accuracy_score, confusion_matrix, f1_score
 
-    number_of_labels = logits.shape[-1]
+    numbers = range(logits.shape[-1])
     predicted = logits.argmax(axis=-1)
-    average = "binary" if number_of_labels == 2 else "macro"
+    average = "binary" if len(numbers) == 2 else "macro"
+    per_label = label_scores(labels[:, None] == numbers, predicted[:, None] == numbers, names)
     return {
         "accuracy": float(accuracy_score(labels, predicted)),
         "f1": float(f1_score(labels, predicted, average=average, zero_division=0.0)),
-        "confusion_matrix": confusion_matrix(labels, predicted, labels=range(number_of_labels)).tolist(),
+        "macro_f1": float(np.mean([one["f1"] for one in per_label])),
+        "per_label": per_label,
+        "confusion_matrix": confusion_matrix(labels, predicted, labels=numbers).tolist(),
+        "rows": len(labels),
+    }
+
+
+def label_scores(
+    labels: np.ndarray, predicted: np.ndarray, names: Sequence[str] | None = None
+) -> list[dict[str, Any]]:
+    """Measure each label by itself with scikit-learn.
+
+    Args:
+        labels: (rows, labels), whether a row has a label.
+        predicted: The same, as the classifier says.
+        names: The names of the labels; by default their numbers.
+
+    Returns:
+        For each label `label`, its name; `precision`; `recall`; `f1`; `rows`, how many have it.
+    """
+    from sklearn.metrics import precision_recall_fscore_support
+
+    scores = precision_recall_fscore_support(labels, predicted, average=None, zero_division=0.0)
+    return [
+        {
+            "label": str(number) if names is None else names[number],
+            "precision": float(precision),
+            "recall": float(recall),
+            "f1": float(f1),
+            "rows": int(rows),
+        }
+        for number, (precision, recall, f1, rows) in enumerate(zip(*scores, strict=True))
+    ]
+
+
+def label_table(per_label: list[dict[str, Any]]) -> str:
+    """What `label_scores` returned, as lines of text."""
+    width = max(len("label"), *(len(one["label"]) for one in per_label))
+    lines = [f"{'label':{width}} precision  recall      F1    rows"]
+    for one in per_label:
+        scores = f"{one['precision']:9.4f} {one['recall']:7.4f} {one['f1']:7.4f} {one['rows']:7,}"
+        lines.append(f"{one['label']:{width}} {scores}")
+    return "\n".join(lines)
+
+
+def multi_label_report(logits: np.ndarray, labels: np.ndarray, names: Sequence[str] | None = None) -> dict[str, Any]:
+    """Measure the predictions of any number of labels a text: those with a probability above 1/2.
+
+    Args:
+        logits: (rows, labels), float.
+        labels: (rows, labels), 1 or 0.
+        names: The names of the labels; by default their numbers.
+
+    Returns:
+        `exact_match`, the share of rows whose labels are all right; `micro_f1`, of all labels of all rows;
+        `macro_f1`; `per_label`, as `label_scores` returns it; `rows`.
+    """
+    labels, predicted = labels > 0.5, logits > 0
+    per_label = label_scores(labels, predicted, names)
+    found, both = int(labels.sum() + predicted.sum()), int((labels & predicted).sum())
+    return {
+        "exact_match": float((labels == predicted).all(axis=1).mean()),
+        "micro_f1": 2 * both / found if found else 0.0,
+        "macro_f1": float(np.mean([one["f1"] for one in per_label])),
+        "per_label": per_label,
+        "rows": len(labels),
+    }
+
+
+def regression_report(values: np.ndarray, labels: np.ndarray) -> dict[str, Any]:
+    """Measure predicted numbers.
+
+    Args:
+        values: (rows,) or (rows, 1), float.
+        labels: (rows,), float.
+
+    Returns:
+        `mae`, the mean absolute error; `rmse`, the root of the mean squared one; `r2`, the share of the variance that
+        is explained, and `pearson`, the correlation, both 0 where all labels, or all values, are equal; `rows`.
+    """
+    values, labels = values.reshape(-1).astype(np.float64), labels.reshape(-1).astype(np.float64)
+    errors, variance = values - labels, labels.var()
+    spread = float(np.sqrt(values.var() * variance))
+    covariance = float(((values - values.mean()) * (labels - labels.mean())).mean())
+    return {
+        "mae": float(np.abs(errors).mean()),
+        "rmse": float(np.sqrt((errors**2).mean())),
+        "r2": float(1 - (errors**2).mean() / variance) if variance else 0.0,
+        "pearson": covariance / spread if spread else 0.0,
         "rows": len(labels),
     }
 
@@ -65,17 +162,36 @@ def calibration_report(probabilities: np.ndarray, labels: np.ndarray, bins: int 
     return {"expected_calibration_error": error, "bins": filled}
 
 
-def compute_metrics(prediction: EvalPrediction) -> dict[str, float]:
+# What Trainer measures, and `metric_for_best_model` can name, by the kind of labels.
+TRAINER_METRICS = {
+    "single_label_classification": ("accuracy", "f1"),
+    "multi_label_classification": ("exact_match", "micro_f1", "macro_f1"),
+    "regression": ("mae", "rmse", "r2", "pearson"),
+}
+
+
+def report_of(
+    problem_type: str, logits: np.ndarray, labels: np.ndarray, names: Sequence[str] | None = None
+) -> dict[str, Any]:
+    """The report of a model's outputs, by the kind of labels that it learned."""
+    if problem_type == "regression":
+        return regression_report(logits, labels)
+    make = multi_label_report if problem_type == "multi_label_classification" else classification_report
+    return make(logits, labels, names)
+
+
+def compute_metrics(prediction: EvalPrediction, problem_type: str = "single_label_classification") -> dict[str, float]:
     """Compute Trainer's metrics of a classifier (`compute_metrics`).
 
     Args:
-        prediction: Logits (rows, labels) and labels (rows,).
+        prediction: Logits (rows, labels) and labels.
+        problem_type: The kind of labels, as in `VanillaTransformerConfig`.
 
     Returns:
-        `accuracy` and `f1` of `classification_report`.
+        Those that `TRAINER_METRICS` names, such as `accuracy` and `f1` of `classification_report`.
     """
-    report = classification_report(prediction.predictions, prediction.label_ids)
-    return {name: report[name] for name in ("accuracy", "f1")}
+    report = report_of(problem_type, prediction.predictions, prediction.label_ids)
+    return {name: report[name] for name in TRAINER_METRICS[problem_type]}
 
 
 def token_losses(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
@@ -168,8 +284,11 @@ def evaluate_split(trainer: Trainer, split: Dataset) -> dict[str, Any]:
         split: The tokenized split.
 
     Returns:
-        The mean `loss`, and what `classification_report` returns.
+        The mean `loss`, and what `report_of` returns.
     """
     prediction = trainer.predict(split)
-    report = classification_report(prediction.predictions, prediction.label_ids)
+    config = trainer.model.config
+    names = [config.id2label[number] for number in range(config.num_labels)]
+    problem_type = config.problem_type or "single_label_classification"
+    report = report_of(problem_type, prediction.predictions, prediction.label_ids, names)
     return {"loss": prediction.metrics["test_loss"], **report}

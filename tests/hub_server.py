@@ -1,7 +1,8 @@
 """A small Hugging Face Hub on loopback: what `huggingface_hub` asks of one, in memory, with faults on demand.
 
-Repositories have branches, and commits that keep every file; `.safetensors` and the like go through LFS. Reading a
-public repository needs no token, everything else needs `TOKEN`, which is `USER`'s.
+A model's repository is `USER/NAME`, a Space's `spaces/USER/NAME`. Repositories have branches, and commits that keep
+every file; `.safetensors` and the like go through LFS. Reading a public repository needs no token, everything else
+needs `TOKEN`, which is `USER`'s.
 """
 
 import base64
@@ -27,6 +28,7 @@ class Repository:
     """Commits by their ids; a commit is its title, its parent and its files' contents by path."""
 
     private: bool
+    sdk: str | None = None
     branches: dict[str, str] = field(default_factory=dict)
     commits: dict[str, dict] = field(default_factory=dict)
 
@@ -129,16 +131,16 @@ class Handler(BaseHTTPRequestHandler):
         ("GET", r"/api/whoami-v2", "whoami"),
         ("POST", r"/api/repos/create", "create_repository"),
         ("POST", r"/api/validate-yaml", "validate_card"),
-        ("POST", r"/api/models/(?P<repo>[^/]+/[^/]+)/preupload/(?P<revision>[^/]+)", "preupload"),
-        ("POST", r"/api/models/(?P<repo>[^/]+/[^/]+)/commit/(?P<revision>[^/]+)", "commit"),
-        ("POST", r"/api/models/(?P<repo>[^/]+/[^/]+)/branch/(?P<revision>[^/]+)", "create_branch"),
-        ("GET", r"/api/models/(?P<repo>[^/]+/[^/]+)/tree/(?P<revision>[^/]+)(/(?P<path>.+))?", "tree"),
-        ("GET", r"/api/models/(?P<repo>[^/]+/[^/]+)(/revision/(?P<revision>[^/]+))?", "information"),
-        ("POST", r"/(?P<repo>[^/]+/[^/]+)\.git/info/lfs/objects/batch", "lfs_batch"),
+        ("POST", r"/api/(models/)?(?P<repo>(spaces/)?[^/]+/[^/]+)/preupload/(?P<revision>[^/]+)", "preupload"),
+        ("POST", r"/api/(models/)?(?P<repo>(spaces/)?[^/]+/[^/]+)/commit/(?P<revision>[^/]+)", "commit"),
+        ("POST", r"/api/(models/)?(?P<repo>(spaces/)?[^/]+/[^/]+)/branch/(?P<revision>[^/]+)", "create_branch"),
+        ("GET", r"/api/(models/)?(?P<repo>(spaces/)?[^/]+/[^/]+)/tree/(?P<revision>[^/]+)(/(?P<path>.+))?", "tree"),
+        ("GET", r"/api/(models/)?(?P<repo>(spaces/)?[^/]+/[^/]+)(/revision/(?P<revision>[^/]+))?", "information"),
+        ("POST", r"/(?P<repo>(spaces/)?[^/]+/[^/]+)\.git/info/lfs/objects/batch", "lfs_batch"),
         ("PUT", r"/lfs/(?P<oid>[0-9a-f]{64})", "lfs_put"),
         ("POST", r"/lfs/verify", "lfs_verify"),
         ("GET", r"/lfs/(?P<oid>[0-9a-f]{64})", "lfs_get"),
-        ("GET", r"/(?P<repo>[^/]+/[^/]+)/resolve/(?P<revision>[^/]+)/(?P<path>.+)", "resolve"),
+        ("GET", r"/(?P<repo>(spaces/)?[^/]+/[^/]+)/resolve/(?P<revision>[^/]+)/(?P<path>.+)", "resolve"),
     )
 
     def log_message(self, *_):
@@ -217,9 +219,9 @@ class Handler(BaseHTTPRequestHandler):
 
     def repository(self, repo: str, write: bool = False) -> Repository:
         found = self.server.repositories.get(repo)
-        if found is None or (found.private and self.user != repo.split("/")[0]):
+        if found is None or (found.private and self.user != repo.split("/")[-2]):
             raise Stop(404 if self.user else 401, "RepoNotFound", "Repository not found")
-        if write and self.user != repo.split("/")[0]:
+        if write and self.user != repo.split("/")[-2]:
             raise Stop(403, None, f"You don't have the rights to write to {repo}")
         return found
 
@@ -242,11 +244,13 @@ class Handler(BaseHTTPRequestHandler):
             raise Stop(400, None, f"Invalid repository name {name}")
         if owner != self.user:
             raise Stop(403, None, f'You don\'t have the rights to create a model under the namespace "{owner}"')
-        repo, url = f"{owner}/{name}", f"{self.server.url}/{owner}/{name}"
+        repo = f"{'spaces/' if asked.get('type') == 'space' else ''}{owner}/{name}"
+        url = f"{self.server.url}/{repo}"
         if repo in self.server.repositories:
             self.send_json({"error": "You already created this model repo", "url": url}, 409)
             return
-        self.server.create(repo, asked.get("visibility") == "private" or asked.get("private", False))
+        created = self.server.create(repo, asked.get("visibility") == "private" or asked.get("private", False))
+        created.sdk = asked.get("sdk")
         self.send_json({"url": url, "name": repo})
 
     def create_branch(self, repo: str, revision: str):
@@ -268,6 +272,7 @@ class Handler(BaseHTTPRequestHandler):
                 "modelId": repo,
                 "sha": sha,
                 "private": found.private,
+                **({} if found.sdk is None else {"sdk": found.sdk}),
                 "config": {key: config[key] for key in ("model_type", "architectures", "auto_map") if key in config},
                 "siblings": [{"rfilename": path} for path in files],
                 "tags": [],

@@ -21,7 +21,10 @@ from hf_vanilla_transformer.hub.upload import repository_files
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 
 
-PAGES = ["README.md", "CONTRIBUTING.md", *sorted(f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md"))]
+DOCS = sorted(page.relative_to(ROOT).as_posix() for page in (ROOT / "docs").rglob("*.md"))
+PAGES = ["README.md", "CONTRIBUTING.md", *DOCS]
+# Their commands need a tutorial's files: see below and test_korean_pages.py.
+WITH_FILES = ("docs/tutorials.md", "docs/walkthrough/checkpoint.ko.md")
 
 
 def blocks(page: str, language: str) -> list[str]:
@@ -89,6 +92,9 @@ def clone(trained, translator, tmp_path, monkeypatch) -> Path:
         name.removeprefix("state_dict."): tensor for name, tensor in tensors.items() if name.startswith("state_dict.")
     }
     torch.save(state_dict, tmp_path / "model.pt")
+    # npm would download it.
+    copy_runtime = "hf_vanilla_transformer.export.page.copy_runtime"
+    monkeypatch.setattr(copy_runtime, lambda folder, source=None: folder.mkdir(exist_ok=True))
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -110,7 +116,7 @@ def made_small(name: str, arguments: list[str]) -> list[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", [page for page in PAGES if page != "docs/tutorials.md"])
+@pytest.mark.parametrize("page", [page for page in PAGES if page not in WITH_FILES])
 def test_a_pages_commands_run(page, run, clone):
     for words in lines(page):
         if (told := command(words)) is None:
@@ -143,6 +149,16 @@ def test_the_readmes_programs_run(clone, capsys):
     out = capsys.readouterr().out
     assert "positive" in out and "negative" in out
     repository_files("runs/own")
+
+
+@pytest.mark.slow
+def test_the_engines_pages_programs_run(clone, capsys):
+    programs = blocks("docs/engines.md", "python")
+    for program in programs:
+        exec(compile(program, "engines.md", "exec"), {})
+    out = capsys.readouterr().out.splitlines()
+    assert [line.removeprefix("# ") for line in programs[0].splitlines() if line.startswith("# ")] == out[:2]
+    assert out[2:] == ["positive"]  # of reviews.txt
 
 
 TUTORIALS = [words for words in lines("docs/tutorials.md") if command(words)]

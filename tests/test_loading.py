@@ -2,6 +2,7 @@
 
 import json
 
+import huggingface_hub
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
@@ -12,6 +13,7 @@ from hf_vanilla_transformer import (
     VanillaTransformerForSequenceClassification,
 )
 from hf_vanilla_transformer.loading import load_config, load_to_train, load_tokenizer, load_tokenizer_to_train
+from hf_vanilla_transformer.sources import hub_answers
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 
 
@@ -21,6 +23,28 @@ def test_another_models_folder_is_refused(tmp_path):
         load_config(str(tmp_path))
     with pytest.raises(ValueError, match="nowhere"):
         load_config(str(tmp_path / "nowhere"))
+
+
+@pytest.mark.parametrize("load", [load_config, load_tokenizer])
+@pytest.mark.parametrize("name", ["runs/nowhere", "nowhere", "./nowhere", "/no/where", "no where"])
+def test_a_folder_that_is_not_here_is_said_to_be_missing(load, name):
+    """Not that the network is: a name that could be a repository's is looked for on the Hub once (here: never)."""
+    could_be_a_repository = name in ("runs/nowhere", "nowhere")
+    reason = f"no folder {name} here, and no network to look" if could_be_a_repository else f"no folder '{name}' here$"
+    with pytest.raises(ValueError, match=reason):
+        load(name)
+
+
+def test_the_hub_is_asked_once(monkeypatch):
+    asked = []
+
+    def refuse(method, **kwargs):
+        asked.append(method)
+        raise huggingface_hub.errors.HTTPError("no route")
+
+    monkeypatch.setattr(huggingface_hub.utils.get_session(), "request", refuse)
+    assert not hub_answers("runs/nowhere") and not hub_answers("runs/nowhere", "dataset")
+    assert asked == ["HEAD", "HEAD"]
 
 
 def test_a_tokenizer_without_a_token_that_is_needed_is_refused(tmp_path):

@@ -12,6 +12,9 @@ from hf_vanilla_transformer.metrics import (
     calibration_report,
     classification_report,
     compute_perplexity,
+    label_table,
+    multi_label_report,
+    regression_report,
     token_losses,
     translation_report,
     word_report,
@@ -52,6 +55,40 @@ def test_the_report_counts_right_and_wrong():
     report = classification_report(np.eye(3)[[0, 0, 1, 1]], np.array([0, 0, 1, 2]))
     assert report["f1"] == pytest.approx((1 + 2 / 3 + 0) / 3)
     assert classification_report(logits, np.array([0, 0, 0, 0]))["confusion_matrix"] == [[2, 2], [0, 0]]
+
+
+def test_each_label_is_measured_by_itself():
+    report = classification_report(np.eye(3)[[0, 0, 1, 1]], np.array([0, 1, 1, 2]), ["a", "b", "c"])
+    assert report["per_label"] == [
+        {"label": "a", "precision": 0.5, "recall": 1.0, "f1": pytest.approx(2 / 3), "rows": 1},
+        {"label": "b", "precision": 0.5, "recall": 0.5, "f1": 0.5, "rows": 2},
+        {"label": "c", "precision": 0.0, "recall": 0.0, "f1": 0.0, "rows": 1},
+    ]
+    assert report["macro_f1"] == report["f1"] == pytest.approx((2 / 3 + 0.5) / 3)
+    assert label_table(report["per_label"]).splitlines()[1].split() == ["a", "0.5000", "1.0000", "0.6667", "1"]
+    two = classification_report(np.eye(2)[[1, 1, 1, 0]], np.array([1, 0, 1, 0]))
+    assert two["f1"] != two["macro_f1"] == pytest.approx((0.8 + 2 / 3) / 2)
+
+
+def test_sets_of_labels_are_measured_as_sets():
+    logits = np.array([[1.0, -1.0], [1.0, 2.0], [-1.0, -2.0]])
+    report = multi_label_report(logits, np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]))
+    assert report["exact_match"] == pytest.approx(1 / 3)
+    assert report["micro_f1"] == pytest.approx(2 * 2 / (3 + 3))
+    assert report["macro_f1"] == pytest.approx((0.5 + 1.0) / 2)
+    assert multi_label_report(logits - 9, np.zeros((3, 2)))["micro_f1"] == 0
+
+
+def test_numbers_are_measured_as_scikit_learn_does():
+    from sklearn.metrics import mean_absolute_error, mean_squared_error, r2_score
+
+    values, labels = np.array([[1.0], [2.5], [2.0]]), np.array([1.0, 2.0, 4.0])
+    report = regression_report(values, labels)
+    assert report["mae"] == pytest.approx(mean_absolute_error(labels, values))
+    assert report["rmse"] == pytest.approx(mean_squared_error(labels, values) ** 0.5)
+    assert report["r2"] == pytest.approx(r2_score(labels, values))
+    assert report["pearson"] == pytest.approx(np.corrcoef(labels, values[:, 0])[0, 1])
+    assert regression_report(values, np.ones(3))["r2"] == regression_report(values * 0, labels)["pearson"] == 0
 
 
 def test_calibration_compares_confidence_with_accuracy():

@@ -9,18 +9,21 @@ import torch
 from accelerate import dispatch_model
 from huggingface_hub.errors import StrictDataclassError
 from safetensors import safe_open
+from safetensors.torch import load_file
 from shared import run_without_the_package, tiny_config
 from transformers import (
     AutoConfig,
     AutoModel,
     AutoModelForSeq2SeqLM,
     AutoModelForSequenceClassification,
+    AutoModelForTextEncoding,
     AutoTokenizer,
     pipeline,
 )
 
 from hf_vanilla_transformer import (
     VanillaTransformerConfig,
+    VanillaTransformerEncoderModel,
     VanillaTransformerForConditionalGeneration,
     VanillaTransformerForSequenceClassification,
     VanillaTransformerModel,
@@ -53,6 +56,21 @@ def test_a_saved_model_comes_back_bit_for_bit(config, model_class, tmp_path):
     assert torch.equal(outputs(loaded), outputs(model))
 
 
+@pytest.mark.parametrize("model_class", AUTO_CLASSES)
+def test_a_saved_file_lacks_no_weight(config, model_class, tmp_path):
+    """Trainer, which loads it when it resumes and when it takes the best model, has nothing to warn of."""
+    model_class(config).save_pretrained(tmp_path)
+    weights = load_file(tmp_path / "model.safetensors")
+    loaded = model_class(config)
+    assert loaded.load_state_dict(dict(weights), strict=False) == ([], [])
+    loaded.save_pretrained(tmp_path / "again")
+    again = load_file(tmp_path / "again" / "model.safetensors")
+    assert again.keys() == weights.keys() and all(torch.equal(again[name], weights[name]) for name in weights)
+    del weights[next(name for name in weights if name.endswith("encoder.layers.0.feed_forward.fc1.bias"))]
+    with pytest.raises(RuntimeError, match='Missing key.* "(model.)?encoder.layers.0.feed_forward.fc1.bias"[.]'):
+        loaded.load_state_dict(weights)
+
+
 @pytest.mark.parametrize("share", [False, True])
 @pytest.mark.parametrize("tie", [False, True])
 def test_tied_embeddings_are_one_tensor_and_saved_once(share, tie, tmp_path):
@@ -65,6 +83,28 @@ def test_tied_embeddings_are_one_tensor_and_saved_once(share, tie, tmp_path):
     with safe_open(tmp_path / "model.safetensors", "pt") as file:
         saved = {"model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight", "lm_head.weight"}
         assert len(saved & set(file.keys())) == 3 - share - tie
+
+
+@pytest.mark.parametrize("model_class", [*AUTO_CLASSES, VanillaTransformerEncoderModel])
+def test_the_encoder_loads_from_every_checkpoint(config, model_class, tmp_path):
+    model = model_class(config).eval()
+    model.save_pretrained(tmp_path)
+    encoder, info = AutoModelForTextEncoding.from_pretrained(tmp_path, output_loading_info=True)
+    assert type(encoder) is VanillaTransformerEncoderModel
+    assert not (info["missing_keys"] or info["unexpected_keys"] or info["mismatched_keys"])
+    expected = model.base_model.encoder(input_ids=IDS).last_hidden_state
+    assert torch.equal(encoder(input_ids=IDS).last_hidden_state, expected)
+    if model_class is not VanillaTransformerEncoderModel:
+        _, info = AutoModel.from_pretrained(tmp_path, output_loading_info=True)
+        assert not (info["missing_keys"] or info["unexpected_keys"])
+
+
+def test_an_encoders_vocabulary_can_grow(tmp_path):
+    VanillaTransformerModel(tiny_config(share_encoder_decoder_embeddings=True)).save_pretrained(tmp_path)
+    encoder = AutoModelForTextEncoding.from_pretrained(tmp_path)
+    assert encoder.resize_token_embeddings(33).num_embeddings == encoder.config.vocab_size == 33
+    encoder.set_input_embeddings(torch.nn.Embedding(3, encoder.config.d_model))
+    assert encoder(input_ids=torch.tensor([[2]])).last_hidden_state.shape == (1, 1, 16)
 
 
 def test_pretraining_goes_on_as_a_classifier(tmp_path):
@@ -309,6 +349,7 @@ def test_the_code_travels_with_the_weights(classifier_folder):
         "AutoModel": f"{module}.VanillaTransformerModel",
         "AutoModelForSeq2SeqLM": f"{module}.VanillaTransformerForConditionalGeneration",
         "AutoModelForSequenceClassification": f"{module}.VanillaTransformerForSequenceClassification",
+        "AutoModelForTextEncoding": f"{module}.VanillaTransformerEncoderModel",
     }
     assert config["id2label"] == {"0": "negative", "1": "positive"}
 
@@ -324,7 +365,7 @@ def test_what_a_subclass_names_in_auto_map_stays(tmp_path):
 
 def test_importing_the_package_registers_the_auto_classes():
     assert type(AutoConfig.for_model("vanilla_transformer")) is VanillaTransformerConfig
-    for model_class, auto_class in AUTO_CLASSES.items():
+    for model_class, auto_class in [*AUTO_CLASSES.items(), (VanillaTransformerEncoderModel, AutoModelForTextEncoding)]:
         assert type(auto_class.from_config(tiny_config())) is model_class
 
 

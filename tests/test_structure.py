@@ -17,17 +17,18 @@ ALLOWED = {
     "__main__": [],
     "configuration_vanilla_transformer": ["modeling_vanilla_transformer"],
     "modeling_vanilla_transformer": ["configuration_vanilla_transformer"],
+    "sources": [],
     "tokenizer": [],
     "conversion": HUB_FILES,
     "figures": HUB_FILES,
-    "loading": HUB_FILES,
+    "loading": [*HUB_FILES, "sources"],
     "metrics": ["tokenizer"],
     "inference": [*HUB_FILES, "loading", "data", "engines"],
-    "data": [],
+    "data": ["sources"],
     "engines": [*HUB_FILES, "loading", "data"],
     "training": [*HUB_FILES, "loading", "data"],
     "hub": [*HUB_FILES, "loading", "figures", "data", "training"],
-    "export": [*HUB_FILES, "loading", "inference", "tokenizer", "data", "engines", "training", "hub"],
+    "export": [*HUB_FILES, "loading", "inference", "tokenizer", "metrics", "data", "engines", "training", "hub"],
 }
 
 

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import sysconfig
 import venv
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,14 @@ def installed(wheel, tmp_path_factory) -> Path:
     options = ["--no-deps", "--no-index", "--no-warn-script-location", "--force-reinstall"]
     subprocess.run([*pip, *options, wheel], check=True, capture_output=True)
     return programs
+
+
+@pytest.mark.slow
+def test_the_wheel_has_every_file_of_the_package(wheel):
+    package = ROOT / "hf_vanilla_transformer"
+    files = {file.relative_to(ROOT).as_posix() for file in package.rglob("*") if file.is_file()}
+    with zipfile.ZipFile(wheel) as archive:
+        assert {file for file in files if "__pycache__" not in file} <= set(archive.namelist())
 
 
 @pytest.mark.slow

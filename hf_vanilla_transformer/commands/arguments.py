@@ -10,7 +10,6 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
-from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,15 +18,17 @@ import yaml
 from datasets import DatasetDict
 from huggingface_hub.errors import HTTPError, StrictDataclassError
 from safetensors import SafetensorError
+from tqdm import tqdm
 from transformers import HfArgumentParser, TrainingArguments, get_scheduler
 
 from ..data.labelled_text import load_labelled_text
+from ..data.labels import SINGLE
 from ..hub.record import NOT_IN_RECIPE
 from ..loading import DROPOUT_FIELDS
 from ..training.checkpoints import LAST_CHECKPOINT
 
 
-RECIPES = resources.files("hf_vanilla_transformer") / "recipes"
+RECIPES = Path(__file__).parents[1] / "recipes"
 
 
 @dataclass
@@ -43,12 +44,13 @@ class LabelledTextArguments:
     validation_fraction: float = field(default=0.05, metadata={"help": "Share of train that becomes validation."})
     split_seed: int = field(default=42, metadata={"help": "Seed of the split into train and validation."})
 
-    def load(self) -> DatasetDict:
+    def load(self, problem_type: str | None = SINGLE) -> DatasetDict:
         """The splits, as `load_labelled_text` returns them."""
         return load_labelled_text(
             self.data,
             text_column=self.text_column,
             label_column=self.label_column,
+            problem_type=problem_type,
             validation_fraction=self.validation_fraction,
             seed=self.split_seed,
         )
@@ -141,14 +143,19 @@ def parse_arguments(
     """
     words = list(sys.argv[1:] if argv is None else map(str, argv))
     parser, required, optional = _make_parser(dataclass_types, description, show_all="--help-all" in words)
-    recipe = _read_recipe(parser, words.pop(0)) if words and not words[0].startswith("-") else {}
+    file = _find_recipe(parser, words.pop(0)) if words and not words[0].startswith("-") else None
+    recipe = {} if file is None else _read_recipe(parser, file)
     flags = vars(parser.parse_args(words))
     given = {**_parse_recipe(parser, recipe, optional), **flags}
+    if file is not None and file.parent == RECIPES:
+        _find_model(parser, recipe, given)
     if missing := [f"--{name}" for name in required if name not in given]:
         parser.error(f"the following arguments are required: {', '.join(missing)}")
     if any(issubclass(dataclass_type, TrainingArguments) for dataclass_type in dataclass_types):
         # bf16 on a machine without an accelerator has to be asked for in this way.
         given.setdefault("use_cpu", not torch.accelerator.is_available())
+        name = Path(parser.prog).name.split()[-1] if file is None else file.name
+        given.setdefault("output_dir", f"runs/{Path(name).stem}")
     try:
         parsed = parser.parse_dict(given)
         for arguments in parsed:
@@ -187,7 +194,7 @@ def _make_parser(
             action.nargs, action.const = "?", LAST_CHECKPOINT
             action.help = "Resume from this checkpoint, by default from the last whole one."
         if action.dest == "output_dir" and of_transformers:
-            action.help = "The folder for the result; it must be empty."
+            action.help = "The folder for the result; it must be empty. By default runs/RECIPE."
         if f"--no_{action.dest}" in action.option_strings and action.help != argparse.SUPPRESS:
             action.help = f"The same as --{action.dest} false."
         if action.choices is None and action.nargs != 0:
@@ -201,14 +208,21 @@ def _make_parser(
     return parser, required, optional
 
 
-def _read_recipe(parser: OneLineParser, recipe: str) -> dict[str, Any]:
-    """The settings of a recipe: a YAML file, or the name of one in the package."""
+def _find_recipe(parser: OneLineParser, recipe: str) -> Path:
+    """The file of a recipe: a path, or the name of one in the package."""
     file = Path(recipe)
-    if not file.suffix and (not file.exists() or file.is_dir()):  # a folder of data may have the name
-        file = RECIPES / f"{recipe}.yaml"
-        if not file.is_file():
-            names = sorted(entry.name.removesuffix(".yaml") for entry in RECIPES.iterdir() if "yaml" in entry.name)
-            parser.error(f"{recipe}: no such file, and no recipe of the package; those are {', '.join(names)}")
+    if file.suffix or (file.exists() and not file.is_dir()):  # a folder of data may have the name
+        return file
+    file = RECIPES / f"{recipe}.yaml"
+    if not file.is_file():
+        names = sorted(entry.stem for entry in RECIPES.glob("*.yaml"))
+        parser.error(f"{recipe}: no such file, and no recipe of the package; those are {', '.join(names)}")
+    return file
+
+
+def _read_recipe(parser: OneLineParser, file: Path) -> dict[str, Any]:
+    """The settings in a recipe's file."""
+    recipe = file.stem if file.parent == RECIPES else file
     try:
         settings = yaml.safe_load(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
@@ -219,6 +233,16 @@ def _read_recipe(parser: OneLineParser, recipe: str) -> dict[str, Any]:
     if unknown := sorted(str(name) for name in settings.keys() - known):
         parser.error(f"{recipe}: no such setting: {', '.join(unknown)}")
     return settings
+
+
+def _find_model(parser: OneLineParser, recipe: dict[str, Any], given: dict[str, Any]) -> None:
+    """Have the model that a recipe of the package names found from every folder: it may lie in the clone."""
+    model = recipe.get("model")
+    if model is None or given["model"] != model or Path(model).is_dir():
+        return
+    given["model"] = str(RECIPES.parents[1] / model)
+    if not Path(given["model"]).is_dir():
+        parser.error(f"the recipe's model, {model}, is neither here nor in a clone of the repository: give --model")
 
 
 def _parse_recipe(parser: OneLineParser, recipe: dict[str, Any], optional: set[str]) -> dict[str, Any]:
@@ -338,7 +362,7 @@ def exit_with_one_line(main: Callable[..., None]) -> Callable[..., None]:
     Such errors are: files and folders (OSError, SafetensorError), a full disk, the network (HTTPError), values
     (ValueError, a configuration's StrictDataclassError), a loss that is not finite (FloatingPointError), and missing
     optional packages (ImportError, and a RuntimeError of transformers'). A closed pipe ends the command silently, with
-    status 1. Any other exception keeps its traceback.
+    status 1. Any other exception keeps its traceback. Progress bars are shown of what takes longer than a second.
 
     Args:
         main: The command's function.
@@ -349,6 +373,8 @@ def exit_with_one_line(main: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(main)
     def wrapped(argv: Sequence[str] | None = None) -> None:
+        # The environment variable TQDM_DELAY does the same, but is read before a command has begun.
+        tqdm.__init__ = functools.partialmethod(_BEGIN_BAR, delay=1)
         try:
             main(argv)
             sys.stdout.flush()
@@ -368,6 +394,7 @@ def exit_with_one_line(main: Callable[..., None]) -> Callable[..., None]:
     return wrapped
 
 
+_BEGIN_BAR = tqdm.__init__
 _USER_ERRORS = (
     OSError,
     HTTPError,

@@ -3,8 +3,9 @@
 
     vanilla-transformer evaluate --model model_cards/nsmc-small --data nsmc --output_dir runs/evaluation
 
-Writes `evaluation.json` (accuracy, F1, confusion matrix, accuracy by length, calibration, texts per second),
-`errors.tsv` (every misclassified text, the most confident first) and `reliability.png`. The data are split as the
+Writes `evaluation.json` (accuracy, precision, recall and F1 of each label, confusion matrix, accuracy by length,
+calibration, texts per second), `errors.tsv` (every misclassified text, the most confident first) and
+`reliability.png`. A model of several labels a text, or of numbers, is measured as such. The data are split as the
 model's `recipe.yaml` says.
 """
 
@@ -12,18 +13,28 @@ import csv
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
 import yaml
+from datasets import Dataset
+from tqdm import tqdm
 from transformers.utils import cached_file
 
+from ..data.labels import MULTI, REGRESSION, SEPARATOR, SINGLE, label_names, several_hot
 from ..figures import plot_reliability
 from ..hub.record import RECIPE_FILE, describe_environment, save_json
-from ..inference import class_probabilities
+from ..inference import classify
 from ..loading import load_classifier, load_config, load_tokenizer
-from ..metrics import calibration_report, classification_report
+from ..metrics import (
+    MOST_LABELS,
+    calibration_report,
+    classification_report,
+    label_table,
+    multi_label_report,
+    regression_report,
+)
 from ..training.checkpoints import prepare_output_dir
 from .arguments import LabelledTextArguments, check_at_least, exit_with_one_line, parse_arguments
 
@@ -77,39 +88,105 @@ def accuracy_by_length(texts: list[str], right: np.ndarray) -> list[dict[str, fl
 @exit_with_one_line
 def main(argv: list[str] | None = None) -> None:
     (arguments,), _ = parse_arguments([EvaluationArguments], __doc__, argv)
-    load_config(arguments.model)
+    problem_type = load_config(arguments.model).problem_type or SINGLE
     prepare_output_dir(arguments.output_dir)
     use_split_of_recipe(arguments)
-    split = arguments.load()[arguments.split]
-    names = split.features["label"].names
-    tokenizer, model = load_tokenizer(arguments.model), load_classifier(arguments.model, arguments.dtype, names)
-    texts, labels = split["text"][:], np.array(split["label"][:])
+    split = arguments.load(problem_type)[arguments.split]
+    names = label_names(split)
+    tokenizer = load_tokenizer(arguments.model)
+    model = load_classifier(arguments.model, arguments.dtype, names or None, problem_type)
 
     begin = time.perf_counter()
-    probabilities = class_probabilities(model, tokenizer, texts, arguments.batch_size).numpy()
+    # disable=None: no bar unless standard error is a terminal.
+    shown = tqdm(split["text"][:], disable=None, leave=False)
+    answers, _ = classify(shown, model, tokenizer, batch_size=arguments.batch_size)
     seconds = time.perf_counter() - begin
-    predicted = probabilities.argmax(axis=-1)
-    right = predicted == labels
-    folder = Path(arguments.output_dir)
+    report, headline, mistakes = {
+        SINGLE: measure_classes,
+        MULTI: measure_label_sets,
+        REGRESSION: measure_numbers,
+    }[problem_type](split, answers, names)
     report = {
         "arguments": vars(arguments),
-        **classification_report(probabilities, labels),
-        "by_length": accuracy_by_length(texts, right),
-        **calibration_report(probabilities, labels),
-        "texts_per_second": len(texts) / seconds,
+        **report,
+        "texts_per_second": len(split) / seconds,
         **describe_environment(),
         "device": torch.cuda.get_device_name(model.device) if model.device.type == "cuda" else model.device.type,
     }
+    folder = Path(arguments.output_dir)
     save_json(folder / "evaluation.json", report)
-    plot_reliability(report["bins"], folder / "reliability.png")
-    wrong = sorted(np.flatnonzero(~right), key=lambda row: -probabilities[row].max())
+    if "bins" in report:
+        plot_reliability(report["bins"], folder / "reliability.png")
     with open(folder / "errors.tsv", "w", encoding="utf-8", newline="") as file:
-        rows = csv.writer(file, delimiter="\t")
-        rows.writerow(["row", "label", "predicted", "probability", "text"])
-        for row in wrong:
-            probability = f"{probabilities[row].max():.4f}"
-            rows.writerow([row, names[labels[row]], names[predicted[row]], probability, texts[row]])
-    print(
-        f"{arguments.split}: accuracy {report['accuracy']:.4f}, expected calibration error "
+        csv.writer(file, delimiter="\t").writerows(mistakes)
+    if 2 <= len(names) <= MOST_LABELS:
+        print(label_table(report["per_label"]))
+    print(f"{arguments.split}: {headline}\n{folder}: {', '.join(sorted(file.name for file in folder.iterdir()))}")
+
+
+Measurement = tuple[dict[str, Any], str, list[list[Any]]]
+
+
+def measure_classes(split: Dataset, probabilities: np.ndarray, names: list[str]) -> Measurement:
+    """Measure answers that are one label each.
+
+    Args:
+        split: The texts and their labels.
+        probabilities: (rows, labels), float.
+        names: The names of the labels.
+
+    Returns:
+        The report; its headline; and the mistakes as rows of a table with a header, the most confident first.
+    """
+    texts, labels = split["text"][:], np.array(split["label"][:])
+    predicted = probabilities.argmax(axis=-1)
+    right = predicted == labels
+    report = {
+        **classification_report(probabilities, labels, names),
+        "by_length": accuracy_by_length(texts, right),
+        **calibration_report(probabilities, labels),
+    }
+    wrong = sorted(np.flatnonzero(~right), key=lambda row: -probabilities[row].max())
+    mistakes = [
+        [row, names[labels[row]], names[predicted[row]], f"{probabilities[row].max():.4f}", texts[row]]
+        for row in wrong
+    ]
+    headline = (
+        f"accuracy {report['accuracy']:.4f}, expected calibration error "
         f"{report['expected_calibration_error']:.4f}, {len(wrong):,} of {len(texts):,} misread"
     )
+    return report, headline, [["row", "label", "predicted", "probability", "text"], *mistakes]
+
+
+def measure_label_sets(split: Dataset, probabilities: np.ndarray, names: list[str]) -> Measurement:
+    """Measure answers of any number of labels; as `measure_classes`, the most labels that are wrong first."""
+    texts, labels = split["text"][:], np.array(several_hot(split["label"][:], len(names)))
+    predicted = probabilities > 0.5
+    report = {
+        **multi_label_report(probabilities - 0.5, labels, names),
+        "by_length": accuracy_by_length(texts, (predicted == labels).all(axis=1)),
+    }
+    different = (predicted != labels).sum(axis=1)
+    wrong = sorted(np.flatnonzero(different), key=lambda row: -different[row])
+    mistakes = [
+        [row, *(SEPARATOR.join(np.array(names)[chosen[row] > 0]) for chosen in (labels, predicted)), texts[row]]
+        for row in wrong
+    ]
+    headline = (
+        f"micro F1 {report['micro_f1']:.4f}, macro F1 {report['macro_f1']:.4f}, all labels right "
+        f"{report['exact_match']:.4f}, {len(wrong):,} of {len(texts):,} misread"
+    )
+    return report, headline, [["row", "labels", "predicted", "text"], *mistakes]
+
+
+def measure_numbers(split: Dataset, values: np.ndarray, names: list[str]) -> Measurement:
+    """Measure answers that are numbers; as `measure_classes`, with all rows, the largest error first."""
+    texts, labels, values = split["text"][:], np.array(split["label"][:]), values[:, 0]
+    report = regression_report(values, labels)
+    order = np.argsort(-np.abs(values - labels), kind="stable")
+    rows = [[row, f"{labels[row]:g}", f"{values[row]:.4f}", texts[row]] for row in order]
+    headline = (
+        f"mean absolute error {report['mae']:.4f}, root mean squared error {report['rmse']:.4f}, "
+        f"R2 {report['r2']:.4f}, correlation {report['pearson']:.4f}"
+    )
+    return report, headline, [["row", "label", "predicted", "text"], *rows]

@@ -3,37 +3,60 @@
 
     vanilla-transformer predict --model runs/nsmc --file reviews.txt
     echo '정말 재미있는 영화!' | vanilla-transformer predict --model runs/nsmc
+    vanilla-transformer predict --model runs/nsmc --file millions.txt.gz --output labels.tsv --resume
 
-Prints one line per text, in the order of the input: label, probability and text, separated by tabs.
+Prints one line per text, in the order of the input: label, probability and text, separated by tabs. A model of
+several labels a text gives those with a probability above 1/2, as a|b, with their probabilities; a model of numbers
+gives value and text. The file may have any size.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import tee
 from typing import Literal
 
-from ..inference import class_probabilities, given_texts
-from ..loading import load_classifier, load_config, load_tokenizer
+import numpy as np
+
+from ..configuration_vanilla_transformer import VanillaTransformerConfig
+from ..data.labels import MULTI, REGRESSION, SEPARATOR
+from ..engines import load_engine
+from ..inference import iterate_probabilities
+from ..loading import load_tokenizer
 from .arguments import exit_with_one_line, parse_arguments
+from .lines import LinesArguments, answer_lines, open_texts
 
 
 @dataclass
-class PredictArguments:
-    model: str = field(metadata={"help": "A classifier's folder or Hub name."})
-    file: str | None = field(default=None, metadata={"help": "Texts, one per line, UTF-8; by default standard input."})
-    batch_size: int = field(default=64, metadata={"help": "Texts in one pass through the model."})
+class PredictArguments(LinesArguments):
+    model: str = field(metadata={"help": "A classifier's folder or Hub name, or an exported folder."})
     dtype: Literal["float32", "bfloat16"] = field(
         default="float32",
-        metadata={"help": "`float32`, or `bfloat16`, which is faster on machines that compute in it."},
+        metadata={
+            "help": "`float32`, or `bfloat16`, which is faster on machines that compute in it; an export has its own."
+        },
     )
+
+
+def answer_of(row: np.ndarray, config: VanillaTransformerConfig) -> str:
+    """The columns before the text, from what the model answers: (labels,), float."""
+    if config.problem_type == REGRESSION:
+        return SEPARATOR.join(f"{value:.4f}" for value in row)
+    chosen = np.flatnonzero(row > 0.5) if config.problem_type == MULTI else [int(row.argmax())]
+    names = SEPARATOR.join(config.id2label[int(place)] for place in chosen)
+    return f"{names}\t{SEPARATOR.join(f'{row[place]:.4f}' for place in chosen)}"
 
 
 @exit_with_one_line
 def main(argv: list[str] | None = None) -> None:
     (arguments,), _ = parse_arguments([PredictArguments], __doc__, argv)
-    load_config(arguments.model)  # a wrong folder is refused before anything is typed
-    groups = given_texts(arguments.file)
-    tokenizer = load_tokenizer(arguments.model)
-    model = load_classifier(arguments.model, arguments.dtype)
-    for texts in groups:
-        probabilities = class_probabilities(model, tokenizer, texts, arguments.batch_size)
-        for text, row in zip(texts, probabilities, strict=True):
-            print(f"{model.config.id2label[row.argmax().item()]}\t{row.max().item():.4f}\t{text}", flush=True)
+    with open_texts(arguments.file) as texts:
+        engine = load_engine(arguments.model, arguments.dtype, "classifier")
+        tokenizer = load_tokenizer(arguments.model)
+
+        def answer(lines: Iterator[str], first: int) -> Iterator[str]:
+            lines, given = tee(lines)
+            rows = iterate_probabilities(lines, engine, tokenizer, batch_size=arguments.batch_size)
+            for row, text in zip(rows, given, strict=True):
+                yield f"{answer_of(row, engine.config)}\t{text}"
+
+        answer_lines(texts, arguments, answer)

@@ -34,7 +34,7 @@ from .arguments import (
     exit_with_one_line,
     parse_arguments,
 )
-from .run import Run, broadcast_from_main, generation_config
+from .run import Run, broadcast_from_main, generation_config, sorted_by_length
 from .vocabulary import train_vocabulary
 
 
@@ -127,7 +127,7 @@ def train(
             rows, validation = stream_lines(text_arguments, tokenizer, max_length)
         else:
             rows, validation = tokenize_corpus(corpus, tokenizer, max_length - 1).values()
-        validation = collator.corrupted(validation.sort("length"))
+        validation = collator.corrupted(sorted_by_length(validation))
 
     record = {
         "source": {file: file_checksum(file) for file in text_arguments.texts},
@@ -153,6 +153,7 @@ def train(
         run.train(trainer),
         measure=lambda: {"validation": measure(trainer)},
         headline=lambda metrics: f"validation perplexity: {metrics['validation']['perplexity']:.3f}",
+        use="train-classifier --model FOLDER --data nsmc",
         arguments=arguments,
         data=lambda: record,
     )

@@ -3,17 +3,18 @@
 
     vanilla-transformer push-to-hub runs/nsmc --repo_id USER/NAME --dry_run
     vanilla-transformer push-to-hub runs/nsmc --repo_id USER/NAME
+    vanilla-transformer push-to-hub page --space USER/NAME
 
 Log in first with `hf auth login`, or set HF_TOKEN. --dry_run sends nothing: it lists the files and their sizes, and
 checks the card. Checkpoints and the optimizer's state are not uploaded. The same command completes an interrupted
-upload.
+upload. --space uploads a folder of `vanilla-transformer page` as a static Space.
 """
 
 import argparse
 from pathlib import Path
 
 from ..hub.model_card import CARD_FILE, make_model_card
-from ..hub.upload import check_repo_id, has_card, repository_files, upload
+from ..hub.upload import check_repo_id, has_card, repository_files, space_files, upload, upload_space
 from .arguments import OneLineParser, exit_with_one_line
 
 
@@ -23,22 +24,24 @@ def parse_arguments(argv: list[str] | None) -> argparse.Namespace:
     parser = OneLineParser(
         description=__doc__, allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("folder", metavar="FOLDER", help="A run's folder.")
-    parser.add_argument("--repo_id", required=True, metavar="USER/NAME", help="The repository; created if missing.")
-    parser.add_argument("--private", action="store_true", help="Make a private repository.")
+    parser.add_argument("folder", metavar="FOLDER", help="A run's folder, or a page's.")
+    target = parser.add_mutually_exclusive_group(required=True)
+    target.add_argument("--repo_id", metavar="USER/NAME", help="The run's repository; created if missing.")
+    target.add_argument("--space", metavar="USER/NAME", help="The page's Space; created if missing.")
+    parser.add_argument("--private", action="store_true", help="Make a private repository or Space.")
     parser.add_argument("--revision", help="A branch to upload to, created if it does not exist; by default main.")
     parser.add_argument("--dry_run", action="store_true", help="List files and sizes, check the card, send nothing.")
     return parser.parse_args(argv)
 
 
-def list_files(folder: Path, repo_id: str) -> None:
+def list_files(folder: Path, repo_id: str, is_space: bool) -> None:
     """Print what would be uploaded.
 
     Raises:
         ValueError: the folder is not complete, or its card not valid.
     """
-    files = repository_files(folder)
-    card = None if has_card(folder) else str(make_model_card(folder, repo_id))
+    files = space_files(folder) if is_space else repository_files(folder)
+    card = None if is_space or has_card(folder) else str(make_model_card(folder, repo_id))
     total = 0
     for file in files:
         made = card is not None and str(file) == CARD_FILE
@@ -51,10 +54,12 @@ def list_files(folder: Path, repo_id: str) -> None:
 @exit_with_one_line
 def main(argv: list[str] | None = None) -> None:
     arguments = parse_arguments(argv)
-    folder = Path(arguments.folder)
+    is_space = arguments.space is not None
+    folder, repo_id = Path(arguments.folder), arguments.space if is_space else arguments.repo_id
     if arguments.dry_run:
-        check_repo_id(arguments.repo_id)
-        list_files(folder, arguments.repo_id)
+        check_repo_id(repo_id)
+        list_files(folder, repo_id, is_space)
         return
-    address = upload(folder, arguments.repo_id, private=arguments.private, revision=arguments.revision)
-    print(f"{arguments.repo_id}: {address}")
+    send = upload_space if is_space else upload
+    address = send(folder, repo_id, private=arguments.private, revision=arguments.revision)
+    print(f"{repo_id}: {address}")

@@ -2,12 +2,15 @@
 """What every training run has in common: how it begins, what it trains, what it leaves."""
 
 import importlib
+import shlex
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from accelerate import PartialState
 from accelerate.utils import broadcast_object_list
+from datasets import Dataset
 from transformers import (
     GenerationConfig,
     PreTrainedModel,
@@ -18,8 +21,10 @@ from transformers import (
 )
 
 from .. import VanillaTransformerConfig
-from ..hub.model_card import save_model_card
-from ..hub.record import best_step, epochs, save_record
+from ..data.rows import column_array, select_rows
+from ..hub.embedding import save_embedding_modules
+from ..hub.model_card import CARD_FILE, save_model_card
+from ..hub.record import CURVES_FILE, METRICS_FILE, RECIPE_FILE, RUN_FILE, best_step, epochs, save_record
 from ..hub.upload import keep_token_out_of_files, upload_run
 from ..loading import load_to_train, load_tokenizer
 from ..training.checkpoints import prepare_output_dir, round_weights, save_weights_in
@@ -39,6 +44,11 @@ def broadcast_from_main(make: Callable[[], Any]) -> Any:
     return broadcast_object_list(made)[0]
 
 
+def sorted_by_length(rows: Dataset) -> Dataset:
+    """Rows in the order of their `length`; `Dataset.sort` (5.2) warns of what pyarrow will do one day."""
+    return select_rows(rows, np.argsort(column_array(rows, "length"), kind="stable"))
+
+
 def generation_config(
     config: VanillaTransformerConfig, num_beams: int = 1, length_penalty: float = 1.0
 ) -> GenerationConfig:
@@ -49,6 +59,12 @@ def generation_config(
     if num_beams > 1:
         generation.num_beams, generation.length_penalty = num_beams, length_penalty
     return generation
+
+
+def announce(folder: str) -> None:
+    """Say, in the main process, where a run goes."""
+    if PartialState().is_main_process:
+        print(f"The result goes to {folder}", flush=True)
 
 
 class Run:
@@ -91,6 +107,7 @@ class Run:
         self.folder = arguments.output_dir
         with arguments.main_process_first(desc="output_dir"):
             self.checkpoint = prepare_output_dir(self.folder, arguments.resume_from_checkpoint)
+        announce(self.folder)
 
     def make_tokenizer(self, make: Callable[[], PreTrainedTokenizerBase]) -> PreTrainedTokenizerBase:
         """The checkpoint's tokenizer, or in a new run what `make` returns in the main process."""
@@ -142,18 +159,20 @@ class Run:
         metrics: dict[str, Any],
         measure: Callable[[], dict[str, Any]],
         headline: Callable[[dict[str, Any]], str],
+        use: str,
         *,
         arguments: ModelArguments,
         data: Callable[[], dict[str, Any]],
         script: str | None = None,
     ) -> None:
-        """Round, save and measure the model; write record and card, print one figure, upload where asked for.
+        """Round, save and measure the model; write record and card, say where they are, upload where asked for.
 
         Args:
             trainer: The trainer, which has trained.
             metrics: What `train` returned.
             measure: Returns the metrics of each split, by name. Every process calls it.
-            headline: Makes the last line of output from all metrics.
+            headline: Makes the figure that is printed from all metrics.
+            use: The command that uses the model, with FOLDER in place of the run's folder.
             arguments: The model's settings.
             data: Returns what the record says about the data; called in the main process alone.
             script: The script of a checkout that takes the settings, if the package's command does not.
@@ -181,6 +200,15 @@ class Run:
             data=data(),
             script=script,
         )
+        save_embedding_modules(self.folder, trainer.model.config.d_model)
         save_model_card(self.folder)
-        print(headline(metrics))
+        folder = shlex.quote(self.folder)
+        print(
+            f"{headline(metrics)}\n"
+            f"{self.folder}: the model with its code, the tokenizer, {METRICS_FILE}, {RECIPE_FILE}, {RUN_FILE}, "
+            f"{CURVES_FILE}, and a model card, {CARD_FILE}\n"
+            f"Use it:   vanilla-transformer {use.replace('FOLDER', folder)}\n"
+            f"Share it: vanilla-transformer push-to-hub {folder} --repo_id USER/NAME --dry_run",
+            flush=True,
+        )
         upload_run(trainer)

@@ -12,7 +12,8 @@ resumes with the same command and --resume_from_checkpoint.
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
-from typing import Any
+from functools import partial
+from typing import Any, Literal
 
 import torch
 from datasets import Dataset, DatasetDict
@@ -27,8 +28,11 @@ from transformers import (
 from .. import VanillaTransformerConfig, VanillaTransformerForSequenceClassification
 from ..data.checksums import describe_splits
 from ..data.labelled_text import tokenize
+from ..data.labels import SINGLE, label_names
+from ..data.rows import column_array
 from ..loading import load_config, load_tokenizer_to_train
-from ..metrics import compute_metrics, evaluate_split
+from ..metrics import MOST_LABELS, TRAINER_METRICS, compute_metrics, evaluate_split, label_table
+from ..training.losses import WeightedLoss, balanced_weights
 from ..training.trainer import CheckedTrainer
 from .arguments import (
     LabelledTextArguments,
@@ -49,6 +53,13 @@ LABEL_FIELDS = {"id2label", "label2id", "problem_type"}
 
 @dataclass
 class DataArguments(LabelledTextArguments):
+    problem_type: Literal["single_label_classification", "multi_label_classification", "regression"] | None = field(
+        default=None,
+        metadata={
+            "help": "What the labels are: one of several classes, the default; any number of them (lists, or `a|b`); "
+            "or numbers to predict."
+        },
+    )
     max_length: int | None = field(
         default=None, metadata={"help": "Tokens kept of a text; by default 256, or as many as --model has positions."}
     )
@@ -59,6 +70,9 @@ class DataArguments(LabelledTextArguments):
 
 @dataclass
 class ClassifierArguments(ModelArguments, VocabularyArguments):
+    class_weights: Literal["balanced"] | None = field(
+        default=None, metadata={"help": "`balanced`: in the loss, rare classes count as much in all as frequent ones."}
+    )
     early_stopping_patience: int | None = field(
         default=None, metadata={"help": "Stop after this many evaluations without a better one."}
     )
@@ -109,29 +123,25 @@ def train(
         ValueError, OSError, ImportError: a setting, file or extra is wrong or missing.
     """
     callbacks = make_callbacks(arguments, training_arguments)
-    run = Run(training_arguments, settings, ("loss", "accuracy", "f1"), ("matplotlib", "sklearn.metrics"))
+    problem_type = data_arguments.problem_type or SINGLE
+    check_metric(arguments, training_arguments, settings, problem_type)
+    measured = ("loss", *TRAINER_METRICS[problem_type])
+    run = Run(training_arguments, settings, measured, ("matplotlib", "sklearn.metrics"))
     with training_arguments.main_process_first(desc="data"):
         # A wrong model is refused before the data are read.
         configs = [load_config(folder) for folder in (arguments.model, run.checkpoint) if folder]
         max_length = data_arguments.max_length or (configs[0].max_position_embeddings if configs else 256)
-        data = data_arguments.load()
+        data = data_arguments.load(data_arguments.problem_type)
         further = describe(data) if describe else {}
     tokenizer = run.make_tokenizer(lambda: make_tokenizer(arguments, data, max_length))
     with training_arguments.main_process_first(desc="tokens"):
         tokenized = tokenize(data, tokenizer, max_length=max_length)
         train_dataset = tokenized["train"] if extend is None else extend(tokenized["train"], tokenizer, max_length)
 
-    labels = data["train"].features["label"].names
-    config = make_config(arguments, tokenizer, labels, max_length)
-    # A head for another number of labels is a new one.
-    model = run.make_model(
-        VanillaTransformerForSequenceClassification,
-        arguments,
-        config,
-        **({"ignore_mismatched_sizes": True} if arguments.model else {}),
-    )
-    if arguments.model:
-        fit_head(model, list(load_config(arguments.model).id2label.values()), labels)
+    labels = label_names(data["train"]) or [data_arguments.label_column]
+    model = make_model(run, arguments, make_config(arguments, tokenizer, labels, max_length, problem_type))
+    if arguments.class_weights:
+        compute_loss_func = weighted_loss(tokenized["train"], len(labels), training_arguments, compute_loss_func)
     trainer = trainer_class(
         model,
         training_arguments,
@@ -139,7 +149,7 @@ def train(
         train_dataset=train_dataset,
         eval_dataset=tokenized["validation"],
         processing_class=tokenizer,
-        compute_metrics=compute_metrics,
+        compute_metrics=partial(compute_metrics, problem_type=problem_type),
         compute_loss_func=compute_loss_func,
         callbacks=callbacks,
     )
@@ -147,11 +157,50 @@ def train(
         trainer,
         run.train(trainer),
         measure=lambda: {split: evaluate_split(trainer, tokenized[split]) for split in tokenized},
-        headline=lambda metrics: f"test accuracy: {metrics['test']['accuracy']:.4f}",
+        headline=lambda metrics: headline(metrics["test"]),
+        use="predict --model FOLDER --file texts.txt",
         arguments=arguments,
         data=lambda: {"source": data_arguments.data, **describe_splits(data), **further},
         script=script,
     )
+
+
+def check_metric(
+    arguments: ClassifierArguments, training_arguments: TrainingArguments, settings: dict[str, Any], problem_type: str
+) -> None:
+    """Check what depends on the kind of labels, and have the least error chosen where an error chooses the best model.
+
+    Raises:
+        ValueError: classes are to be weighted, but a text has not one of them.
+    """
+    if arguments.class_weights and problem_type != SINGLE:
+        raise ValueError(
+            f"--class_weights: only where each text has one class, not with --problem_type {problem_type}"
+        )
+    if training_arguments.metric_for_best_model in ("mae", "rmse") and "greater_is_better" not in settings:
+        training_arguments.greater_is_better = False
+
+
+def weighted_loss(
+    rows: Dataset, number: int, training_arguments: TrainingArguments, compute_loss_func: Callable | None
+) -> WeightedLoss:
+    """The loss of `--class_weights`, from the tokenized training set's labels.
+
+    Raises:
+        ValueError: the run has a `compute_loss_func` of its own.
+    """
+    if compute_loss_func is not None:
+        raise ValueError("--class_weights: this run has a loss of its own")
+    weights = balanced_weights(torch.tensor(column_array(rows, "labels")), number)
+    return WeightedLoss(weights, training_arguments.label_smoothing_factor)
+
+
+def headline(report: dict[str, Any]) -> str:
+    """The figures of the test split that are printed: of each label, and of all."""
+    table = [label_table(report["per_label"])] if len(report.get("per_label", [])) in range(2, MOST_LABELS + 1) else []
+    names = {"accuracy": "accuracy", "micro_f1": "micro F1", "mae": "mean absolute error"}
+    name = next(name for name in names if name in report)
+    return "\n".join([*table, f"test {names[name]}: {report[name]:.4f}"])
 
 
 def make_callbacks(
@@ -190,7 +239,11 @@ def make_tokenizer(arguments: ClassifierArguments, data: DatasetDict, max_length
 
 
 def make_config(
-    arguments: ClassifierArguments, tokenizer: PreTrainedTokenizerBase, labels: list[str], max_length: int
+    arguments: ClassifierArguments,
+    tokenizer: PreTrainedTokenizerBase,
+    labels: list[str],
+    max_length: int,
+    problem_type: str = SINGLE,
 ) -> VanillaTransformerConfig:
     """The configuration of the model that the arguments name, or of a new one whose sizes fit the data.
 
@@ -198,11 +251,14 @@ def make_config(
         ValueError: the model has no room for the tokenizer's ids, or for texts of `max_length` tokens.
         huggingface_hub.errors.StrictDataclassError: the fields contradict each other.
     """
-    label_fields = {"id2label": dict(enumerate(labels)), "label2id": {label: i for i, label in enumerate(labels)}}
+    label_fields = {
+        "id2label": dict(enumerate(labels)),
+        "label2id": {label: i for i, label in enumerate(labels)},
+        "problem_type": None if problem_type == SINGLE else problem_type,
+    }
     if arguments.model:
         config = load_config(arguments.model)
-        # Whatever it learned before, here each text has one label.
-        config.update({**label_fields, "problem_type": None, **arguments.config})
+        config.update({**label_fields, **arguments.config})
         config.validate()
     else:
         config = VanillaTransformerConfig(
@@ -223,6 +279,18 @@ def make_config(
     if limit < max_length:
         raise ValueError(f"--max_length: {max_length} is more than the model's {limit} positions")
     return config
+
+
+def make_model(
+    run: Run, arguments: ClassifierArguments, config: VanillaTransformerConfig
+) -> VanillaTransformerForSequenceClassification:
+    """A new model, or the one that is trained further, with a head for the data's labels."""
+    # A head for another number of labels is a new one.
+    options = {"ignore_mismatched_sizes": True} if arguments.model else {}
+    model = run.make_model(VanillaTransformerForSequenceClassification, arguments, config, **options)
+    if arguments.model:
+        fit_head(model, list(load_config(arguments.model).id2label.values()), list(config.id2label.values()))
+    return model
 
 
 def fit_head(model: VanillaTransformerForSequenceClassification, known: list[str], labels: list[str]) -> None:

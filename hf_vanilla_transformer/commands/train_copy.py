@@ -20,6 +20,7 @@ from ..training.checkpoints import prepare_output_dir
 from ..training.losses import LabelSmoothingLoss
 from ..training.trainer import CheckedSeq2SeqTrainer
 from .arguments import check_at_least, exit_with_one_line, parse_arguments, read_mapping
+from .run import announce
 
 
 PAD, START, SYMBOLS = 0, 1, 11
@@ -81,6 +82,7 @@ def main(argv: list[str] | None = None) -> None:
     folder = training_arguments.output_dir
     with training_arguments.main_process_first():
         checkpoint = prepare_output_dir(folder, training_arguments.resume_from_checkpoint)
+    announce(folder)
 
     set_seed(training_arguments.seed)
     model = VanillaTransformerForConditionalGeneration(make_config(arguments))

@@ -35,7 +35,7 @@ from ..tokenizer import has_capitals
 from ..training.checkpoints import average_checkpoints, last_checkpoints
 from ..training.trainer import TokenBudgetTrainer
 from .arguments import ModelArguments, apply_defaults, check_at_least, exit_with_one_line, parse_arguments
-from .run import Run, broadcast_from_main, generation_config
+from .run import Run, broadcast_from_main, generation_config, sorted_by_length
 from .vocabulary import train_vocabulary
 
 
@@ -168,7 +168,7 @@ def train(
         args=training_arguments,
         data_collator=DataCollatorForSeq2Seq(tokenizer, model=model),
         train_dataset=tokenized["train"],
-        eval_dataset=tokenized["validation"].sort("length"),
+        eval_dataset=sorted_by_length(tokenized["validation"]),
         processing_class=tokenizer,
         compute_metrics=bleu_of(target_tokenizer) if training_arguments.predict_with_generate else None,
     )
@@ -187,6 +187,7 @@ def train(
             for split in ("validation", "test")
         },
         headline=lambda metrics: f"test BLEU{words}: {metrics['test'][f'beams_{beams}'][bleu]:.2f}",
+        use=f"translate --model FOLDER --file texts.txt --num_beams {beams}",
         arguments=arguments,
         data=lambda: {"source": data_arguments.data, **describe_splits(data)},
         script=script,

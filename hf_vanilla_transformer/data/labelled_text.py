@@ -7,14 +7,26 @@ caches.
 
 import logging
 import os
-import re
 from pathlib import Path
 
 import numpy as np
-from datasets import ClassLabel, Dataset, DatasetDict, Features, Value
+from datasets import Dataset, DatasetDict
 from transformers import PreTrainedTokenizerBase
 
 from .errors import DataError, one_line_errors
+from .labels import (
+    MULTI,
+    PROBLEM_TYPES,
+    REGRESSION,
+    SINGLE,
+    check_labels,
+    features_of,
+    find_label_names,
+    label_names,
+    problem_type_of,
+    read_label,
+    several_hot,
+)
 from .nsmc import (
     NSMC_COLUMNS,
     NSMC_LABELS,
@@ -25,7 +37,7 @@ from .nsmc import (
     find_nsmc_files,
 )
 from .rows import column_array, process_count, select_rows
-from .tables import check_columns, check_texts, has_type, known_splits, read_tab_separated, read_tables
+from .tables import check_columns, check_texts, known_splits, read_tab_separated, read_tables
 
 
 logger = logging.getLogger(__name__)
@@ -36,15 +48,16 @@ def load_labelled_text(
     *,
     text_column: str = "document",
     label_column: str = "label",
+    problem_type: str | None = None,
     validation_fraction: float = 0.05,
     seed: int = 42,
     cache_dir: str | os.PathLike | None = None,
     nsmc_url: str = NSMC_URL,
 ) -> DatasetDict:
-    """Load texts with one label each, as the splits `train`, `validation` and `test`.
+    """Load texts with their labels, as the splits `train`, `validation` and `test`.
 
-    A split that the source lacks is taken from `train`, stratified by label: the same rows for the same seed. Rows
-    without text are dropped; the log says how many.
+    A split that the source lacks is taken from `train`, the same rows for the same seed; where each text has one
+    label, stratified by it. Rows without text are dropped; the log says how many.
 
     Args:
         source: One of
@@ -55,7 +68,10 @@ def load_labelled_text(
             `.jsonl`;
             any other folder or Hub name that `datasets.load_dataset` takes.
         text_column: The column with the texts.
-        label_column: The column with the labels: integers or strings.
+        label_column: The column with the labels.
+        problem_type: What the labels are: `"single_label_classification"`, integers or strings;
+            `"multi_label_classification"`, lists of them, or in a CSV or TSV file strings with `|` between them;
+            `"regression"`, numbers. None stands for the first, but asks where the labels are many numbers.
         validation_fraction: The share of `train` that becomes a missing split, at least one row per label.
         seed: The seed of that choice.
         cache_dir: The folder for downloads and prepared data; by default that of `datasets`.
@@ -63,8 +79,8 @@ def load_labelled_text(
             for other addresses, a difference is only logged.
 
     Returns:
-        The three splits, each with the columns `text` (string) and `label` (`ClassLabel`). The label names are
-        `negative` and `positive` for NSMC's format, else the labels found, sorted.
+        The three splits, each with the columns `text` (string) and `label`: `ClassLabel`, `List(ClassLabel)` or
+        float64. The label names are `negative` and `positive` for NSMC's format, else the labels found, sorted.
 
     Raises:
         DataError: The source does not exist, or there is an error in it.
@@ -74,6 +90,9 @@ def load_labelled_text(
     source = os.fspath(source)
     if not source:
         raise DataError("the name of the data is empty")
+    if problem_type not in (None, *PROBLEM_TYPES):
+        raise DataError(f"problem_type must be one of {', '.join(PROBLEM_TYPES)}, not {problem_type!r}")
+    kind = problem_type or SINGLE
     columns = [text_column, label_column]
     if text_column == label_column:
         raise DataError(f"texts and labels are the same column, {text_column!r}")
@@ -88,16 +107,19 @@ def load_labelled_text(
         else:
             data = known_splits(source, read_tables(source, columns, cache_dir))
             check_texts(source, data, text_column)
-            _check_labels(source, data, label_column)
-        label_names = NSMC_LABELS if nsmc_files and label_column == "label" else _find_label_names(data, label_column)
+            check_labels(source, data, label_column, kind)
+        names = {}
+        if kind != REGRESSION:
+            is_nsmc = nsmc_files and label_column == "label" and kind == SINGLE
+            names = NSMC_LABELS if is_nsmc else find_label_names(source, data, label_column, problem_type)
         data = DatasetDict(
             {
-                split: _keep_text_and_label(rows, f"{source}, split {split}", text_column, label_column, label_names)
+                split: _keep_text_and_label(rows, f"{source}, split {split}", text_column, label_column, names, kind)
                 for split, rows in data.items()
             }
         )
-        if len(label_names) < 2:
-            raise DataError(f"{source}: the column {label_column!r} has fewer than two labels: {list(label_names)}")
+        if len(names) < 2 and kind != REGRESSION:
+            raise DataError(f"{source}: the column {label_column!r} has fewer than two labels: {list(names)}")
         return _complete_splits(data, source, validation_fraction, seed)
 
 
@@ -114,7 +136,8 @@ def tokenize(
         max_length: The number of tokens that a text is truncated to; by default `tokenizer.model_max_length`.
 
     Returns:
-        The same rows with the columns `input_ids` (never empty: see `encode`), `labels` and `length`, which
+        The same rows with the columns `input_ids` (never empty: see `encode`), `labels` (of texts with any number of
+        labels a 1.0 or 0.0 for each) and `length`, which
         `train_sampling_strategy="group_by_length"` sorts by. `DataCollatorWithPadding` adds the attention mask.
 
     Raises:
@@ -125,21 +148,28 @@ def tokenize(
     if isinstance(dataset, DatasetDict):
         return DatasetDict({split: tokenize(rows, tokenizer, max_length) for split, rows in dataset.items()})
     encode([""], tokenizer, max_length)  # `save_pretrained` writes this truncation, with rows from the cache, too
-    return dataset.rename_column("label", "labels").map(
+    multi = problem_type_of(dataset) == MULTI
+    number_of_labels = len(label_names(dataset)) if multi else None
+    if not multi:
+        dataset = dataset.rename_column("label", "labels")
+    return dataset.map(
         _tokenize_batch,
         batched=True,
-        remove_columns=["text"],
-        fn_kwargs={"tokenizer": tokenizer, "max_length": max_length},
+        remove_columns=["text", "label"] if multi else ["text"],
+        fn_kwargs={"tokenizer": tokenizer, "max_length": max_length, "number_of_labels": number_of_labels},
         num_proc=process_count(len(dataset)),
         desc="Tokenizing",
     )
 
 
 def _tokenize_batch(
-    batch: dict[str, list], tokenizer: PreTrainedTokenizerBase, max_length: int | None
+    batch: dict[str, list], tokenizer: PreTrainedTokenizerBase, max_length: int | None, number_of_labels: int | None
 ) -> dict[str, list]:
     input_ids = encode(batch["text"], tokenizer, max_length)
-    return {"input_ids": input_ids, "length": [len(ids) for ids in input_ids]}
+    tokens = {"input_ids": input_ids, "length": [len(ids) for ids in input_ids]}
+    if number_of_labels is not None:
+        tokens["labels"] = several_hot(batch["label"], number_of_labels)
+    return tokens
 
 
 def encode(texts: list[str], tokenizer: PreTrainedTokenizerBase, max_length: int | None = None) -> list[list[int]]:
@@ -168,25 +198,8 @@ def encode(texts: list[str], tokenizer: PreTrainedTokenizerBase, max_length: int
     return [ids or [tokenizer.unk_token_id] for ids in encoded["input_ids"]]
 
 
-def _check_labels(source: str, data: DatasetDict, column: str) -> None:
-    for rows in data.values():
-        if not has_type(feature := rows.features[column], r"(large_)?string|bool|u?int\d+"):
-            raise DataError(f"{source}: the column {column!r} holds neither integers nor strings but {feature}")
-
-
-def _find_label_names(data: DatasetDict, label_column: str) -> dict[str, str]:
-    """The name of each label, by the label as a string; in numerical order if all are integers."""
-    feature = next(iter(data.values())).features[label_column]
-    if isinstance(feature, ClassLabel):
-        return {str(number): name for number, name in enumerate(feature.names)}
-    labels = {str(label).strip() for rows in data.values() for label in rows.unique(label_column) if label is not None}
-    labels.discard("")
-    integers = all(re.fullmatch(r"[+-]?\d+", label) for label in labels)
-    return {label: label for label in sorted(labels, key=int if integers else None)}
-
-
 def _keep_text_and_label(
-    rows: Dataset, name: str, text_column: str, label_column: str, label_names: dict[str, str]
+    rows: Dataset, name: str, text_column: str, label_column: str, names: dict[str, str], problem_type: str
 ) -> Dataset:
     """Reduce rows to the columns `text` and `label`, without those that have no text.
 
@@ -198,12 +211,13 @@ def _keep_text_and_label(
         with_indices=True,
         batched=True,
         remove_columns=rows.column_names,
-        features=Features({"text": Value("string"), "label": ClassLabel(names=list(label_names.values()))}),
+        features=features_of(names.values(), problem_type),
         fn_kwargs={
             "name": name,
             "text_column": text_column,
             "label_column": label_column,
-            "labels": list(label_names),
+            "labels": list(names),
+            "problem_type": problem_type,
         },
         desc="Reading texts and labels",
     )
@@ -217,18 +231,25 @@ def _keep_text_and_label(
 
 
 def _keep_batch(
-    batch: dict[str, list], indices: list[int], name: str, text_column: str, label_column: str, labels: list[str]
+    batch: dict[str, list],
+    indices: list[int],
+    name: str,
+    text_column: str,
+    label_column: str,
+    labels: list[str],
+    problem_type: str,
 ) -> dict[str, list]:
     label_ids = {label: number for number, label in enumerate(labels)}
     kept = {"text": [], "label": []}
     for index, text, label in zip(indices, batch[text_column], batch[label_column], strict=True):
         if text is None or not text.strip():
             continue
-        label = "" if label is None else str(label).strip()
-        if label not in label_ids:
-            raise DataError(f"{name}, row {index + 1}: no label in the column {label_column}")
+        label = read_label(label, label_ids, problem_type)
+        if label is None:
+            missing = "number" if problem_type == REGRESSION else "label"
+            raise DataError(f"{name}, row {index + 1}: no {missing} in the column {label_column}")
         kept["text"].append(text)
-        kept["label"].append(label_ids[label])
+        kept["label"].append(label)
     return kept
 
 
@@ -248,21 +269,24 @@ def _complete_splits(data: DatasetDict, source: str, fraction: float, seed: int)
 
 
 def _cut(rows: Dataset, name: str, fraction: float, seed: int) -> tuple[Dataset, Dataset]:
-    """Split off a share of the rows of each label; both parts keep the rows' order.
+    """Split off a share of the rows, of each label where a text has one; both parts keep the rows' order.
 
     `Dataset.train_test_split` reads the labels one by one, which takes ten seconds for NSMC.
 
     Raises:
-        DataError: A label does not have the two rows that two parts need.
+        DataError: A label, or all, does not have the two rows that two parts need.
     """
-    labels = column_array(rows, "label")
+    single = problem_type_of(rows) == SINGLE
+    labels = column_array(rows, "label") if single else np.zeros(len(rows), dtype=int)
     generator = np.random.default_rng(seed)
     is_cut = np.zeros(len(rows), dtype=bool)
     for label in np.unique(labels):
         candidates = generator.permutation(np.flatnonzero(labels == label))
         if len(candidates) < 2:
-            label_name = rows.features["label"].int2str(int(label))
-            raise DataError(f"{name}: cannot be cut from train, where one row alone has the label {label_name!r}")
+            reason = (
+                f"one row alone has the label {label_names(rows)[label]!r}" if single else "there is one row alone"
+            )
+            raise DataError(f"{name}: cannot be cut from train, where {reason}")
         size = min(max(1, round(fraction * len(candidates))), len(candidates) - 1)
         is_cut[candidates[:size]] = True
     return select_rows(rows, np.flatnonzero(~is_cut)), select_rows(rows, np.flatnonzero(is_cut))

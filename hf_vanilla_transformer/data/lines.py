@@ -1,11 +1,11 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""Text files and standard input, line by line."""
+"""Text files, line by line."""
 
 import gzip
 import os
-import sys
 import zlib
 from collections.abc import Iterable, Iterator
+from typing import BinaryIO
 
 from .errors import DataError
 
@@ -27,23 +27,22 @@ def iterate_lines(file: str | os.PathLike) -> Iterator[str]:
         OSError: The file cannot be read.
         DataError: A line is not UTF-8, or the compressed file is damaged.
     """
-    file = os.fspath(file)
-    with (gzip.open if file.endswith(".gz") else open)(file, "rb") as lines:
-        try:
-            for _, text, _ in decode_lines(lines, file):
-                yield text
-        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            raise DataError(f"{file}: {error}") from error
+    with open(file, "rb") as stream:
+        yield from stream_lines(stream, os.fspath(file))
+
+
+def stream_lines(stream: BinaryIO, name: str) -> Iterator[str]:
+    """The lines of an open file, as `iterate_lines` yields them; `name` is the file's."""
+    try:
+        for _, text, _ in decode_lines(gzip.GzipFile(fileobj=stream) if name.endswith(".gz") else stream, name):
+            yield text
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise DataError(f"{name}: {error}") from error
 
 
 def read_lines(file: str | os.PathLike) -> list[str]:
     """The lines of a text file, as `iterate_lines` yields them."""
     return list(iterate_lines(file))
-
-
-def read_standard_input() -> list[str]:
-    """The lines of standard input, UTF-8 whatever the locale."""
-    return [text for _, text, _ in decode_lines(sys.stdin.buffer, "standard input")]
 
 
 def decode_lines(lines: Iterable[bytes], name: str) -> Iterator[tuple[int, str, bool]]:

@@ -9,7 +9,9 @@ from glob import escape
 from pathlib import Path
 
 from datasets import Dataset, DatasetDict, Features, Value, load_dataset
+from datasets.load import CachedDatasetModuleFactory
 
+from ..sources import hub_answers
 from .errors import DataError, one_line_errors
 from .lines import CUT_OFF, decode_lines, iterate_lines
 
@@ -57,11 +59,22 @@ def read_tables(source: str, columns: list[str], cache_dir: str | os.PathLike | 
         raise DataError(f"{source}: no such file or folder")
     else:
         with one_line_errors(f"{source}: no such file or folder, and not a data set on the Hub that can be had"):
+            if not hub_answers(source, "dataset") and not _is_cached(source, cache_dir):
+                raise DataError(f"{source}: no such file or folder here, and no network to look for it on the Hub")
             data = load_dataset(source, cache_dir=cache_dir)
     data = data.flatten()
     for rows in data.values():
         check_columns(source, list(rows.features), columns)
     return data
+
+
+def _is_cached(name: str, cache_dir: str | os.PathLike | None) -> bool:
+    """Whether a data set of the Hub was prepared before, so that no network is needed; says so in the log."""
+    try:
+        CachedDatasetModuleFactory(name, cache_dir=cache_dir).get_module()
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def known_splits(source: str, data: DatasetDict) -> DatasetDict:

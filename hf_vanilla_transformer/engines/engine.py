@@ -5,21 +5,24 @@ import importlib
 import json
 from abc import ABC, abstractmethod
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from ..configuration_vanilla_transformer import VanillaTransformerConfig
+from ..loading import EXPORT_FILE
 
 
-# An exported folder's record: `format`, `task`, `quantize`, `config` (the model's configuration), and how the export
-# was proved.
-EXPORT_FILE = "export.json"
 # The module and class of the engine that runs each format. "transformers" is a model of transformers itself.
 ENGINES = {
     "ctranslate2": ("ctranslate2", "CTranslate2Engine"),
     "onnx": ("onnx", "OnnxEngine"),
     "transformers": ("pytorch", "TorchEngine"),
+}
+MODEL_CLASSES = {
+    "classifier": "VanillaTransformerForSequenceClassification",
+    "translator": "VanillaTransformerForConditionalGeneration",
 }
 
 
@@ -28,9 +31,16 @@ class Engine(ABC):
 
     Attributes:
         config: The model's configuration; an exported folder has it in its record.
+        early_stopping: When beam search stops, as transformers' setting of this name; None: as the model's says.
     """
 
     config: VanillaTransformerConfig
+    early_stopping: bool | None = None
+
+    @property
+    def model_class(self) -> str:
+        """The name of the class of the model whose answers these are."""
+        return self.config.architectures[0]
 
     @classmethod
     @abstractmethod
@@ -65,6 +75,49 @@ class Engine(ABC):
             The target ids of each text, in the order of `input_ids`, without start, end and pad tokens.
         """
 
+    @abstractmethod
+    def log_probabilities(
+        self, input_ids: list[list[int]], target_ids: list[list[int]], batch_size: int
+    ) -> list[np.ndarray]:
+        """Score given translations, token by token.
+
+        Args:
+            input_ids: The source ids of each text, each with at least one id.
+            target_ids: The target ids of each text, as `translate` returns them, one fewer than the target positions
+                at most.
+            batch_size: Maximum number of texts in one pass.
+
+        Returns:
+            For each text, in the order of `input_ids`, the log-probability of each target token, and of the end token
+            after the last one: (tokens + 1,), float32.
+        """
+
+
+def import_extra(module: str, name: str, extra: str) -> ModuleType:
+    """Import a module of an optional extra.
+
+    Args:
+        module: The module.
+        name: What the package is called.
+        extra: The extra of this package that installs it.
+
+    Returns:
+        The module.
+
+    Raises:
+        ImportError: it is not installed; the message is the command that installs it.
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise ImportError(f"{name} is not installed: pip install 'hf-vanilla-transformer[{extra}]'") from error
+
+
+def end_tokens(config: VanillaTransformerConfig) -> list[int]:
+    """The ids that end a translation; none where the model knows no end."""
+    ends = config.eos_token_id
+    return [] if ends is None else [ends] if isinstance(ends, int) else ends
+
 
 def read_export(folder: str) -> dict[str, Any] | None:
     """The record of an exported folder; None where the folder holds a model of this package.
@@ -84,21 +137,42 @@ def read_export(folder: str) -> dict[str, Any] | None:
     return export
 
 
-def load_engine(folder: str, dtype: str = "float32") -> Engine:
+def load_engine(folder: str, dtype: str = "float32", kind: str | None = None) -> Engine:
     """Load the engine of a folder.
 
     Args:
         folder: A model's folder or Hub name, or an exported folder.
         dtype: The precision in which torch computes, `"float32"` or `"bfloat16"`; other engines have their own.
+        kind: What the model must be, `"classifier"` or `"translator"`; by default any.
 
     Returns:
         The engine.
 
     Raises:
-        ValueError: as in `read_export`, or the model cannot be loaded, or an extra that the engine needs is not
-            installed.
+        ValueError: as in `read_export`, or the model cannot be loaded, or it is of another kind, or an extra that the
+            engine needs is not installed, or its precision was chosen by the export.
     """
     export = read_export(folder)
     module, name = ENGINES["transformers" if export is None else export["format"]]
+    if dtype != "float32" and module != "pytorch":
+        raise ValueError(f"{folder}: dtype {dtype}: only torch has this choice, this is an export to {module}")
     engine_class = getattr(importlib.import_module(f".{module}", __package__), name)
-    return engine_class.load(folder, export, dtype)
+    engine = engine_class.load(folder, export, dtype)
+    if kind is not None:
+        check_kind(engine, kind, folder)
+    return engine
+
+
+def check_kind(engine: Engine, kind: str, name: str) -> None:
+    """Check that an engine can do what is asked of it.
+
+    Args:
+        engine: The engine.
+        kind: `"classifier"` or `"translator"`.
+        name: The model's name in messages.
+
+    Raises:
+        ValueError: it is another kind of model.
+    """
+    if engine.model_class != MODEL_CLASSES[kind]:
+        raise ValueError(f"{name}: not a {kind} but a {engine.model_class}")

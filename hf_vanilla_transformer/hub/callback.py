@@ -18,7 +18,9 @@ from transformers import (
 )
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
+from ..configuration_vanilla_transformer import VanillaTransformerConfig
 from ..data.checksums import describe_splits
+from .embedding import save_embedding_modules
 from .model_card import rename_model_card, save_model_card
 from .record import METRICS_FILE, changed_arguments, metrics_of_log, save_record
 from .upload import has_card
@@ -76,6 +78,8 @@ class RecordCallback(TrainerCallback):
             data=self.data,
             own_trainer=True,
         )
+        if isinstance(model.config, VanillaTransformerConfig):
+            save_embedding_modules(args.output_dir, model.config.d_model)
         save_model_card(args.output_dir)
         model.name_or_path = args.output_dir  # the folder that `hub.push` uploads
 

@@ -29,6 +29,17 @@ REQUIRED_METADATA = ("license", "library_name", "pipeline_tag", "tags", "eval_re
 # Longer tables are left out; metrics.json has them.
 MOST_ROWS = 30
 MOST_LABELS = 20
+# A classifier's metrics, by its kind of labels; the first is the headline.
+CLASSIFIER_TITLES = {
+    "single_label_classification": {"accuracy": "accuracy", "f1": "F1"},
+    "multi_label_classification": {"micro_f1": "micro F1", "macro_f1": "macro F1", "exact_match": "all labels right"},
+    "regression": {
+        "mae": "mean absolute error",
+        "rmse": "root mean squared error",
+        "r2": "R²",
+        "pearson": "correlation",
+    },
+}
 # A translator's metrics; the last is only of models without capitals or with a vocabulary of words.
 BLEU_TITLES = {"bleu": "BLEU", "bleu_lowercased": "BLEU, lower-cased", "bleu_words": "BLEU of words"}
 
@@ -246,17 +257,25 @@ def _classification(config: dict[str, Any], metrics: dict[str, Any], run: dict[s
     """The variables of template and metadata for a classifier."""
     data = _data_source(run)
     labels = [config["id2label"][number] for number in sorted(config["id2label"], key=int)]
+    problem_type = config.get("problem_type") or "single_label_classification"
     for split in SPLITS:
-        if len(metrics[split]["confusion_matrix"]) != len(labels):
+        if problem_type == "single_label_classification" and len(metrics[split]["confusion_matrix"]) != len(labels):
             raise ValueError(f"{METRICS_FILE} and {CONFIG_FILE} do not agree on the number of labels")
+    titles = CLASSIFIER_TITLES[problem_type]
+    names = dict(titles)
+    if problem_type == "single_label_classification":
+        titles = {**titles, "f1": f"F1 ({_cell(labels[1])})" if len(labels) == 2 else "F1 (mean over labels)"}
     return {
         "task": "classification",
         "pipeline_tag": "text-classification",
         "data": data,
         "languages": [data.language] if data.language else [],
         "labels": [_cell(label) for label in labels],
+        "problem_type": problem_type,
+        "headline": next(iter(titles)),
+        "titles": titles,
+        "per_label": metrics["test"].get("per_label") if len(labels) <= MOST_LABELS else None,
         "show_matrix": len(labels) <= MOST_LABELS,
-        "f1_name": f"F1 ({_cell(labels[1])})" if len(labels) == 2 else "F1 (mean over labels)",
         "eval_results": [
             EvalResult(
                 task_type="text-classification",
@@ -265,11 +284,11 @@ def _classification(config: dict[str, Any], metrics: dict[str, Any], run: dict[s
                 dataset_name=data.name,
                 dataset_split=split,
                 metric_type=metric,
-                metric_name=metric_name,
+                metric_name=name[0].upper() + name[1:],
                 metric_value=round(metrics[split][metric], 4),
             )
             for split in ("test", "validation")
-            for metric, metric_name in (("accuracy", "Accuracy"), ("f1", "F1"))
+            for metric, name in names.items()
         ],
     }
 

@@ -1,5 +1,5 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""A run's folder as a Hub repository: which files belong to it, whether they are whole, the upload."""
+"""A run's folder as a Hub repository, a page's as a Space: their files, whether they are whole, the upload."""
 
 import json
 import os
@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import torch
-from huggingface_hub import HfApi, constants, get_token
+import yaml
+from huggingface_hub import HfApi, RepoCard, constants, get_token
 from huggingface_hub.errors import HfHubHTTPError, HTTPError
 from huggingface_hub.utils import filter_repo_objects, validate_repo_id
 from safetensors import SafetensorError, safe_open
@@ -157,10 +158,7 @@ def upload(
     """
     check_repo_id(repo_id)
     repository_files(folder)
-    token = token or get_token()
-    if token is None:
-        raise ValueError("not logged in to the Hub: run `hf auth login`, or set HF_TOKEN")
-    api = HfApi(token=token)
+    api = _logged_in(token)
     with _one_line_errors(repo_id):
         # None, not False, leaves the default to the user's or organisation's settings.
         api.create_repo(repo_id, private=private or None, exist_ok=True)
@@ -180,6 +178,86 @@ def upload(
             ignore_patterns=list(NOT_UPLOADED),
             # Trainer's own pushes upload some.
             delete_patterns=list(TRAINING_STATE),
+        )
+    return commit.commit_url
+
+
+def _logged_in(token: str | None) -> HfApi:
+    token = token or get_token()
+    if token is None:
+        raise ValueError("not logged in to the Hub: run `hf auth login`, or set HF_TOKEN")
+    return HfApi(token=token)
+
+
+def space_files(folder: str | Path) -> list[Path]:
+    """Check that a folder is a static Space, such as `vanilla-transformer page` makes, and list its files.
+
+    Args:
+        folder: A page's folder.
+
+    Returns:
+        The sorted files that are uploaded, relative to the folder.
+
+    Raises:
+        ValueError: there is no such folder, or it is no static Space.
+    """
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise ValueError(f"{folder}: no such folder")
+    try:
+        sdk = RepoCard.load(folder / CARD_FILE).data.get("sdk") if (folder / CARD_FILE).is_file() else None
+    except (ValueError, TypeError, yaml.YAMLError) as error:
+        raise ValueError(f"{folder / CARD_FILE}: its metadata cannot be read ({error})") from error
+    if sdk != "static" or not (folder / "index.html").is_file():
+        raise ValueError(f"{folder}: no page (a README.md with `sdk: static`, and index.html); `page` makes one")
+    files = (file.relative_to(folder) for file in folder.rglob("*") if file.is_file())
+    return sorted(filter_repo_objects(files, ignore_patterns=list(NOT_UPLOADED)))
+
+
+def upload_space(
+    folder: str | Path,
+    repo_id: str,
+    *,
+    private: bool = False,
+    revision: str | None = None,
+    token: str | None = None,
+) -> str:
+    """Upload a page's folder to a static Space, which is created if it does not exist.
+
+    Files in the Space that the folder does not have are deleted: they are of an older page.
+
+    Args:
+        folder: A folder that `space_files` accepts.
+        repo_id, private, revision, token: As in `upload`.
+
+    Returns:
+        The address of the commit.
+
+    Raises:
+        ValueError: the folder is no page, the name is malformed or taken by a Space with a server, nobody is logged
+            in, or the Space is public although a private one is asked for.
+        OSError: as in `upload`.
+    """
+    check_repo_id(repo_id)
+    files = space_files(folder)
+    api = _logged_in(token)
+    space = {"repo_id": repo_id, "repo_type": "space"}
+    with _one_line_errors(repo_id):
+        api.create_repo(**space, space_sdk="static", private=private or None, exist_ok=True)
+        there = api.space_info(repo_id)
+        if there.sdk not in (None, "static"):
+            raise ValueError(f"{repo_id}: the name is taken, by a Space with {there.sdk}")
+        if private and not there.private:
+            raise ValueError(f"{repo_id}: the Space exists and is public; this does not make it private")
+        if revision is not None and not revision.startswith("refs/"):
+            api.create_branch(**space, branch=revision, exist_ok=True)
+        commit = api.upload_folder(
+            **space,
+            folder_path=folder,
+            revision=revision,
+            commit_message="Upload the page",
+            allow_patterns=[file.as_posix() for file in files],
+            delete_patterns="*",
         )
     return commit.commit_url
 

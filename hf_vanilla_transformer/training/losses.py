@@ -1,9 +1,9 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""Losses that transformers does not have: the Annotated Transformer's label smoothing."""
+"""Losses that transformers does not have: the Annotated Transformer's label smoothing, weights of labels."""
 
 import torch
 from torch import nn
-from transformers.modeling_outputs import Seq2SeqLMOutput
+from transformers.modeling_outputs import Seq2SeqLMOutput, Seq2SeqSequenceClassifierOutput
 
 
 def smoothed_targets(targets: torch.Tensor, vocab_size: int, smoothing: float, pad_token_id: int) -> torch.Tensor:
@@ -81,3 +81,53 @@ class LabelSmoothingLoss:
         if num_items_in_batch is None:
             num_items_in_batch = (labels != -100).sum().clamp(min=1)
         return loss / num_items_in_batch
+
+
+def balanced_weights(labels: torch.Tensor, number: int) -> torch.Tensor:
+    """Weights by which each label counts the same in all, rows / (labels x rows of the label), as in scikit-learn.
+
+    Args:
+        labels: (rows,), int64.
+        number: The number of labels.
+
+    Returns:
+        (number,), float32; that of a label without a row is 0.
+    """
+    counts = torch.bincount(labels, minlength=number)
+    return torch.where(counts > 0, len(labels) / (number * counts.clamp(min=1)), 0.0)
+
+
+class WeightedLoss:
+    """Cross-entropy with a weight for each label, a `compute_loss_func` for Trainer.
+
+    Args:
+        weights: (labels,), float.
+        label_smoothing: Share of the probability that is spread over all labels.
+    """
+
+    def __init__(self, weights: torch.Tensor, label_smoothing: float = 0.0):
+        self.weights = weights
+        self.label_smoothing = label_smoothing
+
+    def __call__(
+        self,
+        outputs: Seq2SeqSequenceClassifierOutput,
+        labels: torch.Tensor,
+        num_items_in_batch: int | torch.Tensor | None = None,
+    ) -> torch.Tensor:
+        """The weighted sum over the batch, divided by its number of rows.
+
+        Args:
+            outputs: With `logits` (B, labels).
+            labels: (B,), int64.
+            num_items_in_batch: The number to divide by, with gradient accumulation.
+
+        Returns:
+            The loss, a scalar.
+        """
+        logits = outputs.logits.float()
+        weights = self.weights.to(logits.device)
+        loss = nn.functional.cross_entropy(
+            logits, labels, weights, reduction="sum", label_smoothing=self.label_smoothing
+        )
+        return loss / (len(labels) if num_items_in_batch is None else num_items_in_batch)

@@ -13,7 +13,7 @@ Every saved model carries a copy of this file, so it imports only torch, transfo
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from copy import copy
 from functools import partial
 
@@ -505,6 +505,14 @@ class VanillaTransformerPreTrainedModel(PreTrainedModel):
             # Not in the checkpoint: `from_pretrained` leaves uninitialised memory here.
             init.copy_(module.weight, sinusoid_table(*module.weight.shape))
 
+    def load_state_dict(self, state_dict: Mapping[str, torch.Tensor], strict: bool = True, assign: bool = False):
+        """As in torch, but a saved file, which holds tied weights once, is whole: Trainer would say that keys miss."""
+        state_dict = copy(state_dict)
+        for name, source in self.all_tied_weights_keys.items():
+            if source in state_dict:
+                state_dict.setdefault(name, state_dict[source])
+        return super().load_state_dict(state_dict, strict, assign)
+
     def _resize_token_embeddings(self, new_num_tokens, pad_to_multiple_of=None, mean_resizing=True):
         """Resize the source embeddings; with one vocabulary, also the target embeddings and the head.
 
@@ -516,9 +524,10 @@ class VanillaTransformerPreTrainedModel(PreTrainedModel):
                 self.get_input_embeddings(), new_num_tokens, pad_to_multiple_of, mean_resizing
             )
         embeddings = super()._resize_token_embeddings(new_num_tokens, pad_to_multiple_of, mean_resizing)
-        self._get_resized_embeddings(
-            self.base_model.decoder.embed_tokens, embeddings.num_embeddings, mean_resizing=mean_resizing
-        )
+        if hasattr(self.base_model, "decoder"):
+            self._get_resized_embeddings(
+                self.base_model.decoder.embed_tokens, embeddings.num_embeddings, mean_resizing=mean_resizing
+            )
         return embeddings
 
     def resize_decoder_token_embeddings(self, new_num_tokens: int, mean_resizing: bool = True) -> nn.Module:
@@ -593,6 +602,36 @@ class VanillaTransformerEncoder(VanillaTransformerPreTrainedModel):
         for layer in self.layers:
             hidden_states = layer(hidden_states, attention_mask, **kwargs)
         return BaseModelOutput(last_hidden_state=self.final_norm(hidden_states))
+
+
+class VanillaTransformerEncoderModel(VanillaTransformerPreTrainedModel):
+    """§3.1: the encoder alone, for a vector of each token. It loads from a checkpoint of any class of this file."""
+
+    _keys_to_ignore_on_load_unexpected = [r"^(model\.)?decoder\.", r"^lm_head\.", r"^classifier\."]
+
+    def __init__(self, config: VanillaTransformerConfig):
+        config.validate()  # `from_pretrained` sets fields after the configuration is made
+        super().__init__(config)
+        self.encoder = VanillaTransformerEncoder(config)
+        self.post_init()
+
+    def get_input_embeddings(self) -> nn.Module:
+        """The source embeddings."""
+        return self.encoder.embed_tokens
+
+    def set_input_embeddings(self, value: nn.Module):
+        """Replace the source embeddings."""
+        self.encoder.embed_tokens = value
+
+    def forward(
+        self,
+        input_ids: torch.LongTensor | None = None,
+        attention_mask: torch.Tensor | None = None,
+        inputs_embeds: torch.FloatTensor | None = None,
+        **kwargs: Unpack[TransformersKwargs],
+    ) -> BaseModelOutput:
+        """Encode the source, as `VanillaTransformerEncoder` does."""
+        return self.encoder(input_ids=input_ids, attention_mask=attention_mask, inputs_embeds=inputs_embeds, **kwargs)
 
 
 class VanillaTransformerDecoder(VanillaTransformerPreTrainedModel):
@@ -682,6 +721,8 @@ class VanillaTransformerDecoder(VanillaTransformerPreTrainedModel):
 
 class VanillaTransformerModel(VanillaTransformerPreTrainedModel):
     """§3.1, Figure 1: encoder and decoder, without a head."""
+
+    _keys_to_ignore_on_load_unexpected = [r"^lm_head\.", r"^classifier\."]
 
     def __init__(self, config: VanillaTransformerConfig):
         config.validate()  # `from_pretrained` sets fields after the configuration is made
@@ -986,6 +1027,7 @@ def _max_over_tokens(hidden_states: torch.Tensor, attention_mask: torch.Tensor |
 
 
 __all__ = [
+    "VanillaTransformerEncoderModel",
     "VanillaTransformerForConditionalGeneration",
     "VanillaTransformerForSequenceClassification",
     "VanillaTransformerModel",

@@ -19,12 +19,12 @@ from typing import Any
 import torch
 from baselines import as_marian, token_by_token
 from measures import take_turns
-from transformers import BatchEncoding, PreTrainedModel
+from transformers import PreTrainedModel
 
 from hf_vanilla_transformer.commands.arguments import check_at_least, exit_with_one_line, parse_arguments
 from hf_vanilla_transformer.data.parallel_text import load_parallel_text
+from hf_vanilla_transformer.engines.pytorch import TorchEngine
 from hf_vanilla_transformer.hub.record import describe_environment, save_json
-from hf_vanilla_transformer.inference import answer_by_length
 from hf_vanilla_transformer.loading import load_tokenizer, load_translator
 
 
@@ -60,7 +60,7 @@ def time_translations(
     """Translate the test split in the three ways, in turn.
 
     Returns:
-        The ids of the translations, without pads, and the seconds of each round; both by way.
+        The ids of the translations, without special tokens, and the seconds of each round; both by way.
     """
     tokenizer = load_tokenizer(arguments.model)
     prefixes = {} if arguments.test_prefix is None else {"test": arguments.test_prefix}
@@ -69,16 +69,17 @@ def time_translations(
     limit = arguments.max_new_tokens
 
     def in_batches(translator: PreTrainedModel) -> list[list[int]]:
-        def answer(batch: BatchEncoding) -> list[list[int]]:
-            ids = translator.generate(**batch, num_beams=1, do_sample=False, max_new_tokens=limit)
-            return [[token for token in row if token != model.config.pad_token_id] for row in ids[:, 1:].tolist()]
+        return TorchEngine(translator).translate(sources, arguments.batch_size, max_new_tokens=limit)
 
-        return answer_by_length(sources, tokenizer, arguments.batch_size, answer)
+    def one_by_one() -> list[list[int]]:
+        special = {model.config.decoder_start_token_id, model.config.eos_token_id}
+        translations = [token_by_token(model, source, limit) for source in sources]
+        return [[token for token in row if token not in special] for row in translations]
 
     ways: dict[str, Callable[[], list[list[int]]]] = {
         OURS: lambda: in_batches(model),
         MARIAN: lambda: in_batches(marian),
-        ONE_BY_ONE: lambda: [token_by_token(model, source, limit) for source in sources],
+        ONE_BY_ONE: one_by_one,
     }
     translations = {}
     turns = {way: lambda way=way: translations.update({way: ways[way]()}) for way in ways}

@@ -40,7 +40,7 @@ from hf_vanilla_transformer.data.checksums import describe_splits, file_checksum
 from hf_vanilla_transformer.data.errors import DataError
 from hf_vanilla_transformer.data.lines import iterate_lines, normalize_spaces
 from hf_vanilla_transformer.hub.record import METRICS_FILE, RECIPE_FILE, describe_environment, save_json
-from hf_vanilla_transformer.inference import class_probabilities
+from hf_vanilla_transformer.inference import classify
 from hf_vanilla_transformer.loading import load_classifier, load_config, load_tokenizer
 from hf_vanilla_transformer.metrics import classification_report
 from hf_vanilla_transformer.training.checkpoints import prepare_output_dir
@@ -146,7 +146,8 @@ def teacher_probabilities(
     if arguments.linear:
         yield LINEAR, linear_classifier().fit(train["text"][:], train["label"][:]).predict_proba(texts)
     for folder, (model, tokenizer) in models.items():
-        yield folder, class_probabilities(model, tokenizer, texts, arguments.batch_size).numpy()
+        probabilities, _ = classify(texts, model, tokenizer, batch_size=arguments.batch_size)
+        yield folder, probabilities
 
 
 ARGUMENTS = [SoftLabelArguments]

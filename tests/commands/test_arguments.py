@@ -145,6 +145,22 @@ def shown(monkeypatch, capsys, flag: str) -> str:
     return capsys.readouterr().out
 
 
+def test_a_model_that_a_recipe_of_the_package_names_is_found_from_every_folder(monkeypatch, tmp_path, capsys):
+    monkeypatch.chdir(tmp_path)
+    command = ["sample-finetune", "--output_dir", "runs/mine"]
+    (_, arguments, _), settings = parse_arguments(train_classifier.ARGUMENTS, "test", command)
+    assert Path(arguments.model) == ROOT / "model_cards" / "nsmc-small"
+    assert settings["model"] == "model_cards/nsmc-small"
+    (_, arguments, _), _ = parse_arguments(train_classifier.ARGUMENTS, "test", [*command, "--model", "mine"])
+    assert arguments.model == "mine"
+    (tmp_path / "model_cards" / "nsmc-small").mkdir(parents=True)
+    (_, arguments, _), _ = parse_arguments(train_classifier.ARGUMENTS, "test", command)
+    assert arguments.model == "model_cards/nsmc-small"
+    with pytest.raises(SystemExit):
+        parse_arguments(train_classifier.ARGUMENTS, "test", ["nsmc-small", *command[1:]])
+    assert "the recipe's model, runs/reviews, is neither here nor in a clone" in capsys.readouterr().err
+
+
 def test_help_shows_a_commands_own_settings_on_a_page(monkeypatch, capsys):
     text = shown(monkeypatch, capsys, "--help")
     assert len(text.splitlines()) <= 45

@@ -2,12 +2,14 @@
 
 import csv
 import json
+import os
 import re
+from pathlib import Path
 
 import pytest
 import torch
 from safetensors.torch import load_file
-from shared import ROOT, RUN_FILES, TINY, TWO_STEPS, error_line
+from shared import QUIET, ROOT, RUN_FILES, TINY, TWO_STEPS, error_line
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, pipeline
 
 from hf_vanilla_transformer.data.labelled_text import load_labelled_text
@@ -40,10 +42,16 @@ def test_the_published_accuracy_is_the_saved_models(trained):
     assert right / len(test) == json.loads((trained / "metrics.json").read_text())["test"]["accuracy"]
 
 
-def test_the_last_line_is_the_test_accuracy(run, tmp_path):
-    status, out, _ = run("train-classifier", "--data", "sample", "--output_dir", tmp_path / "run", *QUICK)
-    assert status == 0
-    assert re.fullmatch(r"test accuracy: 0\.\d{4}", out.strip().splitlines()[-1])
+def test_a_run_says_where_it_goes_what_it_reached_and_what_comes_next(run, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    status, out, _ = run("train-classifier", "sample", *QUICK)
+    assert status == 0 and set(os.listdir("runs/sample")) >= RUN_FILES
+    folder = "runs/sample"
+    lines = out.strip().splitlines()
+    assert lines[0] == f"The result goes to {folder}"
+    assert re.fullmatch(r"test accuracy: 0\.\d{4}", lines[-4]) and lines[-3].startswith(f"{folder}: the model")
+    assert lines[-2].endswith(f"vanilla-transformer predict --model {folder} --file texts.txt")
+    assert lines[-1].endswith(f"vanilla-transformer push-to-hub {folder} --repo_id USER/NAME --dry_run")
 
 
 @pytest.mark.slow
@@ -220,8 +228,8 @@ def test_a_model_is_fine_tuned_in_float32_and_on_one_label_a_text_whatever_it_wa
     model = AutoModelForSequenceClassification.from_pretrained(trained, dtype=torch.float16, problem_type="regression")
     model.save_pretrained(tmp_path / "before")
     AutoTokenizer.from_pretrained(trained).save_pretrained(tmp_path / "before")
-    status, _, err = run("predict", "--model", tmp_path / "before", stdin="좋다")
-    assert status == 2 and "before: trained for regression" in err
+    status, out, _ = run("predict", "--model", tmp_path / "before", stdin="좋다")
+    assert status == 0 and re.fullmatch(r"-?\d+\.\d{4}\|-?\d+\.\d{4}\t좋다\n", out)
     status, _, err = run(
         "train-classifier",
         *("--data", "sample", "--model", tmp_path / "before", "--output_dir", tmp_path / "run", *TWO_STEPS),
@@ -349,3 +357,105 @@ def test_the_quickstart_fine_tunes_the_ready_made_classifier(run, tmp_path, monk
     assert test["accuracy"] > published["accuracy"] - 0.05
     card = (tmp_path / "run" / "README.md").read_text()
     assert "fine-tuned on 510 reviews" in card and "park-nsmc" in card and "insults" in card
+
+
+WORDS = {"웃긴": "comedy", "무서운": "horror", "슬픈": "drama"}
+
+
+@pytest.fixture
+def films(tmp_path) -> Path:
+    """Texts with any number of genres, and a rating that counts their words."""
+    chosen = [[word for place, word in enumerate(WORDS) if number >> place & 1] for number in range(60)]
+    rows = [
+        (" ".join([*words, "영화"]), "|".join(WORDS[word] for word in words), len(words) + 0.5) for words in chosen
+    ]
+    lines = ["text,genres,rating", *(",".join(map(str, row)) for row in rows)]
+    (tmp_path / "films.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return tmp_path / "films.csv"
+
+
+SMALL_RUN = [
+    "--max_steps",
+    "2",
+    "--save_strategy",
+    "epoch",
+    "--eval_strategy",
+    "epoch",
+    "--vocab_size",
+    "40",
+    *TINY,
+    *QUIET,
+]
+
+
+def test_several_labels_a_text_from_training_to_prediction(run, films, tmp_path):
+    data = ["--data", films, "--text_column", "text", "--label_column", "genres"]
+    kind = ["--problem_type", "multi_label_classification", "--metric_for_best_model", "macro_f1"]
+    status, out, err = run("train-classifier", *data, *kind, "--output_dir", tmp_path / "run", *SMALL_RUN)
+    assert status == 0, err
+    metrics = json.loads((tmp_path / "run/metrics.json").read_text())
+    assert [one["label"] for one in metrics["test"]["per_label"]] == ["comedy", "drama", "horror"]
+    assert f"\ntest micro F1: {metrics['test']['micro_f1']:.4f}\n" in out and "\ncomedy" in out
+    assert "| drama |" in (tmp_path / "run/README.md").read_text()
+
+    status, out, err = run("evaluate", "--model", tmp_path / "run", *data, "--output_dir", tmp_path / "evaluation")
+    assert status == 0, err
+    report = json.loads((tmp_path / "evaluation/evaluation.json").read_text())
+    assert {name: report[name] for name in ("macro_f1", "exact_match", "per_label")} == {
+        name: metrics["validation"][name] for name in ("macro_f1", "exact_match", "per_label")
+    }
+    assert not (tmp_path / "evaluation/reliability.png").exists()
+
+    model = AutoModelForSequenceClassification.from_pretrained(tmp_path / "run")
+    assert model.config.problem_type == "multi_label_classification"
+    model.classifier.weight.data[1] = 0
+    model.save_pretrained(tmp_path / "run")
+    status, out, _ = run("predict", "--model", tmp_path / "run", stdin="웃긴 영화\n")
+    labels, probabilities, text = out.rstrip("\n").split("\t")
+    answers = pipeline("text-classification", model=str(tmp_path / "run"))("웃긴 영화", top_k=None)
+    expected = {answer["label"]: answer["score"] for answer in answers if answer["score"] > 0.5}
+    assert labels == "|".join(label for label in ("comedy", "drama", "horror") if label in expected)
+    assert [float(one) for one in probabilities.split("|") if one] == [
+        pytest.approx(expected[label], abs=1e-4) for label in labels.split("|") if label
+    ]
+
+
+def test_numbers_from_training_to_prediction(run, films, tmp_path):
+    data = ["--data", films, "--text_column", "text", "--label_column", "rating"]
+    status, _, err = run("train-classifier", *data, "--output_dir", tmp_path / "asked", *SMALL_RUN)
+    assert status == 2 and "'rating' holds 4 different numbers: is problem_type regression" in err
+    kind = ["--problem_type", "regression", "--metric_for_best_model", "mae", "--load_best_model_at_end", "true"]
+    run_folder = tmp_path / "run"
+    status, out, err = run("train-classifier", *data, *kind, "--output_dir", run_folder, *SMALL_RUN)
+    assert status == 0, err
+    metrics = json.loads((run_folder / "metrics.json").read_text())
+    assert f"\ntest mean absolute error: {metrics['test']['mae']:.4f}\n" in out
+    least = min(metrics["epochs"], key=lambda entry: entry["eval_mae"])
+    assert least["step"] == metrics["best_step"]
+    status, out, err = run("evaluate", "--model", run_folder, *data, "--output_dir", tmp_path / "evaluation")
+    assert status == 0, err
+    report = json.loads((tmp_path / "evaluation/evaluation.json").read_text())
+    assert report["rmse"] == pytest.approx(metrics["validation"]["rmse"], abs=1e-5)
+    status, out, _ = run("predict", "--model", run_folder, stdin="웃긴 영화\n")
+    (answer,) = pipeline("text-classification", model=str(run_folder), function_to_apply="none")("웃긴 영화")
+    assert float(out.split("\t")[0]) == pytest.approx(answer["score"], abs=1e-4) and out.endswith("\t웃긴 영화\n")
+
+
+def test_rare_classes_may_count_as_much_as_frequent_ones(run, films, tmp_path):
+    lines = [
+        "text,label",
+        *(f"좋다 {number},a" for number in range(40)),
+        *(f"나쁘다 {number},b" for number in range(8)),
+    ]
+    (tmp_path / "rare.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    losses = {}
+    for weights in ([], ["--class_weights", "balanced"]):
+        folder = tmp_path / f"run{len(weights)}"
+        data = ["--data", tmp_path / "rare.csv", "--text_column", "text", "--learning_rate", "0"]
+        status, _, err = run("train-classifier", *data, *weights, "--output_dir", folder, *SMALL_RUN)
+        assert status == 0, err
+        losses[bool(weights)] = json.loads((folder / "metrics.json").read_text())["test"]["loss"]
+    assert losses[True] != losses[False]
+    data = ["--data", films, "--text_column", "text", "--label_column", "rating", "--problem_type", "regression"]
+    status, _, err = run("train-classifier", *data, *weights, "--output_dir", tmp_path / "none", *SMALL_RUN)
+    assert status == 2 and "--class_weights: only where each text has one class" in err

@@ -24,7 +24,7 @@ def test_a_translator_is_a_folder_that_transformers_loads(run, corpus, tmp_path)
     beams = ["--generation_num_beams", "2", "--length_penalty", "1.5"]
     status, out, _ = train_translator(run, corpus, tmp_path / "run", "--average_last", "2", *beams)
     assert status == 0
-    assert out.strip().splitlines()[-1].startswith("test BLEU: ")
+    assert "\ntest BLEU: " in out and f"vanilla-transformer translate --model {tmp_path}/run" in out
 
     metrics = json.loads((tmp_path / "run" / "metrics.json").read_text())
     assert metrics["averaged_steps"] == [2, 4]
@@ -99,7 +99,7 @@ def test_what_cannot_be_trained_further_is_refused(run, corpus, tmp_path):
     status, _, _ = train_translator(run, corpus, tmp_path / "run", "--max_length", "20")
     assert status == 0
     for arguments, line in (
-        (["--model", "nothing"], "nothing: no model can be read here"),
+        (["--model", "nothing"], "no folder nothing here"),
         (["--model", ROOT / "model_cards" / "nsmc-small"], "nsmc-small: no translator"),
         (
             ["--model", tmp_path / "run", "--max_length", "21"],

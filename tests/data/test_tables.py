@@ -9,6 +9,7 @@ from datasets import ClassLabel, Dataset, DatasetDict, Value
 from data.files import assert_one_line, assert_shape, write_table
 from hf_vanilla_transformer.data import tables
 from hf_vanilla_transformer.data.errors import DataError
+from hf_vanilla_transformer.sources import hub_answers
 
 
 pytestmark = pytest.mark.usefixtures("online")
@@ -182,6 +183,10 @@ def test_hub_that_cannot_be_reached(load, monkeypatch):
     with pytest.raises(DataError) as error:
         load("someone/reviews")
     assert_one_line(error, "someone/reviews: no such file or folder, and not a data set on the Hub", "Couldn't reach")
+    monkeypatch.setattr(tables, "hub_answers", hub_answers)  # offline, it does not
+    with pytest.raises(DataError) as error:
+        load("someone/reviews")
+    assert_one_line(error, "someone/reviews: no such file or folder here, and no network to look for it on the Hub")
 
 
 def test_data_set_without_train(load, monkeypatch):

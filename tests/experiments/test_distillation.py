@@ -29,8 +29,8 @@ from hf_vanilla_transformer import VanillaTransformerForSequenceClassification
 from hf_vanilla_transformer.data.checksums import file_checksum
 from hf_vanilla_transformer.data.errors import DataError
 from hf_vanilla_transformer.data.labelled_text import load_labelled_text, tokenize
-from hf_vanilla_transformer.inference import class_probabilities
-from hf_vanilla_transformer.loading import load_classifier, load_tokenizer
+from hf_vanilla_transformer.inference import classify
+from hf_vanilla_transformer.loading import load_tokenizer
 from hf_vanilla_transformer.training.trainer import CheckedTrainer
 
 
@@ -203,7 +203,7 @@ def test_teachers_label_texts_and_a_classifier_learns_from_them(run, tmp_path):
 
     probabilities = [
         linear_classifier().fit(data["train"]["text"][:], data["train"]["label"][:]).predict_proba(rows["text"][:]),
-        class_probabilities(load_classifier(SMALL), load_tokenizer(SMALL), rows["text"][:], 64).numpy(),
+        classify(rows["text"][:], SMALL)[0],
     ]
     np.testing.assert_allclose(rows["label"][:], np.mean(probabilities, axis=0), atol=1e-5)
     metrics = json.loads((tmp_path / "soft/metrics.json").read_text())

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 from huggingface_hub import ModelCard
-from shared import ROOT, RUN_FILES, run_without_the_package
+from shared import EMBEDDING_FILES, ROOT, RUN_FILES, run_without_the_package
 from transformers import AutoConfig, AutoTokenizer
 
 from hf_vanilla_transformer.commands import train_classifier, train_translation
@@ -146,7 +146,8 @@ def test_a_published_folder_is_a_whole_repository(name):
     config = AutoConfig.from_pretrained(folder)
     sizes = {"": config.vocab_size, TARGET_TOKENIZER: config.decoder_vocab_size}
     sizes = {place: size for place, size in sizes.items() if size is not None}
-    assert {file.name for file in folder.iterdir()} | {"model.safetensors"} == RUN_FILES | (sizes.keys() - {""})
+    names = {file.split("/")[0] for file in RUN_FILES | EMBEDDING_FILES}
+    assert {file.name for file in folder.iterdir()} | {"model.safetensors"} == names | (sizes.keys() - {""})
     for place, size in sizes.items():
         assert len(AutoTokenizer.from_pretrained(folder, subfolder=place)) == size
     for file in ("configuration_vanilla_transformer.py", "modeling_vanilla_transformer.py"):

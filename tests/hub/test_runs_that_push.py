@@ -11,7 +11,7 @@ import pytest
 import yaml
 from hub_server import TOKEN, USER, Fault
 from huggingface_hub import ModelCard
-from shared import ROOT, RUN_FILES, TINY
+from shared import EMBEDDING_FILES, ROOT, RUN_FILES, TINY
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
 from hub.repository import ONLY_LOOPBACK, QUICK, REPO, as_stranger, contents, in_repository, logits
@@ -32,7 +32,7 @@ def test_a_run_that_pushes_leaves_the_same_repository(server, client, environmen
     )
     assert status == 0, err
     assert in_repository(server, f"{USER}/trained") == contents(folder)
-    assert in_repository(server, f"{USER}/trained").keys() == RUN_FILES
+    assert in_repository(server, f"{USER}/trained").keys() == RUN_FILES | EMBEDDING_FILES
     titles = server.titles(f"{USER}/trained")
     assert titles[0] == "Upload the run's folder" and any("Training in progress" in title for title in titles)
     # What it pushed meanwhile can be loaded, too.
@@ -153,8 +153,8 @@ def test_without_our_commands_the_repository_is_the_same(server, client, folder,
     assert in_repository(server, "kim/pushed") == contents(folder)
     assert 'model="kim/pushed"' in server.files("kim/pushed")["README.md"].decode()
 
-    assert in_repository(server, "kim/checked").keys() == RUN_FILES | {"training_args.bin"}
-    assert in_repository(server, "kim/plain").keys() == RUN_FILES | {"training_args.bin"}
+    assert in_repository(server, "kim/checked").keys() == RUN_FILES | EMBEDDING_FILES | {"training_args.bin"}
+    assert in_repository(server, "kim/plain").keys() == RUN_FILES | EMBEDDING_FILES | {"training_args.bin"}
     metrics = json.loads(server.files("kim/checked")["metrics.json"])
     assert [row["step"] for row in metrics["epochs"]] == [1, 2]
     assert metrics["validation"]["accuracy"] == metrics["epochs"][-1]["eval_accuracy"]
@@ -172,7 +172,7 @@ def test_without_our_commands_the_repository_is_the_same(server, client, folder,
     assert in_repository(server, "kim/plain") == contents(tmp_path / "plain")
     assert "| train | training_loss |" in server.files("kim/plain")["README.md"].decode()
     uploaded = in_repository(server, "kim/uploaded")
-    assert uploaded.keys() == RUN_FILES
+    assert uploaded.keys() == RUN_FILES | EMBEDDING_FILES
     assert "| validation | accuracy |" in uploaded["README.md"].decode()
     # The trained model's folder is now the new run's; `push` changes nothing but the name on the card.
     later = in_repository(server, "kim/later")

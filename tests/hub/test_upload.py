@@ -7,7 +7,7 @@ import sys
 import pytest
 import torch
 from hub_server import TOKEN, USER, Fault
-from shared import RUN_FILES, tiny_config
+from shared import EMBEDDING_FILES, RUN_FILES, tiny_config
 from transformers import AutoModelForSeq2SeqLM, AutoModelForSequenceClassification
 
 from hf_vanilla_transformer import (
@@ -29,7 +29,7 @@ def test_a_dry_run_lists_what_the_upload_sends(server, client, folder):
     assert listed == {name: len(content) for name, content in contents(folder).items()}
     assert int(total[0].replace(",", "")) == sum(listed.values())
     assert client("push-to-hub", folder, "--repo_id", REPO)[0] == 0
-    assert in_repository(server).keys() == listed.keys() == RUN_FILES
+    assert in_repository(server).keys() == listed.keys() == RUN_FILES | EMBEDDING_FILES
 
 
 def test_the_repository_is_the_folder(server, client, folder):

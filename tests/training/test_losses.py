@@ -9,12 +9,17 @@ from transformers import (
     Trainer,
     TrainingArguments,
 )
-from transformers.modeling_outputs import Seq2SeqLMOutput
+from transformers.modeling_outputs import Seq2SeqLMOutput, SequenceClassifierOutput
 
 from hf_vanilla_transformer import (
     VanillaTransformerForSequenceClassification,
 )
-from hf_vanilla_transformer.training.losses import LabelSmoothingLoss, smoothed_targets
+from hf_vanilla_transformer.training.losses import (
+    LabelSmoothingLoss,
+    WeightedLoss,
+    balanced_weights,
+    smoothed_targets,
+)
 from hf_vanilla_transformer.training.schedules import noam_peak
 
 
@@ -91,3 +96,20 @@ def test_smoothing_that_would_go_wrong_is_refused():
     for arguments in [(512, 0), (512, -5), (0, 100), (512, 100, 0.0)]:
         with pytest.raises(ValueError, match="above 0"):
             noam_peak(*arguments)
+
+
+def test_the_weighted_loss_is_scikit_learns_balance():
+    from sklearn.utils.class_weight import compute_class_weight
+
+    labels = torch.tensor([0, 0, 0, 1, 2, 2])
+    weights = balanced_weights(labels, 4)
+    assert weights[3] == 0
+    weights = balanced_weights(labels, 3)
+    assert weights.tolist() == pytest.approx(
+        compute_class_weight("balanced", classes=np.arange(3), y=labels.numpy()).tolist()
+    )
+    logits = torch.randn(6, 3)
+    each = torch.nn.functional.cross_entropy(logits, labels, reduction="none") * weights[labels]
+    outputs = SequenceClassifierOutput(logits=logits)
+    torch.testing.assert_close(WeightedLoss(weights)(outputs, labels), each.mean())
+    torch.testing.assert_close(WeightedLoss(weights)(outputs, labels, num_items_in_batch=12), each.sum() / 12)

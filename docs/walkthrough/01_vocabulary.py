@@ -1,0 +1,274 @@
+# %% [markdown]
+# # 1. 어휘
+#
+# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/hf_vanilla_transformer/blob/main/docs/walkthrough/01_vocabulary.ipynb)
+#
+# > **English summary.** A model reads numbers, so a text must first become numbers.
+# > This chapter compares words, characters and sub-words, merges pairs by hand as BPE does, and trains a vocabulary.
+# > It ends with two sentences as a padded batch of ids with its attention mask.
+#
+# 이 연재에서는 논문 "Attention Is All You Need"의 Transformer를 처음부터 한 조각씩 만들어 봅니다.
+# Transformer는 글을 읽는 **인코더**(encoder)와 답을 쓰는 **디코더**(decoder)로 이루어집니다.
+# 파이썬만 알면 따라올 수 있습니다. 셀을 위에서부터 차례로 실행하세요.
+# 다른 튜토리얼과 비교하는 상자는 건너뛰어도 됩니다.
+#
+# Transformer 같은 신경망은 숫자를 곱하고 더하는 큰 함수입니다.
+# 그 안의 수(**파라미터**, **가중치**)는 예를 보면서 조금씩 고칩니다. 이것이 **학습**입니다.
+# 신경망은 숫자만 계산하므로, 가장 먼저 할 일은 글을 숫자로 바꾸는 것입니다.
+# 글을 잘게 나눈 조각을 **토큰**(token), 토큰 전체의 목록을 **어휘**(vocabulary)라고 합니다.
+# 토큰마다 번호를 하나씩 붙이면 글은 번호의 목록이 됩니다.
+
+# %%
+# 준비: Colab에서는 저장소와 한글 글꼴을 내려받습니다. 이미 저장소 안이라면 건너뜁니다.
+import os
+import subprocess
+import sys
+
+
+if "google.colab" in sys.modules and not os.path.isdir("model_cards"):
+    subprocess.run("git clone -q https://github.com/OWNER/hf_vanilla_transformer", shell=True, check=True)
+    subprocess.run("pip install -q './hf_vanilla_transformer[train]'", shell=True, check=True)
+    subprocess.run("apt-get install -qq fonts-nanum", shell=True, check=True)
+    os.chdir("hf_vanilla_transformer")
+
+from collections import Counter
+from pathlib import Path
+
+import datasets
+import pandas as pd
+from transformers import AutoTokenizer
+
+from hf_vanilla_transformer.data import load_labelled_text
+from hf_vanilla_transformer.tokenizer import SPECIAL_TOKENS, train_tokenizer
+
+
+datasets.disable_progress_bars()
+# 학습된 모델이 있는 폴더: 지금 폴더에서 위로 올라가며 model_cards를 찾습니다.
+MODELS = next(
+    folder / "model_cards" for folder in [Path.cwd(), *Path.cwd().parents] if (folder / "model_cards").is_dir()
+)
+
+# %% [markdown]
+# ## 무엇을 한 토큰으로 볼까
+#
+# 이 저장소의 패키지에 들어 있는 짧은 영화 리뷰로 시작합니다.
+# `train`은 학습에 쓰고, `test`는 처음 보는 글로 남겨 둡니다.
+
+# %%
+reviews = load_labelled_text("sample")
+train, test = reviews["train"]["text"], reviews["test"]["text"]
+print(f"학습용 {len(train)}개, 테스트용 {len(test)}개")
+for review in train[:3]:
+    print("-", review)
+
+# %% [markdown]
+# 가장 쉬운 방법은 띄어쓰기로 나누는 것입니다. 그런데 한국어는 단어 끝이 계속 바뀝니다.
+# '영화'로 시작하는 말만 모아 봐도 이렇게 많습니다.
+
+# %%
+words = Counter(word for review in train for word in review.split())
+print([word for word in words if word.startswith("영화")])
+
+# %% [markdown]
+# 모두 다른 단어로 세면 어휘가 끝없이 커집니다. 그래도 처음 보는 단어가 계속 나옵니다.
+# 반대로 글자 하나하나를 토큰으로 삼으면 처음 보는 토큰은 거의 없지만, 글이 길어지고 토큰 하나에는 뜻이 거의 없습니다.
+# 직접 세어 봅시다.
+
+
+# %%
+def describe(split):
+    known = {token for review in train for token in split(review)}
+    tokens = [token for review in test for token in split(review)]
+    unseen = sum(token not in known for token in tokens) / len(tokens)
+    return {"종류": len(known), "리뷰당 토큰": len(tokens) / len(test), "처음 보는 토큰": f"{unseen:.1%}"}
+
+
+pd.DataFrame([describe(str.split), describe(list)], index=["단어", "글자"]).round(1)
+
+# %% [markdown]
+# 단어로 나누면 테스트 리뷰에 나오는 토큰의 절반 가까이가 처음 보는 것입니다. 글자로 나누면 글이 네 배쯤 길어집니다.
+#
+# 이 둘의 사이에 있는 것이 **서브워드**(sub-word)입니다.
+# 자주 나오는 글자 묶음은 한 토큰으로 두고, 드문 말은 여러 토큰으로 나눕니다.
+# '영화는'을 `영화` + `는`으로 나눌 수 있다면 '영화'를 한 번만 배우면 됩니다.
+#
+# ## 손으로 해 보는 BPE
+#
+# 서브워드를 찾는 대표적인 방법이 **BPE**(byte-pair encoding)입니다. 규칙은 하나뿐입니다.
+#
+# > 가장 자주 붙어 나오는 두 조각을 찾아 하나로 합친다. 이것을 되풀이한다.
+#
+# 세 단어로 해 봅시다. 처음에는 모든 단어를 글자로 나눠 둡니다.
+
+# %%
+pieces = [list("재미있다"), list("재미없다"), list("재미있고")]
+for _ in range(3):
+    pairs = Counter(pair for word in pieces for pair in zip(word, word[1:], strict=False))
+    left, right = pairs.most_common(1)[0][0]
+    for word in pieces:
+        for i in reversed(range(len(word) - 1)):
+            if (word[i], word[i + 1]) == (left, right):
+                word[i : i + 2] = [left + right]
+    print(f"{left} + {right}:", pieces)
+
+# %% [markdown]
+# `재미`(세 번), `재미있`(두 번)이 차례로 한 조각이 되었습니다. 누가 알려 준 것이 아니라 빈도만 세어서 찾은 것입니다.
+# 세 번째에는 남은 쌍이 모두 한 번씩이어서 맨 앞의 쌍을 합쳤습니다.
+#
+# ## 리뷰로 어휘 학습하기
+#
+# `train_tokenizer`가 리뷰 전체로 같은 일을 합니다. 조각이 2,000개가 될 때까지 합치고,
+# 글을 토큰으로 나누는 **토크나이저**(tokenizer)를 돌려줍니다. 맨 앞의 일곱 개는 조금 뒤에 볼 특수 토큰입니다.
+
+# %%
+tokenizer = train_tokenizer(train, vocab_size=2000)
+pieces = tokenizer.convert_ids_to_tokens(range(len(tokenizer)))
+print(len(tokenizer))
+print("가장 긴 조각:", sorted(pieces[7:], key=len)[-8:])
+
+# %% [markdown]
+# 학습한 어휘도 같은 표로 비교해 봅시다.
+# 처음 보는 토큰은 단어로 나눌 때보다 훨씬 적고, 글은 글자로 나눌 때보다 짧습니다.
+
+# %%
+pd.DataFrame([describe(str.split), describe(list), describe(tokenizer.tokenize)], index=["단어", "글자", "BPE"]).round(
+    1
+)
+
+# %% [markdown]
+# '종류'가 2,000보다 작은 것은 특수 토큰, 그리고 더 긴 조각의 재료로만 쓰인 조각이 글에 나오지 않기 때문입니다.
+#
+# ## 특수 토큰 일곱 개
+#
+# 어휘의 맨 앞 일곱 자리는 글에 나오지 않는 **특수 토큰**이 차지합니다. 번호는 0부터 6까지입니다.
+
+# %%
+meaning = {
+    "pad_token": "길이를 맞추는 빈자리",
+    "unk_token": "어휘에 없는 글자",
+    "bos_token": "글의 시작. 디코더의 첫 입력",
+    "eos_token": "글의 끝. 번역이 여기서 멈춤",
+    "sep_token": "두 글 사이의 구분",
+    "cls_token": "글 전체를 대표하는 자리 (BERT)",
+    "mask_token": "가려 놓고 맞히게 하는 자리",
+}
+pd.DataFrame(
+    [(tokenizer.convert_tokens_to_ids(token), token, meaning[name]) for name, token in SPECIAL_TOKENS.items()],
+    columns=["번호", "토큰", "뜻"],
+)
+
+# %% [markdown]
+# 이 연재에서 실제로 쓰는 것은 `[PAD]`, `[UNK]`, `[BOS]`, `[EOS]` 넷입니다.
+#
+# > *튜토리얼마다 번호가 다릅니다.* transformer-evolution과 이 패키지에서는 `[PAD]`가 0번입니다.
+# > *The Annotated Transformer*의 Multi30k 어휘는 `<s>`, `</s>`, `<blank>`, `<unk>`가 차례로 0, 1, 2, 3번이고,
+# > *pytorch-transformer*는 `[UNK]`, `[PAD]`, `[SOS]`, `[EOS]`가 0, 1, 2, 3번입니다.
+# > 그래서 다른 튜토리얼의 모델을 가져올 때는 번호를 함께 적어 줍니다([대응표](../tutorials.md)).
+#
+# ## 띄어쓰기를 적어 두는 `▁`
+
+# %%
+for text in ("겨울은 추워요.", "겨울 은 추워요."):
+    tokens = tokenizer.tokenize(text)
+    print(tokens, "->", tokenizer.convert_tokens_to_string(tokens))
+
+# %% [markdown]
+# `▁`는 밑줄처럼 보이지만 밑줄이 아니라 "이 앞에 띄어쓰기가 있었다"는 표시입니다(도구 SentencePiece의 방식).
+# 덕분에 토큰을 이어 붙이고 `▁`를 빈칸으로 바꾸기만 하면 원래 글로 돌아갑니다.
+# 문장의 첫 단어 앞에도 `▁`를 붙이므로, '겨울'은 문장 처음에서도 중간에서도 똑같이 나뉩니다.
+#
+# ## 모르는 글자는 `[UNK]`
+
+# %%
+ids = tokenizer("최고의 영화 🦖 뷁!")["input_ids"]
+print(tokenizer.convert_ids_to_tokens(ids))
+print(tokenizer.decode(ids))
+
+# %% [markdown]
+# 학습할 때 본 적이 없는 글자는 맞는 조각이 없습니다. 그래서 `[UNK]`(unknown) 하나로 뭉뚱그려지고,
+# 다시 글로 바꾸어도 돌아오지 않습니다. 어휘를 만들 때 글을 많이 써야 이런 글자가 줄어듭니다.
+#
+# ## 두 문장을 숫자로
+#
+# 이제 이 연재에서 계속 쓸 두 문장입니다.
+
+# %%
+sentences = ["겨울은 추워요.", "감기 조심하세요."]
+for sentence in sentences:
+    ids = tokenizer(sentence)["input_ids"]
+    print(tokenizer.convert_ids_to_tokens(ids), ids)
+
+# %% [markdown]
+# 신경망은 여러 문장을 한꺼번에 계산합니다. 그러려면 숫자가 직사각형으로 놓인 텐서(tensor)여야 합니다.
+# 그런데 두 문장은 길이가 다릅니다.
+# 짧은 쪽의 빈자리를 `[PAD]`로 채우는 것이 **패딩**(padding)입니다.
+# 여기서는 길이를 GPU가 빨리 계산하는 8의 배수로 맞춥니다.
+
+# %%
+batch = tokenizer(sentences, padding=True, pad_to_multiple_of=8, return_tensors="pt")
+print(batch["input_ids"].shape)
+print(batch["input_ids"])
+
+# %%
+pd.DataFrame([tokenizer.convert_ids_to_tokens(row) for row in batch["input_ids"]], index=["문장 1", "문장 2"])
+
+# %% [markdown]
+# `[PAD]`는 자리만 채울 뿐 뜻이 없으므로, 모델이 보지 못하게 해야 합니다.
+# 그 표시가 **어텐션 마스크**(attention mask)입니다. 진짜 토큰은 1, 패딩은 0입니다. 어텐션은 3장에서 봅니다.
+
+# %%
+print(batch["attention_mask"])
+
+# %% [markdown]
+# `input_ids`와 `attention_mask`, 이 두 텐서가 모델의 입력입니다.
+#
+# > *transformer-evolution에서는* `get_attn_pad_mask`로 마스크를 손수 만듭니다. 여기서는 토크나이저가 만든
+# > `attention_mask`(문장 수 × 길이)를 그대로 모델에 넘깁니다.
+#
+# ## 어휘가 크면 조각이 길어진다
+#
+# 저장소에는 네이버 영화 리뷰로 학습한 감정 분류 모델 nsmc-small이 들어 있습니다. 그 어휘로 같은 문장을 나눠 봅시다.
+
+# %%
+large = AutoTokenizer.from_pretrained(MODELS / "nsmc-small")
+print(len(large))
+for sentence in sentences:
+    print(large.tokenize(sentence))
+
+# %% [markdown]
+# 이번에는 `▁겨울`과 `하세요`가 한 토큰입니다.
+# 더 많은 리뷰에서 빈도를 세고 조각을 8,007개까지 만들어서, 자주 쓰는 말이 통째로 조각이 되었습니다.
+#
+# ## 직접 해 보기
+#
+# 1. 어휘의 크기를 1,000으로 줄이면 테스트 리뷰의 토큰 수는 늘까요, 줄까요? 평균을 세어 보세요.
+# 2. `attention_mask`를 쓰지 않고, `batch["input_ids"]`와 `tokenizer.pad_token_id`만으로 같은 마스크를 만들어 보세요.
+# 3. 패딩을 왼쪽에 붙이려면 어떻게 해야 할까요? 토크나이저의 `padding_side`를 찾아보세요. 이때 마스크는 어떻게 되나요?
+
+# %% [markdown]
+# ## 풀이
+
+# %% cellView="form" jupyter={"source_hidden": true}
+# @title 풀이 1
+small = train_tokenizer(train, vocab_size=1000)
+lengths = {
+    size: round(sum(len(one.tokenize(review)) for review in test) / len(test), 1)
+    for size, one in {1000: small, 2000: tokenizer}.items()
+}
+print(lengths)
+assert lengths[1000] > lengths[2000]  # 합치기를 덜 하므로 조각이 짧고, 글은 길어집니다
+
+# %% cellView="form" jupyter={"source_hidden": true}
+# @title 풀이 2
+mask = (batch["input_ids"] != tokenizer.pad_token_id).long()
+assert mask.equal(batch["attention_mask"])
+
+# %% cellView="form" jupyter={"source_hidden": true}
+# @title 풀이 3
+left = tokenizer(sentences, padding=True, pad_to_multiple_of=8, padding_side="left", return_tensors="pt")
+print(left["attention_mask"])
+assert left["attention_mask"].equal(batch["attention_mask"].flip(1))  # 0이 왼쪽으로 옮겨 갑니다
+
+# %% [markdown]
+# 다음 장에서는 번호 하나를 벡터로 바꾸고, 거기에 위치를 더합니다.
+# → [2. 임베딩과 위치](02_embeddings_and_positions.ipynb)

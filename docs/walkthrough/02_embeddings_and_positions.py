@@ -1,0 +1,305 @@
+# %% [markdown]
+# # 2. 임베딩과 위치
+#
+# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/hf_vanilla_transformer/blob/main/docs/walkthrough/02_embeddings_and_positions.ipynb)
+#
+# > **English summary.** An embedding turns each id into a vector, multiplied by sqrt(d) as in the paper (§3.4).
+# > The sinusoid of §3.5 is derived, computed in four lines, drawn, and shown to turn a shift into a rotation.
+# > Positions follow the mask, so that padding on the left and on the right give the same result.
+#
+# 1장에서 글은 번호의 목록이 되었습니다. 이 장에서는 번호마다 벡터를 하나씩 주고, 거기에 순서를 더합니다.
+
+# %%
+# 준비: Colab에서는 저장소와 한글 글꼴을 내려받습니다. 이미 저장소 안이라면 건너뜁니다.
+import os
+import subprocess
+import sys
+
+
+if "google.colab" in sys.modules and not os.path.isdir("model_cards"):
+    subprocess.run("git clone -q https://github.com/OWNER/hf_vanilla_transformer", shell=True, check=True)
+    subprocess.run("pip install -q './hf_vanilla_transformer[train]'", shell=True, check=True)
+    subprocess.run("apt-get install -qq fonts-nanum", shell=True, check=True)
+    os.chdir("hf_vanilla_transformer")
+
+import inspect
+import math
+import textwrap
+from pathlib import Path
+
+import datasets
+import matplotlib
+import pandas as pd
+import torch
+import transformers
+from transformers import AutoTokenizer
+
+from hf_vanilla_transformer import VanillaTransformerConfig
+from hf_vanilla_transformer import modeling_vanilla_transformer as modeling
+from hf_vanilla_transformer.data import load_labelled_text
+from hf_vanilla_transformer.figures import plot_lines, plot_matrix, plot_sinusoid_table
+from hf_vanilla_transformer.loading import load_model
+from hf_vanilla_transformer.tokenizer import train_tokenizer
+
+
+# %matplotlib inline
+matplotlib.rcParams.update({"figure.dpi": 100, "text.hinting": "none"})  # 작은 한글도 읽히도록
+datasets.disable_progress_bars()
+transformers.utils.logging.disable_progress_bar()
+torch.manual_seed(0)
+# 학습된 모델이 있는 폴더: 지금 폴더에서 위로 올라가며 model_cards를 찾습니다.
+MODELS = next(
+    folder / "model_cards" for folder in [Path.cwd(), *Path.cwd().parents] if (folder / "model_cards").is_dir()
+)
+
+# %% [markdown]
+# 1장의 두 문장을 다시 번호로 바꿉니다.
+
+# %%
+tokenizer = train_tokenizer(load_labelled_text("sample")["train"]["text"], vocab_size=2000)
+sentences = ["겨울은 추워요.", "감기 조심하세요."]
+batch = tokenizer(sentences, padding=True, pad_to_multiple_of=8, return_tensors="pt")
+input_ids, attention_mask = batch["input_ids"], batch["attention_mask"]
+print(input_ids)
+
+# %% [markdown]
+# ## 번호를 벡터로
+#
+# 번호는 이름표일 뿐입니다. 491번이 490번보다 크다는 사실에는 아무 뜻이 없습니다.
+# 그래서 토큰마다 숫자 여러 개, 곧 벡터를 하나씩 줍니다. 이것이 **임베딩**(embedding)입니다.
+# 하는 일은 단순합니다. 큰 표에서 번호에 해당하는 줄을 꺼냅니다.
+
+# %%
+config = VanillaTransformerConfig(vocab_size=2000, d_model=128, scale_embedding=False)
+embedding = modeling.VanillaTransformerEmbedding(config.vocab_size, config)
+vectors = embedding(input_ids)
+print("표:", tuple(embedding.weight.shape), " 두 문장:", tuple(input_ids.shape), "->", tuple(vectors.shape))
+print("첫 토큰의 벡터가 표의 1540번 줄인가:", vectors[0, 0].equal(embedding.weight[1540]))
+
+# %% [markdown]
+# 두 문장 × 여덟 자리 × 128칸(차원)이 되었습니다. 표의 숫자는 처음에는 무작위이고, 학습하면서 바뀝니다.
+# 학습이 끝나면 쓰임새가 비슷한 토큰끼리 방향이 비슷해집니다. 학습된 nsmc-small의 표에서 확인해 봅시다.
+# 길이를 1로 맞춘 두 벡터의 **내적**(dot product), 곧 같은 칸끼리 곱해서 더한 수가 클수록 방향이 비슷합니다.
+
+# %%
+trained, pieces = load_model(str(MODELS / "nsmc-small")), AutoTokenizer.from_pretrained(MODELS / "nsmc-small")
+table = torch.nn.functional.normalize(trained.get_input_embeddings().weight.detach(), dim=1)
+for token in ("▁지루", "▁감동", "▁배우"):
+    similarity = table @ table[pieces.convert_tokens_to_ids(token)]
+    print(token, "->", pieces.convert_ids_to_tokens(similarity.topk(6).indices.tolist())[1:])
+
+# %% [markdown]
+# ## 왜 √d를 곱할까
+#
+# 논문 §3.4는 임베딩에 $\sqrt{d}$를 곱합니다. $d$는 벡터의 차원이고, 코드에서는 `d_model`이라고 부릅니다.
+# 패키지의 모듈도 그렇게 합니다(`embed_scale`).
+# 괄호 안은 텐서의 모양입니다. B는 문장 수, L은 길이, D는 $d$입니다.
+
+# %%
+print(textwrap.dedent(inspect.getsource(modeling.VanillaTransformerEmbedding.forward)))
+
+# %% [markdown]
+# 까닭은 크기에 있습니다. 논문의 코드(tensor2tensor)에서 임베딩은 표준편차가 $1/\sqrt{d}$인 작은 수로 시작합니다.
+# 잠시 뒤 여기에 더할 위치 벡터는 -1과 1 사이의 사인과 코사인입니다. 둘의 크기를 비교해 봅시다.
+
+# %%
+small = torch.randn(2000, 128) * 128**-0.5
+sizes = {"임베딩": small, "임베딩 × √d": small * math.sqrt(128), "위치": modeling.sinusoid_table(100, 128)}
+pd.DataFrame({name: [numbers.square().mean().sqrt().item()] for name, numbers in sizes.items()}, ["크기"]).round(2)
+
+# %% [markdown]
+# 곱하지 않으면 위치가 임베딩을 덮어 버립니다. 곱하고 나면 임베딩이 조금 더 큽니다.
+# 튜토리얼마다 선택이 다르므로, 이 패키지에서는 설정으로 고릅니다. `base`가 논문이고,
+# `init_scheme`은 파라미터의 초깃값을 정하는 방법입니다. 위치에 관한 두 열은 뒤에서 설명합니다.
+
+# %%
+presets = ["base", "annotated-transformer", "pytorch-seq2seq", "pytorch-transformer", "transformer-evolution"]
+fields = ["scale_embedding", "init_scheme", "position_embedding_type", "position_offset"]
+configs = [VanillaTransformerConfig.from_preset(name) for name in presets]
+pd.DataFrame([[getattr(one, field) for field in fields] for one in configs], index=presets, columns=fields)
+
+# %% [markdown]
+# > *transformer-evolution에서는* √d를 곱하지 않습니다. 그 대신 임베딩을 표준편차 1로 시작하므로(`torch`),
+# > 크기는 위치와 비슷합니다.
+#
+# ## 순서는 어디에 있을까
+#
+# 3장에서 볼 어텐션은 벡터들에 비율을 곱해 더한 것입니다. 더하는 순서를 바꾸어도 합은 같으므로,
+# 어텐션만으로는 토큰의 순서를 알 수 없습니다. 비율이 모두 같을 때로 확인해 봅시다.
+
+# %%
+shuffled = input_ids[:, torch.randperm(8)]
+print(torch.allclose(embedding(input_ids).sum(dim=1), embedding(shuffled).sum(dim=1), atol=1e-5))
+
+# %% [markdown]
+# 그런데 '개가 사람을 물었다'와 '사람이 개를 물었다'는 다른 말입니다.
+# 그래서 자리마다 다른 벡터를 더해 순서를 알려 줍니다.
+#
+# ## 사인과 코사인
+#
+# 자리 번호 0, 1, 2, …를 그대로 더하면 뒤로 갈수록 숫자가 커집니다.
+# 크기는 늘 비슷하면서도 자리마다 다른 벡터가 필요합니다.
+#
+# 시계를 떠올려 보세요. 초침은 빨리 돌고 시침은 천천히 돕니다. 바늘이 도는 범위는 한 바퀴뿐이지만,
+# 바늘 몇 개의 위치를 함께 보면 몇 시 몇 분 몇 초인지 알 수 있습니다.
+# 위치 벡터도 빠르기가 다른 바늘 $d/2$개입니다.
+# 바늘 $i$(0부터 셉니다)는 한 자리마다 $1/10000^{2i/d}$라디안씩 돌고,
+# 바늘 끝의 두 좌표인 사인과 코사인을 짝수 칸과 홀수 칸에 적습니다.
+#
+# $$PE_{(pos,\,2i)} = \sin\frac{pos}{10000^{2i/d}} \qquad PE_{(pos,\,2i+1)} = \cos\frac{pos}{10000^{2i/d}}$$
+
+# %%
+d = 128
+speed = 1 / 10000 ** (torch.arange(0, d, 2, dtype=torch.float64) / d)  # 바늘 64개의 빠르기
+angle = torch.arange(100).unsqueeze(1) * speed  # 자리 100개 × 바늘 64개
+positions = torch.stack([angle.sin(), angle.cos()], dim=2).flatten(1)  # 사인과 코사인을 번갈아
+
+print(tuple(positions.shape), torch.allclose(positions, modeling.sinusoid_table(100, d)))
+
+# %% [markdown]
+# 패키지의 `sinusoid_table`과 같습니다. 표 전체를 그려 봅시다. 가로 한 줄이 한 자리의 벡터입니다.
+
+# %%
+plot_sinusoid_table(100, 128)
+
+# %% [markdown]
+# 왼쪽 칸은 빠른 바늘이라 줄마다 색이 바뀌고, 오른쪽 칸은 느린 바늘이라 위에서 아래까지 거의 그대로입니다.
+# 오른쪽의 세로줄 무늬는 0에 가까운 사인과 1에 가까운 코사인이 번갈아 놓인 것입니다. 네 칸만 따로 봅시다.
+
+# %%
+plot_lines(
+    {f"column {column}": positions[:, column].tolist() for column in (0, 10, 20, 40)},
+    list(range(100)),
+    title="Four columns of the positional encoding",
+    xlabel="position",
+    ylabel="value",
+)
+
+# %% [markdown]
+# ## 거리를 알 수 있다
+#
+# 사인과 코사인을 짝지은 데에는 까닭이 있습니다. 다섯 자리 뒤의 바늘은 지금의 바늘을 더 돌린 것입니다.
+# 돌리는 각도는 바늘마다 다르지만, 지금 자리가 어디든 같습니다.
+# 그래서 같은 회전으로 모든 자리의 벡터가 다섯 자리 뒤의 벡터가 됩니다. 사인과 코사인의 덧셈 정리로 계산합니다.
+
+# %%
+cos, sin = (5 * speed).cos(), (5 * speed).sin()
+turned = torch.stack(
+    [positions[:, 0::2] * cos + positions[:, 1::2] * sin, positions[:, 1::2] * cos - positions[:, 0::2] * sin], dim=2
+).flatten(1)
+print(torch.allclose(turned[:95], positions[5:]))
+
+# %% [markdown]
+# 두 자리의 내적은 거리만으로 정해집니다. 바늘마다 $\sin a \sin b + \cos a \cos b = \cos(a - b)$이기 때문입니다.
+# 아래 그림에서 대각선과 나란한 선을 따라가면 색이 변하지 않습니다.
+
+# %%
+plot_matrix(positions[:60] @ positions[:60].T, title="Dot products of positions", xlabel="position", ylabel="position")
+
+# %% [markdown]
+# > *The Annotated Transformer에서는* 이 표를 float32로 계산합니다. 이 패키지는 float64로 계산한 뒤 옮겨 적습니다.
+# > 토큰 350개에서 인코더 출력이 2e-5쯤 달라집니다([대응표](../tutorials.md)).
+# > *pytorch-transformer와 함께 나온 문서에서는* 지수 함수를 한 번 더 써서 빠르기가 논문과 다릅니다.
+#
+# ## 패딩은 세지 않는다
+#
+# 첫 문장은 토큰 여섯 개 뒤에 패딩이 둘 있습니다. 자리는 진짜 토큰만 셉니다. 패딩의 자리는 0으로 둡니다.
+
+# %%
+right = attention_mask[:1]
+print("마스크:", right.tolist())
+print("자리:  ", (modeling.position_ids_from_mask(right) + config.position_offset).tolist())
+
+# %% [markdown]
+# `position_ids_from_mask`는 0부터 세고 패딩을 -1로 둡니다. 거기에 `position_offset` 1을 더한 것이 표의 줄 번호입니다.
+# 세는 방법은 마스크의 누적합입니다.
+
+# %%
+print(inspect.cleandoc(inspect.getsource(modeling.position_ids_from_mask).split('"""')[2]))
+
+# %% [markdown]
+# 누적합이므로 패딩이 왼쪽에 있어도 진짜 토큰의 자리는 1부터 6까지 그대로입니다.
+
+# %%
+left = tokenizer(sentences, padding=True, pad_to_multiple_of=8, padding_side="left", return_tensors="pt")
+print("마스크:", left["attention_mask"][:1].tolist())
+print("자리:  ", (modeling.position_ids_from_mask(left["attention_mask"][:1]) + config.position_offset).tolist())
+
+# %% [markdown]
+# 정말 결과가 같을까요? 학습된 인코더에 같은 문장을 두 가지로 넣고, 진짜 토큰의 출력을 비교합니다.
+
+# %%
+states = {}
+for side in ("right", "left"):
+    padded = pieces(sentences, padding=True, padding_side=side, return_tensors="pt")
+    with torch.inference_mode():
+        states[side] = trained.model.encoder(**padded).last_hidden_state[padded["attention_mask"].bool()]
+    print(side, states[side][0, :4])
+print(torch.allclose(states["right"], states["left"], atol=1e-5))
+
+# %% [markdown]
+# > *transformer-evolution에서는* 이처럼 1부터 세고 패딩에 0을 줍니다(`position_offset` 1).
+# > *pytorch-seq2seq에서는* 패딩도 함께 0부터 셉니다. 패딩이 오른쪽에 있으면 진짜 토큰의 자리는 달라지지 않습니다.
+#
+# ## 더하기
+#
+# 모델의 계산은 임베딩과 위치의 합에서 시작합니다. 첫 문장의 앞 40칸을 그려 봅시다.
+# 임베딩은 아직 무작위입니다. 두 `[PAD]`는 토큰도 자리도 같으므로 두 줄이 똑같습니다.
+
+# %%
+add_positions = modeling.VanillaTransformerSinusoidalPositions(config.max_position_embeddings, config)
+scaled = modeling.VanillaTransformerEmbedding(2000, VanillaTransformerConfig(d_model=128, scale_embedding=True))
+with torch.inference_mode():
+    scaled.weight.copy_(small)
+    inputs = add_positions(scaled(input_ids), modeling.position_ids_from_mask(attention_mask))
+plot_matrix(
+    inputs[0, :, :40],
+    tokenizer.convert_ids_to_tokens(input_ids[0]),
+    title="Embeddings and positions added",
+    xlabel="column of the vector",
+    ylabel="token",
+)
+
+# %% [markdown]
+# ## 배우는 위치
+#
+# 위치 벡터를 계산하지 않고 임베딩처럼 학습할 수도 있습니다. 논문은 두 방법의 결과가 거의 같다고 합니다(표 3의 E).
+# 다만 배우는 쪽은 파라미터가 늘고, 학습할 때 정해 둔 길이보다 긴 글을 읽지 못합니다.
+
+# %%
+learned = modeling.VanillaTransformerLearnedPositions(config.max_position_embeddings, config)
+for module in (add_positions, learned):
+    print(f"{type(module).__name__}: 파라미터 {sum(p.numel() for p in module.parameters()):,}개")
+
+# %% [markdown]
+# 위의 표에서 `pytorch-seq2seq`만 `learned`였습니다. `position_embedding_type`으로 고릅니다.
+#
+# ## 직접 해 보기
+#
+# 1. `d_model`이 4일 때 3번 자리의 벡터를 `math.sin`과 `math.cos`만으로 계산하고, `sinusoid_table`과 비교해 보세요.
+# 2. 마스크 `[0, 0, 1, 1, 1]`에서 자리 `[0, 0, 1, 2, 3]`을 `cumsum`으로 만들어 보세요.
+# 3. 가장 느린 바늘은 몇 자리를 가야 한 바퀴를 돌까요? `speed`로 계산해 보세요.
+
+# %% [markdown]
+# ## 풀이
+
+# %% cellView="form" jupyter={"source_hidden": true}
+# @title 풀이 1
+by_hand = [math.sin(3), math.cos(3), math.sin(3 / 100), math.cos(3 / 100)]  # 10000 ** (2 / 4) = 100
+print([round(number, 4) for number in by_hand])
+assert torch.allclose(torch.tensor(by_hand, dtype=torch.float64), modeling.sinusoid_table(4, 4)[3])
+
+# %% cellView="form" jupyter={"source_hidden": true}
+# @title 풀이 2
+mask = torch.tensor([0, 0, 1, 1, 1])
+print((mask.cumsum(dim=0) * mask).tolist())
+assert (mask.cumsum(dim=0) * mask).tolist() == [0, 0, 1, 2, 3]
+
+# %% cellView="form" jupyter={"source_hidden": true}
+# @title 풀이 3
+turn = 2 * math.pi / speed[-1].item()
+print(f"{turn:,.0f}자리")
+assert 50_000 < turn < 2 * math.pi * 10_000  # d가 커질수록 2π × 10000에 가까워집니다
+
+# %% [markdown]
+# 다음 장에서는 이 벡터들이 서로를 봅니다. → [3. 어텐션](03_attention.ipynb)

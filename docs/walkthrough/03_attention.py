@@ -1,0 +1,305 @@
+# %% [markdown]
+# # 3. 어텐션
+#
+# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/hf_vanilla_transformer/blob/main/docs/walkthrough/03_attention.ipynb)
+#
+# > **English summary.** Attention (§3.2.1) in five steps: scores, scale, mask, softmax, weighted sum.
+# > Each step is printed for three fruits in two dimensions, then for two sentences in a trained encoder.
+# > Masks are drawn, and a query whose keys are all masked is computed in three ways.
+#
+# 2장까지 토큰은 저마다 벡터 하나를 가졌습니다. 하지만 서로를 아직 모릅니다.
+# '배가 아프다'의 '배'와 '배를 탔다'의 '배'는 임베딩이 같습니다. 뜻은 옆에 있는 말이 정합니다.
+# **어텐션**(attention)은 토큰이 다른 토큰을 보고 필요한 것을 가져오는 계산입니다.
+
+# %%
+# 준비: Colab에서는 저장소와 한글 글꼴을 내려받습니다. 이미 저장소 안이라면 건너뜁니다.
+import os
+import subprocess
+import sys
+
+
+if "google.colab" in sys.modules and not os.path.isdir("model_cards"):
+    subprocess.run("git clone -q https://github.com/OWNER/hf_vanilla_transformer", shell=True, check=True)
+    subprocess.run("pip install -q './hf_vanilla_transformer[train]'", shell=True, check=True)
+    subprocess.run("apt-get install -qq fonts-nanum", shell=True, check=True)
+    os.chdir("hf_vanilla_transformer")
+
+import inspect
+import math
+from pathlib import Path
+
+import matplotlib
+import pandas as pd
+import torch
+import transformers
+from torch.nn.functional import scaled_dot_product_attention
+from transformers import AutoTokenizer
+
+from hf_vanilla_transformer import modeling_vanilla_transformer as modeling
+from hf_vanilla_transformer.figures import plot_attention, plot_masks
+from hf_vanilla_transformer.loading import load_model
+
+
+# %matplotlib inline
+matplotlib.rcParams.update({"figure.dpi": 100, "text.hinting": "none"})  # 작은 한글도 읽히도록
+transformers.utils.logging.disable_progress_bar()
+torch.manual_seed(0)
+# 학습된 모델이 있는 폴더: 지금 폴더에서 위로 올라가며 model_cards를 찾습니다.
+MODELS = next(
+    folder / "model_cards" for folder in [Path.cwd(), *Path.cwd().parents] if (folder / "model_cards").is_dir()
+)
+
+# %% [markdown]
+# ## 쿼리, 키, 밸류
+#
+# 도서관에서 책을 찾는 일과 비슷합니다.
+# 찾는 말이 **쿼리**(query), 책등의 제목이 **키**(key), 책의 내용이 **밸류**(value)입니다.
+# 파이썬의 `dict`는 키가 똑같을 때만 값을 돌려줍니다. 어텐션은 키가 *비슷한 만큼씩* 값을 섞어서 돌려줍니다.
+#
+# 과일 셋으로 해 봅시다. 벡터의 첫 칸은 '새콤함', 둘째 칸은 '부드러움'이라고 생각하세요.
+# 쿼리, 키, 밸류로 모두 같은 벡터를 씁니다.
+
+# %%
+fruits = ["사과", "바나나", "키위"]
+x = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+query = key = value = x
+pd.DataFrame(x, index=fruits, columns=["새콤함", "부드러움"])
+
+# %% [markdown]
+# ### 점수
+#
+# 쿼리와 키가 얼마나 비슷한지는 2장에서 본 내적으로 잽니다. 행이 쿼리, 열이 키입니다.
+
+# %%
+scores = query @ key.T
+pd.DataFrame(scores, index=fruits, columns=fruits)
+
+# %% [markdown]
+# ### 소프트맥스
+#
+# 점수를 합이 1인 비율로 바꿉니다. 지수 함수를 씌워 모두 양수로 만들고, 합으로 나눕니다.
+
+# %%
+pd.DataFrame(scores.softmax(dim=1), index=fruits, columns=fruits).round(3)
+
+# %% [markdown]
+# 사과의 줄을 보세요. 사과와 키위에 0.422씩, 바나나에 0.155입니다.
+#
+# ### 스케일
+#
+# 논문의 식에는 한 단계가 더 있습니다. 소프트맥스에 넣기 전에 점수를 $\sqrt{d_k}$로 나눕니다.
+# $d_k$는 키의 차원이고, 여기서는 2입니다.
+
+# %%
+weights = (scores / math.sqrt(2)).softmax(dim=1)
+pd.DataFrame(weights, index=fruits, columns=fruits).round(3)
+
+# %% [markdown]
+# 같은 줄이 0.401, 0.198, 0.401이 되었습니다. 비율이 조금 고르게 펴졌습니다.
+#
+# > *이 예제는 여러 글에 나옵니다.* 그런데 √2로 나눈 결과라면서 0.422, 0.156, 0.422를 적은 글이 있습니다.
+# > 위의 두 표에서 보듯 0.422는 나누기 *전*의 값입니다(가운데는 반올림하면 0.155).
+# > 나눈 뒤의 값은 0.401, 0.198, 0.401입니다.
+#
+# ### 가중합
+#
+# 마지막으로 밸류에 비율을 곱해 더합니다. 사과의 결과는 사과와 키위를 0.401씩, 바나나를 0.198만큼 섞은 것입니다.
+
+# %%
+pd.DataFrame(weights @ value, index=fruits, columns=["새콤함", "부드러움"]).round(3)
+
+# %% [markdown]
+# 이것이 어텐션의 전부입니다. 논문의 식 (1)입니다.
+#
+# $$\mathrm{Attention}(Q, K, V) = \mathrm{softmax}\!\left(\frac{QK^\top}{\sqrt{d_k}}\right)V$$
+#
+# 패키지의 코드도 같은 순서입니다. `attention_mask`는 잠시 뒤에 설명합니다.
+# 드롭아웃(dropout)은 학습할 때만 일부를 무작위로 0으로 만드는 것입니다(6장).
+
+# %%
+print(inspect.cleandoc(inspect.getsource(modeling.eager_attention_forward).split('"""')[2]))
+
+# %% [markdown]
+# ## 왜 √d_k로 나눌까
+#
+# 차원이 크면 내적도 커집니다. 무작위 벡터로 재 보면 내적의 크기는 $\sqrt{d_k}$에 비례합니다.
+# 점수의 차이가 크면 소프트맥스는 하나에 거의 1을 몰아줍니다.
+# 그러면 파라미터를 어느 쪽으로 얼마나 고칠지 알려 주는 기울기(gradient)가 0에 가까워져 학습이 더딥니다.
+
+# %%
+rows = {}
+for d in (4, 64, 1024):
+    dots = (torch.randn(1000, 1, d) * torch.randn(1000, 10, d)).sum(dim=2)  # 쿼리 1000개, 키는 10개씩
+    largest = [one.softmax(dim=1).max(dim=1).values.mean().item() for one in (dots, dots / math.sqrt(d))]
+    rows[f"d_k = {d}"] = [dots.std().item(), math.sqrt(d), *largest]
+columns = ["내적의 표준편차", "√d_k", "가장 큰 비율", "나눈 뒤 가장 큰 비율"]
+pd.DataFrame.from_dict(rows, orient="index", columns=columns).round(2)
+
+# %% [markdown]
+# 나누면 차원이 커져도 비율이 거의 그대로입니다.
+#
+# ## 진짜 문장, 진짜 모델
+#
+# 인코더는 똑같이 생긴 층(layer)을 여러 개 쌓은 것입니다. 학습된 nsmc-small의 첫 층에서 두 문장을 따라가 봅시다.
+# 짧은 문장에는 패딩이 하나 붙습니다. `eager`는 비율까지 돌려주는 구현입니다.
+
+# %%
+tokenizer = AutoTokenizer.from_pretrained(MODELS / "nsmc-small")
+model = load_model(str(MODELS / "nsmc-small"), attn_implementation="eager").eval()
+batch = tokenizer(["겨울은 추워요.", "감기 조심하세요."], padding=True, return_tensors="pt")
+tokens = [tokenizer.convert_ids_to_tokens(ids) for ids in batch["input_ids"]]
+print(*tokens, sep="\n")
+print(batch["attention_mask"])
+
+# %% [markdown]
+# 쿼리, 키, 밸류는 어디서 올까요? 같은 입력에 서로 다른 행렬 셋을 곱해서 만듭니다. 행렬은 학습으로 정해집니다.
+# 그래서 같은 토큰도 찾을 때, 찾아질 때, 내어 줄 때 모습이 다릅니다.
+# 한 문장이 자기 자신을 보는 이런 어텐션을 **셀프 어텐션**(self-attention)이라고 합니다.
+# `pre_norm`은 벡터의 크기를 고르게 맞추는 단계로, 5장에서 설명합니다.
+# 헤드(head)는 4장에서 설명합니다. 여기서는 첫 헤드의 64칸만 씁니다.
+
+# %%
+encoder, layer = model.model.encoder, model.model.encoder.layers[0]
+with torch.inference_mode():
+    positions = modeling.position_ids_from_mask(batch["attention_mask"])
+    hidden = layer.self_attn_residual.pre_norm(
+        encoder.embed_positions(encoder.embed_tokens(batch["input_ids"]), positions)
+    )
+    q = layer.self_attn.q_proj(hidden)[..., :64]
+    k = layer.self_attn.k_proj(hidden)[..., :64]
+    v = layer.self_attn.v_proj(hidden)[..., :64]
+print(tuple(hidden.shape), "->", tuple(q.shape))
+pd.concat([pd.DataFrame(one[0, :, :4], tokens[0]) for one in (q, k, v)], axis=1, keys=["Q", "K", "V"]).round(2)
+
+# %% [markdown]
+# 첫 문장의 Q, K, V에서 앞 네 칸을 적었습니다. 다음은 $\sqrt{64}$로 나눈 점수입니다.
+
+# %%
+scores = q @ k.transpose(1, 2) / math.sqrt(64)
+pd.DataFrame(scores[0], index=tokens[0], columns=tokens[0]).round(2)
+
+# %% [markdown]
+# 두 번째 문장입니다.
+
+# %%
+pd.DataFrame(scores[1], index=tokens[1], columns=tokens[1]).round(2)
+
+# %% [markdown]
+# ### 마스크
+#
+# 첫 문장의 마지막 열은 `[PAD]`입니다. 보면 안 되는 자리의 점수를 아주 작은 수로 바꾸면, 소프트맥스 뒤에 0이 됩니다.
+
+# %%
+masked = scores.masked_fill(batch["attention_mask"][:, None, :] == 0, -math.inf)
+pd.DataFrame(masked[0], index=tokens[0], columns=tokens[0]).round(2)
+
+# %%
+probabilities = masked.softmax(dim=-1)
+pd.DataFrame(probabilities[0], index=tokens[0], columns=tokens[0]).round(2)
+
+# %% [markdown]
+# 마지막 *행*은 `[PAD]`가 쿼리일 때입니다. 값이 있지만 아무도 보지 않으므로 그대로 두어도 됩니다.
+# 두 번째 문장의 비율과, 가중합의 앞 네 칸입니다.
+
+# %%
+pd.DataFrame(probabilities[1], index=tokens[1], columns=tokens[1]).round(2)
+
+# %%
+output = probabilities @ v
+pd.DataFrame(output[1, :, :4], index=tokens[1]).round(2)
+
+# %% [markdown]
+# 손으로 계산한 비율은 모델이 스스로 계산한 것과 같습니다. 모양은 (문장, 헤드, 쿼리, 키)입니다. 그림으로도 봅시다.
+
+# %%
+with torch.inference_mode():
+    attentions = encoder(**batch, output_attentions=True).attentions[0]
+print(tuple(attentions.shape), torch.allclose(attentions[:, 0], probabilities, atol=1e-5))
+
+# %%
+plot_attention(attentions[0, 0], tokens[0], tokens[0], title="Layer 0, head 0")
+
+# %%
+plot_attention(attentions[1, 0], tokens[1], tokens[1], title="Layer 0, head 0")
+
+# %% [markdown]
+# ## 마스크의 세 가지 모양
+#
+# 인코더는 패딩만 가리면 됩니다. 디코더는 글을 앞에서부터 한 토큰씩 쓰므로 **뒤를 보면 안 됩니다.**
+# 그런데 학습할 때는 정답 전체를 한꺼번에 넣으므로, 가리지 않으면 다음에 쓸 답을 미리 보게 됩니다.
+# 뒤를 가리는 마스크를 **인과 마스크**(causal mask)라고 합니다. 디코더에서는 둘을 함께 씁니다.
+
+# %%
+plot_masks([*tokens[0], "[PAD]"], [1, 1, 1, 1, 1, 0, 0])
+
+# %% [markdown]
+# 파란 칸이 볼 수 있는 자리입니다. 세 줄이면 만들 수 있습니다.
+# 마지막 줄은 점수에 더할 수 있는 모양으로 바꿉니다. 볼 자리는 0, 가릴 자리는 아주 작은 수입니다.
+
+# %%
+pad = torch.tensor([1, 1, 1, 0]).bool().expand(4, 4)
+causal = torch.ones(4, 4, dtype=torch.bool).tril()
+both = torch.zeros(4, 4).masked_fill(~(pad & causal), torch.finfo(torch.float32).min)
+print(both)
+
+# %% [markdown]
+# > *transformer-evolution에서는* `get_attn_pad_mask`와 `get_attn_decoder_mask`가 **가릴** 자리를 True로 표시합니다.
+# > 이 패키지에 넘기는 `attention_mask`는 거꾸로 **볼** 토큰이 1입니다. 인과 마스크는 디코더가 스스로 만듭니다.
+# > *torch.nn.Transformer의* `src_key_padding_mask`도 패딩이 True입니다.
+#
+# ## 볼 곳이 하나도 없다면
+#
+# 한 줄의 키가 모두 가려지면 어떻게 될까요? 패딩이 왼쪽에 있고 인과 마스크까지 쓰면 실제로 일어나는 일입니다.
+# 맨 앞의 `[PAD]`는 자기 자신만 볼 수 있는데, 그것도 패딩이기 때문입니다. 세 가지 방법으로 계산해 봅시다.
+
+# %%
+q1, k1, v1 = torch.randn(3, 1, 1, 2, 4)  # 토큰 둘, 네 칸
+hide_all = torch.full((1, 1, 2, 2), torch.finfo(torch.float32).min)
+scores = q1 @ k1.transpose(2, 3) / math.sqrt(4)
+print("-inf를 더하면:         ", (scores - math.inf).softmax(dim=-1)[0, 0, 0])
+print("가장 작은 수를 더하면: ", (scores + hide_all).softmax(dim=-1)[0, 0, 0])
+_, by_package = modeling.eager_attention_forward(torch.nn.Module().eval(), q1, k1, v1, hide_all, scaling=0.5)
+print("패키지:                ", by_package[0, 0, 0])
+
+# %% [markdown]
+# `-inf`로 가리면 0을 0으로 나누게 되어 `nan`이 나오고, `nan` 하나가 모델 전체로 번집니다.
+# 가장 작은 수를 더하면 `nan`은 없지만, 가린 자리를 골고루 보게 됩니다.
+# 패키지는 가린 자리의 비율을 소프트맥스 뒤에 한 번 더 0으로 만듭니다. 가중합도 0이고,
+# PyTorch의 빠른 구현(SDPA)과 같은 결과입니다.
+
+# %%
+print(scaled_dot_product_attention(q1, k1, v1, attn_mask=torch.zeros(1, 1, 2, 2, dtype=torch.bool))[0, 0, 0])
+
+# %% [markdown]
+# ## 직접 해 보기
+#
+# 1. 키위가 쿼리일 때 세 과일의 비율을 파이썬의 `math.exp`만으로 계산해 보세요.
+# 2. 과일 셋에 인과 마스크를 씌우면 첫 줄과 둘째 줄의 비율은 어떻게 될까요? 먼저 예상하고 계산해 보세요.
+# 3. 위에서 나눠 계산한 `output`을 `scaled_dot_product_attention` 한 줄로 얻어 보세요.
+
+# %% [markdown]
+# ## 풀이
+
+# %% cellView="form" jupyter={"source_hidden": true}
+# @title 풀이 1
+exponentials = [math.exp(score / math.sqrt(2)) for score in (1, 1, 2)]  # 키위와 사과, 바나나, 키위의 내적
+by_hand = [one / sum(exponentials) for one in exponentials]
+print([round(one, 3) for one in by_hand])
+assert torch.allclose(torch.tensor(by_hand), weights[2])
+
+# %% cellView="form" jupyter={"source_hidden": true}
+# @title 풀이 2
+hidden_later = torch.ones(3, 3, dtype=torch.bool).triu(1)
+causal_weights = (query @ key.T / math.sqrt(2)).masked_fill(hidden_later, -math.inf).softmax(dim=1)
+print(causal_weights)
+assert causal_weights[0].tolist() == [1, 0, 0]  # 사과는 자기 자신밖에 볼 수 없습니다
+assert causal_weights[1, 2] == 0
+
+# %% cellView="form" jupyter={"source_hidden": true}
+# @title 풀이 3
+is_token = batch["attention_mask"][:, None, :].bool()
+assert torch.allclose(scaled_dot_product_attention(q, k, v, attn_mask=is_token), output, atol=1e-5)
+
+# %% [markdown]
+# 다음 장에서는 어텐션을 여러 개로 나누고, 토큰마다 따로 생각하게 합니다.
+# → [4. 멀티헤드와 피드포워드](04_multi_head_and_feed_forward.ipynb)

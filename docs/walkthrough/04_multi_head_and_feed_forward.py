@@ -1,0 +1,279 @@
+# %% [markdown]
+# # 4. 멀티헤드와 피드포워드
+#
+# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/hf_vanilla_transformer/blob/main/docs/walkthrough/04_multi_head_and_feed_forward.ipynb)
+#
+# > **English summary.** Heads are a reshape: d columns become h heads of d/h columns, each with its own attention.
+# > Multi-head attention (§3.2.2) is put together by hand and equals the package's module.
+# > The feed-forward network (§3.3) is two linear layers or two convolutions of kernel size 1; ReLU and GELU are drawn.
+#
+# 3장의 어텐션은 한 가지 눈으로만 보았습니다. 하지만 말에는 볼 것이 많습니다. 누가 했는지, 무엇을 꾸미는지,
+# 부정하는 말이 있는지. 그래서 Transformer는 어텐션을 여러 개로 나눕니다. 하나하나를 **헤드**(head)라고 합니다.
+
+# %%
+# 준비: Colab에서는 저장소와 한글 글꼴을 내려받습니다. 이미 저장소 안이라면 건너뜁니다.
+import os
+import subprocess
+import sys
+
+
+if "google.colab" in sys.modules and not os.path.isdir("model_cards"):
+    subprocess.run("git clone -q https://github.com/OWNER/hf_vanilla_transformer", shell=True, check=True)
+    subprocess.run("pip install -q './hf_vanilla_transformer[train]'", shell=True, check=True)
+    subprocess.run("apt-get install -qq fonts-nanum", shell=True, check=True)
+    os.chdir("hf_vanilla_transformer")
+
+import inspect
+import math
+import textwrap
+from pathlib import Path
+
+import matplotlib
+import pandas as pd
+import torch
+import transformers
+from torch import nn
+from transformers import AutoTokenizer
+
+from hf_vanilla_transformer import VanillaTransformerConfig
+from hf_vanilla_transformer import modeling_vanilla_transformer as modeling
+from hf_vanilla_transformer.figures import plot_attention, plot_lines
+from hf_vanilla_transformer.loading import load_model
+
+
+# %matplotlib inline
+matplotlib.rcParams.update({"figure.dpi": 100, "text.hinting": "none"})  # 작은 한글도 읽히도록
+transformers.utils.logging.disable_progress_bar()
+torch.manual_seed(0)
+# 학습된 모델이 있는 폴더: 지금 폴더에서 위로 올라가며 model_cards를 찾습니다.
+MODELS = next(
+    folder / "model_cards" for folder in [Path.cwd(), *Path.cwd().parents] if (folder / "model_cards").is_dir()
+)
+
+# %% [markdown]
+# ## 헤드 나누기는 모양 바꾸기
+#
+# 헤드를 나눈다고 새로운 계산이 생기지는 않습니다. 벡터의 칸을 똑같이 나눌 뿐입니다.
+# 토큰 둘, 여섯 칸짜리 벡터를 두 칸씩 세 헤드로 나눠 봅시다.
+# 백의 자리는 토큰, 일의 자리는 칸의 번호입니다.
+
+# %%
+x = torch.tensor([[100, 101, 102, 103, 104, 105], [200, 201, 202, 203, 204, 205]])
+print(x)
+
+# %%
+print(x.unflatten(-1, (3, 2)))  # (토큰 2, 헤드 3, 칸 2)
+
+# %%
+heads = x.unflatten(-1, (3, 2)).transpose(0, 1)  # (헤드 3, 토큰 2, 칸 2)
+print(heads)
+
+# %% [markdown]
+# 이제 맨 앞이 헤드입니다. 헤드마다 토큰 둘이 두 칸씩 가지고 있으므로, 3장의 어텐션을 헤드마다 따로 계산하면 됩니다.
+# 끝나면 거꾸로 되돌려 여섯 칸으로 잇습니다(concat).
+
+# %%
+print(heads.transpose(0, 1).flatten(-2))
+
+# %% [markdown]
+# 패키지의 코드도 이 한 줄입니다. 앞에 배치(문장 수 B)의 차원이 하나 더 있습니다.
+# H는 헤드의 수, K는 헤드마다 가진 칸의 수입니다.
+
+# %%
+print(textwrap.dedent(inspect.getsource(modeling.VanillaTransformerAttention._split_heads)))
+
+# %% [markdown]
+# ## 멀티헤드 어텐션을 손으로
+#
+# 논문의 식은 이렇습니다.
+#
+# $$\mathrm{MultiHead}(Q, K, V) = \mathrm{Concat}(\mathrm{head}_1, \ldots, \mathrm{head}_h)\,W^O$$
+#
+# $$\mathrm{head}_i = \mathrm{Attention}(QW_i^Q, KW_i^K, VW_i^V)$$
+#
+# 이 식의 $Q, K, V$는 행렬을 곱하기 전의 입력이고, 셀프 어텐션에서는 셋이 같습니다.
+# 헤드마다 자기 행렬을 곱해 어텐션을 하고, 이어 붙인 다음, 행렬을 한 번 더 곱합니다.
+# 헤드들의 행렬을 옆으로 이어 두면 큰 행렬 하나입니다. 그래서 코드는 한 번에 곱한 다음 헤드로 나눕니다.
+# 마지막 행렬 $W^O$가 헤드들이 따로 찾은 것을 섞습니다.
+# 코드에서는 행렬을 곱하고 편향(bias)을 더하는 단계를 **선형 층**(linear layer) `nn.Linear`로 씁니다.
+# 무작위 벡터로 계산해서 패키지의 모듈과 비교합시다.
+
+# %%
+config = VanillaTransformerConfig(d_model=192, encoder_attention_heads=3)
+config._attn_implementation = "eager"
+attention = modeling.VanillaTransformerAttention(config, num_heads=3, is_causal=False, layer_idx=0).eval()
+states = torch.randn(2, 6, 192)  # 문장 둘, 토큰 여섯
+
+with torch.inference_mode():
+    query, key, value = (
+        linear(states).unflatten(-1, (3, 64)).transpose(1, 2)
+        for linear in (attention.q_proj, attention.k_proj, attention.v_proj)
+    )
+    probabilities = (query @ key.transpose(2, 3) / math.sqrt(64)).softmax(dim=-1)
+    heads = probabilities @ value
+    by_hand = attention.out_proj(heads.transpose(1, 2).flatten(-2))
+    by_package, _ = attention(states)
+
+for name, tensor in {"Q, K, V": query, "비율": probabilities, "헤드": heads, "출력": by_hand}.items():
+    print(name, tuple(tensor.shape))
+print(torch.allclose(by_hand, by_package, atol=1e-6))
+
+# %% [markdown]
+# 출력의 모양이 입력 `states`와 같습니다. 그래서 층을 몇 개든 쌓을 수 있습니다.
+#
+# ### 헤드를 늘려도 파라미터는 그대로
+#
+# 같은 칸을 나눠 가질 뿐이므로, 헤드가 몇 개든 행렬의 크기는 같습니다.
+
+# %%
+for number in (1, 3, 6):
+    module = modeling.VanillaTransformerAttention(config, num_heads=number, is_causal=False, layer_idx=0)
+    print(f"헤드 {number}개, 헤드마다 {module.head_dim}칸: {sum(p.numel() for p in module.parameters()):,}")
+
+# %% [markdown]
+# > *pytorch-transformer에서는* 네 행렬에 편향이 없습니다. 이 패키지에서는 `attention_bias=False`입니다.
+#
+# ## 헤드마다 보는 곳이 다르다
+#
+# 학습된 nsmc-small의 첫 층에는 헤드가 셋 있습니다. 같은 문장을 어떻게 보는지 그려 봅시다.
+
+# %%
+tokenizer = AutoTokenizer.from_pretrained(MODELS / "nsmc-small")
+model = load_model(str(MODELS / "nsmc-small"), attn_implementation="eager").eval()
+source = tokenizer("배우들 연기는 정말 좋았지만 이야기는 지루했다", return_tensors="pt")
+tokens = tokenizer.convert_ids_to_tokens(source["input_ids"][0])
+with torch.inference_mode():
+    attentions = model.model.encoder(**source, output_attentions=True).attentions
+plot_attention(attentions[0][0], tokens, tokens, title="Encoder, layer 0")
+
+# %% [markdown]
+# 눈으로만 보지 말고 재 봅시다. 토큰마다 가장 많이 본 자리가 자기 자신에서 얼마나 떨어져 있을까요?
+# 0은 자기 자신, -1은 바로 앞, 1은 바로 뒤입니다.
+
+# %%
+offset = attentions[0][0].argmax(dim=-1) - torch.arange(len(tokens))
+pd.DataFrame(offset, index=[f"head {head}" for head in range(3)], columns=tokens)
+
+# %% [markdown]
+# 헤드마다 버릇이 다릅니다. 0번은 주로 자기 자신을, 1번은 '지루했다'를 자주 보고, 2번은 여러 곳을 고루 봅니다.
+# 아무도 이렇게 하라고 정해 주지 않았습니다.
+# 다만 비율이 크다고 그 토큰 때문에 답이 정해졌다는 뜻은 아닙니다. 뒤에 여러 층이 더 있습니다.
+#
+# ## 피드포워드 네트워크
+#
+# 어텐션은 토큰 사이에서 정보를 옮깁니다. 그다음에는 토큰마다 **혼자** 계산하는 단계가 옵니다.
+# 이것이 **피드포워드 네트워크**(feed-forward network, FFN)입니다. 칸을 늘렸다가(보통 네 배) 다시 줄입니다.
+# 논문의 식 (2)입니다. 함수 $f$는 조금 뒤에 설명합니다.
+#
+# $$\mathrm{FFN}(x) = f(xW_1 + b_1)W_2 + b_2$$
+
+# %%
+feed_forward = modeling.VanillaTransformerFeedForward(config, ffn_dim=768).eval()
+print(feed_forward)
+print(textwrap.dedent(inspect.getsource(modeling.VanillaTransformerFeedForward.forward)))
+
+# %% [markdown]
+# 토큰마다 따로 계산하므로, 한 토큰을 바꿔도 다른 토큰의 결과는 그대로입니다. 셋째 토큰만 바꿔 봅시다.
+
+# %%
+changed = states.clone()
+changed[:, 2] = 0
+with torch.inference_mode():
+    is_same = (feed_forward(states) == feed_forward(changed)).all(dim=-1)
+    (attention_before, _), (attention_after, _) = attention(states), attention(changed)
+print("피드포워드:", is_same[0].tolist())
+print("어텐션:    ", (attention_before == attention_after).all(dim=-1)[0].tolist())
+
+# %% [markdown]
+# ### 커널 1짜리 합성곱과 같다
+#
+# 합성곱(convolution)은 이웃한 몇 자리를 함께 계산합니다. 그 폭이 커널(kernel)의 크기입니다.
+# 폭이 1이면 이웃을 보지 않고 자리마다 같은 행렬을 곱합니다. 곧 선형 층입니다.
+# 가중치를 옮겨서 확인합시다.
+
+# %%
+conv1, conv2 = nn.Conv1d(192, 768, kernel_size=1), nn.Conv1d(768, 192, kernel_size=1)
+with torch.inference_mode():
+    for conv, linear in ((conv1, feed_forward.fc1), (conv2, feed_forward.fc2)):
+        conv.weight.copy_(linear.weight.unsqueeze(-1))
+        conv.bias.copy_(linear.bias)
+    # Conv1d는 (문장, 칸, 토큰) 순서를 받으므로 앞뒤로 바꿔 줍니다.
+    by_convolution = conv2(nn.functional.gelu(conv1(states.transpose(1, 2)))).transpose(1, 2)
+    print(torch.allclose(by_convolution, feed_forward(states), atol=1e-6))
+
+# %% [markdown]
+# > *transformer-evolution에서는* 피드포워드를 커널 1짜리 합성곱 `conv1`, `conv2`로 씁니다.
+# > 위에서 보았듯이 선형 층 `fc1`, `fc2`와 같은 계산입니다.
+#
+# ## ReLU와 GELU
+#
+# 선형 층 둘을 그냥 이으면 선형 층 하나와 다름없습니다. 사이에 굽은 함수 $f$, 곧 **활성화 함수**가 있어야 합니다.
+# 논문은 ReLU를 씁니다. 음수를 0으로 자릅니다. GELU는 그 모서리를 둥글게 다듬은 함수입니다.
+
+# %%
+line = torch.linspace(-4, 4, 161)
+plot_lines(
+    {"ReLU": torch.relu(line).tolist(), "GELU": nn.functional.gelu(line).tolist()},
+    line.tolist(),
+    title="Activation functions",
+    xlabel="x",
+    ylabel="f(x)",
+)
+
+# %% [markdown]
+# 튜토리얼마다 다릅니다. `activation_function`으로 고릅니다.
+
+# %%
+presets = ["base", "annotated-transformer", "pytorch-seq2seq", "pytorch-transformer", "transformer-evolution"]
+print({name: VanillaTransformerConfig.from_preset(name).activation_function for name in presets})
+
+# %% [markdown]
+# ReLU가 실제로 얼마나 자를까요? 학습된 nsmc-small에서 층마다 0이 된 칸의 비율을 세어 봅시다.
+# 모듈의 출력을 엿보는 데에는 PyTorch의 훅(hook)을 씁니다.
+
+# %%
+share = {}
+for number, layer in enumerate(model.model.encoder.layers):
+    layer.feed_forward.activation.register_forward_hook(
+        lambda module, inputs, output, number=number: share.update({number: (output == 0).float().mean().item()})
+    )
+with torch.inference_mode():
+    model.model.encoder(**source)
+print({f"층 {number}": f"{value:.0%}" for number, value in share.items()})
+
+# %% [markdown]
+# 0이 아닌 것, 곧 켜진 것은 768칸 가운데 평균 6~22%뿐입니다.
+#
+# ## 직접 해 보기
+#
+# 1. 헤드를 나눌 때 `x.view(3, 2, 2)`라고 쓰면 모양은 같습니다. 무엇이 잘못될까요?
+# 2. GELU의 식은 $x\,\Phi(x)$입니다. $\Phi$는 정규분포의 누적분포함수이고,
+#    $\Phi(x) = \frac{1}{2}(1 + \mathrm{erf}(x/\sqrt{2}))$입니다. `torch.erf`로 계산해
+#    `nn.functional.gelu`와 비교해 보세요.
+# 3. 피드포워드에서 $f$를 없애면 선형 층 하나와 같다는 것을 보여 주세요. $W_1$과 $W_2$를 곱하면 됩니다.
+
+# %% [markdown]
+# ## 풀이
+
+# %% cellView="form" jupyter={"source_hidden": true}
+# @title 풀이 1
+wrong = x.view(3, 2, 2)
+print(wrong[0])  # 첫 헤드에 첫 토큰의 칸만 들어 있습니다. 둘째 줄은 둘째 토큰이어야 합니다
+assert wrong[0, 1].tolist() == [102, 103]
+assert x.unflatten(-1, (3, 2)).transpose(0, 1)[0, 1].tolist() == [200, 201]
+
+# %% cellView="form" jupyter={"source_hidden": true}
+# @title 풀이 2
+gelu = line * 0.5 * (1 + torch.erf(line / math.sqrt(2)))
+assert torch.allclose(gelu, nn.functional.gelu(line), atol=1e-6)
+
+# %% cellView="form" jupyter={"source_hidden": true}
+# @title 풀이 3
+fc1, fc2 = feed_forward.fc1, feed_forward.fc2
+with torch.inference_mode():
+    weight, bias = fc2.weight @ fc1.weight, fc2.weight @ fc1.bias + fc2.bias
+    assert torch.allclose(fc2(fc1(states)), nn.functional.linear(states, weight, bias), atol=1e-5)
+
+# %% [markdown]
+# 큰 부품은 모두 모였습니다. 다음 장에서 모델 전체를 조립합니다.
+# → [5. 인코더와 디코더](05_encoder_and_decoder.ipynb)

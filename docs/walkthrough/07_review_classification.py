@@ -1,0 +1,328 @@
+# %% [markdown]
+# # 7. 영화 리뷰 감정 분석
+#
+# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/hf_vanilla_transformer/blob/main/docs/walkthrough/07_review_classification.ipynb)
+#
+# > **English summary.** An encoder-decoder classifies film reviews with a decoder that reads a single start token.
+# > A small model is trained on the embedded sample in a loop of a dozen lines and memorises it; the ready nsmc-small,
+# > pretrained on more reviews, is then looked into: its attention over your own sentence, and what it gets wrong.
+#
+# 이 장에서는 영화 리뷰를 읽고 긍정(positive)인지 부정(negative)인지 맞히는 분류 모델을 학습합니다.
+# 맞혀야 할 답을 **레이블**(label)이라고 합니다.
+# 먼저 패키지에 들어 있는 리뷰 몇백 개로 직접 해 보고, 그다음 많은 리뷰로 학습해 둔 모델을 들여다봅니다.
+
+# %%
+# 준비: Colab에서는 저장소와 한글 글꼴을 내려받습니다. 이미 저장소 안이라면 건너뜁니다.
+import os
+import subprocess
+import sys
+
+
+if "google.colab" in sys.modules and not os.path.isdir("model_cards"):
+    subprocess.run("git clone -q https://github.com/OWNER/hf_vanilla_transformer", shell=True, check=True)
+    subprocess.run("pip install -q './hf_vanilla_transformer[train]'", shell=True, check=True)
+    subprocess.run("apt-get install -qq fonts-nanum", shell=True, check=True)
+    os.chdir("hf_vanilla_transformer")
+
+import copy
+from pathlib import Path
+
+import datasets
+import matplotlib
+import numpy as np
+import pandas as pd
+import torch
+import transformers
+from torch.utils.data import DataLoader
+from transformers import AutoModelForSequenceClassification, AutoTokenizer, DataCollatorWithPadding
+
+from hf_vanilla_transformer import VanillaTransformerConfig, VanillaTransformerForSequenceClassification
+from hf_vanilla_transformer.data import load_labelled_text, tokenize
+from hf_vanilla_transformer.figures import plot_attention, plot_lines
+from hf_vanilla_transformer.inference import classify
+from hf_vanilla_transformer.tokenizer import train_tokenizer
+
+
+# %matplotlib inline
+matplotlib.rcParams.update({"figure.dpi": 100, "text.hinting": "none"})  # 작은 한글도 읽히도록
+datasets.disable_progress_bars()
+transformers.utils.logging.disable_progress_bar()
+pd.set_option("display.max_colwidth", None)
+# 학습된 모델이 있는 폴더: 지금 폴더에서 위로 올라가며 model_cards를 찾습니다.
+MODELS = next(
+    folder / "model_cards" for folder in [Path.cwd(), *Path.cwd().parents] if (folder / "model_cards").is_dir()
+)
+
+# %% [markdown]
+# ## 자료 나누기
+#
+# 자료는 셋으로 나눕니다. 모델은 **학습**(train) 자료로 배우고, 설정과 멈출 때는 **검증**(validation) 자료로 정하고,
+# 마지막 점수는 한 번도 쓰지 않은 **테스트**(test) 자료로 잽니다.
+
+# %%
+data = load_labelled_text("sample", validation_fraction=0.15)
+names = data["train"].features["label"].names
+print(names)
+pd.DataFrame(
+    {
+        split: {"리뷰": len(rows), **{name: rows["label"][:].count(i) for i, name in enumerate(names)}}
+        for split, rows in data.items()
+    }
+)
+
+# %%
+pd.DataFrame(data["train"][:5])
+
+# %% [markdown]
+# 긍정과 부정이 반반이므로, 아무렇게나 찍으면 정확도는 0.5쯤입니다.
+#
+# 1장에서처럼 어휘를 학습하고 글을 번호로 바꿉니다.
+
+# %%
+tokenizer = train_tokenizer(data["train"]["text"], vocab_size=1500)
+tokens = tokenize(data, tokenizer)
+print(tokens["train"][0])
+
+# %% [markdown]
+# `DataCollatorWithPadding`은 여러 리뷰를 묶을 때 가장 긴 것에 맞추어 패딩하고 어텐션 마스크를 만듭니다.
+
+# %%
+loader = DataLoader(
+    tokens["train"].remove_columns("length"),
+    batch_size=32,
+    shuffle=True,
+    collate_fn=DataCollatorWithPadding(tokenizer),
+)
+print({name: tuple(tensor.shape) for name, tensor in next(iter(loader)).items()})
+
+# %% [markdown]
+# ## 인코더-디코더가 분류하는 법
+#
+# 인코더는 리뷰를 읽습니다. 디코더는 시작 토큰 `[BOS]` 하나만 읽습니다. 디코더의 교차 어텐션이 인코더의 상태(토큰마다
+# 벡터 하나)에서 필요한 것을 모아 오면 벡터 하나가 남고, 선형 층이 그것을 두 점수로 바꿉니다. 작은 모델로 확인해
+# 봅시다.
+
+# %%
+torch.manual_seed(0)
+config = VanillaTransformerConfig(
+    vocab_size=len(tokenizer),
+    d_model=64,
+    encoder_layers=2,
+    decoder_layers=1,
+    encoder_ffn_dim=256,
+    decoder_ffn_dim=256,
+    init_scheme="xavier_uniform",
+    scale_embedding=True,
+    id2label=dict(enumerate(names)),
+    label2id={name: i for i, name in enumerate(names)},
+)
+model = VanillaTransformerForSequenceClassification(config).eval()
+print(f"파라미터 {model.num_parameters():,}개")
+
+# %%
+batch = tokenizer(["정말 재미있다", "지루하고 유치했다"], padding=True, return_tensors="pt")
+with torch.no_grad():
+    states = model.model(**batch)  # decoder_input_ids를 주지 않으면 [BOS] 하나를 읽습니다
+    logits = model.classifier(states.last_hidden_state[:, 0])
+    assert torch.allclose(logits, model(**batch).logits, atol=1e-6)
+print("인코더의 상태", tuple(states.encoder_last_hidden_state.shape))
+print("디코더의 상태", tuple(states.last_hidden_state.shape))
+print("점수        ", tuple(logits.shape))
+
+# %% [markdown]
+# > *transformer-evolution에서는* 디코더의 모든 위치에서 최댓값을 구해 선형 층에 넣습니다. 이때 패딩 자리도 들어갑니다.
+# > 이 패키지는 패딩을 뺍니다. NSMC에서는 디코더가 `[BOS]` 하나만 읽으므로 둘의 결과가 같습니다. 그 코드의 주석은
+# > `Transformer`의 출력을 `(bs, n_dec_seq, n_dec_vocab)`이라고 적었지만, 실제로는
+# > `(bs, n_dec_seq, d_hidn)`입니다.
+#
+# ## 학습하기
+#
+# 6장의 반복문과 같습니다. 다만 정답이 토큰이 아니라 두 레이블 가운데 하나이고, 학습률은 바꾸지 않습니다.
+# 학습 자료를 한 번 모두 읽는 것이 **에포크**(epoch)입니다. 에포크마다 검증 정확도를 재고, 가장 좋았던 때의 가중치를
+# 따로 둡니다.
+
+
+# %%
+def accuracy(model, tokenizer, split):
+    model.eval()
+    probabilities, _ = classify(split["text"][:], model, tokenizer)
+    return float((probabilities.argmax(axis=-1) == np.array(split["label"][:])).mean())
+
+
+optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+history, best = {}, 0.0
+for epoch in range(1, 7):
+    model.train()
+    losses = []
+    for batch in loader:
+        loss = model(**batch).loss
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        losses.append(loss.item())
+    score = accuracy(model, tokenizer, data["validation"])
+    history[epoch] = {"학습 손실": sum(losses) / len(losses), "검증 정확도": score}
+    if score > best:
+        best, best_weights = score, copy.deepcopy(model.state_dict())
+model.load_state_dict(best_weights)
+table = pd.DataFrame(history).T.rename_axis("에포크")
+table.round(3)
+
+# %%
+plot_lines(
+    {"training loss": table["학습 손실"].tolist(), "validation accuracy": table["검증 정확도"].tolist()},
+    table.index,
+    title="A small classifier on the sample",
+    xlabel="epoch",
+    ylabel="loss, accuracy",
+)
+
+# %%
+scores = {split: accuracy(model, tokenizer, data[split]) for split in ("train", "validation", "test")}
+print({split: round(score, 3) for split, score in scores.items()})
+
+# %% [markdown]
+# 학습 자료는 거의 다 맞히지만 처음 보는 리뷰에서는 정확도가 뚝 떨어집니다. 이것이 **과적합**(overfitting)입니다.
+# 몇백 개를 외운 것이지, 한국어를 배운 것이 아닙니다.
+#
+# > *transformer-evolution에서는* 테스트 자료로 잰 정확도가 가장 높은 에포크를 골라 그 점수를 적습니다. 테스트 자료를
+# > 보고 고르면 점수가 실제보다 높게 나옵니다. 이 패키지는 학습 자료에서 떼어 낸 검증 자료로 고르고, 테스트 자료는
+# > 마지막에 한 번만 씁니다.
+#
+# ## 많은 리뷰로 학습한 모델
+#
+# 저장소에는 nsmc-small이 들어 있습니다. 레이블이 없는 리뷰로 먼저 배운(사전 학습, pretraining) 뒤 레이블이 있는
+# 네이버 영화 리뷰(NSMC)로 학습한 모델입니다. 같은 테스트 리뷰를 맡겨 봅시다. 어텐션을 보려면
+# `attn_implementation="eager"`로 불러옵니다.
+
+# %%
+ready = AutoModelForSequenceClassification.from_pretrained(MODELS / "nsmc-small", attn_implementation="eager").eval()
+ready_tokenizer = AutoTokenizer.from_pretrained(MODELS / "nsmc-small")
+print(f"파라미터 {ready.num_parameters():,}개, 어휘 {len(ready_tokenizer):,}개")
+ready_score = accuracy(ready, ready_tokenizer, data["test"])
+print(f"테스트 정확도: 방금 학습한 모델 {scores['test']:.3f}, nsmc-small {ready_score:.3f}")
+
+# %% [markdown]
+# ## 내 문장의 어텐션
+#
+# 아래의 문장을 바꾸어 가며 실행해 보세요.
+
+# %%
+review = "음악은 훌륭하지만 시나리오가 엉망이라 실망했다"
+
+encoded = ready_tokenizer(review, return_tensors="pt")
+with torch.no_grad():
+    outputs = ready(**encoded, output_attentions=True)
+pieces = ready_tokenizer.convert_ids_to_tokens(encoded["input_ids"][0])
+for name, probability in zip(names, outputs.logits.softmax(dim=-1)[0], strict=True):
+    print(f"{name:8} {probability:.4f}")
+
+# %% [markdown]
+# 인코더의 첫째 층에서 토큰(행)이 다른 토큰(열)을 보는 정도입니다. 색이 진할수록 많이 봅니다.
+
+# %%
+plot_attention(outputs.encoder_attentions[0][0], pieces, pieces, title="Encoder self-attention, layer 0")
+
+# %% [markdown]
+# 디코더는 교차 어텐션으로만 리뷰를 읽습니다. `[BOS]` 하나가 리뷰의 어디를 보았을까요?
+
+# %%
+cross = outputs.cross_attentions[0][0]
+plot_attention(cross, ["[BOS]"], pieces, title="Cross-attention of the start token")
+
+# %%
+pd.DataFrame(cross[:, 0].numpy(), index=[f"헤드 {head}" for head in range(3)], columns=pieces).round(3)
+
+# %% [markdown]
+# 세 헤드 모두 '훌륭'보다 '엉망'과 '실망'을 많이 봅니다. 다만 어텐션은 "어디를 보았는가"이지 "왜 그렇게 답했는가"가
+# 아닙니다. 까닭을 알고 싶다면 단어를 하나씩 빼 보는 편이 낫습니다.
+
+# %%
+words = review.split()
+shorter = [" ".join(words[:i] + words[i + 1 :]) for i in range(len(words))]
+positive = classify([review, *shorter], ready, ready_tokenizer)[0][:, 1]
+pd.DataFrame({"뺀 단어": ["(없음)", *words], "긍정일 확률": positive}).round(4)
+
+# %% [markdown]
+# '실망했다'를 빼면 긍정일 확률이 가장 많이 오르지만, 한 단어만 빼서는 답이 바뀌지 않습니다.
+# 헤드 2가 가장 많이 본 '엉망이라'는 빼도 거의 그대로입니다. 많이 본 것이 곧 까닭은 아닙니다.
+#
+# ## 무엇을 틀리나
+#
+# 테스트 리뷰에서 틀린 것을 모두 모아, 확신한 것부터 적습니다.
+
+# %%
+test = data["test"]
+probabilities, _ = classify(test["text"][:], ready, ready_tokenizer)
+labels = np.array(test["label"][:])
+confidence, predicted = probabilities.max(axis=-1), probabilities.argmax(axis=-1)
+wrong = sorted(np.flatnonzero(predicted != labels).tolist(), key=lambda i: -confidence[i])
+pd.DataFrame(
+    [(names[labels[i]], f"{confidence[i]:.2f}", test["text"][i]) for i in wrong], columns=["정답", "확신", "리뷰"]
+)
+
+# %% [markdown]
+# 비꼬는 말("이렇게 졸릴 수 있다니 대단하네요")과 부정적인 낱말로 하는 칭찬("나 왜 울고 있냐")이 어렵습니다.
+# NSMC의 검증 자료에서 가장 확신하고 틀린 50개를 이 패키지의 저자들이 읽고 나눈 표가 [결과
+# 문서](../results.md#what-it-gets-wrong)에 있습니다. 칭찬과 비판이 섞인 리뷰가 13개, 레이블이 글과 맞지 않는 리뷰가
+# 11개입니다.
+#
+# ## NSMC 전체로 학습하기
+#
+# 여기서 한 일을 NSMC 전체로 하려면 명령 하나면 됩니다. 자료는 처음에 한 번 내려받습니다.
+#
+# ```sh
+# vanilla-transformer train-classifier nsmc --output_dir runs/nsmc
+# ```
+#
+# *transformer-evolution*과 같은 크기(파라미터 1,520만 개)의 모델이 두 코어에서 31분 만에 테스트 정확도 0.8525에
+# 이릅니다. nsmc-small은 0.8734입니다([결과 문서](../results.md)). NSMC의 테스트 리뷰 약 5만 개로 잰 값이라 위의
+# 0.942와는 다릅니다. 내 자료로 학습하거나, nsmc-small에서 시작해 이어서 학습(미세조정, fine-tuning)하려면 이렇게
+# 합니다.
+#
+# ```sh
+# vanilla-transformer train-classifier sample-finetune --data my.csv --text_column text --label_column label \
+#     --output_dir runs/mine-finetuned
+# vanilla-transformer evaluate --model runs/mine-finetuned --output_dir runs/evaluation
+# ```
+#
+# `evaluate`는 위의 표처럼 틀린 것을 모두 적고, 글의 길이에 따른 정확도와 확률이 얼마나 믿을 만한지도 잽니다.
+#
+# ## 직접 해 보기
+#
+# 1. 같은 테스트 리뷰에서 nsmc-small이 0.9보다 더 확신한 답만 세면 정확도는 얼마인가요?
+# 2. 패딩이 답을 바꾸지 않는지 확인해 보세요. 짧은 리뷰를 혼자 넣을 때와 긴 리뷰와 묶어 넣을 때의 점수를 비교합니다.
+# 3. '전혀 지루하지 않다'와 '전혀 재미있지 않다'를 nsmc-small은 어떻게 읽나요? 교차 어텐션도 그려 보세요.
+
+# %% [markdown]
+# ## 풀이
+
+# %% cellView="form" jupyter={"source_hidden": true}
+# @title 풀이 1
+sure = confidence > 0.9
+accuracy_when_sure = float((predicted[sure] == labels[sure]).mean())
+print(f"{sure.sum()}개 가운데 {accuracy_when_sure:.3f}")
+assert accuracy_when_sure > ready_score
+
+# %% cellView="form" jupyter={"source_hidden": true}
+# @title 풀이 2
+together = ready_tokenizer(["재미있다", review], padding=True, return_tensors="pt")
+alone = ready_tokenizer(["재미있다"], return_tensors="pt")
+with torch.no_grad():
+    difference = (ready(**together).logits[0] - ready(**alone).logits[0]).abs().max().item()
+print(f"점수의 차이 {difference:.1e}")
+assert difference < 1e-4  # 마스크 덕분에 [PAD]는 보이지 않습니다
+
+# %% cellView="form" jupyter={"source_hidden": true}
+# @title 풀이 3
+negated = ["전혀 지루하지 않다", "전혀 재미있지 않다"]
+answers = classify(negated, ready, ready_tokenizer)[0][:, 1].tolist()
+print(dict(zip(negated, [round(answer, 3) for answer in answers], strict=True)))
+assert answers[0] > 0.5 > answers[1]
+encoded = ready_tokenizer(negated[0], return_tensors="pt")
+with torch.no_grad():
+    cross = ready(**encoded, output_attentions=True).cross_attentions[0][0]
+plot_attention(cross, ["[BOS]"], ready_tokenizer.convert_ids_to_tokens(encoded["input_ids"][0]))
+
+# %% [markdown]
+# 다음 장에서는 디코더가 문장을 끝까지 씁니다. → [8. 번역](08_translation.ipynb)

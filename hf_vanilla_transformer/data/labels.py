@@ -1,0 +1,129 @@
+# Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
+"""Kinds of labels: one of several, any number of several, or a number."""
+
+import math
+import re
+from collections.abc import Collection
+from typing import Any
+
+from datasets import ClassLabel, Dataset, DatasetDict, Features, List, Value
+
+from .errors import DataError
+from .tables import has_type
+
+
+SINGLE, MULTI, REGRESSION = "single_label_classification", "multi_label_classification", "regression"
+PROBLEM_TYPES = (SINGLE, MULTI, REGRESSION)
+# Between the labels of a text in a CSV or TSV file.
+SEPARATOR = "|"
+# More whole numbers than this are asked about.
+MOST_NUMBERS = 50
+
+
+def problem_type_of(data: Dataset) -> str:
+    """The kind of the labels that `load_labelled_text` returned: one of `PROBLEM_TYPES`."""
+    feature = data.features["label"]
+    return MULTI if isinstance(feature, List) else SINGLE if isinstance(feature, ClassLabel) else REGRESSION
+
+
+def label_names(data: Dataset) -> list[str]:
+    """The names of the labels that `load_labelled_text` returned; none for numbers."""
+    feature = data.features["label"]
+    feature = getattr(feature, "feature", feature)  # of a list
+    return feature.names if isinstance(feature, ClassLabel) else []
+
+
+def label_feature(names: Collection[str], problem_type: str) -> Any:
+    """The feature of a column of such labels."""
+    one = ClassLabel(names=list(names))
+    return {SINGLE: one, MULTI: List(one), REGRESSION: Value("float64")}[problem_type]
+
+
+def check_labels(source: str, data: DatasetDict, column: str, problem_type: str) -> None:
+    """Check that the type of a column allows labels of this kind.
+
+    Raises:
+        DataError: It does not.
+    """
+    whole, texts = r"bool|u?int\d+", r"(large_)?string"
+    for rows in data.values():
+        feature = rows.features[column]
+        if problem_type == SINGLE and not has_type(feature, rf"{texts}|{whole}"):
+            raise DataError(
+                f"{source}: the column {column!r} holds neither integers nor strings but {feature}; problem_type "
+                f"{REGRESSION} is for numbers, {MULTI} for lists"
+            )
+        if problem_type == REGRESSION and not has_type(feature, rf"{texts}|{whole}|float\d+|decimal.*"):
+            raise DataError(f"{source}: the column {column!r} holds no numbers but {feature}")
+        entries = getattr(feature, "feature", feature)  # of a list
+        if problem_type == MULTI and not has_type(entries, rf"{texts}|{whole}"):
+            raise DataError(f"{source}: the column {column!r} holds no lists of labels but {feature}")
+
+
+def find_label_names(source: str, data: DatasetDict, column: str, problem_type: str | None) -> dict[str, str]:
+    """Find all labels of one or several a text.
+
+    Args:
+        source: The name of the data, for messages.
+        data: The splits.
+        column: The column with the labels.
+        problem_type: `SINGLE` or `MULTI`; None for `SINGLE` if that needs no question.
+
+    Returns:
+        The name of each label, by the label as a string; in numerical order if all are integers.
+
+    Raises:
+        DataError: The labels may be numbers to predict, and `problem_type` is None.
+    """
+    feature = next(iter(data.values())).features[column]
+    feature = getattr(feature, "feature", feature)
+    if isinstance(feature, ClassLabel):
+        return {str(number): name for number, name in enumerate(feature.names)}
+    if problem_type == MULTI:
+        labels = {label for rows in data.values() for value in rows[column] for label in split_labels(value)}
+    else:
+        labels = {str(label).strip() for rows in data.values() for label in rows.unique(column) if label is not None}
+    labels.discard("")
+    integers = all(re.fullmatch(r"[+-]?\d+", label) for label in labels)
+    numbers = all(map(_is_number, labels))
+    if problem_type is None and numbers and (not integers or len(labels) > MOST_NUMBERS):
+        raise DataError(
+            f"{source}: the column {column!r} holds {len(labels)} different numbers: is problem_type {REGRESSION}, "
+            f"numbers to predict, or {SINGLE}, names of classes?"
+        )
+    return {label: label for label in sorted(labels, key=int if integers else None)}
+
+
+def split_labels(value: Any) -> list[str]:
+    """The labels of one text, from a list or from a string with `SEPARATOR` between them; None has none."""
+    values = str(value).split(SEPARATOR) if isinstance(value, str) else [] if value is None else value
+    values = values if isinstance(values, list) else [values]
+    return [label for one in values if (label := str(one).strip())]
+
+
+def read_label(value: Any, label_ids: dict[str, int], problem_type: str) -> int | list[int] | float | None:
+    """One text's label, as it is stored; None if the value is no label of this kind."""
+    if problem_type == MULTI:
+        ids = {label_ids.get(label) for label in split_labels(value)}
+        return None if None in ids else sorted(ids)
+    text = "" if value is None else str(value).strip()
+    if problem_type == SINGLE:
+        return label_ids.get(text)
+    return float(text) if _is_number(text) else None
+
+
+def several_hot(labels: list[list[int]], number: int) -> list[list[float]]:
+    """Each text's labels as one 1.0 or 0.0 for each of `number` labels, which a loss over several labels takes."""
+    return [[float(label in chosen) for label in range(number)] for chosen in map(set, labels)]
+
+
+def features_of(names: Collection[str], problem_type: str) -> Features:
+    """The features of checked rows."""
+    return Features({"text": Value("string"), "label": label_feature(names, problem_type)})
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False

@@ -1,0 +1,115 @@
+# Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
+"""The engine of models in CTranslate2's format."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from ..configuration_vanilla_transformer import VanillaTransformerConfig
+from .engine import Engine, end_tokens, import_extra
+
+
+class CTranslate2Engine(Engine):
+    """Computes on the CPU, with one thread for each of as many batches at a time as torch would use threads.
+
+    CTranslate2 translates a source that is the end token alone into nothing.
+
+    Args:
+        folder: The exported folder.
+        export: Its record.
+
+    Raises:
+        ValueError: the weights are in int8, with which this CPU cannot compute; or CTranslate2 cannot read them.
+        ImportError: CTranslate2 is not installed.
+    """
+
+    early_stopping = True
+
+    def __init__(self, folder: str, export: dict[str, Any]):
+        ctranslate2 = import_extra("ctranslate2", "CTranslate2", "ctranslate2")
+        self.config = VanillaTransformerConfig.from_dict(export["config"])
+        compute_type = export["quantize"] or "float32"
+        if compute_type not in (known := ctranslate2.get_supported_compute_types("cpu")):
+            raise ValueError(f"{folder}: in {compute_type}, but this CPU computes in {', '.join(sorted(known))} only")
+        with _one_kind_of_error(folder):
+            self.translator = ctranslate2.Translator(
+                str(folder), compute_type=compute_type, inter_threads=torch.get_num_threads(), intra_threads=1
+            )
+        # With 0 itself, CTranslate2 searches in another way.
+        self.length_penalty = (export["generation"] or {}).get("length_penalty", 1.0) or 1e-9
+        self.source_tokens, self.target_tokens = (
+            _vocabulary(Path(folder), f"{side}_vocabulary.json") for side in ("source", "target")
+        )
+        self.target_ids = {token: token_id for token_id, token in enumerate(self.target_tokens)}
+
+    @classmethod
+    def load(cls, folder: str, export: dict[str, Any] | None, dtype: str) -> "CTranslate2Engine":
+        return cls(folder, export)
+
+    def logits(self, input_ids: list[list[int]], batch_size: int) -> np.ndarray:
+        with _one_kind_of_error():
+            results = self.translator.translate_batch(
+                self._sources(input_ids),
+                max_batch_size=batch_size,
+                max_input_length=0,
+                beam_size=1,
+                max_decoding_length=1,
+                min_decoding_length=0,
+                return_logits_vocab=True,
+            )
+        return np.stack([np.array(result.logits[0][0])[: self.config.num_labels] for result in results])
+
+    def translate(
+        self, input_ids: list[list[int]], batch_size: int, num_beams: int = 1, max_new_tokens: int | None = None
+    ) -> list[list[int]]:
+        with _one_kind_of_error():
+            results = self.translator.translate_batch(
+                self._sources(input_ids),
+                max_batch_size=batch_size,
+                max_input_length=0,
+                beam_size=num_beams,
+                length_penalty=self.length_penalty,
+                # The start token is one of the target positions.
+                max_decoding_length=max_new_tokens or self.config.max_target_positions - 1,
+                min_decoding_length=0,
+                end_token=end_tokens(self.config),
+                # Counts the end token as transformers does, when it divides a score by the length.
+                return_end_token=True,
+            )
+        special = {self.config.decoder_start_token_id, *end_tokens(self.config), self.config.pad_token_id}
+        rows = ([self.target_ids[token] for token in result.hypotheses[0]] for result in results)
+        return [[token for token in row if token not in special] for row in rows]
+
+    def log_probabilities(
+        self, input_ids: list[list[int]], target_ids: list[list[int]], batch_size: int
+    ) -> list[np.ndarray]:
+        targets = [[self.target_tokens[token] for token in row] for row in target_ids]
+        with _one_kind_of_error():
+            results = self.translator.score_batch(
+                self._sources(input_ids), targets, max_batch_size=batch_size, max_input_length=0
+            )
+        return [np.array(result.log_probs, dtype=np.float32) for result in results]
+
+    def _sources(self, input_ids: list[list[int]]) -> list[list[str]]:
+        return [[self.source_tokens[token] for token in row] for row in input_ids]
+
+
+def _vocabulary(folder: Path, name: str) -> list[str]:
+    """The tokens by id; CTranslate2 keeps one file where source and target are the same."""
+    file = folder / name
+    file = file if file.is_file() else folder / "shared_vocabulary.json"
+    return json.loads(file.read_text(encoding="utf-8"))
+
+
+@contextmanager
+def _one_kind_of_error(name: str | None = None) -> Iterator[None]:
+    """Turn CTranslate2's RuntimeError, of a damaged file or a text that is too long, into a ValueError."""
+    try:
+        yield
+    except RuntimeError as error:
+        raise ValueError(str(error) if name is None else f"{name}: {error}") from error

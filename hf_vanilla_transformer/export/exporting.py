@@ -1,0 +1,208 @@
+# Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
+"""Export a model: convert it, compare it with torch, and only then give it its folder."""
+
+import contextlib
+import importlib
+import os
+import tempfile
+from collections.abc import Iterator
+from importlib import metadata
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from ..engines import EXPORT_FILE, import_extra, load_engine
+from ..engines.pytorch import TorchEngine
+from ..hub.record import describe_environment, save_json
+from ..loading import TARGET_TOKENIZER, load_model, load_target_tokenizer, load_tokenizer
+from ..modeling_vanilla_transformer import (
+    VanillaTransformerForConditionalGeneration,
+    VanillaTransformerForSequenceClassification,
+)
+from . import native
+from .card import save_card
+from .proof import prove
+
+
+class Format(NamedTuple):
+    """A format that models can be written in.
+
+    `module` is the module of this wing with `EXAMPLES`, for each task a program that runs in the folder with the
+    engine alone (a template: see `card.py`), and the function `write(model, tokenizers, folder, quantize)`:
+
+    Args:
+        model: A classifier or a translator, in float32, on the CPU, in evaluation mode.
+        tokenizers: Its tokenizers of source and target, both fast; the same one twice where there is one vocabulary.
+        folder: An existing, empty folder (`Path`). The tokenizers' files and the record are added afterwards.
+        quantize: One of `quantizations`, or None for float32.
+
+    Raises:
+        ValueError: the format cannot express the model; the message begins with the configuration's field.
+        ImportError: an extra is not installed.
+    """
+
+    module: str
+    quantizations: tuple[str, ...] = ()
+    # Packages besides torch and transformers whose versions belong into the record.
+    packages: tuple[str, ...] = ()
+
+
+FORMATS = {
+    "ctranslate2": Format("ctranslate2", ("int8",), ("ctranslate2",)),
+    "onnx": Format("onnx", ("int8",), ("onnx", "onnxruntime")),
+    "transformers": Format("native"),
+}
+TASKS = {
+    VanillaTransformerForConditionalGeneration: "translation",
+    VanillaTransformerForSequenceClassification: "classification",
+}
+
+
+def export(
+    model_folder: str,
+    output_dir: str,
+    format: str,
+    quantize: str | None = None,
+    *,
+    texts: list[str] | None = None,
+    answers: list[Any] | None = None,
+    data: dict[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Export a model, prove that the export agrees with it, and write both into a folder.
+
+    Args:
+        model_folder: A model's folder or Hub name.
+        output_dir: The folder for the export. It must be empty or missing, and is left so if anything fails.
+        format: One of `FORMATS`.
+        quantize: The precision of the weights, `"int8"`; by default float32.
+        texts: Texts on which quality and speed are measured, the model's beside the export's.
+        answers: For a classifier the label id of each text, for a translator its translation.
+        data: What the record says about the texts.
+
+    Returns:
+        The export's record, as in `export.json`.
+
+    Raises:
+        ValueError: there is no such format, the folder is not empty, the model cannot be loaded or expressed in this
+            format, or the export does not agree with it.
+        ImportError: an extra is not installed.
+        OSError: a file cannot be written.
+    """
+    if format not in FORMATS:
+        raise ValueError(f"no format {format!r}; there are {', '.join(FORMATS)}")
+    form = FORMATS[format]
+    if quantize is not None and quantize not in form.quantizations:
+        raise ValueError(f"quantize: {quantize!r} is not for {format} ({', '.join(form.quantizations) or 'none is'})")
+    if texts:
+        import_extra("sacrebleu", "sacreBLEU", "train")
+    with finished_folder(output_dir) as folder:
+        writer = importlib.import_module(f".{form.module}", __package__)
+        model = load_model(model_folder, dtype="float32").eval()
+        if type(model) not in TASKS:
+            raise ValueError(f"{model_folder}: neither classifier nor translator but a {type(model).__name__}")
+        tokenizers = load_fast_tokenizers(model_folder, model)
+        writer.write(model, tokenizers, folder, quantize)
+        save_tokenizers(tokenizers, folder)
+        record = make_record(model_folder, model, format, quantize)
+        save_json(folder / EXPORT_FILE, record)
+        record["proof"] = prove(
+            TorchEngine(model),
+            load_engine(str(folder)),
+            exact=quantize is None,
+            tokenizers=tokenizers,
+            folder=folder,
+            texts=texts,
+            answers=answers,
+        )
+        if texts:
+            record["proof"]["data"] |= data or {}
+        save_json(folder / EXPORT_FILE, record)
+        save_card(folder, record, tokenizers[0], writer.EXAMPLES[record["task"]], Path(output_dir).name)
+    return record
+
+
+def restore(folder: str, output_dir: str) -> None:
+    """Make a folder of this package's model from its native twin: the way back from the format `transformers`.
+
+    Args:
+        folder: An export in the format `transformers`; its twin may have been trained further.
+        output_dir: The folder for the model. It must be empty or missing, and is left so if anything fails.
+
+    Raises:
+        ValueError: the folder is no such export, or cannot be read; or `output_dir` is not empty.
+        OSError: a file cannot be written.
+    """
+    with finished_folder(output_dir) as made:
+        model = native.restore(folder)
+        model.save_pretrained(made)
+        save_tokenizers(load_fast_tokenizers(folder, model), made)
+
+
+@contextlib.contextmanager
+def finished_folder(output_dir: str) -> Iterator[Path]:
+    """A folder to write to that becomes `output_dir` at the end, and disappears if anything fails.
+
+    Raises:
+        ValueError: `output_dir` is not empty.
+        OSError: it cannot be written.
+    """
+    target = Path(output_dir).absolute()
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise ValueError(f"{output_dir} is not empty, and nothing is overwritten: choose another output_dir")
+    # On the same disk, so that the last step is a single one.
+    there = next(parent for parent in target.parents if parent.exists())
+    with tempfile.TemporaryDirectory(dir=there, prefix=".export-") as scratch:
+        folder = Path(scratch, "export")
+        folder.mkdir()
+        yield folder
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if target.exists():
+            target.rmdir()  # Windows does not rename to a folder that exists
+        os.rename(folder, target)
+
+
+def load_fast_tokenizers(
+    folder: str, model: PreTrainedModel
+) -> tuple[PreTrainedTokenizerBase, PreTrainedTokenizerBase]:
+    """The tokenizers of source and target.
+
+    Raises:
+        ValueError: one cannot be loaded, is not fast, or has more tokens than the model.
+    """
+    tokenizer = load_tokenizer(folder)
+    tokenizers = tokenizer, load_target_tokenizer(folder, model.config, tokenizer)
+    sizes = model.config.vocab_size, model.config.target_vocab_size
+    for one, size in zip(tokenizers, sizes, strict=True):
+        if not one.is_fast:
+            raise ValueError(f"{folder}: its tokenizer is not a fast one, which other engines could read")
+        if len(one) > size:
+            raise ValueError(f"{folder}: its tokenizer has {len(one)} tokens, the model {size}")
+    return tokenizers
+
+
+def save_tokenizers(tokenizers: tuple[PreTrainedTokenizerBase, PreTrainedTokenizerBase], folder: Path) -> None:
+    """Save the tokenizers where `load_tokenizer` and `load_target_tokenizer` find them."""
+    tokenizer, target_tokenizer = tokenizers
+    tokenizer.save_pretrained(folder)
+    if target_tokenizer is not tokenizer:
+        target_tokenizer.save_pretrained(folder / TARGET_TOKENIZER)
+
+
+def make_record(model_folder: str, model: PreTrainedModel, format: str, quantize: str | None) -> dict[str, Any]:
+    """An export's record without its proof; `load_engine` needs `format`, `quantize`, `config` and `generation`."""
+    environment = describe_environment()
+    environment["versions"] |= {name: metadata.version(name) for name in FORMATS[format].packages}
+    generation = getattr(model, "generation_config", None)
+    config = model.config.to_dict() | {"architectures": [type(model).__name__]}
+    config.pop("_name_or_path", None)
+    return {
+        "format": format,
+        "task": TASKS[type(model)],
+        "quantize": quantize,
+        "source": model_folder,
+        "parameters": model.num_parameters(),
+        "config": config,
+        "generation": None if generation is None else generation.to_diff_dict(),
+        **environment,
+    }

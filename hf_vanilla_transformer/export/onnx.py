@@ -1,0 +1,104 @@
+# Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
+"""Write a model as ONNX files, which onnxruntime, transformers.js, OpenVINO and text-embeddings-inference run."""
+
+import tempfile
+from pathlib import Path
+
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+from transformers.utils import CONFIG_NAME
+
+from ..engines import import_extra
+from ..engines.onnx import FOLDER, file_names
+from ..hub.record import save_json
+from ..modeling_vanilla_transformer import VanillaTransformerForSequenceClassification
+from .graphs import save_classifier, save_decoder, save_decoder_with_past, save_encoder
+
+
+__all__ = ["EXAMPLES", "save_classifier", "save_decoder", "save_decoder_with_past", "save_encoder", "write"]
+
+quantization = import_extra("onnxruntime.quantization", "onnxruntime", "onnx")
+
+# As in `ctranslate2.py`.
+EXAMPLES = {
+    "classification": """\
+import numpy as np
+import onnxruntime
+from tokenizers import Tokenizer
+
+tokenizer = Tokenizer.from_file("tokenizer.json")
+tokenizer.enable_truncation({{ source_positions }})
+classifier = onnxruntime.InferenceSession("onnx/model{{ "_quantized" if quantize }}.onnx")
+text = tokenizer.encode({{ example }})
+inputs = {"input_ids": np.array([text.ids]), "attention_mask": np.array([text.attention_mask])}
+odds = np.exp(classifier.run(["logits"], inputs)[0][0])
+print({{ labels }}[odds.argmax()], (odds / odds.sum()).max())
+""",
+    "translation": """\
+import numpy as np
+import onnxruntime
+from tokenizers import Tokenizer
+
+tokenizer = Tokenizer.from_file("tokenizer.json")
+tokenizer.enable_truncation({{ source_positions }})
+target_tokenizer = {{ 'Tokenizer.from_file("%s/tokenizer.json")' % target_folder if target_folder else "tokenizer" }}
+encoder = onnxruntime.InferenceSession("onnx/encoder_model{{ "_quantized" if quantize }}.onnx")
+decoder = onnxruntime.InferenceSession("onnx/decoder_model_merged{{ "_quantized" if quantize }}.onnx")
+text = tokenizer.encode({{ example }})
+mask = np.array([text.attention_mask])
+(states,) = encoder.run(None, {"input_ids": np.array([text.ids]), "attention_mask": mask})
+inputs = {"encoder_hidden_states": states, "encoder_attention_mask": mask}
+past = [node for node in decoder.get_inputs() if node.name.startswith("past_key_values.")]
+inputs |= {node.name: np.zeros((1, node.shape[1], 0, node.shape[3]), np.float32) for node in past}
+token, translation = {{ config.decoder_start_token_id }}, []
+while token != {{ config.eos_token_id }} and len(translation) < {{ target_positions - 1 }}:
+    logits, *present = decoder.run(None, {"input_ids": np.array([[token]]), **inputs})
+    inputs |= {node.name: states for node, states in zip(past, present)}
+    token = int(logits[0, -1].argmax())
+    translation.append(token)
+print(target_tokenizer.decode(translation))
+""",
+}
+
+
+def write(
+    model: PreTrainedModel,
+    tokenizers: tuple[PreTrainedTokenizerBase, PreTrainedTokenizerBase],
+    folder: Path,
+    quantize: str | None,
+) -> None:
+    """Write the model's files; arguments and errors as in `Format`."""
+    if model.config.decoder_start_token_id is None:
+        raise ValueError("decoder_start_token_id: the graph needs a start token")
+    if isinstance(model, VanillaTransformerForSequenceClassification):
+        task, parts = "classification", [save_classifier]
+    else:
+        task, parts = "translation", [save_encoder, save_decoder_with_past]
+        model.generation_config.save_pretrained(folder)
+    write_config(model, folder, quantize)
+    (folder / FOLDER).mkdir()
+    for save, name in zip(parts, file_names(task, quantize), strict=True):
+        if quantize is None:
+            save(model, folder / name)
+            continue
+        with tempfile.TemporaryDirectory() as scratch:
+            file = Path(scratch, "float32.onnx")
+            save(model, file)
+            quantize_weights(file, folder / name)
+
+
+def write_config(model: PreTrainedModel, folder: Path, quantize: str | None) -> None:
+    """Write config.json with the names of fields that other libraries look for, and without code of the Hub."""
+    config = model.config
+    fields = config.to_dict() | {
+        "architectures": [type(model).__name__],
+        **{name: getattr(config, name) for name in config.attribute_map},
+    }
+    fields.pop("auto_map", None)
+    if quantize is not None:
+        fields["transformers.js_config"] = {"dtype": "q8"}  # or it looks for the float32 file
+    save_json(folder / CONFIG_NAME, fields)
+
+
+def quantize_weights(source: Path, target: Path) -> None:
+    """Quantize the weights of a graph to int8; onnxruntime quantizes the activations while it runs."""
+    quantization.quantize_dynamic(source, target, weight_type=quantization.QuantType.QInt8, per_channel=True)

@@ -1,0 +1,257 @@
+# Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
+"""Make a web page that runs a model in the browser and shows its attention; any host of static files can serve it."""
+
+import contextlib
+import functools
+import hashlib
+import json
+import shutil
+import subprocess
+import tarfile
+import tempfile
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from importlib import resources
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+from transformers import PreTrainedModel
+
+from ..engines import end_tokens, import_extra
+from ..hub.model_card import load_model_card
+from ..hub.record import save_json
+from ..loading import load_model
+from .exporting import TASKS, finished_folder, load_fast_tokenizers, save_tokenizers
+
+
+class NpmPackage(NamedTuple):
+    """A package of npm, and the SHA-256 of each file of it that the page needs."""
+
+    version: str
+    files: dict[str, str]
+
+
+RUNTIME = {
+    "onnxruntime-web": NpmPackage(
+        "1.30.0",
+        {
+            "dist/ort.wasm.bundle.min.mjs": "11e64bd8ffe11bd1a2a2f0d6275fdfbbba7262f0b76b99b53d228a8a22ef3d90",
+            "dist/ort-wasm-simd-threaded.wasm": "3398c10d07d229bd91b364548e130e0e51a8e5704b88c7c083ebbeb78842dee2",
+        },
+    ),
+    "@huggingface/tokenizers": NpmPackage(
+        "0.2.0",
+        {
+            "dist/tokenizers.min.mjs": "258e46332101335ce8d95aed7745b19ac3b46d37f3e159a89cf894c2ea9b1d3a",
+            "LICENSE": "c71d239df91726fc519c6eb72d318ec65820627232b2f796219e87dcf35d0ab4",
+        },
+    ),
+}
+# What a page offers to try, by task and the first language on the model's card.
+EXAMPLES = {
+    "classification": {
+        "ko": [
+            "배우들의 연기가 정말 좋았지만 이야기는 지루했다",
+            "정말 재미있고 감동적인 영화, 강력 추천합니다!",
+            "기대했는데 시간이 아까웠다",
+        ]
+    },
+    "translation": {
+        "de": ["Zwei Hunde spielen im Schnee.", "Ein Mann mit Hut fährt mit dem Fahrrad durch die Stadt."],
+        "en": ["Two dogs play in the snow.", "A man in a hat rides his bicycle through the city."],
+    },
+}
+README = """
+# {name}
+
+웹 브라우저 안에서 실행되는 인코더-디코더 트랜스포머입니다. 서버가 필요 없으며, 입력한 글은 기기 밖으로 나가지
+않습니다.
+
+An encoder-decoder Transformer that runs in the browser and shows its attention, made by `vanilla-transformer page`.
+Any host of static files serves this folder; on this machine, `python -m http.server --bind 127.0.0.1` in it does.
+
+`runtime/` holds files of the npm packages {packages}, with their licences.
+"""
+
+
+def make_page(
+    model_folder: str, output_dir: str, *, runtime: str | None = None, examples: list[str] | None = None
+) -> dict[str, Any]:
+    """Make the page's folder.
+
+    Args:
+        model_folder: The folder or Hub name of a classifier or a translator.
+        output_dir: The page's folder. It must be empty or missing, and is left so if anything fails.
+        runtime: A folder with the files of `RUNTIME`, such as another page's `runtime` or a `node_modules`; by default
+            npm downloads them.
+        examples: Texts that the page offers to try; by default `EXAMPLES` of the model's language.
+
+    Returns:
+        The page's settings, as in its `model/page.json`.
+
+    Raises:
+        ValueError: the folder is not empty, the model cannot be loaded or is neither classifier nor translator, its
+            tokenizer is not fast, or the runtime is not to be had.
+        ImportError: the extra `onnx` is not installed.
+        OSError: a file cannot be written.
+    """
+    import_extra("onnxscript", "onnxscript", "onnx")  # which torch writes ONNX files by
+    with finished_folder(output_dir) as folder:
+        model = load_model(model_folder, dtype="float32").eval()
+        if type(model) not in TASKS:
+            raise ValueError(f"{model_folder}: neither classifier nor translator but a {type(model).__name__}")
+        if model.config.problem_type not in (None, "single_label_classification"):
+            raise ValueError(f"{model_folder}: trained for {model.config.problem_type}, which gives no single label")
+        tokenizers = load_fast_tokenizers(model_folder, model)
+        with resources.as_file(resources.files(__package__) / "page") as static:
+            shutil.copytree(static, folder, dirs_exist_ok=True)
+        copy_runtime(folder / "runtime", runtime)
+        _save_networks(model, folder / "model")
+        save_tokenizers(tokenizers, folder / "model")
+        settings = _settings(model, model_folder, tokenizers[0].model_max_length, examples)
+        settings["target_tokenizer"] = tokenizers[1] is not tokenizers[0]
+        settings["bytes"] = sum(file.stat().st_size for file in folder.rglob("*") if file.suffix in (".onnx", ".wasm"))
+        save_json(folder / "model" / "page.json", settings)
+        _save_readme(folder, settings["name"])
+    return settings
+
+
+def _save_networks(model: PreTrainedModel, folder: Path) -> None:
+    """Save the model for onnxruntime, with the attention among the outputs."""
+    from .onnx import save_classifier, save_decoder, save_encoder
+
+    folder.mkdir()
+    if TASKS[type(model)] == "classification":
+        save_classifier(model, folder / "classifier.onnx", attentions=True, half_weights=True)
+    else:
+        save_encoder(model, folder / "encoder.onnx", half_weights=True)
+        save_decoder(model, folder / "decoder.onnx", attentions=True, half_weights=True)
+
+
+def _settings(
+    model: PreTrainedModel, model_folder: str, tokenizer_length: int, examples: list[str] | None
+) -> dict[str, Any]:
+    """What the page needs to know about its model."""
+    config, task = model.config, TASKS[type(model)]
+    languages = []
+    with contextlib.suppress(ValueError):  # a model without a card
+        languages = load_model_card(model_folder).data.get("language") or []
+    settings = {
+        "task": task,
+        "name": Path(model_folder).resolve().name,
+        "parameters": model.num_parameters(),
+        "languages": languages,
+        "examples": EXAMPLES[task].get(next(iter(languages), ""), []) if examples is None else examples,
+        # transformers' number for "no limit" is beyond what JavaScript counts to.
+        "max_length": min(tokenizer_length, config.max_position_embeddings),
+        "attention": {
+            "encoder": {"layers": config.encoder_layers, "heads": config.encoder_attention_heads},
+            "decoder": {"layers": config.decoder_layers, "heads": config.decoder_attention_heads},
+        },
+    }
+    if task == "classification":
+        return settings | {"labels": [config.id2label[label] for label in range(config.num_labels)]}
+    return settings | {
+        "start": config.decoder_start_token_id,
+        "end": end_tokens(config),
+        "max_target_length": config.max_target_positions,
+        "target_vocab_size": config.target_vocab_size,
+    }
+
+
+def _save_readme(folder: Path, name: str) -> None:
+    """Write the README, whose head makes the folder a static Space on the Hub."""
+    head = {"title": name, "emoji": "🔎", "colorFrom": "blue", "colorTo": "indigo", "sdk": "static", "pinned": False}
+    packages = " and ".join(f"{package} {version}" for package, (version, _) in RUNTIME.items())
+    text = f"---\n{yaml.safe_dump(head, allow_unicode=True, sort_keys=False)}---\n"
+    (folder / "README.md").write_text(text + README.format(name=name, packages=packages), encoding="utf-8")
+
+
+def copy_runtime(folder: Path, source: str | None = None) -> None:
+    """Copy the JavaScript libraries that the page needs.
+
+    Args:
+        folder: Where to.
+        source: A folder with the files of `RUNTIME`, side by side or as npm installs them; by default npm downloads
+            them.
+
+    Raises:
+        ValueError: a file is missing or is that of another version; or npm is missing or fails.
+        OSError: a file cannot be read or written.
+    """
+    folder.mkdir(exist_ok=True)
+    with contextlib.ExitStack() as stack:
+        if source is None:
+            source = stack.enter_context(tempfile.TemporaryDirectory())
+            _download_runtime(Path(source))
+        for package, (version, files) in RUNTIME.items():
+            for path, checksum in files.items():
+                places = (Path(source, package, path), Path(source, Path(path).name))
+                place = next((place for place in places if place.is_file()), None)
+                if place is None:
+                    raise ValueError(f"{source}: lacks {places[1].name}, of the npm package {package} {version}")
+                content = place.read_bytes()
+                if hashlib.sha256(content).hexdigest() != checksum:
+                    raise ValueError(f"{place}: not the file of the npm package {package} {version}")
+                (folder / place.name).write_bytes(content)
+
+
+def _download_runtime(folder: Path) -> None:
+    """Let npm download the packages of `RUNTIME`, and unpack their files as npm installs them.
+
+    Raises:
+        ValueError: npm is missing or fails.
+    """
+    npm = shutil.which("npm")
+    hint = "or give the files by --runtime FOLDER"
+    if npm is None:
+        raise ValueError(f"npm, which downloads the page's runtime, is not installed: install Node.js, {hint}")
+    names = [f"{package}@{version}" for package, (version, _) in RUNTIME.items()]
+    result = subprocess.run(
+        [npm, "pack", "--json", "--pack-destination", str(folder), *names],
+        cwd=folder,  # a project's own settings of npm are not for this
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        stdin=subprocess.DEVNULL,
+    )
+    if result.returncode != 0:
+        reason = " ".join(line.removeprefix("npm error").strip() for line in result.stderr.splitlines()[:3])
+        raise ValueError(f"npm could not download {' and '.join(names)}: try again, {hint} ({reason})")
+    for packed in json.loads(result.stdout):
+        with tarfile.open(folder / packed["filename"]) as archive:
+            for path in RUNTIME[packed["name"]].files:
+                target = folder / packed["name"] / path
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(archive.extractfile(f"package/{path}").read())
+
+
+class _Handler(SimpleHTTPRequestHandler):
+    # Windows may have other ideas of what a script is, and browsers insist.
+    extensions_map = SimpleHTTPRequestHandler.extensions_map | {
+        ".js": "text/javascript",
+        ".mjs": "text/javascript",
+        ".wasm": "application/wasm",
+    }
+
+    def log_message(self, *_):
+        """Requests are not printed."""
+
+
+def page_server(folder: str, port: int = 8000) -> ThreadingHTTPServer:
+    """A web server for a page, which only this machine reaches.
+
+    Args:
+        folder: The page's folder.
+        port: 0 for any that is free.
+
+    Returns:
+        The server; `serve_forever` starts it.
+
+    Raises:
+        OSError: the port is taken.
+    """
+    try:
+        return ThreadingHTTPServer(("127.0.0.1", port), functools.partial(_Handler, directory=folder))
+    except OSError as error:
+        raise OSError(f"port {port}: {error.strerror}") from error

@@ -1,0 +1,111 @@
+"""Engines side by side: all answer the same texts, in turn; quality stands beside speed."""
+
+import json
+
+import benchmark_engines
+import pytest
+import torch
+from benchmark_engines import CONTENDERS, TASKS, TORCH, markdown_tables
+from conftest import tiny_config
+
+from hf_vanilla_transformer import (
+    VanillaTransformerForConditionalGeneration,
+    VanillaTransformerForSequenceClassification,
+)
+from hf_vanilla_transformer.data.labelled_text import load_labelled_text
+from hf_vanilla_transformer.tokenizer import train_tokenizer
+
+
+@pytest.fixture
+def settings(tmp_path, corpus) -> list:
+    """The settings that name tiny models and their data."""
+    data = tmp_path / "data"
+    data.mkdir()
+    for ending in ("num", "de"):
+        for name, ours in (("train", "train"), ("val", "val"), ("test", "test_2016_flickr")):
+            (data / f"{ours}.{ending}").write_bytes((corpus / f"{name}.{ending}").read_bytes())
+    sentences = [line for file in data.iterdir() for line in file.read_text().splitlines()]
+    reviews = load_labelled_text("sample")["train"]["text"][:]
+    for name, model_class, texts in (
+        ("translator", VanillaTransformerForConditionalGeneration, sentences),
+        ("classifier", VanillaTransformerForSequenceClassification, reviews),
+    ):
+        tokenizer = train_tokenizer(texts, vocab_size=1000, add_eos=name == "translator", max_length=16)
+        model_class(tiny_config(vocab_size=len(tokenizer), init_std=0.3)).save_pretrained(tmp_path / name)
+        tokenizer.save_pretrained(tmp_path / name)
+    return [
+        *("--translator", tmp_path / "translator", "--parallel_data", data),
+        *("--source_column", "num", "--target_column", "de"),
+        *("--classifier", tmp_path / "classifier", "--labelled_data", "sample"),
+        *("--texts", "10", "--single_texts", "3", "--rounds", "2", "--output_dir", tmp_path / "run"),
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("format", ["ctranslate2", "onnx"])
+def test_engines_are_measured_in_turn(run, settings, tmp_path, format):
+    pytest.importorskip("ctranslate2" if format == "ctranslate2" else "onnxruntime")
+    names = [name for name, contender in CONTENDERS.items() if contender.format in (None, format)]
+    page = tmp_path / "page.md"
+    page.write_text("before\n<!-- tables -->\nold\n<!-- end of tables -->\nafter\n")
+    threads = torch.get_num_threads()
+    try:
+        status, out, err = run(
+            "benchmarks/benchmark_engines.py", *settings, "--page", page, "--contenders", *names, "--threads", "1", "2"
+        )
+    finally:
+        torch.set_num_threads(threads)
+    assert status == 0, err
+    report = json.loads((tmp_path / "run" / "engines.json").read_text())
+    for task in TASKS:
+        own = [name for name in names if "bfloat16" not in name or task in ("batches", "single")]
+        assert [(row["threads"], row["name"]) for row in report[task]] == [(n, name) for n in (1, 2) for name in own]
+        quality = "bleu" if task in ("greedy", "beams") else "accuracy"
+        for row in report[task]:
+            assert len(row["seconds"]) == 2 and row["texts_per_second"] > 0
+            assert (row["times_torch"] == 1) == (row["name"] == TORCH)
+            if "float32" in row["name"] and task != "beams":
+                assert row[quality] == report[task][0][quality]
+    tables = markdown_tables(report)
+    assert tables in out
+    assert page.read_text() == f"before\n<!-- tables -->\n\n{tables}\n<!-- end of tables -->\nafter\n"
+    assert tables.count("| torch, float32 |") == 4
+
+
+def test_a_row_has_an_engines_speed_for_each_number_of_threads_and_its_quality():
+    rows = [
+        {"name": name, "threads": threads, "texts_per_second": speed, "times_torch": speed / base, "accuracy": 0.87654}
+        for threads, base in ((1, 400.0), (2, 500.0))
+        for name, speed in ((TORCH, base), ("CTranslate2, int8", 4000.0))
+    ]
+    in_batches, alone = (f"{{}} thread{{}}: {unit} | times torch".format for unit in ("texts/s", "ms a text"))
+    assert markdown_tables({"batches": rows, "single": rows}).splitlines() == [
+        f"| Classification in batches | {in_batches(1, '')} | {in_batches(2, 's')} | accuracy |",
+        "| --- | --- | --- | --- | --- | --- |",
+        "| torch, float32 | 400 | 1.0 | 500 | 1.0 | 0.8765 |",
+        "| CTranslate2, int8 | 4,000 | 10.0 | 4,000 | 8.0 | 0.8765 |",
+        "",
+        f"| Classification, one text at a time | {alone(1, '')} | {alone(2, 's')} | accuracy |",
+        "| --- | --- | --- | --- | --- | --- |",
+        "| torch, float32 | 2.50 | 1.0 | 2.00 | 1.0 | 0.8765 |",
+        "| CTranslate2, int8 | 0.25 | 10.0 | 0.25 | 8.0 | 0.8765 |",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--tasks", "greedy", "speed"], "--tasks: greedy; beams; batches; single; not speed"),
+        (["--contenders", TORCH, "TensorRT"], "not TensorRT"),
+        (["--contenders", "CTranslate2, int8"], "torch, float32 must be one"),
+        (["--threads", "0"], "--threads: at least 1"),
+        (["--rounds", "0"], "--rounds: at least 1"),
+        (["--page", "README.md"], "README.md has no marks for the tables"),
+        (["--translator", "{}/nowhere"], "nowhere"),
+    ],
+)
+def test_the_script_refuses_with_one_line(run, settings, tmp_path, monkeypatch, arguments, message):
+    monkeypatch.chdir(benchmark_engines.Path(__file__).parent.parent.parent)
+    arguments = [argument.replace("{}", str(tmp_path)) for argument in arguments]
+    status, _, err = run("benchmarks/benchmark_engines.py", *settings, *arguments)
+    assert status == 2 and message in err.splitlines()[-1]

@@ -1,0 +1,183 @@
+"""Texts of any number, one per line: streamed, resumed, interrupted, typed."""
+
+import gzip
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from types import SimpleNamespace
+
+import pytest
+from shared import error_line, tiny_config
+from tqdm import tqdm
+
+from hf_vanilla_transformer import (
+    VanillaTransformerForConditionalGeneration,
+    VanillaTransformerForSequenceClassification,
+)
+from hf_vanilla_transformer.commands import lines, predict
+from hf_vanilla_transformer.inference import WINDOW
+from hf_vanilla_transformer.tokenizer import train_tokenizer
+
+
+# With --batch_size 1, more than three windows; no two neighbours have the same length.
+TEXTS = ["가 나 다 라 마"[: 2 * (number * 7 % 5) + 1] + f" {number}" for number in range(3 * WINDOW + 9)]
+
+
+@pytest.fixture(scope="module")
+def classifier(tmp_path_factory):
+    """A classifier's folder, with random weights."""
+    folder = tmp_path_factory.mktemp("classifier")
+    tokenizer = train_tokenizer(TEXTS, vocab_size=60)
+    tokenizer.save_pretrained(folder)
+    config = tiny_config(vocab_size=len(tokenizer), init_std=0.5)
+    VanillaTransformerForSequenceClassification(config).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture
+def texts(tmp_path):
+    file = tmp_path / "texts.txt"
+    file.write_text("".join(f"{text}\n" for text in TEXTS), encoding="utf-8")
+    return file
+
+
+def test_windows_are_answered_in_the_order_of_the_texts(run, classifier, texts, tmp_path):
+    status, out, _ = run("predict", "--model", classifier, "--file", texts, "--batch_size", "1")
+    assert status == 0
+    assert [line.split("\t")[2] for line in out.splitlines()] == TEXTS
+    assert len({line.split("\t")[1] for line in out.splitlines()}) > 10
+    (tmp_path / "texts.txt.gz").write_bytes(gzip.compress(texts.read_bytes()))
+    for file in (texts, tmp_path / "texts.txt.gz"):
+        output = tmp_path / f"{file.name}.tsv"
+        arguments = ["--model", classifier, "--file", file, "--batch_size", "1", "--output", output]
+        assert run("predict", *arguments)[:2] == (0, "")
+        assert output.read_bytes() == out.encode()
+
+
+@pytest.mark.parametrize(
+    ("kept", "half"),
+    [(0, b""), (0, b"LABEL"), (WINDOW, "LABEL_0\t0.9\t가".encode()[:-1]), (2 * WINDOW + 5, b""), (len(TEXTS), b"L")],
+)
+def test_resuming_goes_on_after_the_last_whole_line(run, classifier, texts, tmp_path, kept, half):
+    arguments = ["--model", classifier, "--file", texts, "--batch_size", "1"]
+    _, out, _ = run("predict", *arguments)
+    output = tmp_path / "answers.tsv"
+    output.write_bytes("".join(out.splitlines(keepends=True)[:kept]).encode() + half)
+    assert run("predict", *arguments, "--output", output, "--resume")[:2] == (0, "")
+    assert output.read_bytes() == out.encode()
+
+
+def test_resuming_begins_where_there_is_nothing(run, classifier, texts, tmp_path):
+    output = tmp_path / "answers.tsv"
+    status, _, _ = run("predict", "--model", classifier, "--file", texts, "--output", output, "--resume")
+    assert status == 0 and len(output.read_text().splitlines()) == len(TEXTS)
+
+
+def test_windows_before_a_fault_are_answered(run, classifier, texts, tmp_path):
+    whole, output = texts.read_bytes(), tmp_path / "answers.tsv"
+    arguments = ["--model", classifier, "--file", texts, "--batch_size", "1", "--output", output]
+    rows = whole.splitlines(keepends=True)
+    rows[WINDOW + 3] = b"\xff\n"
+    texts.write_bytes(b"".join(rows))
+    status, _, err = run("predict", *arguments)
+    assert status == 2 and f"texts.txt, line {WINDOW + 4}: byte 1 is not UTF-8" in error_line("predict", err)
+    assert len(output.read_text().splitlines()) == WINDOW
+    texts.write_bytes(whole)
+    assert run("predict", *arguments, "--resume")[0] == 0
+    assert [line.split("\t")[2] for line in output.read_text().splitlines()] == TEXTS
+
+
+def test_texts_are_numbered_from_the_first_after_resuming(run, texts, tmp_path, caplog):
+    tokenizer = train_tokenizer(TEXTS, vocab_size=60, add_eos=True)
+    tokenizer.save_pretrained(tmp_path / "translator")
+    config = tiny_config(vocab_size=len(tokenizer))
+    VanillaTransformerForConditionalGeneration(config).save_pretrained(tmp_path / "translator")
+    (tmp_path / "long.txt").write_text("가\n나\n다\n" + "가 " * 40 + "\n가\n")
+    (tmp_path / "out.txt").write_text("\n\n")
+    arguments = ["--file", tmp_path / "long.txt", "--output", tmp_path / "out.txt", "--max_new_tokens", "2"]
+    assert run("translate", "--model", tmp_path / "translator", *arguments, "--resume")[0] == 0
+    assert re.search(r"text 4 has \d+ tokens, the model reads 16; cut: 1 of 3 texts", caplog.text)
+    assert len((tmp_path / "out.txt").read_text().splitlines()) == 5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--resume"], "--resume: needs --output"),
+        (["--output", "{}/there.tsv"], "--output: {}/there.tsv is there, and nothing is overwritten"),
+        (["--output", "{}/nowhere/answers.tsv"], "--output: no folder {}/nowhere"),
+        (["--output", "{}"], "Is a directory"),
+        (["--file", "{}/texts.txt", "--output", "{}/texts.txt", "--resume"], "is --file itself"),
+        (["--file", "{}/texts.txt", "--output", "{}/there.tsv", "--resume"], "there.tsv has 999 lines, but there are"),
+        (["--file", "{}"], "Is a directory"),
+        (["--file", "{}/broken.gz"], "broken.gz: "),
+        (["--batch_size", "0"], "--batch_size: at least 1"),
+    ],
+)
+def test_what_cannot_be_answered_is_refused_with_one_line(run, classifier, texts, tmp_path, arguments, message):
+    (tmp_path / "there.tsv").write_text("a\n" * 999)
+    (tmp_path / "broken.gz").write_bytes(gzip.compress(texts.read_bytes())[:-20])
+    before = texts.read_bytes(), (tmp_path / "there.tsv").read_bytes()
+    arguments = [argument.replace("{}", str(tmp_path)) for argument in arguments]
+    status, out, err = run("predict", "--model", classifier, *arguments)
+    assert (status, out) == (2, "")
+    assert message.replace("{}", str(tmp_path)) in error_line("predict", err)
+    assert before == (texts.read_bytes(), (tmp_path / "there.tsv").read_bytes())
+
+
+def test_at_a_terminal_each_line_is_answered_as_it_is_typed(classifier, monkeypatch, capsys):
+    answered = []
+
+    def typed(prompt):
+        answered.append(capsys.readouterr().out)
+        return ["하나", "둘", ""][len(answered) - 1]
+
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(isatty=lambda: True))
+    monkeypatch.setattr("builtins.input", typed)
+    predict.main(["--model", str(classifier)])
+    assert [out.split("\t")[2:] for out in answered] == [[], ["하나\n"], ["둘\n"]]
+
+
+def test_the_bar_shows_the_share_of_the_file_that_is_answered(run, classifier, texts, tmp_path, monkeypatch):
+    bars = []
+
+    class Noting(tqdm):
+        def __init__(self, **options):
+            super().__init__(**{**options, "disable": False})
+            bars.append((self.total, [self.n]))
+
+        def update(self, n):
+            super().update(n)
+            bars[-1][1].append(self.n)
+
+    monkeypatch.setattr(lines, "tqdm", Noting)
+    arguments = ["--model", classifier, "--file", texts, "--batch_size", "1", "--output", tmp_path / "answers.tsv"]
+    assert run("predict", *arguments)[0] == 0
+    (total, shown) = bars.pop()
+    ends = [sum(len(f"{text}\n".encode()) for text in TEXTS[:number]) for number in range(0, len(TEXTS), WINDOW)]
+    assert shown == [*ends, total] and total == texts.stat().st_size
+
+    answers = (tmp_path / "answers.tsv").read_text().splitlines(keepends=True)
+    (tmp_path / "answers.tsv").write_text("".join(answers[:WINDOW]))
+    assert run("predict", *arguments, "--resume")[0] == 0
+    assert bars.pop() == (total, shown[1:])  # time left is that of the rest
+
+
+@pytest.mark.slow
+def test_an_interrupted_command_leaves_whole_lines_and_goes_on(classifier, tmp_path):
+    (tmp_path / "many.txt").write_text("".join(f"가 나 {number}\n" for number in range(200_000)), encoding="utf-8")
+    output = tmp_path / "answers.tsv"
+    command = [sys.executable, "-m", "hf_vanilla_transformer", "predict", "--model", classifier]
+    command += ["--file", tmp_path / "many.txt", "--output", output, "--resume"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    while not output.exists() or not output.stat().st_size:
+        time.sleep(0.05)
+    os.kill(process.pid, signal.SIGINT)
+    _, err = process.communicate()
+    written = output.read_text()
+    assert process.returncode == 130 and written.endswith("\n")
+    number = len(written.splitlines())
+    assert number < 200_000 and err.splitlines()[-1] == f"interrupted after {number:,} texts; --resume goes on"

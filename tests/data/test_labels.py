@@ -1,0 +1,84 @@
+"""Labels: one of several, any number of several, numbers; and which kind is asked for."""
+
+import datasets
+import pytest
+from datasets import ClassLabel, Dataset, DatasetDict, List, Value
+
+from data.files import assert_one_line, write_table
+from hf_vanilla_transformer.data import tables
+from hf_vanilla_transformer.data.errors import DataError
+from hf_vanilla_transformer.data.labelled_text import tokenize
+from hf_vanilla_transformer.data.labels import MULTI, REGRESSION, SINGLE, label_names, problem_type_of
+from hf_vanilla_transformer.tokenizer import train_tokenizer
+
+
+pytestmark = pytest.mark.usefixtures("online")
+
+
+def table(path, labels):
+    return write_table(path, [{"document": f"감상 {number}", "label": label} for number, label in enumerate(labels)])
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".json"])
+def test_several_labels_a_text(load, tmp_path, suffix):
+    sets = [["b"], [], ["b", "a"], ["c", "a"]] * 5
+    labels = sets if suffix == ".json" else [" | ".join(labels) for labels in sets]
+    loaded = load(table(tmp_path / f"t{suffix}", labels), problem_type=MULTI)
+    split = loaded["train"]
+    assert split.features == {"text": Value("string"), "label": List(ClassLabel(names=["a", "b", "c"]))}
+    assert (problem_type_of(split), label_names(split)) == (MULTI, ["a", "b", "c"])
+    found = {
+        row["text"]: [label_names(split)[label] for label in row["label"]] for part in loaded.values() for row in part
+    }
+    assert found == {f"감상 {number}": sorted(labels) for number, labels in enumerate(sets)}
+    tokens = tokenize(loaded, train_tokenizer(["감상"], vocab_size=29))["train"]
+    assert tokens.features["labels"].feature == Value("float64")
+    assert tokens["labels"][:] == [[float(label in row) for label in range(3)] for row in split["label"][:]]
+
+
+def test_lists_of_class_labels_keep_their_names(load, monkeypatch):
+    features = datasets.Features({"document": Value("string"), "label": List(ClassLabel(names=["x", "y"]))})
+    rows = Dataset.from_dict({"document": list("abcdefgh"), "label": [[0], [1], [0, 1], []] * 2}, features=features)
+    monkeypatch.setattr(tables, "load_dataset", lambda name, cache_dir: DatasetDict(train=rows, test=rows))
+    loaded = load("someone/reviews", problem_type=MULTI)
+    assert label_names(loaded["test"]) == ["x", "y"] and loaded["test"]["label"][:] == rows["label"][:]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
+def test_numbers(load, tmp_path, suffix):
+    numbers = [0.5, 1, -2.25, 1e3] * 5
+    loaded = load(table(tmp_path / f"t{suffix}", numbers), problem_type=REGRESSION)
+    assert (problem_type_of(loaded["train"]), label_names(loaded["train"])) == (REGRESSION, [])
+    assert sorted(label for part in loaded.values() for label in part["label"]) == sorted(numbers)
+    tokens = tokenize(loaded["test"], train_tokenizer(["감상"], vocab_size=29))
+    assert tokens["labels"][:] == loaded["test"]["label"][:]
+
+
+@pytest.mark.parametrize("numbers", [[number / 2 for number in range(1, 20)], list(range(51))])
+def test_whether_many_numbers_are_classes_is_asked(load, tmp_path, numbers):
+    path = table(tmp_path / "ratings.csv", numbers * 4)
+    with pytest.raises(DataError) as error:
+        load(path)
+    assert_one_line(error, f"'label' holds {len(numbers)} different numbers", REGRESSION, SINGLE)
+    assert len(label_names(load(path, problem_type=SINGLE)["train"])) == len(numbers)
+    assert len(label_names(load(table(tmp_path / "stars.csv", [1, 2, 3, 4, 5] * 9))["train"])) == 5
+
+
+@pytest.mark.parametrize(
+    ("labels", "problem_type", "parts"),
+    [
+        ([1.0, 2.0, 1.0], SINGLE, ["neither integers nor strings but Value('float64')", REGRESSION]),
+        ([["a"], ["b"], ["a"]], SINGLE, ["neither integers nor strings", MULTI]),
+        ([["a"], ["b"], ["a"]], REGRESSION, ["holds no numbers but"]),
+        ([1.5, 2.5, 3.5], MULTI, ["holds no lists of labels but Value('float64')"]),
+        (["1", "two", "3"], REGRESSION, ["row 2: no number in the column label"]),
+        (["1", "nan", "3"], REGRESSION, ["row 2: no number in the column label"]),
+        (["a", "", "a"], MULTI, ["fewer than two labels: ['a']"]),
+        ([1.5], REGRESSION, ["cannot be cut from train, where there is one row alone"]),
+        (["a", "b"], "ranking", ["problem_type must be one of"]),
+    ],
+)
+def test_labels_of_another_kind_are_refused(load, tmp_path, labels, problem_type, parts):
+    with pytest.raises(DataError) as error:
+        load(table(tmp_path / "t.json", labels), problem_type=problem_type)
+    assert_one_line(error, *parts)

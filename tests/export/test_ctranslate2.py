@@ -1,0 +1,186 @@
+"""CTranslate2 computes what torch computes: every preset and variant, and what it cannot express is refused."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from shared import ROOT, run_without_the_package, tiny_config
+from transformers import GenerationConfig
+
+from export.models import CONFIGS, HEADS, program_of, random_model, save
+from hf_vanilla_transformer.data import load_parallel_text
+from hf_vanilla_transformer.engines import load_engine
+from hf_vanilla_transformer.engines.pytorch import TorchEngine
+from hf_vanilla_transformer.export import export
+from hf_vanilla_transformer.loading import load_model
+
+
+ctranslate2 = pytest.importorskip("ctranslate2", reason="the extra [ctranslate2] is not installed")
+
+
+def exported(model, tmp_path, quantize=None):
+    """The engine of a model's export, and its record."""
+    record = export(save(model, tmp_path / "model"), str(tmp_path / "export"), "ctranslate2", quantize)
+    return load_engine(str(tmp_path / "export")), record
+
+
+@pytest.mark.parametrize("task", HEADS)
+@pytest.mark.parametrize("name", CONFIGS)
+def test_every_preset_and_variant_computes_the_same(name, task, tmp_path):
+    model = random_model(CONFIGS[name](), task)
+    engine, record = exported(model, tmp_path)
+    proof = record["proof"]["random_texts"]
+    assert proof["greatest_difference"] < 1e-5
+    same = [value for key, value in proof.items() if key.startswith("same")]
+    assert same and all(value.split()[0] == value.split()[2] for value in same)
+    # Not by the proof's own code: single texts, in another order than by length.
+    torch_engine, texts = TorchEngine(model), [[5, 6, 7, 8, 9], [4], [9, 4, 8, 1, 2, 3, 7]]
+    if task == "classification":
+        np.testing.assert_allclose(engine.logits(texts, 2), torch_engine.logits(texts, 1), atol=1e-5)
+    else:
+        model.generation_config.early_stopping = True
+        for beams, limit in ((1, None), (1, 3), (4, None), (4, 3)):
+            assert engine.translate(texts, 2, beams, limit) == torch_engine.translate(texts, 1, beams, limit)
+
+
+@pytest.mark.parametrize("task", HEADS)
+@pytest.mark.parametrize("name", ["preset base", "preset annotated-transformer", "variant two-vocabularies"])
+def test_int8_is_near(name, task, tmp_path):
+    model = random_model(CONFIGS[name](), task)
+    _, record = exported(model, tmp_path, "int8")
+    assert 1e-4 < record["proof"]["random_texts"]["mean_difference"] < 0.2
+    export(str(tmp_path / "model"), str(tmp_path / "float32"), "ctranslate2")
+    int8, float32 = (tmp_path / name / "model.bin" for name in ("export", "float32"))
+    assert int8.stat().st_size < float32.stat().st_size
+
+
+@pytest.mark.parametrize("length_penalty", [0.0, 0.3, 3.0])
+def test_length_penalty_is_the_model_s(length_penalty, tmp_path):
+    model = random_model(CONFIGS["preset base"]())
+    model.lm_head.weight.data *= 3  # translations of many lengths
+    model.lm_head.bias.data[model.config.eos_token_id] += 3
+    model.generation_config = GenerationConfig.from_model_config(model.config)
+    model.generation_config.num_beams, model.generation_config.length_penalty = 5, length_penalty
+    engine, _ = exported(model, tmp_path)
+    texts = [[5 + number % 7] * (1 + number) for number in range(14)]
+    model.generation_config.early_stopping = True
+    expected = TorchEngine(model).translate(texts, 3, 5)
+    assert engine.translate(texts, 3, 5) == expected and len(set(map(len, expected))) > 2
+
+
+@pytest.mark.parametrize("activation", ["relu", "gelu", "gelu_new", "quick_gelu", "silu", "swish", "tanh", "sigmoid"])
+def test_activations(activation, tmp_path):
+    model = random_model(tiny_config(activation_function=activation), "classification")
+    _, record = exported(model, tmp_path)
+    assert record["proof"]["random_texts"]["greatest_difference"] < 1e-5
+
+
+@pytest.mark.parametrize(
+    "fields, message",
+    [
+        ({"activation_function": "mish"}, "activation_function: 'mish' is none of CTranslate2's"),
+        ({"layer_norm_type": "unbiased_std", "layer_norm_eps": 1e-2}, "layer_norm_eps: 0.01 with layer_norm_type"),
+        ({"decoder_start_token_id": None}, "decoder_start_token_id: "),
+        ({"eos_token_id": None}, "eos_token_id: "),
+    ],
+)
+def test_what_cannot_be_expressed_is_refused_by_its_field(fields, message, tmp_path):
+    model = random_model(tiny_config())
+    model.config.update(fields)
+    folder = save(model, tmp_path / "model")
+    with pytest.raises(ValueError, match=f"^{message}"):
+        export(folder, str(tmp_path / "export"), "ctranslate2")
+    assert not (tmp_path / "export").exists()
+
+
+def test_other_searches_and_equal_labels_are_refused(tmp_path):
+    model = random_model(tiny_config())
+    model.generation_config.no_repeat_ngram_size = 2
+    folder = save(model, tmp_path / "translator")
+    with pytest.raises(ValueError, match="^generation_config.no_repeat_ngram_size: 2"):
+        export(folder, str(tmp_path / "export"), "ctranslate2")
+    classifier = random_model(tiny_config(id2label={0: "same", 1: "same"}), "classification")
+    folder = save(classifier, tmp_path / "classifier")
+    with pytest.raises(ValueError, match="^id2label: "):
+        export(folder, str(tmp_path / "export"), "ctranslate2")
+
+
+def test_several_end_tokens_end_a_translation(tmp_path):
+    model = random_model(tiny_config(eos_token_id=[3, 7]))
+    model.lm_head.bias.data[7] += 2
+    engine, _ = exported(model, tmp_path)
+    texts = [[5], [8, 9, 4], [6] * 12]
+    expected = TorchEngine(model).translate(texts, 1)
+    assert engine.translate(texts, 2) == expected and min(map(len, expected)) < 15
+
+
+def test_a_text_that_is_too_long_is_a_value_error(tmp_path):
+    engine, _ = exported(random_model(tiny_config(), "classification"), tmp_path)
+    with pytest.raises(ValueError, match="positions"):
+        engine.logits([[5] * 17], 1)
+
+
+def test_a_damaged_export_is_named(tmp_path):
+    exported(random_model(tiny_config()), tmp_path)
+    (tmp_path / "export" / "model.bin").write_bytes(b"\x06\x00")
+    with pytest.raises(ValueError, match=f"^{tmp_path / 'export'}: "):
+        load_engine(str(tmp_path / "export"))
+
+
+def test_a_processor_without_int8_is_told(tmp_path, monkeypatch):
+    folder = save(random_model(tiny_config()), tmp_path / "model")
+    export(folder, str(tmp_path / "int8"), "ctranslate2", "int8")
+    monkeypatch.setattr(ctranslate2, "get_supported_compute_types", lambda device: {"float32"})
+    message = "in int8, but this CPU computes in float32 only"
+    with pytest.raises(ValueError, match=message):
+        load_engine(str(tmp_path / "int8"))
+    with pytest.raises(ValueError, match=message):
+        export(folder, str(tmp_path / "export"), "ctranslate2", "int8")
+    assert not (tmp_path / "export").exists()
+
+
+@pytest.mark.parametrize("name", ["preset base", "variant two-vocabularies"])
+@pytest.mark.parametrize("task", HEADS)
+def test_readme_s_program_needs_ctranslate2_and_tokenizers_alone(name, task, tmp_path):
+    exported(random_model(CONFIGS[name](), task), tmp_path)
+    program = program_of(tmp_path / "export")
+    assert "transformers" not in program and "torch" not in program
+    assert run_without_the_package(program, home=tmp_path / "export").strip() or task == "translation"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["nsmc-small", "multi30k-de-en"])
+def test_published_models(name, tmp_path):
+    folder = ROOT / "model_cards" / name
+    record = export(str(folder), str(tmp_path / "export"), "ctranslate2")
+    assert record["proof"]["random_texts"]["longest"] == 128
+    assert record["proof"]["random_texts"]["greatest_difference"] < 1e-5
+    if name == "multi30k-de-en":
+        printed = run_without_the_package(program_of(tmp_path / "export"), home=tmp_path / "export")
+        assert printed == "Two dogs play in the snow.\n"
+    export(str(folder), str(tmp_path / "int8"), "ctranslate2", "int8")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif("MULTI30K_DIR" not in os.environ, reason="MULTI30K_DIR does not name the folder of Multi30k")
+def test_multi30k_is_translated_alike(tmp_path):
+    prefixes = {"validation": "val", "test": "test_2016_flickr"}
+    test = load_parallel_text(Path(os.environ["MULTI30K_DIR"]), "de", "en", prefixes=prefixes)["test"]
+    data = {"texts": test["source"][:], "answers": test["target"][:]}
+    folder = str(ROOT / "model_cards" / "multi30k-de-en")
+    exact = export(folder, str(tmp_path / "exact"), "ctranslate2", **data)["proof"]["data"]
+    int8 = export(folder, str(tmp_path / "int8"), "ctranslate2", "int8", **data)["proof"]["data"]
+    for beams in ("beams_1", "beams_5"):
+        assert exact[beams]["same_translation"] == "1,000 of 1,000"
+        assert int8[beams]["export"]["bleu"] == pytest.approx(int8[beams]["torch"]["bleu"], abs=0.3)
+
+
+def test_a_model_in_half_precision_is_exported_in_float32(tmp_path):
+    model = random_model(tiny_config()).half()
+    engine, _ = exported(model, tmp_path)
+    texts = [[5, 6, 7]]
+    whole = TorchEngine(load_model(str(tmp_path / "model"), dtype="float32").eval())
+    np.testing.assert_allclose(
+        engine.log_probabilities(texts, [[8]], 1)[0], whole.log_probabilities(texts, [[8]], 1)[0], atol=1e-5
+    )

@@ -1,0 +1,185 @@
+"""An export is there as a whole or not at all, and only if it agrees with its model."""
+
+import json
+import sys
+
+import pytest
+import torch
+from shared import tiny_config
+from transformers import ByT5Tokenizer
+
+from export.models import random_model, save
+from hf_vanilla_transformer import VanillaTransformerModel
+from hf_vanilla_transformer.engines import load_engine
+from hf_vanilla_transformer.export import export, exporting, native, proof, restore
+from hf_vanilla_transformer.loading import load_config
+from hf_vanilla_transformer.tokenizer import train_tokenizer
+
+
+TWIN = {
+    **{"norm_first": True, "final_norm": True, "position_offset": 0, "layer_norm_eps": 1e-5},
+    **{"share_encoder_decoder_embeddings": True, "tie_word_embeddings": True},
+}
+
+
+@pytest.fixture
+def model(tmp_path):
+    """The folder of a translator with a native twin, which needs no extra."""
+    return save(random_model(tiny_config(**TWIN)), tmp_path / "model")
+
+
+def left(tmp_path):
+    return sorted(path.name for path in tmp_path.iterdir())
+
+
+def test_the_record_says_what_was_done(model, tmp_path):
+    record = export(model, str(tmp_path / "new" / "parents" / "export"), "transformers")
+    assert left(tmp_path) == ["model", "new"]
+    folder = tmp_path / "new" / "parents" / "export"
+    assert json.loads((folder / "export.json").read_text()) == json.loads(json.dumps(record))
+    assert (record["format"], record["task"], record["quantize"]) == ("transformers", "translation", None)
+    assert record["source"] == model and record["versions"]["torch"] == torch.__version__
+    assert load_engine(str(folder)).config.to_dict().items() >= {"norm_first": True, "vocab_size": 29}.items()
+    assert "_name_or_path" not in record["config"]
+    assert record["proof"]["same_ids"].split()[0] == record["proof"]["same_ids"].split()[2]
+    card = (folder / "README.md").read_text(encoding="utf-8")
+    assert "of random tokens, 1 to 16 of them" in card and "same translation, 5 beams" in card
+
+
+def test_data_are_measured_beside_torch(model, tmp_path):
+    texts, answers = ["가 나 다", "라 마"] * 40, ["라", "마 바"] * 40
+    data = {"source": "numbers", "split": "test"}
+    record = export(model, str(tmp_path / "export"), "transformers", texts=texts, answers=answers, data=data)
+    measured = record["proof"]["data"]
+    assert measured["texts"] == 80 and measured["source"] == "numbers"
+    for beams in ("beams_1", "beams_5"):
+        assert measured[beams]["same_translation"] == "80 of 80"
+        assert measured[beams]["torch"]["bleu"] == measured[beams]["export"]["bleu"]
+        assert measured[beams]["export"]["texts_per_second"] > 0
+    assert "| this export, 5 beams |" in (tmp_path / "export" / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("change", ["lm_head.weight", "final_logits_bias", "model.encoder.layers.1.fc1.bias"])
+def test_an_export_that_does_not_agree_leaves_nothing(change, model, tmp_path, monkeypatch):
+    right = native.twin_state_dict
+
+    def wrong(*arguments):
+        state_dict = right(*arguments)
+        state_dict[change] = state_dict[change] * 1.001
+        return state_dict
+
+    monkeypatch.setattr(native, "twin_state_dict", wrong)
+    with pytest.raises(ValueError, match="^the export does not agree with torch: log-probabilities differ by up to"):
+        export(model, str(tmp_path / "new" / "export"), "transformers")
+    assert left(tmp_path) == ["model"]
+
+
+def test_numbers_that_are_not_finite_do_not_agree():
+    nan = [torch.tensor([1.0, float("nan")]).numpy()]
+    for exact in (True, False):
+        with pytest.raises(ValueError, match="differ by"):
+            proof.compare("logits", [torch.ones(2).numpy()], nan, exact)
+
+
+def test_a_search_that_does_not_agree_leaves_nothing(model, tmp_path, monkeypatch):
+    """The same log-probabilities, and another end of the search."""
+    right = native.twin_generation_config
+
+    def wrong(model):
+        settings = right(model)
+        settings.no_repeat_ngram_size = 1
+        return settings
+
+    monkeypatch.setattr(native, "twin_generation_config", wrong)
+    with pytest.raises(ValueError, match=r"^the export does not agree with torch: \d+ of \d+ translations differ"):
+        export(model, str(tmp_path / "export"), "transformers")
+    assert left(tmp_path) == ["model"]
+
+
+def test_a_tie_is_no_difference():
+    """Two tokens of the same probability: which of them is written is chance."""
+    model = random_model(tiny_config(**TWIN))
+    weight = model.lm_head.weight.data
+    weight[9], model.lm_head.bias.data[9] = weight[8], model.lm_head.bias.data[8]
+    engine = proof.TorchEngine(model)
+    assert proof.is_greedy_tie(engine, [5, 6], [7, 8, 4], [7, 9, 6, 6])
+    assert not proof.is_greedy_tie(engine, [5, 6], [7, 8, 4], [7, 10, 6, 6])
+    assert not proof.is_greedy_tie(engine, [5, 6], [7, 8], [7])
+
+
+def test_another_tokenizer_does_not_agree(model, tmp_path, monkeypatch):
+    def wrong(tokenizers, folder):
+        train_tokenizer(["나 가", "라 다"] * 9, vocab_size=20, max_length=16, add_eos=True).save_pretrained(folder)
+
+    monkeypatch.setattr(exporting, "save_tokenizers", wrong)
+    with pytest.raises(ValueError, match="its tokenizer gives other ids than the model's"):
+        export(model, str(tmp_path / "export"), "transformers")
+    assert left(tmp_path) == ["model"]
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError, SystemExit])
+@pytest.mark.parametrize("where", ["prove", "save_card", "save_tokenizers", "save_json"])
+def test_an_interrupted_export_leaves_nothing(error, where, model, tmp_path, monkeypatch):
+    def stop(*arguments, **options):
+        raise error
+
+    monkeypatch.setattr(exporting, where, stop)
+    with pytest.raises(error):
+        export(model, str(tmp_path / "export"), "transformers")
+    assert left(tmp_path) == ["model"]
+
+
+def test_an_empty_folder_is_used_and_a_full_one_refused(model, tmp_path):
+    (tmp_path / "export").mkdir()
+    export(model, str(tmp_path / "export"), "transformers")
+    for full in (tmp_path / "export", tmp_path / "model" / "config.json"):
+        with pytest.raises(ValueError, match="is not empty, and nothing is overwritten"):
+            export(model, str(full), "transformers")
+        with pytest.raises(ValueError, match="is not empty, and nothing is overwritten"):
+            restore(str(tmp_path / "export"), str(full))
+    assert left(tmp_path) == ["export", "model"]
+
+
+def test_an_export_is_no_model(model, tmp_path):
+    export(model, str(tmp_path / "export"), "transformers")
+    with pytest.raises(ValueError, match="export: an export, not a model of this package"):
+        load_config(str(tmp_path / "export"))
+    with pytest.raises(ValueError, match="export: an export, not a model of this package"):
+        export(str(tmp_path / "export"), str(tmp_path / "again"), "transformers")
+
+
+def test_other_mistakes_are_told(model, tmp_path, monkeypatch):
+    out = str(tmp_path / "export")
+    with pytest.raises(ValueError, match="no format 'tensorrt'; there are ctranslate2, onnx, transformers"):
+        export(model, out, "tensorrt")
+    with pytest.raises(ValueError, match="quantize: 'int8' is not for transformers"):
+        export(model, out, "transformers", "int8")
+    with pytest.raises(ValueError, match="nowhere"):
+        export(str(tmp_path / "nowhere"), out, "transformers")
+    VanillaTransformerModel(tiny_config()).save_pretrained(tmp_path / "headless")
+    with pytest.raises(ValueError, match="neither classifier nor translator but a VanillaTransformerModel"):
+        export(str(tmp_path / "headless"), out, "transformers")
+    random_model(tiny_config(vocab_size=400)).save_pretrained(tmp_path / "slow")
+    ByT5Tokenizer().save_pretrained(tmp_path / "slow")
+    with pytest.raises(ValueError, match="its tokenizer is not a fast one"):
+        export(str(tmp_path / "slow"), out, "transformers")
+    save(random_model(tiny_config(vocab_size=20)), tmp_path / "small")
+    with pytest.raises(ValueError, match="its tokenizer has 28 tokens, the model 20"):
+        export(str(tmp_path / "small"), out, "transformers")
+    assert left(tmp_path) == ["headless", "model", "slow", "small"]
+
+
+def test_a_missing_extra_is_named_with_its_command(model, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ctranslate2", None)
+    for name in [name for name in sys.modules if name.startswith("ctranslate2.")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.delitem(sys.modules, "hf_vanilla_transformer.export.ctranslate2", raising=False)
+    message = "^CTranslate2 is not installed: pip install 'hf-vanilla-transformer\\[ctranslate2\\]'$"
+    with pytest.raises(ImportError, match=message):
+        export(model, str(tmp_path / "export"), "ctranslate2")
+    (tmp_path / "foreign").mkdir()
+    record = {"format": "ctranslate2", "quantize": None, "generation": None, "config": tiny_config().to_dict()}
+    (tmp_path / "foreign" / "export.json").write_text(json.dumps(record))
+    with pytest.raises(ImportError, match=message):
+        load_engine(str(tmp_path / "foreign"))
+    assert left(tmp_path) == ["foreign", "model"]

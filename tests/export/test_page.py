@@ -1,0 +1,278 @@
+"""The page's folder: what is in it, what is refused. tests/export/test_page_in_browser.py runs it."""
+
+import errno
+import hashlib
+import http.client
+import json
+import os
+import re
+import shutil
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+import yaml
+from shared import ROOT, error_line, tiny_config
+
+from hf_vanilla_transformer import (
+    VanillaTransformerForConditionalGeneration,
+    VanillaTransformerForSequenceClassification,
+    VanillaTransformerModel,
+)
+from hf_vanilla_transformer.commands import page as command
+from hf_vanilla_transformer.export import page
+from hf_vanilla_transformer.tokenizer import train_tokenizer
+
+
+STATIC = ROOT / "hf_vanilla_transformer" / "export" / "page"
+FILES = {"dist/library.mjs": b"export {};", "LICENSE": b"Anybody may."}
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    """A small package instead of the runtime, and nothing instead of the networks."""
+    checksums = {path: hashlib.sha256(content).hexdigest() for path, content in FILES.items()}
+    monkeypatch.setattr(page, "RUNTIME", {"@tiny/library": page.NpmPackage("1.2.3", checksums)})
+    monkeypatch.setattr(page, "_save_networks", lambda model, folder: folder.mkdir())
+
+
+@pytest.fixture
+def runtime(tmp_path) -> Path:
+    folder = tmp_path / "runtime"
+    folder.mkdir()
+    for path, content in FILES.items():
+        (folder / Path(path).name).write_bytes(content)
+    return folder
+
+
+def save_model(folder: Path, model_class=VanillaTransformerForSequenceClassification, **fields) -> Path:
+    model = model_class(tiny_config(**fields))
+    model.save_pretrained(folder)
+    train_tokenizer(["가나다 라마바"], vocab_size=29, max_length=12).save_pretrained(folder)
+    if fields.get("decoder_vocab_size"):
+        train_tokenizer(["abc"], vocab_size=20).save_pretrained(folder / "target_tokenizer")
+    return folder
+
+
+@pytest.fixture
+def classifier(tmp_path) -> Path:
+    return save_model(tmp_path / "tiny", id2label={0: "bad", 1: "good", 2: "so-so"})
+
+
+def test_a_classifiers_page(run, classifier, runtime, tmp_path):
+    folder = tmp_path / "page"
+    arguments = ["--model", classifier, "--output_dir", folder, "--runtime", runtime, "--examples", "가나", "다"]
+    status, out, err = run("page", *arguments)
+    assert status == 0 and f"{folder}: a page of " in out, err
+    settings = json.loads((folder / "model" / "page.json").read_text())
+    assert settings["task"] == "classification" and settings["name"] == "tiny"
+    assert settings["labels"] == ["bad", "good", "so-so"] and settings["examples"] == ["가나", "다"]
+    assert settings["max_length"] == 12 and settings["target_tokenizer"] is False
+    assert settings["attention"]["encoder"] == {"layers": 2, "heads": 4}
+    head = yaml.safe_load((folder / "README.md").read_text().split("---\n")[1])
+    assert head["sdk"] == "static" and head["title"] == "tiny"
+    assert (folder / "runtime" / "library.mjs").read_bytes() == FILES["dist/library.mjs"]
+    assert (folder / "model" / "tokenizer.json").is_file()
+    there = {file.relative_to(folder) for file in folder.rglob("*")}
+    assert there >= {file.relative_to(STATIC) for file in STATIC.rglob("*")}
+
+
+def test_a_translators_page_has_both_vocabularies(run, runtime, tmp_path):
+    model = save_model(tmp_path / "two", VanillaTransformerForConditionalGeneration, decoder_vocab_size=31)
+    assert run("page", "--model", model, "--output_dir", tmp_path / "page", "--runtime", runtime)[0] == 0
+    settings = json.loads((tmp_path / "page" / "model" / "page.json").read_text())
+    assert settings["task"] == "translation" and settings["target_tokenizer"] is True
+    assert (settings["start"], settings["end"], settings["target_vocab_size"]) == (2, [3], 31)
+    assert (settings["max_target_length"], settings["examples"]) == (16, [])
+    assert (tmp_path / "page" / "model" / "target_tokenizer" / "tokenizer.json").is_file()
+
+
+@pytest.mark.parametrize(("name", "languages"), [("nsmc-small", ["ko"]), ("multi30k-de-en", ["de", "en"])])
+def test_the_card_names_the_languages_and_they_the_examples(runtime, tmp_path, name, languages):
+    settings = page.make_page(str(ROOT / "model_cards" / name), str(tmp_path / "page"), runtime=str(runtime))
+    assert settings["languages"] == languages
+    assert settings["examples"] == page.EXAMPLES[settings["task"]][languages[0]]
+
+
+def test_the_pages_own_files_name_nothing_outside_and_only_what_is_there():
+    scripts = sorted(STATIC.glob("*.js"))
+    assert sum(len(script.read_text().splitlines()) for script in scripts) <= 430
+    of_npm = {f"runtime/{Path(path).name}" for _, files in vars(page)["RUNTIME"].values() for path in files}
+    for file in [*scripts, STATIC / "index.html", STATIC / "style.css"]:
+        text = file.read_text()
+        assert "://" not in text, file
+        for name in re.findall(r'(?:from |href=|src=)"(?:\./)?([\w./-]+)"', text):
+            assert (STATIC / name).is_file() or name.startswith("runtime/") or name in of_npm, (file, name)
+
+
+def test_both_languages_say_the_same_things():
+    texts = json.loads((STATIC / "words.json").read_text())
+    own = {"positive", "negative"}  # labels, which are English
+
+    def places(words):
+        return {
+            name: places(text) if isinstance(text, dict) else sorted(re.findall(r"\{\w+\}", text))
+            for name, text in words.items()
+            if name not in own
+        }
+
+    assert places(texts["ko"]) == places(texts["en"])
+    asked = re.findall(r'data-(?:say|label)="(\w+)"', (STATIC / "index.html").read_text())
+    asked += re.findall(r'words\("(\w+)"', "".join(script.read_text() for script in STATIC.glob("*.js")))
+    assert len(asked) > 20
+    for name in asked:
+        assert any(name in words for words in (texts["en"], texts["en"]["classification"])), name
+
+
+def test_a_runtime_may_lie_as_npm_installs_it(runtime, tmp_path):
+    installed = tmp_path / "node_modules" / "@tiny" / "library"
+    (installed / "dist").mkdir(parents=True)
+    for path, content in FILES.items():
+        (installed / path).write_bytes(content)
+    page.copy_runtime(tmp_path / "copy", str(tmp_path / "node_modules"))
+    assert {file.name for file in (tmp_path / "copy").iterdir()} == {"library.mjs", "LICENSE"}
+
+
+NPM = """#!{python}
+import io, json, sys, tarfile
+assert sys.argv[1:4] == ["pack", "--json", "--pack-destination"] and sys.argv[5:] == ["@tiny/library@1.2.3"], sys.argv
+with tarfile.open(sys.argv[4] + "/tiny.tgz", "w:gz") as archive:
+    for path, content in {files}.items():
+        entry = tarfile.TarInfo("package/" + path)
+        entry.size = len(content)
+        archive.addfile(entry, io.BytesIO(content))
+print(json.dumps([{{"name": "@tiny/library", "filename": "tiny.tgz"}}]))
+"""
+
+
+def put_npm(folder: Path, program: str, monkeypatch):
+    """Make a program the only npm there is."""
+    folder.mkdir()
+    (folder / "npm").write_text(program)
+    (folder / "npm").chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder))
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the stand-in for npm is a script of Unix")
+def test_npm_downloads_the_runtime(monkeypatch, tmp_path):
+    put_npm(tmp_path / "bin", NPM.format(python=sys.executable, files=FILES), monkeypatch)
+    page.copy_runtime(tmp_path / "copy")
+    assert (tmp_path / "copy" / "library.mjs").read_bytes() == FILES["dist/library.mjs"]
+
+
+@pytest.fixture
+def refuse(run, classifier, runtime, tmp_path):
+    """Run the command with something wrong; returns its one line. Nothing may be left behind."""
+
+    def refuse(**changed) -> str:
+        flags = {"model": classifier, "output_dir": tmp_path / "page", "runtime": runtime, **changed}
+        before = sorted(tmp_path.rglob("*"))
+        words = [word for name, value in flags.items() if value is not None for word in (f"--{name}", value)]
+        status, out, err = run("page", *words)
+        assert (status, out) == (2, ""), err
+        assert sorted(tmp_path.rglob("*")) == before
+        return error_line("page", err)
+
+    return refuse
+
+
+def test_a_wrong_folder_is_refused(refuse, tmp_path):
+    assert "none: no model can be read here" in refuse(model=tmp_path / "none")
+    other = tmp_path / "headless"
+    VanillaTransformerModel(tiny_config()).save_pretrained(other)
+    assert "headless: neither classifier nor translator" in refuse(model=other)
+    several = save_model(tmp_path / "several", problem_type="multi_label_classification")
+    assert "several: trained for multi_label_classification" in refuse(model=several)
+    assert "is not empty" in refuse(output_dir=other)
+    assert "model.safetensors is not empty" in refuse(output_dir=other / "model.safetensors")
+
+
+def test_a_tokenizer_that_is_not_fast_is_refused(refuse, tmp_path):
+    sentencepiece = pytest.importorskip("sentencepiece")
+    from hf_vanilla_transformer.tokenizer import import_sentencepiece
+
+    model = save_model(tmp_path / "slow")
+    reviews = ROOT / "hf_vanilla_transformer" / "data" / "samples" / "ratings_train.txt"
+    sentencepiece.SentencePieceTrainer.train(
+        input=str(reviews), model_prefix=str(tmp_path / "spm"), vocab_size=1500, minloglevel=2
+    )
+    for file in model.glob("tokenizer*"):
+        file.unlink()
+    import_sentencepiece(tmp_path / "spm.model").save_pretrained(model)
+    assert "not a fast one" in refuse(model=model)
+
+
+def test_a_runtime_that_is_not_the_one_is_refused(refuse, runtime, tmp_path):
+    assert "lacks library.mjs, of the npm package @tiny/library 1.2.3" in refuse(runtime=tmp_path / "none")
+    (runtime / "library.mjs").write_text("another version")
+    assert "library.mjs: not the file of the npm package @tiny/library 1.2.3" in refuse(runtime=runtime)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the stand-in for npm is a script of Unix")
+def test_without_npm_one_line_says_what_to_do(refuse, monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert "npm, which downloads the page's runtime, is not installed" in refuse(runtime=None)
+    put_npm(
+        tmp_path / "bin",
+        f"#!{sys.executable}\nimport sys\nsys.exit('npm error code ENOTFOUND\\nnpm error no network')\n",
+        monkeypatch,
+    )
+    said = refuse(runtime=None)
+    assert "@tiny/library@1.2.3" in said and "--runtime FOLDER (code ENOTFOUND no network)" in said
+
+
+def test_without_the_extra_one_line_says_what_to_install(refuse, monkeypatch):
+    monkeypatch.setitem(sys.modules, "onnxscript", None)
+    assert "pip install 'hf-vanilla-transformer[onnx]'" in refuse()
+
+
+def test_a_full_disk_leaves_nothing(refuse, monkeypatch):
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(shutil, "copytree", full)
+    assert "is the disk full?" in refuse()
+
+
+def test_a_taken_port_is_reported_before_the_work(run, classifier, runtime, tmp_path):
+    with page.page_server(str(tmp_path), port=0) as server:
+        arguments = ["--output_dir", tmp_path / "page", "--runtime", runtime, "--serve", "--port", server.server_port]
+        status, _, err = run("page", "--model", classifier, *arguments)
+    assert status == 2 and f"port {server.server_port}" in error_line("page", err)
+    assert not (tmp_path / "page").exists()
+
+
+def test_serve_serves_until_ctrl_c(run, classifier, runtime, tmp_path, monkeypatch):
+    class Server:
+        server_port = 4321
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            pass
+
+        def serve_forever(self):
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(command, "page_server", lambda folder, port: Server())
+    arguments = ["--model", classifier, "--output_dir", tmp_path / "page", "--runtime", runtime]
+    status, out, err = run("page", *arguments, "--serve")
+    assert status == 0 and "http://127.0.0.1:4321/" in out, err
+
+
+def test_the_server_names_types_and_is_on_loopback(tmp_path, capsys):
+    types = {"a.js": "text/javascript", "b.mjs": "text/javascript", "c.wasm": "application/wasm"}
+    for name in types:
+        (tmp_path / name).write_text("")
+    with page.page_server(str(tmp_path), port=0) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        assert server.server_address[0] == "127.0.0.1"
+        for name, type_ in types.items():
+            connection = http.client.HTTPConnection("127.0.0.1", server.server_port)
+            connection.request("GET", f"/{name}")
+            assert connection.getresponse().getheader("Content-Type") == type_
+            connection.close()
+        server.shutdown()
+    assert capsys.readouterr() == ("", "")

@@ -1,0 +1,130 @@
+"""README.ko.md is README.md in Korean, and a learner's checkpoint comes over in three steps."""
+
+import re
+
+import pytest
+import torch
+from shared import ROOT, tiny_config
+from test_documentation import blocks as blocks_of
+from test_documentation import command, lines
+from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+from hf_vanilla_transformer import VanillaTransformerForSequenceClassification, to_source_state_dict
+from hf_vanilla_transformer.data.nsmc import SAMPLES
+
+
+ENGLISH, KOREAN = (ROOT / name for name in ("README.md", "README.ko.md"))
+GUIDE = ("docs/walkthrough/README.md", "docs/walkthrough/checkpoint.ko.md")
+
+
+def blocks(text: str) -> list[str]:
+    """The code blocks, with their fences."""
+    return re.findall(r"^```.*?^```$", text, re.DOTALL | re.MULTILINE)
+
+
+def tables(text: str) -> list[list[list[str]]]:
+    """Of each cell of each table row the numbers and whether it is bold; words stand in another order."""
+    rows = [row.split("|") for row in text.splitlines() if row.startswith("|")]
+    return [[sorted(re.findall(r"\*\*|\d[\d.,]*\d|\d", cell)) for cell in row] for row in rows]
+
+
+def sections(text: str) -> list[str]:
+    """The level of each heading."""
+    return re.findall(r"^#+(?= )", text, re.MULTILINE)
+
+
+def without_blocks(text: str) -> str:
+    for block in blocks(text):
+        text = text.replace(block, "")
+    return text
+
+
+def both() -> tuple[str, str]:
+    return tuple(file.read_text(encoding="utf-8") for file in (ENGLISH, KOREAN))
+
+
+def test_the_code_is_the_same():
+    english, korean = map(blocks, both())
+    assert english and english == korean
+
+
+@pytest.mark.parametrize("part", [tables, sections])
+def test_tables_and_sections_are_the_same(part):
+    english, korean = (part(without_blocks(text)) for text in both())
+    assert english and english == korean
+
+
+def test_links_are_the_same_but_for_those_to_the_other_language():
+    english, korean = (
+        {address or url for address, url in re.findall(r"\]\(([^)#][^)]*)\)|<(https?://[^>]+)>", text)}
+        for text in both()
+    )
+    own = {"README.md", "README.ko.md", *GUIDE}
+    assert english - own == korean - own
+    for address in korean:
+        assert address.startswith("https://") or (ROOT / address.partition("#")[0]).exists(), address
+
+
+def test_each_leads_to_the_other():
+    for file, other in ((ENGLISH, KOREAN), (KOREAN, ENGLISH)):
+        assert f"]({other.name})" in file.read_text(encoding="utf-8").splitlines()[0]
+
+
+def test_each_name_leads_to_the_chapter_that_explains_it():
+    page = (ROOT / "docs" / "tutorials.md").read_text(encoding="utf-8")
+    tables_of_names = re.findall(r"^\| theirs \| ours \| chapter \|\n\|[-|]+\n((?:\|.*\n)+)", page, re.MULTILINE)
+    rows = "".join(tables_of_names).splitlines()
+    assert len(tables_of_names) == 6 and "| theirs | ours |\n" not in page
+    for row in rows:
+        chapters = re.findall(r"\[(\d)\]\(walkthrough/(0\d_\w+)\.ipynb\)", row.split("|")[-2])
+        assert chapters, row
+        for number, stem in chapters:
+            assert stem.startswith(f"0{number}_") and (ROOT / "docs" / "walkthrough" / f"{stem}.ipynb").exists()
+
+
+# The options of transformer-evolution's vocab.py.
+SENTENCEPIECE = {
+    **{"model_type": "bpe", "pad_id": 0, "pad_piece": "[PAD]", "unk_id": 1, "unk_piece": "[UNK]"},
+    **{"bos_id": 2, "bos_piece": "[BOS]", "eos_id": 3, "eos_piece": "[EOS]"},
+    "user_defined_symbols": ["[SEP]", "[CLS]", "[MASK]"],
+}
+
+
+def test_a_tutorials_checkpoint_and_vocabulary_come_over(run, tmp_path, monkeypatch, capsys):
+    """The three steps of docs/walkthrough/checkpoint.ko.md, and the way back, in their order."""
+    sentencepiece = pytest.importorskip("sentencepiece")
+    monkeypatch.chdir(tmp_path)
+    reviews = (SAMPLES / "ratings_test.txt").read_text(encoding="utf-8")
+    (tmp_path / "ratings_test.txt").write_text(reviews, encoding="utf-8")
+    (tmp_path / "reviews.txt").write_text("재미있다\n", encoding="utf-8")
+    sentencepiece.SentencePieceTrainer.train(
+        input=str(SAMPLES / "ratings_train.txt"),
+        model_prefix="kowiki",
+        vocab_size=1500,
+        minloglevel=2,
+        **SENTENCEPIECE,
+    )
+    model = VanillaTransformerForSequenceClassification(tiny_config(vocab_size=1500, position_offset=1)).eval()
+    theirs = to_source_state_dict(model, "transformer-evolution")
+    torch.save({"epoch": 1, "loss": 0.5, "score": 0.5, "state_dict": theirs}, "save_best.pth")
+
+    page = "docs/walkthrough/checkpoint.ko.md"
+    steps = [command(words) for words in lines(page)]
+    names = ["import-sentencepiece", "convert-checkpoint", "predict", "convert-checkpoint"]
+    assert [name for name, *_ in steps] == names
+    (program,) = blocks_of(page, "python")
+    outs = []
+    for number, step in enumerate(steps):
+        if number == 2:  # after the two imports
+            exec(compile(program, page, "exec"), {})
+        status, out, err = run(*step)
+        assert status == 0, (step, err)
+        outs.append(out)
+    assert "0 of 120 lines differ" in outs[0]
+    assert outs[2].split()[0] in ("negative", "positive")
+    ids = AutoTokenizer.from_pretrained("runs/mine")("정말 재미있다", return_tensors="pt")
+    with torch.no_grad():
+        ours = AutoModelForSequenceClassification.from_pretrained("runs/mine").eval()(**ids).logits
+        torch.testing.assert_close(ours, model(**ids).logits)
+    back = torch.load("back.pth", weights_only=True)
+    assert back.keys() == theirs.keys() and all(torch.equal(back[name], theirs[name]) for name in back)
