@@ -107,9 +107,15 @@ class VocabularyArguments:
     tokenizer_model: Literal["bpe", "unigram", "word"] | None = field(
         default=None, metadata={"help": "Kind of a new vocabulary, by default `bpe`."}
     )
+    vocab_lines: int | None = field(
+        default=None,
+        metadata={"help": "Train a new vocabulary on this many texts, evenly spaced; by default on all."},
+    )
 
     def __post_init__(self):
-        apply_defaults(self, "tokenizer" if self.tokenizer else "model", vocab_size=8007, tokenizer_model="bpe")
+        check_at_least(1, self, "vocab_lines")
+        new = {"vocab_size": 8007, "tokenizer_model": "bpe", "vocab_lines": None}
+        apply_defaults(self, "tokenizer" if self.tokenizer else "model", **new)
 
 
 class OneLineParser(HfArgumentParser):

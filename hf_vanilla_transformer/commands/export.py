@@ -127,8 +127,8 @@ def summary(record: dict[str, Any]) -> list[str]:
             for engine, title in (("export", "export"), ("torch", "torch"))
         ]
         same = part.get("same_label") or part.get("same_translation")
-        where = f"{data['texts']:,} texts" + (f", {name.replace('_', ' ')}" if name else "")
-        lines.append(f"{where}: {measure} of {'; of '.join(values)}; the same {same}")
+        search = {"": "", "beams_1": ", greedy search"}.get(name, f", {name.removeprefix('beams_')} beams")
+        lines.append(f"{data['texts']:,} texts{search}: {measure} of {'; of '.join(values)}; the same {same}")
     return lines
 
 

@@ -1,20 +1,16 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 """The engine of models in torch."""
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import torch
-from torch.nn.utils.rnn import pad_sequence
 from transformers import AutoModelForSeq2SeqLM, PreTrainedModel
 
 from ..configuration_vanilla_transformer import VanillaTransformerConfig
 from ..loading import load_model, named_errors
+from .batches import answer_by_length, pad
 from .engine import Engine, end_tokens
-
-
-Answer = TypeVar("Answer")
 
 
 class TorchEngine(Engine):
@@ -48,10 +44,11 @@ class TorchEngine(Engine):
 
     @torch.inference_mode()
     def logits(self, input_ids: list[list[int]], batch_size: int) -> np.ndarray:
-        def answer(batch: dict[str, torch.Tensor]) -> list[np.ndarray]:
-            return list(self.model(**batch).logits.float().cpu().numpy())
+        def answer(rows: list[list[int]]) -> list[np.ndarray]:
+            ids, mask = self._pad(rows)
+            return list(self.model(ids, attention_mask=mask).logits.float().cpu().numpy())
 
-        return np.stack(self._answer_by_length(input_ids, batch_size, answer))
+        return np.stack(answer_by_length(input_ids, batch_size, answer))
 
     @torch.inference_mode()
     def translate(
@@ -61,11 +58,12 @@ class TorchEngine(Engine):
         limit = self.config.max_target_positions if max_new_tokens is None else 1 + max_new_tokens
         special = {self.config.decoder_start_token_id, *end_tokens(self.config), self.config.pad_token_id}
 
-        def answer(batch: dict[str, torch.Tensor]) -> list[list[int]]:
-            ids = self.model.generate(**batch, num_beams=num_beams, do_sample=False, max_length=limit)
+        def answer(rows: list[list[int]]) -> list[list[int]]:
+            ids, mask = self._pad(rows)
+            ids = self.model.generate(ids, attention_mask=mask, num_beams=num_beams, do_sample=False, max_length=limit)
             return [[token for token in row if token not in special] for row in ids.tolist()]
 
-        return self._answer_by_length(input_ids, batch_size, answer)
+        return answer_by_length(input_ids, batch_size, answer)
 
     @torch.inference_mode()
     def log_probabilities(
@@ -84,31 +82,6 @@ class TorchEngine(Engine):
         return scores
 
     def _pad(self, rows: list[list[int]]) -> tuple[torch.Tensor, torch.Tensor]:
-        """The ids (B, L), right-padded, and their mask (B, L), on the model's device."""
-        tensors = [torch.tensor(row, dtype=torch.long) for row in rows]
-        ids = pad_sequence(tensors, batch_first=True, padding_value=self.config.pad_token_id or 0)
-        mask = pad_sequence([torch.ones_like(row) for row in tensors], batch_first=True)
+        """`pad`, on the model's device."""
+        ids, mask = pad(rows, self.config.pad_token_id)
         return ids.to(self.model.device), mask.to(self.model.device)
-
-    def _answer_by_length(
-        self, input_ids: list[list[int]], batch_size: int, answer: Callable[[dict[str, torch.Tensor]], list[Answer]]
-    ) -> list[Answer]:
-        """Answer texts in batches of similar length, which have few pads.
-
-        Args:
-            input_ids: The token ids of each text.
-            batch_size: Maximum number of texts in a batch.
-            answer: Takes `input_ids` and `attention_mask` (B, S) and returns B answers.
-
-        Returns:
-            The answers in the order of `input_ids`.
-        """
-        order = sorted(range(len(input_ids)), key=lambda place: len(input_ids[place]))
-        answers = [None] * len(order)
-        for begin in range(0, len(order), batch_size):
-            places = order[begin : begin + batch_size]
-            ids, mask = self._pad([input_ids[place] for place in places])
-            batch = {"input_ids": ids, "attention_mask": mask}
-            for place, one in zip(places, answer(batch), strict=True):
-                answers[place] = one
-        return answers

@@ -111,6 +111,7 @@ def export(
             load_engine(str(folder)),
             exact=quantize is None,
             tokenizers=tokenizers,
+            folder=folder,
             texts=texts,
             answers=answers,
         )

@@ -5,9 +5,11 @@ import time
 from collections.abc import Callable
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from tokenizers import Tokenizer
 from transformers import PreTrainedTokenizerBase
 
 from ..configuration_vanilla_transformer import VanillaTransformerConfig
@@ -15,6 +17,7 @@ from ..data.labelled_text import encode
 from ..engines import Engine, end_tokens
 from ..engines.engine import MODEL_CLASSES
 from ..engines.pytorch import TorchEngine
+from ..loading import load_tokenizer
 from ..metrics import classification_report, translation_report
 
 
@@ -42,6 +45,7 @@ def prove(
     *,
     exact: bool,
     tokenizers: Tokenizers,
+    folder: Path,
     texts: list[str] | None = None,
     answers: list[Any] | None = None,
 ) -> dict[str, Any]:
@@ -52,23 +56,56 @@ def prove(
         export: The engine of the export.
         exact: Whether the export computes in float32 and must agree; else differences are measured, and only an
             absurd one is an error.
-        tokenizers: The tokenizers of source and target.
+        tokenizers: The model's tokenizers of source and target.
+        folder: The exported folder.
         texts: Texts on which quality and speed are measured.
         answers: The label or the translation of each text.
 
     Returns:
-        `random_texts`, what was compared on random ids of many lengths; and with texts `data`, what was measured.
+        `same_ids`, of how many texts the tokenizers were compared; `random_texts`, what was compared on random ids of
+        many lengths; and with texts `data`, what was measured.
 
     Raises:
         ValueError: the export does not agree with the model; the message names the difference.
     """
     classifies = model.model_class == MODEL_CLASSES["classifier"]
     prove_random = prove_logits if classifies else prove_translations
-    proof = {"random_texts": prove_random(model, export, exact)}
+    proof = {
+        "same_ids": prove_tokenizer(tokenizers[0], folder, model.config),
+        "random_texts": prove_random(model, export, exact),
+    }
     if texts:
         measure = measure_classification if classifies else measure_translation
         proof["data"] = measure(model, export, exact, tokenizers, texts, answers)
     return proof
+
+
+def prove_tokenizer(tokenizer: PreTrainedTokenizerBase, folder: Path, config: VanillaTransformerConfig) -> str:
+    """Compare the ids that a model's tokenizer and the exported one give, which is also read by `tokenizers` alone.
+
+    The last text is longer than the model.
+
+    Args:
+        tokenizer: The model's source tokenizer.
+        folder: The exported folder.
+        config: The model's configuration.
+
+    Returns:
+        How many texts have the same ids.
+
+    Raises:
+        ValueError: one has not.
+    """
+    texts = [tokenizer.decode(row) for row in random_texts(config) if max(row) < len(tokenizer)]
+    texts.append(" ".join(texts))
+    limit = {"truncation": True, "max_length": min(tokenizer.model_max_length, config.max_position_embeddings)}
+    alone = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    alone.enable_truncation(limit["max_length"])
+    expected = tokenizer(texts, **limit)["input_ids"]
+    found = [load_tokenizer(str(folder))(texts, **limit)["input_ids"], [alone.encode(text).ids for text in texts]]
+    if found != [expected, expected]:
+        raise ValueError("the export does not agree with torch: its tokenizer gives other ids than the model's")
+    return count_equal(expected, found[1])
 
 
 def random_texts(config: VanillaTransformerConfig) -> list[list[int]]:

@@ -55,8 +55,10 @@ def test_data_are_read_as_the_recipe_says(run, corpus, tmp_path):
     assert status == 0, err
     greedy, beams = out.splitlines()[1:3]
     rows = len((corpus / "test.num").read_text().splitlines())
-    assert greedy.startswith(f"{rows} texts, beams 1: bleu of export ") and f"the same {rows} of {rows}" in greedy
-    assert beams.startswith(f"{rows} texts, beams 5: ")
+    assert (
+        greedy.startswith(f"{rows} texts, greedy search: bleu of export ") and f"the same {rows} of {rows}" in greedy
+    )
+    assert beams.startswith(f"{rows} texts, 5 beams: bleu of export ")
     data = json.loads((tmp_path / "export" / "export.json").read_text())["proof"]["data"]
     assert data["source"] == str(corpus) and data["split"] == "test"
     assert "names no" not in refused(run, *options, "--test_prefix", "nothing", "--output_dir", tmp_path / "again")

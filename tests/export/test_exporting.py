@@ -13,6 +13,7 @@ from hf_vanilla_transformer import VanillaTransformerModel
 from hf_vanilla_transformer.engines import load_engine
 from hf_vanilla_transformer.export import export, exporting, native, proof, restore
 from hf_vanilla_transformer.loading import load_config
+from hf_vanilla_transformer.tokenizer import train_tokenizer
 
 
 TWIN = {
@@ -40,6 +41,7 @@ def test_the_record_says_what_was_done(model, tmp_path):
     assert record["source"] == model and record["versions"]["torch"] == torch.__version__
     assert load_engine(str(folder)).config.to_dict().items() >= {"norm_first": True, "vocab_size": 29}.items()
     assert "_name_or_path" not in record["config"]
+    assert record["proof"]["same_ids"].split()[0] == record["proof"]["same_ids"].split()[2]
     card = (folder / "README.md").read_text(encoding="utf-8")
     assert "of random tokens, 1 to 16 of them" in card and "same translation, 5 beams" in card
 
@@ -103,6 +105,16 @@ def test_a_tie_is_no_difference():
     assert proof.is_greedy_tie(engine, [5, 6], [7, 8, 4], [7, 9, 6, 6])
     assert not proof.is_greedy_tie(engine, [5, 6], [7, 8, 4], [7, 10, 6, 6])
     assert not proof.is_greedy_tie(engine, [5, 6], [7, 8], [7])
+
+
+def test_another_tokenizer_does_not_agree(model, tmp_path, monkeypatch):
+    def wrong(tokenizers, folder):
+        train_tokenizer(["나 가", "라 다"] * 9, vocab_size=20, max_length=16, add_eos=True).save_pretrained(folder)
+
+    monkeypatch.setattr(exporting, "save_tokenizers", wrong)
+    with pytest.raises(ValueError, match="its tokenizer gives other ids than the model's"):
+        export(model, str(tmp_path / "export"), "transformers")
+    assert left(tmp_path) == ["model"]
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, OSError, SystemExit])

@@ -1,0 +1,215 @@
+# Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
+"""The engine of models in ONNX files: onnxruntime computes, transformers searches."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+from transformers import GenerationConfig, GenerationMixin, PreTrainedModel
+from transformers.cache_utils import DynamicCache, EncoderDecoderCache
+from transformers.modeling_outputs import BaseModelOutput, Seq2SeqLMOutput
+
+from ..configuration_vanilla_transformer import VanillaTransformerConfig
+from .batches import answer_by_length, pad
+from .engine import Engine, end_tokens, import_extra, special_settings
+
+
+# The files of an exported folder, as transformers.js and optimum name them.
+FOLDER = "onnx"
+FILES = {"classification": ["model"], "translation": ["encoder_model", "decoder_model_merged"]}
+
+
+def file_names(task: str, quantize: str | None) -> list[str]:
+    """The files of a model in an exported folder.
+
+    Args:
+        task: `"classification"` or `"translation"`.
+        quantize: The precision of the weights, None for float32.
+
+    Returns:
+        Paths from the folder, in the order in which they are needed.
+    """
+    return [f"{FOLDER}/{name}{'_quantized' if quantize else ''}.onnx" for name in FILES[task]]
+
+
+def past_names(config: VanillaTransformerConfig, prefix: str = "past_key_values") -> list[str]:
+    """The names of a decoder's keys and values, those of a layer one after the other, as optimum gives them."""
+    parts = [f"{side}.{part}" for side in ("decoder", "encoder") for part in ("key", "value")]
+    return [f"{prefix}.{layer}.{part}" for layer in range(config.decoder_layers) for part in parts]
+
+
+class OnnxEngine(Engine):
+    """Computes on the CPU with onnxruntime, with as many threads as torch would use.
+
+    Args:
+        folder: The exported folder.
+        export: Its record.
+
+    Raises:
+        ValueError: onnxruntime cannot read the files.
+        ImportError: onnxruntime is not installed.
+    """
+
+    def __init__(self, folder: str, export: dict[str, Any]):
+        onnxruntime = import_extra("onnxruntime", "onnxruntime", "onnx")
+        self.config = VanillaTransformerConfig.from_dict(export["config"])
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = torch.get_num_threads()
+        options.log_severity_level = 3  # errors only
+        self.sessions = []
+        for name in file_names(export["task"], export["quantize"]):
+            try:
+                session = onnxruntime.InferenceSession(
+                    str(Path(folder, name)), options, providers=["CPUExecutionProvider"]
+                )
+            except Exception as error:  # onnxruntime's own classes have no other base
+                raise ValueError(f"{folder}: {name}: {error}") from error
+            self.sessions.append(session)
+        if export["task"] == "translation":
+            self.generator = _Generator(self.config, *self.sessions, GenerationConfig(**export["generation"]))
+
+    @classmethod
+    def load(cls, folder: str, export: dict[str, Any] | None, dtype: str) -> "OnnxEngine":
+        return cls(folder, export)
+
+    def logits(self, input_ids: list[list[int]], batch_size: int) -> np.ndarray:
+        (session,) = self.sessions
+
+        def answer(rows: list[list[int]]) -> list[np.ndarray]:
+            ids, mask = pad(rows, self.config.pad_token_id)
+            return list(session.run(None, {"input_ids": ids.numpy(), "attention_mask": mask.numpy()})[0])
+
+        return np.stack(answer_by_length(input_ids, batch_size, answer))
+
+    @torch.inference_mode()
+    def translate(
+        self, input_ids: list[list[int]], batch_size: int, num_beams: int = 1, max_new_tokens: int | None = None
+    ) -> list[list[int]]:
+        # As in `TorchEngine`.
+        limit = self.config.max_target_positions if max_new_tokens is None else 1 + max_new_tokens
+        special = {self.config.decoder_start_token_id, *end_tokens(self.config), self.config.pad_token_id}
+
+        def answer(rows: list[list[int]]) -> list[list[int]]:
+            ids, mask = pad(rows, self.config.pad_token_id)
+            if num_beams == 1 and not special_settings(self.generator.generation_config):
+                ids = self.generator.greedy_search(ids, mask, limit - 1)
+            else:
+                ids = self.generator.generate(
+                    ids, attention_mask=mask, num_beams=num_beams, do_sample=False, max_length=limit
+                )
+            return [[token for token in row if token not in special] for row in ids.tolist()]
+
+        return answer_by_length(input_ids, batch_size, answer)
+
+    @torch.inference_mode()
+    def log_probabilities(
+        self, input_ids: list[list[int]], target_ids: list[list[int]], batch_size: int
+    ) -> list[np.ndarray]:
+        start, end = self.config.decoder_start_token_id, end_tokens(self.config)[0]
+        scores = []
+        for begin in range(0, len(input_ids), batch_size):
+            rows = slice(begin, begin + batch_size)
+            source, mask = pad(input_ids[rows], self.config.pad_token_id)
+            targets, _ = pad([[start, *ids] for ids in target_ids[rows]], self.config.pad_token_id)
+            labels, in_target = pad([[*ids, end] for ids in target_ids[rows]], self.config.pad_token_id)
+            encoded = self.generator.encoder(source, mask)
+            logits = self.generator(targets, encoder_outputs=encoded, attention_mask=mask).logits
+            chosen = logits.log_softmax(dim=-1).gather(-1, labels.unsqueeze(-1)).squeeze(-1)
+            scores += [one[inside.bool()].numpy() for one, inside in zip(chosen, in_target, strict=True)]
+        return scores
+
+
+class _Encoder(nn.Module):
+    main_input_name = "input_ids"
+
+    def __init__(self, session):
+        super().__init__()
+        self.session = session
+
+    def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor, **_) -> BaseModelOutput:
+        feed = {"input_ids": input_ids.numpy(), "attention_mask": attention_mask.numpy()}
+        return BaseModelOutput(last_hidden_state=torch.from_numpy(self.session.run(None, feed)[0]))
+
+
+class _Generator(PreTrainedModel, GenerationMixin):
+    """A translator for transformers' search that has no weights: its parts are sessions of onnxruntime."""
+
+    config: VanillaTransformerConfig
+    main_input_name = "input_ids"
+    device = torch.device("cpu")
+    dtype = torch.float32
+
+    def __init__(self, config: VanillaTransformerConfig, encoder, decoder, generation_config: GenerationConfig):
+        super().__init__(config)
+        self.encoder = _Encoder(encoder)
+        self.decoder_session = decoder
+        self.generation_config = generation_config
+
+    def no_past(self, batch_size: int) -> list[np.ndarray]:
+        """The keys and values before the first token, in the order of `past_names`."""
+        heads = self.config.decoder_attention_heads
+        nothing = np.empty((batch_size, heads, 0, self.config.head_dim or self.config.d_model // heads), np.float32)
+        return [nothing] * len(past_names(self.config))
+
+    def get_encoder(self) -> _Encoder:
+        return self.encoder
+
+    def greedy_search(self, input_ids: torch.Tensor, attention_mask: torch.Tensor, max_new_tokens: int) -> np.ndarray:
+        """`generate` without beams and special settings; a step of a small model costs less than half.
+
+        Returns:
+            (B, T), each row filled up with padding after its end token.
+        """
+        names = past_names(self.config)
+        own = [name for name in names if ".decoder." in name]
+        states, mask = self.encoder(input_ids, attention_mask).last_hidden_state.numpy(), attention_mask.numpy()
+        feed = {"encoder_hidden_states": states, "encoder_attention_mask": mask}
+        feed |= dict(zip(names, self.no_past(len(mask)), strict=True))
+        tokens = np.full(len(mask), self.config.decoder_start_token_id)
+        ended = np.zeros(len(mask), dtype=bool)
+        steps = []
+        while len(steps) < max_new_tokens and not ended.all():
+            asked = names if not steps else own  # those of the source stay the same
+            outputs = ["logits", *(name.replace("past_key_values", "present") for name in asked)]
+            logits, *present = self.decoder_session.run(outputs, feed | {"input_ids": tokens[:, None]})
+            feed |= dict(zip(asked, present, strict=True))
+            tokens = np.where(ended, self.config.pad_token_id or 0, logits[:, -1].argmax(axis=-1))
+            ended |= np.isin(tokens, end_tokens(self.config))
+            steps.append(tokens)
+        return np.stack(steps, axis=1)
+
+    def forward(
+        self,
+        decoder_input_ids: torch.Tensor,
+        encoder_outputs: BaseModelOutput,
+        attention_mask: torch.Tensor,
+        past_key_values: EncoderDecoderCache | None = None,
+        **_,
+    ) -> Seq2SeqLMOutput:
+        """Decode the T tokens after the P cached ones; shapes as in `export.graphs.save_decoder_with_past`."""
+        past = self.no_past(len(decoder_input_ids))
+        if past_key_values is not None and past_key_values.get_seq_length() > 0:
+            past = [states.numpy() for states in _flat(past_key_values)]
+        feed = {
+            "input_ids": decoder_input_ids.numpy(),
+            "encoder_hidden_states": encoder_outputs.last_hidden_state.numpy(),
+            "encoder_attention_mask": attention_mask.numpy(),
+            **dict(zip(past_names(self.config), past, strict=True)),
+        }
+        logits, *present = map(torch.from_numpy, self.decoder_session.run(None, feed))
+        layers = [present[place : place + 4] for place in range(0, len(present), 4)]
+        return Seq2SeqLMOutput(
+            logits=logits,
+            past_key_values=EncoderDecoderCache(
+                DynamicCache([(key, value) for key, value, *_ in layers]),
+                DynamicCache([(key, value) for *_, key, value in layers]),
+            ),
+        )
+
+
+def _flat(cache: EncoderDecoderCache) -> list[torch.Tensor]:
+    """The keys and values in the order of `past_names`."""
+    pairs = zip(cache.self_attention_cache.layers, cache.cross_attention_cache.layers, strict=True)
+    return [states for own, cross in pairs for states in (own.keys, own.values, cross.keys, cross.values)]
