@@ -161,6 +161,15 @@ def test_the_engines_pages_programs_run(clone, capsys):
     assert out[2:] == ["positive"]  # of reviews.txt
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("place", range(len(blocks("docs/works_with.md", "python"))))
+def test_the_page_of_what_works_with_it(place, clone):
+    program = blocks("docs/works_with.md", "python")[place]
+    for module in re.findall(r"^(?:from|import) (peft|sentence_transformers|optuna)\b", program, re.MULTILINE):
+        pytest.importorskip(module, reason=f"{module} is not installed")
+    exec(compile(program, "works_with.md", "exec"), {})
+
+
 TUTORIALS = [words for words in lines("docs/tutorials.md") if command(words)]
 
 

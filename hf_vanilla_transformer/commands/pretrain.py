@@ -2,6 +2,7 @@
 """Pretrain an encoder-decoder by denoising lines of plain text.
 
     vanilla-transformer pretrain pretrain-reviews --texts reviews.txt.gz --output_dir runs/reviews
+    vanilla-transformer pretrain --texts more.txt.gz --model runs/reviews --output_dir runs/more
     vanilla-transformer train-classifier --data nsmc --model runs/reviews --output_dir runs/nsmc
 
 The result is a folder to fine-tune. --model trains an existing model with one vocabulary further, also a classifier.

@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+from transformers import GenerationConfig
 
 from ..configuration_vanilla_transformer import VanillaTransformerConfig
 from ..loading import EXPORT_FILE
@@ -23,6 +24,13 @@ ENGINES = {
 MODEL_CLASSES = {
     "classifier": "VanillaTransformerForSequenceClassification",
     "translator": "VanillaTransformerForConditionalGeneration",
+}
+# Settings of transformers' search that change scores, and their values that change nothing.
+NEUTRAL_SETTINGS = {
+    **{"min_length": 0, "min_new_tokens": 0, "no_repeat_ngram_size": 0, "encoder_no_repeat_ngram_size": 0},
+    **{"repetition_penalty": 1.0, "encoder_repetition_penalty": 1.0},
+    **dict.fromkeys(["bad_words_ids", "suppress_tokens", "begin_suppress_tokens", "sequence_bias"]),
+    **dict.fromkeys(["forced_bos_token_id", "forced_eos_token_id", "exponential_decay_length_penalty"]),
 }
 
 
@@ -117,6 +125,12 @@ def end_tokens(config: VanillaTransformerConfig) -> list[int]:
     """The ids that end a translation; none where the model knows no end."""
     ends = config.eos_token_id
     return [] if ends is None else [ends] if isinstance(ends, int) else ends
+
+
+def special_settings(generation_config: GenerationConfig | None) -> dict[str, Any]:
+    """The settings of a search, by name, with which it does not just look for the most probable translation."""
+    settings = {name: getattr(generation_config, name, None) for name in NEUTRAL_SETTINGS}
+    return {name: value for name, value in settings.items() if value not in (None, NEUTRAL_SETTINGS[name])}
 
 
 def read_export(folder: str) -> dict[str, Any] | None:

@@ -13,7 +13,7 @@ from transformers.modeling_outputs import BaseModelOutput, Seq2SeqLMOutput
 
 from ..configuration_vanilla_transformer import VanillaTransformerConfig
 from .batches import answer_by_length, pad
-from .engine import Engine, end_tokens, import_extra
+from .engine import Engine, end_tokens, import_extra, special_settings
 
 
 # The files of an exported folder, as transformers.js and optimum name them.
@@ -93,7 +93,7 @@ class OnnxEngine(Engine):
 
         def answer(rows: list[list[int]]) -> list[list[int]]:
             ids, mask = pad(rows, self.config.pad_token_id)
-            if num_beams == 1:
+            if num_beams == 1 and not special_settings(self.generator.generation_config):
                 ids = self.generator.greedy_search(ids, mask, limit - 1)
             else:
                 ids = self.generator.generate(
@@ -157,7 +157,7 @@ class _Generator(PreTrainedModel, GenerationMixin):
         return self.encoder
 
     def greedy_search(self, input_ids: torch.Tensor, attention_mask: torch.Tensor, max_new_tokens: int) -> np.ndarray:
-        """`generate` without beams, at less than half its cost for a step of a small model.
+        """`generate` without beams and special settings; a step of a small model costs less than half.
 
         Returns:
             (B, T), each row filled up with padding after its end token.

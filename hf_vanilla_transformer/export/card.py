@@ -61,7 +61,7 @@ def save_card(folder: Path, record: dict[str, Any], tokenizer: PreTrainedTokeniz
             tags=["vanilla-transformer", *([record["quantize"]] if record["quantize"] else [])],
         ),
         template_path=str(TEMPLATE),
-        code=Template(code).render(**variables).strip(),
+        code=Template(code).render(**(record | variables)).strip(),
         **(record | variables),
     )
     (folder / CARD_FILE).write_text(str(card), encoding="utf-8")

@@ -277,7 +277,7 @@ def _save(
             in float16: half the size, the same outputs.
         names: The names of the inputs in the graph; by default as in `inputs`.
     """
-    with _eager_attention(module), _quiet():
+    with _eager_attention(module), quiet():
         program = torch.onnx.export(
             module.eval(),
             kwargs=inputs,
@@ -323,14 +323,13 @@ def _eager_attention(module: nn.Module) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _quiet() -> Iterator[None]:
-    """Without the exporter's notes on axes that have two names, and on packages that no model here needs."""
-    logger = logging.getLogger("torch.onnx")
-    level = logger.level
-    logger.setLevel(logging.ERROR)
+def quiet() -> Iterator[None]:
+    """Without the notes of exporter and quantizer: on axes of two names, missing packages, possible preparations."""
+    before = logging.root.manager.disable
+    logging.disable(logging.WARNING)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield
     finally:
-        logger.setLevel(level)
+        logging.disable(before)

@@ -11,10 +11,17 @@ from ..engines import import_extra
 from ..engines.onnx import FOLDER, file_names
 from ..hub.record import save_json
 from ..modeling_vanilla_transformer import VanillaTransformerForSequenceClassification
-from .graphs import save_classifier, save_decoder, save_decoder_with_past, save_encoder
+from .graphs import quiet, save_classifier, save_decoder, save_decoder_with_past, save_encoder
 
 
-__all__ = ["EXAMPLES", "save_classifier", "save_decoder", "save_decoder_with_past", "save_encoder", "write"]
+__all__ = [
+    "EXAMPLES",
+    "save_classifier",
+    "save_decoder",
+    "save_decoder_with_past",
+    "save_encoder",
+    "write",
+]
 
 quantization = import_extra("onnxruntime.quantization", "onnxruntime", "onnx")
 
@@ -50,10 +57,12 @@ inputs = {"encoder_hidden_states": states, "encoder_attention_mask": mask}
 past = [node for node in decoder.get_inputs() if node.name.startswith("past_key_values.")]
 inputs |= {node.name: np.zeros((1, node.shape[1], 0, node.shape[3]), np.float32) for node in past}
 token, translation = {{ config.decoder_start_token_id }}, []
-while token != {{ config.eos_token_id }} and len(translation) < {{ target_positions - 1 }}:
+for _ in range({{ target_positions - 1 }}):
     logits, *present = decoder.run(None, {"input_ids": np.array([[token]]), **inputs})
     inputs |= {node.name: states for node, states in zip(past, present)}
     token = int(logits[0, -1].argmax())
+    if np.isin(token, {{ config.eos_token_id }}):
+        break
     translation.append(token)
 print(target_tokenizer.decode(translation))
 """,
@@ -68,10 +77,12 @@ def write(
 ) -> None:
     """Write the model's files; arguments and errors as in `Format`."""
     if model.config.decoder_start_token_id is None:
-        raise ValueError("decoder_start_token_id: the graph needs a start token")
+        raise ValueError("decoder_start_token_id: the engine needs a start token")
     if isinstance(model, VanillaTransformerForSequenceClassification):
         task, parts = "classification", [save_classifier]
     else:
+        if model.config.eos_token_id is None:
+            raise ValueError("eos_token_id: the engine needs an end token")
         task, parts = "translation", [save_encoder, save_decoder_with_past]
         model.generation_config.save_pretrained(folder)
     write_config(model, folder, quantize)
@@ -100,5 +111,11 @@ def write_config(model: PreTrainedModel, folder: Path, quantize: str | None) -> 
 
 
 def quantize_weights(source: Path, target: Path) -> None:
-    """Quantize the weights of a graph to int8; onnxruntime quantizes the activations while it runs."""
-    quantization.quantize_dynamic(source, target, weight_type=quantization.QuantType.QInt8, per_channel=True)
+    """Quantize the weights of a graph to int8; onnxruntime quantizes the activations while it runs.
+
+    One scale a column keeps the logits nearest. Seven bits suffice, and on x86 processors without VNNI eight overflow.
+    """
+    with quiet():
+        quantization.quantize_dynamic(
+            source, target, weight_type=quantization.QuantType.QInt8, per_channel=True, reduce_range=True
+        )

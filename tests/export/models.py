@@ -59,6 +59,6 @@ def save(model, folder: Path) -> str:
     return str(folder)
 
 
-def program_of(folder: Path) -> str:
+def program_of(folder: Path, language: str = "python") -> str:
     """The program in an exported folder's README."""
-    return (folder / "README.md").read_text(encoding="utf-8").split("```python\n")[1].split("```")[0]
+    return (folder / "README.md").read_text(encoding="utf-8").split(f"```{language}\n")[1].split("```")[0]

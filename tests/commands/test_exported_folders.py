@@ -1,0 +1,77 @@
+"""`predict` and `translate` take an exported folder as they take a model: same input, same output, same errors."""
+
+import json
+from importlib.util import find_spec
+
+import pytest
+from export.models import random_model, save
+from shared import LINES, error_line, tiny_config
+
+from hf_vanilla_transformer.export import export
+
+
+# A native twin needs these.
+CONFIG = {
+    **{"norm_first": True, "final_norm": True, "position_offset": 0, "layer_norm_eps": 1e-5},
+    **{"share_encoder_decoder_embeddings": True, "tie_word_embeddings": True},
+}
+TEXTS = "".join(f"{line}\n" for line in [*LINES[:7], "", " ", LINES[-1] * 9, *LINES[7:20]])
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    """A classifier and a translator, by the name of the command that takes it."""
+    folder = tmp_path_factory.mktemp("models")
+    return {
+        name: save(random_model(tiny_config(**CONFIG), task), folder / name)
+        for name, task in (("predict", "classification"), ("translate", "translation"))
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "format"),
+    [
+        ("predict", "ctranslate2"),
+        ("translate", "ctranslate2"),
+        pytest.param("predict", "onnx", marks=pytest.mark.slow),
+        pytest.param("translate", "onnx", marks=pytest.mark.slow),
+        ("translate", "transformers"),
+    ],
+)
+def test_an_export_answers_as_its_model(run, models, tmp_path, caplog, name, format):
+    if format != "transformers" and find_spec({"onnx": "onnxruntime"}.get(format, format)) is None:
+        pytest.skip(f"the extra [{format}] is not installed")
+    folder = tmp_path / "exported"
+    export(models[name], str(folder), format)
+    (tmp_path / "texts.txt").write_text(TEXTS, encoding="utf-8")
+    arguments = ["--file", tmp_path / "texts.txt", "--batch_size", "4"]
+    caplog.clear()
+    status, expected, _ = run(name, "--model", models[name], *arguments)
+    warned = caplog.text
+    caplog.clear()
+    assert status == 0 and expected.count("\n") == TEXTS.count("\n")
+    assert run(name, "--model", folder, *arguments)[:2] == (0, expected)
+    assert caplog.text == warned and ("the model reads 16; cut: 3 of 23 texts" in warned) == (name == "translate")
+
+    output = tmp_path / "answers.txt"
+    output.write_text("".join(expected.splitlines(keepends=True)[:5]), encoding="utf-8")
+    assert run(name, "--model", folder, *arguments, "--output", output, "--resume")[0] == 0
+    assert output.read_text(encoding="utf-8") == expected
+
+    other = "predict" if name == "translate" else "translate"
+    status, out, err = run(other, "--model", folder, stdin="가\n")
+    assert (status, out) == (2, "") and "exported: not a " in error_line(other, err)
+    if name == "predict":
+        status, out, err = run(name, "--model", folder, "--dtype", "bfloat16", stdin="가\n")
+        assert (status, out) == (2, "")
+        assert f"dtype bfloat16: only torch has this choice, this is an export to {format}" in error_line(name, err)
+
+
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [("{", "export.json: not JSON"), (json.dumps({"format": "tensorrt"}), "format 'tensorrt' is none of ")],
+)
+def test_a_record_that_cannot_be_read_is_refused(run, models, tmp_path, record, message):
+    (tmp_path / "export.json").write_text(record)
+    status, out, err = run("predict", "--model", tmp_path, stdin="가\n")
+    assert (status, out) == (2, "") and message in error_line("predict", err)
