@@ -2,7 +2,7 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 
-.PHONY: quickstart test test-fast check benchmark docs
+.PHONY: quickstart test test-fast test-oldest check benchmark docs
 
 REVIEWS := '정말 재미있고 감동적인 영화, 강력 추천합니다!' '지루하고 유치해서 시간이 아까웠다'
 
@@ -21,6 +21,10 @@ test: check
 test-fast: .venv/installed
 	$(BIN)/python -m pytest -n 2 -m "not slow"
 
+# The same with the oldest versions that pyproject.toml allows, in a virtual environment of their own.
+test-oldest: .venv-oldest/installed
+	.venv-oldest/bin/python -m pytest -n 2 -m "not slow"
+
 # Speed beside torch.nn.Transformer, BART and Marian, in a few minutes; nothing else should run meanwhile.
 benchmark: .venv/installed
 	rm -rf runs/benchmark
@@ -38,4 +42,9 @@ check: .venv/installed
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	touch $@
+
+.venv-oldest/installed: pyproject.toml constraints-oldest.txt
+	$(PYTHON) -m venv .venv-oldest
+	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-oldest.txt -e '.[dev]'
 	touch $@
