@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -246,6 +247,19 @@ def test_a_damaged_file_is_named(classifier, tmp_path):
     (tmp_path / "export" / "onnx" / "model.onnx").unlink()
     with pytest.raises(ValueError, match=f"^{tmp_path / 'export'}: onnx/model.onnx: "):
         load_engine(str(tmp_path / "export"))
+
+
+def test_a_missing_extra_is_named_with_its_command(classifier, tmp_path, monkeypatch):
+    message = r" is not installed: pip install 'hf-vanilla-transformer\[onnx\]'$"
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    with pytest.raises(ImportError, match=f"^onnxruntime{message}"):
+        load_engine(str(classifier / "export"))
+    for module in ("onnx", "graphs"):
+        monkeypatch.delitem(sys.modules, f"hf_vanilla_transformer.export.{module}")
+    monkeypatch.setitem(sys.modules, "onnx_ir", None)
+    with pytest.raises(ImportError, match=f"^onnxscript{message}"):
+        export(str(classifier / "model"), str(tmp_path / "export"), "onnx")
+    assert not (tmp_path / "export").exists()
 
 
 WITHOUT_TORCH = """\
