@@ -9,7 +9,7 @@ import json
 import logging
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from os import PathLike
 from pathlib import Path
 
@@ -75,7 +75,7 @@ def train_tokenizer(
     occurs once.
 
     Args:
-        texts: The texts to learn from.
+        texts: The texts to learn from. They are read twice, and not kept; an iterator's are kept.
         vocab_size: Number of pieces, including the seven special tokens. The log warns if the texts yield fewer.
         model: `"bpe"`, `"unigram"`, or `"word"`: whole words, endings like `'s`, and single signs.
         lowercase: Whether to lower-case texts.
@@ -97,8 +97,12 @@ def train_tokenizer(
         raise ValueError(f"max_length must be at least 1, not {max_length}")
 
     normalizer = _normalizer(lowercase)
-    texts = [normalizer.normalize_str(text) for text in texts]
-    counts = Counter(character for text in texts for character in text if character != " ")
+    if isinstance(texts, Iterator):
+        texts = list(texts)  # they are read twice
+    counts = Counter()
+    for text in texts:
+        counts.update(normalizer.normalize_str(text))
+    del counts[" "]
     if not counts:
         raise ValueError("there are no texts to train a tokenizer on")
     rare = _rare_characters(counts)
@@ -117,7 +121,8 @@ def train_tokenizer(
             pair=f"$A {eos} $B:1 {eos}:1",
             special_tokens=[(eos, list(SPECIAL_TOKENS.values()).index(eos))],
         )
-    tokenizer.train_from_iterator((text.translate(dict.fromkeys(rare, " ")) for text in texts), trainer)
+    blanks = dict.fromkeys(rare, " ")
+    tokenizer.train_from_iterator((normalizer.normalize_str(text).translate(blanks) for text in texts), trainer)
     if model == "unigram":
         _settle_unigram(tokenizer)
 

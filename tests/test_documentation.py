@@ -68,16 +68,17 @@ def translator(tmp_path_factory) -> Path:
 @pytest.fixture
 def clone(trained, translator, tmp_path, monkeypatch) -> Path:
     """Where the pages' commands run: with what they expect to be there, small."""
-    for folder in ("model_cards", "multi30k", "nsmc/raw", "runs"):
+    for folder in ("model_cards", "multi30k", "wmt14", "nsmc/raw", "runs"):
         (tmp_path / folder).mkdir(parents=True)
     for name, substitute in (("nsmc-small", trained), ("multi30k-de-en", translator)):
         published = ROOT / "model_cards" / name
         has_weights = (published / "model.safetensors").exists()
         (tmp_path / "model_cards" / name).symlink_to(published if has_weights else substitute)
     (tmp_path / "runs" / "quickstart").symlink_to(trained)
-    for split in ("train", "val", "test_2016_flickr"):
-        (tmp_path / "multi30k" / f"{split}.en").write_text("Two dogs play in the snow.\n" * 2)
-        (tmp_path / "multi30k" / f"{split}.de").write_text("Zwei Hunde spielen im Schnee.\n" * 2)
+    splits = {"multi30k": ("train", "val", "test_2016_flickr"), "wmt14": ("train", "validation", "test")}
+    for stem in (f"{folder}/{split}" for folder in splits for split in splits[folder]):
+        (tmp_path / f"{stem}.en").write_text("Two dogs play in the snow.\n" * 2)
+        (tmp_path / f"{stem}.de").write_text("Zwei Hunde spielen im Schnee.\n" * 2)
     for split in ("train", "test"):
         rows = "1\t좋다\t1\n2\t나쁘다\t0\n" * 9
         (tmp_path / "nsmc" / f"ratings_{split}.txt").write_text(f"id\tdocument\tlabel\n{rows}")
@@ -158,6 +159,15 @@ def test_the_engines_pages_programs_run(clone, capsys):
     out = capsys.readouterr().out.splitlines()
     assert [line.removeprefix("# ") for line in programs[0].splitlines() if line.startswith("# ")] == out[:2]
     assert out[2:] == ["positive"]  # of reviews.txt
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", range(len(blocks("docs/works_with.md", "python"))))
+def test_the_page_of_what_works_with_it(place, clone):
+    program = blocks("docs/works_with.md", "python")[place]
+    for module in re.findall(r"^(?:from|import) (peft|sentence_transformers|optuna)\b", program, re.MULTILINE):
+        pytest.importorskip(module, reason=f"{module} is not installed")
+    exec(compile(program, "works_with.md", "exec"), {})
 
 
 TUTORIALS = [words for words in lines("docs/tutorials.md") if command(words)]

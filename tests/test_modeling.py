@@ -8,7 +8,7 @@ import reference
 import torch
 from shared import VARIANTS, tiny_config
 from torch import nn
-from transformers import DynamicCache, EncoderDecoderCache, StaticCache
+from transformers import DynamicCache, EncoderDecoderCache, GenerationConfig, StaticCache
 
 from hf_vanilla_transformer import (
     VanillaTransformerForConditionalGeneration,
@@ -628,11 +628,18 @@ def test_a_sequence_at_the_limit_works_and_beyond_it_is_refused(position_embeddi
     config = tiny_config(position_embedding_type=position_embedding_type, max_position_embeddings=6)
     model = VanillaTransformerForConditionalGeneration(config).eval()
     assert model(torch.full((1, 6), 7), decoder_input_ids=torch.full((1, 6), 7)).logits.isfinite().all()
-    with pytest.raises(ValueError, match="7 tokens is longer than the model's 6 positions"):
+    with pytest.raises(
+        ValueError, match="7 tokens is longer than the model's 6 positions: .* truncation=True, max_len"
+    ):
         model(torch.full((1, 7), 7))
-    with pytest.raises(ValueError, match="7 tokens is longer than the model's 6 positions"):
-        model.generate(torch.full((1, 3), 7), min_new_tokens=6, max_new_tokens=8)
-    with pytest.raises(ValueError, match="7 tokens is longer than the model's 6 positions"):
+    with pytest.raises(ValueError, match="7 tokens is longer than the model's 6 positions: .* a lower max_new_tokens"):
+        model(torch.full((1, 6), 7), decoder_input_ids=torch.full((1, 7), 7))
+    assert model.generate(torch.full((1, 3), 7), min_new_tokens=6, max_new_tokens=6).shape == (1, 7)
+    model.model.encoder = None  # what follows is refused before the work
+    for limit in ({"max_new_tokens": 7}, {"max_length": 8}, {"generation_config": GenerationConfig(max_length=8)}):
+        with pytest.raises(ValueError, match="8 tokens is longer than .* 6 positions: .* max_new_tokens of at most 6"):
+            model.generate(torch.full((1, 3), 7), **limit)
+    with pytest.raises(ValueError, match="11 tokens is longer than .* 6 positions: .* max_new_tokens of at most 4"):
         prompt = torch.tensor([[0, 2, 7], [2, 7, 7]])
         mask = prompt.ne(0).long()
         source = torch.full((2, 3), 7)

@@ -2,13 +2,14 @@
 """Read a command's settings from a YAML recipe and flags; report a user's error in one line."""
 
 import argparse
+import difflib
 import errno
 import functools
 import json
 import os
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
@@ -106,17 +107,43 @@ class VocabularyArguments:
     tokenizer_model: Literal["bpe", "unigram", "word"] | None = field(
         default=None, metadata={"help": "Kind of a new vocabulary, by default `bpe`."}
     )
+    vocab_lines: int | None = field(
+        default=None,
+        metadata={"help": "Train a new vocabulary on this many texts, evenly spaced; by default on all."},
+    )
 
     def __post_init__(self):
-        apply_defaults(self, "tokenizer" if self.tokenizer else "model", vocab_size=8007, tokenizer_model="bpe")
+        check_at_least(1, self, "vocab_lines")
+        new = {"vocab_size": 8007, "tokenizer_model": "bpe", "vocab_lines": None}
+        apply_defaults(self, "tokenizer" if self.tokenizer else "model", **new)
 
 
 class OneLineParser(HfArgumentParser):
-    """A parser that reports an error in one line."""
+    """A parser that reports an error in one line, and whose help ends with the examples of a command's docstring."""
+
+    def __init__(self, *args, description: str, **kwargs):
+        paragraphs = description.strip("\n").split("\n\n")
+        examples = [paragraph for paragraph in paragraphs if paragraph.startswith("    ")]
+        super().__init__(
+            *args,
+            description="\n\n".join(paragraph for paragraph in paragraphs if paragraph not in examples),
+            epilog="examples:\n" + "\n\n".join(examples) if examples else None,
+            formatter_class=functools.partial(argparse.RawDescriptionHelpFormatter, max_help_position=36),
+            allow_abbrev=False,
+            **kwargs,
+        )
 
     def error(self, message: str):
         """Exit with status 2 and one line, instead of a hundred lines of usage."""
+        if mistyped := re.match(r"unrecognized arguments: (--[\w-]+)", message):
+            message += did_you_mean(mistyped[1], self._option_string_actions)
         self.exit(2, f"{self.prog}: error: {message} (--help lists the settings)\n")
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """A suggestion to end an error message with; empty where nothing is similar."""
+    similar = difflib.get_close_matches(word, known, n=1)
+    return f"; did you mean {similar[0]}?" if similar else ""
 
 
 def parse_arguments(
@@ -168,8 +195,6 @@ def _make_parser(
         dataclass_types,
         usage="%(prog)s [RECIPE] [--name value ...]",
         description=description,
-        formatter_class=functools.partial(argparse.RawDescriptionHelpFormatter, max_help_position=36),
-        allow_abbrev=False,
     )
     required = [action.dest for action in parser._actions if action.required]
     optional = {action.dest for action in parser._actions if action.default is None and not action.required}
@@ -184,13 +209,15 @@ def _make_parser(
             action.help = argparse.SUPPRESS
         elif action.default not in (None, argparse.SUPPRESS, "{}", []):
             action.help += f" (default: {action.default})".replace("%", "%%")
+        if action.required:
+            action.help += " (required)"
         if action.dest == "resume_from_checkpoint":
             action.nargs, action.const = "?", LAST_CHECKPOINT
             action.help = "Resume from this checkpoint, by default from the last whole one."
         if action.dest == "output_dir" and of_transformers:
             action.help = "The folder for the result; it must be empty. By default runs/RECIPE."
-        if f"--no_{action.dest}" in action.option_strings and action.help != argparse.SUPPRESS:
-            action.help = f"The same as --{action.dest} false."
+        if f"--no_{action.dest}" in action.option_strings:
+            action.help = argparse.SUPPRESS  # --no_truncation would read as if texts were not to be cut
         if action.choices is None and action.nargs != 0:
             action.metavar = {int: "N", float: "X", str: "TEXT"}.get(action.type, "VALUE")
         if action.dest != "help":
@@ -198,7 +225,8 @@ def _make_parser(
         action.option_strings = action.option_strings[:1] if action.dest != "help" else action.option_strings
     if of_transformers:
         parser.add_argument("--help-all", action="help", help="Show transformers' TrainingArguments, too.")
-        parser.epilog = "Every field of transformers' TrainingArguments is a setting, too: --help-all lists them."
+        every = "Every field of transformers' TrainingArguments is a setting, too: --help-all lists them."
+        parser.epilog = "\n\n".join(filter(None, [every, parser.epilog]))
     return parser, required, optional
 
 
@@ -225,7 +253,7 @@ def _read_recipe(parser: OneLineParser, file: Path) -> dict[str, Any]:
         parser.error(f"{recipe}: not a YAML mapping of settings")
     known = {action.dest for action in parser._actions} - {"help", "help_all"}
     if unknown := sorted(str(name) for name in settings.keys() - known):
-        parser.error(f"{recipe}: no such setting: {', '.join(unknown)}")
+        parser.error(f"{recipe}: no such setting: {', '.join(unknown)}{did_you_mean(unknown[0], known)}")
     return settings
 
 

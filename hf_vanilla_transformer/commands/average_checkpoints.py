@@ -2,6 +2,7 @@
 """Average the weights of a run's last checkpoints.
 
     vanilla-transformer average-checkpoints --run runs/en-de --last 10 --output_dir runs/en-de-averaged
+    vanilla-transformer average-checkpoints --run runs/nsmc --last 2 --output_dir runs/nsmc-averaged
 
 Writes a model folder with the mean weights, and the tokenizers where the run has them.
 """

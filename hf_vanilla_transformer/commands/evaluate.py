@@ -2,6 +2,7 @@
 """Measure a classifier on one split: its mistakes, its calibration, its speed.
 
     vanilla-transformer evaluate --model model_cards/nsmc-small --data nsmc --output_dir runs/evaluation
+    vanilla-transformer evaluate --model runs/mine --data my.csv --text_column text --split test --output_dir runs/test
 
 Writes `evaluation.json` (accuracy, precision, recall and F1 of each label, confusion matrix, accuracy by length,
 calibration, texts per second), `errors.tsv` (every misclassified text, the most confident first) and

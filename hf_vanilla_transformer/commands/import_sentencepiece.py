@@ -1,6 +1,7 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 """Convert a SentencePiece model to a tokenizer folder, and compare its ids with the library's.
 
+    vanilla-transformer import-sentencepiece --sentencepiece_model kowiki.model --output_dir runs/kowiki
     vanilla-transformer import-sentencepiece --sentencepiece_model kowiki.model --output_dir runs/kowiki \\
         --compare ratings_train.txt ratings_test.txt --text_column document
 """

@@ -2,6 +2,7 @@
 """Pretrain an encoder-decoder by denoising lines of plain text.
 
     vanilla-transformer pretrain pretrain-reviews --texts reviews.txt.gz --output_dir runs/reviews
+    vanilla-transformer pretrain --texts more.txt.gz --model runs/reviews --output_dir runs/more
     vanilla-transformer train-classifier --data nsmc --model runs/reviews --output_dir runs/nsmc
 
 The result is a folder to fine-tune. --model trains an existing model with one vocabulary further, also a classifier.
@@ -24,7 +25,6 @@ from ..data.checksums import file_checksum
 from ..data.plain_text import load_corpus, stream_corpus, tokenize_corpus
 from ..loading import load_config, load_tokenizer_to_train
 from ..metrics import compute_perplexity, token_losses
-from ..tokenizer import train_tokenizer
 from ..training.denoising import SpanInfilling
 from ..training.trainer import TokenBudgetTrainer, data_seed
 from .arguments import (
@@ -36,6 +36,7 @@ from .arguments import (
     parse_arguments,
 )
 from .run import Run, broadcast_from_main, generation_config, sorted_by_length
+from .vocabulary import train_vocabulary
 
 
 @dataclass
@@ -58,7 +59,7 @@ class TextArguments:
         check_at_least(2, self, "max_length")
 
     def load(self) -> DatasetDict:
-        """The lines in memory, as `load_corpus` returns them."""
+        """The lines, as `load_corpus` returns them."""
         return load_corpus(self.texts, validation=self.validation, seed=self.split_seed)
 
 
@@ -119,7 +120,7 @@ def train(
     if corpus is None:
         tokenizer = broadcast_from_main(lambda: make_tokenizer(arguments, None, max_length))
     else:
-        tokenizer = run.make_tokenizer(lambda: make_tokenizer(arguments, corpus["train"]["text"], max_length))
+        tokenizer = run.make_tokenizer(lambda: make_tokenizer(arguments, corpus["train"], max_length))
     config = make_config(arguments, tokenizer, max_length)
     collator = SpanInfilling(tokenizer, config, **vars(denoising), seed=data_seed(training_arguments))
     with training_arguments.main_process_first(desc="tokens"):
@@ -155,7 +156,7 @@ def train(
         headline=lambda metrics: f"validation perplexity: {metrics['validation']['perplexity']:.3f}",
         use="train-classifier --model FOLDER --data nsmc",
         arguments=arguments,
-        data=record,
+        data=lambda: record,
     )
 
 
@@ -203,7 +204,7 @@ def check_streaming(data: TextArguments, model: DenoiserArguments, training: Seq
             raise ValueError(f"--streaming: needs {remedy}")
 
 
-def make_tokenizer(arguments: DenoiserArguments, texts: list[str] | None, max_length: int) -> PreTrainedTokenizerBase:
+def make_tokenizer(arguments: DenoiserArguments, lines: Dataset | None, max_length: int) -> PreTrainedTokenizerBase:
     """The tokenizer that the arguments name, or one trained on the training texts.
 
     Raises:
@@ -212,8 +213,13 @@ def make_tokenizer(arguments: DenoiserArguments, texts: list[str] | None, max_le
     if arguments.tokenizer or arguments.model:
         needed = ("pad_token", "bos_token", "eos_token", "unk_token", "mask_token")
         return load_tokenizer_to_train(arguments.tokenizer, arguments.model, needed, max_length)
-    return train_tokenizer(
-        texts[:], vocab_size=arguments.vocab_size, model=arguments.tokenizer_model, max_length=max_length
+    return train_vocabulary(
+        lines,
+        ["text"],
+        arguments.vocab_lines,
+        vocab_size=arguments.vocab_size,
+        model=arguments.tokenizer_model,
+        max_length=max_length,
     )
 
 

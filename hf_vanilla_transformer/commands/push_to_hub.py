@@ -21,9 +21,7 @@ from .arguments import OneLineParser, exit_with_one_line
 def parse_arguments(argv: list[str] | None) -> argparse.Namespace:
     """The command line."""
     # Other commands begin with a recipe; this one begins with a folder.
-    parser = OneLineParser(
-        description=__doc__, allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = OneLineParser(description=__doc__)
     parser.add_argument("folder", metavar="FOLDER", help="A run's folder, or a page's.")
     target = parser.add_mutually_exclusive_group(required=True)
     target.add_argument("--repo_id", metavar="USER/NAME", help="The run's repository; created if missing.")

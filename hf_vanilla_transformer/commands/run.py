@@ -21,6 +21,7 @@ from transformers import (
 )
 
 from .. import VanillaTransformerConfig
+from ..data.rows import column_array, select_rows
 from ..hub.embedding import save_embedding_modules
 from ..hub.model_card import CARD_FILE, save_model_card
 from ..hub.record import CURVES_FILE, METRICS_FILE, RECIPE_FILE, RUN_FILE, best_step, epochs, save_record
@@ -45,7 +46,7 @@ def broadcast_from_main(make: Callable[[], Any]) -> Any:
 
 def sorted_by_length(rows: Dataset) -> Dataset:
     """Rows in the order of their `length`; `Dataset.sort` (5.2) warns of what pyarrow will do one day."""
-    return rows.select(np.argsort(rows["length"][:], kind="stable"))
+    return select_rows(rows, np.argsort(column_array(rows, "length"), kind="stable"))
 
 
 def generation_config(
@@ -161,7 +162,7 @@ class Run:
         use: str,
         *,
         arguments: ModelArguments,
-        data: dict[str, Any],
+        data: Callable[[], dict[str, Any]],
         script: str | None = None,
     ) -> None:
         """Round, save and measure the model; write record and card, say where they are, upload where asked for.
@@ -173,7 +174,7 @@ class Run:
             headline: Makes the figure that is printed from all metrics.
             use: The command that uses the model, with FOLDER in place of the run's folder.
             arguments: The model's settings.
-            data: What the record says about the data.
+            data: Returns what the record says about the data; called in the main process alone.
             script: The script of a checkout that takes the settings, if the package's command does not.
 
         Raises:
@@ -196,7 +197,7 @@ class Run:
             seed=self.arguments.seed,
             resumed_from=self.checkpoint,
             began_as=arguments.model,
-            data=data,
+            data=data(),
             script=script,
         )
         save_embedding_modules(self.folder, trainer.model.config.d_model)

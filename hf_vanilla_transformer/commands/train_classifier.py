@@ -29,9 +29,9 @@ from .. import VanillaTransformerConfig, VanillaTransformerForSequenceClassifica
 from ..data.checksums import describe_splits
 from ..data.labelled_text import tokenize
 from ..data.labels import SINGLE, label_names
+from ..data.rows import column_array
 from ..loading import load_config, load_tokenizer_to_train
 from ..metrics import MOST_LABELS, TRAINER_METRICS, compute_metrics, evaluate_split, label_table
-from ..tokenizer import train_tokenizer
 from ..training.losses import WeightedLoss, balanced_weights
 from ..training.trainer import CheckedTrainer
 from .arguments import (
@@ -43,6 +43,7 @@ from .arguments import (
     parse_arguments,
 )
 from .run import Run
+from .vocabulary import train_vocabulary
 
 
 logger = logging.getLogger(__name__)
@@ -104,7 +105,7 @@ def train(
     extend: Callable[[Dataset, PreTrainedTokenizerBase, int], Dataset] | None = None,
     compute_loss_func: Callable | None = None,
     trainer_class: type[Trainer] = CheckedTrainer,
-    describe: Callable[[DatasetDict], dict[str, Any]] = describe_splits,
+    describe: Callable[[DatasetDict], dict[str, Any]] | None = None,
     script: str | None = None,
 ) -> None:
     """Train, measure and save a classifier.
@@ -115,7 +116,7 @@ def train(
         extend: Called with the tokenized training set, the tokenizer and `max_length`; returns the set to train on.
         compute_loss_func: As in `Trainer`.
         trainer_class: A `Trainer`.
-        describe: Makes what the record says about the data from the splits.
+        describe: Called with the splits before they are tokenized; returns further entries of the record's `data`.
         script: As in `Run.finish`.
 
     Raises:
@@ -131,7 +132,7 @@ def train(
         configs = [load_config(folder) for folder in (arguments.model, run.checkpoint) if folder]
         max_length = data_arguments.max_length or (configs[0].max_position_embeddings if configs else 256)
         data = data_arguments.load(data_arguments.problem_type)
-        record = {"source": data_arguments.data, **describe(data)}
+        further = describe(data) if describe else {}
     tokenizer = run.make_tokenizer(lambda: make_tokenizer(arguments, data, max_length))
     with training_arguments.main_process_first(desc="tokens"):
         tokenized = tokenize(data, tokenizer, max_length=max_length)
@@ -159,7 +160,7 @@ def train(
         headline=lambda metrics: headline(metrics["test"]),
         use="predict --model FOLDER --file texts.txt",
         arguments=arguments,
-        data=record,
+        data=lambda: {"source": data_arguments.data, **describe_splits(data), **further},
         script=script,
     )
 
@@ -190,7 +191,7 @@ def weighted_loss(
     """
     if compute_loss_func is not None:
         raise ValueError("--class_weights: this run has a loss of its own")
-    weights = balanced_weights(torch.tensor(rows["labels"][:]), number)
+    weights = balanced_weights(torch.tensor(column_array(rows, "labels")), number)
     return WeightedLoss(weights, training_arguments.label_smoothing_factor)
 
 
@@ -227,8 +228,10 @@ def make_tokenizer(arguments: ClassifierArguments, data: DatasetDict, max_length
     if arguments.tokenizer or arguments.model:
         needed = ("pad_token", "bos_token", "unk_token")
         return load_tokenizer_to_train(arguments.tokenizer, arguments.model, needed, max_length)
-    return train_tokenizer(
-        data["train"]["text"][:],
+    return train_vocabulary(
+        data["train"],
+        ["text"],
+        arguments.vocab_lines,
         vocab_size=arguments.vocab_size,
         model=arguments.tokenizer_model,
         max_length=max_length,

@@ -2,6 +2,7 @@
 """Train the Annotated Transformer's first example: to copy random sequences of symbols.
 
     vanilla-transformer train-copy copy --output_dir runs/copy
+    vanilla-transformer train-copy copy --preset pytorch-transformer --output_dir runs/copy-of-another
 
 Symbol 0 is the padding token and 1 the start of every target, as in the tutorial. At the end, `generate()` copies new
 sequences; `metrics.json` holds the share that is right from the first symbol to the last. Flags override the recipe.

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from ..data.labelled_text import load_labelled_text
-from ..data.lines import read_lines
-from ..tokenizer import train_tokenizer
+from ..data.plain_text import read_texts
 from ..training.checkpoints import prepare_output_dir
-from .arguments import exit_with_one_line, parse_arguments
+from .arguments import check_at_least, exit_with_one_line, parse_arguments
+from .vocabulary import train_vocabulary
 
 
 @dataclass
@@ -32,11 +32,15 @@ class TokenizerArguments:
     text_column: str = field(default="document", metadata={"help": "The column with the texts."})
     label_column: str = field(default="label", metadata={"help": "The column with the labels."})
     vocab_size: int = field(default=8007, metadata={"help": "Pieces and the seven special tokens together."})
+    vocab_lines: int | None = field(
+        default=None, metadata={"help": "Train on this many texts, evenly spaced; by default on all."}
+    )
     model: Literal["bpe", "unigram", "word"] = field(default="bpe", metadata={"help": "What kind of vocabulary."})
     lowercase: bool = field(default=False, metadata={"help": "Lowercase all texts."})
     max_length: int = field(default=256, metadata={"help": "Tokens that truncation keeps."})
 
     def __post_init__(self):
+        check_at_least(1, self, "vocab_lines")
         if bool(self.texts) == bool(self.data):
             raise ValueError("name either --texts or --data")
 
@@ -47,14 +51,16 @@ def main(argv: list[str] | None = None) -> None:
     logging.basicConfig(format="%(message)s", level=logging.INFO)
     prepare_output_dir(arguments.output_dir)
     if arguments.texts:
-        texts = [line for file in arguments.texts for line in read_lines(file)]
+        texts = read_texts(arguments.texts)
     else:
         data = load_labelled_text(
             arguments.data, text_column=arguments.text_column, label_column=arguments.label_column
         )
-        texts = data["train"]["text"][:]
-    tokenizer = train_tokenizer(
+        texts = data["train"]
+    tokenizer = train_vocabulary(
         texts,
+        ["text"],
+        arguments.vocab_lines,
         vocab_size=arguments.vocab_size,
         model=arguments.model,
         lowercase=arguments.lowercase,

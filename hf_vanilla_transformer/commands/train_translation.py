@@ -10,6 +10,7 @@ The result is a folder that AutoModelForSeq2SeqLM loads. Flags override the reci
 same command and --resume_from_checkpoint.
 """
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -30,11 +31,12 @@ from ..data.checksums import describe_splits
 from ..data.parallel_text import load_parallel_text, tokenize_pairs
 from ..loading import TARGET_TOKENIZER, load_config, load_target_tokenizer, load_tokenizer
 from ..metrics import compute_perplexity, token_losses, translation_report, word_report
-from ..tokenizer import has_capitals, train_tokenizer
+from ..tokenizer import has_capitals
 from ..training.checkpoints import average_checkpoints, last_checkpoints
 from ..training.trainer import TokenBudgetTrainer
 from .arguments import ModelArguments, apply_defaults, check_at_least, exit_with_one_line, parse_arguments
 from .run import Run, broadcast_from_main, generation_config, sorted_by_length
+from .vocabulary import train_vocabulary
 
 
 @dataclass
@@ -79,6 +81,10 @@ class TranslatorArguments(ModelArguments):
     target_vocab_size: int | None = field(
         default=None, metadata={"help": "Size of a separate target vocabulary, by default the source's."}
     )
+    vocab_lines: int | None = field(
+        default=None,
+        metadata={"help": "Train a new vocabulary on this many pairs, evenly spaced; by default on all."},
+    )
     lowercase: bool = field(default=False, metadata={"help": "Lowercase all texts."})
     max_length: int | None = field(
         default=None, metadata={"help": "Tokens kept of a sentence; by default 256, or as many as --model keeps."}
@@ -96,9 +102,9 @@ class TranslatorArguments(ModelArguments):
 
     def __post_init__(self):
         super().__post_init__()
-        check_at_least(1, self, "max_length", "average_last")
+        check_at_least(1, self, "max_length", "average_last", "vocab_lines")
         new = {"preset": "base", "vocabularies": "joint", "tokenizer_model": "bpe", "vocab_size": 8000}
-        apply_defaults(self, "model", **new, target_vocab_size=None)
+        apply_defaults(self, "model", **new, target_vocab_size=None, vocab_lines=None)
         if self.target_vocab_size is not None and self.vocabularies == "joint":
             raise ValueError("--target_vocab_size: needs --vocabularies separate")
         if self.max_sentences is not None and (self.max_tokens is None or self.max_sentences < 1):
@@ -148,9 +154,10 @@ def train(
         tokenizers = broadcast_from_main(lambda: make_tokenizers(arguments, data["train"]))
         parts = make_config(arguments, *tokenizers), *tokenizers
     config, tokenizer, target_tokenizer = parts
-    tokenized = tokenize_pairs(data, tokenizer, target_tokenizer)
-    if extend is not None:
-        tokenized["train"] = extend(tokenized["train"], tokenizer, target_tokenizer)
+    with training_arguments.main_process_first(desc="tokens"):
+        tokenized = tokenize_pairs(data, tokenizer, target_tokenizer)
+        if extend is not None:
+            tokenized["train"] = extend(tokenized["train"], tokenizer, target_tokenizer)
 
     model = run.make_model(VanillaTransformerForConditionalGeneration, arguments, config)
     model.generation_config = generation_config(config, beams, arguments.length_penalty)
@@ -182,7 +189,7 @@ def train(
         headline=lambda metrics: f"test BLEU{words}: {metrics['test'][f'beams_{beams}'][bleu]:.2f}",
         use=f"translate --model FOLDER --file texts.txt --num_beams {beams}",
         arguments=arguments,
-        data={"source": data_arguments.data, **describe_splits(data)},
+        data=lambda: {"source": data_arguments.data, **describe_splits(data)},
         script=script,
     )
 
@@ -254,14 +261,14 @@ def make_tokenizers(
         "max_length": arguments.max_length or 256,
         "add_eos": True,
     }
-    sources, targets = train["source"][:], train["target"][:]
+    train_on = functools.partial(train_vocabulary, train, lines=arguments.vocab_lines, **options)
     if arguments.vocabularies == "joint":
-        tokenizer = train_tokenizer(sources + targets, vocab_size=arguments.vocab_size, **options)
+        tokenizer = train_on(["source", "target"], vocab_size=arguments.vocab_size)
         return tokenizer, tokenizer
     target_vocab_size = arguments.vocab_size if arguments.target_vocab_size is None else arguments.target_vocab_size
     return (
-        train_tokenizer(sources, vocab_size=arguments.vocab_size, **options),
-        train_tokenizer(targets, vocab_size=target_vocab_size, **options),
+        train_on(["source"], vocab_size=arguments.vocab_size),
+        train_on(["target"], vocab_size=target_vocab_size),
     )
 
 

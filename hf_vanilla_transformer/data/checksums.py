@@ -11,10 +11,10 @@ from datasets import Dataset, DatasetDict
 
 def checksum(dataset: Dataset) -> str:
     """SHA-256, hexadecimal, of a data set's rows as JSON lines, in their order."""
-    digest = hashlib.sha256()
+    digest, encoder = hashlib.sha256(), json.JSONEncoder(ensure_ascii=False)
     for batch in dataset.iter(batch_size=10_000):
         for row in zip(*batch.values(), strict=True):
-            digest.update(json.dumps(row, ensure_ascii=False).encode())
+            digest.update(encoder.encode(row).encode())
             digest.update(b"\n")
     return digest.hexdigest()
 

@@ -36,6 +36,7 @@ from .nsmc import (
     download_nsmc,
     find_nsmc_files,
 )
+from .rows import column_array, process_count, select_rows
 from .tables import check_columns, check_texts, known_splits, read_tab_separated, read_tables
 
 
@@ -144,19 +145,19 @@ def tokenize(
     """
     if max_length is not None and max_length < 1:
         raise ValueError(f"max_length must be at least 1, not {max_length}")
-    split = dataset if isinstance(dataset, Dataset) else next(iter(dataset.values()))
-    multi = problem_type_of(split) == MULTI
+    if isinstance(dataset, DatasetDict):
+        return DatasetDict({split: tokenize(rows, tokenizer, max_length) for split, rows in dataset.items()})
+    encode([""], tokenizer, max_length)  # `save_pretrained` writes this truncation, with rows from the cache, too
+    multi = problem_type_of(dataset) == MULTI
+    number_of_labels = len(label_names(dataset)) if multi else None
     if not multi:
         dataset = dataset.rename_column("label", "labels")
     return dataset.map(
         _tokenize_batch,
         batched=True,
         remove_columns=["text", "label"] if multi else ["text"],
-        fn_kwargs={
-            "tokenizer": tokenizer,
-            "max_length": max_length,
-            "number_of_labels": len(label_names(split)) if multi else None,
-        },
+        fn_kwargs={"tokenizer": tokenizer, "max_length": max_length, "number_of_labels": number_of_labels},
+        num_proc=process_count(len(dataset)),
         desc="Tokenizing",
     )
 
@@ -276,7 +277,7 @@ def _cut(rows: Dataset, name: str, fraction: float, seed: int) -> tuple[Dataset,
         DataError: A label, or all, does not have the two rows that two parts need.
     """
     single = problem_type_of(rows) == SINGLE
-    labels = np.array(rows["label"][:]) if single else np.zeros(len(rows), dtype=int)
+    labels = column_array(rows, "label") if single else np.zeros(len(rows), dtype=int)
     generator = np.random.default_rng(seed)
     is_cut = np.zeros(len(rows), dtype=bool)
     for label in np.unique(labels):
@@ -288,4 +289,4 @@ def _cut(rows: Dataset, name: str, fraction: float, seed: int) -> tuple[Dataset,
             raise DataError(f"{name}: cannot be cut from train, where {reason}")
         size = min(max(1, round(fraction * len(candidates))), len(candidates) - 1)
         is_cut[candidates[:size]] = True
-    return rows.select(np.flatnonzero(~is_cut)), rows.select(np.flatnonzero(is_cut))
+    return select_rows(rows, np.flatnonzero(~is_cut)), select_rows(rows, np.flatnonzero(is_cut))

@@ -1,13 +1,13 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 """NSMC, the Naver sentiment movie corpus (https://github.com/e9t/nsmc): its two files, downloaded and checked."""
 
-import hashlib
 import logging
 import os
 from pathlib import Path
 
 from datasets import DownloadConfig, DownloadManager
 
+from .checksums import file_checksum
 from .errors import DataError, reason
 from .tables import check_tab_separated
 
@@ -76,10 +76,10 @@ def _check_nsmc_checksum(file: Path, split: str, url: str, official: bool) -> No
     Raises:
         DataError: It differs, although it comes from the official address.
     """
-    content = file.read_bytes()
-    if hashlib.sha256(content).hexdigest() == NSMC_SHA256[split]:
+    if file_checksum(file) == NSMC_SHA256[split]:
         return
-    message = f"{url}: not the official file: {len(content):,} bytes with another SHA-256 than {NSMC_SHA256[split]}"
+    size = file.stat().st_size
+    message = f"{url}: not the official file: {size:,} bytes with another SHA-256 than {NSMC_SHA256[split]}"
     if official:
         raise DataError(message)
     logger.warning(message)

@@ -5,15 +5,20 @@ import logging
 import os
 from pathlib import Path
 
-from datasets import Dataset, DatasetDict
+import numpy as np
+from datasets import Dataset, DatasetDict, Features, List, Value, concatenate_datasets
+from datasets.fingerprint import Hasher
+from pyarrow import compute
 from transformers import PreTrainedTokenizerBase
 
 from .errors import DataError, one_line_errors
-from .lines import read_lines
+from .plain_text import read_texts
+from .rows import process_count, select_rows, tokenizer_content
 from .tables import SPLITS, check_texts, known_splits, read_tables
 
 
 logger = logging.getLogger(__name__)
+_TOKENIZED = Features({"input_ids": List(Value("int32")), "labels": List(Value("int32")), "length": Value("int32")})
 
 
 def load_parallel_text(
@@ -59,7 +64,7 @@ def load_parallel_text(
     source = os.fspath(source)
     columns = [source_column, target_column]
     with one_line_errors(source):
-        data = _read_aligned_files(Path(source).expanduser(), columns, prefixes or {})
+        data = _read_aligned_files(Path(source).expanduser(), columns, prefixes or {}, cache_dir)
         if data is None:
             data = read_tables(source, columns, cache_dir)
             for column in columns:
@@ -89,11 +94,21 @@ def tokenize_pairs(
     Returns:
         The same rows with the columns `input_ids`, `labels` and `length`, the length of the longer side.
     """
+    if isinstance(dataset, DatasetDict):
+        return DatasetDict(
+            {split: tokenize_pairs(pairs, tokenizer, target_tokenizer) for split, pairs in dataset.items()}
+        )
+    for one in (tokenizer, target_tokenizer):
+        one("", truncation=True)  # `save_pretrained` writes this, so it must not depend on the cache
+    tokenizers = [(tokenizer_content(one), one.model_max_length) for one in (tokenizer, target_tokenizer)]
     return dataset.map(
         _tokenize_pairs,
         batched=True,
         remove_columns=["source", "target"],
+        features=_TOKENIZED,
         fn_kwargs={"tokenizer": tokenizer, "target_tokenizer": target_tokenizer},
+        new_fingerprint=Hasher.hash((dataset._fingerprint, tokenizers)),
+        num_proc=process_count(len(dataset)),
         desc="Tokenizing",
     )
 
@@ -107,7 +122,9 @@ def _tokenize_pairs(
     return {"input_ids": input_ids, "labels": labels, "length": lengths}
 
 
-def _read_aligned_files(folder: Path, columns: list[str], prefixes: dict[str, str]) -> DatasetDict | None:
+def _read_aligned_files(
+    folder: Path, columns: list[str], prefixes: dict[str, str], cache_dir: str | os.PathLike | None
+) -> DatasetDict | None:
     """The splits that a folder holds as aligned files; None if it holds none.
 
     Raises:
@@ -123,12 +140,13 @@ def _read_aligned_files(folder: Path, columns: list[str], prefixes: dict[str, st
             continue
         if not all(files):
             raise DataError(f"{folder / names[files.index(None)]}: no such file, plain or .gz")
-        sides = [read_lines(file) for file in files]
+        sides = [read_texts([file], cache_dir) for file in files]
         if len(sides[0]) != len(sides[1]):
             raise DataError(
                 f"{files[0]} has {len(sides[0]):,} lines and {files[1].name} {len(sides[1]):,}: they are not aligned"
             )
-        splits[split] = Dataset.from_dict(dict(zip(columns, sides, strict=True)))
+        sides = [side.rename_column("text", column) for side, column in zip(sides, columns, strict=True)]
+        splits[split] = concatenate_datasets(sides, axis=1)
     return DatasetDict(splits) if splits else None
 
 
@@ -142,26 +160,39 @@ def _keep_pairs(pairs: Dataset, name: str, columns: list[str]) -> Dataset:
     Raises:
         DataError: No pair is left, or one is empty outside the training split.
     """
-    sides = [[(text or "").strip() for text in pairs[column][:]] for column in columns]
-    empty = [number for number, pair in enumerate(zip(*sides, strict=True), start=1) if not all(pair)]
-    if empty and not name.endswith("split train"):
-        raise DataError(f"{name}, pair {empty[0]:,}: a side is empty")
-    if empty:
-        logger.warning(
-            f"{name}: {len(empty):,} of {len(pairs):,} pairs have an empty side and are dropped, "
-            f"the first is number {empty[0]:,}"
-        )
+    pairs = pairs.map(
+        _strip_batch,
+        batched=True,
+        remove_columns=columns,
+        features=Features({"source": Value("string"), "target": Value("string")}),
+        fn_kwargs={"columns": columns},
+        desc="Reading pairs",
+    )
+    lengths = [compute.binary_length(pairs.data.column(side)).to_numpy() for side in ("source", "target")]
+    empty = np.flatnonzero(np.minimum(*lengths) == 0)
+    if len(empty) and not name.endswith("split train"):
+        raise DataError(f"{name}, pair {empty[0] + 1:,}: a side is empty")
     if len(empty) == len(pairs):
         raise DataError(f"{name}: no pair of sentences")
-    kept = [pair for pair in zip(*sides, strict=True) if all(pair)]
-    return Dataset.from_dict({"source": [pair[0] for pair in kept], "target": [pair[1] for pair in kept]})
+    if not len(empty):
+        return pairs
+    logger.warning(
+        f"{name}: {len(empty):,} of {len(pairs):,} pairs have an empty side and are dropped, "
+        f"the first is number {empty[0] + 1:,}"
+    )
+    return select_rows(pairs, np.delete(np.arange(len(pairs)), empty))
+
+
+def _strip_batch(batch: dict[str, list], columns: list[str]) -> dict[str, list[str]]:
+    sides = zip(("source", "target"), columns, strict=True)
+    return {side: [(text or "").strip() for text in batch[column]] for side, column in sides}
 
 
 def _cut(pairs: Dataset, name: str, fraction: float, seed: int) -> tuple[Dataset, Dataset]:
-    """Split off a share of the training pairs."""
+    """Split off a share of the training pairs, and shuffle both, as `Dataset.train_test_split` does."""
     if len(pairs) < 2:
         raise DataError(f"{name}: cannot be cut from train, which has a single pair")
     size = min(max(1, round(fraction * len(pairs))), len(pairs) - 1)
-    parts = pairs.train_test_split(size, seed=seed)
-    logger.warning(f"{name} is {len(parts['test']):,} pairs cut from train, {len(parts['train']):,} are left")
-    return parts["train"], parts["test"]
+    order = np.random.default_rng(seed).permutation(len(pairs))
+    logger.warning(f"{name} is {size:,} pairs cut from train, {len(pairs) - size:,} are left")
+    return select_rows(pairs, order[size:]), select_rows(pairs, order[:size])

@@ -1,12 +1,10 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 """Plain text for pretraining: lines of files, tokenized once and memory-mapped, or read while training."""
 
-import json
 import logging
 import os
 from collections.abc import Iterator, Sequence
 from itertools import chain
-from typing import Any
 
 import datasets
 import numpy as np
@@ -18,6 +16,7 @@ from transformers import PreTrainedTokenizerBase
 from .checksums import file_checksum
 from .errors import DataError
 from .lines import iterate_lines
+from .rows import process_count, select_rows, tokenizer_content
 
 
 logger = logging.getLogger(__name__)
@@ -49,14 +48,43 @@ def load_corpus(
         OSError: A file cannot be read.
         DataError: There is an error in a file, or too few lines to hold any out.
     """
+    lines = read_texts(files, cache_dir)
+    name = ", ".join(map(os.fspath, files))
+    if not len(lines):
+        raise DataError(f"{name}: no line")
+    size = validation_size(validation, len(lines), name)
+    is_validation = np.zeros(len(lines), dtype=bool)
+    is_validation[np.random.default_rng(seed).permutation(len(lines))[:size]] = True
+    return DatasetDict(
+        {
+            "train": select_rows(lines, np.flatnonzero(~is_validation)),
+            "validation": select_rows(lines, np.flatnonzero(is_validation)),
+        }
+    )
+
+
+def read_texts(files: Sequence[str | os.PathLike], cache_dir: str | os.PathLike | None = None) -> Dataset:
+    """The lines of text files, memory-mapped; `datasets` caches them, by the files' checksums.
+
+    Args:
+        files, cache_dir: As in `load_corpus`.
+
+    Returns:
+        A row a line, with the column `text` (string).
+
+    Raises:
+        OSError: A file cannot be read.
+        DataError: There is an error in a file.
+    """
     files = tuple(os.fspath(file) for file in files)
     checksums = tuple(file_checksum(file) for file in files)
-    if next(chain.from_iterable(map(iterate_lines, files)), None) is None:
-        raise DataError(f"{', '.join(files)}: no line")
+    features = Features({"text": Value("string")})
+    if next(chain.from_iterable(map(iterate_lines, files)), None) is None:  # which `datasets` takes for an error
+        return Dataset.from_dict({"text": []}, features)
     try:
-        lines = Dataset.from_generator(
+        return Dataset.from_generator(
             _text_rows,
-            features=Features({"text": Value("string")}),
+            features=features,
             gen_kwargs={"files": files, "checksums": checksums},
             cache_dir=None if cache_dir is None else os.fspath(cache_dir),
         )
@@ -65,15 +93,6 @@ def load_corpus(
         if isinstance(error.__cause__, (DataError, OSError)):
             raise error.__cause__ from None
         raise
-    size = validation_size(validation, len(lines), ", ".join(files))
-    is_validation = np.zeros(len(lines), dtype=bool)
-    is_validation[np.random.default_rng(seed).permutation(len(lines))[:size]] = True
-    return DatasetDict(
-        {
-            "train": lines.select(np.flatnonzero(~is_validation)),
-            "validation": lines.select(np.flatnonzero(is_validation)),
-        }
-    )
 
 
 def _text_rows(files: tuple[str, ...], checksums: tuple[str, ...]) -> Iterator[dict[str, str]]:
@@ -123,7 +142,8 @@ def tokenize_corpus(corpus: DatasetDict, tokenizer: PreTrainedTokenizerBase, max
                 {"input_ids": datasets.List(Value("int32")), "row": Value("int64"), "length": Value("int32")}
             ),
             fn_kwargs={"tokenizer": tokenizer, "max_length": max_length},
-            new_fingerprint=Hasher.hash((lines._fingerprint, _tokenizer_content(tokenizer), max_length)),
+            new_fingerprint=Hasher.hash((lines._fingerprint, tokenizer_content(tokenizer), max_length)),
+            num_proc=process_count(len(lines)),
             desc="Tokenizing",
         )
     for split, rows in tokenized.items():
@@ -132,14 +152,6 @@ def tokenize_corpus(corpus: DatasetDict, tokenizer: PreTrainedTokenizerBase, max
         if dropped := len(corpus[split]) - len(rows):
             logger.warning(f"{split}: {dropped:,} of {len(corpus[split]):,} lines have no text and are dropped")
     return tokenized
-
-
-def _tokenizer_content(tokenizer: PreTrainedTokenizerBase) -> Any:
-    """What the tokens depend on: not the tokenizer's path, nor its last truncation and padding."""
-    if not tokenizer.is_fast:
-        return tokenizer
-    content = json.loads(tokenizer.backend_tokenizer.to_str())
-    return {**content, "truncation": None, "padding": None}
 
 
 def _tokenize_rows(

@@ -13,7 +13,7 @@ from datasets.load import CachedDatasetModuleFactory
 
 from ..sources import hub_answers
 from .errors import DataError, one_line_errors
-from .lines import CUT_OFF, decode_lines, read_lines
+from .lines import CUT_OFF, decode_lines, iterate_lines
 
 
 SPLITS = ("train", "validation", "test")
@@ -124,7 +124,7 @@ def _read_table(file: Path, columns: list[str], cache_dir: str | os.PathLike | N
         return read_tab_separated({"train": file}, header, columns, 1, cache_dir)["train"]
     if suffix not in TABLE_SUFFIXES:
         raise DataError(f"{name}: not a .csv, .tsv, .txt, .json or .jsonl file")
-    if not read_lines(file):
+    if not sum(1 for _ in iterate_lines(file)):
         raise DataError(f"{name}, line 1: {NO_ROW}")
     if suffix in JSON_SUFFIXES:
         return load_dataset("json", data_files=escape(name), split="train", cache_dir=cache_dir)

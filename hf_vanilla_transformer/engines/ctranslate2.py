@@ -78,8 +78,6 @@ class CTranslate2Engine(Engine):
                 max_decoding_length=max_new_tokens or self.config.max_target_positions - 1,
                 min_decoding_length=0,
                 end_token=end_tokens(self.config),
-                # Counts the end token as transformers does, when it divides a score by the length.
-                return_end_token=True,
             )
         special = {self.config.decoder_start_token_id, *end_tokens(self.config), self.config.pad_token_id}
         rows = ([self.target_ids[token] for token in result.hypotheses[0]] for result in results)

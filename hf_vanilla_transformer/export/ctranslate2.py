@@ -51,7 +51,6 @@ translator = ctranslate2.Translator(".")
     length_penalty={{ length_penalty }},
     max_decoding_length={{ target_positions - 1 }},
     min_decoding_length=0,
-    return_end_token=True,
 )
 print(target_tokenizer.decode([target_tokenizer.token_to_id(token) for token in result.hypotheses[0]]))
 """,

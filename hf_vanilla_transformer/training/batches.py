@@ -1,11 +1,13 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""§5.1: batches filled up to a number of tokens."""
+"""§5.1: batches of sequences of like length."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
+import torch
 from accelerate.data_loader import SeedableRandomSampler
 from torch.utils.data import BatchSampler
+from transformers.trainer_pt_utils import LengthGroupedSampler
 
 
 class TokenBudgetBatchSampler(BatchSampler):
@@ -24,10 +26,10 @@ class TokenBudgetBatchSampler(BatchSampler):
         ValueError: a sequence is longer than `max_tokens`, or `max_rows` is less than 1.
     """
 
-    def __init__(self, lengths: list[int], max_tokens: int, seed: int, max_rows: int | None = None):
+    def __init__(self, lengths: Sequence[int], max_tokens: int, seed: int, max_rows: int | None = None):
         if max_rows is not None and max_rows < 1:
             raise ValueError(f"max_rows must be at least 1, not {max_rows}")
-        self.lengths = np.asarray(lengths)
+        self.lengths = np.asarray(lengths, dtype=np.int32)
         self.max_tokens = max_tokens
         self.max_rows = len(lengths) if max_rows is None else max_rows
         self.seed = seed
@@ -42,20 +44,47 @@ class TokenBudgetBatchSampler(BatchSampler):
     def _cut(self, sorted_lengths: np.ndarray) -> list[int]:
         """The end of each batch among the sequences in order of length."""
         ends, start = [], 0
-        for place, length in enumerate(sorted_lengths):
-            rows = place + 1 - start
-            if rows > self.max_rows or rows * length > self.max_tokens:
-                ends.append(place)
-                start = place
-        return [*ends, len(sorted_lengths)] if len(sorted_lengths) else []
+        while start < len(sorted_lengths):
+            most = min(self.max_rows, self.max_tokens // max(1, sorted_lengths[start]))
+            lengths = sorted_lengths[start : start + most]
+            # Tokens of a batch that ends with each of these sequences.
+            start += int(np.searchsorted(lengths * np.arange(1, 1 + len(lengths)), self.max_tokens, side="right"))
+            ends.append(start)
+        return ends
 
     def __len__(self) -> int:
         return len(self._ends)
 
     def __iter__(self) -> Iterator[list[int]]:
         epoch = self.sampler.epoch
-        order = np.fromiter(self.sampler, dtype=int)
+        # As iterating over the sampler would draw them, but without a Python object for each.
+        generator = torch.Generator().manual_seed(self.seed + epoch)
+        order = torch.randperm(len(self.lengths), generator=generator).numpy().astype(np.int32)
+        self.sampler.set_epoch(epoch + 1)
         order = order[np.argsort(self.lengths[order], kind="stable")]
         batches = np.split(order, self._ends[:-1])
         for number in np.random.default_rng([self.seed, epoch]).permutation(len(batches)):
             yield batches[number].tolist()
+
+
+class GroupedSampler(LengthGroupedSampler):
+    """Trainer's sampler of `group_by_length`, with the same draws, computed in numpy.
+
+    Trainer's (transformers 5.23) gets the lengths by reading all rows, one by one, and sorts lists.
+    """
+
+    def __init__(self, batch_size: int, lengths: Sequence[int], generator: torch.Generator | None = None):
+        super().__init__(batch_size, lengths=np.asarray(lengths, dtype=np.int32), generator=generator)
+
+    def __iter__(self) -> Iterator[int]:
+        lengths = self.lengths
+        order = torch.randperm(len(lengths), generator=self.generator).numpy()
+        size = max(1, min(len(lengths) // (self.batch_size * 4), 50)) * self.batch_size
+        starts = range(0, len(order), size)
+        for start in starts:
+            group = order[start : start + size]
+            group[:] = group[np.argsort(-lengths[group], kind="stable")]
+        longest = starts[lengths[order[::size]].argmax()]
+        order[[0, longest]] = order[[longest, 0]]
+        for start in starts:
+            yield from order[start : start + size].tolist()

@@ -19,7 +19,7 @@ from functools import partial
 
 import torch
 from torch import nn
-from transformers import GenerationMixin, PreTrainedModel
+from transformers import GenerationConfig, GenerationMixin, PreTrainedModel
 from transformers import initialization as init
 from transformers.activations import ACT2FN
 from transformers.cache_utils import Cache, DynamicCache, EncoderDecoderCache
@@ -141,15 +141,17 @@ def _position_ids(
     return (torch.arange(length, device=inputs_embeds.device) + past_length).unsqueeze(0)
 
 
-def _check_length(length: int, past_length: int | torch.Tensor, limit: int) -> None:
-    """Raise a ValueError if a sequence is empty or longer than `limit`.
+def _check_length(length: int, past_length: int | torch.Tensor, limit: int, remedy: str) -> None:
+    """Raise a ValueError if a sequence is empty or longer than `limit`; the message ends with the remedy.
 
     A static cache keeps its length in a tensor. That is not checked: reading it would wait for the device.
     """
     if length == 0:
         raise ValueError("A sequence needs at least one token")
     if isinstance(past_length, int) and past_length + length > limit:
-        raise ValueError(f"A sequence of {past_length + length} tokens is longer than the model's {limit} positions")
+        raise ValueError(
+            f"A sequence of {past_length + length} tokens is longer than the model's {limit} positions: {remedy}"
+        )
 
 
 def eager_attention_forward(
@@ -592,7 +594,8 @@ class VanillaTransformerEncoder(VanillaTransformerPreTrainedModel):
             raise ValueError("Give exactly one of `input_ids` and `inputs_embeds`")
         if inputs_embeds is None:
             inputs_embeds = self.embed_tokens(input_ids)
-        _check_length(inputs_embeds.shape[1], 0, self.embed_positions.max_positions)
+        limit = self.embed_positions.max_positions
+        _check_length(inputs_embeds.shape[1], 0, limit, f"give the tokenizer truncation=True, max_length={limit}")
         position_ids = _position_ids(inputs_embeds, attention_mask, 0)
         hidden_states = self.dropout(self.embed_positions(inputs_embeds, position_ids))
 
@@ -688,7 +691,9 @@ class VanillaTransformerDecoder(VanillaTransformerPreTrainedModel):
             past_key_values = EncoderDecoderCache(past_key_values, DynamicCache(config=self.config))
 
         past_length = 0 if past_key_values is None else past_key_values.get_seq_length()
-        _check_length(inputs_embeds.shape[1], past_length, self.embed_positions.max_positions)
+        limit = self.embed_positions.max_positions
+        remedy = f"give the tokenizer truncation=True, max_length={limit}, or `generate` a lower max_new_tokens"
+        _check_length(inputs_embeds.shape[1], past_length, limit, remedy)
         if position_ids is None:
             position_ids = _position_ids(inputs_embeds, attention_mask, past_length)
         hidden_states = self.dropout(self.embed_positions(inputs_embeds, position_ids))
@@ -923,6 +928,22 @@ class VanillaTransformerForConditionalGeneration(VanillaTransformerPreTrainedMod
         if labels is not None:
             loss = self.loss_function(logits, labels, vocab_size=self.config.target_vocab_size, **kwargs)
         return Seq2SeqLMOutput(loss=loss, logits=logits, **_without_last_hidden_state(outputs))
+
+    def generate(
+        self, inputs: torch.Tensor | None = None, generation_config: GenerationConfig | None = None, **kwargs
+    ) -> ModelOutput | torch.LongTensor:
+        """As in transformers, but more tokens than the model has positions for are refused before the work."""
+        settings = self.generation_config if generation_config is None else generation_config
+        prompt, new = kwargs.get("decoder_input_ids"), kwargs.get("max_new_tokens", settings.max_new_tokens)
+        start = 1 if prompt is None else prompt.shape[1]
+        longest = kwargs.get("max_length", settings.max_length) if new is None else start + new
+        limit = self.config.max_target_positions + 1  # nothing reads the last token
+        if longest is not None and longest > limit:
+            raise ValueError(
+                f"A target of {longest} tokens is longer than the model's {limit - 1} positions: give `generate` a "
+                f"max_new_tokens of at most {limit - start}"
+            )
+        return super().generate(inputs, generation_config, **kwargs)
 
     def prepare_decoder_input_ids_from_labels(self, labels: torch.Tensor) -> torch.Tensor:
         """`shift_tokens_right` for transformers' `DataCollatorForSeq2Seq`: (B, T) to (B, T)."""

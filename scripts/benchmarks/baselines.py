@@ -32,12 +32,10 @@ class TorchClassifier(nn.Module):
 
     Args:
         config: The sizes. `torch.nn.Transformer` has one number of heads and one feed-forward size: the encoder's.
-        fast_path: Without gradients, let torch fuse the encoder's layers and skip the pads.
     """
 
-    def __init__(self, config: VanillaTransformerConfig, fast_path: bool = True):
+    def __init__(self, config: VanillaTransformerConfig):
         super().__init__()
-        self.fast_path = fast_path
         self.start = config.decoder_start_token_id
         self.embed_tokens = nn.Embedding(config.vocab_size, config.d_model)
         table = sinusoid_table(config.max_position_embeddings, config.d_model)
@@ -56,7 +54,6 @@ class TorchClassifier(nn.Module):
 
     def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
         """Map ids and mask (B, S) to logits (B, labels)."""
-        torch.backends.mha.set_fastpath_enabled(self.fast_path)
         is_pad = attention_mask == 0
         start = input_ids.new_full((len(input_ids), 1), self.start)
         states = self.transformer(

@@ -3,7 +3,7 @@
 
     python scripts/benchmarks/benchmark.py --data nsmc --output_dir runs/benchmark
     python scripts/benchmarks/benchmark.py --data nsmc --tasks inference --texts 49997 --rounds 1 \\
-        --output_dir runs/all-reviews --contenders "torch.nn.Transformer's layers, random batches"
+        --output_dir runs/all-reviews --contenders "transformer-evolution's code, random batches"
 
 All have the same sizes and read the same texts, in turn. Prints tables; writes every round to `benchmark.json`, and
 `benchmark.png`. Nothing else should run on the machine.

@@ -8,7 +8,7 @@ import multiprocessing
 import re
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -19,6 +19,7 @@ from baselines import BartClassifier, BartTextClassifier, TorchClassifier, as_ma
 from torch import nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
+from tutorial import MovieClassification
 
 from hf_vanilla_transformer import (
     VanillaTransformerConfig,
@@ -45,6 +46,10 @@ class OurClassifier(nn.Module):
         return self.model(input_ids, attention_mask).logits
 
 
+def _fused_adamw(weights: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
+    return torch.optim.AdamW(weights, lr=1e-4, fused=True)
+
+
 @dataclass(frozen=True)
 class Contender:
     """A classifier and how it is used.
@@ -53,15 +58,17 @@ class Contender:
         make: Takes the sizes and the device; returns a module that takes `input_ids` and `attention_mask` (B, S).
         grouped: Whether batches hold texts of similar length, or random ones.
         dtypes: Names of the precisions that it supports.
+        optimizer: Makes the optimizer of its weights.
     """
 
     make: Callable[[VanillaTransformerConfig, torch.device], nn.Module]
     grouped: bool = True
     dtypes: tuple[str, ...] = tuple(DTYPES)
+    optimizer: Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer] = _fused_adamw
 
 
 OURS = "this package, grouped"
-NAIVE = "torch.nn.Transformer's layers, random batches"
+NAIVE = "transformer-evolution's code, random batches"
 BART = "BartForSequenceClassification, grouped"
 BART_BODY = "BartModel with one start token, grouped"
 CONTENDERS = {
@@ -73,9 +80,11 @@ CONTENDERS = {
     "torch.nn.Transformer, random batches": Contender(
         lambda config, device: TorchClassifier(config), grouped=False, dtypes=("float32",)
     ),
-    # As in the tutorials, whose own layers have no fast path.
     NAIVE: Contender(
-        lambda config, device: TorchClassifier(config, fast_path=False), grouped=False, dtypes=("float32",)
+        lambda config, device: MovieClassification(config),
+        grouped=False,
+        dtypes=("float32",),
+        optimizer=lambda weights: torch.optim.Adam(weights, lr=1e-4),
     ),
 }
 
@@ -107,21 +116,28 @@ def make_batches(
     return batches
 
 
-def make_step(model: nn.Module, dtype: torch.dtype, device: torch.device, train: bool) -> Callable[[Batch], None]:
-    """Make the function that is timed: one AdamW update, or one forward pass.
+def make_step(
+    model: nn.Module,
+    dtype: torch.dtype,
+    device: torch.device,
+    train: bool,
+    make_optimizer: Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer] = _fused_adamw,
+) -> Callable[[Batch], None]:
+    """Make the function that is timed: one update, or one forward pass.
 
     Args:
         model: Takes `input_ids` and `attention_mask`, and returns logits (B, labels); moved to `device`.
         dtype: Precision; bfloat16 is autocast in training, and the weights' own dtype otherwise.
         device: The device.
         train: Whether to update.
+        make_optimizer: As in `Contender`.
 
     Returns:
         A function of a batch. The first token's parity serves as label.
     """
     autocast = train and dtype != torch.float32
     model.to(device, torch.float32 if train else dtype).train(train)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
+    optimizer = make_optimizer([weight for weight in model.parameters() if weight.requires_grad])
 
     def step(batch: Batch) -> None:
         batch = {name: tensor.to(device) for name, tensor in batch.items()}
@@ -246,7 +262,7 @@ def compare_classifiers(
         masks = [batch["attention_mask"] for batch in taken]
         real_tokens = sum(mask.sum().item() for mask in masks) / sum(mask.numel() for mask in masks)
         for dtype in contender.dtypes:
-            step = make_step(contender.make(config, device), DTYPES[dtype], device, train)
+            step = make_step(contender.make(config, device), DTYPES[dtype], device, train, contender.optimizer)
             step(taken[-1])  # warm up
             ways[name, dtype] = lambda step=step, taken=taken: [step(batch) for batch in taken]
             rows.append({"name": name, "dtype": dtype, "real_tokens": real_tokens})
@@ -386,7 +402,7 @@ def _send_peak_memory(
     torch.set_num_threads(threads)
     device = torch.device(device)
     model = CONTENDERS[name].make(VanillaTransformerConfig.from_dict(config), device)
-    step = make_step(model, DTYPES[dtype], device, train=True)
+    step = make_step(model, DTYPES[dtype], device, train=True, make_optimizer=CONTENDERS[name].optimizer)
     for batch in batches:
         step(batch)
     if device.type == "cuda":

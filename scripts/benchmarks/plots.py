@@ -1,5 +1,5 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""The benchmark's picture, drawn with matplotlib."""
+"""The benchmarks' pictures, drawn with matplotlib."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -43,5 +43,46 @@ def plot_benchmark(curves: dict[str, list[dict[str, Any]]], file: str | Path) ->
         axes.grid(alpha=0.3)
     panels[0].set_ylabel("tokens per second, training")
     panels[0].legend(fontsize=8)
+    figure.savefig(file, dpi=150)
+    return figure
+
+
+def plot_sizes(points: list[dict[str, Any]], file: str | Path) -> "Figure":
+    """Draw memory and time until the first batch against the number of rows.
+
+    Args:
+        points: From `size.measure_size`.
+        file: The picture to write, PNG or SVG by its suffix.
+
+    Returns:
+        The figure: one panel for the memory, one for the times.
+
+    Raises:
+        ValueError: as `check_file`.
+    """
+    from matplotlib.figure import Figure
+
+    check_file(file)
+    figure = Figure(figsize=(9, 3.6), layout="constrained")
+    memory, times = figure.subplots(1, 2)
+    for kind in dict.fromkeys(point["kind"] for point in points):
+        own = [point for point in points if point["kind"] == kind]
+        rows = [point["rows"] for point in own]
+        peaks = [max(stage["peak_bytes"] for stage in point["first"].values()) / 1e6 for point in own]
+        memory.plot(rows, peaks, marker="o", label=f"{kind} text")
+        for start, style in (("first", "-"), ("second", "--")):
+            seconds = [
+                sum(stage["seconds"] for name, stage in point[start].items() if name != "checksums") for point in own
+            ]
+            times.plot(rows, seconds, style, marker="o", label=f"{kind} text, {start} start")
+    memory.set_ylabel("peak memory of the main process, MB")
+    memory.set_ylim(bottom=0)
+    times.set_ylabel("seconds to the first batch")
+    times.set_yscale("log")
+    for axes in (memory, times):
+        axes.set_xscale("log")
+        axes.set_xlabel("rows")
+        axes.grid(alpha=0.3)
+        axes.legend(fontsize=8)
     figure.savefig(file, dpi=150)
     return figure

@@ -231,14 +231,14 @@ class SoftLabels:
         self.folder = folder
 
     def describe(self, data: DatasetDict) -> dict[str, Any]:
-        """Read the soft labels, and describe them and the splits for the run's record.
+        """Read the soft labels, and describe them for the run's record.
 
         Raises:
             DataError: as in `load_soft_labels` and `describe_soft_labels`.
         """
         self.number_of_labels = len(data["train"].features["label"].names)
         self.rows = load_soft_labels(self.folder, self.number_of_labels)
-        return {**describe_splits(data), "soft_labels": describe_soft_labels(self.folder, data)}
+        return {"soft_labels": describe_soft_labels(self.folder, data)}
 
     def extend(self, labelled: Dataset, tokenizer: PreTrainedTokenizerBase, max_length: int) -> Dataset:
         """Add the soft labels' rows to the tokenized training set; `describe` comes before."""

@@ -16,7 +16,6 @@ from transformers import PreTrainedTokenizerBase, TrainingArguments
 
 from hf_vanilla_transformer.commands.arguments import exit_with_one_line, parse_arguments
 from hf_vanilla_transformer.commands.train_classifier import ClassifierArguments, DataArguments, train
-from hf_vanilla_transformer.data.checksums import describe_splits
 from hf_vanilla_transformer.training.trainer import CheckedTrainer, data_seed
 
 
@@ -45,7 +44,7 @@ def main(argv: list[str] | None = None) -> None:
 
     train(
         *(data, model, training, settings),
-        describe=soft_labels.describe if soft_labels else describe_splits,
+        describe=soft_labels.describe if soft_labels else None,
         extend=extend,
         compute_loss_func=SoftLabelLoss() if soft_labels else None,
         trainer_class=experiment.trainer_class(CheckedTrainer),

@@ -44,7 +44,8 @@ def test_flags_override_the_recipe_and_the_recipe_the_defaults(tmp_path):
 @pytest.mark.parametrize(
     ("recipe", "flags", "message"),
     [
-        ("learning_rat: 1\n", [], "no such setting: learning_rat"),
+        ("learning_rat: 1\n", [], "no such setting: learning_rat; did you mean learning_rate?"),
+        ("seed: 1\n", ["--outptu_dir", "x"], "--outptu_dir x; did you mean --output_dir?"),
         ("- 1\n", [], "not a YAML mapping"),
         ("a: [\n", [], "recipe.yaml"),
         ("learning_rate: high\n", [], "learning_rate"),

@@ -53,6 +53,9 @@ def test_every_command_has_a_module_that_helps(command, capsys, monkeypatch):
     assert stop.value.code == 0
     out = capsys.readouterr().out
     assert out.startswith(f"usage: vanilla-transformer {command} ") and module.__doc__.splitlines()[0] in out
+    _, examples = out.split("\nexamples:\n")  # at the end
+    assert examples.count("vanilla-transformer ") >= 2
+    assert "--no_" not in out and "default: None" not in out
 
 
 def test_every_module_but_the_common_ones_is_a_command():

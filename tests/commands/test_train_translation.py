@@ -11,9 +11,13 @@ from safetensors.torch import load_file
 from shared import QUIET, ROOT, TINY_TRANSLATOR, error_line, train_translator
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
+from hf_vanilla_transformer import VanillaTransformerConfig
+from hf_vanilla_transformer.commands.arguments import parse_arguments
+from hf_vanilla_transformer.commands.train_translation import ARGUMENTS
 from hf_vanilla_transformer.data.checksums import describe_splits
 from hf_vanilla_transformer.data.parallel_text import load_parallel_text
 from hf_vanilla_transformer.metrics import translation_report
+from hf_vanilla_transformer.training.schedules import noam_peak
 
 
 def test_a_translator_is_a_folder_that_transformers_loads(run, corpus, tmp_path):
@@ -110,11 +114,47 @@ def test_what_cannot_be_trained_further_is_refused(run, corpus, tmp_path):
                 ("tokenizer_model", "bpe"),
                 ("vocab_size", "8000"),
                 ("target_vocab_size", "8000"),
+                ("vocab_lines", "8000"),
             )
         ),
     ):
         status, _, err = train_translator(run, corpus, tmp_path / "further", "--config", "{}", *arguments)
         assert status == 2 and line in err and "Traceback" not in err
+
+
+def test_the_papers_own_recipe_has_the_papers_settings(tmp_path):
+    words = ["wmt14-en-de-base", "--data", "wmt14", "--output_dir", str(tmp_path / "run")]
+    (_, model, training), _ = parse_arguments(ARGUMENTS, "", words)
+    config = VanillaTransformerConfig.from_preset(model.preset, **model.config)
+    sizes = (config.d_model, config.encoder_ffn_dim, config.decoder_ffn_dim)
+    layers = (config.encoder_layers, config.decoder_layers)
+    heads = (config.encoder_attention_heads, config.decoder_attention_heads)
+    assert (sizes, layers, heads) == ((512, 2048, 2048), (6, 6), (8, 8))
+    assert (config.dropout, config.embedding_dropout, config.attention_dropout, config.activation_dropout) == (
+        *(0.1, 0.1, 0.0, 0.0),
+    )
+    assert (model.vocabularies, model.vocab_size, model.tokenizer_model) == ("joint", 37000, "bpe")
+    assert (model.max_tokens, training.max_steps, training.gradient_accumulation_steps) == (25000, 100000, 1)
+    assert training.learning_rate == pytest.approx(noam_peak(512, 4000), rel=1e-12)
+    assert (training.lr_scheduler_type, training.warmup_steps) == ("inverse_sqrt", 4000)
+    adam = (training.adam_beta1, training.adam_beta2, training.adam_epsilon, training.weight_decay)
+    assert adam == (0.9, 0.98, 1e-9, 0)
+    assert (training.label_smoothing_factor, training.max_grad_norm) == (0.1, 0)
+    assert (model.average_last, training.generation_num_beams, model.length_penalty) == (5, 4, 0.6)
+
+
+def test_a_vocabulary_learns_from_a_sample(run, corpus, tmp_path):
+    """From every second pair, which lack the words of the others."""
+    for file in corpus.iterdir():
+        if file.stem != "train":
+            shutil.copy(file, tmp_path)
+    (tmp_path / "train.num").write_text("1 1\n2 2\n" * 50)
+    (tmp_path / "train.de").write_text("Eins Eins\nZwei Zwei\n" * 50)
+    for lines, size in (([], 11), (["--vocab_lines", "1000"], 11), (["--vocab_lines", "50"], 9)):
+        name = "-".join(["run", *lines])
+        flags = [*lines, "--tokenizer_model", "word", "--max_steps", "1", "--save_strategy", "no"]
+        assert train_translator(run, tmp_path, tmp_path / name, *flags)[0] == 0
+        assert len(AutoTokenizer.from_pretrained(tmp_path / name)) == size
 
 
 def test_two_vocabularies_and_a_token_budget(run, corpus, tmp_path):
@@ -249,6 +289,7 @@ def test_the_published_figures_are_those_of_the_folder(run, corpus, tmp_path, op
         (["--average_last", "0"], "--average_last"),
         (["--length_penalty", "1.5"], "--length_penalty"),
         (["--max_sentences", "4"], "--max_sentences"),
+        (["--vocab_lines", "0"], "--vocab_lines: at least 1"),
         (["--average_last", "2", "--load_best_model_at_end", "true"], "--average_last"),
         (["--average_last", "2", "--save_strategy", "no"], "--average_last"),
         (["--average_last", "3", "--save_total_limit", "2"], "--average_last: 3 checkpoints, but"),

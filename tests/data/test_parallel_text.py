@@ -5,7 +5,10 @@ import json
 import logging
 
 import pytest
+from datasets import Dataset
+from datasets.table import MemoryMappedTable
 
+from hf_vanilla_transformer.data import parallel_text
 from hf_vanilla_transformer.data.errors import DataError
 from hf_vanilla_transformer.data.parallel_text import load_parallel_text, tokenize_pairs
 from hf_vanilla_transformer.tokenizer import train_tokenizer
@@ -13,6 +16,11 @@ from hf_vanilla_transformer.tokenizer import train_tokenizer
 
 def write(file, lines):
     (gzip.open if file.suffix == ".gz" else open)(file, "wb").write("".join(f"{line}\n" for line in lines).encode())
+
+
+def blocks(table):
+    """The tables that a data set's table consists of."""
+    return [block for row in table.blocks for block in row] if hasattr(table, "blocks") else [table]
 
 
 @pytest.fixture
@@ -49,6 +57,47 @@ def test_aligned_files_are_pairs(folder, load):
 def test_the_cut_is_the_same_for_the_same_seed(folder, load):
     cuts = [load(folder, seed=seed)["test"]["source"][:] for seed in (1, 1, 2)]
     assert cuts[0] == cuts[1] != cuts[2]
+
+
+@pytest.mark.parametrize("table", [False, True])
+def test_pairs_are_memory_mapped(table, folder, load, tmp_path):
+    """Text, order of the splits and tokens are in files, which a second start finds."""
+    if table:
+        write(tmp_path / "pairs.tsv", ["ko\ten", *(f"안녕 {number}\thello {number}" for number in range(40))])
+    starts = [load(tmp_path / "pairs.tsv" if table else folder) for _ in range(2)]
+    tokenizer = train_tokenizer(starts[0]["train"]["source"], vocab_size=40, add_eos=True)
+    for data in (*starts, *(tokenize_pairs(data, tokenizer, tokenizer) for data in starts)):
+        for split in data.values():
+            assert split.cache_files and all(isinstance(block, MemoryMappedTable) for block in blocks(split.data))
+            assert split._indices is None or isinstance(split._indices, MemoryMappedTable)
+    assert {split: rows[:] for split, rows in starts[0].items()} == {s: rows[:] for s, rows in starts[1].items()}
+    files = [[split.cache_files for split in tokenize_pairs(data, tokenizer, tokenizer).values()] for data in starts]
+    assert files[0] == files[1]
+
+
+def test_splits_are_those_of_datasets_itself(folder, load):
+    """Published runs depend on the rows and their order."""
+    pairs = Dataset.from_dict({"number": range(40)})
+    rest, validation = pairs.train_test_split(2, seed=42).values()
+    train, test = rest.train_test_split(2, seed=42).values()
+    data = load(folder, prefixes={"test": "train"}, validation_fraction=0.05)
+    assert data["validation"]["target"][:] == [f"hello {number}" for number in validation["number"]]
+    data = load(folder, validation_fraction=0.05)
+    for split, expected in (("train", train), ("validation", test), ("test", validation)):
+        assert data[split]["target"][:] == [f"hello {number}" for number in expected["number"]]
+
+
+def test_tokens_do_not_depend_on_the_number_of_processes(folder, tmp_path_factory, monkeypatch):
+    """Nor does the tokenizer that is saved afterwards."""
+    made = []
+    for number in (None, 2):
+        monkeypatch.setattr(parallel_text, "process_count", lambda rows, number=number: number)
+        data = load_parallel_text(folder, "ko", "en", cache_dir=tmp_path_factory.mktemp("cache"))
+        tokenizer = train_tokenizer(data["train"]["source"], vocab_size=40, add_eos=True)
+        rows = tokenize_pairs(data["train"], tokenizer, tokenizer)
+        assert len(rows.cache_files) == (number or 1)
+        made.append((rows[:], tokenizer.backend_tokenizer.to_str()))
+    assert made[0] == made[1]
 
 
 @pytest.mark.parametrize("suffix", [".tsv", ".jsonl"])

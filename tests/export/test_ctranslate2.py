@@ -115,6 +115,18 @@ def test_several_end_tokens_end_a_translation(tmp_path):
     assert engine.translate(texts, 2) == expected and min(map(len, expected)) < 15
 
 
+def test_the_start_token_alone_is_a_text_and_nothing_a_translation(tmp_path):
+    """CTranslate2 has other ideas of both."""
+    model = random_model(CONFIGS["preset base"]())
+    engine, _ = exported(model, tmp_path)
+    texts = [[model.config.decoder_start_token_id]]
+    expected = TorchEngine(model).translate(texts, 1)
+    assert engine.translate(texts, 1) == expected and expected != [[]]
+    model.lm_head.bias.data[model.config.eos_token_id] += 99
+    export(save(model, tmp_path / "silent"), str(tmp_path / "export-2"), "ctranslate2")
+    assert load_engine(str(tmp_path / "export-2")).translate([[5, 6, 7]], 1) == [[]]
+
+
 def test_a_text_that_is_too_long_is_a_value_error(tmp_path):
     engine, _ = exported(random_model(tiny_config(), "classification"), tmp_path)
     with pytest.raises(ValueError, match="positions"):

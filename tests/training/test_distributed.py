@@ -124,9 +124,21 @@ def test_two_processes_do_the_steps_of_one_with_twice_the_accumulation(command, 
     assert losses[1] == pytest.approx(losses[0], abs=1e-4)
     assert measured[0] and measured[1] == pytest.approx(measured[0], abs=1e-3)  # each row counts once
     prepared = [sorted(file.name for file in home.rglob("*.arrow")) for home in homes]
-    assert all(files == prepared[0] for files in prepared)
-    # Pairs are held in memory.
-    assert bool(prepared[0]) == (command is not TRANSLATION)
+    assert prepared[0] and all(files == prepared[0] for files in prepared)
+
+
+@pytest.mark.slow
+def test_the_papers_own_recipe_trains_in_two_processes(corpus, tmp_path):
+    """At tiny size, on other data, to the mean of five checkpoints and the beam search of the paper."""
+    columns = ["--data", corpus, "--source_column", "num", "--target_column", "de", "--max_length", "12"]
+    few = ["--vocab_size", "60", "--vocab_lines", "50", "--max_tokens", "16", "--max_steps", "6", "--save_steps", "1"]
+    words = ["-m", "hf_vanilla_transformer", "train-translation", "wmt14-en-de-base", *columns, *SETTINGS, *few]
+    (launch,) = torchrun(tmp_path / "home")
+    assert "test BLEU" in output([start(*launch, *words, "--output_dir", tmp_path / "run")])
+    assert json.loads((tmp_path / "run" / "metrics.json").read_text())["averaged_steps"] == [2, 3, 4, 5, 6]
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["processes"] == 2
+    generation = json.loads((tmp_path / "run" / "generation_config.json").read_text())
+    assert (generation["num_beams"], generation["length_penalty"]) == (4, 0.6)
 
 
 def _broadcast_from_main(rank: int, port: int, sent) -> None:

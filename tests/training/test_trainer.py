@@ -29,7 +29,7 @@ from hf_vanilla_transformer.metrics import (
     compute_metrics,
 )
 from hf_vanilla_transformer.tokenizer import train_tokenizer
-from hf_vanilla_transformer.training.batches import TokenBudgetBatchSampler
+from hf_vanilla_transformer.training.batches import GroupedSampler, TokenBudgetBatchSampler
 from hf_vanilla_transformer.training.losses import LabelSmoothingLoss
 from hf_vanilla_transformer.training.trainer import CheckedTrainer, TokenBudgetTrainer
 
@@ -92,6 +92,18 @@ def test_a_classifier_learns(bf16, tmp_path, tokenizer):
     assert [entry["epoch"] for entry in history] == list(range(1, 13))
     assert history[-1]["eval_accuracy"] > 0.9
     assert history[-1]["train_loss"] < history[0]["train_loss"] / 2
+
+
+def test_grouped_batches_are_those_of_trainer_itself(tmp_path, tokenizer):
+    """Two epochs, and two evaluations."""
+    batches = []
+    for trainer_class in (Trainer, CheckedTrainer):
+        trainer = train_classifier(tmp_path, tokenizer, trainer_class=trainer_class, max_steps=1)
+        torch.manual_seed(0)
+        loaders = [trainer.get_train_dataloader(), trainer.get_eval_dataloader()]
+        batches.append([batch["input_ids"].tolist() for loader in loaders for _ in range(2) for batch in loader])
+    assert batches[0] == batches[1] and len(batches[0]) == 2 * (8 + 5)
+    assert isinstance(trainer._get_train_sampler(), GroupedSampler)
 
 
 def test_evaluation_returns_logits_alone(tmp_path, tokenizer):

@@ -1,0 +1,109 @@
+# Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
+"""Rows of memory-mapped data sets, handled without a Python object for each of them."""
+
+import hashlib
+import json
+import multiprocessing
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from datasets import Dataset
+from datasets.table import InMemoryTable, MemoryMappedTable
+from pyarrow import compute
+from transformers import PreTrainedTokenizerBase
+
+
+# Rows that are worth a process of their own.
+ROWS_PER_PROCESS = 50_000
+
+
+def select_rows(rows: Dataset, indices: np.ndarray) -> Dataset:
+    """`rows.select(indices)`, with the indices memory-mapped, too, in the cache of rows that are.
+
+    `Dataset.select` (datasets 5.2) makes a list of them, of 60 bytes each, and every process of `map` gets a copy.
+
+    Args:
+        rows: The rows to choose from.
+        indices: The places of the chosen rows, integers, in their new order.
+
+    Returns:
+        The chosen rows.
+    """
+    indices = np.ascontiguousarray(indices, dtype=np.int64)
+    chosen = pa.array(indices.view(np.uint64))  # the type that `datasets` has, without a copy
+    if rows._indices is not None:
+        chosen = rows._indices.column(0).take(chosen)
+    table = pa.table({"indices": chosen})
+    content = hashlib.sha256(rows._fingerprint.encode())
+    content.update(indices)
+    fingerprint = content.hexdigest()[:16]
+    if rows.cache_files:
+        file = Path(rows.cache_files[0]["filename"]).with_name(f"cache-{fingerprint}.arrow")
+        if not file.exists():
+            part = file.with_suffix(f".{os.getpid()}")
+            with pa.ipc.new_stream(part, table.schema) as stream:
+                stream.write_table(table)
+            part.replace(file)
+        table = MemoryMappedTable.from_file(str(file))
+    else:
+        table = InMemoryTable(table)
+    return Dataset(rows.data, info=rows.info.copy(), split=rows.split, indices_table=table, fingerprint=fingerprint)
+
+
+def column_array(rows: Dataset, column: str) -> np.ndarray:
+    """A column of integers, in their own type.
+
+    `datasets` (5.2) gathers chosen rows one by one, in 800 bytes each.
+    """
+    return _in_order(rows, rows.data.column(column).to_numpy())
+
+
+def list_lengths(rows: Dataset, column: str) -> np.ndarray:
+    """The length of each list in a column, int32."""
+    return _in_order(rows, compute.list_value_length(rows.data.column(column)).to_numpy())
+
+
+def _in_order(rows: Dataset, values: np.ndarray) -> np.ndarray:
+    return values if rows._indices is None else values[rows._indices.column(0).to_numpy()]
+
+
+class Texts:
+    """The texts of some columns, one column after the other, read from the disk anew in each iteration.
+
+    Args:
+        rows: The rows.
+        columns: The columns' names.
+    """
+
+    def __init__(self, rows: Dataset, columns: Sequence[str]):
+        self.rows = rows
+        self.columns = columns
+
+    def __iter__(self) -> Iterator[str]:
+        for column in self.columns:
+            for batch in self.rows.select_columns([column]).iter(1000):
+                yield from batch[column]
+
+
+def process_count(rows: int) -> int | None:
+    """How many processes shall tokenize so many rows: at most one for each core; None for this process alone.
+
+    Where processes are not forked, it is this one alone: others would run a script that is not guarded by
+    `if __name__ == "__main__"` a second time.
+    """
+    if multiprocessing.get_all_start_methods()[0] != "fork":  # the first is the default
+        return None
+    number = min(len(os.sched_getaffinity(0)), rows // ROWS_PER_PROCESS)
+    return number if number > 1 else None
+
+
+def tokenizer_content(tokenizer: PreTrainedTokenizerBase) -> Any:
+    """What tokens depend on: not the tokenizer's path, nor its last truncation and padding."""
+    if not tokenizer.is_fast:
+        return tokenizer
+    content = json.loads(tokenizer.backend_tokenizer.to_str())
+    return {**content, "truncation": None, "padding": None}

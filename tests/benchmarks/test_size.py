@@ -1,0 +1,37 @@
+"""Memory and time against the number of rows: the script writes its data, measures two starts, leaves a report."""
+
+import json
+
+import pytest
+import size
+
+
+def test_sentences_are_as_long_as_they_should_be():
+    texts = list(size.sentences(500, seed=0))
+    assert len(texts) == 500 and texts == list(size.sentences(500, seed=0)) != list(size.sentences(500, seed=1))
+    assert 18 < sum(len(text.split()) for text in texts) / 500 < 22
+
+
+@pytest.mark.slow
+def test_each_size_is_measured_twice_and_its_data_removed(run, tmp_path):
+    flags = ["--rows", "100", "300", "--vocab_lines", "50", "--vocab_size", "300", "--output_dir", tmp_path / "run"]
+    status, out, err = run("benchmarks/size.py", *flags)
+    assert status == 0, err
+    report = json.loads((tmp_path / "run" / "size.json").read_text())
+    assert [(point["kind"], point["rows"]) for point in report["sizes"]] == [
+        *(("parallel", 100), ("parallel", 300), ("labelled", 100), ("labelled", 300)),
+    ]
+    for point in report["sizes"]:
+        assert tuple(point["first"]) == size.STAGES and tuple(point["second"]) == size.STAGES[:-1]
+        assert all(stage["peak_bytes"] > 1e8 for start in ("first", "second") for stage in point[start].values())
+    assert "| parallel | 300 |" in out
+    assert {file.name for file in (tmp_path / "run").iterdir()} == {"size.json", "size.png"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [(["--rows", "9"], "--rows"), (["--kinds", "plain"], "not plain"), (["--vocab_lines", "0"], "--vocab_lines")],
+)
+def test_the_script_refuses_with_one_line(run, tmp_path, arguments, message):
+    status, _, err = run("benchmarks/size.py", "--output_dir", tmp_path / "run", *arguments)
+    assert status == 2 and message in err.splitlines()[-1]

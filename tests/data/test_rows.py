@@ -1,0 +1,54 @@
+"""Rows of memory-mapped data sets."""
+
+import pickle
+
+import numpy as np
+import pytest
+from datasets import Dataset
+
+from hf_vanilla_transformer.data.rows import (
+    ROWS_PER_PROCESS,
+    Texts,
+    column_array,
+    list_lengths,
+    process_count,
+    select_rows,
+)
+
+
+@pytest.fixture(params=["in memory", "memory-mapped"])
+def rows(request, tmp_path):
+    rows = Dataset.from_dict({"text": [f"text {number}" for number in range(10_000)], "number": range(10_000)})
+    rows = rows.add_column("list", [[1] * (number % 7) for number in range(10_000)])
+    if request.param == "memory-mapped":
+        rows.save_to_disk(tmp_path)
+        rows = Dataset.load_from_disk(tmp_path)
+    return rows
+
+
+def test_chosen_rows_are_those_of_datasets_itself(rows):
+    order = np.random.default_rng(0).permutation(10_000)[:9000]
+    chosen, expected = select_rows(rows, order), rows.select(order)
+    assert chosen[:] == expected[:] and column_array(chosen, "number").tolist() == order.tolist()
+    assert list_lengths(chosen, "list").tolist() == [number % 7 for number in order.tolist()]
+    again = select_rows(chosen, np.arange(7, 5000))
+    assert again[:] == expected.select(range(7, 5000))[:]
+    assert list(Texts(again, ["text"])) == again["text"][:] == list(Texts(again, ["text"]))
+    # A process of `map` gets a shard, not a copy of all indices.
+    if rows.cache_files:
+        assert len(pickle.dumps(again.shard(4, 0, contiguous=True))) < 5000
+
+
+def test_the_same_rows_have_the_same_fingerprint(rows):
+    one, same, other = (select_rows(rows, np.array(order))._fingerprint for order in ([1, 2], [1, 2], [2, 1]))
+    assert one == same != other
+    assert one != select_rows(select_rows(rows, np.arange(9)), np.array([1, 2]))._fingerprint
+
+
+def test_few_rows_stay_in_this_process(monkeypatch):
+    monkeypatch.setattr("os.sched_getaffinity", lambda process: range(8), raising=False)
+    monkeypatch.setattr("multiprocessing.get_all_start_methods", lambda: ["fork", "spawn"])
+    counts = [process_count(rows) for rows in (0, ROWS_PER_PROCESS, 3 * ROWS_PER_PROCESS, 100 * ROWS_PER_PROCESS)]
+    assert counts == [None, None, 3, 8]
+    monkeypatch.setattr("multiprocessing.get_all_start_methods", lambda: ["spawn", "fork"])
+    assert process_count(100 * ROWS_PER_PROCESS) is None
