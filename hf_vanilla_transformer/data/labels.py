@@ -22,8 +22,9 @@ MOST_NUMBERS = 50
 
 def problem_type_of(data: Dataset) -> str:
     """The kind of the labels that `load_labelled_text` returned: one of `PROBLEM_TYPES`."""
-    feature = data.features["label"]
-    return MULTI if isinstance(feature, List) else SINGLE if isinstance(feature, ClassLabel) else REGRESSION
+    if isinstance(data.features["label"], ClassLabel):
+        return SINGLE
+    return MULTI if label_names(data) else REGRESSION
 
 
 def label_names(data: Dataset) -> list[str]:

@@ -146,7 +146,10 @@ def _read_aligned_files(
                 f"{files[0]} has {len(sides[0]):,} lines and {files[1].name} {len(sides[1]):,}: they are not aligned"
             )
         sides = [side.rename_column("text", column) for side, column in zip(sides, columns, strict=True)]
-        splits[split] = concatenate_datasets(sides, axis=1)
+        if len(sides[0]):
+            splits[split] = concatenate_datasets(sides, axis=1)
+        else:  # of which `concatenate_datasets` loses the columns
+            splits[split] = Dataset.from_dict(dict.fromkeys(columns, []))
     return DatasetDict(splits) if splits else None
 
 
@@ -160,6 +163,8 @@ def _keep_pairs(pairs: Dataset, name: str, columns: list[str]) -> Dataset:
     Raises:
         DataError: No pair is left, or one is empty outside the training split.
     """
+    if not len(pairs):
+        raise DataError(f"{name}: no pair of sentences")
     pairs = pairs.map(
         _strip_batch,
         batched=True,
@@ -172,10 +177,10 @@ def _keep_pairs(pairs: Dataset, name: str, columns: list[str]) -> Dataset:
     empty = np.flatnonzero(np.minimum(*lengths) == 0)
     if len(empty) and not name.endswith("split train"):
         raise DataError(f"{name}, pair {empty[0] + 1:,}: a side is empty")
-    if len(empty) == len(pairs):
-        raise DataError(f"{name}: no pair of sentences")
     if not len(empty):
         return pairs
+    if len(empty) == len(pairs):
+        raise DataError(f"{name}: no pair of sentences")
     logger.warning(
         f"{name}: {len(empty):,} of {len(pairs):,} pairs have an empty side and are dropped, "
         f"the first is number {empty[0] + 1:,}"

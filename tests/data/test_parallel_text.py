@@ -149,7 +149,10 @@ def test_what_is_wrong_is_said_in_one_line(folder, load):
     write(folder / "val.en", ["one"])
     assert "val.ko has 2 lines and val.en 1: they are not aligned" in message(folder, prefixes={"validation": "val"})
     write(folder / "train.ko", [""] * 40)
-    assert "no pair of sentences" in message(folder)
+    assert "split train: no pair of sentences" in message(folder)
+    write(folder / "train.ko", [])
+    write(folder / "train.en.gz", [])
+    assert "split train: no pair of sentences" in message(folder)
 
     table = folder / "pairs.tsv"
     write(table, ["ko\ten", "안녕\thello"])
