@@ -157,8 +157,8 @@ def test_the_engines_pages_programs_run(clone, capsys):
     for program in programs:
         exec(compile(program, "engines.md", "exec"), {})
     out = capsys.readouterr().out.splitlines()
-    assert [line.removeprefix("# ") for line in programs[0].splitlines() if line.startswith("# ")] == out[:2]
-    assert out[2:] == ["positive"]  # of reviews.txt
+    assert [line.removeprefix("# ") for line in programs[0].splitlines() if line.startswith("# ")] == out[:3]
+    assert out[3:] == ["positive"]  # of reviews.txt
 
 
 @pytest.mark.slow

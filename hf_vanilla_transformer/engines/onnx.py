@@ -147,14 +147,34 @@ class _Generator(PreTrainedModel, GenerationMixin):
         self.decoder_session = decoder
         self.generation_config = generation_config
 
-    def no_past(self, batch_size: int) -> list[np.ndarray]:
-        """The keys and values before the first token, in the order of `past_names`."""
-        heads = self.config.decoder_attention_heads
-        nothing = np.empty((batch_size, heads, 0, self.config.head_dim or self.config.d_model // heads), np.float32)
-        return [nothing] * len(past_names(self.config))
-
     def get_encoder(self) -> _Encoder:
         return self.encoder
+
+    def decode(
+        self, input_ids: np.ndarray, states: np.ndarray, mask: np.ndarray, past: dict[str, np.ndarray] | None
+    ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+        """Decode T tokens; shapes as in `export.graphs.save_decoder_with_past`.
+
+        Args:
+            input_ids: (B, T).
+            states: (B, S, D), the encoder's output.
+            mask: (B, S), the source's.
+            past: What the call before returned; None for the first tokens.
+
+        Returns:
+            The logits (B, T, V), and the keys and values by the names of `past_names`.
+        """
+        names = asked = past_names(self.config)
+        if past is None:
+            heads = self.config.decoder_attention_heads
+            shape = len(input_ids), heads, 0, self.config.head_dim or self.config.d_model // heads
+            past = dict.fromkeys(names, np.empty(shape, np.float32))
+        else:
+            asked = [name for name in names if ".decoder." in name]  # the source's stay the same
+        feed = {"input_ids": input_ids, "encoder_hidden_states": states, "encoder_attention_mask": mask, **past}
+        outputs = ["logits", *(name.replace("past_key_values", "present") for name in asked)]
+        logits, *present = self.decoder_session.run(outputs, feed)
+        return logits, past | dict(zip(asked, present, strict=True))
 
     def greedy_search(self, input_ids: torch.Tensor, attention_mask: torch.Tensor, max_new_tokens: int) -> np.ndarray:
         """`generate` without beams and special settings; a step of a small model costs less than half.
@@ -162,19 +182,12 @@ class _Generator(PreTrainedModel, GenerationMixin):
         Returns:
             (B, T), each row filled up with padding after its end token.
         """
-        names = past_names(self.config)
-        own = [name for name in names if ".decoder." in name]
         states, mask = self.encoder(input_ids, attention_mask).last_hidden_state.numpy(), attention_mask.numpy()
-        feed = {"encoder_hidden_states": states, "encoder_attention_mask": mask}
-        feed |= dict(zip(names, self.no_past(len(mask)), strict=True))
         tokens = np.full(len(mask), self.config.decoder_start_token_id)
         ended = np.zeros(len(mask), dtype=bool)
-        steps = []
+        past, steps = None, []
         while len(steps) < max_new_tokens and not ended.all():
-            asked = names if not steps else own  # those of the source stay the same
-            outputs = ["logits", *(name.replace("past_key_values", "present") for name in asked)]
-            logits, *present = self.decoder_session.run(outputs, feed | {"input_ids": tokens[:, None]})
-            feed |= dict(zip(asked, present, strict=True))
+            logits, past = self.decode(tokens[:, None], states, mask, past)
             tokens = np.where(ended, self.config.pad_token_id or 0, logits[:, -1].argmax(axis=-1))
             ended |= np.isin(tokens, end_tokens(self.config))
             steps.append(tokens)
@@ -188,28 +201,17 @@ class _Generator(PreTrainedModel, GenerationMixin):
         past_key_values: EncoderDecoderCache | None = None,
         **_,
     ) -> Seq2SeqLMOutput:
-        """Decode the T tokens after the P cached ones; shapes as in `export.graphs.save_decoder_with_past`."""
-        past = self.no_past(len(decoder_input_ids))
+        """`decode`, as transformers' search calls it."""
+        past, cross = None, None
         if past_key_values is not None and past_key_values.get_seq_length() > 0:
-            past = [states.numpy() for states in _flat(past_key_values)]
-        feed = {
-            "input_ids": decoder_input_ids.numpy(),
-            "encoder_hidden_states": encoder_outputs.last_hidden_state.numpy(),
-            "encoder_attention_mask": attention_mask.numpy(),
-            **dict(zip(past_names(self.config), past, strict=True)),
-        }
-        logits, *present = map(torch.from_numpy, self.decoder_session.run(None, feed))
-        layers = [present[place : place + 4] for place in range(0, len(present), 4)]
-        return Seq2SeqLMOutput(
-            logits=logits,
-            past_key_values=EncoderDecoderCache(
-                DynamicCache([(key, value) for key, value, *_ in layers]),
-                DynamicCache([(key, value) for *_, key, value in layers]),
-            ),
-        )
-
-
-def _flat(cache: EncoderDecoderCache) -> list[torch.Tensor]:
-    """The keys and values in the order of `past_names`."""
-    pairs = zip(cache.self_attention_cache.layers, cache.cross_attention_cache.layers, strict=True)
-    return [states for own, cross in pairs for states in (own.keys, own.values, cross.keys, cross.values)]
+            cross = past_key_values.cross_attention_cache
+            layers = zip(past_key_values.self_attention_cache.layers, cross.layers, strict=True)
+            tensors = [part for pair in layers for layer in pair for part in (layer.keys, layer.values)]
+            past = {name: part.numpy() for name, part in zip(past_names(self.config), tensors, strict=True)}
+        states = encoder_outputs.last_hidden_state.numpy()
+        logits, past = self.decode(decoder_input_ids.numpy(), states, attention_mask.numpy(), past)
+        tensors = list(map(torch.from_numpy, past.values()))
+        own = DynamicCache(list(zip(tensors[0::4], tensors[1::4], strict=True)))
+        if cross is None:
+            cross = DynamicCache(list(zip(tensors[2::4], tensors[3::4], strict=True)))
+        return Seq2SeqLMOutput(logits=torch.from_numpy(logits), past_key_values=EncoderDecoderCache(own, cross))

@@ -41,8 +41,11 @@ class Contender(NamedTuple):
 
 
 TORCH = "torch, float32"
+UNSORTED = "torch, float32, batches in the order of the texts"
 CONTENDERS = {
     TORCH: Contender(None, "float32"),
+    # Plain `generate`: every batch is padded to its longest text, and decoded to the end of its longest translation.
+    UNSORTED: Contender(None, "float32"),
     "torch, bfloat16": Contender(None, "bfloat16"),
     "onnxruntime, float32": Contender("onnx", "float32"),
     "onnxruntime, int8": Contender("onnx", "int8"),
@@ -106,13 +109,13 @@ class Task:
     Attributes:
         contenders: Who takes part.
         number: Texts in a round.
-        answer: Takes an engine and answers them.
+        answer: Takes an engine's name and the engine, and answers them.
         measure: Takes an engine's name, the engine, and its last answers; returns the quality, by measure.
     """
 
     contenders: list[str]
     number: int
-    answer: Callable[[Engine], Any]
+    answer: Callable[[str, Engine], Any]
     measure: Callable[[str, Engine, Any], dict[str, float]]
 
 
@@ -130,13 +133,18 @@ def translation_tasks(arguments: BenchmarkArguments) -> dict[str, Task]:
         report = translation_report(target_tokenizer.batch_decode(ids, skip_special_tokens=True), test["target"][:])
         return {"bleu": report["bleu"]}
 
+    def answer(name: str, engine: Engine, beams: int) -> list[list[int]]:
+        size = arguments.batch_size if name == UNSORTED else len(rows)
+        groups = (rows[begin : begin + size] for begin in range(0, len(rows), size))
+        return [ids for group in groups for ids in engine.translate(group, arguments.batch_size, beams)]
+
     # Nothing but classifiers computes in bfloat16.
     names = [name for name in arguments.contenders if CONTENDERS[name].dtype != "bfloat16"]
     return {
         task: Task(
             names,
             len(rows),
-            lambda engine, beams=beams: engine.translate(rows, arguments.batch_size, beams),
+            lambda name, engine, beams=beams: answer(name, engine, beams),
             measure,
         )
         for task, beams in (("greedy", 1), ("beams", BEAMS))
@@ -152,6 +160,7 @@ def classification_tasks(arguments: BenchmarkArguments) -> dict[str, Task]:
     rows = encode(test["text"][:], tokenizer, min(tokenizer.model_max_length, config.max_position_embeddings))
     drawn = random.Random(arguments.seed).sample(rows, min(len(rows), max(arguments.texts, arguments.single_texts)))
     timed, single = drawn[: arguments.texts], drawn[: arguments.single_texts]
+    names = [name for name in arguments.contenders if name != UNSORTED]
     known = {}  # an engine answers the same with any number of threads
 
     def measure(name: str, engine: Engine, answers: Any) -> dict[str, float]:
@@ -160,12 +169,8 @@ def classification_tasks(arguments: BenchmarkArguments) -> dict[str, Task]:
         return {"accuracy": known[name]}
 
     return {
-        "batches": Task(
-            arguments.contenders, len(timed), lambda engine: engine.logits(timed, arguments.batch_size), measure
-        ),
-        "single": Task(
-            arguments.contenders, len(single), lambda engine: [engine.logits([row], 1) for row in single], measure
-        ),
+        "batches": Task(names, len(timed), lambda name, engine: engine.logits(timed, arguments.batch_size), measure),
+        "single": Task(names, len(single), lambda name, engine: [engine.logits([row], 1) for row in single], measure),
     }
 
 
@@ -193,7 +198,7 @@ def run_task(task: Task, engines: dict[str, Engine], threads: int, rounds: int) 
     """
     answers = {}
     ways = {
-        name: lambda name=name, engine=engine: answers.update({name: task.answer(engine)})
+        name: lambda name=name, engine=engine: answers.update({name: task.answer(name, engine)})
         for name, engine in engines.items()
     }
     for way in ways.values():
@@ -260,11 +265,10 @@ def main(argv: list[str] | None = None) -> None:
                 torch.set_num_threads(threads)
                 engines = load_contenders(arguments, model, task.contenders, Path(folder))
                 report[name] += run_task(task, engines, threads, arguments.rounds)
-    save_json(Path(arguments.output_dir, "engines.json"), report)
-    tables = markdown_tables(report)
-    print(f"\n{tables}")
+            print(f"\n{markdown_tables({name: report[name]})}", flush=True)
+            save_json(Path(arguments.output_dir, "engines.json"), report)
     if arguments.page:
-        page = Path(arguments.page)
+        page, tables = Path(arguments.page), markdown_tables(report)
         page.write_text(TABLES.sub(lambda _: f"\n{tables}\n", page.read_text(encoding="utf-8")), encoding="utf-8")
 
 

@@ -60,7 +60,8 @@ def test_every_command_has_a_module_that_helps(command, capsys, monkeypatch):
 
 def test_every_module_but_the_common_ones_is_a_command():
     modules = {file.stem for file in (ROOT / "hf_vanilla_transformer" / "commands").glob("*.py")}
-    assert {name.replace("-", "_") for name in COMMANDS} == modules - {"__init__", "arguments", "lines", "run", "vocabulary"}
+    common = {"__init__", "arguments", "lines", "run", "vocabulary"}
+    assert {name.replace("-", "_") for name in COMMANDS} == modules - common
 
 
 @pytest.mark.parametrize("file", SCRIPTS, ids=lambda file: file.name)

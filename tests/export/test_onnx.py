@@ -160,7 +160,7 @@ def classifier(tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def int8(classifier) -> Path:
     """Its export in int8."""
-    export(str(classifier / "model"), str(int8), "onnx", "int8")
+    export(str(classifier / "model"), str(classifier / "int8"), "onnx", "int8")
     return classifier / "int8"
 
 
@@ -293,7 +293,7 @@ def test_published_classifier(tmp_path):
     found, expected = (load_engine(str(one)).logits(ids, 32) for one in (tmp_path / "int8", folder))
     right = [(logits.argmax(axis=-1) == labels).mean() for logits in (found, expected)]
     assert abs(right[0] - right[1]) <= 0.01
-    printed = run_without_the_package(WITHOUT_TORCH + program_of(tmp_path / "export"), home=tmp_path)
+    printed = run_without_the_package(WITHOUT_TORCH + program_of(tmp_path / "export"), home=tmp_path / "export")
     assert printed.startswith("positive 0.99")
 
 
