@@ -59,7 +59,7 @@ def test_a_pretrained_model_is_a_folder_to_fine_tune(run, text_file, tmp_path, c
     caplog.clear()
     model, loading = VanillaTransformerForSequenceClassification.from_pretrained(folder, output_loading_info=True)
     assert loading["missing_keys"] == {"classifier.weight"} and "classifier.weight" in caplog.text
-    assert loading["unexpected_keys"] == {"lm_head.bias"}
+    assert not loading["unexpected_keys"]  # another class's head is no reason for a warning
     pretrained = load_file(folder / "model.safetensors")
     weights = model.state_dict()
     assert len(pretrained) > 20

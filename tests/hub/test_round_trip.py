@@ -60,8 +60,8 @@ tokenizer.push_to_hub("kim/again")
 def logits_of_commit(server, sha: str, folder: Path) -> list:
     """What this process makes of a commit's files."""
     target = folder / sha
-    target.mkdir()
     for name, content in server.repositories[REPO].commits[sha]["files"].items():
+        (target / name).parent.mkdir(parents=True, exist_ok=True)
         (target / name).write_bytes(content)
     return logits(target)
 
