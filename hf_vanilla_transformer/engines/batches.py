@@ -1,10 +1,14 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""Batches of texts of similar length."""
+"""What engines that compute batches of tensors have in common."""
 
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import TypeVar
 
+import numpy as np
 import torch
+
+from .engine import Engine, end_tokens
 
 
 Answer = TypeVar("Answer")
@@ -41,3 +45,56 @@ def answer_by_length(
         for place, one in zip(places, answer([input_ids[place] for place in places]), strict=True):
             answers[place] = one
     return answers
+
+
+class BatchEngine(Engine):
+    """An engine that computes padded batches of texts of similar length; ids and masks are int64."""
+
+    @abstractmethod
+    def batch_logits(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> np.ndarray:
+        """Score the labels of texts (B, S): (B, labels), float32."""
+
+    @abstractmethod
+    def generate(
+        self, input_ids: torch.Tensor, attention_mask: torch.Tensor, num_beams: int, max_length: int
+    ) -> torch.Tensor | np.ndarray:
+        """Translate texts (B, S) into at most `max_length` tokens, the start token included: ids (B, T)."""
+
+    @abstractmethod
+    def target_logits(
+        self, input_ids: torch.Tensor, attention_mask: torch.Tensor, decoder_input_ids: torch.Tensor
+    ) -> torch.Tensor:
+        """Score the next token after each token of given translations (B, T): (B, T, V), on the CPU."""
+
+    def logits(self, input_ids: list[list[int]], batch_size: int) -> np.ndarray:
+        def answer(rows: list[list[int]]) -> list[np.ndarray]:
+            return list(self.batch_logits(*pad(rows, self.config.pad_token_id)))
+
+        return np.stack(answer_by_length(input_ids, batch_size, answer))
+
+    def translate(
+        self, input_ids: list[list[int]], batch_size: int, num_beams: int = 1, max_new_tokens: int | None = None
+    ) -> list[list[int]]:
+        # `max_length`, which counts the start token, too: next to a model's own, `max_new_tokens` makes a warning.
+        limit = self.config.max_target_positions if max_new_tokens is None else 1 + max_new_tokens
+        special = {self.config.decoder_start_token_id, *end_tokens(self.config), self.config.pad_token_id}
+
+        def answer(rows: list[list[int]]) -> list[list[int]]:
+            ids = self.generate(*pad(rows, self.config.pad_token_id), num_beams, limit)
+            return [[token for token in row if token not in special] for row in ids.tolist()]
+
+        return answer_by_length(input_ids, batch_size, answer)
+
+    def log_probabilities(
+        self, input_ids: list[list[int]], target_ids: list[list[int]], batch_size: int
+    ) -> list[np.ndarray]:
+        start, end, padding = self.config.decoder_start_token_id, end_tokens(self.config)[0], self.config.pad_token_id
+        scores = []
+        for begin in range(0, len(input_ids), batch_size):
+            rows = slice(begin, begin + batch_size)
+            decoder_input_ids, _ = pad([[start, *ids] for ids in target_ids[rows]], padding)
+            labels, in_target = pad([[*ids, end] for ids in target_ids[rows]], padding)
+            logits = self.target_logits(*pad(input_ids[rows], padding), decoder_input_ids).float()
+            chosen = logits.log_softmax(dim=-1).gather(-1, labels.unsqueeze(-1)).squeeze(-1)
+            scores += [one[inside.bool()].numpy() for one, inside in zip(chosen, in_target, strict=True)]
+        return scores

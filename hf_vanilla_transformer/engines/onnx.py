@@ -12,8 +12,8 @@ from transformers.cache_utils import DynamicCache, EncoderDecoderCache
 from transformers.modeling_outputs import BaseModelOutput, Seq2SeqLMOutput
 
 from ..configuration_vanilla_transformer import VanillaTransformerConfig
-from .batches import answer_by_length, pad
-from .engine import Engine, end_tokens, import_extra, special_settings
+from .batches import BatchEngine
+from .engine import end_tokens, import_extra, special_settings
 
 
 # The files of an exported folder, as transformers.js and optimum name them.
@@ -40,7 +40,7 @@ def past_names(config: VanillaTransformerConfig, prefix: str = "past_key_values"
     return [f"{prefix}.{layer}.{part}" for layer in range(config.decoder_layers) for part in parts]
 
 
-class OnnxEngine(Engine):
+class OnnxEngine(BatchEngine):
     """Computes on the CPU with onnxruntime, with as many threads as torch would use.
 
     Args:
@@ -74,51 +74,26 @@ class OnnxEngine(Engine):
     def load(cls, folder: str, export: dict[str, Any] | None, dtype: str) -> "OnnxEngine":
         return cls(folder, export)
 
-    def logits(self, input_ids: list[list[int]], batch_size: int) -> np.ndarray:
+    def batch_logits(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> np.ndarray:
         (session,) = self.sessions
-
-        def answer(rows: list[list[int]]) -> list[np.ndarray]:
-            ids, mask = pad(rows, self.config.pad_token_id)
-            return list(session.run(None, {"input_ids": ids.numpy(), "attention_mask": mask.numpy()})[0])
-
-        return np.stack(answer_by_length(input_ids, batch_size, answer))
+        return session.run(None, {"input_ids": input_ids.numpy(), "attention_mask": attention_mask.numpy()})[0]
 
     @torch.inference_mode()
-    def translate(
-        self, input_ids: list[list[int]], batch_size: int, num_beams: int = 1, max_new_tokens: int | None = None
-    ) -> list[list[int]]:
-        # As in `TorchEngine`.
-        limit = self.config.max_target_positions if max_new_tokens is None else 1 + max_new_tokens
-        special = {self.config.decoder_start_token_id, *end_tokens(self.config), self.config.pad_token_id}
-
-        def answer(rows: list[list[int]]) -> list[list[int]]:
-            ids, mask = pad(rows, self.config.pad_token_id)
-            if num_beams == 1 and not special_settings(self.generator.generation_config):
-                ids = self.generator.greedy_search(ids, mask, limit - 1)
-            else:
-                ids = self.generator.generate(
-                    ids, attention_mask=mask, num_beams=num_beams, do_sample=False, max_length=limit
-                )
-            return [[token for token in row if token not in special] for row in ids.tolist()]
-
-        return answer_by_length(input_ids, batch_size, answer)
+    def generate(
+        self, input_ids: torch.Tensor, attention_mask: torch.Tensor, num_beams: int, max_length: int
+    ) -> torch.Tensor | np.ndarray:
+        if num_beams == 1 and not special_settings(self.generator.generation_config):
+            return self.generator.greedy_search(input_ids, attention_mask, max_length - 1)
+        return self.generator.generate(
+            input_ids, attention_mask=attention_mask, num_beams=num_beams, do_sample=False, max_length=max_length
+        )
 
     @torch.inference_mode()
-    def log_probabilities(
-        self, input_ids: list[list[int]], target_ids: list[list[int]], batch_size: int
-    ) -> list[np.ndarray]:
-        start, end = self.config.decoder_start_token_id, end_tokens(self.config)[0]
-        scores = []
-        for begin in range(0, len(input_ids), batch_size):
-            rows = slice(begin, begin + batch_size)
-            source, mask = pad(input_ids[rows], self.config.pad_token_id)
-            targets, _ = pad([[start, *ids] for ids in target_ids[rows]], self.config.pad_token_id)
-            labels, in_target = pad([[*ids, end] for ids in target_ids[rows]], self.config.pad_token_id)
-            encoded = self.generator.encoder(source, mask)
-            logits = self.generator(targets, encoder_outputs=encoded, attention_mask=mask).logits
-            chosen = logits.log_softmax(dim=-1).gather(-1, labels.unsqueeze(-1)).squeeze(-1)
-            scores += [one[inside.bool()].numpy() for one, inside in zip(chosen, in_target, strict=True)]
-        return scores
+    def target_logits(
+        self, input_ids: torch.Tensor, attention_mask: torch.Tensor, decoder_input_ids: torch.Tensor
+    ) -> torch.Tensor:
+        encoded = self.generator.encoder(input_ids, attention_mask)
+        return self.generator(decoder_input_ids, encoder_outputs=encoded, attention_mask=attention_mask).logits
 
 
 class _Encoder(nn.Module):

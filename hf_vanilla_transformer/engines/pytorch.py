@@ -9,11 +9,10 @@ from transformers import AutoModelForSeq2SeqLM, PreTrainedModel
 
 from ..configuration_vanilla_transformer import VanillaTransformerConfig
 from ..loading import load_model, named_errors
-from .batches import answer_by_length, pad
-from .engine import Engine, end_tokens
+from .batches import BatchEngine
 
 
-class TorchEngine(Engine):
+class TorchEngine(BatchEngine):
     """Computes with a model in torch, on the device where it is.
 
     Args:
@@ -43,45 +42,25 @@ class TorchEngine(Engine):
         return cls(model.eval(), config)
 
     @torch.inference_mode()
-    def logits(self, input_ids: list[list[int]], batch_size: int) -> np.ndarray:
-        def answer(rows: list[list[int]]) -> list[np.ndarray]:
-            ids, mask = self._pad(rows)
-            return list(self.model(ids, attention_mask=mask).logits.float().cpu().numpy())
-
-        return np.stack(answer_by_length(input_ids, batch_size, answer))
+    def batch_logits(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> np.ndarray:
+        ids, mask = self._on_device(input_ids, attention_mask)
+        return self.model(ids, attention_mask=mask).logits.float().cpu().numpy()
 
     @torch.inference_mode()
-    def translate(
-        self, input_ids: list[list[int]], batch_size: int, num_beams: int = 1, max_new_tokens: int | None = None
-    ) -> list[list[int]]:
-        # `max_length`, which counts the start token, too: next to a model's own, `max_new_tokens` makes a warning.
-        limit = self.config.max_target_positions if max_new_tokens is None else 1 + max_new_tokens
-        special = {self.config.decoder_start_token_id, *end_tokens(self.config), self.config.pad_token_id}
-
-        def answer(rows: list[list[int]]) -> list[list[int]]:
-            ids, mask = self._pad(rows)
-            ids = self.model.generate(ids, attention_mask=mask, num_beams=num_beams, do_sample=False, max_length=limit)
-            return [[token for token in row if token not in special] for row in ids.tolist()]
-
-        return answer_by_length(input_ids, batch_size, answer)
+    def generate(
+        self, input_ids: torch.Tensor, attention_mask: torch.Tensor, num_beams: int, max_length: int
+    ) -> torch.Tensor:
+        ids, mask = self._on_device(input_ids, attention_mask)
+        return self.model.generate(
+            ids, attention_mask=mask, num_beams=num_beams, do_sample=False, max_length=max_length
+        )
 
     @torch.inference_mode()
-    def log_probabilities(
-        self, input_ids: list[list[int]], target_ids: list[list[int]], batch_size: int
-    ) -> list[np.ndarray]:
-        start, end = self.config.decoder_start_token_id, end_tokens(self.config)[0]
-        scores = []
-        for begin in range(0, len(input_ids), batch_size):
-            rows = slice(begin, begin + batch_size)
-            source, mask = self._pad(input_ids[rows])
-            decoder_input_ids, _ = self._pad([[start, *ids] for ids in target_ids[rows]])
-            labels, in_target = self._pad([[*ids, end] for ids in target_ids[rows]])
-            logits = self.model(source, attention_mask=mask, decoder_input_ids=decoder_input_ids).logits
-            chosen = logits.float().log_softmax(dim=-1).gather(-1, labels.unsqueeze(-1)).squeeze(-1)
-            scores += [one[inside.bool()].cpu().numpy() for one, inside in zip(chosen, in_target, strict=True)]
-        return scores
+    def target_logits(
+        self, input_ids: torch.Tensor, attention_mask: torch.Tensor, decoder_input_ids: torch.Tensor
+    ) -> torch.Tensor:
+        ids, mask, target = self._on_device(input_ids, attention_mask, decoder_input_ids)
+        return self.model(ids, attention_mask=mask, decoder_input_ids=target).logits.cpu()
 
-    def _pad(self, rows: list[list[int]]) -> tuple[torch.Tensor, torch.Tensor]:
-        """`pad`, on the model's device."""
-        ids, mask = pad(rows, self.config.pad_token_id)
-        return ids.to(self.model.device), mask.to(self.model.device)
+    def _on_device(self, *tensors: torch.Tensor) -> list[torch.Tensor]:
+        return [tensor.to(self.model.device) for tensor in tensors]

@@ -144,17 +144,8 @@ def save_classifier(
             heads, 1, S).
         half_weights: As in `_save`.
     """
-    source = {0: Dim("batch_size"), 1: Dim("sequence_length", max=model.config.max_position_embeddings)}
-    outputs = ["logits", "encoder_attentions", "cross_attentions"]
-    _save(
-        _Classifier(model, attentions),
-        # Not one tensor twice, or the graph takes the ids for the mask.
-        {"input_ids": torch.ones(2, 2, dtype=torch.long), "attention_mask": torch.ones(2, 2, dtype=torch.long)},
-        {"input_ids": source, "attention_mask": source},
-        outputs if attentions else outputs[:1],
-        file,
-        half_weights,
-    )
+    outputs = ["logits", "encoder_attentions", "cross_attentions"] if attentions else ["logits"]
+    _save(_Classifier(model, attentions), *_source_inputs(model), outputs, file, half_weights)
 
 
 def save_encoder(model: PreTrainedModel, file: Path, *, attentions: bool = False, half_weights: bool = False) -> None:
@@ -166,17 +157,8 @@ def save_encoder(model: PreTrainedModel, file: Path, *, attentions: bool = False
         attentions: Also put out `encoder_attentions` (B, layers, heads, S, S).
         half_weights: As in `_save`.
     """
-    source = {0: Dim("batch_size"), 1: Dim("sequence_length", max=model.config.max_position_embeddings)}
-    outputs = ["last_hidden_state", "encoder_attentions"]
-    _save(
-        _Encoder(model, attentions),
-        # Not one tensor twice, or the graph takes the ids for the mask.
-        {"input_ids": torch.ones(2, 2, dtype=torch.long), "attention_mask": torch.ones(2, 2, dtype=torch.long)},
-        {"input_ids": source, "attention_mask": source},
-        outputs if attentions else outputs[:1],
-        file,
-        half_weights,
-    )
+    outputs = ["last_hidden_state", "encoder_attentions"] if attentions else ["last_hidden_state"]
+    _save(_Encoder(model, attentions), *_source_inputs(model), outputs, file, half_weights)
 
 
 def save_decoder(model: PreTrainedModel, file: Path, *, attentions: bool = False, half_weights: bool = False) -> None:
@@ -254,6 +236,14 @@ def save_decoder_with_past(model: PreTrainedModel, file: Path, *, half_weights: 
         half_weights,
         ["input_ids", "encoder_hidden_states", "encoder_attention_mask", *names],
     )
+
+
+def _source_inputs(model: PreTrainedModel) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The example inputs of a graph that reads the source, and their dynamic axes."""
+    names = ["input_ids", "attention_mask"]
+    axes = {0: Dim("batch_size"), 1: Dim("sequence_length", max=model.config.max_position_embeddings)}
+    # Not one tensor twice, or the graph takes the ids for the mask.
+    return {name: torch.ones(2, 2, dtype=torch.long) for name in names}, dict.fromkeys(names, axes)
 
 
 def _save(
