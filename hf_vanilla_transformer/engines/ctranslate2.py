@@ -36,10 +36,12 @@ class CTranslate2Engine(Engine):
         compute_type = export["quantize"] or "float32"
         if compute_type not in (known := ctranslate2.get_supported_compute_types("cpu")):
             raise ValueError(f"{folder}: in {compute_type}, but this CPU computes in {', '.join(sorted(known))} only")
+        threads = torch.get_num_threads()
         with _one_kind_of_error(folder):
             self.translator = ctranslate2.Translator(
-                str(folder), compute_type=compute_type, inter_threads=torch.get_num_threads(), intra_threads=1
+                str(folder), compute_type=compute_type, inter_threads=threads, intra_threads=1
             )
+        torch.set_num_threads(threads)  # `intra_threads` (CTranslate2 4.8) would hold for torch, too
         # With 0 itself, CTranslate2 searches in another way.
         self.length_penalty = (export["generation"] or {}).get("length_penalty", 1.0) or 1e-9
         self.source_tokens, self.target_tokens = (

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from shared import ROOT, run_without_the_package, tiny_config
 from transformers import GenerationConfig
 
@@ -42,6 +43,18 @@ def test_every_preset_and_variant_computes_the_same(name, task, tmp_path):
         model.generation_config.early_stopping = True
         for beams, limit in ((1, None), (1, 3), (4, None), (4, 3)):
             assert engine.translate(texts, 2, beams, limit) == torch_engine.translate(texts, 1, beams, limit)
+
+
+def test_torch_keeps_its_threads(tmp_path):
+    export(save(random_model(CONFIGS["preset base"]()), tmp_path / "model"), str(tmp_path / "export"), "ctranslate2")
+    threads = torch.get_num_threads()
+    try:
+        torch.set_num_threads(2)
+        for _ in range(2):
+            assert load_engine(str(tmp_path / "export")).translator.num_translators == 2
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(threads)
 
 
 @pytest.mark.parametrize("task", HEADS)
