@@ -11,6 +11,7 @@ All have the same sizes and read the same texts, in turn. Prints tables; writes 
 
 import functools
 import random
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +26,7 @@ from measures import (
     DTYPES,
     NAIVE,
     OURS,
+    OURS_CTRANSLATE2,
     compare_classifiers,
     compare_generation,
     make_batches,
@@ -33,8 +35,9 @@ from measures import (
     peak_memory,
 )
 from plots import plot_benchmark
+from transformers import PreTrainedTokenizerBase
 
-from hf_vanilla_transformer import VanillaTransformerConfig
+from hf_vanilla_transformer import VanillaTransformerConfig, VanillaTransformerForSequenceClassification
 from hf_vanilla_transformer.commands.arguments import (
     check_at_least,
     exit_with_one_line,
@@ -42,12 +45,14 @@ from hf_vanilla_transformer.commands.arguments import (
     read_mapping,
 )
 from hf_vanilla_transformer.data.labelled_text import encode, load_labelled_text
+from hf_vanilla_transformer.engines import Engine, load_engine
+from hf_vanilla_transformer.export import export
 from hf_vanilla_transformer.hub.record import describe_environment, save_json
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 from hf_vanilla_transformer.training.checkpoints import prepare_output_dir
 
 
-OTHERS = [name for name in CONTENDERS if name != OURS]
+OTHERS = [*(name for name in CONTENDERS if name != OURS), OURS_CTRANSLATE2]
 
 
 @dataclass
@@ -91,6 +96,7 @@ class Setup:
     Attributes:
         arguments: The command's settings.
         config: The sizes.
+        tokenizer: What made the ids.
         input_ids: The token ids of all texts, in random order.
         device: The device.
         limits: `matrix_product_rate` of each precision.
@@ -98,19 +104,22 @@ class Setup:
 
     arguments: BenchmarkArguments
     config: VanillaTransformerConfig
+    tokenizer: PreTrainedTokenizerBase
     input_ids: list[list[int]]
     device: torch.device
     limits: dict[str, float]
 
 
-def draw_texts(arguments: BenchmarkArguments, config: VanillaTransformerConfig) -> list[list[int]]:
-    """Return the token ids of the test split in random order, by a tokenizer trained on the training split."""
+def draw_texts(
+    arguments: BenchmarkArguments, config: VanillaTransformerConfig
+) -> tuple[PreTrainedTokenizerBase, list[list[int]]]:
+    """Return a tokenizer trained on the training split, and the token ids of the test split in random order."""
     data = load_labelled_text(arguments.data)
     tokenizer = train_tokenizer(data["train"]["text"][:], vocab_size=min(8007, config.vocab_size))
     texts = data["test"]["text"][:]
     random.Random(arguments.seed).shuffle(texts)
     texts *= -(-arguments.texts // len(texts))
-    return encode(texts, tokenizer, config.max_position_embeddings)
+    return tokenizer, encode(texts, tokenizer, config.max_position_embeddings)
 
 
 def print_table(title: str, columns: list[str], rows: list[list[Any]]) -> None:
@@ -124,12 +133,26 @@ def add_ratios(rows: list[dict[str, Any]], measure: str) -> None:
     """Add `times_ours` to each row: its measure over that of the first row's model in the same precision."""
     ours = {row.get("dtype"): row[measure] for row in rows if row["name"] == rows[0]["name"]}
     for row in rows:
-        row["times_ours"] = row[measure] / ours[row.get("dtype")]
+        if row.get("dtype") in ours:
+            row["times_ours"] = row[measure] / ours[row.get("dtype")]
+
+
+def exported_classifier(setup: Setup) -> Engine:
+    """A classifier of the same sizes in CTranslate2, int8."""
+    model = VanillaTransformerForSequenceClassification(setup.config)
+    with tempfile.TemporaryDirectory() as folder:
+        trained, exported = f"{folder}/model", f"{folder}/export"
+        model.save_pretrained(trained)
+        setup.tokenizer.save_pretrained(trained)
+        export(trained, exported, "ctranslate2", "int8")
+        return load_engine(exported)
 
 
 def measure_classifiers(task: str, setup: Setup) -> list[dict[str, Any]]:
     """Compare the speed of `training` or `inference`; see `compare_classifiers`."""
-    arguments = setup.arguments
+    arguments, engines = setup.arguments, {}
+    if task == "inference" and OURS_CTRANSLATE2 in arguments.contenders:
+        engines[OURS_CTRANSLATE2, "int8"] = exported_classifier(setup)
     rows = compare_classifiers(
         setup.config,
         setup.input_ids,
@@ -139,7 +162,8 @@ def measure_classifiers(task: str, setup: Setup) -> list[dict[str, Any]]:
         device=setup.device,
         train=task == "training",
         limits=setup.limits,
-        names=[OURS, *arguments.contenders],
+        names=[OURS, *(name for name in arguments.contenders if name in CONTENDERS)],
+        engines=engines,
     )
     add_ratios(rows, "texts_per_second")
     (ours,) = (row["texts_per_second"] for row in rows if (row["name"], row["dtype"]) == (OURS, "bfloat16"))
@@ -155,7 +179,7 @@ def measure_classifiers(task: str, setup: Setup) -> list[dict[str, Any]]:
                 *(
                     f"{ours / row['texts_per_second']:.2f}",
                     f"{row['real_tokens']:.0%}",
-                    f"{row['share_of_limit']:.0%}",
+                    f"{row['share_of_limit']:.0%}" if "share_of_limit" in row else "-",
                 ),
             ]
             for row in rows
@@ -225,9 +249,9 @@ def main(argv: list[str] | None = None) -> None:
     device = torch.device(arguments.device or ("cuda" if torch.cuda.is_available() else "cpu"))
     torch.manual_seed(arguments.seed)
     config = VanillaTransformerConfig.from_preset(arguments.preset, **arguments.config)
-    input_ids = draw_texts(arguments, config)
+    tokenizer, input_ids = draw_texts(arguments, config)
     limits = {name: matrix_product_rate(dtype, device) for name, dtype in DTYPES.items()}
-    setup = Setup(arguments, config, input_ids, device, limits)
+    setup = Setup(arguments, config, tokenizer, input_ids, device, limits)
 
     report = {"arguments": vars(arguments), **describe_environment(), "matrix_product_flops_per_second": limits}
     if device.type == "cuda":

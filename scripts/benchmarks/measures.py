@@ -26,6 +26,7 @@ from hf_vanilla_transformer import (
     VanillaTransformerForConditionalGeneration,
     VanillaTransformerForSequenceClassification,
 )
+from hf_vanilla_transformer.engines import Engine
 
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
@@ -59,20 +60,25 @@ class Contender:
         grouped: Whether batches hold texts of similar length, or random ones.
         dtypes: Names of the precisions that it supports.
         optimizer: Makes the optimizer of its weights.
+        batch_factor: How many times as many texts its batches hold as the others'.
     """
 
     make: Callable[[VanillaTransformerConfig, torch.device], nn.Module]
     grouped: bool = True
     dtypes: tuple[str, ...] = tuple(DTYPES)
     optimizer: Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer] = _fused_adamw
+    batch_factor: int = 1
 
 
 OURS = "this package, grouped"
+OURS_TWICE = "this package, grouped, twice as many texts in a batch"
+OURS_CTRANSLATE2 = "this package in CTranslate2, grouped"  # inference alone, and not a module
 NAIVE = "transformer-evolution's code, random batches"
 BART = "BartForSequenceClassification, grouped"
 BART_BODY = "BartModel with one start token, grouped"
 CONTENDERS = {
     OURS: Contender(OurClassifier),
+    OURS_TWICE: Contender(OurClassifier, dtypes=("bfloat16",), batch_factor=2),
     BART_BODY: Contender(lambda config, device: BartClassifier(bart_config(config))),
     BART: Contender(lambda config, device: BartTextClassifier(bart_config(config))),
     "torch.nn.Transformer, grouped": Contender(lambda config, device: TorchClassifier(config)),
@@ -231,6 +237,7 @@ def compare_classifiers(
     train: bool,
     limits: dict[str, float],
     names: list[str],
+    engines: dict[tuple[str, str], Engine],
 ) -> list[dict[str, Any]]:
     """Time training or inference of `CONTENDERS` on the same texts, in float32 and bfloat16.
 
@@ -245,36 +252,53 @@ def compare_classifiers(
         train: Whether to train or to classify.
         limits: `matrix_product_rate` of each precision.
         names: Which of `CONTENDERS`.
+        engines: Classifiers for inference that are not modules, by name and precision. They read the grouped batches.
 
     Returns:
         For each classifier and precision: `name`, `dtype`, `seconds` of each round, the median `texts_per_second`,
-        `real_tokens`, the share of tokens that are not pads; `flops_per_second`; and `share_of_limit`, its ratio to
-        the rate of a large matrix product.
+        `real_tokens`, the share of tokens that are not pads; and for modules `flops_per_second` and `share_of_limit`,
+        its ratio to the rate of a large matrix product.
     """
     rows, ways, work = [], {}, {}
     for name in names:
         contender = CONTENDERS[name]
-        taken = make_batches(input_ids, batch_size, config.pad_token_id, contender.grouped, batches)
+        factor = contender.batch_factor
+        taken = make_batches(
+            input_ids, batch_size * factor, config.pad_token_id, contender.grouped, max(1, batches // factor)
+        )
         work[name] = {
             "texts": sum(len(batch["input_ids"]) for batch in taken),
             "flops": count_flops(contender.make(config, device), taken, train),
         }
-        masks = [batch["attention_mask"] for batch in taken]
-        real_tokens = sum(mask.sum().item() for mask in masks) / sum(mask.numel() for mask in masks)
+        real_tokens = share_of_tokens(taken)
         for dtype in contender.dtypes:
             step = make_step(contender.make(config, device), DTYPES[dtype], device, train, contender.optimizer)
             step(taken[-1])  # warm up
             ways[name, dtype] = lambda step=step, taken=taken: [step(batch) for batch in taken]
             rows.append({"name": name, "dtype": dtype, "real_tokens": real_tokens})
+    taken = make_batches(input_ids, batch_size, config.pad_token_id, True, batches)
+    texts = [ids[mask.bool()].tolist() for batch in taken for ids, mask in zip(*batch.values(), strict=True)]
+    for (name, dtype), engine in engines.items():
+        engine.logits(texts[-batch_size:], batch_size)  # warm up
+        ways[name, dtype] = lambda engine=engine: engine.logits(texts, batch_size)
+        rows.append({"name": name, "dtype": dtype, "real_tokens": share_of_tokens(taken)})
+        work[name] = {"texts": len(texts)}
     seconds = take_turns(ways, rounds, device)
     for row in rows:
         times = seconds[row["name"], row["dtype"]]
         median = statistics.median(times)
         row["seconds"] = times
         row["texts_per_second"] = work[row["name"]]["texts"] / median
-        row["flops_per_second"] = work[row["name"]]["flops"] / median
-        row["share_of_limit"] = row["flops_per_second"] / limits[row["dtype"]]
+        if flops := work[row["name"]].get("flops"):
+            row["flops_per_second"] = flops / median
+            row["share_of_limit"] = row["flops_per_second"] / limits[row["dtype"]]
     return rows
+
+
+def share_of_tokens(batches: list[Batch]) -> float:
+    """Which share of the batches' places hold tokens, not pads."""
+    masks = [batch["attention_mask"] for batch in batches]
+    return sum(mask.sum().item() for mask in masks) / sum(mask.numel() for mask in masks)
 
 
 def measure_curves(

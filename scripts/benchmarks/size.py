@@ -10,6 +10,7 @@ itself (RssAnon): pages of memory-mapped files belong to the system, which takes
 """
 
 import csv
+import itertools
 import multiprocessing
 import re
 import tempfile
@@ -203,10 +204,12 @@ def main(argv: list[str] | None = None) -> None:
     prepare_output_dir(arguments.output_dir)
     print(f"| text | rows | {' | '.join(f'{stage}, s' for stage in STAGES)} | second start, s | peak, MB |")
     print("|" + "---|" * (len(STAGES) + 4))
-    points = [measure_size(arguments, kind, rows) for kind in arguments.kinds for rows in arguments.rows]
+    points = []
     report = {"arguments": asdict(arguments), **describe_environment(), "sizes": points}
-    save_json(Path(arguments.output_dir, "size.json"), report)
-    plot_sizes(points, Path(arguments.output_dir, "size.png"))
+    for kind, rows in itertools.product(arguments.kinds, arguments.rows):
+        points.append(measure_size(arguments, kind, rows))
+        save_json(Path(arguments.output_dir, "size.json"), report)
+        plot_sizes(points, Path(arguments.output_dir, "size.png"))
 
 
 if __name__ == "__main__":

@@ -13,6 +13,8 @@ from measures import (
     DTYPES,
     NAIVE,
     OURS,
+    OURS_CTRANSLATE2,
+    OURS_TWICE,
     OurClassifier,
     compare_classifiers,
     compare_generation,
@@ -91,13 +93,39 @@ def test_each_way_has_its_turns():
 def test_rates_are_those_of_the_median_turn(monkeypatch):
     monkeypatch.setattr(measures, "take_turns", lambda ways, *_: {name: [0.5, 4.0, 1.0] for name in ways})
     settings = {"batch_size": 7, "batches": 1, "rounds": 3, "device": CPU, "train": False, "names": [OURS]}
-    row = compare_classifiers(tiny_config(), TEXTS, limits={"float32": 1e9, "bfloat16": 1e9}, **settings)[0]
+    limits = {"float32": 1e9, "bfloat16": 1e9}
+    row = compare_classifiers(tiny_config(), TEXTS, limits=limits, engines={}, **settings)[0]
     assert (row["texts_per_second"], row["real_tokens"]) == (7.0, 33 / 63)
     assert row["share_of_limit"] == row["flops_per_second"] / 1e9 > 0
     config = tiny_config(activation_function="relu", position_offset=0)
     rows = compare_generation(config, batch_size=3, source_length=5, new_tokens=6, rounds=1, device=CPU)
     assert [one["tokens_per_second"] for one in rows] == [18.0, 18.0]
     assert matrix_product_rate(torch.float32, CPU) == 2 * 2048**3 / 0.5
+
+
+def test_all_classify_the_same_texts():
+    """Also in batches of twice as many, and in an engine, which pads and sorts by itself."""
+    seen = []
+
+    class FakeEngine:
+        def logits(self, input_ids, batch_size):
+            seen.append((sorted(input_ids), batch_size))
+
+    rows = compare_classifiers(
+        tiny_config(),
+        TEXTS,
+        batch_size=2,
+        batches=4,
+        rounds=1,
+        device=CPU,
+        train=False,
+        limits={"float32": 1e9, "bfloat16": 1e9},
+        names=[OURS, OURS_TWICE],
+        engines={("fake", "int8"): FakeEngine()},
+    )
+    assert seen[-1] == (sorted(TEXTS), 2)
+    assert len({round(row["texts_per_second"] * row["seconds"][0]) for row in rows}) == 1
+    assert [(row["name"], row["dtype"]) for row in rows[2:]] == [(OURS_TWICE, "bfloat16"), ("fake", "int8")]
 
 
 def test_marian_writes_the_same_tokens():
@@ -138,6 +166,7 @@ def test_the_texts_are_drawn_by_the_seed():
         benchmark.draw_texts(benchmark.BenchmarkArguments("nowhere", seed=seed), tiny_config(vocab_size=2000))
         for seed in (1, 1, 2)
     ]
+    drawn = [ids for _, ids in drawn]
     assert drawn[0] == drawn[1] != drawn[2] and sorted(drawn[0]) == sorted(drawn[2])
 
 
@@ -160,10 +189,12 @@ def test_each_task_leaves_its_measurements(run, tmp_path, monkeypatch):
     report = json.loads((tmp_path / "run" / "benchmark.json").read_text())
     assert report["arguments"]["config"] == SIZES and report["matrix_product_flops_per_second"].keys() == DTYPES.keys()
     for task in ("training", "inference"):
-        assert {row["name"] for row in report[task]} == set(CONTENDERS)
+        engine = {OURS_CTRANSLATE2} if task == "inference" else set()
+        assert {row["name"] for row in report[task]} == {*CONTENDERS, *engine}
         assert all(row["texts_per_second"] > 0 for row in report[task])
         ours = {row["dtype"]: row["texts_per_second"] for row in report[task] if row["name"] == OURS}
-        assert all(row["times_ours"] == row["texts_per_second"] / ours[row["dtype"]] for row in report[task])
+        modules = [row for row in report[task] if row["name"] in CONTENDERS]
+        assert all(row["times_ours"] == row["texts_per_second"] / ours[row["dtype"]] for row in modules)
         assert f"| {NAIVE} | float32 |" in out
     assert [row["same"] for row in report["generation"]] == [True, True] and "| MarianMTModel |" in out
     assert {row["times_ours"] for row in report["memory"] if row["name"] == NAIVE} == {1.5}
