@@ -264,7 +264,7 @@ def compare_classifiers(
         contender = CONTENDERS[name]
         factor = contender.batch_factor
         taken = make_batches(
-            input_ids, batch_size * factor, config.pad_token_id, contender.grouped, max(1, batches // factor)
+            input_ids, batch_size * factor, config.pad_token_id, contender.grouped, -(-batches // factor)
         )
         work[name] = {
             "texts": sum(len(batch["input_ids"]) for batch in taken),
