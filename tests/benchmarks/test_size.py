@@ -14,11 +14,13 @@ def test_sentences_are_as_long_as_they_should_be():
 
 @pytest.mark.slow
 def test_each_size_is_measured_twice_and_its_data_removed(run, tmp_path):
-    flags = ["--rows", "300", "--vocab_lines", "50", "--vocab_size", "300", "--output_dir", tmp_path / "run"]
+    flags = ["--rows", "100", "300", "--vocab_lines", "50", "--vocab_size", "300", "--output_dir", tmp_path / "run"]
     status, out, err = run("benchmarks/size.py", *flags)
     assert status == 0, err
     report = json.loads((tmp_path / "run" / "size.json").read_text())
-    assert [(point["kind"], point["rows"]) for point in report["sizes"]] == [("parallel", 300), ("labelled", 300)]
+    assert [(point["kind"], point["rows"]) for point in report["sizes"]] == [
+        *(("parallel", 100), ("parallel", 300), ("labelled", 100), ("labelled", 300)),
+    ]
     for point in report["sizes"]:
         assert tuple(point["first"]) == size.STAGES and tuple(point["second"]) == size.STAGES[:-1]
         assert all(stage["peak_bytes"] > 1e8 for start in ("first", "second") for stage in point[start].values())
