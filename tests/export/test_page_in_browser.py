@@ -23,6 +23,7 @@ from hf_vanilla_transformer.loading import load_classifier, load_tokenizer, load
 
 pytestmark = pytest.mark.slow
 playwright = pytest.importorskip("playwright.sync_api", reason="the page's browser tests need playwright")
+playwright.expect.set_options(timeout=30_000)  # other tests run beside these
 
 CLASSIFIER, TRANSLATOR = (str(ROOT / "model_cards" / name) for name in ("nsmc-small", "multi30k-de-en"))
 REVIEW = "배우들의 연기가 정말 좋았지만 이야기는 지루했다"
@@ -272,7 +273,7 @@ def test_the_keyboard_reaches_everything(visit, classifier_address):
             page.keyboard.press("Space")
     start = reached.index("English")
     assert reached[start + 1] == "input" and {"layer", "head", "The numbers as a table"} <= set(reached)
-    assert page.locator("details[open] table").count() == 2
+    playwright.expect(page.locator("details[open] table")).to_have_count(2)  # filled after the key is handled
     assert page.locator("html").get_attribute("lang") == "en"
 
 
