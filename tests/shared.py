@@ -1,9 +1,9 @@
 """What tests share: where things are, what a run leaves, tiny models, and the flags of runs that take a second."""
 
 import os
-import subprocess
-import sys
 from pathlib import Path
+
+from processes import run_program
 
 from hf_vanilla_transformer import VanillaTransformerConfig
 
@@ -61,7 +61,7 @@ def tiny_config(**overrides) -> VanillaTransformerConfig:
 
 
 def run_without_the_package(program: str, *arguments, home: Path, environment: dict[str, str] | None = None) -> str:
-    """Run a program in a fresh process that sees the installed packages but not this one, and has no input.
+    """Run a program in a process that sees the installed packages but not this one, and has no input.
 
     Args:
         program: Python code.
@@ -72,21 +72,8 @@ def run_without_the_package(program: str, *arguments, home: Path, environment: d
     Returns:
         What it prints.
     """
-    inherited = os.environ if environment is None else environment
-    site_packages = [path for path in sys.path if path.endswith("site-packages")]
-    result = subprocess.run(
-        # Without `site`, no .pth file leads to the package's checkout.
-        [sys.executable, "-S", "-c", program, *map(str, arguments)],
-        env={
-            **{name: value for name, value in inherited.items() if not name.startswith("PYTHON")},
-            "PYTHONPATH": os.pathsep.join(site_packages),
-            "HF_HOME": str(home / "stranger"),
-        },
-        cwd=home,
-        capture_output=True,
-        text=True,
-        stdin=subprocess.DEVNULL,
-    )
+    environment = {**(os.environ if environment is None else environment), "HF_HOME": str(home / "stranger")}
+    result = run_program(program, *arguments, environment=environment, cwd=home, package=False)
     assert result.returncode == 0, result.stderr
     return result.stdout
 

@@ -1,13 +1,12 @@
 """Saving and loading: bit-exact, by the Auto classes, and in a process that does not have the package."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 import torch
 from accelerate import dispatch_model
 from huggingface_hub.errors import StrictDataclassError
+from processes import run_program
 from safetensors import safe_open
 from safetensors.torch import load_file
 from shared import run_without_the_package, tiny_config
@@ -377,6 +376,6 @@ def test_a_clash_of_model_types_is_not_hidden():
         "CONFIG_MAPPING._mapping['vanilla_transformer'] = 'BartConfig'\n"
         "import hf_vanilla_transformer\n"
     )
-    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    result = run_program(program)
     assert result.returncode != 0
     assert "vanilla_transformer" in result.stderr.splitlines()[-1]

@@ -5,14 +5,13 @@ FSDP through Trainer needs GPUs (accelerate has it for no CPU); here its shardin
 import json
 import os
 import re
-import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 import torch
-from accelerate import PartialState
+from processes import run_program, run_side_by_side
 from shared import tiny_config
 from torch import distributed
 from torch.distributed.fsdp import fully_shard
@@ -21,7 +20,6 @@ from hf_vanilla_transformer import (
     VanillaTransformerForConditionalGeneration,
     VanillaTransformerForSequenceClassification,
 )
-from hf_vanilla_transformer.commands.run import broadcast_from_main
 
 
 TINY = (
@@ -48,34 +46,13 @@ def corpus(tmp_path_factory) -> Path:
     return folder
 
 
-def start(home: Path, *command: str | Path) -> subprocess.Popen:
-    """Start a Python program that has caches of its own."""
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HOME": str(home), "HF_HUB_OFFLINE": "1"}
-    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    return subprocess.Popen([sys.executable, *command], env=environment, text=True, **pipes)
+COMMAND = "from hf_vanilla_transformer.__main__ import main; main()"
 
 
-def output(processes: list[subprocess.Popen]) -> str:
-    """What the programs print, once all have ended well."""
-    outputs = [process.communicate() for process in processes]
-    assert not any(process.returncode for process in processes), outputs
-    return "".join(out for out, _ in outputs)
-
-
-def free_port() -> int:
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))
-        return unused.getsockname()[1]
-
-
-def torchrun(*nodes: Path) -> list[tuple[str | Path, ...]]:
-    """Caches and launcher of each machine; two processes together."""
-    options = ["--nnodes", len(nodes), "--nproc_per_node", 2 // len(nodes)]
-    options += ["--master_addr", "127.0.0.1", "--master_port", free_port()]
-    return [
-        (home, "-m", "torch.distributed.run", *map(str, options), "--node_rank", str(rank))
-        for rank, home in enumerate(nodes)
-    ]
+def output(*results: subprocess.CompletedProcess) -> str:
+    """What programs print that have ended well."""
+    assert not any(result.returncode for result in results), results
+    return "".join(result.stdout for result in results)
 
 
 TRANSLATION = [
@@ -102,14 +79,14 @@ CLASSIFICATION = [
 )
 def test_two_processes_do_the_steps_of_one_with_twice_the_accumulation(command, nodes, steps, corpus, tmp_path):
     """A launcher with a batch for each process; and one a machine prepares the data, one of all writes."""
-    settings = [*SETTINGS, "--max_steps", str(steps), "--save_steps", str(steps)]
-    words = ["-m", "hf_vanilla_transformer", *(argument.format(corpus) for argument in command), *settings]
+    words = [argument.format(corpus) for argument in command]
+    words += [*SETTINGS, "--max_steps", str(steps), "--save_steps", str(steps)]
     folders = [tmp_path / "one", tmp_path / "two"]
     homes = [tmp_path / f"home-{number}" for number in range(1 + nodes)]
-    alone = start(homes[0], *words, "--output_dir", folders[0], "--gradient_accumulation_steps", "2")
-    printed = [output([alone])]
-    together = [start(*launch, *words, "--output_dir", folders[1]) for launch in torchrun(*homes[1:])]
-    printed.append(output(together))
+    alone = [*words, "--output_dir", folders[0], "--gradient_accumulation_steps", "2"]
+    printed = [output(run_program(COMMAND, *alone, environment={**os.environ, "HF_HOME": str(homes[0])}))]
+    together = run_side_by_side(COMMAND, *words, "--output_dir", folders[1], homes=homes[1:])
+    printed.append(output(*together))
 
     losses, measured = [], []
     for folder, text in zip(folders, printed, strict=True):
@@ -133,28 +110,30 @@ def test_the_papers_own_recipe_trains_in_two_processes(corpus, tmp_path):
     columns = ["--data", corpus, "--source_column", "num", "--target_column", "de", "--max_length", "12"]
     few = ["--vocab_size", "60", "--vocab_lines", "50", "--max_tokens", "16", "--max_steps", "6", "--save_steps", "1"]
     words = ["-m", "hf_vanilla_transformer", "train-translation", "wmt14-en-de-base", *columns, *SETTINGS, *few]
-    (launch,) = torchrun(tmp_path / "home")
-    assert "test BLEU" in output([start(*launch, *words, "--output_dir", tmp_path / "run")])
+    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
+    command = list(map(str, [*launch, *words, "--output_dir", tmp_path / "run"]))
+    assert "test BLEU" in output(subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL))
     assert json.loads((tmp_path / "run" / "metrics.json").read_text())["averaged_steps"] == [2, 3, 4, 5, 6]
     assert json.loads((tmp_path / "run" / "run.json").read_text())["processes"] == 2
     generation = json.loads((tmp_path / "run" / "generation_config.json").read_text())
     assert (generation["num_beams"], generation["length_penalty"]) == (4, 0.6)
 
 
-def _broadcast_from_main(rank: int, port: int, sent) -> None:
-    """In one of two processes: what each takes to be made, and whether it was made here."""
-    launcher = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": 2, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
-    os.environ.update({name: str(value) for name, value in launcher.items()})
-    PartialState(cpu=True)
-    here = []
-    made = broadcast_from_main(lambda: here.append(rank) or os.getpid())
-    torch.save((made, os.getpid(), len(here)), f"{sent}-{rank}.pt")
-    distributed.destroy_process_group()
+BROADCAST = """
+import os, sys, torch
+from accelerate import PartialState
+from hf_vanilla_transformer.commands.run import broadcast_from_main
+
+PartialState(cpu=True)
+here = []
+made = broadcast_from_main(lambda: here.append(1) or os.getpid())
+torch.save((made, os.getpid(), len(here)), f"{sys.argv[1]}-{os.environ['RANK']}.pt")
+"""
 
 
 @pytest.mark.slow
 def test_one_process_makes_what_all_receive(tmp_path):
-    torch.multiprocessing.spawn(_broadcast_from_main, (free_port(), tmp_path / "made"), nprocs=2)
+    output(*run_side_by_side(BROADCAST, tmp_path / "made", homes=[tmp_path / "home"]))
     (made, process, first), (received, other, second) = (torch.load(tmp_path / f"made-{rank}.pt") for rank in (0, 1))
     assert made == received == process != other
     assert (first, second) == (1, 0)
@@ -187,7 +166,8 @@ def _models_and_batches():
 
 @pytest.mark.slow
 def test_a_sharded_model_has_the_gradients_of_the_whole(tmp_path):
-    torch.multiprocessing.spawn(_sharded_gradients, (str(tmp_path / "rendezvous"), str(tmp_path / "sent")), nprocs=2)
+    files = str(tmp_path / "rendezvous"), str(tmp_path / "sent")
+    torch.multiprocessing.start_processes(_sharded_gradients, files, nprocs=2, start_method="forkserver")
     for number, (model, batch) in enumerate(_models_and_batches()):
         model(**batch).loss.backward()
         gradients = torch.load(tmp_path / f"sent-{number}.pt")

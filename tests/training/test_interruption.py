@@ -13,6 +13,7 @@ import torch
 import torch.distributed.checkpoint
 import transformers
 from datasets import Dataset
+from processes import run_program
 from safetensors.torch import load_file
 from shared import error_line, tiny_config
 from torch import distributed
@@ -94,12 +95,7 @@ main(argv)
 
 def run_into(point: str, folder: Path, *command) -> subprocess.CompletedProcess:
     """Run a command up to one of the points that `DISASTER` names."""
-    return subprocess.run(
-        [sys.executable, "-c", DISASTER, point, *command, "--output_dir", folder],
-        capture_output=True,
-        text=True,
-        stdin=subprocess.DEVNULL,
-    )
+    return run_program(DISASTER, point, *command, "--output_dir", folder)
 
 
 def checkpoints(folder: Path) -> list[str]:
@@ -154,7 +150,7 @@ def whole(tmp_path_factory) -> Path:
 def test_a_killed_run_goes_on_to_the_same_end(run, whole, tmp_path, caplog, point, left, last_whole):
     assert run_into(point, tmp_path / "run", *CLASSIFIER).returncode == -signal.SIGKILL
     assert checkpoints(tmp_path / "run") == left
-    if point == "a step":  # in a process that has imported nothing yet
+    if point == "a step":  # in a process that has imported nothing of the package
         assert run_into("no disaster", tmp_path / "run", *CLASSIFIER, "--resume_from_checkpoint").returncode == 0
     else:
         assert run(*CLASSIFIER, "--output_dir", tmp_path / "run", "--resume_from_checkpoint")[0] == 0

@@ -1,16 +1,14 @@
 """Training by transformers' Trainer: the loop is its own; here is what must hold of our model in it."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from datasets import Dataset
-from shared import ROOT, tiny_config
+from processes import run_side_by_side
+from shared import tiny_config
 from transformers import (
     DataCollatorForSeq2Seq,
     DataCollatorWithPadding,
@@ -272,17 +270,8 @@ def test_batches_of_a_token_budget_are_as_asked_for(tmp_path, tokenizer, data_se
 @pytest.mark.slow
 def test_two_processes_share_the_batches_out(tmp_path):
     """Each trains on every other batch of those that one process would have."""
-    program = tmp_path / "share.py"
-    program.write_text(SHARE)
-    # `--standalone` takes a port that is free.
-    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
-    environment = {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")]),
-        "OMP_NUM_THREADS": "1",
-    }
-    result = subprocess.run([*launch, program, tmp_path], capture_output=True, text=True, env=environment)
-    assert result.returncode == 0, result.stderr
+    for result in run_side_by_side(SHARE, tmp_path, homes=[tmp_path / "home"]):
+        assert result.returncode == 0, result.stderr
     shares = [json.loads((tmp_path / f"{rank}.json").read_text()) for rank in (0, 1)]
 
     sampler = TokenBudgetBatchSampler(pairs(60)["length"][:], max_tokens=40, seed=42)
@@ -295,6 +284,7 @@ def test_two_processes_share_the_batches_out(tmp_path):
 
 SHARE = """
 import json, sys
+from processes import run_side_by_side
 from shared import tiny_config
 from training.test_trainer import pairs
 import torch

@@ -1,0 +1,108 @@
+"""Programs in processes of their own, forked from a server that has imported torch, and nothing of Hugging Face.
+
+A fresh interpreter needs four seconds for these imports. What the server has imported reads none of the variables
+that a test sets in a program's environment.
+"""
+
+import multiprocessing
+import os
+import socket
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import types
+from pathlib import Path
+
+
+SERVER = multiprocessing.get_context("forkserver")
+SERVER.set_forkserver_preload(
+    [
+        *("torch", "torch._dynamo", "torch.distributed.fsdp", "torch.distributed.tensor"),
+        *("pandas", "pyarrow.dataset", "scipy.optimize", "sklearn.metrics"),
+    ]
+)
+
+
+class Program:
+    """A running program, as `python -c` would run it.
+
+    Args:
+        program: Python code.
+        arguments: What it finds in `sys.argv[1:]`.
+        environment: Its environment variables; by default this process's.
+        cwd: The folder in which it runs; by default this process's.
+        package: Whether it sees this package, or only the installed ones.
+    """
+
+    def __init__(
+        self,
+        program: str,
+        *arguments,
+        environment: dict[str, str] | None = None,
+        cwd: Path | None = None,
+        package: bool = True,
+    ):
+        self.arguments = list(map(str, arguments))
+        self._outputs = tempfile.TemporaryDirectory()
+        environment = dict(os.environ if environment is None else environment)
+        settings = program, self.arguments, environment, str(cwd or Path.cwd()), package, self._outputs.name
+        self._process = SERVER.Process(target=_run, args=settings)
+        self._process.start()
+
+    def result(self) -> subprocess.CompletedProcess:
+        """Wait until the program has ended."""
+        self._process.join()
+        outputs = [Path(self._outputs.name, name).read_text() for name in ("stdout", "stderr")]
+        self._outputs.cleanup()
+        return subprocess.CompletedProcess(self.arguments, self._process.exitcode, *outputs)
+
+
+def run_program(program: str, *arguments, **options) -> subprocess.CompletedProcess:
+    """Run a program to its end; arguments as of `Program`."""
+    return Program(program, *arguments, **options).result()
+
+
+def run_side_by_side(program: str, *arguments, homes: list[Path]) -> list[subprocess.CompletedProcess]:
+    """Run a program in two processes that train together, as torchrun would start them.
+
+    Args:
+        program: Python code.
+        arguments: What it finds in `sys.argv[1:]`.
+        homes: The caches of one machine with both processes, or of two with one each.
+
+    Returns:
+        The result of each, by rank.
+    """
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        port = unused.getsockname()[1]
+    each = 2 // len(homes)  # processes a machine
+    programs = []
+    for rank in range(2):
+        variables = {
+            **{"RANK": rank, "LOCAL_RANK": rank % each, "WORLD_SIZE": 2, "LOCAL_WORLD_SIZE": each},
+            **{"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "HF_HOME": homes[rank // each]},
+        }
+        environment = {**os.environ, **{name: str(value) for name, value in variables.items()}}
+        programs.append(Program(program, *arguments, environment=environment))
+    return [program.result() for program in programs]
+
+
+def _run(program, arguments, environment, cwd, package, outputs) -> None:
+    """In the new process."""
+    for number, file in enumerate((os.devnull, f"{outputs}/stdout", f"{outputs}/stderr")):
+        opened = os.open(file, os.O_RDONLY if number == 0 else os.O_WRONLY | os.O_CREAT)
+        os.dup2(opened, number)
+        os.close(opened)
+    os.environ.clear()
+    os.environ.update(environment)
+    os.chdir(cwd)
+    if not package:
+        installed = tuple(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib"))
+        sys.path[:] = [path for path in sys.path if path.startswith(installed)]
+        # Python's own finders: an editable install has another.
+        sys.meta_path[:] = [finder for finder in sys.meta_path if finder.__module__.startswith("_frozen_importlib")]
+    sys.argv = ["-c", *arguments]
+    sys.modules["__main__"] = types.ModuleType("__main__")
+    exec(compile(program, "<program>", "exec"), vars(sys.modules["__main__"]))
