@@ -15,7 +15,7 @@ quickstart: .venv/installed
 	printf '%s\n' 'Zwei Hunde spielen im Schnee.' | $(BIN)/vanilla-transformer translate --model model_cards/multi30k-de-en
 
 test: check
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 # What is not marked as slow, in about a minute.
 test-fast: .venv/installed

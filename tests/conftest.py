@@ -1,4 +1,5 @@
 import atexit
+import gc
 import gzip
 import importlib
 import io
@@ -23,6 +24,11 @@ from transformers import Trainer
 
 from hf_vanilla_transformer import VanillaTransformerConfig
 from hf_vanilla_transformer.tokenizer import train_tokenizer
+
+
+def pytest_collection_finish():
+    # What has been imported stays: the garbage collector need not look at it again.
+    gc.freeze()
 
 
 atexit.register(shutil.rmtree, os.environ["HF_HOME"], ignore_errors=True)

@@ -103,6 +103,7 @@ def _run(program, arguments, environment, cwd, package, outputs) -> None:
         sys.path[:] = [path for path in sys.path if path.startswith(installed)]
         # Python's own finders: an editable install has another.
         sys.meta_path[:] = [finder for finder in sys.meta_path if finder.__module__.startswith("_frozen_importlib")]
+    multiprocessing.set_start_method(None, force=True)  # the platform's, for a program's own processes
     sys.argv = ["-c", *arguments]
     sys.modules["__main__"] = types.ModuleType("__main__")
     exec(compile(program, "<program>", "exec"), vars(sys.modules["__main__"]))

@@ -135,7 +135,7 @@ def test_marian_writes_the_same_tokens():
 
 
 @pytest.mark.slow
-def test_peak_memory_grows_with_the_model():
+def test_peak_memory_grows_with_the_model(forked):
     batches = make_batches(TEXTS, 7, 0, grouped=True)
     peaks = [peak_memory(tiny_config(vocab_size=size), OURS, "float32", batches, CPU) for size in (100, 500_000)]
     # Weights, gradients and the optimizer's two moments.

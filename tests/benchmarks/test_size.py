@@ -13,7 +13,7 @@ def test_sentences_are_as_long_as_they_should_be():
 
 
 @pytest.mark.slow
-def test_each_size_is_measured_twice_and_its_data_removed(run, tmp_path):
+def test_each_size_is_measured_twice_and_its_data_removed(run, forked, tmp_path):
     flags = ["--rows", "100", "300", "--vocab_lines", "50", "--vocab_size", "300", "--output_dir", tmp_path / "run"]
     status, out, err = run("benchmarks/size.py", *flags)
     assert status == 0, err

@@ -12,6 +12,7 @@ from hf_vanilla_transformer.export import export
 
 # A native twin needs these.
 CONFIG = {
+    **{"encoder_layers": 1, "decoder_layers": 1},
     **{"norm_first": True, "final_norm": True, "position_offset": 0, "layer_norm_eps": 1e-5},
     **{"share_encoder_decoder_embeddings": True, "tie_word_embeddings": True},
 }

@@ -26,6 +26,7 @@ def exported(model, tmp_path, quantize=None):
     return load_engine(str(tmp_path / "export")), record
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", HEADS)
 @pytest.mark.parametrize("name", CONFIGS)
 def test_every_preset_and_variant_computes_the_same(name, task, tmp_path):
@@ -165,6 +166,7 @@ def test_a_processor_without_int8_is_told(tmp_path, monkeypatch):
     assert not (tmp_path / "export").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["preset base", "variant two-vocabularies"])
 @pytest.mark.parametrize("task", HEADS)
 def test_readme_s_program_needs_ctranslate2_and_tokenizers_alone(name, task, tmp_path):

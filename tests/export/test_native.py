@@ -69,6 +69,7 @@ def twin_config(name):
     return tiny_config(**{"layer_norm_eps": 1e-5, **TWINS[name][0]})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TWINS)
 def test_a_twin_computes_the_same_and_leads_back(name, tmp_path):
     model = random_model(twin_config(name))
