@@ -14,16 +14,17 @@ quickstart: .venv/installed
 	printf '%s\n' $(REVIEWS) | $(BIN)/vanilla-transformer predict --model runs/quickstart
 	printf '%s\n' 'Zwei Hunde spielen im Schnee.' | $(BIN)/vanilla-transformer translate --model model_cards/multi30k-de-en
 
+# Files go to a process as a whole: many make something for all of their tests.
 test: check
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 # What is not marked as slow, in about a minute.
 test-fast: .venv/installed
-	$(BIN)/python -m pytest -n 2 -m "not slow"
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow"
 
 # The same with the oldest versions that pyproject.toml allows, in a virtual environment of their own.
 test-oldest: .venv-oldest/installed
-	.venv-oldest/bin/python -m pytest -n 2 -m "not slow"
+	.venv-oldest/bin/python -m pytest -n 2 --dist loadfile -m "not slow"
 
 # Speed beside torch.nn.Transformer, BART and Marian, in a few minutes; nothing else should run meanwhile.
 benchmark: .venv/installed

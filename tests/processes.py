@@ -24,6 +24,10 @@ SERVER.set_forkserver_preload(
 )
 
 
+# The program `vanilla-transformer`.
+COMMAND = "from hf_vanilla_transformer.__main__ import main; main()"
+
+
 class Program:
     """A running program, as `python -c` would run it.
 

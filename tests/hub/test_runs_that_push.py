@@ -11,6 +11,7 @@ import pytest
 import yaml
 from hub_server import TOKEN, USER, Fault
 from huggingface_hub import ModelCard
+from processes import COMMAND, run_program
 from shared import EMBEDDING_FILES, ROOT, RUN_FILES, TINY
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
@@ -262,16 +263,18 @@ def test_two_processes_train_as_one_and_one_of_them_writes(server, environment, 
     curves, tests = [], []
     for name, launcher, batch_size in (("alone", [], "8"), ("together", launch, "4")):
         folder = tmp_path / name
-        result = subprocess.run(
-            [
-                *(sys.executable, *launcher, ROOT / "scripts/train_classifier.py", "--output_dir", folder),
-                *("--hub_model_id", f"{USER}/{name}", "--per_device_train_batch_size", batch_size, *settings),
-            ],
-            env={**environment, "PYTHONPATH": str(tmp_path / "path"), "OMP_NUM_THREADS": "1"},
-            capture_output=True,
-            text=True,
-            stdin=subprocess.DEVNULL,
-        )
+        words = ["--output_dir", folder, "--hub_model_id", f"{USER}/{name}", *settings]
+        words += ["--per_device_train_batch_size", batch_size]
+        if launcher:
+            result = subprocess.run(
+                [sys.executable, *launcher, ROOT / "scripts/train_classifier.py", *words],
+                env={**environment, "PYTHONPATH": str(tmp_path / "path"), "OMP_NUM_THREADS": "1"},
+                capture_output=True,
+                text=True,
+                stdin=subprocess.DEVNULL,
+            )
+        else:
+            result = run_program(ONLY_LOOPBACK + COMMAND, "train-classifier", *words, environment=environment)
         assert result.returncode == 0, result.stderr
         assert result.stdout.count("test accuracy") == 1
         # Each of several processes keeps its own state.

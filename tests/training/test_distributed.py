@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from processes import run_program, run_side_by_side
+from processes import COMMAND, run_program, run_side_by_side
 from shared import tiny_config
 from torch import distributed
 from torch.distributed.fsdp import fully_shard
@@ -43,9 +43,6 @@ def corpus(tmp_path_factory) -> Path:
         words = (" ".join(FIGURES[figure] for figure in number) for number in part)
         (folder / f"{name}.de").write_text("".join(f"{word}.\n" for word in words))
     return folder
-
-
-COMMAND = "from hf_vanilla_transformer.__main__ import main; main()"
 
 
 def output(*results: subprocess.CompletedProcess) -> str:
