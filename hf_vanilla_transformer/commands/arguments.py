@@ -135,8 +135,11 @@ class OneLineParser(HfArgumentParser):
 
     def error(self, message: str):
         """Exit with status 2 and one line, instead of a hundred lines of usage."""
-        if mistyped := re.match(r"unrecognized arguments: (--[\w-]+)", message):
-            message += did_you_mean(mistyped[1], self._option_string_actions)
+        if unknown := re.match(r"unrecognized arguments: ([^\s=]+)", message):
+            if unknown[1].startswith("-"):
+                message += did_you_mean(unknown[1], self._option_string_actions)
+            else:
+                message += "; a recipe, at most one, comes first"
         self.exit(2, f"{self.prog}: error: {message} (--help lists the settings)\n")
 
 

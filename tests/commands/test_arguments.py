@@ -52,7 +52,7 @@ def test_flags_override_the_recipe_and_the_recipe_the_defaults(tmp_path):
         ("", [], "not a YAML mapping"),
         ("seed: 1\n", ["--learning_rate", "high"], "learning_rate"),
         ("seed: 1\n", ["--nonsense", "1"], "--nonsense"),
-        ("seed: 1\n", ["another.yaml"], "another.yaml"),
+        ("seed: 1\n", ["another.yaml"], "another.yaml; a recipe, at most one, comes first"),
         ("eval_strategy: sometimes\n", [], "sometimes"),
         ("seed: 1.5\n", [], "seed"),
         ("gradient_accumulation_steps: 0\n", [], "--gradient_accumulation_steps: at least 1, not 0"),
