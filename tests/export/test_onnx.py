@@ -17,7 +17,7 @@ from hf_vanilla_transformer.data import load_labelled_text
 from hf_vanilla_transformer.engines import load_engine
 from hf_vanilla_transformer.engines.onnx import past_names
 from hf_vanilla_transformer.export import export
-from hf_vanilla_transformer.loading import load_model, load_tokenizer
+from hf_vanilla_transformer.loading import load_tokenizer
 
 
 for package in ("onnx", "onnxscript"):
@@ -70,13 +70,8 @@ def check_classifier(model, file: Path, attentions: bool):
             near(maps[1], torch.stack(expected.cross_attentions, dim=1))
 
 
-# In tiny sizes `big` is `base`, and transformer-evolution's half is the whole. Matrices may be shared, tied, or both.
-SAME_GRAPHS = {"preset big", "preset transformer-evolution-half", "variant shared", "variant tied"}
-GRAPHS = [name for name in CONFIGS if name not in SAME_GRAPHS]
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("name", GRAPHS)
+@pytest.mark.parametrize("name", CONFIGS)
 def test_every_classifier_computes_the_same(name, tmp_path):
     check_classifier(random_model(shallow(name), "classification"), tmp_path / "model.onnx", attentions=False)
 
@@ -90,12 +85,16 @@ def test_a_classifier_s_maps(tmp_path):
 
 
 @pytest.mark.slow
-# The presets have every value of every field.
-@pytest.mark.parametrize("name", [*(name for name in GRAPHS if name.startswith("preset")), "variant pre-norm"])
-def test_a_decoder_computes_the_same(name, tmp_path):
-    """Of a translator, whose encoder is that of the classifiers above."""
+@pytest.mark.parametrize("name", CONFIGS)
+def test_every_translator_computes_the_same(name, tmp_path):
     model = random_model(shallow(name))
-    onnx.save_decoder_with_past(model, tmp_path / "decoder.onnx")
+    record = export(save(model, tmp_path / "model"), str(tmp_path / "export"), "onnx")
+    proof = record["proof"]["random_texts"]
+    assert proof["greatest_difference"] < 1e-5
+    for beams in (1, 5):
+        equal, _, number = proof[f"same_translation_beams_{beams}"].split(",")[0].split()
+        assert equal == number
+    files = tmp_path / "export" / "onnx"
     config = model.config
     past = past_names(config)
     nothing = config.decoder_attention_heads, 0, config.head_dim or config.d_model // config.decoder_attention_heads
@@ -103,11 +102,13 @@ def test_a_decoder_computes_the_same(name, tmp_path):
         targets = torch.randint(4, config.target_vocab_size, (len(ids), 5))
         with torch.no_grad():
             expected = model(ids, attention_mask=mask, decoder_input_ids=targets)
-        feed = {"encoder_hidden_states": expected.encoder_last_hidden_state, "encoder_attention_mask": mask}
+        (states,) = run(files / "encoder_model.onnx", input_ids=ids, attention_mask=mask)
+        near(states, expected.encoder_last_hidden_state)
+        feed = {"encoder_hidden_states": states, "encoder_attention_mask": mask}
         feed |= {name: torch.empty(len(ids), *nothing) for name in past}
         logits = []
         for part in targets.split([2, 1, 2], dim=1):
-            part, *present = run(tmp_path / "decoder.onnx", input_ids=part, **feed)
+            part, *present = run(files / "decoder_model_merged.onnx", input_ids=part, **feed)
             feed |= dict(zip(past, present, strict=True))
             logits.append(part)
         near(torch.cat(logits, dim=1), expected.logits)
@@ -191,25 +192,6 @@ def test_a_translator_s_folder(translator):
     names = {path.name for path in (translator / "export" / "onnx").iterdir()}
     assert names == {"encoder_model.onnx", "decoder_model_merged.onnx"}
     assert (translator / "export" / "generation_config.json").is_file()
-
-
-@pytest.mark.slow
-def test_a_translator_s_encoder_computes_the_same(translator):
-    model = load_engine(str(translator / "model")).model
-    for ids, mask in batches(model.config):
-        with torch.no_grad():
-            expected = model.get_encoder()(ids, attention_mask=mask).last_hidden_state
-        (states,) = run(translator / "export" / "onnx" / "encoder_model.onnx", input_ids=ids, attention_mask=mask)
-        near(states, expected)
-
-
-@pytest.mark.slow
-def test_a_translator_s_export_is_proved(translator):
-    proof = json.loads((translator / "export" / "export.json").read_text())["proof"]["random_texts"]
-    assert proof["greatest_difference"] < 1e-5
-    for beams in (1, 5):
-        equal, _, number = proof[f"same_translation_beams_{beams}"].split(",")[0].split()
-        assert equal == number
 
 
 @pytest.mark.slow
@@ -308,15 +290,13 @@ def test_published_classifier(tmp_path):
     folder = str(ROOT / "model_cards" / "nsmc-small")
     record = export(folder, str(tmp_path / "export"), "onnx")
     assert record["proof"]["random_texts"]["greatest_difference"] < 1e-5
-    onnx.quantize_weights(tmp_path / "export" / "onnx" / "model.onnx", tmp_path / "int8.onnx")
+    record = export(folder, str(tmp_path / "int8"), "onnx", "int8")
+    assert record["proof"]["random_texts"]["mean_difference"] < 0.1
     data = load_labelled_text("sample")
-    texts, labels = data["test"]["text"][:], torch.tensor(data["test"]["label"])
-    batch = load_tokenizer(folder)(texts, truncation=True, padding=True, return_tensors="pt")
-    (found,) = run(tmp_path / "int8.onnx", input_ids=batch["input_ids"], attention_mask=batch["attention_mask"])
-    with torch.no_grad():
-        expected = load_model(folder, dtype="float32").eval()(**batch).logits
-    assert (found - expected).abs().mean() < 0.1
-    right = [(logits.argmax(dim=-1) == labels).double().mean() for logits in (found, expected)]
+    texts, labels = data["test"]["text"][:], np.array(data["test"]["label"])
+    ids = load_tokenizer(folder)(texts, truncation=True)["input_ids"]
+    found, expected = (load_engine(str(one)).logits(ids, 32) for one in (tmp_path / "int8", folder))
+    right = [(logits.argmax(axis=-1) == labels).mean() for logits in (found, expected)]
     assert abs(right[0] - right[1]) <= 0.01
     printed = run_without_the_package(WITHOUT_TORCH + program_of(tmp_path / "export"), home=tmp_path / "export")
     assert printed.startswith("positive 0.99")

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -105,8 +106,10 @@ def test_the_papers_own_recipe_trains_in_two_processes(corpus, tmp_path):
     """At tiny size, on other data, to the mean of five checkpoints and the beam search of the paper."""
     columns = ["--data", corpus, "--source_column", "num", "--target_column", "de", "--max_length", "12"]
     few = ["--vocab_size", "60", "--vocab_lines", "50", "--max_tokens", "16", "--max_steps", "6", "--save_steps", "1"]
-    words = ["train-translation", "wmt14-en-de-base", *columns, *SETTINGS, *few, "--output_dir", tmp_path / "run"]
-    assert "test BLEU" in output(*run_side_by_side(COMMAND, *words, homes=[tmp_path / "home"]))
+    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
+    words = ["-m", "hf_vanilla_transformer", "train-translation", "wmt14-en-de-base", *columns, *SETTINGS, *few]
+    command = list(map(str, [*launch, *words, "--output_dir", tmp_path / "run"]))
+    assert "test BLEU" in output(subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL))
     assert json.loads((tmp_path / "run" / "metrics.json").read_text())["averaged_steps"] == [2, 3, 4, 5, 6]
     assert json.loads((tmp_path / "run" / "run.json").read_text())["processes"] == 2
     generation = json.loads((tmp_path / "run" / "generation_config.json").read_text())

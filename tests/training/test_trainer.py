@@ -284,7 +284,6 @@ def test_two_processes_share_the_batches_out(tmp_path):
 
 SHARE = """
 import json, sys
-from processes import run_side_by_side
 from shared import tiny_config
 from training.test_trainer import pairs
 import torch
