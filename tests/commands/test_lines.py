@@ -172,7 +172,9 @@ def test_an_interrupted_command_leaves_whole_lines_and_goes_on(classifier, tmp_p
     output = tmp_path / "answers.tsv"
     command = [sys.executable, "-m", "hf_vanilla_transformer", "predict", "--model", classifier]
     command += ["--file", tmp_path / "many.txt", "--output", output, "--resume"]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    # A shell has its background jobs, and all that they start, ignore Ctrl-C.
+    heeding = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, **heeding)
     while not output.exists() or not output.stat().st_size:
         time.sleep(0.05)
     os.kill(process.pid, signal.SIGINT)

@@ -12,7 +12,7 @@ import pytest
 import torch
 from shared import ROOT, run_without_the_package, tiny_config
 
-from export.models import CONFIGS, program_of, random_model, save
+from export.models import distinct, program_of, random_model, save
 from hf_vanilla_transformer.data import load_labelled_text
 from hf_vanilla_transformer.engines import load_engine
 from hf_vanilla_transformer.engines.onnx import past_names
@@ -40,6 +40,9 @@ def batches(config):
     for rows in MASKS:
         mask = torch.tensor(rows)
         yield torch.randint(4, config.vocab_size, mask.shape), mask
+
+
+CONFIGS = distinct()
 
 
 def shallow(name: str):
