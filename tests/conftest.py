@@ -19,6 +19,7 @@ os.environ["OMP_NUM_THREADS"] = "1"
 
 import pytest
 import torch
+import torch._dynamo
 from shared import LINES, QUIET, ROOT, VARIANTS, tiny_config
 from transformers import Trainer
 
@@ -27,8 +28,11 @@ from hf_vanilla_transformer.tokenizer import train_tokenizer
 
 
 def pytest_collection_finish():
-    # What has been imported stays: the garbage collector need not look at it again.
+    # What has been imported stays: the garbage collector need not look at it again. Tracing a model makes a million
+    # small objects, through which it would go often; and for graphs as small as these, the cache is slower than none.
     gc.freeze()
+    gc.set_threshold(100_000, 50, 1000)
+    torch._dynamo.config.fake_tensor_cache_enabled = False
 
 
 atexit.register(shutil.rmtree, os.environ["HF_HOME"], ignore_errors=True)
