@@ -27,11 +27,14 @@ from hf_vanilla_transformer import VanillaTransformerConfig
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 
 
+# Imports and traces make millions of objects that stay: the garbage collector looks at them less often.
+gc.set_threshold(100_000, 50, 1000)
+
+
 def pytest_collection_finish():
-    # What has been imported stays: the garbage collector need not look at it again. Tracing a model makes a million
-    # small objects, through which it would go often; and for graphs as small as these, the cache is slower than none.
+    # What has been imported stays: the garbage collector need not look at it again.
     gc.freeze()
-    gc.set_threshold(100_000, 50, 1000)
+    # For graphs as small as these, the tracer's cache is slower than none.
     torch._dynamo.config.fake_tensor_cache_enabled = False
 
 

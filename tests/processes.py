@@ -4,6 +4,7 @@ A fresh interpreter needs four seconds for these imports. What the server has im
 that a test sets in a program's environment.
 """
 
+import gc
 import multiprocessing
 import os
 import socket
@@ -99,6 +100,7 @@ def _run(program, arguments, environment, cwd, package, outputs) -> None:
         opened = os.open(file, os.O_RDONLY if number == 0 else os.O_WRONLY | os.O_CREAT)
         os.dup2(opened, number)
         os.close(opened)
+    gc.set_threshold(100_000, 50, 1000)  # as in conftest.py
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(cwd)
