@@ -1,5 +1,6 @@
 """Texts of any number, one per line: streamed, resumed, interrupted, typed."""
 
+import functools
 import gzip
 import os
 import re
@@ -173,8 +174,8 @@ def test_an_interrupted_command_leaves_whole_lines_and_goes_on(classifier, tmp_p
     command = [sys.executable, "-m", "hf_vanilla_transformer", "predict", "--model", classifier]
     command += ["--file", tmp_path / "many.txt", "--output", output, "--resume"]
     # A shell has its background jobs, and all that they start, ignore Ctrl-C.
-    heeding = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, **heeding)
+    heed = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, preexec_fn=heed)
     while not output.exists() or not output.stat().st_size:
         time.sleep(0.05)
     os.kill(process.pid, signal.SIGINT)

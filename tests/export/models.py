@@ -40,13 +40,11 @@ CONFIGS = {
 }
 
 
-def distinct(*ignored: str) -> dict[str, Callable[[], VanillaTransformerConfig]]:
-    """`CONFIGS`, those under one name that differ only in dropout, which an export has not, or in fields to ignore."""
+def distinct() -> dict[str, Callable[[], VanillaTransformerConfig]]:
+    """`CONFIGS`, those under one name that differ in nothing but dropout, which an export does not have."""
     groups = {}
     for name, make in CONFIGS.items():
         fields = {field: value for field, value in make().to_dict().items() if "dropout" not in field}
-        for field in ignored:
-            del fields[field]
         groups.setdefault(json.dumps(fields), []).append(name)
     return {", ".join(names): CONFIGS[names[0]] for names in groups.values()}
 
