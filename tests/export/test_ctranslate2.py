@@ -80,6 +80,16 @@ def test_int8_is_near(name, task, tmp_path):
     assert int8.stat().st_size < float32.stat().st_size
 
 
+@torch.no_grad()
+def test_products_of_int8_weights_fit_in_sixteen_bits():
+    """Two of them, with inputs up to 255, as processors without VNNI add them."""
+    spec = ctranslate2_format.encoder_spec(random_model(CONFIGS["preset base"]()).model.encoder)
+    ctranslate2_format.quantize_weights(spec)
+    weights = [value for name, value in spec.variables().items() if name.endswith("/weight")]
+    assert {weight.dtype for weight in weights} == {torch.int8}
+    assert 2 * 255 * max(weight.int().abs().max() for weight in weights) < 2**15
+
+
 @pytest.mark.parametrize("length_penalty", [0.0, 0.3, 3.0])
 def test_length_penalty_is_the_model_s(length_penalty, tmp_path):
     model = random_model(CONFIGS["preset base"]())
