@@ -25,6 +25,8 @@ for package in ("onnx", "onnxscript"):
     pytest.importorskip(package, reason="the extra [onnx] is not installed")
 onnxruntime = pytest.importorskip("onnxruntime", reason="the extra [onnx] is not installed")
 
+from onnx import TensorProto, load, numpy_helper  # noqa: E402
+
 from hf_vanilla_transformer.export import onnx  # noqa: E402
 
 
@@ -203,6 +205,10 @@ def test_int8_is_near_and_small(classifier, int8):
     record = json.loads((int8 / "export.json").read_text())
     assert record["proof"]["random_texts"]["mean_difference"] > 1e-5
     assert [path.name for path in (int8 / "onnx").iterdir()] == ["model_quantized.onnx"]
+    tensors = load(int8 / "onnx" / "model_quantized.onnx").graph.initializer
+    weights = [numpy_helper.to_array(tensor) for tensor in tensors if tensor.data_type == TensorProto.INT8]
+    # As in `test_products_of_int8_weights_fit_in_sixteen_bits`.
+    assert 2 * 255 * max(np.abs(weight.astype(int)).max() for weight in weights) < 2**15
     config = json.loads((int8 / "config.json").read_text())
     assert config["transformers.js_config"] == {"dtype": "q8"}
     engine, torch_engine = load_engine(str(int8)), load_engine(str(classifier / "model"))
