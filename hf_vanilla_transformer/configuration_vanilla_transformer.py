@@ -9,8 +9,8 @@ import dataclasses
 import os
 from typing import TYPE_CHECKING
 
+import transformers
 from huggingface_hub.dataclasses import strict
-from transformers import PreTrainedConfig, __version__
 from transformers.activations import ACT2FN
 from transformers.utils import logging
 
@@ -45,7 +45,7 @@ def check_version(installed: str) -> None:
         )
 
 
-check_version(__version__)
+check_version(transformers.__version__)  # before names that transformers 4 does not have
 
 LAYER_NORM_TYPES = ("standard", "unbiased_std", "unbiased_std_scalar")
 POSITION_EMBEDDING_TYPES = ("sinusoidal", "learned", "none")
@@ -174,7 +174,7 @@ PRESETS = {
 
 
 @strict
-class VanillaTransformerConfig(PreTrainedConfig):
+class VanillaTransformerConfig(transformers.PreTrainedConfig):
     r"""Sizes and variants of an encoder-decoder Transformer.
 
     The defaults are those of the tutorial series *transformer-evolution* (its "half" configuration). Fields that BART
@@ -319,7 +319,9 @@ class VanillaTransformerConfig(PreTrainedConfig):
             return self.max_position_embeddings
         return self.decoder_max_position_embeddings
 
-    def get_text_config(self, decoder: bool | None = None, encoder: bool | None = None) -> PreTrainedConfig:
+    def get_text_config(
+        self, decoder: bool | None = None, encoder: bool | None = None
+    ) -> transformers.PreTrainedConfig:
         """One side's configuration: with `decoder=True`, `vocab_size` is the target vocabulary's, and so on.
 
         The base class copies each `decoder_*` field to the field without the prefix, even None, which here means "as
