@@ -71,7 +71,8 @@ class OnnxEngine(BatchEngine):
                 raise ValueError(f"{folder}: {name}: {error}") from error
             self.sessions.append(session)
         if export["task"] == "translation":
-            self.generator = _Generator(self.config, *self.sessions, GenerationConfig(**export["generation"]))
+            encoder, decoder = self.sessions
+            self.generator: Any = _Generator(self.config, encoder, decoder, GenerationConfig(**export["generation"]))
 
     @classmethod
     def load(cls, folder: str, export: dict[str, Any] | None, dtype: str) -> "OnnxEngine":
@@ -125,7 +126,7 @@ class _Generator(PreTrainedModel, GenerationMixin):
         self.decoder_session = decoder
         self.generation_config = generation_config
 
-    def get_encoder(self) -> _Encoder:
+    def get_encoder(self) -> _Encoder:  # type: ignore[override]  # there is one
         return self.encoder
 
     def decode(
@@ -163,7 +164,7 @@ class _Generator(PreTrainedModel, GenerationMixin):
         states, mask = self.encoder(input_ids, attention_mask).last_hidden_state.numpy(), attention_mask.numpy()
         tokens = np.full(len(mask), self.config.decoder_start_token_id)
         ended = np.zeros(len(mask), dtype=bool)
-        past, steps = None, []
+        past, steps = None, list[np.ndarray]()
         while len(steps) < max_new_tokens and not ended.all():
             logits, past = self.decode(tokens[:, None], states, mask, past)
             tokens = np.where(ended, self.config.pad_token_id or 0, logits[:, -1].argmax(axis=-1))

@@ -191,11 +191,12 @@ def rename_model_card(folder: str | Path, name: str) -> None:
         OSError: the card cannot be written.
     """
     card = load_model_card(folder)
-    if card.data.model_name != name:
-        before = re.escape(str(card.data.model_name))
+    data: Any = card.data  # a ModelCardData
+    if data.model_name != name:
+        before = re.escape(str(data.model_name))
         loads = rf'((?:model=|from_pretrained\()"|--model ){before}(["`])'
         card.text = re.sub(loads, lambda match: f"{match[1]}{name}{match[2]}", card.text)
-        card.data.model_name = name
+        data.model_name = name
         card.save(Path(folder) / CARD_FILE)
 
 
