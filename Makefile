@@ -40,6 +40,7 @@ docs: .venv/installed
 check: .venv/installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/mypy
 
 .venv/installed: constraints.txt
 .venv-oldest/installed: constraints-oldest.txt
