@@ -120,7 +120,7 @@ class _DecoderWithPast(nn.Module):
             encoder_hidden_states=encoder_hidden_states[:, past_key_values[2].shape[2] :],
             # As a layer takes it: the decoder would make one for these source tokens only.
             encoder_attention_mask=torch.where(encoder_attention_mask[:, None, None] == 0, lowest, 0.0),
-            past_key_values=cache,
+            cache=cache,
             use_cache=True,
             return_dict=True,
         )

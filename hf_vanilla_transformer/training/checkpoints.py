@@ -31,7 +31,7 @@ CHECKPOINT_FILES = (
     ("trainer_state.json",),
 )
 # Fields that may differ between two models of one architecture.
-_OTHER_FIELDS = DROPOUT_FIELDS | {"architectures", "auto_map", "dtype", "problem_type", "use_cache"}
+_OTHER_FIELDS = DROPOUT_FIELDS | {"architectures", "auto_map", "dtype", "problem_type", "requirements", "use_cache"}
 
 
 def process_count() -> int:

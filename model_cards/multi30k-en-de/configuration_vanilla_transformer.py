@@ -10,14 +10,42 @@ import os
 from typing import TYPE_CHECKING
 
 from huggingface_hub.dataclasses import strict
-from transformers import PreTrainedConfig
+from transformers import PreTrainedConfig, __version__
 from transformers.activations import ACT2FN
+from transformers.utils import logging
 
 
 if TYPE_CHECKING:
     # transformers caches a folder's code under a hash of this file and its imports: this adds the other file.
     from .modeling_vanilla_transformer import VanillaTransformerModel  # noqa: F401
 
+
+# The oldest and the newest minor version of transformers that all tests pass with. A saved folder names them, too.
+TESTED_VERSIONS = ("5.18", "5.24")
+
+
+def check_version(installed: str) -> None:
+    """Compare a version of transformers with those that these files are tested with.
+
+    A newer minor version is a warning: 5.24 renamed an argument, and translators wrote nonsense without an error.
+
+    Raises:
+        ImportError: the version is older.
+    """
+    oldest, newest = TESTED_VERSIONS
+    version, low, high = (tuple(map(int, text.split(".")[:2])) for text in (installed, oldest, newest))
+    if version < low:
+        raise ImportError(
+            f"this model needs transformers {oldest} or newer, and {installed} is installed: "
+            f"pip install -U 'transformers>={oldest},<6'"
+        )
+    if version > high:
+        logging.get_logger(__name__).warning(
+            f"this model is tested with transformers {oldest} to {newest}, and {installed} is installed"
+        )
+
+
+check_version(__version__)
 
 LAYER_NORM_TYPES = ("standard", "unbiased_std", "unbiased_std_scalar")
 POSITION_EMBEDDING_TYPES = ("sinusoidal", "learned", "none")
@@ -204,7 +232,7 @@ class VanillaTransformerConfig(PreTrainedConfig):
 
     model_type = "vanilla_transformer"
     # Otherwise, Trainer's evaluation gathers every text's encoder states with its logits.
-    keys_to_ignore_at_inference = ["past_key_values", "encoder_last_hidden_state"]
+    keys_to_ignore_at_inference = ["cache", "past_key_values", "encoder_last_hidden_state"]
     attribute_map = {
         "hidden_size": "d_model",
         "num_hidden_layers": "encoder_layers",
@@ -313,6 +341,8 @@ class VanillaTransformerConfig(PreTrainedConfig):
         if self._auto_class is not None:
             named = getattr(self, "auto_map", None) or {}
             self.auto_map = _AUTO_MAP | {name: where for name, where in named.items() if "--" not in where}
+        oldest, newest = TESTED_VERSIONS
+        self.requirements = {"transformers": f">={oldest}, tested to {newest}"}
         super().save_pretrained(save_directory, push_to_hub=push_to_hub, **kwargs)
 
     def validate_sizes(self):
