@@ -186,7 +186,7 @@ class _Generator(PreTrainedModel, GenerationMixin):
         past, cross = None, None
         if cache is not None and cache.get_seq_length() > 0:
             cross = cache.cross_attention_cache
-            layers = zip(cache.self_attention_cache.layers, cross.layers, strict=True)
+            layers: Any = zip(cache.self_attention_cache.layers, cross.layers, strict=True)
             tensors = [part for pair in layers for layer in pair for part in (layer.keys, layer.values)]
             past = {name: part.numpy() for name, part in zip(past_names(self.config), tensors, strict=True)}
         states = encoder_outputs.last_hidden_state.numpy()
@@ -195,4 +195,5 @@ class _Generator(PreTrainedModel, GenerationMixin):
         own = DynamicCache(list(zip(tensors[0::4], tensors[1::4], strict=True)))
         if cross is None:
             cross = DynamicCache(list(zip(tensors[2::4], tensors[3::4], strict=True)))
-        return Seq2SeqLMOutput(logits=torch.from_numpy(logits), **{CACHE: EncoderDecoderCache(own, cross)})
+        returned: dict[str, Any] = {CACHE: EncoderDecoderCache(own, cross)}
+        return Seq2SeqLMOutput(logits=torch.from_numpy(logits), **returned)
