@@ -14,6 +14,7 @@ from transformers import AutoConfig, AutoTokenizer, PreTrainedModel, PreTrainedT
 from . import modeling_vanilla_transformer
 from .configuration_vanilla_transformer import VanillaTransformerConfig
 from .modeling_vanilla_transformer import VanillaTransformerPreTrainedModel
+from .precision import inference_dtype
 from .sources import hub_answers
 
 
@@ -109,7 +110,7 @@ def load_classifier(
 
     Args:
         folder: A path, or the name of a Hub repository.
-        dtype: The precision that it computes in: `"float32"` or `"bfloat16"`.
+        dtype: The precision that it computes in: `"float32"`, `"bfloat16"` or `"auto"`, as in `choose_precision`.
         labels: The label names that the model must have, in this order.
         problem_type: The kind of labels that the model must have learned.
 
@@ -119,7 +120,7 @@ def load_classifier(
     Raises:
         ValueError: as in `load_model`; or it is no classifier of this kind, or its labels are others.
     """
-    model = load_model(folder, dtype=dtype)
+    model = load_model(folder, dtype=inference_dtype(dtype))
     if not isinstance(model, modeling_vanilla_transformer.VanillaTransformerForSequenceClassification):
         raise ValueError(f"{folder}: not a classifier but a {type(model).__name__}")
     if (learned := model.config.problem_type or "single_label_classification") != problem_type:

@@ -26,6 +26,7 @@ from ..data.labelled_text import load_labelled_text
 from ..data.labels import SINGLE
 from ..hub.record import NOT_IN_RECIPE
 from ..loading import DROPOUT_FIELDS
+from ..precision import choose_precision
 from ..training.checkpoints import LAST_CHECKPOINT
 
 
@@ -84,9 +85,13 @@ class ModelArguments:
     attn_implementation: str = field(
         default="sdpa", metadata={"help": "`sdpa`, or `eager`: faster on CPUs with short texts."}
     )
+    precision: Literal["auto", "float32", "bfloat16"] = field(
+        default="float32",
+        metadata={"help": "Of training; `auto`: what this machine is faster in."},
+    )
     weights_dtype: Literal["float32", "float16", "bfloat16"] = field(
         default="float32",
-        metadata={"help": "Precision the trained weights are rounded to before they are measured and saved."},
+        metadata={"help": "Precision the trained weights are rounded to and saved in."},
     )
 
     def __post_init__(self):
@@ -184,6 +189,7 @@ def parse_arguments(
     if any(issubclass(dataclass_type, TrainingArguments) for dataclass_type in dataclass_types):
         # bf16 on a machine without an accelerator has to be asked for in this way.
         given.setdefault("use_cpu", not torch.accelerator.is_available())
+        _set_bf16(parser, given)
         name = Path(parser.prog).name.split()[-1] if file is None else file.name
         given.setdefault("output_dir", f"runs/{Path(name).stem}")
     try:
@@ -194,6 +200,16 @@ def parse_arguments(
     except (ValueError, TypeError, ImportError) as error:
         parser.error(_one_line(error))
     return parsed, {name: value for name, value in {**recipe, **flags}.items() if name not in NOT_IN_RECIPE}
+
+
+def _set_bf16(parser: OneLineParser, given: dict[str, Any]) -> None:
+    """Have `precision` say what transformers' `bf16` is, unless that is given."""
+    if (precision := given.get("precision")) is None:
+        return
+    if "bf16" not in given:
+        given["bf16"] = choose_precision(precision, given["use_cpu"]) == "bfloat16"
+    elif precision not in ("auto", "bfloat16" if given["bf16"] else "float32"):
+        parser.error(f"--precision {precision}: contradicts --bf16 {str(given['bf16']).lower()}")
 
 
 def _make_parser(

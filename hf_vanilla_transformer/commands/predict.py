@@ -29,11 +29,9 @@ from .lines import LinesArguments, answer_lines, open_texts
 @dataclass
 class PredictArguments(LinesArguments):
     model: str = field(metadata={"help": "A classifier's folder or Hub name, or an exported folder."})
-    dtype: Literal["float32", "bfloat16"] = field(
+    dtype: Literal["auto", "float32", "bfloat16"] = field(
         default="float32",
-        metadata={
-            "help": "`float32`, or `bfloat16`, which is faster on machines that compute in it; an export has its own."
-        },
+        metadata={"help": "Precision of the weights; `auto`: what this machine is faster in. An export has its own."},
     )
 
 

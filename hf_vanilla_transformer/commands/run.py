@@ -25,6 +25,7 @@ from ..hub.model_card import CARD_FILE, save_model_card
 from ..hub.record import CURVES_FILE, METRICS_FILE, RECIPE_FILE, RUN_FILE, best_step, epochs, save_record
 from ..hub.upload import keep_token_out_of_files, upload_run
 from ..loading import Model, load_to_train, load_tokenizer
+from ..precision import explain_precision, training_precision
 from ..training.checkpoints import prepare_output_dir, round_weights, save_weights_in
 from ..training.trainer import CheckedTrainer
 from .arguments import ModelArguments
@@ -60,10 +61,11 @@ def generation_config(
     return generation
 
 
-def announce(folder: str) -> None:
-    """Say, in the main process, where a run goes."""
+def announce(arguments: TrainingArguments) -> None:
+    """Say, in the main process, where a run goes and in which precision it computes."""
     if PartialState().is_main_process:
-        print(f"The result goes to {folder}", flush=True)
+        print(f"The result goes to {arguments.output_dir}", flush=True)
+        print(explain_precision(training_precision(arguments), arguments.use_cpu), flush=True)
 
 
 class Run:
@@ -106,7 +108,7 @@ class Run:
         self.folder = arguments.output_dir
         with arguments.main_process_first(desc="output_dir"):
             self.checkpoint = prepare_output_dir(self.folder, arguments.resume_from_checkpoint)
-        announce(self.folder)
+        announce(arguments)
 
     def make_tokenizer(self, make: Callable[[], PreTrainedTokenizerBase]) -> PreTrainedTokenizerBase:
         """The checkpoint's tokenizer, or in a new run what `make` returns in the main process."""
@@ -194,6 +196,7 @@ class Run:
             metrics=metrics,
             settings=self.settings,
             seed=self.arguments.seed,
+            precision=training_precision(self.arguments),
             resumed_from=self.checkpoint,
             began_as=arguments.model,
             data=data(),

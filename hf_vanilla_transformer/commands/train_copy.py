@@ -17,6 +17,7 @@ from transformers import Seq2SeqTrainingArguments, default_data_collator, set_se
 
 from .. import VanillaTransformerConfig, VanillaTransformerForConditionalGeneration
 from ..hub.record import save_record
+from ..precision import training_precision
 from ..training.checkpoints import prepare_output_dir
 from ..training.losses import LabelSmoothingLoss
 from ..training.trainer import CheckedSeq2SeqTrainer
@@ -83,7 +84,7 @@ def main(argv: list[str] | None = None) -> None:
     folder = training_arguments.output_dir
     with training_arguments.main_process_first():
         checkpoint = prepare_output_dir(folder, training_arguments.resume_from_checkpoint)
-    announce(folder)
+    announce(training_arguments)
 
     set_seed(training_arguments.seed)
     model = VanillaTransformerForConditionalGeneration(make_config(arguments))
@@ -112,6 +113,7 @@ def main(argv: list[str] | None = None) -> None:
         },
         settings=settings,
         seed=training_arguments.seed,
+        precision=training_precision(training_arguments),
         resumed_from=checkpoint,
         data={"source": "random sequences"},
     )

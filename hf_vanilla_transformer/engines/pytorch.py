@@ -9,6 +9,7 @@ from transformers import AutoModelForSeq2SeqLM, PreTrainedModel
 
 from ..configuration_vanilla_transformer import VanillaTransformerConfig
 from ..loading import load_model, named_errors, on_accelerator
+from ..precision import inference_dtype
 from .batches import BatchEngine
 
 
@@ -34,11 +35,11 @@ class TorchEngine(BatchEngine):
     @classmethod
     def load(cls, folder: str, export: dict[str, Any] | None, dtype: str) -> "TorchEngine":
         if export is None:
-            config, model = None, load_model(folder, dtype=dtype)
+            config, model = None, load_model(folder, dtype=inference_dtype(dtype))
         else:
             config = VanillaTransformerConfig.from_dict(export["config"])
             with named_errors(folder, "model"):
-                model = AutoModelForSeq2SeqLM.from_pretrained(folder, dtype=dtype)
+                model = AutoModelForSeq2SeqLM.from_pretrained(folder, dtype=inference_dtype(dtype))
         return cls(on_accelerator(model), config)
 
     @torch.inference_mode()

@@ -20,6 +20,7 @@ from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
 from ..configuration_vanilla_transformer import VanillaTransformerConfig
 from ..data.checksums import describe_splits
+from ..precision import training_precision
 from .embedding import save_embedding_modules
 from .model_card import rename_model_card, save_model_card
 from .record import METRICS_FILE, changed_arguments, metrics_of_log, save_record
@@ -74,6 +75,7 @@ class RecordCallback(TrainerCallback):
             metrics=metrics_of_log(args, state),
             settings=changed_arguments(args),
             seed=args.seed,
+            precision=training_precision(args),
             resumed_from=self.resumed_from,
             began_as=self.began_as,
             data=self.data,

@@ -105,7 +105,9 @@ def test_a_saved_recipe_makes_the_same_arguments(tmp_path):
         "num_train_epochs": 5,
     }
     model = VanillaTransformerModel(tiny_config())
-    save_record(tmp_path, model, metrics={}, settings=settings, seed=1, data={}, resumed_from=None)
+    save_record(
+        tmp_path, model, metrics={}, settings=settings, seed=1, precision="float32", data={}, resumed_from=None
+    )
     (again,), _ = parse_arguments([TrainingArguments], "test", [tmp_path / "recipe.yaml", *flags[2:]])
     assert again.to_dict() == parsed.to_dict()
 

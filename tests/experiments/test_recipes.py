@@ -57,7 +57,9 @@ class Stage:
 
 
 def without_paths(settings: dict[str, Any]) -> dict[str, Any]:
-    return {name: None if name in PATHS else value for name, value in settings.items()}
+    """The settings, but for names of files. Records older than `precision: auto` say what it was on their machine."""
+    settings = {name: None if name in PATHS else value for name, value in settings.items()}
+    return settings | {"bf16": True} if settings.pop("precision", None) == "auto" else settings
 
 
 def read_stage(words: list[str]) -> Stage:
