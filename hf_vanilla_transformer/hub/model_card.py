@@ -24,7 +24,8 @@ from .record import CURVES_FILE, METRICS_FILE, RECIPE_FILE, RUN_FILE
 CARD_FILE = "README.md"
 CONFIG_FILE = "config.json"
 TEMPLATE = Path(__file__).parent / "model_card.md.jinja"
-# Metadata that every card needs: the Hub finds models by them.
+# Metadata that every card needs: the Hub finds models by them. Results stay in the model-index: the newer folder
+# `.eval_results` takes those of data sets only that are registered as benchmarks, which NSMC and Multi30k are not.
 REQUIRED_METADATA = ("license", "library_name", "pipeline_tag", "tags", "eval_results")
 # Longer tables are left out; metrics.json has them.
 MOST_ROWS = 30
