@@ -450,14 +450,8 @@ def plot_beam_search(
         winners.add(best)
         best = (best[0] - 1, steps[best[0]][best[1]][0])
     labels, families = _drawable([start, *(token for step in steps for _, token, _, _ in step)])
-    style: dict[str, Any] = {
-        "ha": "center",
-        "va": "center",
-        "fontsize": 8,
-        "fontfamily": families,
-        "parse_math": False,
-        "zorder": 2,
-    }
+    style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 8, "fontfamily": families}
+    style |= {"parse_math": False, "zorder": 2}
     axes.text(0, 0, labels[0], bbox={"boxstyle": "round", "fc": "white", "ec": "tab:orange"}, **style)
     remaining = iter(labels[1:])
     for number, step in enumerate(steps):

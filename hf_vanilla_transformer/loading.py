@@ -13,7 +13,11 @@ from transformers import AutoConfig, AutoTokenizer, PreTrainedModel, PreTrainedT
 
 from . import modeling_vanilla_transformer
 from .configuration_vanilla_transformer import VanillaTransformerConfig
-from .modeling_vanilla_transformer import VanillaTransformerPreTrainedModel
+from .modeling_vanilla_transformer import (
+    VanillaTransformerForConditionalGeneration,
+    VanillaTransformerForSequenceClassification,
+    VanillaTransformerPreTrainedModel,
+)
 from .precision import inference_dtype
 from .sources import hub_answers
 
@@ -105,7 +109,7 @@ def load_classifier(
     dtype: str = "float32",
     labels: list[str] | None = None,
     problem_type: str = "single_label_classification",
-) -> VanillaTransformerPreTrainedModel:
+) -> VanillaTransformerForSequenceClassification:
     """Load a classifier for inference, on the accelerator if there is one.
 
     Args:
@@ -121,7 +125,7 @@ def load_classifier(
         ValueError: as in `load_model`; or it is no classifier of this kind, or its labels are others.
     """
     model = load_model(folder, dtype=inference_dtype(dtype))
-    if not isinstance(model, modeling_vanilla_transformer.VanillaTransformerForSequenceClassification):
+    if not isinstance(model, VanillaTransformerForSequenceClassification):
         raise ValueError(f"{folder}: not a classifier but a {type(model).__name__}")
     if (learned := model.config.problem_type or "single_label_classification") != problem_type:
         raise ValueError(f"{folder}: trained for {learned}, not for {problem_type}")
@@ -130,14 +134,14 @@ def load_classifier(
     return on_accelerator(model)
 
 
-def load_translator(folder: str) -> VanillaTransformerPreTrainedModel:
+def load_translator(folder: str) -> VanillaTransformerForConditionalGeneration:
     """Load a translator for inference, on the accelerator if there is one.
 
     Raises:
         ValueError: as in `load_model`, or it is a model of another class.
     """
     model = load_model(folder)
-    if not isinstance(model, modeling_vanilla_transformer.VanillaTransformerForConditionalGeneration):
+    if not isinstance(model, VanillaTransformerForConditionalGeneration):
         raise ValueError(f"{folder}: not a translator but a {type(model).__name__}")
     return on_accelerator(model)
 

@@ -165,7 +165,8 @@ class _Generator(PreTrainedModel, GenerationMixin):
         states, mask = self.encoder(input_ids, attention_mask).last_hidden_state.numpy(), attention_mask.numpy()
         tokens = np.full(len(mask), self.config.decoder_start_token_id)
         ended = np.zeros(len(mask), dtype=bool)
-        past, steps = None, list[np.ndarray]()
+        past = None
+        steps: list[np.ndarray] = []
         while len(steps) < max_new_tokens and not ended.all():
             logits, past = self.decode(tokens[:, None], states, mask, past)
             tokens = np.where(ended, self.config.pad_token_id or 0, logits[:, -1].argmax(axis=-1))
