@@ -78,8 +78,7 @@ def plot_sinusoid_table(rows: int, d_model: int, file: str | Path | None = None)
         xlabel="column of the vector (even: sine, odd: cosine)",
         ylabel="position (tokens)",
     )
-    axes.xaxis.get_major_locator().set_params(integer=True)
-    axes.yaxis.get_major_locator().set_params(integer=True)
+    _mark_whole_numbers(axes)
     figure.colorbar(image, ax=axes, label="value", ticks=[-1, -0.5, 0, 0.5, 1])
     return _save(figure, file)
 
@@ -181,8 +180,7 @@ def plot_smoothed_targets(targets: torch.Tensor, file: str | Path | None = None)
     axes = figure.subplots()
     image = axes.imshow(targets.numpy(), cmap="Blues", vmin=0, vmax=1, aspect="auto", interpolation="nearest")
     axes.set(title="Smoothed targets", xlabel="token id (vocabulary)", ylabel="target row")
-    axes.xaxis.get_major_locator().set_params(integer=True)
-    axes.yaxis.get_major_locator().set_params(integer=True)
+    _mark_whole_numbers(axes)
     if max(number, vocab_size) <= 12:
         _draw_cell_borders(axes, number, vocab_size)
         for row in range(number):
@@ -410,8 +408,7 @@ def plot_matrix(
     bound = values.abs().max().item() or 1.0
     image = axes.imshow(values.numpy(), cmap="RdBu_r", vmin=-bound, vmax=bound, aspect="auto", interpolation="nearest")
     axes.set(title=title, xlabel=xlabel, ylabel=ylabel)
-    axes.xaxis.get_major_locator().set_params(integer=True)
-    axes.yaxis.get_major_locator().set_params(integer=True)
+    _mark_whole_numbers(axes)
     if rows is not None:
         labels, families = _drawable(rows)
         axes.set_yticks(range(shape[0]), labels, fontfamily=families, parse_math=False)
@@ -453,7 +450,8 @@ def plot_beam_search(
         winners.add(best)
         best = (best[0] - 1, steps[best[0]][best[1]][0])
     labels, families = _drawable([start, *(token for step in steps for _, token, _, _ in step)])
-    style = {"ha": "center", "va": "center", "fontsize": 8, "fontfamily": families, "parse_math": False, "zorder": 2}
+    style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 8, "fontfamily": families}
+    style |= {"parse_math": False, "zorder": 2}
     axes.text(0, 0, labels[0], bbox={"boxstyle": "round", "fc": "white", "ec": "tab:orange"}, **style)
     remaining = iter(labels[1:])
     for number, step in enumerate(steps):
@@ -479,6 +477,11 @@ def plot_beam_search(
     return _save(figure, file)
 
 
+def _mark_whole_numbers(axes: "Axes") -> None:
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.get_major_locator().set_params(integer=True)  # type: ignore[call-arg]  # a MaxNLocator
+
+
 def _draw_cell_borders(axes: "Axes", rows: int, columns: int) -> None:
     """Draw white lines between the cells of an image."""
     axes.set_xticks([column + 0.5 for column in range(columns - 1)], minor=True)
@@ -491,7 +494,7 @@ def _draw_tokens(panels: Iterable["Axes"], rows: Sequence[str], columns: Sequenc
     """Label rows and columns of a grid of equal images with tokens, on the grid's outer sides."""
     labels, families = _drawable([*rows, *columns])
     # matplotlib would parse dollar signs in a token as a formula.
-    style = {"fontfamily": families, "fontsize": fontsize, "parse_math": False}
+    style: dict[str, Any] = {"fontfamily": families, "fontsize": fontsize, "parse_math": False}
     for panel in panels:
         panel.set_yticks(range(len(rows)), labels[: len(rows)], **style)
         panel.set_xticks(range(len(columns)), labels[len(rows) :], rotation=90, **style)

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 import yaml
@@ -58,6 +58,12 @@ class LabelledTextArguments:
         )
 
 
+if TYPE_CHECKING:
+    JsonMapping = Any
+else:
+    JsonMapping = str  # as HfArgumentParser reads it; `__post_init__` makes a mapping of it
+
+
 @dataclass
 class ModelArguments:
     """Settings of a model that is trained: a new one, or one that is trained further.
@@ -69,7 +75,7 @@ class ModelArguments:
     model: str | None = field(
         default=None, metadata={"help": "A model folder or Hub name to train further; by default a new model."}
     )
-    config: str = field(
+    config: JsonMapping = field(
         default="{}",
         metadata={
             "help": "VanillaTransformerConfig fields of a new model, or dropout rates of --model: JSON here, in a "
@@ -223,6 +229,7 @@ def _make_parser(
         if issubclass(dataclass_type, TrainingArguments)
         for setting in fields(dataclass_type)
     }
+    action: Any
     for action in parser._actions:
         if action.dest in of_transformers - {"output_dir", "resume_from_checkpoint"} and not show_all:
             action.help = argparse.SUPPRESS
@@ -288,7 +295,9 @@ def _find_model(parser: OneLineParser, recipe: dict[str, Any], given: dict[str, 
 
 def _parse_recipe(parser: OneLineParser, recipe: dict[str, Any], optional: set[str]) -> dict[str, Any]:
     """Parse and check a recipe's values as argparse does with flags."""
-    parsed, words = {}, []
+    parsed: dict[str, Any] = {}
+    words = []
+    action: Any
     for action in parser._actions:
         name, value = action.dest, recipe.get(action.dest)
         if name not in recipe or f"--{name}" not in action.option_strings:
@@ -377,7 +386,7 @@ def _check_training(arguments: TrainingArguments) -> None:
             torch.optim.SGD([torch.zeros(1)], lr=arguments.learning_rate),
             num_warmup_steps=0,
             num_training_steps=1,
-            scheduler_specific_kwargs=arguments.lr_scheduler_kwargs,
+            scheduler_specific_kwargs=arguments.lr_scheduler_kwargs,  # type: ignore[arg-type]  # parsed by now
         )
     except TypeError as error:
         raise ValueError(f"--lr_scheduler_kwargs: {error}") from error
@@ -415,7 +424,7 @@ def exit_with_one_line(main: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(main)
     def wrapped(argv: Sequence[str] | None = None) -> None:
         # The environment variable TQDM_DELAY does the same, but is read before a command has begun.
-        tqdm.__init__ = functools.partialmethod(_BEGIN_BAR, delay=1)
+        tqdm.__init__ = functools.partialmethod(_BEGIN_BAR, delay=1)  # type: ignore[method-assign, assignment]
         try:
             main(argv)
             sys.stdout.flush()

@@ -13,9 +13,7 @@ from accelerate.utils import broadcast_object_list
 from datasets import Dataset
 from transformers import (
     GenerationConfig,
-    PreTrainedModel,
     PreTrainedTokenizerBase,
-    Trainer,
     TrainingArguments,
     set_seed,
 )
@@ -26,9 +24,10 @@ from ..hub.embedding import save_embedding_modules
 from ..hub.model_card import CARD_FILE, save_model_card
 from ..hub.record import CURVES_FILE, METRICS_FILE, RECIPE_FILE, RUN_FILE, best_step, epochs, save_record
 from ..hub.upload import keep_token_out_of_files, upload_run
-from ..loading import load_to_train, load_tokenizer
+from ..loading import Model, load_to_train, load_tokenizer
 from ..precision import explain_precision, training_precision
 from ..training.checkpoints import prepare_output_dir, round_weights, save_weights_in
+from ..training.trainer import CheckedTrainer
 from .arguments import ModelArguments
 
 
@@ -117,11 +116,11 @@ class Run:
 
     def make_model(
         self,
-        model_class: type[PreTrainedModel],
+        model_class: type[Model],
         arguments: ModelArguments,
         config: VanillaTransformerConfig,
         **options: Any,
-    ) -> PreTrainedModel:
+    ) -> Model:
         """Seed all random numbers, then make a new model, or load the one that is trained further.
 
         Args:
@@ -142,7 +141,7 @@ class Run:
             return load_to_train(model_class, arguments.model, config, **attention, **options)
         return model_class._from_config(config, **attention)
 
-    def train(self, trainer: Trainer) -> dict[str, Any]:
+    def train(self, trainer: CheckedTrainer) -> dict[str, Any]:
         """Train, from the checkpoint if there is one.
 
         Returns:
@@ -157,7 +156,7 @@ class Run:
 
     def finish(
         self,
-        trainer: Trainer,
+        trainer: CheckedTrainer,
         metrics: dict[str, Any],
         measure: Callable[[], dict[str, Any]],
         headline: Callable[[dict[str, Any]], str],

@@ -21,7 +21,7 @@ from transformers import (
     DataCollatorWithPadding,
     EarlyStoppingCallback,
     PreTrainedTokenizerBase,
-    Trainer,
+    TrainerCallback,
     TrainingArguments,
 )
 
@@ -92,8 +92,8 @@ ARGUMENTS = [DataArguments, ClassifierArguments, TrainingArguments]
 
 @exit_with_one_line
 def main(argv: list[str] | None = None) -> None:
-    arguments, settings = parse_arguments(ARGUMENTS, __doc__, argv)
-    train(*arguments, settings)
+    (data_arguments, arguments, training_arguments), settings = parse_arguments(ARGUMENTS, __doc__, argv)
+    train(data_arguments, arguments, training_arguments, settings)
 
 
 def train(
@@ -104,7 +104,7 @@ def train(
     *,
     extend: Callable[[Dataset, PreTrainedTokenizerBase, int], Dataset] | None = None,
     compute_loss_func: Callable | None = None,
-    trainer_class: type[Trainer] = CheckedTrainer,
+    trainer_class: type[CheckedTrainer] = CheckedTrainer,
     describe: Callable[[DatasetDict], dict[str, Any]] | None = None,
     script: str | None = None,
 ) -> None:
@@ -115,7 +115,7 @@ def train(
         settings: Those of recipe and flags, for the record.
         extend: Called with the tokenized training set, the tokenizer and `max_length`; returns the set to train on.
         compute_loss_func: As in `Trainer`.
-        trainer_class: A `Trainer`.
+        trainer_class: A `CheckedTrainer`.
         describe: Called with the splits before they are tokenized; returns further entries of the record's `data`.
         script: As in `Run.finish`.
 
@@ -203,9 +203,7 @@ def headline(report: dict[str, Any]) -> str:
     return "\n".join([*table, f"test {names[name]}: {report[name]:.4f}"])
 
 
-def make_callbacks(
-    arguments: ClassifierArguments, training_arguments: TrainingArguments
-) -> list[EarlyStoppingCallback]:
+def make_callbacks(arguments: ClassifierArguments, training_arguments: TrainingArguments) -> list[TrainerCallback]:
     """Early stopping, where it is asked for.
 
     Raises:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 from datasets import Dataset
-from transformers import PreTrainedModel, Seq2SeqTrainingArguments, default_data_collator, set_seed
+from transformers import Seq2SeqTrainingArguments, default_data_collator, set_seed
 
 from .. import VanillaTransformerConfig, VanillaTransformerForConditionalGeneration
 from ..hub.record import save_record
@@ -21,7 +21,7 @@ from ..precision import training_precision
 from ..training.checkpoints import prepare_output_dir
 from ..training.losses import LabelSmoothingLoss
 from ..training.trainer import CheckedSeq2SeqTrainer
-from .arguments import check_at_least, exit_with_one_line, parse_arguments, read_mapping
+from .arguments import JsonMapping, check_at_least, exit_with_one_line, parse_arguments, read_mapping
 from .run import announce
 
 
@@ -31,7 +31,7 @@ PAD, START, SYMBOLS = 0, 1, 11
 @dataclass
 class CopyArguments:
     preset: str = field(default="annotated-transformer", metadata={"help": "A preset of VanillaTransformerConfig."})
-    config: str = field(
+    config: JsonMapping = field(
         default="{}", metadata={"help": "Fields that differ from the preset: JSON here, a mapping in a recipe."}
     )
     sequence_length: int = field(default=10, metadata={"help": "Symbols in a sequence."})
@@ -66,7 +66,7 @@ def as_pairs(sequences: np.ndarray) -> Dataset:
 
 
 @torch.inference_mode()
-def share_copied(model: PreTrainedModel, sequences: np.ndarray, batch_size: int) -> float:
+def share_copied(model: VanillaTransformerForConditionalGeneration, sequences: np.ndarray, batch_size: int) -> float:
     """The share of the sequences that greedy decoding copies without a mistake."""
     model.eval()
     right = 0

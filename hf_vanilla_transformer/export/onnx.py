@@ -4,13 +4,16 @@
 import tempfile
 from pathlib import Path
 
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
+from transformers import PreTrainedTokenizerBase
 from transformers.utils import CONFIG_NAME
 
 from ..engines import import_extra
 from ..engines.onnx import FOLDER, file_names
 from ..hub.record import save_json
-from ..modeling_vanilla_transformer import VanillaTransformerForSequenceClassification
+from ..modeling_vanilla_transformer import (
+    VanillaTransformerForSequenceClassification,
+    VanillaTransformerPreTrainedModel,
+)
 from .graphs import quiet, save_classifier, save_decoder, save_decoder_with_past, save_encoder
 
 
@@ -70,7 +73,7 @@ print(target_tokenizer.decode(translation))
 
 
 def write(
-    model: PreTrainedModel,
+    model: VanillaTransformerPreTrainedModel,
     tokenizers: tuple[PreTrainedTokenizerBase, PreTrainedTokenizerBase],
     folder: Path,
     quantize: str | None,
@@ -97,7 +100,7 @@ def write(
             quantize_weights(file, folder / name)
 
 
-def write_config(model: PreTrainedModel, folder: Path, quantize: str | None) -> None:
+def write_config(model: VanillaTransformerPreTrainedModel, folder: Path, quantize: str | None) -> None:
     """Write config.json with the names of fields that other libraries look for, and without code of the Hub."""
     config = model.config
     fields = config.to_dict() | {

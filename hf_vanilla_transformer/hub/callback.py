@@ -46,15 +46,16 @@ class RecordCallback(TrainerCallback):
         import matplotlib  # noqa: F401  # fail before training
 
         self.data = {"source": source, **({} if data is None else describe_splits(data))}
-        self.resumed_from = self.began_as = None
+        self.resumed_from: str | None = None
+        self.began_as: str | None = None
 
-    def on_train_begin(
+    def on_train_begin(  # type: ignore[override]  # Trainer passes the model by name
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, model: PreTrainedModel, **kwargs
     ) -> None:
         self.resumed_from = f"{PREFIX_CHECKPOINT_DIR}-{state.global_step}" if state.global_step else None
         self.began_as = model.name_or_path or None
 
-    def on_train_end(
+    def on_train_end(  # type: ignore[override]
         self,
         args: TrainingArguments,
         state: TrainerState,

@@ -125,7 +125,9 @@ def _git_commit() -> str | None:
         package = Path(__file__).parents[1]
         # The package may be installed inside another project's checkout, where git does not track this file.
         _, commit, changes = (
-            subprocess.run(["git", *args], cwd=package, capture_output=True, text=True, check=True).stdout.strip()
+            subprocess.run(
+                ["git", *args], cwd=package, capture_output=True, encoding="utf-8", check=True
+            ).stdout.strip()
             for args in (
                 ["ls-files", "--error-unmatch", "__init__.py"],
                 ["rev-parse", "HEAD"],
