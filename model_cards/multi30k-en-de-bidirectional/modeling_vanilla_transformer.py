@@ -62,7 +62,7 @@ def accept_past_key_values(method: Callable) -> Callable:
     signature = inspect.signature(method)
     *parameters, kwargs = signature.parameters.values()
     new = inspect.Parameter("past_key_values", inspect.Parameter.KEYWORD_ONLY, default=None)
-    renamed.__signature__ = signature.replace(parameters=[*parameters, new, kwargs])
+    renamed.__signature__ = signature.replace(parameters=[*parameters, new, kwargs])  # type: ignore[attr-defined]
     return renamed
 
 
@@ -78,7 +78,7 @@ _READ_ELSEWHERE = {
 }
 
 
-def read_elsewhere(kwargs: dict[str, Any]) -> dict[str, Any]:
+def read_elsewhere(kwargs: Mapping[str, Any]) -> dict[str, Any]:
     """The further arguments of a forward. None is no argument, as in `generate`.
 
     Raises:
@@ -120,6 +120,8 @@ def sinusoid_table(rows: int, d_model: int) -> torch.Tensor:
 class VanillaTransformerSinusoidalPositions(nn.Module):
     """§3.5: add the sinusoid of each token's position. Padding gets row 0 of the table."""
 
+    weight: torch.Tensor
+
     def __init__(self, max_positions: int, config: VanillaTransformerConfig):
         super().__init__()
         self.max_positions = max_positions
@@ -141,7 +143,9 @@ class VanillaTransformerLearnedPositions(nn.Embedding):
         self.max_positions = max_positions
         self.offset = config.position_offset
 
-    def forward(self, inputs_embeds: torch.Tensor, position_ids: torch.Tensor) -> torch.Tensor:
+    def forward(  # type: ignore[override]  # of token ids
+        self, inputs_embeds: torch.Tensor, position_ids: torch.Tensor
+    ) -> torch.Tensor:
         """(B, L, D) and (B or 1, L), -1 for padding, to (B, L, D)."""
         rows = (position_ids + self.offset).clamp(min=0)
         return inputs_embeds + super().forward(rows)
@@ -159,7 +163,7 @@ class VanillaTransformerNoPositions(nn.Module):
         return inputs_embeds
 
 
-POSITIONS = {
+POSITIONS: dict[str, type[Any]] = {
     "sinusoidal": VanillaTransformerSinusoidalPositions,
     "learned": VanillaTransformerLearnedPositions,
     "none": VanillaTransformerNoPositions,
@@ -293,7 +297,7 @@ class VanillaTransformerAttention(nn.Module):
         is_cross_attention = encoder_hidden_states is not None
         if is_cross_attention and cache is not None and cache.is_updated.get(self.layer_idx):
             # The source stays the same from one target token to the next.
-            layer = cache.cross_attention_cache.layers[self.layer_idx]
+            layer: Any = cache.cross_attention_cache.layers[self.layer_idx]
             return layer.keys, layer.values
 
         source = encoder_hidden_states if is_cross_attention else hidden_states
@@ -556,11 +560,11 @@ class VanillaTransformerPreTrainedModel(PreTrainedModel):
 
     def load_state_dict(self, state_dict: Mapping[str, torch.Tensor], strict: bool = True, assign: bool = False):
         """As in torch, but a saved file, which holds tied weights once, is whole: Trainer would say that keys miss."""
-        state_dict = copy(state_dict)
+        whole: Any = copy(state_dict)
         for name, source in self.all_tied_weights_keys.items():
-            if source in state_dict:
-                state_dict.setdefault(name, state_dict[source])
-        return super().load_state_dict(state_dict, strict, assign)
+            if source in whole:
+                whole.setdefault(name, whole[source])
+        return super().load_state_dict(whole, strict, assign)
 
     def _resize_token_embeddings(self, new_num_tokens, pad_to_multiple_of=None, mean_resizing=True):
         """Resize the source embeddings; with one vocabulary, also the target embeddings and the head.
@@ -568,14 +572,14 @@ class VanillaTransformerPreTrainedModel(PreTrainedModel):
         A private method of transformers (5.23), overridden because the public `resize_token_embeddings` gives the head
         the source vocabulary's size, and ties it to target embeddings that still have their old size.
         """
+        base: Any = self.base_model
         if self.config.decoder_vocab_size is not None:
-            return self._get_resized_embeddings(
-                self.get_input_embeddings(), new_num_tokens, pad_to_multiple_of, mean_resizing
-            )
+            source: Any = self.get_input_embeddings()
+            return self._get_resized_embeddings(source, new_num_tokens, pad_to_multiple_of, mean_resizing)
         embeddings = super()._resize_token_embeddings(new_num_tokens, pad_to_multiple_of, mean_resizing)
-        if hasattr(self.base_model, "decoder"):
+        if hasattr(base, "decoder"):
             self._get_resized_embeddings(
-                self.base_model.decoder.embed_tokens, embeddings.num_embeddings, mean_resizing=mean_resizing
+                base.decoder.embed_tokens, embeddings.num_embeddings, mean_resizing=mean_resizing
             )
         return embeddings
 
@@ -594,8 +598,9 @@ class VanillaTransformerPreTrainedModel(PreTrainedModel):
         """
         if self.config.decoder_vocab_size is None:
             raise ValueError("`decoder_vocab_size` is None, the model has one vocabulary: use resize_token_embeddings")
+        base: Any = self.base_model
         embeddings = self._get_resized_embeddings(
-            self.base_model.decoder.embed_tokens, new_num_tokens, mean_resizing=mean_resizing
+            base.decoder.embed_tokens, new_num_tokens, mean_resizing=mean_resizing
         )
         if (head := self.get_output_embeddings()) is not None:
             self.set_output_embeddings(self._get_resized_lm_head(head, new_num_tokens, mean_resizing=mean_resizing))
@@ -672,7 +677,7 @@ class VanillaTransformerEncoderModel(VanillaTransformerPreTrainedModel):
 
     def set_input_embeddings(self, value: nn.Module):
         """Replace the source embeddings."""
-        self.encoder.embed_tokens = value
+        self.encoder.embed_tokens = value  # type: ignore[assignment]
 
     def forward(
         self,
@@ -707,7 +712,7 @@ class VanillaTransformerDecoder(VanillaTransformerPreTrainedModel):
     @accept_past_key_values
     @merge_with_config_defaults
     @capture_outputs
-    def forward(
+    def forward(  # type: ignore[misc]  # TransformersKwargs has `position_ids`, too
         self,
         input_ids: torch.LongTensor | None = None,
         attention_mask: torch.Tensor | None = None,
@@ -771,9 +776,8 @@ class VanillaTransformerDecoder(VanillaTransformerPreTrainedModel):
                 cache=cache,
                 **kwargs,
             )
-        return BaseModelOutputWithPastAndCrossAttentions(
-            last_hidden_state=self.final_norm(hidden_states), **{CACHE: cache}
-        )
+        returned: dict[str, Any] = {CACHE: cache}
+        return BaseModelOutputWithPastAndCrossAttentions(last_hidden_state=self.final_norm(hidden_states), **returned)
 
 
 class VanillaTransformerModel(VanillaTransformerPreTrainedModel):
@@ -796,9 +800,9 @@ class VanillaTransformerModel(VanillaTransformerPreTrainedModel):
 
     def set_input_embeddings(self, value: nn.Module):
         """Replace the source embeddings and, if shared, the target embeddings."""
-        self.encoder.embed_tokens = value
+        self.encoder.embed_tokens = value  # type: ignore[assignment]
         if self.config.share_encoder_decoder_embeddings:
-            self.decoder.embed_tokens = value
+            self.decoder.embed_tokens = value  # type: ignore[assignment]
 
     def get_expanded_tied_weights_keys(self, all_submodels: bool = False) -> dict[str, str]:
         """Tie the two embeddings also without `tie_word_embeddings`, which is for the head; transformers would not."""
@@ -889,7 +893,7 @@ class VanillaTransformerModel(VanillaTransformerPreTrainedModel):
         )
 
 
-def _without_last_hidden_state(outputs: Seq2SeqModelOutput) -> dict[str, torch.Tensor]:
+def _without_last_hidden_state(outputs: Seq2SeqModelOutput) -> dict[str, Any]:
     """What a head passes on, next to its logits."""
     return {name: output for name, output in outputs.items() if name != "last_hidden_state"}
 
@@ -1022,7 +1026,7 @@ class VanillaTransformerForConditionalGeneration(VanillaTransformerPreTrainedMod
 
     def compute_transition_scores(self, *args, **kwargs) -> torch.Tensor:
         """As in transformers, which would take `vocab_size` for the size of the target vocabulary."""
-        model = copy(self)
+        model: Any = copy(self)
         model.config = self.config.get_text_config(decoder=True)
         return GenerationMixin.compute_transition_scores(model, *args, **kwargs)
 
@@ -1075,7 +1079,7 @@ class VanillaTransformerForSequenceClassification(VanillaTransformerPreTrainedMo
             attention_mask = torch.zeros_like(input_ids)
         if decoder_attention_mask is None and decoder_input_ids is not None and self.config.pad_token_id is not None:
             decoder_attention_mask = decoder_input_ids.ne(self.config.pad_token_id)
-        kwargs.setdefault("use_cache", False)
+        kwargs.setdefault("use_cache", False)  # type: ignore[typeddict-item]
         outputs = self.model(
             input_ids=input_ids,
             attention_mask=attention_mask,

@@ -7,7 +7,7 @@ Every saved model carries a copy of this file, so it imports only transformers a
 import copy
 import dataclasses
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import transformers
 from huggingface_hub.dataclasses import strict
@@ -104,7 +104,7 @@ _PYTORCH_TRANSFORMER = {
     "attention_bias": False,
 }
 # The fields in which each published model differs from the defaults.
-PRESETS = {
+PRESETS: dict[str, dict[str, Any]] = {
     # https://github.com/paul-hyun/transformer-evolution: config_half.json, config.json
     "transformer-evolution": {},
     "transformer-evolution-half": {},
