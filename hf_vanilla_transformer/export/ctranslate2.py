@@ -15,12 +15,14 @@ from ..loading import labels_of
 from ..modeling_vanilla_transformer import (
     VanillaTransformerAttention,
     VanillaTransformerDecoder,
+    VanillaTransformerEmbedding,
     VanillaTransformerEncoder,
     VanillaTransformerFeedForward,
     VanillaTransformerForSequenceClassification,
     VanillaTransformerPreTrainedModel,
     VanillaTransformerResidual,
 )
+from . import quantization
 
 
 specs = import_extra("ctranslate2.specs", "CTranslate2", "ctranslate2")
@@ -89,7 +91,18 @@ def write(
     """Write the model's files; arguments and errors as in `Format`."""
     check(model.config)
     check_generation(model)
-    _Converter(model, tokenizers).convert(str(folder), quantization=quantize, force=True)
+    _Converter(model, tokenizers, quantize).convert(str(folder), force=True)
+
+
+def rounded(model: VanillaTransformerPreTrainedModel) -> VanillaTransformerPreTrainedModel:
+    """The model in torch that rounds as CTranslate2 does; as in `Format`."""
+    return quantization.rounded(model, round_input, {VanillaTransformerEmbedding: quantization.round_rows})
+
+
+def round_input(states: torch.Tensor) -> torch.Tensor:
+    """Round to integers from -127 to 127, one scale for each position: (..., columns) to (..., columns)."""
+    scale = 127 / states.abs().amax(dim=-1, keepdim=True).clamp(min=quantization.SMALLEST)
+    return (states * scale).round() / scale
 
 
 def check(config: VanillaTransformerConfig) -> None:
@@ -128,9 +141,11 @@ class _Converter(converters.Converter):  # type: ignore[name-defined]
         self,
         model: VanillaTransformerPreTrainedModel,
         tokenizers: tuple[PreTrainedTokenizerBase, PreTrainedTokenizerBase],
+        quantize: str | None,
     ):
         self.model = model
         self.tokenizers = tokenizers
+        self.quantize = quantize
 
     @torch.no_grad()
     def _load(self):
@@ -146,7 +161,19 @@ class _Converter(converters.Converter):  # type: ignore[name-defined]
             set_linear(spec.decoder.projection, self.model.lm_head)
             tokens = vocabulary(target_tokenizer, config.target_vocab_size)
             set_vocabulary(spec, tokens, config, target_tokenizer)
+        if self.quantize is not None:
+            quantize_weights(spec)
         return spec
+
+
+def quantize_weights(spec) -> None:
+    """Quantize the weights to int8. CTranslate2's own quantization goes up to 127, and overflows without VNNI."""
+
+    def quantize(layer, name: str, value: torch.Tensor) -> None:
+        if name.endswith("/weight"):
+            layer.weight, layer.weight_scale = quantization.quantize_rows(value)
+
+    specs.model_spec.visit_spec(spec, quantize)
 
 
 def vocabulary(tokenizer: PreTrainedTokenizerBase, size: int) -> list[str]:
@@ -246,7 +273,7 @@ def set_stack(
 ) -> None:
     """Set a stack's embeddings, positions and final norm."""
     config = stack.config
-    embeddings.weight = stack.embed_tokens.weight.clone()  # CTranslate2 quantizes in place; `cat` below copies, too
+    embeddings.weight = stack.embed_tokens.weight
     spec.scale_embeddings = float(stack.embed_tokens.embed_scale)
     if config.position_embedding_type == "none":  # CTranslate2 would compute a sinusoid
         spec.position_encodings.encodings = torch.zeros(max_positions, config.d_model)

@@ -30,7 +30,8 @@ class Format(NamedTuple):
     """A format that models can be written in.
 
     `module` is the module of this wing with `EXAMPLES`, for each task a program that runs in the folder with the
-    engine alone (a template: see `card.py`), and the function `write(model, tokenizers, folder, quantize)`:
+    engine alone (a template: see `card.py`), with the function `rounded(model)` where there are quantizations (a copy
+    of the model in torch that rounds as the engine does), and with `write(model, tokenizers, folder, quantize)`:
 
     Args:
         model: A classifier or a translator, in float32, on the CPU, in evaluation mode.
@@ -110,7 +111,7 @@ def export(
         record["proof"] = prove(
             TorchEngine(model),
             load_engine(str(folder)),
-            exact=quantize is None,
+            rounded=None if quantize is None else TorchEngine(writer.rounded(model)),
             tokenizers=tokenizers,
             folder=folder,
             texts=texts,
