@@ -22,6 +22,7 @@ from transformers import (
     EarlyStoppingCallback,
     PreTrainedTokenizerBase,
     Trainer,
+    TrainerCallback,
     TrainingArguments,
 )
 
@@ -31,12 +32,22 @@ from ..data.labelled_text import tokenize
 from ..data.labels import SINGLE, label_names
 from ..data.rows import column_array
 from ..loading import load_config, load_tokenizer_to_train
-from ..metrics import MOST_LABELS, TRAINER_METRICS, compute_metrics, evaluate_split, label_table
+from ..metrics import (
+    MOST_LABELS,
+    TRAINER_METRICS,
+    compute_metrics,
+    evaluate_split,
+    label_table,
+    robustness_report,
+)
+from ..tokenizer import join_spaced_characters
+from ..training.augmentation import SpacingCollator
 from ..training.losses import WeightedLoss, balanced_weights
-from ..training.trainer import CheckedTrainer
+from ..training.trainer import CheckedTrainer, data_seed
 from .arguments import (
     LabelledTextArguments,
     ModelArguments,
+    RobustnessArguments,
     VocabularyArguments,
     check_at_least,
     exit_with_one_line,
@@ -52,7 +63,7 @@ LABEL_FIELDS = {"id2label", "label2id", "problem_type"}
 
 
 @dataclass
-class DataArguments(LabelledTextArguments):
+class DataArguments(RobustnessArguments, LabelledTextArguments):
     problem_type: Literal["single_label_classification", "multi_label_classification", "regression"] | None = field(
         default=None,
         metadata={
@@ -65,6 +76,7 @@ class DataArguments(LabelledTextArguments):
     )
 
     def __post_init__(self):
+        super().__post_init__()
         check_at_least(1, self, "max_length")
 
 
@@ -72,6 +84,13 @@ class DataArguments(LabelledTextArguments):
 class ClassifierArguments(ModelArguments, VocabularyArguments):
     class_weights: Literal["balanced"] | None = field(
         default=None, metadata={"help": "`balanced`: in the loss, rare classes count as much in all as frequent ones."}
+    )
+    augment: Literal["spacing"] | None = field(
+        default=None,
+        metadata={
+            "help": "`spacing`: draw anew in each epoch how a training text is spaced: as written, not at all, "
+            "between all characters, or at random."
+        },
     )
     early_stopping_patience: int | None = field(
         default=None, metadata={"help": "Stop after this many evaluations without a better one."}
@@ -136,16 +155,25 @@ def train(
     tokenizer = run.make_tokenizer(lambda: make_tokenizer(arguments, data, max_length))
     with training_arguments.main_process_first(desc="tokens"):
         tokenized = tokenize(data, tokenizer, max_length=max_length)
-        train_dataset = tokenized["train"] if extend is None else extend(tokenized["train"], tokenizer, max_length)
+        train_dataset = tokenized["train"]
+        if arguments.augment:
+            train_dataset = tokenize(data["train"], tokenizer, max_length, keep_texts=True)
+        if extend is not None:
+            train_dataset = extend(train_dataset, tokenizer, max_length)
 
     labels = label_names(data["train"]) or [data_arguments.label_column]
     model = make_model(run, arguments, make_config(arguments, tokenizer, labels, max_length, problem_type))
     if arguments.class_weights:
         compute_loss_func = weighted_loss(tokenized["train"], len(labels), training_arguments, compute_loss_func)
+    collator = DataCollatorWithPadding(tokenizer)
+    if arguments.augment:
+        collator = SpacingCollator(tokenizer, max_length, data_seed(training_arguments))
+        callbacks.append(collator.callback)
+        training_arguments.remove_unused_columns = False  # the collator reads texts
     trainer = trainer_class(
         model,
         training_arguments,
-        data_collator=DataCollatorWithPadding(tokenizer),
+        data_collator=collator,
         train_dataset=train_dataset,
         eval_dataset=tokenized["validation"],
         processing_class=tokenizer,
@@ -153,10 +181,23 @@ def train(
         compute_loss_func=compute_loss_func,
         callbacks=callbacks,
     )
+
+    def measure() -> dict[str, Any]:
+        metrics = {split: evaluate_split(trainer, tokenized[split]) for split in tokenized}
+        if data_arguments.robustness:
+            metrics["test"]["robustness"] = robustness_report(
+                data["test"],
+                data_arguments.robustness,
+                data_arguments.change_seed,
+                lambda rows: evaluate_split(trainer, tokenize(rows, tokenizer, max_length)),
+                problem_type,
+            )
+        return metrics
+
     run.finish(
         trainer,
         run.train(trainer),
-        measure=lambda: {split: evaluate_split(trainer, tokenized[split]) for split in tokenized},
+        measure=measure,
         headline=lambda metrics: headline(metrics["test"]),
         use="predict --model FOLDER --file texts.txt",
         arguments=arguments,
@@ -203,9 +244,7 @@ def headline(report: dict[str, Any]) -> str:
     return "\n".join([*table, f"test {names[name]}: {report[name]:.4f}"])
 
 
-def make_callbacks(
-    arguments: ClassifierArguments, training_arguments: TrainingArguments
-) -> list[EarlyStoppingCallback]:
+def make_callbacks(arguments: ClassifierArguments, training_arguments: TrainingArguments) -> list[TrainerCallback]:
     """Early stopping, where it is asked for.
 
     Raises:
@@ -227,15 +266,19 @@ def make_tokenizer(arguments: ClassifierArguments, data: DatasetDict, max_length
     """
     if arguments.tokenizer or arguments.model:
         needed = ("pad_token", "bos_token", "unk_token")
-        return load_tokenizer_to_train(arguments.tokenizer, arguments.model, needed, max_length)
-    return train_vocabulary(
-        data["train"],
-        ["text"],
-        arguments.vocab_lines,
-        vocab_size=arguments.vocab_size,
-        model=arguments.tokenizer_model,
-        max_length=max_length,
-    )
+        tokenizer = load_tokenizer_to_train(arguments.tokenizer, arguments.model, needed, max_length)
+    else:
+        tokenizer = train_vocabulary(
+            data["train"],
+            ["text"],
+            arguments.vocab_lines,
+            vocab_size=arguments.vocab_size,
+            model=arguments.tokenizer_model,
+            max_length=max_length,
+        )
+    if arguments.augment:
+        join_spaced_characters(tokenizer)
+    return tokenizer
 
 
 def make_config(
