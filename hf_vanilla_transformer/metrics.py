@@ -200,15 +200,17 @@ def robustness_report(
     changes: Sequence[str],
     seed: int,
     measure: Callable[[Dataset], dict[str, Any]],
+    report: dict[str, Any],
     problem_type: str = "single_label_classification",
 ) -> dict[str, Any]:
-    """Measure a classifier on texts as written and under changes of them.
+    """Measure a classifier on texts under changes of them.
 
     Args:
         rows: As `load_labelled_text` returns a split.
         changes: Names of `data.changes.CHANGES`.
         seed: Of the changes' random choices.
         measure: Returns the report of such rows.
+        report: That of `rows`, as they are.
         problem_type: The kind of labels.
 
     Returns:
@@ -217,11 +219,11 @@ def robustness_report(
         over `SPACINGS`, if all of them were measured.
     """
     names, texts = TRAINER_METRICS[problem_type], rows["text"][:]
-    measured = []
-    for change in (as_written.__name__, *changes):
+    measured = [{"change": as_written.__name__, "changed": 0, **{name: report[name] for name in names}}]
+    for change in changes:
         changed = change_texts(rows, change, seed)
-        report = measure(changed)
         different = sum(one != other for one, other in zip(texts, changed["text"][:], strict=True))
+        report = measure(changed)
         measured.append({"change": change, "changed": different, **{name: report[name] for name in names}})
     result = {"seed": seed, "changes": measured}
     spacings = {spacing.__name__ for spacing in SPACINGS}

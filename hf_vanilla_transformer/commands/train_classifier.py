@@ -190,6 +190,7 @@ def train(
                 data_arguments.robustness,
                 data_arguments.change_seed,
                 lambda rows: evaluate_split(trainer, tokenize(rows, tokenizer, max_length)),
+                metrics["test"],
                 problem_type,
             )
         return metrics

@@ -113,7 +113,7 @@ def change_texts(rows: Dataset, name: str, seed: int) -> Dataset:
 
     Args:
         rows: With the column `text`, among others.
-        name: One of `CHANGES`, or `as_written`.
+        name: One of `CHANGES`.
         seed: Of the random choices.
 
     Returns:
@@ -123,9 +123,8 @@ def change_texts(rows: Dataset, name: str, seed: int) -> Dataset:
         ValueError: there is no such change.
     """
     check_changes([name])
-    change = CHANGES.get(name, as_written)
     columns = rows.to_dict()
-    columns["text"] = [change(text, Random(f"{seed} {place}")) for place, text in enumerate(columns["text"])]
+    columns["text"] = [CHANGES[name](text, Random(f"{seed} {place}")) for place, text in enumerate(columns["text"])]
     return Dataset.from_dict(columns, features=rows.features)
 
 
@@ -135,7 +134,7 @@ def check_changes(names: Iterable[str]) -> None:
     Raises:
         ValueError: there is none of one of them.
     """
-    if unknown := [name for name in names if name not in CHANGES and name != as_written.__name__]:
+    if unknown := [name for name in names if name not in CHANGES]:
         raise ValueError(f"no such change: {', '.join(unknown)}; there are {', '.join(CHANGES)}")
 
 

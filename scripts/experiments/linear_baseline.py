@@ -43,7 +43,8 @@ def main(argv: list[str] | None = None) -> None:
     def measure(rows: Dataset) -> dict[str, Any]:
         return classification_report(classifier.predict_proba(rows["text"][:]), np.array(rows["label"][:]))
 
-    report = robustness_report(data[arguments.split], arguments.robustness, arguments.change_seed, measure)
+    split = data[arguments.split]
+    report = robustness_report(split, arguments.robustness, arguments.change_seed, measure, measure(split))
     save_json(
         Path(arguments.output_dir, "evaluation.json"),
         {"arguments": vars(arguments), "robustness": report, **describe_environment()},
