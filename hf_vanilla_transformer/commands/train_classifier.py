@@ -41,7 +41,7 @@ from ..metrics import (
     robustness_report,
 )
 from ..tokenizer import join_spaced_characters
-from ..training.augmentation import SpacingCollator
+from ..training.augmentation import AUGMENTATIONS, AugmentingCollator
 from ..training.losses import WeightedLoss, balanced_weights
 from ..training.trainer import CheckedTrainer, data_seed
 from .arguments import (
@@ -85,11 +85,11 @@ class ClassifierArguments(ModelArguments, VocabularyArguments):
     class_weights: Literal["balanced"] | None = field(
         default=None, metadata={"help": "`balanced`: in the loss, rare classes count as much in all as frequent ones."}
     )
-    augment: Literal["spacing"] | None = field(
-        default=None,
+    augment: list[str] = field(
+        default_factory=list,
         metadata={
-            "help": "`spacing`: draw anew in each epoch how a training text is spaced: as written, not at all, "
-            "between all characters, or at random."
+            "help": "Change training texts anew in each epoch: `spacing`, as written, none, between all characters or "
+            "at random; `typing_slip`, one wrong key in every second text."
         },
     )
     early_stopping_patience: int | None = field(
@@ -104,6 +104,8 @@ class ClassifierArguments(ModelArguments, VocabularyArguments):
         if LABEL_FIELDS & set(self.config):
             raise ValueError(f"--config: the labels are the data's, so none of {', '.join(sorted(LABEL_FIELDS))}")
         check_at_least(1, self, "early_stopping_patience")
+        if unknown := set(self.augment) - set(AUGMENTATIONS):
+            raise ValueError(f"--augment: {', '.join(AUGMENTATIONS)}; not {', '.join(sorted(unknown))}")
 
 
 ARGUMENTS = [DataArguments, ClassifierArguments, TrainingArguments]
@@ -167,7 +169,7 @@ def train(
         compute_loss_func = weighted_loss(tokenized["train"], len(labels), training_arguments, compute_loss_func)
     collator = DataCollatorWithPadding(tokenizer)
     if arguments.augment:
-        collator = SpacingCollator(tokenizer, max_length, data_seed(training_arguments))
+        collator = AugmentingCollator(tokenizer, max_length, data_seed(training_arguments), arguments.augment)
         callbacks.append(collator.callback)
         training_arguments.remove_unused_columns = False  # the collator reads texts
     trainer = trainer_class(
@@ -277,7 +279,7 @@ def make_tokenizer(arguments: ClassifierArguments, data: DatasetDict, max_length
             model=arguments.tokenizer_model,
             max_length=max_length,
         )
-    if arguments.augment:
+    if "spacing" in arguments.augment:
         join_spaced_characters(tokenizer)
     return tokenizer
 

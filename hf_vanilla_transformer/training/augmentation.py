@@ -1,14 +1,18 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 """Training texts drawn anew in each epoch."""
 
+from collections.abc import Sequence
 from random import Random
 from typing import Any
 
 import torch
 from transformers import DataCollatorWithPadding, PreTrainedTokenizerBase, TrainerCallback
 
-from ..data.changes import SPACINGS
+from ..data.changes import SPACINGS, typing_slip
 from ..data.labelled_text import encode
+
+
+AUGMENTATIONS = ("spacing", "typing_slip")
 
 
 class EpochCollator:
@@ -57,19 +61,21 @@ class _EpochCallback(TrainerCallback):
         self.collator.set_epoch(int(state.epoch or 0))
 
 
-class SpacingCollator(EpochCollator):
-    """A collator that draws the spacing of each text anew in each epoch, one of `SPACINGS`, then tokenizes it.
+class AugmentingCollator(EpochCollator):
+    """A collator that changes each text anew in each epoch, then tokenizes it.
 
     Args:
         tokenizer: The model's tokenizer.
         max_length: The number of tokens that a text is truncated to.
         seed: Seed of the draws.
+        augment: Some of `AUGMENTATIONS`.
     """
 
-    def __init__(self, tokenizer: PreTrainedTokenizerBase, max_length: int, seed: int):
+    def __init__(self, tokenizer: PreTrainedTokenizerBase, max_length: int, seed: int, augment: Sequence[str]):
         super().__init__(seed)
         self.tokenizer = tokenizer
         self.max_length = max_length
+        self.augment = augment
         self.pad = DataCollatorWithPadding(tokenizer)
 
     def __call__(self, features: list[dict[str, Any]]) -> dict[str, torch.Tensor]:
@@ -96,6 +102,10 @@ class SpacingCollator(EpochCollator):
         )
 
     def change(self, text: str, epoch: int) -> str:
-        """A training text as it is spaced in an epoch."""
+        """A training text as an epoch has it: every second one with a slip, in one of the `SPACINGS`."""
         generator = Random(f"{self.seed} {epoch} {text}")
-        return generator.choice(SPACINGS)(text, generator)
+        if "typing_slip" in self.augment and generator.random() < 0.5:
+            text = typing_slip(text, generator)
+        if "spacing" in self.augment:
+            text = generator.choice(SPACINGS)(text, generator)
+        return text

@@ -315,7 +315,7 @@ def test_a_run_without_evaluations_shows_its_training_loss(run, tmp_path):
         (["--data", "sample", "--tokenizer_model", "wordpiece"], "wordpiece"),
         (["--data", "sample", "--max_length", "0"], "max_length"),
         (["--data", "sample", "--robustness", "upside_down"], "--robustness: no such change: upside_down"),
-        (["--data", "sample", "--augment", "typos"], "--augment"),
+        (["--data", "sample", "--augment", "typos"], "--augment: spacing, typing_slip; not typos"),
         (
             ["--data", "sample", "--output_dir", "{}/full"],
             "full is not empty, and nothing is overwritten: choose another output_dir",

@@ -5,7 +5,7 @@ import pytest
 from hf_vanilla_transformer.data.changes import all_spaced, no_spaces
 from hf_vanilla_transformer.data.labelled_text import encode
 from hf_vanilla_transformer.tokenizer import join_spaced_characters, train_tokenizer
-from hf_vanilla_transformer.training.augmentation import SpacingCollator
+from hf_vanilla_transformer.training.augmentation import AugmentingCollator
 
 
 TEXT = "정말 재미있고 감동적인 영화"
@@ -17,8 +17,8 @@ def tokenizer():
 
 
 @pytest.fixture
-def collator(tokenizer) -> SpacingCollator:
-    collator = SpacingCollator(tokenizer, 128, seed=3)
+def collator(tokenizer) -> AugmentingCollator:
+    collator = AugmentingCollator(tokenizer, 128, 3, ["spacing"])
     collator.set_epoch(0)
     return collator
 
@@ -28,6 +28,13 @@ def test_each_spacing_is_drawn_as_often(collator):
     counts = [drawn.count(text) for text in (TEXT, no_spaces(TEXT), all_spaced(TEXT))]
     counts.append(400 - sum(counts))  # at random
     assert min(counts) > 70 and len(set(drawn)) > 50
+
+
+def test_every_second_text_has_a_slip(tokenizer):
+    collator = AugmentingCollator(tokenizer, 128, 3, ["typing_slip"])
+    drawn = [collator.change(TEXT, epoch) for epoch in range(200)]
+    assert 80 < sum(text != TEXT for text in drawn) < 120
+    assert all(sum(one != other for one, other in zip(TEXT, text, strict=True)) <= 1 for text in drawn)
 
 
 def test_a_draw_depends_on_seed_epoch_and_text_alone(collator, tokenizer):
@@ -42,17 +49,17 @@ def test_a_draw_depends_on_seed_epoch_and_text_alone(collator, tokenizer):
     assert alone.tolist() == expected[7]
     collator.set_epoch(1)
     assert collator(rows)["input_ids"].tolist() != batch["input_ids"].tolist()
-    assert SpacingCollator(tokenizer, 128, seed=4).change(TEXT, 0) != collator.change(TEXT, 0)
+    assert AugmentingCollator(tokenizer, 128, 4, ["spacing"]).change(TEXT, 0) != collator.change(TEXT, 0)
 
 
 def test_tokens_for_an_evaluation_stay_as_they_are(tokenizer):
-    batch = SpacingCollator(tokenizer, 128, seed=3)([{"input_ids": [7, 8], "labels": 1, "length": 2}])
+    batch = AugmentingCollator(tokenizer, 128, 3, ["spacing"])([{"input_ids": [7, 8], "labels": 1, "length": 2}])
     assert batch["input_ids"].tolist() == [[7, 8]] and batch["labels"].tolist() == [1]
 
 
 def test_the_epoch_has_to_be_known(tokenizer):
     with pytest.raises(ValueError, match="give its `callback` to the trainer"):
-        SpacingCollator(tokenizer, 128, seed=3)([{"text": TEXT, "labels": 0}])
+        AugmentingCollator(tokenizer, 128, 3, ["spacing"])([{"text": TEXT, "labels": 0}])
 
 
 def test_spaced_characters_are_read_as_words(tokenizer):
