@@ -322,6 +322,34 @@ def plot_reliability(bins: list[dict[str, Any]], file: str | Path | None = None)
     return _save(figure, file)
 
 
+def plot_robustness(changes: list[dict[str, Any]], metric: str, file: str | Path | None = None) -> "Figure":
+    """Draw one bar for each change of the texts.
+
+    Args:
+        changes: From `metrics.robustness_report`.
+        metric: The name of the metric that is drawn.
+        file: The picture to write, PNG or SVG by its suffix; None writes none.
+
+    Returns:
+        The figure; a line marks the texts as written, which come first.
+
+    Raises:
+        ValueError: as `check_file`.
+    """
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6, 0.8 + 0.32 * len(changes)), layout="constrained")
+    axes = figure.subplots()
+    values = [one[metric] for one in changes]
+    bars = axes.barh([one["change"].replace("_", " ") for one in changes], values)
+    axes.bar_label(bars, labels=[f"{value:.3f}" for value in values], padding=3)
+    axes.axvline(values[0], color="grey", linestyle="--")
+    axes.invert_yaxis()
+    axes.margins(x=0.12)
+    axes.set_xlabel(metric)
+    return _save(figure, file)
+
+
 def plot_lines(
     curves: dict[str, Sequence[float]],
     x: Sequence[float],

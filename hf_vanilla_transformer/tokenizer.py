@@ -51,6 +51,8 @@ _CONTROLS = Regex("[\x01-\x08\x0b\x0e-\x1f\x7f\x8f\x9f]")
 _SPACES = Regex("[\t\n\f\r\u061c\u1680\u200b\u200c\u200e\u200f\u2028\u2029▁\ufeff\ufffd]")
 _OUTER_SPACES = Regex(r"\A +| +\z")
 _SPACE_RUNS = Regex(" {2,}")
+# Between two words of one character each.
+_SPACE_BETWEEN_CHARACTERS = "(?<![^ ][^ ]) (?![^ ][^ ])"
 
 # No piece mixes scripts, or letters with digits or signs, as with SentencePiece's split_by_unicode_script and
 # split_by_number. Letters of other scripts are what lies between the matches.
@@ -171,6 +173,22 @@ def _untrained_tokenizer(model: str, vocab_size: int) -> tuple[Tokenizer, traine
     )
     tokenizer.decoder = decoders.Metaspace(SPACE_MARK)
     return tokenizer, trainer
+
+
+def join_spaced_characters(tokenizer: PreTrainedTokenizerBase) -> None:
+    """Have a tokenizer leave out the spaces between words of one character: `최 고 다 ! !` is `최고다!!`.
+
+    So a text whose characters are all spaced has the tokens of the text without spaces. Of NSMC's reviews as written,
+    it changes 3 %, mostly `줄 수 있는` to `줄수 있는`. Without effect on a tokenizer that is not a fast one.
+    """
+    if not tokenizer.is_fast:
+        return
+    backend = tokenizer.backend_tokenizer
+    join = normalizers.Replace(Regex(_SPACE_BETWEEN_CHARACTERS), "")
+    if backend.normalizer is None:
+        backend.normalizer = join
+    elif json.dumps(_SPACE_BETWEEN_CHARACTERS) not in backend.to_str():
+        backend.normalizer = normalizers.Sequence([backend.normalizer, join])
 
 
 def split_words(text: str) -> list[str]:

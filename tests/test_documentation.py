@@ -143,6 +143,17 @@ def test_a_pages_other_programs_are_there(page):
             assert words[0] == "git", words
 
 
+def test_the_table_of_changed_texts_is_the_records():
+    metrics = json.loads((ROOT / "model_cards" / "nsmc-small" / "metrics.json").read_text())["test"]
+    page = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
+    for one in metrics["robustness"]["changes"]:
+        name, figure = one["change"].replace("_", " "), f"{one['accuracy']:.4f}"
+        assert re.search(rf"^\| {name}[:| ].* \| {figure} \|$", page, re.MULTILINE), name
+    mean = f"{metrics['robustness']['mean_of_spacings']:.4f}"
+    assert re.search(rf"^\| \*\*mean of the first four\*\* .*\*\*{mean}\*\* \|$", page, re.MULTILINE)
+    assert f"{float(mean):.3f}" in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
 @pytest.mark.slow
 def test_the_readmes_programs_run(clone, capsys):
     programs = blocks("README.md", "python")

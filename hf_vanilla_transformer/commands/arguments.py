@@ -22,6 +22,7 @@ from safetensors import SafetensorError
 from tqdm import tqdm
 from transformers import HfArgumentParser, TrainingArguments, get_scheduler
 
+from ..data.changes import CHANGES, check_changes
 from ..data.labelled_text import load_labelled_text
 from ..data.labels import SINGLE
 from ..hub.record import NOT_IN_RECIPE
@@ -62,6 +63,29 @@ if TYPE_CHECKING:
     JsonMapping = Any
 else:
     JsonMapping = str  # as HfArgumentParser reads it; `__post_init__` makes a mapping of it
+
+
+@dataclass
+class RobustnessArguments:
+    """Settings of the commands that measure a classifier under changes of the texts.
+
+    Raises:
+        ValueError: there is no such change.
+    """
+
+    robustness: list[str] = field(
+        default_factory=list,
+        metadata={"help": f"Measure with changed texts, too: `all`, or some of {', '.join(CHANGES)}."},
+    )
+    change_seed: int = field(default=42, metadata={"help": "Seed of the changes."})
+
+    def __post_init__(self):
+        if self.robustness == ["all"]:
+            self.robustness = list(CHANGES)
+        try:
+            check_changes(self.robustness)
+        except ValueError as error:
+            raise ValueError(f"--robustness: {error}") from None
 
 
 @dataclass

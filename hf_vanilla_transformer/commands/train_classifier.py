@@ -31,12 +31,22 @@ from ..data.labelled_text import tokenize
 from ..data.labels import SINGLE, label_names
 from ..data.rows import column_array
 from ..loading import load_config, load_tokenizer_to_train
-from ..metrics import MOST_LABELS, TRAINER_METRICS, compute_metrics, evaluate_split, label_table
+from ..metrics import (
+    MOST_LABELS,
+    TRAINER_METRICS,
+    compute_metrics,
+    evaluate_split,
+    label_table,
+    robustness_report,
+)
+from ..tokenizer import join_spaced_characters
+from ..training.augmentation import AUGMENTATIONS, AugmentingCollator
 from ..training.losses import WeightedLoss, balanced_weights
-from ..training.trainer import CheckedTrainer
+from ..training.trainer import CheckedTrainer, data_seed
 from .arguments import (
     LabelledTextArguments,
     ModelArguments,
+    RobustnessArguments,
     VocabularyArguments,
     check_at_least,
     exit_with_one_line,
@@ -52,7 +62,7 @@ LABEL_FIELDS = {"id2label", "label2id", "problem_type"}
 
 
 @dataclass
-class DataArguments(LabelledTextArguments):
+class DataArguments(RobustnessArguments, LabelledTextArguments):
     problem_type: Literal["single_label_classification", "multi_label_classification", "regression"] | None = field(
         default=None,
         metadata={
@@ -65,6 +75,7 @@ class DataArguments(LabelledTextArguments):
     )
 
     def __post_init__(self):
+        super().__post_init__()
         check_at_least(1, self, "max_length")
 
 
@@ -72,6 +83,13 @@ class DataArguments(LabelledTextArguments):
 class ClassifierArguments(ModelArguments, VocabularyArguments):
     class_weights: Literal["balanced"] | None = field(
         default=None, metadata={"help": "`balanced`: in the loss, rare classes count as much in all as frequent ones."}
+    )
+    augment: list[str] = field(
+        default_factory=list,
+        metadata={
+            "help": "Change training texts anew in each epoch: `spacing`, as written, none, between all characters or "
+            "at random; `typing_slip`, one wrong key in every second text."
+        },
     )
     early_stopping_patience: int | None = field(
         default=None, metadata={"help": "Stop after this many evaluations without a better one."}
@@ -85,6 +103,8 @@ class ClassifierArguments(ModelArguments, VocabularyArguments):
         if LABEL_FIELDS & set(self.config):
             raise ValueError(f"--config: the labels are the data's, so none of {', '.join(sorted(LABEL_FIELDS))}")
         check_at_least(1, self, "early_stopping_patience")
+        if unknown := set(self.augment) - set(AUGMENTATIONS):
+            raise ValueError(f"--augment: {', '.join(AUGMENTATIONS)}; not {', '.join(sorted(unknown))}")
 
 
 ARGUMENTS = [DataArguments, ClassifierArguments, TrainingArguments]
@@ -136,16 +156,25 @@ def train(
     tokenizer = run.make_tokenizer(lambda: make_tokenizer(arguments, data, max_length))
     with training_arguments.main_process_first(desc="tokens"):
         tokenized = tokenize(data, tokenizer, max_length=max_length)
-        train_dataset = tokenized["train"] if extend is None else extend(tokenized["train"], tokenizer, max_length)
+        train_dataset = tokenized["train"]
+        if arguments.augment:
+            train_dataset = tokenize(data["train"], tokenizer, max_length, keep_texts=True)
+        if extend is not None:
+            train_dataset = extend(train_dataset, tokenizer, max_length)
 
     labels = label_names(data["train"]) or [data_arguments.label_column]
     model = make_model(run, arguments, make_config(arguments, tokenizer, labels, max_length, problem_type))
     if arguments.class_weights:
         compute_loss_func = weighted_loss(tokenized["train"], len(labels), training_arguments, compute_loss_func)
+    collator = DataCollatorWithPadding(tokenizer)
+    if arguments.augment:
+        collator = AugmentingCollator(tokenizer, max_length, data_seed(training_arguments), arguments.augment)
+        callbacks.append(collator.callback)
+        training_arguments.remove_unused_columns = False  # the collator reads texts
     trainer = trainer_class(
         model,
         training_arguments,
-        data_collator=DataCollatorWithPadding(tokenizer),
+        data_collator=collator,
         train_dataset=train_dataset,
         eval_dataset=tokenized["validation"],
         processing_class=tokenizer,
@@ -153,10 +182,24 @@ def train(
         compute_loss_func=compute_loss_func,
         callbacks=callbacks,
     )
+
+    def measure() -> dict[str, Any]:
+        metrics = {split: evaluate_split(trainer, tokenized[split]) for split in tokenized}
+        if data_arguments.robustness:
+            metrics["test"]["robustness"] = robustness_report(
+                data["test"],
+                data_arguments.robustness,
+                data_arguments.change_seed,
+                lambda rows: evaluate_split(trainer, tokenize(rows, tokenizer, max_length)),
+                metrics["test"],
+                problem_type,
+            )
+        return metrics
+
     run.finish(
         trainer,
         run.train(trainer),
-        measure=lambda: {split: evaluate_split(trainer, tokenized[split]) for split in tokenized},
+        measure=measure,
         headline=lambda metrics: headline(metrics["test"]),
         use="predict --model FOLDER --file texts.txt",
         arguments=arguments,
@@ -225,15 +268,19 @@ def make_tokenizer(arguments: ClassifierArguments, data: DatasetDict, max_length
     """
     if arguments.tokenizer or arguments.model:
         needed = ("pad_token", "bos_token", "unk_token")
-        return load_tokenizer_to_train(arguments.tokenizer, arguments.model, needed, max_length)
-    return train_vocabulary(
-        data["train"],
-        ["text"],
-        arguments.vocab_lines,
-        vocab_size=arguments.vocab_size,
-        model=arguments.tokenizer_model,
-        max_length=max_length,
-    )
+        tokenizer = load_tokenizer_to_train(arguments.tokenizer, arguments.model, needed, max_length)
+    else:
+        tokenizer = train_vocabulary(
+            data["train"],
+            ["text"],
+            arguments.vocab_lines,
+            vocab_size=arguments.vocab_size,
+            model=arguments.tokenizer_model,
+            max_length=max_length,
+        )
+    if "spacing" in arguments.augment:
+        join_spaced_characters(tokenizer)
+    return tokenizer
 
 
 def make_config(
