@@ -40,7 +40,7 @@ class LabelledTextArguments:
 
     data: str = field(
         default="sample",
-        metadata={"help": "`sample`, `nsmc`, a folder with NSMC's two files, a TSV/CSV/JSON file, a Hub data set."},
+        metadata={"help": "`sample`, `nsmc` or its folder, a TSV/CSV/JSON file, a Hub data set."},
     )
     text_column: str = field(default="document", metadata={"help": "The column with the texts."})
     label_column: str = field(default="label", metadata={"help": "The column with the labels."})
@@ -75,7 +75,7 @@ class RobustnessArguments:
 
     robustness: list[str] = field(
         default_factory=list,
-        metadata={"help": f"Measure with changed texts, too: `all`, or some of {', '.join(CHANGES)}."},
+        metadata={"help": "Measure with changed texts, too: `all`, or some changes by name."},
     )
     change_seed: int = field(default=42, metadata={"help": "Seed of the changes."})
 
@@ -101,10 +101,7 @@ class ModelArguments:
     )
     config: JsonMapping = field(
         default="{}",
-        metadata={
-            "help": "VanillaTransformerConfig fields of a new model, or dropout rates of --model: JSON here, in a "
-            "recipe a mapping."
-        },
+        metadata={"help": "VanillaTransformerConfig fields of a new model, or dropout rates of --model: JSON."},
     )
     attn_implementation: str = field(
         default="sdpa", metadata={"help": "`sdpa`, or `eager`: faster on CPUs with short texts."}

@@ -18,7 +18,6 @@ from typing import Any, Literal
 import torch
 from datasets import Dataset, DatasetDict
 from transformers import (
-    DataCollatorWithPadding,
     EarlyStoppingCallback,
     PreTrainedTokenizerBase,
     TrainerCallback,
@@ -65,10 +64,7 @@ LABEL_FIELDS = {"id2label", "label2id", "problem_type"}
 class DataArguments(RobustnessArguments, LabelledTextArguments):
     problem_type: Literal["single_label_classification", "multi_label_classification", "regression"] | None = field(
         default=None,
-        metadata={
-            "help": "What the labels are: one of several classes, the default; any number of them (lists, or `a|b`); "
-            "or numbers to predict."
-        },
+        metadata={"help": "Labels: one of several, the default; any number (lists, or `a|b`); or numbers."},
     )
     max_length: int | None = field(
         default=None, metadata={"help": "Tokens kept of a text; by default 256, or as many as --model has positions."}
@@ -86,10 +82,7 @@ class ClassifierArguments(ModelArguments, VocabularyArguments):
     )
     augment: list[str] = field(
         default_factory=list,
-        metadata={
-            "help": "Change training texts anew in each epoch: `spacing`, as written, none, between all characters or "
-            "at random; `typing_slip`, one wrong key in every second text."
-        },
+        metadata={"help": "Change training texts anew in each epoch: `spacing`, `typing_slip`."},
     )
     early_stopping_patience: int | None = field(
         default=None, metadata={"help": "Stop after this many evaluations without a better one."}
@@ -156,25 +149,20 @@ def train(
     tokenizer = run.make_tokenizer(lambda: make_tokenizer(arguments, data, max_length))
     with training_arguments.main_process_first(desc="tokens"):
         tokenized = tokenize(data, tokenizer, max_length=max_length)
-        train_dataset = tokenized["train"]
-        if arguments.augment:
-            train_dataset = tokenize(data["train"], tokenizer, max_length, keep_texts=True)
-        if extend is not None:
-            train_dataset = extend(train_dataset, tokenizer, max_length)
+        train_dataset = training_rows(arguments, data["train"], tokenized["train"], tokenizer, max_length, extend)
 
     labels = label_names(data["train"]) or [data_arguments.label_column]
     model = make_model(run, arguments, make_config(arguments, tokenizer, labels, max_length, problem_type))
     if arguments.class_weights:
         compute_loss_func = weighted_loss(tokenized["train"], len(labels), training_arguments, compute_loss_func)
-    collator = DataCollatorWithPadding(tokenizer)
+    augment = AugmentingCollator(tokenizer, max_length, data_seed(training_arguments), arguments.augment)
     if arguments.augment:
-        collator = AugmentingCollator(tokenizer, max_length, data_seed(training_arguments), arguments.augment)
-        callbacks.append(collator.callback)
+        callbacks.append(augment.callback)
         training_arguments.remove_unused_columns = False  # the collator reads texts
     trainer = trainer_class(
         model,
         training_arguments,
-        data_collator=collator,
+        data_collator=augment if arguments.augment else augment.pad,
         train_dataset=train_dataset,
         eval_dataset=tokenized["validation"],
         processing_class=tokenizer,
@@ -182,30 +170,30 @@ def train(
         compute_loss_func=compute_loss_func,
         callbacks=callbacks,
     )
-
-    def measure() -> dict[str, Any]:
-        metrics = {split: evaluate_split(trainer, tokenized[split]) for split in tokenized}
-        if data_arguments.robustness:
-            metrics["test"]["robustness"] = robustness_report(
-                data["test"],
-                data_arguments.robustness,
-                data_arguments.change_seed,
-                lambda rows: evaluate_split(trainer, tokenize(rows, tokenizer, max_length)),
-                metrics["test"],
-                problem_type,
-            )
-        return metrics
-
     run.finish(
         trainer,
         run.train(trainer),
-        measure=measure,
+        measure=lambda: measure(trainer, data["test"], tokenized, tokenizer, data_arguments, max_length),
         headline=lambda metrics: headline(metrics["test"]),
         use="predict --model FOLDER --file texts.txt",
         arguments=arguments,
         data=lambda: {"source": data_arguments.data, **describe_splits(data), **further},
         script=script,
     )
+
+
+def training_rows(
+    arguments: ClassifierArguments,
+    rows: Dataset,
+    tokenized: Dataset,
+    tokenizer: PreTrainedTokenizerBase,
+    max_length: int,
+    extend: Callable[[Dataset, PreTrainedTokenizerBase, int], Dataset] | None,
+) -> Dataset:
+    """The rows to train on: `tokenized`, with the texts if `--augment` is to change them, and extended."""
+    if arguments.augment:
+        tokenized = tokenize(rows, tokenizer, max_length, keep_texts=True)
+    return tokenized if extend is None else extend(tokenized, tokenizer, max_length)
 
 
 def check_metric(
@@ -222,6 +210,28 @@ def check_metric(
         )
     if training_arguments.metric_for_best_model in ("mae", "rmse") and "greater_is_better" not in settings:
         training_arguments.greater_is_better = False
+
+
+def measure(
+    trainer: CheckedTrainer,
+    test: Dataset,
+    tokenized: DatasetDict,
+    tokenizer: PreTrainedTokenizerBase,
+    arguments: DataArguments,
+    max_length: int,
+) -> dict[str, Any]:
+    """The metrics of each split; those of the test split include its texts under the changes that are asked for."""
+    metrics: dict[str, Any] = {split: evaluate_split(trainer, tokenized[split]) for split in tokenized}
+    if arguments.robustness:
+        metrics["test"]["robustness"] = robustness_report(
+            test,
+            arguments.robustness,
+            arguments.change_seed,
+            lambda rows: evaluate_split(trainer, tokenize(rows, tokenizer, max_length)),
+            metrics["test"],
+            arguments.problem_type or SINGLE,
+        )
+    return metrics
 
 
 def weighted_loss(
