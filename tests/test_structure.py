@@ -22,7 +22,7 @@ ALLOWED = {
     "conversion": HUB_FILES,
     "figures": HUB_FILES,
     "loading": [*HUB_FILES, "sources"],
-    "metrics": ["tokenizer"],
+    "metrics": ["tokenizer", "data"],
     "inference": [*HUB_FILES, "loading", "data", "engines"],
     "data": ["sources"],
     "engines": [*HUB_FILES, "loading", "data"],

@@ -167,11 +167,7 @@ def train(
     model = make_model(run, arguments, make_config(arguments, tokenizer, labels, max_length, problem_type))
     if arguments.class_weights:
         compute_loss_func = weighted_loss(tokenized["train"], len(labels), training_arguments, compute_loss_func)
-    collator = DataCollatorWithPadding(tokenizer)
-    if arguments.augment:
-        collator = AugmentingCollator(tokenizer, max_length, data_seed(training_arguments), arguments.augment)
-        callbacks.append(collator.callback)
-        training_arguments.remove_unused_columns = False  # the collator reads texts
+    collator = make_collator(arguments, training_arguments, callbacks, tokenizer, max_length)
     trainer = trainer_class(
         model,
         training_arguments,
@@ -183,30 +179,49 @@ def train(
         compute_loss_func=compute_loss_func,
         callbacks=callbacks,
     )
-
-    def measure() -> dict[str, Any]:
-        metrics = {split: evaluate_split(trainer, tokenized[split]) for split in tokenized}
-        if data_arguments.robustness:
-            metrics["test"]["robustness"] = robustness_report(
-                data["test"],
-                data_arguments.robustness,
-                data_arguments.change_seed,
-                lambda rows: evaluate_split(trainer, tokenize(rows, tokenizer, max_length)),
-                metrics["test"],
-                problem_type,
-            )
-        return metrics
-
     run.finish(
         trainer,
         run.train(trainer),
-        measure=measure,
+        measure=lambda: measure(trainer, data, tokenized, data_arguments),
         headline=lambda metrics: headline(metrics["test"]),
         use="predict --model FOLDER --file texts.txt",
         arguments=arguments,
         data=lambda: {"source": data_arguments.data, **describe_splits(data), **further},
         script=script,
     )
+
+
+def make_collator(
+    arguments: ClassifierArguments,
+    training_arguments: TrainingArguments,
+    callbacks: list[TrainerCallback],
+    tokenizer: PreTrainedTokenizerBase,
+    max_length: int,
+) -> Callable[[list[dict[str, Any]]], dict[str, torch.Tensor]]:
+    """A collator that pads, and with `--augment` changes texts: its callback joins the others."""
+    if not arguments.augment:
+        return DataCollatorWithPadding(tokenizer)
+    training_arguments.remove_unused_columns = False  # the collator reads texts
+    collator = AugmentingCollator(tokenizer, max_length, data_seed(training_arguments), arguments.augment)
+    callbacks.append(collator.callback)
+    return collator
+
+
+def measure(
+    trainer: Trainer, data: DatasetDict, tokenized: DatasetDict, arguments: DataArguments
+) -> dict[str, dict[str, Any]]:
+    """The metrics of each split, those of the test split with `--robustness`."""
+    metrics = {split: evaluate_split(trainer, tokenized[split]) for split in tokenized}
+    if arguments.robustness:
+        metrics["test"]["robustness"] = robustness_report(
+            data["test"],
+            arguments.robustness,
+            arguments.change_seed,
+            lambda rows: evaluate_split(trainer, tokenize(rows, trainer.processing_class)),
+            metrics["test"],
+            arguments.problem_type or SINGLE,
+        )
+    return metrics
 
 
 def check_metric(
