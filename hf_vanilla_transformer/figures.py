@@ -342,10 +342,9 @@ def plot_robustness(changes: list[dict[str, Any]], metric: str, file: str | Path
     axes = figure.subplots()
     values = [one[metric] for one in changes]
     bars = axes.barh([one["change"].replace("_", " ") for one in changes], values)
-    axes.bar_label(bars, labels=[f"{value:.3f}" for value in values], padding=3)
+    axes.bar_label(bars, labels=[f"{value:.3f}" for value in values], label_type="center", color="white")
     axes.axvline(values[0], color="grey", linestyle="--")
     axes.invert_yaxis()
-    axes.margins(x=0.12)
     axes.set_xlabel(metric)
     return _save(figure, file)
 

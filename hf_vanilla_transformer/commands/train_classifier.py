@@ -18,6 +18,7 @@ from typing import Any, Literal
 import torch
 from datasets import Dataset, DatasetDict
 from transformers import (
+    DataCollatorWithPadding,
     EarlyStoppingCallback,
     PreTrainedTokenizerBase,
     TrainerCallback,
@@ -155,14 +156,11 @@ def train(
     model = make_model(run, arguments, make_config(arguments, tokenizer, labels, max_length, problem_type))
     if arguments.class_weights:
         compute_loss_func = weighted_loss(tokenized["train"], len(labels), training_arguments, compute_loss_func)
-    augment = AugmentingCollator(tokenizer, max_length, data_seed(training_arguments), arguments.augment)
-    if arguments.augment:
-        callbacks.append(augment.callback)
-        training_arguments.remove_unused_columns = False  # the collator reads texts
+    collator = make_collator(arguments, training_arguments, callbacks, tokenizer, max_length)
     trainer = trainer_class(
         model,
         training_arguments,
-        data_collator=augment if arguments.augment else augment.pad,
+        data_collator=collator,
         train_dataset=train_dataset,
         eval_dataset=tokenized["validation"],
         processing_class=tokenizer,
@@ -194,6 +192,22 @@ def training_rows(
     if arguments.augment:
         tokenized = tokenize(rows, tokenizer, max_length, keep_texts=True)
     return tokenized if extend is None else extend(tokenized, tokenizer, max_length)
+
+
+def make_collator(
+    arguments: ClassifierArguments,
+    training_arguments: TrainingArguments,
+    callbacks: list[TrainerCallback],
+    tokenizer: PreTrainedTokenizerBase,
+    max_length: int,
+) -> Callable[[list[dict[str, Any]]], dict[str, torch.Tensor]]:
+    """A collator that pads, and with `--augment` changes texts: its callback joins the others."""
+    if not arguments.augment:
+        return DataCollatorWithPadding(tokenizer)
+    training_arguments.remove_unused_columns = False  # the collator reads texts
+    collator = AugmentingCollator(tokenizer, max_length, data_seed(training_arguments), arguments.augment)
+    callbacks.append(collator.callback)
+    return collator
 
 
 def check_metric(
