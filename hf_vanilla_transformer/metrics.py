@@ -1,7 +1,7 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 """Metrics: classification with scikit-learn, perplexity, translation with sacreBLEU."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from tokenizers.models import WordLevel
 from torch import nn
 from transformers import EvalPrediction, PreTrainedTokenizerBase, Trainer
 
+from .data.changes import SPACINGS, as_written, change_texts
 from .tokenizer import split_words
 
 
@@ -190,8 +191,45 @@ def compute_metrics(prediction: EvalPrediction, problem_type: str = "single_labe
     Returns:
         Those that `TRAINER_METRICS` names, such as `accuracy` and `f1` of `classification_report`.
     """
-    report = report_of(problem_type, prediction.predictions, prediction.label_ids)
+    report = report_of(problem_type, np.asarray(prediction.predictions), np.asarray(prediction.label_ids))
     return {name: report[name] for name in TRAINER_METRICS[problem_type]}
+
+
+def robustness_report(
+    rows: Dataset,
+    changes: Sequence[str],
+    seed: int,
+    measure: Callable[[Dataset], dict[str, Any]],
+    report: dict[str, Any],
+    problem_type: str = "single_label_classification",
+) -> dict[str, Any]:
+    """Measure a classifier on texts under changes of them.
+
+    Args:
+        rows: As `load_labelled_text` returns a split.
+        changes: Names of `data.changes.CHANGES`.
+        seed: Of the changes' random choices.
+        measure: Returns the report of such rows.
+        report: That of `rows`, as they are.
+        problem_type: The kind of labels.
+
+    Returns:
+        `seed`; `changes`, for the texts as written and then for each change `change`, its name, `changed`, the number
+        of texts that differ, and the metrics that `TRAINER_METRICS` names; `mean_of_spacings`, of the first metric
+        over `SPACINGS`, if all of them were measured.
+    """
+    names, texts = TRAINER_METRICS[problem_type], rows["text"][:]
+    measured = [{"change": as_written.__name__, "changed": 0, **{name: report[name] for name in names}}]
+    for change in changes:
+        changed = change_texts(rows, change, seed)
+        different = sum(one != other for one, other in zip(texts, changed["text"][:], strict=True))
+        report = measure(changed)
+        measured.append({"change": change, "changed": different, **{name: report[name] for name in names}})
+    result = {"seed": seed, "changes": measured}
+    spacings = {spacing.__name__ for spacing in SPACINGS}
+    if spacings <= {one["change"] for one in measured}:
+        result["mean_of_spacings"] = float(np.mean([one[names[0]] for one in measured if one["change"] in spacings]))
+    return result
 
 
 def token_losses(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
@@ -217,7 +255,7 @@ def compute_perplexity(prediction: EvalPrediction) -> dict[str, float]:
     Returns:
         `token_loss`, the mean loss per token without label smoothing, and its exponential, `perplexity`.
     """
-    losses, tokens = prediction.predictions.astype(np.float64).sum(axis=0)
+    losses, tokens = np.asarray(prediction.predictions, dtype=np.float64).sum(axis=0)
     return {"token_loss": float(losses / tokens), "perplexity": float(np.exp(losses / tokens))}
 
 
@@ -287,8 +325,8 @@ def evaluate_split(trainer: Trainer, split: Dataset) -> dict[str, Any]:
         The mean `loss`, and what `report_of` returns.
     """
     prediction = trainer.predict(split)
-    config = trainer.model.config
+    config: Any = trainer.model.config
     names = [config.id2label[number] for number in range(config.num_labels)]
     problem_type = config.problem_type or "single_label_classification"
-    report = report_of(problem_type, prediction.predictions, prediction.label_ids, names)
+    report = report_of(problem_type, np.asarray(prediction.predictions), np.asarray(prediction.label_ids), names)
     return {"loss": prediction.metrics["test_loss"], **report}

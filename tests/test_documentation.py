@@ -21,7 +21,10 @@ from hf_vanilla_transformer.hub.upload import repository_files
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 
 
-DOCS = sorted(page.relative_to(ROOT).as_posix() for page in (ROOT / "docs").rglob("*.md"))
+# Of the records, tests/hub/test_model_card.py takes care.
+DOCS = sorted(
+    page.relative_to(ROOT).as_posix() for page in (ROOT / "docs").rglob("*.md") if "records" not in page.parts
+)
 PAGES = ["README.md", "CONTRIBUTING.md", *DOCS]
 # Their commands need a tutorial's files: see below and test_korean_pages.py.
 WITH_FILES = ("docs/tutorials.md", "docs/walkthrough/checkpoint.ko.md")
@@ -138,6 +141,17 @@ def test_a_pages_other_programs_are_there(page):
             assert (ROOT / words[1]).is_file() and words[1].startswith("scripts/"), words
         else:
             assert words[0] == "git", words
+
+
+def test_the_table_of_changed_texts_is_the_records():
+    metrics = json.loads((ROOT / "model_cards" / "nsmc-small" / "metrics.json").read_text())["test"]
+    page = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
+    for one in metrics["robustness"]["changes"]:
+        name, figure = one["change"].replace("_", " "), f"{one['accuracy']:.4f}"
+        assert re.search(rf"^\| {name}[:| ].* \| {figure} \|$", page, re.MULTILINE), name
+    mean = f"{metrics['robustness']['mean_of_spacings']:.4f}"
+    assert re.search(rf"^\| \*\*mean of the first four\*\* .*\*\*{mean}\*\* \|$", page, re.MULTILINE)
+    assert f"{float(mean):.3f}" in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.slow

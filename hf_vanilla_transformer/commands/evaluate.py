@@ -3,11 +3,16 @@
 
     vanilla-transformer evaluate --model model_cards/nsmc-small --data nsmc --output_dir runs/evaluation
     vanilla-transformer evaluate --model runs/mine --data my.csv --text_column text --split test --output_dir runs/test
+    vanilla-transformer evaluate --model model_cards/nsmc-small --robustness all --output_dir runs/robustness
 
 Writes `evaluation.json` (accuracy, precision, recall and F1 of each label, confusion matrix, accuracy by length,
 calibration, texts per second), `errors.tsv` (every misclassified text, the most confident first) and
 `reliability.png`. A model of several labels a text, or of numbers, is measured as such. The data are split as the
 model's `recipe.yaml` says.
+
+`--robustness all` measures it with changed texts, too (`data/changes.py`): without spaces, with a space between all
+characters or at random, with ㅋㅋ and ㅠㅠ of other lengths, without punctuation, decomposed (NFD), with one slip of
+the fingers, with upper and lower case exchanged. It adds `robustness` to `evaluation.json`, and `robustness.png`.
 """
 
 import csv
@@ -24,20 +29,28 @@ from tqdm import tqdm
 from transformers.utils import cached_file
 
 from ..data.labels import MULTI, REGRESSION, SEPARATOR, SINGLE, label_names, several_hot
-from ..figures import plot_reliability
+from ..figures import plot_reliability, plot_robustness
 from ..hub.record import RECIPE_FILE, describe_environment, save_json
 from ..inference import classify
 from ..loading import load_classifier, load_config, load_tokenizer
 from ..metrics import (
     MOST_LABELS,
+    TRAINER_METRICS,
     calibration_report,
     classification_report,
     label_table,
     multi_label_report,
     regression_report,
+    robustness_report,
 )
 from ..training.checkpoints import prepare_output_dir
-from .arguments import LabelledTextArguments, check_at_least, exit_with_one_line, parse_arguments
+from .arguments import (
+    LabelledTextArguments,
+    RobustnessArguments,
+    check_at_least,
+    exit_with_one_line,
+    parse_arguments,
+)
 
 
 # Upper limits of the groups of texts, in characters; one more group has none.
@@ -45,7 +58,7 @@ LENGTHS = (5, 10, 20, 40, 80)
 
 
 @dataclass
-class EvaluationArguments(LabelledTextArguments):
+class EvaluationArguments(RobustnessArguments, LabelledTextArguments):
     model: str = field(kw_only=True, metadata={"help": "A classifier's folder or Hub name."})
     output_dir: str = field(kw_only=True, metadata={"help": "The folder to write to; made if it is not there."})
     split: Literal["train", "validation", "test"] = field(default="validation", metadata={"help": "Split to measure."})
@@ -57,9 +70,12 @@ class EvaluationArguments(LabelledTextArguments):
         default=None, metadata={"help": "Seed of the split; by default as in the model's recipe."}
     )
     batch_size: int = field(default=128, metadata={"help": "Texts in one pass through the model."})
-    dtype: Literal["float32", "bfloat16"] = field(default="float32", metadata={"help": "`float32` or `bfloat16`."})
+    dtype: Literal["auto", "float32", "bfloat16"] = field(
+        default="float32", metadata={"help": "Precision of the weights; `auto`: what this machine is faster in."}
+    )
 
     def __post_init__(self):
+        super().__post_init__()
         check_at_least(1, self, "batch_size")
 
 
@@ -97,20 +113,25 @@ def main(argv: list[str] | None = None) -> None:
     tokenizer = load_tokenizer(arguments.model)
     model = load_classifier(arguments.model, arguments.dtype, names or None, problem_type)
 
+    def measure(rows: Dataset) -> Measurement:
+        # disable=None: no bar unless standard error is a terminal.
+        shown = tqdm(rows["text"][:], disable=None, leave=False)
+        answers, _ = classify(shown, model, tokenizer, batch_size=arguments.batch_size)
+        measures = {SINGLE: measure_classes, MULTI: measure_label_sets, REGRESSION: measure_numbers}
+        return measures[problem_type](rows, answers, names)
+
     begin = time.perf_counter()
-    # disable=None: no bar unless standard error is a terminal.
-    shown = tqdm(split["text"][:], disable=None, leave=False)
-    answers, _ = classify(shown, model, tokenizer, batch_size=arguments.batch_size)
+    report, headline, mistakes = measure(split)
     seconds = time.perf_counter() - begin
-    report, headline, mistakes = {
-        SINGLE: measure_classes,
-        MULTI: measure_label_sets,
-        REGRESSION: measure_numbers,
-    }[problem_type](split, answers, names)
+    if arguments.robustness:
+        report["robustness"] = robustness_report(
+            split, arguments.robustness, arguments.change_seed, lambda rows: measure(rows)[0], report, problem_type
+        )
     report = {
         "arguments": vars(arguments),
         **report,
         "texts_per_second": len(split) / seconds,
+        "precision": str(model.dtype).removeprefix("torch."),
         **describe_environment(),
         "device": torch.cuda.get_device_name(model.device) if model.device.type == "cuda" else model.device.type,
     }
@@ -120,9 +141,21 @@ def main(argv: list[str] | None = None) -> None:
         plot_reliability(report["bins"], folder / "reliability.png")
     with open(folder / "errors.tsv", "w", encoding="utf-8", newline="") as file:
         csv.writer(file, delimiter="\t").writerows(mistakes)
+    if arguments.robustness:
+        metric = TRAINER_METRICS[problem_type][0]
+        plot_robustness(report["robustness"]["changes"], metric, folder / "robustness.png")
+        print(robustness_table(report["robustness"], metric))
     if 2 <= len(names) <= MOST_LABELS:
         print(label_table(report["per_label"]))
     print(f"{arguments.split}: {headline}\n{folder}: {', '.join(sorted(file.name for file in folder.iterdir()))}")
+
+
+def robustness_table(report: dict[str, Any], metric: str) -> str:
+    """What `robustness_report` returned, as lines of text."""
+    rows = [(one["change"], f"{one['changed']:7,}", one[metric]) for one in report["changes"]]
+    if "mean_of_spacings" in report:
+        rows.append(("mean of the spacings", " " * 7, report["mean_of_spacings"]))
+    return "\n".join([f"{'change':20} changed  {metric}", *(f"{name:20} {n} {value:9.4f}" for name, n, value in rows)])
 
 
 Measurement = tuple[dict[str, Any], str, list[list[Any]]]

@@ -21,7 +21,7 @@ from transformers import (
     DataCollatorWithPadding,
     EarlyStoppingCallback,
     PreTrainedTokenizerBase,
-    Trainer,
+    TrainerCallback,
     TrainingArguments,
 )
 
@@ -31,12 +31,22 @@ from ..data.labelled_text import tokenize
 from ..data.labels import SINGLE, label_names
 from ..data.rows import column_array
 from ..loading import load_config, load_tokenizer_to_train
-from ..metrics import MOST_LABELS, TRAINER_METRICS, compute_metrics, evaluate_split, label_table
+from ..metrics import (
+    MOST_LABELS,
+    TRAINER_METRICS,
+    compute_metrics,
+    evaluate_split,
+    label_table,
+    robustness_report,
+)
+from ..tokenizer import join_spaced_characters
+from ..training.augmentation import AUGMENTATIONS, AugmentingCollator
 from ..training.losses import WeightedLoss, balanced_weights
-from ..training.trainer import CheckedTrainer
+from ..training.trainer import CheckedTrainer, data_seed
 from .arguments import (
     LabelledTextArguments,
     ModelArguments,
+    RobustnessArguments,
     VocabularyArguments,
     check_at_least,
     exit_with_one_line,
@@ -52,19 +62,17 @@ LABEL_FIELDS = {"id2label", "label2id", "problem_type"}
 
 
 @dataclass
-class DataArguments(LabelledTextArguments):
+class DataArguments(RobustnessArguments, LabelledTextArguments):
     problem_type: Literal["single_label_classification", "multi_label_classification", "regression"] | None = field(
         default=None,
-        metadata={
-            "help": "What the labels are: one of several classes, the default; any number of them (lists, or `a|b`); "
-            "or numbers to predict."
-        },
+        metadata={"help": "Labels: one of several, the default; any number (lists, or `a|b`); or numbers."},
     )
     max_length: int | None = field(
         default=None, metadata={"help": "Tokens kept of a text; by default 256, or as many as --model has positions."}
     )
 
     def __post_init__(self):
+        super().__post_init__()
         check_at_least(1, self, "max_length")
 
 
@@ -72,6 +80,10 @@ class DataArguments(LabelledTextArguments):
 class ClassifierArguments(ModelArguments, VocabularyArguments):
     class_weights: Literal["balanced"] | None = field(
         default=None, metadata={"help": "`balanced`: in the loss, rare classes count as much in all as frequent ones."}
+    )
+    augment: list[str] = field(
+        default_factory=list,
+        metadata={"help": "Change training texts anew in each epoch: `spacing`, `typing_slip`."},
     )
     early_stopping_patience: int | None = field(
         default=None, metadata={"help": "Stop after this many evaluations without a better one."}
@@ -85,6 +97,8 @@ class ClassifierArguments(ModelArguments, VocabularyArguments):
         if LABEL_FIELDS & set(self.config):
             raise ValueError(f"--config: the labels are the data's, so none of {', '.join(sorted(LABEL_FIELDS))}")
         check_at_least(1, self, "early_stopping_patience")
+        if unknown := set(self.augment) - set(AUGMENTATIONS):
+            raise ValueError(f"--augment: {', '.join(AUGMENTATIONS)}; not {', '.join(sorted(unknown))}")
 
 
 ARGUMENTS = [DataArguments, ClassifierArguments, TrainingArguments]
@@ -92,8 +106,8 @@ ARGUMENTS = [DataArguments, ClassifierArguments, TrainingArguments]
 
 @exit_with_one_line
 def main(argv: list[str] | None = None) -> None:
-    arguments, settings = parse_arguments(ARGUMENTS, __doc__, argv)
-    train(*arguments, settings)
+    (data_arguments, arguments, training_arguments), settings = parse_arguments(ARGUMENTS, __doc__, argv)
+    train(data_arguments, arguments, training_arguments, settings)
 
 
 def train(
@@ -104,7 +118,7 @@ def train(
     *,
     extend: Callable[[Dataset, PreTrainedTokenizerBase, int], Dataset] | None = None,
     compute_loss_func: Callable | None = None,
-    trainer_class: type[Trainer] = CheckedTrainer,
+    trainer_class: type[CheckedTrainer] = CheckedTrainer,
     describe: Callable[[DatasetDict], dict[str, Any]] | None = None,
     script: str | None = None,
 ) -> None:
@@ -115,7 +129,7 @@ def train(
         settings: Those of recipe and flags, for the record.
         extend: Called with the tokenized training set, the tokenizer and `max_length`; returns the set to train on.
         compute_loss_func: As in `Trainer`.
-        trainer_class: A `Trainer`.
+        trainer_class: A `CheckedTrainer`.
         describe: Called with the splits before they are tokenized; returns further entries of the record's `data`.
         script: As in `Run.finish`.
 
@@ -136,16 +150,17 @@ def train(
     tokenizer = run.make_tokenizer(lambda: make_tokenizer(arguments, data, max_length))
     with training_arguments.main_process_first(desc="tokens"):
         tokenized = tokenize(data, tokenizer, max_length=max_length)
-        train_dataset = tokenized["train"] if extend is None else extend(tokenized["train"], tokenizer, max_length)
+        train_dataset = training_rows(arguments, data["train"], tokenized["train"], tokenizer, max_length, extend)
 
     labels = label_names(data["train"]) or [data_arguments.label_column]
     model = make_model(run, arguments, make_config(arguments, tokenizer, labels, max_length, problem_type))
     if arguments.class_weights:
         compute_loss_func = weighted_loss(tokenized["train"], len(labels), training_arguments, compute_loss_func)
+    collator = make_collator(arguments, training_arguments, callbacks, tokenizer, max_length)
     trainer = trainer_class(
         model,
         training_arguments,
-        data_collator=DataCollatorWithPadding(tokenizer),
+        data_collator=collator,
         train_dataset=train_dataset,
         eval_dataset=tokenized["validation"],
         processing_class=tokenizer,
@@ -156,13 +171,43 @@ def train(
     run.finish(
         trainer,
         run.train(trainer),
-        measure=lambda: {split: evaluate_split(trainer, tokenized[split]) for split in tokenized},
+        measure=lambda: measure(trainer, data["test"], tokenized, tokenizer, data_arguments, max_length),
         headline=lambda metrics: headline(metrics["test"]),
         use="predict --model FOLDER --file texts.txt",
         arguments=arguments,
         data=lambda: {"source": data_arguments.data, **describe_splits(data), **further},
         script=script,
     )
+
+
+def training_rows(
+    arguments: ClassifierArguments,
+    rows: Dataset,
+    tokenized: Dataset,
+    tokenizer: PreTrainedTokenizerBase,
+    max_length: int,
+    extend: Callable[[Dataset, PreTrainedTokenizerBase, int], Dataset] | None,
+) -> Dataset:
+    """The rows to train on: `tokenized`, with the texts if `--augment` is to change them, and extended."""
+    if arguments.augment:
+        tokenized = tokenize(rows, tokenizer, max_length, keep_texts=True)
+    return tokenized if extend is None else extend(tokenized, tokenizer, max_length)
+
+
+def make_collator(
+    arguments: ClassifierArguments,
+    training_arguments: TrainingArguments,
+    callbacks: list[TrainerCallback],
+    tokenizer: PreTrainedTokenizerBase,
+    max_length: int,
+) -> Callable[[list[dict[str, Any]]], dict[str, torch.Tensor]]:
+    """A collator that pads, and with `--augment` changes texts: its callback joins the others."""
+    if not arguments.augment:
+        return DataCollatorWithPadding(tokenizer)
+    training_arguments.remove_unused_columns = False  # the collator reads texts
+    collator = AugmentingCollator(tokenizer, max_length, data_seed(training_arguments), arguments.augment)
+    callbacks.append(collator.callback)
+    return collator
 
 
 def check_metric(
@@ -179,6 +224,28 @@ def check_metric(
         )
     if training_arguments.metric_for_best_model in ("mae", "rmse") and "greater_is_better" not in settings:
         training_arguments.greater_is_better = False
+
+
+def measure(
+    trainer: CheckedTrainer,
+    test: Dataset,
+    tokenized: DatasetDict,
+    tokenizer: PreTrainedTokenizerBase,
+    arguments: DataArguments,
+    max_length: int,
+) -> dict[str, Any]:
+    """The metrics of each split; those of the test split include its texts under the changes that are asked for."""
+    metrics: dict[str, Any] = {split: evaluate_split(trainer, tokenized[split]) for split in tokenized}
+    if arguments.robustness:
+        metrics["test"]["robustness"] = robustness_report(
+            test,
+            arguments.robustness,
+            arguments.change_seed,
+            lambda rows: evaluate_split(trainer, tokenize(rows, tokenizer, max_length)),
+            metrics["test"],
+            arguments.problem_type or SINGLE,
+        )
+    return metrics
 
 
 def weighted_loss(
@@ -203,9 +270,7 @@ def headline(report: dict[str, Any]) -> str:
     return "\n".join([*table, f"test {names[name]}: {report[name]:.4f}"])
 
 
-def make_callbacks(
-    arguments: ClassifierArguments, training_arguments: TrainingArguments
-) -> list[EarlyStoppingCallback]:
+def make_callbacks(arguments: ClassifierArguments, training_arguments: TrainingArguments) -> list[TrainerCallback]:
     """Early stopping, where it is asked for.
 
     Raises:
@@ -227,15 +292,19 @@ def make_tokenizer(arguments: ClassifierArguments, data: DatasetDict, max_length
     """
     if arguments.tokenizer or arguments.model:
         needed = ("pad_token", "bos_token", "unk_token")
-        return load_tokenizer_to_train(arguments.tokenizer, arguments.model, needed, max_length)
-    return train_vocabulary(
-        data["train"],
-        ["text"],
-        arguments.vocab_lines,
-        vocab_size=arguments.vocab_size,
-        model=arguments.tokenizer_model,
-        max_length=max_length,
-    )
+        tokenizer = load_tokenizer_to_train(arguments.tokenizer, arguments.model, needed, max_length)
+    else:
+        tokenizer = train_vocabulary(
+            data["train"],
+            ["text"],
+            arguments.vocab_lines,
+            vocab_size=arguments.vocab_size,
+            model=arguments.tokenizer_model,
+            max_length=max_length,
+        )
+    if "spacing" in arguments.augment:
+        join_spaced_characters(tokenizer)
+    return tokenizer
 
 
 def make_config(

@@ -127,6 +127,7 @@ def tokenize(
     dataset: Dataset | DatasetDict,
     tokenizer: PreTrainedTokenizerBase,
     max_length: int | None = None,
+    keep_texts: bool = False,
 ) -> Dataset | DatasetDict:
     """Turn texts into token ids, for `Trainer`.
 
@@ -134,6 +135,7 @@ def tokenize(
         dataset: What `load_labelled_text` returns, or one split of it.
         tokenizer: The model's tokenizer.
         max_length: The number of tokens that a text is truncated to; by default `tokenizer.model_max_length`.
+        keep_texts: Whether the column `text` stays, for a collator that changes texts.
 
     Returns:
         The same rows with the columns `input_ids` (never empty: see `encode`), `labels` (of texts with any number of
@@ -146,7 +148,9 @@ def tokenize(
     if max_length is not None and max_length < 1:
         raise ValueError(f"max_length must be at least 1, not {max_length}")
     if isinstance(dataset, DatasetDict):
-        return DatasetDict({split: tokenize(rows, tokenizer, max_length) for split, rows in dataset.items()})
+        return DatasetDict(
+            {split: tokenize(rows, tokenizer, max_length, keep_texts) for split, rows in dataset.items()}
+        )
     encode([""], tokenizer, max_length)  # `save_pretrained` writes this truncation, with rows from the cache, too
     multi = problem_type_of(dataset) == MULTI
     number_of_labels = len(label_names(dataset)) if multi else None
@@ -155,7 +159,7 @@ def tokenize(
     return dataset.map(
         _tokenize_batch,
         batched=True,
-        remove_columns=["text", "label"] if multi else ["text"],
+        remove_columns=[*([] if keep_texts else ["text"]), *(["label"] if multi else [])],
         fn_kwargs={"tokenizer": tokenizer, "max_length": max_length, "number_of_labels": number_of_labels},
         num_proc=process_count(len(dataset)),
         desc="Tokenizing",
@@ -166,7 +170,7 @@ def _tokenize_batch(
     batch: dict[str, list], tokenizer: PreTrainedTokenizerBase, max_length: int | None, number_of_labels: int | None
 ) -> dict[str, list]:
     input_ids = encode(batch["text"], tokenizer, max_length)
-    tokens = {"input_ids": input_ids, "length": [len(ids) for ids in input_ids]}
+    tokens: dict[str, list] = {"input_ids": input_ids, "length": [len(ids) for ids in input_ids]}
     if number_of_labels is not None:
         tokens["labels"] = several_hot(batch["label"], number_of_labels)
     return tokens
@@ -240,7 +244,7 @@ def _keep_batch(
     problem_type: str,
 ) -> dict[str, list]:
     label_ids = {label: number for number, label in enumerate(labels)}
-    kept = {"text": [], "label": []}
+    kept: dict[str, list] = {"text": [], "label": []}
     for index, text, label in zip(indices, batch[text_column], batch[label_column], strict=True):
         if text is None or not text.strip():
             continue

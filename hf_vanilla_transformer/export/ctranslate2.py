@@ -3,13 +3,15 @@
 
 import math
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import nn
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
+from transformers import PreTrainedTokenizerBase
 
 from ..configuration_vanilla_transformer import VanillaTransformerConfig
 from ..engines import end_tokens, import_extra, special_settings
+from ..loading import labels_of
 from ..modeling_vanilla_transformer import (
     VanillaTransformerAttention,
     VanillaTransformerDecoder,
@@ -17,6 +19,7 @@ from ..modeling_vanilla_transformer import (
     VanillaTransformerEncoder,
     VanillaTransformerFeedForward,
     VanillaTransformerForSequenceClassification,
+    VanillaTransformerPreTrainedModel,
     VanillaTransformerResidual,
 )
 from . import quantization
@@ -80,7 +83,7 @@ MOST_UNBIASED_EPS = 1e-5
 
 
 def write(
-    model: PreTrainedModel,
+    model: VanillaTransformerPreTrainedModel,
     tokenizers: tuple[PreTrainedTokenizerBase, PreTrainedTokenizerBase],
     folder: Path,
     quantize: str | None,
@@ -91,7 +94,7 @@ def write(
     _Converter(model, tokenizers, quantize).convert(str(folder), force=True)
 
 
-def rounded(model: PreTrainedModel) -> PreTrainedModel:
+def rounded(model: VanillaTransformerPreTrainedModel) -> VanillaTransformerPreTrainedModel:
     """The model in torch that rounds as CTranslate2 does; as in `Format`."""
     return quantization.rounded(model, round_input, {VanillaTransformerEmbedding: quantization.round_rows})
 
@@ -121,7 +124,7 @@ def check(config: VanillaTransformerConfig) -> None:
         raise ValueError("decoder_start_token_id: CTranslate2 needs a start token")
 
 
-def check_generation(model: PreTrainedModel) -> None:
+def check_generation(model: VanillaTransformerPreTrainedModel) -> None:
     """Check that CTranslate2 searches for a translation as the model's generation settings say.
 
     Raises:
@@ -131,12 +134,12 @@ def check_generation(model: PreTrainedModel) -> None:
         raise ValueError(f"generation_config.{name}: {value!r}; the CTranslate2 engine has no such search")
 
 
-class _Converter(converters.Converter):
+class _Converter(converters.Converter):  # type: ignore[name-defined]
     """CTranslate2's converter, for a model that is already loaded."""
 
     def __init__(
         self,
-        model: PreTrainedModel,
+        model: VanillaTransformerPreTrainedModel,
         tokenizers: tuple[PreTrainedTokenizerBase, PreTrainedTokenizerBase],
         quantize: str | None,
     ):
@@ -145,7 +148,7 @@ class _Converter(converters.Converter):
         self.quantize = quantize
 
     @torch.no_grad()
-    def _load(self) -> specs.TransformerSpec:
+    def _load(self):
         config, (tokenizer, target_tokenizer) = self.model.config, self.tokenizers
         spec = specs.TransformerSpec(encoder_spec(self.model.model.encoder), decoder_spec(self.model.model.decoder))
         # CTranslate2 takes a source of this token alone for an empty one.
@@ -163,10 +166,10 @@ class _Converter(converters.Converter):
         return spec
 
 
-def quantize_weights(spec: specs.TransformerSpec) -> None:
+def quantize_weights(spec) -> None:
     """Quantize the weights to int8. CTranslate2's own quantization goes up to 127, and overflows without VNNI."""
 
-    def quantize(layer: specs.LayerSpec, name: str, value: torch.Tensor) -> None:
+    def quantize(layer, name: str, value: torch.Tensor) -> None:
         if name.endswith("/weight"):
             layer.weight, layer.weight_scale = quantization.quantize_rows(value)
 
@@ -180,7 +183,7 @@ def vocabulary(tokenizer: PreTrainedTokenizerBase, size: int) -> list[str]:
 
 
 def set_vocabulary(
-    spec: specs.TransformerSpec,
+    spec,
     tokens: list[str],
     config: VanillaTransformerConfig,
     tokenizer: PreTrainedTokenizerBase,
@@ -198,7 +201,7 @@ def set_vocabulary(
     spec.config.unk_token = tokenizer.unk_token or tokens[ends[0]]
 
 
-def set_classifier(spec: specs.TransformerSpec, model: VanillaTransformerForSequenceClassification) -> None:
+def set_classifier(spec, model: VanillaTransformerForSequenceClassification) -> None:
     """Make the labels the target vocabulary, the classifier the projection, and a label the only word.
 
     CTranslate2 needs start, end and unknown token in the vocabulary, too: they come last, with a bias that no label's
@@ -207,7 +210,7 @@ def set_classifier(spec: specs.TransformerSpec, model: VanillaTransformerForSequ
     Raises:
         ValueError: a label has the name of one of them, or two labels have one name.
     """
-    labels = [model.config.id2label[label] for label in range(model.config.num_labels)]
+    labels = labels_of(model.config)
     start, unknown, end = special = ["<|start|>", "<|unknown|>", "<|end|>"]
     if len({*labels, *special}) < len(labels) + len(special):
         raise ValueError(f"id2label: CTranslate2 needs different names, other than {', '.join(special)}")
@@ -226,7 +229,7 @@ def set_classifier(spec: specs.TransformerSpec, model: VanillaTransformerForSequ
     spec.decoder.projection.bias = bias
 
 
-def encoder_spec(encoder: VanillaTransformerEncoder) -> specs.transformer_spec.TransformerEncoderSpec:
+def encoder_spec(encoder: VanillaTransformerEncoder) -> Any:
     """The encoder, as CTranslate2 describes it."""
     config = encoder.config
     spec = specs.transformer_spec.TransformerEncoderSpec(
@@ -238,13 +241,14 @@ def encoder_spec(encoder: VanillaTransformerEncoder) -> specs.transformer_spec.T
     )
     spec.pre_norm = config.norm_first  # afterwards: the constructor would leave no place for a final norm
     set_stack(spec, spec.embeddings[0], encoder, config.max_position_embeddings)
+    layer: Any  # a module's attributes have no types
     for layer_spec, layer in zip(spec.layer, encoder.layers, strict=True):
         set_self_attention(layer_spec.self_attention, layer.self_attn, layer.self_attn_residual)
         set_feed_forward(layer_spec.ffn, layer.feed_forward, layer.feed_forward_residual, config)
     return spec
 
 
-def decoder_spec(decoder: VanillaTransformerDecoder) -> specs.transformer_spec.TransformerDecoderSpec:
+def decoder_spec(decoder: VanillaTransformerDecoder) -> Any:
     """The decoder without a head, as CTranslate2 describes it."""
     config = decoder.config
     spec = specs.transformer_spec.TransformerDecoderSpec(
@@ -256,6 +260,7 @@ def decoder_spec(decoder: VanillaTransformerDecoder) -> specs.transformer_spec.T
     )
     spec.pre_norm = config.norm_first
     set_stack(spec, spec.embeddings, decoder, config.max_target_positions)
+    layer: Any
     for layer_spec, layer in zip(spec.layer, decoder.layers, strict=True):
         set_self_attention(layer_spec.self_attention, layer.self_attn, layer.self_attn_residual)
         set_cross_attention(layer_spec.attention, layer.encoder_attn, layer.encoder_attn_residual)
@@ -263,7 +268,9 @@ def decoder_spec(decoder: VanillaTransformerDecoder) -> specs.transformer_spec.T
     return spec
 
 
-def set_stack(spec, embeddings: specs.common_spec.EmbeddingsSpec, stack: nn.Module, max_positions: int) -> None:
+def set_stack(
+    spec, embeddings, stack: VanillaTransformerEncoder | VanillaTransformerDecoder, max_positions: int
+) -> None:
     """Set a stack's embeddings, positions and final norm."""
     config = stack.config
     embeddings.weight = stack.embed_tokens.weight
@@ -271,7 +278,8 @@ def set_stack(spec, embeddings: specs.common_spec.EmbeddingsSpec, stack: nn.Modu
     if config.position_embedding_type == "none":  # CTranslate2 would compute a sinusoid
         spec.position_encodings.encodings = torch.zeros(max_positions, config.d_model)
     else:
-        spec.position_encodings.encodings = stack.embed_positions.weight[config.position_offset :]
+        positions: Any = stack.embed_positions
+        spec.position_encodings.encodings = positions.weight[config.position_offset :]
     if config.final_norm:
         set_norm(spec.layer_norm, stack.final_norm, config)
 
@@ -303,7 +311,7 @@ def set_feed_forward(
     set_residual(spec.layer_norm, residual, config)
 
 
-def set_linear(spec: specs.common_spec.LinearSpec, *layers: nn.Linear) -> None:
+def set_linear(spec, *layers: nn.Linear) -> None:
     """Set one matrix, of one linear layer or of several above each other."""
     spec.weight = torch.cat([layer.weight for layer in layers])
     if layers[0].bias is not None:
@@ -315,7 +323,7 @@ def set_residual(spec, residual: VanillaTransformerResidual, config: VanillaTran
     set_norm(spec, residual.pre_norm if config.norm_first else residual.post_norm, config)
 
 
-def set_norm(spec: specs.common_spec.LayerNormSpec, norm: nn.Module, config: VanillaTransformerConfig) -> None:
+def set_norm(spec, norm, config: VanillaTransformerConfig) -> None:
     """Set a norm. An unbiased standard deviation is sqrt(D / (D - 1)) times the other: the scale absorbs it."""
     weight, bias = norm.weight.expand(config.d_model), norm.bias.expand(config.d_model)
     if config.layer_norm_type != "standard":

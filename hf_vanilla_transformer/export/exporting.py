@@ -10,7 +10,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
+from transformers import PreTrainedTokenizerBase
 
 from ..engines import EXPORT_FILE, import_extra, load_engine
 from ..engines.pytorch import TorchEngine
@@ -19,6 +19,7 @@ from ..loading import TARGET_TOKENIZER, load_model, load_target_tokenizer, load_
 from ..modeling_vanilla_transformer import (
     VanillaTransformerForConditionalGeneration,
     VanillaTransformerForSequenceClassification,
+    VanillaTransformerPreTrainedModel,
 )
 from . import native
 from .card import save_card
@@ -164,7 +165,7 @@ def finished_folder(output_dir: str) -> Iterator[Path]:
 
 
 def load_fast_tokenizers(
-    folder: str, model: PreTrainedModel
+    folder: str, model: VanillaTransformerPreTrainedModel
 ) -> tuple[PreTrainedTokenizerBase, PreTrainedTokenizerBase]:
     """The tokenizers of source and target.
 
@@ -190,7 +191,9 @@ def save_tokenizers(tokenizers: tuple[PreTrainedTokenizerBase, PreTrainedTokeniz
         target_tokenizer.save_pretrained(folder / TARGET_TOKENIZER)
 
 
-def make_record(model_folder: str, model: PreTrainedModel, format: str, quantize: str | None) -> dict[str, Any]:
+def make_record(
+    model_folder: str, model: VanillaTransformerPreTrainedModel, format: str, quantize: str | None
+) -> dict[str, Any]:
     """An export's record without its proof; `load_engine` needs `format`, `quantize`, `config` and `generation`."""
     environment = describe_environment()
     environment["versions"] |= {name: metadata.version(name) for name in FORMATS[format].packages}

@@ -5,7 +5,7 @@ import tempfile
 from pathlib import Path
 
 import torch
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
+from transformers import PreTrainedTokenizerBase
 from transformers.utils import CONFIG_NAME
 
 from ..engines import import_extra
@@ -15,6 +15,7 @@ from ..modeling_vanilla_transformer import (
     VanillaTransformerEmbedding,
     VanillaTransformerForSequenceClassification,
     VanillaTransformerLearnedPositions,
+    VanillaTransformerPreTrainedModel,
     VanillaTransformerSinusoidalPositions,
 )
 from . import quantization
@@ -77,7 +78,7 @@ print(target_tokenizer.decode(translation))
 
 
 def write(
-    model: PreTrainedModel,
+    model: VanillaTransformerPreTrainedModel,
     tokenizers: tuple[PreTrainedTokenizerBase, PreTrainedTokenizerBase],
     folder: Path,
     quantize: str | None,
@@ -104,7 +105,7 @@ def write(
             quantize_weights(file, folder / name)
 
 
-def write_config(model: PreTrainedModel, folder: Path, quantize: str | None) -> None:
+def write_config(model: VanillaTransformerPreTrainedModel, folder: Path, quantize: str | None) -> None:
     """Write config.json with the names of fields that other libraries look for, and without code of the Hub."""
     config = model.config
     fields = config.to_dict() | {
@@ -128,7 +129,7 @@ def quantize_weights(source: Path, target: Path) -> None:
         )
 
 
-def rounded(model: PreTrainedModel) -> PreTrainedModel:
+def rounded(model: VanillaTransformerPreTrainedModel) -> VanillaTransformerPreTrainedModel:
     """The model in torch that rounds as onnxruntime does; as in `Format`."""
     tables = VanillaTransformerEmbedding, VanillaTransformerSinusoidalPositions, VanillaTransformerLearnedPositions
     return quantization.rounded(model, round_matrix, dict.fromkeys(tables, round_matrix))

@@ -98,7 +98,7 @@ def prove_tokenizer(tokenizer: PreTrainedTokenizerBase, folder: Path, config: Va
     Raises:
         ValueError: one has not.
     """
-    texts = [tokenizer.decode(row) for row in random_texts(config) if max(row) < len(tokenizer)]
+    texts = tokenizer.batch_decode([row for row in random_texts(config) if max(row) < len(tokenizer)])
     texts.append(" ".join(texts))
     limit = {"truncation": True, "max_length": min(tokenizer.model_max_length, config.max_position_embeddings)}
     alone = Tokenizer.from_file(str(folder / "tokenizer.json"))
@@ -153,7 +153,7 @@ def prove_translations(model: TorchEngine, export: Engine, rounded: TorchEngine 
     rows = random_texts(model.config)
     targets = random_translations(model.config, len(rows))
     expected, found = (_in_two(engine.log_probabilities, rows, targets) for engine in (model, export))
-    report = {"texts": len(rows), "longest": len(rows[-1])}
+    report: dict[str, Any] = {"texts": len(rows), "longest": len(rows[-1])}
     report |= compare("log-probabilities", expected, found, rounded is None)
     if rounded is not None:
         scores = _in_two(rounded.log_probabilities, rows, targets)
@@ -163,7 +163,9 @@ def prove_translations(model: TorchEngine, export: Engine, rounded: TorchEngine 
     for beams in (1, BEAMS):
         with same_search(model, export, beams):
             written = [engine.translate(rows, PROOF_BATCH, beams, limit) for engine in (model, export)]
-        report[f"same_translation_beams_{beams}"] = compare_translations(model, rows, *written, beams, rounded is None)
+        report[f"same_translation_beams_{beams}"] = compare_translations(
+            model, rows, written[0], written[1], beams, rounded is None
+        )
     return report
 
 
@@ -286,12 +288,13 @@ def measure_classification(
     """
     limit = min(tokenizers[0].model_max_length, model.config.max_position_embeddings)
     rows = encode(texts, tokenizers[0], limit)
-    logits, report = [], {"texts": len(texts), "batch_size": DATA_BATCH}
+    report: dict[str, Any] = {"texts": len(texts), "batch_size": DATA_BATCH}
+    logits = []
     for name, engine in (("torch", model), ("export", export)):
         answer, speed = timed(engine.logits, rows)
         logits.append(answer)
         report[name] = {"accuracy": classification_report(answer, np.array(labels))["accuracy"], **speed}
-    report |= compare("logits", *map(list, logits), exact)
+    report |= compare("logits", list(logits[0]), list(logits[1]), exact)
     return report | {"same_label": count_equal(*(answer.argmax(axis=-1).tolist() for answer in logits))}
 
 
@@ -310,7 +313,7 @@ def measure_translation(
     """
     rows = tokenizers[0](texts, truncation=True, max_length=model.config.max_position_embeddings)["input_ids"]
     own = model.model.generation_config.num_beams or 1
-    report = {"texts": len(texts), "batch_size": DATA_BATCH}
+    report: dict[str, Any] = {"texts": len(texts), "batch_size": DATA_BATCH}
     for beams in (1, own if own > 1 else BEAMS):
         part, written = {}, []
         with same_search(model, export, beams):
@@ -319,7 +322,7 @@ def measure_translation(
                 written.append(ids)
                 bleu = translation_report(tokenizers[1].batch_decode(ids, skip_special_tokens=True), references)
                 part[name] = {"bleu": bleu["bleu"], "bleu_lowercased": bleu["bleu_lowercased"], **speed}
-        same = compare_translations(model, rows, *written, beams, exact)
+        same = compare_translations(model, rows, written[0], written[1], beams, exact)
         report[f"beams_{beams}"] = {**part, "same_translation": same}
     return report
 

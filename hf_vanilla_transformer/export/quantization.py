@@ -8,10 +8,12 @@ two products in 16 bits, which saturates. Weights of seven bits keep it exact: 2
 
 import copy
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import nn
-from transformers import PreTrainedModel
+
+from ..modeling_vanilla_transformer import VanillaTransformerPreTrainedModel
 
 
 GREATEST_WEIGHT = 64
@@ -39,10 +41,10 @@ def round_rows(matrix: torch.Tensor) -> torch.Tensor:
 
 
 def rounded(
-    model: PreTrainedModel,
+    model: VanillaTransformerPreTrainedModel,
     round_input: Callable[[torch.Tensor], torch.Tensor],
     round_table: dict[type[nn.Module], Callable[[torch.Tensor], torch.Tensor]],
-) -> PreTrainedModel:
+) -> VanillaTransformerPreTrainedModel:
     """The model with the weights and inputs of its linear layers rounded as in int8.
 
     torch's sums of products are exact but for float32's rounding, which no engine has in common with it. So where an
@@ -61,6 +63,7 @@ def rounded(
         if isinstance(module, nn.Linear):
             module.weight = nn.Parameter(round_rows(module.weight.detach()))
             module.register_forward_pre_hook(lambda _, inputs: tuple(map(round_input, inputs)))
-        elif type(module) in round_table:
-            module.weight = nn.Parameter(round_table[type(module)](module.weight.detach()))
+        elif (round_weight := round_table.get(type(module))) is not None:
+            weight: Any = module.weight
+            module.weight = nn.Parameter(round_weight(weight.detach()))
     return model

@@ -14,15 +14,16 @@ import torch
 from datasets import Dataset, Features, Value
 from datasets.fingerprint import Hasher
 from torch.nn.utils.rnn import pad_sequence
-from transformers import PreTrainedConfig, PreTrainedTokenizerBase, TrainerCallback
+from transformers import PreTrainedConfig, PreTrainedTokenizerBase
 
 from ..modeling_vanilla_transformer import shift_tokens_right
+from .augmentation import EpochCollator
 
 
 TARGETS = ("text", "spans")
 
 
-class SpanInfilling:
+class SpanInfilling(EpochCollator):
     """A collator that replaces spans of tokens by one mask each; the labels are the text, or the hidden spans.
 
     Of n tokens, n * mask_rate are hidden, at least one (rounded up or down at random, so that the mean is exact). The
@@ -30,8 +31,7 @@ class SpanInfilling:
     in BART, a span may be empty: a mask where nothing is hidden. There are never more spans than hidden tokens or than
     visible tokens, so no input is longer than its text; if so few spans hide too little, the last one is longer.
 
-    The corruption of a row depends only on the seed, the epoch and the row's number, so a resumed run sees the same
-    inputs as an uninterrupted one. Trainer needs `callback`, which sets the epoch, and `remove_unused_columns=False`.
+    The corruption of a row depends only on the seed, the epoch and the row's number.
 
     Args:
         tokenizer: Has a mask token, an end-of-text token and a padding token.
@@ -71,18 +71,7 @@ class SpanInfilling:
         self.mask_rate = mask_rate
         self.mean_span_length = mean_span_length
         self.target = target
-        self.seed = seed
-        # Shared with the loader's worker processes. -1: not set yet.
-        self._epoch = torch.full((1,), -1).share_memory_()
-
-    def set_epoch(self, epoch: int) -> None:
-        """Set the epoch, from 0, on which the corruption of the next batches depends."""
-        self._epoch[0] = epoch
-
-    @property
-    def callback(self) -> TrainerCallback:
-        """A callback for Trainer that sets the epoch."""
-        return _EpochCallback(self)
+        super().__init__(seed)
 
     def __call__(self, features: list[dict[str, Any]]) -> dict[str, torch.Tensor]:
         """Make a batch.
@@ -100,10 +89,9 @@ class SpanInfilling:
         """
         if "labels" in features[0]:
             pairs = [(feature["input_ids"], feature["labels"]) for feature in features]
-        elif (epoch := int(self._epoch)) >= 0:
-            pairs = [self.corrupt(feature["input_ids"], feature["row"], epoch) for feature in features]
         else:
-            raise ValueError("the collator does not know the epoch: give its `callback` to the trainer")
+            epoch = self.epoch
+            pairs = [self.corrupt(feature["input_ids"], feature["row"], epoch) for feature in features]
         inputs, labels = (
             [torch.as_tensor(ids, dtype=torch.long) for ids in side] for side in zip(*pairs, strict=True)
         )
@@ -182,14 +170,3 @@ class SpanInfilling:
         pieces = [ids[start : start + size] for start, size in zip(starts[is_span], spans, strict=True)]
         labels = [part for piece in pieces for part in ([self.mask_token_id], piece)]
         return inputs, np.concatenate([*labels, [self.eos_token_id]])
-
-
-class _EpochCallback(TrainerCallback):
-    """Tells a collator which epoch begins, after a resumption, too."""
-
-    def __init__(self, collator: SpanInfilling):
-        self.collator = collator
-
-    def on_epoch_begin(self, args, state, control, **kwargs):
-        # A float that counts the steps: 1.25 after a quarter of the second epoch.
-        self.collator.set_epoch(int(state.epoch or 0))

@@ -242,7 +242,7 @@ class SoftLabels:
 
     def extend(self, labelled: Dataset, tokenizer: PreTrainedTokenizerBase, max_length: int) -> Dataset:
         """Add the soft labels' rows to the tokenized training set; `describe` comes before."""
-        soft = tokenize(self.rows, tokenizer, max_length=max_length)
+        soft = tokenize(self.rows, tokenizer, max_length, keep_texts="text" in labelled.column_names)
         return add_soft_labels(labelled, soft, self.number_of_labels)
 
 

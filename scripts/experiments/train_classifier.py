@@ -33,6 +33,8 @@ ARGUMENTS = [DataArguments, ClassifierArguments, ExperimentArguments, TrainingAr
 @exit_with_one_line
 def main(argv: list[str] | None = None) -> None:
     (data, model, experiment, training), settings = parse_arguments(ARGUMENTS, __doc__, argv)
+    if model.augment and experiment.bpe_dropout:
+        raise ValueError("--bpe_dropout: not with --augment, which cuts its own texts into pieces")
     if experiment.soft_labels:
         check_soft_labels(experiment, training)
     soft_labels = SoftLabels(experiment.soft_labels) if experiment.soft_labels else None

@@ -314,6 +314,8 @@ def test_a_run_without_evaluations_shows_its_training_loss(run, tmp_path):
         (["--vocab_size", "8007", "--tokenizer", "{}/headless"], "--vocab_size: has no effect with --tokenizer"),
         (["--data", "sample", "--tokenizer_model", "wordpiece"], "wordpiece"),
         (["--data", "sample", "--max_length", "0"], "max_length"),
+        (["--data", "sample", "--robustness", "upside_down"], "--robustness: no such change: upside_down"),
+        (["--data", "sample", "--augment", "typos"], "--augment: spacing, typing_slip; not typos"),
         (
             ["--data", "sample", "--output_dir", "{}/full"],
             "full is not empty, and nothing is overwritten: choose another output_dir",
@@ -357,6 +359,35 @@ def test_the_quickstart_fine_tunes_the_ready_made_classifier(run, tmp_path, monk
     assert test["accuracy"] > published["accuracy"] - 0.05
     card = (tmp_path / "run" / "README.md").read_text()
     assert "fine-tuned on 510 reviews" in card and "park-nsmc" in card and "insults" in card
+
+
+def test_a_classifier_learns_from_other_spacings_and_is_measured_on_them(run, tmp_path):
+    flags = [
+        "--augment",
+        "spacing",
+        "--robustness",
+        "no_spaces",
+        "all_spaced",
+        "random_spaces",
+        "--logging_steps",
+        "1",
+    ]
+    losses = {}
+    for name, chosen in (("spaced", flags), ("again", flags), ("written", ["--logging_steps", "1"])):
+        status, _, err = run("train-classifier", "sample", "--output_dir", tmp_path / name, *QUICK, *chosen)
+        assert status == 0, err
+        metrics = json.loads((tmp_path / name / "metrics.json").read_text())
+        losses[name] = metrics["epochs"][0]["train_loss"]
+    assert losses["spaced"] == losses["again"] != losses["written"]
+    test = json.loads((tmp_path / "spaced" / "metrics.json").read_text())["test"]
+    by_name = {one["change"]: one for one in test["robustness"]["changes"]}
+    assert by_name["as_written"]["accuracy"] == test["accuracy"]
+    assert by_name["all_spaced"]["accuracy"] == by_name["no_spaces"]["accuracy"]  # the same tokens
+    assert by_name["all_spaced"]["changed"] == 120
+    card = (tmp_path / "spaced" / "README.md").read_text()
+    assert f"| no spaces | {by_name['no_spaces']['changed']} | {by_name['no_spaces']['accuracy']:.4f} |" in card
+    assert f"random spaces | | {test['robustness']['mean_of_spacings']:.4f} |" in card
+    assert "robustness" not in (tmp_path / "written" / "README.md").read_text()
 
 
 WORDS = {"웃긴": "comedy", "무서운": "horror", "슬픈": "drama"}

@@ -15,6 +15,7 @@ from distillation import (
     SOFT_LABELS,
     SOFT_LABELS_FILE,
     SoftLabelLoss,
+    SoftLabels,
     add_soft_labels,
     compose_texts,
     cross_fit,
@@ -152,6 +153,17 @@ def test_labels_become_probabilities_beside_the_teachers():
     assert rows["labels"][:] == [*np.eye(2)[data["label"][:]].tolist(), [0.25, 0.75]]
     assert rows["input_ids"][:3] == tokenize(data, tokenizer)["input_ids"][:]
     assert rows[3]["length"] == len(rows[3]["input_ids"])
+
+
+def test_texts_stay_beside_their_soft_labels_where_they_are_drawn_anew():
+    data = load_labelled_text("sample")["train"].select(range(3))
+    tokenizer = load_tokenizer(SMALL)
+    soft_labels = SoftLabels("not read")
+    soft_labels.number_of_labels = 2
+    soft_labels.rows = Dataset.from_dict({"text": ["좋다"], "label": [[0.25, 0.75]]}, features=SOFT_LABELS)
+    rows = soft_labels.extend(tokenize(data, tokenizer, keep_texts=True), tokenizer, 128)
+    assert rows["text"][:] == [*data["text"][:], "좋다"]
+    assert rows["labels"][3] == [0.25, 0.75]
 
 
 def test_probabilities_are_no_tokens_to_bpe_dropout():

@@ -136,3 +136,8 @@ def test_training_is_refused_with_one_line(train, tmp_path, arguments, message):
     status, err = train(tmp_path / "run", *arguments)
     lines = [line for line in err.splitlines() if ": error: " in line]
     assert status == 2 and len(lines) == 1 and message in lines[0] and "Traceback" not in err
+
+
+def test_texts_that_are_drawn_anew_are_not_cut_at_random(classify, tmp_path):
+    status, err = classify(tmp_path / "run", "--bpe_dropout", "0.1", "--augment", "spacing")
+    assert status == 2 and "--bpe_dropout: not with --augment" in err and "Traceback" not in err

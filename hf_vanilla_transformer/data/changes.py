@@ -1,0 +1,172 @@
+# Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
+"""Changes of a text that leave its meaning: what people type in place of what a classifier was trained on.
+
+Each is a function of the text and of a `random.Random`, which those without a random choice do not use. None empties a
+text: where a change would leave nothing, the text stays as it is.
+"""
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable
+from random import Random
+
+from datasets import Dataset
+
+
+# The share of the gaps between characters that `random_spaces` changes, as in kiwi-farm.
+RATE = 0.2
+# ㅋㅋ, ㅎㅎ, ㅠㅠ and ㅜㅜ: laughing and crying.
+_REPEATS = re.compile(r"([ㅋㅎㅠㅜ])\1+")
+_LONGEST_REPEAT = 10
+
+# The keys of the two-set layout (KS X 5002), row by row; a row is half a key to the right of the one above it.
+_KEYS = ("ㅂㅈㄷㄱㅅㅛㅕㅑㅐㅔ", "ㅁㄴㅇㄹㅎㅗㅓㅏㅣ", "ㅋㅌㅊㅍㅠㅜㅡ")
+# The letters of a syllable, in Unicode's order.
+_INITIALS = "ㄱㄲㄴㄷㄸㄹㅁㅂㅃㅅㅆㅇㅈㅉㅊㅋㅌㅍㅎ"
+_VOWELS = "ㅏㅐㅑㅒㅓㅔㅕㅖㅗㅘㅙㅚㅛㅜㅝㅞㅟㅠㅡㅢㅣ"
+_FINALS = " ㄱㄲㄳㄴㄵㄶㄷㄹㄺㄻㄼㄽㄾㄿㅀㅁㅂㅄㅅㅆㅇㅈㅊㅋㅌㅍㅎ"
+_FIRST_SYLLABLE = ord("가")
+_SYLLABLE = re.compile("[가-힣]")
+
+
+def no_spaces(text: str, generator: Random | None = None) -> str:
+    """All white space left out (kiwi-farm's NoSpace)."""
+    return "".join(text.split()) or text
+
+
+def all_spaced(text: str, generator: Random | None = None) -> str:
+    """A space between any two characters, and no other white space (kiwi-farm's AllSpace)."""
+    return " ".join("".join(text.split())) or text
+
+
+def random_spaces(text: str, generator: Random) -> str:
+    """At each gap between two characters, with probability 0.2, a space left out or put in (kiwi-farm's Random)."""
+    spaced: list[str] = []
+    for word in text.split():
+        for place, character in enumerate(word):
+            if spaced and (place == 0) != (generator.random() < RATE):
+                spaced.append(" ")
+            spaced.append(character)
+    return "".join(spaced) or text
+
+
+def repeats(text: str, generator: Random) -> str:
+    """ㅋㅋ, ㅎㅎ, ㅠㅠ and ㅜㅜ in another length: 2 to 10 letters."""
+
+    def draw(run: re.Match) -> str:
+        lengths = [length for length in range(2, _LONGEST_REPEAT + 1) if length != len(run[0])]
+        return run[1] * generator.choice(lengths)
+
+    return _REPEATS.sub(draw, text)
+
+
+def no_punctuation(text: str, generator: Random | None = None) -> str:
+    """All characters of Unicode's categories P (punctuation) left out."""
+    kept = "".join(character for character in text if not unicodedata.category(character).startswith("P"))
+    return kept if kept.strip() else text
+
+
+def decomposed(text: str, generator: Random | None = None) -> str:
+    """Each syllable as its letters (Unicode's NFD), as macOS writes the names of files."""
+    return unicodedata.normalize("NFD", text)
+
+
+def typing_slip(text: str, generator: Random) -> str:
+    """One letter of one syllable replaced by a neighbour on the keyboard (two-set layout, KS X 5002).
+
+    A consonant becomes a consonant and a vowel a vowel, so that the syllable stays one. Letters of two keys, such as
+    ㅘ and ㄺ, stay; those with Shift count as those without.
+    """
+    slips = [
+        (match.start(), slip) for match in _SYLLABLE.finditer(text) if (slip := _slip(match[0], generator)) is not None
+    ]
+    if not slips:
+        return text
+    place, slip = generator.choice(slips)
+    return text[:place] + slip + text[place + 1 :]
+
+
+def swapped_case(text: str, generator: Random | None = None) -> str:
+    """Small letters as capitals, and capitals as small letters."""
+    return text.swapcase()
+
+
+def as_written(text: str, generator: Random | None = None) -> str:
+    """The text itself."""
+    return text
+
+
+SPACINGS = (as_written, no_spaces, all_spaced, random_spaces)
+
+CHANGES: dict[str, Callable[[str, Random], str]] = {
+    change.__name__: change
+    for change in (
+        *(no_spaces, all_spaced, random_spaces),
+        *(repeats, no_punctuation, decomposed, typing_slip, swapped_case),
+    )
+}
+"""The changes by name."""
+
+
+def change_texts(rows: Dataset, name: str, seed: int) -> Dataset:
+    """Rows whose texts are changed. How, depends on the seed and the row's place alone.
+
+    Args:
+        rows: With the column `text`, among others.
+        name: One of `CHANGES`.
+        seed: Of the random choices.
+
+    Returns:
+        The rows, in memory.
+
+    Raises:
+        ValueError: there is no such change.
+    """
+    check_changes([name])
+    columns = rows.to_dict()
+    columns["text"] = [CHANGES[name](text, Random(f"{seed} {place}")) for place, text in enumerate(columns["text"])]
+    return Dataset.from_dict(columns, features=rows.features)
+
+
+def check_changes(names: Iterable[str]) -> None:
+    """Check that there are changes of these names.
+
+    Raises:
+        ValueError: there is none of one of them.
+    """
+    if unknown := [name for name in names if name not in CHANGES]:
+        raise ValueError(f"no such change: {', '.join(unknown)}; there are {', '.join(CHANGES)}")
+
+
+def _neighbours() -> dict[str, str]:
+    """For each letter of a key, those of the keys beside it that are of the same kind."""
+    places = {letter: (2 * column + row, row) for row, keys in enumerate(_KEYS) for column, letter in enumerate(keys)}
+    return {
+        letter: "".join(
+            other
+            for other, (right, below) in places.items()
+            if (other in _VOWELS) == (letter in _VOWELS) and (abs(right - x), abs(below - y)) in ((2, 0), (1, 1))
+        )
+        for letter, (x, y) in places.items()
+    }
+
+
+_NEIGHBOURS = _neighbours()
+_WITHOUT_SHIFT = dict(zip("ㅃㅉㄸㄲㅆㅒㅖ", "ㅂㅈㄷㄱㅅㅐㅔ", strict=True))
+
+
+def _slip(syllable: str, generator: Random) -> str | None:
+    """The syllable with one letter replaced, or None if no letter of it can be."""
+    number = ord(syllable) - _FIRST_SYLLABLE
+    parts = [number // 588, number // 28 % 21, number % 28]
+    letters = [kind[part] for kind, part in zip((_INITIALS, _VOWELS, _FINALS), parts, strict=True)]
+    choices = [
+        (place, neighbour)
+        for place, letter in enumerate(letters)
+        for neighbour in _NEIGHBOURS.get(_WITHOUT_SHIFT.get(letter, letter), "")
+    ]
+    if not choices:
+        return None
+    place, letter = generator.choice(choices)
+    parts[place] = (_INITIALS, _VOWELS, _FINALS)[place].index(letter)
+    return chr(_FIRST_SYLLABLE + 588 * parts[0] + 28 * parts[1] + parts[2])

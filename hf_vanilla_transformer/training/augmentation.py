@@ -1,0 +1,111 @@
+# Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
+"""Training texts drawn anew in each epoch."""
+
+from collections.abc import Sequence
+from random import Random
+from typing import Any
+
+import torch
+from transformers import DataCollatorWithPadding, PreTrainedTokenizerBase, TrainerCallback
+
+from ..data.changes import SPACINGS, typing_slip
+from ..data.labelled_text import encode
+
+
+AUGMENTATIONS = ("spacing", "typing_slip")
+
+
+class EpochCollator:
+    """A collator whose random draws depend on a seed, the epoch and the rows: a resumed run sees the same inputs.
+
+    Trainer needs `callback`, which sets the epoch, and `remove_unused_columns=False`.
+
+    Args:
+        seed: Seed of the draws.
+    """
+
+    def __init__(self, seed: int):
+        self.seed = seed
+        # Shared with the loader's worker processes. -1: not set yet.
+        self._epoch = torch.full((1,), -1).share_memory_()
+
+    @property
+    def epoch(self) -> int:
+        """The epoch, from 0.
+
+        Raises:
+            ValueError: it is not set.
+        """
+        if (epoch := int(self._epoch)) < 0:
+            raise ValueError("the collator does not know the epoch: give its `callback` to the trainer")
+        return epoch
+
+    def set_epoch(self, epoch: int) -> None:
+        """Set the epoch, from 0, on which the next batches depend."""
+        self._epoch[0] = epoch
+
+    @property
+    def callback(self) -> TrainerCallback:
+        """A callback for Trainer that sets the epoch."""
+        return _EpochCallback(self)
+
+
+class _EpochCallback(TrainerCallback):
+    """Tells a collator which epoch begins, after a resumption, too."""
+
+    def __init__(self, collator: EpochCollator):
+        self.collator = collator
+
+    def on_epoch_begin(self, args, state, control, **kwargs):
+        # A float that counts the steps: 1.25 after a quarter of the second epoch.
+        self.collator.set_epoch(int(state.epoch or 0))
+
+
+class AugmentingCollator(EpochCollator):
+    """A collator that changes each text anew in each epoch, then tokenizes it.
+
+    Args:
+        tokenizer: The model's tokenizer.
+        max_length: The number of tokens that a text is truncated to.
+        seed: Seed of the draws.
+        augment: Some of `AUGMENTATIONS`.
+    """
+
+    def __init__(self, tokenizer: PreTrainedTokenizerBase, max_length: int, seed: int, augment: Sequence[str]):
+        super().__init__(seed)
+        self.tokenizer = tokenizer
+        self.max_length = max_length
+        self.augment = augment
+        self.pad = DataCollatorWithPadding(tokenizer)
+
+    def __call__(self, features: list[dict[str, Any]]) -> dict[str, torch.Tensor]:
+        """Make a batch.
+
+        Args:
+            features: B rows with `labels`, and `text` or, for evaluation, `input_ids` alone; other columns are left
+                out.
+
+        Returns:
+            `input_ids` and `attention_mask` (B, S), int64, and `labels`.
+
+        Raises:
+            ValueError: The rows have texts, and the epoch is not set.
+        """
+        if "text" in features[0]:
+            epoch = self.epoch
+            texts = [self.change(feature["text"], epoch) for feature in features]
+            rows = encode(texts, self.tokenizer, self.max_length)
+        else:
+            rows = [feature["input_ids"] for feature in features]
+        return self.pad(
+            [{"input_ids": ids, "labels": feature["labels"]} for ids, feature in zip(rows, features, strict=True)]
+        )
+
+    def change(self, text: str, epoch: int) -> str:
+        """A training text as an epoch has it: every second one with a slip, in one of the `SPACINGS`."""
+        generator = Random(f"{self.seed} {epoch} {text}")
+        if "typing_slip" in self.augment and generator.random() < 0.5:
+            text = typing_slip(text, generator)
+        if "spacing" in self.augment:
+            text = generator.choice(SPACINGS)(text, generator)
+        return text

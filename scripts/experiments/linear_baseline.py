@@ -1,0 +1,56 @@
+# Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
+"""Measure a logistic regression on n-grams of characters as `vanilla-transformer evaluate --robustness all` measures.
+
+    python scripts/experiments/linear_baseline.py --data nsmc --split test --output_dir runs/linear
+
+It is fit to the training texts as written. Leaves `evaluation.json`.
+"""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from datasets import Dataset
+from distillation import linear_classifier
+
+from hf_vanilla_transformer.commands.arguments import (
+    LabelledTextArguments,
+    RobustnessArguments,
+    exit_with_one_line,
+    parse_arguments,
+)
+from hf_vanilla_transformer.commands.evaluate import robustness_table
+from hf_vanilla_transformer.hub.record import describe_environment, save_json
+from hf_vanilla_transformer.metrics import classification_report, robustness_report
+from hf_vanilla_transformer.training.checkpoints import prepare_output_dir
+
+
+@dataclass
+class BaselineArguments(RobustnessArguments, LabelledTextArguments):
+    robustness: list[str] = field(default_factory=lambda: ["all"], metadata={"help": "`all`, or names of changes."})
+    output_dir: str = field(kw_only=True, metadata={"help": "The folder for the result; it must be empty."})
+    split: Literal["validation", "test"] = field(default="validation", metadata={"help": "Split to measure."})
+
+
+@exit_with_one_line
+def main(argv: list[str] | None = None) -> None:
+    (arguments,), _ = parse_arguments([BaselineArguments], __doc__, argv)
+    prepare_output_dir(arguments.output_dir)
+    data = arguments.load()
+    classifier = linear_classifier().fit(data["train"]["text"][:], data["train"]["label"][:])
+
+    def measure(rows: Dataset) -> dict[str, Any]:
+        return classification_report(classifier.predict_proba(rows["text"][:]), np.array(rows["label"][:]))
+
+    split = data[arguments.split]
+    report = robustness_report(split, arguments.robustness, arguments.change_seed, measure, measure(split))
+    save_json(
+        Path(arguments.output_dir, "evaluation.json"),
+        {"arguments": vars(arguments), "robustness": report, **describe_environment()},
+    )
+    print(robustness_table(report, "accuracy"))
+
+
+if __name__ == "__main__":
+    main()
