@@ -68,9 +68,8 @@ class RobustnessArguments:
 
     robustness: list[str] = field(
         default_factory=list,
-        metadata={"help": f"Measure with changed texts, too: `all`, or some of {', '.join(CHANGES)}."},
+        metadata={"help": "Measure with changed texts, too: `all`, or names of changes, such as no_spaces."},
     )
-    change_seed: int = field(default=42, metadata={"help": "Seed of the changes."})
 
     def __post_init__(self):
         if self.robustness == ["all"]:
@@ -104,7 +103,7 @@ class ModelArguments:
     )
     weights_dtype: Literal["float32", "float16", "bfloat16"] = field(
         default="float32",
-        metadata={"help": "Precision the trained weights are rounded to before they are measured and saved."},
+        metadata={"help": "Precision of the saved weights, rounded before they are measured."},
     )
 
     def __post_init__(self):

@@ -87,10 +87,7 @@ class ClassifierArguments(ModelArguments, VocabularyArguments):
     )
     augment: list[str] = field(
         default_factory=list,
-        metadata={
-            "help": "Change training texts anew in each epoch: `spacing`, as written, none, between all characters or "
-            "at random; `typing_slip`, one wrong key in every second text."
-        },
+        metadata={"help": "In each epoch anew: other `spacing`; a `typing_slip` in every second text."},
     )
     early_stopping_patience: int | None = field(
         default=None, metadata={"help": "Stop after this many evaluations without a better one."}
@@ -216,7 +213,6 @@ def measure(
         metrics["test"]["robustness"] = robustness_report(
             data["test"],
             arguments.robustness,
-            arguments.change_seed,
             lambda rows: evaluate_split(trainer, tokenize(rows, trainer.processing_class)),
             metrics["test"],
             arguments.problem_type or SINGLE,
