@@ -2,7 +2,7 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 
-.PHONY: quickstart test test-fast test-oldest check benchmark docs
+.PHONY: quickstart test test-fast test-oldest test-newest check benchmark docs .venv-newest/installed
 
 REVIEWS := '정말 재미있고 감동적인 영화, 강력 추천합니다!' '지루하고 유치해서 시간이 아까웠다'
 
@@ -18,15 +18,16 @@ quickstart: .venv/installed
 test: check
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
-# What is not marked as slow, in about a minute.
+# What is not marked as slow.
 test-fast: .venv/installed
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow"
 
-# The same with the oldest versions that pyproject.toml allows, in a virtual environment of their own.
-test-oldest: .venv-oldest/installed
-	.venv-oldest/bin/python -m pytest -n 2 --dist loadfile -m "not slow"
+# The same with the oldest versions that pyproject.toml allows, or the newest that pip finds today, in a virtual
+# environment of their own.
+test-oldest test-newest: test-%: .venv-%/installed
+	.venv-$*/bin/python -m pytest -n 2 --dist loadfile -m "not slow"
 
-# Speed beside torch.nn.Transformer, BART and Marian, in a few minutes; nothing else should run meanwhile.
+# Speed beside torch.nn.Transformer, BART and Marian; nothing else should run meanwhile.
 benchmark: .venv/installed
 	rm -rf runs/benchmark
 	$(BIN)/python scripts/benchmarks/benchmark.py --output_dir runs/benchmark --texts 256 --batch_size 64 --rounds 2
@@ -39,13 +40,12 @@ docs: .venv/installed
 check: .venv/installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/mypy
 
-.venv/installed: pyproject.toml constraints.txt
-	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
-	touch $@
-
-.venv-oldest/installed: pyproject.toml constraints-oldest.txt
-	$(PYTHON) -m venv .venv-oldest
-	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-oldest.txt -e '.[dev]'
+.venv/installed: constraints.txt
+.venv-oldest/installed: constraints-oldest.txt
+.venv/installed .venv-oldest/installed .venv-newest/installed: pyproject.toml
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade --upgrade-strategy eager \
+		$(addprefix -c ,$(filter constraints%,$^)) -e '.[dev]'
 	touch $@

@@ -45,11 +45,14 @@ _KERNEL_OF_ONE = _Transform(lambda theirs: [theirs.squeeze(-1)], lambda ours: ou
 # A position table with a batch dimension: (1, rows, D), here (rows, D).
 _BATCH_OF_ONE = _Transform(lambda theirs: [theirs.squeeze(0)], lambda ours: ours[0].unsqueeze(0))
 # Three stacked projections: (3 * width, D), here three of (width, D).
-_STACKED_QKV = _Transform(lambda theirs: theirs.chunk(3) if theirs.dim() else [theirs], torch.cat)
+_STACKED_QKV = _Transform(
+    lambda theirs: theirs.chunk(3) if theirs.dim() else [theirs], lambda ours: torch.cat(list(ours))
+)
 
+_Names = dict[str, list[tuple]]
 _BOTH, _ENCODER, _DECODER = "{encoder,decoder}.layers.*.", "encoder.layers.*.", "decoder.layers.*."
 
-_TRANSFORMER_EVOLUTION = {
+_TRANSFORMER_EVOLUTION: _Names = {
     "": [
         ("{encoder.enc,decoder.dec}_emb.weight", "{encoder,decoder}.embed_tokens.weight"),
         ("{encoder,decoder}.pos_emb.weight", "{encoder,decoder}.embed_positions.weight"),
@@ -67,7 +70,7 @@ _TRANSFORMER_EVOLUTION = {
     ],
 }
 
-_ANNOTATED_TRANSFORMER = {
+_ANNOTATED_TRANSFORMER: _Names = {
     "": [
         ("{src,tgt}_embed.0.lut.weight", "{encoder,decoder}.embed_tokens.weight"),
         ("{src,tgt}_embed.1.pe", "{encoder,decoder}.embed_positions.weight", _BATCH_OF_ONE),
@@ -105,7 +108,7 @@ _PYTORCH_SEQ2SEQ = {
     ],
 }
 
-_PYTORCH_TRANSFORMER = {
+_PYTORCH_TRANSFORMER: _Names = {
     "": [
         ("{src,tgt}_embed.embedding.weight", "{encoder,decoder}.embed_tokens.weight"),
         ("{src,tgt}_pos.pe", "{encoder,decoder}.embed_positions.weight", _BATCH_OF_ONE),
@@ -128,7 +131,7 @@ _PYTORCH_TRANSFORMER = {
     ],
 }
 
-_TORCH_NN_TRANSFORMER = {
+_TORCH_NN_TRANSFORMER: _Names = {
     "": [("{encoder,decoder}.norm.{weight,bias}", "{encoder,decoder}.final_norm.{weight,bias}")],
     _BOTH: [
         ("self_attn.in_proj_{weight,bias}", "self_attn.qkv_proj.{weight,bias}", _STACKED_QKV),
@@ -158,7 +161,7 @@ def _float32_sinusoid(rows: int, d_model: int) -> torch.Tensor:
 class _Source(NamedTuple):
     """A tutorial's code: the names of its tensors, and the models that it can express."""
 
-    names: dict[str, list[tuple]]
+    names: _Names
     position_types: tuple[str, ...] = ("sinusoidal", "learned")
     sinusoid: Callable[[int, int], torch.Tensor] | None = None
     # Sizes that encoder and decoder share.
@@ -424,7 +427,7 @@ def _read_structure(state_dict: Mapping[str, torch.Tensor], source: _Source, nor
         inside = names and candidate == "classifier" and any(name.startswith(_IN_A_CLASSIFIER) for name in state_dict)
         if inside or not names.isdisjoint(state_dict):
             head = candidate
-    layers = {"encoder": set(), "decoder": set()}
+    layers: dict[str, set[str]] = {"encoder": set(), "decoder": set()}
     attention_bias = "attention_bias" not in source.open_fields
     for theirs, ours, _ in _pairs(source, head):
         if "*" in theirs:
@@ -444,7 +447,7 @@ def _symbols(name: str) -> list[str]:
 
 def _read_sizes(state_dict: Mapping[str, torch.Tensor], rows: list[_Row]) -> dict[str, int]:
     """Read each size by majority, so that an error names a single wrong tensor and not all others."""
-    votes = defaultdict(Counter)
+    votes: defaultdict[str, Counter[int]] = defaultdict(Counter)
     for row in rows:
         if row.theirs in state_dict:
             for name, tensor in zip(row.ours, row.transform.to_ours(state_dict[row.theirs]), strict=False):
@@ -575,7 +578,7 @@ def to_source_state_dict(model: PreTrainedModel, source: str) -> dict[str, torch
     head = heads.get(type(model).__name__, "another model's")
     if head is not None and not any(ours.startswith(f"{head}.") for _, ours, _ in _pairs(family, head)):
         raise ValueError(f"{source} has no counterpart of {type(model).__name__}")
-    config = model.config
+    config: Any = model.config
     if problems := _not_in_the_source(config, preset_name, family):
         raise ValueError(f"{source} has no such model: {'; '.join(problems)}")
 
@@ -626,7 +629,7 @@ def _not_in_the_source(config: VanillaTransformerConfig, preset_name: str, sourc
 # transformer-evolution saves its best loss and score beside the weights as NumPy scalars: numbers, no code. Before
 # NumPy 2 their constructor had another name.
 _SCALAR = np.float64(0).__reduce__()[0]
-_NUMPY_SCALARS = [
+_NUMPY_SCALARS: list[Any] = [
     *(_SCALAR, (_SCALAR, "numpy.core.multiarray.scalar"), np.dtype),
     *(type(np.dtype(code)) for code in "?bhilqBHILQefd"),
 ]

@@ -5,9 +5,8 @@ Each function returns the matplotlib `Figure`, which a notebook shows, and write
 Shapes: H heads, L length, T queries, S keys, V vocabulary, N rows.
 """
 
-import logging
+import functools
 import math
-import unicodedata
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,8 +19,6 @@ from .modeling_vanilla_transformer import sinusoid_table
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-logger = logging.getLogger(__name__)
 
 FORMATS = (".png", ".svg")
 
@@ -78,8 +75,7 @@ def plot_sinusoid_table(rows: int, d_model: int, file: str | Path | None = None)
         xlabel="column of the vector (even: sine, odd: cosine)",
         ylabel="position (tokens)",
     )
-    axes.xaxis.get_major_locator().set_params(integer=True)
-    axes.yaxis.get_major_locator().set_params(integer=True)
+    _mark_whole_numbers(axes)
     figure.colorbar(image, ax=axes, label="value", ticks=[-1, -0.5, 0, 0.5, 1])
     return _save(figure, file)
 
@@ -181,8 +177,7 @@ def plot_smoothed_targets(targets: torch.Tensor, file: str | Path | None = None)
     axes = figure.subplots()
     image = axes.imshow(targets.numpy(), cmap="Blues", vmin=0, vmax=1, aspect="auto", interpolation="nearest")
     axes.set(title="Smoothed targets", xlabel="token id (vocabulary)", ylabel="target row")
-    axes.xaxis.get_major_locator().set_params(integer=True)
-    axes.yaxis.get_major_locator().set_params(integer=True)
+    _mark_whole_numbers(axes)
     if max(number, vocab_size) <= 12:
         _draw_cell_borders(axes, number, vocab_size)
         for row in range(number):
@@ -437,8 +432,7 @@ def plot_matrix(
     bound = values.abs().max().item() or 1.0
     image = axes.imshow(values.numpy(), cmap="RdBu_r", vmin=-bound, vmax=bound, aspect="auto", interpolation="nearest")
     axes.set(title=title, xlabel=xlabel, ylabel=ylabel)
-    axes.xaxis.get_major_locator().set_params(integer=True)
-    axes.yaxis.get_major_locator().set_params(integer=True)
+    _mark_whole_numbers(axes)
     if rows is not None:
         labels, families = _drawable(rows)
         axes.set_yticks(range(shape[0]), labels, fontfamily=families, parse_math=False)
@@ -480,7 +474,8 @@ def plot_beam_search(
         winners.add(best)
         best = (best[0] - 1, steps[best[0]][best[1]][0])
     labels, families = _drawable([start, *(token for step in steps for _, token, _, _ in step)])
-    style = {"ha": "center", "va": "center", "fontsize": 8, "fontfamily": families, "parse_math": False, "zorder": 2}
+    style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 8, "fontfamily": families}
+    style |= {"parse_math": False, "zorder": 2}
     axes.text(0, 0, labels[0], bbox={"boxstyle": "round", "fc": "white", "ec": "tab:orange"}, **style)
     remaining = iter(labels[1:])
     for number, step in enumerate(steps):
@@ -506,6 +501,11 @@ def plot_beam_search(
     return _save(figure, file)
 
 
+def _mark_whole_numbers(axes: "Axes") -> None:
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.get_major_locator().set_params(integer=True)  # type: ignore[call-arg]  # a MaxNLocator
+
+
 def _draw_cell_borders(axes: "Axes", rows: int, columns: int) -> None:
     """Draw white lines between the cells of an image."""
     axes.set_xticks([column + 0.5 for column in range(columns - 1)], minor=True)
@@ -518,7 +518,7 @@ def _draw_tokens(panels: Iterable["Axes"], rows: Sequence[str], columns: Sequenc
     """Label rows and columns of a grid of equal images with tokens, on the grid's outer sides."""
     labels, families = _drawable([*rows, *columns])
     # matplotlib would parse dollar signs in a token as a formula.
-    style = {"fontfamily": families, "fontsize": fontsize, "parse_math": False}
+    style: dict[str, Any] = {"fontfamily": families, "fontsize": fontsize, "parse_math": False}
     for panel in panels:
         panel.set_yticks(range(len(rows)), labels[: len(rows)], **style)
         panel.set_xticks(range(len(columns)), labels[len(rows) :], rotation=90, **style)
@@ -526,83 +526,23 @@ def _draw_tokens(panels: Iterable["Axes"], rows: Sequence[str], columns: Sequenc
 
 
 def _drawable(tokens: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Find fonts for the tokens' characters, and spell out the characters that no font has.
-
-    SentencePiece's `▁` becomes an underscore: fonts draw it as a thick bar.
-
-    Returns:
-        The tokens to draw, and the font families, in the order in which matplotlib tries them.
-    """
-    from matplotlib.font_manager import FontProperties, findfont
-
-    tokens = [token.replace("▁", "_") for token in tokens]
-    families = list(FontProperties().get_family())
-    missing = set("".join(tokens))
-    for family in families:
-        missing -= _characters_of(findfont(FontProperties(family=[family])))
-    hangul = {character for character in missing if _is_hangul(character)}
-    if hangul and (file := find_hangul_font(hangul)):
-        families.append(_family_of(file))
-        missing -= _characters_of(file)
-    missing |= {character for character in set("".join(tokens)) if not character.isprintable()}
-    if missing:
-        advice = "; Debian's package fonts-nanum (apt install fonts-nanum) has a font for Hangul"
-        logger.warning(
-            "No installed font has %s: Hangul is spelt in Latin letters, other characters as their U+ codes%s.",
-            " ".join(character if character.isprintable() else _spell(character) for character in sorted(missing)),
-            advice if hangul & missing else "",
-        )
-    return ["".join(_spell(c) if c in missing else c for c in token) for token in tokens], families
+    """The tokens to draw, with an underscore for SentencePiece's `▁`, which fonts draw as a thick bar; their fonts."""
+    return [token.replace("▁", "_") for token in tokens], _families()
 
 
-def _is_hangul(character: str) -> bool:
-    return unicodedata.name(character, "").startswith("HANGUL ")
-
-
-def _spell(character: str) -> str:
-    """Romanise a Hangul syllable or letter by its Unicode name; other characters become their code."""
-    if _is_hangul(character):
-        return unicodedata.name(character).split()[-1].lower()
-    return f"U+{ord(character):04X}"
-
-
-# Preferred: the usual sans-serif fonts with Hangul on Linux, Windows and macOS.
+# The usual sans-serif fonts with Hangul on Linux, Windows and macOS.
 _HANGUL_FONTS = ("NanumGothic", "NotoSansCJK-Regular", "NotoSansKR-Regular", "malgun", "AppleGothic")
 
 
-def find_hangul_font(characters: set[str]) -> str | None:
-    """Find an installed font for Korean text.
+@functools.cache
+def _families() -> list[str]:
+    """The font families in the order in which matplotlib tries them: its own, then installed ones with Hangul."""
+    from matplotlib import font_manager
 
-    Args:
-        characters: The characters that the font must have.
-
-    Returns:
-        The font's file, or None.
-    """
-    from matplotlib.font_manager import findSystemFonts
-
+    families = list(font_manager.FontProperties().get_family())
     # matplotlib's own list is cached in a file and lacks fonts installed later.
-    files = findSystemFonts()
-    for file in sorted(files, key=lambda file: (Path(file).stem not in _HANGUL_FONTS, file)):
-        if characters <= _characters_of(file):
-            return file
-    return None
-
-
-def _characters_of(file: str) -> set[str]:
-    """Return a font's characters; none if matplotlib cannot read the font."""
-    from matplotlib.font_manager import get_font
-
-    try:
-        return {chr(code) for code in get_font(file).get_charmap()}
-    except (OSError, RuntimeError):
-        return set()
-
-
-def _family_of(file: str) -> str:
-    """Return the name by which matplotlib knows a font; register the font if needed."""
-    from matplotlib.font_manager import fontManager, get_font
-
-    if file not in {entry.fname for entry in fontManager.ttflist}:
-        fontManager.addfont(file)
-    return get_font(file).family_name
+    for file in font_manager.findSystemFonts():
+        if Path(file).stem in _HANGUL_FONTS:
+            font_manager.fontManager.addfont(file)
+            families.append(font_manager.get_font(file).family_name)
+    return families

@@ -17,7 +17,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from .data.labelled_text import encode
 from .engines import Engine, check_kind, load_engine
-from .loading import load_target_tokenizer, load_tokenizer
+from .loading import labels_of, load_target_tokenizer, load_tokenizer
 
 
 logger = logging.getLogger(__name__)
@@ -52,7 +52,7 @@ def classify(
     """
     engine, tokenizer = _load(model, tokenizer, "classifier", dtype)
     rows = list(iterate_probabilities(texts, engine, tokenizer, batch_size=batch_size))
-    labels = [engine.config.id2label[label] for label in range(engine.config.num_labels)]
+    labels = labels_of(engine.config)
     return np.stack(rows) if rows else np.empty((0, len(labels)), dtype=np.float32), labels
 
 

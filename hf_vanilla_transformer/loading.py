@@ -4,6 +4,7 @@
 import contextlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any, TypeVar
 
 import torch
 from huggingface_hub import try_to_load_from_cache
@@ -12,6 +13,12 @@ from transformers import AutoConfig, AutoTokenizer, PreTrainedModel, PreTrainedT
 
 from . import modeling_vanilla_transformer
 from .configuration_vanilla_transformer import VanillaTransformerConfig
+from .modeling_vanilla_transformer import (
+    VanillaTransformerForConditionalGeneration,
+    VanillaTransformerForSequenceClassification,
+    VanillaTransformerPreTrainedModel,
+)
+from .precision import inference_dtype
 from .sources import hub_answers
 
 
@@ -19,6 +26,7 @@ from .sources import hub_answers
 EXPORT_FILE = "export.json"
 # The subfolder of a translator's folder that holds the target tokenizer, where the target has its own vocabulary.
 TARGET_TOKENIZER = "target_tokenizer"
+Model = TypeVar("Model", bound=PreTrainedModel)
 # The configuration fields that can be changed when a model is trained further.
 DROPOUT_FIELDS = {"dropout", "attention_dropout", "activation_dropout", "embedding_dropout"}
 
@@ -65,7 +73,7 @@ def load_config(folder: str) -> VanillaTransformerConfig:
     return config
 
 
-def load_model(folder: str, **options) -> PreTrainedModel:
+def load_model(folder: str, **options) -> VanillaTransformerPreTrainedModel:
     """Load a model of any class of this package.
 
     Args:
@@ -90,17 +98,23 @@ def load_model(folder: str, **options) -> PreTrainedModel:
     return model
 
 
+def labels_of(config: VanillaTransformerConfig) -> list[str]:
+    """The names of a classifier's labels, by number."""
+    names: Any = config.id2label  # its keys are numbers, not text as in a file
+    return [names[number] for number in range(config.num_labels)]
+
+
 def load_classifier(
     folder: str,
     dtype: str = "float32",
     labels: list[str] | None = None,
     problem_type: str = "single_label_classification",
-) -> PreTrainedModel:
+) -> VanillaTransformerForSequenceClassification:
     """Load a classifier for inference, on the accelerator if there is one.
 
     Args:
         folder: A path, or the name of a Hub repository.
-        dtype: The precision that it computes in: `"float32"` or `"bfloat16"`.
+        dtype: The precision that it computes in: `"float32"`, `"bfloat16"` or `"auto"`, as in `choose_precision`.
         labels: The label names that the model must have, in this order.
         problem_type: The kind of labels that the model must have learned.
 
@@ -110,37 +124,36 @@ def load_classifier(
     Raises:
         ValueError: as in `load_model`; or it is no classifier of this kind, or its labels are others.
     """
-    model = load_model(folder, dtype=dtype)
-    if not isinstance(model, modeling_vanilla_transformer.VanillaTransformerForSequenceClassification):
+    model = load_model(folder, dtype=inference_dtype(dtype))
+    if not isinstance(model, VanillaTransformerForSequenceClassification):
         raise ValueError(f"{folder}: not a classifier but a {type(model).__name__}")
     if (learned := model.config.problem_type or "single_label_classification") != problem_type:
         raise ValueError(f"{folder}: trained for {learned}, not for {problem_type}")
-    if labels is not None and labels != (own := list(model.config.id2label.values())):
+    if labels is not None and labels != (own := labels_of(model.config)):
         raise ValueError(f"{folder}: its labels are {', '.join(own)}; those of the data are {', '.join(labels)}")
-    return _on_accelerator(model)
+    return on_accelerator(model)
 
 
-def load_translator(folder: str) -> PreTrainedModel:
+def load_translator(folder: str) -> VanillaTransformerForConditionalGeneration:
     """Load a translator for inference, on the accelerator if there is one.
 
     Raises:
         ValueError: as in `load_model`, or it is a model of another class.
     """
     model = load_model(folder)
-    if not isinstance(model, modeling_vanilla_transformer.VanillaTransformerForConditionalGeneration):
+    if not isinstance(model, VanillaTransformerForConditionalGeneration):
         raise ValueError(f"{folder}: not a translator but a {type(model).__name__}")
-    return _on_accelerator(model)
+    return on_accelerator(model)
 
 
-def _on_accelerator(model: PreTrainedModel) -> PreTrainedModel:
+def on_accelerator(model: Model) -> Model:
+    """The model in evaluation mode, on the accelerator if there is one."""
     if torch.accelerator.is_available():
-        model.to(torch.accelerator.current_accelerator())
+        model.to(torch.accelerator.current_accelerator())  # type: ignore[arg-type]  # transformers wraps `to`
     return model.eval()
 
 
-def load_to_train(
-    model_class: type[PreTrainedModel], folder: str, config: VanillaTransformerConfig, **options
-) -> PreTrainedModel:
+def load_to_train(model_class: type[Model], folder: str, config: VanillaTransformerConfig, **options: Any) -> Model:
     """Load a model to train it further, in float32 whatever precision it was saved in.
 
     Args:
@@ -156,9 +169,10 @@ def load_to_train(
         ValueError: as in `load_config`, or weights other than the head's are missing or have another shape.
     """
     with named_errors(folder, "model"):
-        model, loading = model_class.from_pretrained(
+        loaded: Any = model_class.from_pretrained(
             folder, config=config, dtype=torch.float32, output_loading_info=True, **options
         )
+    model, loading = loaded
     new = {*loading["missing_keys"], *(name for name, *_ in loading["mismatched_keys"])}
     if lacking := sorted(name for name in new if name.startswith(f"{model.base_model_prefix}.")):
         raise ValueError(f"{folder}: the model lacks {', '.join(lacking)}")

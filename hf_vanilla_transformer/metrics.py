@@ -191,7 +191,7 @@ def compute_metrics(prediction: EvalPrediction, problem_type: str = "single_labe
     Returns:
         Those that `TRAINER_METRICS` names, such as `accuracy` and `f1` of `classification_report`.
     """
-    report = report_of(problem_type, prediction.predictions, prediction.label_ids)
+    report = report_of(problem_type, np.asarray(prediction.predictions), np.asarray(prediction.label_ids))
     return {name: report[name] for name in TRAINER_METRICS[problem_type]}
 
 
@@ -255,7 +255,7 @@ def compute_perplexity(prediction: EvalPrediction) -> dict[str, float]:
     Returns:
         `token_loss`, the mean loss per token without label smoothing, and its exponential, `perplexity`.
     """
-    losses, tokens = prediction.predictions.astype(np.float64).sum(axis=0)
+    losses, tokens = np.asarray(prediction.predictions, dtype=np.float64).sum(axis=0)
     return {"token_loss": float(losses / tokens), "perplexity": float(np.exp(losses / tokens))}
 
 
@@ -325,8 +325,8 @@ def evaluate_split(trainer: Trainer, split: Dataset) -> dict[str, Any]:
         The mean `loss`, and what `report_of` returns.
     """
     prediction = trainer.predict(split)
-    config = trainer.model.config
+    config: Any = trainer.model.config
     names = [config.id2label[number] for number in range(config.num_labels)]
     problem_type = config.problem_type or "single_label_classification"
-    report = report_of(problem_type, prediction.predictions, prediction.label_ids, names)
+    report = report_of(problem_type, np.asarray(prediction.predictions), np.asarray(prediction.label_ids), names)
     return {"loss": prediction.metrics["test_loss"], **report}

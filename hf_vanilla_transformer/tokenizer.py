@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from os import PathLike
 from pathlib import Path
+from typing import Any, TypeVar
 
 from tokenizers import (
     AddedToken,
@@ -27,6 +28,7 @@ from tokenizers import (
 from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast, SentencePieceBackend
 
 
+TokenizerClass = TypeVar("TokenizerClass", bound=PreTrainedTokenizerBase)
 logger = logging.getLogger(__name__)
 
 # Ids 0 to 6, in this order.
@@ -101,7 +103,7 @@ def train_tokenizer(
     normalizer = _normalizer(lowercase)
     if isinstance(texts, Iterator):
         texts = list(texts)  # they are read twice
-    counts = Counter()
+    counts: Counter[str] = Counter()
     for text in texts:
         counts.update(normalizer.normalize_str(text))
     del counts[" "]
@@ -149,7 +151,7 @@ def _normalizer(lowercase: bool) -> normalizers.Normalizer:
 
 def _untrained_tokenizer(model: str, vocab_size: int) -> tuple[Tokenizer, trainers.Trainer]:
     """A tokenizer of this kind without a vocabulary, and its trainer."""
-    options = {
+    options: dict[str, Any] = {
         "vocab_size": vocab_size,
         "special_tokens": list(SPECIAL_TOKENS.values()),
         "show_progress": False,
@@ -291,7 +293,7 @@ def _read_sentencepiece(path: str | PathLike):
     try:
         from google.protobuf.message import DecodeError
         from sentencepiece import SentencePieceProcessor
-        from sentencepiece.sentencepiece_model_pb2 import ModelProto
+        from sentencepiece.sentencepiece_model_pb2 import ModelProto  # type: ignore[attr-defined]  # made at import
     except ImportError as error:
         raise ImportError(
             "a SentencePiece model needs two more packages: pip install 'hf-vanilla-transformer[sentencepiece]'"
@@ -400,7 +402,7 @@ def _normalization(proto, processor) -> list[normalizers.Normalizer]:
     They also stand before each mark and within CR LF, so that each becomes its own grapheme.
     """
     charsmap = proto.normalizer_spec.precompiled_charsmap
-    steps = [normalizers.Precompiled(charsmap)] if charsmap else []
+    steps: list[normalizers.Normalizer] = [normalizers.Precompiled(charsmap)] if charsmap else []
     if "하" in processor.normalize("ㅎㅏ"):
         # Characters that NFKC turns into a final consonant.
         finals = "\u11a8-\u11c2\u3133\u3135\u3136\u313a-\u3140\u3144\uffa3\uffa5\uffa6\uffaa-\uffb0\uffb4"
@@ -422,7 +424,7 @@ def _normalization(proto, processor) -> list[normalizers.Normalizer]:
 
 def _space_marks(proto, symbols: list[str]) -> list[normalizers.Normalizer]:
     """Replace spaces with `▁`; if the model says so, put one before the text, unless it is one of the symbols."""
-    steps = [normalizers.Replace(" ", SPACE_MARK)]
+    steps: list[normalizers.Normalizer] = [normalizers.Replace(" ", SPACE_MARK)]
     if proto.normalizer_spec.add_dummy_prefix:
         # `tokenizers` also normalizes the symbols that it searches for; with `▁`, it would miss them in mid-text.
         alone = "|".join(re.escape(symbol) for symbol in symbols)
@@ -432,8 +434,8 @@ def _space_marks(proto, symbols: list[str]) -> list[normalizers.Normalizer]:
 
 
 def _with_settings(
-    tokenizer_class: type[PreTrainedTokenizerBase], special_tokens: dict[str, str], max_length: int, **source
-) -> PreTrainedTokenizerBase:
+    tokenizer_class: type[TokenizerClass], special_tokens: dict[str, str], max_length: int, **source
+) -> TokenizerClass:
     """Wrap a tokenizer so that our models can read `tokenizer(texts, padding=True, truncation=True)`."""
     return tokenizer_class(
         **source,

@@ -16,7 +16,8 @@ import types
 from pathlib import Path
 
 
-SERVER = multiprocessing.get_context("forkserver")
+# Elsewhere processes cannot be forked, or not safely with what is loaded here: there the interpreters are fresh.
+SERVER = multiprocessing.get_context("forkserver" if sys.platform == "linux" else "spawn")
 SERVER.set_forkserver_preload(
     [
         *("torch", "torch._dynamo", "torch.distributed.fsdp", "torch.distributed.tensor"),

@@ -1,8 +1,11 @@
 """What tests share: where things are, what a run leaves, tiny models, and the flags of runs that take a second."""
 
+import contextlib
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
 from processes import run_program
 
 from hf_vanilla_transformer import VanillaTransformerConfig
@@ -58,6 +61,18 @@ def tiny_config(**overrides) -> VanillaTransformerConfig:
         "max_position_embeddings": 16,
     }
     return VanillaTransformerConfig(**{**sizes, **overrides})
+
+
+@contextlib.contextmanager
+def files_of_at_most(number_of_bytes: int) -> Iterator[None]:
+    """Let no longer file be written: the portable way to make writing fail, except on Windows."""
+    resource = pytest.importorskip("resource", reason="Windows does not limit the size of files")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (number_of_bytes, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 def run_without_the_package(program: str, *arguments, home: Path, environment: dict[str, str] | None = None) -> str:

@@ -1,10 +1,14 @@
+import re
+import tomllib
+
 import pytest
 import torch
 from huggingface_hub.errors import StrictDataclassError
+from shared import ROOT
 from transformers import AutoConfig
 
 from hf_vanilla_transformer import VanillaTransformerConfig, VanillaTransformerForConditionalGeneration
-from hf_vanilla_transformer.configuration_vanilla_transformer import PRESETS
+from hf_vanilla_transformer.configuration_vanilla_transformer import PRESETS, TESTED_VERSIONS, check_version
 
 
 @pytest.mark.parametrize(
@@ -149,3 +153,28 @@ def test_an_unknown_preset_or_field_is_refused_by_name():
         VanillaTransformerConfig.from_preset("bert")
     with pytest.raises(ValueError, match="no such field: n_head"):
         VanillaTransformerConfig.from_preset("base", n_head=4)
+
+
+def test_the_versions_that_are_tested_are_those_of_pyproject_and_the_constraints():
+    oldest, newest = TESTED_VERSIONS
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert f"transformers>={oldest},<6" in project["dependencies"]
+    for file, version in (("constraints-oldest.txt", oldest), ("constraints.txt", newest)):
+        assert re.search(rf"^transformers=={version}\.", (ROOT / file).read_text(encoding="utf-8"), re.MULTILINE)
+
+
+@pytest.mark.parametrize("version", ["4.57.6", "5.9.0", "5.17.1"])
+def test_an_older_transformers_is_refused_with_the_command_that_helps(version):
+    with pytest.raises(ImportError, match=rf"{version} is installed: pip install -U 'transformers>="):
+        check_version(version)
+
+
+def test_only_a_newer_minor_version_of_transformers_is_warned_of(caplog):
+    oldest, newest = TESTED_VERSIONS
+    for version in (f"{oldest}.0", f"{newest}.7", f"{newest}.0.dev0"):
+        check_version(version)
+    assert not caplog.messages
+    for version in ("5.99.0.dev0", "6.0.0"):
+        check_version(version)
+    assert len(caplog.messages) == 2
+    assert newest in caplog.messages[0] and "5.99.0.dev0" in caplog.messages[0]

@@ -11,6 +11,7 @@ from torch import nn
 from transformers import DynamicCache, EncoderDecoderCache, GenerationConfig, StaticCache
 
 from hf_vanilla_transformer import (
+    VanillaTransformerEncoderModel,
     VanillaTransformerForConditionalGeneration,
     VanillaTransformerForSequenceClassification,
     VanillaTransformerModel,
@@ -27,6 +28,12 @@ from hf_vanilla_transformer.modeling_vanilla_transformer import (
 
 SOURCES = [[7, 8, 9, 10, 11], [12, 13, 14]]
 TARGETS = [[2, 20, 21, 22], [2, 23]]
+MODELS = [
+    VanillaTransformerEncoderModel,
+    VanillaTransformerModel,
+    VanillaTransformerForConditionalGeneration,
+    VanillaTransformerForSequenceClassification,
+]
 
 
 def pad(rows: list[list[int]], side: str = "right", length: int | None = None) -> tuple[torch.Tensor, torch.Tensor]:
@@ -415,15 +422,53 @@ def test_a_static_cache_generates_what_a_dynamic_one_does(prompt_side):
     assert torch.equal(static, expected)
 
 
+@pytest.mark.parametrize("name", ["cache", "past_key_values"])
 @pytest.mark.parametrize("beams", [1, 3])
-def test_a_plain_cache_may_be_given(beams):
+def test_a_plain_cache_may_be_given(beams, name):
     model = VanillaTransformerForConditionalGeneration(tiny_config()).eval()
     source, mask = pad(SOURCES)
     settings = {"num_beams": beams, "max_new_tokens": 8, "do_sample": False}
     expected = model.generate(source, attention_mask=mask, **settings)
     cache = DynamicCache(config=model.config)
-    assert torch.equal(model.generate(source, attention_mask=mask, past_key_values=cache, **settings), expected)
+    assert torch.equal(model.generate(source, attention_mask=mask, **{name: cache}, **settings), expected)
     assert cache.get_seq_length() > 0
+
+
+def test_generation_gives_the_model_one_token_and_the_cache(monkeypatch):
+    """With transformers 5.24, which renamed the cache's argument, each step saw its last token alone."""
+    model = VanillaTransformerForConditionalGeneration(tiny_config()).eval()
+    calls = []
+    forward = model.model.decoder.forward
+    monkeypatch.setattr(model.model.decoder, "forward", lambda **given: calls.append(given) or forward(**given))
+    model.generate(torch.tensor(SOURCES[:1]), max_new_tokens=4, min_new_tokens=4, do_sample=False)
+    assert [given["input_ids"].shape[1] for given in calls] == [1, 1, 1, 1]
+    assert len({id(given["cache"]) for given in calls}) == 1 and calls[0]["cache"].get_seq_length() == 4
+
+
+def test_one_cache_under_two_names_is_refused():
+    model = VanillaTransformerModel(tiny_config())
+    caches = {"cache": DynamicCache(config=model.config), "past_key_values": DynamicCache(config=model.config)}
+    with pytest.raises(TypeError, match="`cache` and `past_key_values`"):
+        model(torch.tensor(SOURCES[:1]), **caches)
+
+
+@pytest.mark.parametrize("name", ["attention_masks", "kv", "position_ids"])
+@pytest.mark.parametrize("model_class", MODELS)
+def test_an_argument_that_nothing_reads_is_refused_by_its_name(model_class, name):
+    """Also where the source is encoded already, and in the two stacks by themselves."""
+    model = model_class(tiny_config()).eval()
+    ids = torch.tensor(SOURCES[:1])
+    match = f"unexpected keyword argument '{name}'"
+    with pytest.raises(TypeError, match=match):
+        model(ids, **{name: ids})
+    assert model(ids, **{name: None})[0] is not None  # None is no argument, as in `generate`
+    if hasattr(model.base_model, "decoder"):
+        states = model.base_model.encoder(ids).last_hidden_state
+        with pytest.raises(TypeError, match=match):
+            model(encoder_outputs=(states,), **{name: ids})
+        if name != "position_ids":  # the decoder's own
+            with pytest.raises(TypeError, match=match):
+                model.base_model.decoder(ids, encoder_hidden_states=states, **{name: ids})
 
 
 @pytest.mark.slow

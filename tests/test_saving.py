@@ -27,7 +27,7 @@ from hf_vanilla_transformer import (
     VanillaTransformerForSequenceClassification,
     VanillaTransformerModel,
 )
-from hf_vanilla_transformer.configuration_vanilla_transformer import INIT_SCHEMES
+from hf_vanilla_transformer.configuration_vanilla_transformer import INIT_SCHEMES, TESTED_VERSIONS
 from hf_vanilla_transformer.modeling_vanilla_transformer import sinusoid_table
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 
@@ -330,6 +330,31 @@ def test_a_saved_folder_works_without_the_package(classifier_folder, tmp_path):
     }
     loaded = AutoModelForSequenceClassification.from_pretrained(again).eval()
     assert torch.equal(outputs(loaded), outputs(model))
+
+
+VERSION = """
+import sys
+import transformers
+
+transformers.__version__ = sys.argv[2]
+try:
+    transformers.AutoModel.from_pretrained(sys.argv[1], trust_remote_code=True)
+except ImportError as error:
+    print(error)
+"""
+
+
+def test_a_folder_knows_the_versions_it_needs(classifier_folder, tmp_path):
+    oldest, newest = TESTED_VERSIONS
+    assert json.loads((classifier_folder / "config.json").read_text())["requirements"] == {
+        "transformers": f">={oldest}, tested to {newest}"
+    }
+    printed = run_without_the_package(VERSION, str(classifier_folder), "5.17.0", home=tmp_path)
+    assert printed.strip() == (
+        f"this model needs transformers {oldest} or newer, and 5.17.0 is installed: "
+        f"pip install -U 'transformers>={oldest},<6'"
+    )
+    assert run_without_the_package(VERSION, str(classifier_folder), "5.99.0", home=tmp_path) == ""
 
 
 def test_the_pipeline_labels_reviews(classifier_folder):

@@ -156,7 +156,7 @@ print(inspect.cleandoc(inspect.getsource(modeling.VanillaTransformerEncoderLayer
 # 2. **교차 어텐션**(cross-attention): 원문을 봅니다. 쿼리는 디코더에서, 키와 밸류는 인코더의 출력에서 옵니다.
 #
 # 두 모듈은 클래스가 같고, 키와 밸류의 출처만 다릅니다. 교차 어텐션의 코드입니다.
-# `past_key_values`는 생성할 때 쓰는 캐시이므로 지금은 넘어가세요(6장).
+# `cache`는 생성할 때 쓰는 캐시이므로 지금은 넘어가세요(6장).
 
 # %%
 body = inspect.cleandoc(inspect.getsource(modeling.VanillaTransformerDecoderLayer.forward).split('"""')[2])

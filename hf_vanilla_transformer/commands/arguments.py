@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 import yaml
@@ -27,6 +27,7 @@ from ..data.labelled_text import load_labelled_text
 from ..data.labels import SINGLE
 from ..hub.record import NOT_IN_RECIPE
 from ..loading import DROPOUT_FIELDS
+from ..precision import choose_precision
 from ..training.checkpoints import LAST_CHECKPOINT
 
 
@@ -39,7 +40,7 @@ class LabelledTextArguments:
 
     data: str = field(
         default="sample",
-        metadata={"help": "`sample`, `nsmc`, a folder with NSMC's two files, a TSV/CSV/JSON file, a Hub data set."},
+        metadata={"help": "`sample`, `nsmc` or its folder, a TSV/CSV/JSON file, a Hub data set."},
     )
     text_column: str = field(default="document", metadata={"help": "The column with the texts."})
     label_column: str = field(default="label", metadata={"help": "The column with the labels."})
@@ -58,6 +59,12 @@ class LabelledTextArguments:
         )
 
 
+if TYPE_CHECKING:
+    JsonMapping = Any
+else:
+    JsonMapping = str  # as HfArgumentParser reads it; `__post_init__` makes a mapping of it
+
+
 @dataclass
 class RobustnessArguments:
     """Settings of the commands that measure a classifier under changes of the texts.
@@ -68,7 +75,7 @@ class RobustnessArguments:
 
     robustness: list[str] = field(
         default_factory=list,
-        metadata={"help": "Measure with changed texts, too: `all`, or names of changes, such as no_spaces."},
+        metadata={"help": "Measure with changed texts, too: `all`, or some changes by name."},
     )
 
     def __post_init__(self):
@@ -91,19 +98,20 @@ class ModelArguments:
     model: str | None = field(
         default=None, metadata={"help": "A model folder or Hub name to train further; by default a new model."}
     )
-    config: str = field(
+    config: JsonMapping = field(
         default="{}",
-        metadata={
-            "help": "VanillaTransformerConfig fields of a new model, or dropout rates of --model: JSON here, in a "
-            "recipe a mapping."
-        },
+        metadata={"help": "VanillaTransformerConfig fields of a new model, or dropout rates of --model: JSON."},
     )
     attn_implementation: str = field(
         default="sdpa", metadata={"help": "`sdpa`, or `eager`: faster on CPUs with short texts."}
     )
+    precision: Literal["auto", "float32", "bfloat16"] = field(
+        default="float32",
+        metadata={"help": "Of training; `auto`: what this machine is faster in."},
+    )
     weights_dtype: Literal["float32", "float16", "bfloat16"] = field(
         default="float32",
-        metadata={"help": "Precision of the saved weights, rounded before they are measured."},
+        metadata={"help": "Precision the trained weights are rounded to and saved in."},
     )
 
     def __post_init__(self):
@@ -201,6 +209,7 @@ def parse_arguments(
     if any(issubclass(dataclass_type, TrainingArguments) for dataclass_type in dataclass_types):
         # bf16 on a machine without an accelerator has to be asked for in this way.
         given.setdefault("use_cpu", not torch.accelerator.is_available())
+        _set_bf16(parser, given)
         name = Path(parser.prog).name.split()[-1] if file is None else file.name
         given.setdefault("output_dir", f"runs/{Path(name).stem}")
     try:
@@ -211,6 +220,16 @@ def parse_arguments(
     except (ValueError, TypeError, ImportError) as error:
         parser.error(_one_line(error))
     return parsed, {name: value for name, value in {**recipe, **flags}.items() if name not in NOT_IN_RECIPE}
+
+
+def _set_bf16(parser: OneLineParser, given: dict[str, Any]) -> None:
+    """Have `precision` say what transformers' `bf16` is, unless that is given."""
+    if (precision := given.get("precision")) is None:
+        return
+    if "bf16" not in given:
+        given["bf16"] = choose_precision(precision, given["use_cpu"]) == "bfloat16"
+    elif precision not in ("auto", "bfloat16" if given["bf16"] else "float32"):
+        parser.error(f"--precision {precision}: contradicts --bf16 {str(given['bf16']).lower()}")
 
 
 def _make_parser(
@@ -230,6 +249,7 @@ def _make_parser(
         if issubclass(dataclass_type, TrainingArguments)
         for setting in fields(dataclass_type)
     }
+    action: Any
     for action in parser._actions:
         if action.dest in of_transformers - {"output_dir", "resume_from_checkpoint"} and not show_all:
             action.help = argparse.SUPPRESS
@@ -295,7 +315,9 @@ def _find_model(parser: OneLineParser, recipe: dict[str, Any], given: dict[str, 
 
 def _parse_recipe(parser: OneLineParser, recipe: dict[str, Any], optional: set[str]) -> dict[str, Any]:
     """Parse and check a recipe's values as argparse does with flags."""
-    parsed, words = {}, []
+    parsed: dict[str, Any] = {}
+    words = []
+    action: Any
     for action in parser._actions:
         name, value = action.dest, recipe.get(action.dest)
         if name not in recipe or f"--{name}" not in action.option_strings:
@@ -384,7 +406,7 @@ def _check_training(arguments: TrainingArguments) -> None:
             torch.optim.SGD([torch.zeros(1)], lr=arguments.learning_rate),
             num_warmup_steps=0,
             num_training_steps=1,
-            scheduler_specific_kwargs=arguments.lr_scheduler_kwargs,
+            scheduler_specific_kwargs=arguments.lr_scheduler_kwargs,  # type: ignore[arg-type]  # parsed by now
         )
     except TypeError as error:
         raise ValueError(f"--lr_scheduler_kwargs: {error}") from error
@@ -422,7 +444,7 @@ def exit_with_one_line(main: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(main)
     def wrapped(argv: Sequence[str] | None = None) -> None:
         # The environment variable TQDM_DELAY does the same, but is read before a command has begun.
-        tqdm.__init__ = functools.partialmethod(_BEGIN_BAR, delay=1)
+        tqdm.__init__ = functools.partialmethod(_BEGIN_BAR, delay=1)  # type: ignore[method-assign, assignment]
         try:
             main(argv)
             sys.stdout.flush()

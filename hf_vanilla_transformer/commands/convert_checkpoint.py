@@ -18,7 +18,7 @@ import torch
 from ..conversion import convert_checkpoint, load_source_state_dict, to_source_state_dict
 from ..loading import load_model
 from ..training.checkpoints import prepare_output_dir
-from .arguments import exit_with_one_line, parse_arguments, read_mapping
+from .arguments import JsonMapping, exit_with_one_line, parse_arguments, read_mapping
 
 
 @dataclass
@@ -36,7 +36,7 @@ class ConvertArguments:
     model: str | None = field(
         default=None, metadata={"help": "A model folder or Hub name to make the tutorial's checkpoint from."}
     )
-    config: str = field(
+    config: JsonMapping = field(
         default="{}",
         metadata={"help": "VanillaTransformerConfig fields that no tensor shows: JSON here, a mapping in a recipe."},
     )

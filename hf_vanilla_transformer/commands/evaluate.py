@@ -70,7 +70,9 @@ class EvaluationArguments(RobustnessArguments, LabelledTextArguments):
         default=None, metadata={"help": "Seed of the split; by default as in the model's recipe."}
     )
     batch_size: int = field(default=128, metadata={"help": "Texts in one pass through the model."})
-    dtype: Literal["float32", "bfloat16"] = field(default="float32", metadata={"help": "`float32` or `bfloat16`."})
+    dtype: Literal["auto", "float32", "bfloat16"] = field(
+        default="float32", metadata={"help": "Precision of the weights; `auto`: what this machine is faster in."}
+    )
 
     def __post_init__(self):
         super().__post_init__()
@@ -129,6 +131,7 @@ def main(argv: list[str] | None = None) -> None:
         "arguments": vars(arguments),
         **report,
         "texts_per_second": len(split) / seconds,
+        "precision": str(model.dtype).removeprefix("torch."),
         **describe_environment(),
         "device": torch.cuda.get_device_name(model.device) if model.device.type == "cuda" else model.device.type,
     }

@@ -15,9 +15,10 @@ if the model cannot generate. Korean tokens need a font with Hangul, such as Deb
 
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from transformers import get_inverse_sqrt_schedule
@@ -110,7 +111,7 @@ def draw_attention(arguments: FigureArguments) -> None:
     Raises:
         ValueError: there is no such layer or head, or model and tokenizers do not fit.
     """
-    model = load_model(arguments.model, attn_implementation="eager")  # the others do not keep the probabilities
+    model: Any = load_model(arguments.model, attn_implementation="eager")  # the others do not keep the probabilities
     config, title, output = model.config, *KINDS[arguments.kind]
     is_encoder = arguments.kind == "encoder"
     layers = config.encoder_layers if is_encoder else config.decoder_layers
@@ -124,7 +125,7 @@ def draw_attention(arguments: FigureArguments) -> None:
     (source,) = encode([arguments.text], tokenizer, max_length=config.max_position_embeddings)
     batch = {"input_ids": torch.tensor([source]), "attention_mask": torch.ones(1, len(source), dtype=torch.long)}
     source_tokens = tokenizer.convert_ids_to_tokens(source)
-    target_tokens = []
+    target_tokens: Sequence[str] = []
     if not is_encoder:
         target_tokenizer = load_target_tokenizer(arguments.model, config, tokenizer)
         if config.decoder_start_token_id is None:

@@ -39,7 +39,8 @@ def main(argv: list[str] | None = None) -> None:
     tokenizer = import_sentencepiece(
         arguments.sentencepiece_model, max_length=arguments.max_length, backend=arguments.backend
     )
-    texts, column = [], arguments.text_column
+    texts: list[str] = []
+    column = arguments.text_column
     for file in arguments.compare:
         # A table may have rows without a text.
         texts += read_lines(file) if column is None else filter(None, read_tables(file, [column])["train"][column])

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import BinaryIO, TextIO
+from typing import Any, BinaryIO, TextIO
 
 from tqdm import tqdm
 
@@ -137,7 +137,7 @@ def _open_output(arguments: LinesArguments) -> Iterator[tuple[TextIO, int]]:
 
 
 @contextmanager
-def _progress(texts: BinaryIO, arguments: LinesArguments) -> Iterator[Callable[[int], None]]:
+def _progress(texts: BinaryIO, arguments: LinesArguments) -> Iterator[Callable[[int], Any]]:
     """A progress bar on a terminal, with the time left where the file's size is known.
 
     Yields:

@@ -21,7 +21,7 @@ from ..configuration_vanilla_transformer import VanillaTransformerConfig
 from ..data.labels import MULTI, REGRESSION, SEPARATOR
 from ..engines import load_engine
 from ..inference import iterate_probabilities
-from ..loading import load_tokenizer
+from ..loading import labels_of, load_tokenizer
 from .arguments import exit_with_one_line, parse_arguments
 from .lines import LinesArguments, answer_lines, open_texts
 
@@ -29,11 +29,9 @@ from .lines import LinesArguments, answer_lines, open_texts
 @dataclass
 class PredictArguments(LinesArguments):
     model: str = field(metadata={"help": "A classifier's folder or Hub name, or an exported folder."})
-    dtype: Literal["float32", "bfloat16"] = field(
+    dtype: Literal["auto", "float32", "bfloat16"] = field(
         default="float32",
-        metadata={
-            "help": "`float32`, or `bfloat16`, which is faster on machines that compute in it; an export has its own."
-        },
+        metadata={"help": "Precision of the weights; `auto`: what this machine is faster in. An export has its own."},
     )
 
 
@@ -42,7 +40,8 @@ def answer_of(row: np.ndarray, config: VanillaTransformerConfig) -> str:
     if config.problem_type == REGRESSION:
         return SEPARATOR.join(f"{value:.4f}" for value in row)
     chosen = np.flatnonzero(row > 0.5) if config.problem_type == MULTI else [int(row.argmax())]
-    names = SEPARATOR.join(config.id2label[int(place)] for place in chosen)
+    labels = labels_of(config)
+    names = SEPARATOR.join(labels[place] for place in chosen)
     return f"{names}\t{SEPARATOR.join(f'{row[place]:.4f}' for place in chosen)}"
 
 

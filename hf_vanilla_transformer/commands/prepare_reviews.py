@@ -97,7 +97,8 @@ def main(argv: list[str] | None = None) -> None:
     else:
         reviews = read_reviews(Path(arguments.raw or Path(arguments.nsmc, "raw")))
 
-    seen, counts, lines = set(), Counter(), []
+    counts: Counter[str] = Counter()
+    seen, lines = set(), []
     for review_id, text in reviews:
         text = normalize_spaces(text)
         if review_id is not None and review_id in seen:

@@ -89,8 +89,8 @@ ARGUMENTS = [TextArguments, DenoisingArguments, DenoiserArguments, Seq2SeqTraini
 
 @exit_with_one_line
 def main(argv: list[str] | None = None) -> None:
-    arguments, settings = parse_arguments(ARGUMENTS, __doc__, argv)
-    train(*arguments, settings)
+    (text_arguments, denoising, arguments, training_arguments), settings = parse_arguments(ARGUMENTS, __doc__, argv)
+    train(text_arguments, denoising, arguments, training_arguments, settings)
 
 
 def train(
@@ -166,7 +166,7 @@ def measure(trainer: TokenBudgetTrainer) -> dict[str, float]:
     return {
         "loss": measured["eval_token_loss"],
         "perplexity": measured["eval_perplexity"],
-        "rows": len(trainer.eval_dataset),
+        "rows": len(trainer.eval_dataset),  # type: ignore[arg-type]
     }
 
 

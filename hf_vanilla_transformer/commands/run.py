@@ -13,9 +13,7 @@ from accelerate.utils import broadcast_object_list
 from datasets import Dataset
 from transformers import (
     GenerationConfig,
-    PreTrainedModel,
     PreTrainedTokenizerBase,
-    Trainer,
     TrainingArguments,
     set_seed,
 )
@@ -26,8 +24,10 @@ from ..hub.embedding import save_embedding_modules
 from ..hub.model_card import CARD_FILE, save_model_card
 from ..hub.record import CURVES_FILE, METRICS_FILE, RECIPE_FILE, RUN_FILE, best_step, epochs, save_record
 from ..hub.upload import keep_token_out_of_files, upload_run
-from ..loading import load_to_train, load_tokenizer
+from ..loading import Model, load_to_train, load_tokenizer
+from ..precision import explain_precision, training_precision
 from ..training.checkpoints import prepare_output_dir, round_weights, save_weights_in
+from ..training.trainer import CheckedTrainer
 from .arguments import ModelArguments
 
 
@@ -61,10 +61,11 @@ def generation_config(
     return generation
 
 
-def announce(folder: str) -> None:
-    """Say, in the main process, where a run goes."""
+def announce(arguments: TrainingArguments) -> None:
+    """Say, in the main process, where a run goes and in which precision it computes."""
     if PartialState().is_main_process:
-        print(f"The result goes to {folder}", flush=True)
+        print(f"The result goes to {arguments.output_dir}", flush=True)
+        print(explain_precision(training_precision(arguments), arguments.use_cpu), flush=True)
 
 
 class Run:
@@ -107,7 +108,7 @@ class Run:
         self.folder = arguments.output_dir
         with arguments.main_process_first(desc="output_dir"):
             self.checkpoint = prepare_output_dir(self.folder, arguments.resume_from_checkpoint)
-        announce(self.folder)
+        announce(arguments)
 
     def make_tokenizer(self, make: Callable[[], PreTrainedTokenizerBase]) -> PreTrainedTokenizerBase:
         """The checkpoint's tokenizer, or in a new run what `make` returns in the main process."""
@@ -115,11 +116,11 @@ class Run:
 
     def make_model(
         self,
-        model_class: type[PreTrainedModel],
+        model_class: type[Model],
         arguments: ModelArguments,
         config: VanillaTransformerConfig,
         **options: Any,
-    ) -> PreTrainedModel:
+    ) -> Model:
         """Seed all random numbers, then make a new model, or load the one that is trained further.
 
         Args:
@@ -140,7 +141,7 @@ class Run:
             return load_to_train(model_class, arguments.model, config, **attention, **options)
         return model_class._from_config(config, **attention)
 
-    def train(self, trainer: Trainer) -> dict[str, Any]:
+    def train(self, trainer: CheckedTrainer) -> dict[str, Any]:
         """Train, from the checkpoint if there is one.
 
         Returns:
@@ -155,7 +156,7 @@ class Run:
 
     def finish(
         self,
-        trainer: Trainer,
+        trainer: CheckedTrainer,
         metrics: dict[str, Any],
         measure: Callable[[], dict[str, Any]],
         headline: Callable[[dict[str, Any]], str],
@@ -195,6 +196,7 @@ class Run:
             metrics=metrics,
             settings=self.settings,
             seed=self.arguments.seed,
+            precision=training_precision(self.arguments),
             resumed_from=self.checkpoint,
             began_as=arguments.model,
             data=data(),

@@ -21,7 +21,6 @@ from transformers import (
     DataCollatorWithPadding,
     EarlyStoppingCallback,
     PreTrainedTokenizerBase,
-    Trainer,
     TrainerCallback,
     TrainingArguments,
 )
@@ -66,10 +65,7 @@ LABEL_FIELDS = {"id2label", "label2id", "problem_type"}
 class DataArguments(RobustnessArguments, LabelledTextArguments):
     problem_type: Literal["single_label_classification", "multi_label_classification", "regression"] | None = field(
         default=None,
-        metadata={
-            "help": "What the labels are: one of several classes, the default; any number of them (lists, or `a|b`); "
-            "or numbers to predict."
-        },
+        metadata={"help": "Labels: one of several, the default; any number (lists, or `a|b`); or numbers."},
     )
     max_length: int | None = field(
         default=None, metadata={"help": "Tokens kept of a text; by default 256, or as many as --model has positions."}
@@ -87,7 +83,7 @@ class ClassifierArguments(ModelArguments, VocabularyArguments):
     )
     augment: list[str] = field(
         default_factory=list,
-        metadata={"help": "In each epoch anew: other `spacing`; a `typing_slip` in every second text."},
+        metadata={"help": "Change training texts anew in each epoch: `spacing`, `typing_slip`."},
     )
     early_stopping_patience: int | None = field(
         default=None, metadata={"help": "Stop after this many evaluations without a better one."}
@@ -110,8 +106,8 @@ ARGUMENTS = [DataArguments, ClassifierArguments, TrainingArguments]
 
 @exit_with_one_line
 def main(argv: list[str] | None = None) -> None:
-    arguments, settings = parse_arguments(ARGUMENTS, __doc__, argv)
-    train(*arguments, settings)
+    (data_arguments, arguments, training_arguments), settings = parse_arguments(ARGUMENTS, __doc__, argv)
+    train(data_arguments, arguments, training_arguments, settings)
 
 
 def train(
@@ -122,7 +118,7 @@ def train(
     *,
     extend: Callable[[Dataset, PreTrainedTokenizerBase, int], Dataset] | None = None,
     compute_loss_func: Callable | None = None,
-    trainer_class: type[Trainer] = CheckedTrainer,
+    trainer_class: type[CheckedTrainer] = CheckedTrainer,
     describe: Callable[[DatasetDict], dict[str, Any]] | None = None,
     script: str | None = None,
 ) -> None:
@@ -133,7 +129,7 @@ def train(
         settings: Those of recipe and flags, for the record.
         extend: Called with the tokenized training set, the tokenizer and `max_length`; returns the set to train on.
         compute_loss_func: As in `Trainer`.
-        trainer_class: A `Trainer`.
+        trainer_class: A `CheckedTrainer`.
         describe: Called with the splits before they are tokenized; returns further entries of the record's `data`.
         script: As in `Run.finish`.
 
@@ -154,11 +150,7 @@ def train(
     tokenizer = run.make_tokenizer(lambda: make_tokenizer(arguments, data, max_length))
     with training_arguments.main_process_first(desc="tokens"):
         tokenized = tokenize(data, tokenizer, max_length=max_length)
-        train_dataset = tokenized["train"]
-        if arguments.augment:
-            train_dataset = tokenize(data["train"], tokenizer, max_length, keep_texts=True)
-        if extend is not None:
-            train_dataset = extend(train_dataset, tokenizer, max_length)
+        train_dataset = training_rows(arguments, data["train"], tokenized["train"], tokenizer, max_length, extend)
 
     labels = label_names(data["train"]) or [data_arguments.label_column]
     model = make_model(run, arguments, make_config(arguments, tokenizer, labels, max_length, problem_type))
@@ -179,13 +171,27 @@ def train(
     run.finish(
         trainer,
         run.train(trainer),
-        measure=lambda: measure(trainer, data, tokenized, data_arguments),
+        measure=lambda: measure(trainer, data["test"], tokenized, tokenizer, data_arguments, max_length),
         headline=lambda metrics: headline(metrics["test"]),
         use="predict --model FOLDER --file texts.txt",
         arguments=arguments,
         data=lambda: {"source": data_arguments.data, **describe_splits(data), **further},
         script=script,
     )
+
+
+def training_rows(
+    arguments: ClassifierArguments,
+    rows: Dataset,
+    tokenized: Dataset,
+    tokenizer: PreTrainedTokenizerBase,
+    max_length: int,
+    extend: Callable[[Dataset, PreTrainedTokenizerBase, int], Dataset] | None,
+) -> Dataset:
+    """The rows to train on: `tokenized`, with the texts if `--augment` is to change them, and extended."""
+    if arguments.augment:
+        tokenized = tokenize(rows, tokenizer, max_length, keep_texts=True)
+    return tokenized if extend is None else extend(tokenized, tokenizer, max_length)
 
 
 def make_collator(
@@ -204,22 +210,6 @@ def make_collator(
     return collator
 
 
-def measure(
-    trainer: Trainer, data: DatasetDict, tokenized: DatasetDict, arguments: DataArguments
-) -> dict[str, dict[str, Any]]:
-    """The metrics of each split, those of the test split with `--robustness`."""
-    metrics = {split: evaluate_split(trainer, tokenized[split]) for split in tokenized}
-    if arguments.robustness:
-        metrics["test"]["robustness"] = robustness_report(
-            data["test"],
-            arguments.robustness,
-            lambda rows: evaluate_split(trainer, tokenize(rows, trainer.processing_class)),
-            metrics["test"],
-            arguments.problem_type or SINGLE,
-        )
-    return metrics
-
-
 def check_metric(
     arguments: ClassifierArguments, training_arguments: TrainingArguments, settings: dict[str, Any], problem_type: str
 ) -> None:
@@ -234,6 +224,27 @@ def check_metric(
         )
     if training_arguments.metric_for_best_model in ("mae", "rmse") and "greater_is_better" not in settings:
         training_arguments.greater_is_better = False
+
+
+def measure(
+    trainer: CheckedTrainer,
+    test: Dataset,
+    tokenized: DatasetDict,
+    tokenizer: PreTrainedTokenizerBase,
+    arguments: DataArguments,
+    max_length: int,
+) -> dict[str, Any]:
+    """The metrics of each split; those of the test split include its texts under the changes that are asked for."""
+    metrics: dict[str, Any] = {split: evaluate_split(trainer, tokenized[split]) for split in tokenized}
+    if arguments.robustness:
+        metrics["test"]["robustness"] = robustness_report(
+            test,
+            arguments.robustness,
+            lambda rows: evaluate_split(trainer, tokenize(rows, tokenizer, max_length)),
+            metrics["test"],
+            arguments.problem_type or SINGLE,
+        )
+    return metrics
 
 
 def weighted_loss(

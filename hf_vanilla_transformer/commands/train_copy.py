@@ -13,14 +13,15 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 from datasets import Dataset
-from transformers import PreTrainedModel, Seq2SeqTrainingArguments, default_data_collator, set_seed
+from transformers import Seq2SeqTrainingArguments, default_data_collator, set_seed
 
 from .. import VanillaTransformerConfig, VanillaTransformerForConditionalGeneration
 from ..hub.record import save_record
+from ..precision import training_precision
 from ..training.checkpoints import prepare_output_dir
 from ..training.losses import LabelSmoothingLoss
 from ..training.trainer import CheckedSeq2SeqTrainer
-from .arguments import check_at_least, exit_with_one_line, parse_arguments, read_mapping
+from .arguments import JsonMapping, check_at_least, exit_with_one_line, parse_arguments, read_mapping
 from .run import announce
 
 
@@ -30,7 +31,7 @@ PAD, START, SYMBOLS = 0, 1, 11
 @dataclass
 class CopyArguments:
     preset: str = field(default="annotated-transformer", metadata={"help": "A preset of VanillaTransformerConfig."})
-    config: str = field(
+    config: JsonMapping = field(
         default="{}", metadata={"help": "Fields that differ from the preset: JSON here, a mapping in a recipe."}
     )
     sequence_length: int = field(default=10, metadata={"help": "Symbols in a sequence."})
@@ -65,7 +66,7 @@ def as_pairs(sequences: np.ndarray) -> Dataset:
 
 
 @torch.inference_mode()
-def share_copied(model: PreTrainedModel, sequences: np.ndarray, batch_size: int) -> float:
+def share_copied(model: VanillaTransformerForConditionalGeneration, sequences: np.ndarray, batch_size: int) -> float:
     """The share of the sequences that greedy decoding copies without a mistake."""
     model.eval()
     right = 0
@@ -83,7 +84,7 @@ def main(argv: list[str] | None = None) -> None:
     folder = training_arguments.output_dir
     with training_arguments.main_process_first():
         checkpoint = prepare_output_dir(folder, training_arguments.resume_from_checkpoint)
-    announce(folder)
+    announce(training_arguments)
 
     set_seed(training_arguments.seed)
     model = VanillaTransformerForConditionalGeneration(make_config(arguments))
@@ -112,6 +113,7 @@ def main(argv: list[str] | None = None) -> None:
         },
         settings=settings,
         seed=training_arguments.seed,
+        precision=training_precision(training_arguments),
         resumed_from=checkpoint,
         data={"source": "random sequences"},
     )

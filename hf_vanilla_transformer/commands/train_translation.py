@@ -15,12 +15,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+import numpy as np
 from datasets import Dataset, DatasetDict
 from tokenizers.models import WordLevel
 from transformers import (
     DataCollatorForSeq2Seq,
     EvalPrediction,
     PreTrainedTokenizerBase,
+    PreTrainedTokenizerFast,
     Seq2SeqTrainer,
     Seq2SeqTrainingArguments,
 )
@@ -116,8 +118,8 @@ ARGUMENTS = [PairArguments, TranslatorArguments, Seq2SeqTrainingArguments]
 
 @exit_with_one_line
 def main(argv: list[str] | None = None) -> None:
-    arguments, settings = parse_arguments(ARGUMENTS, __doc__, argv)
-    train(*arguments, settings)
+    (data_arguments, arguments, training_arguments), settings = parse_arguments(ARGUMENTS, __doc__, argv)
+    train(data_arguments, arguments, training_arguments, settings)
 
 
 def train(
@@ -255,13 +257,15 @@ def make_tokenizers(
     arguments: TranslatorArguments, train: Dataset
 ) -> tuple[PreTrainedTokenizerBase, PreTrainedTokenizerBase]:
     """The tokenizers of source and target, trained on the training pairs; the same one where they are joint."""
-    options = {
+    options: dict[str, Any] = {
         "model": arguments.tokenizer_model,
         "lowercase": arguments.lowercase,
         "max_length": arguments.max_length or 256,
         "add_eos": True,
     }
-    train_on = functools.partial(train_vocabulary, train, lines=arguments.vocab_lines, **options)
+    train_on: Callable[..., PreTrainedTokenizerBase] = functools.partial(
+        train_vocabulary, train, lines=arguments.vocab_lines, **options
+    )
     if arguments.vocabularies == "joint":
         tokenizer = train_on(["source", "target"], vocab_size=arguments.vocab_size)
         return tokenizer, tokenizer
@@ -320,7 +324,7 @@ def decode(tokenizer: PreTrainedTokenizerBase, ids) -> list[str]:
 
 
 def measure(
-    trainer: Seq2SeqTrainer, data: Dataset, split: Dataset, tokenizer: PreTrainedTokenizerBase, beams: set[int]
+    trainer: Seq2SeqTrainer, data: Dataset, split: Dataset, tokenizer: PreTrainedTokenizerFast, beams: set[int]
 ) -> dict[str, Any]:
     """Perplexity of one split, and BLEU of each beam size against the references as they were written.
 
@@ -328,17 +332,18 @@ def measure(
     """
     order = sorted(range(len(split)), key=split["length"][:].__getitem__)
     by_length = split.select(order)
-    trainer.args.train_sampling_strategy = "sequential"  # grouping would reorder the evaluation, too
-    trainer.args.predict_with_generate = False
+    settings: Any = trainer.args
+    settings.train_sampling_strategy = "sequential"  # grouping would reorder the evaluation, too
+    settings.predict_with_generate = False
     trainer.compute_metrics, trainer.preprocess_logits_for_metrics = compute_perplexity, token_losses
     measured = trainer.predict(by_length).metrics
-    report = {"loss": measured["test_token_loss"], "perplexity": measured["test_perplexity"]}
+    report: dict[str, Any] = {"loss": measured["test_token_loss"], "perplexity": measured["test_perplexity"]}
 
-    trainer.args.predict_with_generate = True
+    settings.predict_with_generate = True
     trainer.compute_metrics, trainer.preprocess_logits_for_metrics = None, None
     references = data.select(order)["target"][:]
     for num_beams in sorted(beams):
-        ids = trainer.predict(by_length, num_beams=num_beams).predictions
+        ids = np.asarray(trainer.predict(by_length, num_beams=num_beams).predictions)
         report[f"beams_{num_beams}"] = translation_report(decode(tokenizer, ids), references)
         if isinstance(tokenizer.backend_tokenizer.model, WordLevel) or not has_capitals(tokenizer):
             report[f"beams_{num_beams}"] |= word_report(ids.tolist(), references, tokenizer)

@@ -11,6 +11,7 @@ Prints one line per text, in the order of the input. An empty line stays empty. 
 import logging
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Literal
 
 from ..engines import load_engine
 from ..inference import iterate_translations
@@ -22,6 +23,10 @@ from .lines import LinesArguments, answer_lines, open_texts
 @dataclass
 class TranslateArguments(LinesArguments):
     model: str = field(metadata={"help": "A translator's folder or Hub name, or an exported folder."})
+    dtype: Literal["auto", "float32", "bfloat16"] = field(
+        default="float32",
+        metadata={"help": "Precision of the weights; `auto`: what this machine is faster in. An export has its own."},
+    )
     num_beams: int = field(default=1, metadata={"help": "Beams of the search; 1 is greedy."})
     max_new_tokens: int | None = field(
         default=None, metadata={"help": "Greatest number of tokens of a translation; by default the model's limit."}
@@ -40,7 +45,7 @@ def main(argv: list[str] | None = None) -> None:
     (arguments,), _ = parse_arguments([TranslateArguments], __doc__, argv)
     logging.basicConfig(format="%(message)s")
     with open_texts(arguments.file) as texts:
-        engine = load_engine(arguments.model, kind="translator")
+        engine = load_engine(arguments.model, arguments.dtype, "translator")
         tokenizer = load_tokenizer(arguments.model)
         target_tokenizer = load_target_tokenizer(arguments.model, engine.config, tokenizer)
 

@@ -41,7 +41,7 @@ def all_spaced(text: str, generator: Random | None = None) -> str:
 
 def random_spaces(text: str, generator: Random) -> str:
     """At each gap between two characters, with probability 0.2, a space left out or put in (kiwi-farm's Random)."""
-    spaced = []
+    spaced: list[str] = []
     for word in text.split():
         for place, character in enumerate(word):
             if spaced and (place == 0) != (generator.random() < RATE):

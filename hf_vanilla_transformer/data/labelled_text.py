@@ -170,7 +170,7 @@ def _tokenize_batch(
     batch: dict[str, list], tokenizer: PreTrainedTokenizerBase, max_length: int | None, number_of_labels: int | None
 ) -> dict[str, list]:
     input_ids = encode(batch["text"], tokenizer, max_length)
-    tokens = {"input_ids": input_ids, "length": [len(ids) for ids in input_ids]}
+    tokens: dict[str, list] = {"input_ids": input_ids, "length": [len(ids) for ids in input_ids]}
     if number_of_labels is not None:
         tokens["labels"] = several_hot(batch["label"], number_of_labels)
     return tokens
@@ -244,7 +244,7 @@ def _keep_batch(
     problem_type: str,
 ) -> dict[str, list]:
     label_ids = {label: number for number, label in enumerate(labels)}
-    kept = {"text": [], "label": []}
+    kept: dict[str, list] = {"text": [], "label": []}
     for index, text, label in zip(indices, batch[text_column], batch[label_column], strict=True):
         if text is None or not text.strip():
             continue

@@ -5,6 +5,7 @@ import logging
 import os
 from collections.abc import Iterator, Sequence
 from itertools import chain
+from typing import Any
 
 import datasets
 import numpy as np
@@ -49,7 +50,7 @@ def load_corpus(
         DataError: There is an error in a file, or too few lines to hold any out.
     """
     lines = read_texts(files, cache_dir)
-    name = ", ".join(map(os.fspath, files))
+    name = ", ".join(os.fspath(file) for file in files)
     if not len(lines):
         raise DataError(f"{name}: no line")
     size = validation_size(validation, len(lines), name)
@@ -200,15 +201,15 @@ def stream_corpus(
         OSError: A file cannot be read.
         DataError: There is an error in the first file, or too few lines.
     """
-    files = tuple(os.fspath(file) for file in files)
-    lines = chain.from_iterable(map(iterate_lines, files))
+    names = tuple(os.fspath(file) for file in files)
+    lines = chain.from_iterable(map(iterate_lines, names))
     first = [text for _, text in zip(range(int(validation) + 1), lines, strict=False)]
-    size = validation_size(max(1, validation), len(first), ", ".join(files))
-    kwargs = {"tokenizer": tokenizer, "max_length": max_length}
+    size = validation_size(max(1, validation), len(first), ", ".join(names))
+    kwargs: dict[str, Any] = {"tokenizer": tokenizer, "max_length": max_length}
     held = Dataset.from_dict(_tokenize_rows({"text": first[:size]}, list(range(size)), **kwargs))
     if not len(held):
         raise DataError("validation: no line has a text")
-    stream = IterableDataset.from_generator(_endless_text_rows, gen_kwargs={"files": files, "start": size})
+    stream = IterableDataset.from_generator(_endless_text_rows, gen_kwargs={"files": names, "start": size})
     stream = stream.shuffle(seed=seed, buffer_size=SHUFFLE_BUFFER)
     stream = stream.map(_tokenize_rows, batched=True, with_indices=True, remove_columns=["text"], fn_kwargs=kwargs)
     return stream, held

@@ -39,7 +39,7 @@ def select_rows(rows: Dataset, indices: np.ndarray) -> Dataset:
         chosen = rows._indices.column(0).take(chosen)
     table = pa.table({"indices": chosen})
     content = hashlib.sha256(rows._fingerprint.encode())
-    content.update(indices)
+    content.update(indices.data)
     fingerprint = content.hexdigest()[:16]
     if rows.cache_files:
         file = Path(rows.cache_files[0]["filename"]).with_name(f"cache-{fingerprint}.arrow")

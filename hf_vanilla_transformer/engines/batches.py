@@ -3,7 +3,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -39,7 +39,7 @@ def answer_by_length(
         The answers in the order of `input_ids`.
     """
     order = sorted(range(len(input_ids)), key=lambda place: len(input_ids[place]))
-    answers = [None] * len(order)
+    answers: list[Any] = [None] * len(order)
     for begin in range(0, len(order), batch_size):
         places = order[begin : begin + batch_size]
         for place, one in zip(places, answer([input_ids[place] for place in places]), strict=True):
@@ -70,7 +70,8 @@ class BatchEngine(Engine):
         def answer(rows: list[list[int]]) -> list[np.ndarray]:
             return list(self.batch_logits(*pad(rows, self.config.pad_token_id)))
 
-        return np.stack(answer_by_length(input_ids, batch_size, answer))
+        rows = answer_by_length(input_ids, batch_size, answer)
+        return np.stack(rows)
 
     def translate(
         self, input_ids: list[list[int]], batch_size: int, num_beams: int = 1, max_new_tokens: int | None = None

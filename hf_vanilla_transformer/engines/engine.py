@@ -156,7 +156,8 @@ def load_engine(folder: str, dtype: str = "float32", kind: str | None = None) ->
 
     Args:
         folder: A model's folder or Hub name, or an exported folder.
-        dtype: The precision in which torch computes, `"float32"` or `"bfloat16"`; other engines have their own.
+        dtype: The precision in which torch computes, `"float32"`, `"bfloat16"`, or `"auto"`, as in
+            `precision.choose_precision`; other engines have their own.
         kind: What the model must be, `"classifier"` or `"translator"`; by default any.
 
     Returns:
@@ -168,7 +169,7 @@ def load_engine(folder: str, dtype: str = "float32", kind: str | None = None) ->
     """
     export = read_export(folder)
     module, name = ENGINES["transformers" if export is None else export["format"]]
-    if dtype != "float32" and module != "pytorch":
+    if dtype == "bfloat16" and module != "pytorch":
         raise ValueError(f"{folder}: dtype {dtype}: only torch has this choice, this is an export to {module}")
     engine_class = getattr(importlib.import_module(f".{module}", __package__), name)
     engine = engine_class.load(folder, export, dtype)

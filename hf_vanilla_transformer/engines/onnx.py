@@ -12,6 +12,7 @@ from transformers.cache_utils import DynamicCache, EncoderDecoderCache
 from transformers.modeling_outputs import BaseModelOutput, Seq2SeqLMOutput
 
 from ..configuration_vanilla_transformer import VanillaTransformerConfig
+from ..modeling_vanilla_transformer import CACHE, accept_past_key_values
 from .batches import BatchEngine
 from .engine import end_tokens, import_extra, special_settings
 
@@ -71,7 +72,8 @@ class OnnxEngine(BatchEngine):
                 raise ValueError(f"{folder}: {name}: {error}") from error
             self.sessions.append(session)
         if export["task"] == "translation":
-            self.generator = _Generator(self.config, *self.sessions, GenerationConfig(**export["generation"]))
+            encoder, decoder = self.sessions
+            self.generator: Any = _Generator(self.config, encoder, decoder, GenerationConfig(**export["generation"]))
 
     @classmethod
     def load(cls, folder: str, export: dict[str, Any] | None, dtype: str) -> "OnnxEngine":
@@ -125,7 +127,7 @@ class _Generator(PreTrainedModel, GenerationMixin):
         self.decoder_session = decoder
         self.generation_config = generation_config
 
-    def get_encoder(self) -> _Encoder:
+    def get_encoder(self) -> _Encoder:  # type: ignore[override]  # there is one
         return self.encoder
 
     def decode(
@@ -163,7 +165,8 @@ class _Generator(PreTrainedModel, GenerationMixin):
         states, mask = self.encoder(input_ids, attention_mask).last_hidden_state.numpy(), attention_mask.numpy()
         tokens = np.full(len(mask), self.config.decoder_start_token_id)
         ended = np.zeros(len(mask), dtype=bool)
-        past, steps = None, []
+        past = None
+        steps: list[np.ndarray] = []
         while len(steps) < max_new_tokens and not ended.all():
             logits, past = self.decode(tokens[:, None], states, mask, past)
             tokens = np.where(ended, self.config.pad_token_id or 0, logits[:, -1].argmax(axis=-1))
@@ -171,19 +174,20 @@ class _Generator(PreTrainedModel, GenerationMixin):
             steps.append(tokens)
         return np.stack(steps, axis=1)
 
+    @accept_past_key_values
     def forward(
         self,
         decoder_input_ids: torch.Tensor,
         encoder_outputs: BaseModelOutput,
         attention_mask: torch.Tensor,
-        past_key_values: EncoderDecoderCache | None = None,
+        cache: EncoderDecoderCache | None = None,
         **_,
     ) -> Seq2SeqLMOutput:
         """`decode`, as transformers' search calls it."""
         past, cross = None, None
-        if past_key_values is not None and past_key_values.get_seq_length() > 0:
-            cross = past_key_values.cross_attention_cache
-            layers = zip(past_key_values.self_attention_cache.layers, cross.layers, strict=True)
+        if cache is not None and cache.get_seq_length() > 0:
+            cross = cache.cross_attention_cache
+            layers: Any = zip(cache.self_attention_cache.layers, cross.layers, strict=True)
             tensors = [part for pair in layers for layer in pair for part in (layer.keys, layer.values)]
             past = {name: part.numpy() for name, part in zip(past_names(self.config), tensors, strict=True)}
         states = encoder_outputs.last_hidden_state.numpy()
@@ -192,4 +196,5 @@ class _Generator(PreTrainedModel, GenerationMixin):
         own = DynamicCache(list(zip(tensors[0::4], tensors[1::4], strict=True)))
         if cross is None:
             cross = DynamicCache(list(zip(tensors[2::4], tensors[3::4], strict=True)))
-        return Seq2SeqLMOutput(logits=torch.from_numpy(logits), past_key_values=EncoderDecoderCache(own, cross))
+        returned: dict[str, Any] = {CACHE: EncoderDecoderCache(own, cross)}
+        return Seq2SeqLMOutput(logits=torch.from_numpy(logits), **returned)

@@ -8,7 +8,8 @@ import torch
 from transformers import AutoModelForSeq2SeqLM, PreTrainedModel
 
 from ..configuration_vanilla_transformer import VanillaTransformerConfig
-from ..loading import load_model, named_errors
+from ..loading import load_model, named_errors, on_accelerator
+from ..precision import inference_dtype
 from .batches import BatchEngine
 
 
@@ -20,9 +21,11 @@ class TorchEngine(BatchEngine):
         config: The configuration of this package's model, where `model` is a native twin of another class.
     """
 
+    model: Any  # whether it can generate depends on its class
+
     def __init__(self, model: PreTrainedModel, config: VanillaTransformerConfig | None = None):
-        self.model = model
-        self.config = model.config if config is None else config
+        own: Any = model.config
+        self.model, self.config = model, config or own
 
     @property
     def model_class(self) -> str:
@@ -32,14 +35,12 @@ class TorchEngine(BatchEngine):
     @classmethod
     def load(cls, folder: str, export: dict[str, Any] | None, dtype: str) -> "TorchEngine":
         if export is None:
-            config, model = None, load_model(folder, dtype=dtype)
+            config, model = None, load_model(folder, dtype=inference_dtype(dtype))
         else:
             config = VanillaTransformerConfig.from_dict(export["config"])
             with named_errors(folder, "model"):
-                model = AutoModelForSeq2SeqLM.from_pretrained(folder, dtype=dtype)
-        if torch.accelerator.is_available():
-            model.to(torch.accelerator.current_accelerator())
-        return cls(model.eval(), config)
+                model = AutoModelForSeq2SeqLM.from_pretrained(folder, dtype=inference_dtype(dtype))
+        return cls(on_accelerator(model), config)
 
     @torch.inference_mode()
     def batch_logits(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> np.ndarray:

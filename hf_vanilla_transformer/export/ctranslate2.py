@@ -3,21 +3,26 @@
 
 import math
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import nn
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
+from transformers import PreTrainedTokenizerBase
 
 from ..configuration_vanilla_transformer import VanillaTransformerConfig
 from ..engines import end_tokens, import_extra, special_settings
+from ..loading import labels_of
 from ..modeling_vanilla_transformer import (
     VanillaTransformerAttention,
     VanillaTransformerDecoder,
+    VanillaTransformerEmbedding,
     VanillaTransformerEncoder,
     VanillaTransformerFeedForward,
     VanillaTransformerForSequenceClassification,
+    VanillaTransformerPreTrainedModel,
     VanillaTransformerResidual,
 )
+from . import quantization
 
 
 specs = import_extra("ctranslate2.specs", "CTranslate2", "ctranslate2")
@@ -78,7 +83,7 @@ MOST_UNBIASED_EPS = 1e-5
 
 
 def write(
-    model: PreTrainedModel,
+    model: VanillaTransformerPreTrainedModel,
     tokenizers: tuple[PreTrainedTokenizerBase, PreTrainedTokenizerBase],
     folder: Path,
     quantize: str | None,
@@ -86,7 +91,18 @@ def write(
     """Write the model's files; arguments and errors as in `Format`."""
     check(model.config)
     check_generation(model)
-    _Converter(model, tokenizers).convert(str(folder), quantization=quantize, force=True)
+    _Converter(model, tokenizers, quantize).convert(str(folder), force=True)
+
+
+def rounded(model: VanillaTransformerPreTrainedModel) -> VanillaTransformerPreTrainedModel:
+    """The model in torch that rounds as CTranslate2 does; as in `Format`."""
+    return quantization.rounded(model, round_input, {VanillaTransformerEmbedding: quantization.round_rows})
+
+
+def round_input(states: torch.Tensor) -> torch.Tensor:
+    """Round to integers from -127 to 127, one scale for each position: (..., columns) to (..., columns)."""
+    scale = 127 / states.abs().amax(dim=-1, keepdim=True).clamp(min=quantization.SMALLEST)
+    return (states * scale).round() / scale
 
 
 def check(config: VanillaTransformerConfig) -> None:
@@ -108,7 +124,7 @@ def check(config: VanillaTransformerConfig) -> None:
         raise ValueError("decoder_start_token_id: CTranslate2 needs a start token")
 
 
-def check_generation(model: PreTrainedModel) -> None:
+def check_generation(model: VanillaTransformerPreTrainedModel) -> None:
     """Check that CTranslate2 searches for a translation as the model's generation settings say.
 
     Raises:
@@ -118,15 +134,21 @@ def check_generation(model: PreTrainedModel) -> None:
         raise ValueError(f"generation_config.{name}: {value!r}; the CTranslate2 engine has no such search")
 
 
-class _Converter(converters.Converter):
+class _Converter(converters.Converter):  # type: ignore[name-defined]
     """CTranslate2's converter, for a model that is already loaded."""
 
-    def __init__(self, model: PreTrainedModel, tokenizers: tuple[PreTrainedTokenizerBase, PreTrainedTokenizerBase]):
+    def __init__(
+        self,
+        model: VanillaTransformerPreTrainedModel,
+        tokenizers: tuple[PreTrainedTokenizerBase, PreTrainedTokenizerBase],
+        quantize: str | None,
+    ):
         self.model = model
         self.tokenizers = tokenizers
+        self.quantize = quantize
 
     @torch.no_grad()
-    def _load(self) -> specs.TransformerSpec:
+    def _load(self):
         config, (tokenizer, target_tokenizer) = self.model.config, self.tokenizers
         spec = specs.TransformerSpec(encoder_spec(self.model.model.encoder), decoder_spec(self.model.model.decoder))
         # CTranslate2 takes a source of this token alone for an empty one.
@@ -139,7 +161,19 @@ class _Converter(converters.Converter):
             set_linear(spec.decoder.projection, self.model.lm_head)
             tokens = vocabulary(target_tokenizer, config.target_vocab_size)
             set_vocabulary(spec, tokens, config, target_tokenizer)
+        if self.quantize is not None:
+            quantize_weights(spec)
         return spec
+
+
+def quantize_weights(spec) -> None:
+    """Quantize the weights to int8. CTranslate2's own quantization goes up to 127, and overflows without VNNI."""
+
+    def quantize(layer, name: str, value: torch.Tensor) -> None:
+        if name.endswith("/weight"):
+            layer.weight, layer.weight_scale = quantization.quantize_rows(value)
+
+    specs.model_spec.visit_spec(spec, quantize)
 
 
 def vocabulary(tokenizer: PreTrainedTokenizerBase, size: int) -> list[str]:
@@ -149,7 +183,7 @@ def vocabulary(tokenizer: PreTrainedTokenizerBase, size: int) -> list[str]:
 
 
 def set_vocabulary(
-    spec: specs.TransformerSpec,
+    spec,
     tokens: list[str],
     config: VanillaTransformerConfig,
     tokenizer: PreTrainedTokenizerBase,
@@ -167,7 +201,7 @@ def set_vocabulary(
     spec.config.unk_token = tokenizer.unk_token or tokens[ends[0]]
 
 
-def set_classifier(spec: specs.TransformerSpec, model: VanillaTransformerForSequenceClassification) -> None:
+def set_classifier(spec, model: VanillaTransformerForSequenceClassification) -> None:
     """Make the labels the target vocabulary, the classifier the projection, and a label the only word.
 
     CTranslate2 needs start, end and unknown token in the vocabulary, too: they come last, with a bias that no label's
@@ -176,7 +210,7 @@ def set_classifier(spec: specs.TransformerSpec, model: VanillaTransformerForSequ
     Raises:
         ValueError: a label has the name of one of them, or two labels have one name.
     """
-    labels = [model.config.id2label[label] for label in range(model.config.num_labels)]
+    labels = labels_of(model.config)
     start, unknown, end = special = ["<|start|>", "<|unknown|>", "<|end|>"]
     if len({*labels, *special}) < len(labels) + len(special):
         raise ValueError(f"id2label: CTranslate2 needs different names, other than {', '.join(special)}")
@@ -195,7 +229,7 @@ def set_classifier(spec: specs.TransformerSpec, model: VanillaTransformerForSequ
     spec.decoder.projection.bias = bias
 
 
-def encoder_spec(encoder: VanillaTransformerEncoder) -> specs.transformer_spec.TransformerEncoderSpec:
+def encoder_spec(encoder: VanillaTransformerEncoder) -> Any:
     """The encoder, as CTranslate2 describes it."""
     config = encoder.config
     spec = specs.transformer_spec.TransformerEncoderSpec(
@@ -207,13 +241,14 @@ def encoder_spec(encoder: VanillaTransformerEncoder) -> specs.transformer_spec.T
     )
     spec.pre_norm = config.norm_first  # afterwards: the constructor would leave no place for a final norm
     set_stack(spec, spec.embeddings[0], encoder, config.max_position_embeddings)
+    layer: Any  # a module's attributes have no types
     for layer_spec, layer in zip(spec.layer, encoder.layers, strict=True):
         set_self_attention(layer_spec.self_attention, layer.self_attn, layer.self_attn_residual)
         set_feed_forward(layer_spec.ffn, layer.feed_forward, layer.feed_forward_residual, config)
     return spec
 
 
-def decoder_spec(decoder: VanillaTransformerDecoder) -> specs.transformer_spec.TransformerDecoderSpec:
+def decoder_spec(decoder: VanillaTransformerDecoder) -> Any:
     """The decoder without a head, as CTranslate2 describes it."""
     config = decoder.config
     spec = specs.transformer_spec.TransformerDecoderSpec(
@@ -225,6 +260,7 @@ def decoder_spec(decoder: VanillaTransformerDecoder) -> specs.transformer_spec.T
     )
     spec.pre_norm = config.norm_first
     set_stack(spec, spec.embeddings, decoder, config.max_target_positions)
+    layer: Any
     for layer_spec, layer in zip(spec.layer, decoder.layers, strict=True):
         set_self_attention(layer_spec.self_attention, layer.self_attn, layer.self_attn_residual)
         set_cross_attention(layer_spec.attention, layer.encoder_attn, layer.encoder_attn_residual)
@@ -232,15 +268,18 @@ def decoder_spec(decoder: VanillaTransformerDecoder) -> specs.transformer_spec.T
     return spec
 
 
-def set_stack(spec, embeddings: specs.common_spec.EmbeddingsSpec, stack: nn.Module, max_positions: int) -> None:
+def set_stack(
+    spec, embeddings, stack: VanillaTransformerEncoder | VanillaTransformerDecoder, max_positions: int
+) -> None:
     """Set a stack's embeddings, positions and final norm."""
     config = stack.config
-    embeddings.weight = stack.embed_tokens.weight.clone()  # CTranslate2 quantizes in place; `cat` below copies, too
+    embeddings.weight = stack.embed_tokens.weight
     spec.scale_embeddings = float(stack.embed_tokens.embed_scale)
     if config.position_embedding_type == "none":  # CTranslate2 would compute a sinusoid
         spec.position_encodings.encodings = torch.zeros(max_positions, config.d_model)
     else:
-        spec.position_encodings.encodings = stack.embed_positions.weight[config.position_offset :]
+        positions: Any = stack.embed_positions
+        spec.position_encodings.encodings = positions.weight[config.position_offset :]
     if config.final_norm:
         set_norm(spec.layer_norm, stack.final_norm, config)
 
@@ -272,7 +311,7 @@ def set_feed_forward(
     set_residual(spec.layer_norm, residual, config)
 
 
-def set_linear(spec: specs.common_spec.LinearSpec, *layers: nn.Linear) -> None:
+def set_linear(spec, *layers: nn.Linear) -> None:
     """Set one matrix, of one linear layer or of several above each other."""
     spec.weight = torch.cat([layer.weight for layer in layers])
     if layers[0].bias is not None:
@@ -284,7 +323,7 @@ def set_residual(spec, residual: VanillaTransformerResidual, config: VanillaTran
     set_norm(spec, residual.pre_norm if config.norm_first else residual.post_norm, config)
 
 
-def set_norm(spec: specs.common_spec.LayerNormSpec, norm: nn.Module, config: VanillaTransformerConfig) -> None:
+def set_norm(spec, norm, config: VanillaTransformerConfig) -> None:
     """Set a norm. An unbiased standard deviation is sqrt(D / (D - 1)) times the other: the scale absorbs it."""
     weight, bias = norm.weight.expand(config.d_model), norm.bias.expand(config.d_model)
     if config.layer_norm_type != "standard":

@@ -10,7 +10,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
+from transformers import PreTrainedTokenizerBase
 
 from ..engines import EXPORT_FILE, import_extra, load_engine
 from ..engines.pytorch import TorchEngine
@@ -19,6 +19,7 @@ from ..loading import TARGET_TOKENIZER, load_model, load_target_tokenizer, load_
 from ..modeling_vanilla_transformer import (
     VanillaTransformerForConditionalGeneration,
     VanillaTransformerForSequenceClassification,
+    VanillaTransformerPreTrainedModel,
 )
 from . import native
 from .card import save_card
@@ -29,7 +30,8 @@ class Format(NamedTuple):
     """A format that models can be written in.
 
     `module` is the module of this wing with `EXAMPLES`, for each task a program that runs in the folder with the
-    engine alone (a template: see `card.py`), and the function `write(model, tokenizers, folder, quantize)`:
+    engine alone (a template: see `card.py`), with the function `rounded(model)` where there are quantizations (a copy
+    of the model in torch that rounds as the engine does), and with `write(model, tokenizers, folder, quantize)`:
 
     Args:
         model: A classifier or a translator, in float32, on the CPU, in evaluation mode.
@@ -109,7 +111,7 @@ def export(
         record["proof"] = prove(
             TorchEngine(model),
             load_engine(str(folder)),
-            exact=quantize is None,
+            rounded=None if quantize is None else TorchEngine(writer.rounded(model)),
             tokenizers=tokenizers,
             folder=folder,
             texts=texts,
@@ -163,7 +165,7 @@ def finished_folder(output_dir: str) -> Iterator[Path]:
 
 
 def load_fast_tokenizers(
-    folder: str, model: PreTrainedModel
+    folder: str, model: VanillaTransformerPreTrainedModel
 ) -> tuple[PreTrainedTokenizerBase, PreTrainedTokenizerBase]:
     """The tokenizers of source and target.
 
@@ -189,7 +191,9 @@ def save_tokenizers(tokenizers: tuple[PreTrainedTokenizerBase, PreTrainedTokeniz
         target_tokenizer.save_pretrained(folder / TARGET_TOKENIZER)
 
 
-def make_record(model_folder: str, model: PreTrainedModel, format: str, quantize: str | None) -> dict[str, Any]:
+def make_record(
+    model_folder: str, model: VanillaTransformerPreTrainedModel, format: str, quantize: str | None
+) -> dict[str, Any]:
     """An export's record without its proof; `load_engine` needs `format`, `quantize`, `config` and `generation`."""
     environment = describe_environment()
     environment["versions"] |= {name: metadata.version(name) for name in FORMATS[format].packages}

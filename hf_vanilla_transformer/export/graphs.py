@@ -18,11 +18,11 @@ from typing import Any
 import torch
 from torch import nn
 from torch.export import Dim
-from transformers import PreTrainedModel
 from transformers.cache_utils import DynamicCache, EncoderDecoderCache
 
 from ..engines import import_extra
 from ..engines.onnx import past_names
+from ..modeling_vanilla_transformer import VanillaTransformerPreTrainedModel
 
 
 onnx_ir = import_extra("onnx_ir", "onnxscript", "onnx")
@@ -32,7 +32,7 @@ OPSET = 20
 
 
 class _Classifier(nn.Module):
-    def __init__(self, model: PreTrainedModel, attentions: bool):
+    def __init__(self, model: VanillaTransformerPreTrainedModel, attentions: bool):
         super().__init__()
         self.model = model
         self.attentions = attentions
@@ -52,7 +52,7 @@ class _Classifier(nn.Module):
 
 
 class _Encoder(nn.Module):
-    def __init__(self, model: PreTrainedModel, attentions: bool):
+    def __init__(self, model: VanillaTransformerPreTrainedModel, attentions: bool):
         super().__init__()
         self.encoder = model.get_encoder()
         self.attentions = attentions
@@ -67,7 +67,7 @@ class _Encoder(nn.Module):
 
 
 class _Decoder(nn.Module):
-    def __init__(self, model: PreTrainedModel, attentions: bool):
+    def __init__(self, model: VanillaTransformerPreTrainedModel, attentions: bool):
         super().__init__()
         self.decoder = model.get_decoder()
         self.lm_head = model.lm_head
@@ -95,7 +95,7 @@ class _DecoderWithPast(nn.Module):
     graph without branches serves every step.
     """
 
-    def __init__(self, model: PreTrainedModel):
+    def __init__(self, model: VanillaTransformerPreTrainedModel):
         super().__init__()
         self.decoder = model.get_decoder()
         self.lm_head = model.lm_head
@@ -120,20 +120,17 @@ class _DecoderWithPast(nn.Module):
             encoder_hidden_states=encoder_hidden_states[:, past_key_values[2].shape[2] :],
             # As a layer takes it: the decoder would make one for these source tokens only.
             encoder_attention_mask=torch.where(encoder_attention_mask[:, None, None] == 0, lowest, 0.0),
-            past_key_values=cache,
+            cache=cache,
             use_cache=True,
             return_dict=True,
         )
-        present = [
-            states
-            for own, cross in zip(cache.self_attention_cache.layers, cache.cross_attention_cache.layers, strict=True)
-            for states in (own.keys, own.values, cross.keys, cross.values)
-        ]
+        cached: Any = zip(cache.self_attention_cache.layers, cache.cross_attention_cache.layers, strict=True)
+        present = [states for own, cross in cached for states in (own.keys, own.values, cross.keys, cross.values)]
         return self.lm_head(outputs.last_hidden_state), *present
 
 
 def save_classifier(
-    model: PreTrainedModel, file: Path, *, attentions: bool = False, half_weights: bool = False
+    model: VanillaTransformerPreTrainedModel, file: Path, *, attentions: bool = False, half_weights: bool = False
 ) -> None:
     """Write a classifier. Inputs `input_ids`, `attention_mask` (B, S); output `logits` (B, labels).
 
@@ -148,7 +145,9 @@ def save_classifier(
     _save(_Classifier(model, attentions), *_source_inputs(model), outputs, file, half_weights)
 
 
-def save_encoder(model: PreTrainedModel, file: Path, *, attentions: bool = False, half_weights: bool = False) -> None:
+def save_encoder(
+    model: VanillaTransformerPreTrainedModel, file: Path, *, attentions: bool = False, half_weights: bool = False
+) -> None:
     """Write a translator's encoder. Inputs `input_ids`, `attention_mask` (B, S); output `last_hidden_state` (B, S, D).
 
     Args:
@@ -161,7 +160,9 @@ def save_encoder(model: PreTrainedModel, file: Path, *, attentions: bool = False
     _save(_Encoder(model, attentions), *_source_inputs(model), outputs, file, half_weights)
 
 
-def save_decoder(model: PreTrainedModel, file: Path, *, attentions: bool = False, half_weights: bool = False) -> None:
+def save_decoder(
+    model: VanillaTransformerPreTrainedModel, file: Path, *, attentions: bool = False, half_weights: bool = False
+) -> None:
     """Write a translator's decoder without a cache.
 
     Inputs `input_ids` (B, T), `encoder_hidden_states` (B, S, D), `encoder_attention_mask` (B, S); output `logits`
@@ -194,7 +195,9 @@ def save_decoder(model: PreTrainedModel, file: Path, *, attentions: bool = False
     )
 
 
-def save_decoder_with_past(model: PreTrainedModel, file: Path, *, half_weights: bool = False) -> None:
+def save_decoder_with_past(
+    model: VanillaTransformerPreTrainedModel, file: Path, *, half_weights: bool = False
+) -> None:
     """Write a translator's decoder with a cache, in one graph for the first token and for all others.
 
     Inputs as of `save_decoder`, but here T tokens follow P earlier ones, and the keys and values of both sides,
@@ -238,7 +241,7 @@ def save_decoder_with_past(model: PreTrainedModel, file: Path, *, half_weights: 
     )
 
 
-def _source_inputs(model: PreTrainedModel) -> tuple[dict[str, Any], dict[str, Any]]:
+def _source_inputs(model: VanillaTransformerPreTrainedModel) -> tuple[dict[str, Any], dict[str, Any]]:
     """The example inputs of a graph that reads the source, and their dynamic axes."""
     names = ["input_ids", "attention_mask"]
     axes = {0: Dim("batch_size"), 1: Dim("sequence_length", max=model.config.max_position_embeddings)}
@@ -303,7 +306,7 @@ def _halve_weights(model) -> None:
 @contextlib.contextmanager
 def _eager_attention(module: nn.Module) -> Iterator[None]:
     """Let the models in a module attend by the code in their file, which also returns attentions."""
-    model = next(part for part in module.modules() if isinstance(part, PreTrainedModel))
+    model = next(part for part in module.modules() if isinstance(part, VanillaTransformerPreTrainedModel))
     before = model.config._attn_implementation
     model.set_attn_implementation("eager")
     try:

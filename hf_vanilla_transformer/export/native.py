@@ -13,6 +13,7 @@ model are permuted alike.
 
 import re
 from pathlib import Path
+from typing import Any
 
 import torch
 from transformers import (
@@ -29,7 +30,10 @@ from transformers import (
 from ..configuration_vanilla_transformer import VanillaTransformerConfig
 from ..engines import read_export
 from ..loading import named_errors
-from ..modeling_vanilla_transformer import VanillaTransformerForConditionalGeneration
+from ..modeling_vanilla_transformer import (
+    VanillaTransformerForConditionalGeneration,
+    VanillaTransformerPreTrainedModel,
+)
 
 
 # As in `ctranslate2.py`.
@@ -62,7 +66,7 @@ FEATURES = {
 
 
 def write(
-    model: PreTrainedModel,
+    model: VanillaTransformerPreTrainedModel,
     tokenizers: tuple[PreTrainedTokenizerBase, PreTrainedTokenizerBase],
     folder: Path,
     quantize: str | None,
@@ -144,7 +148,7 @@ def twin_config(config: VanillaTransformerConfig) -> PreTrainedConfig:
     return config_class(**fields, tie_word_embeddings=shared and config.tie_word_embeddings)
 
 
-def twin_generation_config(model: PreTrainedModel) -> GenerationConfig:
+def twin_generation_config(model: VanillaTransformerPreTrainedModel) -> GenerationConfig:
     """How the model generates, for its twin."""
     settings = model.generation_config.to_diff_dict()
     settings.pop("transformers_version", None)
@@ -170,7 +174,7 @@ def permute(name: str, tensor: torch.Tensor, order: torch.Tensor) -> torch.Tenso
     return tensor if dimension is None else tensor.index_select(dimension, order)
 
 
-def twin_state_dict(model: PreTrainedModel, twin: PreTrainedModel) -> dict[str, torch.Tensor]:
+def twin_state_dict(model: VanillaTransformerPreTrainedModel, twin: PreTrainedModel) -> dict[str, torch.Tensor]:
     """The twin's tensors from the model's."""
     config, order = model.config, permutation(model.config)
     theirs = {
@@ -189,11 +193,12 @@ def twin_state_dict(model: PreTrainedModel, twin: PreTrainedModel) -> dict[str, 
     return theirs
 
 
-def position_rows(model: PreTrainedModel, name: str, shape: torch.Size) -> torch.Tensor:
+def position_rows(model: VanillaTransformerPreTrainedModel, name: str, shape: torch.Size) -> torch.Tensor:
     """A learned table of this shape that begins with the row of the first token; a longer one ends with zeros."""
     table = torch.zeros(shape)
     if model.config.position_embedding_type != "none":
-        rows = model.get_submodule(name.removesuffix(".weight")).weight.roll(-model.config.position_offset, dims=0)
+        positions: Any = model.get_submodule(name.removesuffix(".weight"))
+        rows = positions.weight.roll(-model.config.position_offset, dims=0)
         table[: len(rows)] = rows[: len(table)]
     return table
 
@@ -228,7 +233,9 @@ def restore(folder: str) -> VanillaTransformerForConditionalGeneration:
     return model.eval()
 
 
-def own_state_dict(model: PreTrainedModel, theirs: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+def own_state_dict(
+    model: VanillaTransformerPreTrainedModel, theirs: dict[str, torch.Tensor]
+) -> dict[str, torch.Tensor]:
     """The model's tensors from its twin's."""
     config, order = model.config, permutation(model.config).argsort()
     theirs["final_logits_bias"] = theirs["final_logits_bias"].squeeze(0)

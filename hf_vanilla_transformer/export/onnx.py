@@ -4,13 +4,21 @@
 import tempfile
 from pathlib import Path
 
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
+import torch
+from transformers import PreTrainedTokenizerBase
 from transformers.utils import CONFIG_NAME
 
 from ..engines import import_extra
 from ..engines.onnx import FOLDER, file_names
 from ..hub.record import save_json
-from ..modeling_vanilla_transformer import VanillaTransformerForSequenceClassification
+from ..modeling_vanilla_transformer import (
+    VanillaTransformerEmbedding,
+    VanillaTransformerForSequenceClassification,
+    VanillaTransformerLearnedPositions,
+    VanillaTransformerPreTrainedModel,
+    VanillaTransformerSinusoidalPositions,
+)
+from . import quantization
 from .graphs import quiet, save_classifier, save_decoder, save_decoder_with_past, save_encoder
 
 
@@ -23,7 +31,7 @@ __all__ = [
     "write",
 ]
 
-quantization = import_extra("onnxruntime.quantization", "onnxruntime", "onnx")
+quantizer = import_extra("onnxruntime.quantization", "onnxruntime", "onnx")
 
 # As in `ctranslate2.py`.
 EXAMPLES = {
@@ -70,7 +78,7 @@ print(target_tokenizer.decode(translation))
 
 
 def write(
-    model: PreTrainedModel,
+    model: VanillaTransformerPreTrainedModel,
     tokenizers: tuple[PreTrainedTokenizerBase, PreTrainedTokenizerBase],
     folder: Path,
     quantize: str | None,
@@ -97,7 +105,7 @@ def write(
             quantize_weights(file, folder / name)
 
 
-def write_config(model: PreTrainedModel, folder: Path, quantize: str | None) -> None:
+def write_config(model: VanillaTransformerPreTrainedModel, folder: Path, quantize: str | None) -> None:
     """Write config.json with the names of fields that other libraries look for, and without code of the Hub."""
     config = model.config
     fields = config.to_dict() | {
@@ -113,9 +121,23 @@ def write_config(model: PreTrainedModel, folder: Path, quantize: str | None) -> 
 def quantize_weights(source: Path, target: Path) -> None:
     """Quantize the weights of a graph to int8; onnxruntime quantizes the activations while it runs.
 
-    One scale a column keeps the logits nearest. Seven bits suffice, and on x86 processors without VNNI eight overflow.
+    One scale a column keeps the logits nearest; `reduce_range` makes the weights those of `quantize_rows`.
     """
     with quiet():
-        quantization.quantize_dynamic(
-            source, target, weight_type=quantization.QuantType.QInt8, per_channel=True, reduce_range=True
+        quantizer.quantize_dynamic(
+            source, target, weight_type=quantizer.QuantType.QInt8, per_channel=True, reduce_range=True
         )
+
+
+def rounded(model: VanillaTransformerPreTrainedModel) -> VanillaTransformerPreTrainedModel:
+    """The model in torch that rounds as onnxruntime does; as in `Format`."""
+    tables = VanillaTransformerEmbedding, VanillaTransformerSinusoidalPositions, VanillaTransformerLearnedPositions
+    return quantization.rounded(model, round_matrix, dict.fromkeys(tables, round_matrix))
+
+
+def round_matrix(matrix: torch.Tensor) -> torch.Tensor:
+    """Round to integers from 0 to 255, one scale and one zero for the whole tensor: ONNX's DynamicQuantizeLinear."""
+    lowest, highest = matrix.min().clamp(max=0), matrix.max().clamp(min=0)
+    scale = ((highest - lowest) / 255).clamp(min=quantization.SMALLEST)
+    zero = (-lowest / scale).round()
+    return (((matrix / scale).round() + zero).clamp(0, 255) - zero) * scale

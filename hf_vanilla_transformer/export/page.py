@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
-from transformers import PreTrainedModel
 
 from ..engines import end_tokens, import_extra
 from ..hub.model_card import load_model_card
 from ..hub.record import save_json
-from ..loading import load_model
+from ..loading import labels_of, load_model
+from ..modeling_vanilla_transformer import VanillaTransformerPreTrainedModel
 from .exporting import TASKS, finished_folder, load_fast_tokenizers, save_tokenizers
 
 
@@ -116,7 +116,7 @@ def make_page(
     return settings
 
 
-def _save_networks(model: PreTrainedModel, folder: Path) -> None:
+def _save_networks(model: VanillaTransformerPreTrainedModel, folder: Path) -> None:
     """Save the model for onnxruntime, with the attention among the outputs."""
     from .onnx import save_classifier, save_decoder, save_encoder
 
@@ -129,11 +129,11 @@ def _save_networks(model: PreTrainedModel, folder: Path) -> None:
 
 
 def _settings(
-    model: PreTrainedModel, model_folder: str, tokenizer_length: int, examples: list[str] | None
+    model: VanillaTransformerPreTrainedModel, model_folder: str, tokenizer_length: int, examples: list[str] | None
 ) -> dict[str, Any]:
     """What the page needs to know about its model."""
     config, task = model.config, TASKS[type(model)]
-    languages = []
+    languages: list[str] = []
     with contextlib.suppress(ValueError):  # a model without a card
         languages = load_model_card(model_folder).data.get("language") or []
     settings = {
@@ -150,7 +150,7 @@ def _settings(
         },
     }
     if task == "classification":
-        return settings | {"labels": [config.id2label[label] for label in range(config.num_labels)]}
+        return settings | {"labels": labels_of(config)}
     return settings | {
         "start": config.decoder_start_token_id,
         "end": end_tokens(config),

@@ -20,6 +20,7 @@ from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
 from ..configuration_vanilla_transformer import VanillaTransformerConfig
 from ..data.checksums import describe_splits
+from ..precision import training_precision
 from .embedding import save_embedding_modules
 from .model_card import rename_model_card, save_model_card
 from .record import METRICS_FILE, changed_arguments, metrics_of_log, save_record
@@ -45,15 +46,16 @@ class RecordCallback(TrainerCallback):
         import matplotlib  # noqa: F401  # fail before training
 
         self.data = {"source": source, **({} if data is None else describe_splits(data))}
-        self.resumed_from = self.began_as = None
+        self.resumed_from: str | None = None
+        self.began_as: str | None = None
 
-    def on_train_begin(
+    def on_train_begin(  # type: ignore[override]  # Trainer passes the model by name
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, model: PreTrainedModel, **kwargs
     ) -> None:
         self.resumed_from = f"{PREFIX_CHECKPOINT_DIR}-{state.global_step}" if state.global_step else None
         self.began_as = model.name_or_path or None
 
-    def on_train_end(
+    def on_train_end(  # type: ignore[override]
         self,
         args: TrainingArguments,
         state: TrainerState,
@@ -73,6 +75,7 @@ class RecordCallback(TrainerCallback):
             metrics=metrics_of_log(args, state),
             settings=changed_arguments(args),
             seed=args.seed,
+            precision=training_precision(args),
             resumed_from=self.resumed_from,
             began_as=self.began_as,
             data=self.data,

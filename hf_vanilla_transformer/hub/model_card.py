@@ -24,7 +24,8 @@ from .record import CURVES_FILE, METRICS_FILE, RECIPE_FILE, RUN_FILE
 CARD_FILE = "README.md"
 CONFIG_FILE = "config.json"
 TEMPLATE = Path(__file__).parent / "model_card.md.jinja"
-# Metadata that every card needs: the Hub finds models by them.
+# Metadata that every card needs: the Hub finds models by them. Results stay in the model-index: the newer folder
+# `.eval_results` takes those of data sets only that are registered as benchmarks, which NSMC and Multi30k are not.
 REQUIRED_METADATA = ("license", "library_name", "pipeline_tag", "tags", "eval_results")
 # Longer tables are left out; metrics.json has them.
 MOST_ROWS = 30
@@ -191,11 +192,12 @@ def rename_model_card(folder: str | Path, name: str) -> None:
         OSError: the card cannot be written.
     """
     card = load_model_card(folder)
-    if card.data.model_name != name:
-        before = re.escape(str(card.data.model_name))
+    data: Any = card.data  # a ModelCardData
+    if data.model_name != name:
+        before = re.escape(str(data.model_name))
         loads = rf'((?:model=|from_pretrained\()"|--model ){before}(["`])'
         card.text = re.sub(loads, lambda match: f"{match[1]}{name}{match[2]}", card.text)
-        card.data.model_name = name
+        data.model_name = name
         card.save(Path(folder) / CARD_FILE)
 
 

@@ -37,6 +37,7 @@ def save_record(
     metrics: dict[str, Any],
     settings: dict[str, Any],
     seed: int,
+    precision: str,
     data: dict[str, Any],
     resumed_from: str | None,
     began_as: str | None = None,
@@ -51,6 +52,7 @@ def save_record(
         metrics: The metrics of each split. If they include the result of `epochs()`, the curves are drawn.
         settings: The settings that reproduce the run: `recipe.yaml`.
         seed: The seed of the run.
+        precision: The precision of its matrix products.
         data: `source`; rows and checksum of each split; further entries about the data, by name.
         resumed_from: The checkpoint that the run resumed from; the seconds of training are those since.
         began_as: The model that was trained further; `run.json` includes the record in its folder.
@@ -67,6 +69,7 @@ def save_record(
     run = {
         "parameters": model.num_parameters(),
         "seed": seed,
+        "precision": precision,
         "resumed_from": None if resumed_from is None else Path(resumed_from).name,
         "own_trainer": own_trainer,
         "data": data,
@@ -122,7 +125,9 @@ def _git_commit() -> str | None:
         package = Path(__file__).parents[1]
         # The package may be installed inside another project's checkout, where git does not track this file.
         _, commit, changes = (
-            subprocess.run(["git", *args], cwd=package, capture_output=True, text=True, check=True).stdout.strip()
+            subprocess.run(
+                ["git", *args], cwd=package, capture_output=True, encoding="utf-8", check=True
+            ).stdout.strip()
             for args in (
                 ["ls-files", "--error-unmatch", "__init__.py"],
                 ["rev-parse", "HEAD"],

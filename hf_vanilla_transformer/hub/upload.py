@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import torch
 import yaml
@@ -241,7 +242,7 @@ def upload_space(
     check_repo_id(repo_id)
     files = space_files(folder)
     api = _logged_in(token)
-    space = {"repo_id": repo_id, "repo_type": "space"}
+    space: dict[str, Any] = {"repo_id": repo_id, "repo_type": "space"}
     with _one_line_errors(repo_id):
         api.create_repo(**space, space_sdk="static", private=private or None, exist_ok=True)
         there = api.space_info(repo_id)

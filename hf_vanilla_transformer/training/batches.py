@@ -2,6 +2,7 @@
 """§5.1: batches of sequences of like length."""
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -26,7 +27,9 @@ class TokenBudgetBatchSampler(BatchSampler):
         ValueError: a sequence is longer than `max_tokens`, or `max_rows` is less than 1.
     """
 
-    def __init__(self, lengths: Sequence[int], max_tokens: int, seed: int, max_rows: int | None = None):
+    sampler: SeedableRandomSampler
+
+    def __init__(self, lengths: Sequence[int] | np.ndarray, max_tokens: int, seed: int, max_rows: int | None = None):
         if max_rows is not None and max_rows < 1:
             raise ValueError(f"max_rows must be at least 1, not {max_rows}")
         self.lengths = np.asarray(lengths, dtype=np.int32)
@@ -73,8 +76,11 @@ class GroupedSampler(LengthGroupedSampler):
     Trainer's (transformers 5.23) gets the lengths by reading all rows, one by one, and sorts lists.
     """
 
-    def __init__(self, batch_size: int, lengths: Sequence[int], generator: torch.Generator | None = None):
-        super().__init__(batch_size, lengths=np.asarray(lengths, dtype=np.int32), generator=generator)
+    lengths: Any  # an array, not a list
+
+    def __init__(self, batch_size: int, lengths: Sequence[int] | np.ndarray, generator: torch.Generator | None = None):
+        array: Any = np.asarray(lengths, dtype=np.int32)
+        super().__init__(batch_size, lengths=array, generator=generator)
 
     def __iter__(self) -> Iterator[int]:
         lengths = self.lengths

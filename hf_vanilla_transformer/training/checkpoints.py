@@ -15,6 +15,7 @@ from transformers import PreTrainedConfig, PreTrainedModel
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
 from ..loading import DROPOUT_FIELDS, load_config, load_model
+from ..modeling_vanilla_transformer import VanillaTransformerPreTrainedModel
 
 
 logger = logging.getLogger(__name__)
@@ -30,7 +31,7 @@ CHECKPOINT_FILES = (
     ("trainer_state.json",),
 )
 # Fields that may differ between two models of one architecture.
-_OTHER_FIELDS = DROPOUT_FIELDS | {"architectures", "auto_map", "dtype", "problem_type", "use_cache"}
+_OTHER_FIELDS = DROPOUT_FIELDS | {"architectures", "auto_map", "dtype", "problem_type", "requirements", "use_cache"}
 
 
 def process_count() -> int:
@@ -69,7 +70,7 @@ def prepare_output_dir(output_dir: str, resume: str | bool | None = None) -> str
         if checkpoint is None:
             raise ValueError(f"{output_dir}: no checkpoint to go on from")
     else:
-        checkpoint = resume
+        checkpoint = str(resume)
         if not Path(checkpoint).is_dir():
             raise ValueError(f"{checkpoint}: no checkpoint to go on from")
         load_config(checkpoint)
@@ -167,7 +168,7 @@ def architecture_fields(config: PreTrainedConfig) -> dict[str, Any]:
     return {name: value for name, value in config.to_diff_dict().items() if name not in _OTHER_FIELDS}
 
 
-def average_checkpoints(folders: list[str]) -> PreTrainedModel:
+def average_checkpoints(folders: list[str]) -> VanillaTransformerPreTrainedModel:
     """The mean of several checkpoints' weights (§6.1; the Annotated Transformer's "Model Averaging").
 
     Args:
@@ -192,7 +193,7 @@ def average_checkpoints(folders: list[str]) -> PreTrainedModel:
             raise ValueError(f"{folder}: another model than {folders[0]}")
         average.update_parameters(other.float())
     model.load_state_dict(average.module.state_dict())
-    return model.to(dtype)
+    return model.to(dtype)  # type: ignore[arg-type]  # transformers wraps `to`
 
 
 def round_weights(model: PreTrainedModel, dtype: torch.dtype) -> None:
@@ -208,6 +209,6 @@ def save_weights_in(model: PreTrainedModel, folder: str, dtype: torch.dtype) -> 
     `config.json` keeps the model's own precision, so `from_pretrained` computes in that. `round_weights` comes before.
     """
     # Tied weights stay one tensor.
-    lowered = {}
+    lowered: dict[int, torch.Tensor] = {}
     state = {name: lowered.setdefault(t.data_ptr(), t.to(dtype)) for name, t in model.state_dict().items()}
     model.save_pretrained(folder, state_dict=state)

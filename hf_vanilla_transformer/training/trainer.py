@@ -51,12 +51,12 @@ class _RunCallback(TrainerCallback):
         control.should_save |= self._postponed
         self._log(args, control)
 
-    def on_push_begin(
+    def on_push_begin(  # type: ignore[override]  # Trainer passes the model by name
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, model: PreTrainedModel, **kwargs
     ) -> None:
         # Trainer's pushes in mid-training copy weights and configuration, but not the code that it names.
         if state.is_world_process_zero and getattr(model, "_auto_class", None) is not None:
-            custom_object_save(model, args.output_dir, config=model.config)
+            custom_object_save(model, args.output_dir, config=model.config)  # type: ignore[arg-type]  # no dict
 
     def _log(self, args: TrainingArguments, control: TrainerControl) -> None:
         """Log before a checkpoint or an evaluation."""
@@ -64,8 +64,10 @@ class _RunCallback(TrainerCallback):
             control.should_log |= control.should_save or control.should_evaluate
 
 
-class _CheckedTraining:
-    """Mixin for Trainer classes: exact resuming, errors for losses and weights that are not finite."""
+class CheckedTrainer(Trainer):
+    """`Trainer` that stops where a loss is not finite, and whose resumed runs end as uninterrupted ones do."""
+
+    model: PreTrainedModel
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
@@ -153,11 +155,7 @@ class _CheckedTraining:
             super()._run_epoch(*args, **kwargs)
 
 
-class CheckedTrainer(_CheckedTraining, Trainer):
-    """`Trainer` that stops where a loss is not finite, and whose resumed runs end as uninterrupted ones do."""
-
-
-class CheckedSeq2SeqTrainer(_CheckedTraining, Seq2SeqTrainer):
+class CheckedSeq2SeqTrainer(CheckedTrainer, Seq2SeqTrainer):
     """`Seq2SeqTrainer` with the checks of `CheckedTrainer`."""
 
     def evaluation_loop(self, *args, **kwargs) -> EvalLoopOutput:
@@ -185,11 +183,12 @@ class TokenBudgetTrainer(CheckedSeq2SeqTrainer):
         """The training batches, divided among the processes."""
         if self.max_tokens is None:
             return super().get_train_dataloader()
+        rows: Any = self.train_dataset
         batches = TokenBudgetBatchSampler(
-            column_array(self.train_dataset, "length"), self.max_tokens, data_seed(self.args), self.max_rows
+            column_array(rows, "length"), self.max_tokens, data_seed(self.args), self.max_rows
         )
         loader = DataLoader(
-            self.train_dataset.remove_columns("length"),
+            rows.remove_columns("length"),
             batch_sampler=batches,
             collate_fn=self.data_collator,
             num_workers=self.args.dataloader_num_workers,

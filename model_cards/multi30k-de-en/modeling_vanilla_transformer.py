@@ -12,10 +12,12 @@ padding. Layers get the form that the attention implementation takes, which tran
 Every saved model carries a copy of this file, so it imports only torch, transformers and its configuration.
 """
 
+import inspect
 import math
 from collections.abc import Callable, Mapping
 from copy import copy
-from functools import partial
+from functools import partial, wraps
+from typing import Any
 
 import torch
 from torch import nn
@@ -39,6 +41,53 @@ from transformers.utils.generic import merge_with_config_defaults
 from transformers.utils.output_capturing import OutputRecorder, capture_outputs
 
 from .configuration_vanilla_transformer import VanillaTransformerConfig
+
+
+# transformers 5.24 renamed `past_key_values` to `cache`: the argument of masks and `generate`, the field of outputs.
+CACHE = "cache" if "cache" in inspect.signature(Seq2SeqLMOutput).parameters else "past_key_values"
+
+
+def accept_past_key_values(method: Callable) -> Callable:
+    """Let a method take its `cache` also as `past_key_values`, as callers before transformers 5.24 pass it."""
+
+    @wraps(method)
+    def renamed(self, *args, past_key_values: Cache | None = None, **kwargs):
+        if past_key_values is not None:
+            if kwargs.get("cache") is not None:
+                raise TypeError("`cache` and `past_key_values` are one argument: give one of them")
+            kwargs["cache"] = past_key_values
+        return method(self, *args, **kwargs)
+
+    # `generate` and peft look for the name here.
+    signature = inspect.signature(method)
+    *parameters, kwargs = signature.parameters.values()
+    new = inspect.Parameter("past_key_values", inspect.Parameter.KEYWORD_ONLY, default=None)
+    renamed.__signature__ = signature.replace(parameters=[*parameters, new, kwargs])  # type: ignore[attr-defined]
+    return renamed
+
+
+# Further arguments of a forward that something reads.
+_READ_ELSEWHERE = {
+    # the loss
+    "num_items_in_batch",
+    # transformers' decorators of `forward`
+    *("output_hidden_states", "output_attentions", "return_dict", "use_cache"),
+    *("debug_io", "debug_io_dir", "prune_layers"),
+    # transformers' attention functions
+    *("is_causal", "kernel_options", "cu_seq_lens_q", "cu_seq_lens_k", "max_length_q", "max_length_k"),
+}
+
+
+def read_elsewhere(kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """The further arguments of a forward. None is no argument, as in `generate`.
+
+    Raises:
+        TypeError: nothing reads one of them: it is misspelt, or new in transformers.
+    """
+    for name, value in kwargs.items():
+        if name not in _READ_ELSEWHERE and value is not None:
+            raise TypeError(f"forward() got an unexpected keyword argument {name!r}")
+    return {name: value for name, value in kwargs.items() if name in _READ_ELSEWHERE}
 
 
 class VanillaTransformerEmbedding(nn.Embedding):
@@ -71,6 +120,8 @@ def sinusoid_table(rows: int, d_model: int) -> torch.Tensor:
 class VanillaTransformerSinusoidalPositions(nn.Module):
     """§3.5: add the sinusoid of each token's position. Padding gets row 0 of the table."""
 
+    weight: torch.Tensor
+
     def __init__(self, max_positions: int, config: VanillaTransformerConfig):
         super().__init__()
         self.max_positions = max_positions
@@ -92,7 +143,9 @@ class VanillaTransformerLearnedPositions(nn.Embedding):
         self.max_positions = max_positions
         self.offset = config.position_offset
 
-    def forward(self, inputs_embeds: torch.Tensor, position_ids: torch.Tensor) -> torch.Tensor:
+    def forward(  # type: ignore[override]  # of token ids
+        self, inputs_embeds: torch.Tensor, position_ids: torch.Tensor
+    ) -> torch.Tensor:
         """(B, L, D) and (B or 1, L), -1 for padding, to (B, L, D)."""
         rows = (position_ids + self.offset).clamp(min=0)
         return inputs_embeds + super().forward(rows)
@@ -110,7 +163,7 @@ class VanillaTransformerNoPositions(nn.Module):
         return inputs_embeds
 
 
-POSITIONS = {
+POSITIONS: dict[str, type[Any]] = {
     "sinusoidal": VanillaTransformerSinusoidalPositions,
     "learned": VanillaTransformerLearnedPositions,
     "none": VanillaTransformerNoPositions,
@@ -209,7 +262,7 @@ class VanillaTransformerAttention(nn.Module):
         hidden_states: torch.Tensor,
         attention_mask: torch.Tensor | None = None,
         encoder_hidden_states: torch.Tensor | None = None,
-        past_key_values: EncoderDecoderCache | None = None,
+        cache: EncoderDecoderCache | None = None,
         **kwargs: Unpack[TransformersKwargs],
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
         """§3.2.3: self-attention over (B, L, D), or attention of (B, T, D) over the encoder's output (B, S, D).
@@ -225,12 +278,12 @@ class VanillaTransformerAttention(nn.Module):
             **kwargs,
         )
         query = self._split_heads(self.q_proj(hidden_states))
-        if _can_fold_projections(self, query, encoder_hidden_states, past_key_values):
+        if _can_fold_projections(self, query, encoder_hidden_states, cache):
             heads, probabilities = _attend_with_folded_projections(
                 self, attend, query, encoder_hidden_states, attention_mask
             )
         else:
-            key, value = self._keys_and_values(hidden_states, encoder_hidden_states, past_key_values)
+            key, value = self._keys_and_values(hidden_states, encoder_hidden_states, cache)
             heads, probabilities = attend(query, key, value, attention_mask)
         return self.out_proj(heads.flatten(-2)), probabilities  # (B, L, H, K) -> (B, L, H*K) -> (B, L, D)
 
@@ -238,23 +291,23 @@ class VanillaTransformerAttention(nn.Module):
         self,
         hidden_states: torch.Tensor,
         encoder_hidden_states: torch.Tensor | None,
-        past_key_values: EncoderDecoderCache | None,
+        cache: EncoderDecoderCache | None,
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Keys and values (B, H, M, K), with those of the cache, which is updated."""
         is_cross_attention = encoder_hidden_states is not None
-        if is_cross_attention and past_key_values is not None and past_key_values.is_updated.get(self.layer_idx):
+        if is_cross_attention and cache is not None and cache.is_updated.get(self.layer_idx):
             # The source stays the same from one target token to the next.
-            layer = past_key_values.cross_attention_cache.layers[self.layer_idx]
+            layer: Any = cache.cross_attention_cache.layers[self.layer_idx]
             return layer.keys, layer.values
 
         source = encoder_hidden_states if is_cross_attention else hidden_states
         key, value = self._split_heads(self.k_proj(source)), self._split_heads(self.v_proj(source))
-        if past_key_values is None:
+        if cache is None:
             return key, value
         if not is_cross_attention:
-            return past_key_values.self_attention_cache.update(key, value, self.layer_idx)
-        past_key_values.is_updated[self.layer_idx] = True
-        return past_key_values.cross_attention_cache.update(key, value, self.layer_idx)
+            return cache.self_attention_cache.update(key, value, self.layer_idx)
+        cache.is_updated[self.layer_idx] = True
+        return cache.cross_attention_cache.update(key, value, self.layer_idx)
 
     def _split_heads(self, projected: torch.Tensor) -> torch.Tensor:
         """(B, L, H*K) to (B, H, L, K)."""
@@ -265,7 +318,7 @@ def _can_fold_projections(
     attention: VanillaTransformerAttention,
     query: torch.Tensor,
     encoder_hidden_states: torch.Tensor | None,
-    past_key_values: EncoderDecoderCache | None,
+    cache: EncoderDecoderCache | None,
 ) -> bool:
     """Whether `_attend_with_folded_projections` applies: a single query in encoder-decoder attention, no cache.
 
@@ -274,7 +327,7 @@ def _can_fold_projections(
     """
     return (
         encoder_hidden_states is not None
-        and past_key_values is None
+        and cache is None
         and query.shape[2] == 1
         and attention.config._attn_implementation in ("eager", "sdpa")
         and all(
@@ -429,15 +482,13 @@ class VanillaTransformerDecoderLayer(GradientCheckpointingLayer):
         attention_mask: torch.Tensor | None,
         encoder_hidden_states: torch.Tensor,
         encoder_attention_mask: torch.Tensor | None,
-        past_key_values: EncoderDecoderCache | None = None,
+        cache: EncoderDecoderCache | None = None,
         **kwargs: Unpack[TransformersKwargs],
     ) -> torch.Tensor:
         """(B, T, D) and the encoder's output (B, S, D) to (B, T, D)."""
         residual = hidden_states
         hidden_states = self.self_attn_residual.before(hidden_states)
-        hidden_states, _ = self.self_attn(
-            hidden_states, attention_mask=attention_mask, past_key_values=past_key_values, **kwargs
-        )
+        hidden_states, _ = self.self_attn(hidden_states, attention_mask=attention_mask, cache=cache, **kwargs)
         hidden_states = self.self_attn_residual.after(residual, hidden_states)
 
         residual = hidden_states
@@ -446,7 +497,7 @@ class VanillaTransformerDecoderLayer(GradientCheckpointingLayer):
             hidden_states,
             attention_mask=encoder_attention_mask,
             encoder_hidden_states=encoder_hidden_states,
-            past_key_values=past_key_values,
+            cache=cache,
             **kwargs,
         )
         hidden_states = self.encoder_attn_residual.after(residual, hidden_states)
@@ -464,7 +515,7 @@ class VanillaTransformerPreTrainedModel(PreTrainedModel):
     base_model_prefix = "model"
     supports_gradient_checkpointing = True
     _no_split_modules = ["VanillaTransformerEncoderLayer", "VanillaTransformerDecoderLayer"]
-    _skip_keys_device_placement = ["past_key_values"]
+    _skip_keys_device_placement = ["cache", "past_key_values"]
     _supports_flash_attn = True
     _supports_sdpa = True
     _supports_flex_attn = True
@@ -509,11 +560,11 @@ class VanillaTransformerPreTrainedModel(PreTrainedModel):
 
     def load_state_dict(self, state_dict: Mapping[str, torch.Tensor], strict: bool = True, assign: bool = False):
         """As in torch, but a saved file, which holds tied weights once, is whole: Trainer would say that keys miss."""
-        state_dict = copy(state_dict)
+        whole: Any = copy(state_dict)
         for name, source in self.all_tied_weights_keys.items():
-            if source in state_dict:
-                state_dict.setdefault(name, state_dict[source])
-        return super().load_state_dict(state_dict, strict, assign)
+            if source in whole:
+                whole.setdefault(name, whole[source])
+        return super().load_state_dict(whole, strict, assign)
 
     def _resize_token_embeddings(self, new_num_tokens, pad_to_multiple_of=None, mean_resizing=True):
         """Resize the source embeddings; with one vocabulary, also the target embeddings and the head.
@@ -521,14 +572,14 @@ class VanillaTransformerPreTrainedModel(PreTrainedModel):
         A private method of transformers (5.23), overridden because the public `resize_token_embeddings` gives the head
         the source vocabulary's size, and ties it to target embeddings that still have their old size.
         """
+        base: Any = self.base_model
         if self.config.decoder_vocab_size is not None:
-            return self._get_resized_embeddings(
-                self.get_input_embeddings(), new_num_tokens, pad_to_multiple_of, mean_resizing
-            )
+            source: Any = self.get_input_embeddings()
+            return self._get_resized_embeddings(source, new_num_tokens, pad_to_multiple_of, mean_resizing)
         embeddings = super()._resize_token_embeddings(new_num_tokens, pad_to_multiple_of, mean_resizing)
-        if hasattr(self.base_model, "decoder"):
+        if hasattr(base, "decoder"):
             self._get_resized_embeddings(
-                self.base_model.decoder.embed_tokens, embeddings.num_embeddings, mean_resizing=mean_resizing
+                base.decoder.embed_tokens, embeddings.num_embeddings, mean_resizing=mean_resizing
             )
         return embeddings
 
@@ -547,8 +598,9 @@ class VanillaTransformerPreTrainedModel(PreTrainedModel):
         """
         if self.config.decoder_vocab_size is None:
             raise ValueError("`decoder_vocab_size` is None, the model has one vocabulary: use resize_token_embeddings")
+        base: Any = self.base_model
         embeddings = self._get_resized_embeddings(
-            self.base_model.decoder.embed_tokens, new_num_tokens, mean_resizing=mean_resizing
+            base.decoder.embed_tokens, new_num_tokens, mean_resizing=mean_resizing
         )
         if (head := self.get_output_embeddings()) is not None:
             self.set_output_embeddings(self._get_resized_lm_head(head, new_num_tokens, mean_resizing=mean_resizing))
@@ -590,6 +642,7 @@ class VanillaTransformerEncoder(VanillaTransformerPreTrainedModel):
             `last_hidden_state` (B, S, D); on request `hidden_states`, the layers' inputs and the last output, and
             `attentions`, (B, H, S, S) for each layer.
         """
+        kwargs = read_elsewhere(kwargs)
         if (input_ids is None) == (inputs_embeds is None):
             raise ValueError("Give exactly one of `input_ids` and `inputs_embeds`")
         if inputs_embeds is None:
@@ -624,7 +677,7 @@ class VanillaTransformerEncoderModel(VanillaTransformerPreTrainedModel):
 
     def set_input_embeddings(self, value: nn.Module):
         """Replace the source embeddings."""
-        self.encoder.embed_tokens = value
+        self.encoder.embed_tokens = value  # type: ignore[assignment]
 
     def forward(
         self,
@@ -656,15 +709,16 @@ class VanillaTransformerDecoder(VanillaTransformerPreTrainedModel):
         self.gradient_checkpointing = False
         self.post_init()
 
+    @accept_past_key_values
     @merge_with_config_defaults
     @capture_outputs
-    def forward(
+    def forward(  # type: ignore[misc]  # TransformersKwargs has `position_ids`, too
         self,
         input_ids: torch.LongTensor | None = None,
         attention_mask: torch.Tensor | None = None,
         encoder_hidden_states: torch.FloatTensor | None = None,
         encoder_attention_mask: torch.Tensor | None = None,
-        past_key_values: Cache | None = None,
+        cache: Cache | None = None,
         inputs_embeds: torch.FloatTensor | None = None,
         position_ids: torch.LongTensor | None = None,
         use_cache: bool | None = None,
@@ -676,21 +730,22 @@ class VanillaTransformerDecoder(VanillaTransformerPreTrainedModel):
         the source is `encoder_hidden_states` (B, S, D) and `encoder_attention_mask` (B, S).
 
         Returns:
-            `last_hidden_state` (B, T, D) and `past_key_values`; on request `hidden_states`, the layers' inputs and
-            the last output, `attentions`, (B, H, T, P + T) for each layer, and `cross_attentions`, (B, H, T, S).
+            `last_hidden_state` (B, T, D) and the cache; on request `hidden_states`, the layers' inputs and the
+            last output, `attentions`, (B, H, T, P + T) for each layer, and `cross_attentions`, (B, H, T, S).
         """
+        kwargs = read_elsewhere(kwargs)
         if (input_ids is None) == (inputs_embeds is None):
             raise ValueError("Give exactly one of `decoder_input_ids` and `decoder_inputs_embeds`")
         if encoder_hidden_states is None:
             raise ValueError("The decoder needs `encoder_hidden_states`")
         if inputs_embeds is None:
             inputs_embeds = self.embed_tokens(input_ids)
-        if use_cache and past_key_values is None:
-            past_key_values = DynamicCache(config=self.config)
-        if past_key_values is not None and not isinstance(past_key_values, EncoderDecoderCache):
-            past_key_values = EncoderDecoderCache(past_key_values, DynamicCache(config=self.config))
+        if use_cache and cache is None:
+            cache = DynamicCache(config=self.config)
+        if cache is not None and not isinstance(cache, EncoderDecoderCache):
+            cache = EncoderDecoderCache(cache, DynamicCache(config=self.config))
 
-        past_length = 0 if past_key_values is None else past_key_values.get_seq_length()
+        past_length = 0 if cache is None else cache.get_seq_length()
         limit = self.embed_positions.max_positions
         remedy = f"give the tokenizer truncation=True, max_length={limit}, or `generate` a lower max_new_tokens"
         _check_length(inputs_embeds.shape[1], past_length, limit, remedy)
@@ -702,7 +757,7 @@ class VanillaTransformerDecoder(VanillaTransformerPreTrainedModel):
             config=self.config,
             inputs_embeds=inputs_embeds,
             attention_mask=attention_mask,
-            past_key_values=None if past_key_values is None else past_key_values.self_attention_cache,
+            **{CACHE: None if cache is None else cache.self_attention_cache},
         )
         encoder_attention_mask = create_bidirectional_mask(
             config=self.config,
@@ -710,18 +765,19 @@ class VanillaTransformerDecoder(VanillaTransformerPreTrainedModel):
             attention_mask=encoder_attention_mask,
             encoder_hidden_states=encoder_hidden_states,
         )
+        if self.gradient_checkpointing and self.training and torch.is_grad_enabled():
+            cache = None  # the backward pass runs each layer again, which would update the cache twice
         for layer in self.layers:
             hidden_states = layer(
                 hidden_states,
                 attention_mask,
                 encoder_hidden_states,
                 encoder_attention_mask,
-                past_key_values=past_key_values,
+                cache=cache,
                 **kwargs,
             )
-        return BaseModelOutputWithPastAndCrossAttentions(
-            last_hidden_state=self.final_norm(hidden_states), past_key_values=past_key_values
-        )
+        returned: dict[str, Any] = {CACHE: cache}
+        return BaseModelOutputWithPastAndCrossAttentions(last_hidden_state=self.final_norm(hidden_states), **returned)
 
 
 class VanillaTransformerModel(VanillaTransformerPreTrainedModel):
@@ -744,9 +800,9 @@ class VanillaTransformerModel(VanillaTransformerPreTrainedModel):
 
     def set_input_embeddings(self, value: nn.Module):
         """Replace the source embeddings and, if shared, the target embeddings."""
-        self.encoder.embed_tokens = value
+        self.encoder.embed_tokens = value  # type: ignore[assignment]
         if self.config.share_encoder_decoder_embeddings:
-            self.decoder.embed_tokens = value
+            self.decoder.embed_tokens = value  # type: ignore[assignment]
 
     def get_expanded_tied_weights_keys(self, all_submodels: bool = False) -> dict[str, str]:
         """Tie the two embeddings also without `tie_word_embeddings`, which is for the head; transformers would not."""
@@ -754,6 +810,7 @@ class VanillaTransformerModel(VanillaTransformerPreTrainedModel):
             return super().get_expanded_tied_weights_keys(all_submodels=True)
         return dict(self._tied_weights_keys or {})
 
+    @accept_past_key_values
     @can_return_tuple
     def forward(
         self,
@@ -762,7 +819,7 @@ class VanillaTransformerModel(VanillaTransformerPreTrainedModel):
         decoder_input_ids: torch.LongTensor | None = None,
         decoder_attention_mask: torch.Tensor | None = None,
         encoder_outputs: BaseModelOutput | tuple | None = None,
-        past_key_values: Cache | None = None,
+        cache: Cache | None = None,
         inputs_embeds: torch.FloatTensor | None = None,
         decoder_inputs_embeds: torch.FloatTensor | None = None,
         decoder_position_ids: torch.LongTensor | None = None,
@@ -777,21 +834,23 @@ class VanillaTransformerModel(VanillaTransformerPreTrainedModel):
             decoder_input_ids: (B, T), the target tokens after the cached ones; by default `decoder_start_token_id`.
             decoder_attention_mask: (B, P + T).
             encoder_outputs: What the encoder returned for this source earlier, so that it need not run again.
-            past_key_values: The cache that an earlier call returned, or an empty cache of any kind.
+            cache: The cache that an earlier call returned, or an empty cache of any kind. Also as `past_key_values`.
             inputs_embeds: (B, S, D), in place of `input_ids`.
             decoder_inputs_embeds: (B, T, D), in place of `decoder_input_ids`.
             decoder_position_ids: (B, T), positions from 0, -1 for padding; by default counted from the mask.
-            use_cache: Return `past_key_values`; by default as in the configuration.
+            use_cache: Return a cache; by default as in the configuration.
 
         Returns:
-            `last_hidden_state` (B, T, D), `encoder_last_hidden_state` (B, S, D), `past_key_values`, and on request
-            the hidden states and attentions of encoder and decoder.
+            `last_hidden_state` (B, T, D), `encoder_last_hidden_state` (B, S, D), the cache (`past_key_values` before
+            transformers 5.24), and on request the hidden states and attentions of encoder and decoder.
 
         Raises:
+            TypeError: nothing reads an argument.
             ValueError: ids and embeddings are both given or both missing; neither the target nor a start token is
                 given; a sequence is empty, or has more tokens than the model has positions.
             IndexError: a sequence in a static cache has more tokens than the model has positions.
         """
+        kwargs = read_elsewhere(kwargs)
         if encoder_outputs is None:
             if input_ids is not None and input_ids.shape[1] > 0:
                 self.warn_if_padding_and_no_attention_mask(input_ids, attention_mask)
@@ -815,7 +874,7 @@ class VanillaTransformerModel(VanillaTransformerPreTrainedModel):
             attention_mask=decoder_attention_mask,
             encoder_hidden_states=encoder_outputs.last_hidden_state,
             encoder_attention_mask=attention_mask,
-            past_key_values=past_key_values,
+            cache=cache,
             inputs_embeds=decoder_inputs_embeds,
             position_ids=decoder_position_ids,
             use_cache=use_cache,
@@ -824,7 +883,7 @@ class VanillaTransformerModel(VanillaTransformerPreTrainedModel):
         )
         return Seq2SeqModelOutput(
             last_hidden_state=decoder_outputs.last_hidden_state,
-            past_key_values=decoder_outputs.past_key_values,
+            **{CACHE: decoder_outputs.get(CACHE)},
             decoder_hidden_states=decoder_outputs.hidden_states,
             decoder_attentions=decoder_outputs.attentions,
             cross_attentions=decoder_outputs.cross_attentions,
@@ -834,7 +893,7 @@ class VanillaTransformerModel(VanillaTransformerPreTrainedModel):
         )
 
 
-def _without_last_hidden_state(outputs: Seq2SeqModelOutput) -> dict[str, torch.Tensor]:
+def _without_last_hidden_state(outputs: Seq2SeqModelOutput) -> dict[str, Any]:
     """What a head passes on, next to its logits."""
     return {name: output for name, output in outputs.items() if name != "last_hidden_state"}
 
@@ -876,6 +935,7 @@ class VanillaTransformerForConditionalGeneration(VanillaTransformerPreTrainedMod
         self.loss_type = "ForMaskedLM"
         self.post_init()
 
+    @accept_past_key_values
     @can_return_tuple
     def forward(
         self,
@@ -884,7 +944,7 @@ class VanillaTransformerForConditionalGeneration(VanillaTransformerPreTrainedMod
         decoder_input_ids: torch.LongTensor | None = None,
         decoder_attention_mask: torch.Tensor | None = None,
         encoder_outputs: BaseModelOutput | tuple | None = None,
-        past_key_values: Cache | None = None,
+        cache: Cache | None = None,
         inputs_embeds: torch.FloatTensor | None = None,
         decoder_inputs_embeds: torch.FloatTensor | None = None,
         decoder_position_ids: torch.LongTensor | None = None,
@@ -915,7 +975,7 @@ class VanillaTransformerForConditionalGeneration(VanillaTransformerPreTrainedMod
             decoder_input_ids=decoder_input_ids,
             decoder_attention_mask=decoder_attention_mask,
             encoder_outputs=encoder_outputs,
-            past_key_values=past_key_values,
+            cache=cache,
             inputs_embeds=inputs_embeds,
             decoder_inputs_embeds=decoder_inputs_embeds,
             decoder_position_ids=decoder_position_ids,
@@ -929,8 +989,14 @@ class VanillaTransformerForConditionalGeneration(VanillaTransformerPreTrainedMod
             loss = self.loss_function(logits, labels, vocab_size=self.config.target_vocab_size, **kwargs)
         return Seq2SeqLMOutput(loss=loss, logits=logits, **_without_last_hidden_state(outputs))
 
+    @accept_past_key_values
     def generate(
-        self, inputs: torch.Tensor | None = None, generation_config: GenerationConfig | None = None, **kwargs
+        self,
+        inputs: torch.Tensor | None = None,
+        generation_config: GenerationConfig | None = None,
+        *,
+        cache: Cache | None = None,
+        **kwargs,
     ) -> ModelOutput | torch.LongTensor:
         """As in transformers, but more tokens than the model has positions for are refused before the work."""
         settings = self.generation_config if generation_config is None else generation_config
@@ -943,6 +1009,9 @@ class VanillaTransformerForConditionalGeneration(VanillaTransformerPreTrainedMod
                 f"A target of {longest} tokens is longer than the model's {limit - 1} positions: give `generate` a "
                 f"max_new_tokens of at most {limit - start}"
             )
+        if cache is not None:
+            kwargs[CACHE] = cache
+        kwargs.pop("labels", None)  # from Seq2SeqTrainer; transformers would pass them to the encoder
         return super().generate(inputs, generation_config, **kwargs)
 
     def prepare_decoder_input_ids_from_labels(self, labels: torch.Tensor) -> torch.Tensor:
@@ -957,7 +1026,7 @@ class VanillaTransformerForConditionalGeneration(VanillaTransformerPreTrainedMod
 
     def compute_transition_scores(self, *args, **kwargs) -> torch.Tensor:
         """As in transformers, which would take `vocab_size` for the size of the target vocabulary."""
-        model = copy(self)
+        model: Any = copy(self)
         model.config = self.config.get_text_config(decoder=True)
         return GenerationMixin.compute_transition_scores(model, *args, **kwargs)
 
@@ -1010,7 +1079,7 @@ class VanillaTransformerForSequenceClassification(VanillaTransformerPreTrainedMo
             attention_mask = torch.zeros_like(input_ids)
         if decoder_attention_mask is None and decoder_input_ids is not None and self.config.pad_token_id is not None:
             decoder_attention_mask = decoder_input_ids.ne(self.config.pad_token_id)
-        kwargs.setdefault("use_cache", False)
+        kwargs.setdefault("use_cache", False)  # type: ignore[typeddict-item]
         outputs = self.model(
             input_ids=input_ids,
             attention_mask=attention_mask,

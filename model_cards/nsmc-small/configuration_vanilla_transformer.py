@@ -7,17 +7,45 @@ Every saved model carries a copy of this file, so it imports only transformers a
 import copy
 import dataclasses
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import transformers
 from huggingface_hub.dataclasses import strict
-from transformers import PreTrainedConfig
 from transformers.activations import ACT2FN
+from transformers.utils import logging
 
 
 if TYPE_CHECKING:
     # transformers caches a folder's code under a hash of this file and its imports: this adds the other file.
     from .modeling_vanilla_transformer import VanillaTransformerModel  # noqa: F401
 
+
+# The oldest and the newest minor version of transformers that all tests pass with. A saved folder names them, too.
+TESTED_VERSIONS = ("5.18", "5.24")
+
+
+def check_version(installed: str) -> None:
+    """Compare a version of transformers with those that these files are tested with.
+
+    A newer minor version is a warning: 5.24 renamed an argument, and translators wrote nonsense without an error.
+
+    Raises:
+        ImportError: the version is older.
+    """
+    oldest, newest = TESTED_VERSIONS
+    version, low, high = (tuple(map(int, text.split(".")[:2])) for text in (installed, oldest, newest))
+    if version < low:
+        raise ImportError(
+            f"this model needs transformers {oldest} or newer, and {installed} is installed: "
+            f"pip install -U 'transformers>={oldest},<6'"
+        )
+    if version > high:
+        logging.get_logger(__name__).warning(
+            f"this model is tested with transformers {oldest} to {newest}, and {installed} is installed"
+        )
+
+
+check_version(transformers.__version__)  # before names that transformers 4 does not have
 
 LAYER_NORM_TYPES = ("standard", "unbiased_std", "unbiased_std_scalar")
 POSITION_EMBEDDING_TYPES = ("sinusoidal", "learned", "none")
@@ -76,7 +104,7 @@ _PYTORCH_TRANSFORMER = {
     "attention_bias": False,
 }
 # The fields in which each published model differs from the defaults.
-PRESETS = {
+PRESETS: dict[str, dict[str, Any]] = {
     # https://github.com/paul-hyun/transformer-evolution: config_half.json, config.json
     "transformer-evolution": {},
     "transformer-evolution-half": {},
@@ -146,7 +174,7 @@ PRESETS = {
 
 
 @strict
-class VanillaTransformerConfig(PreTrainedConfig):
+class VanillaTransformerConfig(transformers.PreTrainedConfig):
     r"""Sizes and variants of an encoder-decoder Transformer.
 
     The defaults are those of the tutorial series *transformer-evolution* (its "half" configuration). Fields that BART
@@ -204,7 +232,7 @@ class VanillaTransformerConfig(PreTrainedConfig):
 
     model_type = "vanilla_transformer"
     # Otherwise, Trainer's evaluation gathers every text's encoder states with its logits.
-    keys_to_ignore_at_inference = ["past_key_values", "encoder_last_hidden_state"]
+    keys_to_ignore_at_inference = ["cache", "past_key_values", "encoder_last_hidden_state"]
     attribute_map = {
         "hidden_size": "d_model",
         "num_hidden_layers": "encoder_layers",
@@ -291,7 +319,9 @@ class VanillaTransformerConfig(PreTrainedConfig):
             return self.max_position_embeddings
         return self.decoder_max_position_embeddings
 
-    def get_text_config(self, decoder: bool | None = None, encoder: bool | None = None) -> PreTrainedConfig:
+    def get_text_config(
+        self, decoder: bool | None = None, encoder: bool | None = None
+    ) -> transformers.PreTrainedConfig:
         """One side's configuration: with `decoder=True`, `vocab_size` is the target vocabulary's, and so on.
 
         The base class copies each `decoder_*` field to the field without the prefix, even None, which here means "as
@@ -313,6 +343,8 @@ class VanillaTransformerConfig(PreTrainedConfig):
         if self._auto_class is not None:
             named = getattr(self, "auto_map", None) or {}
             self.auto_map = _AUTO_MAP | {name: where for name, where in named.items() if "--" not in where}
+        oldest, newest = TESTED_VERSIONS
+        self.requirements = {"transformers": f">={oldest}, tested to {newest}"}
         super().save_pretrained(save_directory, push_to_hub=push_to_hub, **kwargs)
 
     def validate_sizes(self):

@@ -48,6 +48,7 @@ from hf_vanilla_transformer.data.labelled_text import encode, load_labelled_text
 from hf_vanilla_transformer.engines import Engine, load_engine
 from hf_vanilla_transformer.export import export
 from hf_vanilla_transformer.hub.record import describe_environment, save_json
+from hf_vanilla_transformer.precision import choose_precision
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 from hf_vanilla_transformer.training.checkpoints import prepare_output_dir
 
@@ -75,6 +76,10 @@ class BenchmarkArguments:
     texts: int = field(default=1280, metadata={"help": "Texts in a round, drawn at random."})
     batch_size: int = field(default=128, metadata={"help": "Texts in a batch."})
     rounds: int = field(default=3, metadata={"help": "How often to time each."})
+    precisions: list[str] = field(
+        default_factory=list,
+        metadata={"help": "`float32`, `bfloat16`; by default float32 and, where it is faster, bfloat16."},
+    )
     device: str = field(default="", metadata={"help": "`cpu` or `cuda`; by default `cuda` if available."})
     seed: int = field(default=42, metadata={"help": "Seed of the texts drawn and of the weights."})
 
@@ -84,6 +89,8 @@ class BenchmarkArguments:
             raise ValueError(f"--tasks: {', '.join(TASKS)}; not {', '.join(unknown)}")
         if unknown := sorted(set(self.contenders) - set(OTHERS)):
             raise ValueError(f"--contenders: of {'; '.join(OTHERS)}; not {'; '.join(unknown)}")
+        if unknown := sorted(set(self.precisions) - set(DTYPES)):
+            raise ValueError(f"--precisions: {', '.join(DTYPES)}; not {', '.join(unknown)}")
         if self.device not in ("", "cpu", "cuda") or (self.device == "cuda" and not torch.cuda.is_available()):
             raise ValueError(f"--device: cpu, or cuda where there is a GPU that torch can use; not {self.device}")
         check_at_least(1, self, "texts", "batch_size", "rounds")
@@ -99,7 +106,7 @@ class Setup:
         tokenizer: What made the ids.
         input_ids: The token ids of all texts, in random order.
         device: The device.
-        limits: `matrix_product_rate` of each precision.
+        limits: `matrix_product_rate` of each precision that is measured.
     """
 
     arguments: BenchmarkArguments
@@ -108,6 +115,11 @@ class Setup:
     input_ids: list[list[int]]
     device: torch.device
     limits: dict[str, float]
+
+    @property
+    def fastest(self) -> str:
+        """The precision in which matrix products are fastest."""
+        return max(self.limits, key=self.limits.__getitem__)
 
 
 def draw_texts(
@@ -166,11 +178,11 @@ def measure_classifiers(task: str, setup: Setup) -> list[dict[str, Any]]:
         engines=engines,
     )
     add_ratios(rows, "texts_per_second")
-    (ours,) = (row["texts_per_second"] for row in rows if (row["name"], row["dtype"]) == (OURS, "bfloat16"))
+    (ours,) = (row["texts_per_second"] for row in rows if (row["name"], row["dtype"]) == (OURS, setup.fastest))
     print_table(
         f"{task}, texts per second",
         [
-            *("", "precision", "texts/s", "times slower than ours in bfloat16"),
+            *("", "precision", "texts/s", f"times slower than ours in {setup.fastest}"),
             *("tokens that are not pads", "of a matrix product's rate"),
         ],
         [
@@ -214,7 +226,7 @@ def measure_memory(setup: Setup) -> list[dict[str, Any]]:
     rows = [
         {"name": name, "dtype": dtype, "bytes": peak_memory(setup.config, name, dtype, longest * 2, setup.device)}
         for name in (OURS, BART, BART_BODY, NAIVE)
-        for dtype in CONTENDERS[name].dtypes
+        for dtype in filter(setup.limits.__contains__, CONTENDERS[name].dtypes)
     ]
     add_ratios(rows, "bytes")
     print_table(
@@ -227,7 +239,13 @@ def measure_memory(setup: Setup) -> list[dict[str, Any]]:
 
 def measure_and_plot_curves(setup: Setup) -> dict[str, list[dict[str, Any]]]:
     """Compare the speed of training against length, batch size and depth, and draw it; see `measure_curves`."""
-    curves = measure_curves(setup.config, rounds=setup.arguments.rounds, device=setup.device, names=[OURS, BART_BODY])
+    curves = measure_curves(
+        setup.config,
+        rounds=setup.arguments.rounds,
+        device=setup.device,
+        dtype=DTYPES[setup.fastest],
+        names=[OURS, BART_BODY],
+    )
     plot_benchmark(curves, Path(setup.arguments.output_dir, "benchmark.png"))
     return curves
 
@@ -250,7 +268,9 @@ def main(argv: list[str] | None = None) -> None:
     torch.manual_seed(arguments.seed)
     config = VanillaTransformerConfig.from_preset(arguments.preset, **arguments.config)
     tokenizer, input_ids = draw_texts(arguments, config)
-    limits = {name: matrix_product_rate(dtype, device) for name, dtype in DTYPES.items()}
+    faster = choose_precision("auto", use_cpu=device.type == "cpu")
+    precisions = arguments.precisions or sorted({"float32", faster}, reverse=True)
+    limits = {name: matrix_product_rate(DTYPES[name], device) for name in precisions}
     setup = Setup(arguments, config, tokenizer, input_ids, device, limits)
 
     report = {"arguments": vars(arguments), **describe_environment(), "matrix_product_flops_per_second": limits}

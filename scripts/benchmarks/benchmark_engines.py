@@ -3,6 +3,8 @@
 
     python scripts/benchmarks/benchmark_engines.py --output_dir runs/engines --page docs/engines.md
 
+The page has tables for each kind of processor, between marks that name it as torch does (AVX512, AVX2).
+
 Exports the published translator and classifier, loads each export with one thread and with two, and has the engines
 take turns in one process. Timed from token ids to token ids or logits: tokenizing costs the same everywhere. BLEU is
 that of all test sentences, accuracy that of all test texts in batches. Prints tables; writes every round to
@@ -60,14 +62,15 @@ TASKS = {
     "single": ("Classification, one text at a time", "ms a text"),
 }
 BEAMS = 5
-TABLES = re.compile(r"(?<=<!-- tables -->\n).*?(?=<!-- end of tables -->)", re.DOTALL)
+PROCESSOR = torch.backends.cpu.get_cpu_capability()
+TABLES = re.compile(rf"(?<=<!-- tables {PROCESSOR} -->\n).*?(?=<!-- end of tables -->)", re.DOTALL)
 
 
 @dataclass
 class BenchmarkArguments:
     output_dir: str = field(metadata={"help": "The folder for engines.json."})
     page: str | None = field(
-        default=None, metadata={"help": "A page to put the tables into, between its marks `tables`."}
+        default=None, metadata={"help": f"A page to put the tables into, between its marks `tables {PROCESSOR}`."}
     )
     tasks: list[str] = field(
         default_factory=lambda: list(TASKS), metadata={"help": f"What to measure: {', '.join(TASKS)}."}
@@ -99,7 +102,7 @@ class BenchmarkArguments:
             raise ValueError(f"--threads: at least 1, not {min(self.threads)}")
         check_at_least(1, self, "texts", "single_texts", "batch_size", "rounds")
         if self.page and not TABLES.search(Path(self.page).read_text(encoding="utf-8")):
-            raise ValueError(f"--page: {self.page} has no marks for the tables")
+            raise ValueError(f"--page: {self.page} has no marks for the tables of {PROCESSOR}")
 
 
 @dataclass
@@ -257,7 +260,7 @@ def main(argv: list[str] | None = None) -> None:
             made = make(arguments)
             tasks |= {name: (made[name], model) for name in wanted}
 
-    report = {"arguments": vars(arguments), **describe_environment()}
+    report = {"arguments": vars(arguments), "processor": PROCESSOR, **describe_environment()}
     with tempfile.TemporaryDirectory() as folder:
         for name, (task, model) in tasks.items():
             report[name] = []

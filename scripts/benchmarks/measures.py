@@ -239,7 +239,7 @@ def compare_classifiers(
     names: list[str],
     engines: dict[tuple[str, str], Engine],
 ) -> list[dict[str, Any]]:
-    """Time training or inference of `CONTENDERS` on the same texts, in float32 and bfloat16.
+    """Time training or inference of `CONTENDERS` on the same texts, in each precision of `limits`.
 
     Args:
         config: The sizes of all.
@@ -250,7 +250,7 @@ def compare_classifiers(
         rounds: How often to time each.
         device: The device.
         train: Whether to train or to classify.
-        limits: `matrix_product_rate` of each precision.
+        limits: `matrix_product_rate` of each precision that is measured.
         names: Which of `CONTENDERS`.
         engines: Classifiers for inference that are not modules, by name and precision. They read the grouped batches.
 
@@ -271,7 +271,7 @@ def compare_classifiers(
             "flops": count_flops(contender.make(config, device), taken, train),
         }
         real_tokens = share_of_tokens(taken)
-        for dtype in contender.dtypes:
+        for dtype in filter(limits.__contains__, contender.dtypes):
             step = make_step(contender.make(config, device), DTYPES[dtype], device, train, contender.optimizer)
             step(taken[-1])  # warm up
             ways[name, dtype] = lambda step=step, taken=taken: [step(batch) for batch in taken]
@@ -302,9 +302,9 @@ def share_of_tokens(batches: list[Batch]) -> float:
 
 
 def measure_curves(
-    config: VanillaTransformerConfig, *, rounds: int, device: torch.device, names: list[str]
+    config: VanillaTransformerConfig, *, rounds: int, device: torch.device, dtype: torch.dtype, names: list[str]
 ) -> dict[str, list[dict[str, Any]]]:
-    """Measure the speed of training in bfloat16 against length, batch size and depth.
+    """Measure the speed of training in one precision against length, batch size and depth.
 
     One of the three varies; the others stay at 32 tokens, 32 texts and 3 layers.
 
@@ -312,6 +312,7 @@ def measure_curves(
         config: The other sizes.
         rounds: How often to time each.
         device: The device.
+        dtype: The precision.
         names: Which of `CONTENDERS`.
 
     Returns:
@@ -332,7 +333,7 @@ def measure_curves(
             }
             ways = {}
             for name in names:
-                step = make_step(CONTENDERS[name].make(sizes, device), torch.bfloat16, device, train=True)
+                step = make_step(CONTENDERS[name].make(sizes, device), dtype, device, train=True)
                 step(batch)
                 ways[name] = lambda step=step, batch=batch: step(batch)
             for name, seconds in take_turns(ways, rounds, device).items():

@@ -5,7 +5,7 @@ import json
 import benchmark_engines
 import pytest
 import torch
-from benchmark_engines import CONTENDERS, TASKS, TORCH, UNSORTED, markdown_tables
+from benchmark_engines import CONTENDERS, PROCESSOR, TASKS, TORCH, UNSORTED, markdown_tables
 from conftest import tiny_config
 
 from hf_vanilla_transformer import (
@@ -48,7 +48,7 @@ def test_engines_are_measured_in_turn(run, settings, tmp_path, format):
     pytest.importorskip("ctranslate2" if format == "ctranslate2" else "onnxruntime")
     names = [name for name, contender in CONTENDERS.items() if contender.format in (None, format)]
     page = tmp_path / "page.md"
-    page.write_text("before\n<!-- tables -->\nold\n<!-- end of tables -->\nafter\n")
+    page.write_text(f"before\n<!-- tables {PROCESSOR} -->\nold\n<!-- end of tables -->\nafter\n")
     threads = torch.get_num_threads()
     try:
         chosen = ["--contenders", *names, "--threads", "1", "2"]
@@ -69,7 +69,7 @@ def test_engines_are_measured_in_turn(run, settings, tmp_path, format):
                 assert row[quality] == report[task][0][quality]
     tables = markdown_tables(report)
     assert all(line in out for line in tables.splitlines())
-    assert page.read_text() == f"before\n<!-- tables -->\n\n{tables}\n<!-- end of tables -->\nafter\n"
+    assert page.read_text() == f"before\n<!-- tables {PROCESSOR} -->\n\n{tables}\n<!-- end of tables -->\nafter\n"
     assert tables.count("| torch, float32 |") == 4
 
 

@@ -93,8 +93,8 @@ def test_each_way_has_its_turns():
 def test_rates_are_those_of_the_median_turn(monkeypatch):
     monkeypatch.setattr(measures, "take_turns", lambda ways, *_: {name: [0.5, 4.0, 1.0] for name in ways})
     settings = {"batch_size": 7, "batches": 1, "rounds": 3, "device": CPU, "train": False, "names": [OURS]}
-    limits = {"float32": 1e9, "bfloat16": 1e9}
-    row = compare_classifiers(tiny_config(), TEXTS, limits=limits, engines={}, **settings)[0]
+    limits = {"float32": 1e9}  # bfloat16 is left out where it is slower
+    (row,) = compare_classifiers(tiny_config(), TEXTS, limits=limits, engines={}, **settings)
     assert (row["texts_per_second"], row["real_tokens"]) == (7.0, 33 / 63)
     assert row["share_of_limit"] == row["flops_per_second"] / 1e9 > 0
     config = tiny_config(activation_function="relu", position_offset=0)

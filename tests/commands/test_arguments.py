@@ -1,10 +1,8 @@
 """The command line: recipes, flags, and one line for what is wrong."""
 
-import contextlib
 import dataclasses
 import os
 import re
-import resource
 import subprocess
 import sys
 import threading
@@ -14,7 +12,7 @@ import pytest
 import torch
 import yaml
 from safetensors.torch import save_file
-from shared import ROOT, tiny_config
+from shared import ROOT, files_of_at_most, tiny_config
 from transformers import (
     TrainingArguments,
 )
@@ -85,6 +83,7 @@ def test_a_recipes_lists_are_lists(tmp_path, given, expected):
     assert parsed.include_for_metrics == expected and parsed.hub_model_id is None
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no named pipes of this kind")
 def test_a_recipe_may_come_from_a_pipe(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     writer = threading.Thread(target=(tmp_path / "pipe").write_text, args=("seed: 7\nreport_to: none\n",))
@@ -106,7 +105,9 @@ def test_a_saved_recipe_makes_the_same_arguments(tmp_path):
         "num_train_epochs": 5,
     }
     model = VanillaTransformerModel(tiny_config())
-    save_record(tmp_path, model, metrics={}, settings=settings, seed=1, data={}, resumed_from=None)
+    save_record(
+        tmp_path, model, metrics={}, settings=settings, seed=1, precision="float32", data={}, resumed_from=None
+    )
     (again,), _ = parse_arguments([TrainingArguments], "test", [tmp_path / "recipe.yaml", *flags[2:]])
     assert again.to_dict() == parsed.to_dict()
 
@@ -178,17 +179,6 @@ def test_help_all_shows_transformers_settings_too(monkeypatch, capsys):
     text = shown(monkeypatch, capsys, "--help-all")
     every = {setting.name for group in train_classifier.ARGUMENTS for setting in dataclasses.fields(group)}
     assert set(re.findall(r"^  --(\w+)", text, re.MULTILINE)) >= every
-
-
-@contextlib.contextmanager
-def files_of_at_most(number_of_bytes: int):
-    """Let no longer file be written: the portable way to make writing fail."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (number_of_bytes, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 @pytest.mark.parametrize("writer", ["torch", "torch, many tensors", "safetensors", "tokenizers", "Python"])

@@ -1,13 +1,11 @@
 """`vanilla-transformer export`: what it prints, what it reads of the recipe, and one line for every mistake."""
 
-import contextlib
 import json
-import resource
 
 import pytest
 import torch
 from export.models import random_model, save
-from shared import error_line, tiny_config, train_translator
+from shared import error_line, files_of_at_most, tiny_config, train_translator
 
 from hf_vanilla_transformer import (
     VanillaTransformerForConditionalGeneration,
@@ -78,17 +76,6 @@ def test_a_classifier_is_measured_on_its_labels(run, trained, tmp_path):
     other.write_text("document,label\n" + "가 나,a\n다 라,b\n" * 9)
     said = refused(run, *options[:-1], other, "--output_dir", tmp_path / "again")
     assert "its labels are negative, positive; those of the data are a, b" in said
-
-
-@contextlib.contextmanager
-def files_of_at_most(number_of_bytes: int):
-    """Let no longer file be written."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (number_of_bytes, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 @pytest.mark.parametrize("format", ["ctranslate2", "transformers"])

@@ -178,7 +178,7 @@ def refuse(run, classifier, runtime, tmp_path):
 
 
 def test_a_wrong_folder_is_refused(refuse, tmp_path):
-    assert f"no folder '{tmp_path / 'none'}'" in refuse(model=tmp_path / "none")
+    assert f"no folder {str(tmp_path / 'none')!r}" in refuse(model=tmp_path / "none")
     other = tmp_path / "headless"
     VanillaTransformerModel(tiny_config()).save_pretrained(other)
     assert "headless: neither classifier nor translator" in refuse(model=other)

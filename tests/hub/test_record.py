@@ -25,7 +25,17 @@ def test_a_record_takes_in_that_of_the_model_it_began_as(tmp_path):
     new = tmp_path / "new"
     new.mkdir()
     model = VanillaTransformerForConditionalGeneration(tiny_config())
-    save_record(str(new), model, metrics={}, settings={}, seed=0, data={}, resumed_from=None, began_as=str(tmp_path))
+    save_record(
+        str(new),
+        model,
+        metrics={},
+        settings={},
+        seed=0,
+        precision="float32",
+        data={},
+        resumed_from=None,
+        began_as=str(tmp_path),
+    )
     assert json.loads((new / "run.json").read_text())["began_as"] == before
 
 

@@ -1,0 +1,84 @@
+"""Precision follows the machine: what is faster there, measured once."""
+
+import json
+
+import pytest
+import torch
+from shared import QUIET, TINY
+
+from hf_vanilla_transformer import precision
+from hf_vanilla_transformer.precision import bfloat16_speedup, choose_precision, inference_dtype
+
+
+@pytest.fixture(params=[4.0, 0.08], ids=["in hardware", "emulated"])
+def speedup(request, monkeypatch) -> float:
+    """How bfloat16 compares on this CPU."""
+    monkeypatch.setattr(precision, "bfloat16_speedup", lambda: request.param)
+    return request.param
+
+
+def test_a_cpu_is_measured_once():
+    bfloat16_speedup.cache_clear()
+    threads = torch.get_num_threads()
+    assert 0 < bfloat16_speedup() == bfloat16_speedup() < 100
+    assert torch.get_num_threads() == threads and bfloat16_speedup.cache_info().misses == 1
+
+
+def test_auto_is_what_is_faster(speedup):
+    assert choose_precision("auto", use_cpu=True) == ("bfloat16" if speedup > 1 else "float32")
+    assert [choose_precision(name) for name in ("float32", "bfloat16")] == ["float32", "bfloat16"]
+
+
+@pytest.mark.parametrize("supported", [True, False])
+def test_an_accelerator_computes_in_bfloat16_if_it_has_it(supported, speedup, monkeypatch):
+    monkeypatch.setattr(torch.accelerator, "is_available", lambda: True)
+    monkeypatch.setattr(precision, "is_torch_bf16_gpu_available", lambda: supported)
+    assert choose_precision("auto") == ("bfloat16" if supported else "float32")
+    assert choose_precision("auto", use_cpu=True) == ("bfloat16" if speedup > 1 else "float32")
+
+
+def test_a_model_for_inference_says_what_was_chosen_and_what_is_slow(speedup, caplog):
+    assert inference_dtype("float32") == torch.float32 and not caplog.messages
+    assert inference_dtype("bfloat16") == torch.bfloat16 and len(caplog.messages) == (speedup < 1)
+    caplog.clear()
+    assert inference_dtype("auto") == (torch.bfloat16 if speedup > 1 else torch.float32)
+    (line,) = caplog.messages
+    assert ("4.0 times as fast as" if speedup > 1 else "12 times slower than") in line
+
+
+@pytest.fixture
+def train(run, tmp_path):
+    """Two steps of a classifier, with flags; returns the last line but the results' and the record."""
+
+    def train(*flags):
+        once = ("--max_steps", "2", "--save_strategy", "no", "--eval_strategy", "no")
+        status, out, err = run(
+            "train-classifier", "--data", "sample", "--output_dir", tmp_path / "run", *TINY, *QUIET, *once, *flags
+        )
+        assert status == 0, err
+        return out.splitlines()[1], json.loads((tmp_path / "run" / "run.json").read_text())["precision"]
+
+    return train
+
+
+def test_a_run_follows_the_machine_and_records_it(train, speedup):
+    line, recorded = train("--precision", "auto")
+    assert recorded == ("bfloat16" if speedup > 1 else "float32")
+    assert line.startswith(f"Computing in {recorded}: ")
+
+
+def test_bf16_is_obeyed_with_a_line(train, speedup):
+    line, recorded = train("--precision", "auto", "--bf16", "true")
+    assert recorded == "bfloat16"
+    assert line.startswith("Computing in bfloat16: ") and ("12 times slower" in line) == (speedup < 1)
+
+
+def test_bf16_false_switches_the_recipes_choice_off(train, speedup):
+    assert train("--precision", "auto", "--bf16", "false")[1] == "float32"
+
+
+def test_two_precisions_are_refused(run, tmp_path):
+    flags = ["--precision", "float32", "--bf16", "true", "--output_dir", tmp_path / "run"]
+    status, _, err = run("train-classifier", "--data", "sample", *flags)
+    assert status == 2 and "--precision float32: contradicts --bf16 true" in err
+    assert not (tmp_path / "run").exists()
