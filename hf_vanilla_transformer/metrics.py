@@ -198,20 +198,20 @@ def compute_metrics(prediction: EvalPrediction, problem_type: str = "single_labe
 def robustness_report(
     rows: Dataset,
     changes: Sequence[str],
-    seed: int,
     measure: Callable[[Dataset], dict[str, Any]],
     report: dict[str, Any],
     problem_type: str = "single_label_classification",
+    seed: int = 42,
 ) -> dict[str, Any]:
     """Measure a classifier on texts under changes of them.
 
     Args:
         rows: As `load_labelled_text` returns a split.
         changes: Names of `data.changes.CHANGES`.
-        seed: Of the changes' random choices.
         measure: Returns the report of such rows.
         report: That of `rows`, as they are.
         problem_type: The kind of labels.
+        seed: Of the changes' random choices.
 
     Returns:
         `seed`; `changes`, for the texts as written and then for each change `change`, its name, `changed`, the number

@@ -77,7 +77,6 @@ class RobustnessArguments:
         default_factory=list,
         metadata={"help": "Measure with changed texts, too: `all`, or some changes by name."},
     )
-    change_seed: int = field(default=42, metadata={"help": "Seed of the changes."})
 
     def __post_init__(self):
         if self.robustness == ["all"]:

@@ -125,7 +125,7 @@ def main(argv: list[str] | None = None) -> None:
     seconds = time.perf_counter() - begin
     if arguments.robustness:
         report["robustness"] = robustness_report(
-            split, arguments.robustness, arguments.change_seed, lambda rows: measure(rows)[0], report, problem_type
+            split, arguments.robustness, lambda rows: measure(rows)[0], report, problem_type
         )
     report = {
         "arguments": vars(arguments),

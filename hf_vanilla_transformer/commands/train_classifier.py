@@ -240,7 +240,6 @@ def measure(
         metrics["test"]["robustness"] = robustness_report(
             test,
             arguments.robustness,
-            arguments.change_seed,
             lambda rows: evaluate_split(trainer, tokenize(rows, tokenizer, max_length)),
             metrics["test"],
             arguments.problem_type or SINGLE,

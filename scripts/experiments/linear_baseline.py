@@ -44,7 +44,7 @@ def main(argv: list[str] | None = None) -> None:
         return classification_report(classifier.predict_proba(rows["text"][:]), np.array(rows["label"][:]))
 
     split = data[arguments.split]
-    report = robustness_report(split, arguments.robustness, arguments.change_seed, measure, measure(split))
+    report = robustness_report(split, arguments.robustness, measure, measure(split))
     save_json(
         Path(arguments.output_dir, "evaluation.json"),
         {"arguments": vars(arguments), "robustness": report, **describe_environment()},

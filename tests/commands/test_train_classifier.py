@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -388,6 +389,20 @@ def test_a_classifier_learns_from_other_spacings_and_is_measured_on_them(run, tm
     assert f"| no spaces | {by_name['no_spaces']['changed']} | {by_name['no_spaces']['accuracy']:.4f} |" in card
     assert f"random spaces | | {test['robustness']['mean_of_spacings']:.4f} |" in card
     assert "robustness" not in (tmp_path / "written" / "README.md").read_text()
+
+
+@pytest.mark.slow
+def test_a_resumed_run_changes_texts_as_an_uninterrupted_one(run, tmp_path):
+    flags = ["--data", "sample", "--vocab_size", "1500", *TINY, *QUIET, "--augment", "spacing", "typing_slip"]
+    flags += ["--max_steps", "6", "--per_device_train_batch_size", "160", "--learning_rate", "1e-3"]
+    flags += ["--save_strategy", "steps", "--save_steps", "1"]
+    assert run("train-classifier", *flags, "--output_dir", tmp_path / "whole")[0] == 0
+    # In the middle of an epoch, which has four updates.
+    shutil.copytree(tmp_path / "whole" / "checkpoint-3", tmp_path / "resumed" / "checkpoint-3")
+    status, _, err = run("train-classifier", *flags, "--output_dir", tmp_path / "resumed", "--resume_from_checkpoint")
+    assert status == 0, err
+    whole, resumed = (load_file(tmp_path / name / "model.safetensors") for name in ("whole", "resumed"))
+    assert all(torch.equal(whole[name], resumed[name]) for name in whole)
 
 
 WORDS = {"웃긴": "comedy", "무서운": "horror", "슬픈": "drama"}

@@ -119,6 +119,20 @@ def test_the_linear_teacher_is_what_its_docstring_says():
     assert vectorizer.sublinear_tf and vectorizer.use_idf and regression.C == 8
 
 
+def test_the_linear_teacher_is_measured_with_changed_texts(run, tmp_path):
+    flags = ["--robustness", "no_spaces", "typing_slip", "--split", "test", "--output_dir", tmp_path / "run"]
+    status, out, err = run("experiments/linear_baseline.py", *flags)
+    assert status == 0, err
+    changes = json.loads((tmp_path / "run" / "evaluation.json").read_text())["robustness"]["changes"]
+    data = load_labelled_text("sample")
+    classifier = linear_classifier().fit(data["train"]["text"][:], data["train"]["label"][:])
+    spaceless = ["".join(text.split()) for text in data["test"]["text"]]
+    figures = [classifier.score(texts, data["test"]["label"][:]) for texts in (data["test"]["text"][:], spaceless)]
+    assert [one["accuracy"] for one in changes][:2] == pytest.approx(figures)
+    assert [one["change"] for one in changes] == ["as_written", "no_spaces", "typing_slip"]
+    assert f"{figures[0]:.4f}" in out
+
+
 def test_labels_nearby_are_bayes_factors():
     """Against the definition, term by term; a file's neighbours are in that file."""
     files = [["a", "x", "b", "twice", "y", "c"], ["twice", "z", "d"], []]
