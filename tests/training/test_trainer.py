@@ -27,7 +27,7 @@ from hf_vanilla_transformer.metrics import (
     compute_metrics,
 )
 from hf_vanilla_transformer.tokenizer import train_tokenizer
-from hf_vanilla_transformer.training.batches import GroupedSampler, TokenBudgetBatchSampler
+from hf_vanilla_transformer.training.batches import TokenBudgetBatchSampler
 from hf_vanilla_transformer.training.losses import LabelSmoothingLoss
 from hf_vanilla_transformer.training.trainer import CheckedTrainer, TokenBudgetTrainer
 
@@ -101,7 +101,6 @@ def test_grouped_batches_are_those_of_trainer_itself(tmp_path, tokenizer):
         loaders = [trainer.get_train_dataloader(), trainer.get_eval_dataloader()]
         batches.append([batch["input_ids"].tolist() for loader in loaders for _ in range(2) for batch in loader])
     assert batches[0] == batches[1] and len(batches[0]) == 2 * (8 + 5)
-    assert isinstance(trainer._get_train_sampler(), GroupedSampler)
 
 
 def test_evaluation_returns_logits_alone(tmp_path, tokenizer):
