@@ -99,14 +99,14 @@ def multi_label_report(logits: np.ndarray, labels: np.ndarray, names: Sequence[s
         `exact_match`, the share of rows whose labels are all right; `micro_f1`, of all labels of all rows;
         `macro_f1`; `per_label`, as `label_scores` returns it; `rows`.
     """
+    from sklearn.metrics import accuracy_score, f1_score
+
     labels, predicted = labels > 0.5, logits > 0
-    per_label = label_scores(labels, predicted, names)
-    found, both = int(labels.sum() + predicted.sum()), int((labels & predicted).sum())
     return {
-        "exact_match": float((labels == predicted).all(axis=1).mean()),
-        "micro_f1": 2 * both / found if found else 0.0,
-        "macro_f1": float(np.mean([one["f1"] for one in per_label])),
-        "per_label": per_label,
+        "exact_match": float(accuracy_score(labels, predicted)),
+        "micro_f1": float(f1_score(labels, predicted, average="micro", zero_division=0.0)),
+        "macro_f1": float(f1_score(labels, predicted, average="macro", zero_division=0.0)),
+        "per_label": label_scores(labels, predicted, names),
         "rows": len(labels),
     }
 
@@ -122,15 +122,15 @@ def regression_report(values: np.ndarray, labels: np.ndarray) -> dict[str, Any]:
         `mae`, the mean absolute error; `rmse`, the root of the mean squared one; `r2`, the share of the variance that
         is explained, and `pearson`, the correlation, both 0 where all labels, or all values, are equal; `rows`.
     """
+    from sklearn.metrics import mean_absolute_error, r2_score, root_mean_squared_error
+
     values, labels = values.reshape(-1).astype(np.float64), labels.reshape(-1).astype(np.float64)
-    errors, variance = values - labels, labels.var()
-    spread = float(np.sqrt(values.var() * variance))
-    covariance = float(((values - values.mean()) * (labels - labels.mean())).mean())
+    varied = np.ptp(labels) > 0
     return {
-        "mae": float(np.abs(errors).mean()),
-        "rmse": float(np.sqrt((errors**2).mean())),
-        "r2": float(1 - (errors**2).mean() / variance) if variance else 0.0,
-        "pearson": covariance / spread if spread else 0.0,
+        "mae": float(mean_absolute_error(labels, values)),
+        "rmse": float(root_mean_squared_error(labels, values)),
+        "r2": float(r2_score(labels, values)) if varied else 0.0,
+        "pearson": float(np.corrcoef(labels, values)[0, 1]) if varied and np.ptp(values) > 0 else 0.0,
         "rows": len(labels),
     }
 
