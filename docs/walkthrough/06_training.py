@@ -23,6 +23,7 @@ if "google.colab" in sys.modules and not os.path.isdir("model_cards"):
     subprocess.run("pip install -q './hf_vanilla_transformer[train]'", shell=True, check=True)
     subprocess.run("apt-get install -qq fonts-nanum", shell=True, check=True)
     os.chdir("hf_vanilla_transformer")
+sys.path.append("docs/walkthrough")  # chapter_plots.py가 있는 곳
 
 import inspect
 import math
@@ -31,11 +32,12 @@ import time
 import matplotlib
 import pandas as pd
 import torch
+from chapter_plots import plot_lines
 from torch import nn
 from transformers import get_inverse_sqrt_schedule
 
 from hf_vanilla_transformer import VanillaTransformerConfig, VanillaTransformerForConditionalGeneration
-from hf_vanilla_transformer.figures import plot_lines, plot_noam_rates, plot_smoothed_targets
+from hf_vanilla_transformer.figures import plot_noam_rates, plot_smoothed_targets
 from hf_vanilla_transformer.modeling_vanilla_transformer import shift_tokens_right
 from hf_vanilla_transformer.training import noam_peak, smoothed_targets
 
