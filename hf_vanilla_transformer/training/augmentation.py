@@ -15,13 +15,10 @@ from ..data.labelled_text import encode
 AUGMENTATIONS = ("spacing", "typing_slip")
 
 
-class EpochCollator:
+class EpochCollator(TrainerCallback):
     """A collator whose random draws depend on a seed, the epoch and the rows: a resumed run sees the same inputs.
 
-    Trainer needs `callback`, which sets the epoch, and `remove_unused_columns=False`.
-
-    Args:
-        seed: Seed of the draws.
+    Trainer needs it as a callback, too, which sets the epoch, and `remove_unused_columns=False`.
     """
 
     def __init__(self, seed: int):
@@ -46,19 +43,12 @@ class EpochCollator:
 
     @property
     def callback(self) -> TrainerCallback:
-        """A callback for Trainer that sets the epoch."""
-        return _EpochCallback(self)
-
-
-class _EpochCallback(TrainerCallback):
-    """Tells a collator which epoch begins, after a resumption, too."""
-
-    def __init__(self, collator: EpochCollator):
-        self.collator = collator
+        """What sets the epoch."""
+        return self
 
     def on_epoch_begin(self, args, state, control, **kwargs):
-        # A float that counts the steps: 1.25 after a quarter of the second epoch.
-        self.collator.set_epoch(int(state.epoch or 0))
+        # `state.epoch` counts the steps: 1.25 where a run resumes after a quarter of the second epoch.
+        self.set_epoch(int(state.epoch or 0))
 
 
 class AugmentingCollator(EpochCollator):

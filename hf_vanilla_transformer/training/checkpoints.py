@@ -83,14 +83,7 @@ def prepare_output_dir(output_dir: str, resume: str | bool | None = None) -> str
 
 
 def checkpoint_damage(checkpoint: str) -> str | None:
-    """Check, without reading all of a checkpoint, that a run can resume from it.
-
-    Args:
-        checkpoint: The checkpoint's folder.
-
-    Returns:
-        What is wrong: a file that is missing, or cut off. None for a whole checkpoint.
-    """
+    """What is wrong with a checkpoint's folder: a file that is missing, or cut off. None for a whole checkpoint."""
     for patterns in CHECKPOINT_FILES:
         files = sorted(file for pattern in patterns for file in Path(checkpoint).glob(pattern))
         if not files:
@@ -108,11 +101,7 @@ def checkpoint_damage(checkpoint: str) -> str | None:
 
 
 def _check_end(file: Path) -> None:
-    """Read the part of a file that is only right if the file was written to its end.
-
-    Raises:
-        OSError, ValueError, SafetensorError, zipfile.BadZipFile: it was not.
-    """
+    """Read the part of a file that is only right if the file was written to its end."""
     if file.suffix == ".safetensors":
         with safe_open(file, "pt"):
             pass  # the header says how long the file is
@@ -126,7 +115,6 @@ def _check_end(file: Path) -> None:
 
 
 def _last_whole_checkpoint(output_dir: str) -> str | None:
-    """The last checkpoint in a folder that is not damaged."""
     for checkpoint in reversed(_checkpoints(output_dir)):
         damage = checkpoint_damage(checkpoint)
         if damage is None:
@@ -136,14 +124,7 @@ def _last_whole_checkpoint(output_dir: str) -> str | None:
 
 
 def last_checkpoints(folder: str, number: int) -> list[str]:
-    """The last checkpoints of a run, in the order of their steps.
-
-    Args:
-        folder: The run's folder.
-        number: How many.
-
-    Returns:
-        The checkpoints' folders.
+    """The folders of a run's last checkpoints, in the order of their steps.
 
     Raises:
         ValueError: there are fewer, or `number` is less than 1.
@@ -157,7 +138,6 @@ def last_checkpoints(folder: str, number: int) -> list[str]:
 
 
 def _checkpoints(folder: str) -> list[str]:
-    """All checkpoints of a run, in the order of their steps."""
     prefix = f"{PREFIX_CHECKPOINT_DIR}-"
     steps = {path.name.removeprefix(prefix): path for path in Path(folder).glob(f"{prefix}*") if path.is_dir()}
     return [str(steps[step]) for step in sorted(filter(str.isdecimal, steps), key=int)]
@@ -178,10 +158,8 @@ def average_checkpoints(folders: list[str]) -> VanillaTransformerPreTrainedModel
         The model, of the class that its configuration names, in its own precision.
 
     Raises:
-        ValueError: there is no folder, a folder holds no such model, or the models differ in their architecture.
+        ValueError: a folder holds no such model, or the models differ in their architecture.
     """
-    if not folders:
-        raise ValueError("there are no checkpoints to average")
     model = load_model(folders[0])
     dtype = model.dtype
     model.float()  # a running mean in half precision would be rounded at every step

@@ -64,13 +64,8 @@ class LabelSmoothingLoss:
             The loss, a scalar.
 
         Raises:
-            ValueError: logits and labels differ in shape, or a label is the padding token.
+            ValueError: a label is the padding token.
         """
-        if outputs.logits.shape[:2] != labels.shape:
-            raise ValueError(
-                f"logits of shape {tuple(outputs.logits.shape)} for labels of shape {tuple(labels.shape)}: "
-                "the collator must make `decoder_input_ids`"
-            )
         if (labels == self.pad_token_id).any():
             raise ValueError(f"a label is the pad, {self.pad_token_id}: where nothing is predicted it must be -100")
         targets = labels.flatten()
