@@ -150,7 +150,6 @@ def _normalizer(lowercase: bool) -> normalizers.Normalizer:
 
 
 def _untrained_tokenizer(model: str, vocab_size: int) -> tuple[Tokenizer, trainers.Trainer]:
-    """A tokenizer of this kind without a vocabulary, and its trainer."""
     options: dict[str, Any] = {
         "vocab_size": vocab_size,
         "special_tokens": list(SPECIAL_TOKENS.values()),
@@ -289,7 +288,7 @@ def import_sentencepiece(
 
 
 def _read_sentencepiece(path: str | PathLike):
-    """Read the file as a protocol buffer and as the library's processor."""
+    """The file as a protocol buffer and as the library's processor."""
     try:
         from google.protobuf.message import DecodeError
         from sentencepiece import SentencePieceProcessor

@@ -15,17 +15,7 @@ from ..tokenizer import train_tokenizer
 def train_vocabulary(
     rows: Dataset, columns: Sequence[str], lines: int | None = None, **options: Any
 ) -> PreTrainedTokenizerFast:
-    """Call `train_tokenizer` for the texts in some columns.
-
-    Args:
-        rows: The rows with the texts.
-        columns: The columns that hold them.
-        lines: How many rows are read, evenly spaced; by default all.
-        **options: Further arguments of `train_tokenizer`.
-
-    Returns:
-        The tokenizer.
-    """
+    """Call `train_tokenizer`, with its `options`, for the texts in some columns of so many rows, evenly spaced."""
     if lines is not None and lines < len(rows):
         rows = select_rows(rows, np.arange(lines) * len(rows) // lines)
     return train_tokenizer(Texts(rows, columns), **options)

@@ -139,8 +139,7 @@ def tokenize(
 
     Returns:
         The same rows with the columns `input_ids` (never empty: see `encode`), `labels` (of texts with any number of
-        labels a 1.0 or 0.0 for each) and `length`, which
-        `train_sampling_strategy="group_by_length"` sorts by. `DataCollatorWithPadding` adds the attention mask.
+        labels a 1.0 or 0.0 for each) and `length`, which `train_sampling_strategy="group_by_length"` sorts by.
 
     Raises:
         ValueError: `max_length` is less than 1.
@@ -205,24 +204,28 @@ def encode(texts: list[str], tokenizer: PreTrainedTokenizerBase, max_length: int
 def _keep_text_and_label(
     rows: Dataset, name: str, text_column: str, label_column: str, names: dict[str, str], problem_type: str
 ) -> Dataset:
-    """Reduce rows to the columns `text` and `label`, without those that have no text.
+    """Reduce rows to the columns `text` and `label`, without those that have no text."""
+    label_ids = {label: number for number, label in enumerate(names)}
 
-    Raises:
-        DataError: A row has no label, or none has a text.
-    """
+    def keep(batch: dict[str, list], indices: list[int]) -> dict[str, list]:
+        kept: dict[str, list] = {"text": [], "label": []}
+        for index, text, label in zip(indices, batch[text_column], batch[label_column], strict=True):
+            if text is None or not text.strip():
+                continue
+            label = read_label(label, label_ids, problem_type)
+            if label is None:
+                missing = "number" if problem_type == REGRESSION else "label"
+                raise DataError(f"{name}, row {index + 1}: no {missing} in the column {label_column}")
+            kept["text"].append(text)
+            kept["label"].append(label)
+        return kept
+
     kept = rows.map(
-        _keep_batch,
+        keep,
         with_indices=True,
         batched=True,
         remove_columns=rows.column_names,
         features=features_of(names.values(), problem_type),
-        fn_kwargs={
-            "name": name,
-            "text_column": text_column,
-            "label_column": label_column,
-            "labels": list(names),
-            "problem_type": problem_type,
-        },
         desc="Reading texts and labels",
     )
     if not len(kept):
@@ -231,29 +234,6 @@ def _keep_text_and_label(
         logger.warning(
             f"{name}: {dropped:,} of {len(rows):,} rows have no text and are dropped, {len(kept):,} are left"
         )
-    return kept
-
-
-def _keep_batch(
-    batch: dict[str, list],
-    indices: list[int],
-    name: str,
-    text_column: str,
-    label_column: str,
-    labels: list[str],
-    problem_type: str,
-) -> dict[str, list]:
-    label_ids = {label: number for number, label in enumerate(labels)}
-    kept: dict[str, list] = {"text": [], "label": []}
-    for index, text, label in zip(indices, batch[text_column], batch[label_column], strict=True):
-        if text is None or not text.strip():
-            continue
-        label = read_label(label, label_ids, problem_type)
-        if label is None:
-            missing = "number" if problem_type == REGRESSION else "label"
-            raise DataError(f"{name}, row {index + 1}: no {missing} in the column {label_column}")
-        kept["text"].append(text)
-        kept["label"].append(label)
     return kept
 
 
@@ -276,9 +256,6 @@ def _cut(rows: Dataset, name: str, fraction: float, seed: int) -> tuple[Dataset,
     """Split off a share of the rows, of each label where a text has one; both parts keep the rows' order.
 
     `Dataset.train_test_split` reads the labels one by one, which takes ten seconds for NSMC.
-
-    Raises:
-        DataError: A label, or all, does not have the two rows that two parts need.
     """
     single = problem_type_of(rows) == SINGLE
     labels = column_array(rows, "label") if single else np.zeros(len(rows), dtype=int)

@@ -52,11 +52,7 @@ def download_nsmc(base_url: str, cache_dir: str | os.PathLike | None) -> dict[st
 
 
 def find_nsmc_files(folder: Path) -> dict[str, Path] | None:
-    """NSMC's two files in a folder, checked; None if there is neither.
-
-    Raises:
-        DataError: Only one of them is there, or there is something wrong in one.
-    """
+    """NSMC's two files in a folder, checked; None if there is neither."""
     nsmc_files = {split: folder / name for split, name in NSMC_FILES.items()}
     missing = [file for file in nsmc_files.values() if not file.is_file()]
     if len(missing) == len(nsmc_files):
@@ -71,11 +67,6 @@ def find_nsmc_files(folder: Path) -> dict[str, Path] | None:
 
 
 def _check_nsmc_checksum(file: Path, split: str, url: str, official: bool) -> None:
-    """Compare a file with the official one.
-
-    Raises:
-        DataError: It differs, although it comes from the official address.
-    """
     if file_checksum(file) == NSMC_SHA256[split]:
         return
     size = file.stat().st_size
