@@ -101,9 +101,6 @@ def assert_identical(actual: dict[str, torch.Tensor], expected: dict[str, torch.
         assert actual[name].dtype == tensor.dtype and torch.equal(actual[name], tensor), name
 
 
-# --- The same numbers ---
-
-
 @pytest.mark.parametrize("attn", ["eager", "sdpa"])
 @pytest.mark.parametrize("file", FILES)
 def test_a_tutorials_outputs_are_reproduced(file, attn):
@@ -198,9 +195,6 @@ def test_the_sinusoid_is_the_reference_table(name, rows, width):
     torch.testing.assert_close(sinusoid_table(rows, width), expected, rtol=0, atol=1e-12)
 
 
-# --- What the tensors tell ---
-
-
 @pytest.mark.parametrize(
     ("file", "fields"),
     [
@@ -275,9 +269,6 @@ def test_without_a_generator_it_is_the_bare_model():
     model = convert("pytorch-seq2seq", state_dict)
     assert type(model) is VanillaTransformerModel
     assert_identical(to_source_state_dict(model, "pytorch-seq2seq"), state_dict)
-
-
-# --- Back again ---
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16, torch.float64])
@@ -391,9 +382,6 @@ def test_what_would_compute_other_numbers_there_is_refused(field):
         to_source_state_dict(VanillaTransformerModel(config), "annotated-transformer")
 
 
-# --- Position tables ---
-
-
 @pytest.mark.parametrize("side", [0, 1])
 @pytest.mark.parametrize("file", WITH_SINUSOIDS)
 def test_another_position_table_is_kept_exactly(file, side, caplog, tmp_path):
@@ -447,9 +435,6 @@ def test_the_tutorials_own_table_is_kept_on_request(file, caplog):
     for name, stack in zip(WITH_SINUSOIDS[file], (model.base_model.encoder, model.base_model.decoder), strict=True):
         assert torch.equal(stack.embed_positions.weight, checkpoint(file)[name].squeeze(0))
     assert_identical(to_source_state_dict(model, FILES[file][0]), checkpoint(file))
-
-
-# --- Refusals ---
 
 
 @pytest.mark.slow
@@ -580,9 +565,6 @@ def test_what_is_no_tensor_of_the_model_is_refused(change, message):
 def test_no_tensors_at_all_are_refused(nothing):
     with pytest.raises(ValueError, match="mapping of names to tensors"):
         convert_checkpoint(nothing, "annotated-transformer", **FOUR_HEADS)
-
-
-# --- Files ---
 
 
 WRAPPERS = {

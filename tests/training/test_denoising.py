@@ -7,9 +7,7 @@ from datasets import Dataset
 from shared import tiny_config
 from transformers import Seq2SeqTrainingArguments
 
-from hf_vanilla_transformer import (
-    VanillaTransformerForConditionalGeneration,
-)
+from hf_vanilla_transformer import VanillaTransformerForConditionalGeneration
 from hf_vanilla_transformer.training.denoising import SpanInfilling
 from hf_vanilla_transformer.training.trainer import TokenBudgetTrainer
 

@@ -11,9 +11,7 @@ from transformers import (
 )
 from transformers.modeling_outputs import Seq2SeqLMOutput, SequenceClassifierOutput
 
-from hf_vanilla_transformer import (
-    VanillaTransformerForSequenceClassification,
-)
+from hf_vanilla_transformer import VanillaTransformerForSequenceClassification
 from hf_vanilla_transformer.training.losses import (
     LabelSmoothingLoss,
     WeightedLoss,
