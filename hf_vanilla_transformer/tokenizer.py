@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from os import PathLike
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from tokenizers import (
     AddedToken,
@@ -28,7 +28,6 @@ from tokenizers import (
 from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast, SentencePieceBackend
 
 
-TokenizerClass = TypeVar("TokenizerClass", bound=PreTrainedTokenizerBase)
 logger = logging.getLogger(__name__)
 
 # Ids 0 to 6, in this order.
@@ -432,9 +431,7 @@ def _space_marks(proto, symbols: list[str]) -> list[normalizers.Normalizer]:
     return steps
 
 
-def _with_settings(
-    tokenizer_class: type[TokenizerClass], special_tokens: dict[str, str], max_length: int, **source
-) -> TokenizerClass:
+def _with_settings(tokenizer_class: type, special_tokens: dict[str, str], max_length: int, **source) -> Any:
     """Wrap a tokenizer so that our models can read `tokenizer(texts, padding=True, truncation=True)`."""
     return tokenizer_class(
         **source,

@@ -31,7 +31,6 @@ from .nsmc import (
     NSMC_COLUMNS,
     NSMC_LABELS,
     NSMC_QUOTING_LEVELS,
-    NSMC_URL,
     SAMPLES,
     download_nsmc,
     find_nsmc_files,
@@ -52,7 +51,6 @@ def load_labelled_text(
     validation_fraction: float = 0.05,
     seed: int = 42,
     cache_dir: str | os.PathLike | None = None,
-    nsmc_url: str = NSMC_URL,
 ) -> DatasetDict:
     """Load texts with their labels, as the splits `train`, `validation` and `test`.
 
@@ -75,8 +73,6 @@ def load_labelled_text(
         validation_fraction: The share of `train` that becomes a missing split, at least one row per label.
         seed: The seed of that choice.
         cache_dir: The folder for downloads and prepared data; by default that of `datasets`.
-        nsmc_url: Where `"nsmc"` is downloaded from. Files from the official address must have the official checksums;
-            for other addresses, a difference is only logged.
 
     Returns:
         The three splits, each with the columns `text` (string) and `label`: `ClassLabel`, `List(ClassLabel)` or
@@ -98,7 +94,7 @@ def load_labelled_text(
         raise DataError(f"texts and labels are the same column, {text_column!r}")
     with one_line_errors(source):
         if source == "nsmc":
-            nsmc_files = download_nsmc(nsmc_url, cache_dir)
+            nsmc_files = download_nsmc(cache_dir)
         else:
             nsmc_files = find_nsmc_files(SAMPLES if source == "sample" else Path(source).expanduser())
         if nsmc_files:
