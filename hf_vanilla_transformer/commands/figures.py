@@ -83,11 +83,7 @@ class FigureArguments:
 
 
 def noam_rates(setting: str, steps: int) -> tuple[str, list[float]]:
-    """A label for D_MODEL:FACTOR:WARMUP_STEPS, and the rates of the first `steps` updates.
-
-    Raises:
-        ValueError: the setting is not three numbers above 0.
-    """
+    """A label for D_MODEL:FACTOR:WARMUP_STEPS, and the rates of the first `steps` updates."""
     try:
         d_model, factor, warmup_steps = map(float, setting.split(":"))
         peak = noam_peak(d_model, warmup_steps, factor)
@@ -99,11 +95,7 @@ def noam_rates(setting: str, steps: int) -> tuple[str, list[float]]:
 
 @torch.inference_mode()
 def draw_attention(arguments: FigureArguments) -> None:
-    """Run the model on the texts, and draw the probabilities of the layer and head that the arguments name.
-
-    Raises:
-        ValueError: there is no such layer or head, or model and tokenizers do not fit.
-    """
+    """Run the model on the texts, and draw the probabilities of the layer and head that the arguments name."""
     model: Any = load_model(arguments.model, attn_implementation="eager")  # the others do not keep the probabilities
     config, title, output = model.config, *KINDS[arguments.kind]
     is_encoder = arguments.kind == "encoder"
@@ -147,12 +139,7 @@ def draw_attention(arguments: FigureArguments) -> None:
 
 
 def draw_curves(arguments: FigureArguments) -> None:
-    """Draw the training curves of a run from its record.
-
-    Raises:
-        ValueError: the run was not evaluated during training.
-        OSError: there is no record.
-    """
+    """Draw the training curves of a run from its record."""
     file = Path(arguments.model, METRICS_FILE)
     epochs = json.loads(file.read_text(encoding="utf-8")).get("epochs")
     if not epochs:

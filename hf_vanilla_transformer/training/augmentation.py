@@ -28,17 +28,12 @@ class EpochCollator(TrainerCallback):
 
     @property
     def epoch(self) -> int:
-        """The epoch, from 0.
-
-        Raises:
-            ValueError: it is not set.
-        """
+        """The epoch, from 0. If it is not set, this is a ValueError."""
         if (epoch := int(self._epoch)) < 0:
             raise ValueError("the collator does not know the epoch: give its `callback` to the trainer")
         return epoch
 
     def set_epoch(self, epoch: int) -> None:
-        """Set the epoch, from 0, on which the next batches depend."""
         self._epoch[0] = epoch
 
     @property
@@ -52,14 +47,7 @@ class EpochCollator(TrainerCallback):
 
 
 class AugmentingCollator(EpochCollator):
-    """A collator that changes each text anew in each epoch, then tokenizes it.
-
-    Args:
-        tokenizer: The model's tokenizer.
-        max_length: The number of tokens that a text is truncated to.
-        seed: Seed of the draws.
-        augment: Some of `AUGMENTATIONS`.
-    """
+    """A collator that changes each text anew in each epoch by some of `AUGMENTATIONS`, then tokenizes it."""
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase, max_length: int, seed: int, augment: Sequence[str]):
         super().__init__(seed)
@@ -77,9 +65,6 @@ class AugmentingCollator(EpochCollator):
 
         Returns:
             `input_ids` and `attention_mask` (B, S), int64, and `labels`.
-
-        Raises:
-            ValueError: The rows have texts, and the epoch is not set.
         """
         if "text" in features[0]:
             epoch = self.epoch

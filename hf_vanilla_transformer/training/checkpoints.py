@@ -40,15 +40,12 @@ def process_count() -> int:
 
 
 def prepare_output_dir(output_dir: str, resume: str | bool | None = None) -> str | None:
-    """Check that a run can write to its folder, and find the checkpoint that it resumes from.
+    """Check that a run can write to its folder, and find the checkpoint that it resumes from; None for a new run.
 
     Args:
         output_dir: The run's folder; created if it does not exist.
         resume: None or false for a new run; a checkpoint's folder; or `LAST_CHECKPOINT` or true for the last whole
             checkpoint in `output_dir`. Damaged checkpoints are left alone: Trainer overwrites them later.
-
-    Returns:
-        The checkpoint's folder; None for a new run.
 
     Raises:
         ValueError: the folder of a new run is not empty; or there is no checkpoint to resume from; or the named one

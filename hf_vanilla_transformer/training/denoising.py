@@ -101,7 +101,7 @@ class SpanInfilling(EpochCollator):
             rows: With the columns `input_ids` and `row`.
 
         Returns:
-            The rows with `input_ids` and `labels`, corrupted as in epoch 0.
+            The rows with `input_ids` and `labels`.
         """
 
         def corrupt(row: dict[str, Any]) -> dict[str, np.ndarray]:
@@ -121,16 +121,7 @@ class SpanInfilling(EpochCollator):
         )
 
     def corrupt(self, ids: Sequence[int], row: int, epoch: int) -> tuple[np.ndarray, np.ndarray]:
-        """Corrupt a text.
-
-        Args:
-            ids: Its tokens, n of them.
-            row: Its number.
-            epoch: 0 or more.
-
-        Returns:
-            The encoder's input and the labels, int64.
-        """
+        """The encoder's input and the labels, int64, of the text with this number, `row`, in an epoch, from 0."""
         ids = np.asarray(ids, dtype=np.int64)
         generator = np.random.default_rng([self.seed, epoch, row])
         hidden = int(len(ids) * self.mask_rate + generator.random())

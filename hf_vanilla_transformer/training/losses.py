@@ -35,10 +35,6 @@ class LabelSmoothingLoss:
     """The Annotated Transformer's loss, a `compute_loss_func` for Trainer: KL divergence from smoothed targets.
 
     transformers' own `label_smoothing_factor` spreads the probability over all V tokens and takes the cross-entropy.
-
-    Args:
-        smoothing: As in `smoothed_targets`.
-        pad_token_id: As in `smoothed_targets`.
     """
 
     def __init__(self, smoothing: float, pad_token_id: int):
@@ -59,9 +55,6 @@ class LabelSmoothingLoss:
             labels: (B, T), int64, -100 where nothing is predicted.
             num_items_in_batch: The number to divide by, with gradient accumulation: Trainer counts the labels that
                 are not -100.
-
-        Returns:
-            The loss, a scalar.
 
         Raises:
             ValueError: a label is the padding token.
@@ -116,9 +109,6 @@ class WeightedLoss:
             outputs: With `logits` (B, labels).
             labels: (B,), int64.
             num_items_in_batch: The number to divide by, with gradient accumulation.
-
-        Returns:
-            The loss, a scalar.
         """
         logits = outputs.logits.float()
         weights = self.weights.to(logits.device)
