@@ -22,7 +22,7 @@ ROWS_PER_PROCESS = 50_000
 
 
 def select_rows(rows: Dataset, indices: np.ndarray) -> Dataset:
-    """`rows.select(indices)`, with the indices memory-mapped, too, in the cache of rows that are.
+    """`rows.select(indices)`; of memory-mapped rows, the indices are memory-mapped, too, beside them.
 
     `Dataset.select` (datasets 5.2) makes a list of them, of 60 bytes each, and every process of `map` gets a copy.
     """
