@@ -17,7 +17,7 @@ from .tokenizer import split_words
 
 
 # A longer table of labels is not printed.
-MOST_LABELS = 50
+TABLE_LIMIT = 50
 
 
 def classification_report(

@@ -23,9 +23,9 @@ from .labels import (
     features_of,
     find_label_names,
     label_names,
+    multi_hot,
     problem_type_of,
     read_label,
-    several_hot,
 )
 from .nsmc import (
     NSMC_COLUMNS,
@@ -35,7 +35,7 @@ from .nsmc import (
     download_nsmc,
     find_nsmc_files,
 )
-from .rows import column_array, process_count, select_rows
+from .rows import column_array, select_rows, tokenizing_processes
 from .tables import check_columns, check_texts, known_splits, read_tab_separated, read_tables
 
 
@@ -156,7 +156,7 @@ def tokenize(
         batched=True,
         remove_columns=[*([] if keep_texts else ["text"]), *(["label"] if multi else [])],
         fn_kwargs={"tokenizer": tokenizer, "max_length": max_length, "number_of_labels": number_of_labels},
-        num_proc=process_count(len(dataset)),
+        num_proc=tokenizing_processes(len(dataset)),
         desc="Tokenizing",
     )
 
@@ -167,7 +167,7 @@ def _tokenize_batch(
     input_ids = encode(batch["text"], tokenizer, max_length)
     tokens: dict[str, list] = {"input_ids": input_ids, "length": [len(ids) for ids in input_ids]}
     if number_of_labels is not None:
-        tokens["labels"] = several_hot(batch["label"], number_of_labels)
+        tokens["labels"] = multi_hot(batch["label"], number_of_labels)
     return tokens
 
 

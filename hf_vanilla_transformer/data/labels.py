@@ -101,7 +101,7 @@ def read_label(value: Any, label_ids: dict[str, int], problem_type: str) -> int 
     return float(text) if _is_number(text) else None
 
 
-def several_hot(labels: list[list[int]], number: int) -> list[list[float]]:
+def multi_hot(labels: list[list[int]], number: int) -> list[list[float]]:
     """Each text's labels as one 1.0 or 0.0 for each of `number` labels, which a loss over several labels takes."""
     return [[float(label in chosen) for label in range(number)] for chosen in map(set, labels)]
 

@@ -13,7 +13,7 @@ from transformers import PreTrainedTokenizerBase
 
 from .errors import DataError, one_line_errors
 from .plain_text import read_texts
-from .rows import process_count, select_rows, tokenizer_content
+from .rows import select_rows, tokenizer_content, tokenizing_processes
 from .tables import SPLITS, check_texts, known_splits, read_tables
 
 
@@ -108,7 +108,7 @@ def tokenize_pairs(
         features=_TOKENIZED,
         fn_kwargs={"tokenizer": tokenizer, "target_tokenizer": target_tokenizer},
         new_fingerprint=Hasher.hash((dataset._fingerprint, tokenizers)),
-        num_proc=process_count(len(dataset)),
+        num_proc=tokenizing_processes(len(dataset)),
         desc="Tokenizing",
     )
 

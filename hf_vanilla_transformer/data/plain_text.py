@@ -17,7 +17,7 @@ from transformers import PreTrainedTokenizerBase
 from .checksums import file_checksum
 from .errors import DataError
 from .lines import iterate_lines
-from .rows import process_count, select_rows, tokenizer_content
+from .rows import select_rows, tokenizer_content, tokenizing_processes
 
 
 logger = logging.getLogger(__name__)
@@ -129,7 +129,7 @@ def tokenize_corpus(corpus: DatasetDict, tokenizer: PreTrainedTokenizerBase, max
             ),
             fn_kwargs={"tokenizer": tokenizer, "max_length": max_length},
             new_fingerprint=Hasher.hash((lines._fingerprint, tokenizer_content(tokenizer), max_length)),
-            num_proc=process_count(len(lines)),
+            num_proc=tokenizing_processes(len(lines)),
             desc="Tokenizing",
         )
     for split, rows in tokenized.items():

@@ -77,7 +77,7 @@ class Texts:
                 yield from batch[column]
 
 
-def process_count(rows: int) -> int | None:
+def tokenizing_processes(rows: int) -> int | None:
     """How many processes shall tokenize so many rows: at most one for each core; None for this process alone.
 
     Where processes are not forked, it is this one alone: others would run a script that is not guarded by

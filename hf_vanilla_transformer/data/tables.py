@@ -11,7 +11,7 @@ from pathlib import Path
 from datasets import Dataset, DatasetDict, Features, Value, load_dataset
 from datasets.load import CachedDatasetModuleFactory
 
-from ..sources import hub_answers
+from ..network import hub_answers
 from .errors import DataError, one_line_errors
 from .lines import CUT_OFF, decode_lines, iterate_lines
 

@@ -16,6 +16,7 @@ from typing import Any
 import yaml
 from huggingface_hub import EvalResult, ModelCard, ModelCardData
 
+from ..data.labels import MULTI, REGRESSION, SINGLE
 from ..data.tables import HUB_NAME, SPLITS, TABLE_SUFFIXES
 from ..loading import TARGET_TOKENIZER
 from .record import CURVES_FILE, METRICS_FILE, RECIPE_FILE, RUN_FILE
@@ -29,12 +30,12 @@ TEMPLATE = Path(__file__).parent / "model_card.md.jinja"
 REQUIRED_METADATA = ("license", "library_name", "pipeline_tag", "tags", "eval_results")
 # Longer tables are left out; metrics.json has them.
 MOST_ROWS = 30
-MOST_LABELS = 20
+MOST_LABELS_ON_CARD = 20
 # A classifier's metrics, by its kind of labels; the first is the headline.
 CLASSIFIER_TITLES = {
-    "single_label_classification": {"accuracy": "accuracy", "f1": "F1"},
-    "multi_label_classification": {"micro_f1": "micro F1", "macro_f1": "macro F1", "exact_match": "all labels right"},
-    "regression": {
+    SINGLE: {"accuracy": "accuracy", "f1": "F1"},
+    MULTI: {"micro_f1": "micro F1", "macro_f1": "macro F1", "exact_match": "all labels right"},
+    REGRESSION: {
         "mae": "mean absolute error",
         "rmse": "root mean squared error",
         "r2": "R²",
@@ -53,7 +54,7 @@ MULTI30K_TEST_SHA256 = (
 )
 
 # The sentence of the usage example, by source language.
-EXAMPLES = {
+EXAMPLE_TEXTS = {
     "de": "Zwei Hunde spielen im Schnee.",
     "en": "Two dogs play in the snow.",
     "ko": "강아지 두 마리가 눈밭에서 논다.",
@@ -259,13 +260,13 @@ def _classification(config: dict[str, Any], metrics: dict[str, Any], run: dict[s
     """The variables of template and metadata for a classifier."""
     data = _data_source(run)
     labels = [config["id2label"][number] for number in sorted(config["id2label"], key=int)]
-    problem_type = config.get("problem_type") or "single_label_classification"
+    problem_type = config.get("problem_type") or SINGLE
     for split in SPLITS:
-        if problem_type == "single_label_classification" and len(metrics[split]["confusion_matrix"]) != len(labels):
+        if problem_type == SINGLE and len(metrics[split]["confusion_matrix"]) != len(labels):
             raise ValueError(f"{METRICS_FILE} and {CONFIG_FILE} do not agree on the number of labels")
     titles = CLASSIFIER_TITLES[problem_type]
     names = dict(titles)
-    if problem_type == "single_label_classification":
+    if problem_type == SINGLE:
         titles = {**titles, "f1": f"F1 ({_cell(labels[1])})" if len(labels) == 2 else "F1 (mean over labels)"}
     return {
         "task": "classification",
@@ -276,8 +277,8 @@ def _classification(config: dict[str, Any], metrics: dict[str, Any], run: dict[s
         "problem_type": problem_type,
         "headline": next(iter(titles)),
         "titles": titles,
-        "per_label": metrics["test"].get("per_label") if len(labels) <= MOST_LABELS else None,
-        "show_matrix": len(labels) <= MOST_LABELS,
+        "per_label": metrics["test"].get("per_label") if len(labels) <= MOST_LABELS_ON_CARD else None,
+        "show_matrix": len(labels) <= MOST_LABELS_ON_CARD,
         "eval_results": [
             EvalResult(
                 task_type="text-classification",
@@ -393,7 +394,7 @@ def _translation(
         "languages": sides if all(map(LANGUAGE_CODE.fullmatch, sides)) else [],
         "source": _cell(sides[0]),
         "target": _cell(sides[1]),
-        "example": EXAMPLES.get(sides[0], EXAMPLES["en"]),
+        "example": EXAMPLE_TEXTS.get(sides[0], EXAMPLE_TEXTS["en"]),
         "rows": rows,
         "best_beams": max(row["beams"] for row in tested),
         "test": max(tested, key=lambda row: row["beams"]),

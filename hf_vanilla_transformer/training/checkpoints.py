@@ -34,7 +34,7 @@ CHECKPOINT_FILES = (
 _OTHER_FIELDS = DROPOUT_FIELDS | {"architectures", "auto_map", "dtype", "problem_type", "requirements", "use_cache"}
 
 
-def process_count() -> int:
+def world_size() -> int:
     """The number of processes that train together."""
     return torch.distributed.get_world_size() if torch.distributed.is_initialized() else 1
 
@@ -91,7 +91,7 @@ def checkpoint_damage(checkpoint: str) -> str | None:
             except (OSError, ValueError, SafetensorError, zipfile.BadZipFile):
                 return f"{file.name} is broken off"
     # Each of several processes writes its own state; a single one's has no number.
-    for rank in range(process_count() if not Path(checkpoint, "rng_state.pth").is_file() else 0):
+    for rank in range(world_size() if not Path(checkpoint, "rng_state.pth").is_file() else 0):
         if not Path(checkpoint, f"rng_state_{rank}.pth").is_file():
             return f"rng_state_{rank}.pth is missing"
     return None

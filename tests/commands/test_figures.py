@@ -63,14 +63,14 @@ def draw(run, models, monkeypatch):
 
 
 # The arguments of the commands in the docstring.
-EXAMPLES = [
+COMMANDS = [
     shlex.split(line)[2:]
     for line in figures.__doc__.replace("\\\n", "").splitlines()
     if line.startswith("    vanilla-transformer figures")
 ]
 
 
-@pytest.mark.parametrize("arguments", EXAMPLES, ids=lambda arguments: arguments[1])
+@pytest.mark.parametrize("arguments", COMMANDS, ids=lambda arguments: arguments[1])
 def test_the_docstrings_commands_run(arguments, draw, tmp_path):
     assert arguments[arguments.index("--file") + 1].endswith(".png")
     arguments = ["classifier" if argument == "runs/sample" else argument for argument in arguments]

@@ -222,7 +222,7 @@ def test_a_checkpoint_of_two_processes_has_the_state_of_both(whole, tmp_path, mo
     checkpoint = tmp_path / "checkpoint-8"
     shutil.copytree(whole / "checkpoint-8", checkpoint)
     (checkpoint / "rng_state.pth").rename(checkpoint / "rng_state_0.pth")
-    monkeypatch.setattr("hf_vanilla_transformer.training.checkpoints.process_count", lambda: 2)
+    monkeypatch.setattr("hf_vanilla_transformer.training.checkpoints.world_size", lambda: 2)
     assert checkpoint_damage(str(checkpoint)) == "rng_state_1.pth is missing"
     shutil.copy(checkpoint / "rng_state_0.pth", checkpoint / "rng_state_1.pth")
     assert checkpoint_damage(str(checkpoint)) is None
