@@ -315,7 +315,7 @@ def test_a_run_without_evaluations_shows_its_training_loss(run, tmp_path):
         (["--vocab_size", "8007", "--tokenizer", "{}/headless"], "--vocab_size: has no effect with --tokenizer"),
         (["--data", "sample", "--tokenizer_model", "wordpiece"], "wordpiece"),
         (["--data", "sample", "--max_length", "0"], "max_length"),
-        (["--data", "sample", "--robustness", "upside_down"], "--robustness: no such change: upside_down"),
+        (["--data", "sample", "--robustness", "upside_down"], "no such change: upside_down"),
         (["--data", "sample", "--augment", "typos"], "--augment: spacing, typing_slip; not typos"),
         (
             ["--data", "sample", "--output_dir", "{}/full"],
