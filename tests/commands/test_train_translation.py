@@ -177,7 +177,7 @@ def test_two_vocabularies_and_a_token_budget(run, corpus, tmp_path):
     assert metrics["epochs"][0].keys() >= {"eval_bleu", "eval_bleu_lowercased", "eval_loss"}
 
     averaged = ["--run", tmp_path / "run", "--last", "1", "--output_dir", tmp_path / "mean"]
-    assert run("average-checkpoints", *averaged)[0] == 0
+    assert run("average_checkpoints.py", *averaged)[0] == 0
     status, out, err = run("translate", "--model", tmp_path / "mean", stdin="1 2\n")
     assert (status, out.count("\n")) == (0, 1), err
 
