@@ -143,6 +143,15 @@ class VocabularyArguments:
         apply_defaults(self, "tokenizer" if self.tokenizer else "model", **new)
 
 
+@dataclass
+class ModelAndVocabularyArguments(ModelArguments, VocabularyArguments):
+    """Settings of a model with one vocabulary."""
+
+    def __post_init__(self):
+        ModelArguments.__post_init__(self)
+        VocabularyArguments.__post_init__(self)
+
+
 class OneLineParser(HfArgumentParser):
     """A parser that reports an error in one line, and whose help ends with the examples of a command's docstring."""
 
