@@ -13,7 +13,6 @@ from hub_server import TOKEN, USER, Fault
 from huggingface_hub import ModelCard
 from processes import COMMAND, run_program
 from shared import EMBEDDING_FILES, ROOT, RUN_FILES, TINY
-from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
 from hub.repository import ONLY_LOOPBACK, QUICK, REPO, as_stranger, contents, in_repository, logits
 
@@ -186,47 +185,6 @@ def test_without_our_commands_the_repository_is_the_same(server, client, folder,
     answers = json.loads(as_stranger(program, environment, tmp_path, *repositories))
     assert answers == [logits(place) for place in repositories.values()]
     assert answers[0] != answers[1] != answers[2]
-
-
-PAIRS = [f"{number}편의 영화가 재미있다\t{number} films are fun" for number in range(60)]
-OTHER_RUNS = {
-    "train-translation": [
-        *("--data", "pairs.tsv", "--source_column", "ko", "--target_column", "en", "--vocabularies", "separate"),
-        *("--vocab_size", "100", "--max_length", "24", "--validation_fraction", "0.2"),
-    ],
-    "pretrain": ["--texts", "pairs.tsv", "--validation", "5", "--vocab_size", "120", "--max_length", "24"],
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("script", OTHER_RUNS)
-def test_the_other_training_scripts_push_as_well(server, client, environment, tmp_path, script):
-    pairs, folder, repo = tmp_path / "pairs.tsv", tmp_path / "trained", f"{USER}/trained"
-    pairs.write_text("\n".join(["ko\ten", *PAIRS]) + "\n", encoding="utf-8")
-    status, _, err = client(
-        script,
-        *(str(pairs) if argument == "pairs.tsv" else argument for argument in OTHER_RUNS[script]),
-        *("--output_dir", folder, "--max_steps", "2", "--eval_strategy", "steps", "--eval_steps", "1", *TINY),
-        *("--save_strategy", "steps", "--save_steps", "1", "--logging_steps", "1", "--disable_tqdm", "true"),
-        *("--report_to", "none", "--push_to_hub", "true", "--hub_model_id", repo, "--hub_token", TOKEN),
-        token="",
-    )
-    assert status == 0, err
-    assert in_repository(server, repo) == contents(folder)
-    assert server.titles(repo)[0] == "Upload the run's folder"
-    for commit in server.repositories[repo].commits.values():
-        assert all(TOKEN.encode() not in content for content in commit["files"].values())
-    assert all(TOKEN.encode() not in file.read_bytes() for file in folder.rglob("*") if file.is_file())
-
-    program = """
-from transformers import AutoModelForSeq2SeqLM
-tokenizer = AutoTokenizer.from_pretrained(sys.argv[2], trust_remote_code=True)
-model = AutoModelForSeq2SeqLM.from_pretrained(sys.argv[2], trust_remote_code=True).eval()
-print(json.dumps(model.generate(**tokenizer("3편의 영화", return_tensors="pt"), max_new_tokens=5).tolist()))
-"""
-    model, tokenizer = AutoModelForSeq2SeqLM.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
-    ids = model.generate(**tokenizer("3편의 영화", return_tensors="pt"), max_new_tokens=5)
-    assert json.loads(as_stranger(program, environment, tmp_path, repo)) == ids.tolist()
 
 
 @pytest.mark.slow
