@@ -99,13 +99,10 @@ def save_record(
 
 def _read_record(folder: str) -> dict[str, Any]:
     """The record in a run's folder, without each epoch's metrics; empty where there is none."""
-    files = {
-        name: Path(folder, file)
-        for name, file in (("recipe", RECIPE_FILE), ("run", RUN_FILE), ("metrics", METRICS_FILE))
-    }
-    if not all(file.is_file() for file in files.values()):
+    files = {"recipe": RECIPE_FILE, "run": RUN_FILE, "metrics": METRICS_FILE}
+    if not all(Path(folder, file).is_file() for file in files.values()):
         return {}
-    record = {name: read_file(file) for name, file in files.items()}
+    record = {name: read_file(Path(folder, file)) for name, file in files.items()}
     record["metrics"].pop("epochs", None)
     return record
 

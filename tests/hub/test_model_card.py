@@ -392,7 +392,10 @@ def test_further_data_and_earlier_models_are_named(nsmc):
     data = {**run["data"], "translated": translated, "own": {"rows": 5}}
     edit(nsmc / "run.json", data=data, began_as=origin, resumed_from="checkpoint-5")
     text = make_model_card(nsmc).text
-    assert "It was trained on further data, `translated`: 1,234 rows (SHA-256 `abc`)." in text
+    assert (
+        "It was trained on further data, `translated`: 1,234 rows (SHA-256 `abc`); `run.json` has their recipe."
+        in text
+    )
     assert "It was trained on further data, `own`: 5 rows." in text
     assert "It began as another run's model, trained on NSMC in " in text and "`vanilla-transformer pretrain`" in text
     assert re.search(r"Training took .* from checkpoint-5 on, seed", text)
