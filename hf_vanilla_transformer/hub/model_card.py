@@ -302,7 +302,7 @@ def _measures(
             continue
         if run.get("own_trainer"):
             numbers = [name for name, value in report.items() if isinstance(value, (int, float))]
-            titles = {name: name.replace("_", " ").capitalize() for name in numbers}
+            titles = {name: name.replace("_", " ").capitalize() for name in sorted(numbers, key="loss".__eq__)}
         elif task == "denoising":
             titles = {"perplexity": "Perplexity"}
         else:

@@ -46,7 +46,7 @@ def test_an_own_trainers_card_is_its_log(tmp_path):
     log.append({"epoch": 2.0, "step": 6, "eval_loss": 1.75, "eval_chrf": 43.25, "eval_runtime": 1.0})
     callback.on_push_begin(arguments, state, TrainerControl(), model=model)
     rows = re.findall(r"^\| (\w+) \| (\w+) \| ([\d.]+) \|$", load_model_card(tmp_path).text, re.MULTILINE)
-    assert rows == [("validation", "Loss", "1.7500"), ("validation", "Chrf", "43.2500")]
+    assert rows == [("validation", "Chrf", "43.2500"), ("validation", "Loss", "1.7500")]
     assert load_model_card(tmp_path).data.model_name == "kim/pairs"
     # What transformers' scripts do at their end, without a repository to push to.
     card = (tmp_path / "README.md").read_bytes()
