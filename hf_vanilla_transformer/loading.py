@@ -18,8 +18,8 @@ from .modeling_vanilla_transformer import (
     VanillaTransformerForSequenceClassification,
     VanillaTransformerPreTrainedModel,
 )
+from .network import hub_answers
 from .precision import inference_dtype
-from .sources import hub_answers
 
 
 # An exported folder's record: `format`, `task`, `quantize`, `config` and `generation` (the model's), `proof`.

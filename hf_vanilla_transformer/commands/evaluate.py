@@ -28,13 +28,13 @@ from datasets import Dataset
 from tqdm import tqdm
 from transformers.utils import cached_file
 
-from ..data.labels import MULTI, REGRESSION, SEPARATOR, SINGLE, label_names, several_hot
+from ..data.labels import MULTI, REGRESSION, SEPARATOR, SINGLE, label_names, multi_hot
 from ..figures import plot_reliability, plot_robustness
 from ..hub.record import RECIPE_FILE, describe_environment, save_json
 from ..inference import classify
 from ..loading import load_classifier, load_config, load_tokenizer
 from ..metrics import (
-    MOST_LABELS,
+    TABLE_LIMIT,
     TRAINER_METRICS,
     calibration_report,
     classification_report,
@@ -145,7 +145,7 @@ def main(argv: list[str] | None = None) -> None:
         metric = TRAINER_METRICS[problem_type][0]
         plot_robustness(report["robustness"]["changes"], metric, folder / "robustness.png")
         print(robustness_table(report["robustness"], metric))
-    if 2 <= len(names) <= MOST_LABELS:
+    if 2 <= len(names) <= TABLE_LIMIT:
         print(label_table(report["per_label"]))
     print(f"{arguments.split}: {headline}\n{folder}: {', '.join(sorted(file.name for file in folder.iterdir()))}")
 
@@ -194,7 +194,7 @@ def measure_classes(split: Dataset, probabilities: np.ndarray, names: list[str])
 
 def measure_label_sets(split: Dataset, probabilities: np.ndarray, names: list[str]) -> Measurement:
     """Measure answers of any number of labels; as `measure_classes`, the most labels that are wrong first."""
-    texts, labels = split["text"][:], np.array(several_hot(split["label"][:], len(names)))
+    texts, labels = split["text"][:], np.array(multi_hot(split["label"][:], len(names)))
     predicted = probabilities > 0.5
     report = {
         **multi_label_report(probabilities - 0.5, labels, names),

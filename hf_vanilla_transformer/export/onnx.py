@@ -23,7 +23,7 @@ from .graphs import quiet, save_classifier, save_decoder, save_decoder_with_past
 
 
 __all__ = [
-    "EXAMPLES",
+    "PROGRAMS",
     "save_classifier",
     "save_decoder",
     "save_decoder_with_past",
@@ -34,7 +34,7 @@ __all__ = [
 quantizer = import_extra("onnxruntime.quantization", "onnxruntime", "onnx")
 
 # As in `ctranslate2.py`.
-EXAMPLES = {
+PROGRAMS = {
     "classification": """\
 import numpy as np
 import onnxruntime

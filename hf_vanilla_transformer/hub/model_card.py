@@ -14,6 +14,7 @@ from typing import Any
 import yaml
 from huggingface_hub import EvalResult, ModelCard, ModelCardData
 
+from ..data.labels import MULTI, REGRESSION, SINGLE
 from ..data.tables import HUB_NAME, SPLITS, TABLE_SUFFIXES
 from ..loading import TARGET_TOKENIZER
 from .record import CURVES_FILE, METRICS_FILE, RECIPE_FILE, RUN_FILE, read_file
@@ -34,9 +35,9 @@ TASKS = {
 }
 # A classifier's metrics, by its kind of labels; the first is the headline.
 CLASSIFIER_TITLES = {
-    "single_label_classification": {"accuracy": "Accuracy", "f1": "F1"},
-    "multi_label_classification": {"micro_f1": "Micro F1", "macro_f1": "Macro F1", "exact_match": "All labels right"},
-    "regression": {
+    SINGLE: {"accuracy": "Accuracy", "f1": "F1"},
+    MULTI: {"micro_f1": "Micro F1", "macro_f1": "Macro F1", "exact_match": "All labels right"},
+    REGRESSION: {
         "mae": "Mean absolute error",
         "rmse": "Root mean squared error",
         "r2": "R²",
@@ -44,7 +45,7 @@ CLASSIFIER_TITLES = {
     },
 }
 # The sentence of the usage example, by source language.
-EXAMPLES = {
+EXAMPLE_TEXTS = {
     "de": "Zwei Hunde spielen im Schnee.",
     "en": "Two dogs play in the snow.",
     "ko": "강아지 두 마리가 눈밭에서 논다.",
@@ -168,7 +169,7 @@ def make_model_card(folder: str | Path, name: str | None = None) -> ModelCard:
         config=config,
         labels=[config["id2label"][number] for number in sorted(config.get("id2label", {}), key=int)],
         sides=sides,
-        example=EXAMPLES.get(sides[0] if sides else "ko", EXAMPLES["en"]),
+        example=EXAMPLE_TEXTS.get(sides[0] if sides else "ko", EXAMPLE_TEXTS["en"]),
         longest=_longest(folder, config),
         metrics=metrics,
         results=results,
@@ -306,7 +307,7 @@ def _measures(
         elif task == "denoising":
             titles = {"perplexity": "Perplexity"}
         else:
-            titles = CLASSIFIER_TITLES[config.get("problem_type") or "single_label_classification"]
+            titles = CLASSIFIER_TITLES[config.get("problem_type") or SINGLE]
         for name, title in titles.items():
             value = round(report[name], 2 if task == "denoising" else 4)
             yield {"dataset_split": split, "metric_type": name, "metric_name": title, "metric_value": value}

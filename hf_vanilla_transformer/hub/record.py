@@ -17,7 +17,7 @@ from transformers import GenerationConfig, PreTrainedModel, TrainerState, Traini
 
 from ..figures import plot_training_curves
 from ..loading import TARGET_TOKENIZER
-from ..training.checkpoints import process_count
+from ..training.checkpoints import world_size
 
 
 RECIPE_FILE = "recipe.yaml"
@@ -128,7 +128,7 @@ def describe_environment() -> dict[str, Any]:
             **{name: metadata.version(name) for name in _RECORDED_PACKAGES},
         },
         "device": "cpu" if accelerator is None else str(accelerator),
-        "processes": process_count(),
+        "processes": world_size(),
         "threads": torch.get_num_threads(),
     }
 

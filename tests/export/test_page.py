@@ -94,7 +94,7 @@ def test_a_translators_page_has_both_vocabularies(run, runtime, tmp_path):
 def test_the_card_names_the_languages_and_they_the_examples(runtime, tmp_path, name, languages):
     settings = page.make_page(str(ROOT / "model_cards" / name), str(tmp_path / "page"), runtime=str(runtime))
     assert settings["languages"] == languages
-    assert settings["examples"] == page.EXAMPLES[settings["task"]][languages[0]]
+    assert settings["examples"] == page.TEXTS_TO_TRY[settings["task"]][languages[0]]
 
 
 def test_the_pages_own_files_name_nothing_outside_and_only_what_is_there():
