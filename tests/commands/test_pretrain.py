@@ -84,8 +84,6 @@ def test_a_pretrained_model_is_a_folder_to_fine_tune(run, text_file, tmp_path, c
     assert began_as["metrics"]["validation"] == metrics["validation"]
     card = (tmp_path / "finetuned" / "README.md").read_text()
     assert f"It began as `{folder}`" in card and "by `vanilla-transformer pretrain`" in card
-    assert f"validation perplexity {metrics['validation']['perplexity']:.2f}" in card
-    assert (folder / "recipe.yaml").read_text().strip() in card
 
     # And so does a pretraining that goes on from there, of both.
     again = ["--model", tmp_path / "finetuned", "--config", '{"dropout": 0.0}', "--learning_rate", "0"]
@@ -96,8 +94,6 @@ def test_a_pretrained_model_is_a_folder_to_fine_tune(run, text_file, tmp_path, c
     assert json.loads((tmp_path / "again" / "config.json").read_text())["dropout"] == 0.0
     card = (tmp_path / "again" / "README.md").read_text()
     assert card.index(f"It began as `{tmp_path / 'finetuned'}`") < card.index(f"That model began as `{folder}`")
-    for recipe in (tmp_path / "finetuned" / "recipe.yaml", folder / "recipe.yaml"):
-        assert recipe.read_text().strip() in card
 
 
 @pytest.mark.slow
