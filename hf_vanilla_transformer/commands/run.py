@@ -126,7 +126,7 @@ class Run:
 
     Raises:
         ImportError: an extra is not installed.
-        ValueError: `metric_for_best_model` names no such metric, or as in `prepare_output_dir`.
+        ValueError: `metric_for_best_model` names no such metric.
     """
 
     def __init__(
@@ -165,19 +165,9 @@ class Run:
         config: VanillaTransformerConfig,
         **options: Any,
     ) -> Model:
-        """Seed all random numbers, then make a new model, or load the one that is trained further.
+        """Seed all random numbers, then make a new model, or load the one that is trained further; in float32.
 
-        Args:
-            model_class: The class of the model.
-            arguments: Name the model that is trained further, if any, and the attention implementation.
-            config: The configuration of the model.
-            **options: Further arguments of `from_pretrained`.
-
-        Returns:
-            The model, in float32.
-
-        Raises:
-            ValueError: as in `load_to_train`.
+        `options` are further arguments of `from_pretrained`.
         """
         set_seed(self.arguments.seed)
         attention = {"attn_implementation": arguments.attn_implementation}
@@ -221,10 +211,6 @@ class Run:
             arguments: The model's settings.
             data: Returns what the record says about the data; called in the main process alone.
             script: The script of a checkout that takes the settings, if the package's command does not.
-
-        Raises:
-            ValueError: as in `upload_run`.
-            OSError: a file cannot be written, or as in `upload_run`.
         """
         dtype = getattr(torch, arguments.weights_dtype)
         round_weights(trainer.model, dtype)
@@ -242,7 +228,7 @@ class Run:
             seed=self.arguments.seed,
             precision=training_precision(self.arguments),
             resumed_from=self.checkpoint,
-            began_as=arguments.model,
+            base_model=arguments.model,
             data=data(),
             script=script,
         )

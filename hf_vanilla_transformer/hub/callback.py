@@ -41,13 +41,13 @@ class RecordCallback(TrainerCallback):
 
         self.data = {"source": source, **({} if data is None else describe_splits(data))}
         self.resumed_from: str | None = None
-        self.began_as: str | None = None
+        self.base_model: str | None = None
 
     def on_train_begin(  # type: ignore[override]  # Trainer passes the model by name
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, model: PreTrainedModel, **kwargs
     ) -> None:
         self.resumed_from = f"{PREFIX_CHECKPOINT_DIR}-{state.global_step}" if state.global_step else None
-        self.began_as = model.name_or_path or None
+        self.base_model = model.name_or_path or None
 
     def on_train_end(  # type: ignore[override]
         self,
@@ -71,7 +71,7 @@ class RecordCallback(TrainerCallback):
             seed=args.seed,
             precision=training_precision(args),
             resumed_from=self.resumed_from,
-            began_as=self.began_as,
+            base_model=self.base_model,
             data=self.data,
             own_trainer=True,
         )

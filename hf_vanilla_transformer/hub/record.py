@@ -55,7 +55,7 @@ def save_record(
     precision: str,
     data: dict[str, Any],
     resumed_from: str | None,
-    began_as: str | None = None,
+    base_model: str | None = None,
     own_trainer: bool = False,
     script: str | None = None,
 ) -> None:
@@ -70,7 +70,7 @@ def save_record(
         precision: The precision of its matrix products.
         data: `source`; rows and checksum of each split; further entries about the data, by name.
         resumed_from: The checkpoint that the run resumed from; the seconds of training are those since.
-        began_as: The model that was trained further; `run.json` includes the record in its folder.
+        base_model: The model that was trained further; `run.json` includes the record in its folder.
         own_trainer: Whether the user's own Trainer trained the model, not a command; `settings` are its arguments.
         script: The script of a checkout that takes `settings`, if the package's command does not.
     """
@@ -92,7 +92,7 @@ def save_record(
     }
     if script is not None:
         run["script"] = script
-    if began_as is not None and (record := _read_record(began_as)):
+    if base_model is not None and (record := _read_record(base_model)):
         run["began_as"] = record
     save_json(Path(folder, RUN_FILE), run)
 

@@ -79,9 +79,9 @@ def test_a_pretrained_model_is_a_folder_to_fine_tune(run, text_file, tmp_path, c
     assert all(torch.equal(finetuned[name], pretrained[name]) for name in finetuned.keys() & pretrained.keys())
 
     # The fine-tuned model's record and card tell of the first run.
-    began_as = json.loads((tmp_path / "finetuned" / "run.json").read_text())["began_as"]
-    assert began_as["run"] == record and "epochs" not in began_as["metrics"]
-    assert began_as["metrics"]["validation"] == metrics["validation"]
+    base = json.loads((tmp_path / "finetuned" / "run.json").read_text())["began_as"]
+    assert base["run"] == record and "epochs" not in base["metrics"]
+    assert base["metrics"]["validation"] == metrics["validation"]
     card = (tmp_path / "finetuned" / "README.md").read_text()
     assert f"It began as `{folder}`" in card and "by `vanilla-transformer pretrain`" in card
 

@@ -34,7 +34,7 @@ def test_a_record_takes_in_that_of_the_model_it_began_as(tmp_path):
         precision="float32",
         data={},
         resumed_from=None,
-        began_as=str(tmp_path),
+        base_model=str(tmp_path),
     )
     assert json.loads((new / "run.json").read_text())["began_as"] == before
 
