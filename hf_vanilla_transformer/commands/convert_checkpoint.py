@@ -49,12 +49,7 @@ class ConvertArguments:
 
 
 def write_checkpoint(arguments: ConvertArguments) -> None:
-    """Write the model's tensors as the tutorial has them.
-
-    Raises:
-        ValueError: the file exists or has another ending; or the folder has no model of this package, or one that
-            the tutorial's code cannot hold.
-    """
+    """Write the model's tensors as the tutorial has them."""
     file = Path(arguments.checkpoint)
     if file.suffix.lower() not in (".pt", ".pth", ".safetensors"):
         raise ValueError(f"{file}: not a .pt, .pth or .safetensors file")

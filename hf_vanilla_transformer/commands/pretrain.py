@@ -186,11 +186,7 @@ def stream_lines(
 
 
 def check_streaming(data: TextArguments, model: DenoiserArguments, training: Seq2SeqTrainingArguments) -> None:
-    """Check that no setting needs the whole corpus.
-
-    Raises:
-        ValueError: one does.
-    """
+    """Raise a ValueError if a setting needs the whole corpus."""
     for problem, remedy in (
         (training.max_steps <= 0, "--max_steps, for the stream has no end"),
         (not (model.tokenizer or model.model), "--tokenizer, as the command train-tokenizer makes one"),
@@ -209,11 +205,7 @@ def check_streaming(data: TextArguments, model: DenoiserArguments, training: Seq
 def check_config(
     arguments: DenoiserArguments, config: VanillaTransformerConfig, tokenizer: PreTrainedTokenizerBase, max_length: int
 ) -> None:
-    """Check what a denoiser needs more than other models.
-
-    Raises:
-        ValueError: it has two vocabularies, other special ids than the tokenizer, or too few positions to write.
-    """
+    """Raise a ValueError if a model has two vocabularies, other special ids than the tokenizer, or cannot write texts."""
     for name in ("pad_token_id", "bos_token_id", "eos_token_id") if arguments.model else ():
         if getattr(tokenizer, name) != getattr(config, name):
             raise ValueError(

@@ -211,11 +211,7 @@ def make_collator(
 def check_metric(
     arguments: ClassifierArguments, training_arguments: TrainingArguments, settings: dict[str, Any], problem_type: str
 ) -> None:
-    """Check what depends on the kind of labels, and have the least error chosen where an error chooses the best model.
-
-    Raises:
-        ValueError: classes are to be weighted, but a text has not one of them.
-    """
+    """Check what depends on the kind of labels, and have the least error chosen where an error chooses the best model."""
     if arguments.class_weights and problem_type != SINGLE:
         raise ValueError(
             f"--class_weights: only where each text has one class, not with --problem_type {problem_type}"
@@ -248,11 +244,7 @@ def measure(
 def weighted_loss(
     rows: Dataset, number: int, training_arguments: TrainingArguments, compute_loss_func: Callable | None
 ) -> WeightedLoss:
-    """The loss of `--class_weights`, from the tokenized training set's labels.
-
-    Raises:
-        ValueError: the run has a `compute_loss_func` of its own.
-    """
+    """The loss of `--class_weights`, from the tokenized training set's labels."""
     if compute_loss_func is not None:
         raise ValueError("--class_weights: this run has a loss of its own")
     weights = balanced_weights(torch.tensor(column_array(rows, "labels")), number)
@@ -268,11 +260,6 @@ def headline(report: dict[str, Any]) -> str:
 
 
 def make_callbacks(arguments: ClassifierArguments, training_arguments: TrainingArguments) -> list[TrainerCallback]:
-    """Early stopping, where it is asked for.
-
-    Raises:
-        ValueError: early stopping is asked for without `load_best_model_at_end`.
-    """
     if arguments.early_stopping_patience is None:
         return []
     if not training_arguments.load_best_model_at_end:
@@ -311,12 +298,9 @@ def make_model(
 
 
 def match_labels(model: VanillaTransformerForSequenceClassification, known: list[str], labels: list[str]) -> None:
-    """Reorder a loaded head whose labels are the data's in another order; replace one with other labels by a new one.
+    """Reorder the head of a loaded model, which knows other labels than the data's; or replace it by a new one.
 
-    Args:
-        model: A model with a head for `labels`.
-        known: The labels of the model that was loaded; those without names are taken for `labels`.
-        labels: The labels of the data.
+    Labels without names (`LABEL_0`) are taken for the data's.
     """
     # A head for another number of labels is a new one already.
     if known == labels or len(known) != len(labels) or known == [f"LABEL_{i}" for i in range(len(known))]:

@@ -121,12 +121,6 @@ def main(argv: list[str] | None = None) -> None:
 
 
 def make_config(arguments: CopyArguments) -> VanillaTransformerConfig:
-    """The preset's configuration for eleven symbols.
-
-    Raises:
-        ValueError: no such preset or field.
-        huggingface_hub.errors.StrictDataclassError: the fields contradict each other.
-    """
     return VanillaTransformerConfig.from_preset(
         arguments.preset,
         **{

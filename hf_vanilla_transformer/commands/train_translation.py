@@ -195,11 +195,7 @@ def train(
 
 
 def check_settings(arguments: TranslatorArguments, training: Seq2SeqTrainingArguments, beams: int) -> None:
-    """Check the model's settings against transformers'.
-
-    Raises:
-        ValueError: there is a length penalty without beams, or the run does not keep the checkpoints to average.
-    """
+    """Raise a ValueError for a length penalty without beams, or checkpoints to average that the run does not keep."""
     if beams == 1 and arguments.length_penalty != 1:
         raise ValueError("--length_penalty: needs --generation_num_beams above 1")
     if arguments.average_last == 1:
@@ -226,11 +222,7 @@ def average_last(trainer: Seq2SeqTrainer, number: int) -> list[int]:
 
 
 def load_tokenizers(arguments: TranslatorArguments) -> tuple[PreTrainedTokenizerBase, PreTrainedTokenizerBase]:
-    """The tokenizers of source and target of the translator that is trained further.
-
-    Raises:
-        ValueError: it cannot be read, is no translator, or has fewer positions than `max_length`.
-    """
+    """The tokenizers of source and target of the translator that is trained further."""
     config = load_config(arguments.model)
     tokenizer = load_tokenizer(arguments.model)
     target_tokenizer = load_target_tokenizer(arguments.model, config, tokenizer)
