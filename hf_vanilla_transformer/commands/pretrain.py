@@ -205,7 +205,7 @@ def check_streaming(data: TextArguments, model: DenoiserArguments, training: Seq
 def check_config(
     arguments: DenoiserArguments, config: VanillaTransformerConfig, tokenizer: PreTrainedTokenizerBase, max_length: int
 ) -> None:
-    """Raise a ValueError if a model has two vocabularies, other special ids than the tokenizer, or cannot write texts."""
+    """Raise a ValueError if a model has two vocabularies, other special ids, or too few positions to write."""
     for name in ("pad_token_id", "bos_token_id", "eos_token_id") if arguments.model else ():
         if getattr(tokenizer, name) != getattr(config, name):
             raise ValueError(

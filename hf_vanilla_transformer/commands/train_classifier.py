@@ -211,7 +211,7 @@ def make_collator(
 def check_metric(
     arguments: ClassifierArguments, training_arguments: TrainingArguments, settings: dict[str, Any], problem_type: str
 ) -> None:
-    """Check what depends on the kind of labels, and have the least error chosen where an error chooses the best model."""
+    """Check what depends on the kind of labels; have the least error chosen where an error chooses the best model."""
     if arguments.class_weights and problem_type != SINGLE:
         raise ValueError(
             f"--class_weights: only where each text has one class, not with --problem_type {problem_type}"
