@@ -1,11 +1,9 @@
 """The command line: recipes, flags, and one line for what is wrong."""
 
 import dataclasses
-import os
 import re
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import pytest
@@ -80,14 +78,11 @@ def test_a_recipes_lists_are_lists(tmp_path, given, expected):
     assert parsed.include_for_metrics == expected and parsed.hub_model_id is None
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no named pipes of this kind")
-def test_a_recipe_may_come_from_a_pipe(tmp_path):
-    os.mkfifo(tmp_path / "pipe")
-    writer = threading.Thread(target=(tmp_path / "pipe").write_text, args=("seed: 7\nreport_to: none\n",))
-    writer.start()
-    (parsed,), _ = parse_arguments([TrainingArguments], "test", [tmp_path / "pipe", "--output_dir", "run"])
-    writer.join()
-    assert parsed.seed == 7
+def test_a_mapping_is_json_as_a_flag():
+    command = ["--config", '{"d_model": 16}', "--report_to", "none"]
+    (_, arguments, _), settings = parse_arguments(train_classifier.ARGUMENTS, "test", command)
+    assert arguments.config == settings["config"] == {"d_model": 16}
+    assert yaml.safe_load(yaml.safe_dump(settings)) == settings
 
 
 def test_a_saved_recipe_makes_the_same_arguments(tmp_path):

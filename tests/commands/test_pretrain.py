@@ -97,15 +97,6 @@ def test_a_pretrained_model_is_a_folder_to_fine_tune(run, text_file, tmp_path, c
 
 
 @pytest.mark.slow
-def test_a_denoiser_is_drawn_by_the_seed(run, text_file, tmp_path):
-    weights = {}
-    for name, seed in (("one", "1"), ("again", "1"), ("other", "2")):
-        assert pretrain(run, text_file, tmp_path / name, "--seed", seed, "--learning_rate", "0")[0] == 0
-        weights[name] = load_file(tmp_path / name / "model.safetensors")["model.encoder.embed_tokens.weight"]
-    assert torch.equal(weights["one"], weights["again"]) and not torch.equal(weights["one"], weights["other"])
-
-
-@pytest.mark.slow
 def test_what_is_hidden_and_held_back_is_what_the_flags_say(run, text_file, tmp_path, monkeypatch):
     made = []
 
@@ -128,15 +119,6 @@ def test_what_is_hidden_and_held_back_is_what_the_flags_say(run, text_file, tmp_
     tokenizer = AutoTokenizer.from_pretrained(tmp_path / "5")
     texts = load_corpus([text_file], validation=10, seed=6)["validation"]["text"]
     assert made[-1].held_back == sorted(tokenizer(text)["input_ids"][:11] for text in texts if text.strip())
-
-
-@pytest.mark.slow
-def test_a_denoiser_is_trained_with_the_attention_that_was_asked_for(run, text_file, tmp_path, attentions):
-    for number, which in enumerate(([], CONTINUED)):
-        for attention in ("eager", "sdpa"):
-            flags = [*which, "--attn_implementation", attention, "--max_steps", "1"]
-            assert pretrain(run, text_file, tmp_path / f"{attention}-{number}", *flags)[0] == 0
-    assert attentions == ["eager", "sdpa"] * 2
 
 
 @pytest.mark.slow

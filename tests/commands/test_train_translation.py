@@ -86,15 +86,6 @@ def test_a_translator_is_trained_further(run, corpus, tmp_path, vocabularies, ca
     assert ("bleu_words" in report) == bool(case)
 
 
-@pytest.mark.slow
-def test_a_translator_is_trained_with_the_attention_that_was_asked_for(run, corpus, tmp_path, attentions):
-    for number, which in enumerate(([], ["--model", tmp_path / "eager-0", "--config", "{}"])):
-        for attention in ("eager", "sdpa"):
-            flags = [*which, "--attn_implementation", attention, "--max_steps", "1"]
-            assert train_translator(run, corpus, tmp_path / f"{attention}-{number}", *flags)[0] == 0
-    assert attentions == ["eager", "sdpa"] * 2
-
-
 def test_what_cannot_be_trained_further_is_refused(run, corpus, tmp_path):
     status, _, _ = train_translator(run, corpus, tmp_path / "run", "--max_length", "20")
     assert status == 0
