@@ -9,7 +9,6 @@ from .engine import (
     import_extra,
     load_engine,
     read_export,
-    special_settings,
 )
 
 
@@ -21,5 +20,4 @@ __all__ = [
     "import_extra",
     "load_engine",
     "read_export",
-    "special_settings",
 ]

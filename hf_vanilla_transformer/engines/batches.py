@@ -1,7 +1,6 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 """What engines that compute batches of tensors have in common."""
 
-from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -50,21 +49,15 @@ def answer_by_length(
 class BatchEngine(Engine):
     """An engine that computes padded batches of texts of similar length; ids and masks are int64."""
 
-    @abstractmethod
     def batch_logits(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> np.ndarray:
         """Score the labels of texts (B, S): (B, labels), float32."""
+        raise NotImplementedError
 
-    @abstractmethod
     def generate(
         self, input_ids: torch.Tensor, attention_mask: torch.Tensor, num_beams: int, max_length: int
     ) -> torch.Tensor | np.ndarray:
         """Translate texts (B, S) into at most `max_length` tokens, the start token included: ids (B, T)."""
-
-    @abstractmethod
-    def target_logits(
-        self, input_ids: torch.Tensor, attention_mask: torch.Tensor, decoder_input_ids: torch.Tensor
-    ) -> torch.Tensor:
-        """Score the next token after each token of given translations (B, T): (B, T, V), on the CPU."""
+        raise NotImplementedError
 
     def logits(self, input_ids: list[list[int]], batch_size: int) -> np.ndarray:
         def answer(rows: list[list[int]]) -> list[np.ndarray]:
@@ -85,17 +78,3 @@ class BatchEngine(Engine):
             return [[token for token in row if token not in special] for row in ids.tolist()]
 
         return answer_by_length(input_ids, batch_size, answer)
-
-    def log_probabilities(
-        self, input_ids: list[list[int]], target_ids: list[list[int]], batch_size: int
-    ) -> list[np.ndarray]:
-        start, end, padding = self.config.decoder_start_token_id, end_tokens(self.config)[0], self.config.pad_token_id
-        scores = []
-        for begin in range(0, len(input_ids), batch_size):
-            rows = slice(begin, begin + batch_size)
-            decoder_input_ids, _ = pad([[start, *ids] for ids in target_ids[rows]], padding)
-            labels, in_target = pad([[*ids, end] for ids in target_ids[rows]], padding)
-            logits = self.target_logits(*pad(input_ids[rows], padding), decoder_input_ids).float()
-            chosen = logits.log_softmax(dim=-1).gather(-1, labels.unsqueeze(-1)).squeeze(-1)
-            scores += [one[inside.bool()].numpy() for one, inside in zip(chosen, in_target, strict=True)]
-        return scores

@@ -9,7 +9,6 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-from transformers import GenerationConfig
 
 from ..configuration_vanilla_transformer import VanillaTransformerConfig
 from ..loading import EXPORT_FILE
@@ -25,25 +24,16 @@ MODEL_CLASSES = {
     "classifier": "VanillaTransformerForSequenceClassification",
     "translator": "VanillaTransformerForConditionalGeneration",
 }
-# Settings of transformers' search that change scores, and their values that change nothing.
-NEUTRAL_SETTINGS = {
-    **{"min_length": 0, "min_new_tokens": 0, "no_repeat_ngram_size": 0, "encoder_no_repeat_ngram_size": 0},
-    **{"repetition_penalty": 1.0, "encoder_repetition_penalty": 1.0},
-    **dict.fromkeys(["bad_words_ids", "suppress_tokens", "begin_suppress_tokens", "sequence_bias"]),
-    **dict.fromkeys(["forced_bos_token_id", "forced_eos_token_id", "exponential_decay_length_penalty"]),
-}
 
 
 class Engine(ABC):
-    """Computes the answers of one model from token ids.
+    """Computes the answers of one model from token ids: `logits` of a classifier, `translate` of a translator.
 
     Attributes:
         config: The model's configuration; an exported folder has it in its record.
-        early_stopping: When beam search stops, as transformers' setting of this name; None: as the model's says.
     """
 
     config: VanillaTransformerConfig
-    early_stopping: bool | None = None
 
     @property
     def model_class(self) -> str:
@@ -55,7 +45,6 @@ class Engine(ABC):
     def load(cls, folder: str, export: dict[str, Any] | None, dtype: str) -> "Engine":
         """Load the engine of a folder; arguments and errors as in `load_engine`, `export` as in `read_export`."""
 
-    @abstractmethod
     def logits(self, input_ids: list[list[int]], batch_size: int) -> np.ndarray:
         """Score the labels of texts.
 
@@ -66,8 +55,8 @@ class Engine(ABC):
         Returns:
             (texts, labels), float32, in the order of `input_ids`.
         """
+        raise NotImplementedError
 
-    @abstractmethod
     def translate(
         self, input_ids: list[list[int]], batch_size: int, num_beams: int = 1, max_new_tokens: int | None = None
     ) -> list[list[int]]:
@@ -82,23 +71,7 @@ class Engine(ABC):
         Returns:
             The target ids of each text, in the order of `input_ids`, without start, end and pad tokens.
         """
-
-    @abstractmethod
-    def log_probabilities(
-        self, input_ids: list[list[int]], target_ids: list[list[int]], batch_size: int
-    ) -> list[np.ndarray]:
-        """Score given translations, token by token.
-
-        Args:
-            input_ids: The source ids of each text, each with at least one id.
-            target_ids: The target ids of each text, as `translate` returns them, one fewer than the target positions
-                at most.
-            batch_size: Maximum number of texts in one pass.
-
-        Returns:
-            For each text, in the order of `input_ids`, the log-probability of each target token, and of the end token
-            after the last one: (tokens + 1,), float32.
-        """
+        raise NotImplementedError
 
 
 def import_extra(module: str, name: str, extra: str) -> ModuleType:
@@ -125,12 +98,6 @@ def end_tokens(config: VanillaTransformerConfig) -> list[int]:
     """The ids that end a translation; none where the model knows no end."""
     ends = config.eos_token_id
     return [] if ends is None else [ends] if isinstance(ends, int) else ends
-
-
-def special_settings(generation_config: GenerationConfig | None) -> dict[str, Any]:
-    """The settings of a search, by name, with which it does not just look for the most probable translation."""
-    settings = {name: getattr(generation_config, name, None) for name in NEUTRAL_SETTINGS}
-    return {name: value for name, value in settings.items() if value not in (None, NEUTRAL_SETTINGS[name])}
 
 
 def read_export(folder: str) -> dict[str, Any] | None:

@@ -60,6 +60,7 @@ class TorchEngine(BatchEngine):
     def target_logits(
         self, input_ids: torch.Tensor, attention_mask: torch.Tensor, decoder_input_ids: torch.Tensor
     ) -> torch.Tensor:
+        """Score the next token after each token of given translations (B, T): (B, T, V), on the CPU."""
         ids, mask, target = self._on_device(input_ids, attention_mask, decoder_input_ids)
         return self.model(ids, attention_mask=mask, decoder_input_ids=target).logits.cpu()
 

@@ -10,7 +10,7 @@ from torch import nn
 from transformers import PreTrainedTokenizerBase
 
 from ..configuration_vanilla_transformer import VanillaTransformerConfig
-from ..engines import end_tokens, import_extra, special_settings
+from ..engines import end_tokens, import_extra
 from ..loading import labels_of
 from ..modeling_vanilla_transformer import (
     VanillaTransformerAttention,
@@ -78,6 +78,13 @@ odds = np.exp(np.array(result.logits[0][0])[:{{ labels | length }}])
 print(result.hypotheses[0][0], (odds / odds.sum()).max())
 """,
 }
+# Settings of transformers' search that change scores, and their values that change nothing.
+NEUTRAL_SETTINGS = {
+    **{"min_length": 0, "min_new_tokens": 0, "no_repeat_ngram_size": 0, "encoder_no_repeat_ngram_size": 0},
+    **{"repetition_penalty": 1.0, "encoder_repetition_penalty": 1.0},
+    **dict.fromkeys(["bad_words_ids", "suppress_tokens", "begin_suppress_tokens", "sequence_bias"]),
+    **dict.fromkeys(["forced_bos_token_id", "forced_eos_token_id", "exponential_decay_length_penalty"]),
+}
 # Above this, adding eps inside the root instead of outside shows in the answers.
 MOST_UNBIASED_EPS = 1e-5
 
@@ -130,8 +137,10 @@ def check_generation(model: VanillaTransformerPreTrainedModel) -> None:
     Raises:
         ValueError: a setting has no counterpart; the message names it.
     """
-    for name, value in special_settings(getattr(model, "generation_config", None)).items():
-        raise ValueError(f"generation_config.{name}: {value!r}; the CTranslate2 engine has no such search")
+    for name, neutral in NEUTRAL_SETTINGS.items():
+        value = getattr(getattr(model, "generation_config", None), name, None)
+        if value not in (None, neutral):
+            raise ValueError(f"generation_config.{name}: {value!r}; the CTranslate2 engine has no such search")
 
 
 class _Converter(converters.Converter):  # type: ignore[name-defined]

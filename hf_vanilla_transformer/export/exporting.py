@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from transformers import PreTrainedTokenizerBase
 
-from ..engines import EXPORT_FILE, import_extra, load_engine
+from ..engines import EXPORT_FILE, load_engine
 from ..engines.pytorch import TorchEngine
 from ..hub.record import describe_environment, save_json
 from ..loading import TARGET_TOKENIZER, load_model, load_target_tokenizer, load_tokenizer
@@ -66,10 +66,6 @@ def export(
     output_dir: str,
     format: str,
     quantize: str | None = None,
-    *,
-    texts: list[str] | None = None,
-    answers: list[Any] | None = None,
-    data: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Export a model, prove that the export agrees with it, and write both into a folder.
 
@@ -78,9 +74,6 @@ def export(
         output_dir: The folder for the export. It must be empty or missing, and is left so if anything fails.
         format: One of `FORMATS`.
         quantize: The precision of the weights, `"int8"`; by default float32.
-        texts: Texts on which quality and speed are measured, the model's beside the export's.
-        answers: For a classifier the label id of each text, for a translator its translation.
-        data: What the record says about the texts.
 
     Returns:
         The export's record, as in `export.json`.
@@ -96,8 +89,6 @@ def export(
     form = FORMATS[format]
     if quantize is not None and quantize not in form.quantizations:
         raise ValueError(f"quantize: {quantize!r} is not for {format} ({', '.join(form.quantizations) or 'none is'})")
-    if texts:
-        import_extra("sacrebleu", "sacreBLEU", "train")
     with finished_folder(output_dir) as folder:
         writer = importlib.import_module(f".{form.module}", __package__)
         model = load_model(model_folder, dtype="float32").eval()
@@ -108,17 +99,14 @@ def export(
         save_tokenizers(tokenizers, folder)
         record = make_record(model_folder, model, format, quantize)
         save_json(folder / EXPORT_FILE, record)
+        graphs = format == "onnx" and record["task"] == "translation"  # which no engine of this package searches with
         record["proof"] = prove(
             TorchEngine(model),
-            load_engine(str(folder)),
+            writer.OnnxTranslator(folder, model.config, quantize) if graphs else load_engine(str(folder)),
             rounded=None if quantize is None else TorchEngine(writer.rounded(model)),
-            tokenizers=tokenizers,
+            tokenizer=tokenizers[0],
             folder=folder,
-            texts=texts,
-            answers=answers,
         )
-        if texts:
-            record["proof"]["data"] |= data or {}
         save_json(folder / EXPORT_FILE, record)
         save_card(folder, record, tokenizers[0], writer.EXAMPLES[record["task"]], Path(output_dir).name)
     return record

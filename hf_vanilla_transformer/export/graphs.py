@@ -20,8 +20,8 @@ from torch import nn
 from torch.export import Dim
 from transformers.cache_utils import DynamicCache, EncoderDecoderCache
 
+from ..configuration_vanilla_transformer import VanillaTransformerConfig
 from ..engines import import_extra
-from ..engines.onnx import past_names
 from ..modeling_vanilla_transformer import VanillaTransformerPreTrainedModel
 
 
@@ -29,6 +29,12 @@ onnx_ir = import_extra("onnx_ir", "onnxscript", "onnx")
 
 # The version of ONNX's operators; the first one with GELU.
 OPSET = 20
+
+
+def past_names(config: VanillaTransformerConfig, prefix: str = "past_key_values") -> list[str]:
+    """The names of a decoder's keys and values, those of a layer one after the other, as optimum gives them."""
+    parts = [f"{side}.{part}" for side in ("decoder", "encoder") for part in ("key", "value")]
+    return [f"{prefix}.{layer}.{part}" for layer in range(config.decoder_layers) for part in parts]
 
 
 class _Classifier(nn.Module):

@@ -141,8 +141,9 @@ def translation_tasks(arguments: BenchmarkArguments) -> dict[str, Task]:
         groups = (rows[begin : begin + size] for begin in range(0, len(rows), size))
         return [ids for group in groups for ids in engine.translate(group, arguments.batch_size, beams)]
 
-    # Nothing but classifiers computes in bfloat16.
-    names = [name for name in arguments.contenders if CONTENDERS[name].dtype != "bfloat16"]
+    # bfloat16 and onnxruntime are for classifiers.
+    contenders = {name: CONTENDERS[name] for name in arguments.contenders}
+    names = [name for name, (format, dtype) in contenders.items() if dtype != "bfloat16" and format != "onnx"]
     return {
         task: Task(
             names,

@@ -73,7 +73,7 @@ def test_int8_is_near(name, task, tmp_path):
         found, expected = (np.concatenate(one.logits(texts, 8)) for one in (engine, reference))
     else:
         targets = proof.random_translations(model.config, len(texts))
-        found, expected = (np.concatenate(one.log_probabilities(texts, targets, 8)) for one in (engine, reference))
+        found, expected = (np.concatenate(proof.log_probabilities(one, texts, targets)) for one in (engine, reference))
     # Other values have an input between two integers, and float32's rounding decides which one it becomes.
     assert np.median(np.abs(found - expected)) < 1e-5
     export(str(tmp_path / "model"), str(tmp_path / "float32"), "ctranslate2")
@@ -230,6 +230,4 @@ def test_a_model_in_half_precision_is_exported_in_float32(tmp_path):
     engine, _ = exported(model, tmp_path)
     texts = [[5, 6, 7]]
     whole = TorchEngine(load_model(str(tmp_path / "model"), dtype="float32").eval())
-    np.testing.assert_allclose(
-        engine.log_probabilities(texts, [[8]], 1)[0], whole.log_probabilities(texts, [[8]], 1)[0], atol=1e-5
-    )
+    np.testing.assert_allclose(*(proof.log_probabilities(one, texts, [[8]])[0] for one in (engine, whole)), atol=1e-5)
