@@ -18,7 +18,6 @@ from .modeling_vanilla_transformer import (
     VanillaTransformerForSequenceClassification,
     VanillaTransformerPreTrainedModel,
 )
-from .precision import inference_dtype
 from .sources import hub_answers
 
 
@@ -104,19 +103,12 @@ def labels_of(config: VanillaTransformerConfig) -> list[str]:
     return [names[number] for number in range(config.num_labels)]
 
 
-def load_classifier(
-    folder: str,
-    dtype: str = "float32",
-    labels: list[str] | None = None,
-    problem_type: str = "single_label_classification",
-) -> VanillaTransformerForSequenceClassification:
-    """Load a classifier for inference, on the accelerator if there is one.
+def load_classifier(folder: str, labels: list[str] | None = None) -> VanillaTransformerForSequenceClassification:
+    """Load a classifier of one label a text for inference, on the accelerator if there is one.
 
     Args:
         folder: A path, or the name of a Hub repository.
-        dtype: The precision that it computes in: `"float32"`, `"bfloat16"` or `"auto"`, as in `choose_precision`.
         labels: The label names that the model must have, in this order.
-        problem_type: The kind of labels that the model must have learned.
 
     Returns:
         The model, in evaluation mode.
@@ -124,11 +116,11 @@ def load_classifier(
     Raises:
         ValueError: as in `load_model`; or it is no classifier of this kind, or its labels are others.
     """
-    model = load_model(folder, dtype=inference_dtype(dtype))
+    model = load_model(folder, dtype="float32")
     if not isinstance(model, VanillaTransformerForSequenceClassification):
         raise ValueError(f"{folder}: not a classifier but a {type(model).__name__}")
-    if (learned := model.config.problem_type or "single_label_classification") != problem_type:
-        raise ValueError(f"{folder}: trained for {learned}, not for {problem_type}")
+    if (learned := model.config.problem_type) not in (None, "single_label_classification"):
+        raise ValueError(f"{folder}: trained for {learned}, not for one label a text")
     if labels is not None and labels != (own := labels_of(model.config)):
         raise ValueError(f"{folder}: its labels are {', '.join(own)}; those of the data are {', '.join(labels)}")
     return on_accelerator(model)
