@@ -32,14 +32,14 @@ from datasets import Dataset
 from tqdm import tqdm
 from transformers.utils import cached_file
 
-from .. import VanillaTransformerConfig, VanillaTransformerForConditionalGeneration
+from ..configuration_vanilla_transformer import VanillaTransformerConfig
 from ..data.labels import MULTI, REGRESSION, SEPARATOR, SINGLE, label_names, several_hot
-from ..engines import Engine, load_engine, read_export
-from ..engines.pytorch import TorchEngine
 from ..figures import plot_reliability, plot_robustness
 from ..hub.record import RECIPE_FILE, describe_environment, save_json
 from ..inference import classify, translate
-from ..loading import labels_of, load_config, load_target_tokenizer, load_tokenizer
+from ..inference.engine import TASKS, Engine, load_engine, read_export
+from ..inference.folder import labels_of, load_config, load_target_tokenizer, load_tokenizer
+from ..inference.pytorch import TorchEngine
 from ..metrics import (
     MOST_LABELS,
     TRAINER_METRICS,
@@ -120,7 +120,7 @@ def main(argv: list[str] | None = None) -> None:
     (arguments,), _ = parse_arguments([EvaluationArguments], __doc__, argv)
     export = read_export(arguments.model)
     config = load_config(arguments.model) if export is None else VanillaTransformerConfig.from_dict(export["config"])
-    translates = config.architectures == [VanillaTransformerForConditionalGeneration.__name__]
+    translates = TASKS.get((config.architectures or [""])[0]) == "translation"
     if translates and arguments.robustness:
         raise ValueError("--robustness: is for classifiers")
     prepare_output_dir(arguments.output_dir)
@@ -179,7 +179,8 @@ def evaluate_translator(
 ) -> tuple[dict[str, Any], str]:
     """Measure a translator, and write its translations beside the references; returns the report and its headline."""
     split = load_split(arguments, PairArguments)
-    engine, tokenizer = load_engine(arguments.model, arguments.dtype, "translator"), load_tokenizer(arguments.model)
+    engine = load_engine(arguments.model, arguments.dtype, "translation")
+    tokenizer = load_tokenizer(arguments.model)
     target_tokenizer = load_target_tokenizer(arguments.model, config, tokenizer)
     sources, references = split["source"][:], split["target"][:]
     begin = time.perf_counter()
@@ -213,7 +214,10 @@ def evaluate_classifier(
         raise ValueError(
             f"{arguments.model}: its labels are {', '.join(own)}; those of the data are {', '.join(names)}"
         )
-    engine, tokenizer = load_engine(arguments.model, arguments.dtype, "classifier"), load_tokenizer(arguments.model)
+    engine, tokenizer = (
+        load_engine(arguments.model, arguments.dtype, "classification"),
+        load_tokenizer(arguments.model),
+    )
 
     def measure(rows: Dataset) -> Measurement:
         shown = tqdm(rows["text"][:], disable=None, leave=False)

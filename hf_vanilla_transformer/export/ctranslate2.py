@@ -10,8 +10,8 @@ from torch import nn
 from transformers import PreTrainedTokenizerBase
 
 from ..configuration_vanilla_transformer import VanillaTransformerConfig
-from ..engines import end_tokens, import_extra
-from ..loading import labels_of
+from ..inference.engine import end_tokens, import_extra
+from ..inference.folder import labels_of
 from ..modeling_vanilla_transformer import (
     VanillaTransformerAttention,
     VanillaTransformerDecoder,

@@ -12,15 +12,11 @@ from typing import Any, NamedTuple
 
 from transformers import PreTrainedTokenizerBase
 
-from ..engines import EXPORT_FILE, load_engine
-from ..engines.pytorch import TorchEngine
 from ..hub.record import describe_environment, save_json
-from ..loading import TARGET_TOKENIZER, load_model, load_target_tokenizer, load_tokenizer
-from ..modeling_vanilla_transformer import (
-    VanillaTransformerForConditionalGeneration,
-    VanillaTransformerForSequenceClassification,
-    VanillaTransformerPreTrainedModel,
-)
+from ..inference.engine import EXPORT_FILE, TASKS, load_engine
+from ..inference.folder import TARGET_TOKENIZER, load_model, load_target_tokenizer, load_tokenizer
+from ..inference.pytorch import TorchEngine
+from ..modeling_vanilla_transformer import VanillaTransformerPreTrainedModel
 from . import native
 from .card import save_card
 from .proof import prove
@@ -55,10 +51,6 @@ FORMATS = {
     "onnx": Format("onnx", ("int8",), ("onnx", "onnxruntime")),
     "transformers": Format("native"),
 }
-TASKS = {
-    VanillaTransformerForConditionalGeneration: "translation",
-    VanillaTransformerForSequenceClassification: "classification",
-}
 
 
 def export(
@@ -92,8 +84,7 @@ def export(
     with finished_folder(output_dir) as folder:
         writer = importlib.import_module(f".{form.module}", __package__)
         model = load_model(model_folder, dtype="float32").eval()
-        if type(model) not in TASKS:
-            raise ValueError(f"{model_folder}: neither classifier nor translator but a {type(model).__name__}")
+        check_exportable(model, model_folder)
         tokenizers = load_fast_tokenizers(model_folder, model)
         writer.write(model, tokenizers, folder, quantize)
         save_tokenizers(tokenizers, folder)
@@ -152,6 +143,11 @@ def finished_folder(output_dir: str) -> Iterator[Path]:
         os.rename(folder, target)
 
 
+def check_exportable(model: VanillaTransformerPreTrainedModel, folder: str) -> None:
+    if type(model).__name__ not in TASKS:
+        raise ValueError(f"{folder}: neither classifier nor translator but a {type(model).__name__}")
+
+
 def load_fast_tokenizers(
     folder: str, model: VanillaTransformerPreTrainedModel
 ) -> tuple[PreTrainedTokenizerBase, PreTrainedTokenizerBase]:
@@ -190,7 +186,7 @@ def make_record(
     config.pop("_name_or_path", None)
     return {
         "format": format,
-        "task": TASKS[type(model)],
+        "task": TASKS[type(model).__name__],
         "quantize": quantize,
         "source": model_folder,
         "parameters": model.num_parameters(),

@@ -21,7 +21,7 @@ from torch.export import Dim
 from transformers.cache_utils import DynamicCache, EncoderDecoderCache
 
 from ..configuration_vanilla_transformer import VanillaTransformerConfig
-from ..engines import import_extra
+from ..inference.engine import import_extra
 from ..modeling_vanilla_transformer import VanillaTransformerPreTrainedModel
 
 

@@ -28,8 +28,8 @@ from transformers import (
 )
 
 from ..configuration_vanilla_transformer import VanillaTransformerConfig
-from ..engines import read_export
-from ..loading import named_errors
+from ..inference.engine import read_export
+from ..inference.folder import named_errors
 from ..modeling_vanilla_transformer import (
     VanillaTransformerForConditionalGeneration,
     VanillaTransformerPreTrainedModel,

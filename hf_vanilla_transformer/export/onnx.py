@@ -10,9 +10,9 @@ from transformers import PreTrainedTokenizerBase
 from transformers.utils import CONFIG_NAME
 
 from ..configuration_vanilla_transformer import VanillaTransformerConfig
-from ..engines import import_extra
-from ..engines.onnx import onnx_file, open_session
 from ..hub.record import save_json
+from ..inference.engine import import_extra
+from ..inference.onnx import onnx_file, open_session
 from ..modeling_vanilla_transformer import (
     VanillaTransformerEmbedding,
     VanillaTransformerForSequenceClassification,

@@ -16,12 +16,12 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from ..engines import end_tokens, import_extra
 from ..hub.model_card import load_model_card
 from ..hub.record import save_json
-from ..loading import labels_of, load_model
+from ..inference.engine import TASKS, end_tokens, import_extra
+from ..inference.folder import labels_of, load_model
 from ..modeling_vanilla_transformer import VanillaTransformerPreTrainedModel
-from .exporting import TASKS, finished_folder, load_fast_tokenizers, save_tokenizers
+from .exporting import check_exportable, finished_folder, load_fast_tokenizers, save_tokenizers
 
 
 class NpmPackage(NamedTuple):
@@ -98,8 +98,7 @@ def make_page(
     import_extra("onnxscript", "onnxscript", "onnx")  # which torch writes ONNX files by
     with finished_folder(output_dir) as folder:
         model = load_model(model_folder, dtype="float32").eval()
-        if type(model) not in TASKS:
-            raise ValueError(f"{model_folder}: neither classifier nor translator but a {type(model).__name__}")
+        check_exportable(model, model_folder)
         if model.config.problem_type not in (None, "single_label_classification"):
             raise ValueError(f"{model_folder}: trained for {model.config.problem_type}, which gives no single label")
         tokenizers = load_fast_tokenizers(model_folder, model)
@@ -121,7 +120,7 @@ def _save_networks(model: VanillaTransformerPreTrainedModel, folder: Path) -> No
     from .onnx import save_classifier, save_decoder, save_encoder
 
     folder.mkdir()
-    if TASKS[type(model)] == "classification":
+    if TASKS[type(model).__name__] == "classification":
         save_classifier(model, folder / "classifier.onnx", attentions=True, half_weights=True)
     else:
         save_encoder(model, folder / "encoder.onnx", half_weights=True)
@@ -132,7 +131,7 @@ def _settings(
     model: VanillaTransformerPreTrainedModel, model_folder: str, tokenizer_length: int, examples: list[str] | None
 ) -> dict[str, Any]:
     """What the page needs to know about its model."""
-    config, task = model.config, TASKS[type(model)]
+    config, task = model.config, TASKS[type(model).__name__]
     languages: list[str] = []
     with contextlib.suppress(ValueError):  # a model without a card
         languages = load_model_card(model_folder).data.get("language") or []

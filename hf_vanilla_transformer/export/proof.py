@@ -10,12 +10,11 @@ from tokenizers import Tokenizer
 from transformers import PreTrainedTokenizerBase
 
 from ..configuration_vanilla_transformer import VanillaTransformerConfig
-from ..engines import Engine, end_tokens
-from ..engines.batches import pad
-from ..engines.ctranslate2 import CTranslate2Engine
-from ..engines.engine import MODEL_CLASSES
-from ..engines.pytorch import TorchEngine
-from ..loading import load_tokenizer
+from ..inference.batches import pad
+from ..inference.ctranslate2 import CTranslate2Engine
+from ..inference.engine import TASKS, Engine, end_tokens
+from ..inference.folder import load_tokenizer
+from ..inference.pytorch import TorchEngine
 
 
 # Greatest difference of an export in float32: absolute, and relative to torch's value.
@@ -58,8 +57,7 @@ def prove(
     Raises:
         ValueError: the export does not agree with the model; the message names the difference.
     """
-    classifies = model.model_class == MODEL_CLASSES["classifier"]
-    prove_random = prove_logits if classifies else prove_translations
+    prove_random = prove_logits if TASKS[model.model_class] == "classification" else prove_translations
     return {
         "same_ids": prove_tokenizer(tokenizer, folder, model.config),
         "random_texts": prove_random(model, export, rounded),

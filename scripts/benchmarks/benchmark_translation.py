@@ -23,8 +23,8 @@ from transformers import PreTrainedModel
 
 from hf_vanilla_transformer.commands.arguments import check_at_least, exit_with_one_line, parse_arguments
 from hf_vanilla_transformer.data.parallel_text import load_parallel_text
-from hf_vanilla_transformer.engines.pytorch import TorchEngine
 from hf_vanilla_transformer.hub.record import describe_environment, save_json
+from hf_vanilla_transformer.inference.pytorch import TorchEngine
 from hf_vanilla_transformer.loading import load_tokenizer, load_translator
 
 

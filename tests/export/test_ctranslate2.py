@@ -13,9 +13,9 @@ from transformers import GenerationConfig
 from export.models import CONFIGS, HEADS, program_of, random_model, save
 from hf_vanilla_transformer.data import load_parallel_text
 from hf_vanilla_transformer.engines import load_engine
-from hf_vanilla_transformer.engines.pytorch import TorchEngine
 from hf_vanilla_transformer.export import export, proof
 from hf_vanilla_transformer.inference import translate
+from hf_vanilla_transformer.inference.pytorch import TorchEngine
 from hf_vanilla_transformer.loading import load_model
 from hf_vanilla_transformer.metrics import translation_report
 

@@ -168,7 +168,8 @@ def test_a_missing_extra_is_named_with_its_command(model, tmp_path, monkeypatch)
     with pytest.raises(ImportError, match=message):
         export(model, str(tmp_path / "export"), "ctranslate2")
     (tmp_path / "foreign").mkdir()
-    record = {"format": "ctranslate2", "quantize": None, "generation": None, "config": tiny_config().to_dict()}
+    record = {"format": "ctranslate2", "task": "translation", "quantize": None, "generation": None}
+    record["config"] = tiny_config().to_dict()
     (tmp_path / "foreign" / "export.json").write_text(json.dumps(record))
     with pytest.raises(ImportError, match=message):
         load_engine(str(tmp_path / "foreign"))

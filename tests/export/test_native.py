@@ -10,8 +10,8 @@ from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 from export.models import program_of, random_model, save
 from hf_vanilla_transformer import VanillaTransformerForConditionalGeneration
 from hf_vanilla_transformer.engines import load_engine
-from hf_vanilla_transformer.engines.pytorch import TorchEngine
 from hf_vanilla_transformer.export import export, restore
+from hf_vanilla_transformer.inference.pytorch import TorchEngine
 
 
 PRE_NORM = {"norm_first": True, "final_norm": True}

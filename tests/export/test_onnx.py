@@ -16,8 +16,8 @@ from shared import ROOT, run_without_the_package, tiny_config
 from export.models import distinct, program_of, random_model, save
 from hf_vanilla_transformer.data import load_labelled_text
 from hf_vanilla_transformer.engines import load_engine
-from hf_vanilla_transformer.engines.pytorch import TorchEngine
 from hf_vanilla_transformer.export import export, proof
+from hf_vanilla_transformer.inference.pytorch import TorchEngine
 from hf_vanilla_transformer.loading import load_tokenizer
 
 
@@ -225,7 +225,7 @@ def test_engine_classifies_like_torch(classifier):
 
 @pytest.mark.slow
 def test_a_translator_is_for_other_programs(translator):
-    with pytest.raises(ValueError, match="export: a translator in ONNX files, which other programs run"):
+    with pytest.raises(ValueError, match="export: a translator in the format onnx is for other programs; here trans"):
         load_engine(str(translator / "export"))
 
 

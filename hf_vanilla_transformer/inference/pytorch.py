@@ -8,9 +8,9 @@ import torch
 from transformers import AutoModelForSeq2SeqLM, PreTrainedModel
 
 from ..configuration_vanilla_transformer import VanillaTransformerConfig
-from ..loading import load_model, named_errors, on_accelerator
 from ..precision import inference_dtype
 from .batches import BatchEngine
+from .folder import load_model, named_errors, on_accelerator
 
 
 class TorchEngine(BatchEngine):

@@ -38,11 +38,6 @@ class OnnxEngine(BatchEngine):
     """Computes with onnxruntime."""
 
     def __init__(self, folder: str, export: dict[str, Any]):
-        if export["task"] == "translation":
-            raise ValueError(
-                f"{folder}: a translator in ONNX files, which other programs run; for this package "
-                "export it to ctranslate2"
-            )
         self.config = VanillaTransformerConfig.from_dict(export["config"])
         self.session = open_session(folder, onnx_file("model", export["quantize"]))
 

@@ -11,18 +11,25 @@ from typing import Any
 import numpy as np
 
 from ..configuration_vanilla_transformer import VanillaTransformerConfig
-from ..loading import EXPORT_FILE
+from ..modeling_vanilla_transformer import (
+    VanillaTransformerForConditionalGeneration,
+    VanillaTransformerForSequenceClassification,
+)
+from .folder import EXPORT_FILE
 
 
-# The module and class of the engine that runs each format. "transformers" is a model of transformers itself.
-ENGINES = {
-    "ctranslate2": ("ctranslate2", "CTranslate2Engine"),
-    "onnx": ("onnx", "OnnxEngine"),
-    "transformers": ("pytorch", "TorchEngine"),
+# The task of each class of models, and what such a model is called.
+TASKS = {
+    VanillaTransformerForSequenceClassification.__name__: "classification",
+    VanillaTransformerForConditionalGeneration.__name__: "translation",
 }
-MODEL_CLASSES = {
-    "classifier": "VanillaTransformerForSequenceClassification",
-    "translator": "VanillaTransformerForConditionalGeneration",
+NOUNS = {"classification": "classifier", "translation": "translator"}
+# The module and class of the engine for each format and task; `transformers` has models of transformers' own classes.
+ENGINES = {
+    ("ctranslate2", "classification"): ("ctranslate2", "CTranslate2Engine"),
+    ("ctranslate2", "translation"): ("ctranslate2", "CTranslate2Engine"),
+    ("onnx", "classification"): ("onnx", "OnnxEngine"),
+    ("transformers", "translation"): ("pytorch", "TorchEngine"),
 }
 
 
@@ -113,48 +120,50 @@ def read_export(folder: str) -> dict[str, Any] | None:
         export = json.loads(file.read_text(encoding="utf-8"))
     except ValueError as error:
         raise ValueError(f"{file}: not JSON ({error})") from error
-    if export.get("format") not in ENGINES:
-        raise ValueError(f"{file}: format {export.get('format')!r} is none of {', '.join(ENGINES)}")
+    formats = dict.fromkeys(format for format, _ in ENGINES)
+    if export.get("format") not in formats:
+        raise ValueError(f"{file}: format {export.get('format')!r} is none of {', '.join(formats)}")
     return export
 
 
-def load_engine(folder: str, dtype: str = "float32", kind: str | None = None) -> Engine:
+def load_engine(folder: str, dtype: str = "float32", task: str | None = None) -> Engine:
     """Load the engine of a folder.
 
     Args:
         folder: A model's folder or Hub name, or an exported folder.
         dtype: The precision in which torch computes, `"float32"`, `"bfloat16"`, or `"auto"`, as in
             `precision.choose_precision`; other engines have their own.
-        kind: What the model must be, `"classifier"` or `"translator"`; by default any.
+        task: What the model must be for, `"classification"` or `"translation"`; by default either.
 
     Returns:
         The engine.
 
     Raises:
-        ValueError: as in `read_export`, or the model cannot be loaded, or it is of another kind, or an extra that the
-            engine needs is not installed, or its precision was chosen by the export.
+        ValueError: as in `read_export`, or the model cannot be loaded, or it is for another task, or its precision was
+            chosen by the export, or the export is for other programs.
+        ImportError: an extra that the engine needs is not installed.
     """
     export = read_export(folder)
-    module, name = ENGINES["transformers" if export is None else export["format"]]
+    module, name = "pytorch", "TorchEngine"
+    if export is not None:
+        place = export["format"], export["task"]
+        if place not in ENGINES:
+            formats = ", ".join(format for format, other in ENGINES if other == export["task"])
+            noun = NOUNS[export["task"]]
+            raise ValueError(
+                f"{folder}: a {noun} in the format {place[0]} is for other programs; here {noun}s run in {formats}"
+            )
+        module, name = ENGINES[place]
     if dtype == "bfloat16" and module != "pytorch":
         raise ValueError(f"{folder}: dtype {dtype}: only torch has this choice, this is an export to {module}")
     engine_class = getattr(importlib.import_module(f".{module}", __package__), name)
     engine = engine_class.load(folder, export, dtype)
-    if kind is not None:
-        check_kind(engine, kind, folder)
+    if task is not None:
+        check_task(engine, task, folder)
     return engine
 
 
-def check_kind(engine: Engine, kind: str, name: str) -> None:
-    """Check that an engine can do what is asked of it.
-
-    Args:
-        engine: The engine.
-        kind: `"classifier"` or `"translator"`.
-        name: The model's name in messages.
-
-    Raises:
-        ValueError: it is another kind of model.
-    """
-    if engine.model_class != MODEL_CLASSES[kind]:
-        raise ValueError(f"{name}: not a {kind} but a {engine.model_class}")
+def check_task(engine: Engine, task: str, name: str) -> None:
+    """Raise a `ValueError` that begins with a model's name if it is for another task."""
+    if TASKS.get(engine.model_class) != task:
+        raise ValueError(f"{name}: not a {NOUNS[task]} but a {engine.model_class}")
