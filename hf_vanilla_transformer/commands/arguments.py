@@ -16,21 +16,23 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 import yaml
-from datasets import DatasetDict
 from huggingface_hub.errors import HTTPError, StrictDataclassError
 from safetensors import SafetensorError
 from tqdm import tqdm
 from transformers import HfArgumentParser, TrainingArguments, get_scheduler
 
-from ..data.changes import CHANGES, check_changes
-from ..data.labelled_text import load_labelled_text
-from ..data.labels import SINGLE
-from ..hub.record import NOT_IN_RECIPE
 from ..loading import DROPOUT_FIELDS
 from ..precision import choose_precision
-from ..training.checkpoints import LAST_CHECKPOINT
 
 
+if TYPE_CHECKING:
+    from datasets import DatasetDict
+
+    JsonMapping = Any
+else:
+    JsonMapping = str  # as HfArgumentParser reads it; `__post_init__` makes a mapping of it
+
+# What needs `datasets` or Trainer is imported where it is used: `predict` needs neither.
 RECIPES = Path(__file__).parents[1] / "recipes"
 
 
@@ -47,8 +49,10 @@ class LabelledTextArguments:
     validation_fraction: float = field(default=0.05, metadata={"help": "Share of train that becomes validation."})
     split_seed: int = field(default=42, metadata={"help": "Seed of the split into train and validation."})
 
-    def load(self, problem_type: str | None = SINGLE) -> DatasetDict:
+    def load(self, problem_type: str | None = "single_label_classification") -> "DatasetDict":
         """The splits, as `load_labelled_text` returns them."""
+        from ..data.labelled_text import load_labelled_text
+
         return load_labelled_text(
             self.data,
             text_column=self.text_column,
@@ -57,12 +61,6 @@ class LabelledTextArguments:
             validation_fraction=self.validation_fraction,
             seed=self.split_seed,
         )
-
-
-if TYPE_CHECKING:
-    JsonMapping = Any
-else:
-    JsonMapping = str  # as HfArgumentParser reads it; `__post_init__` makes a mapping of it
 
 
 @dataclass
@@ -79,6 +77,8 @@ class RobustnessArguments:
     )
 
     def __post_init__(self):
+        from ..data.changes import CHANGES, check_changes
+
         if self.robustness == ["all"]:
             self.robustness = list(CHANGES)
         try:
@@ -206,7 +206,8 @@ def parse_arguments(
         _find_model(parser, recipe, given)
     if missing := [f"--{name}" for name in required if name not in given]:
         parser.error(f"the following arguments are required: {', '.join(missing)}")
-    if any(issubclass(dataclass_type, TrainingArguments) for dataclass_type in dataclass_types):
+    trains = any(issubclass(dataclass_type, TrainingArguments) for dataclass_type in dataclass_types)
+    if trains:
         # bf16 on a machine without an accelerator has to be asked for in this way.
         given.setdefault("use_cpu", not torch.accelerator.is_available())
         _set_bf16(parser, given)
@@ -219,7 +220,12 @@ def parse_arguments(
                 _check_training(arguments)
     except (ValueError, TypeError, ImportError) as error:
         parser.error(_one_line(error))
-    return parsed, {name: value for name, value in {**recipe, **flags}.items() if name not in NOT_IN_RECIPE}
+    settings = {**recipe, **flags}
+    if trains:
+        from ..hub.record import NOT_IN_RECIPE
+
+        settings = {name: value for name, value in settings.items() if name not in NOT_IN_RECIPE}
+    return parsed, settings
 
 
 def _set_bf16(parser: OneLineParser, given: dict[str, Any]) -> None:
@@ -258,6 +264,8 @@ def _make_parser(
         if action.required:
             action.help += " (required)"
         if action.dest == "resume_from_checkpoint":
+            from ..training.checkpoints import LAST_CHECKPOINT
+
             action.nargs, action.const = "?", LAST_CHECKPOINT
             action.help = "Resume from this checkpoint, by default from the last whole one."
         if action.dest == "output_dir" and of_transformers:

@@ -4,8 +4,6 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from datasets.exceptions import DatasetsError
-
 
 class DataError(ValueError):
     """A problem in the user's data; the message is one line, with file and line number where there is one."""
@@ -14,6 +12,8 @@ class DataError(ValueError):
 @contextmanager
 def one_line_errors(source: str) -> Iterator[None]:
     """Turn what `datasets` raises about the user's data into a `DataError` of one line that begins with `source`."""
+    from datasets.exceptions import DatasetsError  # not at the top: `predict` needs no datasets
+
     try:
         yield
     except DataError:
