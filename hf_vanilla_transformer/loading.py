@@ -8,14 +8,12 @@ from .inference.folder import (
     Model,
     check_exists,
     labels_of,
-    load_classifier,
     load_config,
     load_model,
     load_target_tokenizer,
     load_to_train,
     load_tokenizer,
     load_tokenizer_to_train,
-    load_translator,
 )
 
 
@@ -26,12 +24,10 @@ __all__ = [
     "TARGET_TOKENIZER",
     "check_exists",
     "labels_of",
-    "load_classifier",
     "load_config",
     "load_model",
     "load_target_tokenizer",
     "load_to_train",
     "load_tokenizer",
     "load_tokenizer_to_train",
-    "load_translator",
 ]

@@ -113,11 +113,7 @@ def round_input(states: torch.Tensor) -> torch.Tensor:
 
 
 def check(config: VanillaTransformerConfig) -> None:
-    """Check that CTranslate2 can express a configuration.
-
-    Raises:
-        ValueError: it cannot; the message begins with the field.
-    """
+    """Check that CTranslate2 can express a configuration."""
     if config.activation_function not in ACTIVATIONS:
         raise ValueError(
             f"activation_function: {config.activation_function!r} is none of CTranslate2's ({', '.join(ACTIVATIONS)})"
@@ -132,11 +128,7 @@ def check(config: VanillaTransformerConfig) -> None:
 
 
 def check_generation(model: VanillaTransformerPreTrainedModel) -> None:
-    """Check that CTranslate2 searches for a translation as the model's generation settings say.
-
-    Raises:
-        ValueError: a setting has no counterpart; the message names it.
-    """
+    """Check that CTranslate2 searches for a translation as the model's generation settings say."""
     for name, neutral in NEUTRAL_SETTINGS.items():
         value = getattr(getattr(model, "generation_config", None), name, None)
         if value not in (None, neutral):
@@ -197,11 +189,7 @@ def set_vocabulary(
     config: VanillaTransformerConfig,
     tokenizer: PreTrainedTokenizerBase,
 ) -> None:
-    """Set a translator's target vocabulary and special tokens.
-
-    Raises:
-        ValueError: there is no end token.
-    """
+    """Set a translator's target vocabulary and special tokens."""
     if not (ends := end_tokens(config)):
         raise ValueError("eos_token_id: CTranslate2 needs an end token")
     spec.register_target_vocabulary(tokens)
@@ -215,9 +203,6 @@ def set_classifier(spec, model: VanillaTransformerForSequenceClassification) -> 
 
     CTranslate2 needs start, end and unknown token in the vocabulary, too: they come last, with a bias that no label's
     logit reaches.
-
-    Raises:
-        ValueError: a label has the name of one of them, or two labels have one name.
     """
     labels = labels_of(model.config)
     start, unknown, end = special = ["<|start|>", "<|unknown|>", "<|end|>"]
@@ -314,7 +299,6 @@ def set_feed_forward(
     residual: VanillaTransformerResidual,
     config: VanillaTransformerConfig,
 ) -> None:
-    """Set a feed-forward network."""
     set_linear(spec.linear_0, feed_forward.fc1)
     set_linear(spec.linear_1, feed_forward.fc2)
     set_residual(spec.layer_norm, residual, config)
@@ -328,7 +312,6 @@ def set_linear(spec, *layers: nn.Linear) -> None:
 
 
 def set_residual(spec, residual: VanillaTransformerResidual, config: VanillaTransformerConfig) -> None:
-    """Set the norm of a sub-layer."""
     set_norm(spec, residual.pre_norm if config.norm_first else residual.post_norm, config)
 
 

@@ -122,12 +122,7 @@ def restore(folder: str, output_dir: str) -> None:
 
 @contextlib.contextmanager
 def finished_folder(output_dir: str) -> Iterator[Path]:
-    """A folder to write to that becomes `output_dir` at the end, and disappears if anything fails.
-
-    Raises:
-        ValueError: `output_dir` is not empty.
-        OSError: it cannot be written.
-    """
+    """A folder to write to that becomes `output_dir`, which must be empty, and disappears if anything fails."""
     target = Path(output_dir).absolute()
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise ValueError(f"{output_dir} is not empty, and nothing is overwritten: choose another output_dir")
@@ -151,11 +146,7 @@ def check_exportable(model: VanillaTransformerPreTrainedModel, folder: str) -> N
 def load_fast_tokenizers(
     folder: str, model: VanillaTransformerPreTrainedModel
 ) -> tuple[PreTrainedTokenizerBase, PreTrainedTokenizerBase]:
-    """The tokenizers of source and target.
-
-    Raises:
-        ValueError: one cannot be loaded, is not fast, or has more tokens than the model.
-    """
+    """The tokenizers of source and target, checked."""
     tokenizer = load_tokenizer(folder)
     tokenizers = tokenizer, load_target_tokenizer(folder, model.config, tokenizer)
     sizes = model.config.vocab_size, model.config.target_vocab_size

@@ -124,7 +124,7 @@ def _save_networks(model: VanillaTransformerPreTrainedModel, folder: Path) -> No
         save_classifier(model, folder / "classifier.onnx", attentions=True, half_weights=True)
     else:
         save_encoder(model, folder / "encoder.onnx", half_weights=True)
-        save_decoder(model, folder / "decoder.onnx", attentions=True, half_weights=True)
+        save_decoder(model, folder / "decoder.onnx", half_weights=True)
 
 
 def _settings(
@@ -173,10 +173,6 @@ def copy_runtime(folder: Path, source: str | None = None) -> None:
         folder: Where to.
         source: A folder with the files of `RUNTIME`, side by side or as npm installs them; by default npm downloads
             them.
-
-    Raises:
-        ValueError: a file is missing or is that of another version; or npm is missing or fails.
-        OSError: a file cannot be read or written.
     """
     folder.mkdir(exist_ok=True)
     with contextlib.ExitStack() as stack:
@@ -196,11 +192,7 @@ def copy_runtime(folder: Path, source: str | None = None) -> None:
 
 
 def _download_runtime(folder: Path) -> None:
-    """Let npm download the packages of `RUNTIME`, and unpack their files as npm installs them.
-
-    Raises:
-        ValueError: npm is missing or fails.
-    """
+    """Let npm download the packages of `RUNTIME`, and unpack their files as npm installs them."""
     npm = shutil.which("npm")
     hint = "or give the files by --runtime FOLDER"
     if npm is None:
@@ -238,14 +230,7 @@ class _Handler(SimpleHTTPRequestHandler):
 
 
 def page_server(folder: str, port: int = 8000) -> ThreadingHTTPServer:
-    """A web server for a page, which only this machine reaches.
-
-    Args:
-        folder: The page's folder.
-        port: 0 for any that is free.
-
-    Returns:
-        The server; `serve_forever` starts it.
+    """A web server for a page's folder, which only this machine reaches; port 0 is any that is free.
 
     Raises:
         OSError: the port is taken.

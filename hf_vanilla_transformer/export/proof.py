@@ -67,15 +67,7 @@ def prove(
 def prove_tokenizer(tokenizer: PreTrainedTokenizerBase, folder: Path, config: VanillaTransformerConfig) -> str:
     """Compare the ids that a model's tokenizer and the exported one give, which is also read by `tokenizers` alone.
 
-    The last text is longer than the model.
-
-    Args:
-        tokenizer: The model's source tokenizer.
-        folder: The exported folder.
-        config: The model's configuration.
-
-    Returns:
-        How many texts have the same ids.
+    The last text is longer than the model. Returns how many texts have the same ids.
 
     Raises:
         ValueError: one has not.

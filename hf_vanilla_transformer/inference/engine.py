@@ -82,19 +82,7 @@ class Engine(ABC):
 
 
 def import_extra(module: str, name: str, extra: str) -> ModuleType:
-    """Import a module of an optional extra.
-
-    Args:
-        module: The module.
-        name: What the package is called.
-        extra: The extra of this package that installs it.
-
-    Returns:
-        The module.
-
-    Raises:
-        ImportError: it is not installed; the message is the command that installs it.
-    """
+    """Import a module of the package called `name`; the ImportError is the command that installs it by an extra."""
     try:
         return importlib.import_module(module)
     except ImportError as error:
@@ -108,11 +96,7 @@ def end_tokens(config: VanillaTransformerConfig) -> list[int]:
 
 
 def read_export(folder: str) -> dict[str, Any] | None:
-    """The record of an exported folder; None where the folder holds a model of this package.
-
-    Raises:
-        ValueError: the record cannot be read, or names a format that this version does not know.
-    """
+    """The record of an exported folder; None where the folder holds a model of this package."""
     file = Path(folder, EXPORT_FILE)
     if not file.is_file():
         return None
@@ -139,8 +123,8 @@ def load_engine(folder: str, dtype: str = "float32", task: str | None = None) ->
         The engine.
 
     Raises:
-        ValueError: as in `read_export`, or the model cannot be loaded, or it is for another task, or its precision was
-            chosen by the export, or the export is for other programs.
+        ValueError: the record or the model cannot be read, or it is for another task, or the export has another
+            precision, or is for other programs.
         ImportError: an extra that the engine needs is not installed.
     """
     export = read_export(folder)

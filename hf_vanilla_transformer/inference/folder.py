@@ -13,11 +13,7 @@ from transformers import AutoConfig, AutoTokenizer, PreTrainedModel, PreTrainedT
 
 from .. import modeling_vanilla_transformer
 from ..configuration_vanilla_transformer import VanillaTransformerConfig
-from ..modeling_vanilla_transformer import (
-    VanillaTransformerForConditionalGeneration,
-    VanillaTransformerForSequenceClassification,
-    VanillaTransformerPreTrainedModel,
-)
+from ..modeling_vanilla_transformer import VanillaTransformerPreTrainedModel
 from ..sources import hub_answers
 
 
@@ -31,10 +27,7 @@ DROPOUT_FIELDS = {"dropout", "attention_dropout", "activation_dropout", "embeddi
 
 
 def check_exists(folder: str) -> None:
-    """Check that a folder is here, or can be looked for on the Hub.
-
-    Args:
-        folder: A path, or the name of a Hub repository. What was downloaded before needs no network.
+    """Check that a folder is here, or can be looked for on the Hub; what was downloaded before needs no network.
 
     Raises:
         ValueError: there is no such folder, and it is no name of a repository or the Hub does not answer.
@@ -50,13 +43,7 @@ def check_exists(folder: str) -> None:
 
 
 def load_config(folder: str) -> VanillaTransformerConfig:
-    """Load the configuration of a model.
-
-    Args:
-        folder: A path, or the name of a Hub repository.
-
-    Returns:
-        The configuration.
+    """Load the configuration of a model from a path or the Hub.
 
     Raises:
         ValueError: there is no such folder or repository, it has no readable `config.json`, or the model is of
@@ -73,14 +60,7 @@ def load_config(folder: str) -> VanillaTransformerConfig:
 
 
 def load_model(folder: str, **options) -> VanillaTransformerPreTrainedModel:
-    """Load a model of any class of this package.
-
-    Args:
-        folder: A path, or the name of a Hub repository.
-        **options: Further arguments of `from_pretrained`.
-
-    Returns:
-        The model, of the class that its configuration names.
+    """Load a model of the class that its configuration names; `options` are those of `from_pretrained`.
 
     Raises:
         ValueError: as in `load_config`, or weights are missing, or the class is not of this package.
@@ -103,41 +83,6 @@ def labels_of(config: VanillaTransformerConfig) -> list[str]:
     return [names[number] for number in range(config.num_labels)]
 
 
-def load_classifier(folder: str, labels: list[str] | None = None) -> VanillaTransformerForSequenceClassification:
-    """Load a classifier of one label a text for inference, on the accelerator if there is one.
-
-    Args:
-        folder: A path, or the name of a Hub repository.
-        labels: The label names that the model must have, in this order.
-
-    Returns:
-        The model, in evaluation mode.
-
-    Raises:
-        ValueError: as in `load_model`; or it is no classifier of this kind, or its labels are others.
-    """
-    model = load_model(folder, dtype="float32")
-    if not isinstance(model, VanillaTransformerForSequenceClassification):
-        raise ValueError(f"{folder}: not a classifier but a {type(model).__name__}")
-    if (learned := model.config.problem_type) not in (None, "single_label_classification"):
-        raise ValueError(f"{folder}: trained for {learned}, not for one label a text")
-    if labels is not None and labels != (own := labels_of(model.config)):
-        raise ValueError(f"{folder}: its labels are {', '.join(own)}; those of the data are {', '.join(labels)}")
-    return on_accelerator(model)
-
-
-def load_translator(folder: str) -> VanillaTransformerForConditionalGeneration:
-    """Load a translator for inference, on the accelerator if there is one.
-
-    Raises:
-        ValueError: as in `load_model`, or it is a model of another class.
-    """
-    model = load_model(folder)
-    if not isinstance(model, VanillaTransformerForConditionalGeneration):
-        raise ValueError(f"{folder}: not a translator but a {type(model).__name__}")
-    return on_accelerator(model)
-
-
 def on_accelerator(model: Model) -> Model:
     """The model in evaluation mode, on the accelerator if there is one."""
     if torch.accelerator.is_available():
@@ -154,9 +99,6 @@ def load_to_train(model_class: type[Model], folder: str, config: VanillaTransfor
         config: The configuration of the model.
         **options: Further arguments of `from_pretrained`.
 
-    Returns:
-        The model.
-
     Raises:
         ValueError: as in `load_config`, or weights other than the head's are missing or have another shape.
     """
@@ -172,14 +114,7 @@ def load_to_train(model_class: type[Model], folder: str, config: VanillaTransfor
 
 
 def load_tokenizer(folder: str, subfolder: str = "") -> PreTrainedTokenizerBase:
-    """Load a tokenizer.
-
-    Args:
-        folder: A path, or the name of a Hub repository.
-        subfolder: A folder in it.
-
-    Returns:
-        The tokenizer.
+    """Load a tokenizer from a path or the Hub.
 
     Raises:
         ValueError: there is no such folder or repository, or no tokenizer in it.
@@ -199,9 +134,6 @@ def load_tokenizer_to_train(
         model: The folder or Hub name of the model; None where it is new.
         needed: Names of the special tokens that it must have, such as `pad_token`.
         max_length: The number of tokens that it truncates texts to.
-
-    Returns:
-        The tokenizer.
 
     Raises:
         ValueError: as in `load_tokenizer`, or a special token is missing, or the model was trained with other ids.
@@ -224,33 +156,13 @@ def load_tokenizer_to_train(
 def load_target_tokenizer(
     folder: str, config: VanillaTransformerConfig, tokenizer: PreTrainedTokenizerBase
 ) -> PreTrainedTokenizerBase:
-    """Load the target tokenizer of a translator.
-
-    Args:
-        folder: As in `load_tokenizer`.
-        config: The translator's configuration.
-        tokenizer: The source tokenizer.
-
-    Returns:
-        `tokenizer` where there is one vocabulary, else the tokenizer in the subfolder `target_tokenizer`.
-
-    Raises:
-        ValueError: as in `load_tokenizer`.
-    """
+    """The source tokenizer where there is one vocabulary, else the one in the subfolder `target_tokenizer`."""
     return tokenizer if config.decoder_vocab_size is None else load_tokenizer(folder, TARGET_TOKENIZER)
 
 
 @contextlib.contextmanager
 def named_errors(folder: str, what: str) -> Iterator[None]:
-    """Put the folder's name into transformers' errors, which do not always have it.
-
-    Args:
-        folder: What is read.
-        what: What it should hold.
-
-    Raises:
-        ValueError: in place of an error about files, JSON, missing keys or shapes of weights.
-    """
+    """Make a ValueError with the folder's name of errors about files, JSON, missing keys or shapes of weights."""
     try:
         yield
     except Exception as error:

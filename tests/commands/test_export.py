@@ -5,10 +5,7 @@ import torch
 from export.models import random_model, save
 from shared import error_line, files_of_at_most, tiny_config
 
-from hf_vanilla_transformer import (
-    VanillaTransformerForConditionalGeneration,
-    VanillaTransformerForSequenceClassification,
-)
+from hf_vanilla_transformer import VanillaTransformerForConditionalGeneration
 
 
 PRE_NORM = {"norm_first": True, "final_norm": True, "position_offset": 0, "layer_norm_eps": 1e-5}
@@ -61,13 +58,7 @@ def test_mistakes_are_one_line(run, twin, tmp_path):
     vanilla = ["--model", twin, "--format", "vanilla"]
     assert "no export in the format 'transformers'" in refused(run, *vanilla, *out)
     assert "--quantize: has no effect" in refused(run, *vanilla, "--quantize", "int8", *out)
-    options = ["--model", twin, "--format", "transformers"]
-    assert "is not empty" in refused(run, *options, "--output_dir", tmp_path / "model")
-    assert "quantize: 'int8' is not for transformers" in refused(run, *options, "--quantize", "int8", *out)
-    folder = save(random_model(tiny_config(**PRE_NORM), "classification"), tmp_path / "classifier")
-    said = refused(run, "--model", folder, "--format", "transformers", *out)
-    assert f"architectures: a {VanillaTransformerForSequenceClassification.__name__} has no twin" in said
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["classifier", "model"]
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
 
 
 def test_an_export_is_not_trained(run, twin, tmp_path):

@@ -13,7 +13,6 @@ from export.models import random_model, save
 from hf_vanilla_transformer import VanillaTransformerModel
 from hf_vanilla_transformer.engines import load_engine
 from hf_vanilla_transformer.export import export, exporting, native, proof, restore
-from hf_vanilla_transformer.loading import load_config
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 
 
@@ -128,14 +127,6 @@ def test_an_empty_folder_is_used_and_a_full_one_refused(model, tmp_path):
         with pytest.raises(ValueError, match="is not empty, and nothing is overwritten"):
             restore(str(tmp_path / "export"), str(full))
     assert left(tmp_path) == ["export", "model"]
-
-
-def test_an_export_is_no_model(model, tmp_path):
-    export(model, str(tmp_path / "export"), "transformers")
-    with pytest.raises(ValueError, match="export: an export, not a model of this package"):
-        load_config(str(tmp_path / "export"))
-    with pytest.raises(ValueError, match="export: an export, not a model of this package"):
-        export(str(tmp_path / "export"), str(tmp_path / "again"), "transformers")
 
 
 def test_other_mistakes_are_told(model, tmp_path, monkeypatch):

@@ -121,7 +121,7 @@ def test_every_translator_computes_the_same(name, tmp_path):
 @pytest.mark.slow
 def test_a_decoder_s_maps(tmp_path):
     model = random_model(tiny_config(decoder_layers=2, encoder_layers=1, decoder_attention_heads=2))
-    onnx.save_decoder(model, tmp_path / "decoder.onnx", attentions=True)
+    onnx.save_decoder(model, tmp_path / "decoder.onnx")
     model.set_attn_implementation("eager")
     for ids, mask in batches(model.config):
         targets = torch.randint(4, model.config.target_vocab_size, (len(ids), 3))
@@ -214,15 +214,6 @@ def test_int8_is_near_and_small(classifier, int8):
     proof.compare_rounded("logits", *(one.logits([[5, 6, 7], [8], []], 2) for one in engines))
 
 
-TEXTS = [[5, 6, 7, 8, 9], [4], [9, 4, 8, 1, 2, 3, 7], []]
-
-
-@pytest.mark.slow
-def test_engine_classifies_like_torch(classifier):
-    engine, expected = load_engine(str(classifier / "export")), load_engine(str(classifier / "model"))
-    np.testing.assert_allclose(engine.logits(TEXTS, 3), expected.logits(TEXTS, 1), atol=1e-5)
-
-
 @pytest.mark.slow
 def test_a_translator_is_for_other_programs(translator):
     with pytest.raises(ValueError, match="export: a translator in the format onnx is for other programs; here trans"):
@@ -289,15 +280,10 @@ for module in ("torch", "transformers"):
 
 
 @pytest.mark.slow
-def test_readme_s_classifier_runs_without_torch(classifier):
-    program = WITHOUT_TORCH + program_of(classifier / "export")
-    assert "LABEL_" in run_without_the_package(program, home=classifier / "export")
-
-
-@pytest.mark.slow
-def test_readme_s_other_programs_run_without_torch(int8, translator):
-    for folder in (int8, translator / "export"):
-        run_without_the_package(WITHOUT_TORCH + program_of(folder), home=folder)
+def test_readme_s_programs_run_without_torch(classifier, int8, translator):
+    for folder in (classifier / "export", int8, translator / "export"):
+        printed = run_without_the_package(WITHOUT_TORCH + program_of(folder), home=folder)
+        assert "LABEL_" in printed or folder == translator / "export"
 
 
 @pytest.mark.slow
