@@ -131,22 +131,14 @@ def main(argv: list[str] | None = None) -> None:
 
 
 def load_split(arguments: EvaluationArguments, data_arguments: type, **options: Any) -> Dataset:
-    """Load the split to measure; what the arguments leave open is as in the model's recipe.
+    """Load the split to measure, as the training command of `data_arguments` would; `options` are those of its `load`.
 
-    Args:
-        arguments: Those of the command; they get the recipe's settings.
-        data_arguments: The training command's dataclass of settings of data.
-        **options: Arguments of its `load`.
-
-    Raises:
-        ValueError: a setting that the data need is neither given nor in the recipe.
+    What the command's arguments leave open is as in the model's recipe; they get it, for the report.
     """
-    settings = fields(data_arguments)
-    recipe = load_recipe(arguments.model)
-    for name in [one.name for one in settings if getattr(arguments, one.name) is None]:
-        setattr(arguments, name, recipe.get(name))
-    given = {one.name: getattr(arguments, one.name) for one in settings if getattr(arguments, one.name) is not None}
-    if missing := [f"--{one.name}" for one in settings if one.default is MISSING and one.name not in given]:
+    settings = {one.name: one for one in fields(data_arguments)}
+    given = {name: value for name, value in vars(arguments).items() if name in settings and value is not None}
+    given = {name: value for name, value in load_recipe(arguments.model).items() if name in settings} | given
+    if missing := [f"--{name}" for name, one in settings.items() if one.default is MISSING and name not in given]:
         raise ValueError(f"{', '.join(missing)}: neither given nor in the model's recipe")
     data: Any = data_arguments(**given)
     vars(arguments).update(vars(data))
@@ -214,10 +206,8 @@ def evaluate_classifier(
         raise ValueError(
             f"{arguments.model}: its labels are {', '.join(own)}; those of the data are {', '.join(names)}"
         )
-    engine, tokenizer = (
-        load_engine(arguments.model, arguments.dtype, "classification"),
-        load_tokenizer(arguments.model),
-    )
+    engine = load_engine(arguments.model, arguments.dtype, "classification")
+    tokenizer = load_tokenizer(arguments.model)
 
     def measure(rows: Dataset) -> Measurement:
         shown = tqdm(rows["text"][:], disable=None, leave=False)

@@ -8,8 +8,8 @@ import numpy as np
 import torch
 
 from ..configuration_vanilla_transformer import VanillaTransformerConfig
-from .batches import BatchEngine
-from .engine import import_extra
+from .batches import answer_by_length
+from .engine import Engine, import_extra
 
 
 def onnx_file(name: str, quantize: str | None) -> str:
@@ -34,7 +34,7 @@ def open_session(folder: str | Path, name: str) -> Any:
         raise ValueError(f"{folder}: {name}: {error}") from error
 
 
-class OnnxEngine(BatchEngine):
+class OnnxEngine(Engine):
     """Computes with onnxruntime."""
 
     def __init__(self, folder: str, export: dict[str, Any]):
@@ -45,5 +45,8 @@ class OnnxEngine(BatchEngine):
     def load(cls, folder: str, export: dict[str, Any] | None, dtype: str) -> "OnnxEngine":
         return cls(folder, export)
 
-    def batch_logits(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> np.ndarray:
-        return self.session.run(None, {"input_ids": input_ids.numpy(), "attention_mask": attention_mask.numpy()})[0]
+    def logits(self, input_ids: list[list[int]], batch_size: int) -> np.ndarray:
+        def answer(ids: torch.Tensor, mask: torch.Tensor) -> np.ndarray:
+            return self.session.run(None, {"input_ids": ids.numpy(), "attention_mask": mask.numpy()})[0]
+
+        return np.stack(answer_by_length(input_ids, batch_size, self.config.pad_token_id, answer))
