@@ -180,7 +180,7 @@ def translator(tmp_path_factory) -> Path:
 
 
 @pytest.mark.slow
-def test_the_folder_has_what_other_libraries_look_for(classifier):
+def test_the_folder_has_what_other_libraries_look_for(classifier, translator):
     names = {path.name for path in (classifier / "export").iterdir()}
     assert names == {"README.md", "config.json", "export.json", "onnx", "tokenizer.json", "tokenizer_config.json"}
     assert [path.name for path in (classifier / "export" / "onnx").iterdir()] == ["model.onnx"]
@@ -189,10 +189,6 @@ def test_the_folder_has_what_other_libraries_look_for(classifier):
     assert config["id2label"] == {"0": "LABEL_0", "1": "LABEL_1"} and "auto_map" not in config
     assert config["model_type"] == "vanilla_transformer"
     assert config["architectures"] == ["VanillaTransformerForSequenceClassification"]
-
-
-@pytest.mark.slow
-def test_a_translator_s_folder(translator):
     names = {path.name for path in (translator / "export" / "onnx").iterdir()}
     assert names == {"encoder_model.onnx", "decoder_model_merged.onnx"}
     assert (translator / "export" / "generation_config.json").is_file()
