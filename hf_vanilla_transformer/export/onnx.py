@@ -21,17 +21,8 @@ from ..modeling_vanilla_transformer import (
     VanillaTransformerSinusoidalPositions,
 )
 from . import quantization
-from .graphs import past_names, quiet, save_classifier, save_decoder, save_decoder_with_past, save_encoder
+from .graphs import past_names, quiet, save_classifier, save_decoder_with_past, save_encoder
 
-
-__all__ = [
-    "EXAMPLES",
-    "save_classifier",
-    "save_decoder",
-    "save_decoder_with_past",
-    "save_encoder",
-    "write",
-]
 
 quantizer = import_extra("onnxruntime.quantization", "onnxruntime", "onnx")
 

@@ -117,7 +117,7 @@ def make_page(
 
 def _save_networks(model: VanillaTransformerPreTrainedModel, folder: Path) -> None:
     """Save the model for onnxruntime, with the attention among the outputs."""
-    from .onnx import save_classifier, save_decoder, save_encoder
+    from .graphs import save_classifier, save_decoder, save_encoder
 
     folder.mkdir()
     if TASKS[type(model).__name__] == "classification":

@@ -47,10 +47,6 @@ class CTranslate2Engine(Engine):
         )
         self.target_ids = {token: token_id for token_id, token in enumerate(self.target_tokens)}
 
-    @classmethod
-    def load(cls, folder: str, export: dict[str, Any] | None, dtype: str) -> "CTranslate2Engine":
-        return cls(folder, export)
-
     def logits(self, input_ids: list[list[int]], batch_size: int) -> np.ndarray:
         with _one_kind_of_error():
             results = self.translator.translate_batch(

@@ -3,7 +3,6 @@
 
 import importlib
 import json
-from abc import ABC, abstractmethod
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -33,7 +32,7 @@ ENGINES = {
 }
 
 
-class Engine(ABC):
+class Engine:
     """Computes the answers of one model from token ids: `logits` of a classifier, `translate` of a translator.
 
     Attributes:
@@ -46,11 +45,6 @@ class Engine(ABC):
     def model_class(self) -> str:
         """The name of the class of the model whose answers these are."""
         return self.config.architectures[0]
-
-    @classmethod
-    @abstractmethod
-    def load(cls, folder: str, export: dict[str, Any] | None, dtype: str) -> "Engine":
-        """Load the engine of a folder; arguments and errors as in `load_engine`, `export` as in `read_export`."""
 
     def logits(self, input_ids: list[list[int]], batch_size: int) -> np.ndarray:
         """Score the labels of texts.
@@ -141,7 +135,7 @@ def load_engine(folder: str, dtype: str = "float32", task: str | None = None) ->
     if dtype == "bfloat16" and module != "pytorch":
         raise ValueError(f"{folder}: dtype {dtype}: only torch has this choice, this is an export to {module}")
     engine_class = getattr(importlib.import_module(f".{module}", __package__), name)
-    engine = engine_class.load(folder, export, dtype)
+    engine = engine_class.load(folder, export, dtype) if module == "pytorch" else engine_class(folder, export)
     if task is not None:
         check_task(engine, task, folder)
     return engine

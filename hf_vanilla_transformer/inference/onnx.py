@@ -41,10 +41,6 @@ class OnnxEngine(Engine):
         self.config = VanillaTransformerConfig.from_dict(export["config"])
         self.session = open_session(folder, onnx_file("model", export["quantize"]))
 
-    @classmethod
-    def load(cls, folder: str, export: dict[str, Any] | None, dtype: str) -> "OnnxEngine":
-        return cls(folder, export)
-
     def logits(self, input_ids: list[list[int]], batch_size: int) -> np.ndarray:
         def answer(ids: torch.Tensor, mask: torch.Tensor) -> np.ndarray:
             return self.session.run(None, {"input_ids": ids.numpy(), "attention_mask": mask.numpy()})[0]

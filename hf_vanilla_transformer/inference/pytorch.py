@@ -35,6 +35,7 @@ class TorchEngine(Engine):
 
     @classmethod
     def load(cls, folder: str, export: dict[str, Any] | None, dtype: str) -> "TorchEngine":
+        """Load a model, or the native twin that an export with this record is; `dtype` as in `load_engine`."""
         if export is None:
             config, model = None, load_model(folder, dtype=inference_dtype(dtype))
         else:

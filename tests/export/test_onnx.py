@@ -27,8 +27,7 @@ onnxruntime = pytest.importorskip("onnxruntime", reason="the extra [onnx] is not
 
 from onnx import TensorProto, load, numpy_helper  # noqa: E402
 
-from hf_vanilla_transformer.export import onnx  # noqa: E402
-from hf_vanilla_transformer.export.graphs import past_names  # noqa: E402
+from hf_vanilla_transformer.export import graphs, onnx  # noqa: E402
 
 
 # Batches of ids: one text of one token, pads on the right, on the left, in the middle, a row without a token.
@@ -100,7 +99,7 @@ def test_every_translator_computes_the_same(name, tmp_path):
     assert proof["greatest_difference"] < 1e-5
     files = tmp_path / "export" / "onnx"
     config = model.config
-    past = past_names(config)
+    past = graphs.past_names(config)
     nothing = config.decoder_attention_heads, 0, config.head_dim or config.d_model // config.decoder_attention_heads
     for ids, mask in batches(config):
         targets = torch.randint(4, config.target_vocab_size, (len(ids), 5))
@@ -121,7 +120,7 @@ def test_every_translator_computes_the_same(name, tmp_path):
 @pytest.mark.slow
 def test_a_decoder_s_maps(tmp_path):
     model = random_model(tiny_config(decoder_layers=2, encoder_layers=1, decoder_attention_heads=2))
-    onnx.save_decoder(model, tmp_path / "decoder.onnx")
+    graphs.save_decoder(model, tmp_path / "decoder.onnx")
     model.set_attn_implementation("eager")
     for ids, mask in batches(model.config):
         targets = torch.randint(4, model.config.target_vocab_size, (len(ids), 3))
