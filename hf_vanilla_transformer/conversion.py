@@ -250,7 +250,7 @@ class _Row(NamedTuple):
 
 
 def _expand(pattern: str) -> list[str]:
-    """Expand braces as in a shell: `w_{1,2}.{weight,bias}` becomes four names."""
+    """The names that a pattern with braces stands for."""
     start, brace, rest = pattern.partition("{")
     if not brace:
         return [pattern]
@@ -259,7 +259,7 @@ def _expand(pattern: str) -> list[str]:
 
 
 def _pairs(source: _Source, head: str | None) -> Iterator[tuple[str, str, _Transform]]:
-    """Yield a source's names with this head, `*` left in place."""
+    """A source's names with this head, `*` left in place."""
     for prefix, rows in source.names.items():
         for theirs_pattern, ours_pattern, *transform in rows:
             names = zip(_expand(prefix + theirs_pattern), _expand(prefix + ours_pattern), strict=True)
@@ -273,7 +273,7 @@ def _pairs(source: _Source, head: str | None) -> Iterator[tuple[str, str, _Trans
 
 
 def _rows(source: _Source, structure: _Structure) -> list[_Row]:
-    """List all tensors of a model of this structure."""
+    """All tensors of a model of this structure."""
     rows = []
     for theirs, ours, transform in _pairs(source, structure.head):
         if ours.endswith("_proj.bias") and not structure.attention_bias:
@@ -377,7 +377,12 @@ def convert_checkpoint(state_dict: Mapping[str, torch.Tensor], source: str, **co
         fields = {"bos_token_id": None, "eos_token_id": None, "decoder_start_token_id": None, **fields}
     else:
         as_learned = fields.get("position_embedding_type") == "learned" or _differs_from_sinusoid(ours, rows, family)
-        told |= _read_position_fields(sizes, preset.position_offset, as_learned)
+        told |= {
+            "position_embedding_type": "learned" if as_learned else "sinusoidal",
+            "position_offset": preset.position_offset,
+            "max_position_embeddings": sizes["encoder_rows"] - preset.position_offset,
+            "decoder_max_position_embeddings": sizes["decoder_rows"] - preset.position_offset,
+        }
         if not as_learned:
             ours = {name: tensor for name, tensor in ours.items() if "embed_positions" not in name}
     for name in ("vocab_size", "max_position_embeddings"):
@@ -399,7 +404,7 @@ _DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 
 def _check_tensors(state_dict: Mapping[str, torch.Tensor]) -> torch.dtype:
-    """Check that all values are floating-point tensors of one dtype, and return it."""
+    """Check that all values are floating-point tensors of one dtype, which is returned."""
     if not isinstance(state_dict, Mapping) or not state_dict:
         raise ValueError("a checkpoint must be a mapping of names to tensors, with at least one tensor")
     others = [
@@ -508,16 +513,6 @@ def _read_fields(
     return told
 
 
-def _read_position_fields(sizes: Mapping[str, int], position_offset: int, as_learned: bool) -> dict[str, Any]:
-    """The configuration fields that the position tables tell."""
-    return {
-        "position_embedding_type": "learned" if as_learned else "sinusoidal",
-        "position_offset": position_offset,
-        "max_position_embeddings": sizes["encoder_rows"] - position_offset,
-        "decoder_max_position_embeddings": sizes["decoder_rows"] - position_offset,
-    }
-
-
 def _read_head_dim(sizes: Mapping[str, int], fields: Mapping[str, Any]) -> int | None:
     """Read the width of a head; None if it is d_model // heads."""
     widths = {}
@@ -599,7 +594,7 @@ def to_source_state_dict(model: PreTrainedModel, source: str) -> dict[str, torch
 
 
 def _not_in_the_source(config: VanillaTransformerConfig, preset_name: str, source: _Source) -> list[str]:
-    """List what a source's code cannot express of a configuration."""
+    """What a source's code cannot express of a configuration."""
     preset = VanillaTransformerConfig.from_preset(preset_name)
     allowed = {
         **{name: (getattr(preset, name),) for name in _CODE_FIELDS},
@@ -647,8 +642,8 @@ def load_source_state_dict(file: str) -> dict[str, torch.Tensor]:
         The tensors by name, on the CPU.
 
     Raises:
-        ValueError: another kind of file; code or Python objects besides tensors; a damaged file; not a mapping of
-            names to tensors.
+        ValueError: another kind of file; code or Python objects besides tensors; a damaged file; not tensors with
+            names.
         OSError: the file cannot be opened.
     """
     suffix = Path(file).suffix.lower()
@@ -657,20 +652,16 @@ def load_source_state_dict(file: str) -> dict[str, torch.Tensor]:
     with open(file, "rb") as stream:
         try:
             if suffix == ".safetensors":
-                content = safetensors.torch.load_file(file)
+                content: Any = safetensors.torch.load_file(file)
             else:
                 # torch also warns of TorchScript and new pickle protocols: the error below is enough.
                 with torch.serialization.safe_globals(_NUMPY_SCALARS), warnings.catch_warnings():
                     warnings.simplefilter("ignore")
                     content = torch.load(stream, map_location="cpu", weights_only=True)
-        except Exception as error:
-            # Damaged files raise a dozen kinds of exception, such as KeyError and struct.error.
-            # 149 is an opcode of pickle protocols 4 and later, which torch does not write by default.
-            found = re.search(r"GLOBAL (\S+)|(TorchScript)|Unsupported operand 149", str(error))
-            if found:
-                what = found[1] or found[2] or "a pickle of Python's own"
+        except Exception as error:  # damaged files raise a dozen kinds, such as KeyError and struct.error
+            if found := re.search(r"GLOBAL (\S+)", str(error)):
                 raise ValueError(
-                    f"{file}: holds code or Python objects besides tensors ({what}), which are not run: "
+                    f"{file}: holds code or Python objects besides tensors ({found[1]}), which are not run: "
                     "save the model's state_dict() alone"
                 ) from error
             raise ValueError(
@@ -679,14 +670,7 @@ def load_source_state_dict(file: str) -> dict[str, torch.Tensor]:
     for wrapper in ("state_dict", "model_state_dict"):
         if isinstance(content, Mapping) and isinstance(content.get(wrapper), Mapping):
             content = content[wrapper]
-    if not isinstance(content, Mapping):
-        raise ValueError(f"{file}: holds a {type(content).__name__}, not a mapping of names to tensors")
-    if others := [str(key) for key, value in content.items() if not (isinstance(key, str) and torch.is_tensor(value))]:
-        raise ValueError(
-            f"{file}: not tensors with names: {', '.join(others)} "
-            "(looked for inside `state_dict` and `model_state_dict`, too)"
-        )
+    _check_tensors(content)
     content = dict(content)
-    if all(name.startswith("module.") for name in content):
-        consume_prefix_in_state_dict_if_present(content, "module.")
+    consume_prefix_in_state_dict_if_present(content, "module.")
     return content

@@ -1,7 +1,8 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 """Draw the paper's pictures and a run's curves with matplotlib.
 
-Each function returns the matplotlib `Figure`, which a notebook shows, and writes it to a file if one is given.
+Each `plot_` function returns the matplotlib `Figure`, which a notebook shows, and writes it to `file` if one is given,
+PNG or SVG by its suffix. A name that `check_file` refuses is a ValueError.
 Shapes: H heads, L length, T queries, S keys, V vocabulary, N rows.
 """
 
@@ -39,6 +40,12 @@ def check_file(file: str | Path) -> None:
         raise ValueError(f"{file}: there is no folder {file.parent}")
 
 
+def _new_figure(width: float, height: float, layout: Any = "constrained") -> "Figure":
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout=layout)
+
+
 def _save(figure: "Figure", file: str | Path | None) -> "Figure":
     if file is not None:
         check_file(file)
@@ -52,19 +59,13 @@ def plot_sinusoid_table(rows: int, d_model: int, file: str | Path | None = None)
     Args:
         rows: Number of positions, from 0.
         d_model: Number of columns; even ones are sines, odd ones cosines.
-        file: The picture to write, PNG or SVG by its suffix; None writes none.
-
-    Returns:
-        The figure.
 
     Raises:
-        ValueError: `rows` or `d_model` is less than 1, or as `check_file`.
+        ValueError: `rows` or `d_model` is less than 1.
     """
-    from matplotlib.figure import Figure
-
     if rows < 1 or d_model < 1:
         raise ValueError(f"rows and d_model must be at least 1, not {rows} and {d_model}")
-    figure = Figure(figsize=(7, 4), layout="constrained")
+    figure = _new_figure(7, 4)
     axes = figure.subplots()
     # Adjacent cells differ in sign: interpolation would mix them to grey.
     image = axes.imshow(
@@ -86,16 +87,14 @@ def plot_masks(tokens: Sequence[str], attention_mask: Sequence[int], file: str |
     Args:
         tokens: L tokens.
         attention_mask: (L,), 0 for pads, else 1.
-        file: The picture to write, PNG or SVG by its suffix; None writes none.
 
     Returns:
         The figure: three images (L, L), one row per query and one column per key, 1 where the query may see the key.
 
     Raises:
-        ValueError: the lengths differ, there are no tokens, or as `check_file`.
+        ValueError: the lengths differ, or there are no tokens.
     """
     from matplotlib.colors import ListedColormap
-    from matplotlib.figure import Figure
     from matplotlib.patches import Patch
 
     length = len(tokens)
@@ -107,7 +106,7 @@ def plot_masks(tokens: Sequence[str], attention_mask: Sequence[int], file: str |
 
     colours = ListedColormap(["#d9d9d9", "#2b6cb0"])
     side = max(2.6, 0.3 * length)
-    figure = Figure(figsize=(3 * side + 0.8, side + 1.2), layout="constrained")
+    figure = _new_figure(3 * side + 0.8, side + 1.2)
     panels = figure.subplots(1, len(masks), sharey=True)
     for panel, (title, mask) in zip(panels, masks.items(), strict=True):
         panel.imshow(mask.long().numpy(), cmap=colours, vmin=0, vmax=1)
@@ -129,17 +128,8 @@ def plot_noam_rates(rates: dict[str, Sequence[float]], file: str | Path | None =
 
     Args:
         rates: The learning rate of each update, from the first, by the curve's label.
-        file: The picture to write, PNG or SVG by its suffix; None writes none.
-
-    Returns:
-        The figure.
-
-    Raises:
-        ValueError: as `check_file`.
     """
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(7, 4), layout="constrained")
+    figure = _new_figure(7, 4)
     axes = figure.subplots()
     for number, (label, curve) in enumerate(rates.items()):
         # After the warm-up, curves of one d_model coincide: dashes keep both visible.
@@ -159,21 +149,18 @@ def plot_smoothed_targets(targets: torch.Tensor, file: str | Path | None = None)
 
     Args:
         targets: (N, V), float: row n is the target distribution of token n.
-        file: The picture to write, PNG or SVG by its suffix; None writes none.
 
     Returns:
         The figure: one image (N, V); up to 12 x 12 cells show their values.
 
     Raises:
-        ValueError: `targets` is not two-dimensional, or as `check_file`.
+        ValueError: `targets` is not two-dimensional.
     """
-    from matplotlib.figure import Figure
-
     if targets.dim() != 2:
         raise ValueError(f"targets must be (N, V), not {tuple(targets.shape)}")
     targets = targets.detach().float().cpu()
     number, vocab_size = targets.shape
-    figure = Figure(figsize=(5.5, 4), layout="constrained")
+    figure = _new_figure(5.5, 4)
     axes = figure.subplots()
     image = axes.imshow(targets.numpy(), cmap="Blues", vmin=0, vmax=1, aspect="auto", interpolation="nearest")
     axes.set(title="Smoothed targets", xlabel="token id (vocabulary)", ylabel="target row")
@@ -202,17 +189,14 @@ def plot_attention(
         probabilities: (H, T, S), float, a layer's heads, or (T, S), one head.
         query_tokens: T tokens.
         key_tokens: S tokens.
-        file: The picture to write, PNG or SVG by its suffix; None writes none.
         title: The title, such as "Encoder self-attention, layer 0".
 
     Returns:
         The figure: images (T, S), all coloured from 0 to the greatest probability in any head.
 
     Raises:
-        ValueError: the shapes do not fit, or as `check_file`.
+        ValueError: the shapes do not fit.
     """
-    from matplotlib.figure import Figure
-
     heads = probabilities.detach().float().cpu().numpy()
     if heads.ndim == 2:
         heads = heads[None]
@@ -230,7 +214,7 @@ def plot_attention(
     # 0.24 inches per token, or less where the picture would exceed what matplotlib can draw.
     cell = min(0.24, 60 / max(columns * keys, rows * queries))
     width, height = columns * (cell * keys + 0.3) + 2.2, rows * (cell * queries + 0.4) + 1.7
-    figure = Figure(figsize=(max(width, 4.5), height), layout="compressed")
+    figure = _new_figure(max(width, 4.5), height, layout="compressed")
     panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
     for head, (panel, probability) in enumerate(zip(panels.flat, heads, strict=True)):
         image = panel.imshow(probability, cmap="Blues", vmin=0, vmax=heads.max(), interpolation="nearest")
@@ -253,16 +237,7 @@ def plot_training_curves(epochs: list[dict[str, Any]], file: str | Path | None =
     Args:
         epochs: One entry per evaluation, as in `metrics.json`: `epoch`, `train_loss` (None if not logged) and, if
             measured, `eval_loss`, `eval_accuracy`, `eval_micro_f1`, `eval_mae`, `eval_bleu`.
-        file: The picture to write, PNG or SVG by its suffix; None writes none.
-
-    Returns:
-        The figure.
-
-    Raises:
-        ValueError: as `check_file`.
     """
-    from matplotlib.figure import Figure
-
     x = [entry["epoch"] for entry in epochs]
     curves = {"loss": {"training": "train_loss"}}
     if any("eval_loss" in entry for entry in epochs):
@@ -276,7 +251,7 @@ def plot_training_curves(epochs: list[dict[str, Any]], file: str | Path | None =
         if any(name in entry for entry in epochs):
             curves[title] = {"validation": name}
 
-    figure = Figure(figsize=(4.5 * len(curves), 3.4), layout="constrained")
+    figure = _new_figure(4.5 * len(curves), 3.4)
     panels = figure.subplots(1, len(curves), squeeze=False)[0]
     for panel, (title, lines) in zip(panels, curves.items(), strict=True):
         for label, name in lines.items():
@@ -295,19 +270,13 @@ def plot_reliability(bins: list[dict[str, Any]], file: str | Path | None = None)
 
     Args:
         bins: From `metrics.calibration_report`.
-        file: The picture to write, PNG or SVG by its suffix; None writes none.
 
     Returns:
         The figure: the diagram above, the share of rows in each bin below.
-
-    Raises:
-        ValueError: as `check_file`.
     """
-    from matplotlib.figure import Figure
-
     confidence = [one["confidence"] for one in bins]
     rows = sum(one["rows"] for one in bins)
-    figure = Figure(figsize=(4.5, 4.8), layout="constrained")
+    figure = _new_figure(4.5, 4.8)
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
     lowest = min(confidence + [one["accuracy"] for one in bins])
     above.plot([lowest, 1], [lowest, 1], color="grey", linestyle="--", label="perfect calibration")
@@ -328,17 +297,11 @@ def plot_robustness(changes: list[dict[str, Any]], metric: str, file: str | Path
     Args:
         changes: From `metrics.robustness_report`.
         metric: The name of the metric that is drawn.
-        file: The picture to write, PNG or SVG by its suffix; None writes none.
 
     Returns:
         The figure; a line marks the texts as written, which come first.
-
-    Raises:
-        ValueError: as `check_file`.
     """
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(6, 0.8 + 0.32 * len(changes)), layout="constrained")
+    figure = _new_figure(6, 0.8 + 0.32 * len(changes))
     axes = figure.subplots()
     values = [one[metric] for one in changes]
     bars = axes.barh([one["change"].replace("_", " ") for one in changes], values)
@@ -346,158 +309,6 @@ def plot_robustness(changes: list[dict[str, Any]], metric: str, file: str | Path
     axes.axvline(values[0], color="grey", linestyle="--")
     axes.invert_yaxis()
     axes.set_xlabel(metric)
-    return _save(figure, file)
-
-
-def plot_lines(
-    curves: dict[str, Sequence[float]],
-    x: Sequence[float],
-    file: str | Path | None = None,
-    *,
-    title: str,
-    xlabel: str,
-    ylabel: str,
-    log_scale: bool = False,
-) -> "Figure":
-    """Draw curves over the same x: activations, sines of a few columns, gradient norms by depth.
-
-    Args:
-        curves: The heights of each curve, as many as `x`, by the curve's label.
-        x: The places.
-        file: The picture to write, PNG or SVG by its suffix; None writes none.
-        title: The title.
-        xlabel: What `x` is.
-        ylabel: What the heights are.
-        log_scale: Draw the heights on a logarithmic axis.
-
-    Returns:
-        The figure.
-
-    Raises:
-        ValueError: a curve has another length than `x`, or as `check_file`.
-    """
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(7, 3.6), layout="constrained")
-    axes = figure.subplots()
-    for label, heights in curves.items():
-        if len(heights) != len(x):
-            raise ValueError(f"{label}: {len(heights)} heights for {len(x)} places")
-        axes.plot(x, heights, label=label, marker="o" if len(x) <= 30 else None)
-    axes.set(title=title, xlabel=xlabel, ylabel=ylabel)
-    if log_scale:
-        axes.set_yscale("log")
-    axes.grid(alpha=0.3)
-    figure.legend(loc="outside right upper", frameon=False)
-    return _save(figure, file)
-
-
-def plot_matrix(
-    values: torch.Tensor,
-    rows: Sequence[str] | None = None,
-    columns: Sequence[str] | None = None,
-    file: str | Path | None = None,
-    *,
-    title: str,
-    xlabel: str,
-    ylabel: str,
-) -> "Figure":
-    """Draw a matrix of any numbers, red above 0 and blue below: embeddings, queries, scores.
-
-    Args:
-        values: (N, M), float.
-        rows: N tokens; None numbers the rows.
-        columns: M tokens; None numbers the columns.
-        file: The picture to write, PNG or SVG by its suffix; None writes none.
-        title: The title.
-        xlabel: What the columns are.
-        ylabel: What the rows are.
-
-    Returns:
-        The figure: one image (N, M).
-
-    Raises:
-        ValueError: the shapes do not fit, or as `check_file`.
-    """
-    from matplotlib.figure import Figure
-
-    values = values.detach().float().cpu()
-    shape = tuple(values.shape)
-    if len(shape) != 2 or len(rows or range(shape[0])) != shape[0] or len(columns or range(shape[1])) != shape[1]:
-        raise ValueError(f"values {shape} for {rows and len(rows)} rows and {columns and len(columns)} columns")
-    cell = 0.24
-    height, width = (min(4.5, max(cell * number, 1.2)) for number in shape)
-    figure = Figure(figsize=(max(width, 4) + 1.8, height + 1.2), layout="constrained")
-    axes = figure.subplots()
-    bound = values.abs().max().item() or 1.0
-    image = axes.imshow(values.numpy(), cmap="RdBu_r", vmin=-bound, vmax=bound, aspect="auto", interpolation="nearest")
-    axes.set(title=title, xlabel=xlabel, ylabel=ylabel)
-    _mark_whole_numbers(axes)
-    if rows is not None:
-        labels, families = _drawable(rows)
-        axes.set_yticks(range(shape[0]), labels, fontfamily=families, parse_math=False)
-    if columns is not None:
-        labels, families = _drawable(columns)
-        axes.set_xticks(range(shape[1]), labels, rotation=90, fontfamily=families, parse_math=False)
-    figure.colorbar(image, ax=axes, label="value")
-    return _save(figure, file)
-
-
-def plot_beam_search(
-    steps: Sequence[Sequence[tuple[int, str, float, bool]]],
-    best: tuple[int, int] | None = None,
-    file: str | Path | None = None,
-    start: str = "[BOS]",
-) -> "Figure":
-    """Draw beam search as a tree that grows from left to right.
-
-    Args:
-        steps: For each written token the candidates, the most probable first: the place of the candidate that it
-            continues in the step before (0 in the first step), its token, its score, and whether the beam keeps it.
-        best: Step and place of the last token of the sentence that wins; its branch is drawn in orange.
-        file: The picture to write, PNG or SVG by its suffix; None writes none.
-        start: The token that all sentences begin with.
-
-    Returns:
-        The figure: one column per step and one row per candidate. What the beam drops is grey.
-
-    Raises:
-        ValueError: a candidate continues one that is not there, or as `check_file`.
-    """
-    from matplotlib.figure import Figure
-
-    height = max(len(step) for step in steps)
-    figure = Figure(figsize=(1.15 * (len(steps) + 1), 0.5 * height + 0.8), layout="constrained")
-    axes = figure.subplots()
-    winners = set()
-    while best is not None and best[0] >= 0:
-        winners.add(best)
-        best = (best[0] - 1, steps[best[0]][best[1]][0])
-    labels, families = _drawable([start, *(token for step in steps for _, token, _, _ in step)])
-    style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 8, "fontfamily": families}
-    style |= {"parse_math": False, "zorder": 2}
-    axes.text(0, 0, labels[0], bbox={"boxstyle": "round", "fc": "white", "ec": "tab:orange"}, **style)
-    remaining = iter(labels[1:])
-    for number, step in enumerate(steps):
-        for place, (parent, _, score, kept) in enumerate(step):
-            if not 0 <= parent < (len(steps[number - 1]) if number else 1):
-                raise ValueError(
-                    f"step {number}, candidate {place}: there is no candidate {parent} in the step before"
-                )
-            colour = "tab:orange" if (number, place) in winners else "tab:blue" if kept else "silver"
-            axes.plot([number, number + 1], [parent, place], color=colour, linewidth=1.2, zorder=1)
-            box = {"boxstyle": "round", "fc": "white", "ec": colour}
-            label = f"{next(remaining)}\n{score:.2f}"
-            axes.text(number + 1, place, label, bbox=box, color="black" if kept else "grey", **style)
-    axes.set(
-        title="Beam search",
-        xlabel="step (token)",
-        ylabel="rank",
-        xlim=(-0.5, len(steps) + 0.5),
-        ylim=(height - 0.4, -0.6),
-        xticks=range(len(steps) + 1),
-        yticks=range(height),
-    )
     return _save(figure, file)
 
 
@@ -516,7 +327,7 @@ def _draw_cell_borders(axes: "Axes", rows: int, columns: int) -> None:
 
 def _draw_tokens(panels: Iterable["Axes"], rows: Sequence[str], columns: Sequence[str], fontsize: float = 8) -> None:
     """Label rows and columns of a grid of equal images with tokens, on the grid's outer sides."""
-    labels, families = _drawable([*rows, *columns])
+    labels, families = drawable([*rows, *columns])
     # matplotlib would parse dollar signs in a token as a formula.
     style: dict[str, Any] = {"fontfamily": families, "fontsize": fontsize, "parse_math": False}
     for panel in panels:
@@ -525,7 +336,7 @@ def _draw_tokens(panels: Iterable["Axes"], rows: Sequence[str], columns: Sequenc
         panel.label_outer()
 
 
-def _drawable(tokens: Sequence[str]) -> tuple[list[str], list[str]]:
+def drawable(tokens: Sequence[str]) -> tuple[list[str], list[str]]:
     """The tokens to draw, with an underscore for SentencePiece's `▁`, which fonts draw as a thick bar; their fonts."""
     return [token.replace("▁", "_") for token in tokens], _families()
 

@@ -12,11 +12,12 @@ from torch import nn
 from transformers import EvalPrediction, PreTrainedTokenizerBase, Trainer
 
 from .data.changes import SPACINGS, as_written, change_texts
+from .data.labels import MULTI, REGRESSION, SINGLE
 from .tokenizer import split_words
 
 
 # A longer table of labels is not printed.
-MOST_LABELS = 50
+TABLE_LIMIT = 50
 
 
 def classification_report(
@@ -27,7 +28,7 @@ def classification_report(
     Args:
         logits: (rows, labels), float.
         labels: (rows,), int.
-        names: The names of the labels; by default their numbers.
+        names: Of the labels; by default their numbers.
 
     Returns:
         `accuracy`; `f1`, of label 1 if there are two labels, else the macro average; `macro_f1`; `per_label`, as
@@ -52,12 +53,11 @@ def classification_report(
 def label_scores(
     labels: np.ndarray, predicted: np.ndarray, names: Sequence[str] | None = None
 ) -> list[dict[str, Any]]:
-    """Measure each label by itself with scikit-learn.
+    """Measure each label by itself.
 
     Args:
-        labels: (rows, labels), whether a row has a label.
-        predicted: The same, as the classifier says.
-        names: The names of the labels; by default their numbers.
+        labels, predicted: (rows, labels), whether a row has a label.
+        names: Of the labels; by default their numbers.
 
     Returns:
         For each label `label`, its name; `precision`; `recall`; `f1`; `rows`, how many have it.
@@ -93,20 +93,20 @@ def multi_label_report(logits: np.ndarray, labels: np.ndarray, names: Sequence[s
     Args:
         logits: (rows, labels), float.
         labels: (rows, labels), 1 or 0.
-        names: The names of the labels; by default their numbers.
+        names: Of the labels; by default their numbers.
 
     Returns:
         `exact_match`, the share of rows whose labels are all right; `micro_f1`, of all labels of all rows;
         `macro_f1`; `per_label`, as `label_scores` returns it; `rows`.
     """
+    from sklearn.metrics import accuracy_score, f1_score
+
     labels, predicted = labels > 0.5, logits > 0
-    per_label = label_scores(labels, predicted, names)
-    found, both = int(labels.sum() + predicted.sum()), int((labels & predicted).sum())
     return {
-        "exact_match": float((labels == predicted).all(axis=1).mean()),
-        "micro_f1": 2 * both / found if found else 0.0,
-        "macro_f1": float(np.mean([one["f1"] for one in per_label])),
-        "per_label": per_label,
+        "exact_match": float(accuracy_score(labels, predicted)),
+        "micro_f1": float(f1_score(labels, predicted, average="micro", zero_division=0.0)),
+        "macro_f1": float(f1_score(labels, predicted, average="macro", zero_division=0.0)),
+        "per_label": label_scores(labels, predicted, names),
         "rows": len(labels),
     }
 
@@ -122,15 +122,15 @@ def regression_report(values: np.ndarray, labels: np.ndarray) -> dict[str, Any]:
         `mae`, the mean absolute error; `rmse`, the root of the mean squared one; `r2`, the share of the variance that
         is explained, and `pearson`, the correlation, both 0 where all labels, or all values, are equal; `rows`.
     """
+    from sklearn.metrics import mean_absolute_error, r2_score, root_mean_squared_error
+
     values, labels = values.reshape(-1).astype(np.float64), labels.reshape(-1).astype(np.float64)
-    errors, variance = values - labels, labels.var()
-    spread = float(np.sqrt(values.var() * variance))
-    covariance = float(((values - values.mean()) * (labels - labels.mean())).mean())
+    varied = np.ptp(labels) > 0
     return {
-        "mae": float(np.abs(errors).mean()),
-        "rmse": float(np.sqrt((errors**2).mean())),
-        "r2": float(1 - (errors**2).mean() / variance) if variance else 0.0,
-        "pearson": covariance / spread if spread else 0.0,
+        "mae": float(mean_absolute_error(labels, values)),
+        "rmse": float(root_mean_squared_error(labels, values)),
+        "r2": float(r2_score(labels, values)) if varied else 0.0,
+        "pearson": float(np.corrcoef(labels, values)[0, 1]) if varied and np.ptp(values) > 0 else 0.0,
         "rows": len(labels),
     }
 
@@ -165,9 +165,9 @@ def calibration_report(probabilities: np.ndarray, labels: np.ndarray, bins: int 
 
 # What Trainer measures, and `metric_for_best_model` can name, by the kind of labels.
 TRAINER_METRICS = {
-    "single_label_classification": ("accuracy", "f1"),
-    "multi_label_classification": ("exact_match", "micro_f1", "macro_f1"),
-    "regression": ("mae", "rmse", "r2", "pearson"),
+    SINGLE: ("accuracy", "f1"),
+    MULTI: ("exact_match", "micro_f1", "macro_f1"),
+    REGRESSION: ("mae", "rmse", "r2", "pearson"),
 }
 
 
@@ -175,22 +175,14 @@ def report_of(
     problem_type: str, logits: np.ndarray, labels: np.ndarray, names: Sequence[str] | None = None
 ) -> dict[str, Any]:
     """The report of a model's outputs, by the kind of labels that it learned."""
-    if problem_type == "regression":
+    if problem_type == REGRESSION:
         return regression_report(logits, labels)
-    make = multi_label_report if problem_type == "multi_label_classification" else classification_report
+    make = multi_label_report if problem_type == MULTI else classification_report
     return make(logits, labels, names)
 
 
-def compute_metrics(prediction: EvalPrediction, problem_type: str = "single_label_classification") -> dict[str, float]:
-    """Compute Trainer's metrics of a classifier (`compute_metrics`).
-
-    Args:
-        prediction: Logits (rows, labels) and labels.
-        problem_type: The kind of labels, as in `VanillaTransformerConfig`.
-
-    Returns:
-        Those that `TRAINER_METRICS` names, such as `accuracy` and `f1` of `classification_report`.
-    """
+def compute_metrics(prediction: EvalPrediction, problem_type: str = SINGLE) -> dict[str, float]:
+    """Trainer's `compute_metrics` for a classifier: those of `report_of` that `TRAINER_METRICS` names."""
     report = report_of(problem_type, np.asarray(prediction.predictions), np.asarray(prediction.label_ids))
     return {name: report[name] for name in TRAINER_METRICS[problem_type]}
 
@@ -200,7 +192,7 @@ def robustness_report(
     changes: Sequence[str],
     measure: Callable[[Dataset], dict[str, Any]],
     report: dict[str, Any],
-    problem_type: str = "single_label_classification",
+    problem_type: str = SINGLE,
     seed: int = 42,
 ) -> dict[str, Any]:
     """Measure a classifier on texts under changes of them.
@@ -210,7 +202,7 @@ def robustness_report(
         changes: Names of `data.changes.CHANGES`.
         measure: Returns the report of such rows.
         report: That of `rows`, as they are.
-        problem_type: The kind of labels.
+        problem_type: As in `VanillaTransformerConfig`.
         seed: Of the changes' random choices.
 
     Returns:
@@ -233,7 +225,7 @@ def robustness_report(
 
 
 def token_losses(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-    """Reduce a batch's logits to sums, so that Trainer need not keep them (`preprocess_logits_for_metrics`).
+    """Trainer's `preprocess_logits_for_metrics`, with which it need not keep the logits.
 
     Args:
         logits: (B, T, V).
@@ -247,10 +239,7 @@ def token_losses(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
 
 
 def compute_perplexity(prediction: EvalPrediction) -> dict[str, float]:
-    """Compute perplexity over all tokens; Trainer's `eval_loss` is a mean of batch means (`compute_metrics`).
-
-    Args:
-        prediction: The rows of `token_losses`, (rows, 2).
+    """Trainer's `compute_metrics` after `token_losses`: `eval_loss` is a mean of batch means.
 
     Returns:
         `token_loss`, the mean loss per token without label smoothing, and its exponential, `perplexity`.
@@ -260,11 +249,7 @@ def compute_perplexity(prediction: EvalPrediction) -> dict[str, float]:
 
 
 def translation_report(translations: list[str], references: list[str]) -> dict[str, Any]:
-    """Measure translations with sacreBLEU.
-
-    Args:
-        translations: The model's translations, detokenized.
-        references: One reference per translation.
+    """Measure translations, detokenized, with sacreBLEU.
 
     Returns:
         `bleu`, cased, and `bleu_lowercased`, both with sacreBLEU's own tokenizer (13a); the signature of each; `rows`.
@@ -315,18 +300,10 @@ def word_report(
 
 
 def evaluate_split(trainer: Trainer, split: Dataset) -> dict[str, Any]:
-    """Measure a trained classifier on a split.
-
-    Args:
-        trainer: Holds the model.
-        split: The tokenized split.
-
-    Returns:
-        The mean `loss`, and what `report_of` returns.
-    """
+    """The mean `loss` of a trained classifier on a tokenized split, and what `report_of` returns."""
     prediction = trainer.predict(split)
     config: Any = trainer.model.config
     names = [config.id2label[number] for number in range(config.num_labels)]
-    problem_type = config.problem_type or "single_label_classification"
+    problem_type = config.problem_type or SINGLE
     report = report_of(problem_type, np.asarray(prediction.predictions), np.asarray(prediction.label_ids), names)
     return {"loss": prediction.metrics["test_loss"], **report}

@@ -45,15 +45,7 @@ def bfloat16_speedup() -> float:
 
 
 def choose_precision(precision: str, use_cpu: bool = False) -> str:
-    """Resolve `"auto"`.
-
-    Args:
-        precision: One of `PRECISIONS`.
-        use_cpu: Whether the CPU computes though there is an accelerator.
-
-    Returns:
-        `"float32"` or `"bfloat16"`: for `"auto"` on an accelerator bfloat16 if it has it, on a CPU what is faster.
-    """
+    """Resolve `"auto"`: on an accelerator bfloat16 if it has it, on a CPU, or with `use_cpu`, what is faster there."""
     if precision != "auto":
         return precision
     if torch.accelerator.is_available() and not use_cpu:
@@ -75,12 +67,7 @@ def training_precision(arguments: "TrainingArguments") -> str:
 
 
 def explain_precision(precision: str, use_cpu: bool = False) -> str:
-    """One line for the user: the precision, and on a CPU how bfloat16 compares.
-
-    Args:
-        precision: `"float32"` or `"bfloat16"`.
-        use_cpu: As in `choose_precision`.
-    """
+    """One line for the user: the precision, and on a CPU how bfloat16 compares."""
     if torch.accelerator.is_available() and not use_cpu:
         return f"Computing in {precision}"
     speedup = bfloat16_speedup()

@@ -47,21 +47,17 @@ class Repository:
 
 @dataclass
 class Fault:
-    """What happens to the next `times` requests that match: a status, or the connection breaks off.
+    """What happens to requests that match: a status, or the connection breaks off.
 
     Attributes:
         method: Of the request.
         path: Pattern that is found in the path.
         status: What is answered; None to read half of the body and hang up.
-        times: How often.
-        body: What the answer says.
     """
 
     method: str
     path: str
     status: int | None = None
-    times: int = 10**9
-    body: str = '{"error": "on purpose"}'
 
 
 class HubServer(ThreadingHTTPServer):
@@ -157,10 +153,6 @@ class Handler(BaseHTTPRequestHandler):
             fault = next(
                 (f for f in self.server.faults if f.method == self.command and re.search(f.path, url.path)), None
             )
-            if fault is not None:
-                fault.times -= 1
-                if fault.times == 0:
-                    self.server.faults.remove(fault)
         length = int(self.headers.get("Content-Length", 0))
         if fault is not None and fault.status is None:
             self.rfile.read(length // 2)
@@ -168,7 +160,7 @@ class Handler(BaseHTTPRequestHandler):
             return
         self.body = self.rfile.read(length)
         if fault is not None:
-            self.send(fault.status, fault.body.encode(), {})
+            self.send(fault.status, b'{"error": "on purpose"}', {})
             return
         for method, pattern, name in self.ROUTES:
             if method == self.method and (match := re.fullmatch(pattern, url.path)):

@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 import torch
 from sacrebleu.metrics import BLEU
-from transformers import (
-    EvalPrediction,
-)
+from transformers import EvalPrediction
 
 from hf_vanilla_transformer.metrics import (
     calibration_report,

@@ -65,9 +65,6 @@ def normalized_text(tokenizer, text: str) -> str:
     return backend.decoder.decode([backend.normalizer.normalize_str(text)])
 
 
-# --- Training ---
-
-
 @pytest.fixture(scope="module", params=["bpe", "unigram"])
 def trained(request):
     return train_tokenizer(TEXTS, vocab_size=1500, model=request.param, max_length=32)
@@ -250,9 +247,6 @@ def test_few_texts_give_fewer_pieces_and_one_line_in_the_log(caplog):
 def test_training_refuses(texts, options, message):
     with pytest.raises(ValueError, match=message):
         train_tokenizer(texts, **options)
-
-
-# --- Import ---
 
 
 @pytest.fixture(scope="module")

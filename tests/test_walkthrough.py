@@ -2,6 +2,7 @@
 
 import re
 import runpy
+import sys
 
 import jupytext
 import matplotlib
@@ -23,10 +24,11 @@ def chapters(slow: bool = False) -> list:
 
 @pytest.mark.parametrize("chapter", chapters(slow=True))
 def test_a_chapter_runs(chapter, tmp_path, monkeypatch, capsys):
-    """In a folder below one with `model_cards`, as in a clone, where it may write."""
-    (tmp_path / "model_cards").symlink_to(ROOT / "model_cards")
-    (tmp_path / "docs").mkdir()
-    monkeypatch.chdir(tmp_path / "docs")
+    """Where it may write, with `model_cards` and `docs` as in a clone."""
+    for name in ("model_cards", "docs"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
     with matplotlib.rc_context():
         runpy.run_path(str(chapter))
     assert capsys.readouterr().out

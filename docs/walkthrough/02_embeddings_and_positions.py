@@ -21,6 +21,7 @@ if "google.colab" in sys.modules and not os.path.isdir("model_cards"):
     subprocess.run("pip install -q './hf_vanilla_transformer[train]'", shell=True, check=True)
     subprocess.run("apt-get install -qq fonts-nanum", shell=True, check=True)
     os.chdir("hf_vanilla_transformer")
+sys.path.append("docs/walkthrough")  # chapter_plots.py가 있는 곳
 
 import inspect
 import math
@@ -32,12 +33,13 @@ import matplotlib
 import pandas as pd
 import torch
 import transformers
+from chapter_plots import plot_lines, plot_matrix
 from transformers import AutoTokenizer
 
 from hf_vanilla_transformer import VanillaTransformerConfig
 from hf_vanilla_transformer import modeling_vanilla_transformer as modeling
 from hf_vanilla_transformer.data import load_labelled_text
-from hf_vanilla_transformer.figures import plot_lines, plot_matrix, plot_sinusoid_table
+from hf_vanilla_transformer.figures import plot_sinusoid_table
 from hf_vanilla_transformer.loading import load_model
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 

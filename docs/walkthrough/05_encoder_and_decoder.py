@@ -21,6 +21,7 @@ if "google.colab" in sys.modules and not os.path.isdir("model_cards"):
     subprocess.run("pip install -q './hf_vanilla_transformer[train]'", shell=True, check=True)
     subprocess.run("apt-get install -qq fonts-nanum", shell=True, check=True)
     os.chdir("hf_vanilla_transformer")
+sys.path.append("docs/walkthrough")  # chapter_plots.py가 있는 곳
 
 import inspect
 from pathlib import Path
@@ -29,6 +30,7 @@ import matplotlib
 import pandas as pd
 import torch
 import transformers
+from chapter_plots import plot_lines
 from torch import nn
 from transformers import AutoTokenizer
 
@@ -38,7 +40,7 @@ from hf_vanilla_transformer import (
     VanillaTransformerModel,
 )
 from hf_vanilla_transformer import modeling_vanilla_transformer as modeling
-from hf_vanilla_transformer.figures import plot_attention, plot_lines
+from hf_vanilla_transformer.figures import plot_attention
 from hf_vanilla_transformer.loading import load_model
 
 

@@ -23,6 +23,7 @@ if "google.colab" in sys.modules and not os.path.isdir("model_cards"):
     subprocess.run("pip install -q './hf_vanilla_transformer[train]'", shell=True, check=True)
     subprocess.run("apt-get install -qq fonts-nanum", shell=True, check=True)
     os.chdir("hf_vanilla_transformer")
+sys.path.append("docs/walkthrough")  # chapter_plots.py가 있는 곳
 
 import inspect
 import math
@@ -31,11 +32,12 @@ import time
 import matplotlib
 import pandas as pd
 import torch
+from chapter_plots import plot_lines
 from torch import nn
 from transformers import get_inverse_sqrt_schedule
 
 from hf_vanilla_transformer import VanillaTransformerConfig, VanillaTransformerForConditionalGeneration
-from hf_vanilla_transformer.figures import plot_lines, plot_noam_rates, plot_smoothed_targets
+from hf_vanilla_transformer.figures import plot_noam_rates, plot_smoothed_targets
 from hf_vanilla_transformer.modeling_vanilla_transformer import shift_tokens_right
 from hf_vanilla_transformer.training import noam_peak, smoothed_targets
 
@@ -267,7 +269,7 @@ for mode in (model.train, model.eval):
 
 # %%
 @torch.inference_mode()
-def share_copied(model, number=200, length=LENGTH):
+def copy_accuracy(model, number=200, length=LENGTH):
     model.eval()
     source = random_sequences(number, length)
     copies = model.generate(source, max_new_tokens=length, do_sample=False)
@@ -286,7 +288,7 @@ def train(model, optimizer, scheduler, steps):
         optimizer.zero_grad()
         losses.append(loss.item())
         if step % 100 == 0:
-            print(f"{step}걸음  손실 {loss.item():.3f}  그대로 복사한 비율 {share_copied(model):.1%}")
+            print(f"{step}걸음  손실 {loss.item():.3f}  그대로 복사한 비율 {copy_accuracy(model):.1%}")
     return losses
 
 
@@ -303,7 +305,7 @@ plot_lines({"training": losses}, range(1, 501), title="Copy task", xlabel="step 
 # 새로 만든 500개로 다시 세어 봅시다.
 
 # %%
-copied = share_copied(model, 500)
+copied = copy_accuracy(model, 500)
 print(f"{copied:.1%}")
 assert copied > 0.95
 
@@ -403,14 +405,14 @@ for _ in range(150):
     loss.backward()
     cheater_optimizer.step()
     cheater_optimizer.zero_grad()
-copied = share_copied(cheater)
+copied = copy_accuracy(cheater)
 print(f"손실 {loss.item():.3f}, 복사한 비율 {copied:.1%}")
 # 손실은 금방 작아지지만 배운 것은 '방금 읽은 토큰을 다시 쓰기'입니다. 쓸 때는 답을 읽을 수 없으므로 복사하지 못합니다.
 assert loss.item() < 0.5 and copied < 0.1
 
 # %% cellView="form" jupyter={"source_hidden": true}
 # @title 풀이 3
-shares = {length: share_copied(model, length=length) for length in (8, 10, 14)}
+shares = {length: copy_accuracy(model, length=length) for length in (8, 10, 14)}
 print({length: f"{share:.1%}" for length, share in shares.items()})
 assert shares[14] < 0.5 < shares[10]  # 11번째부터는 배운 적이 없는 위치라서 대부분 틀립니다
 

@@ -23,6 +23,7 @@ if "google.colab" in sys.modules and not os.path.isdir("model_cards"):
     subprocess.run("pip install -q './hf_vanilla_transformer[train]'", shell=True, check=True)
     subprocess.run("apt-get install -qq fonts-nanum", shell=True, check=True)
     os.chdir("hf_vanilla_transformer")
+sys.path.append("docs/walkthrough")  # chapter_plots.py가 있는 곳
 
 import copy
 from pathlib import Path
@@ -33,12 +34,13 @@ import numpy as np
 import pandas as pd
 import torch
 import transformers
+from chapter_plots import plot_lines
 from torch.utils.data import DataLoader
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, DataCollatorWithPadding
 
 from hf_vanilla_transformer import VanillaTransformerConfig, VanillaTransformerForSequenceClassification
 from hf_vanilla_transformer.data import load_labelled_text, tokenize
-from hf_vanilla_transformer.figures import plot_attention, plot_lines
+from hf_vanilla_transformer.figures import plot_attention
 from hf_vanilla_transformer.inference import classify
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 

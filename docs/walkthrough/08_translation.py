@@ -22,6 +22,7 @@ if "google.colab" in sys.modules and not os.path.isdir("model_cards"):
     subprocess.run("pip install -q './hf_vanilla_transformer[train]'", shell=True, check=True)
     subprocess.run("apt-get install -qq fonts-nanum", shell=True, check=True)
     os.chdir("hf_vanilla_transformer")
+sys.path.append("docs/walkthrough")  # chapter_plots.py가 있는 곳
 
 from pathlib import Path
 
@@ -29,10 +30,11 @@ import matplotlib
 import pandas as pd
 import torch
 import transformers
+from chapter_plots import plot_beam_search
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
 import hf_vanilla_transformer  # noqa: F401 - AutoModel이 이 패키지의 모델을 알게 됩니다
-from hf_vanilla_transformer.figures import plot_attention, plot_beam_search
+from hf_vanilla_transformer.figures import plot_attention
 
 
 # %matplotlib inline

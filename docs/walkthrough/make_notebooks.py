@@ -31,9 +31,10 @@ def notebook(source: Path) -> NotebookNode:
 
 
 def execute(made: NotebookNode) -> None:
-    """Run the cells in an empty folder that has nothing but `model_cards`."""
+    """Run the cells in a folder that has nothing but `model_cards` and `docs`."""
     with tempfile.TemporaryDirectory() as folder:
-        Path(folder, "model_cards").symlink_to(HERE.parents[1] / "model_cards")
+        for name in ("model_cards", "docs"):
+            Path(folder, name).symlink_to(HERE.parents[1] / name)
         client = NotebookClient(
             made, kernel_name="python3", timeout=600, record_timing=False, resources={"metadata": {"path": folder}}
         )

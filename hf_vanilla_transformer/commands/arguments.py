@@ -206,8 +206,7 @@ def parse_arguments(
         _find_model(parser, recipe, given)
     if missing := [f"--{name}" for name in required if name not in given]:
         parser.error(f"the following arguments are required: {', '.join(missing)}")
-    trains = any(issubclass(dataclass_type, TrainingArguments) for dataclass_type in dataclass_types)
-    if trains:
+    if any(issubclass(dataclass_type, TrainingArguments) for dataclass_type in dataclass_types):
         # bf16 on a machine without an accelerator has to be asked for in this way.
         given.setdefault("use_cpu", not torch.accelerator.is_available())
         _set_bf16(parser, given)
@@ -221,7 +220,7 @@ def parse_arguments(
     except (ValueError, TypeError, ImportError) as error:
         parser.error(_one_line(error))
     settings = {**recipe, **flags}
-    if trains:
+    if "output_dir" in given:  # where the record is written
         from ..hub.record import NOT_IN_RECIPE
 
         settings = {name: value for name, value in settings.items() if name not in NOT_IN_RECIPE}

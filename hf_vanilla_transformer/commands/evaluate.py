@@ -33,7 +33,7 @@ from tqdm import tqdm
 from transformers.utils import cached_file
 
 from ..configuration_vanilla_transformer import VanillaTransformerConfig
-from ..data.labels import MULTI, REGRESSION, SEPARATOR, SINGLE, label_names, several_hot
+from ..data.labels import MULTI, REGRESSION, SEPARATOR, SINGLE, label_names, multi_hot
 from ..figures import plot_reliability, plot_robustness
 from ..hub.record import RECIPE_FILE, describe_environment, save_json
 from ..inference import classify, translate
@@ -41,7 +41,7 @@ from ..inference.engine import TASKS, Engine, load_engine, read_export
 from ..inference.folder import labels_of, load_config, load_target_tokenizer, load_tokenizer
 from ..inference.pytorch import TorchEngine
 from ..metrics import (
-    MOST_LABELS,
+    TABLE_LIMIT,
     TRAINER_METRICS,
     calibration_report,
     classification_report,
@@ -228,7 +228,7 @@ def evaluate_classifier(
     if "bins" in report:
         plot_reliability(report["bins"], folder / "reliability.png")
     save_table(folder / "errors.tsv", mistakes)
-    if 2 <= len(names) <= MOST_LABELS:
+    if 2 <= len(names) <= TABLE_LIMIT:
         print(label_table(report["per_label"]))
     return {**report, "texts_per_second": len(split) / seconds, **describe_engine(engine, arguments.model)}, headline
 
@@ -282,7 +282,7 @@ def measure_classes(split: Dataset, probabilities: np.ndarray, names: list[str])
 
 def measure_label_sets(split: Dataset, probabilities: np.ndarray, names: list[str]) -> Measurement:
     """Measure answers of any number of labels; as `measure_classes`, the most labels that are wrong first."""
-    texts, labels = split["text"][:], np.array(several_hot(split["label"][:], len(names)))
+    texts, labels = split["text"][:], np.array(multi_hot(split["label"][:], len(names)))
     predicted = probabilities > 0.5
     report = {
         **multi_label_report(probabilities - 0.5, labels, names),

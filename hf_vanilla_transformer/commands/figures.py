@@ -14,14 +14,12 @@ if the model cannot generate. Korean tokens need a font with Hangul, such as Deb
 """
 
 import json
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 import torch
-from transformers import get_inverse_sqrt_schedule
 
 from ..data.labelled_text import encode
 from ..figures import (
@@ -85,32 +83,19 @@ class FigureArguments:
 
 
 def noam_rates(setting: str, steps: int) -> tuple[str, list[float]]:
-    """A label for D_MODEL:FACTOR:WARMUP_STEPS, and the rates of the first `steps` updates by transformers' schedule.
-
-    Raises:
-        ValueError: the setting is not three numbers above 0.
-    """
+    """A label for D_MODEL:FACTOR:WARMUP_STEPS, and the rates of the first `steps` updates."""
     try:
-        d_model, factor, warmup_steps = setting.split(":")
-        d_model, factor, warmup_steps = int(d_model), float(factor), int(warmup_steps)
+        d_model, factor, warmup_steps = map(float, setting.split(":"))
+        peak = noam_peak(d_model, warmup_steps, factor)
     except ValueError:
-        raise ValueError(f"--noam: {setting!r} is not D_MODEL:FACTOR:WARMUP_STEPS") from None
-    if not all(0 < number < math.inf for number in (d_model, factor, warmup_steps)):
-        raise ValueError(f"--noam: {setting!r} has a number that is not above 0")
-    optimizer = torch.optim.SGD([torch.zeros(1)], lr=noam_peak(d_model, warmup_steps, factor))
-    schedule = get_inverse_sqrt_schedule(optimizer, warmup_steps)
-    (peak,), (share_of_peak,) = schedule.base_lrs, schedule.lr_lambdas
-    label = f"d_model {d_model}, factor {factor:g}, warm-up {warmup_steps:,} steps"
-    return label, [peak * share_of_peak(step) for step in range(1, steps + 1)]
+        raise ValueError(f"--noam: {setting!r} is not D_MODEL:FACTOR:WARMUP_STEPS, each above 0") from None
+    label = f"d_model {d_model:g}, factor {factor:g}, warm-up {warmup_steps:,.0f} steps"
+    return label, [peak * min(step / warmup_steps, (warmup_steps / step) ** 0.5) for step in range(1, steps + 1)]
 
 
 @torch.inference_mode()
 def draw_attention(arguments: FigureArguments) -> None:
-    """Run the model on the texts, and draw the probabilities of the layer and head that the arguments name.
-
-    Raises:
-        ValueError: there is no such layer or head, or model and tokenizers do not fit.
-    """
+    """Run the model on the texts, and draw the probabilities of the layer and head that the arguments name."""
     model: Any = load_model(arguments.model, attn_implementation="eager")  # the others do not keep the probabilities
     config, title, output = model.config, *KINDS[arguments.kind]
     is_encoder = arguments.kind == "encoder"
@@ -154,23 +139,12 @@ def draw_attention(arguments: FigureArguments) -> None:
 
 
 def draw_curves(arguments: FigureArguments) -> None:
-    """Draw the training curves of a run from its record.
-
-    Raises:
-        ValueError: the record cannot be read, or has no evaluation during training.
-        OSError: there is no record.
-    """
+    """Draw the training curves of a run from its record."""
     file = Path(arguments.model, METRICS_FILE)
-    try:
-        epochs = json.loads(file.read_text(encoding="utf-8")).get("epochs")
-    except (ValueError, AttributeError) as error:
-        raise ValueError(f"{file}: not a run's metrics ({error})") from error
+    epochs = json.loads(file.read_text(encoding="utf-8")).get("epochs")
     if not epochs:
         raise ValueError(f"{file}: no `epochs`: the run was not evaluated during training")
-    try:
-        plot_training_curves(epochs, arguments.file)
-    except (KeyError, TypeError) as error:
-        raise ValueError(f"{file}: `epochs` is not what a run writes ({error!r})") from error
+    plot_training_curves(epochs, arguments.file)
 
 
 @exit_with_one_line

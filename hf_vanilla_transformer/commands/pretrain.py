@@ -15,7 +15,7 @@ too).
 """
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from datasets import Dataset, DatasetDict, IterableDataset
 from transformers import PreTrainedTokenizerBase, Seq2SeqTrainingArguments
@@ -67,9 +67,6 @@ class TextArguments:
 class DenoisingArguments:
     mask_rate: float = field(default=0.3, metadata={"help": "Share of the tokens that are hidden."})
     mean_span_length: float = field(default=3.0, metadata={"help": "Mean length of a hidden span."})
-    target: Literal["text", "spans"] = field(
-        default="text", metadata={"help": "What the decoder writes: the whole `text` (BART), or the `spans` (T5)."}
-    )
 
 
 @dataclass

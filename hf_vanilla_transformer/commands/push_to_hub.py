@@ -13,8 +13,7 @@ upload. --space uploads a folder of `vanilla-transformer page` as a static Space
 import argparse
 from pathlib import Path
 
-from ..hub.model_card import CARD_FILE, make_model_card
-from ..hub.upload import check_repo_id, has_card, repository_files, space_files, upload, upload_space
+from ..hub.upload import check_repo_id, repository_files, space_files, upload, upload_space
 from .arguments import OneLineParser, exit_with_one_line
 
 
@@ -32,21 +31,12 @@ def parse_arguments(argv: list[str] | None) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
-def list_files(folder: Path, repo_id: str, is_space: bool) -> None:
-    """Print what would be uploaded.
-
-    Raises:
-        ValueError: the folder is not complete, or its card not valid.
-    """
-    files = space_files(folder) if is_space else repository_files(folder)
-    card = None if is_space or has_card(folder) else str(make_model_card(folder, repo_id))
-    total = 0
-    for file in files:
-        made = card is not None and str(file) == CARD_FILE
-        size = len(card.encode()) if made else (folder / file).stat().st_size
-        total += size
-        print(f"{size:>13,}  {file.as_posix()}{' (made from the record)' if made else ''}")
-    print(f"{total:>13,}  bytes in {len(files)} files for {repo_id}; {CARD_FILE} is valid; nothing was sent")
+def list_files(folder: Path, files: list[Path], repo_id: str) -> None:
+    """Print what would be uploaded."""
+    sizes = [(folder / file).stat().st_size if (folder / file).is_file() else 0 for file in files]
+    for file, size in zip(files, sizes, strict=True):
+        print(f"{size:>13,}  {file.as_posix()}{'' if size else ' (made from the record)'}")
+    print(f"{sum(sizes):>13,}  bytes in {len(files)} files for {repo_id}; README.md is valid; nothing was sent")
 
 
 @exit_with_one_line
@@ -56,7 +46,7 @@ def main(argv: list[str] | None = None) -> None:
     folder, repo_id = Path(arguments.folder), arguments.space if is_space else arguments.repo_id
     if arguments.dry_run:
         check_repo_id(repo_id)
-        list_files(folder, repo_id, is_space)
+        list_files(folder, space_files(folder) if is_space else repository_files(folder), repo_id)
         return
     send = upload_space if is_space else upload
     address = send(folder, repo_id, private=arguments.private, revision=arguments.revision)

@@ -32,7 +32,7 @@ from ..data.labels import SINGLE, label_names
 from ..data.rows import column_array
 from ..loading import load_config, load_tokenizer_to_train
 from ..metrics import (
-    MOST_LABELS,
+    TABLE_LIMIT,
     TRAINER_METRICS,
     compute_metrics,
     evaluate_split,
@@ -263,7 +263,7 @@ def weighted_loss(
 
 def headline(report: dict[str, Any]) -> str:
     """The figures of the test split that are printed: of each label, and of all."""
-    table = [label_table(report["per_label"])] if len(report.get("per_label", [])) in range(2, MOST_LABELS + 1) else []
+    table = [label_table(report["per_label"])] if len(report.get("per_label", [])) in range(2, TABLE_LIMIT + 1) else []
     names = {"accuracy": "accuracy", "micro_f1": "micro F1", "mae": "mean absolute error"}
     name = next(name for name in names if name in report)
     return "\n".join([*table, f"test {names[name]}: {report[name]:.4f}"])
@@ -357,11 +357,11 @@ def make_model(
     options = {"ignore_mismatched_sizes": True} if arguments.model else {}
     model = run.make_model(VanillaTransformerForSequenceClassification, arguments, config, **options)
     if arguments.model:
-        fit_head(model, list(load_config(arguments.model).id2label.values()), list(config.id2label.values()))
+        match_labels(model, list(load_config(arguments.model).id2label.values()), list(config.id2label.values()))
     return model
 
 
-def fit_head(model: VanillaTransformerForSequenceClassification, known: list[str], labels: list[str]) -> None:
+def match_labels(model: VanillaTransformerForSequenceClassification, known: list[str], labels: list[str]) -> None:
     """Reorder a loaded head whose labels are the data's in another order; replace one with other labels by a new one.
 
     Args:

@@ -66,7 +66,7 @@ def as_pairs(sequences: np.ndarray) -> Dataset:
 
 
 @torch.inference_mode()
-def share_copied(model: VanillaTransformerForConditionalGeneration, sequences: np.ndarray, batch_size: int) -> float:
+def copy_accuracy(model: VanillaTransformerForConditionalGeneration, sequences: np.ndarray, batch_size: int) -> float:
     """The share of the sequences that greedy decoding copies without a mistake."""
     model.eval()
     right = 0
@@ -102,7 +102,7 @@ def main(argv: list[str] | None = None) -> None:
     trainer.save_model(folder)
     if not trainer.is_world_process_zero():
         return
-    copied = share_copied(model, test, training_arguments.per_device_eval_batch_size)
+    copied = copy_accuracy(model, test, training_arguments.per_device_eval_batch_size)
     save_record(
         folder,
         model,

@@ -118,9 +118,6 @@ def change_texts(rows: Dataset, name: str, seed: int) -> Dataset:
 
     Returns:
         The rows, in memory.
-
-    Raises:
-        ValueError: there is no such change.
     """
     check_changes([name])
     columns = rows.to_dict()
@@ -129,11 +126,7 @@ def change_texts(rows: Dataset, name: str, seed: int) -> Dataset:
 
 
 def check_changes(names: Iterable[str]) -> None:
-    """Check that there are changes of these names.
-
-    Raises:
-        ValueError: there is none of one of them.
-    """
+    """Raise a ValueError if one of these is not the name of a change."""
     if unknown := [name for name in names if name not in CHANGES]:
         raise ValueError(f"no such change: {', '.join(unknown)}; there are {', '.join(CHANGES)}")
 

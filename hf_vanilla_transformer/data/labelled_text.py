@@ -24,20 +24,19 @@ from .labels import (
     features_of,
     find_label_names,
     label_names,
+    multi_hot,
     problem_type_of,
     read_label,
-    several_hot,
 )
 from .nsmc import (
     NSMC_COLUMNS,
     NSMC_LABELS,
     NSMC_QUOTING_LEVELS,
-    NSMC_URL,
     SAMPLES,
     download_nsmc,
     find_nsmc_files,
 )
-from .rows import column_array, process_count, select_rows
+from .rows import column_array, select_rows, tokenizing_processes
 from .tables import check_columns, check_texts, known_splits, read_tab_separated, read_tables
 
 
@@ -53,7 +52,6 @@ def load_labelled_text(
     validation_fraction: float = 0.05,
     seed: int = 42,
     cache_dir: str | os.PathLike | None = None,
-    nsmc_url: str = NSMC_URL,
 ) -> DatasetDict:
     """Load texts with their labels, as the splits `train`, `validation` and `test`.
 
@@ -76,8 +74,6 @@ def load_labelled_text(
         validation_fraction: The share of `train` that becomes a missing split, at least one row per label.
         seed: The seed of that choice.
         cache_dir: The folder for downloads and prepared data; by default that of `datasets`.
-        nsmc_url: Where `"nsmc"` is downloaded from. Files from the official address must have the official checksums;
-            for other addresses, a difference is only logged.
 
     Returns:
         The three splits, each with the columns `text` (string) and `label`: `ClassLabel`, `List(ClassLabel)` or
@@ -99,7 +95,7 @@ def load_labelled_text(
         raise DataError(f"texts and labels are the same column, {text_column!r}")
     with one_line_errors(source):
         if source == "nsmc":
-            nsmc_files = download_nsmc(nsmc_url, cache_dir)
+            nsmc_files = download_nsmc(cache_dir)
         else:
             nsmc_files = find_nsmc_files(SAMPLES if source == "sample" else Path(source).expanduser())
         if nsmc_files:
@@ -140,8 +136,7 @@ def tokenize(
 
     Returns:
         The same rows with the columns `input_ids` (never empty: see `encode`), `labels` (of texts with any number of
-        labels a 1.0 or 0.0 for each) and `length`, which
-        `train_sampling_strategy="group_by_length"` sorts by. `DataCollatorWithPadding` adds the attention mask.
+        labels a 1.0 or 0.0 for each) and `length`, which `train_sampling_strategy="group_by_length"` sorts by.
 
     Raises:
         ValueError: `max_length` is less than 1.
@@ -162,7 +157,7 @@ def tokenize(
         batched=True,
         remove_columns=[*([] if keep_texts else ["text"]), *(["label"] if multi else [])],
         fn_kwargs={"tokenizer": tokenizer, "max_length": max_length, "number_of_labels": number_of_labels},
-        num_proc=process_count(len(dataset)),
+        num_proc=tokenizing_processes(len(dataset)),
         desc="Tokenizing",
     )
 
@@ -173,31 +168,35 @@ def _tokenize_batch(
     input_ids = encode(batch["text"], tokenizer, max_length)
     tokens: dict[str, list] = {"input_ids": input_ids, "length": [len(ids) for ids in input_ids]}
     if number_of_labels is not None:
-        tokens["labels"] = several_hot(batch["label"], number_of_labels)
+        tokens["labels"] = multi_hot(batch["label"], number_of_labels)
     return tokens
 
 
 def _keep_text_and_label(
     rows: Dataset, name: str, text_column: str, label_column: str, names: dict[str, str], problem_type: str
 ) -> Dataset:
-    """Reduce rows to the columns `text` and `label`, without those that have no text.
+    """Reduce rows to the columns `text` and `label`, without those that have no text."""
+    label_ids = {label: number for number, label in enumerate(names)}
 
-    Raises:
-        DataError: A row has no label, or none has a text.
-    """
+    def keep(batch: dict[str, list], indices: list[int]) -> dict[str, list]:
+        kept: dict[str, list] = {"text": [], "label": []}
+        for index, text, label in zip(indices, batch[text_column], batch[label_column], strict=True):
+            if text is None or not text.strip():
+                continue
+            label = read_label(label, label_ids, problem_type)
+            if label is None:
+                missing = "number" if problem_type == REGRESSION else "label"
+                raise DataError(f"{name}, row {index + 1}: no {missing} in the column {label_column}")
+            kept["text"].append(text)
+            kept["label"].append(label)
+        return kept
+
     kept = rows.map(
-        _keep_batch,
+        keep,
         with_indices=True,
         batched=True,
         remove_columns=rows.column_names,
         features=features_of(names.values(), problem_type),
-        fn_kwargs={
-            "name": name,
-            "text_column": text_column,
-            "label_column": label_column,
-            "labels": list(names),
-            "problem_type": problem_type,
-        },
         desc="Reading texts and labels",
     )
     if not len(kept):
@@ -206,29 +205,6 @@ def _keep_text_and_label(
         logger.warning(
             f"{name}: {dropped:,} of {len(rows):,} rows have no text and are dropped, {len(kept):,} are left"
         )
-    return kept
-
-
-def _keep_batch(
-    batch: dict[str, list],
-    indices: list[int],
-    name: str,
-    text_column: str,
-    label_column: str,
-    labels: list[str],
-    problem_type: str,
-) -> dict[str, list]:
-    label_ids = {label: number for number, label in enumerate(labels)}
-    kept: dict[str, list] = {"text": [], "label": []}
-    for index, text, label in zip(indices, batch[text_column], batch[label_column], strict=True):
-        if text is None or not text.strip():
-            continue
-        label = read_label(label, label_ids, problem_type)
-        if label is None:
-            missing = "number" if problem_type == REGRESSION else "label"
-            raise DataError(f"{name}, row {index + 1}: no {missing} in the column {label_column}")
-        kept["text"].append(text)
-        kept["label"].append(label)
     return kept
 
 
@@ -251,9 +227,6 @@ def _cut(rows: Dataset, name: str, fraction: float, seed: int) -> tuple[Dataset,
     """Split off a share of the rows, of each label where a text has one; both parts keep the rows' order.
 
     `Dataset.train_test_split` reads the labels one by one, which takes ten seconds for NSMC.
-
-    Raises:
-        DataError: A label, or all, does not have the two rows that two parts need.
     """
     single = problem_type_of(rows) == SINGLE
     labels = column_array(rows, "label") if single else np.zeros(len(rows), dtype=int)

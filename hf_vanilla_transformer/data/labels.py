@@ -34,18 +34,15 @@ def label_names(data: Dataset) -> list[str]:
     return feature.names if isinstance(feature, ClassLabel) else []
 
 
-def label_feature(names: Collection[str], problem_type: str) -> Any:
-    """The feature of a column of such labels."""
+def features_of(names: Collection[str], problem_type: str) -> Features:
+    """The features of checked rows."""
     one = ClassLabel(names=list(names))
-    return {SINGLE: one, MULTI: List(one), REGRESSION: Value("float64")}[problem_type]
+    label = {SINGLE: one, MULTI: List(one), REGRESSION: Value("float64")}[problem_type]
+    return Features({"text": Value("string"), "label": label})
 
 
 def check_labels(source: str, data: DatasetDict, column: str, problem_type: str) -> None:
-    """Check that the type of a column allows labels of this kind.
-
-    Raises:
-        DataError: It does not.
-    """
+    """Raise a `DataError` if a column's type does not allow labels of this kind."""
     whole, texts = r"bool|u?int\d+", r"(large_)?string"
     for rows in data.values():
         feature = rows.features[column]
@@ -62,16 +59,7 @@ def check_labels(source: str, data: DatasetDict, column: str, problem_type: str)
 
 
 def find_label_names(source: str, data: DatasetDict, column: str, problem_type: str | None) -> dict[str, str]:
-    """Find all labels of one or several a text.
-
-    Args:
-        source: The name of the data, for messages.
-        data: The splits.
-        column: The column with the labels.
-        problem_type: `SINGLE` or `MULTI`; None for `SINGLE` if that needs no question.
-
-    Returns:
-        The name of each label, by the label as a string; in numerical order if all are integers.
+    """The name of each label, by the label as a string; in numerical order if all are integers.
 
     Raises:
         DataError: The labels may be numbers to predict, and `problem_type` is None.
@@ -113,14 +101,9 @@ def read_label(value: Any, label_ids: dict[str, int], problem_type: str) -> int 
     return float(text) if _is_number(text) else None
 
 
-def several_hot(labels: list[list[int]], number: int) -> list[list[float]]:
+def multi_hot(labels: list[list[int]], number: int) -> list[list[float]]:
     """Each text's labels as one 1.0 or 0.0 for each of `number` labels, which a loss over several labels takes."""
     return [[float(label in chosen) for label in range(number)] for chosen in map(set, labels)]
-
-
-def features_of(names: Collection[str], problem_type: str) -> Features:
-    """The features of checked rows."""
-    return Features({"text": Value("string"), "label": label_feature(names, problem_type)})
 
 
 def _is_number(text: str) -> bool:

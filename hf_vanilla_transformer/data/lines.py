@@ -46,11 +46,7 @@ def read_lines(file: str | os.PathLike) -> list[str]:
 
 
 def decode_lines(lines: Iterable[bytes], name: str) -> Iterator[tuple[int, str, bool]]:
-    """The number of each line, its text without its end, and whether a line feed ends it.
-
-    Raises:
-        DataError: A line is not UTF-8.
-    """
+    """The number of each line, its text without its end, and whether a line feed ends it."""
     for number, line in enumerate(lines, start=1):
         whole = line.endswith(b"\n")
         try:

@@ -26,37 +26,28 @@ NSMC_LABELS = {"0": "negative", "1": "positive"}
 NSMC_QUOTING_LEVELS = 2
 
 
-def download_nsmc(base_url: str, cache_dir: str | os.PathLike | None) -> dict[str, Path]:
-    """Download NSMC's two files, unless they are in the cache, and check them."""
-    if not base_url.startswith(("http://", "https://")):
-        raise DataError(f"{base_url}: not an http or https address; give a folder as the source itself")
+def download_nsmc(cache_dir: str | os.PathLike | None) -> dict[str, Path]:
+    """Download NSMC's two files, unless they are in the cache."""
     config = DownloadConfig(
         cache_dir=Path(cache_dir) / "downloads" if cache_dir else None,
         use_etag=False,  # a cached file needs no network
     )
     nsmc_files = {}
     for split, name in NSMC_FILES.items():
-        url = f"{base_url.rstrip('/')}/{name}"
+        url = f"{NSMC_URL}/{name}"
         try:
             file = Path(DownloadManager(download_config=config).download(url))
         except (OSError, ImportError) as error:
             raise DataError(f"{url}: cannot be downloaded: {reason(error)}") from error
-        try:
-            check_tab_separated(file, url, NSMC_COLUMNS, NSMC_LABELS)
-            _check_nsmc_checksum(file, split, url, official=base_url.rstrip("/") == NSMC_URL)
-        except DataError:
+        if difference := _difference_from_official(file, split):
             file.unlink()  # the next try downloads it again
-            raise
+            raise DataError(f"{url}: {difference}")
         nsmc_files[split] = file
     return nsmc_files
 
 
 def find_nsmc_files(folder: Path) -> dict[str, Path] | None:
-    """NSMC's two files in a folder, checked; None if there is neither.
-
-    Raises:
-        DataError: Only one of them is there, or there is something wrong in one.
-    """
+    """NSMC's two files in a folder, checked; None if there is neither."""
     nsmc_files = {split: folder / name for split, name in NSMC_FILES.items()}
     missing = [file for file in nsmc_files.values() if not file.is_file()]
     if len(missing) == len(nsmc_files):
@@ -65,21 +56,12 @@ def find_nsmc_files(folder: Path) -> dict[str, Path] | None:
         raise DataError(f"{missing[0]}: no such file")
     for split, file in nsmc_files.items():
         check_tab_separated(file, str(file), NSMC_COLUMNS, NSMC_LABELS)
-        if folder != SAMPLES:
-            _check_nsmc_checksum(file, split, str(file), official=False)
+        if folder != SAMPLES and (difference := _difference_from_official(file, split)):
+            logger.warning(f"{file}: {difference}")
     return nsmc_files
 
 
-def _check_nsmc_checksum(file: Path, split: str, url: str, official: bool) -> None:
-    """Compare a file with the official one.
-
-    Raises:
-        DataError: It differs, although it comes from the official address.
-    """
+def _difference_from_official(file: Path, split: str) -> str | None:
     if file_checksum(file) == NSMC_SHA256[split]:
-        return
-    size = file.stat().st_size
-    message = f"{url}: not the official file: {size:,} bytes with another SHA-256 than {NSMC_SHA256[split]}"
-    if official:
-        raise DataError(message)
-    logger.warning(message)
+        return None
+    return f"not the official file: {file.stat().st_size:,} bytes with another SHA-256 than {NSMC_SHA256[split]}"

@@ -13,7 +13,7 @@ from transformers import PreTrainedTokenizerBase
 
 from .errors import DataError, one_line_errors
 from .plain_text import read_texts
-from .rows import process_count, select_rows, tokenizer_content
+from .rows import select_rows, tokenizer_content, tokenizing_processes
 from .tables import SPLITS, check_texts, known_splits, read_tables
 
 
@@ -108,7 +108,7 @@ def tokenize_pairs(
         features=_TOKENIZED,
         fn_kwargs={"tokenizer": tokenizer, "target_tokenizer": target_tokenizer},
         new_fingerprint=Hasher.hash((dataset._fingerprint, tokenizers)),
-        num_proc=process_count(len(dataset)),
+        num_proc=tokenizing_processes(len(dataset)),
         desc="Tokenizing",
     )
 
@@ -125,11 +125,7 @@ def _tokenize_pairs(
 def _read_aligned_files(
     folder: Path, columns: list[str], prefixes: dict[str, str], cache_dir: str | os.PathLike | None
 ) -> DatasetDict | None:
-    """The splits that a folder holds as aligned files; None if it holds none.
-
-    Raises:
-        DataError: A file lacks its counterpart, or the two differ in their number of lines.
-    """
+    """The splits that a folder holds as aligned files; None if it holds none."""
     splits = {}
     for split in SPLITS:
         names = [f"{prefixes.get(split, split)}.{column}" for column in columns]
@@ -158,27 +154,27 @@ def _plain_or_gzip(file: Path) -> Path | None:
 
 
 def _keep_pairs(pairs: Dataset, name: str, columns: list[str]) -> Dataset:
-    """Name the columns `source` and `target`, strip the sentences, drop pairs with an empty side.
-
-    Raises:
-        DataError: No pair is left, or one is empty outside the training split.
-    """
+    """Name the columns `source` and `target`, strip the sentences, drop training pairs with an empty side."""
     if not len(pairs):
         raise DataError(f"{name}: no pair of sentences")
+
+    def strip(batch: dict[str, list]) -> dict[str, list[str]]:
+        sides = zip(("source", "target"), columns, strict=True)
+        return {side: [(text or "").strip() for text in batch[column]] for side, column in sides}
+
     pairs = pairs.map(
-        _strip_batch,
+        strip,
         batched=True,
         remove_columns=columns,
         features=Features({"source": Value("string"), "target": Value("string")}),
-        fn_kwargs={"columns": columns},
         desc="Reading pairs",
     )
     lengths = [compute.binary_length(pairs.data.column(side)).to_numpy() for side in ("source", "target")]
     empty = np.flatnonzero(np.minimum(*lengths) == 0)
-    if len(empty) and not name.endswith("split train"):
-        raise DataError(f"{name}, pair {empty[0] + 1:,}: a side is empty")
     if not len(empty):
         return pairs
+    if not name.endswith("split train"):
+        raise DataError(f"{name}, pair {empty[0] + 1:,}: a side is empty")
     if len(empty) == len(pairs):
         raise DataError(f"{name}: no pair of sentences")
     logger.warning(
@@ -186,11 +182,6 @@ def _keep_pairs(pairs: Dataset, name: str, columns: list[str]) -> Dataset:
         f"the first is number {empty[0] + 1:,}"
     )
     return select_rows(pairs, np.delete(np.arange(len(pairs)), empty))
-
-
-def _strip_batch(batch: dict[str, list], columns: list[str]) -> dict[str, list[str]]:
-    sides = zip(("source", "target"), columns, strict=True)
-    return {side: [(text or "").strip() for text in batch[column]] for side, column in sides}
 
 
 def _cut(pairs: Dataset, name: str, fraction: float, seed: int) -> tuple[Dataset, Dataset]:

@@ -17,7 +17,7 @@ from transformers import PreTrainedTokenizerBase
 from .checksums import file_checksum
 from .errors import DataError
 from .lines import iterate_lines
-from .rows import process_count, select_rows, tokenizer_content
+from .rows import select_rows, tokenizer_content, tokenizing_processes
 
 
 logger = logging.getLogger(__name__)
@@ -65,18 +65,7 @@ def load_corpus(
 
 
 def read_texts(files: Sequence[str | os.PathLike], cache_dir: str | os.PathLike | None = None) -> Dataset:
-    """The lines of text files, memory-mapped; `datasets` caches them, by the files' checksums.
-
-    Args:
-        files, cache_dir: As in `load_corpus`.
-
-    Returns:
-        A row a line, with the column `text` (string).
-
-    Raises:
-        OSError: A file cannot be read.
-        DataError: There is an error in a file.
-    """
+    """The lines of text files, memory-mapped, as rows with the column `text` (string)."""
     files = tuple(os.fspath(file) for file in files)
     checksums = tuple(file_checksum(file) for file in files)
     features = Features({"text": Value("string")})
@@ -103,11 +92,7 @@ def _text_rows(files: tuple[str, ...], checksums: tuple[str, ...]) -> Iterator[d
 
 
 def validation_size(validation: float, lines: int, name: str) -> int:
-    """The number of lines held out for validation, at least one of `lines`, and not all.
-
-    Raises:
-        DataError: `validation` is no share or number, or there are too few lines.
-    """
+    """The number of lines held out for validation, at least one of `lines`, and not all."""
     if not validation > 0 or (validation > 1 and validation % 1 != 0):  # also where it is NaN, or infinite
         raise DataError(f"validation must be a share of the lines or their number, not {validation}")
     size = int(validation) if validation >= 1 else max(1, round(validation * lines))
@@ -144,7 +129,7 @@ def tokenize_corpus(corpus: DatasetDict, tokenizer: PreTrainedTokenizerBase, max
             ),
             fn_kwargs={"tokenizer": tokenizer, "max_length": max_length},
             new_fingerprint=Hasher.hash((lines._fingerprint, tokenizer_content(tokenizer), max_length)),
-            num_proc=process_count(len(lines)),
+            num_proc=tokenizing_processes(len(lines)),
             desc="Tokenizing",
         )
     for split, rows in tokenized.items():

@@ -22,16 +22,9 @@ ROWS_PER_PROCESS = 50_000
 
 
 def select_rows(rows: Dataset, indices: np.ndarray) -> Dataset:
-    """`rows.select(indices)`, with the indices memory-mapped, too, in the cache of rows that are.
+    """`rows.select(indices)`; of memory-mapped rows, the indices are memory-mapped, too, beside them.
 
     `Dataset.select` (datasets 5.2) makes a list of them, of 60 bytes each, and every process of `map` gets a copy.
-
-    Args:
-        rows: The rows to choose from.
-        indices: The places of the chosen rows, integers, in their new order.
-
-    Returns:
-        The chosen rows.
     """
     indices = np.ascontiguousarray(indices, dtype=np.int64)
     chosen = pa.array(indices.view(np.uint64))  # the type that `datasets` has, without a copy
@@ -72,12 +65,7 @@ def _in_order(rows: Dataset, values: np.ndarray) -> np.ndarray:
 
 
 class Texts:
-    """The texts of some columns, one column after the other, read from the disk anew in each iteration.
-
-    Args:
-        rows: The rows.
-        columns: The columns' names.
-    """
+    """The texts of some columns, one column after the other, read from the disk anew in each iteration."""
 
     def __init__(self, rows: Dataset, columns: Sequence[str]):
         self.rows = rows
@@ -89,7 +77,7 @@ class Texts:
                 yield from batch[column]
 
 
-def process_count(rows: int) -> int | None:
+def tokenizing_processes(rows: int) -> int | None:
     """How many processes shall tokenize so many rows: at most one for each core; None for this process alone.
 
     Where processes are not forked, it is this one alone: others would run a script that is not guarded by

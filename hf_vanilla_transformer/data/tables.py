@@ -11,7 +11,7 @@ from pathlib import Path
 from datasets import Dataset, DatasetDict, Features, Value, load_dataset
 from datasets.load import CachedDatasetModuleFactory
 
-from ..sources import hub_answers
+from ..network import hub_answers
 from .errors import DataError, one_line_errors
 from .lines import CUT_OFF, decode_lines, iterate_lines
 
@@ -44,9 +44,6 @@ def read_tables(source: str, columns: list[str], cache_dir: str | os.PathLike | 
 
     Returns:
         The splits; a file is the split `train`.
-
-    Raises:
-        DataError: The source is not there, something is wrong in it, or it lacks a column.
     """
     path = Path(source).expanduser()
     if path.is_file():
@@ -78,22 +75,14 @@ def _is_cached(name: str, cache_dir: str | os.PathLike | None) -> bool:
 
 
 def known_splits(source: str, data: DatasetDict) -> DatasetDict:
-    """Keep the splits train, validation and test; drop others, such as unlabelled texts.
-
-    Raises:
-        DataError: There is no `train`.
-    """
+    """Keep the splits train, which must be there, validation and test; drop others, such as unlabelled texts."""
     if "train" not in data:
         raise DataError(f"{source}: no split train; the splits are {', '.join(data)}")
     return DatasetDict({split: data[split] for split in SPLITS if split in data})
 
 
 def check_texts(source: str, data: DatasetDict, column: str) -> None:
-    """Check that a column holds strings.
-
-    Raises:
-        DataError: It does not.
-    """
+    """Raise a `DataError` if a column does not hold strings."""
     for rows in data.values():
         if not has_type(feature := rows.features[column], r"(large_)?string"):
             raise DataError(f"{source}: the column {column!r} holds no texts but {feature}")
@@ -112,11 +101,6 @@ def _tables_of_splits(folder: Path) -> dict[str, Path]:
 
 
 def _read_table(file: Path, columns: list[str], cache_dir: str | os.PathLike | None) -> Dataset:
-    """Read one file.
-
-    Raises:
-        DataError: The file is of no known kind, is not UTF-8, or does not have the columns.
-    """
     name, suffix = str(file), file.suffix.lower()
     if suffix in TAB_SEPARATED_SUFFIXES:
         header = [_unquote(column) for column in check_tab_separated(file, name)]
@@ -140,11 +124,7 @@ def _read_table(file: Path, columns: list[str], cache_dir: str | os.PathLike | N
 
 
 def check_columns(source: str, found: list[str], wanted: list[str]) -> None:
-    """Check that every wanted column exists once.
-
-    Raises:
-        DataError: One does not; the message lists the columns that do.
-    """
+    """Raise a `DataError`, with the columns that there are, if a wanted one does not exist once."""
     for column in wanted:
         if found.count(column) != 1:
             number = "two columns" if column in found else "no column"
@@ -154,20 +134,13 @@ def check_columns(source: str, found: list[str], wanted: list[str]) -> None:
 def check_tab_separated(
     file: Path, name: str, header: list[str] | None = None, labels: Collection[str] | None = None
 ) -> list[str]:
-    """Check a tab-separated file line by line, so that a message can name the line.
+    """Check a tab-separated file line by line, so that an error can name the line, and return its header.
 
     Args:
         file: The file.
         name: Its name in the message.
         header: The required header; by default any.
         labels: The allowed values of the last column; by default any.
-
-    Returns:
-        The header.
-
-    Raises:
-        DataError: A row has another number of columns than the header, there is no row, or header or label are not as
-            required. The message is `NAME, line N: reason`.
     """
     number = 0
     with open(file, "rb") as lines:
@@ -189,15 +162,7 @@ def check_tab_separated(
 
 
 def _check_comma_separated(file: Path, name: str) -> list[str]:
-    """Check a comma-separated file row by row; empty lines are allowed.
-
-    Returns:
-        The header.
-
-    Raises:
-        DataError: A row has another number of columns than the header, there is no row, or the quoting is wrong. The
-            message is `NAME, line N: reason`; of a row with several lines, N is the last.
-    """
+    """Check a comma-separated file row by row, and return its header: pandas fills short rows up without a word."""
     header = None
     with open(file, encoding="utf-8-sig", newline="") as lines:
         reader = csv.reader(lines, strict=True)

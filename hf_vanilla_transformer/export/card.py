@@ -9,7 +9,7 @@ from huggingface_hub import ModelCard, ModelCardData
 from jinja2 import Template
 from transformers import PreTrainedTokenizerBase
 
-from ..hub.model_card import CARD_FILE, EXAMPLES
+from ..hub.model_card import CARD_FILE, EXAMPLE_TEXTS
 from ..inference.folder import TARGET_TOKENIZER
 
 
@@ -36,7 +36,7 @@ def save_card(folder: Path, record: dict[str, Any], tokenizer: PreTrainedTokeniz
     config, generation = record["config"], record["generation"] or {}
     examples = [REVIEW] if record["task"] == "classification" else []
     example = min(
-        [*examples, *EXAMPLES.values()],
+        [*examples, *EXAMPLE_TEXTS.values()],
         key=lambda text: (
             tokenizer(text)["input_ids"].count(tokenizer.unk_token_id),
             len(tokenizer(text)["input_ids"]),

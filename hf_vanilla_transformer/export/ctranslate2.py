@@ -41,7 +41,7 @@ ACTIVATIONS = {
     "sigmoid": Activation.Sigmoid,
 }
 # Programs that run in the exported folder; templates with the variables of `card.py`.
-EXAMPLES = {
+PROGRAMS = {
     "translation": """\
 import ctranslate2
 from tokenizers import Tokenizer

@@ -25,7 +25,7 @@ from .proof import prove
 class Format(NamedTuple):
     """A format that models can be written in.
 
-    `module` is the module of this wing with `EXAMPLES`, for each task a program that runs in the folder with the
+    `module` is the module of this wing with `PROGRAMS`, for each task a program that runs in the folder with the
     engine alone (a template: see `card.py`), with the function `rounded(model)` where there are quantizations (a copy
     of the model in torch that rounds as the engine does), and with `write(model, tokenizers, folder, quantize)`:
 
@@ -99,7 +99,7 @@ def export(
             folder=folder,
         )
         save_json(folder / EXPORT_FILE, record)
-        save_card(folder, record, tokenizers[0], writer.EXAMPLES[record["task"]], Path(output_dir).name)
+        save_card(folder, record, tokenizers[0], writer.PROGRAMS[record["task"]], Path(output_dir).name)
     return record
 
 

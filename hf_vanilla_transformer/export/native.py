@@ -37,7 +37,7 @@ from ..modeling_vanilla_transformer import (
 
 
 # As in `ctranslate2.py`.
-EXAMPLES = {
+PROGRAMS = {
     "translation": """\
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 

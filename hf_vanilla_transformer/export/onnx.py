@@ -29,7 +29,7 @@ quantizer = import_extra("onnxruntime.quantization", "onnxruntime", "onnx")
 # The graphs of a translator, as optimum and transformers.js name them.
 TRANSLATOR = "encoder_model", "decoder_model_merged"
 # As in `ctranslate2.py`.
-EXAMPLES = {
+PROGRAMS = {
     "classification": """\
 import numpy as np
 import onnxruntime

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from ..data.labels import SINGLE
 from ..hub.model_card import load_model_card
 from ..hub.record import save_json
 from ..inference.engine import TASKS, end_tokens, import_extra
@@ -48,7 +49,7 @@ RUNTIME = {
     ),
 }
 # What a page offers to try, by task and the first language on the model's card.
-EXAMPLES = {
+TEXTS_TO_TRY = {
     "classification": {
         "ko": [
             "배우들의 연기가 정말 좋았지만 이야기는 지루했다",
@@ -84,7 +85,7 @@ def make_page(
         output_dir: The page's folder. It must be empty or missing, and is left so if anything fails.
         runtime: A folder with the files of `RUNTIME`, such as another page's `runtime` or a `node_modules`; by default
             npm downloads them.
-        examples: Texts that the page offers to try; by default `EXAMPLES` of the model's language.
+        examples: Texts that the page offers to try; by default `TEXTS_TO_TRY` of the model's language.
 
     Returns:
         The page's settings, as in its `model/page.json`.
@@ -99,7 +100,7 @@ def make_page(
     with finished_folder(output_dir) as folder:
         model = load_model(model_folder, dtype="float32").eval()
         check_exportable(model, model_folder)
-        if model.config.problem_type not in (None, "single_label_classification"):
+        if model.config.problem_type not in (None, SINGLE):
             raise ValueError(f"{model_folder}: trained for {model.config.problem_type}, which gives no single label")
         tokenizers = load_fast_tokenizers(model_folder, model)
         with resources.as_file(resources.files(__package__) / "page") as static:
@@ -140,7 +141,7 @@ def _settings(
         "name": Path(model_folder).resolve().name,
         "parameters": model.num_parameters(),
         "languages": languages,
-        "examples": EXAMPLES[task].get(next(iter(languages), ""), []) if examples is None else examples,
+        "examples": TEXTS_TO_TRY[task].get(next(iter(languages), ""), []) if examples is None else examples,
         # transformers' number for "no limit" is beyond what JavaScript counts to.
         "max_length": min(tokenizer_length, config.max_position_embeddings),
         "attention": {

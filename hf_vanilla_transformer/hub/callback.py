@@ -1,13 +1,10 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 """The record and card of a run of your own `Trainer`."""
 
-import contextlib
 import json
 from pathlib import Path
 
 from datasets import DatasetDict
-from huggingface_hub import HfApi
-from huggingface_hub.errors import HTTPError
 from transformers import (
     PreTrainedModel,
     PreTrainedTokenizerBase,
@@ -18,21 +15,18 @@ from transformers import (
 )
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
-from ..configuration_vanilla_transformer import VanillaTransformerConfig
 from ..data.checksums import describe_splits
 from ..precision import training_precision
 from .embedding import save_embedding_modules
-from .model_card import rename_model_card, save_model_card
+from .model_card import save_model_card
 from .record import METRICS_FILE, changed_arguments, metrics_of_log, save_record
-from .upload import has_card
 
 
 class RecordCallback(TrainerCallback):
     """Writes model, tokenizer, record and model card to the folder of your own `Trainer`'s run when training ends.
 
-    The record's metrics are what the Trainer logged, its recipe the Trainer's arguments. A push puts the repository's
-    name into the card. `Trainer.push_to_hub` would replace the card by a draft of its own;
-    `CheckedTrainer.push_to_hub` and `upload_run` keep it.
+    The record's metrics are what the Trainer logged, its recipe the Trainer's arguments. `Trainer.push_to_hub` would
+    replace the card by a draft of its own; `CheckedTrainer.push_to_hub` and `upload_run` keep it.
 
     Args:
         source: The name of the data, for the card.
@@ -81,23 +75,14 @@ class RecordCallback(TrainerCallback):
             data=self.data,
             own_trainer=True,
         )
-        if isinstance(model.config, VanillaTransformerConfig):
-            save_embedding_modules(args.output_dir, model.config.d_model)
-        save_model_card(args.output_dir)
+        save_embedding_modules(args.output_dir, model.config.d_model)
+        save_model_card(args.output_dir, args.hub_model_id)
         model.name_or_path = args.output_dir  # the folder that `hub.push` uploads
 
     def on_push_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs) -> None:
         if not any("train_runtime" in entry for entry in state.log_history):
             return  # during training
         file = Path(args.output_dir, METRICS_FILE)
-        # Update the record if something was measured since; a card that somebody edited stays otherwise.
+        # Update record and card if something was measured since; a card that somebody edited stays otherwise.
         if not file.is_file() or json.loads(file.read_text(encoding="utf-8")) != metrics_of_log(args, state):
             self.on_train_end(args, state, control, **kwargs)
-        if state.is_world_process_zero:
-            name = args.hub_model_id or Path(args.output_dir).absolute().name  # as Trainer names the repository
-            with contextlib.suppress(HTTPError, OSError):  # the push will tell what is wrong
-                if "/" not in name:
-                    name = HfApi().get_full_repo_name(name, token=args.hub_token)
-                if not has_card(args.output_dir):
-                    save_model_card(args.output_dir)
-                rename_model_card(args.output_dir, name)

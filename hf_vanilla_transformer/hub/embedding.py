@@ -9,11 +9,6 @@ from pathlib import Path
 from .record import save_json
 
 
-MODULES_FILE = "modules.json"
-TRANSFORMER_FILE = "sentence_bert_config.json"
-POOLING_FOLDER = "1_Pooling"
-
-
 def save_embedding_modules(folder: str | Path, width: int) -> None:
     """Have sentence-transformers take the mean of the encoder's vectors over a text's tokens.
 
@@ -21,22 +16,17 @@ def save_embedding_modules(folder: str | Path, width: int) -> None:
         folder: The folder of a saved model.
         width: `d_model`.
     """
-    folder = Path(folder)
-    modules = {"": "Transformer", POOLING_FOLDER: "Pooling"}
-    save_json(
-        folder / MODULES_FILE,
-        [
-            {"idx": place, "name": str(place), "path": path, "type": f"sentence_transformers.models.{name}"}
-            for place, (path, name) in enumerate(modules.items())
-        ],
-    )
-    save_json(
-        folder / TRANSFORMER_FILE,
-        {
-            "transformer_task": "feature-extraction",
-            "modality_config": {"text": {"method": "forward", "method_output_name": "encoder_last_hidden_state"}},
-            "module_output_name": "token_embeddings",
-        },
-    )
-    (folder / POOLING_FOLDER).mkdir(exist_ok=True)
-    save_json(folder / POOLING_FOLDER / "config.json", {"embedding_dimension": width, "pooling_mode": "mean"})
+    types = {"": "Transformer", "1_Pooling": "Pooling"}
+    modules = [
+        {"idx": place, "name": str(place), "path": path, "type": f"sentence_transformers.models.{name}"}
+        for place, (path, name) in enumerate(types.items())
+    ]
+    transformer = {
+        "transformer_task": "feature-extraction",
+        "modality_config": {"text": {"method": "forward", "method_output_name": "encoder_last_hidden_state"}},
+        "module_output_name": "token_embeddings",
+    }
+    save_json(Path(folder, "modules.json"), modules)
+    save_json(Path(folder, "sentence_bert_config.json"), transformer)
+    Path(folder, "1_Pooling").mkdir(exist_ok=True)
+    save_json(Path(folder, "1_Pooling", "config.json"), {"embedding_dimension": width, "pooling_mode": "mean"})

@@ -16,13 +16,28 @@ import yaml
 from transformers import GenerationConfig, PreTrainedModel, TrainerState, TrainingArguments
 
 from ..figures import plot_training_curves
-from ..training.checkpoints import process_count
+from ..loading import TARGET_TOKENIZER
+from ..training.checkpoints import world_size
 
 
 RECIPE_FILE = "recipe.yaml"
 RUN_FILE = "run.json"
 METRICS_FILE = "metrics.json"
 CURVES_FILE = "curves.png"
+# What every run's folder has, besides weights and vocabulary, which have more than one form.
+REQUIRED_FILES = (
+    *("config.json", "configuration_vanilla_transformer.py", "modeling_vanilla_transformer.py"),
+    *("generation_config.json", "tokenizer_config.json", METRICS_FILE, RECIPE_FILE, RUN_FILE, CURVES_FILE),
+)
+_TOKENIZER = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "*.model")
+# What of a run's folder is sent to the Hub. Keys and data may lie beside it.
+RUN_FILES = (
+    *REQUIRED_FILES,
+    *("README.md", "model.safetensors", "model-*-of-*.safetensors", "model.safetensors.index.json"),
+    *_TOKENIZER,
+    *(f"{TARGET_TOKENIZER}/{file}" for file in _TOKENIZER),
+    *("modules.json", "sentence_bert_config.json", "1_Pooling/config.json"),
+)
 # Settings that belong to one machine or one call.
 NOT_IN_RECIPE = {
     *("output_dir", "run_name", "logging_dir", "resume_from_checkpoint", "use_cpu", "disable_tqdm"),
@@ -82,18 +97,20 @@ def save_record(
     save_json(Path(folder, RUN_FILE), run)
 
 
-_RECORD = {"recipe": RECIPE_FILE, "run": RUN_FILE, "metrics": METRICS_FILE}
-
-
 def _read_record(folder: str) -> dict[str, Any]:
     """The record in a run's folder, without each epoch's metrics; empty where there is none."""
-    if not all(Path(folder, file).is_file() for file in _RECORD.values()):
+    files = {"recipe": RECIPE_FILE, "run": RUN_FILE, "metrics": METRICS_FILE}
+    if not all(Path(folder, file).is_file() for file in files.values()):
         return {}
-    texts = {name: Path(folder, file).read_text(encoding="utf-8") for name, file in _RECORD.items()}
-    # Not all as YAML: it reads a number like 1e-05 as a string.
-    record = {name: yaml.safe_load(text) if name == "recipe" else json.loads(text) for name, text in texts.items()}
+    record = {name: read_file(Path(folder, file)) for name, file in files.items()}
     record["metrics"].pop("epochs", None)
     return record
+
+
+def read_file(file: Path) -> dict[str, Any]:
+    """A file of a record. Not all as YAML: it reads a number like 1e-05 as a string."""
+    with file.open(encoding="utf-8") as content:
+        return json.load(content) if file.suffix == ".json" else yaml.safe_load(content) or {}
 
 
 def describe_environment() -> dict[str, Any]:
@@ -111,7 +128,7 @@ def describe_environment() -> dict[str, Any]:
             **{name: metadata.version(name) for name in _RECORDED_PACKAGES},
         },
         "device": "cpu" if accelerator is None else str(accelerator),
-        "processes": process_count(),
+        "processes": world_size(),
         "threads": torch.get_num_threads(),
     }
 
@@ -180,10 +197,6 @@ def _evaluations(log_history: list[dict[str, float]]) -> Iterator[dict[str, floa
 
 def metrics_of_log(arguments: TrainingArguments, state: TrainerState) -> dict[str, Any]:
     """A record's metrics, from the log of a Trainer that has trained.
-
-    Args:
-        arguments: The Trainer's.
-        state: The Trainer's.
 
     Returns:
         `best_step`, `training_seconds`, `epochs`; `train` with the mean loss, `training_loss`; and `validation` with

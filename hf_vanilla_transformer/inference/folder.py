@@ -14,7 +14,7 @@ from transformers import AutoConfig, AutoTokenizer, PreTrainedModel, PreTrainedT
 from .. import modeling_vanilla_transformer
 from ..configuration_vanilla_transformer import VanillaTransformerConfig
 from ..modeling_vanilla_transformer import VanillaTransformerPreTrainedModel
-from ..sources import hub_answers
+from ..network import hub_answers
 
 
 # An exported folder's record: `format`, `task`, `quantize`, `config` and `generation` (the model's), `proof`.

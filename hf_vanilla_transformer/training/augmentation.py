@@ -15,13 +15,10 @@ from ..data.labelled_text import encode
 AUGMENTATIONS = ("spacing", "typing_slip")
 
 
-class EpochCollator:
+class EpochCollator(TrainerCallback):
     """A collator whose random draws depend on a seed, the epoch and the rows: a resumed run sees the same inputs.
 
-    Trainer needs `callback`, which sets the epoch, and `remove_unused_columns=False`.
-
-    Args:
-        seed: Seed of the draws.
+    Trainer needs it as a callback, too, which sets the epoch, and `remove_unused_columns=False`.
     """
 
     def __init__(self, seed: int):
@@ -31,45 +28,26 @@ class EpochCollator:
 
     @property
     def epoch(self) -> int:
-        """The epoch, from 0.
-
-        Raises:
-            ValueError: it is not set.
-        """
+        """The epoch, from 0. If it is not set, this is a ValueError."""
         if (epoch := int(self._epoch)) < 0:
             raise ValueError("the collator does not know the epoch: give its `callback` to the trainer")
         return epoch
 
     def set_epoch(self, epoch: int) -> None:
-        """Set the epoch, from 0, on which the next batches depend."""
         self._epoch[0] = epoch
 
     @property
     def callback(self) -> TrainerCallback:
-        """A callback for Trainer that sets the epoch."""
-        return _EpochCallback(self)
-
-
-class _EpochCallback(TrainerCallback):
-    """Tells a collator which epoch begins, after a resumption, too."""
-
-    def __init__(self, collator: EpochCollator):
-        self.collator = collator
+        """What sets the epoch."""
+        return self
 
     def on_epoch_begin(self, args, state, control, **kwargs):
-        # A float that counts the steps: 1.25 after a quarter of the second epoch.
-        self.collator.set_epoch(int(state.epoch or 0))
+        # `state.epoch` counts the steps: 1.25 where a run resumes after a quarter of the second epoch.
+        self.set_epoch(int(state.epoch or 0))
 
 
 class AugmentingCollator(EpochCollator):
-    """A collator that changes each text anew in each epoch, then tokenizes it.
-
-    Args:
-        tokenizer: The model's tokenizer.
-        max_length: The number of tokens that a text is truncated to.
-        seed: Seed of the draws.
-        augment: Some of `AUGMENTATIONS`.
-    """
+    """A collator that changes each text anew in each epoch by some of `AUGMENTATIONS`, then tokenizes it."""
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase, max_length: int, seed: int, augment: Sequence[str]):
         super().__init__(seed)
@@ -87,9 +65,6 @@ class AugmentingCollator(EpochCollator):
 
         Returns:
             `input_ids` and `attention_mask` (B, S), int64, and `labels`.
-
-        Raises:
-            ValueError: The rows have texts, and the epoch is not set.
         """
         if "text" in features[0]:
             epoch = self.epoch

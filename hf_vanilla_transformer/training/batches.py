@@ -2,13 +2,11 @@
 """§5.1: batches of sequences of like length."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 import torch
 from accelerate.data_loader import SeedableRandomSampler
 from torch.utils.data import BatchSampler
-from transformers.trainer_pt_utils import LengthGroupedSampler
 
 
 class TokenBudgetBatchSampler(BatchSampler):
@@ -68,29 +66,3 @@ class TokenBudgetBatchSampler(BatchSampler):
         batches = np.split(order, self._ends[:-1])
         for number in np.random.default_rng([self.seed, epoch]).permutation(len(batches)):
             yield batches[number].tolist()
-
-
-class GroupedSampler(LengthGroupedSampler):
-    """Trainer's sampler of `group_by_length`, with the same draws, computed in numpy.
-
-    Trainer's (transformers 5.23) gets the lengths by reading all rows, one by one, and sorts lists.
-    """
-
-    lengths: Any  # an array, not a list
-
-    def __init__(self, batch_size: int, lengths: Sequence[int] | np.ndarray, generator: torch.Generator | None = None):
-        array: Any = np.asarray(lengths, dtype=np.int32)
-        super().__init__(batch_size, lengths=array, generator=generator)
-
-    def __iter__(self) -> Iterator[int]:
-        lengths = self.lengths
-        order = torch.randperm(len(lengths), generator=self.generator).numpy()
-        size = max(1, min(len(lengths) // (self.batch_size * 4), 50)) * self.batch_size
-        starts = range(0, len(order), size)
-        for start in starts:
-            group = order[start : start + size]
-            group[:] = group[np.argsort(-lengths[group], kind="stable")]
-        longest = starts[lengths[order[::size]].argmax()]
-        order[[0, longest]] = order[[longest, 0]]
-        for start in starts:
-            yield from order[start : start + size].tolist()

@@ -34,21 +34,18 @@ CHECKPOINT_FILES = (
 _OTHER_FIELDS = DROPOUT_FIELDS | {"architectures", "auto_map", "dtype", "problem_type", "requirements", "use_cache"}
 
 
-def process_count() -> int:
+def world_size() -> int:
     """The number of processes that train together."""
     return torch.distributed.get_world_size() if torch.distributed.is_initialized() else 1
 
 
 def prepare_output_dir(output_dir: str, resume: str | bool | None = None) -> str | None:
-    """Check that a run can write to its folder, and find the checkpoint that it resumes from.
+    """Check that a run can write to its folder, and find the checkpoint that it resumes from; None for a new run.
 
     Args:
         output_dir: The run's folder; created if it does not exist.
         resume: None or false for a new run; a checkpoint's folder; or `LAST_CHECKPOINT` or true for the last whole
             checkpoint in `output_dir`. Damaged checkpoints are left alone: Trainer overwrites them later.
-
-    Returns:
-        The checkpoint's folder; None for a new run.
 
     Raises:
         ValueError: the folder of a new run is not empty; or there is no checkpoint to resume from; or the named one
@@ -83,14 +80,7 @@ def prepare_output_dir(output_dir: str, resume: str | bool | None = None) -> str
 
 
 def checkpoint_damage(checkpoint: str) -> str | None:
-    """Check, without reading all of a checkpoint, that a run can resume from it.
-
-    Args:
-        checkpoint: The checkpoint's folder.
-
-    Returns:
-        What is wrong: a file that is missing, or cut off. None for a whole checkpoint.
-    """
+    """What is wrong with a checkpoint's folder: a file that is missing, or cut off. None for a whole checkpoint."""
     for patterns in CHECKPOINT_FILES:
         files = sorted(file for pattern in patterns for file in Path(checkpoint).glob(pattern))
         if not files:
@@ -101,18 +91,14 @@ def checkpoint_damage(checkpoint: str) -> str | None:
             except (OSError, ValueError, SafetensorError, zipfile.BadZipFile):
                 return f"{file.name} is broken off"
     # Each of several processes writes its own state; a single one's has no number.
-    for rank in range(process_count() if not Path(checkpoint, "rng_state.pth").is_file() else 0):
+    for rank in range(world_size() if not Path(checkpoint, "rng_state.pth").is_file() else 0):
         if not Path(checkpoint, f"rng_state_{rank}.pth").is_file():
             return f"rng_state_{rank}.pth is missing"
     return None
 
 
 def _check_end(file: Path) -> None:
-    """Read the part of a file that is only right if the file was written to its end.
-
-    Raises:
-        OSError, ValueError, SafetensorError, zipfile.BadZipFile: it was not.
-    """
+    """Read the part of a file that is only right if the file was written to its end."""
     if file.suffix == ".safetensors":
         with safe_open(file, "pt"):
             pass  # the header says how long the file is
@@ -126,7 +112,6 @@ def _check_end(file: Path) -> None:
 
 
 def _last_whole_checkpoint(output_dir: str) -> str | None:
-    """The last checkpoint in a folder that is not damaged."""
     for checkpoint in reversed(_checkpoints(output_dir)):
         damage = checkpoint_damage(checkpoint)
         if damage is None:
@@ -136,14 +121,7 @@ def _last_whole_checkpoint(output_dir: str) -> str | None:
 
 
 def last_checkpoints(folder: str, number: int) -> list[str]:
-    """The last checkpoints of a run, in the order of their steps.
-
-    Args:
-        folder: The run's folder.
-        number: How many.
-
-    Returns:
-        The checkpoints' folders.
+    """The folders of a run's last checkpoints, in the order of their steps.
 
     Raises:
         ValueError: there are fewer, or `number` is less than 1.
@@ -157,7 +135,6 @@ def last_checkpoints(folder: str, number: int) -> list[str]:
 
 
 def _checkpoints(folder: str) -> list[str]:
-    """All checkpoints of a run, in the order of their steps."""
     prefix = f"{PREFIX_CHECKPOINT_DIR}-"
     steps = {path.name.removeprefix(prefix): path for path in Path(folder).glob(f"{prefix}*") if path.is_dir()}
     return [str(steps[step]) for step in sorted(filter(str.isdecimal, steps), key=int)]
@@ -178,10 +155,8 @@ def average_checkpoints(folders: list[str]) -> VanillaTransformerPreTrainedModel
         The model, of the class that its configuration names, in its own precision.
 
     Raises:
-        ValueError: there is no folder, a folder holds no such model, or the models differ in their architecture.
+        ValueError: a folder holds no such model, or the models differ in their architecture.
     """
-    if not folders:
-        raise ValueError("there are no checkpoints to average")
     model = load_model(folders[0])
     dtype = model.dtype
     model.float()  # a running mean in half precision would be rounded at every step

@@ -2,7 +2,7 @@
 """Denoising (pretraining): the corruption of text that an encoder-decoder learns to undo.
 
 BART (Lewis et al. 2020, §2.2, "Text Infilling") replaces each span of tokens by one mask, and its decoder writes the
-whole text; with T5 (Raffel et al. 2020, §3.1.4, with the spans of §3.3.4) the decoder writes only the hidden spans.
+whole text.
 """
 
 from collections.abc import Sequence
@@ -20,11 +20,8 @@ from ..modeling_vanilla_transformer import shift_tokens_right
 from .augmentation import EpochCollator
 
 
-TARGETS = ("text", "spans")
-
-
 class SpanInfilling(EpochCollator):
-    """A collator that replaces spans of tokens by one mask each; the labels are the text, or the hidden spans.
+    """A collator that replaces spans of tokens by one mask each; the labels are the text, then the end-of-text token.
 
     Of n tokens, n * mask_rate are hidden, at least one (rounded up or down at random, so that the mean is exact). The
     lengths of the spans come from a Poisson distribution, the last one shortened to fit; their places are uniform. As
@@ -36,14 +33,12 @@ class SpanInfilling(EpochCollator):
     Args:
         tokenizer: Has a mask token, an end-of-text token and a padding token.
         config: The model's configuration, which has the decoder's start token.
-        mask_rate: Share of the tokens that are hidden: 0.3 in BART, 0.15 in T5.
-        mean_span_length: Mean of the Poisson distribution, at least 1; 3 in both papers.
-        target: What the decoder writes: `"text"`, all of it (BART), or `"spans"`, each hidden span after a mask, in
-            order (T5, with numbered masks); then the end-of-text token.
+        mask_rate: Share of the tokens that are hidden: 0.3 in BART.
+        mean_span_length: Mean of the Poisson distribution, at least 1: 3 in BART.
         seed: Seed of the corruption.
 
     Raises:
-        ValueError: A rate, length or target is out of range, or the tokenizer lacks a token.
+        ValueError: The rate or length is out of range, or the tokenizer lacks a token.
     """
 
     def __init__(
@@ -52,15 +47,12 @@ class SpanInfilling(EpochCollator):
         config: PreTrainedConfig,
         mask_rate: float = 0.3,
         mean_span_length: float = 3.0,
-        target: str = "text",
         seed: int = 0,
     ):
         if not 0 < mask_rate < 1:
             raise ValueError(f"mask_rate must lie between 0 and 1, not be {mask_rate}")
         if not 1 <= mean_span_length <= 100:
             raise ValueError(f"mean_span_length must lie between 1 and 100, not be {mean_span_length}")
-        if target not in TARGETS:
-            raise ValueError(f"target must be {' or '.join(TARGETS)}, not {target!r}")
         for name in ("mask_token", "eos_token", "pad_token"):
             if getattr(tokenizer, name) is None:
                 raise ValueError(f"the tokenizer has no {name}")
@@ -70,7 +62,6 @@ class SpanInfilling(EpochCollator):
         self.decoder_start_token_id = config.decoder_start_token_id
         self.mask_rate = mask_rate
         self.mean_span_length = mean_span_length
-        self.target = target
         super().__init__(seed)
 
     def __call__(self, features: list[dict[str, Any]]) -> dict[str, torch.Tensor]:
@@ -110,7 +101,7 @@ class SpanInfilling(EpochCollator):
             rows: With the columns `input_ids` and `row`.
 
         Returns:
-            The rows with `input_ids` and `labels`, corrupted as in epoch 0.
+            The rows with `input_ids` and `labels`.
         """
 
         def corrupt(row: dict[str, Any]) -> dict[str, np.ndarray]:
@@ -124,22 +115,13 @@ class SpanInfilling(EpochCollator):
             # The collator's own state is not what the result depends on.
             new_fingerprint=Hasher.hash(
                 (rows._fingerprint, self.mask_token_id, self.eos_token_id)
-                + (self.mask_rate, self.mean_span_length, self.target, self.seed)
+                + (self.mask_rate, self.mean_span_length, self.seed)
             ),
             desc="Corrupting",
         )
 
     def corrupt(self, ids: Sequence[int], row: int, epoch: int) -> tuple[np.ndarray, np.ndarray]:
-        """Corrupt a text.
-
-        Args:
-            ids: Its tokens, n of them.
-            row: Its number.
-            epoch: 0 or more.
-
-        Returns:
-            The encoder's input and the labels, int64.
-        """
+        """The encoder's input and the labels, int64, of the text with this number, `row`, in an epoch, from 0."""
         ids = np.asarray(ids, dtype=np.int64)
         generator = np.random.default_rng([self.seed, epoch, row])
         hidden = int(len(ids) * self.mask_rate + generator.random())
@@ -164,9 +146,4 @@ class SpanInfilling(EpochCollator):
         starts = np.cumsum(sizes) - sizes
         # An empty span at the end starts after the last token.
         inputs = np.where(is_span, self.mask_token_id, np.append(ids, self.mask_token_id)[starts])
-
-        if self.target == "text":
-            return inputs, np.append(ids, self.eos_token_id)
-        pieces = [ids[start : start + size] for start, size in zip(starts[is_span], spans, strict=True)]
-        labels = [part for piece in pieces for part in ([self.mask_token_id], piece)]
-        return inputs, np.concatenate([*labels, [self.eos_token_id]])
+        return inputs, np.append(ids, self.eos_token_id)

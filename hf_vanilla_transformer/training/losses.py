@@ -35,10 +35,6 @@ class LabelSmoothingLoss:
     """The Annotated Transformer's loss, a `compute_loss_func` for Trainer: KL divergence from smoothed targets.
 
     transformers' own `label_smoothing_factor` spreads the probability over all V tokens and takes the cross-entropy.
-
-    Args:
-        smoothing: As in `smoothed_targets`.
-        pad_token_id: As in `smoothed_targets`.
     """
 
     def __init__(self, smoothing: float, pad_token_id: int):
@@ -60,17 +56,9 @@ class LabelSmoothingLoss:
             num_items_in_batch: The number to divide by, with gradient accumulation: Trainer counts the labels that
                 are not -100.
 
-        Returns:
-            The loss, a scalar.
-
         Raises:
-            ValueError: logits and labels differ in shape, or a label is the padding token.
+            ValueError: a label is the padding token.
         """
-        if outputs.logits.shape[:2] != labels.shape:
-            raise ValueError(
-                f"logits of shape {tuple(outputs.logits.shape)} for labels of shape {tuple(labels.shape)}: "
-                "the collator must make `decoder_input_ids`"
-            )
         if (labels == self.pad_token_id).any():
             raise ValueError(f"a label is the pad, {self.pad_token_id}: where nothing is predicted it must be -100")
         targets = labels.flatten()
@@ -121,9 +109,6 @@ class WeightedLoss:
             outputs: With `logits` (B, labels).
             labels: (B,), int64.
             num_items_in_batch: The number to divide by, with gradient accumulation.
-
-        Returns:
-            The loss, a scalar.
         """
         logits = outputs.logits.float()
         weights = self.weights.to(logits.device)

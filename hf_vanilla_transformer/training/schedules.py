@@ -2,7 +2,7 @@
 """§5.3: the learning rate of the paper, which transformers' `inverse_sqrt` schedule computes."""
 
 
-def noam_peak(d_model: int, warmup_steps: int, factor: float = 1.0) -> float:
+def noam_peak(d_model: float, warmup_steps: float, factor: float = 1.0) -> float:
     """§5.3, Eq. 3: the peak learning rate of the schedule that the Annotated Transformer calls Noam.
 
     The schedule, factor * d_model^-0.5 * min(step^-0.5, step * warmup_steps^-1.5), is transformers' `inverse_sqrt`

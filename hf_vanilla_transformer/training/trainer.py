@@ -20,11 +20,12 @@ from transformers import (
     TrainingArguments,
 )
 from transformers.dynamic_module_utils import custom_object_save
+from transformers.trainer_pt_utils import LengthGroupedSampler
 from transformers.trainer_utils import EvalLoopOutput, IntervalStrategy, TrainOutput, get_last_checkpoint
 
 from ..data.rows import column_array, list_lengths
 from ..loading import load_config
-from .batches import GroupedSampler, TokenBudgetBatchSampler
+from .batches import TokenBudgetBatchSampler
 from .checkpoints import architecture_fields
 
 
@@ -120,7 +121,8 @@ class CheckedTrainer(Trainer):
         if not file.is_file() or "generated_from_trainer" in (ModelCard.load(file).data.tags or []):
             super().create_model_card(*args, **kwargs)
 
-    # No public way leads to another sampler (transformers 5.23); test_grouped_batches_are_those_of_trainer_itself.
+    # Trainer (transformers 5.24) reads all rows, one by one, for their lengths, in every evaluation, too.
+    # No public way leads to its sampler; test_grouped_batches_are_those_of_trainer_itself.
     def _get_train_sampler(self, train_dataset: Dataset | None = None) -> Sampler | None:
         rows = self.train_dataset if train_dataset is None else train_dataset
         batch_size = self.args.train_batch_size * self.args.gradient_accumulation_steps
@@ -131,16 +133,12 @@ class CheckedTrainer(Trainer):
         grouped = self._grouped(eval_dataset, self.args.eval_batch_size, generator)
         return grouped or super()._get_eval_sampler(eval_dataset)
 
-    def _grouped(
-        self, rows: Dataset, batch_size: int, generator: torch.Generator | None = None
-    ) -> GroupedSampler | None:
-        """The sampler of `group_by_length` for rows that are memory-mapped, else None."""
+    def _grouped(self, rows: Dataset, batch_size: int, generator: torch.Generator | None = None) -> Sampler | None:
         if self.args.train_sampling_strategy != "group_by_length" or not isinstance(rows, Dataset):
             return None
-        name = self.args.length_column_name
-        if name in rows.column_names:
-            return GroupedSampler(batch_size, column_array(rows, name), generator)
-        return GroupedSampler(batch_size, list_lengths(rows, "input_ids"), generator)
+        column = self.args.length_column_name
+        lengths = column_array(rows, column) if column in rows.column_names else list_lengths(rows, "input_ids")
+        return LengthGroupedSampler(batch_size, lengths=lengths.tolist(), generator=generator)
 
     def _run_epoch(self, *args, **kwargs) -> None:
         # Trainer (transformers 5.23) checks only after a step whether it was the last: a run that resumes after its

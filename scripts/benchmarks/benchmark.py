@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from baselines import SIZES
 from measures import (
     BART,
     BART_BODY,
@@ -28,7 +27,6 @@ from measures import (
     OURS,
     OURS_CTRANSLATE2,
     compare_classifiers,
-    compare_generation,
     make_batches,
     matrix_product_rate,
     measure_curves,
@@ -62,8 +60,8 @@ class BenchmarkArguments:
     tasks: list[str] = field(
         default_factory=lambda: list(TASKS),
         metadata={
-            "help": "What to measure: `training` and `inference` of classifiers, `generation` of translations, peak "
-            "`memory` of training (Linux only), `curves` of training speed against length, batch size and depth."
+            "help": "What to measure: `training` and `inference` of classifiers, peak `memory` of training (Linux), "
+            "and `curves` of training speed against length, batch size and depth."
         },
     )
     contenders: list[str] = field(
@@ -200,26 +198,6 @@ def measure_classifiers(task: str, setup: Setup) -> list[dict[str, Any]]:
     return rows
 
 
-def measure_generation(setup: Setup) -> list[dict[str, Any]]:
-    """Compare greedy generation with Marian's; see `compare_generation`."""
-    sizes = {name: getattr(setup.config, name) for name in SIZES}
-    rows = compare_generation(
-        VanillaTransformerConfig.from_preset("base", vocab_size=8007, **sizes),
-        batch_size=setup.arguments.batch_size,
-        source_length=24,
-        new_tokens=32,
-        rounds=setup.arguments.rounds,
-        device=setup.device,
-    )
-    add_ratios(rows, "tokens_per_second")
-    print_table(
-        "greedy generation",
-        ["", "tokens/s", "times ours"],
-        [[row["name"], f"{row['tokens_per_second']:,.0f}", f"{row['times_ours']:.2f}"] for row in rows],
-    )
-    return rows
-
-
 def measure_memory(setup: Setup) -> list[dict[str, Any]]:
     """Compare the peak memory of two updates on the longest texts; see `peak_memory`."""
     longest = make_batches(setup.input_ids, setup.arguments.batch_size, setup.config.pad_token_id, grouped=True)[-1:]
@@ -254,7 +232,6 @@ def measure_and_plot_curves(setup: Setup) -> dict[str, list[dict[str, Any]]]:
 TASKS: dict[str, Callable[[Setup], Any]] = {
     "training": functools.partial(measure_classifiers, "training"),
     "inference": functools.partial(measure_classifiers, "inference"),
-    "generation": measure_generation,
     "memory": measure_memory,
     "curves": measure_and_plot_curves,
 }

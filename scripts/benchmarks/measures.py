@@ -15,17 +15,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from baselines import BartClassifier, BartTextClassifier, TorchClassifier, as_marian, bart_config
+from baselines import BartClassifier, BartTextClassifier, TorchClassifier, bart_config
 from torch import nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 from tutorial import MovieClassification
 
-from hf_vanilla_transformer import (
-    VanillaTransformerConfig,
-    VanillaTransformerForConditionalGeneration,
-    VanillaTransformerForSequenceClassification,
-)
+from hf_vanilla_transformer import VanillaTransformerConfig, VanillaTransformerForSequenceClassification
 from hf_vanilla_transformer.engines import Engine
 
 
@@ -340,59 +336,6 @@ def measure_curves(
                 rate = batch["input_ids"].numel() / statistics.median(seconds)
                 curves[axis].append({"value": value, "name": name, "tokens_per_second": rate})
     return curves
-
-
-def compare_generation(
-    config: VanillaTransformerConfig,
-    *,
-    batch_size: int,
-    source_length: int,
-    new_tokens: int,
-    rounds: int,
-    device: torch.device,
-) -> list[dict[str, Any]]:
-    """Time greedy generation by this package's translator and by Marian with the same random weights.
-
-    Args:
-        config: A translator that Marian can express.
-        batch_size: Sentences in a batch.
-        source_length: Tokens in each sentence.
-        new_tokens: Tokens to generate for each.
-        rounds: How often to time each.
-        device: The device.
-
-    Returns:
-        For both `name`, `seconds` of each round, the median `tokens_per_second`, and `same`: whether the tokens equal
-        this package's.
-    """
-    model = VanillaTransformerForConditionalGeneration(config).eval()
-    source = torch.randint(7, config.vocab_size, (batch_size, source_length), device=device)
-    written, ways = {}, {}
-    for name, translator in (("this package", model), ("MarianMTModel", as_marian(model))):
-        translator.to(device)
-
-        def write(name=name, translator=translator):
-            written[name] = translator.generate(
-                input_ids=source,
-                attention_mask=torch.ones_like(source),
-                do_sample=False,
-                num_beams=1,
-                max_new_tokens=new_tokens,
-                min_new_tokens=new_tokens,
-            )
-
-        write()
-        ways[name] = write
-    seconds = take_turns(ways, rounds, device)
-    return [
-        {
-            "name": name,
-            "seconds": times,
-            "tokens_per_second": batch_size * new_tokens / statistics.median(times),
-            "same": torch.equal(written[name], written["this package"]),
-        }
-        for name, times in seconds.items()
-    ]
 
 
 def peak_memory(

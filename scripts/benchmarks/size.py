@@ -4,9 +4,9 @@
     python scripts/benchmarks/size.py --rows 100000 1000000 10000000 --output_dir runs/size
 
 For each size, sentences of invented words are written (Zipf's law, about 27 tokens each), then read, tokenized and
-batched by two new processes, the second of which finds all in the cache. Memory is what the main process holds for
-itself (RssAnon): pages of memory-mapped files belong to the system, which takes them back when it needs them. Writes
-`size.json` and `size.png`; removes data and cache. 10,000,000 pairs need 15 GB of disk. Linux only.
+batched by two new processes, the second of which finds text and tokens in the cache. Memory is what the main process
+holds for itself (RssAnon): pages of memory-mapped files belong to the system, which takes them back when it needs
+them. Writes `size.json` and `size.png`; removes data and cache. 10,000,000 pairs need 15 GB of disk. Linux only.
 """
 
 import csv

@@ -32,7 +32,7 @@ corpus reviews-without-validation.txt.gz --validation_fraction 0.05
 # The teacher, 0.8645 on test: infilling 61 minutes, two cores; fine-tuning 26 minutes, one core.
 stage reviews torchrun --nproc_per_node 2 -m hf_vanilla_transformer pretrain pretrain-reviews \
     --texts "$runs/reviews.txt.gz" --use_cpu true
-stage small-teacher vanilla-transformer train-classifier nsmc-small --data "$nsmc" --model "$runs/reviews"
+stage small-teacher vanilla-transformer train-classifier nsmc-pretrained --data "$nsmc" --model "$runs/reviews"
 
 # Text infilling of the labelled reviews, 8 epochs and 10 more, then 3 of 619,200 others: 65, 91 and 97 minutes, two
 # cores with other work on them.

@@ -159,7 +159,7 @@ def test_a_model_that_a_recipe_of_the_package_names_is_found_from_every_folder(m
     (_, arguments, _), _ = parse_arguments(train_classifier.ARGUMENTS, "test", command)
     assert arguments.model == "model_cards/nsmc-small"
     with pytest.raises(SystemExit):
-        parse_arguments(train_classifier.ARGUMENTS, "test", ["nsmc-small", *command[1:]])
+        parse_arguments(train_classifier.ARGUMENTS, "test", ["nsmc-pretrained", *command[1:]])
     assert "the recipe's model, runs/reviews, is neither here nor in a clone" in capsys.readouterr().err
 
 

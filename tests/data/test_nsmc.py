@@ -12,6 +12,7 @@ import pytest
 
 from data.files import HEADER, assert_one_line, assert_shape, rows
 from hf_vanilla_transformer.data import nsmc, tables
+from hf_vanilla_transformer.data.checksums import file_checksum
 from hf_vanilla_transformer.data.errors import DataError
 from hf_vanilla_transformer.data.nsmc import SAMPLES
 
@@ -41,8 +42,8 @@ def quote(document: str) -> str:
 
 
 @pytest.fixture
-def server(nsmc_folder):
-    """A server on loopback that serves the folder, counts its requests, and can be stopped."""
+def server(nsmc_folder, monkeypatch):
+    """A server on loopback, in place of the official one, that serves the folder and counts its requests."""
 
     class Handler(SimpleHTTPRequestHandler):
         def log_message(self, *arguments):
@@ -50,7 +51,9 @@ def server(nsmc_folder):
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=nsmc_folder))
     server.requests = 0
-    server.url = f"http://127.0.0.1:{server.server_port}"
+    monkeypatch.setattr(nsmc, "NSMC_URL", f"http://127.0.0.1:{server.server_port}")
+    official = {split: file_checksum(nsmc_folder / name) for split, name in nsmc.NSMC_FILES.items()}
+    monkeypatch.setattr(nsmc, "NSMC_SHA256", official)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     yield server
@@ -129,24 +132,15 @@ def test_windows_files_and_missing_last_line_feed(load, nsmc_folder):
 @pytest.mark.parametrize(
     ("content", "line", "reason"),
     [
-        (b"", 1, "without any row"),
         (HEADER.encode(), 2, "without any row"),
-        (b"id,document,label\n1,a,0\n", 1, "header"),
         (b"id\ttext\tlabel\n1\ta\t0\n", 1, "header"),
-        (b"1\ta\t0\n2\tb\t1\n", 1, "header"),
-        (b"\n" + HEADER.encode(), 1, "header"),
         (f"{HEADER}1\ta\t0\n2\tb\n".encode(), 3, "2 columns instead of 3"),
-        (f"{HEADER}1\ta\tb\t0\n".encode(), 2, "4 columns instead of 3"),
         (f"{HEADER}1\ta\t0\n\n2\tb\t1\n".encode(), 3, "1 columns instead of 3"),
         (f"{HEADER}1\ta\t0\n2\tb\t2\n".encode(), 3, "the label is '2', not 0 or 1"),
-        (f"{HEADER}1\ta\tpositive\n".encode(), 2, "the label is 'positive'"),
-        (f"{HEADER}1\ta\t\n".encode(), 2, "the label is ''"),
         (f"{HEADER}1\ta\t0\n2\tb\xff\t0\n3\tc\t0\n".encode("latin-1"), 3, "byte 4 is not UTF-8"),
         (f"{HEADER}1\ta\u2028b\x85c\t0\n2\tb\t5\n".encode(), 3, "the label is '5'"),
         ((HEADER + rows(9)).encode("cp949"), 2, "not UTF-8"),
-        ((HEADER + rows(9)).encode("utf-16"), 1, "not UTF-8"),
         ((HEADER + rows(9)).encode()[:-2], 10, "cut off"),
-        ((HEADER + rows(9)).encode()[:-5], 10, "cut off"),
         ((HEADER + rows(9)).encode()[:-6], 10, "cut off"),
     ],
 )
@@ -179,59 +173,46 @@ def test_folder_with_an_odd_name(load, nsmc_folder, name):
     assert len(load(nsmc_folder.rename(nsmc_folder.with_name(name)))["test"]) == 10
 
 
-def test_download_equals_the_folder_and_is_cached(load, server, nsmc_folder, tmp_path, caplog):
+def test_a_folder_of_other_files_is_named(load, nsmc_folder, caplog):
+    load(nsmc_folder)
+    assert f"{nsmc_folder}/ratings_train.txt: not the official file" in caplog.text
+
+
+def test_download_equals_the_folder_and_is_cached(load, server, nsmc_folder, caplog):
     expected = {split: part.to_dict() for split, part in load(nsmc_folder).items()}
-    loaded = load("nsmc", nsmc_url=server.url)
+    loaded = load("nsmc")
     assert_shape(loaded, ["negative", "positive"])
     assert {split: part.to_dict() for split, part in loaded.items()} == expected
-    assert f"{server.url}/ratings_train.txt: not the official file" in caplog.text
-    downloads = [path.read_bytes() for path in (tmp_path / "cache" / "downloads").iterdir()]
-    assert all(path.read_bytes() in downloads for path in nsmc_folder.iterdir())
-
+    assert "not the official file" not in caplog.text
     requests = server.requests
-    assert {split: part.to_dict() for split, part in load("nsmc", nsmc_url=server.url).items()} == expected
+    assert {split: part.to_dict() for split, part in load("nsmc").items()} == expected
     assert server.requests == requests > 0
 
 
-def test_download_of_the_official_files_is_checked(load, server, monkeypatch):
-    monkeypatch.setattr(nsmc, "NSMC_URL", server.url)
-    for url in (server.url, f"{server.url}/"):
-        with pytest.raises(DataError) as error:
-            load("nsmc", nsmc_url=url)
-        assert_one_line(error, f"{server.url}/ratings_train.txt: not the official file")
-
-
-def test_bad_download_is_named_by_its_url_and_tried_anew(load, server, nsmc_folder):
+def test_another_download_is_refused_and_tried_anew(load, server, nsmc_folder):
     path = nsmc_folder / "ratings_test.txt"
     good = path.read_bytes()
     path.write_bytes(good[:-4])
     with pytest.raises(DataError) as error:
-        load("nsmc", nsmc_url=server.url)
-    assert_one_line(error, f"{server.url}/ratings_test.txt, line 11: ", "cut off")
+        load("nsmc")
+    assert_one_line(error, f"{nsmc.NSMC_URL}/ratings_test.txt: not the official file")
     path.write_bytes(good)
-    assert len(load("nsmc", nsmc_url=server.url)["test"]) == 10
+    assert len(load("nsmc")["test"]) == 10
 
 
 def test_download_that_is_not_there(load, server, nsmc_folder):
     (nsmc_folder / "ratings_test.txt").unlink()
     with pytest.raises(DataError) as error:
-        load("nsmc", nsmc_url=server.url)
-    assert_one_line(error, f"{server.url}/ratings_test.txt: cannot be downloaded", "404")
+        load("nsmc")
+    assert_one_line(error, f"{nsmc.NSMC_URL}/ratings_test.txt: cannot be downloaded", "404")
 
 
-def test_server_that_is_away(load, tmp_path):
+def test_server_that_is_away(load, monkeypatch):
     with ThreadingHTTPServer(("127.0.0.1", 0), SimpleHTTPRequestHandler) as server:
-        url = f"http://127.0.0.1:{server.server_port}"
+        monkeypatch.setattr(nsmc, "NSMC_URL", f"http://127.0.0.1:{server.server_port}")
     with pytest.raises(DataError) as error:
-        load("nsmc", nsmc_url=url)
-    assert_one_line(error, f"{url}/ratings_train.txt: cannot be downloaded", "127.0.0.1")
-
-
-def test_address_that_is_a_folder(load, nsmc_folder):
-    with pytest.raises(DataError) as error:
-        load("nsmc", nsmc_url=str(nsmc_folder))
-    assert_one_line(error, str(nsmc_folder), "http")
-    assert (nsmc_folder / "ratings_train.txt").exists()
+        load("nsmc")
+    assert_one_line(error, f"{nsmc.NSMC_URL}/ratings_train.txt: cannot be downloaded", "127.0.0.1")
 
 
 @pytest.mark.parametrize("source", ["sample", "folder"])
@@ -246,7 +227,7 @@ def test_missing_column_of_nsmc(load, nsmc_folder, source):
 def test_official_files(load, caplog):
     folder = Path(os.environ["NSMC_DIR"])
     for split, name in nsmc.NSMC_FILES.items():
-        nsmc._check_nsmc_checksum(folder / name, split, name, official=True)
+        assert nsmc._difference_from_official(folder / name, split) is None
     loaded = load(folder)
     assert_shape(loaded, ["negative", "positive"])
     assert len(loaded["train"]) + len(loaded["validation"]) == 149_995

@@ -91,7 +91,7 @@ def test_tokens_do_not_depend_on_the_number_of_processes(folder, tmp_path_factor
     """Nor does the tokenizer that is saved afterwards."""
     made = []
     for number in (None, 2):
-        monkeypatch.setattr(parallel_text, "process_count", lambda rows, number=number: number)
+        monkeypatch.setattr(parallel_text, "tokenizing_processes", lambda rows, number=number: number)
         data = load_parallel_text(folder, "ko", "en", cache_dir=tmp_path_factory.mktemp("cache"))
         tokenizer = train_tokenizer(data["train"]["source"], vocab_size=40, add_eos=True)
         rows = tokenize_pairs(data["train"], tokenizer, tokenizer)

@@ -11,8 +11,8 @@ from hf_vanilla_transformer.data.rows import (
     Texts,
     column_array,
     list_lengths,
-    process_count,
     select_rows,
+    tokenizing_processes,
 )
 
 
@@ -48,7 +48,7 @@ def test_the_same_rows_have_the_same_fingerprint(rows):
 def test_few_rows_stay_in_this_process(monkeypatch):
     monkeypatch.setattr("os.sched_getaffinity", lambda process: range(8), raising=False)
     monkeypatch.setattr("multiprocessing.get_all_start_methods", lambda: ["fork", "spawn"])
-    counts = [process_count(rows) for rows in (0, ROWS_PER_PROCESS, 3 * ROWS_PER_PROCESS, 100 * ROWS_PER_PROCESS)]
-    assert counts == [None, None, 3, 8]
+    numbers = [tokenizing_processes(times * ROWS_PER_PROCESS) for times in (0, 1, 3, 100)]
+    assert numbers == [None, None, 3, 8]
     monkeypatch.setattr("multiprocessing.get_all_start_methods", lambda: ["spawn", "fork"])
-    assert process_count(100 * ROWS_PER_PROCESS) is None
+    assert tokenizing_processes(100 * ROWS_PER_PROCESS) is None

@@ -59,8 +59,11 @@ class Stage:
 
 
 def without_paths(settings: dict[str, Any]) -> dict[str, Any]:
-    """The settings, but for names of files. Records older than `precision: auto` say what it was on their machine."""
-    settings = {name: None if name in PATHS else value for name, value in settings.items()}
+    """The settings, but for names of files and the `target` of older records, which is always the text now.
+
+    Records older than `precision: auto` say what it was on their machine.
+    """
+    settings = {name: None if name in PATHS else value for name, value in settings.items() if name != "target"}
     return settings | {"bf16": True} if settings.pop("precision", None) == "auto" else settings
 
 

@@ -20,6 +20,7 @@ from hf_vanilla_transformer import (
 )
 from hf_vanilla_transformer.commands import page as command
 from hf_vanilla_transformer.export import page
+from hf_vanilla_transformer.hub import space_files
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 
 
@@ -72,8 +73,9 @@ def test_a_classifiers_page(run, classifier, runtime, tmp_path):
     assert head["sdk"] == "static" and head["title"] == "tiny"
     assert (folder / "runtime" / "library.mjs").read_bytes() == FILES["dist/library.mjs"]
     assert (folder / "model" / "tokenizer.json").is_file()
-    there = {file.relative_to(folder) for file in folder.rglob("*")}
-    assert there >= {file.relative_to(STATIC) for file in STATIC.rglob("*")}
+    there = {file.relative_to(folder) for file in folder.rglob("*") if file.is_file()}
+    assert there >= {file.relative_to(STATIC) for file in STATIC.rglob("*") if file.is_file()}
+    assert there == set(space_files(folder))  # what `push-to-hub --space` sends
 
 
 def test_a_translators_page_has_both_vocabularies(run, runtime, tmp_path):
@@ -83,14 +85,14 @@ def test_a_translators_page_has_both_vocabularies(run, runtime, tmp_path):
     assert settings["task"] == "translation" and settings["target_tokenizer"] is True
     assert (settings["start"], settings["end"], settings["target_vocab_size"]) == (2, [3], 31)
     assert (settings["max_target_length"], settings["examples"]) == (16, [])
-    assert (tmp_path / "page" / "model" / "target_tokenizer" / "tokenizer.json").is_file()
+    assert Path("model/target_tokenizer/tokenizer.json") in space_files(tmp_path / "page")
 
 
 @pytest.mark.parametrize(("name", "languages"), [("nsmc-small", ["ko"]), ("multi30k-de-en", ["de", "en"])])
 def test_the_card_names_the_languages_and_they_the_examples(runtime, tmp_path, name, languages):
     settings = page.make_page(str(ROOT / "model_cards" / name), str(tmp_path / "page"), runtime=str(runtime))
     assert settings["languages"] == languages
-    assert settings["examples"] == page.EXAMPLES[settings["task"]][languages[0]]
+    assert settings["examples"] == page.TEXTS_TO_TRY[settings["task"]][languages[0]]
 
 
 def test_the_pages_own_files_name_nothing_outside_and_only_what_is_there():

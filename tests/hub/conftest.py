@@ -115,7 +115,15 @@ def folder(run_folder, tmp_path) -> Path:
     folder = shutil.copytree(run_folder, tmp_path / "tiny")
     (folder / "checkpoint-2").mkdir()
     (folder / "sub" / "checkpoint-2").mkdir(parents=True)
-    for file in ("checkpoint-2/config.json", "checkpoint-2/optimizer.pt", "trainer_state.json", ".secret"):
+    unlisted = (
+        "checkpoint-2/config.json",
+        "checkpoint-2/optimizer.pt",
+        "trainer_state.json",
+        ".secret",
+        "id_rsa",
+        "my.csv",
+    )
+    for file in unlisted:
         (folder / file).write_text("{}")
         (folder / "sub" / file).write_text("{}")
     assert (folder / "training_args.bin").is_file()

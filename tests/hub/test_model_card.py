@@ -19,7 +19,6 @@ from transformers import AutoConfig, AutoTokenizer
 from hf_vanilla_transformer.commands import train_classifier, train_translation
 from hf_vanilla_transformer.commands.arguments import parse_arguments
 from hf_vanilla_transformer.hub.model_card import (
-    NSMC_TEST_SHA256,
     load_model_card,
     make_model_card,
     rename_model_card,
@@ -33,7 +32,7 @@ QUICK = [
     *("--max_steps", "2", "--eval_strategy", "steps", "--eval_steps", "1", "--logging_steps", "1"),
     *("--save_strategy", "no", "--disable_tqdm", "true", "--report_to", "none", "--use_cpu", "true"),
 ]
-HEADINGS = ["The model", "How to use it", "Training", "Results", "Limits and risks", "Licence and citation"]
+HEADINGS = ["The model", "How to use it", "Training", "Results", "Limits and risks", "Licence"]
 
 
 @pytest.fixture(scope="module")
@@ -152,62 +151,34 @@ def test_a_published_folder_is_a_whole_repository(folder):
         assert len(AutoTokenizer.from_pretrained(folder, subfolder=place)) == size
     for file in ("configuration_vanilla_transformer.py", "modeling_vanilla_transformer.py"):
         assert (folder / file).read_bytes() == (ROOT / "hf_vanilla_transformer" / file).read_bytes(), file
-    assert (folder / "model.safetensors").stat().st_size <= 10_000_000
-
-
-@pytest.mark.parametrize(("name", "limit"), [("nsmc-small", 10_000_000), ("multi30k-de-en", 5_000_000)])
-def test_the_ready_made_models_have_their_weights(name, limit):
-    folder = ROOT / "model_cards" / name
     assert load_model(str(folder)).num_parameters() == json.loads((folder / "run.json").read_text())["parameters"]
-    assert (folder / "model.safetensors").stat().st_size < limit
+    assert (folder / "model.safetensors").stat().st_size <= {"multi30k-de-en": 5_000_000, "nsmc-small": 10_000_000}[
+        folder.name
+    ]
 
 
 @pytest.mark.slow
-def test_the_ready_made_classifier_works_offline_without_the_package(tmp_path):
+def test_the_ready_made_models_work_offline_without_the_package(tmp_path):
     program = """
 import sys
-from transformers import pipeline
+from transformers import AutoModelForSeq2SeqLM, AutoTokenizer, pipeline
 
-classify = pipeline("text-classification", model=sys.argv[1], trust_remote_code=True)
-for answer in classify(sys.argv[2:]):
-    print(answer["label"], answer["score"])
-"""
-    reviews = {"정말 재미있고 감동적인 영화": "positive", "지루하고 유치했다": "negative", "쓰레기 영화": "negative"}
-    out = run_without_the_package(
-        program,
-        ROOT / "model_cards" / "nsmc-small",
-        *reviews,
-        home=tmp_path,
-        environment={**os.environ, "HF_HUB_OFFLINE": "1"},
-    )
-    answers = [line.split() for line in out.splitlines()]
-    assert [label for label, _ in answers] == list(reviews.values())
-    assert all(float(score) > 0.8 for _, score in answers)
-
-
-@pytest.mark.slow
-def test_the_ready_made_translator_works_offline_without_the_package(tmp_path):
-    program = """
-import sys
-from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
-
-model = AutoModelForSeq2SeqLM.from_pretrained(sys.argv[1], trust_remote_code=True)
-tokenizer = AutoTokenizer.from_pretrained(sys.argv[1], trust_remote_code=True)
-ids = model.generate(**tokenizer(sys.argv[2:], padding=True, return_tensors="pt"), num_beams=5)
+classify = pipeline("text-classification", model=sys.argv[1] + "/nsmc-small", trust_remote_code=True)
+for answer in classify(["정말 재미있고 감동적인 영화", "지루하고 유치했다", "쓰레기 영화"]):
+    print(answer["label"], answer["score"] > 0.8)
+folder = sys.argv[1] + "/multi30k-de-en"
+model = AutoModelForSeq2SeqLM.from_pretrained(folder, trust_remote_code=True)
+tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=True)
+texts = ["Zwei Hunde spielen im Schnee.", "Ein Mann fährt mit dem Fahrrad durch die Stadt."]
+ids = model.generate(**tokenizer(texts, padding=True, return_tensors="pt"), num_beams=5)
 print("\\n".join(tokenizer.batch_decode(ids, skip_special_tokens=True)))
 """
-    sentences = {
-        "Zwei Hunde spielen im Schnee.": "Two dogs play in the snow.",
-        "Ein Mann fährt mit dem Fahrrad durch die Stadt.": "A man riding a bicycle through the city.",
-    }
-    out = run_without_the_package(
-        program,
-        ROOT / "model_cards" / "multi30k-de-en",
-        *sentences,
-        home=tmp_path,
-        environment={**os.environ, "HF_HUB_OFFLINE": "1"},
-    )
-    assert out.splitlines() == list(sentences.values())
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1"}
+    out = run_without_the_package(program, ROOT / "model_cards", home=tmp_path, environment=environment)
+    assert out.splitlines() == [
+        *("positive True", "negative True", "negative True"),
+        *("Two dogs play in the snow.", "A man riding a bicycle through the city."),
+    ]
 
 
 def test_a_pretrained_models_card_is_its_record(pretrained, monkeypatch):
@@ -215,33 +186,20 @@ def test_a_pretrained_models_card_is_its_record(pretrained, monkeypatch):
     assert re.findall(r"^## (.*)", card.text, re.MULTILINE) == HEADINGS
     assert "한국어 요약" in card.text.split("## ")[0]
     metrics, record = (json.loads((pretrained / file).read_text()) for file in ("metrics.json", "run.json"))
-    validation = metrics["validation"]
-    figures = [f"{validation['loss']:.4f}", f"{validation['perplexity']:.2f}"]
-    assert table(card.text, "split") == [["validation", "7", *figures]]
+    perplexity = metrics["validation"]["perplexity"]
+    assert results(card) == [["validation", "Perplexity", f"{perplexity:.2f}"]]
     (checksum,) = record["data"]["source"].values()
-    assert f"53 lines of `{pretrained.parents[1] / 'texts.txt'}` (SHA-256 `{checksum}`); 7 more held back" in card.text
+    assert f"texts.txt (SHA-256 {checksum})" in card.text and table(card.text, "split")[0][:2] == ["train", "53"]
     assert (pretrained / "recipe.yaml").read_text().strip() in card.text
     assert "vanilla-transformer pretrain recipe.yaml" in card.text
     (result,) = card.data.eval_results
-    assert (result.metric_type, result.metric_value) == ("perplexity", round(validation["perplexity"], 2))
+    assert (result.metric_type, result.metric_value) == ("perplexity", round(perplexity, 2))
     assert len(run_example(card, monkeypatch, pretrained)) == 1
 
 
 def test_the_card_of_multi30k_cites_it():
     card = make_model_card(ROOT / "docs" / "records" / "multi30k-en-de")
-    assert "non-commercial" in card.text and "@inproceedings{elliott2016multi30k" in card.text
-
-
-def test_a_vocabulary_of_words_is_measured_in_words(translator):
-    metrics = json.loads((translator / "metrics.json").read_text())
-    for split in ("validation", "test"):
-        for beams in (1, 3):
-            metrics[split][f"beams_{beams}"] |= {"bleu_words": 10.0 + beams, "bleu_words_signature": "tok:none"}
-    edit(translator / "metrics.json", **metrics)
-    card = make_model_card(translator)
-    rows = table(card.text.split("## Results")[1], "split")
-    assert [row[-1] for row in rows] == ["11.00", "13.00", "11.00", "13.00"]
-    assert "BLEU of words: `tok:none`." in card.text
+    assert "non-commercial" in card.text and "Elliott et al. 2016" in card.text
 
 
 def test_a_model_without_capitals_is_not_measured_by_them(translator):
@@ -254,20 +212,7 @@ def test_a_model_without_capitals_is_not_measured_by_them(translator):
         assert (first.metric_name, first.metric_value) == (f"{title}, 3 beams", round(report[name], 2))
         assert first.metric_args == {"signature": report[f"{name}_signature"]}
         summary = card.text.split("## ")[0]
-        assert f"BLEU는 {report[name]:.2f}(빔 크기 3)" in summary and ("대소문자" in summary) == lowercase
-
-
-def test_a_model_may_go_back_to_a_translator(translator):
-    recipe = yaml.safe_load((translator / "recipe.yaml").read_text())
-    metrics, run = (json.loads((translator / file).read_text()) for file in ("metrics.json", "run.json"))
-    edit(translator / "run.json", began_as={"recipe": recipe, "run": run, "metrics": metrics})
-    card = make_model_card(translator)
-    assert "It began as another run's model. That was made in" in card.text and "spans of text" not in card.text
-    assert "checkpoint-500" not in card.text
-    resumed = {"recipe": recipe, "run": {**run, "resumed_from": "checkpoint-500"}, "metrics": metrics}
-    edit(translator / "run.json", began_as=resumed)
-    assert " from checkpoint-500 on. Its recipe:" in make_model_card(translator).text
-    assert card.text.count("vocab_size: 100") == 2
+        assert f"{title}, 3 beams {report[name]:.2f}" in summary
 
 
 def edit(file: Path, **changes) -> None:
@@ -278,6 +223,10 @@ def table(text: str, header: str) -> list[list[str]]:
     """The rows of the table whose first column has this header."""
     lines = text[text.index(f"| {header} |") :].split("\n\n")[0].splitlines()
     return [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines if line][2:]
+
+
+def results(card: ModelCard) -> list[list[str]]:
+    return table(card.text.split("## Results")[1], "split")
 
 
 def example(card: ModelCard) -> str:
@@ -300,21 +249,14 @@ def test_a_classifiers_card_is_its_record(classifier, monkeypatch):
     run = json.loads((classifier / "run.json").read_text())
     assert re.findall(r"^## (.*)", card.text, re.MULTILINE) == HEADINGS
     assert "한국어 요약" in card.text.split("## ")[0]
+    assert results(card) == [
+        [split, title, f"{metrics[split][name]:.4f}"]
+        for split in ("test", "validation")
+        for name, title in (("accuracy", "Accuracy"), ("f1", "F1"))
+    ]
     for split in ("train", "validation", "test"):
-        report = metrics[split]
-        figures = [f"{report[name]:.4f}" for name in ("loss", "accuracy", "f1")]
-        results = card.text.split("## Results")[1]
-        assert [split, f"{report['rows']:,}", *figures] in table(results, "split")
-        assert [split, f"{report['rows']:,}", f"`{run['data'][split]['sha256']}`"] in table(card.text, "split")
-    matrix = metrics["test"]["confusion_matrix"]
-    assert table(card.text, r"true \ predicted") == [
-        [label, *map(str, row)] for label, row in zip(["negative", "positive"], matrix, strict=True)
-    ]
-    curve = [
-        [f"{e['epoch']:g}", str(e["step"]), f"{e['train_loss']:.4f}", f"{e['eval_loss']:.4f}"]
-        for e in metrics["epochs"]
-    ]
-    assert len(curve) == 2 and [row[:4] for row in table(card.text, "epoch")] == curve
+        row = [split, f"{metrics[split]['rows']:,}", f"`{run['data'][split]['sha256']}`"]
+        assert row in table(card.text.split("## Results")[0], "split")
     assert "(curves.png)" in card.text
     assert (classifier / "recipe.yaml").read_text().strip() in card.text
     for package, version in run["versions"].items():
@@ -346,34 +288,16 @@ def test_other_figures_in_the_record_give_other_figures_in_the_card(classifier):
     """No figure of a card comes from elsewhere."""
     before = str(make_model_card(classifier))
     metrics = json.loads((classifier / "metrics.json").read_text())
-    test = {
-        "loss": 0.1357,
-        "accuracy": 0.9753,
-        "f1": 0.8642,
-        "confusion_matrix": [[1234, 77], [88, 4321]],
-        "rows": 5720,
-    }
+    test = {"loss": 0.1357, "accuracy": 0.9753, "f1": 0.8642, "rows": 5720}
     edit(classifier / "metrics.json", test=test, training_seconds=4321.0)
     edit(classifier / "run.json", seed=1234567, parameters=7654321)
     card = make_model_card(classifier)
     figures = {(r.dataset_split, r.metric_type): r.metric_value for r in card.data.eval_results}
     assert (figures["test", "accuracy"], figures["test", "f1"]) == (0.9753, 0.8642)
     assert figures["validation", "accuracy"] == round(metrics["validation"]["accuracy"], 4)
-    assert table(card.text, r"true \ predicted") == [["negative", "1,234", "77"], ["positive", "88", "4,321"]]
     after = str(card)
-    for figure in (
-        "0.1357",
-        "0.9753",
-        "0.8642",
-        "1,234",
-        "4,321",
-        "5,720",
-        "72.0 minutes",
-        "seed 1234567",
-        "7,654,321",
-    ):
+    for figure in ("0.9753", "0.8642", "72.0 minutes", "seed 1234567", "7,654,321"):
         assert figure in after and figure not in before
-    assert f"{metrics['test']['loss']:.4f}" not in after
     edit(classifier / "config.json", d_model=9876)
     assert "9876" in str(make_model_card(classifier))
 
@@ -382,23 +306,12 @@ def test_a_translators_card_is_its_record(translator, monkeypatch):
     card = load_model_card(translator)
     metrics = json.loads((translator / "metrics.json").read_text())
     assert re.findall(r"^## (.*)", card.text, re.MULTILINE) == HEADINGS
-    rows = table(card.text.split("## Results")[1], "split")
-    assert len(rows) == 4
-    for split in ("validation", "test"):
-        for beams in (1, 3):
-            report = metrics[split][f"beams_{beams}"]
-            expected = [
-                split,
-                f"{report['rows']:,}",
-                str(beams),
-                f"{metrics[split]['loss']:.4f}",
-                f"{metrics[split]['perplexity']:.2f}",
-            ]
-            assert [*expected, f"{report['bleu']:.2f}", f"{report['bleu_lowercased']:.2f}"] in rows
-            assert (
-                f"`{report['bleu_signature']}`" in card.text
-                and f"`{report['bleu_lowercased_signature']}`" in card.text
-            )
+    assert results(card) == [
+        [split, f"BLEU, {beams} beam{'s' if beams > 1 else ''}", f"{metrics[split][f'beams_{beams}']['bleu']:.2f}"]
+        for split in ("test", "validation")
+        for beams in (3, 1)
+    ]
+    assert f"`{metrics['test']['beams_3']['bleu_signature']}`" in card.text
     assert card.data.language == ["ko", "en"]
     assert (card.data.pipeline_tag, card.data.license) == ("translation", "apache-2.0")
     best = card.data.eval_results[0]
@@ -407,7 +320,7 @@ def test_a_translators_card_is_its_record(translator, monkeypatch):
         "bleu",
         round(metrics["test"]["beams_3"]["bleu"], 2),
     )
-    assert "num_beams=3" in example(card) and "강아지" in example(card)
+    assert "강아지" in example(card)
     assert ("target_tokenizer" in example(card)) == (
         AutoConfig.from_pretrained(translator).decoder_vocab_size is not None
     )
@@ -417,15 +330,13 @@ def test_a_translators_card_is_its_record(translator, monkeypatch):
 def test_nsmc_is_recognised_wherever_it_came_from(nsmc):
     """By its name, and by its test split where a folder was read."""
     record = json.loads((nsmc / "run.json").read_text())
-    assert record["data"]["test"]["sha256"] == NSMC_TEST_SHA256
     for source in ("nsmc", "/data/somewhere"):
         edit(nsmc / "run.json", data={**record["data"], "source": source})
         card = make_model_card(nsmc)
         assert (card.data.datasets, card.data.language) == (["e9t/nsmc"], ["ko"])
         assert {result.dataset_type for result in card.data.eval_results} == {"e9t/nsmc"}
         assert "CC0" in card.text and "somewhere" not in card.text
-    assert "정확도는 0.8525입니다" in card.text and "테스트 49,997건" in card.text
-    assert "0.8525" in [row[3] for row in table(card.text.split("## Results")[1], "split")]
+    assert "정확도 0.8525" in card.text and results(card)[0] == ["test", "Accuracy", "0.8525"]
     # There are no weights, so there is nothing to use.
     assert "```python" not in card.text and "the recipe below makes them" in card.text
 
@@ -440,7 +351,7 @@ def test_of_other_data_nothing_is_claimed(nsmc):
     said = card.text.replace((nsmc / "recipe.yaml").read_text().strip(), "").replace("nsmc-half", "")
     assert not re.search("nsmc|naver|film|CC0|영화", said.replace("재미있고 감동적인 영화", ""), re.IGNORECASE)
     assert "under the licence of its source" in card.text
-    assert table(card.text, r"true \ predicted")[0][0] == r"a\|b"
+    assert r"| labels | a\|b, c |" in card.text
 
 
 def test_a_data_set_of_the_hub_keeps_its_name(nsmc):
@@ -474,19 +385,20 @@ def test_a_script_that_the_record_names_is_the_cards_command(nsmc):
         assert f"```sh\n{program} scripts/mine/train.py recipe.yaml" in text and "In a checkout" in text
 
 
-def test_whatever_the_record_says_about_the_data_is_told(nsmc):
-    """About those of the run, and of the model that it began as."""
+def test_further_data_and_earlier_models_are_named(nsmc):
     run, metrics = (json.loads((nsmc / file).read_text()) for file in ("run.json", "metrics.json"))
     translated = {"rows": 1234, "sha256": "abc", "recipe": {"source": "web", "seed": 3}}
+    origin = {"recipe": {"texts": ["a.txt"]}, "run": run, "metrics": metrics}
     data = {**run["data"], "translated": translated, "own": {"rows": 5}}
-    origin = {"recipe": {}, "run": {**run, "data": data}, "metrics": metrics}
-    for changes in ({"data": data}, {"data": run["data"], "began_as": origin}):
-        edit(nsmc / "run.json", **changes)
-        assert (
-            "It was trained on further data, `translated`: 1,234 rows (SHA-256 `abc`), made with this recipe:\n\n"
-            "```yaml\nsource: web\nseed: 3\n```\n\n"
-            "It was trained on further data, `own`: 5 rows.\n"
-        ) in make_model_card(nsmc).text
+    edit(nsmc / "run.json", data=data, began_as=origin, resumed_from="checkpoint-5")
+    text = make_model_card(nsmc).text
+    assert (
+        "It was trained on further data, `translated`: 1,234 rows (SHA-256 `abc`); `run.json` has their recipe."
+        in text
+    )
+    assert "It was trained on further data, `own`: 5 rows." in text
+    assert "It began as another run's model, trained on NSMC in " in text and "`vanilla-transformer pretrain`" in text
+    assert re.search(r"Training took .* from checkpoint-5 on, seed", text)
 
 
 def test_the_longest_text_is_what_tokenizer_and_model_read(nsmc):
@@ -504,35 +416,9 @@ def test_columns_that_are_no_languages_are_not_called_so(translator, tmp_path):
     assert make_model_card(tmp_path / "run").data.language is None
 
 
-def test_a_folder_without_a_record_is_refused(nsmc, tmp_path):
-    with pytest.raises(ValueError, match="no such folder"):
-        make_model_card(tmp_path / "nowhere")
-    (nsmc / "metrics.json").unlink()
-    (nsmc / "run.json").unlink()
-    with pytest.raises(ValueError, match=r"nsmc-half.*it lacks metrics\.json, run\.json$"):
-        make_model_card(nsmc)
-
-
-@pytest.mark.parametrize(
-    ("file", "content", "message"),
-    [
-        ("metrics.json", "{", "metrics.json: cannot be read"),
-        ("metrics.json", "[]", "metrics.json: not a mapping"),
-        ("metrics.json", '{"epochs": []}', "incomplete .*'train'"),
-        ("recipe.yaml", "a: [", "recipe.yaml: cannot be read"),
-        ("run.json", '{"data": {"source": "nsmc"}}', "incomplete"),
-        ("config.json", "{}", "incomplete .*'architectures'"),
-        ("config.json", '{"architectures": ["VanillaTransformerModel"]}', "VanillaTransformerModel"),
-        (
-            "config.json",
-            '{"architectures": ["XForSequenceClassification"], "id2label": {"0": "a"}}',
-            "number of labels",
-        ),
-    ],
-)
-def test_a_record_that_is_incomplete_is_refused(nsmc, file, content, message):
-    (nsmc / file).write_text(content)
-    with pytest.raises(ValueError, match=message):
+def test_of_a_model_without_a_head_there_is_no_card(nsmc):
+    edit(nsmc / "config.json", architectures=["VanillaTransformerModel"])
+    with pytest.raises(ValueError, match="no model card can be made of a VanillaTransformerModel"):
         make_model_card(nsmc)
 
 
@@ -567,10 +453,3 @@ def test_a_card_is_renamed_and_keeps_what_was_added(nsmc):
     before = (nsmc / "README.md").read_bytes()
     rename_model_card(nsmc, "kim/mine")
     assert (nsmc / "README.md").read_bytes() == before
-
-
-def test_a_denoisers_card_is_renamed_in_its_command_too(pretrained, tmp_path):
-    folder = shutil.copytree(pretrained, tmp_path / "run", ignore=shutil.ignore_patterns("checkpoint-*"))
-    rename_model_card(folder, "kim/mine")
-    text = load_model_card(folder).text
-    assert "train-classifier --model kim/mine`" in text and text.count('from_pretrained("kim/mine"') == 2

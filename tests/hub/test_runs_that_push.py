@@ -13,7 +13,6 @@ from hub_server import TOKEN, USER, Fault
 from huggingface_hub import ModelCard
 from processes import COMMAND, run_program
 from shared import EMBEDDING_FILES, ROOT, RUN_FILES, TINY
-from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
 from hub.repository import ONLY_LOOPBACK, QUICK, REPO, as_stranger, contents, in_repository, logits
 
@@ -85,7 +84,7 @@ def test_a_run_keeps_its_record_if_the_push_fails(server, client, tmp_path):
         len([line for line in err.splitlines() if line.startswith("vanilla-transformer train-classifier: error:")])
         == 1
     )
-    assert "the Hub failed" in err.splitlines()[-1] and "test accuracy" in out
+    assert "500" in err.splitlines()[-1] and "test accuracy" in out
     server.faults.clear()
     assert client("push-to-hub", folder, "--repo_id", REPO)[0] == 0
     assert in_repository(server) == contents(folder)
@@ -124,7 +123,7 @@ for trainer_class, name, settings in (
     (Trainer, "uploaded", {}),
 ):
     arguments = TrainingArguments(
-        f"{sys.argv[2]}/{name}", push_to_hub=True, max_steps=2, report_to=[], use_cpu=True,
+        f"{sys.argv[2]}/{name}", push_to_hub=True, hub_model_id=f"kim/{name}", max_steps=2, report_to=[], use_cpu=True,
         learning_rate=0.01, per_device_train_batch_size=4, save_strategy="epoch", **settings
     )
     trainer = trainer_class(
@@ -160,7 +159,7 @@ def test_without_our_commands_the_repository_is_the_same(server, client, folder,
     assert [row["step"] for row in metrics["epochs"]] == [1, 2]
     assert metrics["validation"]["accuracy"] == metrics["epochs"][-1]["eval_accuracy"]
     card = ModelCard(server.files("kim/checked")["README.md"].decode())
-    assert f"| validation | loss | {metrics['validation']['loss']:.4f} |" in card.text and "reviews.csv" in card.text
+    assert f"| validation | Loss | {metrics['validation']['loss']:.4f} |" in card.text and "reviews.csv" in card.text
     assert 'model="kim/checked"' in card.text and "It began as another run's model" in card.text
     results = {(r.dataset_split, r.metric_type): r.metric_value for r in card.data.eval_results}
     assert results["validation", "accuracy"] == round(metrics["validation"]["accuracy"], 4)
@@ -171,10 +170,10 @@ def test_without_our_commands_the_repository_is_the_same(server, client, folder,
     assert "generated_from_trainer" in server.files("kim/plain")["README.md"].decode()
     assert client("push-to-hub", tmp_path / "plain", "--repo_id", "kim/plain")[0] == 0
     assert in_repository(server, "kim/plain") == contents(tmp_path / "plain")
-    assert "| train | training_loss |" in server.files("kim/plain")["README.md"].decode()
+    assert "| train | Training loss |" in server.files("kim/plain")["README.md"].decode()
     uploaded = in_repository(server, "kim/uploaded")
     assert uploaded.keys() == RUN_FILES | EMBEDDING_FILES
-    assert "| validation | accuracy |" in uploaded["README.md"].decode()
+    assert "| validation | Accuracy |" in uploaded["README.md"].decode()
     # The trained model's folder is now the new run's; `push` changes nothing but the name on the card.
     later = in_repository(server, "kim/later")
     assert "own_trainer" in later["run.json"].decode()
@@ -186,47 +185,6 @@ def test_without_our_commands_the_repository_is_the_same(server, client, folder,
     answers = json.loads(as_stranger(program, environment, tmp_path, *repositories))
     assert answers == [logits(place) for place in repositories.values()]
     assert answers[0] != answers[1] != answers[2]
-
-
-PAIRS = [f"{number}편의 영화가 재미있다\t{number} films are fun" for number in range(60)]
-OTHER_RUNS = {
-    "train-translation": [
-        *("--data", "pairs.tsv", "--source_column", "ko", "--target_column", "en", "--vocabularies", "separate"),
-        *("--vocab_size", "100", "--max_length", "24", "--validation_fraction", "0.2"),
-    ],
-    "pretrain": ["--texts", "pairs.tsv", "--validation", "5", "--vocab_size", "120", "--max_length", "24"],
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("script", OTHER_RUNS)
-def test_the_other_training_scripts_push_as_well(server, client, environment, tmp_path, script):
-    pairs, folder, repo = tmp_path / "pairs.tsv", tmp_path / "trained", f"{USER}/trained"
-    pairs.write_text("\n".join(["ko\ten", *PAIRS]) + "\n", encoding="utf-8")
-    status, _, err = client(
-        script,
-        *(str(pairs) if argument == "pairs.tsv" else argument for argument in OTHER_RUNS[script]),
-        *("--output_dir", folder, "--max_steps", "2", "--eval_strategy", "steps", "--eval_steps", "1", *TINY),
-        *("--save_strategy", "steps", "--save_steps", "1", "--logging_steps", "1", "--disable_tqdm", "true"),
-        *("--report_to", "none", "--push_to_hub", "true", "--hub_model_id", repo, "--hub_token", TOKEN),
-        token="",
-    )
-    assert status == 0, err
-    assert in_repository(server, repo) == contents(folder)
-    assert server.titles(repo)[0] == "Upload the run's folder"
-    for commit in server.repositories[repo].commits.values():
-        assert all(TOKEN.encode() not in content for content in commit["files"].values())
-    assert all(TOKEN.encode() not in file.read_bytes() for file in folder.rglob("*") if file.is_file())
-
-    program = """
-from transformers import AutoModelForSeq2SeqLM
-tokenizer = AutoTokenizer.from_pretrained(sys.argv[2], trust_remote_code=True)
-model = AutoModelForSeq2SeqLM.from_pretrained(sys.argv[2], trust_remote_code=True).eval()
-print(json.dumps(model.generate(**tokenizer("3편의 영화", return_tensors="pt"), max_new_tokens=5).tolist()))
-"""
-    model, tokenizer = AutoModelForSeq2SeqLM.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
-    ids = model.generate(**tokenizer("3편의 영화", return_tensors="pt"), max_new_tokens=5)
-    assert json.loads(as_stranger(program, environment, tmp_path, repo)) == ids.tolist()
 
 
 @pytest.mark.slow

@@ -16,6 +16,8 @@ def page(tmp_path):
     """What matters of a page's folder."""
     folder = tmp_path / "page"
     for name, content in {
+        "id_rsa": "private",
+        "model/my.csv": "private",
         "README.md": README,
         "index.html": "<!doctype html>",
         "model/classifier.onnx": "weights",
@@ -90,13 +92,13 @@ def test_other_mistakes_are_refused(server, client, page):
     assert "USER/NAME" in refused(client("push-to-hub", page, "--space", "page"))
     assert "--repo_id" in refused(client("push-to-hub", page))
     assert "not allowed with" in refused(client("push-to-hub", page, "--space", SPACE, "--repo_id", SPACE))
-    assert "not logged in" in refused(client("push-to-hub", page, "--space", SPACE, token=""))
-    assert "accept the token" in refused(client("push-to-hub", page, "--space", SPACE, token=TOKEN[:-1] + "x"))
+    assert "`hf auth login`" in refused(client("push-to-hub", page, "--space", SPACE, token=""))
+    assert "401" in refused(client("push-to-hub", page, "--space", SPACE, token=TOKEN[:-1] + "x"))
 
 
 def test_a_space_with_a_server_and_a_public_one_stay_as_they_are(server, client, page):
     server.create(f"spaces/{SPACE}", files={"app.py": b""}).sdk = "gradio"
-    assert "by a Space with gradio" in refused(client("push-to-hub", page, "--space", SPACE))
+    assert "taken, by gradio" in refused(client("push-to-hub", page, "--space", SPACE))
     server.repositories[f"spaces/{SPACE}"].sdk = "static"
     assert "is public" in refused(client("push-to-hub", page, "--space", SPACE, "--private"))
     assert in_repository(server, f"spaces/{SPACE}") == {"app.py": b""}

@@ -2,11 +2,9 @@
 
 import numpy as np
 import pytest
-import torch
 from accelerate.data_loader import SeedableRandomSampler
-from transformers.trainer_pt_utils import LengthGroupedSampler
 
-from hf_vanilla_transformer.training.batches import GroupedSampler, TokenBudgetBatchSampler
+from hf_vanilla_transformer.training.batches import TokenBudgetBatchSampler
 
 
 LENGTHS = np.random.default_rng(0).integers(1, 40, size=500).tolist()
@@ -45,16 +43,6 @@ def test_batches_depend_on_seed_and_epoch_alone():
     in_turn = TokenBudgetBatchSampler(LENGTHS, max_tokens=100, seed=7)
     assert [list(in_turn), list(in_turn)] == [batches(7, 0), batches(7, 1)]
     assert len(in_turn) == len(batches(7, 0)) == len(batches(7, 1))
-
-
-@pytest.mark.parametrize("rows", [1, 7, 500])
-@pytest.mark.parametrize("batch_size", [1, 3, 16])
-def test_grouped_batches_are_those_of_trainer_itself(rows, batch_size):
-    orders = []
-    for sampler in (LengthGroupedSampler, GroupedSampler):
-        one = sampler(batch_size, lengths=LENGTHS[:rows], generator=torch.Generator().manual_seed(7))
-        orders.append([list(one), list(one)])
-    assert orders[0] == orders[1] and (rows < 500 or orders[0][0] != orders[0][1])
 
 
 def test_epochs_are_those_of_accelerates_sampler():

@@ -7,9 +7,7 @@ from datasets import Dataset
 from shared import tiny_config
 from transformers import Seq2SeqTrainingArguments
 
-from hf_vanilla_transformer import (
-    VanillaTransformerForConditionalGeneration,
-)
+from hf_vanilla_transformer import VanillaTransformerForConditionalGeneration
 from hf_vanilla_transformer.training.denoising import SpanInfilling
 from hf_vanilla_transformer.training.trainer import TokenBudgetTrainer
 
@@ -39,82 +37,73 @@ def unpadded(batch) -> tuple[list[list[int]], list[list[int]]]:
     return inputs, [ids[ids != -100].tolist() for ids in batch["labels"]]
 
 
-def read_spans(labels: list[int]) -> list[list[int]]:
-    """The spans of a target of the kind `spans`."""
-    assert labels[-1] == EOS and (labels[0] == MASK)
-    spans = []
-    for token in labels[:-1]:
+def find_spans(inputs: list[int], ids: list[int]) -> list[tuple[int, int]]:
+    """Between visible tokens, of which none is like another: how many masks there are, and tokens that they hide."""
+    found, start, masks = [], 0, 0
+    for token in [*inputs, None]:
         if token == MASK:
-            spans.append([])
+            masks += 1
         else:
-            spans[-1].append(token)
-    return spans
-
-
-def fill_in(inputs: list[int], spans: list[list[int]]) -> list[int]:
-    spans = iter(spans)
-    filled = [token for place in inputs for token in (next(spans) if place == MASK else [place])]
-    assert next(spans, None) is None
-    return filled
+            end = len(ids) if token is None else ids.index(token, start)
+            assert masks or end == start
+            found += [(masks, end - start)] if masks else []
+            start, masks = end + 1, 0
+    return found
 
 
 @pytest.mark.parametrize("mask_rate", [0.01, 0.15, 0.3, 0.5, 0.9])
 @pytest.mark.parametrize("mean_span_length", [1.0, 3.0, 10.0])
-def test_the_spans_filled_in_give_the_text(text_tokenizer, mask_rate, mean_span_length):
+def test_masks_stand_for_what_is_missing(text_tokenizer, mask_rate, mean_span_length):
     settings = {"mask_rate": mask_rate, "mean_span_length": mean_span_length, "seed": 5}
-    features = rows(300)
-    inputs, labels = unpadded(infilling(text_tokenizer, target="spans", **settings)(features))
-    for feature, corrupted, target in zip(features, inputs, labels, strict=True):
-        ids, spans = feature["input_ids"], read_spans(target)
-        assert fill_in(corrupted, spans) == ids
-        hidden = sum(map(len, spans))
+    features = [{"input_ids": list(range(7, 8 + row % 39)), "row": row} for row in range(300)]
+    inputs, labels = unpadded(infilling(text_tokenizer, **settings)(features))
+    assert labels == [[*feature["input_ids"], EOS] for feature in features]
+    for feature, corrupted in zip(features, inputs, strict=True):
+        ids = feature["input_ids"]
+        masks, hidden = map(sum, zip(*find_spans(corrupted, ids), strict=True))
         assert 1 <= hidden <= max(1, np.floor(len(ids) * mask_rate) + 1)
-        assert len(spans) <= min(hidden, max(1, len(ids) - hidden))
-        assert len(corrupted) <= len(ids)
-
-    whole = infilling(text_tokenizer, target="text", **settings)(features)
-    assert unpadded(whole) == (inputs, [[*feature["input_ids"], EOS] for feature in features])
+        assert masks <= min(hidden, max(1, len(ids) - hidden))
 
 
 def test_rates_and_lengths_are_as_configured(text_tokenizer):
-    features = rows(4000, 30, 60)
-    _, labels = unpadded(infilling(text_tokenizer, mask_rate=0.3, mean_span_length=3.0, target="spans")(features))
-    spans = [read_spans(target) for target in labels]
+    features = [{"input_ids": list(range(7, 97 + row % 30)), "row": row} for row in range(4000)]
+    inputs, _ = unpadded(infilling(text_tokenizer, mask_rate=0.1, mean_span_length=3.0)(features))
+    spans = [find_spans(ids, feature["input_ids"]) for ids, feature in zip(inputs, features, strict=True)]
     tokens = sum(len(feature["input_ids"]) for feature in features)
-    assert sum(len(span) for text in spans for span in text) / tokens == pytest.approx(0.3, abs=0.001)
+    assert sum(hidden for text in spans for _, hidden in text) / tokens == pytest.approx(0.1, abs=0.001)
 
-    # The last span is cut to fit, and a text's spans are in no order: compare with the same drawn one by one.
+    # The last span is cut to fit: compare with the same drawn one by one. Few spans lie side by side.
     generator = np.random.default_rng(0)
     expected = []
     for text in spans:
-        left = sum(map(len, text))
+        left = sum(hidden for _, hidden in text)
         while left > 0:
             expected.append(min(generator.poisson(3.0), left))
             left -= expected[-1]
-    found = np.bincount([len(span) for text in spans for span in text], minlength=9)[:9]
+    assert sum(masks for text in spans for masks, _ in text) == pytest.approx(len(expected), rel=0.02)
+    found = np.bincount([hidden for text in spans for masks, hidden in text if masks == 1], minlength=9)[:9]
     expected = np.bincount(expected, minlength=9)[:9]
     np.testing.assert_allclose(found / found.sum(), expected / expected.sum(), rtol=0, atol=0.01)
     assert found[0] > 0
 
 
 def test_spans_lie_anywhere_alike(text_tokenizer):
-    features = [{"input_ids": list(range(7, 27)), "row": row} for row in range(5_000)]
-    _, labels = unpadded(infilling(text_tokenizer, target="spans")(features))
-    counts = np.bincount([token for target in labels for token in target], minlength=27)[7:] / 5_000
+    ids = list(range(7, 27))
+    inputs, _ = unpadded(infilling(text_tokenizer)([{"input_ids": ids, "row": row} for row in range(5_000)]))
+    counts = 1 - np.mean([np.isin(ids, corrupted) for corrupted in inputs], axis=0)
     # Tokens at the ends lie in fewer spans than those in the middle, the same on both sides.
     np.testing.assert_allclose(counts, counts[::-1], atol=0.03)
     assert counts.mean() == pytest.approx(0.3, abs=2e-3)
     assert counts.min() > 0.13 and counts.max() < 0.36
-    lengths = [np.mean([len(read_spans(target)[place]) for target in labels]) for place in (0, -1)]
+    spans = [find_spans(corrupted, ids) for corrupted in inputs]
+    lengths = [np.mean([text[place][1] for text in spans if text[place][0] == 1]) for place in (0, -1)]
     assert lengths[0] == pytest.approx(lengths[1], abs=0.1)  # the span that is cut to fit is at no fixed place
 
 
-@pytest.mark.parametrize("target", ["text", "spans"])
-def test_a_text_of_one_token_works(text_tokenizer, target):
-    batch = infilling(text_tokenizer, target=target)([{"input_ids": [9], "row": 0}, {"input_ids": [8], "row": 7}])
+def test_a_text_of_one_token_works(text_tokenizer):
+    batch = infilling(text_tokenizer)([{"input_ids": [9], "row": 0}, {"input_ids": [8], "row": 7}])
     assert batch["input_ids"].tolist() == [[MASK], [MASK]]
-    expected = {"text": [[9, EOS], [8, EOS]], "spans": [[MASK, 9, EOS], [MASK, 8, EOS]]}[target]
-    assert batch["labels"].tolist() == expected
+    assert batch["labels"].tolist() == [[9, EOS], [8, EOS]]
 
 
 def test_a_batch_is_what_the_model_reads(text_tokenizer):
@@ -169,7 +158,7 @@ def test_validation_is_corrupted_once(text_tokenizer, tmp_path):
     batch = collator(fixed.to_list())
     expected = infilling(text_tokenizer, epoch=0)(features)
     assert all(torch.equal(batch[name], expected[name]) for name in expected)
-    for settings in ({"mask_rate": 0.5}, {"mean_span_length": 1.0}, {"target": "spans"}, {"seed": 1}):
+    for settings in ({"mask_rate": 0.5}, {"mean_span_length": 1.0}, {"seed": 1}):
         other = infilling(text_tokenizer, **settings).corrupted(on_disk)
         assert other.to_list() != fixed.to_list(), settings
 
@@ -181,7 +170,6 @@ def test_validation_is_corrupted_once(text_tokenizer, tmp_path):
         ({"mask_rate": 1.0}, "mask_rate"),
         ({"mean_span_length": 0.5}, "mean_span_length"),
         ({"mean_span_length": float("nan")}, "mean_span_length"),
-        ({"target": "word"}, "target must be text or spans"),
     ],
 )
 def test_impossible_corruptions_are_refused(text_tokenizer, settings, message):

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import torch
 from datasets import Dataset
-from processes import run_side_by_side
 from shared import tiny_config
 from transformers import (
     DataCollatorForSeq2Seq,
@@ -23,12 +22,9 @@ from hf_vanilla_transformer import (
     VanillaTransformerForSequenceClassification,
 )
 from hf_vanilla_transformer.hub.record import epochs
-from hf_vanilla_transformer.metrics import (
-    compute_metrics,
-)
+from hf_vanilla_transformer.metrics import compute_metrics
 from hf_vanilla_transformer.tokenizer import train_tokenizer
-from hf_vanilla_transformer.training.batches import GroupedSampler, TokenBudgetBatchSampler
-from hf_vanilla_transformer.training.losses import LabelSmoothingLoss
+from hf_vanilla_transformer.training.batches import TokenBudgetBatchSampler
 from hf_vanilla_transformer.training.trainer import CheckedTrainer, TokenBudgetTrainer
 
 
@@ -101,7 +97,6 @@ def test_grouped_batches_are_those_of_trainer_itself(tmp_path, tokenizer):
         loaders = [trainer.get_train_dataloader(), trainer.get_eval_dataloader()]
         batches.append([batch["input_ids"].tolist() for loader in loaders for _ in range(2) for batch in loader])
     assert batches[0] == batches[1] and len(batches[0]) == 2 * (8 + 5)
-    assert isinstance(trainer._get_train_sampler(), GroupedSampler)
 
 
 def test_evaluation_returns_logits_alone(tmp_path, tokenizer):
@@ -216,100 +211,22 @@ def pairs(number: int) -> Dataset:
     return Dataset.from_dict({"input_ids": ids, "labels": ids, "length": [len(row) for row in ids]})
 
 
-def train_seq2seq(folder, tokenizer, resume=None, max_tokens=40, **overrides) -> TokenBudgetTrainer:
-    torch.manual_seed(0)
-    model = VanillaTransformerForConditionalGeneration(tiny_config())
-    settings = {"use_cpu": True, "report_to": "none", "disable_tqdm": True, "logging_steps": 1, "learning_rate": 1e-3}
-    trainer = TokenBudgetTrainer(
-        max_tokens=max_tokens,
-        model=model,
-        args=Seq2SeqTrainingArguments(str(folder), **{**settings, **overrides}),
-        data_collator=DataCollatorForSeq2Seq(tokenizer, model=model),
-        train_dataset=pairs(60),
-        processing_class=tokenizer,
-        compute_loss_func=LabelSmoothingLoss(0.1, pad_token_id=0),
-    )
-    trainer.train(resume_from_checkpoint=resume)
-    return trainer
-
-
-@pytest.mark.slow
-def test_a_run_with_a_token_budget_resumes_in_the_middle_of_an_epoch(tmp_path, tokenizer):
-    settings = {"num_train_epochs": 3, "save_steps": 1}
-    whole = train_seq2seq(tmp_path / "whole", tokenizer, **settings)
-    batches_an_epoch = len(whole.get_train_dataloader())
-    checkpoint = tmp_path / "whole" / f"checkpoint-{batches_an_epoch + 3}"
-    resumed = train_seq2seq(tmp_path / "resumed", tokenizer, resume=str(checkpoint), **settings)
-    assert whole.state.global_step == resumed.state.global_step == 3 * batches_an_epoch
-    for (name, expected), value in zip(whole.model.named_parameters(), resumed.model.parameters(), strict=True):
-        assert torch.equal(value, expected), name
-
-
-def test_without_a_token_budget_the_batches_are_trainers(tmp_path, tokenizer):
-    trainer = train_seq2seq(tmp_path, tokenizer, max_tokens=None, max_steps=1, per_device_train_batch_size=7)
-    assert [len(batch["input_ids"]) for batch in trainer.get_train_dataloader()] == [7] * 8 + [4]
-
-
-@pytest.mark.parametrize(("data_seed", "seed"), [(None, 42), (7, 7)])
-def test_batches_of_a_token_budget_are_as_asked_for(tmp_path, tokenizer, data_seed, seed):
+@pytest.mark.parametrize(("max_tokens", "data_seed", "seed"), [(None, None, 42), (40, None, 42), (40, 7, 7)])
+def test_batches_are_as_asked_for(tmp_path, tokenizer, max_tokens, data_seed, seed):
     model = VanillaTransformerForConditionalGeneration(tiny_config())
     dataset = pairs(60)
+    settings = {"use_cpu": True, "report_to": "none", "per_device_train_batch_size": 7, "data_seed": data_seed}
     trainer = TokenBudgetTrainer(
-        max_tokens=40,
+        max_tokens=max_tokens,
         max_rows=6,
         model=model,
-        args=Seq2SeqTrainingArguments(str(tmp_path), use_cpu=True, report_to="none", seed=42, data_seed=data_seed),
+        args=Seq2SeqTrainingArguments(str(tmp_path), seed=42, **settings),
         data_collator=DataCollatorForSeq2Seq(tokenizer, model=model),
         train_dataset=dataset,
     )
     loaded = [batch["input_ids"][:, 0].tolist() for batch in trainer.get_train_dataloader()]
-    batches = TokenBudgetBatchSampler(dataset["length"][:], max_tokens=40, seed=seed, max_rows=6)
-    assert loaded == [[dataset[place]["input_ids"][0] for place in batch] for batch in batches]
-
-
-@pytest.mark.slow
-def test_two_processes_share_the_batches_out(tmp_path):
-    """Each trains on every other batch of those that one process would have."""
-    for result in run_side_by_side(SHARE, tmp_path, homes=[tmp_path / "home"]):
-        assert result.returncode == 0, result.stderr
-    shares = [json.loads((tmp_path / f"{rank}.json").read_text()) for rank in (0, 1)]
-
-    sampler = TokenBudgetBatchSampler(pairs(60)["length"][:], max_tokens=40, seed=42)
-    numbers = pairs(60)["input_ids"][:]
-    batches = [sorted(numbers[place] for place in batch) for batch in sampler]
-    batches += batches[: len(batches) % 2]  # accelerate evens the shares out
-    for rank, share in enumerate(shares):
-        assert [sorted(batch) for batch in share] == batches[rank::2]
-
-
-SHARE = """
-import json, sys
-from shared import tiny_config
-from training.test_trainer import pairs
-import torch
-from transformers import Seq2SeqTrainingArguments
-from hf_vanilla_transformer import VanillaTransformerForConditionalGeneration
-from hf_vanilla_transformer.training import TokenBudgetTrainer
-
-seen = []
-
-def collate(rows):
-    seen.append([row["input_ids"] for row in rows])
-    ids = torch.nn.utils.rnn.pad_sequence([torch.tensor(row["input_ids"]) for row in rows], batch_first=True)
-    return {"input_ids": ids, "attention_mask": ids.ne(0), "labels": ids.masked_fill(ids == 0, -100)}
-
-folder = sys.argv[1]
-arguments = Seq2SeqTrainingArguments(
-    folder + "/run", use_cpu=True, report_to="none", num_train_epochs=1, save_strategy="no", seed=42
-)
-trainer = TokenBudgetTrainer(
-    max_tokens=40,
-    model=VanillaTransformerForConditionalGeneration(tiny_config()),
-    args=arguments,
-    data_collator=collate,
-    train_dataset=pairs(60),
-)
-trainer.train()
-with open(f"{folder}/{arguments.process_index}.json", "w") as file:
-    json.dump(seen, file)
-"""
+    if max_tokens is None:  # Trainer's own
+        assert list(map(len, loaded)) == [7] * 8 + [4]
+    else:
+        batches = TokenBudgetBatchSampler(dataset["length"][:], max_tokens=40, seed=seed, max_rows=6)
+        assert loaded == [[dataset[place]["input_ids"][0] for place in batch] for batch in batches]

@@ -6,14 +6,9 @@ from huggingface_hub.errors import HfHubHTTPError, HTTPError, OfflineModeIsEnabl
 
 
 def hub_answers(name: str, repo_type: str = "model") -> bool:
-    """Ask the Hub for a repository, once; transformers and datasets repeat the question for half a minute.
+    """Whether the Hub answers a question for a repository, even by a refusal; not without a network, or offline.
 
-    Args:
-        name: The repository's name.
-        repo_type: `"model"` or `"dataset"`.
-
-    Returns:
-        Whether there was an answer, even a refusal; False without a network, and in offline mode.
+    It is asked once; transformers and datasets repeat the question for half a minute.
 
     Raises:
         huggingface_hub.errors.HFValidationError: no repository can have this name.

@@ -1,0 +1,92 @@
+# Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
+"""Pictures that only the chapters draw. Each function returns the matplotlib `Figure`, which a notebook shows."""
+
+from collections.abc import Sequence
+
+import torch
+from matplotlib.figure import Figure
+
+from hf_vanilla_transformer.figures import drawable
+
+
+def plot_lines(
+    curves: dict[str, Sequence[float]],
+    x: Sequence[float],
+    *,
+    title: str,
+    xlabel: str,
+    ylabel: str,
+    log_scale: bool = False,
+) -> Figure:
+    """Draw curves, by their labels, over the same x."""
+    figure = Figure(figsize=(7, 3.6), layout="constrained")
+    axes = figure.subplots()
+    for label, heights in curves.items():
+        axes.plot(x, heights, label=label, marker="o" if len(x) <= 30 else None)
+    axes.set(title=title, xlabel=xlabel, ylabel=ylabel)
+    if log_scale:
+        axes.set_yscale("log")
+    axes.grid(alpha=0.3)
+    figure.legend(loc="outside right upper", frameon=False)
+    return figure
+
+
+def plot_matrix(
+    values: torch.Tensor, rows: Sequence[str] | None = None, *, title: str, xlabel: str, ylabel: str
+) -> Figure:
+    """Draw a matrix of any numbers (N, M), red above 0 and blue below; `rows` are N tokens."""
+    values = values.detach().float().cpu()
+    height, width = (min(4.5, max(0.24 * number, 1.2)) for number in values.shape)
+    figure = Figure(figsize=(max(width, 4) + 1.8, height + 1.2), layout="constrained")
+    axes = figure.subplots()
+    bound = values.abs().max().item() or 1.0
+    image = axes.imshow(values.numpy(), cmap="RdBu_r", vmin=-bound, vmax=bound, aspect="auto", interpolation="nearest")
+    axes.set(title=title, xlabel=xlabel, ylabel=ylabel)
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.get_major_locator().set_params(integer=True)
+    if rows is not None:
+        labels, families = drawable(rows)
+        axes.set_yticks(range(len(rows)), labels, fontfamily=families, parse_math=False)
+    figure.colorbar(image, ax=axes, label="value")
+    return figure
+
+
+def plot_beam_search(steps: Sequence[Sequence[tuple[int, str, float, bool]]], best: tuple[int, int]) -> Figure:
+    """Draw beam search as a tree that grows from left to right.
+
+    Args:
+        steps: For each written token the candidates, the most probable first: the place of the candidate that it
+            continues in the step before (0 in the first step), its token, its score, and whether the beam keeps it.
+        best: Step and place of the last token of the sentence that wins; its branch is drawn in orange.
+
+    Returns:
+        The figure: one column per step and one row per candidate. What the beam drops is grey.
+    """
+    height = max(len(step) for step in steps)
+    figure = Figure(figsize=(1.15 * (len(steps) + 1), 0.5 * height + 0.8), layout="constrained")
+    axes = figure.subplots()
+    winners = set()
+    while best[0] >= 0:
+        winners.add(best)
+        best = (best[0] - 1, steps[best[0]][best[1]][0])
+    labels, families = drawable(["[BOS]", *(token for step in steps for _, token, _, _ in step)])
+    style = {"ha": "center", "va": "center", "fontsize": 8, "fontfamily": families, "parse_math": False, "zorder": 2}
+    axes.text(0, 0, labels[0], bbox={"boxstyle": "round", "fc": "white", "ec": "tab:orange"}, **style)
+    remaining = iter(labels[1:])
+    for number, step in enumerate(steps):
+        for place, (parent, _, score, kept) in enumerate(step):
+            colour = "tab:orange" if (number, place) in winners else "tab:blue" if kept else "silver"
+            axes.plot([number, number + 1], [parent, place], color=colour, linewidth=1.2, zorder=1)
+            box = {"boxstyle": "round", "fc": "white", "ec": colour}
+            label = f"{next(remaining)}\n{score:.2f}"
+            axes.text(number + 1, place, label, bbox=box, color="black" if kept else "grey", **style)
+    axes.set(
+        title="Beam search",
+        xlabel="step (token)",
+        ylabel="rank",
+        xlim=(-0.5, len(steps) + 0.5),
+        ylim=(height - 0.4, -0.6),
+        xticks=range(len(steps) + 1),
+        yticks=range(height),
+    )
+    return figure
