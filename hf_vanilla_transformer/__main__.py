@@ -16,12 +16,10 @@ COMMANDS = {
     "import-sentencepiece": "Convert a SentencePiece model to a tokenizer.",
     "convert-checkpoint": "Convert a tutorial's checkpoint, or back.",
     "export": "Export a model to CTranslate2, ONNX, native classes.",
-    "average-checkpoints": "Average the weights of a run's last checkpoints.",
     "figures": "Draw attention, masks, positions, schedules, curves.",
     "page": "Make a web page that runs a model in the browser.",
     "push-to-hub": "Upload a run's folder to the Hugging Face Hub.",
     "train-copy": "Train the Annotated Transformer's copy task.",
-    "prepare-reviews": "Make a corpus for pretraining from NSMC's raw reviews.",
 }
 
 

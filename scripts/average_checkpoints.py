@@ -1,6 +1,42 @@
-"""`vanilla-transformer average-checkpoints`, from a checkout."""
+# Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
+"""Average the weights of a run's last checkpoints.
 
-from hf_vanilla_transformer.commands.average_checkpoints import main
+    python scripts/average_checkpoints.py --run runs/en-de --last 10 --output_dir runs/en-de-averaged
+    python scripts/average_checkpoints.py --run runs/nsmc --last 2 --output_dir runs/nsmc-averaged
+
+Writes a model folder with the mean weights, and the tokenizers where the run has them.
+"""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hf_vanilla_transformer.commands.arguments import exit_with_one_line, parse_arguments
+from hf_vanilla_transformer.loading import TARGET_TOKENIZER, load_tokenizer
+from hf_vanilla_transformer.training.checkpoints import average_checkpoints, last_checkpoints, prepare_output_dir
+
+
+@dataclass
+class AverageArguments:
+    run: str = field(metadata={"help": "The folder of a run, which holds its checkpoints."})
+    output_dir: str = field(metadata={"help": "The folder for the averaged model."})
+    last: int = field(default=10, metadata={"help": "Number of checkpoints to average, counted from the last."})
+
+
+@exit_with_one_line
+def main(argv: list[str] | None = None) -> None:
+    (arguments,), _ = parse_arguments([AverageArguments], __doc__, argv)
+    checkpoints = last_checkpoints(arguments.run, arguments.last)
+    model = average_checkpoints(checkpoints)
+    tokenizers = {}
+    if Path(checkpoints[-1], "tokenizer_config.json").is_file():
+        tokenizers[""] = load_tokenizer(checkpoints[-1])
+        if model.config.decoder_vocab_size is not None:
+            tokenizers[TARGET_TOKENIZER] = load_tokenizer(arguments.run, TARGET_TOKENIZER)
+    prepare_output_dir(arguments.output_dir)
+    model.save_pretrained(arguments.output_dir)
+    for subfolder, tokenizer in tokenizers.items():
+        tokenizer.save_pretrained(Path(arguments.output_dir, subfolder))
+    print(f"{arguments.output_dir}: the mean of {', '.join(Path(folder).name for folder in checkpoints)}")
 
 
 if __name__ == "__main__":

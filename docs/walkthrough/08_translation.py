@@ -247,7 +247,7 @@ print(tokenizer.tokenize("Der Bundestag hat das Gesetz heute verabschiedet."))
 # > 그렇습니다. 2022년판의 코드는 그 설명을 남긴 채 모든 문장을 길이 72까지 패딩합니다.
 #
 # > *The Annotated Transformer에도* 체크포인트를 평균 내는 `average`가 있지만 실행되지 않습니다. `nn.Module`에 없는
-# > `params()`를 부릅니다. 여기서는 `vanilla-transformer average-checkpoints`입니다.
+# > `params()`를 부릅니다. 여기서는 `scripts/average_checkpoints.py`입니다.
 #
 # > *pytorch-seq2seq의* 크기로 학습하려면 명령의 `multi30k-de-en`을 `multi30k-de-en-tutorial`로 바꾸세요. 튜토리얼의
 # > BLEU 36.52는 소문자로 바꾼 낱말을 세어 잰 것이라, 다른 논문의 숫자와 바로 비교할 수

@@ -3,13 +3,12 @@
 
 import argparse
 import difflib
-import errno
 import functools
 import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -18,8 +17,7 @@ import torch
 import yaml
 from huggingface_hub.errors import HTTPError, StrictDataclassError
 from safetensors import SafetensorError
-from tqdm import tqdm
-from transformers import HfArgumentParser, TrainingArguments, get_scheduler
+from transformers import HfArgumentParser, TrainingArguments
 
 from ..loading import DROPOUT_FIELDS
 from ..precision import choose_precision
@@ -28,12 +26,24 @@ from ..precision import choose_precision
 if TYPE_CHECKING:
     from datasets import DatasetDict
 
-    JsonMapping = Any
-else:
-    JsonMapping = str  # as HfArgumentParser reads it; `__post_init__` makes a mapping of it
-
 # What needs `datasets` or Trainer is imported where it is used: `predict` needs neither.
 RECIPES = Path(__file__).parents[1] / "recipes"
+USER_ERRORS = (
+    OSError,  # files, folders, a full disk
+    HTTPError,  # of the Hub
+    SafetensorError,
+    ValueError,  # also DataError
+    StrictDataclassError,  # of a configuration
+    FloatingPointError,  # a loss that is not finite
+    ImportError,  # an extra that is not installed
+)
+
+
+class JsonMapping(dict[str, Any]):
+    """The type of a setting that holds settings: JSON as a flag, a mapping in a recipe."""
+
+    def __new__(cls, text: str = "{}"):  # argparse calls a type with a flag's text
+        return dict(json.loads(text))
 
 
 @dataclass
@@ -65,11 +75,7 @@ class LabelledTextArguments:
 
 @dataclass
 class RobustnessArguments:
-    """Settings of the commands that measure a classifier under changes of the texts.
-
-    Raises:
-        ValueError: there is no such change.
-    """
+    """Settings of the commands that measure a classifier under changes of the texts."""
 
     robustness: list[str] = field(
         default_factory=list,
@@ -81,25 +87,18 @@ class RobustnessArguments:
 
         if self.robustness == ["all"]:
             self.robustness = list(CHANGES)
-        try:
-            check_changes(self.robustness)
-        except ValueError as error:
-            raise ValueError(f"--robustness: {error}") from None
+        check_changes(self.robustness)
 
 
 @dataclass
 class ModelArguments:
-    """Settings of a model that is trained: a new one, or one that is trained further.
-
-    Raises:
-        ValueError: a field of `config` is unknown, or cannot be changed in a trained model.
-    """
+    """Settings of a model that is trained: a new one, or one that is trained further."""
 
     model: str | None = field(
         default=None, metadata={"help": "A model folder or Hub name to train further; by default a new model."}
     )
     config: JsonMapping = field(
-        default="{}",
+        default_factory=JsonMapping,
         metadata={"help": "VanillaTransformerConfig fields of a new model, or dropout rates of --model: JSON."},
     )
     attn_implementation: str = field(
@@ -115,7 +114,6 @@ class ModelArguments:
     )
 
     def __post_init__(self):
-        self.config = read_mapping("--config", self.config)
         if self.model and set(self.config) - DROPOUT_FIELDS:
             raise ValueError(
                 "--config: of --model, only the dropout rates can be changed; a recipe's `config` is for a new model"
@@ -124,11 +122,7 @@ class ModelArguments:
 
 @dataclass
 class VocabularyArguments:
-    """Settings of a vocabulary that is trained here, unless --tokenizer or --model brings one.
-
-    Raises:
-        ValueError: a setting of a new vocabulary is given, but none is trained.
-    """
+    """Settings of a vocabulary that is trained here, unless --tokenizer or --model brings one."""
 
     tokenizer: str | None = field(
         default=None,
@@ -149,6 +143,15 @@ class VocabularyArguments:
         apply_defaults(self, "tokenizer" if self.tokenizer else "model", **new)
 
 
+@dataclass
+class ModelAndVocabularyArguments(ModelArguments, VocabularyArguments):
+    """Settings of a model with one vocabulary."""
+
+    def __post_init__(self):
+        ModelArguments.__post_init__(self)
+        VocabularyArguments.__post_init__(self)
+
+
 class OneLineParser(HfArgumentParser):
     """A parser that reports an error in one line, and whose help ends with the examples of a command's docstring."""
 
@@ -165,19 +168,11 @@ class OneLineParser(HfArgumentParser):
         )
 
     def error(self, message: str):
-        """Exit with status 2 and one line, instead of a hundred lines of usage."""
-        if unknown := re.match(r"unrecognized arguments: ([^\s=]+)", message):
-            if unknown[1].startswith("-"):
-                message += did_you_mean(unknown[1], self._option_string_actions)
-            else:
-                message += "; a recipe, at most one, comes first"
+        """Exit with status 2 and one line, instead of usage and message."""
+        if unknown := re.match(r"unrecognized arguments: (--\w+)", message):
+            similar = difflib.get_close_matches(unknown[1], self._option_string_actions, n=1)
+            message += "".join(f"; did you mean {flag}?" for flag in similar)
         self.exit(2, f"{self.prog}: error: {message} (--help lists the settings)\n")
-
-
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """A suggestion to end an error message with; empty where nothing is similar."""
-    similar = difflib.get_close_matches(word, known, n=1)
-    return f"; did you mean {similar[0]}?" if similar else ""
 
 
 def parse_arguments(
@@ -197,21 +192,23 @@ def parse_arguments(
         SystemExit: with status 2 after one line on standard error, or with status 0 after `--help`.
     """
     words = list(sys.argv[1:] if argv is None else map(str, argv))
-    parser, required, optional = _make_parser(dataclass_types, description, show_all="--help-all" in words)
+    parser, required = _make_parser(dataclass_types, description, show_all="--help-all" in words)
     file = _find_recipe(parser, words.pop(0)) if words and not words[0].startswith("-") else None
     recipe = {} if file is None else _read_recipe(parser, file)
+    # argparse checks a recipe's numbers and names as it checks flags; the others it does not know.
+    plain = {name: value for name, value in recipe.items() if not isinstance(value, (list, dict, type(None)))}
     flags = vars(parser.parse_args(words))
-    given = {**_parse_recipe(parser, recipe, optional), **flags}
-    if file is not None and file.parent == RECIPES:
-        _find_model(parser, recipe, given)
+    checked = vars(parser.parse_args([f"--{name}={value}" for name, value in plain.items()]))
+    given = {**recipe, **checked, **flags}
+    if file is not None and file.parent == RECIPES and "model" not in flags:
+        _find_model(parser, given)
     if missing := [f"--{name}" for name in required if name not in given]:
         parser.error(f"the following arguments are required: {', '.join(missing)}")
     if any(issubclass(dataclass_type, TrainingArguments) for dataclass_type in dataclass_types):
         # bf16 on a machine without an accelerator has to be asked for in this way.
         given.setdefault("use_cpu", not torch.accelerator.is_available())
         _set_bf16(parser, given)
-        name = Path(parser.prog).name.split()[-1] if file is None else file.name
-        given.setdefault("output_dir", f"runs/{Path(name).stem}")
+        given.setdefault("output_dir", f"runs/{Path(parser.prog).name.split()[-1] if file is None else file.stem}")
     try:
         parsed = parser.parse_dict(given)
         for arguments in parsed:
@@ -220,7 +217,7 @@ def parse_arguments(
     except (ValueError, TypeError, ImportError) as error:
         parser.error(_one_line(error))
     settings = {**recipe, **flags}
-    if "output_dir" in given:  # where the record is written
+    if any(hasattr(arguments, "output_dir") for arguments in parsed):
         from ..hub.record import NOT_IN_RECIPE
 
         settings = {name: value for name, value in settings.items() if name not in NOT_IN_RECIPE}
@@ -237,50 +234,36 @@ def _set_bf16(parser: OneLineParser, given: dict[str, Any]) -> None:
         parser.error(f"--precision {precision}: contradicts --bf16 {str(given['bf16']).lower()}")
 
 
-def _make_parser(
-    dataclass_types: list[type], description: str, show_all: bool
-) -> tuple[OneLineParser, list[str], set[str]]:
-    """A parser without defaults; the names of the required settings, and of those whose default is None."""
-    parser = OneLineParser(
-        dataclass_types,
-        usage="%(prog)s [RECIPE] [--name value ...]",
-        description=description,
-    )
+def _make_parser(dataclass_types: list[type], description: str, show_all: bool) -> tuple[OneLineParser, list[str]]:
+    """A parser that returns what is given and no defaults, and the names of the required settings."""
+    parser = OneLineParser(dataclass_types, usage="%(prog)s [RECIPE] [--name value ...]", description=description)
     required = [action.dest for action in parser._actions if action.required]
-    optional = {action.dest for action in parser._actions if action.default is None and not action.required}
-    of_transformers = {
-        setting.name
-        for dataclass_type in dataclass_types
-        if issubclass(dataclass_type, TrainingArguments)
-        for setting in fields(dataclass_type)
-    }
+    training = [group for group in dataclass_types if issubclass(group, TrainingArguments)]
+    of_transformers = {setting.name for group in training for setting in fields(group)}
     action: Any
-    for action in parser._actions:
-        if action.dest in of_transformers - {"output_dir", "resume_from_checkpoint"} and not show_all:
+    for action in parser._actions[1:]:  # the first is --help
+        if action.dest in of_transformers and not show_all or action.option_strings[0].startswith("--no_"):
             action.help = argparse.SUPPRESS
-        elif action.default not in (None, argparse.SUPPRESS, "{}", []):
+        elif action.default not in (None, {}, []):
             action.help += f" (default: {action.default})".replace("%", "%%")
         if action.required:
             action.help += " (required)"
-        if action.dest == "resume_from_checkpoint":
-            from ..training.checkpoints import LAST_CHECKPOINT
-
-            action.nargs, action.const = "?", LAST_CHECKPOINT
-            action.help = "Resume from this checkpoint, by default from the last whole one."
-        if action.dest == "output_dir" and of_transformers:
-            action.help = "The folder for the result; it must be empty. By default runs/RECIPE."
-        if f"--no_{action.dest}" in action.option_strings:
-            action.help = argparse.SUPPRESS  # --no_truncation would read as if texts were not to be cut
         if action.choices is None and action.nargs != 0:
-            action.metavar = {int: "N", float: "X", str: "TEXT"}.get(action.type, "VALUE")
-        if action.dest != "help":
-            action.default, action.required = argparse.SUPPRESS, False
-        action.option_strings = action.option_strings[:1] if action.dest != "help" else action.option_strings
-    if of_transformers:
+            action.metavar = {int: "N", float: "X", str: "TEXT", JsonMapping: "JSON"}.get(action.type, "VALUE")
+        action.option_strings = action.option_strings[:1]
+        action.default, action.required = argparse.SUPPRESS, False
+    if training:
+        from ..training.checkpoints import LAST_CHECKPOINT
+
+        actions: dict[str, Any] = parser._option_string_actions
+        actions["--output_dir"].help = "The folder for the result; it must be empty. By default runs/RECIPE."
+        resume = actions["--resume_from_checkpoint"]
+        resume.nargs, resume.const = "?", LAST_CHECKPOINT
+        resume.help = "Resume from this checkpoint, by default from the last whole one."
         parser.add_argument("--help-all", action="help", help="Show transformers' TrainingArguments, too.")
         every = "Every field of transformers' TrainingArguments is a setting, too: --help-all lists them."
         parser.epilog = "\n\n".join(filter(None, [every, parser.epilog]))
-    return parser, required, optional
+    return parser, required
 
 
 def _find_recipe(parser: OneLineParser, recipe: str) -> Path:
@@ -296,72 +279,23 @@ def _find_recipe(parser: OneLineParser, recipe: str) -> Path:
 
 
 def _read_recipe(parser: OneLineParser, file: Path) -> dict[str, Any]:
-    """The settings in a recipe's file."""
-    recipe = file.stem if file.parent == RECIPES else file
     try:
         settings = yaml.safe_load(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        parser.error(f"{recipe}: {_one_line(error)}")
+        parser.error(f"{file}: {_one_line(error)}")
     if not isinstance(settings, dict):
-        parser.error(f"{recipe}: not a YAML mapping of settings")
-    known = {action.dest for action in parser._actions} - {"help", "help_all"}
-    if unknown := sorted(str(name) for name in settings.keys() - known):
-        parser.error(f"{recipe}: no such setting: {', '.join(unknown)}{did_you_mean(unknown[0], known)}")
+        parser.error(f"{file}: not a YAML mapping of settings")
     return settings
 
 
-def _find_model(parser: OneLineParser, recipe: dict[str, Any], given: dict[str, Any]) -> None:
+def _find_model(parser: OneLineParser, given: dict[str, Any]) -> None:
     """Have the model that a recipe of the package names found from every folder: it may lie in the clone."""
-    model = recipe.get("model")
-    if model is None or given["model"] != model or Path(model).is_dir():
+    model = given.get("model")
+    if model is None or Path(model).is_dir():
         return
     given["model"] = str(RECIPES.parents[1] / model)
     if not Path(given["model"]).is_dir():
         parser.error(f"the recipe's model, {model}, is neither here nor in a clone of the repository: give --model")
-
-
-def _parse_recipe(parser: OneLineParser, recipe: dict[str, Any], optional: set[str]) -> dict[str, Any]:
-    """Parse and check a recipe's values as argparse does with flags."""
-    parsed: dict[str, Any] = {}
-    words = []
-    action: Any
-    for action in parser._actions:
-        name, value = action.dest, recipe.get(action.dest)
-        if name not in recipe or f"--{name}" not in action.option_strings:
-            continue
-        if value is None and name not in optional:
-            parser.error(f"argument --{name}: the recipe gives no value")
-        is_text = action.type in (None, str) and action.choices is None
-        if isinstance(value, list) and action.nargs in ("+", "*"):
-            parsed[name] = [action.type(str(item)) for item in value]
-        elif isinstance(value, (list, dict, bool)) and is_text:
-            parsed[name] = value  # a setting of transformers that takes more than text, or our `config`
-        elif value is not None:
-            words.append(f"--{name}={value}")
-    return {**parsed, **vars(parser.parse_args(words))}
-
-
-def read_mapping(flag: str, value: str | dict[str, Any]) -> dict[str, Any]:
-    """Read a setting that holds settings.
-
-    Args:
-        flag: Its name, for the messages.
-        value: JSON, as a flag has it, or a mapping, as a recipe has it.
-
-    Returns:
-        The mapping.
-
-    Raises:
-        ValueError: it is neither.
-    """
-    if isinstance(value, str):
-        try:
-            value = json.loads(value)
-        except json.JSONDecodeError as error:
-            raise ValueError(f"{flag}: not JSON ({error})") from error
-    if not isinstance(value, dict):
-        raise ValueError(f"{flag}: not a mapping of a configuration's fields")
-    return value
 
 
 def apply_defaults(arguments: Any, flag: str, **defaults: Any) -> None:
@@ -383,11 +317,7 @@ def apply_defaults(arguments: Any, flag: str, **defaults: Any) -> None:
 
 
 def check_at_least(minimum: int, arguments: Any, *names: str) -> None:
-    """Check that numbers, where they are given, are not too small.
-
-    Raises:
-        ValueError: one is less than `minimum`.
-    """
+    """Raise a ValueError if one of these settings is given and is less than `minimum`."""
     for name in names:
         value = getattr(arguments, name)
         if value is not None and value < minimum:
@@ -395,28 +325,12 @@ def check_at_least(minimum: int, arguments: Any, *names: str) -> None:
 
 
 def _check_training(arguments: TrainingArguments) -> None:
-    """Reject settings with which transformers fails late or measures only part of the data.
-
-    Raises:
-        ValueError: there is such a setting.
-    """
-    if arguments.max_steps <= 0 and arguments.num_train_epochs <= 0:
-        raise ValueError(f"--num_train_epochs: more than 0, not {arguments.num_train_epochs:g}")
+    """Reject settings with which transformers fails late or measures only part of the data."""
     check_at_least(
         1, arguments, "per_device_train_batch_size", "per_device_eval_batch_size", "gradient_accumulation_steps"
     )
     if not 0 <= arguments.label_smoothing_factor < 1:
         raise ValueError(f"--label_smoothing_factor: at least 0 and below 1, not {arguments.label_smoothing_factor:g}")
-    try:
-        get_scheduler(
-            arguments.lr_scheduler_type,
-            torch.optim.SGD([torch.zeros(1)], lr=arguments.learning_rate),
-            num_warmup_steps=0,
-            num_training_steps=1,
-            scheduler_specific_kwargs=arguments.lr_scheduler_kwargs,  # type: ignore[arg-type]  # parsed by now
-        )
-    except TypeError as error:
-        raise ValueError(f"--lr_scheduler_kwargs: {error}") from error
     # Metrics are computed over all predictions at once.
     for name, needed in (
         ("prediction_loss_only", False),
@@ -436,71 +350,24 @@ def _check_training(arguments: TrainingArguments) -> None:
 def exit_with_one_line(main: Callable[..., None]) -> Callable[..., None]:
     """Make a command answer a user's error with one line on standard error and exit status 2.
 
-    Such errors are: files and folders (OSError, SafetensorError), a full disk, the network (HTTPError), values
-    (ValueError, a configuration's StrictDataclassError), a loss that is not finite (FloatingPointError), and missing
-    optional packages (ImportError, and a RuntimeError of transformers'). A closed pipe ends the command silently, with
-    status 1. Any other exception keeps its traceback. Progress bars are shown of what takes longer than a second.
-
-    Args:
-        main: The command's function.
-
-    Returns:
-        The function to call instead.
+    A closed pipe ends the command silently, with status 1. An exception that is none of `USER_ERRORS` keeps its
+    traceback.
     """
 
     @functools.wraps(main)
     def wrapped(argv: Sequence[str] | None = None) -> None:
-        # The environment variable TQDM_DELAY does the same, but is read before a command has begun.
-        tqdm.__init__ = functools.partialmethod(_BEGIN_BAR, delay=1)  # type: ignore[method-assign, assignment]
         try:
             main(argv)
             sys.stdout.flush()
         except BrokenPipeError:  # the reader, such as `head`, has gone
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nothing is left to flush at exit
             sys.exit(1)
-        except Exception as error:
-            if _is_full_disk(error):
-                message = f"a file could not be written, is the disk full? ({_one_line(error)})"
-            elif isinstance(error, _USER_ERRORS) or _is_missing_package(error):
-                message = _one_line(error)
-            else:
-                raise
-            print(f"{Path(sys.argv[0]).name}: error: {message}", file=sys.stderr)
+        except USER_ERRORS as error:
+            print(f"{Path(sys.argv[0]).name}: error: {_one_line(error)}", file=sys.stderr)
             sys.exit(2)
 
     return wrapped
 
 
-_BEGIN_BAR = tqdm.__init__
-_USER_ERRORS = (
-    OSError,
-    HTTPError,
-    SafetensorError,
-    ValueError,
-    FloatingPointError,
-    ImportError,
-    StrictDataclassError,
-)
-_FULL_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-
-
-def _is_full_disk(error: Exception) -> bool:
-    """Whether a file could not be written for lack of space.
-
-    Libraries in Rust give the system's reason in words: safetensors in an error of its own, tokenizers in a bare
-    Exception. torch raises a RuntimeError that says that writing failed, not why.
-    """
-    if isinstance(error, OSError):
-        return error.errno in _FULL_DISK
-    if isinstance(error, RuntimeError):
-        return re.search(r"iostream error|PytorchStreamWriter failed|unexpected pos \d+ vs", str(error)) is not None
-    return any(f"(os error {number})" in str(error) for number in _FULL_DISK)
-
-
-def _is_missing_package(error: Exception) -> bool:
-    """Whether transformers reports a missing package that `--report_to` needs."""
-    return isinstance(error, RuntimeError) and re.search(r"requires \S+ to be installed", str(error)) is not None
-
-
 def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())
+    return " ".join(str(error).split()) or type(error).__name__

@@ -18,7 +18,7 @@ import torch
 from ..conversion import convert_checkpoint, load_source_state_dict, to_source_state_dict
 from ..loading import load_model
 from ..training.checkpoints import prepare_output_dir
-from .arguments import JsonMapping, exit_with_one_line, parse_arguments, read_mapping
+from .arguments import JsonMapping, exit_with_one_line, parse_arguments
 
 
 @dataclass
@@ -37,12 +37,11 @@ class ConvertArguments:
         default=None, metadata={"help": "A model folder or Hub name to make the tutorial's checkpoint from."}
     )
     config: JsonMapping = field(
-        default="{}",
+        default_factory=JsonMapping,
         metadata={"help": "VanillaTransformerConfig fields that no tensor shows: JSON here, a mapping in a recipe."},
     )
 
     def __post_init__(self):
-        self.config = read_mapping("--config", self.config)
         if (self.output_dir is None) == (self.model is None):
             raise ValueError("--output_dir makes a model, --model a checkpoint: give exactly one of the two")
         if self.model and self.config:

@@ -23,20 +23,27 @@ from transformers import PreTrainedTokenizerBase, Seq2SeqTrainingArguments
 from .. import VanillaTransformerConfig, VanillaTransformerForConditionalGeneration
 from ..data.checksums import file_checksum
 from ..data.plain_text import load_corpus, stream_corpus, tokenize_corpus
-from ..loading import load_config, load_tokenizer_to_train
+from ..loading import load_config
 from ..metrics import compute_perplexity, token_losses
 from ..training.denoising import SpanInfilling
 from ..training.trainer import TokenBudgetTrainer, data_seed
 from .arguments import (
-    ModelArguments,
-    VocabularyArguments,
+    ModelAndVocabularyArguments,
     apply_defaults,
     check_at_least,
     exit_with_one_line,
     parse_arguments,
 )
-from .run import Run, broadcast_from_main, generation_config, sorted_by_length
-from .vocabulary import train_vocabulary
+from .run import Run, generation_config, make_config, sorted_by_length
+from .vocabulary import make_tokenizer
+
+
+NEEDED_TOKENS = ("pad_token", "bos_token", "eos_token", "unk_token", "mask_token")
+ONE_VOCABULARY = {
+    "decoder_vocab_size": None,
+    "share_encoder_decoder_embeddings": True,
+    "tie_word_embeddings": True,
+}
 
 
 @dataclass
@@ -70,14 +77,13 @@ class DenoisingArguments:
 
 
 @dataclass
-class DenoiserArguments(ModelArguments, VocabularyArguments):
+class DenoiserArguments(ModelAndVocabularyArguments):
     preset: str | None = field(
         default=None, metadata={"help": "Preset of a new model's configuration, by default `base`."}
     )
 
     def __post_init__(self):
-        ModelArguments.__post_init__(self)
-        VocabularyArguments.__post_init__(self)
+        super().__post_init__()
         apply_defaults(self, "model", preset="base")
 
 
@@ -114,11 +120,10 @@ def train(
         if text_arguments.streaming:
             check_streaming(text_arguments, arguments, training_arguments)
         corpus = None if text_arguments.streaming else text_arguments.load()
-    if corpus is None:
-        tokenizer = broadcast_from_main(lambda: make_tokenizer(arguments, None, max_length))
-    else:
-        tokenizer = run.make_tokenizer(lambda: make_tokenizer(arguments, corpus["train"], max_length))
-    config = make_config(arguments, tokenizer, max_length)
+    lines = None if corpus is None else corpus["train"]
+    tokenizer = run.make_tokenizer(lambda: make_tokenizer(arguments, lines, max_length, *NEEDED_TOKENS))
+    config = make_config(arguments, tokenizer, max_length, arguments.preset, **ONE_VOCABULARY)
+    check_config(arguments, config, tokenizer, max_length)
     collator = SpanInfilling(tokenizer, config, **vars(denoising), seed=data_seed(training_arguments))
     with training_arguments.main_process_first(desc="tokens"):
         if corpus is None:
@@ -201,66 +206,20 @@ def check_streaming(data: TextArguments, model: DenoiserArguments, training: Seq
             raise ValueError(f"--streaming: needs {remedy}")
 
 
-def make_tokenizer(arguments: DenoiserArguments, lines: Dataset | None, max_length: int) -> PreTrainedTokenizerBase:
-    """The tokenizer that the arguments name, or one trained on the training texts.
+def check_config(
+    arguments: DenoiserArguments, config: VanillaTransformerConfig, tokenizer: PreTrainedTokenizerBase, max_length: int
+) -> None:
+    """Check what a denoiser needs more than other models.
 
     Raises:
-        ValueError: it cannot be read, lacks a special token, or is not the model's.
+        ValueError: it has two vocabularies, other special ids than the tokenizer, or too few positions to write.
     """
-    if arguments.tokenizer or arguments.model:
-        needed = ("pad_token", "bos_token", "eos_token", "unk_token", "mask_token")
-        return load_tokenizer_to_train(arguments.tokenizer, arguments.model, needed, max_length)
-    return train_vocabulary(
-        lines,
-        ["text"],
-        arguments.vocab_lines,
-        vocab_size=arguments.vocab_size,
-        model=arguments.tokenizer_model,
-        max_length=max_length,
-    )
-
-
-def make_config(
-    arguments: DenoiserArguments, tokenizer: PreTrainedTokenizerBase, max_length: int
-) -> VanillaTransformerConfig:
-    """The configuration of the model that is trained further, or the preset's with sizes that fit the tokenizer.
-
-    Raises:
-        ValueError: no such model, preset or field, or they do not fit tokenizer and length.
-        huggingface_hub.errors.StrictDataclassError: the fields contradict each other.
-    """
-    if arguments.model:
-        config = load_config(arguments.model)
-        config.update(arguments.config)
-        config.validate()
-        for name in ("pad_token_id", "bos_token_id", "eos_token_id"):
-            if getattr(tokenizer, name) != getattr(config, name):
-                raise ValueError(
-                    f"--tokenizer: its {name} is {getattr(tokenizer, name)}, --model's is {getattr(config, name)}"
-                )
-    else:
-        config = VanillaTransformerConfig.from_preset(
-            arguments.preset,
-            **{
-                "vocab_size": len(tokenizer),
-                "decoder_vocab_size": None,
-                "share_encoder_decoder_embeddings": True,
-                "tie_word_embeddings": True,
-                "max_position_embeddings": max_length,
-                "decoder_max_position_embeddings": None,
-                "pad_token_id": tokenizer.pad_token_id,
-                "bos_token_id": tokenizer.bos_token_id,
-                "eos_token_id": tokenizer.eos_token_id,
-                # What the classifier's decoder reads, too.
-                "decoder_start_token_id": tokenizer.bos_token_id,
-                **arguments.config,
-            },
-        )
-    if config.decoder_vocab_size is not None or config.vocab_size < len(tokenizer):
-        raise ValueError(
-            f"{arguments.model or '--config'}: one vocabulary, of at least the tokenizer's {len(tokenizer)} tokens, "
-            "is needed"
-        )
-    if min(config.max_position_embeddings, config.max_target_positions) < max_length:
+    for name in ("pad_token_id", "bos_token_id", "eos_token_id") if arguments.model else ():
+        if getattr(tokenizer, name) != getattr(config, name):
+            raise ValueError(
+                f"--tokenizer: its {name} is {getattr(tokenizer, name)}, --model's is {getattr(config, name)}"
+            )
+    if config.decoder_vocab_size is not None:
+        raise ValueError(f"{arguments.model or '--config'}: one vocabulary is needed, not two")
+    if config.max_target_positions < max_length:
         raise ValueError(f"--max_length: {max_length} is more than the model has positions")
-    return config

@@ -24,7 +24,7 @@ from ..hub.embedding import save_embedding_modules
 from ..hub.model_card import CARD_FILE, save_model_card
 from ..hub.record import CURVES_FILE, METRICS_FILE, RECIPE_FILE, RUN_FILE, best_step, epochs, save_record
 from ..hub.upload import keep_token_out_of_files, upload_run
-from ..loading import Model, load_to_train, load_tokenizer
+from ..loading import Model, load_config, load_to_train, load_tokenizer
 from ..precision import explain_precision, training_precision
 from ..training.checkpoints import prepare_output_dir, round_weights, save_weights_in
 from ..training.trainer import CheckedTrainer
@@ -59,6 +59,50 @@ def generation_config(
     if num_beams > 1:
         generation.num_beams, generation.length_penalty = num_beams, length_penalty
     return generation
+
+
+def make_config(
+    arguments: ModelArguments,
+    tokenizer: PreTrainedTokenizerBase,
+    max_length: int,
+    preset: str | None = None,
+    **fields: Any,
+) -> VanillaTransformerConfig:
+    """The configuration of the model that is trained further, or of a new one that fits the tokenizer.
+
+    Args:
+        arguments: Name the model, or the fields of a new one that take precedence over all others.
+        tokenizer: Of the texts that the encoder reads.
+        max_length: The number of tokens of the longest text.
+        preset: Of a new model, by default `"transformer-evolution"`.
+        **fields: Further fields of a new model.
+
+    Raises:
+        ValueError: the model has no room for the tokenizer's ids, or for texts of `max_length` tokens.
+        huggingface_hub.errors.StrictDataclassError: the fields contradict each other.
+    """
+    if arguments.model:
+        config = load_config(arguments.model)
+        config.update(arguments.config)
+        config.validate()
+    else:
+        new = {
+            "vocab_size": len(tokenizer),
+            "max_position_embeddings": max_length,
+            "decoder_max_position_embeddings": None,
+            "pad_token_id": tokenizer.pad_token_id,
+            "bos_token_id": tokenizer.bos_token_id,
+            "eos_token_id": tokenizer.eos_token_id,
+            "decoder_start_token_id": tokenizer.bos_token_id,  # the classifier's decoder reads it, too
+        }
+        preset = preset or "transformer-evolution"
+        config = VanillaTransformerConfig.from_preset(preset, **{**new, **fields, **arguments.config})
+    if config.vocab_size < len(tokenizer):
+        raise ValueError(f"vocab_size: {config.vocab_size} is less than the tokenizer's {len(tokenizer)} tokens")
+    if config.max_position_embeddings < max_length:
+        limit = config.max_position_embeddings
+        raise ValueError(f"--max_length: {max_length} is more than the model's {limit} positions")
+    return config
 
 
 def announce(arguments: TrainingArguments) -> None:

@@ -11,7 +11,7 @@ resumes with the same command and --resume_from_checkpoint.
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal
 
@@ -30,7 +30,7 @@ from ..data.checksums import describe_splits
 from ..data.labelled_text import tokenize
 from ..data.labels import SINGLE, label_names
 from ..data.rows import column_array
-from ..loading import load_config, load_tokenizer_to_train
+from ..loading import load_config
 from ..metrics import (
     TABLE_LIMIT,
     TRAINER_METRICS,
@@ -45,15 +45,14 @@ from ..training.losses import WeightedLoss, balanced_weights
 from ..training.trainer import CheckedTrainer, data_seed
 from .arguments import (
     LabelledTextArguments,
-    ModelArguments,
+    ModelAndVocabularyArguments,
     RobustnessArguments,
-    VocabularyArguments,
     check_at_least,
     exit_with_one_line,
     parse_arguments,
 )
-from .run import Run
-from .vocabulary import train_vocabulary
+from .run import Run, make_config
+from .vocabulary import make_tokenizer
 
 
 logger = logging.getLogger(__name__)
@@ -77,7 +76,7 @@ class DataArguments(RobustnessArguments, LabelledTextArguments):
 
 
 @dataclass
-class ClassifierArguments(ModelArguments, VocabularyArguments):
+class ClassifierArguments(ModelAndVocabularyArguments):
     class_weights: Literal["balanced"] | None = field(
         default=None, metadata={"help": "`balanced`: in the loss, rare classes count as much in all as frequent ones."}
     )
@@ -90,10 +89,7 @@ class ClassifierArguments(ModelArguments, VocabularyArguments):
     )
 
     def __post_init__(self):
-        ModelArguments.__post_init__(self)
-        VocabularyArguments.__post_init__(self)
-        if unknown := sorted(set(self.config) - {setting.name for setting in fields(VanillaTransformerConfig)}):
-            raise ValueError(f"--config: no such field: {', '.join(unknown)}")
+        super().__post_init__()
         if LABEL_FIELDS & set(self.config):
             raise ValueError(f"--config: the labels are the data's, so none of {', '.join(sorted(LABEL_FIELDS))}")
         check_at_least(1, self, "early_stopping_patience")
@@ -147,13 +143,15 @@ def train(
         max_length = data_arguments.max_length or (configs[0].max_position_embeddings if configs else 256)
         data = data_arguments.load(data_arguments.problem_type)
         further = describe(data) if describe else {}
-    tokenizer = run.make_tokenizer(lambda: make_tokenizer(arguments, data, max_length))
+    tokenizer = run.make_tokenizer(lambda: classifier_tokenizer(arguments, data["train"], max_length))
     with training_arguments.main_process_first(desc="tokens"):
         tokenized = tokenize(data, tokenizer, max_length=max_length)
         train_dataset = training_rows(arguments, data["train"], tokenized["train"], tokenizer, max_length, extend)
 
     labels = label_names(data["train"]) or [data_arguments.label_column]
-    model = make_model(run, arguments, make_config(arguments, tokenizer, labels, max_length, problem_type))
+    config = make_config(arguments, tokenizer, max_length)
+    config.update(label_fields(labels, problem_type))
+    model = make_model(run, arguments, config)
     if arguments.class_weights:
         compute_loss_func = weighted_loss(tokenized["train"], len(labels), training_arguments, compute_loss_func)
     collator = make_collator(arguments, training_arguments, callbacks, tokenizer, max_length)
@@ -283,70 +281,21 @@ def make_callbacks(arguments: ClassifierArguments, training_arguments: TrainingA
     return [EarlyStoppingCallback(arguments.early_stopping_patience)]
 
 
-def make_tokenizer(arguments: ClassifierArguments, data: DatasetDict, max_length: int) -> PreTrainedTokenizerBase:
-    """The tokenizer that the arguments name, or one trained on the training texts.
-
-    Raises:
-        ValueError: it cannot be read, lacks the special tokens that the model needs, or is not the model's.
-    """
-    if arguments.tokenizer or arguments.model:
-        needed = ("pad_token", "bos_token", "unk_token")
-        tokenizer = load_tokenizer_to_train(arguments.tokenizer, arguments.model, needed, max_length)
-    else:
-        tokenizer = train_vocabulary(
-            data["train"],
-            ["text"],
-            arguments.vocab_lines,
-            vocab_size=arguments.vocab_size,
-            model=arguments.tokenizer_model,
-            max_length=max_length,
-        )
+def classifier_tokenizer(arguments: ClassifierArguments, rows: Dataset, max_length: int) -> PreTrainedTokenizerBase:
+    """The tokenizer of a new run; with `--augment spacing`, it leaves out spaces between single characters."""
+    tokenizer = make_tokenizer(arguments, rows, max_length, "pad_token", "bos_token", "unk_token")
     if "spacing" in arguments.augment:
         join_spaced_characters(tokenizer)
     return tokenizer
 
 
-def make_config(
-    arguments: ClassifierArguments,
-    tokenizer: PreTrainedTokenizerBase,
-    labels: list[str],
-    max_length: int,
-    problem_type: str = SINGLE,
-) -> VanillaTransformerConfig:
-    """The configuration of the model that the arguments name, or of a new one whose sizes fit the data.
-
-    Raises:
-        ValueError: the model has no room for the tokenizer's ids, or for texts of `max_length` tokens.
-        huggingface_hub.errors.StrictDataclassError: the fields contradict each other.
-    """
-    label_fields = {
+def label_fields(labels: list[str], problem_type: str) -> dict[str, Any]:
+    """The fields of a configuration that say what the labels are."""
+    return {
         "id2label": dict(enumerate(labels)),
         "label2id": {label: i for i, label in enumerate(labels)},
         "problem_type": None if problem_type == SINGLE else problem_type,
     }
-    if arguments.model:
-        config = load_config(arguments.model)
-        config.update({**label_fields, **arguments.config})
-        config.validate()
-    else:
-        config = VanillaTransformerConfig(
-            **{
-                "vocab_size": len(tokenizer),
-                "max_position_embeddings": max_length,
-                "pad_token_id": tokenizer.pad_token_id,
-                "bos_token_id": tokenizer.bos_token_id,
-                "eos_token_id": tokenizer.eos_token_id,
-                "decoder_start_token_id": tokenizer.bos_token_id,
-                **label_fields,
-                **arguments.config,
-            }
-        )
-    if config.vocab_size < len(tokenizer):
-        raise ValueError(f"vocab_size: {config.vocab_size} is less than the tokenizer's {len(tokenizer)} tokens")
-    limit = config.max_position_embeddings
-    if limit < max_length:
-        raise ValueError(f"--max_length: {max_length} is more than the model's {limit} positions")
-    return config
 
 
 def make_model(

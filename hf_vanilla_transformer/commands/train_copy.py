@@ -21,7 +21,7 @@ from ..precision import training_precision
 from ..training.checkpoints import prepare_output_dir
 from ..training.losses import LabelSmoothingLoss
 from ..training.trainer import CheckedSeq2SeqTrainer
-from .arguments import JsonMapping, check_at_least, exit_with_one_line, parse_arguments, read_mapping
+from .arguments import JsonMapping, check_at_least, exit_with_one_line, parse_arguments
 from .run import announce
 
 
@@ -32,14 +32,14 @@ PAD, START, SYMBOLS = 0, 1, 11
 class CopyArguments:
     preset: str = field(default="annotated-transformer", metadata={"help": "A preset of VanillaTransformerConfig."})
     config: JsonMapping = field(
-        default="{}", metadata={"help": "Fields that differ from the preset: JSON here, a mapping in a recipe."}
+        default_factory=JsonMapping,
+        metadata={"help": "Fields that differ from the preset: JSON here, a mapping in a recipe."},
     )
     sequence_length: int = field(default=10, metadata={"help": "Symbols in a sequence."})
     train_sequences: int = field(default=40_000, metadata={"help": "Number of sequences in an epoch of training."})
     test_sequences: int = field(default=1_000, metadata={"help": "Number of fresh sequences to copy at the end."})
 
     def __post_init__(self):
-        self.config = read_mapping("--config", self.config)
         check_at_least(1, self, "sequence_length", "train_sequences", "test_sequences")
         if self.config.get("vocab_size", SYMBOLS) < SYMBOLS:
             raise ValueError(f"--config: vocab_size must be at least {SYMBOLS}, the number of symbols")

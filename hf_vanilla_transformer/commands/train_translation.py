@@ -37,7 +37,7 @@ from ..tokenizer import has_capitals
 from ..training.checkpoints import average_checkpoints, last_checkpoints
 from ..training.trainer import TokenBudgetTrainer
 from .arguments import ModelArguments, apply_defaults, check_at_least, exit_with_one_line, parse_arguments
-from .run import Run, broadcast_from_main, generation_config, sorted_by_length
+from .run import Run, broadcast_from_main, generation_config, make_config, sorted_by_length
 from .vocabulary import train_vocabulary
 
 
@@ -150,12 +150,10 @@ def train(
     run = Run(training_arguments, settings, measured, ("matplotlib", "sacrebleu"))
     with training_arguments.main_process_first(desc="data"):
         # A wrong model is refused before the data are read.
-        parts = load_parts(arguments) if arguments.model else None
+        tokenizers: Any = load_tokenizers(arguments) if arguments.model else None
         data = data_arguments.load()
-    if parts is None:
-        tokenizers = broadcast_from_main(lambda: make_tokenizers(arguments, data["train"]))
-        parts = make_config(arguments, *tokenizers), *tokenizers
-    config, tokenizer, target_tokenizer = parts
+    tokenizer, target_tokenizer = tokenizers or broadcast_from_main(lambda: make_tokenizers(arguments, data["train"]))
+    config = make_translator_config(arguments, tokenizer, target_tokenizer)
     with training_arguments.main_process_first(desc="tokens"):
         tokenized = tokenize_pairs(data, tokenizer, target_tokenizer)
         if extend is not None:
@@ -227,18 +225,13 @@ def average_last(trainer: Seq2SeqTrainer, number: int) -> list[int]:
     return [int(checkpoint.rsplit("-", 1)[1]) for checkpoint in checkpoints]
 
 
-def load_parts(
-    arguments: TranslatorArguments,
-) -> tuple[VanillaTransformerConfig, PreTrainedTokenizerBase, PreTrainedTokenizerBase]:
-    """Configuration and tokenizers of the translator that is trained further.
+def load_tokenizers(arguments: TranslatorArguments) -> tuple[PreTrainedTokenizerBase, PreTrainedTokenizerBase]:
+    """The tokenizers of source and target of the translator that is trained further.
 
     Raises:
         ValueError: it cannot be read, is no translator, or has fewer positions than `max_length`.
-        huggingface_hub.errors.StrictDataclassError: a dropout rate is out of range.
     """
     config = load_config(arguments.model)
-    config.update(arguments.config)
-    config.validate()
     tokenizer = load_tokenizer(arguments.model)
     target_tokenizer = load_target_tokenizer(arguments.model, config, tokenizer)
     limit = min(config.max_position_embeddings, config.max_target_positions)
@@ -250,7 +243,7 @@ def load_parts(
                 f"{arguments.model}: no translator, a fast tokenizer that ends texts with [EOS] is needed"
             )
         one.model_max_length = arguments.max_length or limit
-    return config, tokenizer, target_tokenizer
+    return tokenizer, target_tokenizer
 
 
 def make_tokenizers(
@@ -276,34 +269,19 @@ def make_tokenizers(
     )
 
 
-def make_config(
+def make_translator_config(
     arguments: TranslatorArguments, tokenizer: PreTrainedTokenizerBase, target_tokenizer: PreTrainedTokenizerBase
 ) -> VanillaTransformerConfig:
-    """The preset's configuration, with sizes and ids that fit the vocabularies.
-
-    Raises:
-        ValueError: `arguments.config` sets a vocabulary size that is too small.
-        huggingface_hub.errors.StrictDataclassError: the fields contradict each other.
-    """
+    """As `make_config`, with embeddings that are shared and tied where there is one vocabulary."""
     joint = arguments.vocabularies == "joint"
-    config = VanillaTransformerConfig.from_preset(
-        arguments.preset,
-        **{
-            "vocab_size": len(tokenizer),
-            "decoder_vocab_size": None if joint else len(target_tokenizer),
-            "share_encoder_decoder_embeddings": joint,
-            "tie_word_embeddings": joint,
-            "max_position_embeddings": tokenizer.model_max_length,
-            "decoder_max_position_embeddings": None,
-            "pad_token_id": tokenizer.pad_token_id,
-            "bos_token_id": tokenizer.bos_token_id,
-            "eos_token_id": tokenizer.eos_token_id,
-            "decoder_start_token_id": tokenizer.bos_token_id,
-            **arguments.config,
-        },
-    )
-    if config.vocab_size < len(tokenizer) or config.target_vocab_size < len(target_tokenizer):
-        raise ValueError("--config: the vocabularies do not fit the sizes that it gives (--vocab_size sets both)")
+    vocabularies = {
+        "decoder_vocab_size": None if joint else len(target_tokenizer),
+        "share_encoder_decoder_embeddings": joint,
+        "tie_word_embeddings": joint,
+    }
+    config = make_config(arguments, tokenizer, tokenizer.model_max_length, arguments.preset, **vocabularies)
+    if config.target_vocab_size < len(target_tokenizer):
+        raise ValueError("--config: the target vocabulary does not fit the size that it gives")
     return config
 
 

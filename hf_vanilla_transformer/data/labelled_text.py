@@ -14,7 +14,7 @@ from datasets import Dataset, DatasetDict
 from transformers import PreTrainedTokenizerBase
 
 from ..tokenizer import encode
-from .errors import DataError, one_line_errors
+from .errors import DataError
 from .labels import (
     MULTI,
     PROBLEM_TYPES,
@@ -80,6 +80,7 @@ def load_labelled_text(
         float64. The label names are `negative` and `positive` for NSMC's format, else the labels found, sorted.
 
     Raises:
+        OSError: A file cannot be read, or the Hub cannot be reached.
         DataError: The source does not exist, or there is an error in it.
     """
     if not 0 < validation_fraction < 1:
@@ -93,31 +94,30 @@ def load_labelled_text(
     columns = [text_column, label_column]
     if text_column == label_column:
         raise DataError(f"texts and labels are the same column, {text_column!r}")
-    with one_line_errors(source):
-        if source == "nsmc":
-            nsmc_files = download_nsmc(cache_dir)
-        else:
-            nsmc_files = find_nsmc_files(SAMPLES if source == "sample" else Path(source).expanduser())
-        if nsmc_files:
-            check_columns(source, NSMC_COLUMNS, columns)
-            data = read_tab_separated(nsmc_files, NSMC_COLUMNS, columns, NSMC_QUOTING_LEVELS, cache_dir)
-        else:
-            data = known_splits(source, read_tables(source, columns, cache_dir))
-            check_texts(source, data, text_column)
-            check_labels(source, data, label_column, kind)
-        names = {}
-        if kind != REGRESSION:
-            is_nsmc = nsmc_files and label_column == "label" and kind == SINGLE
-            names = NSMC_LABELS if is_nsmc else find_label_names(source, data, label_column, problem_type)
-        data = DatasetDict(
-            {
-                split: _keep_text_and_label(rows, f"{source}, split {split}", text_column, label_column, names, kind)
-                for split, rows in data.items()
-            }
-        )
-        if len(names) < 2 and kind != REGRESSION:
-            raise DataError(f"{source}: the column {label_column!r} has fewer than two labels: {list(names)}")
-        return _complete_splits(data, source, validation_fraction, seed)
+    if source == "nsmc":
+        nsmc_files = download_nsmc(cache_dir)
+    else:
+        nsmc_files = find_nsmc_files(SAMPLES if source == "sample" else Path(source).expanduser())
+    if nsmc_files:
+        check_columns(source, NSMC_COLUMNS, columns)
+        data = read_tab_separated(nsmc_files, NSMC_COLUMNS, columns, NSMC_QUOTING_LEVELS, cache_dir)
+    else:
+        data = known_splits(source, read_tables(source, columns, cache_dir))
+        check_texts(source, data, text_column)
+        check_labels(source, data, label_column, kind)
+    names = {}
+    if kind != REGRESSION:
+        is_nsmc = nsmc_files and label_column == "label" and kind == SINGLE
+        names = NSMC_LABELS if is_nsmc else find_label_names(source, data, label_column, problem_type)
+    data = DatasetDict(
+        {
+            split: _keep_text_and_label(rows, f"{source}, split {split}", text_column, label_column, names, kind)
+            for split, rows in data.items()
+        }
+    )
+    if len(names) < 2 and kind != REGRESSION:
+        raise DataError(f"{source}: the column {label_column!r} has fewer than two labels: {list(names)}")
+    return _complete_splits(data, source, validation_fraction, seed)
 
 
 def tokenize(

@@ -8,7 +8,7 @@ from pathlib import Path
 from datasets import DownloadConfig, DownloadManager
 
 from .checksums import file_checksum
-from .errors import DataError, reason
+from .errors import DataError
 from .tables import check_tab_separated
 
 
@@ -38,7 +38,7 @@ def download_nsmc(cache_dir: str | os.PathLike | None) -> dict[str, Path]:
         try:
             file = Path(DownloadManager(download_config=config).download(url))
         except (OSError, ImportError) as error:
-            raise DataError(f"{url}: cannot be downloaded: {reason(error)}") from error
+            raise DataError(f"{url}: cannot be downloaded: {error.__cause__ or error}") from error
         if difference := _difference_from_official(file, split):
             file.unlink()  # the next try downloads it again
             raise DataError(f"{url}: {difference}")

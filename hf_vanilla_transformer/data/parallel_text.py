@@ -11,7 +11,7 @@ from datasets.fingerprint import Hasher
 from pyarrow import compute
 from transformers import PreTrainedTokenizerBase
 
-from .errors import DataError, one_line_errors
+from .errors import DataError
 from .plain_text import read_texts
 from .rows import select_rows, tokenizer_content, tokenizing_processes
 from .tables import SPLITS, check_texts, known_splits, read_tables
@@ -55,6 +55,7 @@ def load_parallel_text(
         The three splits, each with the columns `source` and `target` (strings).
 
     Raises:
+        OSError: A file cannot be read, or the Hub cannot be reached.
         DataError: The source does not exist, the sides are not aligned, or there is another error in it.
     """
     if not 0 < validation_fraction < 1:
@@ -63,19 +64,18 @@ def load_parallel_text(
         raise DataError(f"source and target are the same column, {source_column!r}")
     source = os.fspath(source)
     columns = [source_column, target_column]
-    with one_line_errors(source):
-        data = _read_aligned_files(Path(source).expanduser(), columns, prefixes or {}, cache_dir)
-        if data is None:
-            data = read_tables(source, columns, cache_dir)
-            for column in columns:
-                check_texts(source, data, column)
-        data = {
-            split: _keep_pairs(pairs.select_columns(columns), f"{source}, split {split}", columns)
-            for split, pairs in known_splits(source, data).items()
-        }
-        for split in ("test", "validation"):
-            if split not in data:
-                data["train"], data[split] = _cut(data["train"], f"{source}, split {split}", validation_fraction, seed)
+    data = _read_aligned_files(Path(source).expanduser(), columns, prefixes or {}, cache_dir)
+    if data is None:
+        data = read_tables(source, columns, cache_dir)
+        for column in columns:
+            check_texts(source, data, column)
+    data = {
+        split: _keep_pairs(pairs.select_columns(columns), f"{source}, split {split}", columns)
+        for split, pairs in known_splits(source, data).items()
+    }
+    for split in ("test", "validation"):
+        if split not in data:
+            data["train"], data[split] = _cut(data["train"], f"{source}, split {split}", validation_fraction, seed)
     return DatasetDict({split: data[split] for split in SPLITS})
 
 

@@ -10,12 +10,11 @@ from typing import Any
 import datasets
 import numpy as np
 from datasets import Dataset, DatasetDict, Features, IterableDataset, Value
-from datasets.exceptions import DatasetsError
 from datasets.fingerprint import Hasher
 from transformers import PreTrainedTokenizerBase
 
 from .checksums import file_checksum
-from .errors import DataError
+from .errors import DataError, data_errors
 from .lines import iterate_lines
 from .rows import select_rows, tokenizer_content, tokenizing_processes
 
@@ -71,18 +70,13 @@ def read_texts(files: Sequence[str | os.PathLike], cache_dir: str | os.PathLike 
     features = Features({"text": Value("string")})
     if next(chain.from_iterable(map(iterate_lines, files)), None) is None:  # which `datasets` takes for an error
         return Dataset.from_dict({"text": []}, features)
-    try:
+    with data_errors(", ".join(map(str, files))):
         return Dataset.from_generator(
             _text_rows,
             features=features,
             gen_kwargs={"files": files, "checksums": checksums},
             cache_dir=None if cache_dir is None else os.fspath(cache_dir),
         )
-    except DatasetsError as error:
-        # `datasets` wraps what the generator raises.
-        if isinstance(error.__cause__, (DataError, OSError)):
-            raise error.__cause__ from None
-        raise
 
 
 def _text_rows(files: tuple[str, ...], checksums: tuple[str, ...]) -> Iterator[dict[str, str]]:

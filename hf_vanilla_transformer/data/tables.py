@@ -12,7 +12,7 @@ from datasets import Dataset, DatasetDict, Features, Value, load_dataset
 from datasets.load import CachedDatasetModuleFactory
 
 from ..network import hub_answers
-from .errors import DataError, one_line_errors
+from .errors import DataError, data_errors
 from .lines import CUT_OFF, decode_lines, iterate_lines
 
 
@@ -45,24 +45,26 @@ def read_tables(source: str, columns: list[str], cache_dir: str | os.PathLike | 
     Returns:
         The splits; a file is the split `train`.
     """
-    path = Path(source).expanduser()
-    if path.is_file():
-        data = DatasetDict({"train": _read_table(path, columns, cache_dir)})
-    elif path.is_dir():
-        tables = _tables_of_splits(path)
-        data = DatasetDict({split: _read_table(file, columns, cache_dir) for split, file in tables.items()})
-        data = data or load_dataset(str(path.resolve()), cache_dir=cache_dir)
-    elif path.suffix in TABLE_SUFFIXES or not HUB_NAME.fullmatch(source):
-        raise DataError(f"{source}: no such file or folder")
-    else:
-        with one_line_errors(f"{source}: no such file or folder, and not a data set on the Hub that can be had"):
-            if not hub_answers(source, "dataset") and not _is_cached(source, cache_dir):
-                raise DataError(f"{source}: no such file or folder here, and no network to look for it on the Hub")
-            data = load_dataset(source, cache_dir=cache_dir)
-    data = data.flatten()
+    with data_errors(source):
+        data = _read(source, columns, cache_dir).flatten()
     for rows in data.values():
         check_columns(source, list(rows.features), columns)
     return data
+
+
+def _read(source: str, columns: list[str], cache_dir: str | os.PathLike | None) -> DatasetDict:
+    path = Path(source).expanduser()
+    if path.is_file():
+        return DatasetDict({"train": _read_table(path, columns, cache_dir)})
+    if path.is_dir():
+        tables = _tables_of_splits(path)
+        data = DatasetDict({split: _read_table(file, columns, cache_dir) for split, file in tables.items()})
+        return data or load_dataset(str(path.resolve()), cache_dir=cache_dir)
+    if path.suffix in TABLE_SUFFIXES or not HUB_NAME.fullmatch(source):
+        raise DataError(f"{source}: no such file or folder")
+    if not hub_answers(source, "dataset") and not _is_cached(source, cache_dir):
+        raise DataError(f"{source}: no such file or folder here, and no network to look for it on the Hub")
+    return load_dataset(source, cache_dir=cache_dir)
 
 
 def _is_cached(name: str, cache_dir: str | os.PathLike | None) -> bool:

@@ -37,10 +37,10 @@ from transformers import PreTrainedTokenizerBase
 
 from hf_vanilla_transformer import VanillaTransformerConfig, VanillaTransformerForSequenceClassification
 from hf_vanilla_transformer.commands.arguments import (
+    JsonMapping,
     check_at_least,
     exit_with_one_line,
     parse_arguments,
-    read_mapping,
 )
 from hf_vanilla_transformer.data.labelled_text import encode, load_labelled_text
 from hf_vanilla_transformer.engines import Engine, load_engine
@@ -70,7 +70,9 @@ class BenchmarkArguments:
     )
     data: str = field(default="sample", metadata={"help": "Labelled text, as for train-classifier."})
     preset: str = field(default="transformer-evolution-half", metadata={"help": "The sizes."})
-    config: str = field(default="{}", metadata={"help": "Fields that differ from the preset, as JSON."})
+    config: JsonMapping = field(
+        default_factory=JsonMapping, metadata={"help": "Fields that differ from the preset, as JSON."}
+    )
     texts: int = field(default=1280, metadata={"help": "Texts in a round, drawn at random."})
     batch_size: int = field(default=128, metadata={"help": "Texts in a batch."})
     rounds: int = field(default=3, metadata={"help": "How often to time each."})
@@ -82,7 +84,6 @@ class BenchmarkArguments:
     seed: int = field(default=42, metadata={"help": "Seed of the texts drawn and of the weights."})
 
     def __post_init__(self):
-        self.config = read_mapping("--config", self.config)
         if unknown := sorted(set(self.tasks) - set(TASKS)):
             raise ValueError(f"--tasks: {', '.join(TASKS)}; not {', '.join(unknown)}")
         if unknown := sorted(set(self.contenders) - set(OTHERS)):

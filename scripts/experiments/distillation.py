@@ -20,7 +20,7 @@ from transformers import PreTrainedTokenizerBase
 from transformers.modeling_outputs import Seq2SeqSequenceClassifierOutput
 
 from hf_vanilla_transformer.data.checksums import describe_splits, file_checksum
-from hf_vanilla_transformer.data.errors import DataError, one_line_errors
+from hf_vanilla_transformer.data.errors import DataError
 from hf_vanilla_transformer.data.labelled_text import tokenize
 from hf_vanilla_transformer.hub.record import METRICS_FILE, RECIPE_FILE
 
@@ -164,8 +164,7 @@ def load_soft_labels(folder: str | os.PathLike, number_of_labels: int) -> Datase
     file = os.path.join(folder, SOFT_LABELS_FILE)
     if not os.path.isfile(file):
         raise DataError(f"{file}: no such file")
-    with one_line_errors(file):
-        rows = Dataset.from_parquet(escape(file))
+    rows = Dataset.from_parquet(escape(file))
     if rows.features != SOFT_LABELS:
         raise DataError(f"{file}: not made by soft_labels.py, its columns are {dict(rows.features)}")
     numbers = {len(label) for label in rows["label"][:]}
@@ -187,11 +186,11 @@ def describe_soft_labels(folder: str | os.PathLike, data: DatasetDict) -> dict[s
         The settings that they were made with, `recipe`; the file's checksum, `sha256`; and what was measured then.
 
     Raises:
-        DataError: They were made for other splits, or the folder lacks a part of the record.
+        DataError: They were made for other splits.
+        OSError: The folder lacks a part of the record.
     """
-    with one_line_errors(os.fspath(folder)):
-        metrics = json.loads(Path(folder, METRICS_FILE).read_text(encoding="utf-8"))
-        recipe = Path(folder, RECIPE_FILE).read_text(encoding="utf-8")
+    metrics = json.loads(Path(folder, METRICS_FILE).read_text(encoding="utf-8"))
+    recipe = Path(folder, RECIPE_FILE).read_text(encoding="utf-8")
     splits = {name: metrics.get("data", {}).get(name) for name in data}
     if splits != describe_splits(data):
         raise DataError(f"{folder}: the soft labels were made for other data, or for another cut of these")

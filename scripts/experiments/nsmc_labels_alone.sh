@@ -18,7 +18,7 @@ stage() { # FOLDER COMMAND...
     test -e "$folder/metrics.json" || "$@" --output_dir "$folder"
 }
 
-test -e "$runs/labelled.txt.gz" || vanilla-transformer prepare-reviews --nsmc "$nsmc" --labelled true \
+test -e "$runs/labelled.txt.gz" || python "$here/../prepare_reviews.py" --nsmc "$nsmc" --labelled true \
     --validation_fraction 0.05 --file "$runs/labelled.txt.gz"
 
 # Text infilling, 4 epochs: 53 minutes, one core.

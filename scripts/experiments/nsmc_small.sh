@@ -22,7 +22,7 @@ stage() { # FOLDER COMMAND...
 corpus() { # FILE FLAGS...
     local file=$runs/$1
     shift
-    test -e "$file" || vanilla-transformer prepare-reviews --nsmc "$nsmc" "$@" --file "$file"
+    test -e "$file" || python "$here/../prepare_reviews.py" --nsmc "$nsmc" "$@" --file "$file"
 }
 
 corpus labelled.txt.gz --labelled true --validation_fraction 0.05

@@ -215,7 +215,7 @@ def test_a_small_model_learns_what_follows_what(run, tmp_path):
         (["--mask_rate", "2"], "mask_rate"),
         (["--preset", "bert"], "no preset 'bert'"),
         (["--config", '{"d_modle": 8}'], "no such field: d_modle"),
-        (["--config", '{"vocab_size": 8}'], "at least the tokenizer's"),
+        (["--config", '{"vocab_size": 8}'], "less than the tokenizer's"),
         (["--config", '{"max_position_embeddings": 4}'], "--max_length"),
         (["--max_length", "1"], "--max_length"),
         (["--max_tokens", "2"], "does not fit in a batch of 2"),

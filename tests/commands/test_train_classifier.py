@@ -304,9 +304,8 @@ def test_a_run_without_evaluations_shows_its_training_loss(run, tmp_path):
         (["--data", "sample", "--config", '{"max_position_embeddings": 8}'], "more than the model's 8 positions"),
         (["--data", "sample", "--early_stopping_patience", "1"], "--load_best_model_at_end"),
         (["--data", "sample", "--early_stopping_patience", "0"], "--early_stopping_patience: at least 1"),
-        (["--data", "sample", "--max_steps", "-1", "--num_train_epochs", "0"], "--num_train_epochs: more than 0"),
         (["--data", "sample", "--resume_from_checkpoint", "{}/bart"], "'bart', not 'vanilla_transformer'"),
-        (["--data", "sample", "--config", "[]"], "--config"),
+        (["--data", "sample", "--config", "[1]"], "--config"),
         (["--data", "sample", "--config", "{"], "--config"),
         (["--data", "sample", "--vocab_size", "10"], "vocab_size"),
         (["--vocab_size", "8007", "--model", NSMC_SMALL], "--vocab_size: has no effect with --model"),
@@ -314,7 +313,7 @@ def test_a_run_without_evaluations_shows_its_training_loss(run, tmp_path):
         (["--vocab_size", "8007", "--tokenizer", "{}/headless"], "--vocab_size: has no effect with --tokenizer"),
         (["--data", "sample", "--tokenizer_model", "wordpiece"], "wordpiece"),
         (["--data", "sample", "--max_length", "0"], "max_length"),
-        (["--data", "sample", "--robustness", "upside_down"], "--robustness: no such change: upside_down"),
+        (["--data", "sample", "--robustness", "upside_down"], "no such change: upside_down"),
         (["--data", "sample", "--augment", "typos"], "--augment: spacing, typing_slip; not typos"),
         (
             ["--data", "sample", "--output_dir", "{}/full"],
@@ -330,9 +329,6 @@ def test_a_run_without_evaluations_shows_its_training_loss(run, tmp_path):
         (["--data", "sample", "--config", '{"id2label": {"0": "a"}}'], "the labels are the data's"),
         (["--data", "sample", "--metric_for_best_model", "f2"], "loss, accuracy, f1; not f2"),
         (["--label_smoothing_factor", "1"], "--label_smoothing_factor: at least 0 and below 1"),
-        (["--lr_scheduler_kwargs", '{"num_cycle": 2}'], "--lr_scheduler_kwargs: get_linear_schedule_with_warmup()"),
-        (["--lr_scheduler_type", "warmup_stable_decay"], "missing 1 required positional argument: 'num_decay_steps'"),
-        (["--data", "sample", "--report_to", "clearml"], "ClearMLCallback requires 'clearml' to be installed"),
     ],
 )
 def test_training_refuses_with_one_line(run, faults, arguments, message):

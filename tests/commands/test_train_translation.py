@@ -177,7 +177,7 @@ def test_two_vocabularies_and_a_token_budget(run, corpus, tmp_path):
     assert metrics["epochs"][0].keys() >= {"eval_bleu", "eval_bleu_lowercased", "eval_loss"}
 
     averaged = ["--run", tmp_path / "run", "--last", "1", "--output_dir", tmp_path / "mean"]
-    assert run("average-checkpoints", *averaged)[0] == 0
+    assert run("average_checkpoints.py", *averaged)[0] == 0
     status, out, err = run("translate", "--model", tmp_path / "mean", stdin="1 2\n")
     assert (status, out.count("\n")) == (0, 1), err
 
@@ -284,7 +284,7 @@ def test_the_published_figures_are_those_of_the_folder(run, corpus, tmp_path, op
         (["--vocabularies", "three"], "--vocabularies"),
         (["--target_vocab_size", "60"], "--target_vocab_size: needs --vocabularies separate"),
         (["--vocabularies", "separate", "--target_vocab_size", "0"], "vocab_size is 0"),
-        (["--config", '{"vocab_size": 10}'], "--config"),
+        (["--config", '{"vocab_size": 10}'], "less than the tokenizer's"),
         (["--max_length", "0"], "--max_length: at least 1"),
         (["--average_last", "0"], "--average_last"),
         (["--length_penalty", "1.5"], "--length_penalty"),

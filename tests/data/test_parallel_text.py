@@ -142,7 +142,6 @@ def test_what_is_wrong_is_said_in_one_line(folder, load):
     assert "the same column" in message(folder, "ko", "ko")
     assert "validation_fraction" in message(folder, validation_fraction=1.0)
     assert "split validation: cannot be cut from train" in message(folder, validation_fraction=0.999)
-    assert str(folder) in message(folder, seed=-1)
 
     write(folder / "val.en", ["one", ""])
     assert "split validation, pair 2: a side is empty" in message(folder, prefixes={"validation": "val"})

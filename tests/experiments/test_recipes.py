@@ -45,7 +45,7 @@ class Stage:
     Attributes:
         makes: The folder or file.
         processes: How many there are.
-        settings: What recipe and flags say; of `prepare-reviews`, nothing.
+        settings: What recipe and flags say; of `prepare_reviews.py`, nothing.
     """
 
     makes: str
@@ -75,7 +75,7 @@ def read_stage(words: list[str]) -> Stage:
         processes = int(words[2])
         words = ["vanilla-transformer", *words[5:]] if words[3] == "-m" else ["python", *words[3:]]
     program, command, *flags = words
-    if command == "prepare-reviews":
+    if Path(command).name == "prepare_reviews.py":
         return Stage(flags[flags.index("--file") + 1], processes, {})
     if program == "python":
         assert (ROOT / command).is_file() and (ROOT / command).parent == ROOM

@@ -1,10 +1,9 @@
-"""`vanilla-transformer prepare-reviews`: a corpus of NSMC's raw reviews, without those of its test split."""
+"""`scripts/prepare_reviews.py`: a corpus of NSMC's raw reviews, without those of its test split."""
 
 import json
 import shutil
 
 import pytest
-from shared import error_line
 
 from hf_vanilla_transformer.data.labelled_text import load_labelled_text
 from hf_vanilla_transformer.data.lines import iterate_lines, read_lines
@@ -32,7 +31,7 @@ def checkout(tmp_path):
 
 
 def test_reviews_become_a_corpus_without_the_test_split(run, checkout, tmp_path):
-    status, out, _ = run("prepare-reviews", "--nsmc", checkout, "--file", tmp_path / "reviews.txt.gz")
+    status, out, _ = run("prepare_reviews.py", "--nsmc", checkout, "--file", tmp_path / "reviews.txt.gz")
     assert status == 0
     expected = ["최고", "최고", "좋다 정말 봐라 꼭", "백 번 영화"]
     assert list(iterate_lines(tmp_path / "reviews.txt.gz")) == expected
@@ -44,20 +43,20 @@ def test_reviews_become_a_corpus_without_the_test_split(run, checkout, tmp_path)
         "dropped, in the test split by text": "2",
         "dropped, the id was there before": "1",
     }
-    assert run("prepare-reviews", "--nsmc", checkout, "--file", tmp_path / "again.txt.gz")[0] == 0
+    assert run("prepare_reviews.py", "--nsmc", checkout, "--file", tmp_path / "again.txt.gz")[0] == 0
     assert (tmp_path / "again.txt.gz").read_bytes() == (tmp_path / "reviews.txt.gz").read_bytes()
 
     # A corpus that is there already is cleaned in the same way.
     (tmp_path / "lines.txt").write_text("하나\n시험 글\n\n둘  셋\n하나\n")
     arguments = ["--raw", tmp_path / "lines.txt", "--file", tmp_path / "cleaned.txt"]
-    assert run("prepare-reviews", "--nsmc", checkout, *arguments)[0] == 0
+    assert run("prepare_reviews.py", "--nsmc", checkout, *arguments)[0] == 0
     assert (tmp_path / "cleaned.txt").read_text() == "하나\n둘 셋\n하나\n"
 
 
 def test_a_corpus_does_not_hold_the_time_of_writing(run, checkout, tmp_path, monkeypatch):
     for second in (1, 2):
         monkeypatch.setattr("time.time", lambda second=second: 1e9 + second)
-        assert run("prepare-reviews", "--nsmc", checkout, "--file", tmp_path / f"{second}.txt.gz")[0] == 0
+        assert run("prepare_reviews.py", "--nsmc", checkout, "--file", tmp_path / f"{second}.txt.gz")[0] == 0
     assert (tmp_path / "1.txt.gz").read_bytes() == (tmp_path / "2.txt.gz").read_bytes()
 
 
@@ -67,12 +66,12 @@ def test_validation_reviews_are_left_out(run, checkout, tmp_path):
     flags = ["--validation_fraction", "0.5", "--split_seed", "3"]
 
     arguments = ["--labelled", "true", *flags, "--file", tmp_path / "labelled.txt"]
-    assert run("prepare-reviews", "--nsmc", checkout, *arguments)[0] == 0
+    assert run("prepare_reviews.py", "--nsmc", checkout, *arguments)[0] == 0
     assert read_lines(tmp_path / "labelled.txt") == kept
 
     (tmp_path / "raw.txt").write_text("\n".join([*kept, *held_back, "새 글"]) + "\n")
     arguments = ["--raw", tmp_path / "raw.txt", *flags, "--file", tmp_path / "reviews.txt"]
-    status, out, _ = run("prepare-reviews", "--nsmc", checkout, *arguments)
+    status, out, _ = run("prepare_reviews.py", "--nsmc", checkout, *arguments)
     assert status == 0 and f"{len(held_back)} dropped, in validation by text" in out
     assert read_lines(tmp_path / "reviews.txt") == [*kept, "새 글"]
 
@@ -80,7 +79,7 @@ def test_validation_reviews_are_left_out(run, checkout, tmp_path):
         (["--labelled", "true", "--raw", tmp_path / "raw.txt"], "--labelled: the labelled reviews are not in --raw"),
         (["--validation_fraction", "1"], "--validation_fraction: at least 0 and below 1"),
     ):
-        status, _, err = run("prepare-reviews", "--nsmc", checkout, *wrong, "--file", tmp_path / "wrong.txt")
+        status, _, err = run("prepare_reviews.py", "--nsmc", checkout, *wrong, "--file", tmp_path / "wrong.txt")
         assert status == 2 and message in err.strip().splitlines()[-1]
 
 
@@ -98,6 +97,6 @@ def test_validation_reviews_are_left_out(run, checkout, tmp_path):
 )
 def test_preparing_refuses_with_one_line(run, checkout, tmp_path, damage, message):
     damage(checkout)
-    status, _, err = run("prepare-reviews", "--nsmc", checkout, "--file", tmp_path / "out.txt")
-    assert status == 2 and message in error_line("prepare-reviews", err)
+    status, _, err = run("prepare_reviews.py", "--nsmc", checkout, "--file", tmp_path / "out.txt")
+    assert status == 2 and message in err.splitlines()[-1]
     assert not (tmp_path / "out.txt").exists() or not (tmp_path / "out.txt").read_bytes()
