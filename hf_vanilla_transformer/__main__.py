@@ -8,7 +8,7 @@ import sys
 COMMANDS = {
     "train-classifier": "Train a text classifier.",
     "predict": "Classify texts.",
-    "evaluate": "Measure a classifier: mistakes, calibration, speed.",
+    "evaluate": "Measure a classifier or a translator.",
     "train-translation": "Train a translator.",
     "translate": "Translate texts.",
     "pretrain": "Pretrain an encoder-decoder on plain text.",

@@ -1,268 +1,33 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""Load models and tokenizers from a folder or the Hub; errors are one line that names the folder."""
+"""Documented names of `inference.folder`."""
 
-import contextlib
-from collections.abc import Iterable, Iterator
-from pathlib import Path
-from typing import Any, TypeVar
-
-import torch
-from huggingface_hub import try_to_load_from_cache
-from huggingface_hub.errors import HFValidationError
-from transformers import AutoConfig, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
-
-from . import modeling_vanilla_transformer
-from .configuration_vanilla_transformer import VanillaTransformerConfig
-from .modeling_vanilla_transformer import (
-    VanillaTransformerForConditionalGeneration,
-    VanillaTransformerForSequenceClassification,
-    VanillaTransformerPreTrainedModel,
+from .inference.folder import (
+    DROPOUT_FIELDS,
+    EXPORT_FILE,
+    TARGET_TOKENIZER,
+    Model,
+    check_exists,
+    labels_of,
+    load_config,
+    load_model,
+    load_target_tokenizer,
+    load_to_train,
+    load_tokenizer,
+    load_tokenizer_to_train,
 )
-from .network import hub_answers
-from .precision import inference_dtype
 
 
-# An exported folder's record: `format`, `task`, `quantize`, `config` and `generation` (the model's), `proof`.
-EXPORT_FILE = "export.json"
-# The subfolder of a translator's folder that holds the target tokenizer, where the target has its own vocabulary.
-TARGET_TOKENIZER = "target_tokenizer"
-Model = TypeVar("Model", bound=PreTrainedModel)
-# The configuration fields that can be changed when a model is trained further.
-DROPOUT_FIELDS = {"dropout", "attention_dropout", "activation_dropout", "embedding_dropout"}
-
-
-def check_exists(folder: str) -> None:
-    """Check that a folder is here, or can be looked for on the Hub.
-
-    Args:
-        folder: A path, or the name of a Hub repository. What was downloaded before needs no network.
-
-    Raises:
-        ValueError: there is no such folder, and it is no name of a repository or the Hub does not answer.
-    """
-    if Path(folder).is_dir():
-        return
-    try:
-        cached = [try_to_load_from_cache(folder, file) for file in ("config.json", "tokenizer.json")]
-        if not any(isinstance(file, str) for file in cached) and not hub_answers(folder):
-            raise ValueError(f"no folder {folder} here, and no network to look for it on the Hub")
-    except HFValidationError as error:
-        raise ValueError(f"no folder {folder!r} here") from error
-
-
-def load_config(folder: str) -> VanillaTransformerConfig:
-    """Load the configuration of a model.
-
-    Args:
-        folder: A path, or the name of a Hub repository.
-
-    Returns:
-        The configuration.
-
-    Raises:
-        ValueError: there is no such folder or repository, it has no readable `config.json`, or the model is of
-            another type, or an export.
-    """
-    check_exists(folder)
-    if Path(folder, EXPORT_FILE).is_file():
-        raise ValueError(f"{folder}: an export, not a model of this package: give the model that it was made from")
-    with named_errors(folder, "model"):
-        config = AutoConfig.from_pretrained(folder)
-    if not isinstance(config, VanillaTransformerConfig):
-        raise ValueError(f"{folder}: a checkpoint of type {config.model_type!r}, not 'vanilla_transformer'")
-    return config
-
-
-def load_model(folder: str, **options) -> VanillaTransformerPreTrainedModel:
-    """Load a model of any class of this package.
-
-    Args:
-        folder: A path, or the name of a Hub repository.
-        **options: Further arguments of `from_pretrained`.
-
-    Returns:
-        The model, of the class that its configuration names.
-
-    Raises:
-        ValueError: as in `load_config`, or weights are missing, or the class is not of this package.
-    """
-    config = load_config(folder)
-    class_name = (config.architectures or ["None"])[0]
-    if class_name not in modeling_vanilla_transformer.__all__:
-        raise ValueError(f"{folder}: a model of class {class_name}, which is none of this package's")
-    model_class = getattr(modeling_vanilla_transformer, class_name)
-    with named_errors(folder, "model"):
-        model, loading = model_class.from_pretrained(folder, config=config, output_loading_info=True, **options)
-    if loading["missing_keys"]:
-        raise ValueError(f"{folder}: {class_name} lacks {', '.join(sorted(loading['missing_keys']))}")
-    return model
-
-
-def labels_of(config: VanillaTransformerConfig) -> list[str]:
-    """The names of a classifier's labels, by number."""
-    names: Any = config.id2label  # its keys are numbers, not text as in a file
-    return [names[number] for number in range(config.num_labels)]
-
-
-def load_classifier(
-    folder: str,
-    dtype: str = "float32",
-    labels: list[str] | None = None,
-    problem_type: str = "single_label_classification",
-) -> VanillaTransformerForSequenceClassification:
-    """Load a classifier for inference, on the accelerator if there is one.
-
-    Args:
-        folder: A path, or the name of a Hub repository.
-        dtype: The precision that it computes in: `"float32"`, `"bfloat16"` or `"auto"`, as in `choose_precision`.
-        labels: The label names that the model must have, in this order.
-        problem_type: The kind of labels that the model must have learned.
-
-    Returns:
-        The model, in evaluation mode.
-
-    Raises:
-        ValueError: as in `load_model`; or it is no classifier of this kind, or its labels are others.
-    """
-    model = load_model(folder, dtype=inference_dtype(dtype))
-    if not isinstance(model, VanillaTransformerForSequenceClassification):
-        raise ValueError(f"{folder}: not a classifier but a {type(model).__name__}")
-    if (learned := model.config.problem_type or "single_label_classification") != problem_type:
-        raise ValueError(f"{folder}: trained for {learned}, not for {problem_type}")
-    if labels is not None and labels != (own := labels_of(model.config)):
-        raise ValueError(f"{folder}: its labels are {', '.join(own)}; those of the data are {', '.join(labels)}")
-    return on_accelerator(model)
-
-
-def load_translator(folder: str) -> VanillaTransformerForConditionalGeneration:
-    """Load a translator for inference, on the accelerator if there is one.
-
-    Raises:
-        ValueError: as in `load_model`, or it is a model of another class.
-    """
-    model = load_model(folder)
-    if not isinstance(model, VanillaTransformerForConditionalGeneration):
-        raise ValueError(f"{folder}: not a translator but a {type(model).__name__}")
-    return on_accelerator(model)
-
-
-def on_accelerator(model: Model) -> Model:
-    """The model in evaluation mode, on the accelerator if there is one."""
-    if torch.accelerator.is_available():
-        model.to(torch.accelerator.current_accelerator())  # type: ignore[arg-type]  # transformers wraps `to`
-    return model.eval()
-
-
-def load_to_train(model_class: type[Model], folder: str, config: VanillaTransformerConfig, **options: Any) -> Model:
-    """Load a model to train it further, in float32 whatever precision it was saved in.
-
-    Args:
-        model_class: The class of the model; its head is new where the folder's model has none.
-        folder: A path, or the name of a Hub repository.
-        config: The configuration of the model.
-        **options: Further arguments of `from_pretrained`.
-
-    Returns:
-        The model.
-
-    Raises:
-        ValueError: as in `load_config`, or weights other than the head's are missing or have another shape.
-    """
-    with named_errors(folder, "model"):
-        loaded: Any = model_class.from_pretrained(
-            folder, config=config, dtype=torch.float32, output_loading_info=True, **options
-        )
-    model, loading = loaded
-    new = {*loading["missing_keys"], *(name for name, *_ in loading["mismatched_keys"])}
-    if lacking := sorted(name for name in new if name.startswith(f"{model.base_model_prefix}.")):
-        raise ValueError(f"{folder}: the model lacks {', '.join(lacking)}")
-    return model
-
-
-def load_tokenizer(folder: str, subfolder: str = "") -> PreTrainedTokenizerBase:
-    """Load a tokenizer.
-
-    Args:
-        folder: A path, or the name of a Hub repository.
-        subfolder: A folder in it.
-
-    Returns:
-        The tokenizer.
-
-    Raises:
-        ValueError: there is no such folder or repository, or no tokenizer in it.
-    """
-    check_exists(folder)
-    with named_errors(folder, "tokenizer"):
-        return AutoTokenizer.from_pretrained(folder, subfolder=subfolder)
-
-
-def load_tokenizer_to_train(
-    folder: str | None, model: str | None, needed: Iterable[str], max_length: int
-) -> PreTrainedTokenizerBase:
-    """Load the tokenizer for a model that is trained.
-
-    Args:
-        folder: As in `load_tokenizer`; None for the model's own.
-        model: The folder or Hub name of the model; None where it is new.
-        needed: Names of the special tokens that it must have, such as `pad_token`.
-        max_length: The number of tokens that it truncates texts to.
-
-    Returns:
-        The tokenizer.
-
-    Raises:
-        ValueError: as in `load_tokenizer`, or a special token is missing, or the model was trained with other ids.
-    """
-    tokenizer = load_tokenizer(folder or model)
-    for name in needed:
-        if getattr(tokenizer, name) is None:
-            raise ValueError(f"{folder or model}: the tokenizer has no {name}")
-    if folder and model:
-        try:
-            learned = load_tokenizer(model).get_vocab()
-        except ValueError:
-            learned = {}  # a model that was saved without its tokenizer
-        if not learned.items() <= tokenizer.get_vocab().items():
-            raise ValueError(f"tokenizer: {folder} gives other ids than those that {model} was trained with")
-    tokenizer.model_max_length = max_length
-    return tokenizer
-
-
-def load_target_tokenizer(
-    folder: str, config: VanillaTransformerConfig, tokenizer: PreTrainedTokenizerBase
-) -> PreTrainedTokenizerBase:
-    """Load the target tokenizer of a translator.
-
-    Args:
-        folder: As in `load_tokenizer`.
-        config: The translator's configuration.
-        tokenizer: The source tokenizer.
-
-    Returns:
-        `tokenizer` where there is one vocabulary, else the tokenizer in the subfolder `target_tokenizer`.
-
-    Raises:
-        ValueError: as in `load_tokenizer`.
-    """
-    return tokenizer if config.decoder_vocab_size is None else load_tokenizer(folder, TARGET_TOKENIZER)
-
-
-@contextlib.contextmanager
-def named_errors(folder: str, what: str) -> Iterator[None]:
-    """Put the folder's name into transformers' errors, which do not always have it.
-
-    Args:
-        folder: What is read.
-        what: What it should hold.
-
-    Raises:
-        ValueError: in place of an error about files, JSON, missing keys or shapes of weights.
-    """
-    try:
-        yield
-    except Exception as error:
-        # A tokenizer that tokenizers cannot read raises a bare Exception.
-        if type(error) is not Exception and not isinstance(error, (OSError, ValueError, KeyError, RuntimeError)):
-            raise
-        raise ValueError(f"{folder}: no {what} can be read here ({error})") from error
+__all__ = [
+    "DROPOUT_FIELDS",
+    "EXPORT_FILE",
+    "Model",
+    "TARGET_TOKENIZER",
+    "check_exists",
+    "labels_of",
+    "load_config",
+    "load_model",
+    "load_target_tokenizer",
+    "load_to_train",
+    "load_tokenizer",
+    "load_tokenizer_to_train",
+]

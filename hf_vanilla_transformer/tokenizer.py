@@ -189,6 +189,32 @@ def join_spaced_characters(tokenizer: PreTrainedTokenizerBase) -> None:
         backend.normalizer = normalizers.Sequence([backend.normalizer, join])
 
 
+def encode(texts: list[str], tokenizer: PreTrainedTokenizerBase, max_length: int | None = None) -> list[list[int]]:
+    """Turn texts into token ids, at least one per text, since the model needs one.
+
+    Args:
+        texts: Any texts.
+        tokenizer: The model's tokenizer.
+        max_length: The number of tokens that a text is truncated to; by default `tokenizer.model_max_length`.
+
+    Returns:
+        The ids of each text. A text without tokens (zero-width characters, say) becomes the unknown token.
+
+    Raises:
+        ValueError: The tokenizer has no unknown token.
+    """
+    if tokenizer.unk_token_id is None:
+        raise ValueError("the tokenizer has no unk_token")
+    encoded = tokenizer(
+        texts,
+        truncation=True,
+        max_length=max_length,
+        return_attention_mask=False,
+        return_token_type_ids=False,
+    )
+    return [ids or [tokenizer.unk_token_id] for ids in encoded["input_ids"]]
+
+
 def split_words(text: str) -> list[str]:
     """Cut a text as `train_tokenizer(model="word")` does: words, endings like `'s`, and single signs."""
     return [word for word, _ in _WORD_SPLIT.pre_tokenize_str(text)]

@@ -22,14 +22,15 @@ ALLOWED = {
     "tokenizer": [],
     "conversion": HUB_FILES,
     "figures": HUB_FILES,
-    "loading": [*HUB_FILES, "precision", "network"],
     "metrics": ["tokenizer", "data"],
-    "inference": [*HUB_FILES, "loading", "data", "engines"],
-    "data": ["network"],
-    "engines": [*HUB_FILES, "loading", "precision", "data"],
-    "training": [*HUB_FILES, "loading", "data"],
-    "hub": [*HUB_FILES, "loading", "precision", "figures", "data", "training"],
-    "export": [*HUB_FILES, "loading", "inference", "tokenizer", "metrics", "data", "engines", "training", "hub"],
+    "data": ["network", "tokenizer"],
+    "inference": [*HUB_FILES, "precision", "network", "tokenizer"],
+    "training": [*HUB_FILES, "inference", "loading", "data"],
+    "hub": [*HUB_FILES, "inference", "loading", "precision", "figures", "data", "training"],
+    "export": [*HUB_FILES, "inference", "data", "hub"],
+    # Documented names of another module.
+    "loading": ["inference"],
+    "engines": ["inference"],
 }
 
 
@@ -50,7 +51,7 @@ def imported(module: Path) -> set[str]:
 
 @pytest.mark.parametrize("module", [m for m in MODULES if m.parts[0] != "commands"], ids=str)
 def test_imports_point_one_way(module):
-    """Hub files <- data <- training <- hub <- commands; see CONTRIBUTING.md."""
+    """Hub files <- data <- inference <- training <- hub <- export <- commands; see CONTRIBUTING.md."""
     wing = module.with_suffix("").parts[0]
     assert imported(module) <= {wing, *ALLOWED[wing]}
 
@@ -58,10 +59,16 @@ def test_imports_point_one_way(module):
 @pytest.mark.parametrize(
     "path",
     [
+        "data.encode",
         "data.load_labelled_text",
         "data.load_parallel_text",
         "hub.RecordCallback",
         "hub.upload_run",
+        "inference.classify",
+        "inference.translate",
+        "engines.load_engine",
+        "loading.load_model",
+        "loading.load_tokenizer",
         "training.CheckedTrainer",
         "training.noam_peak",
         "tokenizer.import_sentencepiece",

@@ -1,23 +1,27 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""Measure a classifier on one split: its mistakes, its calibration, its speed.
+"""Measure a classifier or a translator on one split, in torch or as it was exported.
 
     vanilla-transformer evaluate --model model_cards/nsmc-small --data nsmc --output_dir runs/evaluation
     vanilla-transformer evaluate --model runs/mine --data my.csv --text_column text --split test --output_dir runs/test
     vanilla-transformer evaluate --model model_cards/nsmc-small --robustness all --output_dir runs/robustness
+    vanilla-transformer evaluate --model runs/de-en-int8 --data multi30k --num_beams 5 --output_dir runs/bleu
 
-Writes `evaluation.json` (accuracy, precision, recall and F1 of each label, confusion matrix, accuracy by length,
-calibration, texts per second), `errors.tsv` (every misclassified text, the most confident first) and
-`reliability.png`. A model of several labels a text, or of numbers, is measured as such. The data are split as the
-model's `recipe.yaml` says.
+Writes `evaluation.json`. Of a classifier: accuracy, precision, recall and F1 of each label, confusion matrix, accuracy
+by length, calibration, texts per second; also `errors.tsv` (every misclassified text, the most confident first) and
+`reliability.png`. A model of several labels a text, or of numbers, is measured as such. Of a translator: BLEU, cased
+and lower-cased; also `translations.tsv`. The data are split as the model's `recipe.yaml` says, which also names a
+translator's columns and files, unless they are given.
 
-`--robustness all` measures it with changed texts, too (`data/changes.py`): without spaces, with a space between all
-characters or at random, with ㅋㅋ and ㅠㅠ of other lengths, without punctuation, decomposed (NFD), with one slip of
-the fingers, with upper and lower case exchanged. It adds `robustness` to `evaluation.json`, and `robustness.png`.
+`--robustness all` measures a classifier with changed texts, too (`data/changes.py`): without spaces, with a space
+between all characters or at random, with ㅋㅋ and ㅠㅠ of other lengths, without punctuation, decomposed (NFD), with
+one slip of the fingers, with upper and lower case exchanged. It adds `robustness` to `evaluation.json`, and
+`robustness.png`.
 """
 
 import csv
 import time
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
@@ -28,11 +32,14 @@ from datasets import Dataset
 from tqdm import tqdm
 from transformers.utils import cached_file
 
+from ..configuration_vanilla_transformer import VanillaTransformerConfig
 from ..data.labels import MULTI, REGRESSION, SEPARATOR, SINGLE, label_names, multi_hot
 from ..figures import plot_reliability, plot_robustness
 from ..hub.record import RECIPE_FILE, describe_environment, save_json
-from ..inference import classify
-from ..loading import load_classifier, load_config, load_tokenizer
+from ..inference import classify, translate
+from ..inference.engine import TASKS, Engine, load_engine, read_export
+from ..inference.folder import labels_of, load_config, load_target_tokenizer, load_tokenizer
+from ..inference.pytorch import TorchEngine
 from ..metrics import (
     TABLE_LIMIT,
     TRAINER_METRICS,
@@ -42,6 +49,7 @@ from ..metrics import (
     multi_label_report,
     regression_report,
     robustness_report,
+    translation_report,
 )
 from ..training.checkpoints import prepare_output_dir
 from .arguments import (
@@ -51,6 +59,7 @@ from .arguments import (
     exit_with_one_line,
     parse_arguments,
 )
+from .train_translation import PairArguments
 
 
 # Upper limits of the groups of texts, in characters; one more group has none.
@@ -59,9 +68,20 @@ LENGTHS = (5, 10, 20, 40, 80)
 
 @dataclass
 class EvaluationArguments(RobustnessArguments, LabelledTextArguments):
-    model: str = field(kw_only=True, metadata={"help": "A classifier's folder or Hub name."})
+    model: str = field(kw_only=True, metadata={"help": "A model's folder or Hub name, or an exported folder."})
     output_dir: str = field(kw_only=True, metadata={"help": "The folder to write to; made if it is not there."})
+    data: str | None = field(
+        default=None,
+        metadata={
+            "help": "Data, as the training command takes them; by default `sample`, for a translator its recipe's."
+        },
+    )
     split: Literal["train", "validation", "test"] = field(default="validation", metadata={"help": "Split to measure."})
+    source_column: str | None = field(default=None, metadata={"help": "Of a translator's data: the texts."})
+    target_column: str | None = field(default=None, metadata={"help": "Of a translator's data: the translations."})
+    train_prefix: str | None = field(default=None, metadata={"help": "Beginning of the training files' names."})
+    validation_prefix: str | None = field(default=None, metadata={"help": "Beginning of the validation files' names."})
+    test_prefix: str | None = field(default=None, metadata={"help": "Beginning of the test files' names."})
     validation_fraction: float | None = field(
         default=None,
         metadata={"help": "Share of train that becomes validation; by default as in the model's recipe."},
@@ -69,23 +89,16 @@ class EvaluationArguments(RobustnessArguments, LabelledTextArguments):
     split_seed: int | None = field(
         default=None, metadata={"help": "Seed of the split; by default as in the model's recipe."}
     )
+    num_beams: int = field(default=1, metadata={"help": "Beams of a translator's search; 1 is greedy."})
     batch_size: int = field(default=128, metadata={"help": "Texts in one pass through the model."})
     dtype: Literal["auto", "float32", "bfloat16"] = field(
-        default="float32", metadata={"help": "Precision of the weights; `auto`: what this machine is faster in."}
+        default="float32",
+        metadata={"help": "Precision of the weights; `auto`: what this machine is faster in. An export has its own."},
     )
 
     def __post_init__(self):
         super().__post_init__()
-        check_at_least(1, self, "batch_size")
-
-
-def use_split_of_recipe(arguments: EvaluationArguments) -> None:
-    """Split the data as the model's recipe does, where the arguments do not say how."""
-    file = cached_file(arguments.model, RECIPE_FILE, _raise_exceptions_for_missing_entries=False)
-    recipe = yaml.safe_load(Path(file).read_text(encoding="utf-8")) if file else {}
-    for name in ("validation_fraction", "split_seed"):
-        if getattr(arguments, name) is None:
-            setattr(arguments, name, recipe.get(name, getattr(LabelledTextArguments, name)))
+        check_at_least(1, self, "batch_size", "num_beams")
 
 
 def accuracy_by_length(texts: list[str], right: np.ndarray) -> list[dict[str, float]]:
@@ -105,18 +118,100 @@ def accuracy_by_length(texts: list[str], right: np.ndarray) -> list[dict[str, fl
 @exit_with_one_line
 def main(argv: list[str] | None = None) -> None:
     (arguments,), _ = parse_arguments([EvaluationArguments], __doc__, argv)
-    problem_type = load_config(arguments.model).problem_type or SINGLE
+    export = read_export(arguments.model)
+    config = load_config(arguments.model) if export is None else VanillaTransformerConfig.from_dict(export["config"])
+    translates = TASKS.get((config.architectures or [""])[0]) == "translation"
+    if translates and arguments.robustness:
+        raise ValueError("--robustness: is for classifiers")
     prepare_output_dir(arguments.output_dir)
-    use_split_of_recipe(arguments)
-    split = arguments.load(problem_type)[arguments.split]
-    names = label_names(split)
+    folder = Path(arguments.output_dir)
+    report, headline = (evaluate_translator if translates else evaluate_classifier)(arguments, config, folder)
+    save_json(folder / "evaluation.json", {"arguments": vars(arguments), **describe_environment(), **report})
+    print(f"{arguments.split}: {headline}\n{folder}: {', '.join(sorted(file.name for file in folder.iterdir()))}")
+
+
+def load_split(arguments: EvaluationArguments, data_arguments: type, **options: Any) -> Dataset:
+    """Load the split to measure, as the training command of `data_arguments` would; `options` are those of its `load`.
+
+    What the command's arguments leave open is as in the model's recipe; they get it, for the report.
+    """
+    settings = {one.name: one for one in fields(data_arguments)}
+    given = {name: value for name, value in vars(arguments).items() if name in settings and value is not None}
+    given = {name: value for name, value in load_recipe(arguments.model).items() if name in settings} | given
+    if missing := [f"--{name}" for name, one in settings.items() if one.default is MISSING and name not in given]:
+        raise ValueError(f"{', '.join(missing)}: neither given nor in the model's recipe")
+    data: Any = data_arguments(**given)
+    vars(arguments).update(vars(data))
+    return data.load(**options)[arguments.split]
+
+
+def load_recipe(model: str) -> dict[str, Any]:
+    """The recipe of a model, or of the model that an export was made from; nothing where there is none."""
+    export = read_export(model)
+    file = None
+    with suppress(OSError):  # the export's model is elsewhere
+        source = model if export is None else export["source"]
+        file = cached_file(source, RECIPE_FILE, _raise_exceptions_for_missing_entries=False)
+    return yaml.safe_load(Path(file).read_text(encoding="utf-8")) if file else {}
+
+
+def describe_engine(engine: Engine, model: str) -> dict[str, str]:
+    """The precision in which an engine computes, and its device."""
+    if not isinstance(engine, TorchEngine):
+        return {"precision": (read_export(model) or {}).get("quantize") or "float32", "device": "cpu"}
+    device = engine.model.device
+    return {
+        "precision": str(engine.model.dtype).removeprefix("torch."),
+        "device": torch.cuda.get_device_name(device) if device.type == "cuda" else device.type,
+    }
+
+
+def evaluate_translator(
+    arguments: EvaluationArguments, config: VanillaTransformerConfig, folder: Path
+) -> tuple[dict[str, Any], str]:
+    """Measure a translator, and write its translations beside the references; returns the report and its headline."""
+    split = load_split(arguments, PairArguments)
+    engine = load_engine(arguments.model, arguments.dtype, "translation")
     tokenizer = load_tokenizer(arguments.model)
-    model = load_classifier(arguments.model, arguments.dtype, names or None, problem_type)
+    target_tokenizer = load_target_tokenizer(arguments.model, config, tokenizer)
+    sources, references = split["source"][:], split["target"][:]
+    begin = time.perf_counter()
+    translations = translate(
+        # disable=None: no bar unless standard error is a terminal.
+        tqdm(sources, disable=None, leave=False),
+        engine,
+        tokenizer,
+        target_tokenizer,
+        num_beams=arguments.num_beams,
+        batch_size=arguments.batch_size,
+    )
+    seconds = time.perf_counter() - begin
+    report = translation_report(translations, references)
+    rows = zip(sources, translations, references, strict=True)
+    save_table(folder / "translations.tsv", [["source", "translation", "reference"], *rows])
+    search = "greedy search" if arguments.num_beams == 1 else f"{arguments.num_beams} beams"
+    headline = f"BLEU {report['bleu']:.2f}, lower-cased {report['bleu_lowercased']:.2f}, {search}"
+    return {**report, "texts_per_second": len(split) / seconds, **describe_engine(engine, arguments.model)}, headline
+
+
+def evaluate_classifier(
+    arguments: EvaluationArguments, config: VanillaTransformerConfig, folder: Path
+) -> tuple[dict[str, Any], str]:
+    """Measure a classifier, and write its mistakes and figures; returns the report and its headline."""
+    problem_type = config.problem_type or SINGLE
+    arguments.data = arguments.data or "sample"
+    split = load_split(arguments, LabelledTextArguments, problem_type=problem_type)
+    names = label_names(split)
+    if names and names != (own := labels_of(config)):
+        raise ValueError(
+            f"{arguments.model}: its labels are {', '.join(own)}; those of the data are {', '.join(names)}"
+        )
+    engine = load_engine(arguments.model, arguments.dtype, "classification")
+    tokenizer = load_tokenizer(arguments.model)
 
     def measure(rows: Dataset) -> Measurement:
-        # disable=None: no bar unless standard error is a terminal.
         shown = tqdm(rows["text"][:], disable=None, leave=False)
-        answers, _ = classify(shown, model, tokenizer, batch_size=arguments.batch_size)
+        answers, _ = classify(shown, engine, tokenizer, batch_size=arguments.batch_size)
         measures = {SINGLE: measure_classes, MULTI: measure_label_sets, REGRESSION: measure_numbers}
         return measures[problem_type](rows, answers, names)
 
@@ -127,27 +222,20 @@ def main(argv: list[str] | None = None) -> None:
         report["robustness"] = robustness_report(
             split, arguments.robustness, lambda rows: measure(rows)[0], report, problem_type
         )
-    report = {
-        "arguments": vars(arguments),
-        **report,
-        "texts_per_second": len(split) / seconds,
-        "precision": str(model.dtype).removeprefix("torch."),
-        **describe_environment(),
-        "device": torch.cuda.get_device_name(model.device) if model.device.type == "cuda" else model.device.type,
-    }
-    folder = Path(arguments.output_dir)
-    save_json(folder / "evaluation.json", report)
-    if "bins" in report:
-        plot_reliability(report["bins"], folder / "reliability.png")
-    with open(folder / "errors.tsv", "w", encoding="utf-8", newline="") as file:
-        csv.writer(file, delimiter="\t").writerows(mistakes)
-    if arguments.robustness:
         metric = TRAINER_METRICS[problem_type][0]
         plot_robustness(report["robustness"]["changes"], metric, folder / "robustness.png")
         print(robustness_table(report["robustness"], metric))
+    if "bins" in report:
+        plot_reliability(report["bins"], folder / "reliability.png")
+    save_table(folder / "errors.tsv", mistakes)
     if 2 <= len(names) <= TABLE_LIMIT:
         print(label_table(report["per_label"]))
-    print(f"{arguments.split}: {headline}\n{folder}: {', '.join(sorted(file.name for file in folder.iterdir()))}")
+    return {**report, "texts_per_second": len(split) / seconds, **describe_engine(engine, arguments.model)}, headline
+
+
+def save_table(file: Path, rows: list[Any]) -> None:
+    with open(file, "w", encoding="utf-8", newline="") as opened:
+        csv.writer(opened, delimiter="\t").writerows(rows)
 
 
 def robustness_table(report: dict[str, Any], metric: str) -> str:

@@ -19,11 +19,7 @@ from .arguments import check_at_least
 
 @dataclass
 class LinesArguments:
-    """Settings of the commands that answer texts.
-
-    Raises:
-        ValueError: the answers cannot go where they are to go.
-    """
+    """Settings of the commands that answer texts."""
 
     model: str
     file: str | None = field(
@@ -53,17 +49,7 @@ class LinesArguments:
 
 
 def open_texts(file: str | None) -> AbstractContextManager[BinaryIO | None]:
-    """Open the texts that a user gives a command, before anything is loaded.
-
-    Args:
-        file: A file's name; None for standard input.
-
-    Returns:
-        The open file; None for a terminal, where a user types.
-
-    Raises:
-        OSError: the file cannot be read.
-    """
+    """Open a file of texts, or standard input, before anything is loaded; None for a terminal, where a user types."""
     if file is not None:
         return open(file, "rb")
     return nullcontext(None if sys.stdin.isatty() else sys.stdin.buffer)

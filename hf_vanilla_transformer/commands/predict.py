@@ -18,10 +18,9 @@ from typing import Literal
 import numpy as np
 
 from ..configuration_vanilla_transformer import VanillaTransformerConfig
-from ..data.labels import MULTI, REGRESSION, SEPARATOR
-from ..engines import load_engine
 from ..inference import iterate_probabilities
-from ..loading import labels_of, load_tokenizer
+from ..inference.engine import load_engine
+from ..inference.folder import labels_of, load_tokenizer
 from .arguments import exit_with_one_line, parse_arguments
 from .lines import LinesArguments, answer_lines, open_texts
 
@@ -37,19 +36,19 @@ class PredictArguments(LinesArguments):
 
 def answer_of(row: np.ndarray, config: VanillaTransformerConfig) -> str:
     """The columns before the text, from what the model answers: (labels,), float."""
-    if config.problem_type == REGRESSION:
-        return SEPARATOR.join(f"{value:.4f}" for value in row)
-    chosen = np.flatnonzero(row > 0.5) if config.problem_type == MULTI else [int(row.argmax())]
+    if config.problem_type == "regression":
+        return "|".join(f"{value:.4f}" for value in row)
+    chosen = np.flatnonzero(row > 0.5) if config.problem_type == "multi_label_classification" else [int(row.argmax())]
     labels = labels_of(config)
-    names = SEPARATOR.join(labels[place] for place in chosen)
-    return f"{names}\t{SEPARATOR.join(f'{row[place]:.4f}' for place in chosen)}"
+    names = "|".join(labels[place] for place in chosen)
+    return f"{names}\t{'|'.join(f'{row[place]:.4f}' for place in chosen)}"
 
 
 @exit_with_one_line
 def main(argv: list[str] | None = None) -> None:
     (arguments,), _ = parse_arguments([PredictArguments], __doc__, argv)
     with open_texts(arguments.file) as texts:
-        engine = load_engine(arguments.model, arguments.dtype, "classifier")
+        engine = load_engine(arguments.model, arguments.dtype, "classification")
         tokenizer = load_tokenizer(arguments.model)
 
         def answer(lines: Iterator[str], first: int) -> Iterator[str]:

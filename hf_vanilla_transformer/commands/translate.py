@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
-from ..engines import load_engine
 from ..inference import iterate_translations
-from ..loading import load_target_tokenizer, load_tokenizer
+from ..inference.engine import load_engine
+from ..inference.folder import load_target_tokenizer, load_tokenizer
 from .arguments import check_at_least, exit_with_one_line, parse_arguments
 from .lines import LinesArguments, answer_lines, open_texts
 
@@ -45,7 +45,7 @@ def main(argv: list[str] | None = None) -> None:
     (arguments,), _ = parse_arguments([TranslateArguments], __doc__, argv)
     logging.basicConfig(format="%(message)s")
     with open_texts(arguments.file) as texts:
-        engine = load_engine(arguments.model, arguments.dtype, "translator")
+        engine = load_engine(arguments.model, arguments.dtype, "translation")
         tokenizer = load_tokenizer(arguments.model)
         target_tokenizer = load_target_tokenizer(arguments.model, engine.config, tokenizer)
 

@@ -1,23 +1,29 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 """Data: files, tables and Hub data sets in, checked and tokenized data sets out."""
 
-from .errors import DataError
-from .labelled_text import encode, load_labelled_text, tokenize
-from .lines import iterate_lines, read_lines
-from .parallel_text import load_parallel_text, tokenize_pairs
-from .plain_text import load_corpus, stream_corpus, tokenize_corpus
+import importlib
+from typing import Any
 
 
-__all__ = [
-    "DataError",
-    "encode",
-    "iterate_lines",
-    "load_corpus",
-    "load_labelled_text",
-    "load_parallel_text",
-    "read_lines",
-    "stream_corpus",
-    "tokenize",
-    "tokenize_corpus",
-    "tokenize_pairs",
-]
+# The module of each name. It is imported at the first use: `predict` reads lines without `datasets`.
+_MODULES = {
+    "DataError": "errors",
+    "encode": "labelled_text",
+    "iterate_lines": "lines",
+    "load_corpus": "plain_text",
+    "load_labelled_text": "labelled_text",
+    "load_parallel_text": "parallel_text",
+    "read_lines": "lines",
+    "stream_corpus": "plain_text",
+    "tokenize": "labelled_text",
+    "tokenize_corpus": "plain_text",
+    "tokenize_pairs": "parallel_text",
+}
+
+__all__ = list(_MODULES)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f".{_MODULES[name]}", __name__), name)

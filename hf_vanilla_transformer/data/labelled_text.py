@@ -13,6 +13,7 @@ import numpy as np
 from datasets import Dataset, DatasetDict
 from transformers import PreTrainedTokenizerBase
 
+from ..tokenizer import encode
 from .errors import DataError
 from .labels import (
     MULTI,
@@ -169,32 +170,6 @@ def _tokenize_batch(
     if number_of_labels is not None:
         tokens["labels"] = multi_hot(batch["label"], number_of_labels)
     return tokens
-
-
-def encode(texts: list[str], tokenizer: PreTrainedTokenizerBase, max_length: int | None = None) -> list[list[int]]:
-    """Turn texts into token ids, at least one per text, since the model needs one.
-
-    Args:
-        texts: Any texts.
-        tokenizer: The model's tokenizer.
-        max_length: The number of tokens that a text is truncated to; by default `tokenizer.model_max_length`.
-
-    Returns:
-        The ids of each text. A text without tokens (zero-width characters, say) becomes the unknown token.
-
-    Raises:
-        ValueError: The tokenizer has no unknown token.
-    """
-    if tokenizer.unk_token_id is None:
-        raise ValueError("the tokenizer has no unk_token")
-    encoded = tokenizer(
-        texts,
-        truncation=True,
-        max_length=max_length,
-        return_attention_mask=False,
-        return_token_type_ids=False,
-    )
-    return [ids or [tokenizer.unk_token_id] for ids in encoded["input_ids"]]
 
 
 def _keep_text_and_label(

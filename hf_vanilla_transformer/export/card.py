@@ -10,7 +10,7 @@ from jinja2 import Template
 from transformers import PreTrainedTokenizerBase
 
 from ..hub.model_card import CARD_FILE, EXAMPLE_TEXTS
-from ..loading import TARGET_TOKENIZER
+from ..inference.folder import TARGET_TOKENIZER
 
 
 TEMPLATE = Path(__file__).with_name("card.md.jinja")

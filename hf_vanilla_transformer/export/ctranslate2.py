@@ -10,8 +10,8 @@ from torch import nn
 from transformers import PreTrainedTokenizerBase
 
 from ..configuration_vanilla_transformer import VanillaTransformerConfig
-from ..engines import end_tokens, import_extra, special_settings
-from ..loading import labels_of
+from ..inference.engine import end_tokens, import_extra
+from ..inference.folder import labels_of
 from ..modeling_vanilla_transformer import (
     VanillaTransformerAttention,
     VanillaTransformerDecoder,
@@ -78,6 +78,13 @@ odds = np.exp(np.array(result.logits[0][0])[:{{ labels | length }}])
 print(result.hypotheses[0][0], (odds / odds.sum()).max())
 """,
 }
+# Settings of transformers' search that change scores, and their values that change nothing.
+NEUTRAL_SETTINGS = {
+    **{"min_length": 0, "min_new_tokens": 0, "no_repeat_ngram_size": 0, "encoder_no_repeat_ngram_size": 0},
+    **{"repetition_penalty": 1.0, "encoder_repetition_penalty": 1.0},
+    **dict.fromkeys(["bad_words_ids", "suppress_tokens", "begin_suppress_tokens", "sequence_bias"]),
+    **dict.fromkeys(["forced_bos_token_id", "forced_eos_token_id", "exponential_decay_length_penalty"]),
+}
 # Above this, adding eps inside the root instead of outside shows in the answers.
 MOST_UNBIASED_EPS = 1e-5
 
@@ -106,11 +113,7 @@ def round_input(states: torch.Tensor) -> torch.Tensor:
 
 
 def check(config: VanillaTransformerConfig) -> None:
-    """Check that CTranslate2 can express a configuration.
-
-    Raises:
-        ValueError: it cannot; the message begins with the field.
-    """
+    """Check that CTranslate2 can express a configuration."""
     if config.activation_function not in ACTIVATIONS:
         raise ValueError(
             f"activation_function: {config.activation_function!r} is none of CTranslate2's ({', '.join(ACTIVATIONS)})"
@@ -125,13 +128,11 @@ def check(config: VanillaTransformerConfig) -> None:
 
 
 def check_generation(model: VanillaTransformerPreTrainedModel) -> None:
-    """Check that CTranslate2 searches for a translation as the model's generation settings say.
-
-    Raises:
-        ValueError: a setting has no counterpart; the message names it.
-    """
-    for name, value in special_settings(getattr(model, "generation_config", None)).items():
-        raise ValueError(f"generation_config.{name}: {value!r}; the CTranslate2 engine has no such search")
+    """Check that CTranslate2 searches for a translation as the model's generation settings say."""
+    for name, neutral in NEUTRAL_SETTINGS.items():
+        value = getattr(getattr(model, "generation_config", None), name, None)
+        if value not in (None, neutral):
+            raise ValueError(f"generation_config.{name}: {value!r}; the CTranslate2 engine has no such search")
 
 
 class _Converter(converters.Converter):  # type: ignore[name-defined]
@@ -188,11 +189,7 @@ def set_vocabulary(
     config: VanillaTransformerConfig,
     tokenizer: PreTrainedTokenizerBase,
 ) -> None:
-    """Set a translator's target vocabulary and special tokens.
-
-    Raises:
-        ValueError: there is no end token.
-    """
+    """Set a translator's target vocabulary and special tokens."""
     if not (ends := end_tokens(config)):
         raise ValueError("eos_token_id: CTranslate2 needs an end token")
     spec.register_target_vocabulary(tokens)
@@ -206,9 +203,6 @@ def set_classifier(spec, model: VanillaTransformerForSequenceClassification) -> 
 
     CTranslate2 needs start, end and unknown token in the vocabulary, too: they come last, with a bias that no label's
     logit reaches.
-
-    Raises:
-        ValueError: a label has the name of one of them, or two labels have one name.
     """
     labels = labels_of(model.config)
     start, unknown, end = special = ["<|start|>", "<|unknown|>", "<|end|>"]
@@ -305,7 +299,6 @@ def set_feed_forward(
     residual: VanillaTransformerResidual,
     config: VanillaTransformerConfig,
 ) -> None:
-    """Set a feed-forward network."""
     set_linear(spec.linear_0, feed_forward.fc1)
     set_linear(spec.linear_1, feed_forward.fc2)
     set_residual(spec.layer_norm, residual, config)
@@ -319,7 +312,6 @@ def set_linear(spec, *layers: nn.Linear) -> None:
 
 
 def set_residual(spec, residual: VanillaTransformerResidual, config: VanillaTransformerConfig) -> None:
-    """Set the norm of a sub-layer."""
     set_norm(spec, residual.pre_norm if config.norm_first else residual.post_norm, config)
 
 

@@ -12,15 +12,11 @@ from typing import Any, NamedTuple
 
 from transformers import PreTrainedTokenizerBase
 
-from ..engines import EXPORT_FILE, import_extra, load_engine
-from ..engines.pytorch import TorchEngine
 from ..hub.record import describe_environment, save_json
-from ..loading import TARGET_TOKENIZER, load_model, load_target_tokenizer, load_tokenizer
-from ..modeling_vanilla_transformer import (
-    VanillaTransformerForConditionalGeneration,
-    VanillaTransformerForSequenceClassification,
-    VanillaTransformerPreTrainedModel,
-)
+from ..inference.engine import EXPORT_FILE, TASKS, load_engine
+from ..inference.folder import TARGET_TOKENIZER, load_model, load_target_tokenizer, load_tokenizer
+from ..inference.pytorch import TorchEngine
+from ..modeling_vanilla_transformer import VanillaTransformerPreTrainedModel
 from . import native
 from .card import save_card
 from .proof import prove
@@ -55,10 +51,6 @@ FORMATS = {
     "onnx": Format("onnx", ("int8",), ("onnx", "onnxruntime")),
     "transformers": Format("native"),
 }
-TASKS = {
-    VanillaTransformerForConditionalGeneration: "translation",
-    VanillaTransformerForSequenceClassification: "classification",
-}
 
 
 def export(
@@ -66,10 +58,6 @@ def export(
     output_dir: str,
     format: str,
     quantize: str | None = None,
-    *,
-    texts: list[str] | None = None,
-    answers: list[Any] | None = None,
-    data: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Export a model, prove that the export agrees with it, and write both into a folder.
 
@@ -78,9 +66,6 @@ def export(
         output_dir: The folder for the export. It must be empty or missing, and is left so if anything fails.
         format: One of `FORMATS`.
         quantize: The precision of the weights, `"int8"`; by default float32.
-        texts: Texts on which quality and speed are measured, the model's beside the export's.
-        answers: For a classifier the label id of each text, for a translator its translation.
-        data: What the record says about the texts.
 
     Returns:
         The export's record, as in `export.json`.
@@ -96,29 +81,23 @@ def export(
     form = FORMATS[format]
     if quantize is not None and quantize not in form.quantizations:
         raise ValueError(f"quantize: {quantize!r} is not for {format} ({', '.join(form.quantizations) or 'none is'})")
-    if texts:
-        import_extra("sacrebleu", "sacreBLEU", "train")
     with finished_folder(output_dir) as folder:
         writer = importlib.import_module(f".{form.module}", __package__)
         model = load_model(model_folder, dtype="float32").eval()
-        if type(model) not in TASKS:
-            raise ValueError(f"{model_folder}: neither classifier nor translator but a {type(model).__name__}")
+        check_exportable(model, model_folder)
         tokenizers = load_fast_tokenizers(model_folder, model)
         writer.write(model, tokenizers, folder, quantize)
         save_tokenizers(tokenizers, folder)
         record = make_record(model_folder, model, format, quantize)
         save_json(folder / EXPORT_FILE, record)
+        graphs = format == "onnx" and record["task"] == "translation"  # which no engine of this package searches with
         record["proof"] = prove(
             TorchEngine(model),
-            load_engine(str(folder)),
+            writer.OnnxTranslator(folder, model.config, quantize) if graphs else load_engine(str(folder)),
             rounded=None if quantize is None else TorchEngine(writer.rounded(model)),
-            tokenizers=tokenizers,
+            tokenizer=tokenizers[0],
             folder=folder,
-            texts=texts,
-            answers=answers,
         )
-        if texts:
-            record["proof"]["data"] |= data or {}
         save_json(folder / EXPORT_FILE, record)
         save_card(folder, record, tokenizers[0], writer.PROGRAMS[record["task"]], Path(output_dir).name)
     return record
@@ -143,12 +122,7 @@ def restore(folder: str, output_dir: str) -> None:
 
 @contextlib.contextmanager
 def finished_folder(output_dir: str) -> Iterator[Path]:
-    """A folder to write to that becomes `output_dir` at the end, and disappears if anything fails.
-
-    Raises:
-        ValueError: `output_dir` is not empty.
-        OSError: it cannot be written.
-    """
+    """A folder to write to that becomes `output_dir`, which must be empty, and disappears if anything fails."""
     target = Path(output_dir).absolute()
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise ValueError(f"{output_dir} is not empty, and nothing is overwritten: choose another output_dir")
@@ -164,14 +138,15 @@ def finished_folder(output_dir: str) -> Iterator[Path]:
         os.rename(folder, target)
 
 
+def check_exportable(model: VanillaTransformerPreTrainedModel, folder: str) -> None:
+    if type(model).__name__ not in TASKS:
+        raise ValueError(f"{folder}: neither classifier nor translator but a {type(model).__name__}")
+
+
 def load_fast_tokenizers(
     folder: str, model: VanillaTransformerPreTrainedModel
 ) -> tuple[PreTrainedTokenizerBase, PreTrainedTokenizerBase]:
-    """The tokenizers of source and target.
-
-    Raises:
-        ValueError: one cannot be loaded, is not fast, or has more tokens than the model.
-    """
+    """The tokenizers of source and target, checked."""
     tokenizer = load_tokenizer(folder)
     tokenizers = tokenizer, load_target_tokenizer(folder, model.config, tokenizer)
     sizes = model.config.vocab_size, model.config.target_vocab_size
@@ -202,7 +177,7 @@ def make_record(
     config.pop("_name_or_path", None)
     return {
         "format": format,
-        "task": TASKS[type(model)],
+        "task": TASKS[type(model).__name__],
         "quantize": quantize,
         "source": model_folder,
         "parameters": model.num_parameters(),

@@ -4,6 +4,9 @@
 The graphs are traced with eager attention: its rule for a query whose keys are all masked is written in the model, so
 that a row without a real token comes out as in torch. In graphs made of `scaled_dot_product_attention` it does not.
 
+Models are in float32, on the CPU, in evaluation mode. `half_weights` stores the weights that float16 holds exactly,
+such as those of a model that was saved in float16, in float16: half the size, the same outputs.
+
 Shapes: B texts, S source tokens, T target tokens, P earlier target tokens, D = `d_model`, V target vocabulary. Batch
 and lengths are dynamic. Ids and masks are int64, everything else is float32.
 """
@@ -20,8 +23,8 @@ from torch import nn
 from torch.export import Dim
 from transformers.cache_utils import DynamicCache, EncoderDecoderCache
 
-from ..engines import import_extra
-from ..engines.onnx import past_names
+from ..configuration_vanilla_transformer import VanillaTransformerConfig
+from ..inference.engine import import_extra
 from ..modeling_vanilla_transformer import VanillaTransformerPreTrainedModel
 
 
@@ -29,6 +32,12 @@ onnx_ir = import_extra("onnx_ir", "onnxscript", "onnx")
 
 # The version of ONNX's operators; the first one with GELU.
 OPSET = 20
+
+
+def past_names(config: VanillaTransformerConfig, prefix: str = "past_key_values") -> list[str]:
+    """The names of a decoder's keys and values, those of a layer one after the other, as optimum gives them."""
+    parts = [f"{side}.{part}" for side in ("decoder", "encoder") for part in ("key", "value")]
+    return [f"{prefix}.{layer}.{part}" for layer in range(config.decoder_layers) for part in parts]
 
 
 class _Classifier(nn.Module):
@@ -52,26 +61,20 @@ class _Classifier(nn.Module):
 
 
 class _Encoder(nn.Module):
-    def __init__(self, model: VanillaTransformerPreTrainedModel, attentions: bool):
+    def __init__(self, model: VanillaTransformerPreTrainedModel):
         super().__init__()
         self.encoder = model.get_encoder()
-        self.attentions = attentions
 
     def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        outputs = self.encoder(
-            input_ids=input_ids, attention_mask=attention_mask, output_attentions=self.attentions, return_dict=True
-        )
-        if not self.attentions:
-            return (outputs.last_hidden_state,)
-        return outputs.last_hidden_state, torch.stack(outputs.attentions, 1)
+        outputs = self.encoder(input_ids=input_ids, attention_mask=attention_mask, return_dict=True)
+        return (outputs.last_hidden_state,)
 
 
 class _Decoder(nn.Module):
-    def __init__(self, model: VanillaTransformerPreTrainedModel, attentions: bool):
+    def __init__(self, model: VanillaTransformerPreTrainedModel):
         super().__init__()
         self.decoder = model.get_decoder()
         self.lm_head = model.lm_head
-        self.attentions = attentions
 
     def forward(
         self, input_ids: torch.Tensor, encoder_hidden_states: torch.Tensor, encoder_attention_mask: torch.Tensor
@@ -81,11 +84,10 @@ class _Decoder(nn.Module):
             encoder_hidden_states=encoder_hidden_states,
             encoder_attention_mask=encoder_attention_mask,
             use_cache=False,
-            output_attentions=self.attentions,
+            output_attentions=True,
             return_dict=True,
         )
-        logits = self.lm_head(outputs.last_hidden_state)
-        return (logits, torch.stack(outputs.cross_attentions, 1)) if self.attentions else (logits,)
+        return self.lm_head(outputs.last_hidden_state), torch.stack(outputs.cross_attentions, 1)
 
 
 class _DecoderWithPast(nn.Module):
@@ -134,51 +136,27 @@ def save_classifier(
 ) -> None:
     """Write a classifier. Inputs `input_ids`, `attention_mask` (B, S); output `logits` (B, labels).
 
-    Args:
-        model: A classifier in float32, on the CPU, in evaluation mode.
-        file: The file to write.
-        attentions: Also put out `encoder_attentions` (B, layers, heads, S, S) and `cross_attentions` (B, layers,
-            heads, 1, S).
-        half_weights: As in `_save`.
+    With `attentions` also `encoder_attentions` (B, layers, heads, S, S), `cross_attentions` (B, layers, heads, 1, S).
     """
     outputs = ["logits", "encoder_attentions", "cross_attentions"] if attentions else ["logits"]
     _save(_Classifier(model, attentions), *_source_inputs(model), outputs, file, half_weights)
 
 
-def save_encoder(
-    model: VanillaTransformerPreTrainedModel, file: Path, *, attentions: bool = False, half_weights: bool = False
-) -> None:
-    """Write a translator's encoder. Inputs `input_ids`, `attention_mask` (B, S); output `last_hidden_state` (B, S, D).
-
-    Args:
-        model: A translator in float32, on the CPU, in evaluation mode.
-        file: The file to write.
-        attentions: Also put out `encoder_attentions` (B, layers, heads, S, S).
-        half_weights: As in `_save`.
-    """
-    outputs = ["last_hidden_state", "encoder_attentions"] if attentions else ["last_hidden_state"]
-    _save(_Encoder(model, attentions), *_source_inputs(model), outputs, file, half_weights)
+def save_encoder(model: VanillaTransformerPreTrainedModel, file: Path, *, half_weights: bool = False) -> None:
+    """Write a translator's encoder. Inputs `input_ids`, `attention_mask` (B, S); output `last_hidden_state`."""
+    _save(_Encoder(model), *_source_inputs(model), ["last_hidden_state"], file, half_weights)
 
 
-def save_decoder(
-    model: VanillaTransformerPreTrainedModel, file: Path, *, attentions: bool = False, half_weights: bool = False
-) -> None:
+def save_decoder(model: VanillaTransformerPreTrainedModel, file: Path, *, half_weights: bool = False) -> None:
     """Write a translator's decoder without a cache.
 
-    Inputs `input_ids` (B, T), `encoder_hidden_states` (B, S, D), `encoder_attention_mask` (B, S); output `logits`
-    (B, T, V).
-
-    Args:
-        model: A translator in float32, on the CPU, in evaluation mode.
-        file: The file to write.
-        attentions: Also put out `cross_attentions` (B, layers, heads, T, S).
-        half_weights: As in `_save`.
+    Inputs `input_ids` (B, T), `encoder_hidden_states` (B, S, D), `encoder_attention_mask` (B, S); outputs `logits`
+    (B, T, V), `cross_attentions` (B, layers, heads, T, S).
     """
     batch = Dim("batch_size")
     source = {0: batch, 1: Dim("encoder_sequence_length")}
-    outputs = ["logits", "cross_attentions"]
     _save(
-        _Decoder(model, attentions),
+        _Decoder(model),
         {
             "input_ids": torch.ones(2, 3, dtype=torch.long),
             "encoder_hidden_states": torch.zeros(2, 4, model.config.d_model),
@@ -189,26 +167,19 @@ def save_decoder(
             "encoder_hidden_states": source,
             "encoder_attention_mask": source,
         },
-        outputs if attentions else outputs[:1],
+        ["logits", "cross_attentions"],
         file,
         half_weights,
     )
 
 
-def save_decoder_with_past(
-    model: VanillaTransformerPreTrainedModel, file: Path, *, half_weights: bool = False
-) -> None:
+def save_decoder_with_past(model: VanillaTransformerPreTrainedModel, file: Path) -> None:
     """Write a translator's decoder with a cache, in one graph for the first token and for all others.
 
     Inputs as of `save_decoder`, but here T tokens follow P earlier ones, and the keys and values of both sides,
     `past_key_values.LAYER.decoder.key` (B, heads, P, `head_dim`) and so on, `past_key_values.LAYER.encoder.key`
     (B, heads, 0 or S, `head_dim`) and so on. Outputs `logits` (B, T, V), and the same for the next call,
     `present.LAYER.decoder.key` and so on.
-
-    Args:
-        model: A translator in float32, on the CPU, in evaluation mode.
-        file: The file to write.
-        half_weights: As in `_save`.
     """
     config = model.config
     heads = config.decoder_attention_heads
@@ -236,8 +207,7 @@ def save_decoder_with_past(
         },
         ["logits", *past_names(config, "present")],
         file,
-        half_weights,
-        ["input_ids", "encoder_hidden_states", "encoder_attention_mask", *names],
+        names=["input_ids", "encoder_hidden_states", "encoder_attention_mask", *names],
     )
 
 
@@ -255,7 +225,7 @@ def _save(
     axes: dict[str, Any],
     outputs: list[str],
     file: Path,
-    half_weights: bool,
+    half_weights: bool = False,
     names: list[str] | None = None,
 ) -> None:
     """Trace a module and write the graph with its weights into one file.
@@ -265,9 +235,6 @@ def _save(
         inputs: An example of each input.
         axes: The dynamic axes of each input.
         outputs: The names of the outputs.
-        file: The file to write.
-        half_weights: Store the weights that float16 holds exactly, such as those of a model that was saved in float16,
-            in float16: half the size, the same outputs.
         names: The names of the inputs in the graph; by default as in `inputs`.
     """
     with _eager_attention(module), quiet():

@@ -28,8 +28,8 @@ from transformers import (
 )
 
 from ..configuration_vanilla_transformer import VanillaTransformerConfig
-from ..engines import read_export
-from ..loading import named_errors
+from ..inference.engine import read_export
+from ..inference.folder import named_errors
 from ..modeling_vanilla_transformer import (
     VanillaTransformerForConditionalGeneration,
     VanillaTransformerPreTrainedModel,
@@ -84,11 +84,7 @@ def write(
 
 
 def check(config: VanillaTransformerConfig) -> None:
-    """Check that a translator has a twin.
-
-    Raises:
-        ValueError: it has none; the message begins with the field.
-    """
+    """Check that a translator has a twin."""
     if config.layer_norm_type != "standard":
         raise ValueError(f"layer_norm_type: {config.layer_norm_type!r}; models of transformers have 'standard' norms")
     if config.layer_norm_eps != 1e-5:
@@ -118,11 +114,6 @@ def has_native_sinusoid(config: VanillaTransformerConfig) -> bool:
 
 
 def twin_config(config: VanillaTransformerConfig) -> PreTrainedConfig:
-    """The configuration of the twin.
-
-    Raises:
-        ValueError: as in `check`.
-    """
     check(config)
     same = (
         *("vocab_size", "d_model", "encoder_layers", "decoder_layers", "encoder_ffn_dim", "decoder_ffn_dim"),
@@ -149,7 +140,6 @@ def twin_config(config: VanillaTransformerConfig) -> PreTrainedConfig:
 
 
 def twin_generation_config(model: VanillaTransformerPreTrainedModel) -> GenerationConfig:
-    """How the model generates, for its twin."""
     settings = model.generation_config.to_diff_dict()
     settings.pop("transformers_version", None)
     return GenerationConfig(**({"max_length": model.config.max_target_positions} | settings))
@@ -175,7 +165,6 @@ def permute(name: str, tensor: torch.Tensor, order: torch.Tensor) -> torch.Tenso
 
 
 def twin_state_dict(model: VanillaTransformerPreTrainedModel, twin: PreTrainedModel) -> dict[str, torch.Tensor]:
-    """The twin's tensors from the model's."""
     config, order = model.config, permutation(model.config)
     theirs = {
         twin_name(name, config): permute(name, tensor, order)
@@ -236,7 +225,6 @@ def restore(folder: str) -> VanillaTransformerForConditionalGeneration:
 def own_state_dict(
     model: VanillaTransformerPreTrainedModel, theirs: dict[str, torch.Tensor]
 ) -> dict[str, torch.Tensor]:
-    """The model's tensors from its twin's."""
     config, order = model.config, permutation(model.config).argsort()
     theirs["final_logits_bias"] = theirs["final_logits_bias"].squeeze(0)
     ours = {}

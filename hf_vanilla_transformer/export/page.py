@@ -17,12 +17,12 @@ from typing import Any, NamedTuple
 import yaml
 
 from ..data.labels import SINGLE
-from ..engines import end_tokens, import_extra
 from ..hub.model_card import load_model_card
 from ..hub.record import save_json
-from ..loading import labels_of, load_model
+from ..inference.engine import TASKS, end_tokens, import_extra
+from ..inference.folder import labels_of, load_model
 from ..modeling_vanilla_transformer import VanillaTransformerPreTrainedModel
-from .exporting import TASKS, finished_folder, load_fast_tokenizers, save_tokenizers
+from .exporting import check_exportable, finished_folder, load_fast_tokenizers, save_tokenizers
 
 
 class NpmPackage(NamedTuple):
@@ -99,8 +99,7 @@ def make_page(
     import_extra("onnxscript", "onnxscript", "onnx")  # which torch writes ONNX files by
     with finished_folder(output_dir) as folder:
         model = load_model(model_folder, dtype="float32").eval()
-        if type(model) not in TASKS:
-            raise ValueError(f"{model_folder}: neither classifier nor translator but a {type(model).__name__}")
+        check_exportable(model, model_folder)
         if model.config.problem_type not in (None, SINGLE):
             raise ValueError(f"{model_folder}: trained for {model.config.problem_type}, which gives no single label")
         tokenizers = load_fast_tokenizers(model_folder, model)
@@ -119,21 +118,21 @@ def make_page(
 
 def _save_networks(model: VanillaTransformerPreTrainedModel, folder: Path) -> None:
     """Save the model for onnxruntime, with the attention among the outputs."""
-    from .onnx import save_classifier, save_decoder, save_encoder
+    from .graphs import save_classifier, save_decoder, save_encoder
 
     folder.mkdir()
-    if TASKS[type(model)] == "classification":
+    if TASKS[type(model).__name__] == "classification":
         save_classifier(model, folder / "classifier.onnx", attentions=True, half_weights=True)
     else:
         save_encoder(model, folder / "encoder.onnx", half_weights=True)
-        save_decoder(model, folder / "decoder.onnx", attentions=True, half_weights=True)
+        save_decoder(model, folder / "decoder.onnx", half_weights=True)
 
 
 def _settings(
     model: VanillaTransformerPreTrainedModel, model_folder: str, tokenizer_length: int, examples: list[str] | None
 ) -> dict[str, Any]:
     """What the page needs to know about its model."""
-    config, task = model.config, TASKS[type(model)]
+    config, task = model.config, TASKS[type(model).__name__]
     languages: list[str] = []
     with contextlib.suppress(ValueError):  # a model without a card
         languages = load_model_card(model_folder).data.get("language") or []
@@ -175,10 +174,6 @@ def copy_runtime(folder: Path, source: str | None = None) -> None:
         folder: Where to.
         source: A folder with the files of `RUNTIME`, side by side or as npm installs them; by default npm downloads
             them.
-
-    Raises:
-        ValueError: a file is missing or is that of another version; or npm is missing or fails.
-        OSError: a file cannot be read or written.
     """
     folder.mkdir(exist_ok=True)
     with contextlib.ExitStack() as stack:
@@ -198,11 +193,7 @@ def copy_runtime(folder: Path, source: str | None = None) -> None:
 
 
 def _download_runtime(folder: Path) -> None:
-    """Let npm download the packages of `RUNTIME`, and unpack their files as npm installs them.
-
-    Raises:
-        ValueError: npm is missing or fails.
-    """
+    """Let npm download the packages of `RUNTIME`, and unpack their files as npm installs them."""
     npm = shutil.which("npm")
     hint = "or give the files by --runtime FOLDER"
     if npm is None:
@@ -240,14 +231,7 @@ class _Handler(SimpleHTTPRequestHandler):
 
 
 def page_server(folder: str, port: int = 8000) -> ThreadingHTTPServer:
-    """A web server for a page, which only this machine reaches.
-
-    Args:
-        folder: The page's folder.
-        port: 0 for any that is free.
-
-    Returns:
-        The server; `serve_forever` starts it.
+    """A web server for a page's folder, which only this machine reaches; port 0 is any that is free.
 
     Raises:
         OSError: the port is taken.

@@ -128,7 +128,7 @@ def translation_tasks(arguments: BenchmarkArguments) -> dict[str, Task]:
     prefixes = {"validation": "val", "test": arguments.test_prefix}
     test = load_parallel_text(arguments.parallel_data, *columns, prefixes=prefixes)["test"]
     tokenizer = load_tokenizer(arguments.translator)
-    engine = load_engine(arguments.translator, kind="translator")
+    engine = load_engine(arguments.translator, task="translation")
     target_tokenizer = load_target_tokenizer(arguments.translator, engine.config, tokenizer)
     rows = tokenizer(test["source"][:], truncation=True, max_length=engine.config.max_position_embeddings)["input_ids"]
 
@@ -141,8 +141,9 @@ def translation_tasks(arguments: BenchmarkArguments) -> dict[str, Task]:
         groups = (rows[begin : begin + size] for begin in range(0, len(rows), size))
         return [ids for group in groups for ids in engine.translate(group, arguments.batch_size, beams)]
 
-    # Nothing but classifiers computes in bfloat16.
-    names = [name for name in arguments.contenders if CONTENDERS[name].dtype != "bfloat16"]
+    # bfloat16 and onnxruntime are for classifiers.
+    contenders = {name: CONTENDERS[name] for name in arguments.contenders}
+    names = [name for name, (format, dtype) in contenders.items() if dtype != "bfloat16" and format != "onnx"]
     return {
         task: Task(
             names,
@@ -159,7 +160,7 @@ def classification_tasks(arguments: BenchmarkArguments) -> dict[str, Task]:
     test = load_labelled_text(arguments.labelled_data)["test"]
     labels = np.array(test["label"][:])
     tokenizer = load_tokenizer(arguments.classifier)
-    config = load_engine(arguments.classifier, kind="classifier").config
+    config = load_engine(arguments.classifier, task="classification").config
     rows = encode(test["text"][:], tokenizer, min(tokenizer.model_max_length, config.max_position_embeddings))
     drawn = random.Random(arguments.seed).sample(rows, min(len(rows), max(arguments.texts, arguments.single_texts)))
     timed, single = drawn[: arguments.texts], drawn[: arguments.single_texts]

@@ -23,9 +23,10 @@ from transformers import PreTrainedModel
 
 from hf_vanilla_transformer.commands.arguments import check_at_least, exit_with_one_line, parse_arguments
 from hf_vanilla_transformer.data.parallel_text import load_parallel_text
-from hf_vanilla_transformer.engines.pytorch import TorchEngine
 from hf_vanilla_transformer.hub.record import describe_environment, save_json
-from hf_vanilla_transformer.loading import load_tokenizer, load_translator
+from hf_vanilla_transformer.inference.engine import check_task
+from hf_vanilla_transformer.inference.folder import load_model, load_tokenizer, on_accelerator
+from hf_vanilla_transformer.inference.pytorch import TorchEngine
 
 
 OURS = "this model, in batches"
@@ -115,7 +116,8 @@ def make_report(
 @exit_with_one_line
 def main(argv: list[str] | None = None) -> None:
     (arguments,), _ = parse_arguments([BenchmarkArguments], __doc__, argv)
-    model = load_translator(arguments.model)
+    model = on_accelerator(load_model(arguments.model))
+    check_task(TorchEngine(model), "translation", arguments.model)
     model.generation_config.max_length = None  # --max_new_tokens takes its place
     translations, seconds = time_translations(arguments, model, as_marian(model))
     report = make_report(arguments.batch_size, translations, seconds)

@@ -39,9 +39,10 @@ from hf_vanilla_transformer.commands.arguments import LabelledTextArguments, exi
 from hf_vanilla_transformer.data.checksums import describe_splits, file_checksum
 from hf_vanilla_transformer.data.errors import DataError
 from hf_vanilla_transformer.data.lines import iterate_lines, normalize_spaces
+from hf_vanilla_transformer.engines import load_engine
 from hf_vanilla_transformer.hub.record import METRICS_FILE, RECIPE_FILE, describe_environment, save_json
 from hf_vanilla_transformer.inference import classify
-from hf_vanilla_transformer.loading import load_classifier, load_config, load_tokenizer
+from hf_vanilla_transformer.loading import labels_of, load_config, load_tokenizer
 from hf_vanilla_transformer.metrics import classification_report
 from hf_vanilla_transformer.training.checkpoints import prepare_output_dir
 
@@ -142,11 +143,14 @@ def teacher_probabilities(
     train = data["train"]
     names = train.features["label"].names
     # A wrong model is refused before the hours of the others.
-    models = {folder: (load_classifier(folder, labels=names), load_tokenizer(folder)) for folder in arguments.models}
+    engines = {folder: load_engine(folder, task="classification") for folder in arguments.models}
+    for folder, engine in engines.items():
+        if names != (own := labels_of(engine.config)):
+            raise ValueError(f"{folder}: its labels are {', '.join(own)}; those of the data are {', '.join(names)}")
     if arguments.linear:
         yield LINEAR, linear_classifier().fit(train["text"][:], train["label"][:]).predict_proba(texts)
-    for folder, (model, tokenizer) in models.items():
-        probabilities, _ = classify(texts, model, tokenizer, batch_size=arguments.batch_size)
+    for folder, engine in engines.items():
+        probabilities, _ = classify(texts, engine, load_tokenizer(folder), batch_size=arguments.batch_size)
         yield folder, probabilities
 
 

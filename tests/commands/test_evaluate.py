@@ -1,4 +1,4 @@
-"""`vanilla-transformer evaluate`: the run's own figures, the split of its recipe, and refusals."""
+"""`vanilla-transformer evaluate`: the run's own figures, any engine's, the split of its recipe, and refusals."""
 
 import csv
 import json
@@ -9,12 +9,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from shared import ROOT, error_line
+from shared import ROOT, error_line, tiny_config
 
+from hf_vanilla_transformer import VanillaTransformerForConditionalGeneration
 from hf_vanilla_transformer.commands.evaluate import accuracy_by_length
 from hf_vanilla_transformer.data.changes import CHANGES, change_texts
 from hf_vanilla_transformer.data.labelled_text import load_labelled_text
-from hf_vanilla_transformer.inference import classify
+from hf_vanilla_transformer.export import export
+from hf_vanilla_transformer.inference import classify, translate
+from hf_vanilla_transformer.metrics import translation_report
+from hf_vanilla_transformer.tokenizer import train_tokenizer
 
 
 def test_the_evaluation_is_the_runs_own(run, trained, tmp_path):
@@ -91,6 +95,53 @@ def test_a_text_at_the_limit_of_a_group_is_in_it():
     assert [(group["most_characters"], group["rows"], group["accuracy"]) for group in groups] == [
         *((5, 1, 1.0), (10, 1, 0.0), (80, 1, 1.0), (None, 1, 1.0))
     ]
+
+
+def test_a_translator_is_measured_by_its_translations(run, corpus, tmp_path):
+    """In torch and exported, on the data that the model's recipe names."""
+    tokenizer = train_tokenizer((corpus / "train.num").read_text().splitlines(), vocab_size=60, add_eos=True)
+    twin = {"norm_first": True, "final_norm": True, "position_offset": 0, "layer_norm_eps": 1e-5}
+    model = VanillaTransformerForConditionalGeneration(tiny_config(**twin, vocab_size=len(tokenizer), init_std=0.5))
+    folder = tmp_path / "model"
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    status, _, err = run("evaluate", "--model", folder, "--output_dir", tmp_path / "early", "--data", corpus)
+    message = "--source_column, --target_column: neither given nor in the model's recipe"
+    assert status == 2 and message in error_line("evaluate", err)
+    recipe = {"data": str(corpus), "source_column": "num", "target_column": "de", "validation_prefix": "val"}
+    (folder / "recipe.yaml").write_text(yaml.safe_dump(recipe))
+    export(str(folder), str(tmp_path / "native"), "transformers")
+    sources, references = ((corpus / f"test.{ending}").read_text().splitlines() for ending in ("num", "de"))
+    translations = translate(sources, str(folder), num_beams=2)
+    expected = translation_report(translations, references)
+    for name in ("model", "native"):
+        out_dir = tmp_path / f"{name}-run"
+        options = ["--output_dir", out_dir, "--split", "test", "--num_beams", "2"]
+        status, out, err = run("evaluate", "--model", tmp_path / name, *options)
+        assert status == 0, err
+        report = json.loads((out_dir / "evaluation.json").read_text())
+        assert report.items() >= expected.items() and report["precision"] == "float32"
+        assert f"test: BLEU {expected['bleu']:.2f}, lower-cased {expected['bleu_lowercased']:.2f}, 2 beams" in out
+        with open(out_dir / "translations.tsv", encoding="utf-8", newline="") as file:
+            rows = [tuple(row.values()) for row in csv.DictReader(file, delimiter="\t")]
+        assert rows == list(zip(sources, translations, references, strict=True))
+    status, _, err = run("evaluate", "--model", folder, "--output_dir", tmp_path / "no", "--robustness", "all")
+    assert status == 2 and "--robustness: is for classifiers" in error_line("evaluate", err)
+
+
+def test_an_exported_classifier_is_measured_as_its_model(run, trained, tmp_path):
+    pytest.importorskip("ctranslate2", reason="the extra [ctranslate2] is not installed")
+    reports = {}
+    for quantize in (None, "int8"):
+        folder = tmp_path / f"{quantize}"
+        export(str(trained), str(folder), "ctranslate2", quantize)
+        status, _, err = run("evaluate", "--model", folder, "--output_dir", tmp_path / f"{quantize}-run")
+        assert status == 0, err
+        reports[quantize] = json.loads((tmp_path / f"{quantize}-run" / "evaluation.json").read_text())
+    expected = json.loads((trained / "metrics.json").read_text())["validation"]
+    assert reports[None].items() >= {name: value for name, value in expected.items() if name != "loss"}.items()
+    assert reports["int8"]["precision"] == "int8" and reports["int8"]["rows"] == expected["rows"]
+    assert reports["int8"]["accuracy"] == pytest.approx(expected["accuracy"], abs=0.05)
 
 
 @pytest.mark.slow

@@ -35,7 +35,6 @@ def models(tmp_path_factory):
         ("predict", "ctranslate2"),
         ("translate", "ctranslate2"),
         pytest.param("predict", "onnx", marks=pytest.mark.slow),
-        pytest.param("translate", "onnx", marks=pytest.mark.slow),
         ("translate", "transformers"),
     ],
 )

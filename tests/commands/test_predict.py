@@ -1,5 +1,9 @@
 """`vanilla-transformer predict`: answers in order, from files and standard input, and refusals."""
 
+import json
+import subprocess
+import sys
+
 import pytest
 from shared import error_line
 from transformers import pipeline
@@ -44,6 +48,24 @@ def test_lines_from_standard_input(run, trained):
     assert status == 0 and out.split("\t")[2] == "재미있다\n"
     status, out, err = run("predict", "--model", trained, stdin="재미있다\n지루하다\n".encode("cp949"))
     assert (status, out) == (2, "") and "standard input, line 1: byte 1 is not UTF-8" in err
+
+
+# Prints which of some modules are imported at the end.
+SHOW_MODULES = """\
+import atexit, json, sys
+names = ("datasets", "pandas", "pyarrow", "transformers.trainer", "sklearn", "matplotlib")
+atexit.register(lambda: print(json.dumps([name for name in names if name in sys.modules]), file=sys.stderr))
+from hf_vanilla_transformer.__main__ import main
+main()
+"""
+
+
+def test_one_line_needs_neither_datasets_nor_trainer(trained):
+    """Their imports cost as much as half of torch's and transformers'."""
+    command = [sys.executable, "-c", SHOW_MODULES, "predict", "--model", str(trained)]
+    result = subprocess.run(command, input="재미있다\n", capture_output=True, text=True, encoding="utf-8")
+    assert result.returncode == 0 and result.stdout.endswith("\t재미있다\n")
+    assert json.loads(result.stderr.splitlines()[-1]) == []
 
 
 @pytest.mark.parametrize(

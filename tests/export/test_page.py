@@ -1,12 +1,10 @@
 """The page's folder: what is in it, what is refused. tests/export/test_page_in_browser.py runs it."""
 
-import errno
 import hashlib
 import http.client
 import json
 import os
 import re
-import shutil
 import sys
 import threading
 from pathlib import Path
@@ -190,21 +188,6 @@ def test_a_wrong_folder_is_refused(refuse, tmp_path):
     assert "model.safetensors is not empty" in refuse(output_dir=other / "model.safetensors")
 
 
-def test_a_tokenizer_that_is_not_fast_is_refused(refuse, tmp_path):
-    sentencepiece = pytest.importorskip("sentencepiece")
-    from hf_vanilla_transformer.tokenizer import import_sentencepiece
-
-    model = save_model(tmp_path / "slow")
-    reviews = ROOT / "hf_vanilla_transformer" / "data" / "samples" / "ratings_train.txt"
-    sentencepiece.SentencePieceTrainer.train(
-        input=str(reviews), model_prefix=str(tmp_path / "spm"), vocab_size=1500, minloglevel=2
-    )
-    for file in model.glob("tokenizer*"):
-        file.unlink()
-    import_sentencepiece(tmp_path / "spm.model").save_pretrained(model)
-    assert "not a fast one" in refuse(model=model)
-
-
 def test_a_runtime_that_is_not_the_one_is_refused(refuse, runtime, tmp_path):
     assert "lacks library.mjs, of the npm package @tiny/library 1.2.3" in refuse(runtime=tmp_path / "none")
     (runtime / "library.mjs").write_text("another version")
@@ -227,14 +210,6 @@ def test_without_npm_one_line_says_what_to_do(refuse, monkeypatch, tmp_path):
 def test_without_the_extra_one_line_says_what_to_install(refuse, monkeypatch):
     monkeypatch.setitem(sys.modules, "onnxscript", None)
     assert "pip install 'hf-vanilla-transformer[onnx]'" in refuse()
-
-
-def test_a_full_disk_leaves_nothing(refuse, monkeypatch):
-    def full(*_, **__):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(shutil, "copytree", full)
-    assert "No space left on device" in refuse()
 
 
 def test_a_taken_port_is_reported_before_the_work(run, classifier, runtime, tmp_path):

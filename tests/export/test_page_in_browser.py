@@ -18,7 +18,7 @@ from hf_vanilla_transformer.data import load_labelled_text
 from hf_vanilla_transformer.data.labelled_text import encode
 from hf_vanilla_transformer.export.page import copy_runtime, make_page, page_server
 from hf_vanilla_transformer.inference import classify, translate
-from hf_vanilla_transformer.loading import load_classifier, load_tokenizer, load_translator
+from hf_vanilla_transformer.loading import load_model, load_tokenizer
 
 
 pytestmark = pytest.mark.slow
@@ -144,7 +144,7 @@ def test_labels_probabilities_and_attention_equal_torchs(visit, classifier_addre
         return { ids, probabilities, encoder: numbers(encoder), cross: numbers(cross) };
     }"""
     answers = ask(visit(classifier_address), "Classifier", work, texts)
-    tokenizer, model = load_tokenizer(CLASSIFIER), load_classifier(CLASSIFIER).cpu()
+    tokenizer, model = load_tokenizer(CLASSIFIER), load_model(CLASSIFIER).eval()
     model.set_attn_implementation("eager")
     for text, answer, ids in zip(texts, answers, encode(texts, tokenizer, 128), strict=True):
         assert answer["ids"] == ids, text
@@ -167,7 +167,7 @@ def test_translations_and_cross_attention_equal_torchs(visit, translator_address
                  cross: last.cross.map((heads) => heads.map((rows) => rows.map((row) => Array.from(row)))) };
     }"""
     answers = ask(visit(translator_address), "Translator", work, texts)
-    tokenizer, model = load_tokenizer(TRANSLATOR), load_translator(TRANSLATOR).cpu()
+    tokenizer, model = load_tokenizer(TRANSLATOR), load_model(TRANSLATOR).eval()
     assert [answer["translation"] for answer in answers] == translate(texts, TRANSLATOR)
     model.set_attn_implementation("eager")
     for text, answer in zip(texts[:3], answers, strict=False):
@@ -197,7 +197,7 @@ def test_the_label_changes_while_typing(visit, classifier_address):
 def test_a_table_stands_behind_each_picture(visit, classifier_address):
     page = visit(classifier_address)
     page.get_by_label("Your text").fill(REVIEW)
-    tokenizer, model = load_tokenizer(CLASSIFIER), load_classifier(CLASSIFIER).cpu()
+    tokenizer, model = load_tokenizer(CLASSIFIER), load_model(CLASSIFIER).eval()
     model.set_attn_implementation("eager")
     with torch.no_grad():
         outputs = model(**tokenizer(REVIEW, return_tensors="pt"), output_attentions=True)

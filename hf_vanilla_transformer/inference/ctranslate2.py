@@ -28,8 +28,6 @@ class CTranslate2Engine(Engine):
         ImportError: CTranslate2 is not installed.
     """
 
-    early_stopping = True
-
     def __init__(self, folder: str, export: dict[str, Any]):
         ctranslate2 = import_extra("ctranslate2", "CTranslate2", "ctranslate2")
         self.config = VanillaTransformerConfig.from_dict(export["config"])
@@ -48,10 +46,6 @@ class CTranslate2Engine(Engine):
             _vocabulary(Path(folder), f"{side}_vocabulary.json") for side in ("source", "target")
         )
         self.target_ids = {token: token_id for token_id, token in enumerate(self.target_tokens)}
-
-    @classmethod
-    def load(cls, folder: str, export: dict[str, Any] | None, dtype: str) -> "CTranslate2Engine":
-        return cls(folder, export)
 
     def logits(self, input_ids: list[list[int]], batch_size: int) -> np.ndarray:
         with _one_kind_of_error():
@@ -85,14 +79,11 @@ class CTranslate2Engine(Engine):
         rows = ([self.target_ids[token] for token in result.hypotheses[0]] for result in results)
         return [[token for token in row if token not in special] for row in rows]
 
-    def log_probabilities(
-        self, input_ids: list[list[int]], target_ids: list[list[int]], batch_size: int
-    ) -> list[np.ndarray]:
+    def log_probabilities(self, input_ids: list[list[int]], target_ids: list[list[int]]) -> list[np.ndarray]:
+        """Score given translations, token by token; as in `export.proof.log_probabilities`."""
         targets = [[self.target_tokens[token] for token in row] for row in target_ids]
         with _one_kind_of_error():
-            results = self.translator.score_batch(
-                self._sources(input_ids), targets, max_batch_size=batch_size, max_input_length=0
-            )
+            results = self.translator.score_batch(self._sources(input_ids), targets, max_input_length=0)
         return [np.array(result.log_probs, dtype=np.float32) for result in results]
 
     def _sources(self, input_ids: list[list[int]]) -> list[list[str]]:

@@ -1,11 +1,5 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""Classify and translate texts, few or any number of them, with whatever engine the model's folder names.
-
-from hf_vanilla_transformer.inference import classify, translate
-
-probabilities, labels = classify(["정말 재미있고 감동적인 영화"], "model_cards/nsmc-small")
-translations = translate(["Zwei Hunde spielen im Schnee."], "model_cards/multi30k-de-en", num_beams=5)
-"""
+"""Classify and translate texts, few or any number of them, with whatever engine the model's folder names."""
 
 import logging
 from collections.abc import Iterable, Iterator
@@ -15,9 +9,9 @@ import numpy as np
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from .data.labelled_text import encode
-from .engines import Engine, check_kind, load_engine
-from .loading import labels_of, load_target_tokenizer, load_tokenizer
+from ..tokenizer import encode
+from .engine import Engine, check_task, load_engine
+from .folder import labels_of, load_target_tokenizer, load_tokenizer
 
 
 logger = logging.getLogger(__name__)
@@ -50,7 +44,7 @@ def classify(
     Raises:
         ValueError: as in `load_engine` and `load_tokenizer`; or a loaded model comes without its tokenizer.
     """
-    engine, tokenizer = _load(model, tokenizer, "classifier", dtype)
+    engine, tokenizer = _load(model, tokenizer, "classification", dtype)
     rows = list(iterate_probabilities(texts, engine, tokenizer, batch_size=batch_size))
     labels = labels_of(engine.config)
     return np.stack(rows) if rows else np.empty((0, len(labels)), dtype=np.float32), labels
@@ -69,7 +63,7 @@ def iterate_probabilities(
     Yields:
         (labels,), float32: the answers to one text after the other.
     """
-    engine, tokenizer = _load(model, tokenizer, "classifier", dtype)
+    engine, tokenizer = _load(model, tokenizer, "classification", dtype)
     max_length = min(tokenizer.model_max_length, engine.config.max_position_embeddings)
     for window in _windows(texts, WINDOW * batch_size):
         logits = engine.logits(encode(window, tokenizer, max_length), batch_size)
@@ -131,7 +125,7 @@ def iterate_translations(
             text is too long and not to be cut.
     """
     folder = model if isinstance(model, str) else None
-    engine, tokenizer = _load(model, tokenizer, "translator")
+    engine, tokenizer = _load(model, tokenizer, "translation")
     if target_tokenizer is None:
         if folder is None and engine.config.decoder_vocab_size is not None:
             raise ValueError("a loaded model with two vocabularies needs its target_tokenizer, too")
@@ -153,17 +147,17 @@ def iterate_translations(
 
 
 def _load(
-    model: str | Engine | PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None, kind: str, dtype: str = "float32"
+    model: str | Engine | PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None, task: str, dtype: str = "float32"
 ) -> tuple[Engine, PreTrainedTokenizerBase]:
     if isinstance(model, str):
-        return load_engine(model, dtype, kind), tokenizer or load_tokenizer(model)
+        return load_engine(model, dtype, task), tokenizer or load_tokenizer(model)
     if tokenizer is None:
         raise ValueError("a loaded model needs its tokenizer, too")
     if not isinstance(model, Engine):
-        from .engines.pytorch import TorchEngine
+        from .pytorch import TorchEngine
 
         model = TorchEngine(model.eval())
-    check_kind(model, kind, "model")
+    check_task(model, task, "model")
     return model, tokenizer
 
 

@@ -8,12 +8,13 @@ import torch
 from transformers import AutoModelForSeq2SeqLM, PreTrainedModel
 
 from ..configuration_vanilla_transformer import VanillaTransformerConfig
-from ..loading import load_model, named_errors, on_accelerator
 from ..precision import inference_dtype
-from .batches import BatchEngine
+from .batches import answer_by_length
+from .engine import Engine, end_tokens
+from .folder import load_model, named_errors, on_accelerator
 
 
-class TorchEngine(BatchEngine):
+class TorchEngine(Engine):
     """Computes with a model in torch, on the device where it is.
 
     Args:
@@ -34,6 +35,7 @@ class TorchEngine(BatchEngine):
 
     @classmethod
     def load(cls, folder: str, export: dict[str, Any] | None, dtype: str) -> "TorchEngine":
+        """Load a model, or the native twin that an export with this record is; `dtype` as in `load_engine`."""
         if export is None:
             config, model = None, load_model(folder, dtype=inference_dtype(dtype))
         else:
@@ -43,23 +45,35 @@ class TorchEngine(BatchEngine):
         return cls(on_accelerator(model), config)
 
     @torch.inference_mode()
-    def batch_logits(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> np.ndarray:
-        ids, mask = self._on_device(input_ids, attention_mask)
-        return self.model(ids, attention_mask=mask).logits.float().cpu().numpy()
+    def logits(self, input_ids: list[list[int]], batch_size: int) -> np.ndarray:
+        def answer(ids: torch.Tensor, mask: torch.Tensor) -> np.ndarray:
+            ids, mask = self._on_device(ids, mask)
+            return self.model(ids, attention_mask=mask).logits.float().cpu().numpy()
+
+        return np.stack(answer_by_length(input_ids, batch_size, self.config.pad_token_id, answer))
 
     @torch.inference_mode()
-    def generate(
-        self, input_ids: torch.Tensor, attention_mask: torch.Tensor, num_beams: int, max_length: int
-    ) -> torch.Tensor:
-        ids, mask = self._on_device(input_ids, attention_mask)
-        return self.model.generate(
-            ids, attention_mask=mask, num_beams=num_beams, do_sample=False, max_length=max_length
-        )
+    def translate(
+        self, input_ids: list[list[int]], batch_size: int, num_beams: int = 1, max_new_tokens: int | None = None
+    ) -> list[list[int]]:
+        # `max_length`, which counts the start token, too: next to a model's own, `max_new_tokens` makes a warning.
+        limit = self.config.max_target_positions if max_new_tokens is None else 1 + max_new_tokens
+        special = {self.config.decoder_start_token_id, *end_tokens(self.config), self.config.pad_token_id}
+
+        def answer(ids: torch.Tensor, mask: torch.Tensor) -> list[list[int]]:
+            ids, mask = self._on_device(ids, mask)
+            written = self.model.generate(
+                ids, attention_mask=mask, num_beams=num_beams, do_sample=False, max_length=limit
+            )
+            return [[token for token in row if token not in special] for row in written.tolist()]
+
+        return answer_by_length(input_ids, batch_size, self.config.pad_token_id, answer)
 
     @torch.inference_mode()
     def target_logits(
         self, input_ids: torch.Tensor, attention_mask: torch.Tensor, decoder_input_ids: torch.Tensor
     ) -> torch.Tensor:
+        """Score the next token after each token of given translations (B, T): (B, T, V), on the CPU."""
         ids, mask, target = self._on_device(input_ids, attention_mask, decoder_input_ids)
         return self.model(ids, attention_mask=mask, decoder_input_ids=target).logits.cpu()
 

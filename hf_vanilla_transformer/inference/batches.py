@@ -1,0 +1,48 @@
+# Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
+"""Padded batches of texts of similar length."""
+
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+import torch
+
+
+Answer = TypeVar("Answer")
+
+
+def pad(rows: list[list[int]], pad_token_id: int | None) -> tuple[torch.Tensor, torch.Tensor]:
+    """The ids (B, L), right-padded, and their mask (B, L), int64; L is at least 1."""
+    length = max(1, *map(len, rows))
+    ids = torch.full((len(rows), length), pad_token_id or 0)
+    mask = torch.zeros_like(ids)
+    for place, row in enumerate(rows):
+        ids[place, : len(row)] = torch.tensor(row, dtype=torch.long)
+        mask[place, : len(row)] = 1
+    return ids, mask
+
+
+def answer_by_length(
+    input_ids: list[list[int]],
+    batch_size: int,
+    pad_token_id: int | None,
+    answer: Callable[[torch.Tensor, torch.Tensor], Iterable[Answer]],
+) -> list[Answer]:
+    """Answer texts in batches of similar length, which have few pads.
+
+    Args:
+        input_ids: The token ids of each text.
+        batch_size: Maximum number of texts in a batch.
+        pad_token_id: Fills up the shorter texts of a batch.
+        answer: Takes ids (B, L) and mask (B, L), and returns B answers.
+
+    Returns:
+        The answers in the order of `input_ids`.
+    """
+    order = sorted(range(len(input_ids)), key=lambda place: len(input_ids[place]))
+    answers: list[Any] = [None] * len(order)
+    for begin in range(0, len(order), batch_size):
+        places = order[begin : begin + batch_size]
+        batch = pad([input_ids[place] for place in places], pad_token_id)
+        for place, one in zip(places, answer(*batch), strict=True):
+            answers[place] = one
+    return answers

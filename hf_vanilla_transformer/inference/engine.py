@@ -1,0 +1,147 @@
+# Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
+"""What every engine can do, and how a folder names its engine."""
+
+import importlib
+import json
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from ..configuration_vanilla_transformer import VanillaTransformerConfig
+from ..modeling_vanilla_transformer import (
+    VanillaTransformerForConditionalGeneration,
+    VanillaTransformerForSequenceClassification,
+)
+from .folder import EXPORT_FILE
+
+
+# The task of each class of models, and what such a model is called.
+TASKS = {
+    VanillaTransformerForSequenceClassification.__name__: "classification",
+    VanillaTransformerForConditionalGeneration.__name__: "translation",
+}
+NOUNS = {"classification": "classifier", "translation": "translator"}
+# The module and class of the engine for each format and task; `transformers` has models of transformers' own classes.
+ENGINES = {
+    ("ctranslate2", "classification"): ("ctranslate2", "CTranslate2Engine"),
+    ("ctranslate2", "translation"): ("ctranslate2", "CTranslate2Engine"),
+    ("onnx", "classification"): ("onnx", "OnnxEngine"),
+    ("transformers", "translation"): ("pytorch", "TorchEngine"),
+}
+
+
+class Engine:
+    """Computes the answers of one model from token ids: `logits` of a classifier, `translate` of a translator.
+
+    Attributes:
+        config: The model's configuration; an exported folder has it in its record.
+    """
+
+    config: VanillaTransformerConfig
+
+    @property
+    def model_class(self) -> str:
+        """The name of the class of the model whose answers these are."""
+        return self.config.architectures[0]
+
+    def logits(self, input_ids: list[list[int]], batch_size: int) -> np.ndarray:
+        """Score the labels of texts.
+
+        Args:
+            input_ids: The token ids of each text, of any number of texts, within the model's positions.
+            batch_size: Maximum number of texts in one pass.
+
+        Returns:
+            (texts, labels), float32, in the order of `input_ids`.
+        """
+        raise NotImplementedError
+
+    def translate(
+        self, input_ids: list[list[int]], batch_size: int, num_beams: int = 1, max_new_tokens: int | None = None
+    ) -> list[list[int]]:
+        """Translate texts.
+
+        Args:
+            input_ids: The source ids of each text, of any number of texts, each with at least one id.
+            batch_size: Maximum number of texts in one pass.
+            num_beams: Beams of the search; 1 is greedy.
+            max_new_tokens: Greatest number of tokens of a translation; by default the model's limit.
+
+        Returns:
+            The target ids of each text, in the order of `input_ids`, without start, end and pad tokens.
+        """
+        raise NotImplementedError
+
+
+def import_extra(module: str, name: str, extra: str) -> ModuleType:
+    """Import a module of the package called `name`; the ImportError is the command that installs it by an extra."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise ImportError(f"{name} is not installed: pip install 'hf-vanilla-transformer[{extra}]'") from error
+
+
+def end_tokens(config: VanillaTransformerConfig) -> list[int]:
+    """The ids that end a translation; none where the model knows no end."""
+    ends = config.eos_token_id
+    return [] if ends is None else [ends] if isinstance(ends, int) else ends
+
+
+def read_export(folder: str) -> dict[str, Any] | None:
+    """The record of an exported folder; None where the folder holds a model of this package."""
+    file = Path(folder, EXPORT_FILE)
+    if not file.is_file():
+        return None
+    try:
+        export = json.loads(file.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{file}: not JSON ({error})") from error
+    formats = dict.fromkeys(format for format, _ in ENGINES)
+    if export.get("format") not in formats:
+        raise ValueError(f"{file}: format {export.get('format')!r} is none of {', '.join(formats)}")
+    return export
+
+
+def load_engine(folder: str, dtype: str = "float32", task: str | None = None) -> Engine:
+    """Load the engine of a folder.
+
+    Args:
+        folder: A model's folder or Hub name, or an exported folder.
+        dtype: The precision in which torch computes, `"float32"`, `"bfloat16"`, or `"auto"`, as in
+            `precision.choose_precision`; other engines have their own.
+        task: What the model must be for, `"classification"` or `"translation"`; by default either.
+
+    Returns:
+        The engine.
+
+    Raises:
+        ValueError: the record or the model cannot be read, or it is for another task, or the export has another
+            precision, or is for other programs.
+        ImportError: an extra that the engine needs is not installed.
+    """
+    export = read_export(folder)
+    module, name = "pytorch", "TorchEngine"
+    if export is not None:
+        place = export["format"], export["task"]
+        if place not in ENGINES:
+            formats = ", ".join(format for format, other in ENGINES if other == export["task"])
+            noun = NOUNS[export["task"]]
+            raise ValueError(
+                f"{folder}: a {noun} in the format {place[0]} is for other programs; here {noun}s run in {formats}"
+            )
+        module, name = ENGINES[place]
+    if dtype == "bfloat16" and module != "pytorch":
+        raise ValueError(f"{folder}: dtype {dtype}: only torch has this choice, this is an export to {module}")
+    engine_class = getattr(importlib.import_module(f".{module}", __package__), name)
+    engine = engine_class.load(folder, export, dtype) if module == "pytorch" else engine_class(folder, export)
+    if task is not None:
+        check_task(engine, task, folder)
+    return engine
+
+
+def check_task(engine: Engine, task: str, name: str) -> None:
+    """Raise a `ValueError` that begins with a model's name if it is for another task."""
+    if TASKS.get(engine.model_class) != task:
+        raise ValueError(f"{name}: not a {NOUNS[task]} but a {engine.model_class}")

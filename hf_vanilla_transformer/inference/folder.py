@@ -1,0 +1,172 @@
+# Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
+"""Load models and tokenizers from a folder or the Hub; errors are one line that names the folder."""
+
+import contextlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+import torch
+from huggingface_hub import try_to_load_from_cache
+from huggingface_hub.errors import HFValidationError
+from transformers import AutoConfig, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+
+from .. import modeling_vanilla_transformer
+from ..configuration_vanilla_transformer import VanillaTransformerConfig
+from ..modeling_vanilla_transformer import VanillaTransformerPreTrainedModel
+from ..network import hub_answers
+
+
+# An exported folder's record: `format`, `task`, `quantize`, `config` and `generation` (the model's), `proof`.
+EXPORT_FILE = "export.json"
+# The subfolder of a translator's folder that holds the target tokenizer, where the target has its own vocabulary.
+TARGET_TOKENIZER = "target_tokenizer"
+Model = TypeVar("Model", bound=PreTrainedModel)
+# The configuration fields that can be changed when a model is trained further.
+DROPOUT_FIELDS = {"dropout", "attention_dropout", "activation_dropout", "embedding_dropout"}
+
+
+def check_exists(folder: str) -> None:
+    """Check that a folder is here, or can be looked for on the Hub; what was downloaded before needs no network.
+
+    Raises:
+        ValueError: there is no such folder, and it is no name of a repository or the Hub does not answer.
+    """
+    if Path(folder).is_dir():
+        return
+    try:
+        cached = [try_to_load_from_cache(folder, file) for file in ("config.json", "tokenizer.json")]
+        if not any(isinstance(file, str) for file in cached) and not hub_answers(folder):
+            raise ValueError(f"no folder {folder} here, and no network to look for it on the Hub")
+    except HFValidationError as error:
+        raise ValueError(f"no folder {folder!r} here") from error
+
+
+def load_config(folder: str) -> VanillaTransformerConfig:
+    """Load the configuration of a model from a path or the Hub.
+
+    Raises:
+        ValueError: there is no such folder or repository, it has no readable `config.json`, or the model is of
+            another type, or an export.
+    """
+    check_exists(folder)
+    if Path(folder, EXPORT_FILE).is_file():
+        raise ValueError(f"{folder}: an export, not a model of this package: give the model that it was made from")
+    with named_errors(folder, "model"):
+        config = AutoConfig.from_pretrained(folder)
+    if not isinstance(config, VanillaTransformerConfig):
+        raise ValueError(f"{folder}: a checkpoint of type {config.model_type!r}, not 'vanilla_transformer'")
+    return config
+
+
+def load_model(folder: str, **options) -> VanillaTransformerPreTrainedModel:
+    """Load a model of the class that its configuration names; `options` are those of `from_pretrained`.
+
+    Raises:
+        ValueError: as in `load_config`, or weights are missing, or the class is not of this package.
+    """
+    config = load_config(folder)
+    class_name = (config.architectures or ["None"])[0]
+    if class_name not in modeling_vanilla_transformer.__all__:
+        raise ValueError(f"{folder}: a model of class {class_name}, which is none of this package's")
+    model_class = getattr(modeling_vanilla_transformer, class_name)
+    with named_errors(folder, "model"):
+        model, loading = model_class.from_pretrained(folder, config=config, output_loading_info=True, **options)
+    if loading["missing_keys"]:
+        raise ValueError(f"{folder}: {class_name} lacks {', '.join(sorted(loading['missing_keys']))}")
+    return model
+
+
+def labels_of(config: VanillaTransformerConfig) -> list[str]:
+    """The names of a classifier's labels, by number."""
+    names: Any = config.id2label  # its keys are numbers, not text as in a file
+    return [names[number] for number in range(config.num_labels)]
+
+
+def on_accelerator(model: Model) -> Model:
+    """The model in evaluation mode, on the accelerator if there is one."""
+    if torch.accelerator.is_available():
+        model.to(torch.accelerator.current_accelerator())  # type: ignore[arg-type]  # transformers wraps `to`
+    return model.eval()
+
+
+def load_to_train(model_class: type[Model], folder: str, config: VanillaTransformerConfig, **options: Any) -> Model:
+    """Load a model to train it further, in float32 whatever precision it was saved in.
+
+    Args:
+        model_class: The class of the model; its head is new where the folder's model has none.
+        folder: A path, or the name of a Hub repository.
+        config: The configuration of the model.
+        **options: Further arguments of `from_pretrained`.
+
+    Raises:
+        ValueError: as in `load_config`, or weights other than the head's are missing or have another shape.
+    """
+    with named_errors(folder, "model"):
+        loaded: Any = model_class.from_pretrained(
+            folder, config=config, dtype=torch.float32, output_loading_info=True, **options
+        )
+    model, loading = loaded
+    new = {*loading["missing_keys"], *(name for name, *_ in loading["mismatched_keys"])}
+    if lacking := sorted(name for name in new if name.startswith(f"{model.base_model_prefix}.")):
+        raise ValueError(f"{folder}: the model lacks {', '.join(lacking)}")
+    return model
+
+
+def load_tokenizer(folder: str, subfolder: str = "") -> PreTrainedTokenizerBase:
+    """Load a tokenizer from a path or the Hub.
+
+    Raises:
+        ValueError: there is no such folder or repository, or no tokenizer in it.
+    """
+    check_exists(folder)
+    with named_errors(folder, "tokenizer"):
+        return AutoTokenizer.from_pretrained(folder, subfolder=subfolder)
+
+
+def load_tokenizer_to_train(
+    folder: str | None, model: str | None, needed: Iterable[str], max_length: int
+) -> PreTrainedTokenizerBase:
+    """Load the tokenizer for a model that is trained.
+
+    Args:
+        folder: As in `load_tokenizer`; None for the model's own.
+        model: The folder or Hub name of the model; None where it is new.
+        needed: Names of the special tokens that it must have, such as `pad_token`.
+        max_length: The number of tokens that it truncates texts to.
+
+    Raises:
+        ValueError: as in `load_tokenizer`, or a special token is missing, or the model was trained with other ids.
+    """
+    tokenizer = load_tokenizer(folder or model)
+    for name in needed:
+        if getattr(tokenizer, name) is None:
+            raise ValueError(f"{folder or model}: the tokenizer has no {name}")
+    if folder and model:
+        try:
+            learned = load_tokenizer(model).get_vocab()
+        except ValueError:
+            learned = {}  # a model that was saved without its tokenizer
+        if not learned.items() <= tokenizer.get_vocab().items():
+            raise ValueError(f"tokenizer: {folder} gives other ids than those that {model} was trained with")
+    tokenizer.model_max_length = max_length
+    return tokenizer
+
+
+def load_target_tokenizer(
+    folder: str, config: VanillaTransformerConfig, tokenizer: PreTrainedTokenizerBase
+) -> PreTrainedTokenizerBase:
+    """The source tokenizer where there is one vocabulary, else the one in the subfolder `target_tokenizer`."""
+    return tokenizer if config.decoder_vocab_size is None else load_tokenizer(folder, TARGET_TOKENIZER)
+
+
+@contextlib.contextmanager
+def named_errors(folder: str, what: str) -> Iterator[None]:
+    """Make a ValueError with the folder's name of errors about files, JSON, missing keys or shapes of weights."""
+    try:
+        yield
+    except Exception as error:
+        # A tokenizer that tokenizers cannot read raises a bare Exception.
+        if type(error) is not Exception and not isinstance(error, (OSError, ValueError, KeyError, RuntimeError)):
+            raise
+        raise ValueError(f"{folder}: no {what} can be read here ({error})") from error
