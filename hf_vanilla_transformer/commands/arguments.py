@@ -19,7 +19,7 @@ from huggingface_hub.errors import HTTPError, StrictDataclassError
 from safetensors import SafetensorError
 from transformers import HfArgumentParser, TrainingArguments
 
-from ..loading import DROPOUT_FIELDS
+from ..inference.folder import DROPOUT_FIELDS
 from ..precision import choose_precision
 
 

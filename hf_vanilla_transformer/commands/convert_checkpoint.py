@@ -16,7 +16,7 @@ import safetensors.torch
 import torch
 
 from ..conversion import convert_checkpoint, load_source_state_dict, to_source_state_dict
-from ..loading import load_model
+from ..inference.folder import load_model
 from ..training.checkpoints import prepare_output_dir
 from .arguments import JsonMapping, exit_with_one_line, parse_arguments
 

@@ -32,7 +32,7 @@ from ..figures import (
     plot_training_curves,
 )
 from ..hub.record import METRICS_FILE
-from ..loading import load_model, load_target_tokenizer, load_tokenizer
+from ..inference.folder import load_model, load_target_tokenizer, load_tokenizer
 from ..training.losses import smoothed_targets
 from ..training.schedules import noam_peak
 from .arguments import check_at_least, exit_with_one_line, parse_arguments

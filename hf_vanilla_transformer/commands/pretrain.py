@@ -23,7 +23,7 @@ from transformers import PreTrainedTokenizerBase, Seq2SeqTrainingArguments
 from .. import VanillaTransformerConfig, VanillaTransformerForConditionalGeneration
 from ..data.checksums import file_checksum
 from ..data.plain_text import load_corpus, stream_corpus, tokenize_corpus
-from ..loading import load_config
+from ..inference.folder import load_config
 from ..metrics import compute_perplexity, token_losses
 from ..training.denoising import SpanInfilling
 from ..training.trainer import TokenBudgetTrainer, data_seed

@@ -24,7 +24,7 @@ from ..hub.embedding import save_embedding_modules
 from ..hub.model_card import CARD_FILE, save_model_card
 from ..hub.record import CURVES_FILE, METRICS_FILE, RECIPE_FILE, RUN_FILE, best_step, epochs, save_record
 from ..hub.upload import keep_token_out_of_files, upload_run
-from ..loading import Model, load_config, load_to_train, load_tokenizer
+from ..inference.folder import Model, load_config, load_to_train, load_tokenizer
 from ..precision import explain_precision, training_precision
 from ..training.checkpoints import prepare_output_dir, round_weights, save_weights_in
 from ..training.trainer import CheckedTrainer

@@ -30,7 +30,7 @@ from ..data.checksums import describe_splits
 from ..data.labelled_text import tokenize
 from ..data.labels import SINGLE, label_names
 from ..data.rows import column_array
-from ..loading import load_config
+from ..inference.folder import load_config
 from ..metrics import (
     TABLE_LIMIT,
     TRAINER_METRICS,

@@ -31,7 +31,7 @@ from transformers.trainer_utils import SaveStrategy
 from .. import VanillaTransformerConfig, VanillaTransformerForConditionalGeneration
 from ..data.checksums import describe_splits
 from ..data.parallel_text import load_parallel_text, tokenize_pairs
-from ..loading import TARGET_TOKENIZER, load_config, load_target_tokenizer, load_tokenizer
+from ..inference.folder import TARGET_TOKENIZER, load_config, load_target_tokenizer, load_tokenizer
 from ..metrics import compute_perplexity, token_losses, translation_report, word_report
 from ..tokenizer import has_capitals
 from ..training.checkpoints import average_checkpoints, last_checkpoints

@@ -9,7 +9,7 @@ from datasets import Dataset
 from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
 from ..data.rows import Texts, select_rows
-from ..loading import load_tokenizer_to_train
+from ..inference.folder import load_tokenizer_to_train
 from ..tokenizer import train_tokenizer
 from .arguments import ModelAndVocabularyArguments
 

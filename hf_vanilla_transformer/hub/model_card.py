@@ -16,7 +16,7 @@ from huggingface_hub import EvalResult, ModelCard, ModelCardData
 
 from ..data.labels import MULTI, REGRESSION, SINGLE
 from ..data.tables import HUB_NAME, SPLITS, TABLE_SUFFIXES
-from ..loading import TARGET_TOKENIZER
+from ..inference.folder import TARGET_TOKENIZER
 from .record import CURVES_FILE, METRICS_FILE, RECIPE_FILE, RUN_FILE, read_file
 
 

@@ -16,7 +16,7 @@ import yaml
 from transformers import GenerationConfig, PreTrainedModel, TrainerState, TrainingArguments
 
 from ..figures import plot_training_curves
-from ..loading import TARGET_TOKENIZER
+from ..inference.folder import TARGET_TOKENIZER
 from ..training.checkpoints import world_size
 
 

@@ -12,7 +12,7 @@ from huggingface_hub import HfApi
 from huggingface_hub.utils import validate_repo_id
 from transformers import PreTrainedModel, Trainer, TrainingArguments
 
-from ..loading import TARGET_TOKENIZER, load_model, load_tokenizer
+from ..inference.folder import TARGET_TOKENIZER, load_model, load_tokenizer
 from .model_card import CARD_FILE, has_card, load_model_card, rename_model_card, save_model_card
 from .record import REQUIRED_FILES, RUN_FILES
 

@@ -14,7 +14,7 @@ from torch.optim.swa_utils import AveragedModel
 from transformers import PreTrainedConfig, PreTrainedModel
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
-from ..loading import DROPOUT_FIELDS, load_config, load_model
+from ..inference.folder import DROPOUT_FIELDS, load_config, load_model
 from ..modeling_vanilla_transformer import VanillaTransformerPreTrainedModel
 
 

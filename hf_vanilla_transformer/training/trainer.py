@@ -24,7 +24,7 @@ from transformers.trainer_pt_utils import LengthGroupedSampler
 from transformers.trainer_utils import EvalLoopOutput, IntervalStrategy, TrainOutput, get_last_checkpoint
 
 from ..data.rows import column_array, list_lengths
-from ..loading import load_config
+from ..inference.folder import load_config
 from .batches import TokenBudgetBatchSampler
 from .checkpoints import architecture_fields
 
