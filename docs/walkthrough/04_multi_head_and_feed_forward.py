@@ -244,7 +244,7 @@ with torch.inference_mode():
 print({f"층 {number}": f"{value:.0%}" for number, value in share.items()})
 
 # %% [markdown]
-# 0이 아닌 것, 곧 켜진 것은 768칸 가운데 평균 7~21%뿐입니다.
+# 0이 아닌 것, 곧 켜진 것은 768칸 가운데 평균 7~17%뿐입니다.
 #
 # ## 직접 해 보기
 #

@@ -192,11 +192,18 @@ def parse_arguments(
         SystemExit: with status 2 after one line on standard error, or with status 0 after `--help`.
     """
     words = list(sys.argv[1:] if argv is None else map(str, argv))
-    parser, required = _make_parser(dataclass_types, description, show_all="--help-all" in words)
+    parser, required, optional = _make_parser(dataclass_types, description, show_all="--help-all" in words)
     file = _find_recipe(parser, words.pop(0)) if words and not words[0].startswith("-") else None
     recipe = {} if file is None else _read_recipe(parser, file)
-    # argparse checks a recipe's numbers and names as it checks flags; the others it does not know.
-    plain = {name: value for name, value in recipe.items() if not isinstance(value, (list, dict, type(None)))}
+    if empty := [name for name, value in recipe.items() if value is None and name not in optional]:
+        parser.error(f"argument --{empty[0]}: the recipe gives no value")
+    # argparse checks a recipe's values as it checks flags, but for lists and mappings, which a flag writes otherwise.
+    structured = {action.dest for action in parser._actions if action.nargs or action.type in (None, str, JsonMapping)}
+    plain = {
+        name: value
+        for name, value in recipe.items()
+        if value is not None and not (isinstance(value, (list, dict)) and name in structured)
+    }
     flags = vars(parser.parse_args(words))
     checked = vars(parser.parse_args([f"--{name}={value}" for name, value in plain.items()]))
     given = {**recipe, **checked, **flags}
@@ -234,10 +241,13 @@ def _set_bf16(parser: OneLineParser, given: dict[str, Any]) -> None:
         parser.error(f"--precision {precision}: contradicts --bf16 {str(given['bf16']).lower()}")
 
 
-def _make_parser(dataclass_types: list[type], description: str, show_all: bool) -> tuple[OneLineParser, list[str]]:
-    """A parser that returns what is given and no defaults, and the names of the required settings."""
+def _make_parser(
+    dataclass_types: list[type], description: str, show_all: bool
+) -> tuple[OneLineParser, list[str], set[str]]:
+    """A parser that returns what is given and no defaults; the settings that are required, and that may be null."""
     parser = OneLineParser(dataclass_types, usage="%(prog)s [RECIPE] [--name value ...]", description=description)
     required = [action.dest for action in parser._actions if action.required]
+    optional = {action.dest for action in parser._actions if action.default is None}
     training = [group for group in dataclass_types if issubclass(group, TrainingArguments)]
     of_transformers = {setting.name for group in training for setting in fields(group)}
     action: Any
@@ -263,7 +273,7 @@ def _make_parser(dataclass_types: list[type], description: str, show_all: bool) 
         parser.add_argument("--help-all", action="help", help="Show transformers' TrainingArguments, too.")
         every = "Every field of transformers' TrainingArguments is a setting, too: --help-all lists them."
         parser.epilog = "\n\n".join(filter(None, [every, parser.epilog]))
-    return parser, required
+    return parser, required, optional
 
 
 def _find_recipe(parser: OneLineParser, recipe: str) -> Path:

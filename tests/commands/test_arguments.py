@@ -43,6 +43,8 @@ def test_flags_override_the_recipe_and_the_recipe_the_defaults(tmp_path):
         ("- 1\n", [], "not a YAML mapping"),
         ("a: [\n", [], "recipe.yaml"),
         ("learning_rate: high\n", [], "learning_rate"),
+        ("learning_rate: null\n", [], "argument --learning_rate: the recipe gives no value"),
+        ("num_train_epochs: [3]\n", [], "num_train_epochs"),
         ("", [], "not a YAML mapping"),
         ("seed: 1\n", ["--learning_rate", "high"], "learning_rate"),
         ("seed: 1\n", ["--nonsense", "1"], "--nonsense"),
@@ -59,7 +61,7 @@ def test_flags_override_the_recipe_and_the_recipe_the_defaults(tmp_path):
         ("remove_unused_columns: false\n", [], "--remove_unused_columns: cannot be changed here"),
         ("label_names: text\n", [], "--label_names: cannot be changed here"),
         ("learning_rats: [1]\n", [], "learning_rats"),
-        ("eval_strategy: [epoch]\n", [], "['epoch'] is not a valid IntervalStrategy"),
+        ("eval_strategy: [epoch]\n", [], "argument --eval_strategy: invalid choice"),
         ("help_all: true\n", [], "--help_all"),
     ],
 )
