@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import torch
 from huggingface_hub import try_to_load_from_cache
 from huggingface_hub.errors import HFValidationError
+from safetensors import SafetensorError
 from transformers import AutoConfig, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
 from .. import modeling_vanilla_transformer
@@ -167,6 +168,7 @@ def named_errors(folder: str, what: str) -> Iterator[None]:
         yield
     except Exception as error:
         # A tokenizer that tokenizers cannot read raises a bare Exception.
-        if type(error) is not Exception and not isinstance(error, (OSError, ValueError, KeyError, RuntimeError)):
+        known = OSError, ValueError, KeyError, RuntimeError, SafetensorError
+        if type(error) is not Exception and not isinstance(error, known):
             raise
         raise ValueError(f"{folder}: no {what} can be read here ({error})") from error

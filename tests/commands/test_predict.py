@@ -74,7 +74,7 @@ def test_one_line_needs_neither_datasets_nor_trainer(trained):
         (["--model", "{}/nowhere"], "nowhere"),
         (["--model", "{}/bart"], "'bart', not 'vanilla_transformer'"),
         (["--model", "{}/headless"], "not a classifier"),
-        (["--model", "{}/corrupt"], "error:"),
+        (["--model", "{}/corrupt"], "corrupt: no model can be read here"),
         (["--model", "{}/misfit"], "misfit: no model can be read here"),
         (["--model", "MODEL", "--dtype", "half"], "--dtype: invalid choice: 'half'"),
         (["--model", "MODEL", "--file", "{}/nowhere.txt"], "nowhere.txt"),
