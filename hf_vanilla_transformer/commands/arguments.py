@@ -43,7 +43,9 @@ class JsonMapping(dict[str, Any]):
     """The type of a setting that holds settings: JSON as a flag, a mapping in a recipe."""
 
     def __new__(cls, text: str = "{}"):  # argparse calls a type with a flag's text
-        return dict(json.loads(text))
+        if not isinstance(mapping := json.loads(text), dict):
+            raise ValueError(f"not a JSON mapping: {text}")
+        return mapping
 
 
 @dataclass

@@ -46,7 +46,7 @@ def test_a_checkpoint_goes_both_ways(run, file, suffix, tmp_path):
         (["--output_dir", "{}/new", "--model", "{}/here"], "exactly one of the two"),
         (["--output_dir", "{}/new"], "encoder_attention_heads, decoder_attention_heads"),
         (["--output_dir", "{}/new", "--config", "{"], "--config"),
-        (["--output_dir", "{}/new", "--config", "[1]"], "--config"),
+        (["--output_dir", "{}/new", "--config", "[]"], "--config"),
         (["--output_dir", "{}/new", "--checkpoint", "{}/nowhere.pt"], "nowhere.pt"),
         (["--output_dir", "{}/new", "--checkpoint", "{}/code.pt"], "holds code or Python objects"),
         (["--output_dir", "{}/new", "--source", "bert"], "no source 'bert'"),

@@ -305,7 +305,7 @@ def test_a_run_without_evaluations_shows_its_training_loss(run, tmp_path):
         (["--data", "sample", "--early_stopping_patience", "1"], "--load_best_model_at_end"),
         (["--data", "sample", "--early_stopping_patience", "0"], "--early_stopping_patience: at least 1"),
         (["--data", "sample", "--resume_from_checkpoint", "{}/bart"], "'bart', not 'vanilla_transformer'"),
-        (["--data", "sample", "--config", "[1]"], "--config"),
+        (["--data", "sample", "--config", "[]"], "--config"),
         (["--data", "sample", "--config", "{"], "--config"),
         (["--data", "sample", "--vocab_size", "10"], "vocab_size"),
         (["--vocab_size", "8007", "--model", NSMC_SMALL], "--vocab_size: has no effect with --model"),
