@@ -23,6 +23,7 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 
 if "google.colab" in sys.modules and not os.path.isdir("model_cards"):
@@ -30,9 +31,14 @@ if "google.colab" in sys.modules and not os.path.isdir("model_cards"):
     subprocess.run("pip install -q './hf_vanilla_transformer[train]'", shell=True, check=True)
     subprocess.run("apt-get install -qq fonts-nanum", shell=True, check=True)
     os.chdir("hf_vanilla_transformer")
+# 저장소의 폴더: 지금 폴더에서 위로 올라가며 model_cards를 찾습니다.
+CLONE = next((folder for folder in [Path.cwd(), *Path.cwd().parents] if (folder / "model_cards").is_dir()), None)
+if CLONE is None:
+    sys.exit("저장소를 받아 그 안에서 노트북을 여세요: git clone https://github.com/OWNER/hf_vanilla_transformer")
+sys.path.append(str(CLONE / "docs" / "walkthrough"))  # 그림을 그리는 코드가 있는 곳
+MODELS = CLONE / "model_cards"  # 학습된 모델
 
 from collections import Counter
-from pathlib import Path
 
 import datasets
 import pandas as pd
@@ -43,10 +49,6 @@ from hf_vanilla_transformer.tokenizer import SPECIAL_TOKENS, train_tokenizer
 
 
 datasets.disable_progress_bars()
-# 학습된 모델이 있는 폴더: 지금 폴더에서 위로 올라가며 model_cards를 찾습니다.
-MODELS = next(
-    folder / "model_cards" for folder in [Path.cwd(), *Path.cwd().parents] if (folder / "model_cards").is_dir()
-)
 
 # %% [markdown]
 # ## 무엇을 한 토큰으로 볼까

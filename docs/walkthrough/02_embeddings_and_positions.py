@@ -14,6 +14,7 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 
 if "google.colab" in sys.modules and not os.path.isdir("model_cards"):
@@ -21,12 +22,16 @@ if "google.colab" in sys.modules and not os.path.isdir("model_cards"):
     subprocess.run("pip install -q './hf_vanilla_transformer[train]'", shell=True, check=True)
     subprocess.run("apt-get install -qq fonts-nanum", shell=True, check=True)
     os.chdir("hf_vanilla_transformer")
-sys.path.append("docs/walkthrough")  # chapter_plots.py가 있는 곳
+# 저장소의 폴더: 지금 폴더에서 위로 올라가며 model_cards를 찾습니다.
+CLONE = next((folder for folder in [Path.cwd(), *Path.cwd().parents] if (folder / "model_cards").is_dir()), None)
+if CLONE is None:
+    sys.exit("저장소를 받아 그 안에서 노트북을 여세요: git clone https://github.com/OWNER/hf_vanilla_transformer")
+sys.path.append(str(CLONE / "docs" / "walkthrough"))  # 그림을 그리는 코드가 있는 곳
+MODELS = CLONE / "model_cards"  # 학습된 모델
 
 import inspect
 import math
 import textwrap
-from pathlib import Path
 
 import datasets
 import matplotlib
@@ -49,10 +54,6 @@ matplotlib.rcParams.update({"figure.dpi": 100, "text.hinting": "none"})  # 작�
 datasets.disable_progress_bars()
 transformers.utils.logging.disable_progress_bar()
 torch.manual_seed(0)
-# 학습된 모델이 있는 폴더: 지금 폴더에서 위로 올라가며 model_cards를 찾습니다.
-MODELS = next(
-    folder / "model_cards" for folder in [Path.cwd(), *Path.cwd().parents] if (folder / "model_cards").is_dir()
-)
 
 # %% [markdown]
 # 1장의 두 문장을 다시 번호로 바꿉니다.
