@@ -5,35 +5,11 @@ Importing the package registers its classes with transformers' Auto classes, and
 model, so that a saved folder also loads without the package (`trust_remote_code=True`).
 """
 
-from transformers import (
-    AutoConfig,
-    AutoModel,
-    AutoModelForSeq2SeqLM,
-    AutoModelForSequenceClassification,
-    AutoModelForTextEncoding,
-)
+import importlib
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from .configuration_vanilla_transformer import VanillaTransformerConfig
-from .conversion import convert_checkpoint, to_source_state_dict
-from .modeling_vanilla_transformer import (
-    VanillaTransformerEncoderModel,
-    VanillaTransformerForConditionalGeneration,
-    VanillaTransformerForSequenceClassification,
-    VanillaTransformerModel,
-    VanillaTransformerPreTrainedModel,
-)
-
-
-AutoConfig.register(VanillaTransformerConfig.model_type, VanillaTransformerConfig)
-VanillaTransformerConfig.register_for_auto_class()
-for auto_class, model_class in (
-    (AutoModel, VanillaTransformerModel),
-    (AutoModelForSeq2SeqLM, VanillaTransformerForConditionalGeneration),
-    (AutoModelForSequenceClassification, VanillaTransformerForSequenceClassification),
-    (AutoModelForTextEncoding, VanillaTransformerEncoderModel),
-):
-    auto_class.register(VanillaTransformerConfig, model_class)
-    model_class.register_for_auto_class(auto_class.__name__)
 
 __version__ = "0.1.0"
 
@@ -47,3 +23,27 @@ __all__ = [
     "convert_checkpoint",
     "to_source_state_dict",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(".registration", __name__), name)
+
+
+# The program `vanilla-transformer` lists its commands, and refuses what is mistyped, before it imports torch, which
+# takes seconds. While `python -m` looks for a module, sys.argv[0] is "-m".
+if TYPE_CHECKING or not (
+    Path(sys.argv[0]).name in ("vanilla-transformer", "vanilla-transformer.exe")
+    or (sys.argv[0] == "-m" and __name__ in sys.orig_argv)
+):
+    from .registration import (
+        VanillaTransformerConfig,
+        VanillaTransformerEncoderModel,
+        VanillaTransformerForConditionalGeneration,
+        VanillaTransformerForSequenceClassification,
+        VanillaTransformerModel,
+        VanillaTransformerPreTrainedModel,
+        convert_checkpoint,
+        to_source_state_dict,
+    )

@@ -4,6 +4,9 @@
 import importlib
 import sys
 
+from . import __version__
+from .commands.recipes import did_you_mean, find_recipe
+
 
 COMMANDS = {
     "train-classifier": "Train a text classifier.",
@@ -40,10 +43,20 @@ def main(argv: list[str] | None = None) -> None:
         print("\nvanilla-transformer COMMAND --help lists a command's settings.")
         return
     name, *arguments = argv
-    if name not in COMMANDS:
-        print(f"vanilla-transformer: error: no command {name!r}; there are {', '.join(COMMANDS)}", file=sys.stderr)
+    if name == "--version":
+        print(f"vanilla-transformer {__version__}")
+        return
+    program = f"vanilla-transformer {name}"
+    try:
+        if name not in COMMANDS:
+            program = "vanilla-transformer"
+            raise ValueError(f"no command {name!r}{did_you_mean(name, COMMANDS)}; there are {', '.join(COMMANDS)}")
+        if arguments and not arguments[0].startswith("-"):
+            find_recipe(arguments[0], name)
+    except ValueError as error:
+        print(f"{program}: error: {error}", file=sys.stderr)
         sys.exit(2)
-    sys.argv = [f"vanilla-transformer {name}", *arguments]  # error messages begin with the program's name
+    sys.argv = [program, *arguments]  # error messages begin with the program's name
     importlib.import_module(f".commands.{name.replace('-', '_')}", __package__).main(arguments)
 
 

@@ -2,32 +2,32 @@
 """Read a command's settings from a YAML recipe and flags; report a user's error in one line."""
 
 import argparse
-import difflib
+import contextlib
 import functools
-import json
 import os
 import re
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
-import torch
 import yaml
 from huggingface_hub.errors import HTTPError, StrictDataclassError
 from safetensors import SafetensorError
-from transformers import HfArgumentParser, TrainingArguments
+from transformers import HfArgumentParser
+from transformers.hf_argparser import string_to_bool
 
-from ..inference.folder import DROPOUT_FIELDS
-from ..precision import choose_precision
+from .recipes import RECIPES, did_you_mean, find_recipe
+from .settings import JsonMapping, check_at_least
 
 
+# What needs torch or Trainer is imported where it is used: help and mistyped flags need neither.
 if TYPE_CHECKING:
-    from datasets import DatasetDict
+    from transformers import TrainingArguments
 
-# What needs `datasets` or Trainer is imported where it is used: `predict` needs neither.
-RECIPES = Path(__file__).parents[1] / "recipes"
+# What a command holds until it ends, such as its output folder.
+AT_END = contextlib.ExitStack()
 USER_ERRORS = (
     OSError,  # files, folders, a full disk
     HTTPError,  # of the Hub
@@ -37,121 +37,6 @@ USER_ERRORS = (
     FloatingPointError,  # a loss that is not finite
     ImportError,  # an extra that is not installed
 )
-
-
-class JsonMapping(dict[str, Any]):
-    """The type of a setting that holds settings: JSON as a flag, a mapping in a recipe."""
-
-    def __new__(cls, text: str = "{}"):  # argparse calls a type with a flag's text
-        if not isinstance(mapping := json.loads(text), dict):
-            raise ValueError(f"not a JSON mapping: {text}")
-        return mapping
-
-
-@dataclass
-class LabelledTextArguments:
-    """Settings of the commands that read labelled text."""
-
-    data: str = field(
-        default="sample",
-        metadata={"help": "`sample`, `nsmc` or its folder, a TSV/CSV/JSON file, a Hub data set."},
-    )
-    text_column: str = field(default="document", metadata={"help": "The column with the texts."})
-    label_column: str = field(default="label", metadata={"help": "The column with the labels."})
-    validation_fraction: float = field(default=0.05, metadata={"help": "Share of train that becomes validation."})
-    split_seed: int = field(default=42, metadata={"help": "Seed of the split into train and validation."})
-
-    def load(self, problem_type: str | None = "single_label_classification") -> "DatasetDict":
-        """The splits, as `load_labelled_text` returns them."""
-        from ..data.labelled_text import load_labelled_text
-
-        return load_labelled_text(
-            self.data,
-            text_column=self.text_column,
-            label_column=self.label_column,
-            problem_type=problem_type,
-            validation_fraction=self.validation_fraction,
-            seed=self.split_seed,
-        )
-
-
-@dataclass
-class RobustnessArguments:
-    """Settings of the commands that measure a classifier under changes of the texts."""
-
-    robustness: list[str] = field(
-        default_factory=list,
-        metadata={"help": "Measure with changed texts, too: `all`, or some changes by name."},
-    )
-
-    def __post_init__(self):
-        from ..data.changes import CHANGES, check_changes
-
-        if self.robustness == ["all"]:
-            self.robustness = list(CHANGES)
-        check_changes(self.robustness)
-
-
-@dataclass
-class ModelArguments:
-    """Settings of a model that is trained: a new one, or one that is trained further."""
-
-    model: str | None = field(
-        default=None, metadata={"help": "A model folder or Hub name to train further; by default a new model."}
-    )
-    config: JsonMapping = field(
-        default_factory=JsonMapping,
-        metadata={"help": "VanillaTransformerConfig fields of a new model, or dropout rates of --model: JSON."},
-    )
-    attn_implementation: str = field(
-        default="sdpa", metadata={"help": "`sdpa`, or `eager`: faster on CPUs with short texts."}
-    )
-    precision: Literal["auto", "float32", "bfloat16"] = field(
-        default="float32",
-        metadata={"help": "Of training; `auto`: what this machine is faster in."},
-    )
-    weights_dtype: Literal["float32", "float16", "bfloat16"] = field(
-        default="float32",
-        metadata={"help": "Precision the trained weights are rounded to and saved in."},
-    )
-
-    def __post_init__(self):
-        if self.model and set(self.config) - DROPOUT_FIELDS:
-            raise ValueError(
-                "--config: of --model, only the dropout rates can be changed; a recipe's `config` is for a new model"
-            )
-
-
-@dataclass
-class VocabularyArguments:
-    """Settings of a vocabulary that is trained here, unless --tokenizer or --model brings one."""
-
-    tokenizer: str | None = field(
-        default=None,
-        metadata={"help": "A tokenizer folder or Hub name; by default --model's, or one trained on the texts."},
-    )
-    vocab_size: int | None = field(default=None, metadata={"help": "Size of a new vocabulary, by default 8007."})
-    tokenizer_model: Literal["bpe", "unigram", "word"] | None = field(
-        default=None, metadata={"help": "Kind of a new vocabulary, by default `bpe`."}
-    )
-    vocab_lines: int | None = field(
-        default=None,
-        metadata={"help": "Train a new vocabulary on this many texts, evenly spaced; by default on all."},
-    )
-
-    def __post_init__(self):
-        check_at_least(1, self, "vocab_lines")
-        new = {"vocab_size": 8007, "tokenizer_model": "bpe", "vocab_lines": None}
-        apply_defaults(self, "tokenizer" if self.tokenizer else "model", **new)
-
-
-@dataclass
-class ModelAndVocabularyArguments(ModelArguments, VocabularyArguments):
-    """Settings of a model with one vocabulary."""
-
-    def __post_init__(self):
-        ModelArguments.__post_init__(self)
-        VocabularyArguments.__post_init__(self)
 
 
 class OneLineParser(HfArgumentParser):
@@ -172,8 +57,7 @@ class OneLineParser(HfArgumentParser):
     def error(self, message: str):
         """Exit with status 2 and one line, instead of usage and message."""
         if unknown := re.match(r"unrecognized arguments: (--\w+)", message):
-            similar = difflib.get_close_matches(unknown[1], self._option_string_actions, n=1)
-            message += "".join(f"; did you mean {flag}?" for flag in similar)
+            message += did_you_mean(unknown[1], self._option_string_actions)
         self.exit(2, f"{self.prog}: error: {message} (--help lists the settings)\n")
 
 
@@ -195,10 +79,17 @@ def parse_arguments(
     """
     words = list(sys.argv[1:] if argv is None else map(str, argv))
     parser, required, optional = _make_parser(dataclass_types, description, show_all="--help-all" in words)
-    file = _find_recipe(parser, words.pop(0)) if words and not words[0].startswith("-") else None
+    try:
+        program = Path(parser.prog.split()[-1]).stem.replace("_", "-")
+        file = find_recipe(words.pop(0), program) if words and not words[0].startswith("-") else None
+    except ValueError as error:
+        parser.error(str(error))
     recipe = {} if file is None else _read_recipe(parser, file)
     if empty := [name for name, value in recipe.items() if value is None and name not in optional]:
         parser.error(f"argument --{empty[0]}: the recipe gives no value")
+    flags = {**_take_nulls(words, optional), **vars(parser.parse_args(words))}
+    if "metric_for_best_model" not in flags and flags.get("problem_type") not in (None, recipe.get("problem_type")):
+        recipe.pop("metric_for_best_model", None)  # it is for another kind of labels
     # argparse checks a recipe's values as it checks flags, but for lists and mappings, which a flag writes otherwise.
     structured = {action.dest for action in parser._actions if action.nargs or action.type in (None, str, JsonMapping)}
     plain = {
@@ -206,22 +97,23 @@ def parse_arguments(
         for name, value in recipe.items()
         if value is not None and not (isinstance(value, (list, dict)) and name in structured)
     }
-    flags = vars(parser.parse_args(words))
     checked = vars(parser.parse_args([f"--{name}={value}" for name, value in plain.items()]))
     given = {**recipe, **checked, **flags}
     if file is not None and file.parent == RECIPES and "model" not in flags:
         _find_model(parser, given)
     if missing := [f"--{name}" for name in required if name not in given]:
         parser.error(f"the following arguments are required: {', '.join(missing)}")
-    if any(issubclass(dataclass_type, TrainingArguments) for dataclass_type in dataclass_types):
+    if any(map(_is_training, dataclass_types)):
+        import torch
+
         # bf16 on a machine without an accelerator has to be asked for in this way.
         given.setdefault("use_cpu", not torch.accelerator.is_available())
         _set_bf16(parser, given)
         given.setdefault("output_dir", f"runs/{Path(parser.prog).name.split()[-1] if file is None else file.stem}")
     try:
-        parsed = parser.parse_dict(given)
+        parsed = parser.parse_dict({name: _expand_home(value) for name, value in given.items()})
         for arguments in parsed:
-            if isinstance(arguments, TrainingArguments):
+            if _is_training(type(arguments)):
                 _check_training(arguments)
     except (ValueError, TypeError, ImportError) as error:
         parser.error(_one_line(error))
@@ -233,10 +125,35 @@ def parse_arguments(
     return parsed, settings
 
 
+def _is_training(group: type) -> bool:
+    """Whether a dataclass is transformers' TrainingArguments or one of its kind."""
+    return any(base.__name__ == "TrainingArguments" for base in group.__mro__)
+
+
+def _take_nulls(words: list[str], optional: set[str]) -> dict[str, None]:
+    """Take `--name null`, which unsets what a recipe sets, out of the words, for settings that may be None."""
+    taken = {}
+    for place in reversed(range(len(words))):
+        name, equals, value = words[place].removeprefix("--").partition("=")
+        if name in optional and (value == "null" if equals else words[place + 1 : place + 2] == ["null"]):
+            del words[place : place + 2 - len(equals)]
+            taken[name] = None
+    return taken
+
+
+def _expand_home(value: Any) -> Any:
+    """`~/x` as a shell would expand it, which does not where it is quoted or in a recipe."""
+    if isinstance(value, list):
+        return [_expand_home(one) for one in value]
+    return os.path.expanduser(value) if isinstance(value, str) and value.startswith("~/") else value
+
+
 def _set_bf16(parser: OneLineParser, given: dict[str, Any]) -> None:
     """Have `precision` say what transformers' `bf16` is, unless that is given."""
     if (precision := given.get("precision")) is None:
         return
+    from ..precision import choose_precision
+
     if "bf16" not in given:
         given["bf16"] = choose_precision(precision, given["use_cpu"]) == "bfloat16"
     elif precision not in ("auto", "bfloat16" if given["bf16"] else "float32"):
@@ -249,8 +166,9 @@ def _make_parser(
     """A parser that returns what is given and no defaults; the settings that are required, and that may be null."""
     parser = OneLineParser(dataclass_types, usage="%(prog)s [RECIPE] [--name value ...]", description=description)
     required = [action.dest for action in parser._actions if action.required]
-    optional = {action.dest for action in parser._actions if action.default is None}
-    training = [group for group in dataclass_types if issubclass(group, TrainingArguments)]
+    hints = {name: hint for group in dataclass_types for name, hint in get_type_hints(group).items()}
+    optional = {name for name, hint in hints.items() if type(None) in get_args(hint)} - set(required)
+    training = list(filter(_is_training, dataclass_types))
     of_transformers = {setting.name for group in training for setting in fields(group)}
     action: Any
     for action in parser._actions[1:]:  # the first is --help
@@ -265,12 +183,10 @@ def _make_parser(
         action.option_strings = action.option_strings[:1]
         action.default, action.required = argparse.SUPPRESS, False
     if training:
-        from ..training.checkpoints import LAST_CHECKPOINT
-
         actions: dict[str, Any] = parser._option_string_actions
         actions["--output_dir"].help = "The folder for the result; it must be empty. By default runs/RECIPE."
         resume = actions["--resume_from_checkpoint"]
-        resume.nargs, resume.const = "?", LAST_CHECKPOINT
+        resume.nargs, resume.const = "?", "true"
         resume.help = "Resume from this checkpoint, by default from the last whole one."
         parser.add_argument("--help-all", action="help", help="Show transformers' TrainingArguments, too.")
         every = "Every field of transformers' TrainingArguments is a setting, too: --help-all lists them."
@@ -278,25 +194,21 @@ def _make_parser(
     return parser, required, optional
 
 
-def _find_recipe(parser: OneLineParser, recipe: str) -> Path:
-    """The file of a recipe: a path, or the name of one in the package."""
-    file = Path(recipe)
-    if file.suffix or (file.exists() and not file.is_dir()):  # a folder of data may have the name
-        return file
-    file = RECIPES / f"{recipe}.yaml"
-    if not file.is_file():
-        names = sorted(entry.stem for entry in RECIPES.glob("*.yaml"))
-        parser.error(f"{recipe}: no such file, and no recipe of the package; those are {', '.join(names)}")
-    return file
-
-
 def _read_recipe(parser: OneLineParser, file: Path) -> dict[str, Any]:
     try:
-        settings = yaml.safe_load(file.read_text(encoding="utf-8"))
+        text = file.read_text(encoding="utf-8")
+        settings, texts = yaml.safe_load(text), yaml.load(text, yaml.BaseLoader)
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        parser.error(f"{file}: {_one_line(error)}")
+        parser.error(_one_line(error) if isinstance(error, OSError) else f"{file}: {_one_line(error)}")
     if not isinstance(settings, dict):
         parser.error(f"{file}: not a YAML mapping of settings")
+    # Where a text is wanted, `no`, `on` and 2020-01-01 are texts, not what YAML takes them for.
+    actions = {action.dest: action for action in parser._actions}
+    for name, value in settings.items():
+        action: Any = actions.get(name)
+        is_text = action is not None and action.type not in (int, float, string_to_bool, JsonMapping)
+        if is_text and value is not None and not isinstance(value, dict):
+            settings[name] = texts[name]
     return settings
 
 
@@ -310,33 +222,7 @@ def _find_model(parser: OneLineParser, given: dict[str, Any]) -> None:
         parser.error(f"the recipe's model, {model}, is neither here nor in a clone of the repository: give --model")
 
 
-def apply_defaults(arguments: Any, flag: str, **defaults: Any) -> None:
-    """Give settings of a new model or vocabulary their defaults; reject them if an existing one is named.
-
-    Args:
-        arguments: A command's dataclass of settings.
-        flag: The setting that names what exists, such as `model`.
-        **defaults: The settings, None in `arguments` where they were not given, and their defaults.
-
-    Raises:
-        ValueError: one was given, and so was `flag`.
-    """
-    for name, default in defaults.items():
-        if getattr(arguments, name) is None:
-            setattr(arguments, name, default)
-        elif getattr(arguments, flag):
-            raise ValueError(f"--{name}: has no effect with --{flag}, which has its own")
-
-
-def check_at_least(minimum: int, arguments: Any, *names: str) -> None:
-    """Raise a ValueError if one of these settings is given and is less than `minimum`."""
-    for name in names:
-        value = getattr(arguments, name)
-        if value is not None and value < minimum:
-            raise ValueError(f"--{name}: at least {minimum}, not {value}")
-
-
-def _check_training(arguments: TrainingArguments) -> None:
+def _check_training(arguments: "TrainingArguments") -> None:
     """Reject settings with which transformers fails late or measures only part of the data."""
     check_at_least(
         1, arguments, "per_device_train_batch_size", "per_device_eval_batch_size", "gradient_accumulation_steps"
@@ -369,8 +255,9 @@ def exit_with_one_line(main: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(main)
     def wrapped(argv: Sequence[str] | None = None) -> None:
         try:
-            main(argv)
-            sys.stdout.flush()
+            with AT_END:
+                main(argv)
+            print(end="", flush=True)
         except BrokenPipeError:  # the reader, such as `head`, has gone
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nothing is left to flush at exit
             sys.exit(1)
@@ -382,4 +269,12 @@ def exit_with_one_line(main: Callable[..., None]) -> Callable[..., None]:
 
 
 def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split()) or type(error).__name__
+    message = str(error)
+    if isinstance(error, OSError) and error.filename and error.strerror:
+        message = f"{error.filename}: {error.strerror}"
+    return escape_controls(" ".join(message.split())) or type(error).__name__
+
+
+def escape_controls(text: str) -> str:
+    """A text for a terminal: control characters, which could make it do something, as `\\x1b`."""
+    return re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", lambda found: f"\\x{ord(found[0]):02x}", text)

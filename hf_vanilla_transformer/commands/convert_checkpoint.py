@@ -12,13 +12,8 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import safetensors.torch
-import torch
-
-from ..conversion import convert_checkpoint, load_source_state_dict, to_source_state_dict
-from ..inference.folder import load_model
-from ..training.checkpoints import prepare_output_dir
-from .arguments import JsonMapping, exit_with_one_line, parse_arguments
+from .arguments import exit_with_one_line, parse_arguments
+from .settings import JsonMapping
 
 
 @dataclass
@@ -55,6 +50,12 @@ def write_checkpoint(arguments: ConvertArguments) -> None:
         raise ValueError(f"{file}: not a .pt, .pth or .safetensors file")
     if file.exists():
         raise ValueError(f"{file} is there, and nothing is overwritten: choose another --checkpoint")
+    import safetensors.torch
+    import torch
+
+    from ..conversion import to_source_state_dict
+    from ..inference.folder import load_model
+
     model = load_model(arguments.model)
     state_dict = to_source_state_dict(model, arguments.source)
     with file.open("xb") as stream:
@@ -71,6 +72,9 @@ def main(argv: list[str] | None = None) -> None:
     if arguments.model:
         write_checkpoint(arguments)
         return
+    from ..conversion import convert_checkpoint, load_source_state_dict
+    from ..training.checkpoints import prepare_output_dir
+
     model = convert_checkpoint(load_source_state_dict(arguments.checkpoint), arguments.source, **arguments.config)
     prepare_output_dir(arguments.output_dir)
     model.save_pretrained(arguments.output_dir)

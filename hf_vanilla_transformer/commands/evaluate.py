@@ -52,13 +52,8 @@ from ..metrics import (
     translation_report,
 )
 from ..training.checkpoints import prepare_output_dir
-from .arguments import (
-    LabelledTextArguments,
-    RobustnessArguments,
-    check_at_least,
-    exit_with_one_line,
-    parse_arguments,
-)
+from .arguments import exit_with_one_line, parse_arguments
+from .settings import LabelledTextArguments, RobustnessArguments, check_at_least
 from .train_translation import PairArguments
 
 

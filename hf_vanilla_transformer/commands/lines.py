@@ -13,8 +13,7 @@ from typing import Any, BinaryIO, TextIO
 from tqdm import tqdm
 
 from ..data.lines import stream_lines
-from ..inference import WINDOW
-from .arguments import check_at_least
+from .settings import check_at_least
 
 
 @dataclass
@@ -69,6 +68,8 @@ def answer_lines(
         DataError: a text is not UTF-8, or the compressed file is damaged; the windows before it are answered.
         ValueError: --output has more lines than there are texts.
     """
+    from ..inference import WINDOW
+
     with _open_output(arguments) as (output, done):
         number = done
         try:

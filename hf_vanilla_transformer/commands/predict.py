@@ -13,16 +13,16 @@ gives value and text. The file may have any size.
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import tee
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-import numpy as np
-
-from ..configuration_vanilla_transformer import VanillaTransformerConfig
-from ..inference import iterate_probabilities
-from ..inference.engine import load_engine
-from ..inference.folder import labels_of, load_tokenizer
 from .arguments import exit_with_one_line, parse_arguments
 from .lines import LinesArguments, answer_lines, open_texts
+
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from ..configuration_vanilla_transformer import VanillaTransformerConfig
 
 
 @dataclass
@@ -34,11 +34,13 @@ class PredictArguments(LinesArguments):
     )
 
 
-def answer_of(row: np.ndarray, config: VanillaTransformerConfig) -> str:
+def answer_of(row: "np.ndarray", config: "VanillaTransformerConfig") -> str:
     """The columns before the text, from what the model answers: (labels,), float."""
+    from ..inference.folder import labels_of
+
     if config.problem_type == "regression":
         return "|".join(f"{value:.4f}" for value in row)
-    chosen = np.flatnonzero(row > 0.5) if config.problem_type == "multi_label_classification" else [int(row.argmax())]
+    chosen = (row > 0.5).nonzero()[0] if config.problem_type == "multi_label_classification" else [int(row.argmax())]
     labels = labels_of(config)
     names = "|".join(labels[place] for place in chosen)
     return f"{names}\t{'|'.join(f'{row[place]:.4f}' for place in chosen)}"
@@ -48,6 +50,10 @@ def answer_of(row: np.ndarray, config: VanillaTransformerConfig) -> str:
 def main(argv: list[str] | None = None) -> None:
     (arguments,), _ = parse_arguments([PredictArguments], __doc__, argv)
     with open_texts(arguments.file) as texts:
+        from ..inference import iterate_probabilities
+        from ..inference.engine import load_engine
+        from ..inference.folder import load_tokenizer
+
         engine = load_engine(arguments.model, arguments.dtype, "classification")
         tokenizer = load_tokenizer(arguments.model)
 

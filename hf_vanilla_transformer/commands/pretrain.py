@@ -27,14 +27,9 @@ from ..inference.folder import load_config
 from ..metrics import compute_perplexity, token_losses
 from ..training.denoising import SpanInfilling
 from ..training.trainer import TokenBudgetTrainer, data_seed
-from .arguments import (
-    ModelAndVocabularyArguments,
-    apply_defaults,
-    check_at_least,
-    exit_with_one_line,
-    parse_arguments,
-)
+from .arguments import exit_with_one_line, parse_arguments
 from .run import Run, generation_config, make_config, sorted_by_length
+from .settings import ModelAndVocabularyArguments, apply_defaults, check_at_least
 from .vocabulary import make_tokenizer
 
 

@@ -28,7 +28,7 @@ from ..inference.folder import Model, load_config, load_to_train, load_tokenizer
 from ..precision import explain_precision, training_precision
 from ..training.checkpoints import prepare_output_dir, round_weights, save_weights_in
 from ..training.trainer import CheckedTrainer
-from .arguments import ModelArguments
+from .settings import ModelArguments
 
 
 def broadcast_from_main(make: Callable[[], Any]) -> Any:

@@ -10,35 +10,17 @@ The result is a folder that AutoModelForSeq2SeqLM loads. Flags override the reci
 same command and --resume_from_checkpoint.
 """
 
-import functools
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal
 
-import numpy as np
-from datasets import Dataset, DatasetDict
-from tokenizers.models import WordLevel
-from transformers import (
-    DataCollatorForSeq2Seq,
-    EvalPrediction,
-    PreTrainedTokenizerBase,
-    PreTrainedTokenizerFast,
-    Seq2SeqTrainer,
-    Seq2SeqTrainingArguments,
-)
-from transformers.trainer_utils import SaveStrategy
+from transformers import Seq2SeqTrainingArguments
 
-from .. import VanillaTransformerConfig, VanillaTransformerForConditionalGeneration
-from ..data.checksums import describe_splits
-from ..data.parallel_text import load_parallel_text, tokenize_pairs
-from ..inference.folder import TARGET_TOKENIZER, load_config, load_target_tokenizer, load_tokenizer
-from ..metrics import compute_perplexity, token_losses, translation_report, word_report
-from ..tokenizer import has_capitals
-from ..training.checkpoints import average_checkpoints, last_checkpoints
-from ..training.trainer import TokenBudgetTrainer
-from .arguments import ModelArguments, apply_defaults, check_at_least, exit_with_one_line, parse_arguments
-from .run import Run, broadcast_from_main, generation_config, make_config, sorted_by_length
-from .vocabulary import train_vocabulary
+from .arguments import exit_with_one_line, parse_arguments
+from .settings import ModelArguments, apply_defaults, check_at_least
+
+
+if TYPE_CHECKING:
+    from datasets import DatasetDict
 
 
 @dataclass
@@ -52,8 +34,10 @@ class PairArguments:
     validation_fraction: float = field(default=0.05, metadata={"help": "Share of train that becomes validation."})
     split_seed: int = field(default=42, metadata={"help": "Seed of the split into train and validation."})
 
-    def load(self) -> DatasetDict:
+    def load(self) -> "DatasetDict":
         """The splits, as `load_parallel_text` returns them."""
+        from ..data.parallel_text import load_parallel_text
+
         prefixes = {"train": self.train_prefix, "validation": self.validation_prefix, "test": self.test_prefix}
         return load_parallel_text(
             self.data,
@@ -119,202 +103,6 @@ ARGUMENTS = [PairArguments, TranslatorArguments, Seq2SeqTrainingArguments]
 @exit_with_one_line
 def main(argv: list[str] | None = None) -> None:
     (data_arguments, arguments, training_arguments), settings = parse_arguments(ARGUMENTS, __doc__, argv)
+    from .translator import train
+
     train(data_arguments, arguments, training_arguments, settings)
-
-
-def train(
-    data_arguments: PairArguments,
-    arguments: TranslatorArguments,
-    training_arguments: Seq2SeqTrainingArguments,
-    settings: dict[str, Any],
-    *,
-    extend: Callable[[Dataset, PreTrainedTokenizerBase, PreTrainedTokenizerBase], Dataset] | None = None,
-    trainer_class: type[TokenBudgetTrainer] = TokenBudgetTrainer,
-    script: str | None = None,
-) -> None:
-    """Train, measure and save a translator.
-
-    Args:
-        data_arguments, arguments, training_arguments: The command's settings.
-        settings: Those of recipe and flags, for the record.
-        extend: Makes the training set from the tokenized one and the tokenizers of source and target.
-        trainer_class: A `TokenBudgetTrainer`.
-        script: As in `Run.finish`.
-
-    Raises:
-        ValueError, OSError, ImportError: a setting, file or extra is wrong or missing.
-    """
-    beams = training_arguments.generation_num_beams or 1
-    check_settings(arguments, training_arguments, beams)
-    measured = ("loss", "bleu", "bleu_lowercased") if training_arguments.predict_with_generate else ("loss",)
-    run = Run(training_arguments, settings, measured, ("matplotlib", "sacrebleu"))
-    with training_arguments.main_process_first(desc="data"):
-        # A wrong model is refused before the data are read.
-        tokenizers: Any = load_tokenizers(arguments) if arguments.model else None
-        data = data_arguments.load()
-    tokenizer, target_tokenizer = tokenizers or broadcast_from_main(lambda: make_tokenizers(arguments, data["train"]))
-    config = make_translator_config(arguments, tokenizer, target_tokenizer)
-    with training_arguments.main_process_first(desc="tokens"):
-        tokenized = tokenize_pairs(data, tokenizer, target_tokenizer)
-        if extend is not None:
-            tokenized["train"] = extend(tokenized["train"], tokenizer, target_tokenizer)
-
-    model = run.make_model(VanillaTransformerForConditionalGeneration, arguments, config)
-    model.generation_config = generation_config(config, beams, arguments.length_penalty)
-    trainer = trainer_class(
-        max_tokens=arguments.max_tokens,
-        max_rows=arguments.max_sentences,
-        model=model,
-        args=training_arguments,
-        data_collator=DataCollatorForSeq2Seq(tokenizer, model=model),
-        train_dataset=tokenized["train"],
-        eval_dataset=sorted_by_length(tokenized["validation"]),
-        processing_class=tokenizer,
-        compute_metrics=bleu_of(target_tokenizer) if training_arguments.predict_with_generate else None,
-    )
-    metrics = run.train(trainer)
-    metrics["averaged_steps"] = average_last(trainer, arguments.average_last)
-    if target_tokenizer is not tokenizer and trainer.is_world_process_zero():
-        target_tokenizer.save_pretrained(f"{run.folder}/{TARGET_TOKENIZER}")
-    if arguments.model:
-        settings["lowercase"] = not has_capitals(target_tokenizer)  # the model's own, whatever a flag says
-    bleu, words = ("bleu", "") if has_capitals(target_tokenizer) else ("bleu_lowercased", ", lower-cased")
-    run.finish(
-        trainer,
-        metrics,
-        measure=lambda: {
-            split: measure(trainer, data[split], tokenized[split], target_tokenizer, {1, beams})
-            for split in ("validation", "test")
-        },
-        headline=lambda metrics: f"test BLEU{words}: {metrics['test'][f'beams_{beams}'][bleu]:.2f}",
-        use=f"translate --model FOLDER --file texts.txt --num_beams {beams}",
-        arguments=arguments,
-        data=lambda: {"source": data_arguments.data, **describe_splits(data)},
-        script=script,
-    )
-
-
-def check_settings(arguments: TranslatorArguments, training: Seq2SeqTrainingArguments, beams: int) -> None:
-    """Raise a ValueError for a length penalty without beams, or checkpoints to average that the run does not keep."""
-    if beams == 1 and arguments.length_penalty != 1:
-        raise ValueError("--length_penalty: needs --generation_num_beams above 1")
-    if arguments.average_last == 1:
-        return
-    if training.load_best_model_at_end:
-        raise ValueError("--average_last: takes the last checkpoints, --load_best_model_at_end the best one: choose")
-    if training.save_strategy == SaveStrategy.NO:
-        raise ValueError("--average_last: takes checkpoints, which --save_strategy no does not leave")
-    if arguments.average_last > (training.save_total_limit or arguments.average_last):
-        raise ValueError(
-            f"--average_last: {arguments.average_last} checkpoints, but --save_total_limit is "
-            f"{training.save_total_limit}"
-        )
-
-
-def average_last(trainer: Seq2SeqTrainer, number: int) -> list[int]:
-    """Give the trainer's model the mean of the last checkpoints' weights; returns their steps."""
-    if number == 1:
-        return []
-    trainer.accelerator.wait_for_everyone()  # one process writes the last checkpoint
-    checkpoints = last_checkpoints(trainer.args.output_dir, number)
-    trainer.model.load_state_dict(average_checkpoints(checkpoints).state_dict())
-    return [int(checkpoint.rsplit("-", 1)[1]) for checkpoint in checkpoints]
-
-
-def load_tokenizers(arguments: TranslatorArguments) -> tuple[PreTrainedTokenizerBase, PreTrainedTokenizerBase]:
-    """The tokenizers of source and target of the translator that is trained further."""
-    config = load_config(arguments.model)
-    tokenizer = load_tokenizer(arguments.model)
-    target_tokenizer = load_target_tokenizer(arguments.model, config, tokenizer)
-    limit = min(config.max_position_embeddings, config.max_target_positions)
-    if (arguments.max_length or limit) > limit:
-        raise ValueError(f"--max_length: {arguments.max_length} is more than the model's {limit} positions")
-    for one in (tokenizer, target_tokenizer):
-        if not one.is_fast or one("")["input_ids"] != [config.eos_token_id]:
-            raise ValueError(
-                f"{arguments.model}: no translator, a fast tokenizer that ends texts with [EOS] is needed"
-            )
-        one.model_max_length = arguments.max_length or limit
-    return tokenizer, target_tokenizer
-
-
-def make_tokenizers(
-    arguments: TranslatorArguments, train: Dataset
-) -> tuple[PreTrainedTokenizerBase, PreTrainedTokenizerBase]:
-    """The tokenizers of source and target, trained on the training pairs; the same one where they are joint."""
-    options: dict[str, Any] = {
-        "model": arguments.tokenizer_model,
-        "lowercase": arguments.lowercase,
-        "max_length": arguments.max_length or 256,
-        "add_eos": True,
-    }
-    train_on: Callable[..., PreTrainedTokenizerBase] = functools.partial(
-        train_vocabulary, train, lines=arguments.vocab_lines, **options
-    )
-    if arguments.vocabularies == "joint":
-        tokenizer = train_on(["source", "target"], vocab_size=arguments.vocab_size)
-        return tokenizer, tokenizer
-    target_vocab_size = arguments.vocab_size if arguments.target_vocab_size is None else arguments.target_vocab_size
-    return (
-        train_on(["source"], vocab_size=arguments.vocab_size),
-        train_on(["target"], vocab_size=target_vocab_size),
-    )
-
-
-def make_translator_config(
-    arguments: TranslatorArguments, tokenizer: PreTrainedTokenizerBase, target_tokenizer: PreTrainedTokenizerBase
-) -> VanillaTransformerConfig:
-    """As `make_config`, with embeddings that are shared and tied where there is one vocabulary."""
-    joint = arguments.vocabularies == "joint"
-    vocabularies = {
-        "decoder_vocab_size": None if joint else len(target_tokenizer),
-        "share_encoder_decoder_embeddings": joint,
-        "tie_word_embeddings": joint,
-    }
-    config = make_config(arguments, tokenizer, tokenizer.model_max_length, arguments.preset, **vocabularies)
-    if config.target_vocab_size < len(target_tokenizer):
-        raise ValueError("--config: the target vocabulary does not fit the size that it gives")
-    return config
-
-
-def bleu_of(tokenizer: PreTrainedTokenizerBase) -> Callable[[EvalPrediction], dict[str, float]]:
-    """A `compute_metrics` for Trainer: BLEU of what the model generates."""
-
-    def compute_metrics(prediction: EvalPrediction) -> dict[str, float]:
-        report = translation_report(decode(tokenizer, prediction.predictions), decode(tokenizer, prediction.label_ids))
-        return {name: report[name] for name in ("bleu", "bleu_lowercased")}
-
-    return compute_metrics
-
-
-def decode(tokenizer: PreTrainedTokenizerBase, ids) -> list[str]:
-    """Texts of padded rows of ids, (B, T); pads may be -100."""
-    ids = [[token if token >= 0 else tokenizer.pad_token_id for token in row] for row in ids.tolist()]
-    return tokenizer.batch_decode(ids, skip_special_tokens=True)
-
-
-def measure(
-    trainer: Seq2SeqTrainer, data: Dataset, split: Dataset, tokenizer: PreTrainedTokenizerFast, beams: set[int]
-) -> dict[str, Any]:
-    """Perplexity of one split, and BLEU of each beam size against the references as they were written.
-
-    Models without capitals or with a vocabulary of words are also measured as the tutorials measure theirs.
-    """
-    order = sorted(range(len(split)), key=split["length"][:].__getitem__)
-    by_length = split.select(order)
-    settings: Any = trainer.args
-    settings.train_sampling_strategy = "sequential"  # grouping would reorder the evaluation, too
-    settings.predict_with_generate = False
-    trainer.compute_metrics, trainer.preprocess_logits_for_metrics = compute_perplexity, token_losses
-    measured = trainer.predict(by_length).metrics
-    report: dict[str, Any] = {"loss": measured["test_token_loss"], "perplexity": measured["test_perplexity"]}
-
-    settings.predict_with_generate = True
-    trainer.compute_metrics, trainer.preprocess_logits_for_metrics = None, None
-    references = data.select(order)["target"][:]
-    for num_beams in sorted(beams):
-        ids = np.asarray(trainer.predict(by_length, num_beams=num_beams).predictions)
-        report[f"beams_{num_beams}"] = translation_report(decode(tokenizer, ids), references)
-        if isinstance(tokenizer.backend_tokenizer.model, WordLevel) or not has_capitals(tokenizer):
-            report[f"beams_{num_beams}"] |= word_report(ids.tolist(), references, tokenizer)
-    return report

@@ -13,11 +13,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
-from ..inference import iterate_translations
-from ..inference.engine import load_engine
-from ..inference.folder import load_target_tokenizer, load_tokenizer
-from .arguments import check_at_least, exit_with_one_line, parse_arguments
+from .arguments import exit_with_one_line, parse_arguments
 from .lines import LinesArguments, answer_lines, open_texts
+from .settings import check_at_least
 
 
 @dataclass
@@ -45,6 +43,10 @@ def main(argv: list[str] | None = None) -> None:
     (arguments,), _ = parse_arguments([TranslateArguments], __doc__, argv)
     logging.basicConfig(format="%(message)s")
     with open_texts(arguments.file) as texts:
+        from ..inference import iterate_translations
+        from ..inference.engine import load_engine
+        from ..inference.folder import load_target_tokenizer, load_tokenizer
+
         engine = load_engine(arguments.model, arguments.dtype, "translation")
         tokenizer = load_tokenizer(arguments.model)
         target_tokenizer = load_target_tokenizer(arguments.model, engine.config, tokenizer)

@@ -11,7 +11,7 @@ from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
 from ..data.rows import Texts, select_rows
 from ..inference.folder import load_tokenizer_to_train
 from ..tokenizer import train_tokenizer
-from .arguments import ModelAndVocabularyArguments
+from .settings import ModelAndVocabularyArguments
 
 
 def train_vocabulary(

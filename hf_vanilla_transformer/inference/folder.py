@@ -12,7 +12,10 @@ from huggingface_hub.errors import HFValidationError
 from safetensors import SafetensorError
 from transformers import AutoConfig, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
-from .. import modeling_vanilla_transformer
+from .. import (
+    modeling_vanilla_transformer,
+    registration,  # noqa: F401  # the Auto classes know the package's
+)
 from ..configuration_vanilla_transformer import VanillaTransformerConfig
 from ..modeling_vanilla_transformer import VanillaTransformerPreTrainedModel
 from ..network import hub_answers

@@ -35,7 +35,8 @@ from distillation import (
     linear_classifier,
 )
 
-from hf_vanilla_transformer.commands.arguments import LabelledTextArguments, exit_with_one_line, parse_arguments
+from hf_vanilla_transformer.commands.arguments import exit_with_one_line, parse_arguments
+from hf_vanilla_transformer.commands.settings import LabelledTextArguments
 from hf_vanilla_transformer.data.checksums import describe_splits, file_checksum
 from hf_vanilla_transformer.data.errors import DataError
 from hf_vanilla_transformer.data.lines import iterate_lines, normalize_spaces

@@ -116,7 +116,6 @@ def test_a_recipe_holds_nothing_of_one_call():
 def test_a_recipe_of_the_package_goes_by_its_name(monkeypatch, tmp_path, capsys):
     """A file of the name comes first, a folder does not; for a wrong name, all recipes are told."""
     monkeypatch.chdir(tmp_path)
-    recipes = sorted(file.stem for file in (ROOT / "hf_vanilla_transformer/recipes").glob("*.yaml"))
     Path("nsmc").mkdir()
     _, settings = parse_arguments(train_classifier.ARGUMENTS, "test", ["nsmc", "--output_dir", "run"])
     assert settings == yaml.safe_load((ROOT / "hf_vanilla_transformer/recipes/nsmc.yaml").read_text())
@@ -127,9 +126,7 @@ def test_a_recipe_of_the_package_goes_by_its_name(monkeypatch, tmp_path, capsys)
     with pytest.raises(SystemExit) as stop:
         parse_arguments(train_classifier.ARGUMENTS, "test", ["nsmk", "--output_dir", "run"])
     assert stop.value.code == 2
-    assert (
-        f"nsmk: no such file, and no recipe of the package; those are {', '.join(recipes)}" in capsys.readouterr().err
-    )
+    assert "nsmk: no such file, and no recipe of the package; did you mean nsmc?" in capsys.readouterr().err
 
 
 def shown(monkeypatch, capsys, flag: str) -> str:

@@ -1,13 +1,16 @@
 """`vanilla-transformer`, `python -m hf_vanilla_transformer`, and the wrappers in scripts/."""
 
+import dataclasses
 import importlib
 import re
 import subprocess
 import sys
 
 import pytest
+import yaml
 from shared import ROOT
 
+from hf_vanilla_transformer import __version__
 from hf_vanilla_transformer.__main__ import COMMANDS, main
 
 
@@ -32,11 +35,37 @@ def test_without_a_command_all_are_listed(capsys, words):
     assert all(purpose in out for purpose in COMMANDS.values())
 
 
-def test_an_unknown_command_is_refused(capsys):
-    with pytest.raises(SystemExit) as stop:
-        main(["train-classifer", "sample"])
-    assert stop.value.code == 2
-    assert capsys.readouterr().err.startswith("vanilla-transformer: error: no command 'train-classifer'; there are ")
+@pytest.mark.parametrize(
+    ("words", "status", "answer"),
+    [
+        ([], 0, "  train-classifier "),
+        (["--version"], 0, f"vanilla-transformer {__version__}\n"),
+        (["train-classifer", "sample"], 2, "error: no command 'train-classifer'; did you mean train-classifier?"),
+        (
+            ["train-classifier", "nmsc"],
+            2,
+            "classifier: error: nmsc: no such file, and no recipe of the package; did you",
+        ),
+        (["train-classifier", "multi30k-de-en"], 2, "multi30k-de-en: that recipe is for train-translation"),
+        (["predict", "--help"], 0, "--batch_size"),
+        (["translate", "--modle", "x"], 2, "did you mean --model?"),
+    ],
+)
+def test_what_needs_no_model_is_answered_without_torch(words, status, answer):
+    """It takes seconds to import."""
+    command = [sys.executable, "-X", "importtime", "-m", "hf_vanilla_transformer", *words]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == status and answer in result.stdout + result.stderr
+    assert not re.search(r"\| *(torch|datasets)$", result.stderr, re.MULTILINE)
+    assert len(words) > 1 and words[1][0] == "-" or not re.search(r"\| *transformers$", result.stderr, re.MULTILINE)
+
+
+def test_a_recipe_of_the_package_names_its_command():
+    for file in (ROOT / "hf_vanilla_transformer/recipes").glob("*.yaml"):
+        command = file.read_text(encoding="utf-8").removeprefix("# ").partition(":")[0]
+        module = importlib.import_module(f"hf_vanilla_transformer.commands.{command.replace('-', '_')}")
+        settings = {setting.name for group in module.ARGUMENTS for setting in dataclasses.fields(group)}
+        assert yaml.safe_load(file.read_text(encoding="utf-8")).keys() <= settings, file
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -56,7 +85,7 @@ def test_every_command_has_a_module_that_helps(command, capsys, monkeypatch):
 
 def test_every_module_but_the_common_ones_is_a_command():
     modules = {file.stem for file in (ROOT / "hf_vanilla_transformer" / "commands").glob("*.py")}
-    common = {"__init__", "arguments", "lines", "run", "vocabulary"}
+    common = {"__init__", "arguments", "classifier", "lines", "recipes", "run", "settings", "translator", "vocabulary"}
     assert {name.replace("-", "_") for name in COMMANDS} == modules - common
 
 

@@ -1,0 +1,251 @@
+# Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
+"""The training of a classifier."""
+
+import logging
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import torch
+from datasets import Dataset, DatasetDict
+from transformers import (
+    DataCollatorWithPadding,
+    EarlyStoppingCallback,
+    PreTrainedTokenizerBase,
+    TrainerCallback,
+    TrainingArguments,
+)
+
+from .. import VanillaTransformerConfig, VanillaTransformerForSequenceClassification
+from ..data.checksums import describe_splits
+from ..data.labelled_text import tokenize
+from ..data.labels import SINGLE, label_names
+from ..data.rows import column_array
+from ..inference.folder import load_config
+from ..metrics import (
+    TABLE_LIMIT,
+    TRAINER_METRICS,
+    compute_metrics,
+    evaluate_split,
+    label_table,
+    robustness_report,
+)
+from ..tokenizer import join_spaced_characters
+from ..training.augmentation import AugmentingCollator
+from ..training.losses import WeightedLoss, balanced_weights
+from ..training.trainer import CheckedTrainer, data_seed
+from .run import Run, make_config
+from .train_classifier import ClassifierArguments, DataArguments
+from .vocabulary import make_tokenizer
+
+
+logger = logging.getLogger(__name__)
+
+
+def train(
+    data_arguments: DataArguments,
+    arguments: ClassifierArguments,
+    training_arguments: TrainingArguments,
+    settings: dict[str, Any],
+    *,
+    extend: Callable[[Dataset, PreTrainedTokenizerBase, int], Dataset] | None = None,
+    compute_loss_func: Callable | None = None,
+    trainer_class: type[CheckedTrainer] = CheckedTrainer,
+    describe: Callable[[DatasetDict], dict[str, Any]] | None = None,
+    script: str | None = None,
+) -> None:
+    """Train, measure and save a classifier.
+
+    Args:
+        data_arguments, arguments, training_arguments: The command's settings.
+        settings: Those of recipe and flags, for the record.
+        extend: Called with the tokenized training set, the tokenizer and `max_length`; returns the set to train on.
+        compute_loss_func: As in `Trainer`.
+        trainer_class: A `CheckedTrainer`.
+        describe: Called with the splits before they are tokenized; returns further entries of the record's `data`.
+        script: As in `Run.finish`.
+
+    Raises:
+        ValueError, OSError, ImportError: a setting, file or extra is wrong or missing.
+    """
+    callbacks = make_callbacks(arguments, training_arguments)
+    problem_type = data_arguments.problem_type or SINGLE
+    check_metric(arguments, training_arguments, settings, problem_type)
+    measured = ("loss", *TRAINER_METRICS[problem_type])
+    run = Run(training_arguments, settings, measured, ("matplotlib", "sklearn.metrics"))
+    with training_arguments.main_process_first(desc="data"):
+        # A wrong model is refused before the data are read.
+        configs = [load_config(folder) for folder in (arguments.model, run.checkpoint) if folder]
+        max_length = data_arguments.max_length or (configs[0].max_position_embeddings if configs else 256)
+        data = data_arguments.load(data_arguments.problem_type)
+        further = describe(data) if describe else {}
+    tokenizer = run.make_tokenizer(lambda: classifier_tokenizer(arguments, data["train"], max_length))
+    with training_arguments.main_process_first(desc="tokens"):
+        tokenized = tokenize(data, tokenizer, max_length=max_length)
+        train_dataset = training_rows(arguments, data["train"], tokenized["train"], tokenizer, max_length, extend)
+
+    labels = label_names(data["train"]) or [data_arguments.label_column]
+    config = make_config(arguments, tokenizer, max_length)
+    config.update(label_fields(labels, problem_type))
+    model = make_model(run, arguments, config)
+    if arguments.class_weights:
+        compute_loss_func = weighted_loss(tokenized["train"], len(labels), training_arguments, compute_loss_func)
+    collator = make_collator(arguments, training_arguments, callbacks, tokenizer, max_length)
+    trainer = trainer_class(
+        model,
+        training_arguments,
+        data_collator=collator,
+        train_dataset=train_dataset,
+        eval_dataset=tokenized["validation"],
+        processing_class=tokenizer,
+        compute_metrics=partial(compute_metrics, problem_type=problem_type),
+        compute_loss_func=compute_loss_func,
+        callbacks=callbacks,
+    )
+    run.finish(
+        trainer,
+        run.train(trainer),
+        measure=lambda: measure(trainer, data["test"], tokenized, tokenizer, data_arguments, max_length),
+        headline=lambda metrics: headline(metrics["test"]),
+        use="predict --model FOLDER --file texts.txt",
+        arguments=arguments,
+        data=lambda: {"source": data_arguments.data, **describe_splits(data), **further},
+        script=script,
+    )
+
+
+def training_rows(
+    arguments: ClassifierArguments,
+    rows: Dataset,
+    tokenized: Dataset,
+    tokenizer: PreTrainedTokenizerBase,
+    max_length: int,
+    extend: Callable[[Dataset, PreTrainedTokenizerBase, int], Dataset] | None,
+) -> Dataset:
+    """The rows to train on: `tokenized`, with the texts if `--augment` is to change them, and extended."""
+    if arguments.augment:
+        tokenized = tokenize(rows, tokenizer, max_length, keep_texts=True)
+    return tokenized if extend is None else extend(tokenized, tokenizer, max_length)
+
+
+def make_collator(
+    arguments: ClassifierArguments,
+    training_arguments: TrainingArguments,
+    callbacks: list[TrainerCallback],
+    tokenizer: PreTrainedTokenizerBase,
+    max_length: int,
+) -> Callable[[list[dict[str, Any]]], dict[str, torch.Tensor]]:
+    """A collator that pads, and with `--augment` changes texts: its callback joins the others."""
+    if not arguments.augment:
+        return DataCollatorWithPadding(tokenizer)
+    training_arguments.remove_unused_columns = False  # the collator reads texts
+    collator = AugmentingCollator(tokenizer, max_length, data_seed(training_arguments), arguments.augment)
+    callbacks.append(collator.callback)
+    return collator
+
+
+def check_metric(
+    arguments: ClassifierArguments, training_arguments: TrainingArguments, settings: dict[str, Any], problem_type: str
+) -> None:
+    """Check what depends on the kind of labels; have the least error chosen where an error chooses the best model."""
+    if arguments.class_weights and problem_type != SINGLE:
+        raise ValueError(
+            f"--class_weights: only where each text has one class, not with --problem_type {problem_type}"
+        )
+    if training_arguments.metric_for_best_model in ("mae", "rmse") and "greater_is_better" not in settings:
+        training_arguments.greater_is_better = False
+
+
+def measure(
+    trainer: CheckedTrainer,
+    test: Dataset,
+    tokenized: DatasetDict,
+    tokenizer: PreTrainedTokenizerBase,
+    arguments: DataArguments,
+    max_length: int,
+) -> dict[str, Any]:
+    """The metrics of each split; those of the test split include its texts under the changes that are asked for."""
+    metrics: dict[str, Any] = {split: evaluate_split(trainer, tokenized[split]) for split in tokenized}
+    if arguments.robustness:
+        metrics["test"]["robustness"] = robustness_report(
+            test,
+            arguments.robustness,
+            lambda rows: evaluate_split(trainer, tokenize(rows, tokenizer, max_length)),
+            metrics["test"],
+            arguments.problem_type or SINGLE,
+        )
+    return metrics
+
+
+def weighted_loss(
+    rows: Dataset, number: int, training_arguments: TrainingArguments, compute_loss_func: Callable | None
+) -> WeightedLoss:
+    """The loss of `--class_weights`, from the tokenized training set's labels."""
+    if compute_loss_func is not None:
+        raise ValueError("--class_weights: this run has a loss of its own")
+    weights = balanced_weights(torch.tensor(column_array(rows, "labels")), number)
+    return WeightedLoss(weights, training_arguments.label_smoothing_factor)
+
+
+def headline(report: dict[str, Any]) -> str:
+    """The figures of the test split that are printed: of each label, and of all."""
+    table = [label_table(report["per_label"])] if len(report.get("per_label", [])) in range(2, TABLE_LIMIT + 1) else []
+    names = {"accuracy": "accuracy", "micro_f1": "micro F1", "mae": "mean absolute error"}
+    name = next(name for name in names if name in report)
+    return "\n".join([*table, f"test {names[name]}: {report[name]:.4f}"])
+
+
+def make_callbacks(arguments: ClassifierArguments, training_arguments: TrainingArguments) -> list[TrainerCallback]:
+    if arguments.early_stopping_patience is None:
+        return []
+    if not training_arguments.load_best_model_at_end:
+        raise ValueError("--early_stopping_patience: needs --load_best_model_at_end true, to know what is best")
+    training_arguments.restore_callback_states_from_checkpoint = True  # a resumed run goes on counting
+    return [EarlyStoppingCallback(arguments.early_stopping_patience)]
+
+
+def classifier_tokenizer(arguments: ClassifierArguments, rows: Dataset, max_length: int) -> PreTrainedTokenizerBase:
+    """The tokenizer of a new run; with `--augment spacing`, it leaves out spaces between single characters."""
+    tokenizer = make_tokenizer(arguments, rows, max_length, "pad_token", "bos_token", "unk_token")
+    if "spacing" in arguments.augment:
+        join_spaced_characters(tokenizer)
+    return tokenizer
+
+
+def label_fields(labels: list[str], problem_type: str) -> dict[str, Any]:
+    """The fields of a configuration that say what the labels are."""
+    return {
+        "id2label": dict(enumerate(labels)),
+        "label2id": {label: i for i, label in enumerate(labels)},
+        "problem_type": None if problem_type == SINGLE else problem_type,
+    }
+
+
+def make_model(
+    run: Run, arguments: ClassifierArguments, config: VanillaTransformerConfig
+) -> VanillaTransformerForSequenceClassification:
+    """A new model, or the one that is trained further, with a head for the data's labels."""
+    # A head for another number of labels is a new one.
+    options = {"ignore_mismatched_sizes": True} if arguments.model else {}
+    model = run.make_model(VanillaTransformerForSequenceClassification, arguments, config, **options)
+    if arguments.model:
+        match_labels(model, list(load_config(arguments.model).id2label.values()), list(config.id2label.values()))
+    return model
+
+
+def match_labels(model: VanillaTransformerForSequenceClassification, known: list[str], labels: list[str]) -> None:
+    """Reorder the head of a loaded model, which knows other labels than the data's; or replace it by a new one.
+
+    Labels without names (`LABEL_0`) are taken for the data's.
+    """
+    # A head for another number of labels is a new one already.
+    if known == labels or len(known) != len(labels) or known == [f"LABEL_{i}" for i in range(len(known))]:
+        return
+    head = model.classifier.weight
+    if sorted(known) == sorted(labels):
+        rows = head[[known.index(label) for label in labels]]
+    else:
+        rows = type(model)(model.config).classifier.weight
+        logger.warning(f"--model: knows {', '.join(known)}; for {', '.join(labels)} it gets a new head")
+    with torch.no_grad():
+        head.copy_(rows)

@@ -1,0 +1,43 @@
+# Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
+"""The recipes of the package, found by name before anything slow is imported."""
+
+import difflib
+from collections.abc import Iterable
+from pathlib import Path
+
+
+RECIPES = Path(__file__).parents[1] / "recipes"
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """The end of a message about a mistyped word; nothing where none is similar."""
+    return "".join(f"; did you mean {name}?" for name in difflib.get_close_matches(word, known, n=1))
+
+
+def find_recipe(recipe: str, command: str) -> Path:
+    """The file of a recipe.
+
+    Args:
+        recipe: A path, or the name of a recipe of the package; its first line names its command.
+        command: The command that it is given to, or a program of other recipes.
+
+    Raises:
+        ValueError: there is no such recipe, or it is for another command.
+    """
+    file = Path(recipe)
+    if file.suffix or (file.exists() and not file.is_dir()):  # a folder of data may have the name
+        return file
+    commands = {
+        file.stem: file.read_text(encoding="utf-8").removeprefix("# ").partition(":")[0]
+        for file in sorted(RECIPES.glob("*.yaml"))
+    }
+    other_program = command not in commands.values()
+    names = [name for name, of in commands.items() if other_program or of == command]
+    if recipe not in commands:
+        similar = did_you_mean(recipe, names)
+        raise ValueError(
+            f"{recipe}: no such file, and no recipe of the package{similar}; those are {', '.join(names)}"
+        )
+    if recipe not in names:
+        raise ValueError(f"{recipe}: that recipe is for {commands[recipe]}")
+    return RECIPES / f"{recipe}.yaml"
