@@ -8,6 +8,8 @@ from typing import Any
 
 from datasets import Dataset, DatasetDict
 
+from .lines import local_path
+
 
 def checksum(dataset: Dataset) -> str:
     """SHA-256, hexadecimal, of a data set's rows as JSON lines, in their order."""
@@ -21,7 +23,7 @@ def checksum(dataset: Dataset) -> str:
 
 def file_checksum(file: str | os.PathLike) -> str:
     """SHA-256, hexadecimal, of a file's bytes."""
-    with open(file, "rb") as content:
+    with open(local_path(file), "rb") as content:
         return hashlib.file_digest(content, "sha256").hexdigest()
 
 

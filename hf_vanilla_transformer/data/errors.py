@@ -16,9 +16,9 @@ def data_errors(source: str) -> Iterator[None]:
 
     try:
         yield
-    except (DatasetsError, FileNotFoundError) as error:
+    except (DatasetsError, FileNotFoundError, ValueError) as error:
         cause: BaseException = error
-        while cause.__cause__ is not None:
+        while cause.__cause__ is not None and not isinstance(cause, DataError):
             cause = cause.__cause__
         if isinstance(cause, DataError):
             raise cause from None

@@ -7,7 +7,6 @@ caches.
 
 import logging
 import os
-from pathlib import Path
 
 import numpy as np
 from datasets import Dataset, DatasetDict
@@ -28,16 +27,10 @@ from .labels import (
     problem_type_of,
     read_label,
 )
-from .nsmc import (
-    NSMC_COLUMNS,
-    NSMC_LABELS,
-    NSMC_QUOTING_LEVELS,
-    SAMPLES,
-    download_nsmc,
-    find_nsmc_files,
-)
-from .rows import column_array, select_rows, tokenizing_processes
-from .tables import check_columns, check_texts, known_splits, read_tab_separated, read_tables
+from .lines import local_path
+from .nsmc import NSMC_LABELS, NSMC_QUOTING_LEVELS, SAMPLES, download_nsmc, find_nsmc_files
+from .rows import check_fraction, column_array, cut_size, select_rows, tokenizing_processes
+from .tables import check_texts, known_splits, read_table, read_tables
 
 
 logger = logging.getLogger(__name__)
@@ -51,6 +44,8 @@ def load_labelled_text(
     problem_type: str | None = None,
     validation_fraction: float = 0.05,
     seed: int = 42,
+    encoding: str = "utf-8",
+    config_name: str | None = None,
     cache_dir: str | os.PathLike | None = None,
 ) -> DatasetDict:
     """Load texts with their labels, as the splits `train`, `validation` and `test`.
@@ -65,6 +60,7 @@ def load_labelled_text(
             a folder that holds `ratings_train.txt` and `ratings_test.txt` in NSMC's format;
             a table: `.csv`, `.tsv` or `.txt` (tab-separated, one row a line, fields CSV-quoted or not), `.json` or
             `.jsonl`;
+            a folder of tables named after their splits: `train.csv`, `valid.csv`, `test.csv`;
             any other folder or Hub name that `datasets.load_dataset` takes.
         text_column: The column with the texts.
         label_column: The column with the labels.
@@ -73,6 +69,8 @@ def load_labelled_text(
             `"regression"`, numbers. None stands for the first, but asks where the labels are many numbers.
         validation_fraction: The share of `train` that becomes a missing split, at least one row per label.
         seed: The seed of that choice.
+        encoding: Of the files, such as `"cp949"`.
+        config_name: Of a Hub data set with several configurations, such as `"ynat"` of KLUE.
         cache_dir: The folder for downloads and prepared data; by default that of `datasets`.
 
     Returns:
@@ -83,8 +81,7 @@ def load_labelled_text(
         OSError: A file cannot be read, or the Hub cannot be reached.
         DataError: The source does not exist, or there is an error in it.
     """
-    if not 0 < validation_fraction < 1:
-        raise DataError(f"validation_fraction must lie between 0 and 1, not be {validation_fraction}")
+    check_fraction(validation_fraction)
     source = os.fspath(source)
     if not source:
         raise DataError("the name of the data is empty")
@@ -97,18 +94,31 @@ def load_labelled_text(
     if source == "nsmc":
         nsmc_files = download_nsmc(cache_dir)
     else:
-        nsmc_files = find_nsmc_files(SAMPLES if source == "sample" else Path(source).expanduser())
+        nsmc_files = find_nsmc_files(SAMPLES if source == "sample" else local_path(source))
+    names: dict[str, str] = {}
     if nsmc_files:
-        check_columns(source, NSMC_COLUMNS, columns)
-        data = read_tab_separated(nsmc_files, NSMC_COLUMNS, columns, NSMC_QUOTING_LEVELS, cache_dir)
+        names = NSMC_LABELS if label_column == "label" and kind == SINGLE else {}
+        labels = {label_column: names}
+        data = DatasetDict(
+            {
+                split: read_table(file, columns, labels, encoding, cache_dir, NSMC_QUOTING_LEVELS)
+                for split, file in nsmc_files.items()
+            }
+        )
     else:
-        data = known_splits(source, read_tables(source, columns, cache_dir))
+        data = read_tables(
+            source,
+            columns,
+            labels={label_column: ()},
+            encoding=encoding,
+            config_name=config_name,
+            cache_dir=cache_dir,
+        )
+        data = known_splits(source, data)
         check_texts(source, data, text_column)
         check_labels(source, data, label_column, kind)
-    names = {}
     if kind != REGRESSION:
-        is_nsmc = nsmc_files and label_column == "label" and kind == SINGLE
-        names = NSMC_LABELS if is_nsmc else find_label_names(source, data, label_column, problem_type)
+        names = names or find_label_names(source, data, label_column, problem_type)
     data = DatasetDict(
         {
             split: _keep_text_and_label(rows, f"{source}, split {split}", text_column, label_column, names, kind)
@@ -239,6 +249,5 @@ def _cut(rows: Dataset, name: str, fraction: float, seed: int) -> tuple[Dataset,
                 f"one row alone has the label {label_names(rows)[label]!r}" if single else "there is one row alone"
             )
             raise DataError(f"{name}: cannot be cut from train, where {reason}")
-        size = min(max(1, round(fraction * len(candidates))), len(candidates) - 1)
-        is_cut[candidates[:size]] = True
+        is_cut[candidates[: cut_size(fraction, len(candidates))]] = True
     return select_rows(rows, np.flatnonzero(~is_cut)), select_rows(rows, np.flatnonzero(is_cut))

@@ -1,6 +1,7 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 """Kinds of labels: one of several, any number of several, or a number."""
 
+import logging
 import math
 import re
 from collections.abc import Collection
@@ -9,9 +10,11 @@ from typing import Any
 from datasets import ClassLabel, Dataset, DatasetDict, Features, List, Value
 
 from .errors import DataError
-from .tables import has_type
+from .lines import appearance
+from .tables import check_label, has_type
 
 
+logger = logging.getLogger(__name__)
 SINGLE, MULTI, REGRESSION = "single_label_classification", "multi_label_classification", "regression"
 PROBLEM_TYPES = (SINGLE, MULTI, REGRESSION)
 # Between the labels of a text in a CSV or TSV file.
@@ -62,17 +65,15 @@ def find_label_names(source: str, data: DatasetDict, column: str, problem_type: 
     """The name of each label, by the label as a string; in numerical order if all are integers.
 
     Raises:
-        DataError: The labels may be numbers to predict, and `problem_type` is None.
+        DataError: The labels may be numbers to predict, and `problem_type` is None; or one cannot be a name; or two
+            look the same; or train has none of those of another split.
     """
-    feature = next(iter(data.values())).features[column]
+    feature = data["train"].features[column]
     feature = getattr(feature, "feature", feature)
     if isinstance(feature, ClassLabel):
         return {str(number): name for number, name in enumerate(feature.names)}
-    if problem_type == MULTI:
-        labels = {label for rows in data.values() for value in rows[column] for label in split_labels(value)}
-    else:
-        labels = {str(label).strip() for rows in data.values() for label in rows.unique(column) if label is not None}
-    labels.discard("")
+    found = {split: _labels_of(rows, column, problem_type) for split, rows in data.items()}
+    labels = set().union(*found.values())
     integers = all(re.fullmatch(r"[+-]?\d+", label) for label in labels)
     numbers = all(map(_is_number, labels))
     if problem_type is None and numbers and (not integers or len(labels) > MOST_NUMBERS):
@@ -80,7 +81,32 @@ def find_label_names(source: str, data: DatasetDict, column: str, problem_type: 
             f"{source}: the column {column!r} holds {len(labels)} different numbers: is problem_type {REGRESSION}, "
             f"numbers to predict, or {SINGLE}, names of classes?"
         )
-    return {label: label for label in sorted(labels, key=int if integers else None)}
+    names = sorted(labels, key=int if integers else None)
+    _check_names(source, names)
+    for split, its_labels in found.items():
+        if unknown := sorted(its_labels - found["train"]):
+            message = f"{source}, split {split}: train has no row with the label {', '.join(unknown)}"
+            if len(unknown) == len(its_labels):
+                raise DataError(f"{message}, but {', '.join(sorted(found['train']))}")
+            logger.warning(message)
+    return {name: name for name in names}
+
+
+def _labels_of(rows: Dataset, column: str, problem_type: str | None) -> set[str]:
+    if problem_type == MULTI:
+        labels = {label for value in rows[column] for label in split_labels(value)}
+    else:
+        labels = {str(label).strip() for label in rows.unique(column) if label is not None}
+    return labels - {""}
+
+
+def _check_names(source: str, labels: Collection[str]) -> None:
+    looks: dict[str, str] = {}
+    for label in labels:
+        check_label(source, label)
+        other = looks.setdefault(appearance(label), label)
+        if other != label:
+            raise DataError(f"{source}: the label {label} is written in two ways, {ascii(other)} and {ascii(label)}")
 
 
 def split_labels(value: Any) -> list[str]:

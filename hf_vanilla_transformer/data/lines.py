@@ -1,63 +1,113 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""Text files, line by line."""
+"""Text files, line by line, and the names in them."""
 
+import codecs
 import gzip
+import io
 import os
+import re
+import unicodedata
 import zlib
-from collections.abc import Iterable, Iterator
-from typing import BinaryIO
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
 
 from .errors import DataError
 
 
-BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+BYTE_ORDER_MARK = "\ufeff"
 CUT_OFF = "the last line is incomplete, the file has been cut off"
+# What a name must not hold: it would break a line of output in two, or steer a terminal.
+CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+# How the files begin that Excel calls workbooks.
+WORKBOOKS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
 
 
-def iterate_lines(file: str | os.PathLike) -> Iterator[str]:
+def iterate_lines(file: str | os.PathLike, encoding: str = "utf-8") -> Iterator[str]:
     """Read a text file line by line.
 
     Args:
-        file: UTF-8, with or without a byte order mark; gzip where the name ends in `.gz`.
+        file: With or without a byte order mark; gzip where the name ends in `.gz`.
+        encoding: Of the file; any that Python knows.
 
     Yields:
         The lines without their ends. Only LF and CRLF end a line: reviews contain Unicode's other line separators.
 
     Raises:
         OSError: The file cannot be read.
-        DataError: A line is not UTF-8, or the compressed file is damaged.
+        DataError: A line is not in this encoding, or the compressed file is damaged.
     """
-    with open(file, "rb") as stream:
-        yield from stream_lines(stream, os.fspath(file))
+    with open(local_path(file), "rb") as stream:
+        yield from stream_lines(stream, os.fspath(file), encoding)
 
 
-def stream_lines(stream: BinaryIO, name: str) -> Iterator[str]:
+def stream_lines(stream: BinaryIO, name: str, encoding: str = "utf-8") -> Iterator[str]:
     """The lines of an open file, as `iterate_lines` yields them; `name` is the file's."""
+    plain: Any = gzip.GzipFile(fileobj=stream) if name.endswith(".gz") else stream
     try:
-        for _, text, _ in decode_lines(gzip.GzipFile(fileobj=stream) if name.endswith(".gz") else stream, name):
-            yield text
+        for _, text in decode_lines(plain, name, encoding):
+            yield text.removesuffix("\n").removesuffix("\r")
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise DataError(f"{name}: {error}") from error
 
 
-def read_lines(file: str | os.PathLike) -> list[str]:
+def read_lines(file: str | os.PathLike, encoding: str = "utf-8") -> list[str]:
     """The lines of a text file, as `iterate_lines` yields them."""
-    return list(iterate_lines(file))
+    return list(iterate_lines(file, encoding))
 
 
-def decode_lines(lines: Iterable[bytes], name: str) -> Iterator[tuple[int, str, bool]]:
-    """The number of each line, its text without its end, and whether a line feed ends it."""
-    for number, line in enumerate(lines, start=1):
-        whole = line.endswith(b"\n")
-        try:
-            text = line.removeprefix(BYTE_ORDER_MARK if number == 1 else b"").decode()
-        except UnicodeDecodeError as error:
-            cut_off = not whole and error.reason == "unexpected end of data"
-            reason = CUT_OFF if cut_off else f"byte {error.start + 1} is not UTF-8 ({error.reason})"
-            raise DataError(f"{name}, line {number}: {reason}") from None
-        yield number, text.removesuffix("\n").removesuffix("\r"), whole
+def decode_lines(lines: BinaryIO, name: str, encoding: str = "utf-8") -> Iterator[tuple[int, str]]:
+    """The number of each line and its text with its end, without the file's byte order mark."""
+    try:
+        codec = codecs.lookup(encoding).name
+    except LookupError:
+        raise DataError(f"{name}: Python knows no encoding {encoding!r}") from None
+    number, line, encoded = 0, b"", lines
+    if codec.startswith(("utf-16", "utf-32")):  # in which a line feed is more than one byte
+        encoded, codec = (text.encode() for text in io.TextIOWrapper(lines, codec, newline="\n")), "utf-8"
+    try:
+        for number, line in enumerate(encoded, start=1):
+            text = line.decode(codec)
+            yield number, text.removeprefix(BYTE_ORDER_MARK) if number == 1 else text
+    except UnicodeDecodeError as error:
+        if not line.endswith(b"\n") and error.reason == "unexpected end of data":
+            raise DataError(f"{name}, line {number}: {CUT_OFF}") from None
+        problem = f"byte {error.start + 1} is not {encoding.upper()} ({error.reason}){_advice(line)}"
+        raise DataError(f"{name}, line {number}: {problem}") from None
+
+
+def _advice(line: bytes) -> str:
+    """What a line seems to be that is not in the encoding that was expected."""
+    if line.startswith(WORKBOOKS):
+        return "; it is an Excel workbook: save it as CSV UTF-8"
+    likely = None
+    if line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        likely = "utf-16"
+    elif re.search("[가-힣]", line.decode("cp949", errors="ignore")):
+        likely = "cp949"
+    return f"; it looks like {likely}: give the encoding {likely}, or save the file as UTF-8" if likely else ""
 
 
 def normalize_spaces(text: str) -> str:
     """The words of a text, with one space between them."""
     return " ".join(text.split())
+
+
+def appearance(name: str) -> str:
+    """What a reader sees of a name: the same for composed and decomposed letters, wide and narrow digits, and with
+    characters that are not shown, such as U+200B."""
+    shown = (character for character in unicodedata.normalize("NFKC", name) if unicodedata.category(character) != "Cf")
+    return normalize_spaces("".join(shown))
+
+
+def local_path(name: str | os.PathLike) -> Path:
+    """The path of a file or folder; where there is none, of the only one beside it whose name looks the same."""
+    path = Path(name).expanduser()
+    try:
+        os.fspath(path).encode()
+    except UnicodeEncodeError:
+        raise DataError(f"{ascii(os.fspath(path))}: the name is not UTF-8: rename it") from None
+    if path.exists() or not path.parent.is_dir():
+        return path
+    same = [entry for entry in path.parent.iterdir() if appearance(entry.name) == appearance(path.name)]
+    return same[0] if len(same) == 1 else path

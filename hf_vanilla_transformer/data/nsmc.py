@@ -9,7 +9,6 @@ from datasets import DownloadConfig, DownloadManager
 
 from .checksums import file_checksum
 from .errors import DataError
-from .tables import check_tab_separated
 
 
 logger = logging.getLogger(__name__)
@@ -55,7 +54,6 @@ def find_nsmc_files(folder: Path) -> dict[str, Path] | None:
     if missing:
         raise DataError(f"{missing[0]}: no such file")
     for split, file in nsmc_files.items():
-        check_tab_separated(file, str(file), NSMC_COLUMNS, NSMC_LABELS)
         if folder != SAMPLES and (difference := _difference_from_official(file, split)):
             logger.warning(f"{file}: {difference}")
     return nsmc_files

@@ -12,9 +12,11 @@ from pyarrow import compute
 from transformers import PreTrainedTokenizerBase
 
 from .errors import DataError
+from .folders import NAMES, SPLITS, files_ending, find_splits, name_unused
+from .lines import local_path
 from .plain_text import read_texts
-from .rows import select_rows, tokenizer_content, tokenizing_processes
-from .tables import SPLITS, check_texts, known_splits, read_tables
+from .rows import check_fraction, cut_size, select_rows, tokenizer_content, tokenizing_processes
+from .tables import TABLE_SUFFIXES, check_texts, known_splits, read_tables
 
 
 logger = logging.getLogger(__name__)
@@ -29,6 +31,8 @@ def load_parallel_text(
     prefixes: dict[str, str] | None = None,
     validation_fraction: float = 0.05,
     seed: int = 42,
+    encoding: str = "utf-8",
+    config_name: str | None = None,
     cache_dir: str | os.PathLike | None = None,
 ) -> DatasetDict:
     """Load pairs of sentences, as the splits `train`, `validation` and `test`.
@@ -39,16 +43,20 @@ def load_parallel_text(
 
     Args:
         source: One of
-            a folder of aligned text files, one sentence per line, UTF-8, plain or gzip: `PREFIX.SOURCE_COLUMN` and
+            a folder of aligned text files, one sentence per line, plain or gzip: `PREFIX.SOURCE_COLUMN` and
             `PREFIX.TARGET_COLUMN`, with or without `.gz`, for each split, as in `train.de.gz` and `train.en.gz`;
+            a folder of tables named after their splits: `train.tsv`, `valid.tsv`, `test.tsv`;
             a table: `.csv`, `.tsv`, `.txt` (tab-separated), `.json` or `.jsonl`;
             any other folder or Hub name that `datasets.load_dataset` takes.
         source_column: The column with the sentences to translate, or the files' ending: a language, say.
         target_column: The column with their translations, or the files' ending. An entry of the mapping that the
             Hub's translation data sets have is named `translation.de`.
-        prefixes: How the names of aligned files begin, by split; by default the splits' own names.
+        prefixes: How the names of aligned files begin, by split, in place of `train`; `validation`, `valid`, `val` or
+            `dev`; and `test`. A split whose files are not there is taken from `train`, unless the folder has others.
         validation_fraction: The share of `train` that becomes a missing split, at least one pair.
         seed: The seed of that choice.
+        encoding: Of the files, such as `"cp949"`.
+        config_name: Of a Hub data set with several configurations.
         cache_dir: The folder for downloads and prepared data; by default that of `datasets`.
 
     Returns:
@@ -58,19 +66,19 @@ def load_parallel_text(
         OSError: A file cannot be read, or the Hub cannot be reached.
         DataError: The source does not exist, the sides are not aligned, or there is another error in it.
     """
-    if not 0 < validation_fraction < 1:
-        raise DataError(f"validation_fraction must lie between 0 and 1, not be {validation_fraction}")
+    check_fraction(validation_fraction)
     if source_column == target_column:
         raise DataError(f"source and target are the same column, {source_column!r}")
     source = os.fspath(source)
     columns = [source_column, target_column]
-    data = _read_aligned_files(Path(source).expanduser(), columns, prefixes or {}, cache_dir)
+    folder = local_path(source)
+    data = _read_aligned_files(folder, columns, prefixes or {}, encoding, cache_dir) if folder.is_dir() else None
     if data is None:
-        data = read_tables(source, columns, cache_dir)
+        data = read_tables(source, columns, encoding=encoding, config_name=config_name, cache_dir=cache_dir)
         for column in columns:
             check_texts(source, data, column)
     data = {
-        split: _keep_pairs(pairs.select_columns(columns), f"{source}, split {split}", columns)
+        split: _keep_pairs(pairs, f"{source}, split {split}", columns)
         for split, pairs in known_splits(source, data).items()
     }
     for split in ("test", "validation"):
@@ -123,40 +131,48 @@ def _tokenize_pairs(
 
 
 def _read_aligned_files(
-    folder: Path, columns: list[str], prefixes: dict[str, str], cache_dir: str | os.PathLike | None
+    folder: Path, columns: list[str], prefixes: dict[str, str], encoding: str, cache_dir: str | os.PathLike | None
 ) -> DatasetDict | None:
     """The splits that a folder holds as aligned files; None if it holds none."""
+    names = {split: (prefixes[split],) if split in prefixes else NAMES[split] for split in SPLITS}
+    endings = [(f".{column}", f".{column}.gz") for column in columns]
+    sides = [find_splits(folder, plain_or_gzip, names) for plain_or_gzip in endings]
+    used = [file for side in sides for file in side.values()]
+    every = [*endings[0], *endings[1]]
+    others = [file.name for file in files_ending(folder, every) if file not in used]
     splits = {}
-    for split in SPLITS:
-        names = [f"{prefixes.get(split, split)}.{column}" for column in columns]
-        files = [_plain_or_gzip(folder / name) for name in names]
-        if not any(files):
-            if split in prefixes:
-                raise DataError(f"{folder}: neither {names[0]} nor {names[1]}, plain or .gz")
-            continue
-        if not all(files):
-            raise DataError(f"{folder / names[files.index(None)]}: no such file, plain or .gz")
-        sides = [read_texts([file], cache_dir) for file in files]
-        if len(sides[0]) != len(sides[1]):
+    for split in names:
+        files = [side.get(split) for side in sides]
+        wanted = [f"{names[split][0]}.{column}" for column in columns]
+        if all(files):
+            splits[split] = _align(f"{folder}, split {split}", files, columns, encoding, cache_dir)
+        elif any(files):
+            raise DataError(f"{folder / wanted[files.index(None)]}: no such file, plain or .gz")
+        elif others and (split in prefixes or split == "train"):  # without others, it is cut from train
             raise DataError(
-                f"{files[0]} has {len(sides[0]):,} lines and {files[1].name} {len(sides[1]):,}: they are not aligned"
+                f"{folder}: neither {wanted[0]} nor {wanted[1]}, plain or .gz; there are {', '.join(others)}"
             )
-        sides = [side.rename_column("text", column) for side, column in zip(sides, columns, strict=True)]
-        if len(sides[0]):
-            splits[split] = concatenate_datasets(sides, axis=1)
-        else:  # of which `concatenate_datasets` loses the columns
-            splits[split] = Dataset.from_dict(dict.fromkeys(columns, []))
+    if splits:
+        name_unused(folder, [*every, *TABLE_SUFFIXES], used)
     return DatasetDict(splits) if splits else None
 
 
-def _plain_or_gzip(file: Path) -> Path | None:
-    return next((path for path in (file, file.with_name(f"{file.name}.gz")) if path.is_file()), None)
+def _align(
+    name: str, files: list[Path], columns: list[str], encoding: str, cache_dir: str | os.PathLike | None
+) -> Dataset:
+    sides = [read_texts([file], cache_dir, encoding) for file in files]
+    if len(sides[0]) != len(sides[1]):
+        raise DataError(
+            f"{files[0]} has {len(sides[0]):,} lines and {files[1].name} {len(sides[1]):,}: they are not aligned"
+        )
+    if not len(sides[0]):
+        raise DataError(f"{name}: no pair of sentences")
+    sides = [side.rename_column("text", column) for side, column in zip(sides, columns, strict=True)]
+    return concatenate_datasets(sides, axis=1)
 
 
 def _keep_pairs(pairs: Dataset, name: str, columns: list[str]) -> Dataset:
     """Name the columns `source` and `target`, strip the sentences, drop training pairs with an empty side."""
-    if not len(pairs):
-        raise DataError(f"{name}: no pair of sentences")
 
     def strip(batch: dict[str, list]) -> dict[str, list[str]]:
         sides = zip(("source", "target"), columns, strict=True)
@@ -188,7 +204,7 @@ def _cut(pairs: Dataset, name: str, fraction: float, seed: int) -> tuple[Dataset
     """Split off a share of the training pairs, and shuffle both, as `Dataset.train_test_split` does."""
     if len(pairs) < 2:
         raise DataError(f"{name}: cannot be cut from train, which has a single pair")
-    size = min(max(1, round(fraction * len(pairs))), len(pairs) - 1)
+    size = cut_size(fraction, len(pairs))
     order = np.random.default_rng(seed).permutation(len(pairs))
     logger.warning(f"{name} is {size:,} pairs cut from train, {len(pairs) - size:,} are left")
     return select_rows(pairs, order[size:]), select_rows(pairs, order[:size])

@@ -4,7 +4,7 @@
 import logging
 import os
 from collections.abc import Iterator, Sequence
-from itertools import chain
+from itertools import chain, islice
 from typing import Any
 
 import datasets
@@ -14,9 +14,9 @@ from datasets.fingerprint import Hasher
 from transformers import PreTrainedTokenizerBase
 
 from .checksums import file_checksum
-from .errors import DataError, data_errors
+from .errors import DataError
 from .lines import iterate_lines
-from .rows import select_rows, tokenizer_content, tokenizing_processes
+from .rows import cached_rows, select_rows, tokenizer_content, tokenizing_processes
 
 
 logger = logging.getLogger(__name__)
@@ -63,26 +63,14 @@ def load_corpus(
     )
 
 
-def read_texts(files: Sequence[str | os.PathLike], cache_dir: str | os.PathLike | None = None) -> Dataset:
+def read_texts(
+    files: Sequence[str | os.PathLike], cache_dir: str | os.PathLike | None = None, encoding: str = "utf-8"
+) -> Dataset:
     """The lines of text files, memory-mapped, as rows with the column `text` (string)."""
-    files = tuple(os.fspath(file) for file in files)
-    checksums = tuple(file_checksum(file) for file in files)
-    features = Features({"text": Value("string")})
-    if next(chain.from_iterable(map(iterate_lines, files)), None) is None:  # which `datasets` takes for an error
-        return Dataset.from_dict({"text": []}, features)
-    with data_errors(", ".join(map(str, files))):
-        return Dataset.from_generator(
-            _text_rows,
-            features=features,
-            gen_kwargs={"files": files, "checksums": checksums},
-            cache_dir=None if cache_dir is None else os.fspath(cache_dir),
-        )
-
-
-def _text_rows(files: tuple[str, ...], checksums: tuple[str, ...]) -> Iterator[dict[str, str]]:
-    """The lines as rows. The cache depends on the arguments of a generator, hence the checksums."""
-    for text in chain.from_iterable(map(iterate_lines, files)):
-        yield {"text": text}
+    lines = chain.from_iterable(iterate_lines(file, encoding) for file in files)
+    batches = iter(lambda: {"text": list(islice(lines, 1000))}, {"text": []})
+    key = ("lines", [file_checksum(file) for file in files], encoding)
+    return cached_rows(key, batches, Features({"text": Value("string")}), cache_dir)
 
 
 def validation_size(validation: float, lines: int, name: str) -> int:

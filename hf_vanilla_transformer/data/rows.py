@@ -5,16 +5,20 @@ import hashlib
 import json
 import multiprocessing
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import datasets
 import numpy as np
 import pyarrow as pa
-from datasets import Dataset
+from datasets import Dataset, DatasetInfo, Features, Split
+from datasets.fingerprint import Hasher
 from datasets.table import InMemoryTable, MemoryMappedTable
 from pyarrow import compute
 from transformers import PreTrainedTokenizerBase
+
+from .errors import DataError
 
 
 # Rows that are worth a process of their own.
@@ -36,15 +40,36 @@ def select_rows(rows: Dataset, indices: np.ndarray) -> Dataset:
     fingerprint = content.hexdigest()[:16]
     if rows.cache_files:
         file = Path(rows.cache_files[0]["filename"]).with_name(f"cache-{fingerprint}.arrow")
-        if not file.exists():
-            part = file.with_suffix(f".{os.getpid()}")
-            with pa.ipc.new_stream(part, table.schema) as stream:
-                stream.write_table(table)
-            part.replace(file)
-        table = MemoryMappedTable.from_file(str(file))
+        table = _memory_mapped(file, table.schema, [table])
     else:
         table = InMemoryTable(table)
     return Dataset(rows.data, info=rows.info.copy(), split=rows.split, indices_table=table, fingerprint=fingerprint)
+
+
+def cached_rows(
+    key: object, batches: Iterable[dict[str, list]], features: Features, cache_dir: str | os.PathLike | None
+) -> Dataset:
+    """Rows in the cache of `datasets`, written once; `key` says what they depend on, such as a file's checksum."""
+    fingerprint = Hasher.hash(key)
+    folder = Path(cache_dir or datasets.config.HF_DATASETS_CACHE, "hf_vanilla_transformer", fingerprint)
+    schema = features.arrow_schema
+    table = _memory_mapped(folder / "rows.arrow", schema, (pa.table(batch, schema) for batch in batches))
+    return Dataset(table, info=DatasetInfo(features=features), split=Split.TRAIN, fingerprint=fingerprint)
+
+
+def _memory_mapped(file: Path, schema: pa.Schema, tables: Iterable[pa.Table]) -> MemoryMappedTable:
+    """The file, memory-mapped; it is written if it does not exist. Two processes may do so at once."""
+    if not file.exists():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        part = file.with_suffix(f".{os.getpid()}")
+        try:
+            with pa.ipc.new_stream(part, schema) as stream:
+                for table in tables:
+                    stream.write_table(table)
+            part.replace(file)
+        finally:
+            part.unlink(missing_ok=True)
+    return MemoryMappedTable.from_file(str(file))
 
 
 def column_array(rows: Dataset, column: str) -> np.ndarray:
@@ -62,6 +87,17 @@ def list_lengths(rows: Dataset, column: str) -> np.ndarray:
 
 def _in_order(rows: Dataset, values: np.ndarray) -> np.ndarray:
     return values if rows._indices is None else values[rows._indices.column(0).to_numpy()]
+
+
+def check_fraction(fraction: float) -> None:
+    """Raise a `DataError` if this is no share of train that can become another split."""
+    if not 0 < fraction < 1:
+        raise DataError(f"validation_fraction must lie between 0 and 1, not be {fraction}")
+
+
+def cut_size(fraction: float, rows: int) -> int:
+    """The size of a split that is cut from so many rows: at least one, and not all."""
+    return min(max(1, round(fraction * rows)), rows - 1)
 
 
 class Texts:

@@ -1,70 +1,95 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""Tables, folders and Hub data sets, read by `datasets` and checked."""
+"""Tables, folders and Hub data sets become rows: one reader for each format, alone or in a folder."""
 
-import csv
 import os
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Mapping
 from glob import escape
+from itertools import islice
 from pathlib import Path
 
 from datasets import Dataset, DatasetDict, Features, Value, load_dataset
+from datasets.fingerprint import Hasher
 from datasets.load import CachedDatasetModuleFactory
 
 from ..network import hub_answers
+from .checksums import file_checksum
 from .errors import DataError, data_errors
-from .lines import CUT_OFF, decode_lines, iterate_lines
+from .folders import SPLITS, files_ending, find_splits, name_unused
+from .lines import CONTROLS, iterate_lines, local_path
+from .rows import cached_rows
+from .table_files import NO_ROW, TAB_SEPARATED_SUFFIXES, find_columns, iterate_rows
 
 
-SPLITS = ("train", "validation", "test")
-NO_ROW = "the file ends here, without any row"
-TAB_SEPARATED_SUFFIXES = (".tsv", ".txt")
 JSON_SUFFIXES = (".json", ".jsonl")
 TABLE_SUFFIXES = (".csv", *TAB_SEPARATED_SUFFIXES, *JSON_SUFFIXES)
-# The split of a table in a folder, by the file's name.
-TABLE_NAMES = {
-    "train": "train",
-    "validation": "validation",
-    "valid": "validation",
-    "dev": "validation",
-    "test": "test",
-}
 HUB_NAME = re.compile(r"\w[\w.-]*(/[\w.-]+)?")
+# Half of a character in JSON, which `datasets` reads as an empty text.
+_SURROGATE = re.compile(
+    r"(?<!\\)(?:\\\\)*(\\u[dD][89abAB]\w\w(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB]\w\w)\\u[dD][c-fC-F]\w\w)"
+)
 
 
-def read_tables(source: str, columns: list[str], cache_dir: str | os.PathLike | None = None) -> DatasetDict:
-    """Read a table, a folder or a data set of the Hub.
+def read_tables(
+    source: str,
+    columns: list[str],
+    *,
+    labels: Mapping[str, Collection[str]] | None = None,
+    encoding: str = "utf-8",
+    config_name: str | None = None,
+    cache_dir: str | os.PathLike | None = None,
+) -> DatasetDict:
+    """Read some columns of a table, a folder or a data set of the Hub.
 
     Args:
         source: A `.csv`, `.tsv`, `.txt`, `.json` or `.jsonl` file; a folder with such files, named after their splits
-            (`train.csv`, `test.csv`); or another folder or a Hub name that `datasets.load_dataset` takes.
-        columns: The columns that must exist. `column.entry` names an entry of a column of mappings, as in the Hub's
+            (`NAMES` in folders.py: `train.csv`, `valid.csv`), or with a single one; or another folder or a Hub name
+            that `datasets.load_dataset` takes.
+        columns: The columns, which must exist. `column.entry` names an entry of a column of mappings, as in the Hub's
             translation data sets.
+        labels: Which columns of a CSV or TSV file hold labels, and the allowed ones; an empty collection allows all.
+        encoding: Of the files.
+        config_name: Of a Hub data set that has several configurations.
         cache_dir: The folder for downloads and prepared data; by default that of `datasets`.
 
     Returns:
         The splits; a file is the split `train`.
     """
+    path = local_path(source)
+    files = {"train": path} if path.is_file() else _tables_of_splits(path) if path.is_dir() else {}
+    if files:
+        return DatasetDict(
+            {split: read_table(file, columns, labels or {}, encoding, cache_dir) for split, file in files.items()}
+        )
     with data_errors(source):
-        data = _read(source, columns, cache_dir).flatten()
-    for rows in data.values():
-        check_columns(source, list(rows.features), columns)
-    return data
+        data = _load(source, path, config_name, cache_dir).flatten()
+    return DatasetDict({split: _select(source, rows, columns) for split, rows in data.items()})
 
 
-def _read(source: str, columns: list[str], cache_dir: str | os.PathLike | None) -> DatasetDict:
-    path = Path(source).expanduser()
-    if path.is_file():
-        return DatasetDict({"train": _read_table(path, columns, cache_dir)})
+def _tables_of_splits(folder: Path) -> dict[str, Path]:
+    """A folder's tables by split; none if it has no table."""
+    tables = files_ending(folder, TABLE_SUFFIXES)
+    files = {"train": tables[0]} if len(tables) == 1 else find_splits(folder, TABLE_SUFFIXES)
+    if tables and not files:
+        names = ", ".join(table.name for table in tables)
+        raise DataError(f"{folder}: which split is which? Name {names} train, validation and test")
+    name_unused(folder, TABLE_SUFFIXES, files.values())
+    return files
+
+
+def _load(source: str, path: Path, config_name: str | None, cache_dir: str | os.PathLike | None) -> DatasetDict:
+    """What `datasets` reads: a folder without tables, or a data set of the Hub."""
     if path.is_dir():
-        tables = _tables_of_splits(path)
-        data = DatasetDict({split: _read_table(file, columns, cache_dir) for split, file in tables.items()})
-        return data or load_dataset(str(path.resolve()), cache_dir=cache_dir)
+        folder = str(path.resolve())
+        if folder != escape(folder):
+            raise DataError(f"{source}: `datasets` takes *, ? and [ for patterns: rename the folder")
+        content = [(str(file), file_checksum(file)) for file in sorted(path.rglob("*")) if file.is_file()]
+        return load_dataset(folder, config_name, cache_dir=cache_dir, description=Hasher.hash(content))
     if path.suffix in TABLE_SUFFIXES or not HUB_NAME.fullmatch(source):
         raise DataError(f"{source}: no such file or folder")
     if not hub_answers(source, "dataset") and not _is_cached(source, cache_dir):
         raise DataError(f"{source}: no such file or folder here, and no network to look for it on the Hub")
-    return load_dataset(source, cache_dir=cache_dir)
+    return load_dataset(source, config_name, cache_dir=cache_dir)
 
 
 def _is_cached(name: str, cache_dir: str | os.PathLike | None) -> bool:
@@ -95,129 +120,77 @@ def has_type(feature: object, pattern: str) -> bool:
     return re.fullmatch(pattern, str(getattr(feature, "dtype", None))) is not None
 
 
-def _tables_of_splits(folder: Path) -> dict[str, Path]:
-    """A folder's tables by split; none if a table is not named after a split, or two are of one split."""
-    tables = [file for file in sorted(folder.iterdir()) if file.suffix.lower() in TABLE_SUFFIXES]
-    splits = {TABLE_NAMES.get(file.stem.lower()): file for file in tables}
-    return {} if None in splits or len(splits) < len(tables) else splits
-
-
-def _read_table(file: Path, columns: list[str], cache_dir: str | os.PathLike | None) -> Dataset:
-    name, suffix = str(file), file.suffix.lower()
-    if suffix in TAB_SEPARATED_SUFFIXES:
-        header = [_unquote(column) for column in check_tab_separated(file, name)]
-        check_columns(name, header, columns)
-        return read_tab_separated({"train": file}, header, columns, 1, cache_dir)["train"]
-    if suffix not in TABLE_SUFFIXES:
-        raise DataError(f"{name}: not a .csv, .tsv, .txt, .json or .jsonl file")
-    if not sum(1 for _ in iterate_lines(file)):
-        raise DataError(f"{name}, line 1: {NO_ROW}")
-    if suffix in JSON_SUFFIXES:
-        return load_dataset("json", data_files=escape(name), split="train", cache_dir=cache_dir)
-    check_columns(name, _check_comma_separated(file, name), columns)
-    return load_dataset(
-        "csv",
-        data_files=escape(name),
-        split="train",
-        na_filter=False,
-        features=Features({column: Value("string") for column in columns}),
-        cache_dir=cache_dir,
-    )
-
-
-def check_columns(source: str, found: list[str], wanted: list[str]) -> None:
-    """Raise a `DataError`, with the columns that there are, if a wanted one does not exist once."""
-    for column in wanted:
-        if found.count(column) != 1:
-            number = "two columns" if column in found else "no column"
-            raise DataError(f"{source}: {number} {column!r}; the columns are {', '.join(found)}")
-
-
-def check_tab_separated(
-    file: Path, name: str, header: list[str] | None = None, labels: Collection[str] | None = None
-) -> list[str]:
-    """Check a tab-separated file line by line, so that an error can name the line, and return its header.
-
-    Args:
-        file: The file.
-        name: Its name in the message.
-        header: The required header; by default any.
-        labels: The allowed values of the last column; by default any.
-    """
-    number = 0
-    with open(file, "rb") as lines:
-        for number, text, whole in decode_lines(lines, name):
-            fields, problem = text.split("\t"), None
-            if number == 1:
-                header = header or fields
-                if fields != header:
-                    problem = f"the header is not {' '.join(header)}, with tabs between"
-            elif len(fields) != len(header):
-                problem = f"{len(fields)} columns instead of {len(header)}"
-            elif labels and fields[-1] not in labels:
-                problem = f"the label is {fields[-1]!r}, not {' or '.join(labels)}"
-            if problem:
-                raise DataError(f"{name}, line {number}: {problem if whole else CUT_OFF}")
-    if number < 2:
-        raise DataError(f"{name}, line {number + 1}: {NO_ROW}")
-    return header
-
-
-def _check_comma_separated(file: Path, name: str) -> list[str]:
-    """Check a comma-separated file row by row, and return its header: pandas fills short rows up without a word."""
-    header = None
-    with open(file, encoding="utf-8-sig", newline="") as lines:
-        reader = csv.reader(lines, strict=True)
-        rows = 0
-        try:
-            for fields in filter(None, reader):
-                header = header or fields
-                if len(fields) != len(header):
-                    raise DataError(f"{name}, line {reader.line_num}: {len(fields)} columns instead of {len(header)}")
-                rows += 1
-        except csv.Error as error:
-            raise DataError(f"{name}, line {reader.line_num}: {error}") from error
-    if rows < 2:
-        raise DataError(f"{name}, line {reader.line_num + 1}: {NO_ROW}")
-    return header
-
-
-def read_tab_separated(
-    tables: dict[str, Path],
-    header: list[str],
+def read_table(
+    file: Path,
     columns: list[str],
-    quoting_levels: int,
+    labels: Mapping[str, Collection[str]],
+    encoding: str,
     cache_dir: str | os.PathLike | None,
-) -> DatasetDict:
-    """Read some columns of tab-separated files as strings, a row a line, and undo the fields' quoting."""
-    data = load_dataset(
-        "csv",
-        data_files={split: escape(str(file)) for split, file in tables.items()},
-        sep="\t",
-        lineterminator="\n",
-        quoting=csv.QUOTE_NONE,
-        header=0,
-        column_names=header,
-        na_filter=False,
-        features=Features({column: Value("string") for column in columns}),
-        cache_dir=cache_dir,
-    )
-    return data.map(_unquote_batch, batched=True, fn_kwargs={"levels": quoting_levels}, desc="Undoing the quotes")
+    quoting_levels: int | None = None,
+) -> Dataset:
+    """Some columns of a table; those of a CSV or TSV file are strings. The cache goes by the file's content."""
+    name, suffix = str(file), file.suffix.lower()
+    if suffix in JSON_SUFFIXES:
+        _check_json(file, encoding)
+        with data_errors(name):
+            rows = load_dataset(
+                "json",
+                data_files=escape(name),
+                split="train",
+                encoding=encoding,
+                description=file_checksum(file),  # a part of the cache's key
+                cache_dir=cache_dir,
+            )
+        return _select(name, rows.flatten(), columns)
+    if quoting_levels is None and suffix not in TABLE_SUFFIXES:
+        hint = "; save a workbook as CSV UTF-8" if suffix.startswith(".xls") else ""
+        raise DataError(f"{name}: not a .csv, .tsv, .txt, .json or .jsonl file{hint}")
+    kind = "csv" if suffix == ".csv" else "tsv"
+    key = (kind, file_checksum(file), columns, {column: list(labels[column]) for column in labels}, encoding)
+    batches = _read_batches(file, columns, labels, encoding, quoting_levels)
+    return cached_rows((*key, quoting_levels), batches, Features(dict.fromkeys(columns, Value("string"))), cache_dir)
 
 
-def _unquote_batch(batch: dict[str, list[str]], levels: int) -> dict[str, list[str]]:
-    unquoted = {}
-    for column, fields in batch.items():
-        fields = [field.removesuffix("\r") for field in fields]
-        for _ in range(levels):
-            fields = [_unquote(field) for field in fields]
-        unquoted[column] = fields
-    return unquoted
+def _read_batches(
+    file: Path,
+    columns: list[str],
+    labels: Mapping[str, Collection[str]],
+    encoding: str,
+    quoting_levels: int | None,
+) -> Iterator[dict[str, list[str]]]:
+    rows = iterate_rows(file, encoding, quoting_levels)
+    line, header = next(rows, (0, []))
+    places = dict(zip(columns, find_columns(f"{file}, line 1", header, columns), strict=True))
+    while batch := list(islice(rows, 1000)):
+        for column, allowed in labels.items():
+            for line, fields in batch:
+                check_label(f"{file}, line {line}", fields[places[column]], allowed)
+        yield {column: [fields[place] for _, fields in batch] for column, place in places.items()}
 
 
-def _unquote(field: str) -> str:
-    """Undo one level of CSV quoting; a field that is not quoted stays as it is."""
-    if len(field) < 2 or not field.startswith('"') or not field.endswith('"'):
-        return field
-    inside = field[1:-1]
-    return field if '"' in inside.replace('""', "") else inside.replace('""', '"')
+def check_label(place: str, label: str, allowed: Collection[str] = ()) -> None:
+    """Raise a `DataError` for a label that would break a line of output, or that is not allowed."""
+    if allowed and label not in allowed:
+        raise DataError(f"{place}: the label is {label!r}, not {' or '.join(allowed)}")
+    if CONTROLS.search(label.strip()):
+        raise DataError(f"{place}: the label {label!r} holds a control character")
+
+
+def _check_json(file: Path, encoding: str) -> None:
+    """Refuse what crashes `datasets` (5.2), or what it reads without a word as something else."""
+    beginning, number = "", 0
+    for number, text in enumerate(iterate_lines(file, encoding), start=1):
+        beginning = beginning or text.lstrip()[:1]
+        if beginning not in ("", "{", "["):
+            raise DataError(f"{file}, line {number}: neither a mapping nor a list in JSON")
+        if "\\u" in text and (half := _SURROGATE.search(text)):
+            raise DataError(f"{file}, line {number}: {half[1]} is half of a character")
+    if not beginning:
+        raise DataError(f"{file}, line {number + 1}: {NO_ROW}")
+
+
+def _select(name: str, rows: Dataset, columns: list[str]) -> Dataset:
+    """The wanted columns, under the wanted names."""
+    found = [rows.column_names[place] for place in find_columns(name, rows.column_names, columns)]
+    names = {old: new for old, new in zip(found, columns, strict=True) if old != new}
+    return rows.select_columns(found).rename_columns(names)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from data.files import HEADER, assert_one_line, assert_shape, rows
-from hf_vanilla_transformer.data import nsmc, tables
+from hf_vanilla_transformer.data import nsmc
 from hf_vanilla_transformer.data.checksums import file_checksum
 from hf_vanilla_transformer.data.errors import DataError
 from hf_vanilla_transformer.data.nsmc import SAMPLES
@@ -106,12 +106,6 @@ def test_quoting_is_that_of_csv_writers(document):
         csv.writer(written, lineterminator="").writerow([field])
         field = written.getvalue()
     assert field == quote(quote(document))
-    assert tables._unquote(tables._unquote(field)) == document
-
-
-@pytest.mark.parametrize("field", ['"', '"a" and "b"', 'a "b"', '"a', 'a"', ""])
-def test_unquoted_field_stays(field):
-    assert tables._unquote(field) == field
 
 
 def test_empty_documents_are_dropped_and_logged(load, nsmc_folder, caplog):
@@ -133,14 +127,14 @@ def test_windows_files_and_missing_last_line_feed(load, nsmc_folder):
     ("content", "line", "reason"),
     [
         (HEADER.encode(), 2, "without any row"),
-        (b"id\ttext\tlabel\n1\ta\t0\n", 1, "header"),
+        (b"id\ttext\tlabel\n1\ta\t0\n", 1, "no column 'document'; the columns are id, text, label"),
         (f"{HEADER}1\ta\t0\n2\tb\n".encode(), 3, "2 columns instead of 3"),
         (f"{HEADER}1\ta\t0\n\n2\tb\t1\n".encode(), 3, "1 columns instead of 3"),
         (f"{HEADER}1\ta\t0\n2\tb\t2\n".encode(), 3, "the label is '2', not 0 or 1"),
         (f"{HEADER}1\ta\t0\n2\tb\xff\t0\n3\tc\t0\n".encode("latin-1"), 3, "byte 4 is not UTF-8"),
         (f"{HEADER}1\ta\u2028b\x85c\t0\n2\tb\t5\n".encode(), 3, "the label is '5'"),
         ((HEADER + rows(9)).encode("cp949"), 2, "not UTF-8"),
-        ((HEADER + rows(9)).encode()[:-2], 10, "cut off"),
+        ((HEADER + rows(9)).encode()[:-2], 10, "the label is ''"),
         ((HEADER + rows(9)).encode()[:-6], 10, "cut off"),
     ],
 )

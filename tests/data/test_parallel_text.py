@@ -28,8 +28,8 @@ def folder(tmp_path):
     """Aligned files: plain on one side, gzip on the other."""
     write(tmp_path / "train.ko", [f"안녕 {number}" for number in range(40)])
     write(tmp_path / "train.en.gz", [f"hello {number}" for number in range(40)])
-    write(tmp_path / "val.ko", ["하나 ", "둘"])
-    write(tmp_path / "val.en", ["one", " two"])
+    write(tmp_path / "val_1.ko", ["하나 ", "둘"])
+    write(tmp_path / "val_1.en", ["one", " two"])
     return tmp_path
 
 
@@ -44,14 +44,14 @@ def load(tmp_path_factory):
 
 
 def test_aligned_files_are_pairs(folder, load):
-    data = load(folder, prefixes={"validation": "val"}, validation_fraction=0.1)
+    data = load(folder, prefixes={"validation": "val_1"}, validation_fraction=0.1)
     assert data["validation"][:] == {"source": ["하나", "둘"], "target": ["one", "two"]}
     assert (len(data["train"]), len(data["test"])) == (36, 4)  # the test split is cut from train
     for split in ("train", "test"):
         for pair in data[split]:
             assert pair["source"].split()[1] == pair["target"].split()[1]
     assert not set(data["train"]["source"]) & set(data["test"]["source"])
-    assert load(folder, "en", "ko", prefixes={"validation": "val"})["validation"]["source"][:] == ["one", "two"]
+    assert load(folder, "en", "ko", prefixes={"validation": "val_1"})["validation"]["source"][:] == ["one", "two"]
 
 
 def test_the_cut_is_the_same_for_the_same_seed(folder, load):
@@ -143,10 +143,10 @@ def test_what_is_wrong_is_said_in_one_line(folder, load):
     assert "validation_fraction" in message(folder, validation_fraction=1.0)
     assert "split validation: cannot be cut from train" in message(folder, validation_fraction=0.999)
 
-    write(folder / "val.en", ["one", ""])
-    assert "split validation, pair 2: a side is empty" in message(folder, prefixes={"validation": "val"})
-    write(folder / "val.en", ["one"])
-    assert "val.ko has 2 lines and val.en 1: they are not aligned" in message(folder, prefixes={"validation": "val"})
+    write(folder / "val_1.en", ["one", ""])
+    assert "split validation, pair 2: a side is empty" in message(folder, prefixes={"validation": "val_1"})
+    write(folder / "val_1.en", ["one"])
+    assert "val_1.ko has 2 lines and val_1.en 1: they are not" in message(folder, prefixes={"validation": "val_1"})
     write(folder / "train.ko", [""] * 40)
     assert "split train: no pair of sentences" in message(folder)
     write(folder / "train.ko", [])

@@ -1,7 +1,5 @@
 """Tables, folders of tables and data sets of the Hub become checked rows."""
 
-import shutil
-
 import datasets
 import pytest
 from datasets import ClassLabel, Dataset, DatasetDict, Value
@@ -46,7 +44,7 @@ def test_table_from_windows(load, tmp_path, suffix):
 
 
 def test_table_of_tabs_without_quoting(load, tmp_path):
-    texts = ['"unclosed', 'he said "no"', "plain", '"']
+    texts = ['"unclosed', 'he said "no"', "plain", '"', '"a" and "b"', 'a"']
     path = tmp_path / "raw.tsv"
     path.write_text("label\ttext\n" + "".join(f"{i % 2}\t{text}\r\n" for i, text in enumerate(texts * 3)), newline="")
     loaded = load(path, text_column="text")
@@ -57,32 +55,6 @@ def test_csv_text_of_several_lines(load, tmp_path):
     records = [{"document": f"첫 줄 {i}\n둘째 줄", "label": i % 2} for i in range(8)]
     loaded = load(write_table(tmp_path / "reviews.csv", records))
     assert {text for split in loaded.values() for text in split["text"]} == {row["document"] for row in records}
-
-
-def test_folder_of_tables_keeps_its_splits(load, tmp_path):
-    folder = tmp_path / "tables"
-    folder.mkdir()
-    for split, count in {"train": 12, "validation": 4, "test": 6}.items():
-        write_table(folder / f"{split}.csv", [{"document": f"{split} {i}", "label": i % 2} for i in range(count)])
-    loaded = load(folder)
-    assert_shape(loaded, ["0", "1"])
-    assert {split: len(part) for split, part in loaded.items()} == {"train": 12, "validation": 4, "test": 6}
-    assert all(text.startswith(split) for split, part in loaded.items() for text in part["text"])
-
-
-@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl"])
-def test_a_folder_of_tables_is_read_as_its_files_are(load, tmp_path, suffix):
-    """Words that stand for nothing elsewhere, numbers and lone quotes are texts."""
-    texts = ["NA", "null", "None", "nan", "10", '"좋다', "2.5", "좋다"] * 5
-    records = [{"document": text, "label": ["NA", "good"][i % 2]} for i, text in enumerate(texts)]
-    file = write_table(tmp_path / f"reviews{suffix}", records)
-    folder = tmp_path / "tables"
-    folder.mkdir()
-    for name in ("train", "dev", "test"):
-        shutil.copy(file, folder / f"{name}{suffix}")
-    loaded = load(folder)
-    assert_shape(loaded, ["NA", "good"])
-    assert {split: part["text"][:] for split, part in loaded.items()} == dict.fromkeys(loaded, texts)
 
 
 def test_a_bad_table_in_a_folder_is_named_with_its_line(load, tmp_path):
@@ -96,7 +68,7 @@ def test_class_labels_keep_their_names(load, tmp_path, monkeypatch):
     rows = {"document": ["a", "b", "c", "d"] * 3, "label": [1, 0, 1, 0] * 3}
     features = datasets.Features({"document": Value("string"), "label": ClassLabel(names=["yes", "no"])})
     hub = {"someone/reviews": DatasetDict({"train": Dataset.from_dict(rows, features=features)})}
-    monkeypatch.setattr(tables, "load_dataset", lambda name, cache_dir: hub[name])
+    monkeypatch.setattr(tables, "load_dataset", lambda name, config, **_: hub[name])
     assert_shape(load("someone/reviews"), ["yes", "no"])
 
 
@@ -184,7 +156,7 @@ def test_hub_that_cannot_be_reached(load, monkeypatch):
 
 def test_data_set_without_train(load, monkeypatch):
     part = Dataset.from_dict({"document": ["a", "b"], "label": [0, 1]})
-    monkeypatch.setattr(tables, "load_dataset", lambda name, cache_dir: DatasetDict({"dev": part, "test": part}))
+    monkeypatch.setattr(tables, "load_dataset", lambda name, config, **_: DatasetDict({"dev": part, "test": part}))
     with pytest.raises(DataError) as error:
         load("someone/reviews")
     assert_one_line(error, "no split train; the splits are dev, test")
@@ -197,6 +169,6 @@ def test_a_split_of_unlabelled_texts_is_left_alone(load, monkeypatch):
         split: Dataset.from_dict({"document": [f"{split} {i}" for i in range(len(labels))], "label": labels}, features)
         for split, labels in splits.items()
     }
-    monkeypatch.setattr(tables, "load_dataset", lambda name, cache_dir: DatasetDict(rows))
+    monkeypatch.setattr(tables, "load_dataset", lambda name, config, **_: DatasetDict(rows))
     loaded = load("someone/reviews")
     assert {split: len(part) for split, part in loaded.items()} == {"train": 6, "validation": 2, "test": 2}

@@ -1,0 +1,99 @@
+# Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
+"""CSV and TSV files, row by row."""
+
+import csv
+import io
+import os
+from collections.abc import Iterator, Sequence
+
+from .errors import DataError
+from .lines import CUT_OFF, appearance, decode_lines, local_path
+
+
+NO_ROW = "the file ends here, without any row"
+TAB_SEPARATED_SUFFIXES = (".tsv", ".txt")
+
+
+def iterate_rows(
+    file: str | os.PathLike, encoding: str = "utf-8", quoting_levels: int | None = None
+) -> Iterator[tuple[int, list[str]]]:
+    """Read a table row by row, the header first.
+
+    Args:
+        file: `.csv`; or `.tsv` or `.txt`: fields between tabs, one row a line, quoted as in CSV or not.
+        encoding: Of the file.
+        quoting_levels: How often the fields of a tab-separated file are quoted, whatever its name ends in.
+
+    Yields:
+        The number of the row's last line, and its fields as they are written. Empty rows are left out.
+
+    Raises:
+        OSError: The file cannot be read.
+        DataError: A row has another number of fields than the header, or there is none; or the file is no text.
+    """
+    path, name = local_path(file), os.fspath(file)
+    tab_separated = quoting_levels is not None or path.suffix.lower() in TAB_SEPARATED_SUFFIXES
+    header, count, line = None, 0, 0
+    with open(path, "rb") as stream:
+        lines = decode_lines(stream, name, encoding)
+        rows = _tab_separated(lines, quoting_levels or 1) if tab_separated else _comma_separated(lines, name)
+        for count, (line, fields, whole) in enumerate(rows, start=1):  # noqa: B007
+            header = header or fields
+            if len(fields) != len(header):
+                problem = f"{len(fields)} columns instead of {len(header)}" if whole else CUT_OFF
+                raise DataError(f"{name}, line {line}: {problem}")
+            yield line, fields
+    if count < 2:
+        raise DataError(f"{name}, line {line + 1}: {NO_ROW}")
+
+
+def find_columns(name: str, found: Sequence[str], wanted: Sequence[str]) -> list[int]:
+    """The place of each wanted column, or else of the one that looks the same.
+
+    Raises:
+        DataError: There is no such column, or there are two; the message lists those of `found`.
+    """
+    places = []
+    for column in wanted:
+        same = [place for place, other in enumerate(found) if other == column]
+        same = same or [place for place, other in enumerate(found) if appearance(other) == appearance(column)]
+        if len(same) != 1:
+            number = "two columns" if same else "no column"
+            raise DataError(f"{name}: {number} {column!r}; the columns are {', '.join(found)}")
+        places += same
+    return places
+
+
+def _comma_separated(lines: Iterator[tuple[int, str]], name: str) -> Iterator[tuple[int, list[str], bool]]:
+    # A field may be as long as it likes. Lines may end in CR, as those of old Macs.
+    limit = csv.field_size_limit(2**31 - 1)
+    reader = csv.reader((part for _, text in lines for part in io.StringIO(text, newline="")), strict=True)
+    try:
+        yield from ((reader.line_num, fields, True) for fields in reader if fields)
+    except csv.Error as error:
+        raise DataError(f"{name}, line {reader.line_num}: {error}") from error
+    finally:
+        csv.field_size_limit(limit)
+
+
+def _tab_separated(lines: Iterator[tuple[int, str]], quoting_levels: int) -> Iterator[tuple[int, list[str], bool]]:
+    empty: list[int] = []
+    for number, text in lines:
+        fields = text.removesuffix("\n").removesuffix("\r").split("\t")
+        if fields == [""]:
+            empty.append(number)
+            continue
+        yield from ((line, [""], True) for line in empty)  # empty lines at the end are none
+        empty.clear()
+        if '"' in text:
+            for _ in range(quoting_levels):
+                fields = [_unquote(field) for field in fields]
+        yield number, fields, text.endswith("\n")
+
+
+def _unquote(field: str) -> str:
+    """Undo one level of CSV quoting; a field that is not quoted stays as it is."""
+    if len(field) < 2 or not field.startswith('"') or not field.endswith('"'):
+        return field
+    inside = field[1:-1]
+    return field if '"' in inside.replace('""', "") else inside.replace('""', '"')

@@ -1,0 +1,136 @@
+"""Folders: which file is which split, what is not read, and that a file has the same rows alone and in a folder."""
+
+import gzip
+import os
+
+import pytest
+from datasets import Dataset
+
+from data.files import assert_one_line, write_table
+from hf_vanilla_transformer.data.errors import DataError
+from hf_vanilla_transformer.data.labels import label_names
+from hf_vanilla_transformer.data.parallel_text import load_parallel_text
+
+
+SUFFIXES = [".csv", ".tsv", ".txt", ".json", ".jsonl"]
+# Words that stand for nothing elsewhere, numbers with zeros, lone quotes.
+TEXTS = ["NA", "null", "None", "nan", "10", "2.5", '하나"', '"셋', "넷"]
+RECORDS = [{"document": text, "label": label} for text in TEXTS for label in ("01", "02", "NA")]
+
+
+def rows_of(split):
+    return sorted((row["text"], label_names(split)[row["label"]]) for row in split)
+
+
+def sides(load, source, **options):
+    return load_parallel_text(source, "ko", "en", cache_dir=load.keywords["cache_dir"], **options)
+
+
+def write_pairs(folder, name, number, ending=""):
+    for column in ("ko", "en"):
+        content = "".join(f"{name} {column} {line}\n" for line in range(number)).encode()
+        (folder / f"{name}.{column}{ending}").write_bytes(gzip.compress(content) if ending else content)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    folder = tmp_path / "data[1] *"
+    folder.mkdir()
+    # What a pattern of that name would find, too.
+    (tmp_path / "data1 x").mkdir()
+    write_table(tmp_path / "data1 x" / "train.csv", RECORDS[:5])
+    return folder
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_file_has_the_same_rows_alone_and_in_a_folder(load, folder, tmp_path, suffix):
+    expected = sorted((record["document"], record["label"]) for record in RECORDS)
+    alone = load(write_table(tmp_path / f"reviews{suffix}", RECORDS))
+    assert sorted(row for split in alone.values() for row in rows_of(split)) == expected
+    single = folder / f"any name{suffix}"
+    write_table(single, RECORDS)
+    assert {name: split[:] for name, split in load(folder).items()} == {name: s[:] for name, s in alone.items()}
+    for name in ("train", "dev", "test"):
+        write_table(folder / f"{name}{suffix}", RECORDS)
+    assert [rows_of(split) for split in load(folder).values()] == [expected] * 3
+
+
+@pytest.mark.parametrize("name", ["validation", "valid", "val", "dev", "Valid", "VAL"])
+def test_the_names_of_validation(load, folder, name):
+    write_table(folder / "train.csv", RECORDS)
+    write_table(folder / f"{name}.TSV", RECORDS[:9])
+    assert len(load(folder)["validation"]) == 9
+    for split, number in (("train", 20), (name, 3)):
+        write_pairs(folder, split, number)
+    assert sides(load, folder)["validation"]["source"][:] == [f"{name} ko {line}" for line in range(3)]
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        (["train.csv", "train.tsv"], "train.csv and train.tsv are both train: keep one"),
+        (["train.csv", "dev.csv", "val.json"], "dev.csv and val.json are both validation: keep one"),
+        (["a.csv", "b.csv"], "which split is which? Name a.csv, b.csv train, validation and test"),
+        (["test.csv", "dev.csv"], "no split train; the splits are validation, test"),
+    ],
+)
+def test_a_folder_that_can_be_read_in_two_ways_is_refused(load, folder, files, message):
+    for name in files:
+        write_table(folder / name, RECORDS)
+    with pytest.raises(DataError) as error:
+        load(folder)
+    assert_one_line(error, str(folder), message)
+
+
+@pytest.mark.parametrize(
+    ("files", "prefixes", "message"),
+    [
+        ([("train", ""), ("train", ".gz")], {}, "train.ko and train.ko.gz are both train: keep one"),
+        ([("train", ""), ("val", ""), ("dev", "")], {}, "dev.ko and val.ko are both validation: keep one"),
+        ([("train", ""), ("dev", "")], {"validation": "val"}, "neither val.ko nor val.en, plain or .gz; there are"),
+        ([("training", "")], {}, "neither train.ko nor train.en, plain or .gz; there are training.en"),
+    ],
+)
+def test_aligned_files_that_can_be_read_in_two_ways_are_refused(load, tmp_path, files, prefixes, message):
+    for name, ending in files:
+        write_pairs(tmp_path, name, 20, ending)
+    with pytest.raises(DataError) as error:
+        sides(load, tmp_path, prefixes=prefixes)
+    assert_one_line(error, message)
+
+
+def test_names_that_a_folder_lacks_are_cut_from_train(load, tmp_path, caplog):
+    """A recipe's names are a default."""
+    prefixes = {"train": "train", "validation": "val", "test": "test_2016_flickr"}
+    write_table(tmp_path / "train.tsv", [{"ko": f"하나 {number}", "en": f"one {number}"} for number in range(20)])
+    assert {name: len(split) for name, split in sides(load, tmp_path, prefixes=prefixes).items()} == {
+        "train": 18,
+        "validation": 1,
+        "test": 1,
+    }
+    write_pairs(tmp_path, "train", 40)
+    caplog.clear()
+    assert len(sides(load, tmp_path, prefixes=prefixes)["train"]) == 36
+    assert "split validation is 2 pairs cut from train" in caplog.text
+    assert f"{tmp_path}: not read: train.tsv" in caplog.text
+
+
+def test_what_is_not_read_is_named(load, folder, caplog):
+    for name in ("train.csv", "._train.csv", ".hidden.csv", "notes.txt", "sample_submission.csv", "a\nb.tsv"):
+        write_table(folder / name, RECORDS)
+    load(folder)
+    assert f"{folder}: not read: 'a\\nb.tsv', notes.txt, sample_submission.csv\n" in caplog.text
+
+
+def test_a_folder_that_datasets_reads(load, tmp_path, folder):
+    """It is read anew where its content has changed; a name that `datasets` takes for a pattern is refused."""
+    (tmp_path / "parquet").mkdir()
+    file = tmp_path / "parquet" / "train.parquet"
+    for word in ("good", "well"):
+        Dataset.from_dict({"document": [word] * 8, "label": ["a", "b"] * 4}).to_parquet(file)
+        os.utime(file, (1, 1))
+        assert set(load(file.parent)["train"]["text"]) == {word}
+    file.rename(folder / "train.parquet")
+    with pytest.raises(DataError) as error:
+        load(folder)
+    assert_one_line(error, "rename the folder")
