@@ -32,6 +32,12 @@ class LabelledTextArguments:
     label_column: str = field(default="label", metadata={"help": "The column with the labels."})
     validation_fraction: float = field(default=0.05, metadata={"help": "Share of train that becomes validation."})
     split_seed: int = field(default=42, metadata={"help": "Seed of the split into train and validation."})
+    encoding: str | None = field(
+        default=None, metadata={"help": "Of the files: `cp949`, `utf-16`, ...; by default UTF-8."}
+    )
+    dataset_config_name: str | None = field(
+        default=None, metadata={"help": "Configuration of a Hub data set that has several, such as klue's `ynat`."}
+    )
 
     def load(self, problem_type: str | None = "single_label_classification") -> "DatasetDict":
         """The splits, as `load_labelled_text` returns them."""
@@ -44,6 +50,8 @@ class LabelledTextArguments:
             problem_type=problem_type,
             validation_fraction=self.validation_fraction,
             seed=self.split_seed,
+            encoding=self.encoding or "utf-8",
+            config_name=self.dataset_config_name,
         )
 
 

@@ -33,6 +33,12 @@ class PairArguments:
     test_prefix: str | None = field(default=None, metadata={"help": "Beginning of the test files' names."})
     validation_fraction: float = field(default=0.05, metadata={"help": "Share of train that becomes validation."})
     split_seed: int = field(default=42, metadata={"help": "Seed of the split into train and validation."})
+    encoding: str | None = field(
+        default=None, metadata={"help": "Of the files: `cp949`, `utf-16`, ...; by default UTF-8."}
+    )
+    dataset_config_name: str | None = field(
+        default=None, metadata={"help": "Configuration of a Hub data set that has several, such as klue's `ynat`."}
+    )
 
     def load(self) -> "DatasetDict":
         """The splits, as `load_parallel_text` returns them."""
@@ -46,6 +52,8 @@ class PairArguments:
             prefixes={split: prefix for split, prefix in prefixes.items() if prefix is not None},
             validation_fraction=self.validation_fraction,
             seed=self.split_seed,
+            encoding=self.encoding or "utf-8",
+            config_name=self.dataset_config_name,
         )
 
 
