@@ -32,12 +32,8 @@ class LabelledTextArguments:
     label_column: str = field(default="label", metadata={"help": "The column with the labels."})
     validation_fraction: float = field(default=0.05, metadata={"help": "Share of train that becomes validation."})
     split_seed: int = field(default=42, metadata={"help": "Seed of the split into train and validation."})
-    encoding: str | None = field(
-        default=None, metadata={"help": "Of the files: `cp949`, `utf-16`, ...; by default UTF-8."}
-    )
-    dataset_config_name: str | None = field(
-        default=None, metadata={"help": "Configuration of a Hub data set that has several, such as klue's `ynat`."}
-    )
+    encoding: str | None = field(default=None, metadata={"help": "Of the files, such as cp949; by default UTF-8."})
+    dataset_config_name: str | None = field(default=None, metadata={"help": "A Hub data set's configuration."})
 
     def load(self, problem_type: str | None = "single_label_classification") -> "DatasetDict":
         """The splits, as `load_labelled_text` returns them."""
