@@ -8,6 +8,7 @@ stands for three tensors of ours, `norm` for the model's `pre_norm` or `post_nor
 
 import logging
 import math
+import os
 import re
 import warnings
 from collections import Counter, defaultdict
@@ -19,7 +20,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import safetensors.torch
 import torch
-from torch.nn.modules.utils import consume_prefix_in_state_dict_if_present
 from transformers import PreTrainedModel
 
 from .configuration_vanilla_transformer import VanillaTransformerConfig
@@ -635,8 +635,8 @@ def load_source_state_dict(file: str) -> dict[str, torch.Tensor]:
 
     Args:
         file: `.pt` or `.pth`, read by `torch.load` with `weights_only=True`, or `.safetensors`. The tensors may be
-            wrapped as the tutorials save them: `{"state_dict": ...}` or `{"model_state_dict": ...}`. The prefix
-            `module.` of DistributedDataParallel is removed.
+            wrapped as the tutorials save them: `{"state_dict": ...}` or `{"model_state_dict": ...}`. `module.` of
+            DistributedDataParallel, `_orig_mod.` of torch.compile and `model.` of Lightning are removed from names.
 
     Returns:
         The tensors by name, on the CPU.
@@ -671,6 +671,7 @@ def load_source_state_dict(file: str) -> dict[str, torch.Tensor]:
         if isinstance(content, Mapping) and isinstance(content.get(wrapper), Mapping):
             content = content[wrapper]
     _check_tensors(content)
-    content = dict(content)
-    consume_prefix_in_state_dict_if_present(content, "module.")
-    return content
+    names = [name.replace("_orig_mod.", "") for name in content]
+    while re.match(r"(module|model)\.", os.path.commonprefix(names)):
+        names = [name.partition(".")[2] for name in names]
+    return dict(zip(names, content.values(), strict=True))
