@@ -12,6 +12,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch.optim.swa_utils import AveragedModel
 from transformers import PreTrainedConfig, PreTrainedModel
+from transformers.trainer_pt_utils import safe_globals
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
 from ..inference.folder import DROPOUT_FIELDS, load_config, load_model
@@ -22,9 +23,9 @@ logger = logging.getLogger(__name__)
 
 # The value of `resume_from_checkpoint` that stands for the last whole checkpoint of the run's folder.
 LAST_CHECKPOINT = "last"
-# The files that Trainer reads when it resumes, in the order in which it writes them; FSDP's names come second.
+# The files that Trainer reads when it resumes, in the order in which it writes them; peft's and FSDP's names follow.
 CHECKPOINT_FILES = (
-    ("model*.safetensors", "pytorch_model_fsdp*"),
+    ("model*.safetensors", "adapter_model*", "pytorch_model_fsdp*"),
     ("optimizer.pt", "optimizer.bin", "optimizer_*"),
     ("scheduler.pt",),
     ("rng_state*.pth",),
@@ -70,7 +71,8 @@ def prepare_output_dir(output_dir: str, resume: str | bool | None = None) -> str
         checkpoint = str(resume)
         if not Path(checkpoint).is_dir():
             raise ValueError(f"{checkpoint}: no checkpoint to go on from")
-        load_config(checkpoint)
+        if not is_adapter(checkpoint):
+            load_config(checkpoint)
         if damage := checkpoint_damage(checkpoint):
             raise ValueError(f"{checkpoint}: not a whole checkpoint ({damage})")
     folder.mkdir(parents=True, exist_ok=True)
@@ -79,17 +81,20 @@ def prepare_output_dir(output_dir: str, resume: str | bool | None = None) -> str
     return checkpoint
 
 
+def is_adapter(checkpoint: str) -> bool:
+    """Whether a folder holds weights of peft, such as LoRA's, which have no configuration of a model."""
+    return Path(checkpoint, "adapter_config.json").is_file()
+
+
 def checkpoint_damage(checkpoint: str) -> str | None:
-    """What is wrong with a checkpoint's folder: a file that is missing, or cut off. None for a whole checkpoint."""
+    """What is wrong with a checkpoint's folder: a file is missing, cut off, or not Trainer's. None for a whole one."""
     for patterns in CHECKPOINT_FILES:
         files = sorted(file for pattern in patterns for file in Path(checkpoint).glob(pattern))
         if not files:
             return f"{patterns[0]} is missing"
         for file in files:
-            try:
-                _check_end(file)
-            except (OSError, ValueError, SafetensorError, zipfile.BadZipFile):
-                return f"{file.name} is broken off"
+            if fault := _fault(file):
+                return f"{file.name} {fault}"
     # Each of several processes writes its own state; a single one's has no number.
     for rank in range(world_size() if not Path(checkpoint, "rng_state.pth").is_file() else 0):
         if not Path(checkpoint, f"rng_state_{rank}.pth").is_file():
@@ -97,18 +102,30 @@ def checkpoint_damage(checkpoint: str) -> str | None:
     return None
 
 
-def _check_end(file: Path) -> None:
-    """Read the part of a file that is only right if the file was written to its end."""
-    if file.suffix == ".safetensors":
-        with safe_open(file, "pt"):
-            pass  # the header says how long the file is
-    elif file.is_dir():
-        (file / ".metadata").stat()  # of a folder of shards, written last
-    elif file.suffix == ".json":
-        json.loads(file.read_text(encoding="utf-8"))
-    else:
-        with zipfile.ZipFile(file):
-            pass  # the directory is at the end
+def _fault(file: Path) -> str | None:
+    """What is wrong with a file, read as far as that tells: its end, the names of what is pickled in it."""
+    try:
+        if file.suffix == ".safetensors":
+            with safe_open(file, "pt"):
+                pass  # the header says how long the file is
+        elif file.is_dir():
+            (file / ".metadata").stat()  # of a folder of shards, written last
+        elif file.suffix == ".json":
+            state = json.loads(file.read_text(encoding="utf-8"))
+            kinds: dict[str, Any] = {"global_step": int, "epoch": (int, float), "log_history": list}
+            if not isinstance(state, dict) or not all(
+                isinstance(state.get(name), kind) for name, kind in kinds.items()
+            ):
+                return f"has no {', '.join(kinds)}"
+        else:
+            with zipfile.ZipFile(file):
+                pass  # the directory is at the end
+            with safe_globals():
+                if code := torch.serialization.get_unsafe_globals_in_checkpoint(file):
+                    return f"holds code ({', '.join(code)}), which is not run"
+    except (OSError, ValueError, SafetensorError, zipfile.BadZipFile):
+        return "is broken off"
+    return None
 
 
 def _last_whole_checkpoint(output_dir: str) -> str | None:

@@ -26,7 +26,7 @@ from transformers.trainer_utils import EvalLoopOutput, IntervalStrategy, TrainOu
 from ..data.rows import column_array, list_lengths
 from ..inference.folder import load_config
 from .batches import TokenBudgetBatchSampler
-from .checkpoints import architecture_fields
+from .checkpoints import architecture_fields, is_adapter
 
 
 def data_seed(arguments: TrainingArguments) -> int:
@@ -53,11 +53,11 @@ class _RunCallback(TrainerCallback):
         self._log(args, control)
 
     def on_push_begin(  # type: ignore[override]  # Trainer passes the model by name
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, model: PreTrainedModel, **kwargs
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, model: Any, **kwargs
     ) -> None:
         # Trainer's pushes in mid-training copy weights and configuration, but not the code that it names.
-        if state.is_world_process_zero and getattr(model, "_auto_class", None) is not None:
-            custom_object_save(model, args.output_dir, config=model.config)  # type: ignore[arg-type]  # no dict
+        if state.is_world_process_zero and isinstance(model, PreTrainedModel) and model._auto_class is not None:
+            custom_object_save(model, args.output_dir, config=model.config)
 
     def _log(self, args: TrainingArguments, control: TrainerControl) -> None:
         """Log before a checkpoint or an evaluation."""
@@ -87,11 +87,12 @@ class CheckedTrainer(Trainer):
         if isinstance(resume_from_checkpoint, (str, os.PathLike)):
             resume_from_checkpoint = os.fspath(resume_from_checkpoint)
             # torch's own message would list every weight whose shape differs.
-            fields = architecture_fields(load_config(resume_from_checkpoint))
-            if fields != architecture_fields(self.model.config):
-                raise ValueError(
-                    f"{resume_from_checkpoint}: a checkpoint of another model; a run resumes with its own settings"
-                )
+            if not is_adapter(resume_from_checkpoint):
+                fields = architecture_fields(load_config(resume_from_checkpoint))
+                if fields != architecture_fields(self.model.config):
+                    raise ValueError(
+                        f"{resume_from_checkpoint}: a checkpoint of another model; a run resumes with its own settings"
+                    )
         return super().train(resume_from_checkpoint, *args, **kwargs)
 
     def training_step(self, *args, **kwargs) -> torch.Tensor:
@@ -176,6 +177,13 @@ class TokenBudgetTrainer(CheckedSeq2SeqTrainer):
         super().__init__(**kwargs)
         self.max_tokens = max_tokens
         self.max_rows = max_rows
+        self.rows_per_batch: float | None = None
+
+    def get_total_train_batch_size(self, args: TrainingArguments) -> Any:
+        """The mean number of rows in a step, from which Trainer computes rows a second."""
+        if self.rows_per_batch is None:
+            return super().get_total_train_batch_size(args)
+        return self.rows_per_batch * args.world_size * args.gradient_accumulation_steps
 
     def get_train_dataloader(self) -> DataLoader:
         """The training batches, divided among the processes."""
@@ -185,6 +193,7 @@ class TokenBudgetTrainer(CheckedSeq2SeqTrainer):
         batches = TokenBudgetBatchSampler(
             column_array(rows, "length"), self.max_tokens, data_seed(self.args), self.max_rows
         )
+        self.rows_per_batch = len(rows) / max(1, len(batches))
         loader = DataLoader(
             rows.remove_columns("length"),
             batch_sampler=batches,

@@ -1,10 +1,14 @@
 """A run's checkpoints: where it resumes, and the mean of the last ones."""
 
+import json
 from pathlib import Path
 
+import numpy as np
 import pytest
+import safetensors.torch
 import torch
 from shared import tiny_config
+from transformers import Trainer, TrainerState, TrainingArguments
 
 from hf_vanilla_transformer import (
     VanillaTransformerForConditionalGeneration,
@@ -13,9 +17,11 @@ from hf_vanilla_transformer import (
 from hf_vanilla_transformer.training.checkpoints import (
     LAST_CHECKPOINT,
     average_checkpoints,
+    checkpoint_damage,
     last_checkpoints,
     prepare_output_dir,
 )
+from hf_vanilla_transformer.training.trainer import CheckedTrainer
 
 
 def test_a_run_neither_overwrites_nor_starts_where_there_is_nothing(tmp_path):
@@ -35,6 +41,49 @@ def test_a_run_neither_overwrites_nor_starts_where_there_is_nothing(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(OSError, match="file"):
         prepare_output_dir(str(tmp_path / "file"), None)
+
+
+@pytest.fixture
+def checkpoint(tmp_path) -> Path:
+    """The files of LoRA's weights and of Trainer's states."""
+    folder = tmp_path / "checkpoint-1"
+    folder.mkdir()
+    (folder / "adapter_config.json").write_text("{}")
+    safetensors.torch.save_file({"a": torch.zeros(1)}, folder / "adapter_model.safetensors")
+    for file in ("optimizer.pt", "scheduler.pt"):
+        torch.save({"state": {0: torch.zeros(1)}}, folder / file)
+    torch.save({"numpy": np.random.get_state(), "cpu": torch.get_rng_state()}, folder / "rng_state.pth")
+    TrainerState(epoch=0.5).save_to_json(folder / "trainer_state.json")
+    return folder
+
+
+def test_an_adapters_checkpoint_is_whole_without_a_configuration(checkpoint, monkeypatch):
+    assert prepare_output_dir(str(checkpoint.parent), LAST_CHECKPOINT) == str(checkpoint)
+    assert prepare_output_dir(str(checkpoint.parent), str(checkpoint)) == str(checkpoint)
+    monkeypatch.setattr(Trainer, "train", lambda trainer, resume: resume)
+    model = VanillaTransformerModel(tiny_config())
+    trainer = CheckedTrainer(model, TrainingArguments(str(checkpoint.parent), use_cpu=True, report_to="none"))
+    assert trainer.train(resume_from_checkpoint=True) == str(checkpoint)
+
+
+@pytest.mark.parametrize("state", [[], {}, {"global_step": 3}, {"global_step": "3", "epoch": 1, "log_history": []}])
+def test_a_state_that_is_not_trainers_is_named(checkpoint, state):
+    (checkpoint / "trainer_state.json").write_text(json.dumps(state))
+    assert checkpoint_damage(str(checkpoint)) == "trainer_state.json has no global_step, epoch, log_history"
+
+
+class Code:
+    def __reduce__(self):
+        return print, ("run",)
+
+
+@pytest.mark.parametrize("file", ["optimizer.pt", "scheduler.pt", "rng_state.pth"])
+def test_code_in_a_checkpoint_is_named_and_not_run(checkpoint, file, capsys):
+    torch.save({"state": Code()}, checkpoint / file)
+    fault = f"checkpoint-1: not a whole checkpoint [(]{file} holds code [(]builtins.print[)], which is not run[)]$"
+    with pytest.raises(ValueError, match=fault):
+        prepare_output_dir(str(checkpoint.parent), str(checkpoint))
+    assert capsys.readouterr().out == ""
 
 
 def test_the_average_is_the_mean_of_every_weight(tmp_path):

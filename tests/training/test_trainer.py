@@ -216,6 +216,7 @@ def test_batches_are_as_asked_for(tmp_path, tokenizer, max_tokens, data_seed, se
     model = VanillaTransformerForConditionalGeneration(tiny_config())
     dataset = pairs(60)
     settings = {"use_cpu": True, "report_to": "none", "per_device_train_batch_size": 7, "data_seed": data_seed}
+    settings |= {"disable_tqdm": True, "save_strategy": "no"}
     trainer = TokenBudgetTrainer(
         max_tokens=max_tokens,
         max_rows=6,
@@ -230,3 +231,6 @@ def test_batches_are_as_asked_for(tmp_path, tokenizer, max_tokens, data_seed, se
     else:
         batches = TokenBudgetBatchSampler(dataset["length"][:], max_tokens=40, seed=seed, max_rows=6)
         assert loaded == [[dataset[place]["input_ids"][0] for place in batch] for batch in batches]
+        trainer.args.max_steps = 2 * len(batches)
+        speed = trainer.train().metrics
+        assert speed["train_samples_per_second"] * speed["train_runtime"] == pytest.approx(2 * 60, rel=0.01)
