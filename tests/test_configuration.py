@@ -45,6 +45,20 @@ from hf_vanilla_transformer.configuration_vanilla_transformer import PRESETS, TE
         ("init_scheme", {"init_scheme": "zeros"}),
         ("share_encoder_decoder_embeddings", {"share_encoder_decoder_embeddings": True, "decoder_vocab_size": 9}),
         ("eos_token_id", {"eos_token_id": "3"}),
+        # Outside the vocabulary.
+        ("eos_token_id", {"eos_token_id": [3, 100], "vocab_size": 100}),
+        ("pad_token_id", {"pad_token_id": 50, "vocab_size": 99, "decoder_vocab_size": 50}),
+        ("bos_token_id", {"bos_token_id": -1}),
+        ("decoder_start_token_id", {"decoder_start_token_id": 7, "decoder_vocab_size": 6}),
+        ("is_encoder_decoder", {"is_encoder_decoder": False}),
+        ("id2label.* 0, 7", {"id2label": {0: "a", 7: "b"}}),
+        # More memory than any model takes, in bytes.
+        ("vocab_size.* 102,399,999,998,976 bytes", {"vocab_size": 99_999_999_999}),
+        ("d_model.* bytes", {"d_model": 10**9}),
+        ("max_position_embeddings.* bytes", {"max_position_embeddings": 10**9, "d_model": 16}),
+        ("position_offset.* bytes", {"position_offset": 10**9}),
+        ("decoder_attention_heads.* bytes", {"decoder_attention_heads": 10**9, "head_dim": 2}),
+        ("encoder_layers.* bytes", {"encoder_layers": 10**9, "d_model": 64}),
     ],
 )
 def test_a_contradictory_config_is_refused_by_the_name_of_its_field(name, fields):

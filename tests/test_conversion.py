@@ -291,7 +291,10 @@ PRESETS = {
     "pytorch-seq2seq": {"decoder_layers": 1, "decoder_ffn_dim": 20, "decoder_max_position_embeddings": 9},
     "pytorch-transformer": {},
     "pytorch-transformer-scalar-norm": {"decoder_max_position_embeddings": 9},
-    "torch-nn-transformer": {"vocab_size": 1, "decoder_layers": 1},
+    "torch-nn-transformer": {
+        **{"vocab_size": 1, "decoder_layers": 1},
+        **{"bos_token_id": None, "eos_token_id": None, "decoder_start_token_id": None},
+    },
 }
 
 
@@ -548,6 +551,12 @@ WRAPPERS = {
     },
     "other numbers": lambda state_dict: {"score": [np.float32(0.2), np.int64(1)], "state_dict": state_dict},
     "DistributedDataParallel": lambda state_dict: {f"module.{name}": tensor for name, tensor in state_dict.items()},
+    "torch.compile, Lightning": lambda state_dict: {
+        "state_dict": {f"model.module._orig_mod.{name}": tensor for name, tensor in state_dict.items()}
+    },
+    "a compiled part": lambda state_dict: {
+        name.replace(".", "._orig_mod.", 1): state_dict[name] for name in state_dict
+    },
     "model_state_dict": lambda state_dict: {"model_state_dict": state_dict, "optimizer_state_dict": {"state": {}}},
 }
 

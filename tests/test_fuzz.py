@@ -36,7 +36,7 @@ TOKENS = 8
 
 some_tokens = st.integers(TOKENS, TOKENS + 3)
 rates = st.floats(0, 0.9)
-token_ids = st.integers(0, TOKENS - 1)
+token_ids = st.sampled_from([*range(TOKENS), -1, TOKENS, TOKENS + 3])
 FIELDS = {
     "vocab_size": some_tokens,
     "decoder_vocab_size": st.none() | some_tokens,

@@ -300,10 +300,14 @@ def test_sdpa_and_eager_agree_also_on_rows_without_a_token(config):
 
 
 @pytest.mark.parametrize("attn", ["eager", "sdpa"])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
 def test_a_row_of_pads_gives_finite_outputs_and_gradients(attn, dtype):
     model = VanillaTransformerForConditionalGeneration(tiny_config()).to(dtype).train()
     model.set_attn_implementation(attn)
+    for module in model.modules():  # in float16, scores below -16 and a mask's -65504 add up to -inf
+        if isinstance(module, VanillaTransformerAttention):
+            nn.init.constant_(module.q_proj.bias, 8.0)
+            nn.init.constant_(module.k_proj.bias, -8.0)
     source, source_mask = pad([*SOURCES, []])
     target, target_mask = pad([*TARGETS, []], side="left")
     outputs = model(
@@ -681,7 +685,9 @@ def test_a_sequence_at_the_limit_works_and_beyond_it_is_refused(position_embeddi
         model(torch.full((1, 6), 7), decoder_input_ids=torch.full((1, 7), 7))
     assert model.generate(torch.full((1, 3), 7), min_new_tokens=6, max_new_tokens=6).shape == (1, 7)
     model.model.encoder = None  # what follows is refused before the work
-    for limit in ({"max_new_tokens": 7}, {"max_length": 8}, {"generation_config": GenerationConfig(max_length=8)}):
+    model.generation_config.max_length = 8
+    own = GenerationConfig(num_beams=1)
+    for limit in ({"max_new_tokens": 7}, {"max_length": 8}, {"generation_config": own}, {}):
         with pytest.raises(ValueError, match="8 tokens is longer than .* 6 positions: .* max_new_tokens of at most 6"):
             model.generate(torch.full((1, 3), 7), **limit)
     with pytest.raises(ValueError, match="11 tokens is longer than .* 6 positions: .* max_new_tokens of at most 4"):

@@ -74,7 +74,9 @@ def test_a_saved_file_lacks_no_weight(config, model_class, tmp_path):
 @pytest.mark.parametrize("tie", [False, True])
 def test_tied_embeddings_are_one_tensor_and_saved_once(share, tie, tmp_path):
     config = tiny_config(share_encoder_decoder_embeddings=share, tie_word_embeddings=tie)
-    VanillaTransformerForConditionalGeneration(config).save_pretrained(tmp_path)
+    model = VanillaTransformerForConditionalGeneration(config)
+    model.config.tie_word_embeddings = False  # as peft does when it merges an adapter, and leaves the matrices tied
+    model.save_pretrained(tmp_path)
     model = VanillaTransformerForConditionalGeneration.from_pretrained(tmp_path)
     source, target = model.model.encoder.embed_tokens.weight, model.model.decoder.embed_tokens.weight
     assert (source is target) == share
@@ -84,16 +86,17 @@ def test_tied_embeddings_are_one_tensor_and_saved_once(share, tie, tmp_path):
         assert len(saved & set(file.keys())) == 3 - share - tie
 
 
+@pytest.mark.parametrize("alone", [False, True])
 @pytest.mark.parametrize("model_class", [*AUTO_CLASSES, VanillaTransformerEncoderModel])
-def test_the_encoder_loads_from_every_checkpoint(config, model_class, tmp_path):
+def test_the_encoder_loads_from_every_checkpoint(config, model_class, alone, tmp_path):
     model = model_class(config).eval()
-    model.save_pretrained(tmp_path)
+    (model.get_encoder() if alone else model).save_pretrained(tmp_path)
     encoder, info = AutoModelForTextEncoding.from_pretrained(tmp_path, output_loading_info=True)
     assert type(encoder) is VanillaTransformerEncoderModel
     assert not (info["missing_keys"] or info["unexpected_keys"] or info["mismatched_keys"])
     expected = model.base_model.encoder(input_ids=IDS).last_hidden_state
     assert torch.equal(encoder(input_ids=IDS).last_hidden_state, expected)
-    if model_class is not VanillaTransformerEncoderModel:
+    if not alone and model_class is not VanillaTransformerEncoderModel:
         _, info = AutoModel.from_pretrained(tmp_path, output_loading_info=True)
         assert not (info["missing_keys"] or info["unexpected_keys"])
 
@@ -177,6 +180,33 @@ def test_the_sinusoid_is_right_after_half_and_back_from_the_meta_device(tmp_path
     assert torch.equal(back.encoder.embed_positions.weight, sinusoid_table(17, 16).float())
 
 
+@pytest.mark.parametrize("assign", [False, True])
+def test_a_model_of_the_meta_device_takes_a_state_dict(config, assign):
+    model = VanillaTransformerForConditionalGeneration(config)
+    with torch.device("meta"):
+        other = VanillaTransformerForConditionalGeneration(config)
+    if not assign:
+        other.to_empty(device="cpu")
+    other.load_state_dict(model.state_dict(), assign=assign)
+    assert torch.equal(outputs(other), outputs(model))
+    assert len(list(other.parameters())) == len(list(model.parameters()))  # what is tied stays tied
+
+
+def test_each_module_of_the_meta_device_resets_itself(config):
+    """FSDP asks each module that has weights or a table of its own."""
+    with torch.device("meta"):
+        model = VanillaTransformerModel(config)
+    model.to_empty(device="cpu")
+    for module in model.modules():
+        if [*module.parameters(recurse=False), *module.buffers(recurse=False)]:
+            module.reset_parameters()
+    assert outputs(model).isfinite().all()
+    if config.position_embedding_type == "sinusoidal":
+        assert torch.equal(
+            model.encoder.embed_positions.weight, VanillaTransformerModel(config).encoder.embed_positions.weight
+        )
+
+
 def test_initialisation_keeps_what_was_loaded(tmp_path):
     """Only a missing tensor is drawn anew."""
     model = VanillaTransformerModel(tiny_config())
@@ -237,12 +267,16 @@ def test_resize_token_embeddings_override_resizes_one_vocabulary_on_both_sides(v
 
 
 @pytest.mark.parametrize("share", [False, True])
-def test_new_input_embeddings_are_the_targets_where_they_are_one(share):
-    model = VanillaTransformerModel(tiny_config(share_encoder_decoder_embeddings=share))
+def test_new_input_embeddings_are_scaled_and_the_targets_where_they_are_one(share, tmp_path):
+    model = VanillaTransformerModel(tiny_config(share_encoder_decoder_embeddings=share, scale_embedding=True))
     new = torch.nn.Embedding(29, model.config.d_model)
     model.set_input_embeddings(new)
-    assert model.get_input_embeddings() is model.encoder.embed_tokens is new
-    assert (model.decoder.embed_tokens is new) == share
+    assert model.get_input_embeddings().weight is model.encoder.embed_tokens.weight is new.weight
+    assert (model.decoder.embed_tokens.weight is new.weight) == share
+    model.save_pretrained(tmp_path)
+    assert torch.equal(outputs(AutoModel.from_pretrained(tmp_path)), outputs(model))
+    model.decoder.set_input_embeddings(new)
+    assert torch.equal(model.decoder.embed_tokens(IDS), new(IDS) * 4)
 
 
 def test_resize_token_embeddings_override_leaves_a_second_vocabulary_alone(tmp_path):

@@ -50,6 +50,8 @@ check_version(transformers.__version__)  # before names that transformers 4 does
 LAYER_NORM_TYPES = ("standard", "unbiased_std", "unbiased_std_scalar")
 POSITION_EMBEDDING_TYPES = ("sinusoidal", "learned", "none")
 INIT_SCHEMES = ("torch", "xavier_uniform", "tensor2tensor")
+# Bytes, in float32: no matrix, and no stack of layers, can be meant to take more.
+LARGEST_MATRIX, LARGEST_STACK = 2**35, 2**42
 
 # Where transformers' Auto classes find the classes in a saved folder.
 _AUTO_MAP = {
@@ -348,26 +350,24 @@ class VanillaTransformerConfig(transformers.PreTrainedConfig):
         super().save_pretrained(save_directory, push_to_hub=push_to_hub, **kwargs)
 
     def validate_sizes(self):
-        """Sizes that must be at least 1."""
+        """Sizes are at least 1, and take less memory than any model can."""
         for name in (
-            "vocab_size",
-            "decoder_vocab_size",
-            "d_model",
-            "encoder_layers",
-            "decoder_layers",
-            "encoder_attention_heads",
-            "decoder_attention_heads",
-            "head_dim",
-            "encoder_ffn_dim",
-            "decoder_ffn_dim",
-            "max_position_embeddings",
-            "decoder_max_position_embeddings",
+            *("d_model", "head_dim", "encoder_attention_heads", "decoder_attention_heads", "encoder_ffn_dim"),
+            *("decoder_ffn_dim", "vocab_size", "decoder_vocab_size", "position_offset", "max_position_embeddings"),
+            *("decoder_max_position_embeddings", "encoder_layers", "decoder_layers"),
         ):
-            size = getattr(self, name)
-            if size is not None and size < 1:
-                raise ValueError(f"`{name}` must be at least 1, got {size}")
-        if self.position_offset < 0:
-            raise ValueError(f"`position_offset` must not be negative, got {self.position_offset}")
+            size, least = getattr(self, name), 0 if name == "position_offset" else 1
+            if size is None:
+                continue
+            if size < least:
+                raise ValueError(f"`{name}` must be at least {least}, got {size}")
+            width, limit = self.d_model, LARGEST_MATRIX
+            if name.endswith("_heads"):
+                width *= self.head_dim or 1
+            elif name.endswith("_layers"):
+                width, limit = 4 * width**2, LARGEST_STACK
+            if (memory := 4 * size * width) > limit:
+                raise ValueError(f"`{name}` {size} is too large: with `d_model` {self.d_model}, {memory:,} bytes")
 
     def validate_heads(self):
         """Without `head_dim`, the number of heads must divide d_model."""
@@ -401,13 +401,26 @@ class VanillaTransformerConfig(transformers.PreTrainedConfig):
         if self.layer_norm_type != "standard" and self.d_model == 1:
             raise ValueError(f"`layer_norm_type` {self.layer_norm_type!r} needs a `d_model` of at least 2")
 
-    def validate_sharing(self):
-        """One embedding matrix needs one vocabulary."""
+    def validate_vocabularies(self):
+        """Special ids are tokens: the padding token of both sides, all others of the target."""
         if self.share_encoder_decoder_embeddings and self.decoder_vocab_size is not None:
             raise ValueError(
                 f"`share_encoder_decoder_embeddings` needs one vocabulary, but `decoder_vocab_size` is "
                 f"{self.decoder_vocab_size} and `vocab_size` {self.vocab_size}"
             )
+        for name in ("pad_token_id", "bos_token_id", "eos_token_id", "decoder_start_token_id"):
+            ids = getattr(self, name)
+            size = min(self.vocab_size, self.target_vocab_size) if name == "pad_token_id" else self.target_vocab_size
+            for token_id in ids if isinstance(ids, list) else [] if ids is None else [ids]:
+                if not 0 <= token_id < size:
+                    raise ValueError(f"`{name}` must be in the vocabulary of {size} tokens, got {token_id}")
+
+    def validate_task(self):
+        """The model is an encoder-decoder, and a classifier's labels are numbered from 0."""
+        if not self.is_encoder_decoder:
+            raise ValueError("`is_encoder_decoder` must be true: this model has no other form")
+        if self.id2label is not None and sorted(self.id2label) != list(range(len(self.id2label))):
+            raise ValueError(f"`id2label` must number the labels from 0, got {', '.join(map(str, self.id2label))}")
 
 
 __all__ = ["VanillaTransformerConfig"]

@@ -7,7 +7,8 @@ Shapes: B batch size, S source tokens, T target tokens, P earlier target tokens 
 M keys that L queries attend to, D = `d_model`, H heads, K = `head_dim` (the paper's d_k = d_v), V target vocabulary.
 
 Masks: callers give (B, S) for the source and (B, P + T) for the target, 1 for a token and 0 for padding; None means no
-padding. Layers get the form that the attention implementation takes, which transformers makes of the caller's mask.
+padding. Of these, transformers makes the masks (B, 1, L, M) of the layers, in the form that the attention
+implementation takes.
 
 Every saved model carries a copy of this file, so it imports only torch, transformers and its configuration.
 """
@@ -118,7 +119,10 @@ def sinusoid_table(rows: int, d_model: int) -> torch.Tensor:
 
 
 class VanillaTransformerSinusoidalPositions(nn.Module):
-    """§3.5: add the sinusoid of each token's position. Padding gets row 0 of the table."""
+    """§3.5: add the sinusoid of each token's position. Padding gets row 0 of the table.
+
+    The first token gets row `position_offset`: with 1, row 0 is for padding alone, as in transformer-evolution.
+    """
 
     weight: torch.Tensor
 
@@ -126,8 +130,12 @@ class VanillaTransformerSinusoidalPositions(nn.Module):
         super().__init__()
         self.max_positions = max_positions
         self.offset = config.position_offset
-        table = sinusoid_table(max_positions + self.offset, config.d_model)
-        self.register_buffer("weight", table.to(torch.get_default_dtype()), persistent=False)
+        self.register_buffer("weight", torch.empty(max_positions + self.offset, config.d_model), persistent=False)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Fill the table, which no checkpoint holds; FSDP calls this for a module made on the meta device."""
+        self.weight.copy_(sinusoid_table(*self.weight.shape))
 
     def forward(self, inputs_embeds: torch.Tensor, position_ids: torch.Tensor) -> torch.Tensor:
         """(B, L, D) and (B or 1, L), -1 for padding, to (B, L, D)."""
@@ -232,7 +240,8 @@ def eager_attention_forward(
     """
     scores = torch.matmul(query, key.transpose(2, 3)) * scaling
     if attention_mask is not None:
-        scores = scores + attention_mask
+        # In float16, the sum can be -inf; a query with no other score would have NaN for its gradient.
+        scores = (scores + attention_mask).clamp(min=torch.finfo(scores.dtype).min)
     probabilities = nn.functional.softmax(scores, dim=-1)
     if attention_mask is not None:
         probabilities = probabilities.masked_fill(attention_mask == torch.finfo(attention_mask.dtype).min, 0.0)
@@ -278,13 +287,13 @@ class VanillaTransformerAttention(nn.Module):
             **kwargs,
         )
         query = self._split_heads(self.q_proj(hidden_states))
-        if _can_fold_projections(self, query, encoder_hidden_states, cache):
+        if not _can_fold_projections(self, query, encoder_hidden_states, cache):
+            key, value = self._keys_and_values(hidden_states, encoder_hidden_states, cache)
+            heads, probabilities = attend(query, key, value, attention_mask)
+        else:  # the same numbers sooner, where one query attends to the source, as in the classifier
             heads, probabilities = _attend_with_folded_projections(
                 self, attend, query, encoder_hidden_states, attention_mask
             )
-        else:
-            key, value = self._keys_and_values(hidden_states, encoder_hidden_states, cache)
-            heads, probabilities = attend(query, key, value, attention_mask)
         return self.out_proj(heads.flatten(-2)), probabilities  # (B, L, H, K) -> (B, L, H*K) -> (B, L, D)
 
     def _keys_and_values(
@@ -312,60 +321,6 @@ class VanillaTransformerAttention(nn.Module):
     def _split_heads(self, projected: torch.Tensor) -> torch.Tensor:
         """(B, L, H*K) to (B, H, L, K)."""
         return projected.unflatten(-1, (-1, self.head_dim)).transpose(1, 2)
-
-
-def _can_fold_projections(
-    attention: VanillaTransformerAttention,
-    query: torch.Tensor,
-    encoder_hidden_states: torch.Tensor | None,
-    cache: EncoderDecoderCache | None,
-) -> bool:
-    """Whether `_attend_with_folded_projections` applies: a single query in encoder-decoder attention, no cache.
-
-    The attention implementation must accept any head size. The projections must be plain linear layers: adapters,
-    quantised or offloaded weights and hooks need `k_proj` and `v_proj` to be called.
-    """
-    return (
-        encoder_hidden_states is not None
-        and cache is None
-        and query.shape[2] == 1
-        and attention.config._attn_implementation in ("eager", "sdpa")
-        and all(
-            type(linear) is nn.Linear
-            and type(linear.weight) is nn.Parameter
-            and not (linear._forward_hooks or linear._forward_pre_hooks or hasattr(linear, "_hf_hook"))
-            and not (linear._backward_hooks or linear._backward_pre_hooks)
-            for linear in (attention.k_proj, attention.v_proj)
-        )
-    )
-
-
-def _attend_with_folded_projections(
-    attention: VanillaTransformerAttention,
-    attend: Callable,
-    query: torch.Tensor,
-    encoder_hidden_states: torch.Tensor,
-    attention_mask: torch.Tensor | None,
-) -> tuple[torch.Tensor, torch.Tensor | None]:
-    """Attend with one query, as the classifier's decoder does, without projecting the S source states.
-
-    For a source state x, a head computes the score q . (W_k x + b_k) = ([W_k b_k]^T q) . [x 1], and returns the
-    weighted sum of all W_v x + b_v, which is [W_v b_v] times the weighted sum of all [x 1]. So the H heads become H
-    queries of a single head of size D + 1, whose keys and values are the source states with a column of ones.
-
-    Returns:
-        For a query (B, H, 1, K), the output (B, 1, H, K), and the probabilities (B, H, 1, S) if `attend` returns them.
-    """
-
-    def matrix(linear: nn.Linear) -> torch.Tensor:  # [W b], (H, K, D + 1)
-        bias = linear.weight.new_zeros(linear.out_features) if linear.bias is None else linear.bias
-        return torch.cat([linear.weight, bias.unsqueeze(1)], dim=1).unflatten(0, (-1, attention.head_dim))
-
-    query = torch.einsum("bhlk,hkd->blhd", query, matrix(attention.k_proj))  # (B, 1, H, D + 1)
-    source = nn.functional.pad(encoder_hidden_states, (0, 1), value=1.0).unsqueeze(1)  # (B, 1, S, D + 1)
-    heads, probabilities = attend(query, source, source, attention_mask)  # (B, H, 1, D + 1), (B, 1, H, S)
-    heads = torch.einsum("bhld,hkd->blhk", heads, matrix(attention.v_proj))  # (B, 1, H, K)
-    return heads, None if probabilities is None else probabilities.transpose(1, 2)
 
 
 class VanillaTransformerFeedForward(nn.Module):
@@ -397,6 +352,11 @@ class VanillaTransformerUnbiasedStdNorm(nn.Module):
         self.weight = nn.Parameter(torch.ones(shape))
         self.bias = nn.Parameter(torch.zeros(shape))
         self.eps = eps
+
+    def reset_parameters(self) -> None:
+        """1 and 0; FSDP calls this for a module made on the meta device."""
+        nn.init.ones_(self.weight)
+        nn.init.zeros_(self.bias)
 
     def forward(self, hidden_states: torch.Tensor) -> torch.Tensor:
         """(B, L, D) to (B, L, D)."""
@@ -558,13 +518,35 @@ class VanillaTransformerPreTrainedModel(PreTrainedModel):
             # Not in the checkpoint: `from_pretrained` leaves uninitialised memory here.
             init.copy_(module.weight, sinusoid_table(*module.weight.shape))
 
+    def get_input_embeddings(self) -> nn.Module:
+        """The source embeddings; of a decoder by itself, the target embeddings."""
+        base: Any = self.base_model
+        return getattr(base, "encoder", base).embed_tokens
+
+    def set_input_embeddings(self, value: nn.Module):
+        """Replace the source embeddings and, if shared, the target's. A plain `nn.Embedding` is scaled as they are."""
+        if type(value) is nn.Embedding:
+            plain = value
+            with torch.device("meta"):
+                value = VanillaTransformerEmbedding(plain.num_embeddings, self.config)
+            value.weight, value.padding_idx = plain.weight, plain.padding_idx
+        base: Any = self.base_model
+        getattr(base, "encoder", base).embed_tokens = value
+        if hasattr(base, "decoder") and self.config.share_encoder_decoder_embeddings:
+            base.decoder.embed_tokens = value
+
     def load_state_dict(self, state_dict: Mapping[str, torch.Tensor], strict: bool = True, assign: bool = False):
         """As in torch, but a saved file, which holds tied weights once, is whole: Trainer would say that keys miss."""
         whole: Any = copy(state_dict)
         for name, source in self.all_tied_weights_keys.items():
             if source in whole:
                 whole.setdefault(name, whole[source])
-        return super().load_state_dict(whole, strict, assign)
+        incompatible_keys = super().load_state_dict(whole, strict, assign)
+        weights = dict(self.named_parameters(remove_duplicate=False))
+        ties = [pair for pair in self.all_tied_weights_keys.items() if weights.keys() >= set(pair)]
+        if any(weights[name] is not weights[source] for name, source in ties):  # by `assign`, or earlier by `to_empty`
+            self.tie_weights()
+        return incompatible_keys
 
     def _resize_token_embeddings(self, new_num_tokens, pad_to_multiple_of=None, mean_resizing=True):
         """Resize the source embeddings; with one vocabulary, also the target embeddings and the head.
@@ -609,9 +591,20 @@ class VanillaTransformerPreTrainedModel(PreTrainedModel):
         return embeddings
 
 
+def _refill_sinusoid(stack: Any, incompatible_keys: Any) -> None:
+    """After `load_state_dict`: the table is in no checkpoint, and a model off the meta device comes without it."""
+    positions = stack.embed_positions
+    if isinstance(positions, VanillaTransformerSinusoidalPositions):
+        if positions.weight.is_meta:
+            tokens = stack.embed_tokens.weight
+            positions.weight = torch.empty_like(positions.weight, dtype=tokens.dtype, device=tokens.device)
+        positions.reset_parameters()
+
+
 class VanillaTransformerEncoder(VanillaTransformerPreTrainedModel):
     """§3.1: the encoder, a stack of N layers over the embedded source tokens."""
 
+    base_model_prefix = "encoder"
     _can_record_outputs = {
         "hidden_states": VanillaTransformerEncoderLayer,
         "attentions": OutputRecorder(VanillaTransformerAttention, index=1, layer_name="self_attn"),
@@ -625,6 +618,7 @@ class VanillaTransformerEncoder(VanillaTransformerPreTrainedModel):
         self.layers = nn.ModuleList([VanillaTransformerEncoderLayer(config, i) for i in range(config.encoder_layers)])
         self.final_norm = layer_norm(config) if config.final_norm else nn.Identity()
         self.gradient_checkpointing = False
+        self.register_load_state_dict_post_hook(_refill_sinusoid)
         self.post_init()
 
     @merge_with_config_defaults
@@ -652,12 +646,19 @@ class VanillaTransformerEncoder(VanillaTransformerPreTrainedModel):
         position_ids = _position_ids(inputs_embeds, attention_mask, 0)
         hidden_states = self.dropout(self.embed_positions(inputs_embeds, position_ids))
 
-        attention_mask = create_bidirectional_mask(
+        attention_mask = create_bidirectional_mask(  # (B, 1, S, S)
             config=self.config, inputs_embeds=inputs_embeds, attention_mask=attention_mask
         )
         for layer in self.layers:
             hidden_states = layer(hidden_states, attention_mask, **kwargs)
         return BaseModelOutput(last_hidden_state=self.final_norm(hidden_states))
+
+    def save_pretrained(self, *args, **kwargs) -> None:
+        """Save as a `VanillaTransformerEncoderModel`, which the Auto classes know."""
+        with torch.device("meta"):
+            whole = VanillaTransformerEncoderModel(self.config)
+        whole.encoder = self
+        whole.save_pretrained(*args, **kwargs)
 
 
 class VanillaTransformerEncoderModel(VanillaTransformerPreTrainedModel):
@@ -670,14 +671,6 @@ class VanillaTransformerEncoderModel(VanillaTransformerPreTrainedModel):
         super().__init__(config)
         self.encoder = VanillaTransformerEncoder(config)
         self.post_init()
-
-    def get_input_embeddings(self) -> nn.Module:
-        """The source embeddings."""
-        return self.encoder.embed_tokens
-
-    def set_input_embeddings(self, value: nn.Module):
-        """Replace the source embeddings."""
-        self.encoder.embed_tokens = value  # type: ignore[assignment]
 
     def forward(
         self,
@@ -707,6 +700,7 @@ class VanillaTransformerDecoder(VanillaTransformerPreTrainedModel):
         self.layers = nn.ModuleList([VanillaTransformerDecoderLayer(config, i) for i in range(config.decoder_layers)])
         self.final_norm = layer_norm(config) if config.final_norm else nn.Identity()
         self.gradient_checkpointing = False
+        self.register_load_state_dict_post_hook(_refill_sinusoid)
         self.post_init()
 
     @accept_past_key_values
@@ -753,13 +747,13 @@ class VanillaTransformerDecoder(VanillaTransformerPreTrainedModel):
             position_ids = _position_ids(inputs_embeds, attention_mask, past_length)
         hidden_states = self.dropout(self.embed_positions(inputs_embeds, position_ids))
 
-        attention_mask = create_causal_mask(
+        attention_mask = create_causal_mask(  # (B, 1, T, P + T)
             config=self.config,
             inputs_embeds=inputs_embeds,
             attention_mask=attention_mask,
             **{CACHE: None if cache is None else cache.self_attention_cache},
         )
-        encoder_attention_mask = create_bidirectional_mask(
+        encoder_attention_mask = create_bidirectional_mask(  # (B, 1, T, S)
             config=self.config,
             inputs_embeds=inputs_embeds,
             attention_mask=encoder_attention_mask,
@@ -793,16 +787,6 @@ class VanillaTransformerModel(VanillaTransformerPreTrainedModel):
         if config.share_encoder_decoder_embeddings:
             self._tied_weights_keys = {"decoder.embed_tokens.weight": "encoder.embed_tokens.weight"}
         self.post_init()
-
-    def get_input_embeddings(self) -> nn.Module:
-        """The source embeddings."""
-        return self.encoder.embed_tokens
-
-    def set_input_embeddings(self, value: nn.Module):
-        """Replace the source embeddings and, if shared, the target embeddings."""
-        self.encoder.embed_tokens = value  # type: ignore[assignment]
-        if self.config.share_encoder_decoder_embeddings:
-            self.decoder.embed_tokens = value  # type: ignore[assignment]
 
     def get_expanded_tied_weights_keys(self, all_submodels: bool = False) -> dict[str, str]:
         """Tie the two embeddings also without `tie_word_embeddings`, which is for the head; transformers would not."""
@@ -999,10 +983,15 @@ class VanillaTransformerForConditionalGeneration(VanillaTransformerPreTrainedMod
         **kwargs,
     ) -> ModelOutput | torch.LongTensor:
         """As in transformers, but more tokens than the model has positions for are refused before the work."""
-        settings = self.generation_config if generation_config is None else generation_config
-        prompt, new = kwargs.get("decoder_input_ids"), kwargs.get("max_new_tokens", settings.max_new_tokens)
-        start = 1 if prompt is None else prompt.shape[1]
-        longest = kwargs.get("max_length", settings.max_length) if new is None else start + new
+        own, settings = self.generation_config, generation_config or self.generation_config
+        prompt, lengths = kwargs.get("decoder_input_ids"), {}
+        for name in (
+            "max_length",
+            "max_new_tokens",
+        ):  # in transformers, what `settings` does not say is the model's own
+            lengths[name] = kwargs.get(name, getattr(own if getattr(settings, name) is None else settings, name))
+        start, new = 1 if prompt is None else prompt.shape[1], lengths["max_new_tokens"]
+        longest = lengths["max_length"] if new is None else start + new
         limit = self.config.max_target_positions + 1  # nothing reads the last token
         if longest is not None and longest > limit:
             raise ValueError(
@@ -1013,6 +1002,15 @@ class VanillaTransformerForConditionalGeneration(VanillaTransformerPreTrainedMod
             kwargs[CACHE] = cache
         kwargs.pop("labels", None)  # from Seq2SeqTrainer; transformers would pass them to the encoder
         return super().generate(inputs, generation_config, **kwargs)
+
+    def save_pretrained(self, *args, **kwargs) -> None:
+        """As in transformers, but a head that is one matrix with the target embeddings is saved as such.
+
+        peft (0.21), when it merges an adapter, sets `tie_word_embeddings` to false and leaves the matrix tied.
+        """
+        if self.lm_head.weight is self.model.decoder.embed_tokens.weight:
+            self.config.tie_word_embeddings = True
+        super().save_pretrained(*args, **kwargs)
 
     def prepare_decoder_input_ids_from_labels(self, labels: torch.Tensor) -> torch.Tensor:
         """`shift_tokens_right` for transformers' `DataCollatorForSeq2Seq`: (B, T) to (B, T)."""
@@ -1091,6 +1089,7 @@ class VanillaTransformerForSequenceClassification(VanillaTransformerPreTrainedMo
             return_dict=True,
             **kwargs,
         )
+        # The maximum is over T positions, here one unless the caller gives decoder inputs.
         logits = self.classifier(_max_over_tokens(outputs.last_hidden_state, decoder_attention_mask))
         loss = None
         if labels is not None:
@@ -1114,6 +1113,60 @@ def _max_over_tokens(hidden_states: torch.Tensor, attention_mask: torch.Tensor |
             ~is_token.unsqueeze(-1).to(hidden_states.device), torch.finfo(hidden_states.dtype).min
         )
     return hidden_states.amax(dim=1)
+
+
+def _can_fold_projections(
+    attention: VanillaTransformerAttention,
+    query: torch.Tensor,
+    encoder_hidden_states: torch.Tensor | None,
+    cache: EncoderDecoderCache | None,
+) -> bool:
+    """Whether `_attend_with_folded_projections` applies: a single query in encoder-decoder attention, no cache.
+
+    The attention implementation must accept any head size. The projections must be plain linear layers: adapters,
+    quantised or offloaded weights and hooks need `k_proj` and `v_proj` to be called.
+    """
+    return (
+        encoder_hidden_states is not None
+        and cache is None
+        and query.shape[2] == 1
+        and attention.config._attn_implementation in ("eager", "sdpa")
+        and all(
+            type(linear) is nn.Linear
+            and type(linear.weight) is nn.Parameter
+            and not (linear._forward_hooks or linear._forward_pre_hooks or hasattr(linear, "_hf_hook"))
+            and not (linear._backward_hooks or linear._backward_pre_hooks)
+            for linear in (attention.k_proj, attention.v_proj)
+        )
+    )
+
+
+def _attend_with_folded_projections(
+    attention: VanillaTransformerAttention,
+    attend: Callable,
+    query: torch.Tensor,
+    encoder_hidden_states: torch.Tensor,
+    attention_mask: torch.Tensor | None,
+) -> tuple[torch.Tensor, torch.Tensor | None]:
+    """Attend with one query, as the classifier's decoder does, without projecting the S source states.
+
+    For a source state x, a head computes the score q . (W_k x + b_k) = ([W_k b_k]^T q) . [x 1], and returns the
+    weighted sum of all W_v x + b_v, which is [W_v b_v] times the weighted sum of all [x 1]. So the H heads become H
+    queries of a single head of size D + 1, whose keys and values are the source states with a column of ones.
+
+    Returns:
+        For a query (B, H, 1, K), the output (B, 1, H, K), and the probabilities (B, H, 1, S) if `attend` returns them.
+    """
+
+    def matrix(linear: nn.Linear) -> torch.Tensor:  # [W b], (H, K, D + 1)
+        bias = linear.weight.new_zeros(linear.out_features) if linear.bias is None else linear.bias
+        return torch.cat([linear.weight, bias.unsqueeze(1)], dim=1).unflatten(0, (-1, attention.head_dim))
+
+    query = torch.einsum("bhlk,hkd->blhd", query, matrix(attention.k_proj))  # (B, 1, H, D + 1)
+    source = nn.functional.pad(encoder_hidden_states, (0, 1), value=1.0).unsqueeze(1)  # (B, 1, S, D + 1)
+    heads, probabilities = attend(query, source, source, attention_mask)  # (B, H, 1, D + 1), (B, 1, H, S)
+    heads = torch.einsum("bhld,hkd->blhk", heads, matrix(attention.v_proj))  # (B, 1, H, K)
+    return heads, None if probabilities is None else probabilities.transpose(1, 2)
 
 
 __all__ = [
