@@ -8,6 +8,7 @@ from typing import Any
 # The module of each name. It is imported at the first use: `predict` reads lines without `datasets`.
 _MODULES = {
     "DataError": "errors",
+    "describe_data": "report",
     "encode": "labelled_text",
     "iterate_lines": "lines",
     "load_corpus": "plain_text",

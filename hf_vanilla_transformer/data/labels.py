@@ -75,7 +75,7 @@ def find_label_names(source: str, data: DatasetDict, column: str, problem_type: 
     found = {split: _labels_of(rows, column, problem_type) for split, rows in data.items()}
     labels = set().union(*found.values())
     integers = all(re.fullmatch(r"[+-]?\d+", label) for label in labels)
-    numbers = all(map(_is_number, labels))
+    numbers = all(map(is_number, labels))
     if problem_type is None and numbers and (not integers or len(labels) > MOST_NUMBERS):
         raise DataError(
             f"{source}: the column {column!r} holds {len(labels)} different numbers: is problem_type {REGRESSION}, "
@@ -124,7 +124,7 @@ def read_label(value: Any, label_ids: dict[str, int], problem_type: str) -> int 
     text = "" if value is None else str(value).strip()
     if problem_type == SINGLE:
         return label_ids.get(text)
-    return float(text) if _is_number(text) else None
+    return float(text) if is_number(text) else None
 
 
 def multi_hot(labels: list[list[int]], number: int) -> list[list[float]]:
@@ -132,7 +132,8 @@ def multi_hot(labels: list[list[int]], number: int) -> list[list[float]]:
     return [[float(label in chosen) for label in range(number)] for chosen in map(set, labels)]
 
 
-def _is_number(text: str) -> bool:
+def is_number(text: str) -> bool:
+    """Whether a label is a finite number."""
     try:
         return math.isfinite(float(text))
     except ValueError:

@@ -1,0 +1,101 @@
+# Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
+"""What to know of the data before a training, in lines."""
+
+import copy
+from collections.abc import Iterator, Mapping
+from itertools import chain
+
+import numpy as np
+from datasets import Dataset, DatasetDict
+from transformers import PreTrainedTokenizerBase
+
+from .labels import MULTI, REGRESSION, SEPARATOR, SINGLE, is_number, label_names, problem_type_of
+from .rows import column_array
+
+
+# Texts whose tokens are counted, and labels that are listed.
+SAMPLE, MOST_LABELS = 1000, 20
+# From so many labels on that are numbers, they may be ratings.
+RATINGS = 5
+
+
+def describe_data(
+    data: DatasetDict,
+    tokenizers: Mapping[str, PreTrainedTokenizerBase] | None = None,
+    max_length: int | None = None,
+) -> list[str]:
+    """The facts of checked data, before they are tokenized: rows, labels, lengths, repeated texts, what looks wrong.
+
+    Args:
+        data: What `load_labelled_text`, `load_parallel_text` or `load_corpus` returned.
+        tokenizers: Of each column of texts: of `text`, or of `source` and `target`. They stay as they are. Without
+            them, lengths are in characters.
+        max_length: The number of tokens that a text is cut to; by default each tokenizer's `model_max_length`.
+
+    Returns:
+        Lines to print, in English, without line feeds; the texts themselves are not in them.
+    """
+    train = data["train"]
+    columns = [column for column in ("text", "source", "target") if column in train.column_names]
+    lines = ["rows: " + ", ".join(f"{split} {len(rows):,}" for split, rows in data.items())]
+    if "label" in train.column_names:
+        lines += _describe_labels(train)
+    lines += [_describe_lengths(train, column, (tokenizers or {}).get(column), max_length) for column in columns]
+    return [*lines, *_describe_repeated(data, columns)]
+
+
+def _describe_labels(rows: Dataset) -> Iterator[str]:
+    kind, names = problem_type_of(rows), label_names(rows)
+    if kind == REGRESSION:
+        numbers = column_array(rows, "label")
+        yield f"labels: numbers from {numbers.min():g} to {numbers.max():g}, mean {numbers.mean():.4g}"
+        return
+    labels = column_array(rows, "label") if kind == SINGLE else [*chain.from_iterable(rows["label"])]
+    counts = np.bincount(np.asarray(labels, dtype=int), minlength=len(names))
+    order = np.argsort(-counts, kind="stable")[:MOST_LABELS]
+    listed = [f"{names[label]} {counts[label]:,} ({counts[label] / len(rows):.0%})" for label in order]
+    more = [f"{len(names) - MOST_LABELS} more"] if len(names) > MOST_LABELS else []
+    yield f"labels of train: {', '.join(listed + more)}"
+    if kind == SINGLE and len(names) >= RATINGS and all(map(is_number, names)):
+        yield f"labels: all {len(names)} are numbers; if they are ratings, problem_type {REGRESSION} predicts them"
+    if kind == SINGLE and (lists := [name for name in names if SEPARATOR in name]):
+        yield (
+            f"labels: {len(lists)} hold {SEPARATOR}, such as {lists[0]}, and count as one label each; problem_type "
+            f"{MULTI} takes them apart"
+        )
+
+
+def _describe_lengths(
+    rows: Dataset, column: str, tokenizer: PreTrainedTokenizerBase | None, max_length: int | None
+) -> str:
+    size = min(SAMPLE, len(rows))
+    texts = rows[(np.arange(size) * len(rows) // size).tolist()][column]
+    unit, counted = "characters", [len(text) for text in texts]
+    if tokenizer is not None:
+        # A copy: `save_pretrained` writes how a tokenizer cut its last texts.
+        ids = copy.deepcopy(tokenizer)(texts, truncation=False, padding=False, verbose=False)["input_ids"]
+        unit, counted = "tokens", [len(tokens) for tokens in ids]
+        max_length = max_length or tokenizer.model_max_length
+    lengths = np.asarray(counted)
+    line = f"length of {column}: median {np.median(lengths):.0f} {unit}, longest {lengths.max():,}"
+    if tokenizer is not None:
+        line += f"; {np.mean(lengths > max_length):.1%} are cut to {max_length:,}"
+    return line if size == len(rows) else f"{line} (of {size:,} rows)"
+
+
+def _describe_repeated(data: DatasetDict, columns: list[str]) -> Iterator[str]:
+    """How many rows of train repeat others, and how many of other splits are in train, by 8 bytes for each row."""
+    hashes = {split: _hashes(rows, columns) for split, rows in data.items()}
+    train = np.unique(hashes["train"])
+    texts = "pairs" if len(columns) > 1 else "texts"
+    if repeated := len(hashes["train"]) - len(train):
+        yield f"repeated: {repeated:,} {texts} of train are there before"
+    for split in [split for split in data if split != "train"]:
+        if known := int(np.isin(hashes[split], train).sum()):
+            yield f"repeated: {known:,} of {len(hashes[split]):,} {texts} of {split} are in train, too"
+
+
+def _hashes(rows: Dataset, columns: list[str]) -> np.ndarray:
+    batches = rows.select_columns(columns).iter(1000)
+    texts = chain.from_iterable(zip(*batch.values(), strict=True) for batch in batches)
+    return np.fromiter(map(hash, texts), dtype=np.int64, count=len(rows))

@@ -1,0 +1,56 @@
+"""The facts about the data that stand at the top of a run."""
+
+import pytest
+from datasets import Dataset, DatasetDict
+
+from data.files import write_table
+from hf_vanilla_transformer.data.labels import MULTI, REGRESSION
+from hf_vanilla_transformer.data.report import describe_data
+from hf_vanilla_transformer.tokenizer import train_tokenizer
+
+
+def described(load, path, texts, labels, **options):
+    rows = [{"document": text, "label": label} for text, label in zip(texts, labels, strict=True)]
+    return describe_data(load(write_table(path, rows), validation_fraction=0.1, **options))
+
+
+@pytest.mark.parametrize(
+    ("labels", "options", "lines"),
+    [
+        (
+            ["good", "bad"],
+            {},
+            ["rows: train 32, validation 4, test 4", "labels of train: bad 16 (50%), good 16 (50%)"],
+        ),
+        (["a|b", "b"], {}, ["1 hold |, such as a|b, and count as one label each; problem_type multi_label"]),
+        (["a|b", "b"], {"problem_type": MULTI}, ["labels of train: b ", " (100%), a "]),
+        ([1, 2, 3, 4, 5], {}, ["all 5 are numbers; if they are ratings, problem_type regression predicts them"]),
+        ([1, 2, 3, 5], {"problem_type": REGRESSION}, ["labels: numbers from 1 to 5, mean 2."]),
+        ([f"label {number}" for number in range(25)], {}, ["label 4 1 (4%), 5 more"]),
+    ],
+)
+def test_labels(load, tmp_path, labels, options, lines):
+    repeats = 40 // len(labels) if len(labels) < 25 else 3
+    texts = [f"감상 {number}" for number in range(len(labels) * repeats)]
+    found = described(load, tmp_path / "t.csv", texts, labels * repeats, **options)
+    for line in lines:
+        assert line in "\n".join(found)
+    assert not any("repeated" in line or "\n" in line for line in found)
+
+
+def test_lengths_and_repeated_texts():
+    train = [text for text in ("가 나 다", "가", "가", "가 나") for _ in range(500)]
+    splits = {"train": train, "validation": ["가 나", "나"], "test": ["다"]}
+    pairs = DatasetDict(
+        {split: Dataset.from_dict(dict.fromkeys(("source", "target"), splits[split])) for split in splits}
+    )
+    tokenizer = train_tokenizer(["가 나 다"], model="word", vocab_size=29, max_length=3, add_eos=True)
+    before = tokenizer.backend_tokenizer.to_str()
+    assert describe_data(pairs, {"source": tokenizer}) == [
+        "rows: train 2,000, validation 2, test 1",
+        "length of source: median 2 tokens, longest 4; 25.0% are cut to 3 (of 1,000 rows)",
+        "length of target: median 2 characters, longest 5 (of 1,000 rows)",
+        "repeated: 1,997 pairs of train are there before",
+        "repeated: 1 of 2 pairs of validation are in train, too",
+    ]
+    assert tokenizer.backend_tokenizer.to_str() == before
