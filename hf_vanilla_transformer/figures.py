@@ -46,7 +46,17 @@ def _new_figure(width: float, height: float, layout: Any = "constrained") -> "Fi
     return Figure(figsize=(width, height), layout=layout)
 
 
+def with_hangul(figure: "Figure") -> "Figure":
+    """The figure, whose texts now take Hangul from an installed font."""
+    from matplotlib.text import Text
+
+    for text in figure.findobj(Text):
+        text.set_fontfamily(_families())
+    return figure
+
+
 def _save(figure: "Figure", file: str | Path | None) -> "Figure":
+    with_hangul(figure)
     if file is not None:
         check_file(file)
         figure.savefig(file, dpi=150)
@@ -254,9 +264,9 @@ def plot_training_curves(epochs: list[dict[str, Any]], file: str | Path | None =
     figure = _new_figure(4.5 * len(curves), 3.4)
     panels = figure.subplots(1, len(curves), squeeze=False)[0]
     for panel, (title, lines) in zip(panels, curves.items(), strict=True):
-        for label, name in lines.items():
+        for (label, name), style in zip(lines.items(), ("-", "--"), strict=False):
             heights = [math.nan if entry[name] is None else entry[name] for entry in epochs]
-            panel.plot(x, heights, marker="o", label=label)
+            panel.plot(x, heights, style, marker="o", label=label)
         panel.set_xlabel("epoch")
         panel.set_ylabel(title)
         panel.xaxis.get_major_locator().set_params(integer=True)
@@ -327,18 +337,18 @@ def _draw_cell_borders(axes: "Axes", rows: int, columns: int) -> None:
 
 def _draw_tokens(panels: Iterable["Axes"], rows: Sequence[str], columns: Sequence[str], fontsize: float = 8) -> None:
     """Label rows and columns of a grid of equal images with tokens, on the grid's outer sides."""
-    labels, families = drawable([*rows, *columns])
+    labels = drawable([*rows, *columns])
     # matplotlib would parse dollar signs in a token as a formula.
-    style: dict[str, Any] = {"fontfamily": families, "fontsize": fontsize, "parse_math": False}
+    style: dict[str, Any] = {"fontsize": fontsize, "parse_math": False}
     for panel in panels:
         panel.set_yticks(range(len(rows)), labels[: len(rows)], **style)
         panel.set_xticks(range(len(columns)), labels[len(rows) :], rotation=90, **style)
         panel.label_outer()
 
 
-def drawable(tokens: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The tokens to draw, with an underscore for SentencePiece's `▁`, which fonts draw as a thick bar; their fonts."""
-    return [token.replace("▁", "_") for token in tokens], _families()
+def drawable(tokens: Sequence[str]) -> list[str]:
+    """The tokens to draw, with an underscore for SentencePiece's `▁`, which fonts draw as a thick bar."""
+    return [token.replace("▁", "_") for token in tokens]
 
 
 # The usual sans-serif fonts with Hangul on Linux, Windows and macOS.

@@ -194,6 +194,8 @@ def test_korean_is_drawn_with_an_installed_font_that_matplotlib_has_not_listed_y
     monkeypatch.setattr(font_manager.fontManager, "ttflist", latin)
     figures._families.cache_clear()
     attention_labels(KOREAN, tmp_path / "a.png")
+    figures.plot_noam_rates({"학습률": [1, 2]}, tmp_path / "b.png")
+    figures.plot_attention(maps(1, 1), ["a"], ["b"], tmp_path / "c.png", title="어텐션")
     assert not [str(warning.message) for warning in recwarn if "Glyph" in str(warning.message)]
 
 

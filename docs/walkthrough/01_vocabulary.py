@@ -7,13 +7,10 @@
 # > This chapter compares words, characters and sub-words, merges pairs by hand as BPE does, and trains a vocabulary.
 # > It ends with two sentences as a padded batch of ids with its attention mask.
 #
-# 이 연재에서는 논문 "Attention Is All You Need"의 Transformer를 처음부터 한 조각씩 만들어 봅니다.
+# 이 장부터 Transformer를 한 조각씩 만듭니다.
 # Transformer는 글을 읽는 **인코더**(encoder)와 답을 쓰는 **디코더**(decoder)로 이루어집니다.
-# 파이썬만 알면 따라올 수 있습니다. 셀을 위에서부터 차례로 실행하세요.
-# 다른 튜토리얼과 비교하는 상자는 건너뛰어도 됩니다.
+# 셀을 위에서부터 차례로 실행하세요. 다른 튜토리얼과 비교하는 상자는 건너뛰어도 됩니다.
 #
-# Transformer 같은 신경망은 숫자를 곱하고 더하는 큰 함수입니다.
-# 그 안의 수(**파라미터**, **가중치**)는 예를 보면서 조금씩 고칩니다. 이것이 **학습**입니다.
 # 신경망은 숫자만 계산하므로, 가장 먼저 할 일은 글을 숫자로 바꾸는 것입니다.
 # 글을 잘게 나눈 조각을 **토큰**(token), 토큰 전체의 목록을 **어휘**(vocabulary)라고 합니다.
 # 토큰마다 번호를 하나씩 붙이면 글은 번호의 목록이 됩니다.
@@ -41,6 +38,7 @@ MODELS = CLONE / "model_cards"  # 학습된 모델
 from collections import Counter
 
 import datasets
+import drawings
 import pandas as pd
 from transformers import AutoTokenizer
 
@@ -50,11 +48,14 @@ from hf_vanilla_transformer.tokenizer import SPECIAL_TOKENS, train_tokenizer
 
 datasets.disable_progress_bars()
 
+# %%
+drawings.model_map(1)
+
 # %% [markdown]
 # ## 무엇을 한 토큰으로 볼까
 #
 # 이 저장소의 패키지에 들어 있는 짧은 영화 리뷰로 시작합니다.
-# `train`은 학습에 쓰고, `test`는 처음 보는 글로 남겨 둡니다.
+# `train`은 학습에 사용하고, `test`는 처음 보는 글로 남겨 둡니다.
 
 # %%
 reviews = load_labelled_text("sample")
@@ -65,7 +66,7 @@ for review in train[:3]:
 
 # %% [markdown]
 # 가장 쉬운 방법은 띄어쓰기로 나누는 것입니다. 그런데 한국어는 단어 끝이 계속 바뀝니다.
-# '영화'로 시작하는 말만 모아 봐도 이렇게 많습니다.
+# '영화'로 시작하는 단어만 모아 봐도 이렇게 많습니다.
 
 # %%
 words = Counter(word for review in train for word in review.split())
@@ -90,15 +91,15 @@ pd.DataFrame([describe(str.split), describe(list)], index=["단어", "글자"]).
 # %% [markdown]
 # 단어로 나누면 테스트 리뷰에 나오는 토큰의 절반 가까이가 처음 보는 것입니다. 글자로 나누면 글이 네 배쯤 길어집니다.
 #
-# 이 둘의 사이에 있는 것이 **서브워드**(sub-word)입니다.
-# 자주 나오는 글자 묶음은 한 토큰으로 두고, 드문 말은 여러 토큰으로 나눕니다.
+# 그 중간이 **서브워드**(sub-word)입니다.
+# 자주 붙어 나오는 글자들은 한 토큰으로 두고, 드문 단어는 여러 토큰으로 나눕니다.
 # '영화는'을 `영화` + `는`으로 나눌 수 있다면 '영화'를 한 번만 배우면 됩니다.
 #
 # ## 손으로 해 보는 BPE
 #
 # 서브워드를 찾는 대표적인 방법이 **BPE**(byte-pair encoding)입니다. 규칙은 하나뿐입니다.
 #
-# > 가장 자주 붙어 나오는 두 조각을 찾아 하나로 합친다. 이것을 되풀이한다.
+# > 가장 자주 붙어 나오는 두 조각을 찾아 하나로 합친다. 이 일을 되풀이한다.
 #
 # 세 단어로 해 봅시다. 처음에는 모든 단어를 글자로 나눠 둡니다.
 
@@ -115,8 +116,12 @@ for _ in range(3):
 
 # %% [markdown]
 # `재미`(세 번), `재미있`(두 번)이 차례로 한 조각이 되었습니다. 누가 알려 준 것이 아니라 빈도만 세어서 찾은 것입니다.
-# 세 번째에는 남은 쌍이 모두 한 번씩이어서 맨 앞의 쌍을 합쳤습니다.
-#
+# 세 번째에는 남은 쌍이 모두 한 번씩만 나와서 맨 앞의 쌍을 합쳤습니다. '재미있다'가 합쳐진 순서를 그리면 나무가 됩니다.
+
+# %%
+drawings.merges(list("재미있다"), [(0, 1), (0, 2), (0, 3)])
+
+# %% [markdown]
 # ## 리뷰로 어휘 학습하기
 #
 # `train_tokenizer`가 리뷰 전체로 같은 일을 합니다. 조각이 2,000개가 될 때까지 합치고,
@@ -138,7 +143,7 @@ pd.DataFrame([describe(str.split), describe(list), describe(tokenizer.tokenize)]
 )
 
 # %% [markdown]
-# '종류'가 2,000보다 작은 것은 특수 토큰, 그리고 더 긴 조각의 재료로만 쓰인 조각이 글에 나오지 않기 때문입니다.
+# '종류'가 2,000보다 작은 이유는 특수 토큰과, 더 긴 조각을 만드는 데만 쓰인 조각은 글에 나오지 않기 때문입니다.
 #
 # ## 특수 토큰 일곱 개
 #
@@ -150,7 +155,7 @@ meaning = {
     "unk_token": "어휘에 없는 글자",
     "bos_token": "글의 시작. 디코더의 첫 입력",
     "eos_token": "글의 끝. 번역이 여기서 멈춤",
-    "sep_token": "두 글 사이의 구분",
+    "sep_token": "두 글을 나누는 표시",
     "cls_token": "글 전체를 대표하는 자리 (BERT)",
     "mask_token": "가려 놓고 맞히게 하는 자리",
 }
@@ -160,12 +165,12 @@ pd.DataFrame(
 )
 
 # %% [markdown]
-# 이 연재에서 실제로 쓰는 것은 `[PAD]`, `[UNK]`, `[BOS]`, `[EOS]` 넷입니다.
+# 이 연재에서 실제로 사용하는 것은 `[PAD]`, `[UNK]`, `[BOS]`, `[EOS]` 넷입니다.
 #
 # > *튜토리얼마다 번호가 다릅니다.* transformer-evolution과 이 패키지에서는 `[PAD]`가 0번입니다.
 # > *The Annotated Transformer*의 Multi30k 어휘는 `<s>`, `</s>`, `<blank>`, `<unk>`가 차례로 0, 1, 2, 3번이고,
 # > *pytorch-transformer*는 `[UNK]`, `[PAD]`, `[SOS]`, `[EOS]`가 0, 1, 2, 3번입니다.
-# > 그래서 다른 튜토리얼의 모델을 가져올 때는 번호를 함께 적어 줍니다([대응표](../tutorials.md)).
+# > 그래서 다른 튜토리얼의 모델을 가져올 때는 번호를 함께 적어 줍니다([대응표](../tutorials.ko.md)).
 #
 # ## 띄어쓰기를 적어 두는 `▁`
 
@@ -187,8 +192,8 @@ print(tokenizer.convert_ids_to_tokens(ids))
 print(tokenizer.decode(ids))
 
 # %% [markdown]
-# 학습할 때 본 적이 없는 글자는 맞는 조각이 없습니다. 그래서 `[UNK]`(unknown) 하나로 뭉뚱그려지고,
-# 다시 글로 바꾸어도 돌아오지 않습니다. 어휘를 만들 때 글을 많이 써야 이런 글자가 줄어듭니다.
+# 학습할 때 본 적이 없는 글자에는 맞는 조각이 없습니다. 그래서 `[UNK]`(unknown) 하나로 뭉뚱그려지고,
+# 다시 글로 바꾸어도 돌아오지 않습니다. 어휘를 만들 때 글을 많이 모아야 이런 글자가 줄어듭니다.
 #
 # ## 두 문장을 숫자로
 #
@@ -239,13 +244,28 @@ for sentence in sentences:
 
 # %% [markdown]
 # 이번에는 `▁겨울`과 `하세요`가 한 토큰입니다.
-# 더 많은 리뷰에서 빈도를 세고 조각을 8,007개까지 만들어서, 자주 쓰는 말이 통째로 조각이 되었습니다.
+# 더 많은 리뷰에서 빈도를 세고 조각을 8,007개까지 만들어서, 자주 나오는 단어가 통째로 조각이 되었습니다.
+#
+# ## 정리
+#
+# - 신경망은 숫자만 계산하므로 글을 토큰으로 나누고, 토큰마다 번호를 붙입니다.
+# - 서브워드는 단어와 글자의 중간입니다. BPE는 가장 자주 붙어 나오는 두 조각을 합치는 일을 되풀이해 어휘를 만듭니다.
+# - 특수 토큰은 글에 없는 역할을 맡습니다. `[PAD]`는 빈자리, `[UNK]`는 모르는 글자, `[BOS]`는 시작입니다.
+# - 길이가 다른 문장들은 패딩으로 길이를 맞추고, 어텐션 마스크로 진짜 토큰을 표시합니다.
+#
+# **더 생각해 보기.** '재미있다'와 '재밌다'는 뜻이 같지만 토큰은 다릅니다. 어휘를 어떻게 만들면 모델이 둘을 더 쉽게
+# 연결할 수 있을까요? 그때 잃는 것은 무엇일까요?
 #
 # ## 직접 해 보기
+#
+# 풀이는 이 장의 맨 끝에 있습니다. 풀이의 출력은 셀을 실행해야 보입니다.
 #
 # 1. 어휘의 크기를 1,000으로 줄이면 테스트 리뷰의 토큰 수는 늘까요, 줄까요? 평균을 세어 보세요.
 # 2. `attention_mask`를 쓰지 않고, `batch["input_ids"]`와 `tokenizer.pad_token_id`만으로 같은 마스크를 만들어 보세요.
 # 3. 패딩을 왼쪽에 붙이려면 어떻게 해야 할까요? 토크나이저의 `padding_side`를 찾아보세요. 이때 마스크는 어떻게 되나요?
+#
+# 다음 장에서는 번호 하나를 벡터로 바꾸고, 거기에 위치를 더합니다.
+# → [2. 임베딩과 위치](02_embeddings_and_positions.ipynb)
 
 # %% [markdown]
 # ## 풀이
@@ -270,7 +290,3 @@ assert mask.equal(batch["attention_mask"])
 left = tokenizer(sentences, padding=True, pad_to_multiple_of=8, padding_side="left", return_tensors="pt")
 print(left["attention_mask"])
 assert left["attention_mask"].equal(batch["attention_mask"].flip(1))  # 0이 왼쪽으로 옮겨 갑니다
-
-# %% [markdown]
-# 다음 장에서는 번호 하나를 벡터로 바꾸고, 거기에 위치를 더합니다.
-# → [2. 임베딩과 위치](02_embeddings_and_positions.ipynb)

@@ -5,7 +5,7 @@
 #
 # > **English summary.** An embedding turns each id into a vector, multiplied by sqrt(d) as in the paper (§3.4).
 # > The sinusoid of §3.5 is derived, computed in four lines, drawn, and shown to turn a shift into a rotation.
-# > Positions follow the mask, so that padding on the left and on the right give the same result.
+# > The reader writes `Embedding`; in the package, positions follow the mask, so that padding may stand on either side.
 #
 # 1장에서 글은 번호의 목록이 되었습니다. 이 장에서는 번호마다 벡터를 하나씩 주고, 거기에 순서를 더합니다.
 
@@ -29,16 +29,16 @@ if CLONE is None:
 sys.path.append(str(CLONE / "docs" / "walkthrough"))  # 그림을 그리는 코드가 있는 곳
 MODELS = CLONE / "model_cards"  # 학습된 모델
 
-import inspect
 import math
-import textwrap
 
 import datasets
+import drawings
 import matplotlib
 import pandas as pd
 import torch
 import transformers
 from chapter_plots import plot_lines, plot_matrix
+from torch import nn
 from transformers import AutoTokenizer
 
 from hf_vanilla_transformer import VanillaTransformerConfig
@@ -50,10 +50,13 @@ from hf_vanilla_transformer.tokenizer import train_tokenizer
 
 
 # %matplotlib inline
+torch.manual_seed(0)
 matplotlib.rcParams.update({"figure.dpi": 100, "text.hinting": "none"})  # 작은 한글도 읽히도록
 datasets.disable_progress_bars()
 transformers.utils.logging.disable_progress_bar()
-torch.manual_seed(0)
+
+# %%
+drawings.model_map(2)
 
 # %% [markdown]
 # 1장의 두 문장을 다시 번호로 바꿉니다.
@@ -70,14 +73,13 @@ print(input_ids)
 #
 # 번호는 이름표일 뿐입니다. 491번이 490번보다 크다는 사실에는 아무 뜻이 없습니다.
 # 그래서 토큰마다 숫자 여러 개, 곧 벡터를 하나씩 줍니다. 이것이 **임베딩**(embedding)입니다.
-# 하는 일은 단순합니다. 큰 표에서 번호에 해당하는 줄을 꺼냅니다.
+# PyTorch의 `nn.Embedding`이 하는 일은 단순합니다. 큰 표에서 번호에 해당하는 행을 꺼냅니다.
 
 # %%
-config = VanillaTransformerConfig(vocab_size=2000, d_model=128, scale_embedding=False)
-embedding = modeling.VanillaTransformerEmbedding(config.vocab_size, config)
+embedding = nn.Embedding(2000, 128)  # 토큰 2,000개에 128칸짜리 벡터 하나씩
 vectors = embedding(input_ids)
 print("표:", tuple(embedding.weight.shape), " 두 문장:", tuple(input_ids.shape), "->", tuple(vectors.shape))
-print("첫 토큰의 벡터가 표의 1540번 줄인가:", vectors[0, 0].equal(embedding.weight[1540]))
+print("첫 토큰의 벡터가 표의 1540번 행인가:", vectors[0, 0].equal(embedding.weight[1540]))
 
 # %% [markdown]
 # 두 문장 × 여덟 자리 × 128칸(차원)이 되었습니다. 표의 숫자는 처음에는 무작위이고, 학습하면서 바뀝니다.
@@ -95,15 +97,9 @@ for token in ("▁지루", "▁감동", "▁배우"):
 # ## 왜 √d를 곱할까
 #
 # 논문 §3.4는 임베딩에 $\sqrt{d}$를 곱합니다. $d$는 벡터의 차원이고, 코드에서는 `d_model`이라고 부릅니다.
-# 패키지의 모듈도 그렇게 합니다(`embed_scale`).
-# 괄호 안은 텐서의 모양입니다. B는 문장 수, L은 길이, D는 $d$입니다.
-
-# %%
-print(textwrap.dedent(inspect.getsource(modeling.VanillaTransformerEmbedding.forward)))
-
-# %% [markdown]
-# 까닭은 크기에 있습니다. 논문의 코드(tensor2tensor)에서 임베딩은 표준편차가 $1/\sqrt{d}$인 작은 수로 시작합니다.
-# 잠시 뒤 여기에 더할 위치 벡터는 -1과 1 사이의 사인과 코사인입니다. 둘의 크기를 비교해 봅시다.
+#
+# 이유는 크기에 있습니다. 논문의 코드(tensor2tensor)에서 임베딩은 표준편차가 $1/\sqrt{d}$인 작은 수로 시작합니다.
+# 잠시 뒤 여기에 더할 위치는 -1과 1 사이의 사인과 코사인입니다. 둘의 크기를 비교해 봅시다.
 
 # %%
 small = torch.randn(2000, 128) * 128**-0.5
@@ -112,6 +108,7 @@ pd.DataFrame({name: [numbers.square().mean().sqrt().item()] for name, numbers in
 
 # %% [markdown]
 # 곱하지 않으면 위치가 임베딩을 덮어 버립니다. 곱하고 나면 임베딩이 조금 더 큽니다.
+#
 # 튜토리얼마다 선택이 다르므로, 이 패키지에서는 설정으로 고릅니다. `base`가 논문이고,
 # `init_scheme`은 파라미터의 초깃값을 정하는 방법입니다. 위치에 관한 두 열은 뒤에서 설명합니다.
 
@@ -127,16 +124,16 @@ pd.DataFrame([[getattr(one, field) for field in fields] for one in configs], ind
 #
 # ## 순서는 어디에 있을까
 #
-# 3장에서 볼 어텐션은 벡터들에 비율을 곱해 더한 것입니다. 더하는 순서를 바꾸어도 합은 같으므로,
-# 어텐션만으로는 토큰의 순서를 알 수 없습니다. 비율이 모두 같을 때로 확인해 봅시다.
+# 3장에서 볼 어텐션은 벡터마다 가중치를 곱해 더한 것입니다. 더하는 순서를 바꾸어도 합은 같으므로,
+# 어텐션만으로는 토큰의 순서를 알 수 없습니다. 가중치가 모두 같은 경우로 확인해 봅시다.
 
 # %%
 shuffled = input_ids[:, torch.randperm(8)]
 print(torch.allclose(embedding(input_ids).sum(dim=1), embedding(shuffled).sum(dim=1), atol=1e-5))
 
 # %% [markdown]
-# 그런데 '개가 사람을 물었다'와 '사람이 개를 물었다'는 다른 말입니다.
-# 그래서 자리마다 다른 벡터를 더해 순서를 알려 줍니다.
+# 그런데 '개가 사람을 물었다'와 '사람이 개를 물었다'는 뜻이 다릅니다.
+# 그래서 자리마다 다른 벡터를 더해 순서를 알려 줍니다. 이것이 **위치 인코딩**(positional encoding)입니다.
 #
 # ## 사인과 코사인
 #
@@ -145,7 +142,7 @@ print(torch.allclose(embedding(input_ids).sum(dim=1), embedding(shuffled).sum(di
 #
 # 시계를 떠올려 보세요. 초침은 빨리 돌고 시침은 천천히 돕니다. 바늘이 도는 범위는 한 바퀴뿐이지만,
 # 바늘 몇 개의 위치를 함께 보면 몇 시 몇 분 몇 초인지 알 수 있습니다.
-# 위치 벡터도 빠르기가 다른 바늘 $d/2$개입니다.
+# 위치 인코딩도 빠르기가 다른 바늘 $d/2$개입니다.
 # 바늘 $i$(0부터 셉니다)는 한 자리마다 $1/10000^{2i/d}$라디안씩 돌고,
 # 바늘 끝의 두 좌표인 사인과 코사인을 짝수 칸과 홀수 칸에 적습니다.
 #
@@ -160,28 +157,28 @@ positions = torch.stack([angle.sin(), angle.cos()], dim=2).flatten(1)  # 사인�
 print(tuple(positions.shape), torch.allclose(positions, modeling.sinusoid_table(100, d)))
 
 # %% [markdown]
-# 패키지의 `sinusoid_table`과 같습니다. 표 전체를 그려 봅시다. 가로 한 줄이 한 자리의 벡터입니다.
+# 패키지의 `sinusoid_table`과 같습니다. 표 전체를 그려 봅시다. 한 행이 한 자리의 벡터입니다.
 
 # %%
 plot_sinusoid_table(100, 128)
 
 # %% [markdown]
-# 왼쪽 칸은 빠른 바늘이라 줄마다 색이 바뀌고, 오른쪽 칸은 느린 바늘이라 위에서 아래까지 거의 그대로입니다.
+# 왼쪽 칸은 빠른 바늘이라 행마다 색이 바뀌고, 오른쪽 칸은 느린 바늘이라 위에서 아래까지 거의 그대로입니다.
 # 오른쪽의 세로줄 무늬는 0에 가까운 사인과 1에 가까운 코사인이 번갈아 놓인 것입니다. 네 칸만 따로 봅시다.
 
 # %%
 plot_lines(
-    {f"column {column}": positions[:, column].tolist() for column in (0, 10, 20, 40)},
+    {f"{column}번 칸": positions[:, column].tolist() for column in (0, 10, 20, 40)},
     list(range(100)),
-    title="Four columns of the positional encoding",
-    xlabel="position",
-    ylabel="value",
+    title="위치 인코딩의 네 칸",
+    xlabel="자리",
+    ylabel="값",
 )
 
 # %% [markdown]
 # ## 거리를 알 수 있다
 #
-# 사인과 코사인을 짝지은 데에는 까닭이 있습니다. 다섯 자리 뒤의 바늘은 지금의 바늘을 더 돌린 것입니다.
+# 사인과 코사인을 짝지은 데에는 이유가 있습니다. 다섯 자리 뒤의 바늘은 지금의 바늘을 더 돌린 것입니다.
 # 돌리는 각도는 바늘마다 다르지만, 지금 자리가 어디든 같습니다.
 # 그래서 같은 회전으로 모든 자리의 벡터가 다섯 자리 뒤의 벡터가 됩니다. 사인과 코사인의 덧셈 정리로 계산합니다.
 
@@ -197,38 +194,77 @@ print(torch.allclose(turned[:95], positions[5:]))
 # 아래 그림에서 대각선과 나란한 선을 따라가면 색이 변하지 않습니다.
 
 # %%
-plot_matrix(positions[:60] @ positions[:60].T, title="Dot products of positions", xlabel="position", ylabel="position")
+plot_matrix(positions[:60] @ positions[:60].T, title="두 자리의 내적", xlabel="자리", ylabel="자리")
 
 # %% [markdown]
 # > *The Annotated Transformer에서는* 이 표를 float32로 계산합니다. 이 패키지는 float64로 계산한 뒤 옮겨 적습니다.
-# > 토큰 350개에서 인코더 출력이 2e-5쯤 달라집니다([대응표](../tutorials.md)).
+# > 길이가 350토큰인 입력에서 인코더 출력이 2e-5쯤 차이 납니다([대응표](../tutorials.ko.md)).
 # > *pytorch-transformer와 함께 나온 문서에서는* 지수 함수를 한 번 더 써서 빠르기가 논문과 다릅니다.
 #
-# ## 패딩은 세지 않는다
+# ## 만들기: `Embedding`
 #
-# 첫 문장은 토큰 여섯 개 뒤에 패딩이 둘 있습니다. 자리는 진짜 토큰만 셉니다. 패딩의 자리는 0으로 둡니다.
+# 이제 첫 클래스를 만듭니다. 토큰의 표에서 행을 꺼내 √d를 곱하고, 자리의 벡터를 더합니다.
+# 위치의 표는 학습하지 않으므로 파라미터가 아니라 버퍼(buffer)로 둡니다.
+# 주석은 텐서의 모양입니다. B는 문장 수, L은 길이, D는 `d_model`, P는 자리의 수입니다.
+
 
 # %%
-right = attention_mask[:1]
-print("마스크:", right.tolist())
-print("자리:  ", (modeling.position_ids_from_mask(right) + config.position_offset).tolist())
+class Embedding(nn.Module):
+    def __init__(self, vocab_size, d_model, max_length=128):
+        super().__init__()
+        self.tokens = nn.Embedding(vocab_size, d_model)  # 표 (V, D)
+        speed = 1 / 10000 ** (torch.arange(0, d_model, 2, dtype=torch.float64) / d_model)  # (D/2,)
+        angle = torch.arange(max_length).unsqueeze(1) * speed  # (P, 1) × (D/2,) -> (P, D/2)
+        table = torch.stack([angle.sin(), angle.cos()], dim=2).flatten(1)  # (P, D/2, 2) -> (P, D)
+        self.register_buffer("positions", table.float(), persistent=False)
+
+    def forward(self, ids):  # (B, L)
+        x = self.tokens(ids)  # (B, L, D)
+        x = x * math.sqrt(x.shape[-1])  # (B, L, D)
+        return x + self.positions[: ids.shape[1]]  # (B, L, D) + (L, D) -> (B, L, D)
+
 
 # %% [markdown]
-# `position_ids_from_mask`는 0부터 세고 패딩을 -1로 둡니다. 거기에 `position_offset` 1을 더한 것이 표의 줄 번호입니다.
-# 세는 방법은 마스크의 누적합입니다.
+# 두 문장을 한꺼번에 넣어 봅시다. 임베딩은 표준편차 $1/\sqrt{d}$로 시작하게 합니다.
 
 # %%
-print(inspect.cleandoc(inspect.getsource(modeling.position_ids_from_mask).split('"""')[2]))
+my_embedding = Embedding(2000, 128)
+nn.init.normal_(my_embedding.tokens.weight, std=128**-0.5)
+with torch.inference_mode():
+    inputs = my_embedding(input_ids)
+print(tuple(input_ids.shape), "->", tuple(inputs.shape))
 
 # %% [markdown]
-# 누적합이므로 패딩이 왼쪽에 있어도 진짜 토큰의 자리는 1부터 6까지 그대로입니다.
+# 첫 문장의 앞 40칸을 그려 봅시다. 그림에서는 토큰의 `▁`를 밑줄 `_`로 적습니다.
+# 두 `[PAD]`는 임베딩이 같지만, 더한 위치가 달라서 두 행이 조금 다릅니다.
+
+# %%
+plot_matrix(
+    inputs[0, :, :40],
+    tokenizer.convert_ids_to_tokens(input_ids[0]),
+    title="임베딩과 위치의 합",
+    xlabel="벡터의 칸",
+    ylabel="토큰",
+)
+
+# %% [markdown]
+# 모델의 계산은 이 합에서 시작합니다.
+#
+# ## 이 패키지에서는
+#
+# 패키지는 같은 일을 모듈 둘로 나누어 합니다. 하나는 임베딩에 √d를 곱하고(`VanillaTransformerEmbedding`),
+# 다른 하나는 위치를 더합니다(`VanillaTransformerSinusoidalPositions`). 위치에는 한 가지가 더 있습니다.
+# 방금 만든 `Embedding`은 패딩도 자리로 세지만, 패키지는 **진짜 토큰만 셉니다**. 패딩의 자리는 -1로 둡니다.
 
 # %%
 left = tokenizer(sentences, padding=True, pad_to_multiple_of=8, padding_side="left", return_tensors="pt")
-print("마스크:", left["attention_mask"][:1].tolist())
-print("자리:  ", (modeling.position_ids_from_mask(left["attention_mask"][:1]) + config.position_offset).tolist())
+for side, mask in (("오른쪽", attention_mask[:1]), ("왼쪽", left["attention_mask"][:1])):
+    print(f"패딩이 {side}: 마스크 {mask.tolist()}, 자리 {modeling.position_ids_from_mask(mask).tolist()}")
 
 # %% [markdown]
+# 세는 방법은 마스크의 누적합입니다. 그래서 패딩이 왼쪽에 있어도 진짜 토큰의 자리는 0부터 5까지 그대로입니다.
+# 디코더가 여러 글을 한꺼번에 이어 쓸 때는 패딩을 왼쪽에 두므로, 자리가 패딩에 따라 달라지면 곤란합니다.
+#
 # 정말 결과가 같을까요? 학습된 인코더에 같은 문장을 두 가지로 넣고, 진짜 토큰의 출력을 비교합니다.
 
 # %%
@@ -241,47 +277,49 @@ for side in ("right", "left"):
 print(torch.allclose(states["right"], states["left"], atol=1e-5))
 
 # %% [markdown]
-# > *transformer-evolution에서는* 이처럼 1부터 세고 패딩에 0을 줍니다(`position_offset` 1).
+# > *transformer-evolution에서는* 1부터 세고 패딩에 0을 줍니다. 이 패키지에서는 `position_offset` 1이 그것입니다.
 # > *pytorch-seq2seq에서는* 패딩도 함께 0부터 셉니다. 패딩이 오른쪽에 있으면 진짜 토큰의 자리는 달라지지 않습니다.
 #
-# ## 더하기
+# ## 학습하는 위치
 #
-# 모델의 계산은 임베딩과 위치의 합에서 시작합니다. 첫 문장의 앞 40칸을 그려 봅시다.
-# 임베딩은 아직 무작위입니다. 두 `[PAD]`는 토큰도 자리도 같으므로 두 줄이 똑같습니다.
+# 위치를 계산하지 않고 임베딩처럼 학습할 수도 있습니다. 논문은 두 방법의 결과가 거의 같다고 합니다(표 3의 E).
+# 학습하면 파라미터가 늘어납니다. 사인과 코사인의 표는 얼마든지 더 길게 계산할 수 있지만,
+# 학습한 길이보다 뒤의 자리는 모델이 본 적이 없으므로 두 방법 모두 잘 읽지 못합니다(6장에서 해 봅니다).
+# 그래서 패키지는 어느 방법이든 설정한 길이(`max_position_embeddings`)를 넘으면 같은 오류를 냅니다.
 
 # %%
-add_positions = modeling.VanillaTransformerSinusoidalPositions(config.max_position_embeddings, config)
-scaled = modeling.VanillaTransformerEmbedding(2000, VanillaTransformerConfig(d_model=128, scale_embedding=True))
-with torch.inference_mode():
-    scaled.weight.copy_(small)
-    inputs = add_positions(scaled(input_ids), modeling.position_ids_from_mask(attention_mask))
-plot_matrix(
-    inputs[0, :, :40],
-    tokenizer.convert_ids_to_tokens(input_ids[0]),
-    title="Embeddings and positions added",
-    xlabel="column of the vector",
-    ylabel="token",
-)
+for kind in ("sinusoidal", "learned"):
+    config = VanillaTransformerConfig(
+        vocab_size=2000, d_model=128, encoder_layers=1, decoder_layers=1, position_embedding_type=kind
+    )
+    encoder = modeling.VanillaTransformerEncoder(config)
+    print(f"{kind}: 위치의 파라미터 {sum(p.numel() for p in encoder.embed_positions.parameters()):,}개")
+    try:
+        encoder(input_ids=torch.full((1, config.max_position_embeddings + 1), 7))
+    except ValueError as error:
+        print("  ", error)
 
 # %% [markdown]
-# ## 배우는 위치
+# 앞의 표에서 `pytorch-seq2seq`만 `learned`였습니다. `position_embedding_type`으로 고릅니다.
 #
-# 위치 벡터를 계산하지 않고 임베딩처럼 학습할 수도 있습니다. 논문은 두 방법의 결과가 거의 같다고 합니다(표 3의 E).
-# 다만 배우는 쪽은 파라미터가 늘고, 학습할 때 정해 둔 길이보다 긴 글을 읽지 못합니다.
-
-# %%
-learned = modeling.VanillaTransformerLearnedPositions(config.max_position_embeddings, config)
-for module in (add_positions, learned):
-    print(f"{type(module).__name__}: 파라미터 {sum(p.numel() for p in module.parameters()):,}개")
-
-# %% [markdown]
-# 위의 표에서 `pytorch-seq2seq`만 `learned`였습니다. `position_embedding_type`으로 고릅니다.
+# ## 정리
+#
+# - 임베딩은 번호에 해당하는 행을 표에서 꺼냅니다. 학습이 끝나면 쓰임새가 비슷한 토큰끼리 방향이 비슷해집니다.
+# - 작은 수로 시작한 임베딩에 √d를 곱해 위치와 크기를 맞춥니다.
+# - 위치 인코딩은 빠르기가 다른 바늘들의 사인과 코사인입니다. 자리를 옮기는 것은 바늘을 돌리는 것과 같습니다.
+# - 만든 것: `Embedding`. (B, L)의 번호가 (B, L, D)의 벡터가 됩니다.
+#
+# **더 생각해 보기.** 위치를 더하지 않고 벡터 뒤에 이어 붙이면(concat) 무엇이 좋아지고 무엇이 나빠질까요?
 #
 # ## 직접 해 보기
 #
+# 풀이는 이 장의 맨 끝에 있습니다. 풀이의 출력은 셀을 실행해야 보입니다.
+#
 # 1. `d_model`이 4일 때 3번 자리의 벡터를 `math.sin`과 `math.cos`만으로 계산하고, `sinusoid_table`과 비교해 보세요.
-# 2. 마스크 `[0, 0, 1, 1, 1]`에서 자리 `[0, 0, 1, 2, 3]`을 `cumsum`으로 만들어 보세요.
+# 2. 마스크 `[0, 0, 1, 1, 1]`에서 자리 `[0, 0, 1, 2, 3]`을 `cumsum`으로 만들어 보세요. 1부터 세고 패딩은 0입니다.
 # 3. 가장 느린 바늘은 몇 자리를 가야 한 바퀴를 돌까요? `speed`로 계산해 보세요.
+#
+# 다음 장에서는 이 벡터들이 서로를 봅니다. → [3. 어텐션](03_attention.ipynb)
 
 # %% [markdown]
 # ## 풀이
@@ -303,6 +341,3 @@ assert (mask.cumsum(dim=0) * mask).tolist() == [0, 0, 1, 2, 3]
 turn = 2 * math.pi / speed[-1].item()
 print(f"{turn:,.0f}자리")
 assert 50_000 < turn < 2 * math.pi * 10_000  # d가 커질수록 2π × 10000에 가까워집니다
-
-# %% [markdown]
-# 다음 장에서는 이 벡터들이 서로를 봅니다. → [3. 어텐션](03_attention.ipynb)

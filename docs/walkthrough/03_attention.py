@@ -3,12 +3,12 @@
 #
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/hf_vanilla_transformer/blob/main/docs/walkthrough/03_attention.ipynb)
 #
-# > **English summary.** Attention (§3.2.1) in five steps: scores, scale, mask, softmax, weighted sum.
-# > Each step is printed for three fruits in two dimensions, then for two sentences in a trained encoder.
-# > Masks are drawn, and a query whose keys are all masked is computed in three ways.
+# > **English summary.** Attention (§3.2.1) in five steps: scores, scale, mask, softmax, weighted sum. Each step is
+# > printed for three fruits, then the reader writes `ScaledDotProductAttention` and follows two sentences through a
+# > trained encoder. Masks are drawn, and a query whose keys are all masked is computed in three ways.
 #
 # 2장까지 토큰은 저마다 벡터 하나를 가졌습니다. 하지만 서로를 아직 모릅니다.
-# '배가 아프다'의 '배'와 '배를 탔다'의 '배'는 임베딩이 같습니다. 뜻은 옆에 있는 말이 정합니다.
+# '배가 아프다'의 '배'와 '배를 탔다'의 '배'는 임베딩이 같습니다. 뜻은 옆에 있는 단어가 정합니다.
 # **어텐션**(attention)은 토큰이 다른 토큰을 보고 필요한 것을 가져오는 계산입니다.
 
 # %%
@@ -31,13 +31,15 @@ if CLONE is None:
 sys.path.append(str(CLONE / "docs" / "walkthrough"))  # 그림을 그리는 코드가 있는 곳
 MODELS = CLONE / "model_cards"  # 학습된 모델
 
-import inspect
 import math
 
+import drawings
 import matplotlib
 import pandas as pd
 import torch
 import transformers
+from my_transformer import Embedding  # 2장에서 만든 클래스
+from torch import nn
 from torch.nn.functional import scaled_dot_product_attention
 from transformers import AutoTokenizer
 
@@ -47,9 +49,12 @@ from hf_vanilla_transformer.loading import load_model
 
 
 # %matplotlib inline
+torch.manual_seed(0)
 matplotlib.rcParams.update({"figure.dpi": 100, "text.hinting": "none"})  # 작은 한글도 읽히도록
 transformers.utils.logging.disable_progress_bar()
-torch.manual_seed(0)
+
+# %%
+drawings.model_map(3)
 
 # %% [markdown]
 # ## 쿼리, 키, 밸류
@@ -59,7 +64,7 @@ torch.manual_seed(0)
 # 파이썬의 `dict`는 키가 똑같을 때만 값을 돌려줍니다. 어텐션은 키가 *비슷한 만큼씩* 값을 섞어서 돌려줍니다.
 #
 # 과일 셋으로 해 봅시다. 벡터의 첫 칸은 '새콤함', 둘째 칸은 '부드러움'이라고 생각하세요.
-# 쿼리, 키, 밸류로 모두 같은 벡터를 씁니다.
+# 쿼리, 키, 밸류로 모두 같은 벡터를 사용합니다.
 
 # %%
 fruits = ["사과", "바나나", "키위"]
@@ -79,13 +84,13 @@ pd.DataFrame(scores, index=fruits, columns=fruits)
 # %% [markdown]
 # ### 소프트맥스
 #
-# 점수를 합이 1인 비율로 바꿉니다. 지수 함수를 씌워 모두 양수로 만들고, 합으로 나눕니다.
+# 점수를 합이 1인 **어텐션 가중치**(attention weight)로 바꿉니다. 지수 함수를 씌워 모두 양수로 만들고, 합으로 나눕니다.
 
 # %%
 pd.DataFrame(scores.softmax(dim=1), index=fruits, columns=fruits).round(3)
 
 # %% [markdown]
-# 사과의 줄을 보세요. 사과와 키위에 0.422씩, 바나나에 0.155입니다.
+# 사과의 행을 보세요. 사과와 키위에 0.422씩, 바나나에 0.155입니다.
 #
 # ### 스케일
 #
@@ -97,7 +102,7 @@ weights = (scores / math.sqrt(2)).softmax(dim=1)
 pd.DataFrame(weights, index=fruits, columns=fruits).round(3)
 
 # %% [markdown]
-# 같은 줄이 0.401, 0.198, 0.401이 되었습니다. 비율이 조금 고르게 펴졌습니다.
+# 같은 행이 0.401, 0.198, 0.401이 되었습니다. 가중치가 조금 고르게 펴졌습니다.
 #
 # > *이 예제는 여러 글에 나옵니다.* 그런데 √2로 나눈 결과라면서 0.422, 0.156, 0.422를 적은 글이 있습니다.
 # > 위의 두 표에서 보듯 0.422는 나누기 *전*의 값입니다(가운데는 반올림하면 0.155).
@@ -105,7 +110,7 @@ pd.DataFrame(weights, index=fruits, columns=fruits).round(3)
 #
 # ### 가중합
 #
-# 마지막으로 밸류에 비율을 곱해 더합니다. 사과의 결과는 사과와 키위를 0.401씩, 바나나를 0.198만큼 섞은 것입니다.
+# 마지막으로 밸류에 가중치를 곱해 더합니다. 사과의 결과는 사과와 키위를 0.401씩, 바나나를 0.198만큼 섞은 것입니다.
 
 # %%
 pd.DataFrame(weights @ value, index=fruits, columns=["새콤함", "부드러움"]).round(3)
@@ -115,18 +120,40 @@ pd.DataFrame(weights @ value, index=fruits, columns=["새콤함", "부드러움"
 #
 # $$\mathrm{Attention}(Q, K, V) = \mathrm{softmax}\!\left(\frac{QK^\top}{\sqrt{d_k}}\right)V$$
 #
-# 패키지의 코드도 같은 순서입니다. `attention_mask`는 잠시 뒤에 설명합니다.
-# 드롭아웃(dropout)은 학습할 때만 일부를 무작위로 0으로 만드는 것입니다(6장).
+# 그림으로 그리면 이렇습니다. 맨 아래의 선형 층은 조금 뒤에, 마스크는 그다음에 설명합니다.
 
 # %%
-print(inspect.cleandoc(inspect.getsource(modeling.eager_attention_forward).split('"""')[2]))
+drawings.attention()
+
+# %% [markdown]
+# ### 만들기: `ScaledDotProductAttention`
+#
+# 식을 클래스로 옮깁니다. L은 쿼리의 수, M은 키와 밸류의 수, K는 벡터의 차원입니다.
+# `...`은 배치처럼 앞에 붙는 차원입니다.
+# `mask`는 볼 수 있는 자리가 True입니다. 볼 수 없는 자리의 점수를 $-\infty$로 바꾸면 소프트맥스 뒤에 0이 됩니다.
+
+
+# %%
+class ScaledDotProductAttention(nn.Module):
+    def forward(self, query, key, value, mask=None):  # (..., L, K), (..., M, K), (..., M, K), (..., L, M)
+        scores = query @ key.transpose(-2, -1)  # (..., L, K) @ (..., K, M) -> (..., L, M)
+        scores = scores / math.sqrt(key.shape[-1])  # (..., L, M)
+        if mask is not None:
+            scores = scores.masked_fill(~mask, -math.inf)  # (..., L, M)
+        weights = scores.softmax(dim=-1)  # (..., L, M), 행마다 합이 1
+        return weights @ value, weights  # (..., L, M) @ (..., M, K) -> (..., L, K)
+
+
+my_attention = ScaledDotProductAttention()
+mixed, same_weights = my_attention(query, key, value)
+print(tuple(mixed.shape), torch.allclose(same_weights, weights), torch.allclose(mixed, weights @ value))
 
 # %% [markdown]
 # ## 왜 √d_k로 나눌까
 #
 # 차원이 크면 내적도 커집니다. 무작위 벡터로 재 보면 내적의 크기는 $\sqrt{d_k}$에 비례합니다.
 # 점수의 차이가 크면 소프트맥스는 하나에 거의 1을 몰아줍니다.
-# 그러면 파라미터를 어느 쪽으로 얼마나 고칠지 알려 주는 기울기(gradient)가 0에 가까워져 학습이 더딥니다.
+# 그러면 파라미터를 어느 쪽으로 얼마나 고칠지 알려 주는 기울기(gradient)가 0에 가까워져 학습이 더뎌집니다.
 
 # %%
 rows = {}
@@ -134,16 +161,16 @@ for d in (4, 64, 1024):
     dots = (torch.randn(1000, 1, d) * torch.randn(1000, 10, d)).sum(dim=2)  # 쿼리 1000개, 키는 10개씩
     largest = [one.softmax(dim=1).max(dim=1).values.mean().item() for one in (dots, dots / math.sqrt(d))]
     rows[f"d_k = {d}"] = [dots.std().item(), math.sqrt(d), *largest]
-columns = ["내적의 표준편차", "√d_k", "가장 큰 비율", "나눈 뒤 가장 큰 비율"]
+columns = ["내적의 표준편차", "√d_k", "가장 큰 가중치", "나눈 뒤 가장 큰 가중치"]
 pd.DataFrame.from_dict(rows, orient="index", columns=columns).round(2)
 
 # %% [markdown]
-# 나누면 차원이 커져도 비율이 거의 그대로입니다.
+# 나누어 주면 차원이 커져도 가장 큰 가중치가 거의 변하지 않습니다.
 #
 # ## 진짜 문장, 진짜 모델
 #
 # 인코더는 똑같이 생긴 층(layer)을 여러 개 쌓은 것입니다. 학습된 nsmc-small의 첫 층에서 두 문장을 따라가 봅시다.
-# 짧은 문장에는 패딩이 하나 붙습니다. `eager`는 비율까지 돌려주는 구현입니다.
+# 짧은 문장에는 패딩이 하나 붙습니다. `eager`는 가중치까지 돌려주는 구현입니다.
 
 # %%
 tokenizer = AutoTokenizer.from_pretrained(MODELS / "nsmc-small")
@@ -154,19 +181,21 @@ print(*tokens, sep="\n")
 print(batch["attention_mask"])
 
 # %% [markdown]
-# 쿼리, 키, 밸류는 어디서 올까요? 같은 입력에 서로 다른 행렬 셋을 곱해서 만듭니다. 행렬은 학습으로 정해집니다.
+# 쿼리, 키, 밸류는 어디서 올까요? 같은 입력에 서로 다른 행렬 셋을 곱해서 만듭니다(그림 맨 아래의 선형 층).
+# 행렬은 학습으로 정해집니다.
 # 그래서 같은 토큰도 찾을 때, 찾아질 때, 내어 줄 때 모습이 다릅니다.
 # 한 문장이 자기 자신을 보는 이런 어텐션을 **셀프 어텐션**(self-attention)이라고 합니다.
 # `pre_norm`은 벡터의 크기를 고르게 맞추는 단계로, 5장에서 설명합니다.
-# 헤드(head)는 4장에서 설명합니다. 여기서는 첫 헤드의 64칸만 씁니다.
+# 헤드(head)는 4장에서 설명합니다. 여기서는 첫 헤드의 64칸만 사용합니다.
+# 임베딩과 위치는 2장에서 만든 `Embedding`에 학습된 표를 옮겨 계산합니다. 앞 장에서 만든 클래스는
+# [my_transformer.py](my_transformer.py)에 모아 두었습니다.
 
 # %%
 encoder, layer = model.model.encoder, model.model.encoder.layers[0]
+embedding = Embedding(len(tokenizer), 192)
+embedding.tokens.load_state_dict(encoder.embed_tokens.state_dict())
 with torch.inference_mode():
-    positions = modeling.position_ids_from_mask(batch["attention_mask"])
-    hidden = layer.self_attn_residual.pre_norm(
-        encoder.embed_positions(encoder.embed_tokens(batch["input_ids"]), positions)
-    )
+    hidden = layer.self_attn_residual.pre_norm(embedding(batch["input_ids"]))
     q = layer.self_attn.q_proj(hidden)[..., :64]
     k = layer.self_attn.k_proj(hidden)[..., :64]
     v = layer.self_attn.v_proj(hidden)[..., :64]
@@ -189,7 +218,7 @@ pd.DataFrame(scores[1], index=tokens[1], columns=tokens[1]).round(2)
 # %% [markdown]
 # ### 마스크
 #
-# 첫 문장의 마지막 열은 `[PAD]`입니다. 보면 안 되는 자리의 점수를 아주 작은 수로 바꾸면, 소프트맥스 뒤에 0이 됩니다.
+# 첫 문장의 마지막 열은 `[PAD]`입니다. 볼 수 없는 자리의 점수를 $-\infty$로 바꿉니다.
 
 # %%
 masked = scores.masked_fill(batch["attention_mask"][:, None, :] == 0, -math.inf)
@@ -201,7 +230,7 @@ pd.DataFrame(probabilities[0], index=tokens[0], columns=tokens[0]).round(2)
 
 # %% [markdown]
 # 마지막 *행*은 `[PAD]`가 쿼리일 때입니다. 값이 있지만 아무도 보지 않으므로 그대로 두어도 됩니다.
-# 두 번째 문장의 비율과, 가중합의 앞 네 칸입니다.
+# 두 번째 문장의 가중치와, 가중합의 앞 네 칸입니다.
 
 # %%
 pd.DataFrame(probabilities[1], index=tokens[1], columns=tokens[1]).round(2)
@@ -211,18 +240,24 @@ output = probabilities @ v
 pd.DataFrame(output[1, :, :4], index=tokens[1]).round(2)
 
 # %% [markdown]
-# 손으로 계산한 비율은 모델이 스스로 계산한 것과 같습니다. 모양은 (문장, 헤드, 쿼리, 키)입니다. 그림으로도 봅시다.
+# 방금 만든 클래스로 두 문장을 한꺼번에 계산해 봅시다. 모델이 스스로 계산한 가중치와도 같아야 합니다.
+# 모델이 돌려주는 모양은 (문장, 헤드, 쿼리, 키)입니다. `[PAD]`가 쿼리인 행은 빼고 비교합니다.
+# 패키지는 `[PAD]`의 자리를 세지 않아서(2장) 그 행만 다릅니다.
 
 # %%
+is_token = batch["attention_mask"].bool()  # (B, M)
+result, my_weights = my_attention(q, k, v, is_token[:, None, :])  # 쿼리마다 같은 마스크 (B, 1, M)
 with torch.inference_mode():
     attentions = encoder(**batch, output_attentions=True).attentions[0]
-print(tuple(attentions.shape), torch.allclose(attentions[:, 0], probabilities, atol=1e-5))
+print("q, k, v:", tuple(q.shape), " 출력:", tuple(result.shape), torch.allclose(result, output, atol=1e-6))
+same = torch.allclose(my_weights[is_token], attentions[:, 0][is_token], atol=1e-6)
+print("가중치: ", tuple(my_weights.shape), " 모델의 가중치:", tuple(attentions.shape), same)
 
 # %%
-plot_attention(attentions[0, 0], tokens[0], tokens[0], title="Layer 0, head 0")
+plot_attention(attentions[0, 0], tokens[0], tokens[0], title="0번 층, 0번 헤드")
 
 # %%
-plot_attention(attentions[1, 0], tokens[1], tokens[1], title="Layer 0, head 0")
+plot_attention(attentions[1, 0], tokens[1], tokens[1], title="0번 층, 0번 헤드")
 
 # %% [markdown]
 # ## 마스크의 세 가지 모양
@@ -235,14 +270,12 @@ plot_attention(attentions[1, 0], tokens[1], tokens[1], title="Layer 0, head 0")
 plot_masks([*tokens[0], "[PAD]"], [1, 1, 1, 1, 1, 0, 0])
 
 # %% [markdown]
-# 파란 칸이 볼 수 있는 자리입니다. 세 줄이면 만들 수 있습니다.
-# 마지막 줄은 점수에 더할 수 있는 모양으로 바꿉니다. 볼 자리는 0, 가릴 자리는 아주 작은 수입니다.
+# 파란 칸이 볼 수 있는 자리입니다. 두 줄이면 만들 수 있습니다. 둘을 함께 쓰려면 `&`로 묶습니다.
 
 # %%
-pad = torch.tensor([1, 1, 1, 0]).bool().expand(4, 4)
-causal = torch.ones(4, 4, dtype=torch.bool).tril()
-both = torch.zeros(4, 4).masked_fill(~(pad & causal), torch.finfo(torch.float32).min)
-print(both)
+pad = torch.tensor([1, 1, 1, 0]).bool()  # (M,)
+causal = torch.ones(4, 4, dtype=torch.bool).tril()  # (L, M)
+print(pad & causal)
 
 # %% [markdown]
 # > *transformer-evolution에서는* `get_attn_pad_mask`와 `get_attn_decoder_mask`가 **가릴** 자리를 True로 표시합니다.
@@ -251,7 +284,7 @@ print(both)
 #
 # ## 볼 곳이 하나도 없다면
 #
-# 한 줄의 키가 모두 가려지면 어떻게 될까요? 패딩이 왼쪽에 있고 인과 마스크까지 쓰면 실제로 일어나는 일입니다.
+# 한 행의 키가 모두 가려지면 어떻게 될까요? 패딩이 왼쪽에 있고 인과 마스크까지 쓰면 실제로 일어나는 일입니다.
 # 맨 앞의 `[PAD]`는 자기 자신만 볼 수 있는데, 그것도 패딩이기 때문입니다. 세 가지 방법으로 계산해 봅시다.
 
 # %%
@@ -265,19 +298,36 @@ print("패키지:                ", by_package[0, 0, 0])
 
 # %% [markdown]
 # `-inf`로 가리면 0을 0으로 나누게 되어 `nan`이 나오고, `nan` 하나가 모델 전체로 번집니다.
+# 우리가 만든 클래스도 그렇습니다. 패딩을 오른쪽에만 두면 이런 행이 생기지 않으므로 이 연재에서는 그대로 둡니다.
 # 가장 작은 수를 더하면 `nan`은 없지만, 가린 자리를 골고루 보게 됩니다.
-# 패키지는 가린 자리의 비율을 소프트맥스 뒤에 한 번 더 0으로 만듭니다. 가중합도 0이고,
-# PyTorch의 빠른 구현(SDPA)과 같은 결과입니다.
+#
+# **이 패키지에서는**(`eager_attention_forward`) 가린 자리의 가중치를 소프트맥스 뒤에 한 번 더 0으로 만듭니다.
+# 가중합도 0이고, PyTorch의 빠른 구현(SDPA)과 같은 결과입니다. 학습할 때는 가중치에 드롭아웃도 적용합니다(6장).
 
 # %%
 print(scaled_dot_product_attention(q1, k1, v1, attn_mask=torch.zeros(1, 1, 2, 2, dtype=torch.bool))[0, 0, 0])
 
 # %% [markdown]
+# ## 정리
+#
+# - 쿼리와 키의 내적이 점수이고, 소프트맥스를 거치면 합이 1인 어텐션 가중치가 됩니다. 출력은 밸류의 가중합입니다.
+# - 점수를 √d_k로 나누면 차원이 커져도 가중치가 한 곳에 몰리지 않습니다.
+# - 볼 수 없는 자리는 마스크로 가립니다. 인코더는 패딩만, 디코더는 뒤에 올 토큰도 가립니다.
+# - 만든 것: `ScaledDotProductAttention`. (B, L, K)의 쿼리가 (B, L, K)의 출력이 됩니다.
+#
+# **더 생각해 보기.** 가중치의 합은 늘 1입니다. 볼 만한 토큰이 하나도 없을 때 모델은 어디를 볼까요?
+# 합이 1이 아니어도 된다면 무엇이 달라질까요?
+#
 # ## 직접 해 보기
 #
-# 1. 키위가 쿼리일 때 세 과일의 비율을 파이썬의 `math.exp`만으로 계산해 보세요.
-# 2. 과일 셋에 인과 마스크를 씌우면 첫 줄과 둘째 줄의 비율은 어떻게 될까요? 먼저 예상하고 계산해 보세요.
+# 풀이는 이 장의 맨 끝에 있습니다. 풀이의 출력은 셀을 실행해야 보입니다.
+#
+# 1. 키위가 쿼리일 때 세 과일의 가중치를 파이썬의 `math.exp`만으로 계산해 보세요.
+# 2. 과일 셋에 인과 마스크를 씌우면 첫째 행과 둘째 행의 가중치는 어떻게 될까요? 먼저 예상하고 계산해 보세요.
 # 3. 위에서 나눠 계산한 `output`을 `scaled_dot_product_attention` 한 줄로 얻어 보세요.
+#
+# 다음 장에서는 어텐션을 여러 개로 나누고, 토큰마다 따로 생각하게 합니다.
+# → [4. 멀티헤드와 피드포워드](04_multi_head_and_feed_forward.ipynb)
 
 # %% [markdown]
 # ## 풀이
@@ -291,17 +341,12 @@ assert torch.allclose(torch.tensor(by_hand), weights[2])
 
 # %% cellView="form" jupyter={"source_hidden": true}
 # @title 풀이 2
-hidden_later = torch.ones(3, 3, dtype=torch.bool).triu(1)
-causal_weights = (query @ key.T / math.sqrt(2)).masked_fill(hidden_later, -math.inf).softmax(dim=1)
+_, causal_weights = my_attention(query, key, value, torch.ones(3, 3, dtype=torch.bool).tril())
 print(causal_weights)
 assert causal_weights[0].tolist() == [1, 0, 0]  # 사과는 자기 자신밖에 볼 수 없습니다
 assert causal_weights[1, 2] == 0
 
 # %% cellView="form" jupyter={"source_hidden": true}
 # @title 풀이 3
-is_token = batch["attention_mask"][:, None, :].bool()
-assert torch.allclose(scaled_dot_product_attention(q, k, v, attn_mask=is_token), output, atol=1e-5)
-
-# %% [markdown]
-# 다음 장에서는 어텐션을 여러 개로 나누고, 토큰마다 따로 생각하게 합니다.
-# → [4. 멀티헤드와 피드포워드](04_multi_head_and_feed_forward.ipynb)
+by_torch = scaled_dot_product_attention(q, k, v, attn_mask=is_token[:, None, :])
+assert torch.allclose(by_torch, output, atol=1e-5)

@@ -4,11 +4,12 @@
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/hf_vanilla_transformer/blob/main/docs/walkthrough/04_multi_head_and_feed_forward.ipynb)
 #
 # > **English summary.** Heads are a reshape: d columns become h heads of d/h columns, each with its own attention.
-# > Multi-head attention (§3.2.2) is put together by hand and equals the package's module.
-# > The feed-forward network (§3.3) is two linear layers or two convolutions of kernel size 1; ReLU and GELU are drawn.
+# > The reader writes `MultiHeadAttention` (§3.2.2) and `FeedForward` (§3.3), which equal the package's modules.
+# > The feed-forward network is two linear layers or two convolutions of kernel size 1; ReLU and GELU are drawn.
 #
-# 3장의 어텐션은 한 가지 눈으로만 보았습니다. 하지만 말에는 볼 것이 많습니다. 누가 했는지, 무엇을 꾸미는지,
-# 부정하는 말이 있는지. 그래서 Transformer는 어텐션을 여러 개로 나눕니다. 하나하나를 **헤드**(head)라고 합니다.
+# 3장의 어텐션은 문장을 한 가지 관점에서만 보았습니다. 하지만 문장에는 살펴볼 것이 많습니다.
+# 누가 했는지, 무엇을 꾸미는지, 부정하는 단어가 있는지. 그래서 Transformer는 어텐션을 여러 개로 나눕니다.
+# 하나하나를 **헤드**(head)라고 합니다.
 
 # %%
 # 준비: Colab에서는 저장소와 한글 글꼴을 내려받습니다. 이미 저장소 안이라면 건너뜁니다.
@@ -30,28 +31,30 @@ if CLONE is None:
 sys.path.append(str(CLONE / "docs" / "walkthrough"))  # 그림을 그리는 코드가 있는 곳
 MODELS = CLONE / "model_cards"  # 학습된 모델
 
-import inspect
 import math
-import textwrap
 
+import drawings
 import matplotlib
 import pandas as pd
 import torch
 import transformers
 from chapter_plots import plot_lines
+from my_transformer import Embedding, ScaledDotProductAttention  # 2장과 3장에서 만든 클래스
 from torch import nn
 from transformers import AutoTokenizer
 
 from hf_vanilla_transformer import VanillaTransformerConfig
-from hf_vanilla_transformer import modeling_vanilla_transformer as modeling
 from hf_vanilla_transformer.figures import plot_attention
 from hf_vanilla_transformer.loading import load_model
 
 
 # %matplotlib inline
+torch.manual_seed(0)
 matplotlib.rcParams.update({"figure.dpi": 100, "text.hinting": "none"})  # 작은 한글도 읽히도록
 transformers.utils.logging.disable_progress_bar()
-torch.manual_seed(0)
+
+# %%
+drawings.model_map(4)
 
 # %% [markdown]
 # ## 헤드 나누기는 모양 바꾸기
@@ -79,14 +82,7 @@ print(heads)
 print(heads.transpose(0, 1).flatten(-2))
 
 # %% [markdown]
-# 패키지의 코드도 이 한 줄입니다. 앞에 배치(문장 수 B)의 차원이 하나 더 있습니다.
-# H는 헤드의 수, K는 헤드마다 가진 칸의 수입니다.
-
-# %%
-print(textwrap.dedent(inspect.getsource(modeling.VanillaTransformerAttention._split_heads)))
-
-# %% [markdown]
-# ## 멀티헤드 어텐션을 손으로
+# ## 멀티헤드 어텐션
 #
 # 논문의 식은 이렇습니다.
 #
@@ -98,56 +94,100 @@ print(textwrap.dedent(inspect.getsource(modeling.VanillaTransformerAttention._sp
 # 헤드마다 자기 행렬을 곱해 어텐션을 하고, 이어 붙인 다음, 행렬을 한 번 더 곱합니다.
 # 헤드들의 행렬을 옆으로 이어 두면 큰 행렬 하나입니다. 그래서 코드는 한 번에 곱한 다음 헤드로 나눕니다.
 # 마지막 행렬 $W^O$가 헤드들이 따로 찾은 것을 섞습니다.
-# 코드에서는 행렬을 곱하고 편향(bias)을 더하는 단계를 **선형 층**(linear layer) `nn.Linear`로 씁니다.
-# 무작위 벡터로 계산해서 패키지의 모듈과 비교합시다.
 
 # %%
-config = VanillaTransformerConfig(d_model=192, encoder_attention_heads=3)
-config._attn_implementation = "eager"
-attention = modeling.VanillaTransformerAttention(config, num_heads=3, is_causal=False, layer_idx=0).eval()
-states = torch.randn(2, 6, 192)  # 문장 둘, 토큰 여섯
-
-with torch.inference_mode():
-    query, key, value = (
-        linear(states).unflatten(-1, (3, 64)).transpose(1, 2)
-        for linear in (attention.q_proj, attention.k_proj, attention.v_proj)
-    )
-    probabilities = (query @ key.transpose(2, 3) / math.sqrt(64)).softmax(dim=-1)
-    heads = probabilities @ value
-    by_hand = attention.out_proj(heads.transpose(1, 2).flatten(-2))
-    by_package, _ = attention(states)
-
-for name, tensor in {"Q, K, V": query, "비율": probabilities, "헤드": heads, "출력": by_hand}.items():
-    print(name, tuple(tensor.shape))
-print(torch.allclose(by_hand, by_package, atol=1e-6))
+drawings.heads()
 
 # %% [markdown]
-# 출력의 모양이 입력 `states`와 같습니다. 그래서 층을 몇 개든 쌓을 수 있습니다.
+# ### 만들기: `MultiHeadAttention`
 #
+# 행렬을 곱하고 편향(bias)을 더하는 단계가 **선형 층**(linear layer) `nn.Linear`입니다.
+# H는 헤드의 수, K는 헤드마다 가진 칸의 수 D/H입니다. 쿼리와 키를 따로 받는 이유는 5장에서 알게 됩니다.
+
+
+# %%
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, heads):
+        super().__init__()
+        self.heads = heads
+        self.q_proj = nn.Linear(d_model, d_model)  # 모든 헤드의 W^Q를 이어 둔 행렬
+        self.k_proj = nn.Linear(d_model, d_model)  # W^K
+        self.v_proj = nn.Linear(d_model, d_model)  # W^V
+        self.out_proj = nn.Linear(d_model, d_model)  # W^O
+        self.attention = ScaledDotProductAttention()
+
+    def split(self, x):  # (B, L, D)
+        return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)  # (B, L, H, K) -> (B, H, L, K)
+
+    def forward(self, query, key, value, mask=None):  # (B, L, D), (B, M, D), (B, M, D), (B, 1, L이나 1, M)
+        query = self.split(self.q_proj(query))  # (B, L, D) -> (B, H, L, K)
+        key = self.split(self.k_proj(key))  # (B, M, D) -> (B, H, M, K)
+        value = self.split(self.v_proj(value))  # (B, M, D) -> (B, H, M, K)
+        heads, weights = self.attention(query, key, value, mask)  # (B, H, L, K), (B, H, L, M)
+        joined = heads.transpose(1, 2).flatten(-2)  # (B, L, H, K) -> (B, L, D)
+        return self.out_proj(joined), weights  # (B, L, D), (B, H, L, M)
+
+
+# %% [markdown]
+# 학습된 nsmc-small의 첫 층에서 가중치를 옮겨, 두 문장을 한꺼번에 넣어 봅시다. 헤드는 셋입니다.
+# 입력은 3장처럼 임베딩과 위치를 더하고 정규화한 것입니다.
+
+# %%
+tokenizer = AutoTokenizer.from_pretrained(MODELS / "nsmc-small")
+model = load_model(str(MODELS / "nsmc-small"), attn_implementation="eager").eval()
+layer = model.model.encoder.layers[0]
+batch = tokenizer(["겨울은 추워요.", "감기 조심하세요."], padding=True, return_tensors="pt")
+is_token = batch["attention_mask"].bool()  # (B, L)
+
+embedding = Embedding(len(tokenizer), 192)
+embedding.tokens.load_state_dict(model.model.encoder.embed_tokens.state_dict())
+my_attention = MultiHeadAttention(192, heads=3)
+print(my_attention.load_state_dict(layer.self_attn.state_dict()))
+
+with torch.inference_mode():
+    states = layer.self_attn_residual.pre_norm(embedding(batch["input_ids"]))
+    output, weights = my_attention(states, states, states, is_token[:, None, None, :])
+    steps = {"입력": states, "q_proj": my_attention.q_proj(states)}
+    steps |= {"나눈 뒤": my_attention.split(steps["q_proj"]), "가중치": weights, "출력": output}
+for name, tensor in steps.items():
+    print(f"{name}: {tuple(tensor.shape)}")
+
+# %% [markdown]
+# 출력의 모양이 입력과 같습니다. 그래서 층을 몇 개든 쌓을 수 있습니다.
+# 패키지의 모듈과 비교합시다. 마스크를 적는 방법이 달라서(3장) 여기서는 마스크 없이 넣습니다.
+
+# %%
+with torch.inference_mode():
+    by_package, _ = layer.self_attn(states)
+    print(torch.allclose(my_attention(states, states, states)[0], by_package, atol=1e-6))
+
+# %% [markdown]
 # ### 헤드를 늘려도 파라미터는 그대로
 #
-# 같은 칸을 나눠 가질 뿐이므로, 헤드가 몇 개든 행렬의 크기는 같습니다.
+# 같은 칸을 나누어 맡을 뿐이므로, 헤드가 몇 개든 행렬의 크기는 같습니다.
 
 # %%
 for number in (1, 3, 6):
-    module = modeling.VanillaTransformerAttention(config, num_heads=number, is_causal=False, layer_idx=0)
-    print(f"헤드 {number}개, 헤드마다 {module.head_dim}칸: {sum(p.numel() for p in module.parameters()):,}")
+    count = sum(p.numel() for p in MultiHeadAttention(192, number).parameters())
+    print(f"헤드 {number}개, 헤드마다 {192 // number}칸: {count:,}")
 
 # %% [markdown]
 # > *pytorch-transformer에서는* 네 행렬에 편향이 없습니다. 이 패키지에서는 `attention_bias=False`입니다.
+#
+# **이 패키지에서는**(`VanillaTransformerAttention`) 같은 계산에 네 가지가 더 있습니다. 학습할 때 가중치에 적용하는
+# 드롭아웃, 생성할 때 키와 밸류를 다시 계산하지 않는 캐시(6장), 더 빠른 구현을 고르는 `attn_implementation`,
+# 그리고 편향이나 헤드의 차원을 바꾸는 설정입니다.
 #
 # ## 헤드마다 보는 곳이 다르다
 #
 # 학습된 nsmc-small의 첫 층에는 헤드가 셋 있습니다. 같은 문장을 어떻게 보는지 그려 봅시다.
 
 # %%
-tokenizer = AutoTokenizer.from_pretrained(MODELS / "nsmc-small")
-model = load_model(str(MODELS / "nsmc-small"), attn_implementation="eager").eval()
 source = tokenizer("배우들 연기는 정말 좋았지만 이야기는 지루했다", return_tensors="pt")
 tokens = tokenizer.convert_ids_to_tokens(source["input_ids"][0])
 with torch.inference_mode():
     attentions = model.model.encoder(**source, output_attentions=True).attentions
-plot_attention(attentions[0][0], tokens, tokens, title="Encoder, layer 0")
+plot_attention(attentions[0][0], tokens, tokens, title="인코더, 0번 층")
 
 # %% [markdown]
 # 눈으로만 보지 말고 재 봅시다. 토큰마다 가장 많이 본 자리가 자기 자신에서 얼마나 떨어져 있을까요?
@@ -155,12 +195,12 @@ plot_attention(attentions[0][0], tokens, tokens, title="Encoder, layer 0")
 
 # %%
 offset = attentions[0][0].argmax(dim=-1) - torch.arange(len(tokens))
-pd.DataFrame(offset, index=[f"head {head}" for head in range(3)], columns=tokens)
+pd.DataFrame(offset, index=[f"헤드 {head}" for head in range(3)], columns=tokens)
 
 # %% [markdown]
 # 헤드마다 버릇이 다릅니다. 0번은 주로 자기 자신을, 1번은 '지루했다'를 자주 보고, 2번은 여러 곳을 고루 봅니다.
 # 아무도 이렇게 하라고 정해 주지 않았습니다.
-# 다만 비율이 크다고 그 토큰 때문에 답이 정해졌다는 뜻은 아닙니다. 뒤에 여러 층이 더 있습니다.
+# 다만 가중치가 크다고 그 토큰 때문에 답이 정해졌다는 뜻은 아닙니다. 뒤에 여러 층이 더 있습니다.
 #
 # ## 피드포워드 네트워크
 #
@@ -170,10 +210,29 @@ pd.DataFrame(offset, index=[f"head {head}" for head in range(3)], columns=tokens
 #
 # $$\mathrm{FFN}(x) = f(xW_1 + b_1)W_2 + b_2$$
 
+# ### 만들기: `FeedForward`
+#
+# F는 늘린 칸의 수입니다. $f$는 논문처럼 ReLU로 합니다.
+
+
 # %%
-feed_forward = modeling.VanillaTransformerFeedForward(config, ffn_dim=768).eval()
-print(feed_forward)
-print(textwrap.dedent(inspect.getsource(modeling.VanillaTransformerFeedForward.forward)))
+class FeedForward(nn.Module):
+    def __init__(self, d_model, ffn_dim):
+        super().__init__()
+        self.fc1 = nn.Linear(d_model, ffn_dim)  # W_1, b_1
+        self.fc2 = nn.Linear(ffn_dim, d_model)  # W_2, b_2
+
+    def forward(self, x):  # (B, L, D)
+        x = self.fc1(x)  # (B, L, F)
+        x = torch.relu(x)  # (B, L, F)
+        return self.fc2(x)  # (B, L, D)
+
+
+feed_forward = FeedForward(192, 768)
+print(feed_forward.load_state_dict(layer.feed_forward.state_dict()))
+with torch.inference_mode():
+    print(tuple(states.shape), "->", tuple(feed_forward.fc1(states).shape), "->", tuple(feed_forward(states).shape))
+    print("패키지와 같은가:", torch.allclose(feed_forward(states), layer.feed_forward(states), atol=1e-6))
 
 # %% [markdown]
 # 토큰마다 따로 계산하므로, 한 토큰을 바꿔도 다른 토큰의 결과는 그대로입니다. 셋째 토큰만 바꿔 봅시다.
@@ -183,9 +242,9 @@ changed = states.clone()
 changed[:, 2] = 0
 with torch.inference_mode():
     is_same = (feed_forward(states) == feed_forward(changed)).all(dim=-1)
-    (attention_before, _), (attention_after, _) = attention(states), attention(changed)
+    before, after = (my_attention(one, one, one)[0] for one in (states, changed))
 print("피드포워드:", is_same[0].tolist())
-print("어텐션:    ", (attention_before == attention_after).all(dim=-1)[0].tolist())
+print("어텐션:    ", (before == after).all(dim=-1)[0].tolist())
 
 # %% [markdown]
 # ### 커널 1짜리 합성곱과 같다
@@ -201,30 +260,30 @@ with torch.inference_mode():
         conv.weight.copy_(linear.weight.unsqueeze(-1))
         conv.bias.copy_(linear.bias)
     # Conv1d는 (문장, 칸, 토큰) 순서를 받으므로 앞뒤로 바꿔 줍니다.
-    by_convolution = conv2(nn.functional.gelu(conv1(states.transpose(1, 2)))).transpose(1, 2)
+    by_convolution = conv2(torch.relu(conv1(states.transpose(1, 2)))).transpose(1, 2)
     print(torch.allclose(by_convolution, feed_forward(states), atol=1e-6))
 
 # %% [markdown]
-# > *transformer-evolution에서는* 피드포워드를 커널 1짜리 합성곱 `conv1`, `conv2`로 씁니다.
+# > *transformer-evolution에서는* 피드포워드를 커널 1짜리 합성곱 `conv1`, `conv2`로 적습니다.
 # > 위에서 보았듯이 선형 층 `fc1`, `fc2`와 같은 계산입니다.
 #
 # ## ReLU와 GELU
 #
-# 선형 층 둘을 그냥 이으면 선형 층 하나와 다름없습니다. 사이에 굽은 함수 $f$, 곧 **활성화 함수**가 있어야 합니다.
-# 논문은 ReLU를 씁니다. 음수를 0으로 자릅니다. GELU는 그 모서리를 둥글게 다듬은 함수입니다.
+# 선형 층 둘을 그냥 이으면 선형 층 하나와 다름없습니다. 사이에 **비선형** 함수 $f$, 곧 **활성화 함수**가 있어야 합니다.
+# 논문의 ReLU는 음수를 0으로 자릅니다. GELU는 그 모서리를 둥글게 다듬은 함수입니다.
 
 # %%
 line = torch.linspace(-4, 4, 161)
 plot_lines(
     {"ReLU": torch.relu(line).tolist(), "GELU": nn.functional.gelu(line).tolist()},
     line.tolist(),
-    title="Activation functions",
+    title="활성화 함수",
     xlabel="x",
     ylabel="f(x)",
 )
 
 # %% [markdown]
-# 튜토리얼마다 다릅니다. `activation_function`으로 고릅니다.
+# 튜토리얼마다 다릅니다. **이 패키지에서는** `activation_function`으로 고릅니다.
 
 # %%
 presets = ["base", "annotated-transformer", "pytorch-seq2seq", "pytorch-transformer", "transformer-evolution"]
@@ -232,7 +291,7 @@ print({name: VanillaTransformerConfig.from_preset(name).activation_function for 
 
 # %% [markdown]
 # ReLU가 실제로 얼마나 자를까요? 학습된 nsmc-small에서 층마다 0이 된 칸의 비율을 세어 봅시다.
-# 모듈의 출력을 엿보는 데에는 PyTorch의 훅(hook)을 씁니다.
+# 모듈의 출력은 PyTorch의 훅(hook)으로 엿볼 수 있습니다.
 
 # %%
 share = {}
@@ -245,15 +304,30 @@ with torch.inference_mode():
 print({f"층 {number}": f"{value:.0%}" for number, value in share.items()})
 
 # %% [markdown]
-# 0이 아닌 것, 곧 켜진 것은 768칸 가운데 평균 7~17%뿐입니다.
+# 0이 아닌 칸, 곧 켜진 칸은 층에 따라 768칸 가운데 7~17%뿐입니다.
+#
+# ## 정리
+#
+# - 헤드는 벡터의 칸을 똑같이 나눈 것입니다. 헤드마다 따로 어텐션을 하고, 이어 붙여 $W^O$로 섞습니다.
+# - 헤드가 몇 개든 파라미터의 수는 같습니다. 무엇을 볼지는 학습이 정합니다.
+# - 피드포워드는 토큰마다 혼자 하는 계산입니다. 칸을 늘리고, 비선형 함수를 거쳐, 다시 줄입니다.
+# - 만든 것: `MultiHeadAttention`과 `FeedForward`. 둘 다 (B, L, D)를 받아 (B, L, D)를 돌려줍니다.
+#
+# **더 생각해 보기.** 헤드가 하나뿐인 모델과 셋인 모델의 파라미터 수는 같습니다. 그렇다면 헤드를 192개로 나누어
+# 칸이 하나씩이 되게 하면 어떤 점이 나빠질까요?
 #
 # ## 직접 해 보기
+#
+# 풀이는 이 장의 맨 끝에 있습니다. 풀이의 출력은 셀을 실행해야 보입니다.
 #
 # 1. 헤드를 나눌 때 `x.view(3, 2, 2)`라고 쓰면 모양은 같습니다. 무엇이 잘못될까요?
 # 2. GELU의 식은 $x\,\Phi(x)$입니다. $\Phi$는 정규분포의 누적분포함수이고,
 #    $\Phi(x) = \frac{1}{2}(1 + \mathrm{erf}(x/\sqrt{2}))$입니다. `torch.erf`로 계산해
 #    `nn.functional.gelu`와 비교해 보세요.
 # 3. 피드포워드에서 $f$를 없애면 선형 층 하나와 같다는 것을 보여 주세요. $W_1$과 $W_2$를 곱하면 됩니다.
+#
+# 큰 부품은 모두 모였습니다. 다음 장에서 모델 전체를 조립합니다.
+# → [5. 인코더와 디코더](05_encoder_and_decoder.ipynb)
 
 # %% [markdown]
 # ## 풀이
@@ -261,7 +335,7 @@ print({f"층 {number}": f"{value:.0%}" for number, value in share.items()})
 # %% cellView="form" jupyter={"source_hidden": true}
 # @title 풀이 1
 wrong = x.view(3, 2, 2)
-print(wrong[0])  # 첫 헤드에 첫 토큰의 칸만 들어 있습니다. 둘째 줄은 둘째 토큰이어야 합니다
+print(wrong[0])  # 첫 헤드에 첫 토큰의 칸만 들어 있습니다. 둘째 행은 둘째 토큰이어야 합니다
 assert wrong[0, 1].tolist() == [102, 103]
 assert x.unflatten(-1, (3, 2)).transpose(0, 1)[0, 1].tolist() == [200, 201]
 
@@ -276,7 +350,3 @@ fc1, fc2 = feed_forward.fc1, feed_forward.fc2
 with torch.inference_mode():
     weight, bias = fc2.weight @ fc1.weight, fc2.weight @ fc1.bias + fc2.bias
     assert torch.allclose(fc2(fc1(states)), nn.functional.linear(states, weight, bias), atol=1e-5)
-
-# %% [markdown]
-# 큰 부품은 모두 모였습니다. 다음 장에서 모델 전체를 조립합니다.
-# → [5. 인코더와 디코더](05_encoder_and_decoder.ipynb)

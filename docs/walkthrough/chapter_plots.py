@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import torch
 from matplotlib.figure import Figure
 
-from hf_vanilla_transformer.figures import drawable
+from hf_vanilla_transformer.figures import drawable, with_hangul
 
 
 def plot_lines(
@@ -18,17 +18,18 @@ def plot_lines(
     ylabel: str,
     log_scale: bool = False,
 ) -> Figure:
-    """Draw curves, by their labels, over the same x."""
+    """Draw curves, by their labels, over the same x. They differ in colour and in style."""
     figure = Figure(figsize=(7, 3.6), layout="constrained")
     axes = figure.subplots()
-    for label, heights in curves.items():
-        axes.plot(x, heights, label=label, marker="o" if len(x) <= 30 else None)
+    for number, (label, heights) in enumerate(curves.items()):
+        style = ("-", "--", "-.", ":")[number % 4]
+        axes.plot(x, heights, style, label=label, marker="os^D"[number % 4] if len(x) <= 30 else None)
     axes.set(title=title, xlabel=xlabel, ylabel=ylabel)
     if log_scale:
         axes.set_yscale("log")
     axes.grid(alpha=0.3)
     figure.legend(loc="outside right upper", frameon=False)
-    return figure
+    return with_hangul(figure)
 
 
 def plot_matrix(
@@ -45,10 +46,9 @@ def plot_matrix(
     for axis in (axes.xaxis, axes.yaxis):
         axis.get_major_locator().set_params(integer=True)
     if rows is not None:
-        labels, families = drawable(rows)
-        axes.set_yticks(range(len(rows)), labels, fontfamily=families, parse_math=False)
-    figure.colorbar(image, ax=axes, label="value")
-    return figure
+        axes.set_yticks(range(len(rows)), drawable(rows), parse_math=False)
+    figure.colorbar(image, ax=axes, label="값")
+    return with_hangul(figure)
 
 
 def plot_beam_search(steps: Sequence[Sequence[tuple[int, str, float, bool]]], best: tuple[int, int]) -> Figure:
@@ -69,8 +69,8 @@ def plot_beam_search(steps: Sequence[Sequence[tuple[int, str, float, bool]]], be
     while best[0] >= 0:
         winners.add(best)
         best = (best[0] - 1, steps[best[0]][best[1]][0])
-    labels, families = drawable(["[BOS]", *(token for step in steps for _, token, _, _ in step)])
-    style = {"ha": "center", "va": "center", "fontsize": 8, "fontfamily": families, "parse_math": False, "zorder": 2}
+    labels = drawable(["[BOS]", *(token for step in steps for _, token, _, _ in step)])
+    style = {"ha": "center", "va": "center", "fontsize": 8, "parse_math": False, "zorder": 2}
     axes.text(0, 0, labels[0], bbox={"boxstyle": "round", "fc": "white", "ec": "tab:orange"}, **style)
     remaining = iter(labels[1:])
     for number, step in enumerate(steps):
@@ -81,12 +81,12 @@ def plot_beam_search(steps: Sequence[Sequence[tuple[int, str, float, bool]]], be
             label = f"{next(remaining)}\n{score:.2f}"
             axes.text(number + 1, place, label, bbox=box, color="black" if kept else "grey", **style)
     axes.set(
-        title="Beam search",
-        xlabel="step (token)",
-        ylabel="rank",
+        title="빔 탐색",
+        xlabel="스텝 (토큰)",
+        ylabel="순위",
         xlim=(-0.5, len(steps) + 0.5),
         ylim=(height - 0.4, -0.6),
         xticks=range(len(steps) + 1),
         yticks=range(height),
     )
-    return figure
+    return with_hangul(figure)

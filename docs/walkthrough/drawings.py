@@ -1,5 +1,5 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""Drawings of the chapters, as SVG. A notebook shows a function's `Drawing`; `python drawings.py` writes the map.
+"""Drawings of the chapters, as SVG. A notebook shows the `Drawing` that a function returns.
 
 A drawing is a card of its own colour, about 400 wide, so that it can be read on a phone and on any background. Its
 colours are attributes, for viewers that drop styles; where styles are kept, they are dark on a dark screen.
@@ -7,7 +7,6 @@ colours are attributes, for viewers that drop styles; where styles are kept, the
 
 from collections.abc import Sequence
 from html import escape
-from pathlib import Path
 
 
 # Fill in light and in dark. A kind is also named by the text in its boxes: nothing depends on colour alone.
@@ -167,48 +166,44 @@ def model_map(here: int | None = None) -> Drawing:
     return drawing
 
 
-def _layer(title: str, steps: Sequence[tuple[str, str]], description: str, memory: bool) -> Drawing:
-    """A layer from bottom to top, with the residual of each step at its left."""
-    height = 100 + 104 * len(steps)
+def _layer(title: str, steps: Sequence[tuple[str, str]], description: str) -> Drawing:
+    """A pre-norm layer from bottom to top, with the residual of each step at its left."""
+    height = 84 + 118 * len(steps)
     drawing = Drawing(400, height, description)
-    drawing.text(200, 22, title, size=14)
-    x, y = 200, height - 30
-    drawing.text(x, y + 12, "들어온 벡터 (B, L, D)", size=12, kind="pale")
+    drawing.text(200, 20, title, size=14)
+    x, y = 200, height - 34
+    drawing.text(x, y + 14, "들어온 벡터 (B, L, D)", size=12, kind="pale")
+    drawing.text(64, y - 60, "잔차", size=12, kind="pale", anchor="end")
     for words, kind in steps:
-        drawing.arrow((x, y), (x, y - 26))
-        drawing.arrow((x, y - 10), (74, y - 10), (74, y - 82), (x - 11, y - 82), dashed=True)
-        drawing.box(110, y - 56, 180, 30, words, kind=kind)
-        drawing.arrow((x, y - 56), (x, y - 72))
-        drawing.circle(x, y - 82, "+")
-        drawing.arrow((x + 9, y - 82), (234, y - 82))
-        drawing.box(236, y - 95, 120, 26, "층 정규화", kind="norm")
-        if memory and words.startswith("교차"):
-            drawing.text(345, y - 48, "인코더의", size=12)
-            drawing.text(345, y - 33, "출력 K, V", size=12)
-            drawing.arrow((316, y - 41), (292, y - 41))
-        drawing.arrow((296, y - 95), (296, y - 104), (x, y - 104), tip=False)
-        y -= 104
-    drawing.arrow((x, y), (x, 38))
-    drawing.text(66, height - 76, "잔차", size=12, kind="pale", anchor="end")
+        drawing.arrow((x, y), (x, y - 18))
+        drawing.arrow((x, y - 9), (74, y - 9), (74, y - 109), (x - 11, y - 109), dashed=True)
+        drawing.box(140, y - 44, 120, 26, "층 정규화", kind="norm")
+        drawing.arrow((x, y - 44), (x, y - 56))
+        drawing.box(110, y - 86, 180, 30, words, kind=kind)
+        drawing.arrow((x, y - 86), (x, y - 98))
+        drawing.circle(x, y - 109, "+")
+        if words.startswith("교차"):
+            drawing.text(354, y - 79, "인코더의", size=12)
+            drawing.text(354, y - 63, "출력: K, V", size=12)
+            drawing.arrow((322, y - 71), (292, y - 71))
+        y -= 118
+    drawing.arrow((x, y), (x, 36))
     return drawing
 
 
 def encoder_layer() -> Drawing:
-    """An encoder layer, post-norm, as in the paper."""
-    description = "인코더 층: 셀프 어텐션, 더하기, 층 정규화, 피드포워드, 더하기, 층 정규화의 순서입니다."
-    steps = [("멀티헤드 셀프 어텐션", "attention"), ("피드포워드", "feed_forward")]
-    return _layer("인코더 층 (post-norm)", steps, description, memory=False)
+    """The encoder layer of chapter 5."""
+    words = "인코더 층: 층 정규화와 셀프 어텐션의 결과를 입력에 더하고, 층 정규화와 피드포워드의 결과를 또 더합니다."
+    return _layer("인코더 층", [("멀티헤드 셀프 어텐션", "attention"), ("피드포워드", "feed_forward")], words)
 
 
 def decoder_layer() -> Drawing:
-    """A decoder layer, post-norm, as in the paper."""
-    description = "디코더 층: 마스크 셀프 어텐션, 교차 어텐션, 피드포워드마다 더하기와 층 정규화가 따릅니다."
-    steps = [
-        ("마스크 셀프 어텐션", "attention"),
-        ("교차 어텐션: Q는 여기서", "attention"),
-        ("피드포워드", "feed_forward"),
-    ]
-    return _layer("디코더 층 (post-norm)", steps, description, memory=True)
+    """The decoder layer of chapter 5."""
+    words = (
+        "디코더 층: 마스크 셀프 어텐션, 교차 어텐션, 피드포워드의 차례로, 저마다 층 정규화한 입력으로 계산해 더합니다."
+    )
+    names = ("마스크 셀프 어텐션", "교차 어텐션: Q만 여기서", "피드포워드")
+    return _layer("디코더 층", list(zip(names, ("attention", "attention", "feed_forward"), strict=True)), words)
 
 
 def norms() -> Drawing:
@@ -303,7 +298,3 @@ def merges(letters: Sequence[str], steps: Sequence[tuple[int, int]]) -> Drawing:
     ends = ", ".join(piece for piece, _, _ in pieces)
     drawing.description = f"합치기 나무: 글자 {', '.join(letters)}가 {len(steps)}번 합쳐져 {ends}가 됩니다."
     return drawing
-
-
-if __name__ == "__main__":
-    Path(__file__).with_name("map.svg").write_text(model_map().svg(), encoding="utf-8")

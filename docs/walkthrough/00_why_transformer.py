@@ -1,0 +1,304 @@
+# %% [markdown]
+# # 0. 왜 Transformer인가
+#
+# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/hf_vanilla_transformer/blob/main/docs/walkthrough/00_why_transformer.ipynb)
+#
+# > **English summary.** Why the Transformer: recurrent networks read in order and forget what is far; the paper's
+# > table of cost, sequential steps and path length; what it claims and measured; where BERT, GPT and T5 come from.
+# > The second half shows the dozen PyTorch operations that the chapters use.
+#
+# 이 연재에서는 논문 ["Attention Is All You Need"](https://arxiv.org/abs/1706.03762)(Vaswani et al. 2017)의
+# Transformer를 처음부터 한 셀씩 만들어 봅니다. 이 장에서는 이 모델이 왜 나왔는지 알아보고, 앞으로 사용할 PyTorch의
+# 연산을 익힙니다. 파이썬을 안다면 충분합니다.
+#
+# Transformer 같은 **신경망**(neural network)은 숫자를 곱하고 더하는 큰 함수입니다.
+# 이 함수 안의 수(**파라미터** 또는 **가중치**)를 예시에 맞추어 조금씩 고쳐 나가는 과정이 **학습**입니다.
+
+# %%
+# 준비: Colab에서는 저장소와 한글 글꼴을 내려받습니다. 이미 저장소 안이라면 건너뜁니다.
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+
+if "google.colab" in sys.modules and not os.path.isdir("model_cards"):
+    subprocess.run("git clone -q https://github.com/OWNER/hf_vanilla_transformer", shell=True, check=True)
+    subprocess.run("pip install -q './hf_vanilla_transformer[train]'", shell=True, check=True)
+    subprocess.run("apt-get install -qq fonts-nanum", shell=True, check=True)
+    os.chdir("hf_vanilla_transformer")
+# 저장소의 폴더: 지금 폴더에서 위로 올라가며 model_cards를 찾습니다.
+CLONE = next((folder for folder in [Path.cwd(), *Path.cwd().parents] if (folder / "model_cards").is_dir()), None)
+if CLONE is None:
+    sys.exit("저장소를 받아 그 안에서 노트북을 여세요: git clone https://github.com/OWNER/hf_vanilla_transformer")
+sys.path.append(str(CLONE / "docs" / "walkthrough"))  # 그림을 그리는 코드가 있는 곳
+MODELS = CLONE / "model_cards"  # 학습된 모델
+
+import math
+
+import drawings
+import matplotlib
+import pandas as pd
+import torch
+from chapter_plots import plot_lines
+from torch import nn
+
+
+# %matplotlib inline
+torch.manual_seed(0)
+matplotlib.rcParams.update({"figure.dpi": 100, "text.hinting": "none"})  # 작은 한글도 읽히도록
+
+# %% [markdown]
+# ## 순환 신경망은 차례로 읽는다
+#
+# Transformer 이전에는 글을 **순환 신경망**(recurrent neural network, RNN)으로 읽었습니다.
+# 순환 신경망은 상태 벡터 하나를 들고 토큰을 앞에서부터 하나씩 읽습니다. 읽을 때마다 상태를 고칩니다.
+#
+# $$h_t = \tanh(W x_t + U h_{t-1} + b)$$
+#
+# 코드로 쓰면 반복문입니다.
+
+# %%
+x = torch.randn(50, 64)  # 토큰 50개, 토큰마다 64칸짜리 벡터
+w, u = torch.randn(64, 64) / 8, torch.randn(64, 64) / 8
+h = torch.zeros(64)
+for x_t in x:
+    h = torch.tanh(x_t @ w + h @ u)
+print(tuple(h.shape))
+
+# %% [markdown]
+# 여기에 두 가지 문제가 있습니다.
+#
+# 1. **차례를 기다려야 합니다.** 50번째 상태를 구하려면 49번째 상태가 있어야 합니다.
+#    GPU는 수천 개의 곱셈을 한꺼번에(**병렬**로) 할 수 있는데, 반복문은 그 능력을 쓰지 못합니다.
+# 2. **먼 토큰을 잊습니다.** 첫 토큰의 정보는 상태를 49번 거쳐야 끝에 닿습니다.
+#    거칠 때마다 다른 토큰과 섞이고, 학습에 필요한 기울기(gradient)도 조금씩 줄어듭니다.
+#
+# 두 번째 문제를 재 봅시다. **기울기**는 입력을 조금 바꿀 때 출력이 얼마나 바뀌는지를 나타내는 수입니다.
+# 마지막 상태가 각 토큰에 얼마나 민감한지를 구합니다. 비교할 어텐션은 3장에서 만들 것입니다.
+# 지금은 모든 토큰을 한 번에 보고 섞는 계산이라고만 알아 두세요.
+
+
+# %%
+def sensitivity(read):
+    """마지막 출력을 각 토큰으로 미분한 크기 (50,)"""
+    tokens = x.clone().requires_grad_()
+    read(tokens)[-1].sum().backward()
+    return tokens.grad.norm(dim=1).tolist()
+
+
+def recurrent(tokens):
+    states = [torch.zeros(64)]
+    for token in tokens:
+        states.append(torch.tanh(token @ w + states[-1] @ u))
+    return states
+
+
+def attention(tokens):
+    weights = (tokens @ tokens.T / math.sqrt(64)).softmax(dim=-1)  # 토큰마다 다른 토큰을 얼마나 볼지
+    return weights @ tokens
+
+
+distance = list(range(49, 0, -1))  # 마지막 토큰에서 떨어진 거리
+plot_lines(
+    {"순환 신경망": sensitivity(recurrent)[:-1], "어텐션": sensitivity(attention)[:-1]},
+    distance,
+    title="마지막 출력은 각 토큰에 얼마나 민감한가",
+    xlabel="마지막 토큰에서 떨어진 거리",
+    ylabel="기울기의 크기",
+    log_scale=True,
+)
+
+# %% [markdown]
+# 순환 신경망에서는 멀수록 기울기가 작아집니다. 세로축은 로그 눈금입니다. 어텐션은 거리와 상관이 없습니다.
+# LSTM 같은 개선된 순환 신경망은 덜 잊지만, 차례를 기다리는 것은 마찬가지입니다.
+#
+# ## 비용, 순서, 거리
+#
+# 논문의 표 1은 층의 종류마다 세 가지를 비교합니다. n은 토큰의 수, d는 벡터의 차원, k는 합성곱의 폭입니다.
+#
+# | 층 | 계산량 | 차례로 해야 하는 횟수 | 두 토큰 사이의 가장 긴 경로 |
+# |---|---|---|---|
+# | 셀프 어텐션 | n² · d | 1 | 1 |
+# | 순환 | n · d² | n | n |
+# | 합성곱 | k · n · d² | 1 | log_k(n) |
+#
+# 셀프 어텐션은 한 번에 계산할 수 있고, 아무리 먼 토큰도 한 번에 닿습니다. 대신 계산량이 길이의 **제곱**에 비례합니다.
+# 차원은 512로 두고 길이를 바꾸어 가며 계산량을 세어 봅시다. 단위는 백만 번입니다.
+
+# %%
+d = 512
+costs = {n: {"셀프 어텐션": n * n * d / 1e6, "순환": n * d * d / 1e6} for n in (30, 512, 4096)}
+pd.DataFrame(costs).rename(columns="길이 {}".format).round(1)
+
+# %% [markdown]
+# 문장의 길이가 차원보다 짧으면 셀프 어텐션이 더 적게 계산합니다. 번역할 문장은 대개 그렇습니다.
+#
+# ## 논문이 주장하고 잰 것
+#
+# 논문의 주장은 제목 그대로입니다. 순환도 합성곱도 없이 **어텐션만으로**, 더 좋은 번역을 더 짧은 시간에 학습한다는
+# 것입니다. 아래는 논문의 표 2와 §5에서 옮긴 것입니다. BLEU는 번역의 점수로, 클수록 좋습니다(8장).
+#
+# | 모델 | 영어-독일어 BLEU | 영어-프랑스어 BLEU | 학습 (GPU P100 여덟 개) |
+# |---|---|---|---|
+# | 그때까지의 최고 (여러 모델을 합친 것) | 26.4 | 41.3 | |
+# | Transformer base | 27.3 | 38.1 | 10만 스텝, 12시간 |
+# | Transformer big | **28.4** | **41.8** | 30만 스텝, 3.5일 |
+#
+# 그 뒤로 나온 모델 가운데 상당수가 Transformer의 한쪽만, 또는 전체를 가져다 크게 만든 것입니다.
+#
+# | 모델 | 가져온 것 | 학습하는 일 | 잘하는 일 |
+# |---|---|---|---|
+# | BERT (2018) | 인코더 | 가려진 토큰 맞히기 | 글을 읽고 분류하기 |
+# | GPT (2018~) | 디코더 (교차 어텐션은 빼고) | 다음 토큰 맞히기 | 글을 이어 쓰기 |
+# | T5 (2019) | 인코더와 디코더 | 빠진 부분 채우기 | 글을 받아 글로 답하기 |
+#
+# 원래의 Transformer를 알면 나머지도 읽을 수 있습니다. 이 연재에서 만들 모델의 지도입니다. 숫자는 장입니다.
+
+# %%
+drawings.model_map()
+
+# %% [markdown]
+# ## PyTorch 연산 열두 가지
+#
+# 앞으로의 코드는 대부분 아래의 연산으로 되어 있습니다. 이미 안다면 건너뛰어도 됩니다.
+#
+# **텐서**(tensor)는 숫자를 직사각형으로 늘어놓은 것입니다. 크기를 **모양**(shape)이라고 합니다.
+#
+# ### 1. 모양, 2. 행 꺼내기, 3. 차원 늘리기
+
+# %%
+table = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+ids = torch.tensor([1, 0, 1])
+print(table.shape)  # 행 둘, 열 셋
+print(table[ids])  # 1번, 0번, 1번 행
+print(ids.shape, ids.unsqueeze(1).shape, ids[None, :].shape)  # 크기가 1인 차원을 끼워 넣습니다
+
+# %% [markdown]
+# ### 4. 브로드캐스팅
+#
+# 모양이 다른 두 텐서를 계산할 때, 크기가 1인 차원은 상대에 맞추어 되풀이됩니다(broadcasting).
+
+# %%
+print(torch.tensor([[10.0], [20.0]]) + torch.tensor([1.0, 2.0, 3.0]))  # (2, 1) + (3,) -> (2, 3)
+
+# %% [markdown]
+# ### 5. 행렬 곱, 6. 앞뒤 바꾸기
+#
+# `a @ b`의 칸 하나는 a의 행과 b의 열을 칸끼리 곱해 더한 것(**내적**, dot product)입니다.
+# 앞에 배치(batch) 차원이 있으면 배치 안의 행렬마다 따로 곱합니다.
+
+# %%
+print(table @ table.T)  # (2, 3) @ (3, 2) -> (2, 2)
+batch = torch.randn(5, 2, 3)
+print((batch @ batch.transpose(1, 2)).shape)  # (5, 2, 3) @ (5, 3, 2) -> (5, 2, 2)
+
+# %% [markdown]
+# ### 7. 차원을 쪼개고 합치기, 8. 이어 붙이기
+
+# %%
+six = torch.arange(6)
+print(six.unflatten(0, (3, 2)))  # (6,) -> (3, 2)
+print(six.unflatten(0, (3, 2)).flatten())  # 다시 (6,)
+print(torch.cat([table, table], dim=1).shape, torch.stack([table, table]).shape)  # 옆으로 잇기, 새 차원에 쌓기
+
+# %% [markdown]
+# ### 9. 한 차원을 따라 계산하기: 합, 평균, 소프트맥스
+#
+# `dim=1`은 "열을 따라", 곧 행마다 계산하라는 뜻입니다. `-1`은 마지막 차원입니다.
+# **소프트맥스**(softmax)는 지수 함수를 씌운 뒤 합으로 나눕니다. 모두 양수이고 합이 1이 됩니다.
+
+# %%
+print(table.sum(dim=1), table.mean(dim=1, keepdim=True).shape)
+print(table.softmax(dim=-1))
+
+# %% [markdown]
+# ### 10. 가리기
+
+# %%
+allowed = torch.ones(3, 3, dtype=torch.bool).tril()  # 아래쪽 삼각형만 True
+print(allowed)
+print(torch.zeros(3, 3).masked_fill(~allowed, -math.inf))  # False였던 자리를 -inf로
+
+# %% [markdown]
+# ### 11. 층과 모듈
+#
+# `nn.Module`은 파라미터와 계산(`forward`)을 한데 묶은 것입니다. `nn.Linear`는 행렬을 곱하고 편향을 더합니다.
+
+
+# %%
+class Twice(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(3, 3)  # 행렬 3 × 3과 편향 3개
+
+    def forward(self, x):
+        return self.linear(self.linear(x))
+
+
+twice = Twice()
+print(tuple(twice(table).shape), [(name, tuple(p.shape)) for name, p in twice.named_parameters()])
+
+# %% [markdown]
+# ### 12. 기울기
+#
+# `backward()`는 결과에서 파라미터까지 거꾸로 거슬러 가며 기울기를 구합니다(**역전파**, backpropagation).
+# 기울기의 반대쪽으로 파라미터를 조금 움직이면 결과가 작아집니다. 학습은 이것을 되풀이하는 일입니다.
+# 기울기가 필요 없을 때는 `torch.inference_mode()` 안에서 계산합니다.
+
+# %%
+number = torch.tensor(3.0, requires_grad=True)
+loss = (number - 1) ** 2
+loss.backward()
+print(loss.item(), number.grad.item())  # (3 - 1)²과 그 미분 2 × (3 - 1)
+with torch.inference_mode():
+    print(((number - 0.1 * number.grad - 1) ** 2).item())  # 조금 움직이니 작아졌습니다
+
+# %% [markdown]
+# ## 정리
+#
+# - 순환 신경망은 토큰을 차례로 읽으므로 병렬로 계산할 수 없고, 먼 토큰의 기울기가 줄어듭니다.
+# - 셀프 어텐션은 모든 토큰을 한 번에 봅니다. 대신 계산량이 길이의 제곱에 비례합니다.
+# - 논문은 어텐션만으로 더 좋은 번역을 더 짧은 시간에 학습했습니다. BERT, GPT, T5가 여기서 나왔습니다.
+# - 앞으로의 코드는 모양을 바꾸고, 행렬을 곱하고, 한 차원을 따라 계산하는 열두 가지 연산으로 되어 있습니다.
+#
+# **더 생각해 보기.** 사람은 글을 앞에서부터 차례로 읽습니다. 한꺼번에 읽는 모델이 사람보다 유리한 점과 불리한 점은
+# 무엇일까요?
+#
+# ## 직접 해 보기
+#
+# 풀이는 이 장의 맨 끝에 있습니다. 풀이의 출력은 셀을 실행해야 보입니다.
+#
+# 1. 브로드캐스팅으로 9 × 9 구구단 표를 한 줄에 만들어 보세요.
+# 2. `softmax`를 부르지 않고 `exp`와 `sum`만으로 `table.softmax(dim=-1)`과 같은 것을 만들어 보세요.
+# 3. `number`가 1에 가까워질 때까지 기울기의 반대쪽으로 움직이는 일을 되풀이해 보세요.
+#
+# 다음 장에서는 글을 숫자로 바꿉니다. → [1. 어휘](01_vocabulary.ipynb)
+
+# %% [markdown]
+# ## 풀이
+
+# %% cellView="form" jupyter={"source_hidden": true}
+# @title 풀이 1
+numbers = torch.arange(1, 10)
+products = numbers[:, None] * numbers[None, :]  # (9, 1) * (1, 9) -> (9, 9)
+print(products)
+assert products[6, 7] == 56
+
+# %% cellView="form" jupyter={"source_hidden": true}
+# @title 풀이 2
+exponentials = table.exp()
+by_hand = exponentials / exponentials.sum(dim=-1, keepdim=True)  # (2, 3) / (2, 1)
+assert torch.allclose(by_hand, table.softmax(dim=-1))
+
+# %% cellView="form" jupyter={"source_hidden": true}
+# @title 풀이 3
+number = torch.tensor(3.0, requires_grad=True)
+for _ in range(50):
+    loss = (number - 1) ** 2
+    loss.backward()
+    with torch.no_grad():
+        number -= 0.1 * number.grad
+    number.grad = None
+print(number.item())
+assert abs(number.item() - 1) < 0.001
