@@ -141,7 +141,8 @@ def draw_attention(arguments: FigureArguments) -> None:
 def draw_curves(arguments: FigureArguments) -> None:
     """Draw the training curves of a run from its record."""
     file = Path(arguments.model, METRICS_FILE)
-    epochs = json.loads(file.read_text(encoding="utf-8")).get("epochs")
+    metrics = json.loads(file.read_text(encoding="utf-8"))
+    epochs = metrics.get("epochs") if isinstance(metrics, dict) else None
     if not epochs:
         raise ValueError(f"{file}: no `epochs`: the run was not evaluated during training")
     plot_training_curves(epochs, arguments.file)

@@ -1,6 +1,7 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 """Answer texts, one per line, from a file of any size, from standard input, or as they are typed."""
 
+import logging
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -13,7 +14,11 @@ from typing import Any, BinaryIO, TextIO
 from tqdm import tqdm
 
 from ..data.lines import stream_lines
+from .arguments import escape_controls
 from .settings import check_at_least
+
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass
@@ -34,6 +39,8 @@ class LinesArguments:
 
     def __post_init__(self):
         check_at_least(1, self, "batch_size")
+        if self.file is not None and not Path(self.file).exists():
+            raise ValueError(f"--file: there is no {self.file}")
         if self.output is None:
             if self.resume:
                 raise ValueError("--resume: needs --output, the file to go on with")
@@ -51,6 +58,8 @@ def open_texts(file: str | None) -> AbstractContextManager[BinaryIO | None]:
     """Open a file of texts, or standard input, before anything is loaded; None for a terminal, where a user types."""
     if file is not None:
         return open(file, "rb")
+    if sys.stdin is None:  # `<&-`
+        raise ValueError("standard input is closed: give --file")
     return nullcontext(None if sys.stdin.isatty() else sys.stdin.buffer)
 
 
@@ -75,7 +84,7 @@ def answer_lines(
         try:
             if texts is None:
                 for text in _typed_lines():
-                    _write(output, list(answer(iter([text]), number + 1)))
+                    _write(output, list(answer(iter([text]), number + 1)), number)
                     number += 1
                 return
             lines = stream_lines(texts, arguments.file or "standard input")
@@ -84,7 +93,7 @@ def answer_lines(
             answers = answer(lines, done + 1)
             with _progress(texts, arguments) as show:
                 while window := list(islice(answers, WINDOW * arguments.batch_size)):
-                    _write(output, window)
+                    _write(output, window, number)
                     number += len(window)
                     show(len(window))
         except KeyboardInterrupt:
@@ -99,9 +108,18 @@ def _typed_lines() -> Iterator[str]:
             yield line
 
 
-def _write(output: TextIO, lines: list[str]) -> None:
-    """Write lines at once: whoever reads the output meanwhile, or after an interruption, finds whole ones."""
-    output.write("".join(f"{line}\n" for line in lines))
+def _write(output: TextIO, lines: list[str], done: int) -> None:
+    """Write lines after those that are `done`, at once: whoever reads the output meanwhile finds whole ones."""
+    if output.isatty():
+        lines = list(map(escape_controls, lines))
+    try:
+        output.write("".join(f"{line}\n" for line in lines))
+    except UnicodeEncodeError as error:  # nothing was written
+        encoding = error.encoding
+        written = [line.encode(encoding, "backslashreplace").decode(encoding) for line in lines]
+        number = next(done + place for place, line in enumerate(written, 1) if line != lines[place - 1])
+        logger.warning(f"line {number}: no text in {encoding}, written with escapes; --output FILE writes UTF-8")
+        output.write("".join(f"{line}\n" for line in written))
     output.flush()
 
 
@@ -109,6 +127,8 @@ def _write(output: TextIO, lines: list[str]) -> None:
 def _open_output(arguments: LinesArguments) -> Iterator[tuple[TextIO, int]]:
     """The file for the answers, and the number of whole lines that are there; half a line at its end is cut off."""
     if arguments.output is None:
+        if sys.stdout is None:  # `>&-`
+            raise ValueError("standard output is closed: give --output")
         yield sys.stdout, 0
         return
     done = 0

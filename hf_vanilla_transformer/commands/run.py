@@ -4,6 +4,7 @@
 import importlib
 import shlex
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import torch
 from accelerate import PartialState
 from accelerate.utils import broadcast_object_list
 from datasets import Dataset
+from filelock import FileLock, Timeout
 from transformers import (
     GenerationConfig,
     PreTrainedTokenizerBase,
@@ -26,8 +28,9 @@ from ..hub.record import CURVES_FILE, METRICS_FILE, RECIPE_FILE, RUN_FILE, best_
 from ..hub.upload import keep_token_out_of_files, upload_run
 from ..inference.folder import Model, load_config, load_to_train, load_tokenizer
 from ..precision import explain_precision, training_precision
-from ..training.checkpoints import prepare_output_dir, round_weights, save_weights_in
+from ..training.checkpoints import LOCK_FILE, prepare_output_dir, round_weights, save_weights_in
 from ..training.trainer import CheckedTrainer
+from .arguments import AT_END
 from .settings import ModelArguments
 
 
@@ -105,11 +108,31 @@ def make_config(
     return config
 
 
-def announce(arguments: TrainingArguments) -> None:
-    """Say, in the main process, where a run goes and in which precision it computes."""
+def open_output_dir(arguments: TrainingArguments) -> str | None:
+    """Claim the folder of a run until the command ends; say where the run goes and in which precision it computes.
+
+    Returns:
+        The folder of the checkpoint that the run resumes from; None for a new run.
+
+    Raises:
+        ValueError, OSError: as `prepare_output_dir`; or another run is going on there. One that was killed is not.
+    """
+    folder = Path(arguments.output_dir)
+    with arguments.main_process_first(desc="output_dir"):
+        if PartialState().is_main_process:
+            folder.mkdir(parents=True, exist_ok=True)
+            lock = FileLock(folder / LOCK_FILE)
+            try:
+                lock.acquire(timeout=0)
+            except Timeout:
+                raise ValueError(f"{folder}: another run is going on there: choose another --output_dir") from None
+            AT_END.callback(lock.release)
+            AT_END.callback((folder / LOCK_FILE).unlink, missing_ok=True)
+        checkpoint = prepare_output_dir(arguments.output_dir, arguments.resume_from_checkpoint)
     if PartialState().is_main_process:
-        print(f"The result goes to {arguments.output_dir}", flush=True)
+        print(f"The result goes to {folder}", flush=True)
         print(explain_precision(training_precision(arguments), arguments.use_cpu), flush=True)
+    return checkpoint
 
 
 class Run:
@@ -150,9 +173,7 @@ class Run:
         self.arguments = arguments
         self.settings = settings
         self.folder = arguments.output_dir
-        with arguments.main_process_first(desc="output_dir"):
-            self.checkpoint = prepare_output_dir(self.folder, arguments.resume_from_checkpoint)
-        announce(arguments)
+        self.checkpoint = open_output_dir(arguments)
 
     def make_tokenizer(self, make: Callable[[], PreTrainedTokenizerBase]) -> PreTrainedTokenizerBase:
         """The checkpoint's tokenizer, or in a new run what `make` returns in the main process."""

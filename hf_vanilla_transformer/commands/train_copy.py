@@ -18,11 +18,10 @@ from transformers import Seq2SeqTrainingArguments, default_data_collator, set_se
 from .. import VanillaTransformerConfig, VanillaTransformerForConditionalGeneration
 from ..hub.record import save_record
 from ..precision import training_precision
-from ..training.checkpoints import prepare_output_dir
 from ..training.losses import LabelSmoothingLoss
 from ..training.trainer import CheckedSeq2SeqTrainer
 from .arguments import JsonMapping, check_at_least, exit_with_one_line, parse_arguments
-from .run import announce
+from .run import open_output_dir
 
 
 PAD, START, SYMBOLS = 0, 1, 11
@@ -82,9 +81,7 @@ def main(argv: list[str] | None = None) -> None:
     if training_arguments.push_to_hub:
         raise ValueError("--push_to_hub: a model that copies ten symbols is not for sharing")
     folder = training_arguments.output_dir
-    with training_arguments.main_process_first():
-        checkpoint = prepare_output_dir(folder, training_arguments.resume_from_checkpoint)
-    announce(training_arguments)
+    checkpoint = open_output_dir(training_arguments)
 
     set_seed(training_arguments.seed)
     model = VanillaTransformerForConditionalGeneration(make_config(arguments))

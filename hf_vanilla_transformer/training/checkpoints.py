@@ -23,6 +23,8 @@ logger = logging.getLogger(__name__)
 
 # The value of `resume_from_checkpoint` that stands for the last whole checkpoint of the run's folder.
 LAST_CHECKPOINT = "last"
+# In the folder of a run that is going on: one at a time may write there. Trainer pushes no `_*`.
+LOCK_FILE = "_run.lock"
 # The files that Trainer reads when it resumes, in the order in which it writes them; peft's and FSDP's names follow.
 CHECKPOINT_FILES = (
     ("model*.safetensors", "adapter_model*", "pytorch_model_fsdp*"),
@@ -58,7 +60,7 @@ def prepare_output_dir(output_dir: str, resume: str | bool | None = None) -> str
     resume = {"true": LAST_CHECKPOINT, "false": None}.get(str(resume).lower(), resume)
     checkpoint = None
     if resume is None:
-        if folder.is_dir() and any(folder.iterdir()):
+        if folder.is_dir() and {file.name for file in folder.iterdir()} - {LOCK_FILE, ".DS_Store"}:
             raise ValueError(
                 f"{output_dir} is not empty, and nothing is overwritten: choose another output_dir "
                 "(an interrupted run goes on with resume_from_checkpoint)"

@@ -80,6 +80,25 @@ def test_a_recipes_lists_are_lists(tmp_path, given, expected):
     assert parsed.include_for_metrics == expected and parsed.hub_model_id is None
 
 
+@pytest.mark.parametrize(
+    ("recipe", "flags", "expected"),
+    [
+        ("save_strategy: no\nrun_name: on\n", [], {"save_strategy": "no", "run_name": "on"}),
+        ("run_name: 2020-01-02\nhub_model_id: 010\n", [], {"run_name": "2020-01-02", "hub_model_id": "010"}),
+        ("bf16: no\nsave_only_model: on\n", [], {"bf16": False, "save_only_model": True}),
+        ("hub_model_id: null\nsave_total_limit: ~\n", [], {"hub_model_id": None, "save_total_limit": None}),
+        ("hub_model_id: x\n", ["--hub_model_id", "null"], {"hub_model_id": None}),
+        ("save_total_limit: 3\n", ["--seed", "3", "--save_total_limit=null"], {"save_total_limit": None, "seed": 3}),
+        ("output_dir: ~/x\n", [], {"output_dir": str(Path.home() / "x")}),
+        ("seed: 1\n", ["--output_dir", "~/x y"], {"output_dir": str(Path.home() / "x y")}),
+    ],
+)
+def test_text_is_text_null_unsets_and_a_home_is_found(tmp_path, recipe, flags, expected):
+    parsed, settings = read(tmp_path, f"report_to: none\n{recipe}", *flags)
+    assert parsed.to_dict().items() >= expected.items()
+    assert all(settings[name] == value for name, value in expected.items() if name in settings)
+
+
 def test_a_mapping_is_json_as_a_flag():
     command = ["--config", '{"d_model": 16}', "--report_to", "none"]
     (_, arguments, _), settings = parse_arguments(train_classifier.ARGUMENTS, "test", command)

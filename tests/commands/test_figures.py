@@ -45,6 +45,8 @@ def models(tmp_path_factory) -> Path:
     (folder / "classifier" / "metrics.json").write_text(json.dumps({"epochs": EPOCHS}))
     (folder / "not-evaluated").mkdir()
     (folder / "not-evaluated" / "metrics.json").write_text('{"epochs": []}')
+    (folder / "list").mkdir()
+    (folder / "list" / "metrics.json").write_text("[]")
     return folder
 
 
@@ -177,6 +179,7 @@ ATTENTION = ["--figure", "attention", "--model", "classifier", "--text", "가나
         (["--figure", "curves"], "--model"),
         (["--figure", "curves", "--model", "bare"], "metrics.json"),
         (["--figure", "curves", "--model", "not-evaluated"], "epochs"),
+        (["--figure", "curves", "--model", "list"], "list/metrics.json: no `epochs`"),
     ],
 )
 def test_wrong_settings_are_refused_with_one_line(arguments, message, draw, tmp_path):

@@ -2,6 +2,7 @@
 
 import functools
 import gzip
+import io
 import os
 import re
 import signal
@@ -114,6 +115,7 @@ def test_texts_are_numbered_from_the_first_after_resuming(run, texts, tmp_path, 
         (["--file", "{}/texts.txt", "--output", "{}/texts.txt", "--resume"], "is --file itself"),
         (["--file", "{}/texts.txt", "--output", "{}/there.tsv", "--resume"], "there.tsv has 999 lines, but there are"),
         (["--file", "{}"], "Is a directory"),
+        (["--file", "{}/no.txt"], "--file: there is no {}/no.txt"),
         (["--file", "{}/broken.gz"], "broken.gz: "),
         (["--batch_size", "0"], "--batch_size: at least 1"),
     ],
@@ -127,6 +129,35 @@ def test_what_cannot_be_answered_is_refused_with_one_line(run, classifier, texts
     assert (status, out) == (2, "")
     assert message.replace("{}", str(tmp_path)) in error_line("predict", err)
     assert before == (texts.read_bytes(), (tmp_path / "there.tsv").read_bytes())
+
+
+def test_answers_that_standard_output_cannot_hold_are_escaped(run, classifier, monkeypatch, caplog):
+    """cp949 has no emoji; the line is named."""
+    for encoding, isatty, text, expected in (
+        ("cp949", False, "둘 😀", "둘 \\U0001f600"),
+        ("utf-8", True, "둘 \x1b[2J", "둘 \\x1b[2J"),
+        ("utf-8", False, "둘 \x1b[2J", "둘 \x1b[2J"),
+    ):
+        buffer = io.BytesIO()
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "stdout", output := io.TextIOWrapper(buffer, encoding))
+            patch.setattr(output, "isatty", lambda isatty=isatty: isatty, raising=False)
+            patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(f"하나\n{text}\n".encode())))
+            predict.main(["--model", str(classifier)])
+        assert [line.split("\t")[2] for line in buffer.getvalue().decode(encoding).splitlines()] == ["하나", expected]
+    assert [record.getMessage() for record in caplog.records] == [
+        "line 2: no text in cp949, written with escapes; --output FILE writes UTF-8"
+    ]
+
+
+@pytest.mark.parametrize(("name", "remedy"), [("stdin", "--file"), ("stdout", "--output")])
+def test_a_closed_stream_is_told(classifier, monkeypatch, capsys, name, remedy):
+    """As with `<&-`."""
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("하나\n".encode())))
+    monkeypatch.setattr(sys, name, None)
+    with pytest.raises(SystemExit) as stop:
+        predict.main(["--model", str(classifier)])
+    assert stop.value.code == 2 and f" is closed: give {remedy}\n" in capsys.readouterr().err
 
 
 def test_at_a_terminal_each_line_is_answered_as_it_is_typed(classifier, monkeypatch, capsys):

@@ -3,8 +3,9 @@
 import json
 
 import pytest
+from filelock import FileLock
 from safetensors.torch import load_file
-from shared import TINY_TRANSLATOR
+from shared import TINY_TRANSLATOR, error_line
 from transformers import AutoModelForSeq2SeqLM, Seq2SeqTrainer
 
 from hf_vanilla_transformer import (
@@ -18,6 +19,19 @@ def test_the_copy_task_leaves_its_record(run, tmp_path):
     assert status == 0 and "of 8 fresh sequences" in out
     assert json.loads((tmp_path / "metrics.json").read_text())["test"]["sequences"] == 8
     assert AutoModelForSeq2SeqLM.from_pretrained(tmp_path).config.vocab_size == 11
+
+
+def test_a_folder_belongs_to_one_run_at_a_time(run, tmp_path):
+    """What a killed run or a file browser left there does not count."""
+    (tmp_path / ".DS_Store").touch()
+    arguments = ["--output_dir", tmp_path, "--train_sequences", "64", "--test_sequences", "8", "--max_steps", "1"]
+    with FileLock(tmp_path / "_run.lock"):
+        for command in (["train-copy", *arguments], ["train-classifier", "sample", *arguments[:2]]):
+            status, _, err = run(*command)
+            message = "another run is going on there: choose another --output_dir"
+            assert status == 2 and message in error_line(command[0], err)
+    (tmp_path / "_run.lock").touch()
+    assert run("train-copy", *arguments)[0] == 0 and not (tmp_path / "_run.lock").exists()
 
 
 @pytest.mark.slow
