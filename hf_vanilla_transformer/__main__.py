@@ -5,7 +5,7 @@ import importlib
 import sys
 
 from . import __version__
-from .commands.recipes import did_you_mean, find_recipe
+from .commands.recipes import commands_of_recipes, did_you_mean, find_recipe
 
 
 COMMANDS = {
@@ -51,7 +51,7 @@ def main(argv: list[str] | None = None) -> None:
         if name not in COMMANDS:
             program = "vanilla-transformer"
             raise ValueError(f"no command {name!r}{did_you_mean(name, COMMANDS)}; there are {', '.join(COMMANDS)}")
-        if arguments and not arguments[0].startswith("-"):
+        if name in commands_of_recipes().values() and arguments and not arguments[0].startswith("-"):
             find_recipe(arguments[0], name)
     except ValueError as error:
         print(f"{program}: error: {error}", file=sys.stderr)

@@ -14,11 +14,17 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return "".join(f"; did you mean {name}?" for name in difflib.get_close_matches(word, known, n=1))
 
 
+def commands_of_recipes() -> dict[str, str]:
+    """The command of each recipe of the package, which the recipe's first line names."""
+    texts = {file.stem: file.read_text(encoding="utf-8") for file in sorted(RECIPES.glob("*.yaml"))}
+    return {name: text.removeprefix("# ").partition(":")[0] for name, text in texts.items()}
+
+
 def find_recipe(recipe: str, command: str) -> Path:
     """The file of a recipe.
 
     Args:
-        recipe: A path, or the name of a recipe of the package; its first line names its command.
+        recipe: A path, or the name of a recipe of the package.
         command: The command that it is given to, or a program of other recipes.
 
     Raises:
@@ -27,10 +33,7 @@ def find_recipe(recipe: str, command: str) -> Path:
     file = Path(recipe)
     if file.suffix or (file.exists() and not file.is_dir()):  # a folder of data may have the name
         return file
-    commands = {
-        file.stem: file.read_text(encoding="utf-8").removeprefix("# ").partition(":")[0]
-        for file in sorted(RECIPES.glob("*.yaml"))
-    }
+    commands = commands_of_recipes()
     other_program = command not in commands.values()
     names = [name for name, of in commands.items() if other_program or of == command]
     if recipe not in commands:
