@@ -43,7 +43,6 @@ OVERRIDDEN = {
     "_get_train_sampler": "Trainer: reads all rows one by one for their lengths. training/test_trainer.py",
     "_init_weights": "PreTrainedModel",
     "_keys_to_ignore_on_load_unexpected": "PreTrainedModel",
-    "_load": "ctranslate2: the one method that a converter of its own has. export/test_ctranslate2.py",
     "_no_split_modules": "PreTrainedModel",
     "_resize_token_embeddings": "PreTrainedModel: `resize_token_embeddings` knows one vocabulary. test_saving.py",
     "_run_epoch": "Trainer: a run that resumes after its last step takes one more. training/test_trainer.py",

@@ -5,20 +5,29 @@
     vanilla-transformer push-to-hub runs/nsmc --repo_id USER/NAME
     vanilla-transformer push-to-hub page --space USER/NAME
 
-Log in first with `hf auth login`, or set HF_TOKEN. --dry_run sends nothing: it lists the files and their sizes, and
-checks the card. Checkpoints and the optimizer's state are not uploaded. The same command completes an interrupted
-upload. --space uploads a folder of `vanilla-transformer page` as a static Space.
+Log in first with `hf auth login`, or set HF_TOKEN. --dry_run sends nothing: it checks the folder and lists what would
+be sent, what stays behind, and what names this machine. Only what a run or a page writes is sent, and what --include
+names; checkpoints, links that lead out of the folder, and absolute paths in the record are not. The same command
+completes an interrupted upload. --space uploads a folder of `vanilla-transformer page` as a static Space.
 """
 
 import argparse
+import socket
 from pathlib import Path
 
-from ..hub.upload import check_repo_id, repository_files, space_files, upload, upload_space
+from ..hub.upload import (
+    check_repo_id,
+    files_left_out,
+    repository_files,
+    sent_texts,
+    space_files,
+    upload,
+    upload_space,
+)
 from .arguments import OneLineParser, exit_with_one_line
 
 
 def parse_arguments(argv: list[str] | None) -> argparse.Namespace:
-    """The command line."""
     # Other commands begin with a recipe; this one begins with a folder.
     parser = OneLineParser(description=__doc__)
     parser.add_argument("folder", metavar="FOLDER", help="A run's folder, or a page's.")
@@ -27,16 +36,42 @@ def parse_arguments(argv: list[str] | None) -> argparse.Namespace:
     target.add_argument("--space", metavar="USER/NAME", help="The page's Space; created if missing.")
     parser.add_argument("--private", action="store_true", help="Make a private repository or Space.")
     parser.add_argument("--revision", help="A branch to upload to, created if it does not exist; by default main.")
-    parser.add_argument("--dry_run", action="store_true", help="List files and sizes, check the card, send nothing.")
+    parser.add_argument(
+        "--include", metavar="PATTERN", action="append", default=[], help="Send these files of the folder, too."
+    )
+    parser.add_argument("--dry_run", action="store_true", help="Check the folder, list what is sent, send nothing.")
     return parser.parse_args(argv)
 
 
-def list_files(folder: Path, files: list[Path], repo_id: str) -> None:
-    """Print what would be uploaded."""
-    sizes = [(folder / file).stat().st_size if (folder / file).is_file() else 0 for file in files]
-    for file, size in zip(files, sizes, strict=True):
-        print(f"{size:>13,}  {file.as_posix()}{'' if size else ' (made from the record)'}")
-    print(f"{sum(sizes):>13,}  bytes in {len(files)} files for {repo_id}; README.md is valid; nothing was sent")
+def printable(text: str) -> str:
+    """A name as a terminal shows it, without control characters."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def list_files(folder: Path, files: list[Path], texts: dict[str, str]) -> int:
+    """Print what would be uploaded, and what would not; returns the number of bytes."""
+    total = 0
+    for file in files:
+        name, made = file.as_posix(), not (folder / file).is_file()
+        size = 0 if made else len(texts[name].encode()) if name in texts else (folder / file).stat().st_size
+        print(f"{size:>13,}  {printable(name)}{' (made from the record)' if made else ''}")
+        total += size
+    for name in files_left_out(folder, files):
+        print(f"{'stays here':>13}  {printable(name)}")
+    return total
+
+
+def list_places(folder: Path, files: list[Path], texts: dict[str, str], paths: set[str]) -> None:
+    """Print what names this machine, in what would be uploaded."""
+    for path in sorted(paths):
+        print(f"{printable(path)}: sent without its folder, in {', '.join(texts)}")
+    names = {name for name in (str(Path.home()), socket.gethostname()) if len(name) > 3}
+    for file in files:
+        if file.suffix in (".md", ".json", ".yaml", ".txt") and (folder / file).is_file():
+            text = texts.get(file.as_posix()) or (folder / file).read_text(encoding="utf-8", errors="replace")
+            for name in names:
+                if name in text:
+                    print(f"{printable(file.as_posix())}: names this machine, {name}")
 
 
 @exit_with_one_line
@@ -46,8 +81,12 @@ def main(argv: list[str] | None = None) -> None:
     folder, repo_id = Path(arguments.folder), arguments.space if is_space else arguments.repo_id
     if arguments.dry_run:
         check_repo_id(repo_id)
-        list_files(folder, space_files(folder) if is_space else repository_files(folder), repo_id)
+        files = (space_files if is_space else repository_files)(folder, arguments.include)
+        texts, paths = ({}, set()) if is_space else sent_texts(folder)
+        total = list_files(folder, files, texts)
+        list_places(folder, files, texts, paths)
+        print(f"{total:>13,}  bytes in {len(files)} files for {repo_id}; README.md is valid; nothing was sent")
         return
     send = upload_space if is_space else upload
-    address = send(folder, repo_id, private=arguments.private, revision=arguments.revision)
+    address = send(folder, repo_id, private=arguments.private, revision=arguments.revision, include=arguments.include)
     print(f"{repo_id}: {address}")

@@ -2,58 +2,34 @@
 """The README.md of an exported folder, made from its record."""
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
 from huggingface_hub import ModelCard, ModelCardData
-from jinja2 import Template
 from transformers import PreTrainedTokenizerBase
 
-from ..hub.model_card import CARD_FILE, EXAMPLE_TEXTS
+from ..hub.model_card import CARD_FILE, EXAMPLE_TEXTS, markdown
 from ..inference.folder import TARGET_TOKENIZER
 
 
 TEMPLATE = Path(__file__).with_name("card.md.jinja")
-ENGINE_NAMES = {
-    "ctranslate2": "CTranslate2",
-    "onnx": "onnxruntime",
-    "transformers": "transformers",
-}
+ENGINE_NAMES = {"ctranslate2": "CTranslate2", "onnx": "onnxruntime", "transformers": "transformers"}
 PIPELINE_TAGS = {"translation": "translation", "classification": "text-classification"}
 REVIEW = "정말 재미있고 감동적인 영화"
 
 
-def save_card(folder: Path, record: dict[str, Any], tokenizer: PreTrainedTokenizerBase, code: str, name: str) -> None:
-    """Write the card.
-
-    Args:
-        folder: The exported folder.
-        record: Its record.
-        tokenizer: Chooses the example: the one that it knows best.
-        code: The program that runs the export with the engine alone: a template, with the variables below.
-        name: What the export is called.
-    """
+def save_card(folder: Path, record: dict[str, Any], tokenizer: PreTrainedTokenizerBase, name: str) -> None:
+    """Write the card of an export with this record and name; the example is the one that the tokenizer knows best."""
     config, generation = record["config"], record["generation"] or {}
-    examples = [REVIEW] if record["task"] == "classification" else []
-    example = min(
-        [*examples, *EXAMPLE_TEXTS.values()],
-        key=lambda text: (
-            tokenizer(text)["input_ids"].count(tokenizer.unk_token_id),
-            len(tokenizer(text)["input_ids"]),
-        ),
-    )
-    variables = {
-        "example": json.dumps(example, ensure_ascii=False),
-        "sentence": example,
-        "name": name,
-        "engine": ENGINE_NAMES[record["format"]],
-        "labels": [label for _, label in sorted(config["id2label"].items(), key=lambda item: int(item[0]))],
-        "num_beams": generation.get("num_beams") or 1,
-        "length_penalty": generation.get("length_penalty", 1.0),
-        "source_positions": min(tokenizer.model_max_length, config["max_position_embeddings"]),
-        "target_positions": config["decoder_max_position_embeddings"] or config["max_position_embeddings"],
-        "target_folder": None if config["decoder_vocab_size"] is None else TARGET_TOKENIZER,
-    }
+
+    def unknown(text: str) -> tuple[int, int]:
+        ids = tokenizer(text)["input_ids"]
+        return ids.count(tokenizer.unk_token_id), len(ids)
+
+    reviews = [REVIEW] if record["task"] == "classification" else []
+    example = min([*reviews, *EXAMPLE_TEXTS.values()], key=unknown)
+    labels = [label for _, label in sorted(config["id2label"].items(), key=lambda item: int(item[0]))]
     card = ModelCard.from_template(
         ModelCardData(
             pipeline_tag=PIPELINE_TAGS[record["task"]],
@@ -61,7 +37,17 @@ def save_card(folder: Path, record: dict[str, Any], tokenizer: PreTrainedTokeniz
             tags=["vanilla-transformer", *([record["quantize"]] if record["quantize"] else [])],
         ),
         template_path=str(TEMPLATE),
-        code=Template(code).render(**(record | variables)).strip(),
-        **(record | variables),
+        **record,
+        example=json.dumps(example, ensure_ascii=False),
+        shell_example=shlex.quote(example),
+        name=name,
+        engine=ENGINE_NAMES[record["format"]],
+        labels=labels,
+        label_names=markdown(", ".join(labels)),
+        num_beams=generation.get("num_beams") or 1,
+        length_penalty=generation.get("length_penalty", 1.0),
+        source_positions=min(tokenizer.model_max_length, config["max_position_embeddings"]),
+        target_positions=config["decoder_max_position_embeddings"] or config["max_position_embeddings"],
+        target_folder=None if config["decoder_vocab_size"] is None else TARGET_TOKENIZER,
     )
     (folder / CARD_FILE).write_text(str(card), encoding="utf-8")

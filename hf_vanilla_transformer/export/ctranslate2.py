@@ -13,20 +13,16 @@ from ..configuration_vanilla_transformer import VanillaTransformerConfig
 from ..inference.engine import end_tokens, import_extra
 from ..inference.folder import labels_of
 from ..modeling_vanilla_transformer import (
-    VanillaTransformerAttention,
     VanillaTransformerDecoder,
     VanillaTransformerEmbedding,
     VanillaTransformerEncoder,
-    VanillaTransformerFeedForward,
     VanillaTransformerForSequenceClassification,
     VanillaTransformerPreTrainedModel,
-    VanillaTransformerResidual,
 )
 from . import quantization
 
 
 specs = import_extra("ctranslate2.specs", "CTranslate2", "ctranslate2")
-converters = import_extra("ctranslate2.converters", "CTranslate2", "ctranslate2")
 Activation = specs.common_spec.Activation
 
 ACTIVATIONS = {
@@ -40,44 +36,6 @@ ACTIVATIONS = {
     "tanh": Activation.Tanh,
     "sigmoid": Activation.Sigmoid,
 }
-# Programs that run in the exported folder; templates with the variables of `card.py`.
-PROGRAMS = {
-    "translation": """\
-import ctranslate2
-from tokenizers import Tokenizer
-
-tokenizer = Tokenizer.from_file("tokenizer.json")
-tokenizer.enable_truncation({{ source_positions }})
-target_tokenizer = {{ 'Tokenizer.from_file("%s/tokenizer.json")' % target_folder if target_folder else "tokenizer" }}
-translator = ctranslate2.Translator(".")
-(result,) = translator.translate_batch(
-    [tokenizer.encode({{ example }}).tokens],
-    beam_size={{ num_beams }},
-    length_penalty={{ length_penalty }},
-    max_decoding_length={{ target_positions - 1 }},
-    min_decoding_length=0,
-)
-print(target_tokenizer.decode([target_tokenizer.token_to_id(token) for token in result.hypotheses[0]]))
-""",
-    "classification": """\
-import ctranslate2
-import numpy as np
-from tokenizers import Tokenizer
-
-tokenizer = Tokenizer.from_file("tokenizer.json")
-tokenizer.enable_truncation({{ source_positions }})
-classifier = ctranslate2.Translator(".")
-(result,) = classifier.translate_batch(
-    [tokenizer.encode({{ example }}).tokens],
-    beam_size=1,
-    max_decoding_length=1,
-    min_decoding_length=0,
-    return_logits_vocab=True,
-)
-odds = np.exp(np.array(result.logits[0][0])[:{{ labels | length }}])
-print(result.hypotheses[0][0], (odds / odds.sum()).max())
-""",
-}
 # Settings of transformers' search that change scores, and their values that change nothing.
 NEUTRAL_SETTINGS = {
     **{"min_length": 0, "min_new_tokens": 0, "no_repeat_ngram_size": 0, "encoder_no_repeat_ngram_size": 0},
@@ -89,6 +47,7 @@ NEUTRAL_SETTINGS = {
 MOST_UNBIASED_EPS = 1e-5
 
 
+@torch.no_grad()
 def write(
     model: VanillaTransformerPreTrainedModel,
     tokenizers: tuple[PreTrainedTokenizerBase, PreTrainedTokenizerBase],
@@ -96,9 +55,21 @@ def write(
     quantize: str | None,
 ) -> None:
     """Write the model's files; arguments and errors as in `Format`."""
-    check(model.config)
-    check_generation(model)
-    _Converter(model, tokenizers, quantize).convert(str(folder), force=True)
+    config = model.config
+    check(model)
+    spec = specs.TransformerSpec(stack_spec(model.model.encoder), stack_spec(model.model.decoder))
+    # CTranslate2 takes a source of this token alone for an empty one.
+    spec.config.bos_token = "<|none|>"
+    # eps inside the root, where an unbiased norm has it outside: sqrt(1 + 2 eps) is about 1 + eps.
+    spec.config.layer_norm_epsilon = config.layer_norm_eps * (1 if config.layer_norm_type == "standard" else 2)
+    spec.register_source_vocabulary(vocabulary(tokenizers[0], config.vocab_size))
+    set_head = set_classifier if isinstance(model, VanillaTransformerForSequenceClassification) else set_translator
+    set_head(spec, model, tokenizers[1])
+    if quantize is not None:
+        quantize_weights(spec)
+    spec.validate()
+    spec.optimize()
+    spec.save(str(folder))
 
 
 def rounded(model: VanillaTransformerPreTrainedModel) -> VanillaTransformerPreTrainedModel:
@@ -112,8 +83,9 @@ def round_input(states: torch.Tensor) -> torch.Tensor:
     return (states * scale).round() / scale
 
 
-def check(config: VanillaTransformerConfig) -> None:
-    """Check that CTranslate2 can express a configuration."""
+def check(model: VanillaTransformerPreTrainedModel) -> None:
+    """Check that CTranslate2 can express a model, and search for a translation as its settings say."""
+    config = model.config
     if config.activation_function not in ACTIVATIONS:
         raise ValueError(
             f"activation_function: {config.activation_function!r} is none of CTranslate2's ({', '.join(ACTIVATIONS)})"
@@ -125,46 +97,10 @@ def check(config: VanillaTransformerConfig) -> None:
         )
     if config.decoder_start_token_id is None:
         raise ValueError("decoder_start_token_id: CTranslate2 needs a start token")
-
-
-def check_generation(model: VanillaTransformerPreTrainedModel) -> None:
-    """Check that CTranslate2 searches for a translation as the model's generation settings say."""
     for name, neutral in NEUTRAL_SETTINGS.items():
         value = getattr(getattr(model, "generation_config", None), name, None)
         if value not in (None, neutral):
             raise ValueError(f"generation_config.{name}: {value!r}; the CTranslate2 engine has no such search")
-
-
-class _Converter(converters.Converter):  # type: ignore[name-defined]
-    """CTranslate2's converter, for a model that is already loaded."""
-
-    def __init__(
-        self,
-        model: VanillaTransformerPreTrainedModel,
-        tokenizers: tuple[PreTrainedTokenizerBase, PreTrainedTokenizerBase],
-        quantize: str | None,
-    ):
-        self.model = model
-        self.tokenizers = tokenizers
-        self.quantize = quantize
-
-    @torch.no_grad()
-    def _load(self):
-        config, (tokenizer, target_tokenizer) = self.model.config, self.tokenizers
-        spec = specs.TransformerSpec(encoder_spec(self.model.model.encoder), decoder_spec(self.model.model.decoder))
-        # CTranslate2 takes a source of this token alone for an empty one.
-        spec.config.bos_token = "<|none|>"
-        spec.config.layer_norm_epsilon = layer_norm_epsilon(config)
-        spec.register_source_vocabulary(vocabulary(tokenizer, config.vocab_size))
-        if isinstance(self.model, VanillaTransformerForSequenceClassification):
-            set_classifier(spec, self.model)
-        else:
-            set_linear(spec.decoder.projection, self.model.lm_head)
-            tokens = vocabulary(target_tokenizer, config.target_vocab_size)
-            set_vocabulary(spec, tokens, config, target_tokenizer)
-        if self.quantize is not None:
-            quantize_weights(spec)
-        return spec
 
 
 def quantize_weights(spec) -> None:
@@ -183,22 +119,19 @@ def vocabulary(tokenizer: PreTrainedTokenizerBase, size: int) -> list[str]:
     return [tokens.get(token_id, f"<unused {token_id}>") for token_id in range(size)]
 
 
-def set_vocabulary(
-    spec,
-    tokens: list[str],
-    config: VanillaTransformerConfig,
-    tokenizer: PreTrainedTokenizerBase,
-) -> None:
-    """Set a translator's target vocabulary and special tokens."""
+def set_translator(spec, model: Any, tokenizer: PreTrainedTokenizerBase) -> None:
+    config = model.config
     if not (ends := end_tokens(config)):
         raise ValueError("eos_token_id: CTranslate2 needs an end token")
+    set_linear(spec.decoder.projection, model.lm_head)
+    tokens = vocabulary(tokenizer, config.target_vocab_size)
     spec.register_target_vocabulary(tokens)
     spec.config.decoder_start_token = tokens[config.decoder_start_token_id]
     spec.config.eos_token = tokens[ends[0]]
     spec.config.unk_token = tokenizer.unk_token or tokens[ends[0]]
 
 
-def set_classifier(spec, model: VanillaTransformerForSequenceClassification) -> None:
+def set_classifier(spec, model: Any, _) -> None:
     """Make the labels the target vocabulary, the classifier the projection, and a label the only word.
 
     CTranslate2 needs start, end and unknown token in the vocabulary, too: they come last, with a bias that no label's
@@ -223,96 +156,58 @@ def set_classifier(spec, model: VanillaTransformerForSequenceClassification) -> 
     spec.decoder.projection.bias = bias
 
 
-def encoder_spec(encoder: VanillaTransformerEncoder) -> Any:
-    """The encoder, as CTranslate2 describes it."""
-    config = encoder.config
-    spec = specs.transformer_spec.TransformerEncoderSpec(
-        config.encoder_layers,
-        config.encoder_attention_heads,
+def stack_spec(stack: VanillaTransformerEncoder | VanillaTransformerDecoder) -> Any:
+    """The encoder, or the decoder without a head, as CTranslate2 describes it."""
+    config, decoder = stack.config, isinstance(stack, VanillaTransformerDecoder)
+    side = "decoder" if decoder else "encoder"
+    make = getattr(specs.transformer_spec, f"Transformer{side.capitalize()}Spec")
+    spec = make(
+        len(stack.layers),
+        getattr(config, f"{side}_attention_heads"),
         no_final_norm=not config.final_norm,
         activation=ACTIVATIONS[config.activation_function],
         head_dim=config.head_dim,
     )
     spec.pre_norm = config.norm_first  # afterwards: the constructor would leave no place for a final norm
-    set_stack(spec, spec.embeddings[0], encoder, config.max_position_embeddings)
-    layer: Any  # a module's attributes have no types
-    for layer_spec, layer in zip(spec.layer, encoder.layers, strict=True):
-        set_self_attention(layer_spec.self_attention, layer.self_attn, layer.self_attn_residual)
-        set_feed_forward(layer_spec.ffn, layer.feed_forward, layer.feed_forward_residual, config)
-    return spec
-
-
-def decoder_spec(decoder: VanillaTransformerDecoder) -> Any:
-    """The decoder without a head, as CTranslate2 describes it."""
-    config = decoder.config
-    spec = specs.transformer_spec.TransformerDecoderSpec(
-        config.decoder_layers,
-        config.decoder_attention_heads,
-        no_final_norm=not config.final_norm,
-        activation=ACTIVATIONS[config.activation_function],
-        head_dim=config.head_dim,
-    )
-    spec.pre_norm = config.norm_first
-    set_stack(spec, spec.embeddings, decoder, config.max_target_positions)
-    layer: Any
-    for layer_spec, layer in zip(spec.layer, decoder.layers, strict=True):
-        set_self_attention(layer_spec.self_attention, layer.self_attn, layer.self_attn_residual)
-        set_cross_attention(layer_spec.attention, layer.encoder_attn, layer.encoder_attn_residual)
-        set_feed_forward(layer_spec.ffn, layer.feed_forward, layer.feed_forward_residual, config)
-    return spec
-
-
-def set_stack(
-    spec, embeddings, stack: VanillaTransformerEncoder | VanillaTransformerDecoder, max_positions: int
-) -> None:
-    """Set a stack's embeddings, positions and final norm."""
-    config = stack.config
-    embeddings.weight = stack.embed_tokens.weight
+    (spec.embeddings if decoder else spec.embeddings[0]).weight = stack.embed_tokens.weight
     spec.scale_embeddings = float(stack.embed_tokens.embed_scale)
     if config.position_embedding_type == "none":  # CTranslate2 would compute a sinusoid
-        spec.position_encodings.encodings = torch.zeros(max_positions, config.d_model)
+        positions = config.max_target_positions if decoder else config.max_position_embeddings
+        spec.position_encodings.encodings = torch.zeros(positions, config.d_model)
     else:
-        positions: Any = stack.embed_positions
-        spec.position_encodings.encodings = positions.weight[config.position_offset :]
+        table: Any = stack.embed_positions.weight
+        spec.position_encodings.encodings = table[config.position_offset :]
     if config.final_norm:
         set_norm(spec.layer_norm, stack.final_norm, config)
-
-
-def set_self_attention(spec, attention: VanillaTransformerAttention, residual: VanillaTransformerResidual) -> None:
-    """Set a self-attention: its three projections are one matrix."""
-    set_linear(spec.linear[0], attention.q_proj, attention.k_proj, attention.v_proj)
-    set_linear(spec.linear[1], attention.out_proj)
-    set_residual(spec.layer_norm, residual, attention.config)
-
-
-def set_cross_attention(spec, attention: VanillaTransformerAttention, residual: VanillaTransformerResidual) -> None:
-    """Set an encoder-decoder attention: the projections of the source are one matrix."""
-    set_linear(spec.linear[0], attention.q_proj)
-    set_linear(spec.linear[1], attention.k_proj, attention.v_proj)
-    set_linear(spec.linear[2], attention.out_proj)
-    set_residual(spec.layer_norm, residual, attention.config)
-
-
-def set_feed_forward(
-    spec,
-    feed_forward: VanillaTransformerFeedForward,
-    residual: VanillaTransformerResidual,
-    config: VanillaTransformerConfig,
-) -> None:
-    set_linear(spec.linear_0, feed_forward.fc1)
-    set_linear(spec.linear_1, feed_forward.fc2)
-    set_residual(spec.layer_norm, residual, config)
+    layer: Any  # a module's attributes have no types
+    for layer_spec, layer in zip(spec.layer, stack.layers, strict=True):
+        own, ffn = layer.self_attn, layer.feed_forward
+        # Each of CTranslate2's matrices is one linear layer, or several above each other.
+        sublayers: list[Any] = [
+            (
+                layer_spec.self_attention,
+                layer.self_attn_residual,
+                [own.q_proj, own.k_proj, own.v_proj],
+                [own.out_proj],
+            ),
+            (layer_spec.ffn, layer.feed_forward_residual, [ffn.fc1], [ffn.fc2]),
+        ]
+        if decoder:
+            cross = layer.encoder_attn
+            matrices = [cross.q_proj], [cross.k_proj, cross.v_proj], [cross.out_proj]
+            sublayers.append((layer_spec.attention, layer.encoder_attn_residual, *matrices))
+        for sublayer, residual, *matrices in sublayers:
+            linears = sublayer.linear if hasattr(sublayer, "linear") else [sublayer.linear_0, sublayer.linear_1]
+            for linear, layers in zip(linears, matrices, strict=True):
+                set_linear(linear, *layers)
+            set_norm(sublayer.layer_norm, residual.pre_norm if config.norm_first else residual.post_norm, config)
+    return spec
 
 
 def set_linear(spec, *layers: nn.Linear) -> None:
-    """Set one matrix, of one linear layer or of several above each other."""
     spec.weight = torch.cat([layer.weight for layer in layers])
     if layers[0].bias is not None:
         spec.bias = torch.cat([layer.bias for layer in layers])
-
-
-def set_residual(spec, residual: VanillaTransformerResidual, config: VanillaTransformerConfig) -> None:
-    set_norm(spec, residual.pre_norm if config.norm_first else residual.post_norm, config)
 
 
 def set_norm(spec, norm, config: VanillaTransformerConfig) -> None:
@@ -321,8 +216,3 @@ def set_norm(spec, norm, config: VanillaTransformerConfig) -> None:
     if config.layer_norm_type != "standard":
         weight = weight * math.sqrt((config.d_model - 1) / config.d_model)
     spec.gamma, spec.beta = weight.contiguous(), bias.contiguous()
-
-
-def layer_norm_epsilon(config: VanillaTransformerConfig) -> float:
-    """eps inside the root, where an unbiased norm has it outside: sqrt(1 + 2 eps) is about 1 + eps."""
-    return config.layer_norm_eps * (1 if config.layer_norm_type == "standard" else 2)

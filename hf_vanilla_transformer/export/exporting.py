@@ -4,12 +4,14 @@
 import contextlib
 import importlib
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from filelock import FileLock, Timeout
 from transformers import PreTrainedTokenizerBase
 
 from ..hub.record import describe_environment, save_json
@@ -22,12 +24,15 @@ from .card import save_card
 from .proof import prove
 
 
+# How the folders begin that exports are written to before they get their names.
+SCRATCH = ".export-"
+
+
 class Format(NamedTuple):
     """A format that models can be written in.
 
-    `module` is the module of this wing with `PROGRAMS`, for each task a program that runs in the folder with the
-    engine alone (a template: see `card.py`), with the function `rounded(model)` where there are quantizations (a copy
-    of the model in torch that rounds as the engine does), and with `write(model, tokenizers, folder, quantize)`:
+    `module` is the module of this wing with the function `write(model, tokenizers, folder, quantize)`, and where there
+    are quantizations `rounded(model)`, a copy of the model in torch that rounds as the engine does. `write` takes:
 
     Args:
         model: A classifier or a translator, in float32, on the CPU, in evaluation mode.
@@ -54,10 +59,7 @@ FORMATS = {
 
 
 def export(
-    model_folder: str,
-    output_dir: str,
-    format: str,
-    quantize: str | None = None,
+    model_folder: str, output_dir: str, format: str, quantize: str | None = None, texts: list[str] | None = None
 ) -> dict[str, Any]:
     """Export a model, prove that the export agrees with it, and write both into a folder.
 
@@ -66,6 +68,7 @@ def export(
         output_dir: The folder for the export. It must be empty or missing, and is left so if anything fails.
         format: One of `FORMATS`.
         quantize: The precision of the weights, `"int8"`; by default float32.
+        texts: Texts of the model's kind, such as those of its validation split: the proof is on random ids, and these.
 
     Returns:
         The export's record, as in `export.json`.
@@ -83,9 +86,7 @@ def export(
         raise ValueError(f"quantize: {quantize!r} is not for {format} ({', '.join(form.quantizations) or 'none is'})")
     with finished_folder(output_dir) as folder:
         writer = importlib.import_module(f".{form.module}", __package__)
-        model = load_model(model_folder, dtype="float32").eval()
-        check_exportable(model, model_folder)
-        tokenizers = load_fast_tokenizers(model_folder, model)
+        model, tokenizers = load_exportable(model_folder)
         writer.write(model, tokenizers, folder, quantize)
         save_tokenizers(tokenizers, folder)
         record = make_record(model_folder, model, format, quantize)
@@ -97,9 +98,10 @@ def export(
             rounded=None if quantize is None else TorchEngine(writer.rounded(model)),
             tokenizer=tokenizers[0],
             folder=folder,
+            texts=texts or [],
         )
         save_json(folder / EXPORT_FILE, record)
-        save_card(folder, record, tokenizers[0], writer.PROGRAMS[record["task"]], Path(output_dir).name)
+        save_card(folder, record, tokenizers[0], Path(output_dir).name)
     return record
 
 
@@ -128,7 +130,11 @@ def finished_folder(output_dir: str) -> Iterator[Path]:
         raise ValueError(f"{output_dir} is not empty, and nothing is overwritten: choose another output_dir")
     # On the same disk, so that the last step is a single one.
     there = next(parent for parent in target.parents if parent.exists())
-    with tempfile.TemporaryDirectory(dir=there, prefix=".export-") as scratch:
+    remove_abandoned(there)
+    with (
+        tempfile.TemporaryDirectory(dir=there, prefix=SCRATCH) as scratch,
+        FileLock(Path(scratch, "lock")),
+    ):
         folder = Path(scratch, "export")
         folder.mkdir()
         yield folder
@@ -138,15 +144,26 @@ def finished_folder(output_dir: str) -> Iterator[Path]:
         os.rename(folder, target)
 
 
-def check_exportable(model: VanillaTransformerPreTrainedModel, folder: str) -> None:
+def remove_abandoned(there: Path) -> None:
+    """Remove what killed exports have left: the folders whose lock no process holds."""
+    for lock in there.glob(f"{SCRATCH}*/lock"):
+        with contextlib.suppress(Timeout, OSError), FileLock(lock, timeout=0):
+            shutil.rmtree(lock.parent, ignore_errors=True)
+
+
+def load_exportable(
+    folder: str,
+) -> tuple[VanillaTransformerPreTrainedModel, tuple[PreTrainedTokenizerBase, PreTrainedTokenizerBase]]:
+    """A classifier or translator in float32, in evaluation mode, and its tokenizers of source and target."""
+    model = load_model(folder, dtype="float32").eval()
     if type(model).__name__ not in TASKS:
         raise ValueError(f"{folder}: neither classifier nor translator but a {type(model).__name__}")
+    return model, load_fast_tokenizers(folder, model)
 
 
 def load_fast_tokenizers(
     folder: str, model: VanillaTransformerPreTrainedModel
 ) -> tuple[PreTrainedTokenizerBase, PreTrainedTokenizerBase]:
-    """The tokenizers of source and target, checked."""
     tokenizer = load_tokenizer(folder)
     tokenizers = tokenizer, load_target_tokenizer(folder, model.config, tokenizer)
     sizes = model.config.vocab_size, model.config.target_vocab_size
@@ -159,7 +176,6 @@ def load_fast_tokenizers(
 
 
 def save_tokenizers(tokenizers: tuple[PreTrainedTokenizerBase, PreTrainedTokenizerBase], folder: Path) -> None:
-    """Save the tokenizers where `load_tokenizer` and `load_target_tokenizer` find them."""
     tokenizer, target_tokenizer = tokenizers
     tokenizer.save_pretrained(folder)
     if target_tokenizer is not tokenizer:

@@ -153,24 +153,8 @@ def save_decoder(model: VanillaTransformerPreTrainedModel, file: Path, *, half_w
     Inputs `input_ids` (B, T), `encoder_hidden_states` (B, S, D), `encoder_attention_mask` (B, S); outputs `logits`
     (B, T, V), `cross_attentions` (B, layers, heads, T, S).
     """
-    batch = Dim("batch_size")
-    source = {0: batch, 1: Dim("encoder_sequence_length")}
-    _save(
-        _Decoder(model),
-        {
-            "input_ids": torch.ones(2, 3, dtype=torch.long),
-            "encoder_hidden_states": torch.zeros(2, 4, model.config.d_model),
-            "encoder_attention_mask": torch.ones(2, 4, dtype=torch.long),
-        },
-        {
-            "input_ids": {0: batch, 1: Dim("decoder_sequence_length", max=model.config.max_target_positions)},
-            "encoder_hidden_states": source,
-            "encoder_attention_mask": source,
-        },
-        ["logits", "cross_attentions"],
-        file,
-        half_weights,
-    )
+    inputs, axes = _target_inputs(model, 3, 4, max=model.config.max_target_positions)
+    _save(_Decoder(model), inputs, axes, ["logits", "cross_attentions"], file, half_weights)
 
 
 def save_decoder_with_past(model: VanillaTransformerPreTrainedModel, file: Path) -> None:
@@ -181,34 +165,35 @@ def save_decoder_with_past(model: VanillaTransformerPreTrainedModel, file: Path)
     (B, heads, 0 or S, `head_dim`) and so on. Outputs `logits` (B, T, V), and the same for the next call,
     `present.LAYER.decoder.key` and so on.
     """
-    config = model.config
+    config, names = model.config, past_names(model.config)
+    inputs, axes = _target_inputs(model, 2, 5)
+    own = {0: axes["input_ids"][0], 2: Dim("past_decoder_sequence_length")}
+    cross = {0: axes["input_ids"][0], 2: Dim("past_encoder_sequence_length")}
     heads = config.decoder_attention_heads
-    shape = 2, heads, 3, config.head_dim or config.d_model // heads
-    batch = Dim("batch_size")
-    source, own, cross = (
-        {0: batch, 1: Dim("encoder_sequence_length")},
-        {0: batch, 2: Dim("past_decoder_sequence_length")},
-        {0: batch, 2: Dim("past_encoder_sequence_length")},
-    )
-    names = past_names(config)
+    past = torch.zeros(2, heads, 3, config.head_dim or config.d_model // heads)
     _save(
         _DecoderWithPast(model),
-        {
-            "input_ids": torch.ones(2, 2, dtype=torch.long),
-            "encoder_hidden_states": torch.zeros(2, 5, config.d_model),
-            "encoder_attention_mask": torch.ones(2, 5, dtype=torch.long),
-            "past_key_values": [torch.zeros(shape) for _ in names],
-        },
-        {
-            "input_ids": {0: batch, 1: Dim("decoder_sequence_length")},
-            "encoder_hidden_states": source,
-            "encoder_attention_mask": source,
-            "past_key_values": [own if ".decoder." in name else cross for name in names],
-        },
+        inputs | {"past_key_values": [past.clone() for _ in names]},
+        axes | {"past_key_values": [own if ".decoder." in name else cross for name in names]},
         ["logits", *past_names(config, "present")],
         file,
-        names=["input_ids", "encoder_hidden_states", "encoder_attention_mask", *names],
+        names=[*inputs, *names],
     )
+
+
+def _target_inputs(
+    model: VanillaTransformerPreTrainedModel, length: int, source_length: int, **limit: int
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The example inputs of a graph that reads target and encoded source, and their dynamic axes."""
+    batch = Dim("batch_size")
+    source = {0: batch, 1: Dim("encoder_sequence_length")}
+    inputs = {
+        "input_ids": torch.ones(2, length, dtype=torch.long),
+        "encoder_hidden_states": torch.zeros(2, source_length, model.config.d_model),
+        "encoder_attention_mask": torch.ones(2, source_length, dtype=torch.long),
+    }
+    own = {0: batch, 1: Dim("decoder_sequence_length", **limit)}
+    return inputs, dict(zip(inputs, (own, source, source), strict=True))
 
 
 def _source_inputs(model: VanillaTransformerPreTrainedModel) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -228,14 +213,9 @@ def _save(
     half_weights: bool = False,
     names: list[str] | None = None,
 ) -> None:
-    """Trace a module and write the graph with its weights into one file.
+    """Trace a module, whose `forward` returns a tuple, and write the graph with its weights into one file.
 
-    Args:
-        module: What the graph computes; its `forward` returns a tuple.
-        inputs: An example of each input.
-        axes: The dynamic axes of each input.
-        outputs: The names of the outputs.
-        names: The names of the inputs in the graph; by default as in `inputs`.
+    `inputs` has an example of each input, `axes` its dynamic axes; `names` are those of the inputs in the graph.
     """
     with _eager_attention(module), quiet():
         program = torch.onnx.export(

@@ -36,18 +36,6 @@ from ..modeling_vanilla_transformer import (
 )
 
 
-# As in `ctranslate2.py`.
-PROGRAMS = {
-    "translation": """\
-from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
-
-tokenizer = AutoTokenizer.from_pretrained(".")
-target_tokenizer = {{ 'AutoTokenizer.from_pretrained("%s")' % target_folder if target_folder else "tokenizer" }}
-model = AutoModelForSeq2SeqLM.from_pretrained(".")
-source = tokenizer([{{ example }}], truncation=True, return_tensors="pt")
-print(target_tokenizer.batch_decode(model.generate(**source, num_beams={{ num_beams }}), skip_special_tokens=True)[0])
-"""
-}
 # Our names on the left, theirs on the right; all other names are the same.
 NAMES = {
     r"(self_attn|encoder_attn)_residual\.NORM\.": r"\1_layer_norm.",
@@ -109,7 +97,7 @@ def check(config: VanillaTransformerConfig) -> None:
 
 
 def has_native_sinusoid(config: VanillaTransformerConfig) -> bool:
-    """Whether the twin's own sinusoid is the model's, with permuted features."""
+    """The twin's own sinusoid is the model's, with permuted features."""
     return config.position_embedding_type == "sinusoidal" and config.position_offset == 0
 
 

@@ -28,48 +28,6 @@ quantizer = import_extra("onnxruntime.quantization", "onnxruntime", "onnx")
 
 # The graphs of a translator, as optimum and transformers.js name them.
 TRANSLATOR = "encoder_model", "decoder_model_merged"
-# As in `ctranslate2.py`.
-PROGRAMS = {
-    "classification": """\
-import numpy as np
-import onnxruntime
-from tokenizers import Tokenizer
-
-tokenizer = Tokenizer.from_file("tokenizer.json")
-tokenizer.enable_truncation({{ source_positions }})
-classifier = onnxruntime.InferenceSession("onnx/model{{ "_quantized" if quantize }}.onnx")
-text = tokenizer.encode({{ example }})
-inputs = {"input_ids": np.array([text.ids]), "attention_mask": np.array([text.attention_mask])}
-odds = np.exp(classifier.run(["logits"], inputs)[0][0])
-print({{ labels }}[odds.argmax()], (odds / odds.sum()).max())
-""",
-    "translation": """\
-import numpy as np
-import onnxruntime
-from tokenizers import Tokenizer
-
-tokenizer = Tokenizer.from_file("tokenizer.json")
-tokenizer.enable_truncation({{ source_positions }})
-target_tokenizer = {{ 'Tokenizer.from_file("%s/tokenizer.json")' % target_folder if target_folder else "tokenizer" }}
-encoder = onnxruntime.InferenceSession("onnx/encoder_model{{ "_quantized" if quantize }}.onnx")
-decoder = onnxruntime.InferenceSession("onnx/decoder_model_merged{{ "_quantized" if quantize }}.onnx")
-text = tokenizer.encode({{ example }})
-mask = np.array([text.attention_mask])
-(states,) = encoder.run(None, {"input_ids": np.array([text.ids]), "attention_mask": mask})
-inputs = {"encoder_hidden_states": states, "encoder_attention_mask": mask}
-past = [node for node in decoder.get_inputs() if node.name.startswith("past_key_values.")]
-inputs |= {node.name: np.zeros((1, node.shape[1], 0, node.shape[3]), np.float32) for node in past}
-token, translation = {{ config.decoder_start_token_id }}, []
-for _ in range({{ target_positions - 1 }}):
-    logits, *present = decoder.run(None, {"input_ids": np.array([[token]]), **inputs})
-    inputs |= {node.name: states for node, states in zip(past, present)}
-    token = int(logits[0, -1].argmax())
-    if np.isin(token, {{ config.eos_token_id }}):
-        break
-    translation.append(token)
-print(target_tokenizer.decode(translation))
-""",
-}
 
 
 def write(

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import tarfile
 import tempfile
+from http import HTTPStatus
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from importlib import resources
 from pathlib import Path
@@ -17,12 +18,12 @@ from typing import Any, NamedTuple
 import yaml
 
 from ..data.labels import SINGLE
-from ..hub.model_card import load_model_card
-from ..hub.record import save_json
+from ..hub.model_card import load_model_card, markdown
+from ..hub.record import example_texts, save_json
 from ..inference.engine import TASKS, end_tokens, import_extra
-from ..inference.folder import labels_of, load_model
+from ..inference.folder import labels_of
 from ..modeling_vanilla_transformer import VanillaTransformerPreTrainedModel
-from .exporting import check_exportable, finished_folder, load_fast_tokenizers, save_tokenizers
+from .exporting import finished_folder, load_exportable, save_tokenizers
 
 
 class NpmPackage(NamedTuple):
@@ -85,7 +86,8 @@ def make_page(
         output_dir: The page's folder. It must be empty or missing, and is left so if anything fails.
         runtime: A folder with the files of `RUNTIME`, such as another page's `runtime` or a `node_modules`; by default
             npm downloads them.
-        examples: Texts that the page offers to try; by default `TEXTS_TO_TRY` of the model's language.
+        examples: Texts that the page offers to try; by default those of the model's record, which has some of the
+            validation split, or `TEXTS_TO_TRY` of the model's language.
 
     Returns:
         The page's settings, as in its `model/page.json`.
@@ -98,17 +100,17 @@ def make_page(
     """
     import_extra("onnxscript", "onnxscript", "onnx")  # which torch writes ONNX files by
     with finished_folder(output_dir) as folder:
-        model = load_model(model_folder, dtype="float32").eval()
-        check_exportable(model, model_folder)
+        model, tokenizers = load_exportable(model_folder)
         if model.config.problem_type not in (None, SINGLE):
             raise ValueError(f"{model_folder}: trained for {model.config.problem_type}, which gives no single label")
-        tokenizers = load_fast_tokenizers(model_folder, model)
         with resources.as_file(resources.files(__package__) / "page") as static:
             shutil.copytree(static, folder, dirs_exist_ok=True)
         copy_runtime(folder / "runtime", runtime)
         _save_networks(model, folder / "model")
         save_tokenizers(tokenizers, folder / "model")
-        settings = _settings(model, model_folder, tokenizers[0].model_max_length, examples)
+        settings = _settings(model, model_folder, examples)
+        # transformers' number for "no limit" is beyond what JavaScript counts to.
+        settings["max_length"] = min(tokenizers[0].model_max_length, model.config.max_position_embeddings)
         settings["target_tokenizer"] = tokenizers[1] is not tokenizers[0]
         settings["bytes"] = sum(file.stat().st_size for file in folder.rglob("*") if file.suffix in (".onnx", ".wasm"))
         save_json(folder / "model" / "page.json", settings)
@@ -117,7 +119,6 @@ def make_page(
 
 
 def _save_networks(model: VanillaTransformerPreTrainedModel, folder: Path) -> None:
-    """Save the model for onnxruntime, with the attention among the outputs."""
     from .graphs import save_classifier, save_decoder, save_encoder
 
     folder.mkdir()
@@ -129,21 +130,21 @@ def _save_networks(model: VanillaTransformerPreTrainedModel, folder: Path) -> No
 
 
 def _settings(
-    model: VanillaTransformerPreTrainedModel, model_folder: str, tokenizer_length: int, examples: list[str] | None
+    model: VanillaTransformerPreTrainedModel, model_folder: str, examples: list[str] | None
 ) -> dict[str, Any]:
     """What the page needs to know about its model."""
     config, task = model.config, TASKS[type(model).__name__]
     languages: list[str] = []
     with contextlib.suppress(ValueError):  # a model without a card
         languages = load_model_card(model_folder).data.get("language") or []
+    if examples is None:
+        examples = example_texts(model_folder) or TEXTS_TO_TRY[task].get(next(iter(languages), ""), [])
     settings = {
         "task": task,
         "name": Path(model_folder).resolve().name,
         "parameters": model.num_parameters(),
         "languages": languages,
-        "examples": TEXTS_TO_TRY[task].get(next(iter(languages), ""), []) if examples is None else examples,
-        # transformers' number for "no limit" is beyond what JavaScript counts to.
-        "max_length": min(tokenizer_length, config.max_position_embeddings),
+        "examples": examples,
         "attention": {
             "encoder": {"layers": config.encoder_layers, "heads": config.encoder_attention_heads},
             "decoder": {"layers": config.decoder_layers, "heads": config.decoder_attention_heads},
@@ -160,21 +161,15 @@ def _settings(
 
 
 def _save_readme(folder: Path, name: str) -> None:
-    """Write the README, whose head makes the folder a static Space on the Hub."""
+    # The head makes the folder a static Space on the Hub.
     head = {"title": name, "emoji": "🔎", "colorFrom": "blue", "colorTo": "indigo", "sdk": "static", "pinned": False}
     packages = " and ".join(f"{package} {version}" for package, (version, _) in RUNTIME.items())
     text = f"---\n{yaml.safe_dump(head, allow_unicode=True, sort_keys=False)}---\n"
-    (folder / "README.md").write_text(text + README.format(name=name, packages=packages), encoding="utf-8")
+    (folder / "README.md").write_text(text + README.format(name=markdown(name), packages=packages), encoding="utf-8")
 
 
 def copy_runtime(folder: Path, source: str | None = None) -> None:
-    """Copy the JavaScript libraries that the page needs.
-
-    Args:
-        folder: Where to.
-        source: A folder with the files of `RUNTIME`, side by side or as npm installs them; by default npm downloads
-            them.
-    """
+    """Copy the files of `RUNTIME` from a folder that has them side by side or as npm installs them, or from npm."""
     folder.mkdir(exist_ok=True)
     with contextlib.ExitStack() as stack:
         if source is None:
@@ -226,6 +221,15 @@ class _Handler(SimpleHTTPRequestHandler):
         ".wasm": "application/wasm",
     }
 
+    def send_head(self):
+        """As in the base class, but neither is a link followed out of the folder nor a folder listed."""
+        file, root = Path(self.translate_path(self.path)), Path(self.directory).resolve()
+        file = file / "index.html" if file.is_dir() else file
+        if file.is_file() and file.resolve().is_relative_to(root):
+            return super().send_head()
+        self.send_error(HTTPStatus.NOT_FOUND)
+        return None
+
     def log_message(self, *_):
         """Requests are not printed."""
 
@@ -234,9 +238,9 @@ def page_server(folder: str, port: int = 8000) -> ThreadingHTTPServer:
     """A web server for a page's folder, which only this machine reaches; port 0 is any that is free.
 
     Raises:
-        OSError: the port is taken.
+        OSError: the port is taken, or is no port.
     """
     try:
         return ThreadingHTTPServer(("127.0.0.1", port), functools.partial(_Handler, directory=folder))
-    except OSError as error:
-        raise OSError(f"port {port}: {error.strerror}") from error
+    except (OSError, OverflowError) as error:
+        raise OSError(f"port {port}: {getattr(error, 'strerror', error)}") from error

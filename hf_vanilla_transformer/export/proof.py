@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from tokenizers import Tokenizer
 from transformers import PreTrainedTokenizerBase
 
@@ -27,7 +28,7 @@ QUANTIZED_TOLERANCE = 2.0
 TIE = 2e-5
 # Lengths up to which random texts are dense; of longer ones there is the longest only.
 MOST_TOKENS = 256
-# Longest random text that is translated, and longest translation of it.
+# Longest text that is translated, and longest translation of it.
 MOST_GENERATED = 64
 BATCH = 8
 
@@ -39,6 +40,7 @@ def prove(
     rounded: TorchEngine | None,
     tokenizer: PreTrainedTokenizerBase,
     folder: Path,
+    texts: list[str],
 ) -> dict[str, Any]:
     """Compare an export with its model.
 
@@ -49,32 +51,38 @@ def prove(
             must agree.
         tokenizer: The model's source tokenizer.
         folder: The exported folder.
+        texts: Texts as the model was made for, besides random ones.
 
     Returns:
-        `same_ids`, of how many texts the tokenizers were compared; and `random_texts`, what was compared on random ids
-        of many lengths.
+        `same_ids`, of how many texts the tokenizers were compared; `random_texts`, what was compared on random ids of
+        many lengths; and where there are texts, `validation_texts`, the same on those.
 
     Raises:
         ValueError: the export does not agree with the model; the message names the difference.
     """
-    prove_random = prove_logits if TASKS[model.model_class] == "classification" else prove_translations
-    return {
-        "same_ids": prove_tokenizer(tokenizer, folder, model.config),
-        "random_texts": prove_random(model, export, rounded),
+    compare_answers = compare_logits if TASKS[model.model_class] == "classification" else compare_translations
+    limit = {"truncation": True, "max_length": min(tokenizer.model_max_length, model.config.max_position_embeddings)}
+    proof = {
+        "same_ids": prove_tokenizer(tokenizer, folder, model.config, limit),
+        "random_texts": compare_answers(model, export, rounded, random_texts(model.config)),
     }
+    if texts:
+        # A text without a token of its own is none to translate.
+        rows = tokenizer(texts, **limit)["input_ids"]
+        rows = [row for row in rows if len(row) > tokenizer.num_special_tokens_to_add()]
+        proof["validation_texts"] = compare_answers(model, export, rounded, rows)
+    return proof
 
 
-def prove_tokenizer(tokenizer: PreTrainedTokenizerBase, folder: Path, config: VanillaTransformerConfig) -> str:
+def prove_tokenizer(
+    tokenizer: PreTrainedTokenizerBase, folder: Path, config: VanillaTransformerConfig, limit: dict[str, Any]
+) -> str:
     """Compare the ids that a model's tokenizer and the exported one give, which is also read by `tokenizers` alone.
 
     The last text is longer than the model. Returns how many texts have the same ids.
-
-    Raises:
-        ValueError: one has not.
     """
     texts = tokenizer.batch_decode([row for row in random_texts(config) if max(row) < len(tokenizer)])
     texts.append(" ".join(texts))
-    limit = {"truncation": True, "max_length": min(tokenizer.model_max_length, config.max_position_embeddings)}
     alone = Tokenizer.from_file(str(folder / "tokenizer.json"))
     alone.enable_truncation(limit["max_length"])
     expected = tokenizer(texts, **limit)["input_ids"]
@@ -107,42 +115,32 @@ def _random_rows(vocab_size: int, outside: set[int | None], shortest: int, longe
     return [random.choice(ids, length).tolist() for length in sorted(lengths) for _ in range(2)]
 
 
-def prove_logits(model: TorchEngine, export: Engine, rounded: TorchEngine | None) -> dict[str, Any]:
-    """Compare the logits of random texts."""
-    rows = random_texts(model.config)
-
+def compare_logits(
+    model: TorchEngine, export: Engine, rounded: TorchEngine | None, rows: list[list[int]]
+) -> dict[str, Any]:
     def score(engine: Engine) -> list[np.ndarray]:
         return in_batches(lambda part: list(engine.logits(part, BATCH)), rows)
 
     expected, found = score(model), score(export)
-    report = compare("logits", expected, found, rounded is None)
-    if rounded is not None:
-        report |= compare_rounded("logits", expected, found, score(rounded))
     return {
         "texts": len(rows),
-        "longest": len(rows[-1]),
-        **report,
+        "longest": max(map(len, rows)),
+        **compare("logits", expected, found, None if rounded is None else score(rounded)),
         "same_label": count_equal([row.argmax() for row in expected], [row.argmax() for row in found]),
     }
 
 
-def prove_translations(model: TorchEngine, export: Any, rounded: TorchEngine | None) -> dict[str, Any]:
-    """Compare the log-probabilities of random translations, and an engine's greedy translations of random texts.
-
-    Raises:
-        ValueError: the export is in float32, and writes another token than torch where it is no tie.
-    """
-    rows = random_texts(model.config)
+def compare_translations(
+    model: TorchEngine, export: Any, rounded: TorchEngine | None, rows: list[list[int]]
+) -> dict[str, Any]:
+    """Compare the log-probabilities of random translations, and an engine's greedy translations."""
     targets = random_translations(model.config, len(rows))
 
     def score(engine: Any) -> list[np.ndarray]:
         return in_batches(lambda *parts: log_probabilities(engine, *parts), rows, targets)
 
-    expected, found = score(model), score(export)
-    report: dict[str, Any] = {"texts": len(rows), "longest": len(rows[-1])}
-    report |= compare("log-probabilities", expected, found, rounded is None)
-    if rounded is not None:
-        report |= compare_rounded("log-probabilities", expected, found, score(rounded))
+    report: dict[str, Any] = {"texts": len(rows), "longest": max(map(len, rows))}
+    report |= compare("log-probabilities", score(model), score(export), None if rounded is None else score(rounded))
     if not isinstance(export, Engine):
         return report
     rows = [row for row in rows if len(row) <= MOST_GENERATED]
@@ -156,11 +154,12 @@ def prove_translations(model: TorchEngine, export: Any, rounded: TorchEngine | N
     return {**report, "same_translation": count_equal(*written)}
 
 
+@torch.inference_mode()
 def log_probabilities(engine: Any, input_ids: list[list[int]], target_ids: list[list[int]]) -> list[np.ndarray]:
     """Score given translations, token by token.
 
     Args:
-        engine: CTranslate2's engine of a translator, or one with `target_logits` as `TorchEngine` has it.
+        engine: The engine of a translator, or `OnnxTranslator`.
         input_ids: The source ids of each text, each with at least one id.
         target_ids: The target ids of each text, one fewer than the target positions at most.
 
@@ -169,12 +168,19 @@ def log_probabilities(engine: Any, input_ids: list[list[int]], target_ids: list[
         (tokens + 1,), float32.
     """
     if isinstance(engine, CTranslate2Engine):
-        return engine.log_probabilities(input_ids, target_ids)
+        targets = [[engine.target_tokens[token] for token in row] for row in target_ids]
+        results = engine.translator.score_batch(engine.sources(input_ids), targets, max_input_length=0)
+        return [np.array(result.log_probs, dtype=np.float32) for result in results]
     config = engine.config
     start, end, padding = config.decoder_start_token_id, end_tokens(config)[0], config.pad_token_id
     decoder_input_ids, _ = pad([[start, *ids] for ids in target_ids], padding)
     labels, in_target = pad([[*ids, end] for ids in target_ids], padding)
-    logits = engine.target_logits(*pad(input_ids, padding), decoder_input_ids).float()
+    inputs = [*pad(input_ids, padding), decoder_input_ids]
+    if isinstance(engine, TorchEngine):
+        ids, mask, targets = (tensor.to(engine.model.device) for tensor in inputs)
+        logits = engine.model(ids, attention_mask=mask, decoder_input_ids=targets).logits.float().cpu()
+    else:
+        logits = engine.target_logits(*inputs)
     chosen = logits.log_softmax(dim=-1).gather(-1, labels.unsqueeze(-1)).squeeze(-1)
     return [one[inside.bool()].numpy() for one, inside in zip(chosen, in_target, strict=True)]
 
@@ -186,37 +192,30 @@ def in_batches(score: Callable[..., list[np.ndarray]], *columns: list[list[int]]
     return [row for part in parts for row in score(*(column[part] for column in columns))]
 
 
-def compare(name: str, expected: list[np.ndarray], found: list[np.ndarray], exact: bool) -> dict[str, float]:
-    """Compare numbers of an export with torch's.
-
-    Raises:
-        ValueError: the export is exact, and they differ by more than the tolerance.
-    """
-    expected, found = np.concatenate(expected), np.concatenate(found)
-    difference = np.abs(expected - found)
-    greatest, mean = float(difference.max()), float(difference.mean())
-    # Written so that a number that is not finite fails.
-    if exact and not (difference <= TOLERANCE * np.maximum(1, np.abs(expected))).all():
-        raise ValueError(f"the export does not agree with torch: {name} differ by up to {greatest:.2g}")
-    return {"greatest_difference": greatest, "mean_difference": mean}
-
-
-def compare_rounded(
-    name: str, expected: list[np.ndarray], found: list[np.ndarray], rounded: list[np.ndarray]
+def compare(
+    name: str, expected: list[np.ndarray], found: list[np.ndarray], rounded: list[np.ndarray] | None
 ) -> dict[str, float]:
-    """Compare numbers of an export in int8 with those of the model that is rounded in torch.
+    """Compare numbers of an export with torch's; in int8 also with those of the model that is rounded in torch.
 
     Raises:
         ValueError: they differ by more than the tolerance.
     """
-    rounded = np.concatenate(rounded)
-    difference, cost = (float(np.abs(rounded - np.concatenate(one)).mean()) for one in (found, expected))
-    if not difference <= QUANTIZED_TOLERANCE * cost:
+    expected, found = np.concatenate(expected), np.concatenate(found)
+    difference = np.abs(expected - found)
+    greatest, mean = float(difference.max()), float(difference.mean())
+    report = {"greatest_difference": greatest, "mean_difference": mean}
+    # Both conditions are written so that a number that is not finite fails.
+    if rounded is None:
+        if not (difference <= TOLERANCE * np.maximum(1, np.abs(expected))).all():
+            raise ValueError(f"the export does not agree with torch: {name} differ by up to {greatest:.2g}")
+        return report
+    apart, cost = (float(np.abs(np.concatenate(rounded) - one).mean()) for one in (found, expected))
+    if not apart <= QUANTIZED_TOLERANCE * cost:
         raise ValueError(
-            f"the export does not agree with torch: {name} differ by {difference:.2g} on average from those of the "
-            f"model rounded in torch, and these by {cost:.2g} from those of the model"
+            f"the export does not agree with torch: {name} differ by {apart:.2g} on average from those of the model "
+            f"rounded in torch, and these by {cost:.2g} from those of the model"
         )
-    return {"mean_difference_from_rounded": difference}
+    return {**report, "mean_difference_from_rounded": apart}
 
 
 def is_tie(model: TorchEngine, source: list[int], expected: list[int], found: list[int]) -> bool:
@@ -228,6 +227,5 @@ def is_tie(model: TorchEngine, source: list[int], expected: list[int], found: li
 
 
 def count_equal(expected: list[Any], found: list[Any]) -> str:
-    """How many of two lists' elements are equal, in words."""
     equal = sum(one == other for one, other in zip(expected, found, strict=True))
     return f"{equal:,} of {len(expected):,}"

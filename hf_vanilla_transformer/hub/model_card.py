@@ -4,20 +4,32 @@
 `model_card.md.jinja` has the text; `huggingface_hub` writes the metadata.
 """
 
+import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
 from huggingface_hub import EvalResult, ModelCard, ModelCardData
+from jinja2 import UndefinedError
 
 from ..data.labels import MULTI, REGRESSION, SINGLE
 from ..data.tables import HUB_NAME, SPLITS, TABLE_SUFFIXES
 from ..inference.folder import TARGET_TOKENIZER
-from .record import CURVES_FILE, METRICS_FILE, RECIPE_FILE, RUN_FILE, read_file
+from .record import (
+    CURVES_FILE,
+    LOCAL,
+    METRICS_FILE,
+    RECIPE_FILE,
+    RUN_FILE,
+    example_texts,
+    read_file,
+    recipe_text,
+    without_local_paths,
+)
 
 
 CARD_FILE = "README.md"
@@ -25,7 +37,7 @@ CONFIG_FILE = "config.json"
 TEMPLATE = Path(__file__).parent / "model_card.md.jinja"
 # Metadata that every card needs: the Hub finds models by them. Results stay in the model-index: the newer folder
 # `.eval_results` takes those of data sets only that are registered as benchmarks, which NSMC and Multi30k are not.
-REQUIRED_METADATA = ("license", "library_name", "pipeline_tag", "tags", "eval_results")
+REQUIRED_METADATA = ("library_name", "pipeline_tag", "tags", "eval_results")
 # The pipeline and the name of each task; generation is what a user's own Trainer has trained.
 TASKS = {
     "classification": ("text-classification", "Text classification"),
@@ -44,12 +56,13 @@ CLASSIFIER_TITLES = {
         "pearson": "Correlation",
     },
 }
-# The sentence of the usage example, by source language.
+# The usage example: a sentence, by source language; and reviews.
 EXAMPLE_TEXTS = {
     "de": "Zwei Hunde spielen im Schnee.",
     "en": "Two dogs play in the snow.",
     "ko": "강아지 두 마리가 눈밭에서 논다.",
 }
+EXAMPLE_REVIEWS = ["정말 재미있고 감동적인 영화", "지루하고 유치했다"]
 # Two letters: a code of three could be "src" or "tgt".
 LANGUAGE_CODE = re.compile(r"[a-z]{2}")
 
@@ -114,6 +127,12 @@ TEST_SPLITS = {
 }
 
 
+def markdown(text: str) -> str:
+    """A name or text from data as Markdown that shows it as it is, in one line, in a cell of a table, too."""
+    plain = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    return re.sub(r"([\\`*\[\]|<>&#]|(?<!\w)_|_(?!\w))", r"\\\1", plain)
+
+
 def make_model_card(folder: str | Path, name: str | None = None) -> ModelCard:
     """Make the card of a run of a training command or of a Trainer with a `RecordCallback`.
 
@@ -122,65 +141,74 @@ def make_model_card(folder: str | Path, name: str | None = None) -> ModelCard:
         name: What the usage example loads: the Hub repository's name; by default the folder's.
 
     Returns:
-        The card. If the folder has no weights, it says how to make them instead of how to use them.
+        The card, without absolute paths. If the folder has no weights, it says how to make them instead of how to use
+        them.
 
     Raises:
-        ValueError: the model is neither a classifier nor one that generates.
+        ValueError: the model is neither a classifier nor one that generates, or a part of the record cannot be read.
         OSError: the folder lacks a part of the record.
     """
     folder = Path(folder)
-    config, metrics, recipe, run = (
-        read_file(folder / file) for file in (CONFIG_FILE, METRICS_FILE, RECIPE_FILE, RUN_FILE)
-    )
-    name = name or folder.resolve().name
+    files = {file: read_file(folder / file) for file in (CONFIG_FILE, METRICS_FILE, RECIPE_FILE, RUN_FILE)}
+    try:
+        return _make(folder, name or folder.resolve().name, *files.values())
+    except (KeyError, TypeError, AttributeError, IndexError, UndefinedError) as error:
+        names = ", ".join(files)
+        raise ValueError(f"{folder}: no card can be made of {names}: {type(error).__name__} {error}") from error
+
+
+def _make(
+    folder: Path,
+    name: str,
+    config: dict[str, Any],
+    metrics: dict[str, Any],
+    settings: dict[str, Any],
+    run: dict[str, Any],
+) -> ModelCard:
+    local: set[str] = set()
+    recipe, run = without_local_paths(settings, local), without_local_paths(run, local)
+    as_written = (folder / RECIPE_FILE).read_text(encoding="utf-8")
     task = _task(config, recipe, run)
     data = _data_source(run)
     origins = _origins(recipe, run)
-    earlier = [origin["data"] for origin in origins]
     # Of a column like `translation.ko`, the language is the last part.
     columns = ("source_column", "target_column") if task == "translation" else ()
     sides = [recipe[column].rsplit(".", 1)[-1] for column in columns]
-    results = [
-        EvalResult(
-            task_type=TASKS[task][0],
-            task_name=f"Translation, {sides[0]} to {sides[1]}" if sides else TASKS[task][1],
-            dataset_type=data.identifier,
-            dataset_name=data.name,
-            **measure,
-        )
-        for measure in _measures(task, config, recipe, run, metrics)
-    ]
+    results = _results(task, sides, data, _measures(task, config, recipe, run, metrics))
     card_data = ModelCardData(
         language=_languages(data, sides) or None,
-        license="apache-2.0",
+        license=run.get("license"),
         library_name="transformers",
         pipeline_tag=TASKS[task][0],
         tags=["vanilla-transformer", "encoder-decoder", "custom_code"],
+        base_model=run.get("base_model"),
         datasets=[data.identifier] if data.is_on_hub else None,
         metrics=sorted({result.metric_type for result in results}),
         model_name=name,
         eval_results=results,
     )
+    labels = [config["id2label"][number] for number in sorted(config.get("id2label", {}), key=int)]
     return ModelCard.from_template(
         card_data,
         template_path=str(TEMPLATE),
         name=name,
         task=task,
         config=config,
-        labels=[config["id2label"][number] for number in sorted(config.get("id2label", {}), key=int)],
-        sides=sides,
-        example=EXAMPLE_TEXTS.get(sides[0] if sides else "ko", EXAMPLE_TEXTS["en"]),
+        labels=[markdown(label) for label in labels],
+        sides=[markdown(side) for side in sides],
+        examples=[json.dumps(text, ensure_ascii=False) for text in _examples(folder, task, data, sides)],
         longest=_longest(folder, config),
         metrics=metrics,
         results=results,
         recipe=recipe,
-        recipe_text=(folder / RECIPE_FILE).read_text(encoding="utf-8").strip(),
+        recipe_text=(recipe_text(recipe) if recipe != settings else as_written).strip(),
         run=run,
         data=data,
+        markdown=markdown,
         further_data={part: run["data"][part] for part in run["data"] if part not in ("source", *SPLITS)},
         splits=[split for split in SPLITS if split in run["data"]],
         origins=origins,
-        sources=[data, *(known for known in KNOWN_DATA.values() if known in earlier and known != data)],
+        sources=_sources(data, origins),
         has_weights=any(folder.glob("*.safetensors")),
         curves_file=CURVES_FILE if (folder / CURVES_FILE).is_file() else None,
         target_tokenizer=TARGET_TOKENIZER if config["decoder_vocab_size"] is not None else None,
@@ -188,7 +216,7 @@ def make_model_card(folder: str | Path, name: str | None = None) -> ModelCard:
 
 
 def save_model_card(folder: str | Path, name: str | None = None) -> None:
-    """Make the card of a run, as `make_model_card` does, and write it to the run's folder."""
+    """Write the card that `make_model_card` makes to the run's folder."""
     make_model_card(folder, name).save(Path(folder) / CARD_FILE)
 
 
@@ -206,8 +234,7 @@ def load_model_card(folder: str | Path) -> ModelCard:
     except (ValueError, TypeError, yaml.YAMLError) as error:
         raise ValueError(f"{file}: its metadata cannot be read ({error})") from error
     if missing := [key for key in REQUIRED_METADATA if not card.data.get(key)]:
-        names = ", ".join("model-index" if key == "eval_results" else key for key in missing)
-        raise ValueError(f"{file}: its metadata lack {names}")
+        raise ValueError(f"{file}: its metadata lack {', '.join(missing).replace('eval_results', 'model-index')}")
     return card
 
 
@@ -249,6 +276,26 @@ def _longest(folder: Path, config: dict[str, Any]) -> int:
     return min(limit, config["max_position_embeddings"])
 
 
+def _results(task: str, sides: list[str], data: DataSource, measures: Iterable[dict[str, Any]]) -> list[EvalResult]:
+    kind, title = TASKS[task]
+    title = f"Translation, {sides[0]} to {sides[1]}" if sides else title
+    named: dict[str, Any] = {"task_type": kind, "task_name": title, "dataset_type": data.identifier, "dataset_name": data.name}
+    return [EvalResult(**named, **measure) for measure in measures]
+
+
+def _examples(folder: Path, task: str, data: DataSource, sides: list[str]) -> list[str]:
+    """The texts of the usage example: of the run's own data where those are not known here."""
+    own = [] if data in KNOWN_DATA.values() else example_texts(str(folder))
+    sentence = EXAMPLE_TEXTS.get(sides[0] if sides else "ko", EXAMPLE_TEXTS["en"])
+    return own or (EXAMPLE_REVIEWS if task == "classification" else [sentence])
+
+
+def _sources(data: DataSource, origins: list[dict[str, Any]]) -> list[DataSource]:
+    """The data whose terms the card names: the run's, and those known here that the models before had seen."""
+    earlier = [origin["data"] for origin in origins]
+    return [data, *(known for known in KNOWN_DATA.values() if known in earlier and known != data)]
+
+
 def _data_source(run: dict[str, Any]) -> DataSource:
     """The data that the run was trained on, by its record."""
     source = run["data"]["source"]
@@ -260,7 +307,7 @@ def _data_source(run: dict[str, Any]) -> DataSource:
     if known in KNOWN_DATA:
         return KNOWN_DATA[known]
     is_on_hub = HUB_NAME.fullmatch(source) and "/" in source and not Path(source).exists()
-    if is_on_hub and Path(source).suffix not in TABLE_SUFFIXES:
+    if is_on_hub and Path(source).suffix not in TABLE_SUFFIXES and not source.startswith(LOCAL):
         return DataSource(source, source, source, is_on_hub=True)
     return DataSource(Path(source).name, Path(source).stem, Path(source).name)
 

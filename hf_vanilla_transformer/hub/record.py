@@ -7,7 +7,7 @@ import platform
 import subprocess
 from collections.abc import Iterator
 from importlib import metadata
-from pathlib import Path
+from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
 import numpy as np
@@ -24,19 +24,37 @@ RECIPE_FILE = "recipe.yaml"
 RUN_FILE = "run.json"
 METRICS_FILE = "metrics.json"
 CURVES_FILE = "curves.png"
+# In place of a folder of this machine.
+LOCAL = "LOCAL/"
 # What every run's folder has, besides weights and vocabulary, which have more than one form.
 REQUIRED_FILES = (
     *("config.json", "configuration_vanilla_transformer.py", "modeling_vanilla_transformer.py"),
     *("generation_config.json", "tokenizer_config.json", METRICS_FILE, RECIPE_FILE, RUN_FILE, CURVES_FILE),
 )
-_TOKENIZER = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "*.model")
-# What of a run's folder is sent to the Hub. Keys and data may lie beside it.
+_TOKENIZER = (
+    *(
+        "tokenizer.json",
+        "tokenizer_config.json",
+        "special_tokens_map.json",
+        "added_tokens.json",
+        "chat_template.jinja",
+    ),
+    *("vocab.json", "vocab.txt", "merges.txt", "source.spm", "target.spm"),
+    *("spiece.model", "sentencepiece.bpe.model", "sentencepiece.model", "spm.model", "tokenizer.model"),
+)
+# What is sent to the Hub: what a run and a page write. Keys and data may lie beside it.
 RUN_FILES = (
     *REQUIRED_FILES,
     *("README.md", "model.safetensors", "model-*-of-*.safetensors", "model.safetensors.index.json"),
     *_TOKENIZER,
     *(f"{TARGET_TOKENIZER}/{file}" for file in _TOKENIZER),
     *("modules.json", "sentence_bert_config.json", "1_Pooling/config.json"),
+)
+PAGE_FILES = (
+    *("README.md", "index.html", "app.js", "attention.js", "engine.js", "style.css", "words.json"),
+    *(f"model/{name}" for name in ("classifier.onnx", "encoder.onnx", "decoder.onnx", "page.json", *_TOKENIZER)),
+    *(f"model/{TARGET_TOKENIZER}/{file}" for file in _TOKENIZER),
+    *("runtime/*.mjs", "runtime/*.wasm", "runtime/LICENSE*", "runtime/NOTICE.txt"),
 )
 # Settings that belong to one machine or one call.
 NOT_IN_RECIPE = {
@@ -58,6 +76,7 @@ def save_record(
     base_model: str | None = None,
     own_trainer: bool = False,
     script: str | None = None,
+    license: str | None = None,
 ) -> None:
     """Write a run's record: `metrics.json`, `curves.png`, `recipe.yaml`, `run.json` and `generation_config.json`.
 
@@ -70,15 +89,15 @@ def save_record(
         precision: The precision of its matrix products.
         data: `source`; rows and checksum of each split; further entries about the data, by name.
         resumed_from: The checkpoint that the run resumed from; the seconds of training are those since.
-        base_model: The model that was trained further; `run.json` includes the record in its folder.
+        base_model: The model that was trained further: `run.json` includes the record in its folder, or its Hub name.
         own_trainer: Whether the user's own Trainer trained the model, not a command; `settings` are its arguments.
         script: The script of a checkout that takes `settings`, if the package's command does not.
+        license: The licence of the weights, by its name on the Hub.
     """
     save_json(Path(folder, METRICS_FILE), metrics)
     if "epochs" in metrics:
         plot_training_curves(metrics["epochs"], Path(folder, CURVES_FILE))
-    recipe = yaml.safe_dump(settings, sort_keys=False, allow_unicode=True)
-    Path(folder, RECIPE_FILE).write_text(recipe, encoding="utf-8")
+    Path(folder, RECIPE_FILE).write_text(recipe_text(settings), encoding="utf-8")
     generation_config = getattr(model, "generation_config", None) or GenerationConfig.from_model_config(model.config)
     generation_config.save_pretrained(folder)
     run = {
@@ -90,27 +109,72 @@ def save_record(
         "data": data,
         **describe_environment(),
     }
-    if script is not None:
-        run["script"] = script
-    if base_model is not None and (record := _read_record(base_model)):
-        run["began_as"] = record
+    optional: dict[str, Any] = {"script": script, "license": license}
+    if base_model is not None and Path(base_model).is_dir():
+        optional["began_as"] = _read_record(base_model)
+    elif base_model is not None:
+        optional["base_model"] = base_model  # on the Hub, with a card of its own
+    run |= {name: value for name, value in optional.items() if value}
     save_json(Path(folder, RUN_FILE), run)
 
 
 def _read_record(folder: str) -> dict[str, Any]:
-    """The record in a run's folder, without each epoch's metrics; empty where there is none."""
+    """The record in a run's folder, without each epoch's metrics; empty where none can be read."""
     files = {"recipe": RECIPE_FILE, "run": RUN_FILE, "metrics": METRICS_FILE}
-    if not all(Path(folder, file).is_file() for file in files.values()):
+    try:
+        record = {name: read_file(Path(folder, file)) for name, file in files.items()}
+    except (OSError, ValueError):
         return {}
-    record = {name: read_file(Path(folder, file)) for name, file in files.items()}
     record["metrics"].pop("epochs", None)
     return record
 
 
 def read_file(file: Path) -> dict[str, Any]:
-    """A file of a record. Not all as YAML: it reads a number like 1e-05 as a string."""
-    with file.open(encoding="utf-8") as content:
-        return json.load(content) if file.suffix == ".json" else yaml.safe_load(content) or {}
+    """A file of a record. Not all as YAML: it reads a number like 1e-05 as a string.
+
+    Raises:
+        OSError, ValueError: the file cannot be read, or holds no mapping.
+    """
+    try:
+        text = file.read_text(encoding="utf-8")
+        content = json.loads(text) if file.suffix == ".json" else yaml.safe_load(text)
+    except (ValueError, yaml.YAMLError) as error:
+        raise ValueError(f"{file}: cannot be read ({error})") from error
+    if not isinstance(content, dict):
+        raise ValueError(f"{file}: holds no mapping of names to values")
+    return content
+
+
+def example_texts(folder: str) -> list[str]:
+    """Texts of the run's own data, by its record; none where it has none."""
+    try:
+        return list(map(str, read_file(Path(folder, RUN_FILE))["data"]["validation"]["examples"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
+
+
+def without_local_paths(value: Any, found: set[str]) -> Any:
+    """A part of a record whose absolute paths, which `found` collects, are `LOCAL/` and their last part."""
+    if isinstance(value, dict):
+        return {without_local_paths(key, found): without_local_paths(item, found) for key, item in value.items()}
+    if isinstance(value, list):
+        return [without_local_paths(item, found) for item in value]
+    if not isinstance(value, str) or not (value.startswith("~/") or is_absolute(value)):
+        return value
+    found.add(value)
+    return f"{LOCAL}{PureWindowsPath(value).name}"  # whose separators are / and \
+
+
+def is_absolute(path: str) -> bool:
+    return PurePosixPath(path).is_absolute() or PureWindowsPath(path).is_absolute()
+
+
+def recipe_text(settings: dict[str, Any]) -> str:
+    return yaml.safe_dump(settings, sort_keys=False, allow_unicode=True)
+
+
+def json_text(content: Any) -> str:
+    return json.dumps(content, ensure_ascii=False, indent=2) + "\n"
 
 
 def describe_environment() -> dict[str, Any]:
@@ -165,16 +229,13 @@ def epochs(log_history: list[dict[str, float]]) -> list[dict[str, float]]:
         For each evaluation `epoch`, `step`, `train_loss` (the mean since the last evaluation, None if nothing was
         logged) and its metrics. Without evaluations, the first three for each logged loss.
     """
-    logged = [
-        {"epoch": entry["epoch"], "step": entry["step"], "train_loss": entry["loss"]}
-        for entry in log_history
-        if "loss" in entry
+    logged = [entry for entry in log_history if "loss" in entry]
+    return list(_evaluations(log_history)) or [
+        {"epoch": entry["epoch"], "step": entry["step"], "train_loss": entry["loss"]} for entry in logged
     ]
-    return list(_evaluations(log_history)) or logged
 
 
 def _evaluations(log_history: list[dict[str, float]]) -> Iterator[dict[str, float]]:
-    """The evaluations, as `epochs` returns them."""
     losses, steps, last_step = [], [], 0
     for entry in log_history:
         if "loss" in entry:
@@ -186,11 +247,7 @@ def _evaluations(log_history: list[dict[str, float]]) -> Iterator[dict[str, floa
                 "epoch": round(entry["epoch"], 3),
                 "step": entry["step"],
                 "train_loss": float(np.average(losses, weights=steps)) if losses else None,
-                **{
-                    name: value
-                    for name, value in entry.items()
-                    if name.startswith("eval_") and "per_second" not in name
-                },
+                **{name: entry[name] for name in entry if name.startswith("eval_") and "per_second" not in name},
             }
             losses, steps = [], []
 
@@ -230,7 +287,7 @@ def metrics_of_log(arguments: TrainingArguments, state: TrainerState) -> dict[st
 
 def save_json(file: str | Path, content: Any) -> None:
     """Write JSON with indentation, in UTF-8."""
-    Path(file).write_text(json.dumps(content, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+    Path(file).write_text(json_text(content), encoding="utf-8")
 
 
 def best_step(arguments: TrainingArguments, state: TrainerState) -> int:

@@ -1,28 +1,32 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 """Upload a run's folder to a Hub repository, and a page's folder to a Space."""
 
-import glob
 import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import torch
-from huggingface_hub import HfApi
-from huggingface_hub.utils import validate_repo_id
+from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi
+from huggingface_hub.utils import filter_repo_objects, validate_repo_id
 from transformers import PreTrainedModel, Trainer, TrainingArguments
 
 from ..inference.folder import TARGET_TOKENIZER, load_model, load_tokenizer
-from .model_card import CARD_FILE, has_card, load_model_card, rename_model_card, save_model_card
-from .record import REQUIRED_FILES, RUN_FILES
-
-
-# A page's folder on the Hub: nothing else is sent.
-PAGE_FILES = (
-    *(CARD_FILE, "index.html", "*.js", "*.css", "words.json"),
-    *("model/*.onnx", "model/*.json", f"model/{TARGET_TOKENIZER}/*.json"),
-    *("runtime/*.mjs", "runtime/*.wasm", "runtime/LICENSE*", "runtime/*.txt"),
+from .model_card import CARD_FILE, has_card, load_model_card, make_model_card, rename_model_card, save_model_card
+from .record import (
+    CURVES_FILE,
+    PAGE_FILES,
+    RECIPE_FILE,
+    REQUIRED_FILES,
+    RUN_FILE,
+    RUN_FILES,
+    json_text,
+    read_file,
+    recipe_text,
+    without_local_paths,
 )
+
+
 # What Trainer's own pushes upload and only a resumed run needs; `training_args.bin` also describes the machine.
 TRAINING_STATE = (
     "training_args.bin",
@@ -34,11 +38,12 @@ TRAINING_STATE = (
 )
 
 
-def repository_files(folder: str | Path) -> list[Path]:
-    """Check that a run's folder is complete, and list the files that are uploaded.
+def repository_files(folder: str | Path, include: Iterable[str] = ()) -> list[Path]:
+    """Check that a run's folder is complete and can be read, and list the files that are uploaded.
 
     Args:
         folder: A run's folder.
+        include: Glob patterns of further files, relative to the folder.
 
     Returns:
         The sorted files, relative to the folder; with `README.md`, also where it has yet to be made.
@@ -47,7 +52,7 @@ def repository_files(folder: str | Path) -> list[Path]:
         ValueError: there is no such folder, or files are missing or damaged; the message names them.
     """
     folder = Path(folder)
-    files = {*_files(folder, RUN_FILES), Path(CARD_FILE)}
+    files = {*listed_files(folder, (*RUN_FILES, *include)), Path(CARD_FILE)}
     if missing := [name for name in REQUIRED_FILES if Path(name) not in files]:
         raise ValueError(f"{folder}: not complete, it lacks {', '.join(missing)}")
     config = load_model(str(folder)).config
@@ -55,16 +60,21 @@ def repository_files(folder: str | Path) -> list[Path]:
         raise ValueError(f"{folder / 'config.json'}: without auto_map, the folder's code would not be found")
     for place in [""] if config.decoder_vocab_size is None else ["", TARGET_TOKENIZER]:
         load_tokenizer(str(folder), place)
+    make_model_card(folder)  # which reads the record
+    picture = (folder / CURVES_FILE).read_bytes()
+    if not (picture.startswith(b"\x89PNG") and b"IEND" in picture[-12:]):
+        raise ValueError(f"{folder / CURVES_FILE}: no whole PNG picture")
     if has_card(folder):
         load_model_card(folder)
     return sorted(files)
 
 
-def space_files(folder: str | Path) -> list[Path]:
+def space_files(folder: str | Path, include: Iterable[str] = ()) -> list[Path]:
     """Check that a folder is a static Space, such as `vanilla-transformer page` makes, and list its files.
 
     Args:
         folder: A page's folder.
+        include: Glob patterns of further files, relative to the folder.
 
     Returns:
         The sorted files that are uploaded, relative to the folder.
@@ -73,19 +83,50 @@ def space_files(folder: str | Path) -> list[Path]:
         ValueError: there is no such folder, or it is no static Space.
     """
     folder = Path(folder)
-    files = _files(folder, PAGE_FILES)
+    files = listed_files(folder, (*PAGE_FILES, *include))
     card = folder / CARD_FILE
     if Path("index.html") not in files or not card.is_file() or "\nsdk: static\n" not in card.read_text("utf-8"):
         raise ValueError(f"{folder}: no page (a README.md with `sdk: static`, and index.html); `page` makes one")
     return files
 
 
-def _files(folder: Path, patterns: Iterable[str]) -> list[Path]:
-    """The sorted files of a folder that match a pattern, relative to the folder."""
+def listed_files(folder: Path, patterns: Iterable[str]) -> list[Path]:
+    """The sorted files of a folder that match a pattern, relative to the folder, but no links that lead out of it."""
     if not folder.is_dir():
         raise ValueError(f"{folder}: no such folder")
-    found = {file.relative_to(folder) for pattern in patterns for file in folder.glob(pattern) if file.is_file()}
-    return sorted(found)
+    found = {file for pattern in patterns for file in folder.glob(pattern) if file.is_file()}
+    inside = folder.resolve()
+    return sorted(file.relative_to(folder) for file in found if file.resolve().is_relative_to(inside))
+
+
+def files_left_out(folder: Path, files: list[Path]) -> list[str]:
+    """What of a folder is not among the files: files, and folders as a whole that end in `/`."""
+    folders = {parent for file in files for parent in file.parents}
+    left = []
+    for place, names, here in os.walk(folder):
+        inner = Path(place).relative_to(folder)
+        left += [f"{(inner / name).as_posix()}/" for name in names if inner / name not in folders]
+        names[:] = [name for name in names if inner / name in folders]
+        left += [(inner / name).as_posix() for name in here if inner / name not in files]
+    return sorted(left)
+
+
+def sent_texts(folder: Path) -> tuple[dict[str, str], set[str]]:
+    """The card and record of a run without absolute paths, where they have some; and those paths."""
+    found: set[str] = set()
+    texts = {}
+    for name, write in ((RECIPE_FILE, recipe_text), (RUN_FILE, json_text)):
+        content = read_file(folder / name)
+        if (changed := without_local_paths(content, found)) != content:
+            texts[name] = write(changed)
+    if found and (folder / CARD_FILE).is_file():
+        card = (folder / CARD_FILE).read_text(encoding="utf-8")
+        if RECIPE_FILE in texts:  # as a whole: YAML breaks long lines
+            card = card.replace((folder / RECIPE_FILE).read_text(encoding="utf-8").strip(), texts[RECIPE_FILE].strip())
+        for path in sorted(found, key=len, reverse=True):
+            card = card.replace(path, without_local_paths(path, set()))
+        texts[CARD_FILE] = card
+    return texts, found
 
 
 def check_repo_id(repo_id: str) -> None:
@@ -106,11 +147,13 @@ def upload(
     private: bool = False,
     revision: str | None = None,
     token: str | None = None,
+    include: Iterable[str] = (),
 ) -> str:
     """Upload a run's folder to a Hub repository, which is created if it does not exist.
 
-    The card is made where it is missing or Trainer's draft, and gets the repository's name. The upload is one commit;
-    after an interruption, the next upload does not send files again that have arrived.
+    The card is made where it is missing or Trainer's draft, and gets the repository's name. Absolute paths in card,
+    recipe and `run.json` are sent as `LOCAL/` and their last part. The upload is one commit; after an interruption,
+    the next upload does not send files again that have arrived.
 
     Args:
         folder: A folder that `repository_files` finds complete.
@@ -118,6 +161,7 @@ def upload(
         private: Make a private repository.
         revision: A branch, created from main if it does not exist; by default main.
         token: The user's token; by default the one of `hf auth login` or `HF_TOKEN`.
+        include: Glob patterns of further files to send.
 
     Returns:
         The address of the commit.
@@ -129,13 +173,18 @@ def upload(
         HTTPError: the server refuses, fails or cannot be reached.
     """
     check_repo_id(repo_id)
-    files = repository_files(folder)
+    folder = Path(folder)
+    files = repository_files(folder, include)
     if has_card(folder):
         rename_model_card(folder, repo_id)
     else:
         save_model_card(folder, repo_id)
-    options: dict[str, Any] = {"private": private, "revision": revision, "token": token}
-    return _send(folder, files, repo_id, "model", delete_patterns=list(TRAINING_STATE), **options)
+    texts, _ = sent_texts(folder)
+    additions = [
+        CommitOperationAdd(name, texts[name].encode() if name in texts else folder / name)
+        for name in (file.as_posix() for file in files)
+    ]
+    return _send(additions, repo_id, "model", TRAINING_STATE, private=private, revision=revision, token=token)
 
 
 def upload_space(
@@ -145,33 +194,24 @@ def upload_space(
     private: bool = False,
     revision: str | None = None,
     token: str | None = None,
+    include: Iterable[str] = (),
 ) -> str:
     """Upload a page's folder to a static Space, which is created if it does not exist.
 
-    Files in the Space that the folder does not have are deleted: they are of an older page.
-
-    Args:
-        folder: A folder that `space_files` accepts.
-        repo_id, private, revision, token: As in `upload`.
-
-    Returns:
-        The address of the commit.
-
-    Raises:
-        As `upload`; and ValueError where the folder is no page.
+    Files in the Space that the folder does not have are deleted: they are of an older page. Arguments, result and
+    errors are those of `upload`, but for a folder that `space_files` accepts.
     """
     check_repo_id(repo_id)
-    options: dict[str, Any] = {"private": private, "revision": revision, "token": token}
-    return _send(folder, space_files(folder), repo_id, "space", delete_patterns="*", **options)
+    additions = [CommitOperationAdd(file.as_posix(), Path(folder) / file) for file in space_files(folder, include)]
+    return _send(additions, repo_id, "space", ["*"], private=private, revision=revision, token=token)
 
 
 def _send(
-    folder: str | Path,
-    files: list[Path],
+    additions: list[CommitOperationAdd],
     repo_id: str,
     repo_type: str,
+    delete_patterns: Iterable[str],
     *,
-    delete_patterns: str | list[str],
     private: bool,
     revision: str | None,
     token: str | None,
@@ -189,14 +229,15 @@ def _send(
         raise ValueError(f"{repo_id}: it exists and is public; this does not make it private")
     if revision is not None and not revision.startswith("refs/"):
         api.create_branch(**repository, branch=revision, exist_ok=True)
+    old = filter_repo_objects(api.list_repo_files(**repository, revision=revision), allow_patterns=[*delete_patterns])
+    kept = {".gitattributes", *(addition.path_in_repo for addition in additions)}
+    deletions = [CommitOperationDelete(name) for name in old if name not in kept]
     try:
-        commit = api.upload_folder(
+        commit = api.create_commit(
             **repository,
-            folder_path=folder,
+            operations=[*deletions, *additions],
             revision=revision,
             commit_message="Upload the page" if sdk else "Upload the run's folder",
-            allow_patterns=[glob.escape(file.as_posix()) for file in files],
-            delete_patterns=delete_patterns,
         )
     except RuntimeError as error:  # huggingface_hub's, of a file that did not arrive
         raise OSError(f"{error} ({error.__cause__})") from error

@@ -50,7 +50,7 @@ class CTranslate2Engine(Engine):
     def logits(self, input_ids: list[list[int]], batch_size: int) -> np.ndarray:
         with _one_kind_of_error():
             results = self.translator.translate_batch(
-                self._sources(input_ids),
+                self.sources(input_ids),
                 max_batch_size=batch_size,
                 max_input_length=0,
                 beam_size=1,
@@ -65,7 +65,7 @@ class CTranslate2Engine(Engine):
     ) -> list[list[int]]:
         with _one_kind_of_error():
             results = self.translator.translate_batch(
-                self._sources(input_ids),
+                self.sources(input_ids),
                 max_batch_size=batch_size,
                 max_input_length=0,
                 beam_size=num_beams,
@@ -79,14 +79,8 @@ class CTranslate2Engine(Engine):
         rows = ([self.target_ids[token] for token in result.hypotheses[0]] for result in results)
         return [[token for token in row if token not in special] for row in rows]
 
-    def log_probabilities(self, input_ids: list[list[int]], target_ids: list[list[int]]) -> list[np.ndarray]:
-        """Score given translations, token by token; as in `export.proof.log_probabilities`."""
-        targets = [[self.target_tokens[token] for token in row] for row in target_ids]
-        with _one_kind_of_error():
-            results = self.translator.score_batch(self._sources(input_ids), targets, max_input_length=0)
-        return [np.array(result.log_probs, dtype=np.float32) for result in results]
-
-    def _sources(self, input_ids: list[list[int]]) -> list[list[str]]:
+    def sources(self, input_ids: list[list[int]]) -> list[list[str]]:
+        """The texts' tokens, as CTranslate2 takes them."""
         return [[self.source_tokens[token] for token in row] for row in input_ids]
 
 

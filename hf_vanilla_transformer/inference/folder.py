@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 import torch
 from huggingface_hub import try_to_load_from_cache
 from huggingface_hub.errors import HFValidationError
-from safetensors import SafetensorError
 from transformers import AutoConfig, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
 from .. import (
@@ -166,12 +165,10 @@ def load_target_tokenizer(
 
 @contextlib.contextmanager
 def named_errors(folder: str, what: str) -> Iterator[None]:
-    """Make a ValueError with the folder's name of errors about files, JSON, missing keys or shapes of weights."""
+    """Make one ValueError with the folder's name of whatever a library raises that reads files of it."""
     try:
         yield
+    except ImportError:  # an extra
+        raise
     except Exception as error:
-        # A tokenizer that tokenizers cannot read raises a bare Exception.
-        known = OSError, ValueError, KeyError, RuntimeError, SafetensorError
-        if type(error) is not Exception and not isinstance(error, known):
-            raise
         raise ValueError(f"{folder}: no {what} can be read here ({error})") from error

@@ -69,13 +69,5 @@ class TorchEngine(Engine):
 
         return answer_by_length(input_ids, batch_size, self.config.pad_token_id, answer)
 
-    @torch.inference_mode()
-    def target_logits(
-        self, input_ids: torch.Tensor, attention_mask: torch.Tensor, decoder_input_ids: torch.Tensor
-    ) -> torch.Tensor:
-        """Score the next token after each token of given translations (B, T): (B, T, V), on the CPU."""
-        ids, mask, target = self._on_device(input_ids, attention_mask, decoder_input_ids)
-        return self.model(ids, attention_mask=mask, decoder_input_ids=target).logits.cpu()
-
     def _on_device(self, *tensors: torch.Tensor) -> list[torch.Tensor]:
         return [tensor.to(self.model.device) for tensor in tensors]

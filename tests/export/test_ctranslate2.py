@@ -86,7 +86,7 @@ def test_int8_is_near(name, task, tmp_path):
 @torch.no_grad()
 def test_products_of_int8_weights_fit_in_sixteen_bits():
     """Two of them, with inputs up to 255, as processors without VNNI add them."""
-    spec = ctranslate2_format.encoder_spec(random_model(CONFIGS["preset base"]()).model.encoder)
+    spec = ctranslate2_format.stack_spec(random_model(CONFIGS["preset base"]()).model.encoder)
     ctranslate2_format.quantize_weights(spec)
     weights = [value for name, value in spec.variables().items() if name.endswith("/weight")]
     assert {weight.dtype for weight in weights} == {torch.int8}

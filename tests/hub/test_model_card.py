@@ -32,7 +32,7 @@ QUICK = [
     *("--max_steps", "2", "--eval_strategy", "steps", "--eval_steps", "1", "--logging_steps", "1"),
     *("--save_strategy", "no", "--disable_tqdm", "true", "--report_to", "none", "--use_cpu", "true"),
 ]
-HEADINGS = ["The model", "How to use it", "Training", "Results", "Limits and risks", "Licence"]
+HEADINGS = ["Results", "How to use it", "The model", "Training", "Limits and risks", "Licence"]
 
 
 @pytest.fixture(scope="module")
@@ -189,8 +189,11 @@ def test_a_pretrained_models_card_is_its_record(pretrained, monkeypatch):
     perplexity = metrics["validation"]["perplexity"]
     assert results(card) == [["validation", "Perplexity", f"{perplexity:.2f}"]]
     (checksum,) = record["data"]["source"].values()
-    assert f"texts.txt (SHA-256 {checksum})" in card.text and table(card.text, "split")[0][:2] == ["train", "53"]
-    assert (pretrained / "recipe.yaml").read_text().strip() in card.text
+    assert f"texts.txt (SHA-256 {checksum})" in card.text and table(card.text.split("## Training")[1], "split")[0][
+        :2
+    ] == ["train", "53"]
+    recipe = (pretrained / "recipe.yaml").read_text()
+    assert recipe.replace(f"{pretrained.parents[1]}/", "LOCAL/").strip() in card.text != recipe
     assert "vanilla-transformer pretrain recipe.yaml" in card.text
     (result,) = card.data.eval_results
     assert (result.metric_type, result.metric_value) == ("perplexity", round(perplexity, 2))
@@ -256,7 +259,7 @@ def test_a_classifiers_card_is_its_record(classifier, monkeypatch):
     ]
     for split in ("train", "validation", "test"):
         row = [split, f"{metrics[split]['rows']:,}", f"`{run['data'][split]['sha256']}`"]
-        assert row in table(card.text.split("## Results")[0], "split")
+        assert row in table(card.text.split("## Training")[1], "split")
     assert "(curves.png)" in card.text
     assert (classifier / "recipe.yaml").read_text().strip() in card.text
     for package, version in run["versions"].items():
@@ -274,7 +277,7 @@ def test_a_classifiers_card_is_its_record(classifier, monkeypatch):
 def test_a_classifiers_metadata_are_its_record(classifier):
     data = load_model_card(classifier).data
     metrics = json.loads((classifier / "metrics.json").read_text())
-    assert (data.license, data.language, data.library_name) == ("apache-2.0", ["ko"], "transformers")
+    assert (data.license, data.language, data.library_name) == (None, ["ko"], "transformers")
     assert (data.pipeline_tag, data.model_name, data.datasets) == ("text-classification", "classifier", None)
     figures = {(r.task_type, r.dataset_split, r.metric_type): r.metric_value for r in data.eval_results}
     assert figures == {
@@ -313,7 +316,7 @@ def test_a_translators_card_is_its_record(translator, monkeypatch):
     ]
     assert f"`{metrics['test']['beams_3']['bleu_signature']}`" in card.text
     assert card.data.language == ["ko", "en"]
-    assert (card.data.pipeline_tag, card.data.license) == ("translation", "apache-2.0")
+    assert (card.data.pipeline_tag, card.data.license) == ("translation", None)
     best = card.data.eval_results[0]
     assert (best.dataset_split, best.metric_type, best.metric_value) == (
         "test",
@@ -342,16 +345,46 @@ def test_nsmc_is_recognised_wherever_it_came_from(nsmc):
 
 
 def test_of_other_data_nothing_is_claimed(nsmc):
+    """Neither where they lie, nor a licence, and of names that they give nothing is Markdown or HTML."""
     record = json.loads((nsmc / "run.json").read_text())
-    edit(nsmc / "run.json", data={**record["data"], "source": "/home/kim/my.csv", "test": {"rows": 9, "sha256": "0"}})
-    edit(nsmc / "config.json", id2label={"0": "a|b", "1": "c"})
+    del record["license"]
+    (nsmc / "run.json").write_text(json.dumps(record))
+    source, texts = "/home/kim/customer/my_<b>.csv", ['배송이 "빨라요"', "별로예요"]
+    data = {**record["data"], "source": source, "test": {"rows": 9, "sha256": "0"}}
+    data["validation"] = {**data["validation"], "examples": texts}
+    edit(nsmc / "run.json", data=data)
+    recipe = yaml.safe_load((nsmc / "recipe.yaml").read_text())
+    places = {"data": source, "tokenizer": r"C:\\Users\\kim\\bpe", "model": "~/old"}
+    (nsmc / "recipe.yaml").write_text(yaml.safe_dump({**recipe, **places}))
+    edit(nsmc / "config.json", id2label={"0": "a|b", "1": "<b>*c*\n# `d` e_f _g_"})
+    (nsmc / "model.safetensors").touch()
     card = make_model_card(nsmc)
-    assert (card.data.datasets, card.data.language) == (None, None)
-    assert {result.dataset_name for result in card.data.eval_results} == {"my.csv"} and "/home" not in str(card)
-    said = card.text.replace((nsmc / "recipe.yaml").read_text().strip(), "").replace("nsmc-half", "")
-    assert not re.search("nsmc|naver|film|CC0|영화", said.replace("재미있고 감동적인 영화", ""), re.IGNORECASE)
-    assert "under the licence of its source" in card.text
-    assert r"| labels | a\|b, c |" in card.text
+    assert (card.data.datasets, card.data.language, card.data.license) == (None, None, None)
+    assert {result.dataset_name for result in card.data.eval_results} == {"my_<b>.csv"}
+    assert not re.search("home|kim|customer|Users|~", str(card))
+    for name, last in (("data", "my_<b>.csv"), ("tokenizer", "bpe"), ("model", "old")):
+        assert f"\n{name}: LOCAL/{last}\n" in card.text
+    assert not re.search("naver|film|CC0|영화", card.text, re.IGNORECASE)
+    assert "under the licence of its source" in card.text and "this card names none" in card.text
+    assert r"| labels | a\|b, \<b\>\*c\* \# \`d\` e_f \_g\_ |" in card.text and r"Data: my\_\<b\>.csv" in card.text
+    assert f"in classify({json.dumps(texts, ensure_ascii=False)}, truncation=True)" in example(card)
+
+
+def test_a_licence_and_the_parents_card_are_named_where_the_record_has_them(nsmc):
+    edit(nsmc / "run.json", license="cc-by-4.0", base_model="kim/parent")
+    card = make_model_card(nsmc)
+    assert (card.data.license, card.data.base_model) == ("cc-by-4.0", "kim/parent")
+    assert "Weights: cc-by-4.0." in card.text and "(https://huggingface.co/kim/parent), whose card" in card.text
+
+
+@pytest.mark.parametrize("file", ["metrics.json", "run.json", "recipe.yaml", "config.json"])
+@pytest.mark.parametrize("content", ["[]", "", "{", "{}"])
+def test_a_damaged_record_is_one_line(nsmc, file, content):
+    if (file, content) == ("recipe.yaml", "{}"):
+        return  # all settings are the defaults
+    (nsmc / file).write_text(content)
+    with pytest.raises(ValueError, match=file):
+        make_model_card(nsmc)
 
 
 def test_a_data_set_of_the_hub_keeps_its_name(nsmc):
@@ -426,7 +459,7 @@ def test_of_a_model_without_a_head_there_is_no_card(nsmc):
     ("content", "message"),
     [
         (None, "no such file"),
-        ("# Title\n", "lack license, library_name, pipeline_tag, tags, model-index"),
+        ("# Title\n", "lack library_name, pipeline_tag, tags, model-index"),
         ("---\na: [\n---\n", "cannot be read"),
         ("---\nmodel-index:\n- name: x\n---\n", "cannot be read"),
         ("---\n- a\n---\n", "cannot be read"),

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 import torch
+import yaml
 from hub_server import TOKEN, USER, Fault
 from shared import EMBEDDING_FILES, RUN_FILES, tiny_config
 from transformers import AutoModelForSeq2SeqLM, AutoModelForSequenceClassification
@@ -21,22 +22,76 @@ from hub.repository import REPO, contents, in_repository
 pytestmark = [pytest.mark.usefixtures("server"), pytest.mark.slow]  # the client starts in a process of its own
 
 
-def test_a_link_is_sent_as_the_file_that_it_leads_to(server, client, folder, tmp_path):
-    (folder / "recipe.yaml").rename(tmp_path / "elsewhere.yaml")
-    (folder / "recipe.yaml").symlink_to(tmp_path / "elsewhere.yaml")
-    assert client("push-to-hub", folder, "--repo_id", REPO)[0] == 0
-    assert server.files(REPO)["recipe.yaml"] == (tmp_path / "elsewhere.yaml").read_bytes()
+def dry_run(client, folder, *arguments) -> tuple[dict[str, int], set[str], list[str]]:
+    """The sizes of what would be sent, by name; what stays; and all other lines."""
+    status, out, err = client("push-to-hub", folder, "--repo_id", REPO, "--dry_run", *arguments, token="")
+    assert status == 0, err
+    *lines, total = out.splitlines()
+    sizes = {
+        line[15:]: int(line[:13].replace(",", "")) for line in lines if line[:13].strip().replace(",", "").isdigit()
+    }
+    assert int(total.split()[0].replace(",", "")) == sum(sizes.values())
+    left = {line[15:] for line in lines if line.startswith("   stays here")}
+    return sizes, left, [line for line in lines if line[15:] not in sizes.keys() | left]
 
 
-def test_a_dry_run_lists_what_the_upload_sends(server, client, folder):
-    status, out, err = client("push-to-hub", folder, "--repo_id", REPO, "--dry_run", token="")
-    assert (status, server.requests) == (0, []), err
-    *lines, total = [line.split() for line in out.splitlines()]
-    listed = {name: int(size.replace(",", "")) for size, name in lines}
-    assert listed == {name: len(content) for name, content in contents(folder).items()}
-    assert int(total[0].replace(",", "")) == sum(listed.values())
+def test_what_is_sent_is_what_a_run_writes_and_what_is_included(server, client, folder, tmp_path):
+    """`folder` holds strangers; links that lead out of it stay even where their names are a run's."""
+    (tmp_path / "elsewhere").write_text("secret")
+    for name in ("link.txt", "merges.txt"):
+        (folder / name).symlink_to(tmp_path / "elsewhere")
+    (folder / "vocab.txt").symlink_to(folder / "id_rsa")  # a link within
+    for name in ("notes.txt", "x.pkl", "wandb/debug.log", "runs/today_host/events.out", "bell\a.txt"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("secret")
+    sizes, left, other = dry_run(client, folder)
+    assert server.requests == [] and other == []
+    assert sizes == {name: len(content) for name, content in contents(folder).items()}
+    assert sizes.keys() == RUN_FILES | EMBEDDING_FILES | {"vocab.txt"}
+    strangers = {".secret", "id_rsa", "my.csv", "trainer_state.json", "training_args.bin", "notes.txt", "x.pkl"}
+    assert left == strangers | {
+        "checkpoint-2/",
+        "sub/",
+        "wandb/",
+        "runs/",
+        "link.txt",
+        "merges.txt",
+        r"bell\x07.txt",
+    }
     assert client("push-to-hub", folder, "--repo_id", REPO)[0] == 0
-    assert in_repository(server).keys() == listed.keys() == RUN_FILES | EMBEDDING_FILES
+    assert in_repository(server).keys() == sizes.keys()
+    include = ["--include", "notes.*", "--include", "runs/**/*", "--include", "link.txt"]
+    more, *_ = dry_run(client, folder, *include)
+    assert more.keys() == sizes.keys() | {"notes.txt", "runs/today_host/events.out"}
+    assert client("push-to-hub", folder, "--repo_id", REPO, *include)[0] == 0
+    assert in_repository(server).keys() == more.keys()
+
+
+def test_no_absolute_path_is_sent(server, client, folder):
+    """Of the data, or of a model before; in files of another version, too, whose card has the recipe as it was."""
+    place = "/home/kim/customers of mine/acme, the one with a long name that YAML breaks/my reviews.csv"
+    recipe = yaml.safe_load((folder / "recipe.yaml").read_text()) | {"data": place, "output": "C:\\Users\\kim\\x"}
+    run = json.loads((folder / "run.json").read_text())
+    earlier = {**run, "data": {"source": {"~/kim/old.txt.gz": "sha"}}}
+    metrics = json.loads((folder / "metrics.json").read_text())
+    run["data"]["source"], run["began_as"] = place, {"recipe": recipe, "run": earlier, "metrics": metrics}
+    card = (folder / "README.md").read_text().split("```yaml\n")
+    (folder / "recipe.yaml").write_text(yaml.safe_dump(recipe))
+    (folder / "run.json").write_text(json.dumps(run))
+    (folder / "README.md").write_text(
+        f"{card[0]}```yaml\n{yaml.safe_dump(recipe)}{card[1]} It was trained on {place}."
+    )
+    before = {name: (folder / name).read_bytes() for name in ("recipe.yaml", "run.json")}
+    sizes, _, other = dry_run(client, folder)
+    paths = [place, "C:\\Users\\kim\\x", "~/kim/old.txt.gz"]
+    assert [line.partition(": sent without its folder, in ")[0] for line in other] == sorted(paths)
+    assert client("push-to-hub", folder, "--repo_id", REPO)[0] == 0
+    sent = {name: server.files(REPO)[name].decode() for name in ("README.md", "recipe.yaml", "run.json")}
+    assert not any("kim/" in text.replace(REPO, "") or "Users" in text or "acme" in text for text in sent.values())
+    assert yaml.safe_load(sent["recipe.yaml"]) == recipe | {"data": "LOCAL/my reviews.csv", "output": "LOCAL/x"}
+    assert json.loads(sent["run.json"])["data"]["source"] == "LOCAL/my reviews.csv" in sent["README.md"]
+    assert sizes["run.json"] == len(sent["run.json"].encode())
+    assert before == {name: (folder / name).read_bytes() for name in before}  # which `evaluate` reads
 
 
 def test_the_repository_is_the_folder(server, client, folder):
@@ -136,8 +191,14 @@ def test_a_folder_with_a_missing_part_is_refused(server, client, folder, missing
         ("tokenizer.json", b"{", "tokenizer"),
         ("config.json", b'{"model_type": "vanilla_transformer"}', "None"),
         ("config.json", b"{", "config.json"),
+        ("metrics.json", b"[]", "metrics.json: holds no mapping"),
+        ("run.json", b"[]", "run.json: holds no mapping"),
+        ("recipe.yaml", b"", "recipe.yaml: holds no mapping"),
+        ("recipe.yaml", b"data: sample\nmax_st", "recipe.yaml: cannot be read"),
+        ("tokenizer.json", b"[]", "no tokenizer can be read"),
+        ("curves.png", b"", "curves.png: no whole PNG"),
         ("README.md", b"---\na: [\n---\n", "README.md"),
-        ("README.md", b"# No metadata\n", "license, library_name, pipeline_tag, tags, model-index"),
+        ("README.md", b"# No metadata\n", "library_name, pipeline_tag, tags, model-index"),
     ],
 )
 def test_a_damaged_folder_is_refused(server, client, folder, file, content, message):

@@ -43,8 +43,9 @@ def test_the_space_is_the_page(server, client, page):
 def test_a_dry_run_lists_the_files_and_sends_nothing(server, client, page):
     status, out, err = client("push-to-hub", page, "--space", SPACE, "--dry_run", token="")
     assert (status, server.requests) == (0, []), err
-    names = [line.split()[1] for line in out.splitlines()[:-1]]
-    assert names == ["README.md", "index.html", "model/classifier.onnx", "runtime/ort.mjs"]
+    names = [line.split()[-1] for line in out.splitlines()[:-1]]
+    assert names[:4] == ["README.md", "index.html", "model/classifier.onnx", "runtime/ort.mjs"]
+    assert names[4:] == [".git/", "id_rsa", "model/my.csv"] and out.count("stays here") == 3
 
 
 def test_files_of_an_older_page_disappear(server, client, page):
