@@ -180,3 +180,10 @@ def test_drawings_stay_on_their_card_and_say_what_they_show(walkthrough):
 def test_the_index_names_every_chapter():
     index = re.findall(r"\]\((\w+)\.ipynb\)", (FOLDER / "README.md").read_text(encoding="utf-8"))
     assert index == sorted(index) and {chapter.stem for chapter in CHAPTERS} <= set(index)
+
+
+@pytest.mark.parametrize("page", [*CHAPTERS, *sorted(FOLDER.glob("*.md"))], ids=lambda page: page.stem)
+def test_links_lead_to_files(page):
+    links = re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8"))
+    for link in links:
+        assert link.startswith("https://") or (FOLDER / link.partition("#")[0]).exists(), link

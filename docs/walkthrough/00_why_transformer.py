@@ -56,7 +56,7 @@ matplotlib.rcParams.update({"figure.dpi": 100, "text.hinting": "none"})  # 작�
 #
 # $$h_t = \tanh(W x_t + U h_{t-1} + b)$$
 #
-# 코드로 쓰면 반복문입니다.
+# 코드로는 반복문입니다.
 
 # %%
 x = torch.randn(50, 64)  # 토큰 50개, 토큰마다 64칸짜리 벡터
