@@ -89,7 +89,7 @@ def parse_arguments(
         parser.error(f"argument --{empty[0]}: the recipe gives no value")
     flags = {**_take_nulls(words, optional), **vars(parser.parse_args(words))}
     if "metric_for_best_model" not in flags and flags.get("problem_type") not in (None, recipe.get("problem_type")):
-        recipe.pop("metric_for_best_model", None)  # it is for another kind of labels
+        recipe |= {"metric_for_best_model": None} if "metric_for_best_model" in recipe else {}  # of other labels
     # argparse checks a recipe's values as it checks flags, but for lists and mappings, which a flag writes otherwise.
     structured = {action.dest for action in parser._actions if action.nargs or action.type in (None, str, JsonMapping)}
     plain = {

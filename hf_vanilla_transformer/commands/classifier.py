@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import numpy as np
 import torch
 from datasets import Dataset, DatasetDict
 from transformers import (
@@ -19,7 +20,7 @@ from transformers import (
 from .. import VanillaTransformerConfig, VanillaTransformerForSequenceClassification
 from ..data.checksums import describe_splits
 from ..data.labelled_text import tokenize
-from ..data.labels import SINGLE, label_names
+from ..data.labels import MULTI, REGRESSION, SINGLE, label_names
 from ..data.rows import column_array
 from ..inference.folder import load_config
 from ..metrics import (
@@ -40,6 +41,13 @@ from .vocabulary import make_tokenizer
 
 
 logger = logging.getLogger(__name__)
+
+# The metric that stands for all, by the kind of labels, and what it is called.
+HEADLINES = {
+    SINGLE: ("accuracy", "accuracy"),
+    MULTI: ("micro_f1", "micro F1"),
+    REGRESSION: ("mae", "mean absolute error"),
+}
 
 
 def train(
@@ -72,7 +80,7 @@ def train(
     problem_type = data_arguments.problem_type or SINGLE
     check_metric(arguments, training_arguments, settings, problem_type)
     measured = ("loss", *TRAINER_METRICS[problem_type])
-    run = Run(training_arguments, settings, measured, ("matplotlib", "sklearn.metrics"))
+    run = Run(training_arguments, settings, measured, ("matplotlib", "sklearn.metrics"), arguments.dry_run)
     with training_arguments.main_process_first(desc="data"):
         # A wrong model is refused before the data are read.
         configs = [load_config(folder) for folder in (arguments.model, run.checkpoint) if folder]
@@ -80,6 +88,7 @@ def train(
         data = data_arguments.load(data_arguments.problem_type)
         further = describe(data) if describe else {}
     tokenizer = run.make_tokenizer(lambda: classifier_tokenizer(arguments, data["train"], max_length))
+    run.describe(data, {"text": tokenizer}, max_length)
     with training_arguments.main_process_first(desc="tokens"):
         tokenized = tokenize(data, tokenizer, max_length=max_length)
         train_dataset = training_rows(arguments, data["train"], tokenized["train"], tokenizer, max_length, extend)
@@ -106,7 +115,7 @@ def train(
         trainer,
         run.train(trainer),
         measure=lambda: measure(trainer, data["test"], tokenized, tokenizer, data_arguments, max_length),
-        headline=lambda metrics: headline(metrics["test"]),
+        headline=lambda metrics: headline(metrics["test"], len(train_dataset), problem_type),
         use="predict --model FOLDER --file texts.txt",
         arguments=arguments,
         data=lambda: {"source": data_arguments.data, **describe_splits(data), **further},
@@ -147,11 +156,14 @@ def make_collator(
 def check_metric(
     arguments: ClassifierArguments, training_arguments: TrainingArguments, settings: dict[str, Any], problem_type: str
 ) -> None:
-    """Check what depends on the kind of labels; have the least error chosen where an error chooses the best model."""
+    """Check what depends on the kind of labels; choose the metric of the best model if a recipe's is for another."""
     if arguments.class_weights and problem_type != SINGLE:
         raise ValueError(
             f"--class_weights: only where each text has one class, not with --problem_type {problem_type}"
         )
+    if "metric_for_best_model" in settings and settings["metric_for_best_model"] is None:
+        training_arguments.metric_for_best_model = settings["metric_for_best_model"] = HEADLINES[problem_type][0]
+        training_arguments.greater_is_better = True
     if training_arguments.metric_for_best_model in ("mae", "rmse") and "greater_is_better" not in settings:
         training_arguments.greater_is_better = False
 
@@ -187,12 +199,19 @@ def weighted_loss(
     return WeightedLoss(weights, training_arguments.label_smoothing_factor)
 
 
-def headline(report: dict[str, Any]) -> str:
-    """The figures of the test split that are printed: of each label, and of all."""
+def headline(report: dict[str, Any], rows: int, problem_type: str) -> str:
+    """The figures of the test split that are printed: of each label, and of all; and what is wrong with them."""
     table = [label_table(report["per_label"])] if len(report.get("per_label", [])) in range(2, TABLE_LIMIT + 1) else []
-    names = {"accuracy": "accuracy", "micro_f1": "micro F1", "mae": "mean absolute error"}
-    name = next(name for name in names if name in report)
-    return "\n".join([*table, f"test {names[name]}: {report[name]:.4f}"])
+    name, words = HEADLINES[problem_type]
+    lines = [*table, f"test {words}: {report[name]:.4f}"]
+    answered = np.flatnonzero(np.sum(report.get("confusion_matrix", []), axis=0))
+    if len(answered) == 1:
+        lines.append(
+            f"The model answers {report['per_label'][answered[0]]['label']} to every text of test: it has learned "
+            f"nothing from {rows:,} texts. Fine-tune a model (--model; recipe sample-finetune), or train it for more "
+            "updates (--num_train_epochs, a smaller --per_device_train_batch_size)."
+        )
+    return "\n".join(lines)
 
 
 def make_callbacks(arguments: ClassifierArguments, training_arguments: TrainingArguments) -> list[TrainerCallback]:
@@ -238,14 +257,14 @@ def match_labels(model: VanillaTransformerForSequenceClassification, known: list
 
     Labels without names (`LABEL_0`) are taken for the data's.
     """
-    # A head for another number of labels is a new one already.
-    if known == labels or len(known) != len(labels) or known == [f"LABEL_{i}" for i in range(len(known))]:
+    if known == labels or known == [f"LABEL_{i}" for i in range(len(labels))]:
         return
     head = model.classifier.weight
     if sorted(known) == sorted(labels):
         rows = head[[known.index(label) for label in labels]]
     else:
-        rows = type(model)(model.config).classifier.weight
+        # A head for another number of labels is a new one already.
+        rows = head if len(known) != len(labels) else type(model)(model.config).classifier.weight
         logger.warning(f"--model: knows {', '.join(known)}; for {', '.join(labels)} it gets a new head")
     with torch.no_grad():
         head.copy_(rows)

@@ -106,7 +106,7 @@ def train(
     if training_arguments.predict_with_generate:
         raise ValueError("--predict_with_generate: what is measured is the loss of the text, not what is generated")
     training_arguments.remove_unused_columns = False  # the collator reads columns that the model does not
-    run = Run(training_arguments, settings, ("loss", "token_loss", "perplexity"))
+    run = Run(training_arguments, settings, ("loss", "token_loss", "perplexity"), dry_run=arguments.dry_run)
     with training_arguments.main_process_first(desc="data"):
         # A wrong model is refused before the data are read.
         trained = load_config(arguments.model) if arguments.model else None
@@ -120,6 +120,8 @@ def train(
     config = make_config(arguments, tokenizer, max_length, arguments.preset, **ONE_VOCABULARY)
     check_config(arguments, config, tokenizer, max_length)
     collator = SpanInfilling(tokenizer, config, **vars(denoising), seed=data_seed(training_arguments))
+    if corpus is not None:
+        run.describe(corpus, {"text": tokenizer}, max_length)
     with training_arguments.main_process_first(desc="tokens"):
         if corpus is None:
             rows, validation = stream_lines(text_arguments, tokenizer, max_length)

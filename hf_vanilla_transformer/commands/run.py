@@ -2,8 +2,12 @@
 """What every training run has in common: how it begins, what it trains, what it leaves."""
 
 import importlib
+import math
 import shlex
-from collections.abc import Callable, Sequence
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,16 +15,20 @@ import numpy as np
 import torch
 from accelerate import PartialState
 from accelerate.utils import broadcast_object_list
-from datasets import Dataset
+from datasets import Dataset, DatasetDict
 from filelock import FileLock, Timeout
 from transformers import (
     GenerationConfig,
     PreTrainedTokenizerBase,
+    PrinterCallback,
+    TrainerCallback,
     TrainingArguments,
     set_seed,
 )
+from transformers.trainer_utils import IntervalStrategy, SaveStrategy
 
 from .. import VanillaTransformerConfig
+from ..data.report import describe_data
 from ..data.rows import column_array, select_rows
 from ..hub.embedding import save_embedding_modules
 from ..hub.model_card import CARD_FILE, save_model_card
@@ -32,6 +40,9 @@ from ..training.checkpoints import LOCK_FILE, prepare_output_dir, round_weights,
 from ..training.trainer import CheckedTrainer
 from .arguments import AT_END
 from .settings import ModelArguments
+
+
+FILES = f"its code, the tokenizer, {METRICS_FILE}, {RECIPE_FILE}, {RUN_FILE}, {CURVES_FILE}, and a card, {CARD_FILE}"
 
 
 def broadcast_from_main(make: Callable[[], Any]) -> Any:
@@ -135,6 +146,45 @@ def open_output_dir(arguments: TrainingArguments) -> str | None:
     return checkpoint
 
 
+class _Clock(TrainerCallback):
+    """Notes when each update ends."""
+
+    def __init__(self):
+        self.ends: list[float] = []
+
+    def on_step_end(self, *args, **kwargs) -> None:
+        self.ends.append(time.perf_counter())
+
+
+def rehearse(trainer: CheckedTrainer, folder: str) -> None:
+    """Train for four updates, time the last three, and say how long a run takes and what it leaves in `folder`."""
+    arguments, clock = trainer.args, _Clock()
+    updates = arguments.max_steps
+    if updates <= 0:
+        batches = math.ceil(len(trainer.get_train_dataloader()) / arguments.gradient_accumulation_steps)
+        updates = math.ceil(batches * arguments.num_train_epochs)
+    keeps, limit = arguments.save_strategy != SaveStrategy.NO, arguments.save_total_limit
+    arguments.max_steps = 4
+    arguments.eval_strategy = arguments.logging_strategy = IntervalStrategy.NO
+    arguments.save_strategy = SaveStrategy.NO
+    arguments.load_best_model_at_end = False
+    trainer.remove_callback(PrinterCallback)
+    trainer.add_callback(clock)
+    trainer.train()
+    if not trainer.is_world_process_zero():
+        return
+    seconds = (clock.ends[-1] - clock.ends[0]) / (len(clock.ends) - 1) if len(clock.ends) > 1 else math.nan
+    megabytes = trainer.model.num_parameters() * 4 / 1e6
+    print(
+        f"training: {updates:,} updates of {seconds:.2g} seconds, {updates * seconds / 60:.1f} minutes in all, "
+        "without evaluations\n"
+        f"{folder} would get the model ({megabytes:,.1f} MB in float32), {FILES}"
+        + (f"; and checkpoints of {3 * megabytes:,.1f} MB{f', {limit} at a time' if limit else ''}" if keeps else "")
+        + "\nNothing was written there.",
+        flush=True,
+    )
+
+
 class Run:
     """A training run of a command, from its empty folder to the folder that can be shared.
 
@@ -143,6 +193,7 @@ class Run:
         settings: What recipe and flags say, for the record.
         metrics: The metrics that `metric_for_best_model` can name.
         packages: Modules of optional extras that the run needs.
+        dry_run: Whether `train` times some updates and ends the command; then nothing is written.
 
     Attributes:
         checkpoint: The folder of the checkpoint that the run resumes from; None for a new run.
@@ -158,6 +209,7 @@ class Run:
         settings: dict[str, Any],
         metrics: Sequence[str],
         packages: Sequence[str] = ("matplotlib",),
+        dry_run: bool = False,
     ):
         best = arguments.metric_for_best_model
         if best is not None and best.removeprefix("eval_") not in metrics:
@@ -173,7 +225,20 @@ class Run:
         self.arguments = arguments
         self.settings = settings
         self.folder = arguments.output_dir
-        self.checkpoint = open_output_dir(arguments)
+        self.dry_run = dry_run
+        if dry_run:
+            if Path(self.folder).exists():
+                prepare_output_dir(self.folder)
+            arguments.output_dir = AT_END.enter_context(tempfile.TemporaryDirectory())  # Trainer makes its folder
+            arguments.report_to, arguments.push_to_hub, arguments.disable_tqdm = [], False, True
+        self.checkpoint = None if dry_run else open_output_dir(arguments)
+
+    def describe(
+        self, data: DatasetDict, tokenizers: Mapping[str, PreTrainedTokenizerBase], max_length: int | None = None
+    ) -> None:
+        """Print the facts of the data; arguments as in `describe_data`."""
+        if PartialState().is_main_process:
+            print(*describe_data(data, tokenizers, max_length), sep="\n", flush=True)
 
     def make_tokenizer(self, make: Callable[[], PreTrainedTokenizerBase]) -> PreTrainedTokenizerBase:
         """The checkpoint's tokenizer, or in a new run what `make` returns in the main process."""
@@ -201,7 +266,13 @@ class Run:
 
         Returns:
             The first part of the record's metrics: best step, seconds of training, and each epoch's metrics.
+
+        Raises:
+            SystemExit: with status 0, after some updates of a dry run.
         """
+        if self.dry_run:
+            rehearse(trainer, self.folder)
+            sys.exit(0)
         trained = trainer.train(resume_from_checkpoint=self.checkpoint)
         return {
             "best_step": best_step(trainer.args, trainer.state),
@@ -258,8 +329,7 @@ class Run:
         folder = shlex.quote(self.folder)
         print(
             f"{headline(metrics)}\n"
-            f"{self.folder}: the model with its code, the tokenizer, {METRICS_FILE}, {RECIPE_FILE}, {RUN_FILE}, "
-            f"{CURVES_FILE}, and a model card, {CARD_FILE}\n"
+            f"{self.folder}: the model, {FILES}\n"
             f"Use it:   vanilla-transformer {use.replace('FOLDER', folder)}\n"
             f"Share it: vanilla-transformer push-to-hub {folder} --repo_id USER/NAME --dry_run",
             flush=True,

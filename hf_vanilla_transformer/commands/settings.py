@@ -91,6 +91,11 @@ class ModelArguments:
         metadata={"help": "Precision the trained weights are rounded to and saved in."},
     )
 
+    dry_run: bool = field(
+        default=False,
+        metadata={"help": "Say what the data are and how long a run takes; write nothing."},
+    )
+
     def __post_init__(self):
         from ..inference.folder import DROPOUT_FIELDS
 

@@ -57,13 +57,14 @@ def train(
     beams = training_arguments.generation_num_beams or 1
     check_settings(arguments, training_arguments, beams)
     measured = ("loss", "bleu", "bleu_lowercased") if training_arguments.predict_with_generate else ("loss",)
-    run = Run(training_arguments, settings, measured, ("matplotlib", "sacrebleu"))
+    run = Run(training_arguments, settings, measured, ("matplotlib", "sacrebleu"), arguments.dry_run)
     with training_arguments.main_process_first(desc="data"):
         # A wrong model is refused before the data are read.
         tokenizers: Any = load_tokenizers(arguments) if arguments.model else None
         data = data_arguments.load()
     tokenizer, target_tokenizer = tokenizers or broadcast_from_main(lambda: make_tokenizers(arguments, data["train"]))
     config = make_translator_config(arguments, tokenizer, target_tokenizer)
+    run.describe(data, {"source": tokenizer, "target": target_tokenizer})
     with training_arguments.main_process_first(desc="tokens"):
         tokenized = tokenize_pairs(data, tokenizer, target_tokenizer)
         if extend is not None:

@@ -10,6 +10,7 @@ import torch
 from huggingface_hub import try_to_load_from_cache
 from huggingface_hub.errors import HFValidationError
 from transformers import AutoConfig, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+from transformers.utils import logging
 
 from .. import (
     modeling_vanilla_transformer,
@@ -105,10 +106,15 @@ def load_to_train(model_class: type[Model], folder: str, config: VanillaTransfor
     Raises:
         ValueError: as in `load_config`, or weights other than the head's are missing or have another shape.
     """
-    with named_errors(folder, "model"):
-        loaded: Any = model_class.from_pretrained(
-            folder, config=config, dtype=torch.float32, output_loading_info=True, **options
-        )
+    verbosity = logging.get_verbosity()
+    logging.set_verbosity_error()  # a table of what is new, where a head is
+    try:
+        with named_errors(folder, "model"):
+            loaded: Any = model_class.from_pretrained(
+                folder, config=config, dtype=torch.float32, output_loading_info=True, **options
+            )
+    finally:
+        logging.set_verbosity(verbosity)
     model, loading = loaded
     new = {*loading["missing_keys"], *(name for name, *_ in loading["mismatched_keys"])}
     if lacking := sorted(name for name in new if name.startswith(f"{model.base_model_prefix}.")):

@@ -7,13 +7,17 @@ import re
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
+import yaml
 from safetensors.torch import load_file
 from shared import QUIET, ROOT, RUN_FILES, TINY, TWO_STEPS, error_line
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, pipeline
 
+from hf_vanilla_transformer.commands.classifier import headline
 from hf_vanilla_transformer.data.labelled_text import load_labelled_text
+from hf_vanilla_transformer.metrics import classification_report
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 
 
@@ -45,14 +49,35 @@ def test_the_published_accuracy_is_the_saved_models(trained):
 
 def test_a_run_says_where_it_goes_what_it_reached_and_what_comes_next(run, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
+    status, rehearsed, err = run("train-classifier", "sample", *QUICK, "--dry_run")
+    assert status == 0 and not os.path.exists("runs"), err
+    *facts, training, left, end = rehearsed.splitlines()
+    assert facts[:2] == [
+        "rows: train 510, validation 90, test 120",
+        "labels of train: negative 255 (50%), positive 255 (50%)",
+    ]
+    assert re.fullmatch(r"training: 2 updates of \S+ seconds, \d+\.\d minutes in all, without evaluations", training)
+    assert left.startswith("runs/sample would get the model (") and end == "Nothing was written there."
     status, out, _ = run("train-classifier", "sample", *QUICK)
     assert status == 0 and set(os.listdir("runs/sample")) >= RUN_FILES
+    status, _, err = run("train-classifier", "sample", *QUICK, "--dry_run")
+    assert status == 2 and "runs/sample is not empty" in err
     folder = "runs/sample"
     lines = out.strip().splitlines()
-    assert lines[0] == f"The result goes to {folder}"
-    assert re.fullmatch(r"test accuracy: 0\.\d{4}", lines[-4]) and lines[-3].startswith(f"{folder}: the model")
+    assert lines[0] == f"The result goes to {folder}" and lines[2 : 2 + len(facts)] == facts
+    assert re.fullmatch(r"test accuracy: 0\.\d{4}", lines[-5])
+    assert lines[-4].startswith("The model answers positive to every text of test")  # after two updates
+    assert lines[-3].startswith(f"{folder}: the model")
     assert lines[-2].endswith(f"vanilla-transformer predict --model {folder} --file texts.txt")
     assert lines[-1].endswith(f"vanilla-transformer push-to-hub {folder} --repo_id USER/NAME --dry_run")
+
+
+@pytest.mark.parametrize("other", [0, 1])
+def test_a_model_that_answers_one_label_alone_is_told(other):
+    answers = np.eye(2)[[0, 0, other]]
+    report = classification_report(answers, np.array([0, 1, 1]), ["a", "b"])
+    told = "The model answers a to every text of test: it has learned nothing from 90 texts."
+    assert (told in headline(report, 90, "single_label_classification")) == (other == 0)
 
 
 @pytest.mark.slow
@@ -431,9 +456,10 @@ SMALL_RUN = [
 
 def test_several_labels_a_text_from_training_to_prediction(run, films, tmp_path):
     data = ["--data", films, "--text_column", "text", "--label_column", "genres"]
-    kind = ["--problem_type", "multi_label_classification", "--metric_for_best_model", "macro_f1"]
-    status, out, err = run("train-classifier", *data, *kind, "--output_dir", tmp_path / "run", *SMALL_RUN)
+    kind = ["sample", "--problem_type", "multi_label_classification"]
+    status, out, err = run("train-classifier", *kind, *data, "--output_dir", tmp_path / "run", *SMALL_RUN)
     assert status == 0, err
+    assert yaml.safe_load((tmp_path / "run/recipe.yaml").read_text())["metric_for_best_model"] == "micro_f1"
     metrics = json.loads((tmp_path / "run/metrics.json").read_text())
     assert [one["label"] for one in metrics["test"]["per_label"]] == ["comedy", "drama", "horror"]
     assert f"\ntest micro F1: {metrics['test']['micro_f1']:.4f}\n" in out and "\ncomedy" in out
@@ -466,10 +492,13 @@ def test_numbers_from_training_to_prediction(run, films, tmp_path):
     data = ["--data", films, "--text_column", "text", "--label_column", "rating"]
     status, _, err = run("train-classifier", *data, "--output_dir", tmp_path / "asked", *SMALL_RUN)
     assert status == 2 and "'rating' holds 4 different numbers: is problem_type regression" in err
-    kind = ["--problem_type", "regression", "--metric_for_best_model", "mae", "--load_best_model_at_end", "true"]
+    kind = ["sample", "--problem_type", "regression"]
     run_folder = tmp_path / "run"
-    status, out, err = run("train-classifier", *data, *kind, "--output_dir", run_folder, *SMALL_RUN)
+    status, _, err = run("train-classifier", *kind, *data, *SMALL_RUN, "--metric_for_best_model", "accuracy")
+    assert status == 2 and "--metric_for_best_model: loss, mae" in err
+    status, out, err = run("train-classifier", *kind, *data, "--output_dir", run_folder, *SMALL_RUN)
     assert status == 0, err
+    assert yaml.safe_load((run_folder / "recipe.yaml").read_text())["metric_for_best_model"] == "mae"
     metrics = json.loads((run_folder / "metrics.json").read_text())
     assert f"\ntest mean absolute error: {metrics['test']['mae']:.4f}\n" in out
     least = min(metrics["epochs"], key=lambda entry: entry["eval_mae"])
