@@ -120,8 +120,7 @@ def train(
     config = make_config(arguments, tokenizer, max_length, arguments.preset, **ONE_VOCABULARY)
     check_config(arguments, config, tokenizer, max_length)
     collator = SpanInfilling(tokenizer, config, **vars(denoising), seed=data_seed(training_arguments))
-    if corpus is not None:
-        run.describe(corpus, {"text": tokenizer}, max_length)
+    run.describe(corpus, {"text": tokenizer}, max_length)
     with training_arguments.main_process_first(desc="tokens"):
         if corpus is None:
             rows, validation = stream_lines(text_arguments, tokenizer, max_length)

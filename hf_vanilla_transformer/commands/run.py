@@ -234,10 +234,13 @@ class Run:
         self.checkpoint = None if dry_run else open_output_dir(arguments)
 
     def describe(
-        self, data: DatasetDict, tokenizers: Mapping[str, PreTrainedTokenizerBase], max_length: int | None = None
+        self,
+        data: DatasetDict | None,
+        tokenizers: Mapping[str, PreTrainedTokenizerBase],
+        max_length: int | None = None,
     ) -> None:
-        """Print the facts of the data; arguments as in `describe_data`."""
-        if PartialState().is_main_process:
+        """Print the facts of the data, unless they are a stream; arguments as in `describe_data`."""
+        if data is not None and PartialState().is_main_process:
             print(*describe_data(data, tokenizers, max_length), sep="\n", flush=True)
 
     def make_tokenizer(self, make: Callable[[], PreTrainedTokenizerBase]) -> PreTrainedTokenizerBase:

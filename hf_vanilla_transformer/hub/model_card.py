@@ -279,7 +279,12 @@ def _longest(folder: Path, config: dict[str, Any]) -> int:
 def _results(task: str, sides: list[str], data: DataSource, measures: Iterable[dict[str, Any]]) -> list[EvalResult]:
     kind, title = TASKS[task]
     title = f"Translation, {sides[0]} to {sides[1]}" if sides else title
-    named: dict[str, Any] = {"task_type": kind, "task_name": title, "dataset_type": data.identifier, "dataset_name": data.name}
+    named: dict[str, Any] = {
+        "task_type": kind,
+        "task_name": title,
+        "dataset_type": data.identifier,
+        "dataset_name": data.name,
+    }
     return [EvalResult(**named, **measure) for measure in measures]
 
 
