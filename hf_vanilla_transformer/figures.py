@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 
 from .modeling_vanilla_transformer import sinusoid_table
@@ -26,9 +27,6 @@ FORMATS = (".png", ".svg")
 
 def check_file(file: str | Path) -> None:
     """Check early that a picture can be written.
-
-    Args:
-        file: The picture to write.
 
     Raises:
         ValueError: the suffix is not `.png` or `.svg`, or the folder does not exist.
@@ -64,42 +62,26 @@ def _save(figure: "Figure", file: str | Path | None) -> "Figure":
 
 
 def plot_sinusoid_table(rows: int, d_model: int, file: str | Path | None = None) -> "Figure":
-    """Draw the table of sinusoidal positions (§3.5).
-
-    Args:
-        rows: Number of positions, from 0.
-        d_model: Number of columns; even ones are sines, odd ones cosines.
-
-    Raises:
-        ValueError: `rows` or `d_model` is less than 1.
-    """
+    """Draw the table of sinusoidal positions (§3.5); one without a row or a column is a ValueError."""
     if rows < 1 or d_model < 1:
         raise ValueError(f"rows and d_model must be at least 1, not {rows} and {d_model}")
     figure = _new_figure(7, 4)
     axes = figure.subplots()
     # Adjacent cells differ in sign: interpolation would mix them to grey.
-    image = axes.imshow(
-        sinusoid_table(rows, d_model).numpy(), cmap="RdBu_r", vmin=-1, vmax=1, aspect="auto", interpolation="nearest"
-    )
-    axes.set(
-        title="Positional encoding",
-        xlabel="column of the vector (even: sine, odd: cosine)",
-        ylabel="position (tokens)",
-    )
-    _mark_whole_numbers(axes)
+    table = sinusoid_table(rows, d_model).numpy()
+    image = axes.imshow(table, cmap="RdBu_r", vmin=-1, vmax=1, aspect="auto", interpolation="nearest")
+    xlabel = "column of the vector (even: sine, odd: cosine)"
+    axes.set(title="Positional encoding", xlabel=xlabel, ylabel="position (tokens)")
+    _mark_whole_numbers(axes.xaxis, axes.yaxis)
     figure.colorbar(image, ax=axes, label="value", ticks=[-1, -0.5, 0, 0.5, 1])
     return _save(figure, file)
 
 
 def plot_masks(tokens: Sequence[str], attention_mask: Sequence[int], file: str | Path | None = None) -> "Figure":
-    """Draw the pad mask, the causal mask (§3.2.3), and both together, as in the decoder.
+    """Draw the pad mask, the causal mask (§3.2.3), and both together, as in the decoder: (L, L), queries in rows.
 
     Args:
-        tokens: L tokens.
-        attention_mask: (L,), 0 for pads, else 1.
-
-    Returns:
-        The figure: three images (L, L), one row per query and one column per key, 1 where the query may see the key.
+        attention_mask: (L,), 0 for pads, else 1, for L tokens.
 
     Raises:
         ValueError: the lengths differ, or there are no tokens.
@@ -124,12 +106,8 @@ def plot_masks(tokens: Sequence[str], attention_mask: Sequence[int], file: str |
         _draw_cell_borders(panel, length, length)
     _draw_tokens(panels, tokens, tokens)
     panels[0].set_ylabel("query position")
-    figure.legend(
-        handles=[Patch(color=colours(1), label="may be seen"), Patch(color=colours(0), label="hidden")],
-        loc="outside lower center",
-        ncols=2,
-        frameon=False,
-    )
+    handles = [Patch(color=colours(1), label="may be seen"), Patch(color=colours(0), label="hidden")]
+    figure.legend(handles=handles, loc="outside lower center", ncols=2, frameon=False)
     return _save(figure, file)
 
 
@@ -155,16 +133,10 @@ def plot_noam_rates(rates: dict[str, Sequence[float]], file: str | Path | None =
 
 
 def plot_smoothed_targets(targets: torch.Tensor, file: str | Path | None = None) -> "Figure":
-    """Draw smoothed target distributions (§5.4), as in the Annotated Transformer.
+    """Draw smoothed target distributions (§5.4), as in the Annotated Transformer; up to 12 x 12 show their values.
 
     Args:
-        targets: (N, V), float: row n is the target distribution of token n.
-
-    Returns:
-        The figure: one image (N, V); up to 12 x 12 cells show their values.
-
-    Raises:
-        ValueError: `targets` is not two-dimensional.
+        targets: (N, V), float, else a ValueError: row n is the target distribution of token n.
     """
     if targets.dim() != 2:
         raise ValueError(f"targets must be (N, V), not {tuple(targets.shape)}")
@@ -174,14 +146,12 @@ def plot_smoothed_targets(targets: torch.Tensor, file: str | Path | None = None)
     axes = figure.subplots()
     image = axes.imshow(targets.numpy(), cmap="Blues", vmin=0, vmax=1, aspect="auto", interpolation="nearest")
     axes.set(title="Smoothed targets", xlabel="token id (vocabulary)", ylabel="target row")
-    _mark_whole_numbers(axes)
+    _mark_whole_numbers(axes.xaxis, axes.yaxis)
     if max(number, vocab_size) <= 12:
         _draw_cell_borders(axes, number, vocab_size)
-        for row in range(number):
-            for column in range(vocab_size):
-                value = targets[row, column].item()
-                colour = "white" if value > 0.65 else "black"
-                axes.text(column, row, f"{value:.3g}", ha="center", va="center", color=colour, fontsize=8)
+        for (row, column), value in np.ndenumerate(targets.numpy()):
+            colour = "white" if value > 0.65 else "black"
+            axes.text(column, row, f"{value:.3g}", ha="center", va="center", color=colour, fontsize=8)
     figure.colorbar(image, ax=axes, label="probability")
     return _save(figure, file)
 
@@ -196,13 +166,9 @@ def plot_attention(
     """Draw attention probabilities (§3.2.1, Eq. 1), one map per head, as in the paper's Figures 3 to 5.
 
     Args:
-        probabilities: (H, T, S), float, a layer's heads, or (T, S), one head.
-        query_tokens: T tokens.
-        key_tokens: S tokens.
-        title: The title, such as "Encoder self-attention, layer 0".
-
-    Returns:
-        The figure: images (T, S), all coloured from 0 to the greatest probability in any head.
+        probabilities: (H, T, S), float, a layer's heads, or (T, S), one head. All images are coloured from 0 to the
+            greatest probability in any head.
+        query_tokens, key_tokens: T and S tokens.
 
     Raises:
         ValueError: the shapes do not fit.
@@ -249,17 +215,14 @@ def plot_training_curves(epochs: list[dict[str, Any]], file: str | Path | None =
             measured, `eval_loss`, `eval_accuracy`, `eval_micro_f1`, `eval_mae`, `eval_bleu`.
     """
     x = [entry["epoch"] for entry in epochs]
+    measured = {name for entry in epochs for name in entry}
     curves = {"loss": {"training": "train_loss"}}
-    if any("eval_loss" in entry for entry in epochs):
-        curves["loss"]["validation"] = "eval_loss"
     for title, name in (
-        ("accuracy", "eval_accuracy"),
-        ("micro F1", "eval_micro_f1"),
-        ("mean absolute error", "eval_mae"),
-        ("BLEU", "eval_bleu"),
+        *(("loss", "eval_loss"), ("accuracy", "eval_accuracy"), ("micro F1", "eval_micro_f1")),
+        *(("mean absolute error", "eval_mae"), ("BLEU", "eval_bleu")),
     ):
-        if any(name in entry for entry in epochs):
-            curves[title] = {"validation": name}
+        if name in measured:
+            curves.setdefault(title, {})["validation"] = name
 
     figure = _new_figure(4.5 * len(curves), 3.4)
     panels = figure.subplots(1, len(curves), squeeze=False)[0]
@@ -269,21 +232,14 @@ def plot_training_curves(epochs: list[dict[str, Any]], file: str | Path | None =
             panel.plot(x, heights, style, marker="o", label=label)
         panel.set_xlabel("epoch")
         panel.set_ylabel(title)
-        panel.xaxis.get_major_locator().set_params(integer=True)
+        _mark_whole_numbers(panel.xaxis)
         panel.grid(alpha=0.3)
         panel.legend()
     return _save(figure, file)
 
 
 def plot_reliability(bins: list[dict[str, Any]], file: str | Path | None = None) -> "Figure":
-    """Draw a classifier's reliability diagram: accuracy against confidence.
-
-    Args:
-        bins: From `metrics.calibration_report`.
-
-    Returns:
-        The figure: the diagram above, the share of rows in each bin below.
-    """
+    """Draw a classifier's reliability diagram from `metrics.calibration_report`: accuracy against confidence."""
     confidence = [one["confidence"] for one in bins]
     rows = sum(one["rows"] for one in bins)
     figure = _new_figure(4.5, 4.8)
@@ -302,15 +258,7 @@ def plot_reliability(bins: list[dict[str, Any]], file: str | Path | None = None)
 
 
 def plot_robustness(changes: list[dict[str, Any]], metric: str, file: str | Path | None = None) -> "Figure":
-    """Draw one bar for each change of the texts.
-
-    Args:
-        changes: From `metrics.robustness_report`.
-        metric: The name of the metric that is drawn.
-
-    Returns:
-        The figure; a line marks the texts as written, which come first.
-    """
+    """Draw a metric of `metrics.robustness_report`: one bar for each change, a line for the texts as written."""
     figure = _new_figure(6, 0.8 + 0.32 * len(changes))
     axes = figure.subplots()
     values = [one[metric] for one in changes]
@@ -322,9 +270,9 @@ def plot_robustness(changes: list[dict[str, Any]], metric: str, file: str | Path
     return _save(figure, file)
 
 
-def _mark_whole_numbers(axes: "Axes") -> None:
-    for axis in (axes.xaxis, axes.yaxis):
-        axis.get_major_locator().set_params(integer=True)  # type: ignore[call-arg]  # a MaxNLocator
+def _mark_whole_numbers(*axes: Any) -> None:
+    for axis in axes:
+        axis.get_major_locator().set_params(integer=True)
 
 
 def _draw_cell_borders(axes: "Axes", rows: int, columns: int) -> None:

@@ -17,17 +17,5 @@ from .inference.folder import (
 )
 
 
-__all__ = [
-    "DROPOUT_FIELDS",
-    "EXPORT_FILE",
-    "Model",
-    "TARGET_TOKENIZER",
-    "check_exists",
-    "labels_of",
-    "load_config",
-    "load_model",
-    "load_target_tokenizer",
-    "load_to_train",
-    "load_tokenizer",
-    "load_tokenizer_to_train",
-]
+__all__ = ["DROPOUT_FIELDS", "EXPORT_FILE", "TARGET_TOKENIZER", "Model", "check_exists", "labels_of", "load_config"]
+__all__ += ["load_model", "load_target_tokenizer", "load_to_train", "load_tokenizer", "load_tokenizer_to_train"]

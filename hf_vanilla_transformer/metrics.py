@@ -1,5 +1,8 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""Metrics: classification with scikit-learn, perplexity, translation with sacreBLEU."""
+"""Metrics: classification with scikit-learn, perplexity, translation with sacreBLEU.
+
+`names` are those of the labels, by default their numbers.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -28,7 +31,6 @@ def classification_report(
     Args:
         logits: (rows, labels), float.
         labels: (rows,), int.
-        names: Of the labels; by default their numbers.
 
     Returns:
         `accuracy`; `f1`, of label 1 if there are two labels, else the macro average; `macro_f1`; `per_label`, as
@@ -53,11 +55,7 @@ def classification_report(
 def label_scores(
     labels: np.ndarray, predicted: np.ndarray, names: Sequence[str] | None = None
 ) -> list[dict[str, Any]]:
-    """Measure each label by itself.
-
-    Args:
-        labels, predicted: (rows, labels), whether a row has a label.
-        names: Of the labels; by default their numbers.
+    """Measure each label by itself, where `labels` and `predicted`, (rows, labels), say whether a row has it.
 
     Returns:
         For each label `label`, its name; `precision`; `recall`; `f1`; `rows`, how many have it.
@@ -65,16 +63,10 @@ def label_scores(
     from sklearn.metrics import precision_recall_fscore_support
 
     scores = precision_recall_fscore_support(labels, predicted, average=None, zero_division=0.0)
-    return [
-        {
-            "label": str(number) if names is None else names[number],
-            "precision": float(precision),
-            "recall": float(recall),
-            "f1": float(f1),
-            "rows": int(rows),
-        }
-        for number, (precision, recall, f1, rows) in enumerate(zip(*scores, strict=True))
-    ]
+    precision, recall, f1, rows = (numbers.tolist() for numbers in scores)
+    label = list(map(str, range(len(rows)))) if names is None else names
+    columns = {"label": label, "precision": precision, "recall": recall, "f1": f1, "rows": rows}
+    return [dict(zip(columns, one, strict=True)) for one in zip(*columns.values(), strict=True)]
 
 
 def label_table(per_label: list[dict[str, Any]]) -> str:
@@ -93,7 +85,6 @@ def multi_label_report(logits: np.ndarray, labels: np.ndarray, names: Sequence[s
     Args:
         logits: (rows, labels), float.
         labels: (rows, labels), 1 or 0.
-        names: Of the labels; by default their numbers.
 
     Returns:
         `exact_match`, the share of rows whose labels are all right; `micro_f1`, of all labels of all rows;
@@ -150,15 +141,10 @@ def calibration_report(probabilities: np.ndarray, labels: np.ndarray, bins: int 
     """
     confidence, right = probabilities.max(axis=-1), probabilities.argmax(axis=-1) == labels
     number = np.minimum((confidence * bins).astype(int), bins - 1)
-    filled = [
-        {
-            "rows": int(chosen.sum()),
-            "confidence": float(confidence[chosen].mean()),
-            "accuracy": float(right[chosen].mean()),
-        }
-        for chosen in (number == place for place in range(bins))
-        if chosen.any()
-    ]
+    filled = []
+    for chosen in (number == place for place in np.unique(number)):
+        means = {"confidence": float(confidence[chosen].mean()), "accuracy": float(right[chosen].mean())}
+        filled.append({"rows": int(chosen.sum()), **means})
     error = sum(one["rows"] * abs(one["confidence"] - one["accuracy"]) for one in filled) / len(labels)
     return {"expected_calibration_error": error, "bins": filled}
 
@@ -200,9 +186,7 @@ def robustness_report(
     Args:
         rows: As `load_labelled_text` returns a split.
         changes: Names of `data.changes.CHANGES`.
-        measure: Returns the report of such rows.
-        report: That of `rows`, as they are.
-        problem_type: As in `VanillaTransformerConfig`.
+        measure: Returns the report of such rows; `report` is that of `rows`, as they are.
         seed: Of the changes' random choices.
 
     Returns:
@@ -276,7 +260,6 @@ def word_report(
 
     Args:
         translations: The ids that the model wrote; pads may be -100.
-        references: One reference per translation.
         tokenizer: The target tokenizer. In a vocabulary of words, `[UNK]` matches nothing.
 
     Returns:

@@ -10,6 +10,7 @@ import logging
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from itertools import accumulate
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -98,7 +99,6 @@ def train_tokenizer(
         raise ValueError("texts must be several strings, not a single one")
     if max_length < 1:
         raise ValueError(f"max_length must be at least 1, not {max_length}")
-
     normalizer = _normalizer(lowercase)
     if isinstance(texts, Iterator):
         texts = list(texts)  # they are read twice
@@ -118,11 +118,9 @@ def train_tokenizer(
     tokenizer, trainer = _untrained_tokenizer(model, vocab_size)
     tokenizer.normalizer = normalizer
     if add_eos:
-        eos = SPECIAL_TOKENS["eos_token"]
+        eos, eos_id = SPECIAL_TOKENS["eos_token"], list(SPECIAL_TOKENS).index("eos_token")
         tokenizer.post_processor = processors.TemplateProcessing(
-            single=f"$A {eos}",
-            pair=f"$A {eos} $B:1 {eos}:1",
-            special_tokens=[(eos, list(SPECIAL_TOKENS.values()).index(eos))],
+            single=f"$A {eos}", pair=f"$A {eos} $B:1 {eos}:1", special_tokens=[(eos, eos_id)]
         )
     blanks = dict.fromkeys(rare, " ")
     tokenizer.train_from_iterator((normalizer.normalize_str(text).translate(blanks) for text in texts), trainer)
@@ -149,12 +147,8 @@ def _normalizer(lowercase: bool) -> normalizers.Normalizer:
 
 
 def _untrained_tokenizer(model: str, vocab_size: int) -> tuple[Tokenizer, trainers.Trainer]:
-    options: dict[str, Any] = {
-        "vocab_size": vocab_size,
-        "special_tokens": list(SPECIAL_TOKENS.values()),
-        "show_progress": False,
-    }
-    unk_token = SPECIAL_TOKENS["unk_token"]
+    special_tokens, unk_token = list(SPECIAL_TOKENS.values()), SPECIAL_TOKENS["unk_token"]
+    options: Any = {"vocab_size": vocab_size, "special_tokens": special_tokens, "show_progress": False}
     if model == "word":
         tokenizer = Tokenizer(models.WordLevel(unk_token=unk_token))
         tokenizer.pre_tokenizer = _WORD_SPLIT
@@ -179,22 +173,16 @@ def join_spaced_characters(tokenizer: PreTrainedTokenizerBase) -> None:
     So a text whose characters are all spaced has the tokens of the text without spaces. Of NSMC's reviews as written,
     it changes 3 %, mostly `줄 수 있는` to `줄수 있는`. Without effect on a tokenizer that is not a fast one.
     """
-    if not tokenizer.is_fast:
-        return
-    backend = tokenizer.backend_tokenizer
-    join = normalizers.Replace(Regex(_SPACE_BETWEEN_CHARACTERS), "")
-    if backend.normalizer is None:
-        backend.normalizer = join
-    elif json.dumps(_SPACE_BETWEEN_CHARACTERS) not in backend.to_str():
-        backend.normalizer = normalizers.Sequence([backend.normalizer, join])
+    if tokenizer.is_fast and json.dumps(_SPACE_BETWEEN_CHARACTERS) not in tokenizer.backend_tokenizer.to_str():
+        backend = tokenizer.backend_tokenizer
+        join = normalizers.Replace(Regex(_SPACE_BETWEEN_CHARACTERS), "")
+        backend.normalizer = normalizers.Sequence([backend.normalizer, join]) if backend.normalizer else join
 
 
 def encode(texts: list[str], tokenizer: PreTrainedTokenizerBase, max_length: int | None = None) -> list[list[int]]:
     """Turn texts into token ids, at least one per text, since the model needs one.
 
     Args:
-        texts: Any texts.
-        tokenizer: The model's tokenizer.
         max_length: The number of tokens that a text is truncated to; by default `tokenizer.model_max_length`.
 
     Returns:
@@ -205,13 +193,8 @@ def encode(texts: list[str], tokenizer: PreTrainedTokenizerBase, max_length: int
     """
     if tokenizer.unk_token_id is None:
         raise ValueError("the tokenizer has no unk_token")
-    encoded = tokenizer(
-        texts,
-        truncation=True,
-        max_length=max_length,
-        return_attention_mask=False,
-        return_token_type_ids=False,
-    )
+    unused = {"return_attention_mask": False, "return_token_type_ids": False}
+    encoded = tokenizer(texts, truncation=True, max_length=max_length, **unused)
     return [ids or [tokenizer.unk_token_id] for ids in encoded["input_ids"]]
 
 
@@ -228,33 +211,25 @@ def has_capitals(tokenizer: PreTrainedTokenizerFast) -> bool:
 
 def _rare_characters(counts: Counter) -> set[int]:
     """The code points of the rarest characters, which together are at most 0.05 % of all."""
+    ordered = sorted(counts.items(), key=lambda item: (item[1], item[0]))
     allowance = (1 - CHARACTER_COVERAGE) * counts.total()
-    rare = set()
-    for character, count in sorted(counts.items(), key=lambda item: (item[1], item[0])):
-        allowance -= count
-        if allowance < 0:
-            break
-        rare.add(ord(character))
-    return rare
+    sums = accumulate(count for _, count in ordered)
+    return {ord(character) for (character, _), total in zip(ordered, sums, strict=True) if total <= allowance}
 
 
 def _settle_unigram(tokenizer: Tokenizer) -> None:
-    """Make the trained vocabulary the same in every run.
+    """Make the trained vocabulary the same in every run: round the scores; characters for coverage get the lowest.
 
     `UnigramTrainer` iterates over hash tables: scores differ in their last digits, and characters that are in the
-    vocabulary only for coverage come in random order, 0.0001 apart from the lowest score upwards. Round the scores,
-    and give all those characters the lowest one.
+    vocabulary only for coverage come in random order, 0.0001 apart from the lowest score upwards.
     """
-    vocabulary = json.loads(tokenizer.to_str())["model"]["vocab"]
+    vocabulary = [(piece, score) for piece, score in json.loads(tokenizer.to_str())["model"]["vocab"]]
     special, learned = vocabulary[: len(SPECIAL_TOKENS)], vocabulary[len(SPECIAL_TOKENS) :]
     lowest = min(score for _, score in learned)
-    end_of_forced = lowest + 0.0001 * (1 + sum(len(piece) == 1 for piece, _ in learned))
-    settled = [
-        (piece, round(lowest if len(piece) == 1 and score < end_of_forced else score, 4)) for piece, score in learned
-    ]
+    end = lowest + 0.0001 * (1 + sum(len(piece) == 1 for piece, _ in learned))
+    settled = [(piece, round(lowest if len(piece) == 1 and score < end else score, 4)) for piece, score in learned]
     settled.sort(key=lambda item: (-item[1], item[0]))
-    unk_id = list(SPECIAL_TOKENS).index("unk_token")
-    tokenizer.model = models.Unigram([tuple(item) for item in special] + settled, unk_id=unk_id)
+    tokenizer.model = models.Unigram(special + settled, unk_id=list(SPECIAL_TOKENS).index("unk_token"))
 
 
 def import_sentencepiece(
@@ -304,12 +279,8 @@ def import_sentencepiece(
     special_tokens = _special_tokens(proto, processor)
     if backend == "sentencepiece":
         return _with_settings(SentencePieceBackend, special_tokens, max_length, vocab_file=str(path))
-    return _with_settings(
-        PreTrainedTokenizerFast,
-        special_tokens,
-        max_length,
-        tokenizer_object=_fast_tokenizer(proto, processor, special_tokens),
-    )
+    tokenizer = _fast_tokenizer(proto, processor, special_tokens)
+    return _with_settings(PreTrainedTokenizerFast, special_tokens, max_length, tokenizer_object=tokenizer)
 
 
 def _read_sentencepiece(path: str | PathLike):
@@ -326,14 +297,12 @@ def _read_sentencepiece(path: str | PathLike):
     content = Path(path).read_bytes()
     try:
         proto = ModelProto.FromString(content)
-        if not proto.pieces:
-            raise ValueError("no pieces")
+        proto.pieces[0]  # an IndexError where there are none
         processor = SentencePieceProcessor(model_proto=content)
-    except (DecodeError, RuntimeError, ValueError) as error:
+    except (DecodeError, IndexError, RuntimeError, ValueError) as error:
         raise ValueError(f"{path}: not a SentencePiece model") from error
     spec = proto.trainer_spec
-    if spec.model_type not in (spec.UNIGRAM, spec.BPE):
-        name = type(spec).ModelType.Name(spec.model_type)
+    if (name := type(spec).ModelType.Name(spec.model_type)) not in ("UNIGRAM", "BPE"):
         raise ValueError(f"{path}: a SentencePiece model of type {name}; only BPE and UNIGRAM can be imported")
     return proto, processor
 
@@ -352,13 +321,8 @@ def _obstacle_to_fast(proto) -> str | None:
 
 def _special_tokens(proto, processor) -> dict[str, str]:
     """The model's special tokens by transformers' names."""
-    ids = {
-        "pad_token": processor.pad_id(),
-        "unk_token": processor.unk_id(),
-        "bos_token": processor.bos_id(),
-        "eos_token": processor.eos_id(),
-    }
-    special_tokens = {name: proto.pieces[index].piece for name, index in ids.items() if index >= 0}
+    ids = {name: getattr(processor, f"{name}_id")() for name in ("pad", "unk", "bos", "eos")}
+    special_tokens = {f"{name}_token": proto.pieces[index].piece for name, index in ids.items() if index >= 0}
     symbols = {
         piece.piece.lower().strip("[]<>"): piece.piece
         for piece in proto.pieces
@@ -373,15 +337,10 @@ def _fast_tokenizer(proto, processor, special_tokens: dict[str, str]) -> Tokeniz
     transformers' `SpmConverter` (5.24) leaves Hangul letters uncombined: other ids for 152 of NSMC's 200,000 reviews.
     """
     spec = proto.trainer_spec
-    vocabulary = [piece.piece for piece in proto.pieces]
     if spec.model_type == spec.BPE:
-        model = models.BPE(
-            vocab={piece: index for index, piece in enumerate(vocabulary)},
-            merges=_merges(proto),
-            unk_token=special_tokens["unk_token"],
-            fuse_unk=True,
-            byte_fallback=spec.byte_fallback,
-        )
+        ids = {piece.piece: index for index, piece in enumerate(proto.pieces)}
+        options = {"unk_token": special_tokens["unk_token"], "fuse_unk": True, "byte_fallback": spec.byte_fallback}
+        model = models.BPE(vocab=ids, merges=_merges(proto), **options)
     else:
         scored = [(piece.piece, piece.score) for piece in proto.pieces]
         model = models.Unigram(scored, unk_id=processor.unk_id(), byte_fallback=spec.byte_fallback)
@@ -393,11 +352,11 @@ def _fast_tokenizer(proto, processor, special_tokens: dict[str, str]) -> Tokeniz
     normalization = _normalization(proto, processor)
     normalized_symbols = [normalizers.Sequence(normalization).normalize_str(symbol) for symbol in symbols]
     tokenizer.normalizer = normalizers.Sequence(normalization + _space_marks(proto, normalized_symbols))
+    strip = [decoders.Strip(" ", left=1)] if proto.normalizer_spec.add_dummy_prefix else []
     tokenizer.decoder = decoders.Sequence(
-        [decoders.Replace(SPACE_MARK, " "), decoders.ByteFallback(), decoders.Fuse()]
-        + ([decoders.Strip(" ", left=1)] if proto.normalizer_spec.add_dummy_prefix else [])
+        [decoders.Replace(SPACE_MARK, " "), decoders.ByteFallback(), decoders.Fuse(), *strip]
     )
-    # normalized=True: user-defined symbols are found in the normalized text, so that the spaces round them stay.
+    # Found in the normalized text, so that the spaces round them stay.
     tokenizer.add_special_tokens([AddedToken(piece, normalized=False, special=True) for piece in hidden])
     named = set(special_tokens.values())
     tokenizer.add_tokens([AddedToken(piece, normalized=True, special=piece in named) for piece in symbols])
@@ -406,14 +365,10 @@ def _fast_tokenizer(proto, processor, special_tokens: dict[str, str]) -> Tokeniz
 
 def _merges(proto) -> list[tuple[str, str]]:
     """All pairs of pieces that make a piece, the highest-scoring result first, as SentencePiece ranks merges."""
-    normal = sorted((piece for piece in proto.pieces if piece.type == piece.NORMAL), key=lambda piece: -piece.score)
-    known = {piece.piece for piece in normal}
-    return [
-        (whole[:cut], whole[cut:])
-        for whole in (piece.piece for piece in normal)
-        for cut in range(1, len(whole))
-        if whole[:cut] in known and whole[cut:] in known
-    ]
+    scores = {piece.piece: piece.score for piece in proto.pieces if piece.type == piece.NORMAL}
+    ranked = sorted(scores, key=scores.__getitem__, reverse=True)
+    halves = ((whole[:cut], whole[cut:]) for whole in ranked for cut in range(1, len(whole)))
+    return [pair for pair in halves if scores.keys() >= set(pair)]
 
 
 def _normalization(proto, processor) -> list[normalizers.Normalizer]:

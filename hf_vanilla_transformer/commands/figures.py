@@ -99,6 +99,10 @@ def draw_attention(arguments: FigureArguments) -> None:
     model: Any = load_model(arguments.model, attn_implementation="eager")  # the others do not keep the probabilities
     config, title, output = model.config, *KINDS[arguments.kind]
     is_encoder = arguments.kind == "encoder"
+    if not hasattr(model.base_model, "decoder"):
+        if not is_encoder:
+            raise ValueError(f"{arguments.model}: an encoder alone has no --kind {arguments.kind}")
+        output = "attentions"
     layers = config.encoder_layers if is_encoder else config.decoder_layers
     heads = config.encoder_attention_heads if is_encoder else config.decoder_attention_heads
     if not 0 <= arguments.layer < layers:

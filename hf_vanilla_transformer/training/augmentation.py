@@ -57,24 +57,18 @@ class AugmentingCollator(EpochCollator):
         self.pad = DataCollatorWithPadding(tokenizer)
 
     def __call__(self, features: list[dict[str, Any]]) -> dict[str, torch.Tensor]:
-        """Make a batch.
-
-        Args:
-            features: B rows with `labels`, and `text` or, for evaluation, `input_ids` alone; other columns are left
-                out.
+        """Make a batch of B rows with `labels`, and `text` or, for evaluation, `input_ids`.
 
         Returns:
             `input_ids` and `attention_mask` (B, S), int64, and `labels`.
         """
         if "text" in features[0]:
-            epoch = self.epoch
-            texts = [self.change(feature["text"], epoch) for feature in features]
+            texts = [self.change(feature["text"], self.epoch) for feature in features]
             rows = encode(texts, self.tokenizer, self.max_length)
         else:
             rows = [feature["input_ids"] for feature in features]
-        return self.pad(
-            [{"input_ids": ids, "labels": feature["labels"]} for ids, feature in zip(rows, features, strict=True)]
-        )
+        labels = [feature["labels"] for feature in features]
+        return self.pad([{"input_ids": ids, "labels": label} for ids, label in zip(rows, labels, strict=True)])
 
     def change(self, text: str, epoch: int) -> str:
         """A training text as an epoch has it: every second one with a slip, in one of the `SPACINGS`."""

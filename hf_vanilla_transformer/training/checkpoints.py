@@ -55,10 +55,9 @@ def prepare_output_dir(output_dir: str, resume: str | bool | None = None) -> str
             is damaged, or of another type of model.
         OSError: the folder cannot be written.
     """
-    folder = Path(output_dir)
+    folder, checkpoint = Path(output_dir), None
     # Other switches are `true` or `false`, so people write this one so, too.
     resume = {"true": LAST_CHECKPOINT, "false": None}.get(str(resume).lower(), resume)
-    checkpoint = None
     if resume is None:
         if folder.is_dir() and {file.name for file in folder.iterdir()} - {LOCK_FILE, ".DS_Store"}:
             raise ValueError(
@@ -140,11 +139,7 @@ def _last_whole_checkpoint(output_dir: str) -> str | None:
 
 
 def last_checkpoints(folder: str, number: int) -> list[str]:
-    """The folders of a run's last checkpoints, in the order of their steps.
-
-    Raises:
-        ValueError: there are fewer, or `number` is less than 1.
-    """
+    """The folders of a run's last checkpoints, in the order of their steps; a ValueError if there are fewer."""
     if number < 1:
         raise ValueError(f"the number of checkpoints must be at least 1, not {number}")
     checkpoints = _checkpoints(folder)
@@ -166,9 +161,6 @@ def architecture_fields(config: PreTrainedConfig) -> dict[str, Any]:
 
 def average_checkpoints(folders: list[str]) -> VanillaTransformerPreTrainedModel:
     """The mean of several checkpoints' weights (§6.1; the Annotated Transformer's "Model Averaging").
-
-    Args:
-        folders: Folders of one model at several steps.
 
     Returns:
         The model, of the class that its configuration names, in its own precision.

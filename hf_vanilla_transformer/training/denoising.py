@@ -65,24 +65,16 @@ class SpanInfilling(EpochCollator):
         super().__init__(seed)
 
     def __call__(self, features: list[dict[str, Any]]) -> dict[str, torch.Tensor]:
-        """Make a batch.
-
-        Args:
-            features: B rows with `input_ids` (n tokens each, n at least 1) and `row`; or, already corrupted, with
-                `input_ids` and `labels`.
+        """Make a batch of B rows with `input_ids` (at least one) and `row`; or, already corrupted, with `labels`.
 
         Returns:
             `input_ids` and `attention_mask` (B, S), `labels` (B, T) with -100 for padding, and `decoder_input_ids`
             (B, T), all int64.
-
-        Raises:
-            ValueError: The rows are not corrupted yet, and the epoch is not set.
         """
         if "labels" in features[0]:
             pairs = [(feature["input_ids"], feature["labels"]) for feature in features]
         else:
-            epoch = self.epoch
-            pairs = [self.corrupt(feature["input_ids"], feature["row"], epoch) for feature in features]
+            pairs = [self.corrupt(feature["input_ids"], feature["row"], self.epoch) for feature in features]
         inputs, labels = (
             [torch.as_tensor(ids, dtype=torch.long) for ids in side] for side in zip(*pairs, strict=True)
         )
@@ -95,14 +87,7 @@ class SpanInfilling(EpochCollator):
         }
 
     def corrupted(self, rows: Dataset) -> Dataset:
-        """Corrupt rows as in epoch 0, for a validation loss that can be compared.
-
-        Args:
-            rows: With the columns `input_ids` and `row`.
-
-        Returns:
-            The rows with `input_ids` and `labels`.
-        """
+        """Corrupt rows of `input_ids` and `row` as in epoch 0, for a validation loss that can be compared."""
 
         def corrupt(row: dict[str, Any]) -> dict[str, np.ndarray]:
             inputs, labels = self.corrupt(row["input_ids"], row["row"], epoch=0)

@@ -13,7 +13,6 @@ def smoothed_targets(targets: torch.Tensor, vocab_size: int, smoothing: float, p
         targets: (N,), int64: token ids.
         vocab_size: V.
         smoothing: The probability of all other tokens together; the padding token gets none, so they are V - 2.
-        pad_token_id: Id of the padding token.
 
     Returns:
         (N, V), float32; rows whose target is padding are zero.
@@ -74,12 +73,8 @@ class LabelSmoothingLoss:
 def balanced_weights(labels: torch.Tensor, number: int) -> torch.Tensor:
     """Weights by which each label counts the same in all, rows / (labels x rows of the label), as in scikit-learn.
 
-    Args:
-        labels: (rows,), int64.
-        number: The number of labels.
-
     Returns:
-        (number,), float32; that of a label without a row is 0.
+        For `labels` (rows,), int64, the weights (number,), float32; that of a label without a row is 0.
     """
     counts = torch.bincount(labels, minlength=number)
     return torch.where(counts > 0, len(labels) / (number * counts.clamp(min=1)), 0.0)

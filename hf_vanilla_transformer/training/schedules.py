@@ -8,13 +8,8 @@ def noam_peak(d_model: float, warmup_steps: float, factor: float = 1.0) -> float
     The schedule, factor * d_model^-0.5 * min(step^-0.5, step * warmup_steps^-1.5), is transformers' `inverse_sqrt`
     with this value as its learning rate.
 
-    Args:
-        d_model: Width of the model.
-        warmup_steps: Number of updates during which the rate rises.
-        factor: 1 in the paper, 2 in the Annotated Transformer's table of models.
-
     Returns:
-        The learning rate of update `warmup_steps`.
+        The learning rate of update `warmup_steps`; `factor` is 2 in the Annotated Transformer's table of models.
 
     Raises:
         ValueError: an argument is not above 0.

@@ -75,43 +75,29 @@ class CheckedTrainer(Trainer):
         self.add_callback(_RunCallback)
 
     def train(self, resume_from_checkpoint: str | bool | None = None, *args, **kwargs) -> TrainOutput:
-        """As in `Trainer`, but a resumed run does not evaluate on start a second time.
-
-        Raises:
-            ValueError: the checkpoint is of another model.
-        """
+        """As in `Trainer`, but a resumed run does not evaluate on start, and another model's checkpoint is refused."""
         if resume_from_checkpoint is True:
             resume_from_checkpoint = get_last_checkpoint(self.args.output_dir) or True
         if resume_from_checkpoint:
             self.args.eval_on_start = False
         if isinstance(resume_from_checkpoint, (str, os.PathLike)):
-            resume_from_checkpoint = os.fspath(resume_from_checkpoint)
+            checkpoint = resume_from_checkpoint = os.fspath(resume_from_checkpoint)
             # torch's own message would list every weight whose shape differs.
-            if not is_adapter(resume_from_checkpoint):
-                fields = architecture_fields(load_config(resume_from_checkpoint))
-                if fields != architecture_fields(self.model.config):
-                    raise ValueError(
-                        f"{resume_from_checkpoint}: a checkpoint of another model; a run resumes with its own settings"
-                    )
+            if not is_adapter(checkpoint) and architecture_fields(load_config(checkpoint)) != architecture_fields(
+                self.model.config
+            ):
+                raise ValueError(f"{checkpoint}: a checkpoint of another model; a run resumes with its own settings")
         return super().train(resume_from_checkpoint, *args, **kwargs)
 
     def training_step(self, *args, **kwargs) -> torch.Tensor:
-        """As in `Trainer`.
-
-        Raises:
-            FloatingPointError: the loss is infinite or NaN.
-        """
+        """As in `Trainer`, but a loss that is infinite or NaN is a FloatingPointError."""
         loss = super().training_step(*args, **kwargs)
         if not loss.isfinite():
             raise FloatingPointError(f"the loss of step {self.state.global_step + 1} is {loss.item()}")
         return loss
 
     def save_model(self, *args, **kwargs) -> None:
-        """As in `Trainer`.
-
-        Raises:
-            FloatingPointError: a weight is infinite or NaN: a finite loss may have such a gradient.
-        """
+        """As in `Trainer`, but a weight that is infinite or NaN, as after such a gradient, is a FloatingPointError."""
         if not all(weight.isfinite().all() for weight in self.model.parameters()):
             raise FloatingPointError(f"after step {self.state.global_step} a weight is infinite or NaN")
         super().save_model(*args, **kwargs)
@@ -190,17 +176,12 @@ class TokenBudgetTrainer(CheckedSeq2SeqTrainer):
         if self.max_tokens is None:
             return super().get_train_dataloader()
         rows: Any = self.train_dataset
-        batches = TokenBudgetBatchSampler(
-            column_array(rows, "length"), self.max_tokens, data_seed(self.args), self.max_rows
-        )
+        lengths = column_array(rows, "length")
+        batches = TokenBudgetBatchSampler(lengths, self.max_tokens, data_seed(self.args), self.max_rows)
         self.rows_per_batch = len(rows) / max(1, len(batches))
-        loader = DataLoader(
-            rows.remove_columns("length"),
-            batch_sampler=batches,
-            collate_fn=self.data_collator,
-            num_workers=self.args.dataloader_num_workers,
-            pin_memory=self.args.dataloader_pin_memory,
-            persistent_workers=self.args.dataloader_persistent_workers,
-            prefetch_factor=self.args.dataloader_prefetch_factor,
+        names: Any = ("num_workers", "pin_memory", "persistent_workers", "prefetch_factor")
+        options = {name: getattr(self.args, f"dataloader_{name}") for name in names}
+        rows = rows.remove_columns("length")
+        return self.accelerator.prepare(
+            DataLoader(rows, batch_sampler=batches, collate_fn=self.data_collator, **options)
         )
-        return self.accelerator.prepare(loader)

@@ -128,7 +128,6 @@ class VanillaTransformerSinusoidalPositions(nn.Module):
 
     def __init__(self, max_positions: int, config: VanillaTransformerConfig):
         super().__init__()
-        self.max_positions = max_positions
         self.offset = config.position_offset
         self.register_buffer("weight", torch.empty(max_positions + self.offset, config.d_model), persistent=False)
         self.reset_parameters()
@@ -148,12 +147,9 @@ class VanillaTransformerLearnedPositions(nn.Embedding):
 
     def __init__(self, max_positions: int, config: VanillaTransformerConfig):
         super().__init__(max_positions + config.position_offset, config.d_model)
-        self.max_positions = max_positions
         self.offset = config.position_offset
 
-    def forward(  # type: ignore[override]  # of token ids
-        self, inputs_embeds: torch.Tensor, position_ids: torch.Tensor
-    ) -> torch.Tensor:
+    def forward(self, inputs_embeds: torch.Tensor, position_ids: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
         """(B, L, D) and (B or 1, L), -1 for padding, to (B, L, D)."""
         rows = (position_ids + self.offset).clamp(min=0)
         return inputs_embeds + super().forward(rows)
@@ -164,7 +160,6 @@ class VanillaTransformerNoPositions(nn.Module):
 
     def __init__(self, max_positions: int, config: VanillaTransformerConfig):
         super().__init__()
-        self.max_positions = max_positions
 
     def forward(self, inputs_embeds: torch.Tensor, position_ids: torch.Tensor) -> torch.Tensor:
         """(B, L, D), unchanged."""
@@ -261,10 +256,11 @@ class VanillaTransformerAttention(nn.Module):
         self.attention_dropout = config.attention_dropout
         self.is_causal = is_causal  # transformers' attention functions read it when there is no mask
 
-        self.q_proj = nn.Linear(config.d_model, num_heads * self.head_dim, bias=config.attention_bias)
-        self.k_proj = nn.Linear(config.d_model, num_heads * self.head_dim, bias=config.attention_bias)
-        self.v_proj = nn.Linear(config.d_model, num_heads * self.head_dim, bias=config.attention_bias)
-        self.out_proj = nn.Linear(num_heads * self.head_dim, config.d_model, bias=config.attention_bias)
+        width, bias = num_heads * self.head_dim, config.attention_bias
+        self.q_proj = nn.Linear(config.d_model, width, bias)
+        self.k_proj = nn.Linear(config.d_model, width, bias)
+        self.v_proj = nn.Linear(config.d_model, width, bias)
+        self.out_proj = nn.Linear(width, config.d_model, bias)
 
     def forward(
         self,
@@ -454,11 +450,7 @@ class VanillaTransformerDecoderLayer(GradientCheckpointingLayer):
         residual = hidden_states
         hidden_states = self.encoder_attn_residual.before(hidden_states)
         hidden_states, _ = self.encoder_attn(
-            hidden_states,
-            attention_mask=encoder_attention_mask,
-            encoder_hidden_states=encoder_hidden_states,
-            cache=cache,
-            **kwargs,
+            hidden_states, encoder_attention_mask, encoder_hidden_states, cache=cache, **kwargs
         )
         hidden_states = self.encoder_attn_residual.after(residual, hidden_states)
 
@@ -641,7 +633,7 @@ class VanillaTransformerEncoder(VanillaTransformerPreTrainedModel):
             raise ValueError("Give exactly one of `input_ids` and `inputs_embeds`")
         if inputs_embeds is None:
             inputs_embeds = self.embed_tokens(input_ids)
-        limit = self.embed_positions.max_positions
+        limit = self.config.max_position_embeddings
         _check_length(inputs_embeds.shape[1], 0, limit, f"give the tokenizer truncation=True, max_length={limit}")
         position_ids = _position_ids(inputs_embeds, attention_mask, 0)
         hidden_states = self.dropout(self.embed_positions(inputs_embeds, position_ids))
@@ -740,7 +732,7 @@ class VanillaTransformerDecoder(VanillaTransformerPreTrainedModel):
             cache = EncoderDecoderCache(cache, DynamicCache(config=self.config))
 
         past_length = 0 if cache is None else cache.get_seq_length()
-        limit = self.embed_positions.max_positions
+        limit = self.config.max_target_positions
         remedy = f"give the tokenizer truncation=True, max_length={limit}, or `generate` a lower max_new_tokens"
         _check_length(inputs_embeds.shape[1], past_length, limit, remedy)
         if position_ids is None:
@@ -761,15 +753,9 @@ class VanillaTransformerDecoder(VanillaTransformerPreTrainedModel):
         )
         if self.gradient_checkpointing and self.training and torch.is_grad_enabled():
             cache = None  # the backward pass runs each layer again, which would update the cache twice
+        source = encoder_hidden_states, encoder_attention_mask
         for layer in self.layers:
-            hidden_states = layer(
-                hidden_states,
-                attention_mask,
-                encoder_hidden_states,
-                encoder_attention_mask,
-                cache=cache,
-                **kwargs,
-            )
+            hidden_states = layer(hidden_states, attention_mask, *source, cache=cache, **kwargs)
         returned: dict[str, Any] = {CACHE: cache}
         return BaseModelOutputWithPastAndCrossAttentions(last_hidden_state=self.final_norm(hidden_states), **returned)
 
@@ -838,13 +824,7 @@ class VanillaTransformerModel(VanillaTransformerPreTrainedModel):
         if encoder_outputs is None:
             if input_ids is not None and input_ids.shape[1] > 0:
                 self.warn_if_padding_and_no_attention_mask(input_ids, attention_mask)
-            encoder_outputs = self.encoder(
-                input_ids=input_ids,
-                attention_mask=attention_mask,
-                inputs_embeds=inputs_embeds,
-                return_dict=True,
-                **kwargs,
-            )
+            encoder_outputs = self.encoder(input_ids, attention_mask, inputs_embeds, return_dict=True, **kwargs)
         elif not isinstance(encoder_outputs, ModelOutput):
             encoder_outputs = BaseModelOutput(*encoder_outputs)
 
@@ -1004,10 +984,7 @@ class VanillaTransformerForConditionalGeneration(VanillaTransformerPreTrainedMod
         return super().generate(inputs, generation_config, **kwargs)
 
     def save_pretrained(self, *args, **kwargs) -> None:
-        """As in transformers, but a head that is one matrix with the target embeddings is saved as such.
-
-        peft (0.21), when it merges an adapter, sets `tie_word_embeddings` to false and leaves the matrix tied.
-        """
+        """As in transformers, but with `tie_word_embeddings` where they are tied: peft (0.21) clears it to merge."""
         if self.lm_head.weight is self.model.decoder.embed_tokens.weight:
             self.config.tie_word_embeddings = True
         super().save_pretrained(*args, **kwargs)

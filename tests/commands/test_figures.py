@@ -170,7 +170,7 @@ ATTENTION = ["--figure", "attention", "--model", "classifier", "--text", "가나
         ([*ATTENTION, "--model", "nowhere"], "nowhere"),
         ([*ATTENTION, "--model", "nowhere", "--file", "a.jpg"], "a.jpg"),  # before the model is looked for
         ([*ATTENTION, "--model", "no-tokenizer"], "no-tokenizer: no tokenizer"),
-        ([*ATTENTION, "--model", "encoder"], "VanillaTransformerEncoder"),
+        ([*ATTENTION, "--model", "encoder", "--kind", "cross"], "encoder: an encoder alone"),
         ([*ATTENTION, "--model", "no-start", "--kind", "cross"], "decoder_start_token_id"),
         ([*ATTENTION, "--layer", "2"], "--layer: 2 is not between 0 and 1"),
         ([*ATTENTION, "--layer", "-1"], "--layer: -1"),
