@@ -79,6 +79,8 @@ def parse_arguments(
     """
     words = list(sys.argv[1:] if argv is None else map(str, argv))
     parser, required, optional = _make_parser(dataclass_types, description, show_all="--help-all" in words)
+    if odd := [word for word in words if re.search(r"[\ud800-\udfff]", word)]:  # bytes that Python cannot decode
+        parser.error(f"{ascii(odd[0])}: not UTF-8; rename the file or folder")
     try:
         program = Path(parser.prog.split()[-1]).stem.replace("_", "-")
         file = find_recipe(words.pop(0), program) if words and not words[0].startswith("-") else None

@@ -48,7 +48,7 @@ def read_tables(
         columns: The columns, which must exist. `column.entry` names an entry of a column of mappings, as in the Hub's
             translation data sets.
         labels: Which columns of a CSV or TSV file hold labels, and the allowed ones; an empty collection allows all.
-        encoding: Of the files.
+        encoding: Of the files; JSON is always UTF-8.
         config_name: Of a Hub data set that has several configurations.
         cache_dir: The folder for downloads and prepared data; by default that of `datasets`.
 
@@ -131,13 +131,12 @@ def read_table(
     """Some columns of a table; those of a CSV or TSV file are strings. The cache goes by the file's content."""
     name, suffix = str(file), file.suffix.lower()
     if suffix in JSON_SUFFIXES:
-        _check_json(file, encoding)
+        _check_json(file)
         with data_errors(name):
             rows = load_dataset(
                 "json",
                 data_files=escape(name),
                 split="train",
-                encoding=encoding,
                 description=file_checksum(file),  # a part of the cache's key
                 cache_dir=cache_dir,
             )
@@ -176,10 +175,10 @@ def check_label(place: str, label: str, allowed: Collection[str] = ()) -> None:
         raise DataError(f"{place}: the label {label!r} holds a control character")
 
 
-def _check_json(file: Path, encoding: str) -> None:
+def _check_json(file: Path) -> None:
     """Refuse what crashes `datasets` (5.2), or what it reads without a word as something else."""
     beginning, number = "", 0
-    for number, text in enumerate(iterate_lines(file, encoding), start=1):
+    for number, text in enumerate(iterate_lines(file), start=1):
         beginning = beginning or text.lstrip()[:1]
         if beginning not in ("", "{", "["):
             raise DataError(f"{file}, line {number}: neither a mapping nor a list in JSON")

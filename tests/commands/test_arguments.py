@@ -49,6 +49,7 @@ def test_flags_override_the_recipe_and_the_recipe_the_defaults(tmp_path):
         ("seed: 1\n", ["--learning_rate", "high"], "learning_rate"),
         ("seed: 1\n", ["--nonsense", "1"], "--nonsense"),
         ("seed: 1\n", ["another.yaml"], "unrecognized arguments: another.yaml"),
+        ("seed: 1\n", ["--output_dir", "\udcb0\udca1"], r"'\udcb0\udca1': not UTF-8; rename the file or folder"),
         ("eval_strategy: sometimes\n", [], "sometimes"),
         ("seed: 1.5\n", [], "seed"),
         ("gradient_accumulation_steps: 0\n", [], "--gradient_accumulation_steps: at least 1, not 0"),

@@ -1,5 +1,11 @@
 """Tables, folders of tables and data sets of the Hub become checked rows."""
 
+import csv
+import os
+import shutil
+import unicodedata
+from pathlib import Path
+
 import datasets
 import pytest
 from datasets import ClassLabel, Dataset, DatasetDict, Value
@@ -113,7 +119,41 @@ def test_missing_column_lists_those_there(load, tmp_path, suffix, wanted):
             b'{"document": "a", "label": "b"}\n{"document": "b", "label": null}\n{"document": "c", "label": "None"}\n',
             "row 2: no label",
         ),
-        ("t.xls", b"document\tlabel\na\t1\n", "t.xls: not a .csv, .tsv, .txt, .json or .jsonl file"),
+        (
+            "t.xls",
+            b"document\tlabel\na\t1\n",
+            "t.xls: not a .csv, .tsv, .txt, .json or .jsonl file; save a workbook as",
+        ),
+        (
+            "t.csv",
+            b"PK\x03\x04\xff",
+            "line 1: byte 5 is not UTF-8 (invalid start byte); it is an Excel workbook: save",
+        ),
+        (
+            "t.csv",
+            "감상,label\n".encode("cp949"),
+            "line 1: byte 1 is not UTF-8 (invalid start byte); it looks like cp949",
+        ),
+        (
+            "t.txt",
+            "감상\tlabel\n".encode("utf-16"),
+            "(invalid start byte); it looks like utf-16: give the encoding utf-16",
+        ),
+        ("t.tsv", b"document\tlabel\na\t1\n\nb\t0\n", "t.tsv, line 3: 1 columns instead of 2"),
+        (
+            "t.csv",
+            b'document,label\na,good\n"b\nc","good\nreally"\n',
+            r"line 5: the label 'good\nreally' holds a control",
+        ),
+        ("t.tsv", b"document\tlabel\na\tgood\nb\tx\x1b[31my\n", r"line 3: the label 'x\x1b[31my' holds a control"),
+        ("t.json", b'[{"document": "a", "label": "x\\ty"}]', r"t.json: the label 'x\ty' holds a control character"),
+        *(
+            ("t.json", content, "t.json, line 1: neither a mapping nor a list")
+            for content in (b"null", b" true", b"1")
+        ),
+        ("t.json", b'\n[{"document": "a\\ud800", "label": 1}]', r"t.json, line 2: \ud800 is half of a character"),
+        ("t.jsonl", b'{"document": "\\udc00", "label": 1}', r"line 1: \udc00 is half of a character"),
+        ("t.json", b"[]", "t.json: "),
     ],
 )
 def test_bad_table(load, tmp_path, name, content, message):
@@ -121,6 +161,96 @@ def test_bad_table(load, tmp_path, name, content, message):
     with pytest.raises(DataError) as error:
         load(tmp_path / name)
     assert_one_line(error, str(tmp_path / name), message)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "options"),
+    [
+        ("t.csv", "리뷰,label\n하나,a\n둘,b\n\n", {"encoding": "cp949"}),
+        ("t.txt", "리뷰\tlabel\n하나\ta\n둘\tb\n", {"encoding": "utf-16"}),
+        ("t.tsv", "리뷰\tlabel\n하나\ta\n둘\tb\n\n\r\n", {}),
+        ("t.csv", "리뷰,label\r하나,a\r둘,b\r", {}),
+        ("t.csv", unicodedata.normalize("NFD", "리뷰,label\n") + "하나,a\n둘,b\n", {}),
+        ("t.jsonl", '{"\\u200b리뷰": "하나", "label": "a"}\n{"\\u200b리뷰": "둘", "label": "b"}', {}),
+        (
+            "t.jsonl",
+            '{"리뷰": "하나", "label": "a"}\n{"리뷰": "둘", "label": "b", "x": "\\ud83d\\ude00 \\\\ud800"}',
+            {},
+        ),
+    ],
+)
+def test_what_excel_and_others_write(load, tmp_path, name, content, options):
+    """Encodings, empty last lines, ends of lines, columns that look the same, halves that belong together."""
+    (tmp_path / name).write_bytes(content.encode(options.get("encoding", "utf-8")))
+    (tmp_path / "tables").mkdir()
+    for split in ("train", "val", "test"):
+        shutil.copy(tmp_path / name, tmp_path / "tables" / f"{split}{Path(name).suffix}")
+    loaded = load(tmp_path / "tables", text_column="리뷰", **options)
+    assert [split[:] for split in loaded.values()] == [{"text": ["하나", "둘"], "label": [0, 1]}] * 3
+
+
+def test_a_field_of_any_length(load, tmp_path):
+    limit, text = csv.field_size_limit(), "긴 " * 100_000
+    path = write_table(tmp_path / "t.csv", [{"document": text, "label": i % 2} for i in range(6)])
+    assert load(path)["train"]["text"][0] == text and csv.field_size_limit() == limit
+
+
+def test_a_name_that_looks_the_same(load, tmp_path):
+    """As in an archive that a Mac made."""
+    records = [{"document": "a", "label": i % 2} for i in range(8)]
+    write_table(tmp_path / unicodedata.normalize("NFD", "리뷰.csv"), records)
+    assert len(load(tmp_path / "리뷰.csv")["train"]) == 4
+    with pytest.raises(DataError) as error:
+        load(tmp_path / "\udcb0\udca1.csv")
+    assert_one_line(error, r"\udcb0\udca1.csv': the name is not UTF-8: rename it")
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [("긍정", unicodedata.normalize("NFD", "긍정")), ("긍정", "긍\u200b정"), ("1", "１"), ("a b", "a\u00a0 b")],
+)
+def test_labels_that_look_the_same_are_refused(load, tmp_path, labels):
+    records = [{"document": "a", "label": label} for label in (*labels, "other") for _ in range(3)]
+    with pytest.raises(DataError) as error:
+        load(write_table(tmp_path / "t.csv", records))
+    assert_one_line(error, "is written in two ways", *map(ascii, labels))
+
+
+def test_labels_that_train_lacks_are_named(load, tmp_path, caplog):
+    def write(**splits):
+        for split, labels in splits.items():
+            write_table(tmp_path / f"{split}.csv", [{"document": "a", "label": label} for label in labels])
+
+    write(train=["긍정", "부정"], valid=["긍정", "부정"], test=["긍정", "중립"])
+    assert load(tmp_path)["test"].features["label"].names == ["긍정", "부정", "중립"]
+    assert f"{tmp_path}, split test: train has no row with the label 중립" in caplog.text
+    write(test=["positive", "negative"])
+    with pytest.raises(DataError) as error:
+        load(tmp_path)
+    assert_one_line(error, "split test: train has no row with the label negative, positive, but 긍정, 부정")
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.tsv", "t.json", "ratings_test.txt"])
+def test_the_cache_follows_the_content(load, tmp_path, name):
+    """Of a file of the same size and time, or behind the same link."""
+    for word in ("good", "well"):
+        (tmp_path / word).mkdir()
+        file = write_table(tmp_path / word / name, [{"id": 1, "document": word, "label": i % 2} for i in range(8)])
+        file.write_bytes(file.read_bytes().replace(b"\r", b""))
+        shutil.copy(file, file.with_name("ratings_train.txt"))
+        (tmp_path / "link").unlink(missing_ok=True)
+        (tmp_path / "link").symlink_to(tmp_path / word)
+        for written in file.parent.iterdir():
+            os.utime(written, (1, 1))
+        loaded = load(tmp_path / "link" if name == "ratings_test.txt" else tmp_path / "link" / name)
+        assert set(loaded["test"]["text"]) == {word}
+
+
+def test_a_configuration_of_a_hub_data_set(load, monkeypatch):
+    rows = Dataset.from_dict({"title": list("abcd") * 3, "label": [0, 1] * 6})
+    hub = {("klue", "ynat"): DatasetDict({"train": rows, "validation": rows})}
+    monkeypatch.setattr(tables, "load_dataset", lambda *name, **_: hub[name])
+    assert len(load("klue", config_name="ynat", text_column="title")["validation"]) == 12
 
 
 def test_texts_and_labels_are_not_the_same_column(load):
