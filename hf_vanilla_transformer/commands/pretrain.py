@@ -17,7 +17,6 @@ too).
 from dataclasses import dataclass, field
 from typing import Any
 
-from datasets import Dataset, DatasetDict, IterableDataset
 from transformers import PreTrainedTokenizerBase, Seq2SeqTrainingArguments
 
 from .. import VanillaTransformerConfig, VanillaTransformerForConditionalGeneration
@@ -34,16 +33,13 @@ from .vocabulary import make_tokenizer
 
 
 NEEDED_TOKENS = ("pad_token", "bos_token", "eos_token", "unk_token", "mask_token")
-ONE_VOCABULARY = {
-    "decoder_vocab_size": None,
-    "share_encoder_decoder_embeddings": True,
-    "tie_word_embeddings": True,
-}
+JOINT = {"decoder_vocab_size": None, "share_encoder_decoder_embeddings": True, "tie_word_embeddings": True}
 
 
 @dataclass
 class TextArguments:
-    texts: list[str] = field(metadata={"help": "Files with one text per line, UTF-8, plain or .gz."})
+    texts: list[str] = field(metadata={"help": "Files with one text per line, plain or .gz."})
+    encoding: str | None = field(default=None, metadata={"help": "Of the files, such as cp949; by default UTF-8."})
     validation: float = field(
         default=0.01, metadata={"help": "Lines held out for validation: a share (below 1) or a number (1 or more)."}
     )
@@ -59,10 +55,6 @@ class TextArguments:
 
     def __post_init__(self):
         check_at_least(2, self, "max_length")
-
-    def load(self) -> DatasetDict:
-        """The lines, as `load_corpus` returns them."""
-        return load_corpus(self.texts, validation=self.validation, seed=self.split_seed)
 
 
 @dataclass
@@ -103,33 +95,32 @@ def train(
     Raises:
         ValueError, OSError, ImportError: a setting, file or extra is wrong or missing.
     """
-    if training_arguments.predict_with_generate:
-        raise ValueError("--predict_with_generate: what is measured is the loss of the text, not what is generated")
+    check_settings(text_arguments, arguments, training_arguments)
     training_arguments.remove_unused_columns = False  # the collator reads columns that the model does not
     run = Run(training_arguments, settings, ("loss", "token_loss", "perplexity"), dry_run=arguments.dry_run)
+    texts, held = text_arguments.texts, text_arguments.validation
+    options: dict[str, Any] = {"seed": text_arguments.split_seed, "encoding": text_arguments.encoding or "utf-8"}
     with training_arguments.main_process_first(desc="data"):
         # A wrong model is refused before the data are read.
         trained = load_config(arguments.model) if arguments.model else None
         positions = min(trained.max_position_embeddings, trained.max_target_positions) if trained else 128
         max_length = text_arguments.max_length or positions
-        if text_arguments.streaming:
-            check_streaming(text_arguments, arguments, training_arguments)
-        corpus = None if text_arguments.streaming else text_arguments.load()
+        corpus = None if text_arguments.streaming else load_corpus(texts, validation=held, **options)
     lines = None if corpus is None else corpus["train"]
     tokenizer = run.make_tokenizer(lambda: make_tokenizer(arguments, lines, max_length, *NEEDED_TOKENS))
-    config = make_config(arguments, tokenizer, max_length, arguments.preset, **ONE_VOCABULARY)
+    config = make_config(arguments, tokenizer, max_length, arguments.preset, **JOINT)
     check_config(arguments, config, tokenizer, max_length)
     collator = SpanInfilling(tokenizer, config, **vars(denoising), seed=data_seed(training_arguments))
     run.describe(corpus, {"text": tokenizer}, max_length)
     with training_arguments.main_process_first(desc="tokens"):
         if corpus is None:
-            rows, validation = stream_lines(text_arguments, tokenizer, max_length)
+            rows, validation = stream_corpus(texts, tokenizer, max_length - 1, validation=int(held), **options)
         else:
             rows, validation = tokenize_corpus(corpus, tokenizer, max_length - 1).values()
         validation = collator.corrupted(sorted_by_length(validation))
 
     record = {
-        "source": {file: file_checksum(file) for file in text_arguments.texts},
+        "source": {file: file_checksum(file) for file in texts},
         "train": {"rows": None if corpus is None else len(rows)},
         "validation": {"rows": len(validation)},
     }
@@ -160,41 +151,24 @@ def train(
 
 def measure(trainer: TokenBudgetTrainer) -> dict[str, float]:
     """Loss and perplexity of the corrupted validation lines."""
-    measured = trainer.evaluate()
-    return {
-        "loss": measured["eval_token_loss"],
-        "perplexity": measured["eval_perplexity"],
-        "rows": len(trainer.eval_dataset),  # type: ignore[arg-type]
-    }
+    measured, rows = trainer.evaluate(), len(trainer.eval_dataset)  # type: ignore[arg-type]
+    return {"loss": measured["eval_token_loss"], "perplexity": measured["eval_perplexity"], "rows": rows}
 
 
-def stream_lines(
-    arguments: TextArguments, tokenizer: PreTrainedTokenizerBase, max_length: int
-) -> tuple[IterableDataset, Dataset]:
-    """The endless training set and the validation set of `--streaming`."""
-    return stream_corpus(
-        arguments.texts,
-        tokenizer,
-        max_length - 1,
-        validation=int(arguments.validation),
-        seed=arguments.split_seed,
-    )
-
-
-def check_streaming(data: TextArguments, model: DenoiserArguments, training: Seq2SeqTrainingArguments) -> None:
-    """Raise a ValueError if a setting needs the whole corpus."""
+def check_settings(data: TextArguments, model: DenoiserArguments, training: Seq2SeqTrainingArguments) -> None:
+    """Raise a ValueError for texts that would be generated, or a setting that needs the whole corpus of a stream."""
+    if training.predict_with_generate:
+        raise ValueError("--predict_with_generate: what is measured is the loss of the text, not what is generated")
+    whole = data.validation >= 1 and data.validation % 1 == 0
     for problem, remedy in (
         (training.max_steps <= 0, "--max_steps, for the stream has no end"),
         (not (model.tokenizer or model.model), "--tokenizer, as the command train-tokenizer makes one"),
-        (
-            data.validation < 1 or data.validation % 1 != 0,
-            "--validation as a number of lines, for nobody knows how many there are",
-        ),
+        (not whole, "--validation as a number of lines, for nobody knows how many there are"),
         (data.max_tokens is not None, "no --max_tokens, but --per_device_train_batch_size"),
         (training.dataloader_num_workers > 1, "--dataloader_num_workers 0 or 1"),
         (training.world_size > 1, "a single process"),
     ):
-        if problem:
+        if problem and data.streaming:
             raise ValueError(f"--streaming: needs {remedy}")
 
 
@@ -204,9 +178,8 @@ def check_config(
     """Raise a ValueError if a model has two vocabularies, other special ids, or too few positions to write."""
     for name in ("pad_token_id", "bos_token_id", "eos_token_id") if arguments.model else ():
         if getattr(tokenizer, name) != getattr(config, name):
-            raise ValueError(
-                f"--tokenizer: its {name} is {getattr(tokenizer, name)}, --model's is {getattr(config, name)}"
-            )
+            given, known = getattr(tokenizer, name), getattr(config, name)
+            raise ValueError(f"--tokenizer: its {name} is {given}, --model's is {known}")
     if config.decoder_vocab_size is not None:
         raise ValueError(f"{arguments.model or '--config'}: one vocabulary is needed, not two")
     if config.max_target_positions < max_length:

@@ -22,15 +22,12 @@ from .vocabulary import train_vocabulary
 class TokenizerArguments:
     output_dir: str = field(metadata={"help": "The folder for the tokenizer."})
     texts: list[str] = field(
-        default_factory=list,
-        metadata={"help": "Files with one text per line, plain or .gz, UTF-8; not --data."},
+        default_factory=list, metadata={"help": "Files with one text per line, plain or .gz; not --data."}
     )
-    data: str | None = field(
-        default=None,
-        metadata={"help": "`sample`, `nsmc`, a folder with NSMC's two files, a TSV/CSV/JSON file, a Hub data set."},
-    )
+    data: str | None = field(default=None, metadata={"help": "Labelled text, as train-classifier takes it."})
     text_column: str = field(default="document", metadata={"help": "The column with the texts."})
     label_column: str = field(default="label", metadata={"help": "The column with the labels."})
+    encoding: str = field(default="utf-8", metadata={"help": "Of the files, such as cp949."})
     vocab_size: int = field(default=8007, metadata={"help": "Pieces and the seven special tokens together."})
     vocab_lines: int | None = field(
         default=None, metadata={"help": "Train on this many texts, evenly spaced; by default on all."}
@@ -51,20 +48,11 @@ def main(argv: list[str] | None = None) -> None:
     logging.basicConfig(format="%(message)s", level=logging.INFO)
     prepare_output_dir(arguments.output_dir)
     if arguments.texts:
-        texts = read_texts(arguments.texts)
+        rows = read_texts(arguments.texts, encoding=arguments.encoding)
     else:
-        data = load_labelled_text(
-            arguments.data, text_column=arguments.text_column, label_column=arguments.label_column
-        )
-        texts = data["train"]
-    tokenizer = train_vocabulary(
-        texts,
-        ["text"],
-        arguments.vocab_lines,
-        vocab_size=arguments.vocab_size,
-        model=arguments.model,
-        lowercase=arguments.lowercase,
-        max_length=arguments.max_length,
-    )
+        columns = {"text_column": arguments.text_column, "label_column": arguments.label_column}
+        rows = load_labelled_text(arguments.data, **columns, encoding=arguments.encoding)["train"]
+    options = {name: getattr(arguments, name) for name in ("vocab_size", "model", "lowercase", "max_length")}
+    tokenizer = train_vocabulary(rows, ["text"], arguments.vocab_lines, **options)
     tokenizer.save_pretrained(arguments.output_dir)
     print(f"{arguments.output_dir}: {arguments.model} vocabulary of {len(tokenizer)}")

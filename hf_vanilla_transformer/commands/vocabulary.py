@@ -29,11 +29,5 @@ def make_tokenizer(
     """The tokenizer that the arguments name, which must have the special tokens `needed`; or one trained on `rows`."""
     if arguments.tokenizer or arguments.model:
         return load_tokenizer_to_train(arguments.tokenizer, arguments.model, needed, max_length)
-    return train_vocabulary(
-        rows,
-        ["text"],
-        arguments.vocab_lines,
-        vocab_size=arguments.vocab_size,
-        model=arguments.tokenizer_model,
-        max_length=max_length,
-    )
+    options = {"vocab_size": arguments.vocab_size, "model": arguments.tokenizer_model, "max_length": max_length}
+    return train_vocabulary(rows, ["text"], arguments.vocab_lines, **options)

@@ -19,8 +19,14 @@ RATE = 0.2
 _REPEATS = re.compile(r"([ㅋㅎㅠㅜ])\1+")
 _LONGEST_REPEAT = 10
 
-# The keys of the two-set layout (KS X 5002), row by row; a row is half a key to the right of the one above it.
-_KEYS = ("ㅂㅈㄷㄱㅅㅛㅕㅑㅐㅔ", "ㅁㄴㅇㄹㅎㅗㅓㅏㅣ", "ㅋㅌㅊㅍㅠㅜㅡ")
+# Each letter of the two-set layout (KS X 5002), followed by those of its kind on the keys beside it.
+_LAYOUT = (
+    "ㅂㅈㅁ ㅈㅂㄷㅁㄴ ㄷㅈㄱㄴㅇ ㄱㄷㅅㅇㄹ ㅅㄱㄹㅎ ㅁㅂㅈㄴㅋ ㄴㅈㄷㅁㅇㅋㅌ ㅇㄷㄱㄴㄹㅌㅊ ㄹㄱㅅㅇㅎㅊㅍ "
+    "ㅎㅅㄹㅍ ㅋㅁㄴㅌ ㅌㄴㅇㅋㅊ ㅊㅇㄹㅌㅍ ㅍㄹㅎㅊ ㅛㅕㅗ ㅕㅛㅑㅗㅓ ㅑㅕㅐㅓㅏ ㅐㅑㅔㅏㅣ ㅔㅐㅣ "
+    "ㅗㅛㅕㅓㅠㅜ ㅓㅕㅑㅗㅏㅜㅡ ㅏㅑㅐㅓㅣㅡ ㅣㅐㅔㅏ ㅠㅗㅜ ㅜㅗㅓㅠㅡ ㅡㅓㅏㅜ"
+)
+_NEIGHBOURS = {letters[0]: letters[1:] for letters in _LAYOUT.split()}
+_WITHOUT_SHIFT = dict(zip("ㅃㅉㄸㄲㅆㅒㅖ", "ㅂㅈㄷㄱㅅㅐㅔ", strict=True))
 # The letters of a syllable, in Unicode's order.
 _INITIALS = "ㄱㄲㄴㄷㄸㄹㅁㅂㅃㅅㅆㅇㅈㅉㅊㅋㅌㅍㅎ"
 _VOWELS = "ㅏㅐㅑㅒㅓㅔㅕㅖㅗㅘㅙㅚㅛㅜㅝㅞㅟㅠㅡㅢㅣ"
@@ -98,13 +104,8 @@ def as_written(text: str, generator: Random | None = None) -> str:
 
 SPACINGS = (as_written, no_spaces, all_spaced, random_spaces)
 
-CHANGES: dict[str, Callable[[str, Random], str]] = {
-    change.__name__: change
-    for change in (
-        *(no_spaces, all_spaced, random_spaces),
-        *(repeats, no_punctuation, decomposed, typing_slip, swapped_case),
-    )
-}
+_ALL = (no_spaces, all_spaced, random_spaces, repeats, no_punctuation, decomposed, typing_slip, swapped_case)
+CHANGES: dict[str, Callable[[str, Random], str]] = {change.__name__: change for change in _ALL}
 """The changes by name."""
 
 
@@ -129,23 +130,6 @@ def check_changes(names: Iterable[str]) -> None:
     """Raise a ValueError if one of these is not the name of a change."""
     if unknown := [name for name in names if name not in CHANGES]:
         raise ValueError(f"no such change: {', '.join(unknown)}; there are {', '.join(CHANGES)}")
-
-
-def _neighbours() -> dict[str, str]:
-    """For each letter of a key, those of the keys beside it that are of the same kind."""
-    places = {letter: (2 * column + row, row) for row, keys in enumerate(_KEYS) for column, letter in enumerate(keys)}
-    return {
-        letter: "".join(
-            other
-            for other, (right, below) in places.items()
-            if (other in _VOWELS) == (letter in _VOWELS) and (abs(right - x), abs(below - y)) in ((2, 0), (1, 1))
-        )
-        for letter, (x, y) in places.items()
-    }
-
-
-_NEIGHBOURS = _neighbours()
-_WITHOUT_SHIFT = dict(zip("ㅃㅉㄸㄲㅆㅒㅖ", "ㅂㅈㄷㄱㅅㅐㅔ", strict=True))
 
 
 def _slip(syllable: str, generator: Random) -> str | None:

@@ -1,12 +1,9 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""Labelled text: load it, check it, split it, tokenize it.
+"""Labelled text: load it, check it, split it, tokenize it."""
 
-`load_labelled_text` gives every source the same shape, from NSMC to your own table; `datasets` downloads, reads and
-caches.
-"""
-
-import logging
 import os
+from functools import partial
+from typing import Any
 
 import numpy as np
 from datasets import Dataset, DatasetDict
@@ -27,13 +24,9 @@ from .labels import (
     problem_type_of,
     read_label,
 )
-from .lines import local_path
-from .nsmc import NSMC_LABELS, NSMC_QUOTING_LEVELS, SAMPLES, download_nsmc, find_nsmc_files
-from .rows import check_fraction, column_array, cut_size, select_rows, tokenizing_processes
-from .tables import check_texts, known_splits, read_table, read_tables
-
-
-logger = logging.getLogger(__name__)
+from .nsmc import NSMC_LABELS, NSMC_QUOTING_LEVELS, find_nsmc_files
+from .rows import column_array, complete_splits, convert_rows, cut_size, tokenizing_processes
+from .tables import read_tables
 
 
 def load_labelled_text(
@@ -81,53 +74,34 @@ def load_labelled_text(
         OSError: A file cannot be read, or the Hub cannot be reached.
         DataError: The source does not exist, or there is an error in it.
     """
-    check_fraction(validation_fraction)
     source = os.fspath(source)
     if not source:
         raise DataError("the name of the data is empty")
     if problem_type not in (None, *PROBLEM_TYPES):
         raise DataError(f"problem_type must be one of {', '.join(PROBLEM_TYPES)}, not {problem_type!r}")
     kind = problem_type or SINGLE
-    columns = [text_column, label_column]
     if text_column == label_column:
         raise DataError(f"texts and labels are the same column, {text_column!r}")
-    if source == "nsmc":
-        nsmc_files = download_nsmc(cache_dir)
-    else:
-        nsmc_files = find_nsmc_files(SAMPLES if source == "sample" else local_path(source))
-    names: dict[str, str] = {}
-    if nsmc_files:
-        names = NSMC_LABELS if label_column == "label" and kind == SINGLE else {}
-        labels = {label_column: names}
-        data = DatasetDict(
-            {
-                split: read_table(file, columns, labels, encoding, cache_dir, NSMC_QUOTING_LEVELS)
-                for split, file in nsmc_files.items()
-            }
-        )
-    else:
-        data = read_tables(
-            source,
-            columns,
-            labels={label_column: ()},
-            encoding=encoding,
-            config_name=config_name,
-            cache_dir=cache_dir,
-        )
-        data = known_splits(source, data)
-        check_texts(source, data, text_column)
-        check_labels(source, data, label_column, kind)
+    nsmc_files = find_nsmc_files(source, cache_dir)
+    names = NSMC_LABELS if nsmc_files and label_column == "label" and kind == SINGLE else {}
+    data = read_tables(
+        source,
+        [text_column],
+        {label_column: names},
+        files=nsmc_files,
+        quoting_levels=NSMC_QUOTING_LEVELS if nsmc_files else None,
+        encoding=encoding,
+        config_name=config_name,
+        cache_dir=cache_dir,
+    )
+    check_labels(source, data, label_column, kind)
     if kind != REGRESSION:
         names = names or find_label_names(source, data, label_column, problem_type)
-    data = DatasetDict(
-        {
-            split: _keep_text_and_label(rows, f"{source}, split {split}", text_column, label_column, names, kind)
-            for split, rows in data.items()
-        }
-    )
+    for split, rows in data.items():
+        data[split] = _keep_text_and_label(rows, f"{source}, split {split}", [text_column, label_column], names, kind)
     if len(names) < 2 and kind != REGRESSION:
         raise DataError(f"{source}: the column {label_column!r} has fewer than two labels: {list(names)}")
-    return _complete_splits(data, source, validation_fraction, seed)
+    return complete_splits(data, source, partial(_choose, fraction=validation_fraction, seed=seed))
 
 
 def tokenize(
@@ -158,14 +132,14 @@ def tokenize(
             {split: tokenize(rows, tokenizer, max_length, keep_texts) for split, rows in dataset.items()}
         )
     encode([""], tokenizer, max_length)  # `save_pretrained` writes this truncation, with rows from the cache, too
-    multi = problem_type_of(dataset) == MULTI
-    number_of_labels = len(label_names(dataset)) if multi else None
-    if not multi:
+    number_of_labels = len(label_names(dataset)) if problem_type_of(dataset) == MULTI else None
+    if number_of_labels is None:
         dataset = dataset.rename_column("label", "labels")
+    dropped = {"label", *([] if keep_texts else ["text"])}
     return dataset.map(
         _tokenize_batch,
         batched=True,
-        remove_columns=[*([] if keep_texts else ["text"]), *(["label"] if multi else [])],
+        remove_columns=[column for column in dataset.column_names if column in dropped],
         fn_kwargs={"tokenizer": tokenizer, "max_length": max_length, "number_of_labels": number_of_labels},
         num_proc=tokenizing_processes(len(dataset)),
         desc="Tokenizing",
@@ -183,58 +157,25 @@ def _tokenize_batch(
 
 
 def _keep_text_and_label(
-    rows: Dataset, name: str, text_column: str, label_column: str, names: dict[str, str], problem_type: str
+    rows: Dataset, name: str, columns: list[str], names: dict[str, str], problem_type: str
 ) -> Dataset:
     """Reduce rows to the columns `text` and `label`, without those that have no text."""
     label_ids = {label: number for number, label in enumerate(names)}
 
-    def keep(batch: dict[str, list], indices: list[int]) -> dict[str, list]:
-        kept: dict[str, list] = {"text": [], "label": []}
-        for index, text, label in zip(indices, batch[text_column], batch[label_column], strict=True):
-            if text is None or not text.strip():
-                continue
-            label = read_label(label, label_ids, problem_type)
-            if label is None:
-                missing = "number" if problem_type == REGRESSION else "label"
-                raise DataError(f"{name}, row {index + 1}: no {missing} in the column {label_column}")
-            kept["text"].append(text)
-            kept["label"].append(label)
-        return kept
+    def convert(number: int, text: str | None, label: Any) -> tuple[str, Any] | None:
+        if text is None or not text.strip():
+            return None
+        label = read_label(label, label_ids, problem_type)
+        if label is None:
+            missing = "number" if problem_type == REGRESSION else "label"
+            raise DataError(f"{name}, row {number}: no {missing} in the column {columns[1]}")
+        return text, label
 
-    kept = rows.map(
-        keep,
-        with_indices=True,
-        batched=True,
-        remove_columns=rows.column_names,
-        features=features_of(names.values(), problem_type),
-        desc="Reading texts and labels",
-    )
-    if not len(kept):
-        raise DataError(f"{name}: no row has a text")
-    if dropped := len(rows) - len(kept):
-        logger.warning(
-            f"{name}: {dropped:,} of {len(rows):,} rows have no text and are dropped, {len(kept):,} are left"
-        )
-    return kept
+    return convert_rows(rows, name, columns, convert, features_of(names.values(), problem_type), "no text")
 
 
-def _complete_splits(data: DatasetDict, source: str, fraction: float, seed: int) -> DatasetDict:
-    """Take `test` and `validation`, where they are missing, from `train`."""
-    train, held_out = data["train"], {}
-    for split in ("test", "validation"):
-        if split in data:
-            held_out[split] = data[split]
-            continue
-        train, held_out[split] = _cut(train, f"{source}, split {split}", fraction, seed)
-        logger.log(
-            logging.WARNING if split == "test" else logging.INFO,
-            f"{source}: {split} is {len(held_out[split]):,} rows cut from train, {len(train):,} are left",
-        )
-    return DatasetDict({"train": train, "validation": held_out["validation"], "test": held_out["test"]})
-
-
-def _cut(rows: Dataset, name: str, fraction: float, seed: int) -> tuple[Dataset, Dataset]:
-    """Split off a share of the rows, of each label where a text has one; both parts keep the rows' order.
+def _choose(rows: Dataset, name: str, fraction: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """A share of the rows to split off, of each label where a text has one; both parts keep the rows' order.
 
     `Dataset.train_test_split` reads the labels one by one, which takes ten seconds for NSMC.
     """
@@ -250,4 +191,4 @@ def _cut(rows: Dataset, name: str, fraction: float, seed: int) -> tuple[Dataset,
             )
             raise DataError(f"{name}: cannot be cut from train, where {reason}")
         is_cut[candidates[: cut_size(fraction, len(candidates))]] = True
-    return select_rows(rows, np.flatnonzero(~is_cut)), select_rows(rows, np.flatnonzero(is_cut))
+    return np.flatnonzero(~is_cut), np.flatnonzero(is_cut)

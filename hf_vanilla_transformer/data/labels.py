@@ -46,19 +46,15 @@ def features_of(names: Collection[str], problem_type: str) -> Features:
 
 def check_labels(source: str, data: DatasetDict, column: str, problem_type: str) -> None:
     """Raise a `DataError` if a column's type does not allow labels of this kind."""
-    whole, texts = r"bool|u?int\d+", r"(large_)?string"
+    names = r"bool|u?int\d+|(large_)?string"
+    pattern = rf"{names}|float\d+|decimal.*" if problem_type == REGRESSION else names
+    missing = {SINGLE: "neither integers nor strings", MULTI: "no lists of labels", REGRESSION: "no numbers"}
     for rows in data.values():
         feature = rows.features[column]
-        if problem_type == SINGLE and not has_type(feature, rf"{texts}|{whole}"):
-            raise DataError(
-                f"{source}: the column {column!r} holds neither integers nor strings but {feature}; problem_type "
-                f"{REGRESSION} is for numbers, {MULTI} for lists"
-            )
-        if problem_type == REGRESSION and not has_type(feature, rf"{texts}|{whole}|float\d+|decimal.*"):
-            raise DataError(f"{source}: the column {column!r} holds no numbers but {feature}")
-        entries = getattr(feature, "feature", feature)  # of a list
-        if problem_type == MULTI and not has_type(entries, rf"{texts}|{whole}"):
-            raise DataError(f"{source}: the column {column!r} holds no lists of labels but {feature}")
+        entries = getattr(feature, "feature", feature) if problem_type == MULTI else feature
+        if not has_type(entries, pattern):
+            hint = f"; problem_type {REGRESSION} is for numbers, {MULTI} for lists"
+            raise DataError(f"{source}: the column {column!r} holds {missing[problem_type]} but {feature}{hint}")
 
 
 def find_label_names(source: str, data: DatasetDict, column: str, problem_type: str | None) -> dict[str, str]:
@@ -71,6 +67,7 @@ def find_label_names(source: str, data: DatasetDict, column: str, problem_type: 
     feature = data["train"].features[column]
     feature = getattr(feature, "feature", feature)
     if isinstance(feature, ClassLabel):
+        _check_names(source, feature.names)
         return {str(number): name for number, name in enumerate(feature.names)}
     found = {split: _labels_of(rows, column, problem_type) for split, rows in data.items()}
     labels = set().union(*found.values())

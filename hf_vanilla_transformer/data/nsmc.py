@@ -9,6 +9,7 @@ from datasets import DownloadConfig, DownloadManager
 
 from .checksums import file_checksum
 from .errors import DataError
+from .lines import local_path
 
 
 logger = logging.getLogger(__name__)
@@ -19,44 +20,41 @@ NSMC_SHA256 = {
     "train": "e03b7d14e9e41be8d464a28057cd25d7396c53e67aa7fd5f7e552c59b0ee2940",
     "test": "8ac9f64052f11dbf6ae0acb5e038f03d90a76f0eda7820cfb3a92d02edfcebda",
 }
-NSMC_COLUMNS = ["id", "document", "label"]
 NSMC_LABELS = {"0": "negative", "1": "positive"}
 # Two CSV writers wrote NSMC's files in turn: a document with a double quote is quoted twice.
 NSMC_QUOTING_LEVELS = 2
 
 
-def download_nsmc(cache_dir: str | os.PathLike | None) -> dict[str, Path]:
-    """Download NSMC's two files, unless they are in the cache."""
-    config = DownloadConfig(
-        cache_dir=Path(cache_dir) / "downloads" if cache_dir else None,
-        use_etag=False,  # a cached file needs no network
-    )
-    nsmc_files = {}
-    for split, name in NSMC_FILES.items():
-        url = f"{NSMC_URL}/{name}"
-        try:
-            file = Path(DownloadManager(download_config=config).download(url))
-        except (OSError, ImportError) as error:
-            raise DataError(f"{url}: cannot be downloaded: {error.__cause__ or error}") from error
-        if difference := _difference_from_official(file, split):
-            file.unlink()  # the next try downloads it again
-            raise DataError(f"{url}: {difference}")
-        nsmc_files[split] = file
-    return nsmc_files
-
-
-def find_nsmc_files(folder: Path) -> dict[str, Path] | None:
-    """NSMC's two files in a folder, checked; None if there is neither."""
-    nsmc_files = {split: folder / name for split, name in NSMC_FILES.items()}
-    missing = [file for file in nsmc_files.values() if not file.is_file()]
-    if len(missing) == len(nsmc_files):
+def find_nsmc_files(source: str, cache_dir: str | os.PathLike | None) -> dict[str, Path] | None:
+    """NSMC's two files: of the sample, downloaded, or in a folder; None if there is neither."""
+    if source == "nsmc":
+        return {split: _download(split, cache_dir) for split in NSMC_FILES}
+    folder = SAMPLES if source == "sample" else local_path(source)
+    files = {split: folder / name for split, name in NSMC_FILES.items()}
+    missing = [file for file in files.values() if not file.is_file()]
+    if len(missing) == len(files):
         return None
     if missing:
         raise DataError(f"{missing[0]}: no such file")
-    for split, file in nsmc_files.items():
+    for split, file in files.items():
         if folder != SAMPLES and (difference := _difference_from_official(file, split)):
             logger.warning(f"{file}: {difference}")
-    return nsmc_files
+    return files
+
+
+def _download(split: str, cache_dir: str | os.PathLike | None) -> Path:
+    """The official file, downloaded unless it is in the cache."""
+    downloads = Path(cache_dir) / "downloads" if cache_dir else None
+    config = DownloadConfig(cache_dir=downloads, use_etag=False)  # a cached file needs no network
+    url = f"{NSMC_URL}/{NSMC_FILES[split]}"
+    try:
+        file = Path(DownloadManager(download_config=config).download(url))
+    except (OSError, ImportError) as error:
+        raise DataError(f"{url}: cannot be downloaded: {error.__cause__ or error}") from error
+    if difference := _difference_from_official(file, split):
+        file.unlink()  # the next try downloads it again
+        raise DataError(f"{url}: {difference}")
+    return file
 
 
 def _difference_from_official(file: Path, split: str) -> str | None:

@@ -1,25 +1,24 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 """Parallel text: load pairs of sentences, check them, tokenize them."""
 
-import logging
 import os
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from datasets import Dataset, DatasetDict, Features, List, Value, concatenate_datasets
 from datasets.fingerprint import Hasher
-from pyarrow import compute
 from transformers import PreTrainedTokenizerBase
 
 from .errors import DataError
 from .folders import NAMES, SPLITS, files_ending, find_splits, name_unused
 from .lines import local_path
 from .plain_text import read_texts
-from .rows import check_fraction, cut_size, select_rows, tokenizer_content, tokenizing_processes
-from .tables import TABLE_SUFFIXES, check_texts, known_splits, read_tables
+from .rows import complete_splits, convert_rows, cut_size, tokenizer_content, tokenizing_processes
+from .tables import TABLE_SUFFIXES, read_tables
 
 
-logger = logging.getLogger(__name__)
+_PAIR = Features({"source": Value("string"), "target": Value("string")})
 _TOKENIZED = Features({"input_ids": List(Value("int32")), "labels": List(Value("int32")), "length": Value("int32")})
 
 
@@ -66,7 +65,6 @@ def load_parallel_text(
         OSError: A file cannot be read, or the Hub cannot be reached.
         DataError: The source does not exist, the sides are not aligned, or there is another error in it.
     """
-    check_fraction(validation_fraction)
     if source_column == target_column:
         raise DataError(f"source and target are the same column, {source_column!r}")
     source = os.fspath(source)
@@ -75,37 +73,26 @@ def load_parallel_text(
     data = _read_aligned_files(folder, columns, prefixes or {}, encoding, cache_dir) if folder.is_dir() else None
     if data is None:
         data = read_tables(source, columns, encoding=encoding, config_name=config_name, cache_dir=cache_dir)
-        for column in columns:
-            check_texts(source, data, column)
-    data = {
-        split: _keep_pairs(pairs, f"{source}, split {split}", columns)
-        for split, pairs in known_splits(source, data).items()
-    }
-    for split in ("test", "validation"):
-        if split not in data:
-            data["train"], data[split] = _cut(data["train"], f"{source}, split {split}", validation_fraction, seed)
-    return DatasetDict({split: data[split] for split in SPLITS})
+    for split, pairs in data.items():
+        data[split] = _keep_pairs(pairs, f"{source}, split {split}", columns, training=split == "train")
+    return complete_splits(data, source, partial(_choose, fraction=validation_fraction, seed=seed))
 
 
 def tokenize_pairs(
-    dataset: Dataset | DatasetDict,
-    tokenizer: PreTrainedTokenizerBase,
-    target_tokenizer: PreTrainedTokenizerBase,
+    dataset: Dataset | DatasetDict, tokenizer: PreTrainedTokenizerBase, target_tokenizer: PreTrainedTokenizerBase
 ) -> Dataset | DatasetDict:
     """Turn pairs of sentences into token ids, for `Seq2SeqTrainer`, each side truncated to its tokenizer's limit.
 
     Args:
         dataset: What `load_parallel_text` returns, or one split of it.
-        tokenizer: Of the source side.
-        target_tokenizer: Of the target side; the same one where there is one vocabulary.
+        tokenizer, target_tokenizer: Of source and target; the same one where there is one vocabulary.
 
     Returns:
         The same rows with the columns `input_ids`, `labels` and `length`, the length of the longer side.
     """
     if isinstance(dataset, DatasetDict):
-        return DatasetDict(
-            {split: tokenize_pairs(pairs, tokenizer, target_tokenizer) for split, pairs in dataset.items()}
-        )
+        splits = {split: tokenize_pairs(pairs, tokenizer, target_tokenizer) for split, pairs in dataset.items()}
+        return DatasetDict(splits)
     for one in (tokenizer, target_tokenizer):
         one("", truncation=True)  # `save_pretrained` writes this, so it must not depend on the cache
     tokenizers = [(tokenizer_content(one), one.model_max_length) for one in (tokenizer, target_tokenizer)]
@@ -149,62 +136,44 @@ def _read_aligned_files(
         elif any(files):
             raise DataError(f"{folder / wanted[files.index(None)]}: no such file, plain or .gz")
         elif others and (split in prefixes or split == "train"):  # without others, it is cut from train
-            raise DataError(
-                f"{folder}: neither {wanted[0]} nor {wanted[1]}, plain or .gz; there are {', '.join(others)}"
-            )
-    if splits:
-        name_unused(folder, [*every, *TABLE_SUFFIXES], used)
-    return DatasetDict(splits) if splits else None
+            missing = f"neither {wanted[0]} nor {wanted[1]}, plain or .gz"
+            raise DataError(f"{folder}: {missing}; there are {', '.join(others)}")
+    if not splits:
+        return None
+    name_unused(folder, [*every, *TABLE_SUFFIXES], used)
+    return DatasetDict(splits)
 
 
 def _align(
     name: str, files: list[Path], columns: list[str], encoding: str, cache_dir: str | os.PathLike | None
 ) -> Dataset:
     sides = [read_texts([file], cache_dir, encoding) for file in files]
-    if len(sides[0]) != len(sides[1]):
-        raise DataError(
-            f"{files[0]} has {len(sides[0]):,} lines and {files[1].name} {len(sides[1]):,}: they are not aligned"
-        )
+    numbers = [len(side) for side in sides]
+    if numbers[0] != numbers[1]:
+        counted = f"{files[0]} has {numbers[0]:,} lines and {files[1].name} {numbers[1]:,}"
+        raise DataError(f"{counted}: they are not aligned")
     if not len(sides[0]):
         raise DataError(f"{name}: no pair of sentences")
     sides = [side.rename_column("text", column) for side, column in zip(sides, columns, strict=True)]
     return concatenate_datasets(sides, axis=1)
 
 
-def _keep_pairs(pairs: Dataset, name: str, columns: list[str]) -> Dataset:
+def _keep_pairs(pairs: Dataset, name: str, columns: list[str], training: bool) -> Dataset:
     """Name the columns `source` and `target`, strip the sentences, drop training pairs with an empty side."""
 
-    def strip(batch: dict[str, list]) -> dict[str, list[str]]:
-        sides = zip(("source", "target"), columns, strict=True)
-        return {side: [(text or "").strip() for text in batch[column]] for side, column in sides}
+    def convert(number: int, *sides: str | None) -> list[str] | None:
+        stripped = [(side or "").strip() for side in sides]
+        if not all(stripped) and not training:
+            raise DataError(f"{name}, pair {number:,}: a side is empty")
+        return stripped if all(stripped) else None
 
-    pairs = pairs.map(
-        strip,
-        batched=True,
-        remove_columns=columns,
-        features=Features({"source": Value("string"), "target": Value("string")}),
-        desc="Reading pairs",
-    )
-    lengths = [compute.binary_length(pairs.data.column(side)).to_numpy() for side in ("source", "target")]
-    empty = np.flatnonzero(np.minimum(*lengths) == 0)
-    if not len(empty):
-        return pairs
-    if not name.endswith("split train"):
-        raise DataError(f"{name}, pair {empty[0] + 1:,}: a side is empty")
-    if len(empty) == len(pairs):
-        raise DataError(f"{name}: no pair of sentences")
-    logger.warning(
-        f"{name}: {len(empty):,} of {len(pairs):,} pairs have an empty side and are dropped, "
-        f"the first is number {empty[0] + 1:,}"
-    )
-    return select_rows(pairs, np.delete(np.arange(len(pairs)), empty))
+    return convert_rows(pairs, name, columns, convert, _PAIR, "an empty side")
 
 
-def _cut(pairs: Dataset, name: str, fraction: float, seed: int) -> tuple[Dataset, Dataset]:
-    """Split off a share of the training pairs, and shuffle both, as `Dataset.train_test_split` does."""
+def _choose(pairs: Dataset, name: str, fraction: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """A share of the training pairs to split off; both parts are shuffled, as `Dataset.train_test_split` does."""
     if len(pairs) < 2:
         raise DataError(f"{name}: cannot be cut from train, which has a single pair")
     size = cut_size(fraction, len(pairs))
     order = np.random.default_rng(seed).permutation(len(pairs))
-    logger.warning(f"{name} is {size:,} pairs cut from train, {len(pairs) - size:,} are left")
-    return select_rows(pairs, order[size:]), select_rows(pairs, order[:size])
+    return order[size:], order[:size]

@@ -7,9 +7,8 @@ from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 from typing import Any
 
-import datasets
 import numpy as np
-from datasets import Dataset, DatasetDict, Features, IterableDataset, Value
+from datasets import Dataset, DatasetDict, Features, IterableDataset, List, Value
 from datasets.fingerprint import Hasher
 from transformers import PreTrainedTokenizerBase
 
@@ -29,17 +28,17 @@ def load_corpus(
     *,
     validation: float = 0.01,
     seed: int = 42,
+    encoding: str = "utf-8",
     cache_dir: str | os.PathLike | None = None,
 ) -> DatasetDict:
     """Load the lines of text files, memory-mapped, as the splits `train` and `validation`.
-
-    `datasets` caches the lines, by the files' checksums.
 
     Args:
         files: As `iterate_lines` reads them, one after the other.
         validation: The lines held out for validation: a share of them, or from 1 on their number.
         seed: The seed of their choice.
-        cache_dir: The folder of the cache; by default that of `datasets`.
+        encoding: Of the files.
+        cache_dir: The folder of the cache, which goes by the files' checksums; by default that of `datasets`.
 
     Returns:
         The two splits, with the column `text` (string); lines without text are still there.
@@ -48,29 +47,21 @@ def load_corpus(
         OSError: A file cannot be read.
         DataError: There is an error in a file, or too few lines to hold any out.
     """
-    lines = read_texts(files, cache_dir)
-    name = ", ".join(os.fspath(file) for file in files)
-    if not len(lines):
-        raise DataError(f"{name}: no line")
-    size = validation_size(validation, len(lines), name)
-    is_validation = np.zeros(len(lines), dtype=bool)
-    is_validation[np.random.default_rng(seed).permutation(len(lines))[:size]] = True
-    return DatasetDict(
-        {
-            "train": select_rows(lines, np.flatnonzero(~is_validation)),
-            "validation": select_rows(lines, np.flatnonzero(is_validation)),
-        }
-    )
+    lines = read_texts(files, cache_dir, encoding)
+    size = validation_size(validation, len(lines), ", ".join(os.fspath(file) for file in files))
+    order = np.random.default_rng(seed).permutation(len(lines))
+    parts = {"train": order[size:], "validation": order[:size]}
+    return DatasetDict({split: select_rows(lines, np.sort(part)) for split, part in parts.items()})
 
 
 def read_texts(
     files: Sequence[str | os.PathLike], cache_dir: str | os.PathLike | None = None, encoding: str = "utf-8"
 ) -> Dataset:
     """The lines of text files, memory-mapped, as rows with the column `text` (string)."""
-    lines = chain.from_iterable(iterate_lines(file, encoding) for file in files)
+    lines = _lines(files, encoding)
     batches = iter(lambda: {"text": list(islice(lines, 1000))}, {"text": []})
     key = ("lines", [file_checksum(file) for file in files], encoding)
-    return cached_rows(key, batches, Features({"text": Value("string")}), cache_dir)
+    return cached_rows(key, batches, {"text": Value("string")}, cache_dir)
 
 
 def validation_size(validation: float, lines: int, name: str) -> int:
@@ -99,39 +90,33 @@ def tokenize_corpus(corpus: DatasetDict, tokenizer: PreTrainedTokenizerBase, max
     Raises:
         DataError: A split has no line with a token.
     """
+    integers = {"input_ids": List(Value("int32")), "row": Value("int64"), "length": Value("int32")}
     tokenized = DatasetDict()
     for split, lines in corpus.items():
-        tokenized[split] = lines.map(
+        rows = tokenized[split] = lines.map(
             _tokenize_rows,
             batched=True,
             with_indices=True,
             remove_columns=["text"],
-            features=Features(
-                {"input_ids": datasets.List(Value("int32")), "row": Value("int64"), "length": Value("int32")}
-            ),
+            features=Features(integers),
             fn_kwargs={"tokenizer": tokenizer, "max_length": max_length},
             new_fingerprint=Hasher.hash((lines._fingerprint, tokenizer_content(tokenizer), max_length)),
             num_proc=tokenizing_processes(len(lines)),
             desc="Tokenizing",
         )
-    for split, rows in tokenized.items():
         if not len(rows):
             raise DataError(f"{split}: no line has a text")
-        if dropped := len(corpus[split]) - len(rows):
-            logger.warning(f"{split}: {dropped:,} of {len(corpus[split]):,} lines have no text and are dropped")
+        if dropped := len(lines) - len(rows):
+            logger.warning(f"{split}: {dropped:,} of {len(lines):,} lines have no text and are dropped")
     return tokenized
 
 
 def _tokenize_rows(
     batch: dict[str, list], rows: list[int], tokenizer: PreTrainedTokenizerBase, max_length: int
 ) -> dict[str, list]:
-    encoded = tokenizer(
-        batch["text"],
-        add_special_tokens=False,
-        return_attention_mask=False,
-        return_token_type_ids=False,
-        verbose=False,
-    )["input_ids"]
+    encoded = tokenizer(batch["text"], add_special_tokens=False, return_attention_mask=False, verbose=False)[
+        "input_ids"
+    ]
     kept = [(row, ids[:max_length]) for row, ids in zip(rows, encoded, strict=True) if ids]
     return {
         "input_ids": [ids for _, ids in kept],
@@ -147,6 +132,7 @@ def stream_corpus(
     *,
     validation: int,
     seed: int = 42,
+    encoding: str = "utf-8",
 ) -> tuple[IterableDataset, Dataset]:
     """Read and tokenize a corpus while training, if it is too large for a second copy on disk.
 
@@ -154,9 +140,8 @@ def stream_corpus(
     One process and one worker read it; resuming reads it again from the start.
 
     Args:
-        files: As in `load_corpus`.
-        tokenizer: As in `tokenize_corpus`.
-        max_length: As in `tokenize_corpus`.
+        files, encoding: As in `load_corpus`.
+        tokenizer, max_length: As in `tokenize_corpus`.
         validation: The number of lines held out for validation, the first of the stream.
         seed: Seed of the order.
 
@@ -169,25 +154,29 @@ def stream_corpus(
         DataError: There is an error in the first file, or too few lines.
     """
     names = tuple(os.fspath(file) for file in files)
-    lines = chain.from_iterable(map(iterate_lines, names))
-    first = [text for _, text in zip(range(int(validation) + 1), lines, strict=False)]
+    first = list(islice(_lines(names, encoding), int(validation) + 1))
     size = validation_size(max(1, validation), len(first), ", ".join(names))
     kwargs: dict[str, Any] = {"tokenizer": tokenizer, "max_length": max_length}
     held = Dataset.from_dict(_tokenize_rows({"text": first[:size]}, list(range(size)), **kwargs))
     if not len(held):
         raise DataError("validation: no line has a text")
-    stream = IterableDataset.from_generator(_endless_text_rows, gen_kwargs={"files": names, "start": size})
+    source = {"files": names, "start": size, "encoding": encoding}
+    stream = IterableDataset.from_generator(_endless_text_rows, gen_kwargs=source)
     stream = stream.shuffle(seed=seed, buffer_size=SHUFFLE_BUFFER)
     stream = stream.map(_tokenize_rows, batched=True, with_indices=True, remove_columns=["text"], fn_kwargs=kwargs)
     return stream, held
 
 
-def _endless_text_rows(files: tuple[str, ...], start: int) -> Iterator[dict[str, str]]:
+def _endless_text_rows(files: tuple[str, ...], start: int, encoding: str) -> Iterator[dict[str, str]]:
     found = True
     while found:
         found = False
-        for number, text in enumerate(chain.from_iterable(map(iterate_lines, files))):
-            if number >= start and text.strip():
+        for text in islice(_lines(files, encoding), start, None):
+            if text.strip():
                 found = True
                 yield {"text": text}
     raise DataError(f"{', '.join(files)}: no line with a text after those held back for validation")
+
+
+def _lines(files: Sequence[str | os.PathLike], encoding: str) -> Iterator[str]:
+    return chain.from_iterable(iterate_lines(file, encoding) for file in files)

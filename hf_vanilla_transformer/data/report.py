@@ -13,10 +13,8 @@ from .labels import MULTI, REGRESSION, SEPARATOR, SINGLE, is_number, label_names
 from .rows import column_array
 
 
-# Texts whose tokens are counted, and labels that are listed.
-SAMPLE, MOST_LABELS = 1000, 20
-# From so many labels on that are numbers, they may be ratings.
-RATINGS = 5
+# Texts whose tokens are counted; labels that are listed; labels from which on numbers may be ratings.
+SAMPLE, MOST_LABELS, RATINGS = 1000, 20, 5
 
 
 def describe_data(
@@ -37,11 +35,10 @@ def describe_data(
     """
     train = data["train"]
     columns = [column for column in ("text", "source", "target") if column in train.column_names]
-    lines = ["rows: " + ", ".join(f"{split} {len(rows):,}" for split, rows in data.items())]
-    if "label" in train.column_names:
-        lines += _describe_labels(train)
-    lines += [_describe_lengths(train, column, (tokenizers or {}).get(column), max_length) for column in columns]
-    return [*lines, *_describe_repeated(data, columns)]
+    rows = "rows: " + ", ".join(f"{split} {len(rows):,}" for split, rows in data.items())
+    labels = _describe_labels(train) if "label" in train.column_names else []
+    lengths = [_describe_lengths(train, column, (tokenizers or {}).get(column), max_length) for column in columns]
+    return [rows, *labels, *lengths, *_describe_repeated(data, columns)]
 
 
 def _describe_labels(rows: Dataset) -> Iterator[str]:
@@ -59,10 +56,8 @@ def _describe_labels(rows: Dataset) -> Iterator[str]:
     if kind == SINGLE and len(names) >= RATINGS and all(map(is_number, names)):
         yield f"labels: all {len(names)} are numbers; if they are ratings, problem_type {REGRESSION} predicts them"
     if kind == SINGLE and (lists := [name for name in names if SEPARATOR in name]):
-        yield (
-            f"labels: {len(lists)} hold {SEPARATOR}, such as {lists[0]}, and count as one label each; problem_type "
-            f"{MULTI} takes them apart"
-        )
+        example = f"{len(lists)} hold {SEPARATOR}, such as {lists[0]}, and count as one label each"
+        yield f"labels: {example}; problem_type {MULTI} takes them apart"
 
 
 def _describe_lengths(
@@ -85,17 +80,13 @@ def _describe_lengths(
 
 def _describe_repeated(data: DatasetDict, columns: list[str]) -> Iterator[str]:
     """How many rows of train repeat others, and how many of other splits are in train, by 8 bytes for each row."""
-    hashes = {split: _hashes(rows, columns) for split, rows in data.items()}
-    train = np.unique(hashes["train"])
-    texts = "pairs" if len(columns) > 1 else "texts"
-    if repeated := len(hashes["train"]) - len(train):
-        yield f"repeated: {repeated:,} {texts} of train are there before"
-    for split in [split for split in data if split != "train"]:
-        if known := int(np.isin(hashes[split], train).sum()):
-            yield f"repeated: {known:,} of {len(hashes[split]):,} {texts} of {split} are in train, too"
-
-
-def _hashes(rows: Dataset, columns: list[str]) -> np.ndarray:
-    batches = rows.select_columns(columns).iter(1000)
-    texts = chain.from_iterable(zip(*batch.values(), strict=True) for batch in batches)
-    return np.fromiter(map(hash, texts), dtype=np.int64, count=len(rows))
+    train, what = np.empty(0, dtype=np.int64), "pairs" if len(columns) > 1 else "texts"
+    for split, rows in data.items():  # train is the first
+        batches = (zip(*batch.values(), strict=True) for batch in rows.select_columns(columns).iter(1000))
+        hashes = np.fromiter(map(hash, chain.from_iterable(batches)), dtype=np.int64, count=len(rows))
+        if split == "train":
+            train = np.unique(hashes)
+            if len(train) < len(hashes):
+                yield f"repeated: {len(hashes) - len(train):,} {what} of train are there before"
+        elif known := int(np.isin(hashes, train).sum()):
+            yield f"repeated: {known:,} of {len(hashes):,} {what} of {split} are in train, too"

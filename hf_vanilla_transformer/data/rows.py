@@ -1,26 +1,29 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""Rows of memory-mapped data sets, handled without a Python object for each of them."""
+"""Rows of memory-mapped data sets: cached, chosen, cut into splits, without a Python object for each of them."""
 
 import hashlib
 import json
+import logging
 import multiprocessing
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import datasets
 import numpy as np
 import pyarrow as pa
-from datasets import Dataset, DatasetInfo, Features, Split
+from datasets import Dataset, DatasetDict, DatasetInfo, Features, Split, Value
 from datasets.fingerprint import Hasher
 from datasets.table import InMemoryTable, MemoryMappedTable
 from pyarrow import compute
 from transformers import PreTrainedTokenizerBase
 
 from .errors import DataError
+from .folders import SPLITS
 
 
+logger = logging.getLogger(__name__)
 # Rows that are worth a process of their own.
 ROWS_PER_PROCESS = 50_000
 
@@ -47,13 +50,13 @@ def select_rows(rows: Dataset, indices: np.ndarray) -> Dataset:
 
 
 def cached_rows(
-    key: object, batches: Iterable[dict[str, list]], features: Features, cache_dir: str | os.PathLike | None
+    key: object, batches: Iterable[dict[str, list]], columns: dict[str, Value], cache_dir: str | os.PathLike | None
 ) -> Dataset:
     """Rows in the cache of `datasets`, written once; `key` says what they depend on, such as a file's checksum."""
-    fingerprint = Hasher.hash(key)
+    features, fingerprint = Features(columns), Hasher.hash(key)
     folder = Path(cache_dir or datasets.config.HF_DATASETS_CACHE, "hf_vanilla_transformer", fingerprint)
-    schema = features.arrow_schema
-    table = _memory_mapped(folder / "rows.arrow", schema, (pa.table(batch, schema) for batch in batches))
+    tables = (pa.table(batch, features.arrow_schema) for batch in batches)
+    table = _memory_mapped(folder / "rows.arrow", features.arrow_schema, tables)
     return Dataset(table, info=DatasetInfo(features=features), split=Split.TRAIN, fingerprint=fingerprint)
 
 
@@ -73,10 +76,7 @@ def _memory_mapped(file: Path, schema: pa.Schema, tables: Iterable[pa.Table]) ->
 
 
 def column_array(rows: Dataset, column: str) -> np.ndarray:
-    """A column of integers, in their own type.
-
-    `datasets` (5.2) gathers chosen rows one by one, in 800 bytes each.
-    """
+    """A column of numbers; `datasets` (5.2) gathers chosen rows one by one, in 800 bytes each."""
     return _in_order(rows, rows.data.column(column).to_numpy())
 
 
@@ -89,23 +89,61 @@ def _in_order(rows: Dataset, values: np.ndarray) -> np.ndarray:
     return values if rows._indices is None else values[rows._indices.column(0).to_numpy()]
 
 
-def check_fraction(fraction: float) -> None:
-    """Raise a `DataError` if this is no share of train that can become another split."""
-    if not 0 < fraction < 1:
-        raise DataError(f"validation_fraction must lie between 0 and 1, not be {fraction}")
+def convert_rows(
+    rows: Dataset,
+    name: str,
+    columns: list[str],
+    convert: Callable[..., Sequence | None],
+    features: Features,
+    lack: str,
+) -> Dataset:
+    """What `convert` makes of each row's number, from 1 on, and its values in some columns.
+
+    `convert` returns the values of `features`, or None for a row that is dropped, for it has what `lack` says.
+    """
+
+    def convert_batch(batch: dict[str, list], numbers: list[int]) -> dict[str, list]:
+        values = zip(*(batch[column] for column in columns), strict=True)
+        made = (convert(number + 1, *row) for number, row in zip(numbers, values, strict=True))
+        kept = [row for row in made if row is not None]
+        return {feature: [row[place] for row in kept] for place, feature in enumerate(features)}
+
+    options: dict[str, Any] = {"with_indices": True, "batched": True, "remove_columns": rows.column_names}
+    kept = rows.map(convert_batch, features=features, desc="Reading", **options)
+    if not len(kept):
+        raise DataError(f"{name}: all rows have {lack}")
+    if dropped := len(rows) - len(kept):
+        logger.warning(
+            f"{name}: {dropped:,} of {len(rows):,} rows have {lack} and are dropped, {len(kept):,} are left"
+        )
+    return kept
 
 
 def cut_size(fraction: float, rows: int) -> int:
     """The size of a split that is cut from so many rows: at least one, and not all."""
+    if not 0 < fraction < 1:
+        raise DataError(f"validation_fraction must lie between 0 and 1, not be {fraction}")
     return min(max(1, round(fraction * rows)), rows - 1)
+
+
+def complete_splits(
+    data: DatasetDict, source: str, choose: Callable[[Dataset, str], tuple[np.ndarray, np.ndarray]]
+) -> DatasetDict:
+    """Cut `test` and `validation`, if they are missing, from `train`; `choose` says which rows stay and which go."""
+    for split in ("test", "validation"):
+        if split not in data:
+            parts = choose(data["train"], f"{source}, split {split}")
+            data["train"], data[split] = (select_rows(data["train"], part) for part in parts)
+            sizes = [len(data[part]) for part in (split, "train")]
+            logger.warning(f"{source}: {split} is {sizes[0]:,} rows cut from train, {sizes[1]:,} are left")
+    return DatasetDict({split: data[split] for split in SPLITS})
 
 
 class Texts:
     """The texts of some columns, one column after the other, read from the disk anew in each iteration."""
 
     def __init__(self, rows: Dataset, columns: Sequence[str]):
-        self.rows = rows
-        self.columns = columns
+        self.rows, self.columns = rows, columns
 
     def __iter__(self) -> Iterator[str]:
         for column in self.columns:
@@ -114,12 +152,8 @@ class Texts:
 
 
 def tokenizing_processes(rows: int) -> int | None:
-    """How many processes shall tokenize so many rows: at most one for each core; None for this process alone.
-
-    Where processes are not forked, it is this one alone: others would run a script that is not guarded by
-    `if __name__ == "__main__"` a second time.
-    """
-    if multiprocessing.get_all_start_methods()[0] != "fork":  # the first is the default
+    """How many processes shall tokenize so many rows: at most one for each core; None for this process alone."""
+    if multiprocessing.get_all_start_methods()[0] != "fork":  # other processes would run an unguarded script again
         return None
     number = min(len(os.sched_getaffinity(0)), rows // ROWS_PER_PROCESS)
     return number if number > 1 else None

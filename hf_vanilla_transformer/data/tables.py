@@ -8,7 +8,7 @@ from glob import escape
 from itertools import islice
 from pathlib import Path
 
-from datasets import Dataset, DatasetDict, Features, Value, load_dataset
+from datasets import Dataset, DatasetDict, Value, load_dataset
 from datasets.fingerprint import Hasher
 from datasets.load import CachedDatasetModuleFactory
 
@@ -32,9 +32,11 @@ _SURROGATE = re.compile(
 
 def read_tables(
     source: str,
-    columns: list[str],
-    *,
+    texts: list[str],
     labels: Mapping[str, Collection[str]] | None = None,
+    *,
+    files: Mapping[str, Path] | None = None,
+    quoting_levels: int | None = None,
     encoding: str = "utf-8",
     config_name: str | None = None,
     cache_dir: str | os.PathLike | None = None,
@@ -45,25 +47,35 @@ def read_tables(
         source: A `.csv`, `.tsv`, `.txt`, `.json` or `.jsonl` file; a folder with such files, named after their splits
             (`NAMES` in folders.py: `train.csv`, `valid.csv`), or with a single one; or another folder or a Hub name
             that `datasets.load_dataset` takes.
-        columns: The columns, which must exist. `column.entry` names an entry of a column of mappings, as in the Hub's
-            translation data sets.
-        labels: Which columns of a CSV or TSV file hold labels, and the allowed ones; an empty collection allows all.
+        texts: The columns with texts, which must exist. `column.entry` names an entry of a column of mappings, as in
+            the Hub's translation data sets.
+        labels: The columns with labels, and the labels that a CSV or TSV file may hold; if none, then any.
+        files: The tables by split, if `source` is no name of them.
+        quoting_levels: As in `iterate_rows`.
         encoding: Of the files; JSON is always UTF-8.
         config_name: Of a Hub data set that has several configurations.
         cache_dir: The folder for downloads and prepared data; by default that of `datasets`.
 
     Returns:
-        The splits; a file is the split `train`.
+        Of the splits train, validation and test those that there are; a file is train.
     """
-    path = local_path(source)
-    files = {"train": path} if path.is_file() else _tables_of_splits(path) if path.is_dir() else {}
-    if files:
-        return DatasetDict(
-            {split: read_table(file, columns, labels or {}, encoding, cache_dir) for split, file in files.items()}
-        )
-    with data_errors(source):
-        data = _load(source, path, config_name, cache_dir).flatten()
-    return DatasetDict({split: _select(source, rows, columns) for split, rows in data.items()})
+    labels, path = labels or {}, local_path(source)
+    if files is None:
+        files = {"train": path} if path.is_file() else _tables_of_splits(path) if path.is_dir() else {}
+    data = {
+        split: _read_table(file, texts, labels, encoding, cache_dir, quoting_levels) for split, file in files.items()
+    }
+    if not data:
+        with data_errors(source):
+            loaded = _load(source, path, config_name, cache_dir).flatten()
+        data = {split: _select(source, rows, [*texts, *labels]) for split, rows in loaded.items()}
+    if "train" not in data:
+        raise DataError(f"{source}: no split train; the splits are {', '.join(data)}")
+    for column in texts:
+        for rows in data.values():
+            if not has_type(feature := rows.features[column], r"(large_)?string"):
+                raise DataError(f"{source}: the column {column!r} holds no texts but {feature}")
+    return DatasetDict({split: data[split] for split in SPLITS if split in data})
 
 
 def _tables_of_splits(folder: Path) -> dict[str, Path]:
@@ -87,78 +99,50 @@ def _load(source: str, path: Path, config_name: str | None, cache_dir: str | os.
         return load_dataset(folder, config_name, cache_dir=cache_dir, description=Hasher.hash(content))
     if path.suffix in TABLE_SUFFIXES or not HUB_NAME.fullmatch(source):
         raise DataError(f"{source}: no such file or folder")
-    if not hub_answers(source, "dataset") and not _is_cached(source, cache_dir):
-        raise DataError(f"{source}: no such file or folder here, and no network to look for it on the Hub")
+    if not hub_answers(source, "dataset"):
+        try:  # what was prepared before needs no network
+            CachedDatasetModuleFactory(source, cache_dir=cache_dir).get_module()
+        except FileNotFoundError:
+            raise DataError(
+                f"{source}: no such file or folder here, and no network to look for it on the Hub"
+            ) from None
     return load_dataset(source, config_name, cache_dir=cache_dir)
 
 
-def _is_cached(name: str, cache_dir: str | os.PathLike | None) -> bool:
-    """Whether a data set of the Hub was prepared before, so that no network is needed; says so in the log."""
-    try:
-        CachedDatasetModuleFactory(name, cache_dir=cache_dir).get_module()
-    except FileNotFoundError:
-        return False
-    return True
-
-
-def known_splits(source: str, data: DatasetDict) -> DatasetDict:
-    """Keep the splits train, which must be there, validation and test; drop others, such as unlabelled texts."""
-    if "train" not in data:
-        raise DataError(f"{source}: no split train; the splits are {', '.join(data)}")
-    return DatasetDict({split: data[split] for split in SPLITS if split in data})
-
-
-def check_texts(source: str, data: DatasetDict, column: str) -> None:
-    """Raise a `DataError` if a column does not hold strings."""
-    for rows in data.values():
-        if not has_type(feature := rows.features[column], r"(large_)?string"):
-            raise DataError(f"{source}: the column {column!r} holds no texts but {feature}")
-
-
 def has_type(feature: object, pattern: str) -> bool:
-    """Whether the name of a feature's Arrow type matches; lists and the like have none."""
+    """Whether the name of a feature's Arrow type matches; lists have none."""
     return re.fullmatch(pattern, str(getattr(feature, "dtype", None))) is not None
 
 
-def read_table(
+def _read_table(
     file: Path,
-    columns: list[str],
+    texts: list[str],
     labels: Mapping[str, Collection[str]],
     encoding: str,
     cache_dir: str | os.PathLike | None,
-    quoting_levels: int | None = None,
+    quoting_levels: int | None,
 ) -> Dataset:
     """Some columns of a table; those of a CSV or TSV file are strings. The cache goes by the file's content."""
-    name, suffix = str(file), file.suffix.lower()
+    suffix, columns = file.suffix.lower(), [*texts, *labels]
     if suffix in JSON_SUFFIXES:
         _check_json(file)
-        with data_errors(name):
-            rows = load_dataset(
-                "json",
-                data_files=escape(name),
-                split="train",
-                description=file_checksum(file),  # a part of the cache's key
-                cache_dir=cache_dir,
-            )
-        return _select(name, rows.flatten(), columns)
+        cached = {"cache_dir": cache_dir, "description": file_checksum(file)}  # of which the cache's key is made
+        with data_errors(str(file)):
+            rows = load_dataset("json", data_files=escape(str(file)), split="train", **cached)
+        return _select(str(file), rows.flatten(), columns)
     if quoting_levels is None and suffix not in TABLE_SUFFIXES:
         hint = "; save a workbook as CSV UTF-8" if suffix.startswith(".xls") else ""
-        raise DataError(f"{name}: not a .csv, .tsv, .txt, .json or .jsonl file{hint}")
-    kind = "csv" if suffix == ".csv" else "tsv"
-    key = (kind, file_checksum(file), columns, {column: list(labels[column]) for column in labels}, encoding)
-    batches = _read_batches(file, columns, labels, encoding, quoting_levels)
-    return cached_rows((*key, quoting_levels), batches, Features(dict.fromkeys(columns, Value("string"))), cache_dir)
-
-
-def _read_batches(
-    file: Path,
-    columns: list[str],
-    labels: Mapping[str, Collection[str]],
-    encoding: str,
-    quoting_levels: int | None,
-) -> Iterator[dict[str, list[str]]]:
+        raise DataError(f"{file}: not a .csv, .tsv, .txt, .json or .jsonl file{hint}")
+    allowed = {column: list(labels[column]) for column in labels}
+    key = ("table", suffix == ".csv", file_checksum(file), texts, allowed, encoding, quoting_levels)
     rows = iterate_rows(file, encoding, quoting_levels)
-    line, header = next(rows, (0, []))
+    return cached_rows(key, _batches(file, rows, columns, allowed), dict.fromkeys(columns, Value("string")), cache_dir)
+
+
+def _batches(
+    file: Path, rows: Iterator[tuple[int, list[str]]], columns: list[str], labels: dict[str, list[str]]
+) -> Iterator[dict[str, list[str]]]:
+    header = next(rows, (0, []))[1]
     places = dict(zip(columns, find_columns(f"{file}, line 1", header, columns), strict=True))
     while batch := list(islice(rows, 1000)):
         for column, allowed in labels.items():

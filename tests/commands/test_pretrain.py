@@ -83,7 +83,7 @@ def test_a_pretrained_model_is_a_folder_to_fine_tune(run, text_file, tmp_path, c
     assert base["run"] == record and "epochs" not in base["metrics"]
     assert base["metrics"]["validation"] == metrics["validation"]
     card = (tmp_path / "finetuned" / "README.md").read_text()
-    assert f"It began as `{folder}`" in card and "by `vanilla-transformer pretrain`" in card
+    assert "pretrained`, trained on" in card and "by `vanilla-transformer pretrain`, without labels" in card
 
     # And so does a pretraining that goes on from there, of both.
     again = ["--model", tmp_path / "finetuned", "--config", '{"dropout": 0.0}', "--learning_rate", "0"]
@@ -93,7 +93,7 @@ def test_a_pretrained_model_is_a_folder_to_fine_tune(run, text_file, tmp_path, c
     assert all(torch.equal(weights[name], pretrained[name]) for name in finetuned.keys() & pretrained.keys())
     assert json.loads((tmp_path / "again" / "config.json").read_text())["dropout"] == 0.0
     card = (tmp_path / "again" / "README.md").read_text()
-    assert card.index(f"It began as `{tmp_path / 'finetuned'}`") < card.index(f"That model began as `{folder}`")
+    assert card.index("finetuned`, trained on") < card.index("Before that: 1 run, ")
 
 
 @pytest.mark.slow
@@ -185,7 +185,7 @@ def test_a_small_model_learns_what_follows_what(run, tmp_path):
         (["--texts", "{}/cut.txt.gz"], "cut.txt.gz: Compressed file ended"),
         (["--texts", "{}/damaged.txt.gz"], "damaged.txt.gz: "),
         (["--texts", "{}/plain.txt.gz"], "plain.txt.gz: Not a gzipped file"),
-        (["--texts", "{}/empty.txt"], "empty.txt: no line"),
+        (["--texts", "{}/empty.txt"], "empty.txt: 0 lines, of which 10 cannot be held back"),
         (["--texts", "{}/blank.txt", "--validation", "1", "--tokenizer", "{}/tokenizer"], "no line has a text"),
         (["--validation", "62"], "62 lines, of which 62 cannot be held back"),
         (["--validation", "-1"], "validation"),

@@ -111,7 +111,7 @@ def test_names_that_a_folder_lacks_are_cut_from_train(load, tmp_path, caplog):
     write_pairs(tmp_path, "train", 40)
     caplog.clear()
     assert len(sides(load, tmp_path, prefixes=prefixes)["train"]) == 36
-    assert "split validation is 2 pairs cut from train" in caplog.text
+    assert "validation is 2 rows cut from train" in caplog.text
     assert f"{tmp_path}: not read: train.tsv" in caplog.text
 
 

@@ -126,7 +126,7 @@ def test_training_pairs_with_an_empty_side_are_dropped(folder, load, caplog):
     with caplog.at_level(logging.WARNING):
         data = load(folder, validation_fraction=0.1)
     assert len(data["train"]) + len(data["validation"]) + len(data["test"]) == 36
-    assert "4 of 40 pairs have an empty side and are dropped, the first is number 1" in caplog.text
+    assert "4 of 40 rows have an empty side and are dropped, 36 are left" in caplog.text
 
 
 def test_what_is_wrong_is_said_in_one_line(folder, load):
@@ -148,7 +148,7 @@ def test_what_is_wrong_is_said_in_one_line(folder, load):
     write(folder / "val_1.en", ["one"])
     assert "val_1.ko has 2 lines and val_1.en 1: they are not" in message(folder, prefixes={"validation": "val_1"})
     write(folder / "train.ko", [""] * 40)
-    assert "split train: no pair of sentences" in message(folder)
+    assert "split train: all rows have an empty side" in message(folder)
     write(folder / "train.ko", [])
     write(folder / "train.en.gz", [])
     assert "split train: no pair of sentences" in message(folder)

@@ -97,7 +97,7 @@ def test_missing_column_lists_those_there(load, tmp_path, suffix, wanted):
         ("t.csv", b'document,label\na,0\n"b,1\n', "t.csv, line 3: unexpected end of data"),
         ("t.csv", b"document,label\na,0\n\xb0\xa1,1\n", "t.csv, line 3: byte 1 is not UTF-8"),
         ("t.csv", b"document,label\na,0\nb,\n", "split train, row 2: no label"),
-        ("t.csv", b"document,label\n,0\n ,1\n", "split train: no row has a text"),
+        ("t.csv", b"document,label\n,0\n ,1\n", "split train: all rows have no text"),
         ("t.csv", b"document,label\na,0\nb,0\nc,1\n", "one row alone has the label '1'"),
         ("t.csv", b"document,label\na,0\nb,0\n", "the column 'label' has fewer than two labels: ['0']"),
         (
