@@ -67,13 +67,12 @@ def test_a_pretrained_model_is_a_folder_to_fine_tune(run, text_file, tmp_path, c
         assert name == "lm_head.bias" or torch.equal(weights[name], value), name
     assert model.config.decoder_start_token_id == BOS
 
-    caplog.clear()
-    status, out, _ = run(
+    status, _, _ = run(
         "train-classifier",
         *("--data", "sample", "--model", folder, "--output_dir", tmp_path / "finetuned", "--max_steps", "1"),
         *("--learning_rate", "0", "--disable_tqdm", "true", "--report_to", "none"),
     )
-    assert status == 0 and "classifier.weight" in caplog.text
+    assert status == 0
     finetuned = load_file(tmp_path / "finetuned" / "model.safetensors")
     assert finetuned.keys() - pretrained.keys() == {"classifier.weight"}
     assert all(torch.equal(finetuned[name], pretrained[name]) for name in finetuned.keys() & pretrained.keys())
