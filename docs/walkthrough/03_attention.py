@@ -253,6 +253,9 @@ print("q, k, v:", tuple(q.shape), " 출력:", tuple(result.shape), torch.allclos
 same = torch.allclose(my_weights[is_token], attentions[:, 0][is_token], atol=1e-6)
 print("가중치: ", tuple(my_weights.shape), " 모델의 가중치:", tuple(attentions.shape), same)
 
+# %% [markdown]
+# 첫 헤드의 가중치를 그려 봅시다. 그림에서는 토큰의 `▁`를 밑줄 `_`로 적습니다.
+
 # %%
 plot_attention(attentions[0, 0], tokens[0], tokens[0], title="0번 층, 0번 헤드")
 
@@ -270,7 +273,7 @@ plot_attention(attentions[1, 0], tokens[1], tokens[1], title="0번 층, 0번 헤
 plot_masks([*tokens[0], "[PAD]"], [1, 1, 1, 1, 1, 0, 0])
 
 # %% [markdown]
-# 파란 칸이 볼 수 있는 자리입니다. 두 줄이면 만들 수 있습니다. 둘을 함께 쓰려면 `&`로 묶습니다.
+# 파란 칸이 볼 수 있는 자리입니다. 두 줄이면 만들 수 있습니다. 둘을 함께 적용하려면 `&`로 합칩니다.
 
 # %%
 pad = torch.tensor([1, 1, 1, 0]).bool()  # (M,)
@@ -326,7 +329,7 @@ print(scaled_dot_product_attention(q1, k1, v1, attn_mask=torch.zeros(1, 1, 2, 2,
 # 2. 과일 셋에 인과 마스크를 씌우면 첫째 행과 둘째 행의 가중치는 어떻게 될까요? 먼저 예상하고 계산해 보세요.
 # 3. 위에서 한 단계씩 계산한 `output`을 `scaled_dot_product_attention` 한 줄로 얻어 보세요.
 #
-# 다음 장에서는 어텐션을 여러 개로 나누고, 토큰마다 따로 생각하게 합니다.
+# 다음 장에서는 어텐션을 여러 개로 나누고, 토큰마다 따로 계산하는 단계를 더합니다.
 # → [4. 멀티헤드와 피드포워드](04_multi_head_and_feed_forward.ipynb)
 
 # %% [markdown]

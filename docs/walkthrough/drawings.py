@@ -118,7 +118,7 @@ class Drawing:
         return {"image/svg+xml": self.svg(), "text/plain": repr(self)}
 
     def __repr__(self) -> str:
-        return f"그림: {self.description}"
+        return f"그림(Jupyter에서는 셀을 실행하면 보입니다): {self.description}"
 
 
 def model_map(here: int | None = None) -> Drawing:
