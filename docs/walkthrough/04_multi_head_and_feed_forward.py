@@ -209,7 +209,7 @@ pd.DataFrame(offset, index=[f"헤드 {head}" for head in range(3)], columns=toke
 # 논문의 식 (2)입니다. 함수 $f$는 조금 뒤에 설명합니다.
 #
 # $$\mathrm{FFN}(x) = f(xW_1 + b_1)W_2 + b_2$$
-
+#
 # ### 만들기: `FeedForward`
 #
 # F는 늘린 칸의 수입니다. $f$는 논문처럼 ReLU로 합니다.

@@ -314,7 +314,8 @@ class Transformer(nn.Module):
 
 
 # 분류의 선형 층에는 편향이 없습니다. 디코더는 [BOS] 하나만 읽습니다(7장).
-my_classifier = Transformer(len(reviews_tokenizer), 192, 3, 768, 6, 1, head=nn.Linear(192, 2, bias=False))
+sizes = {"d_model": 192, "heads": 3, "ffn_dim": 768, "encoder_layers": 6, "decoder_layers": 1}
+my_classifier = Transformer(len(reviews_tokenizer), **sizes, head=nn.Linear(192, 2, bias=False))
 start = torch.full((2, 1), reviews_tokenizer.bos_token_id)
 logits = my_classifier(batch["input_ids"], is_token, start)
 print(tuple(batch["input_ids"].shape), tuple(start.shape), "->", tuple(logits.shape))
@@ -373,7 +374,8 @@ assert torch.allclose(mine, theirs, rtol=0, atol=1e-6)
 # 같습니다! 번역 모델도 옮겨 봅시다. 이번에는 어휘 6,000개의 로짓이 자리마다 나옵니다.
 
 # %%
-my_translator = Transformer(len(tokenizer), 128, 4, 256, 4, 4, head=nn.Linear(128, len(tokenizer)))
+sizes = {"d_model": 128, "heads": 4, "ffn_dim": 256, "encoder_layers": 4, "decoder_layers": 4}
+my_translator = Transformer(len(tokenizer), **sizes, head=nn.Linear(128, len(tokenizer)))
 print(my_translator.load_state_dict(my_weights(translator)))
 my_translator.double(), translator.double()
 with torch.inference_mode():
