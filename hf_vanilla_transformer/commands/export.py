@@ -10,14 +10,19 @@
 `ctranslate2` and `onnx` are for speed: `predict`, `translate` and `evaluate` take the folder as they take a model; of
 `onnx` classifiers only, the translators are for other programs. `transformers` is a model of one of transformers' own
 classes, which loads without other code, for translators that have such a twin; `vanilla` is the way back from there.
-Nothing is written if the export does not agree with the model.
+Nothing is written if the export does not agree with the model: on random texts, and on those of its run's validation
+split where the recipe's data are here.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from pathlib import Path
 from typing import Any, Literal
 
 from ..export import export, restore
+from ..hub.record import RECIPE_FILE, read_file
 from .arguments import exit_with_one_line, parse_arguments
+from .settings import LabelledTextArguments
+from .train_translation import PairArguments
 
 
 @dataclass
@@ -34,15 +39,38 @@ class ExportArguments:
             raise ValueError("--quantize: has no effect with --format vanilla, which is the model as it was")
 
 
-def summary(record: dict[str, Any]) -> str:
-    """The proof in one line."""
-    random = record["proof"]["random_texts"]
-    titles = {"same_label": "same label", "same_translation": "same translation"}
-    same = "".join(f"; {title} {random[name]}" for name, title in titles.items() if name in random)
-    return (
-        f"{random['texts']} random texts of 1 to {random['longest']} tokens: greatest difference from torch "
-        f"{random['greatest_difference']:.1e}{same}"
-    )
+def validation_texts(folder: str, most: int = 200) -> list[str]:
+    """The first texts of the run's validation split, where its recipe names data that are here."""
+    try:
+        recipe = read_file(Path(folder, RECIPE_FILE))
+    except (OSError, ValueError):
+        return []
+    source = str(recipe.get("data", "sample"))
+    if source != "sample" and not Path(source).expanduser().exists():
+        return []
+    pairs = "source_column" in recipe
+    group: Any = PairArguments if pairs else LabelledTextArguments
+    arguments = group(**{field.name: recipe[field.name] for field in fields(group) if field.name in recipe})
+    try:
+        data = arguments.load() if pairs else arguments.load(recipe.get("problem_type"))
+    except (OSError, ValueError) as error:
+        print(f"No texts of the validation split: {error}")
+        return []
+    return data["validation"]["source" if pairs else "text"][:most]
+
+
+def summary(record: dict[str, Any]) -> list[str]:
+    """The proof, in a line for each kind of texts."""
+    same = {"same_label": "same label", "same_translation": "same translation"}
+    lines = []
+    for key, title in (("validation_texts", "texts of the validation split"), ("random_texts", "random texts")):
+        if found := record["proof"].get(key):
+            found_same = "".join(f"; {word} {found[name]}" for name, word in same.items() if name in found)
+            lines.append(
+                f"{found['texts']} {title} of 1 to {found['longest']} tokens: greatest difference from torch "
+                f"{found['greatest_difference']:.1e}{found_same}"
+            )
+    return lines
 
 
 @exit_with_one_line
@@ -52,6 +80,7 @@ def main(argv: list[str] | None = None) -> None:
         restore(arguments.model, arguments.output_dir)
         print(f"{arguments.output_dir}: the model of {arguments.model}")
         return
-    record = export(arguments.model, arguments.output_dir, arguments.format, arguments.quantize)
-    print(summary(record))
+    texts = validation_texts(arguments.model)
+    record = export(arguments.model, arguments.output_dir, arguments.format, arguments.quantize, texts)
+    print(*summary(record), sep="\n")
     print(f"{arguments.output_dir}: {record['task']} with {record['format']}, {record['quantize'] or 'float32'}")

@@ -15,6 +15,7 @@ import argparse
 import socket
 from pathlib import Path
 
+from ..hub.record import example_texts
 from ..hub.upload import (
     check_repo_id,
     files_left_out,
@@ -24,7 +25,7 @@ from ..hub.upload import (
     upload,
     upload_space,
 )
-from .arguments import OneLineParser, exit_with_one_line
+from .arguments import OneLineParser, escape_controls, exit_with_one_line
 
 
 def parse_arguments(argv: list[str] | None) -> argparse.Namespace:
@@ -43,35 +44,32 @@ def parse_arguments(argv: list[str] | None) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
-def printable(text: str) -> str:
-    """A name as a terminal shows it, without control characters."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-
-
 def list_files(folder: Path, files: list[Path], texts: dict[str, str]) -> int:
     """Print what would be uploaded, and what would not; returns the number of bytes."""
     total = 0
     for file in files:
         name, made = file.as_posix(), not (folder / file).is_file()
         size = 0 if made else len(texts[name].encode()) if name in texts else (folder / file).stat().st_size
-        print(f"{size:>13,}  {printable(name)}{' (made from the record)' if made else ''}")
+        print(f"{size:>13,}  {escape_controls(name)}{' (made from the record)' if made else ''}")
         total += size
     for name in files_left_out(folder, files):
-        print(f"{'stays here':>13}  {printable(name)}")
+        print(f"{'stays here':>13}  {escape_controls(name)}")
     return total
 
 
 def list_places(folder: Path, files: list[Path], texts: dict[str, str], paths: set[str]) -> None:
     """Print what names this machine, in what would be uploaded."""
     for path in sorted(paths):
-        print(f"{printable(path)}: sent without its folder, in {', '.join(texts)}")
+        print(f"{escape_controls(path)}: sent without its folder, in {', '.join(texts)}")
+    for text in example_texts(str(folder)):
+        print(f"README.md, run.json: a text of the data, {text!r}")
     names = {name for name in (str(Path.home()), socket.gethostname()) if len(name) > 3}
     for file in files:
         if file.suffix in (".md", ".json", ".yaml", ".txt") and (folder / file).is_file():
             text = texts.get(file.as_posix()) or (folder / file).read_text(encoding="utf-8", errors="replace")
             for name in names:
                 if name in text:
-                    print(f"{printable(file.as_posix())}: names this machine, {name}")
+                    print(f"{escape_controls(file.as_posix())}: names this machine, {name}")
 
 
 @exit_with_one_line

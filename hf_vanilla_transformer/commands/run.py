@@ -30,6 +30,7 @@ from transformers.trainer_utils import IntervalStrategy, SaveStrategy
 from .. import VanillaTransformerConfig
 from ..data.report import describe_data
 from ..data.rows import column_array, select_rows
+from ..hub.callback import PushCallback
 from ..hub.embedding import save_embedding_modules
 from ..hub.model_card import CARD_FILE, save_model_card
 from ..hub.record import CURVES_FILE, METRICS_FILE, RECIPE_FILE, RUN_FILE, best_step, epochs, save_record
@@ -276,6 +277,7 @@ class Run:
         if self.dry_run:
             rehearse(trainer, self.folder)
             sys.exit(0)
+        trainer.add_callback(PushCallback)
         trained = trainer.train(resume_from_checkpoint=self.checkpoint)
         return {
             "best_step": best_step(trainer.args, trainer.state),
@@ -326,6 +328,7 @@ class Run:
             base_model=arguments.model,
             data=data(),
             script=script,
+            license=arguments.license,
         )
         save_embedding_modules(self.folder, trainer.model.config.d_model)
         save_model_card(self.folder)

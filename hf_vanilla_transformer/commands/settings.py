@@ -90,6 +90,9 @@ class ModelArguments:
         default="float32",
         metadata={"help": "Precision the trained weights are rounded to and saved in."},
     )
+    license: str | None = field(
+        default=None, metadata={"help": "Licence of the weights, as the Hub names it: the card says none by default."}
+    )
 
     dry_run: bool = field(
         default=False,

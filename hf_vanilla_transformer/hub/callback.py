@@ -1,10 +1,13 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""The record and card of a run of your own `Trainer`."""
+"""What a `Trainer` does for the Hub: checkpoints while it trains, record and card of a run of your own."""
 
+import concurrent.futures
+import glob
 import json
 from pathlib import Path
 
 from datasets import DatasetDict
+from huggingface_hub import HfApi
 from transformers import (
     PreTrainedModel,
     PreTrainedTokenizerBase,
@@ -13,16 +16,57 @@ from transformers import (
     TrainerState,
     TrainingArguments,
 )
-from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
+from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR, HubStrategy
 
-from ..data.checksums import describe_splits
 from ..precision import training_precision
 from .embedding import save_embedding_modules
 from .model_card import save_model_card
-from .record import METRICS_FILE, changed_arguments, metrics_of_log, save_record
+from .record import (
+    METRICS_FILE,
+    RUN_FILES,
+    changed_arguments,
+    describe_data,
+    listed_files,
+    metrics_of_log,
+    save_record,
+)
 
 
-class RecordCallback(TrainerCallback):
+class PushCallback(TrainerCallback):
+    """Has each save pushed (`hub_strategy` "every_save", the default) with the files of `RUN_FILES` alone.
+
+    Trainer would send whatever lies in the output folder.
+    """
+
+    pushes = False
+    job: concurrent.futures.Future | None = None
+
+    def on_train_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs) -> None:
+        if args.push_to_hub and args.hub_strategy == HubStrategy.EVERY_SAVE:
+            self.pushes, args.hub_strategy = True, HubStrategy.END
+
+    def on_save(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs) -> None:
+        waits = self.job is not None and not self.job.done() and not args.hub_always_push
+        if waits or not self.pushes or not state.is_world_process_zero:
+            return
+        folder = Path(args.output_dir, f"{PREFIX_CHECKPOINT_DIR}-{state.global_step}")
+        api = HfApi(token=args.hub_token)
+        name = args.hub_model_id or Path(args.output_dir).absolute().name
+        self.job = api.upload_folder(
+            repo_id=api.create_repo(name, exist_ok=True, private=args.hub_private_repo).repo_id,
+            folder_path=folder,
+            allow_patterns=[glob.escape(file.as_posix()) for file in listed_files(folder, RUN_FILES)],
+            commit_message=f"Training in progress, step {state.global_step}",
+            revision=args.hub_revision,
+            run_as_future=True,
+        )
+
+    def on_train_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs) -> None:
+        if self.job is not None:
+            concurrent.futures.wait([self.job])
+
+
+class RecordCallback(PushCallback):
     """Writes model, tokenizer, record and model card to the folder of your own `Trainer`'s run when training ends.
 
     The record's metrics are what the Trainer logged, its recipe the Trainer's arguments. `Trainer.push_to_hub` would
@@ -30,22 +74,25 @@ class RecordCallback(TrainerCallback):
 
     Args:
         source: The name of the data, for the card.
-        data: The splits; their rows and checksums go into the record.
+        data: The splits; their rows and checksums go into the record, and a few short texts of the validation split.
+        license: The licence of the weights, by its name on the Hub; by default the card names none.
 
     Raises:
         ImportError: matplotlib is not installed (extra `train`).
     """
 
-    def __init__(self, source: str, data: DatasetDict | None = None):
+    def __init__(self, source: str, data: DatasetDict | None = None, license: str | None = None):
         import matplotlib  # noqa: F401  # fail before training
 
-        self.data = {"source": source, **({} if data is None else describe_splits(data))}
+        self.data = describe_data(source, data or DatasetDict())
+        self.license = license
         self.resumed_from: str | None = None
         self.base_model: str | None = None
 
     def on_train_begin(  # type: ignore[override]  # Trainer passes the model by name
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, model: PreTrainedModel, **kwargs
     ) -> None:
+        super().on_train_begin(args, state, control)
         self.resumed_from = f"{PREFIX_CHECKPOINT_DIR}-{state.global_step}" if state.global_step else None
         self.base_model = model.name_or_path or None
 
@@ -58,6 +105,7 @@ class RecordCallback(TrainerCallback):
         processing_class: PreTrainedTokenizerBase | None = None,
         **kwargs,
     ) -> None:
+        super().on_train_end(args, state, control)
         if not state.is_world_process_zero:
             return
         model.save_pretrained(args.output_dir)
@@ -74,6 +122,7 @@ class RecordCallback(TrainerCallback):
             base_model=self.base_model,
             data=self.data,
             own_trainer=True,
+            license=self.license,
         )
         save_embedding_modules(args.output_dir, model.config.d_model)
         save_model_card(args.output_dir, args.hub_model_id)

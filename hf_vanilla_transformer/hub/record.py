@@ -5,7 +5,7 @@ import contextlib
 import json
 import platform
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib import metadata
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 import torch
 import yaml
+from datasets import DatasetDict
 from transformers import GenerationConfig, PreTrainedModel, TrainerState, TrainingArguments
 
+from ..data.checksums import describe_splits
 from ..figures import plot_training_curves
 from ..inference.folder import TARGET_TOKENIZER
 from ..training.checkpoints import world_size
@@ -49,6 +51,7 @@ RUN_FILES = (
     *_TOKENIZER,
     *(f"{TARGET_TOKENIZER}/{file}" for file in _TOKENIZER),
     *("modules.json", "sentence_bert_config.json", "1_Pooling/config.json"),
+    *("adapter_config.json", "adapter_model.safetensors"),
 )
 PAGE_FILES = (
     *("README.md", "index.html", "app.js", "attention.js", "engine.js", "style.css", "words.json"),
@@ -61,6 +64,15 @@ NOT_IN_RECIPE = {
     *("output_dir", "run_name", "logging_dir", "resume_from_checkpoint", "use_cpu", "disable_tqdm"),
     *("push_to_hub", "hub_token", "hub_model_id", "hub_private_repo", "hub_revision", "hub_strategy"),
 }
+
+
+def listed_files(folder: Path, patterns: Iterable[str]) -> list[Path]:
+    """The sorted files of a folder that match a pattern, relative to the folder, but no links that lead out of it."""
+    if not folder.is_dir():
+        raise ValueError(f"{folder}: no such folder")
+    found = {file for pattern in patterns for file in folder.glob(pattern) if file.is_file()}
+    inside = folder.resolve()
+    return sorted(file.relative_to(folder) for file in found if file.resolve().is_relative_to(inside))
 
 
 def save_record(
@@ -175,6 +187,23 @@ def recipe_text(settings: dict[str, Any]) -> str:
 
 def json_text(content: Any) -> str:
     return json.dumps(content, ensure_ascii=False, indent=2) + "\n"
+
+
+def describe_data(source: str, data: DatasetDict) -> dict[str, Any]:
+    """What a record says about data: their source, and each split's rows and checksum.
+
+    With the validation split stand short texts of it, up to three labels' one: the examples of card and page.
+    """
+    described: dict[str, Any] = {"source": source, **describe_splits(data)}
+    head = data["validation"][:1000] if "validation" in data else {}
+    texts = head.get("text") or head.get("source") or []
+    examples: dict[str, str] = {}
+    for text, label in zip(texts, head.get("label") or [0] * len(texts), strict=True):
+        if isinstance(text, str) and len(text) <= 80:
+            examples.setdefault(str(label), text)
+    if examples:
+        described["validation"]["examples"] = list(examples.values())[:3]
+    return described
 
 
 def describe_environment() -> dict[str, Any]:

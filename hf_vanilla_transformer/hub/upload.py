@@ -21,6 +21,7 @@ from .record import (
     RUN_FILE,
     RUN_FILES,
     json_text,
+    listed_files,
     read_file,
     recipe_text,
     without_local_paths,
@@ -88,15 +89,6 @@ def space_files(folder: str | Path, include: Iterable[str] = ()) -> list[Path]:
     if Path("index.html") not in files or not card.is_file() or "\nsdk: static\n" not in card.read_text("utf-8"):
         raise ValueError(f"{folder}: no page (a README.md with `sdk: static`, and index.html); `page` makes one")
     return files
-
-
-def listed_files(folder: Path, patterns: Iterable[str]) -> list[Path]:
-    """The sorted files of a folder that match a pattern, relative to the folder, but no links that lead out of it."""
-    if not folder.is_dir():
-        raise ValueError(f"{folder}: no such folder")
-    found = {file for pattern in patterns for file in folder.glob(pattern) if file.is_file()}
-    inside = folder.resolve()
-    return sorted(file.relative_to(folder) for file in found if file.resolve().is_relative_to(inside))
 
 
 def files_left_out(folder: Path, files: list[Path]) -> list[str]:

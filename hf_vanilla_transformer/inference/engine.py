@@ -14,7 +14,7 @@ from ..modeling_vanilla_transformer import (
     VanillaTransformerForConditionalGeneration,
     VanillaTransformerForSequenceClassification,
 )
-from .folder import EXPORT_FILE
+from .folder import EXPORT_FILE, labels_of
 
 
 # The task of each class of models, and what such a model is called.
@@ -44,7 +44,7 @@ class Engine:
     @property
     def model_class(self) -> str:
         """The name of the class of the model whose answers these are."""
-        return self.config.architectures[0]
+        return (self.config.architectures or ["model without a class"])[0]
 
     def logits(self, input_ids: list[list[int]], batch_size: int) -> np.ndarray:
         """Score the labels of texts.
@@ -98,9 +98,13 @@ def read_export(folder: str) -> dict[str, Any] | None:
         export = json.loads(file.read_text(encoding="utf-8"))
     except ValueError as error:
         raise ValueError(f"{file}: not JSON ({error})") from error
-    formats = dict.fromkeys(format for format, _ in ENGINES)
+    export = export if isinstance(export, dict) else {}
+    formats = list(dict.fromkeys(format for format, _ in ENGINES))
     if export.get("format") not in formats:
         raise ValueError(f"{file}: format {export.get('format')!r} is none of {', '.join(formats)}")
+    kinds = {"task": str, "quantize": str | None, "config": dict, "generation": dict | None}
+    if not all(name in export and isinstance(export[name], kind) for name, kind in kinds.items()):
+        raise ValueError(f"{file}: no whole record of an export: `task`, `quantize`, `config` and `generation`")
     return export
 
 
@@ -127,7 +131,7 @@ def load_engine(folder: str, dtype: str = "float32", task: str | None = None) ->
         place = export["format"], export["task"]
         if place not in ENGINES:
             formats = ", ".join(format for format, other in ENGINES if other == export["task"])
-            noun = NOUNS[export["task"]]
+            noun = NOUNS.get(export["task"], export["task"])
             raise ValueError(
                 f"{folder}: a {noun} in the format {place[0]} is for other programs; here {noun}s run in {formats}"
             )
@@ -138,6 +142,8 @@ def load_engine(folder: str, dtype: str = "float32", task: str | None = None) ->
     engine = engine_class.load(folder, export, dtype) if module == "pytorch" else engine_class(folder, export)
     if task is not None:
         check_task(engine, task, folder)
+    if task == "classification":
+        labels_of(engine.config)  # which refuses names that no line of answers can hold
     return engine
 
 

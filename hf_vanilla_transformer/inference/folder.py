@@ -2,6 +2,7 @@
 """Load models and tokenizers from a folder or the Hub; errors are one line that names the folder."""
 
 import contextlib
+import unicodedata
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
@@ -82,9 +83,17 @@ def load_model(folder: str, **options) -> VanillaTransformerPreTrainedModel:
 
 
 def labels_of(config: VanillaTransformerConfig) -> list[str]:
-    """The names of a classifier's labels, by number."""
+    """The names of a classifier's labels, by number.
+
+    Raises:
+        ValueError: one has a line break, a tab or another control character, with which no line can hold it.
+    """
     names: Any = config.id2label  # its keys are numbers, not text as in a file
-    return [names[number] for number in range(config.num_labels)]
+    labels = [str(names[number]) for number in range(config.num_labels)]
+    for label in labels:
+        if any(unicodedata.category(character) in ("Cc", "Zl", "Zp") for character in label):
+            raise ValueError(f"id2label: the name {label!r} has a line break or another control character: rename it")
+    return labels
 
 
 def on_accelerator(model: Model) -> Model:

@@ -1,9 +1,12 @@
 """`vanilla-transformer export`: what it prints, what it reads of the recipe, and one line for every mistake."""
 
+import re
+
 import pytest
 import torch
+import yaml
 from export.models import random_model, save
-from shared import error_line, files_of_at_most, tiny_config
+from shared import LINES, error_line, files_of_at_most, tiny_config
 
 from hf_vanilla_transformer import VanillaTransformerForConditionalGeneration
 
@@ -37,6 +40,23 @@ def test_to_transformers_and_back(run, twin, tmp_path):
     assert all(torch.equal(before[name], after[name]) for name in before)
     status, expected, _ = run("translate", "--model", twin, stdin="가 나 다\n")
     assert status == 0 and run("translate", "--model", tmp_path / "native", stdin="가 나 다\n")[1] == expected
+
+
+def test_the_proof_is_on_the_runs_validation_split_where_its_data_are_here(run, twin, tmp_path):
+    export = ["export", "--model", twin, "--format", "transformers", "--output_dir"]
+    recipe = {"data": str(tmp_path / "pairs.tsv"), "source_column": "ko", "target_column": "en", "seed": 3}
+    (tmp_path / "model" / "recipe.yaml").write_text(yaml.safe_dump({**recipe, "validation_fraction": 0.3}))
+    assert "validation" not in run(*export, tmp_path / "without")[1]
+    rows = "".join(f"{line}\t{number}\n" for number, line in enumerate(LINES))
+    (tmp_path / "pairs.tsv").write_text(f"ko\ten\n{rows}", encoding="utf-8")
+    status, out, err = run(*export, tmp_path / "with")
+    assert status == 0, err
+    found = re.match(r"13 texts of the validation split of 1 to (\d+) tokens: .* same translation 13 of 13\n", out)
+    assert found and int(found[1]) <= 16 and "random texts" in out.splitlines()[1]
+    card = (tmp_path / "with" / "README.md").read_text(encoding="utf-8")
+    assert "| 13 of the validation split | same translation, greedy search | " in card
+    (tmp_path / "pairs.tsv").write_text("other\tcolumns\na\tb\n", encoding="utf-8")
+    assert run(*export, tmp_path / "changed")[1].startswith("No texts of the validation split: ")
 
 
 @pytest.mark.parametrize("format", ["ctranslate2", "transformers"])

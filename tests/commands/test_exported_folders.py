@@ -67,11 +67,29 @@ def test_an_export_answers_as_its_model(run, models, tmp_path, caplog, name, for
         assert f"dtype bfloat16: only torch has this choice, this is an export to {format}" in error_line(name, err)
 
 
+CT2 = {
+    "format": "ctranslate2",
+    "task": "classification",
+    "quantize": None,
+    "generation": None,
+    "config": {"architectures": ["X"]},
+}
+
+
 @pytest.mark.parametrize(
     ("record", "message"),
-    [("{", "export.json: not JSON"), (json.dumps({"format": "tensorrt"}), "format 'tensorrt' is none of ")],
+    [
+        ("{", "export.json: not JSON"),
+        ("[]", "export.json: format None is none of"),
+        (json.dumps({"format": "tensorrt"}), "format 'tensorrt' is none of "),
+        (json.dumps({"format": ["onnx"]}), "is none of "),
+        (json.dumps({"format": "onnx"}), "export.json: no whole record of an export"),
+        (json.dumps({**CT2, "generation": []}), "export.json: no whole record of an export"),
+        (json.dumps({**CT2, "config": []}), "export.json: no whole record of an export"),
+        (json.dumps({**CT2, "task": "x"}), "a x in the format ctranslate2 is for other"),
+    ],
 )
-def test_a_record_that_cannot_be_read_is_refused(run, models, tmp_path, record, message):
+def test_a_record_that_cannot_be_read_is_refused(run, tmp_path, record, message):
     (tmp_path / "export.json").write_text(record)
     status, out, err = run("predict", "--model", tmp_path, stdin="가\n")
     assert (status, out) == (2, "") and message in error_line("predict", err)

@@ -95,6 +95,12 @@ def test_the_card_names_the_languages_and_they_the_examples(runtime, tmp_path, n
     assert settings["examples"] == page.TEXTS_TO_TRY[settings["task"]][languages[0]]
 
 
+def test_a_run_of_own_data_brings_its_examples(classifier, runtime, tmp_path):
+    (classifier / "run.json").write_text(json.dumps({"data": {"validation": {"examples": ["배송이 빨라요"]}}}))
+    settings = page.make_page(str(classifier), str(tmp_path / "page"), runtime=str(runtime))
+    assert settings["examples"] == ["배송이 빨라요"]
+
+
 def test_the_pages_own_files_name_nothing_outside_and_only_what_is_there():
     scripts = sorted(STATIC.glob("*.js"))
     assert sum(len(script.read_text().splitlines()) for script in scripts) <= 430
@@ -218,6 +224,10 @@ def test_a_taken_port_is_reported_before_the_work(run, classifier, runtime, tmp_
         status, _, err = run("page", "--model", classifier, *arguments)
     assert status == 2 and f"port {server.server_port}" in error_line("page", err)
     assert not (tmp_path / "page").exists()
+    status, _, err = run(
+        "page", "--model", classifier, "--output_dir", tmp_path / "page", "--serve", "--port", "99999"
+    )
+    assert status == 2 and "port must be 0-65535" in error_line("page", err)
 
 
 def test_serve_serves_until_ctrl_c(run, classifier, runtime, tmp_path, monkeypatch):
@@ -239,17 +249,28 @@ def test_serve_serves_until_ctrl_c(run, classifier, runtime, tmp_path, monkeypat
     assert status == 0 and "http://127.0.0.1:4321/" in out, err
 
 
-def test_the_server_names_types_and_is_on_loopback(tmp_path, capsys):
+def test_the_server_gives_the_pages_files_alone_and_on_loopback(tmp_path, capsys):
+    """With the types that browsers insist on; no list of a folder, no link out of the page."""
+    folder = tmp_path / "page"
+    (folder / "model").mkdir(parents=True)
+    (tmp_path / "secret").write_text("secret")
+    (folder / "link").symlink_to(tmp_path / "secret")
+    (folder / "out").symlink_to(tmp_path)
+    (folder / "model" / "index.html").symlink_to(tmp_path / "secret")
     types = {"a.js": "text/javascript", "b.mjs": "text/javascript", "c.wasm": "application/wasm"}
     for name in types:
-        (tmp_path / name).write_text("")
-    with page.page_server(str(tmp_path), port=0) as server:
+        (folder / name).write_text("")
+    answers = [(f"/{name}", 200, type_) for name, type_ in types.items()]
+    hidden = ("/", "/link", "/out/secret", "/model/", "/model", "/../secret", "/none")
+    with page.page_server(str(folder), port=0) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         assert server.server_address[0] == "127.0.0.1"
-        for name, type_ in types.items():
+        for path, status, type_ in [*answers, *((path, 404, "text/html;charset=utf-8") for path in hidden)]:
             connection = http.client.HTTPConnection("127.0.0.1", server.server_port)
-            connection.request("GET", f"/{name}")
-            assert connection.getresponse().getheader("Content-Type") == type_
+            connection.request("GET", path)
+            answer = connection.getresponse()
+            assert (answer.status, answer.getheader("Content-Type")) == (status, type_), path
+            assert b"secret" not in answer.read()
             connection.close()
         server.shutdown()
     assert capsys.readouterr() == ("", "")

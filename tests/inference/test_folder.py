@@ -12,6 +12,7 @@ from hf_vanilla_transformer import (
     VanillaTransformerForConditionalGeneration,
     VanillaTransformerForSequenceClassification,
 )
+from hf_vanilla_transformer.engines import load_engine
 from hf_vanilla_transformer.loading import load_config, load_to_train, load_tokenizer, load_tokenizer_to_train
 from hf_vanilla_transformer.network import hub_answers
 from hf_vanilla_transformer.tokenizer import train_tokenizer
@@ -88,3 +89,27 @@ def test_a_tokenizer_of_an_unknown_kind_is_refused(tmp_path):
     (tmp_path / "tokenizer.json").write_text(json.dumps(content))
     with pytest.raises(ValueError, match="no tokenizer can be read here"):
         load_tokenizer(str(tmp_path))
+
+
+@pytest.mark.parametrize("name", ["good\nreally", "a\tb", "\x1b[2J", "a\u2028b", "\x85"])
+def test_a_label_that_no_line_can_hold_is_refused(name, tmp_path):
+    config = tiny_config(id2label={0: "bad", 1: name}, label2id={"bad": 0, name: 1})
+    VanillaTransformerForSequenceClassification(config).save_pretrained(tmp_path)
+    with pytest.raises(ValueError, match="id2label: the name .* has a line break"):
+        load_engine(str(tmp_path), task="classification")
+
+
+def test_weights_that_hold_code_are_one_line(tmp_path):
+    """Which is not run."""
+    model = VanillaTransformerForSequenceClassification(tiny_config())
+    model.save_pretrained(tmp_path)
+    (tmp_path / "model.safetensors").unlink()
+
+    class Code:
+        def __reduce__(self):
+            return (tmp_path / "was_here").touch, ()
+
+    torch.save(Code(), tmp_path / "pytorch_model.bin")
+    with pytest.raises(ValueError, match=f"^{tmp_path}: no model can be read here"):
+        load_engine(str(tmp_path))
+    assert not (tmp_path / "was_here").exists()
