@@ -104,7 +104,7 @@ def client(environment):
 def run_folder(client, tmp_path_factory) -> Path:
     """A run's folder as the command leaves it."""
     folder = tmp_path_factory.mktemp("runs") / "tiny"
-    status, _, err = client("train-classifier", "--output_dir", folder, *QUICK)
+    status, _, err = client("train-classifier", "--output_dir", folder, *QUICK, "--license", "apache-2.0")
     assert status == 0, err
     return folder
 

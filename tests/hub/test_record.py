@@ -3,7 +3,9 @@
 import json
 import subprocess
 
+import pytest
 import yaml
+from datasets import Dataset, DatasetDict
 from shared import tiny_config
 from transformers import (
     TrainerState,
@@ -37,6 +39,23 @@ def test_a_record_takes_in_that_of_the_model_it_began_as(tmp_path):
         base_model=str(tmp_path),
     )
     assert json.loads((new / "run.json").read_text())["began_as"] == before
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        ({"text": ["x" * 81, "가", "나", "다"], "label": [0, 1, 1, 0]}, ["가", "다"]),
+        ({"source": ["a", "b"], "target": ["c", "d"]}, ["a"]),
+        ({"text": ["a", "b", "c", "d"], "label": [0.5, 1.0, 1.5, 2.0]}, ["a", "b", "c"]),
+        ({"input_ids": [[1]]}, None),
+        ({"text": [None, None], "label": [1, 0]}, None),
+    ],
+)
+def test_a_records_examples_are_short_texts_of_the_validation_split(rows, expected):
+    split = Dataset.from_dict(rows)
+    data = record.describe_data("mine.csv", DatasetDict({"train": split, "validation": split}))
+    assert data["validation"].get("examples") == expected and "examples" not in data["train"]
+    assert record.describe_data("mine.csv", DatasetDict()) == {"source": "mine.csv"}
 
 
 def test_the_commit_is_of_this_code_not_of_a_project_that_uses_it(tmp_path, monkeypatch):

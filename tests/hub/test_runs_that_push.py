@@ -35,8 +35,9 @@ def test_a_run_that_pushes_leaves_the_same_repository(server, client, environmen
     assert in_repository(server, f"{USER}/trained").keys() == RUN_FILES | EMBEDDING_FILES
     titles = server.titles(f"{USER}/trained")
     assert titles[0] == "Upload the run's folder" and any("Training in progress" in title for title in titles)
-    # What it pushed meanwhile can be loaded, too.
+    # What it pushed meanwhile can be loaded, too, and is on the same list.
     for commit in server.repositories[f"{USER}/trained"].commits.values():
+        assert commit["files"].keys() <= RUN_FILES | EMBEDDING_FILES | {".gitattributes"}
         if "model.safetensors" in commit["files"]:
             assert {file for file in RUN_FILES if file.endswith(".py")} <= commit["files"].keys()
     card = server.files(f"{USER}/trained")["README.md"].decode()
@@ -130,6 +131,8 @@ for trainer_class, name, settings in (
         model, arguments, train_dataset=data, eval_dataset=data, processing_class=tokenizer,
         compute_metrics=compute_metrics, callbacks=[RecordCallback("reviews.csv")],
     )
+    if name == "uploaded":
+        open(f"{sys.argv[2]}/uploaded/id_rsa", "w").close()
     trainer.train()
     if name == "uploaded":
         trainer.evaluate()
@@ -173,6 +176,8 @@ def test_without_our_commands_the_repository_is_the_same(server, client, folder,
     assert "| train | Training loss |" in server.files("kim/plain")["README.md"].decode()
     uploaded = in_repository(server, "kim/uploaded")
     assert uploaded.keys() == RUN_FILES | EMBEDDING_FILES
+    pushed = server.repositories["kim/uploaded"].commits.values()
+    assert len(pushed) == 4 and not any({"id_rsa", "training_args.bin"} & commit["files"].keys() for commit in pushed)
     assert "| validation | Accuracy |" in uploaded["README.md"].decode()
     # The trained model's folder is now the new run's; `push` changes nothing but the name on the card.
     later = in_repository(server, "kim/later")
