@@ -21,7 +21,7 @@ from .. import VanillaTransformerConfig, VanillaTransformerForSequenceClassifica
 from ..data.labelled_text import tokenize
 from ..data.labels import MULTI, REGRESSION, SINGLE, label_names
 from ..data.rows import column_array
-from ..hub.record import describe_data
+from ..hub.record import data_record
 from ..inference.folder import load_config
 from ..metrics import (
     TABLE_LIMIT,
@@ -118,7 +118,7 @@ def train(
         headline=lambda metrics: headline(metrics["test"], len(train_dataset), problem_type),
         use="predict --model FOLDER --file texts.txt",
         arguments=arguments,
-        data=lambda: {**describe_data(data_arguments.data, data), **further},
+        data=lambda: {**data_record(data_arguments.data, data), **further},
         script=script,
     )
 

@@ -21,7 +21,7 @@ from transformers.trainer_utils import SaveStrategy
 
 from .. import VanillaTransformerConfig, VanillaTransformerForConditionalGeneration
 from ..data.parallel_text import tokenize_pairs
-from ..hub.record import describe_data
+from ..hub.record import data_record
 from ..inference.folder import TARGET_TOKENIZER, load_config, load_target_tokenizer, load_tokenizer
 from ..metrics import compute_perplexity, token_losses, translation_report, word_report
 from ..tokenizer import has_capitals
@@ -100,7 +100,7 @@ def train(
         headline=lambda metrics: f"test BLEU{words}: {metrics['test'][f'beams_{beams}'][bleu]:.2f}",
         use=f"translate --model FOLDER --file texts.txt --num_beams {beams}",
         arguments=arguments,
-        data=lambda: describe_data(data_arguments.data, data),
+        data=lambda: data_record(data_arguments.data, data),
         script=script,
     )
 

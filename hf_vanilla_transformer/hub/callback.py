@@ -25,7 +25,7 @@ from .record import (
     METRICS_FILE,
     RUN_FILES,
     changed_arguments,
-    describe_data,
+    data_record,
     listed_files,
     metrics_of_log,
     save_record,
@@ -84,7 +84,7 @@ class RecordCallback(PushCallback):
     def __init__(self, source: str, data: DatasetDict | None = None, license: str | None = None):
         import matplotlib  # noqa: F401  # fail before training
 
-        self.data = describe_data(source, data or DatasetDict())
+        self.data = data_record(source, data or DatasetDict())
         self.license = license
         self.resumed_from: str | None = None
         self.base_model: str | None = None

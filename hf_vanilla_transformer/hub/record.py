@@ -189,7 +189,7 @@ def json_text(content: Any) -> str:
     return json.dumps(content, ensure_ascii=False, indent=2) + "\n"
 
 
-def describe_data(source: str, data: DatasetDict) -> dict[str, Any]:
+def data_record(source: str, data: DatasetDict) -> dict[str, Any]:
     """What a record says about data: their source, and each split's rows and checksum.
 
     With the validation split stand short texts of it, up to three labels' one: the examples of card and page.

@@ -53,9 +53,9 @@ def test_a_record_takes_in_that_of_the_model_it_began_as(tmp_path):
 )
 def test_a_records_examples_are_short_texts_of_the_validation_split(rows, expected):
     split = Dataset.from_dict(rows)
-    data = record.describe_data("mine.csv", DatasetDict({"train": split, "validation": split}))
+    data = record.data_record("mine.csv", DatasetDict({"train": split, "validation": split}))
     assert data["validation"].get("examples") == expected and "examples" not in data["train"]
-    assert record.describe_data("mine.csv", DatasetDict()) == {"source": "mine.csv"}
+    assert record.data_record("mine.csv", DatasetDict()) == {"source": "mine.csv"}
 
 
 def test_the_commit_is_of_this_code_not_of_a_project_that_uses_it(tmp_path, monkeypatch):
