@@ -20,22 +20,19 @@ one slip of the fingers, with upper and lower case exchanged. It adds `robustnes
 
 import csv
 import time
-from contextlib import suppress
 from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import torch
-import yaml
 from datasets import Dataset
 from tqdm import tqdm
-from transformers.utils import cached_file
 
 from ..configuration_vanilla_transformer import VanillaTransformerConfig
 from ..data.labels import MULTI, REGRESSION, SEPARATOR, SINGLE, label_names, multi_hot
 from ..figures import plot_reliability, plot_robustness
-from ..hub.record import RECIPE_FILE, describe_environment, save_json
+from ..hub.record import describe_environment, save_json
 from ..inference import classify, translate
 from ..inference.engine import TASKS, Engine, load_engine, read_export
 from ..inference.folder import labels_of, load_config, load_target_tokenizer, load_tokenizer
@@ -53,6 +50,7 @@ from ..metrics import (
 )
 from ..training.checkpoints import prepare_output_dir
 from .arguments import exit_with_one_line, parse_arguments
+from .recipes import recipe_of
 from .settings import LabelledTextArguments, RobustnessArguments, check_at_least
 from .train_translation import PairArguments
 
@@ -84,7 +82,9 @@ class EvaluationArguments(RobustnessArguments, LabelledTextArguments):
     split_seed: int | None = field(
         default=None, metadata={"help": "Seed of the split; by default as in the model's recipe."}
     )
-    num_beams: int = field(default=1, metadata={"help": "Beams of a translator's search; 1 is greedy."})
+    num_beams: int | None = field(
+        default=None, metadata={"help": "Beams of a translator's search; by default as the model's `generate` has."}
+    )
     batch_size: int = field(default=128, metadata={"help": "Texts in one pass through the model."})
     dtype: Literal["auto", "float32", "bfloat16"] = field(
         default="float32",
@@ -132,22 +132,12 @@ def load_split(arguments: EvaluationArguments, data_arguments: type, **options: 
     """
     settings = {one.name: one for one in fields(data_arguments)}
     given = {name: value for name, value in vars(arguments).items() if name in settings and value is not None}
-    given = {name: value for name, value in load_recipe(arguments.model).items() if name in settings} | given
+    given = {name: value for name, value in recipe_of(arguments.model).items() if name in settings} | given
     if missing := [f"--{name}" for name, one in settings.items() if one.default is MISSING and name not in given]:
         raise ValueError(f"{', '.join(missing)}: neither given nor in the model's recipe")
     data: Any = data_arguments(**given)
     vars(arguments).update(vars(data))
     return data.load(**options)[arguments.split]
-
-
-def load_recipe(model: str) -> dict[str, Any]:
-    """The recipe of a model, or of the model that an export was made from; nothing where there is none."""
-    export = read_export(model)
-    file = None
-    with suppress(OSError):  # the export's model is elsewhere
-        source = model if export is None else export["source"]
-        file = cached_file(source, RECIPE_FILE, _raise_exceptions_for_missing_entries=False)
-    return yaml.safe_load(Path(file).read_text(encoding="utf-8")) if file else {}
 
 
 def describe_engine(engine: Engine, model: str) -> dict[str, str]:
@@ -167,6 +157,7 @@ def evaluate_translator(
     """Measure a translator, and write its translations beside the references; returns the report and its headline."""
     split = load_split(arguments, PairArguments)
     engine = load_engine(arguments.model, arguments.dtype, "translation")
+    arguments.num_beams = arguments.num_beams or engine.num_beams
     tokenizer = load_tokenizer(arguments.model)
     target_tokenizer = load_target_tokenizer(arguments.model, config, tokenizer)
     sources, references = split["source"][:], split["target"][:]

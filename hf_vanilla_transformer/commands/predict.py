@@ -3,26 +3,26 @@
 
     vanilla-transformer predict --model runs/nsmc --file reviews.txt
     echo '정말 재미있는 영화!' | vanilla-transformer predict --model runs/nsmc
+    vanilla-transformer predict --model runs/mine --file reviews.csv --text_column text --output answers.csv
     vanilla-transformer predict --model runs/nsmc --file millions.txt.gz --output labels.tsv --resume
 
 Prints one line per text, in the order of the input: label, probability and text, separated by tabs. A model of
 several labels a text gives those with a probability above 1/2, as a|b, with their probabilities; a model of numbers
-gives value and text. The file may have any size.
+gives value and text. The file may have any size. A table (.csv, .tsv, .json, .jsonl) is written with the answers
+added, as the columns `predicted` and `probability`; of one in JSON, the texts with their answers.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import tee
 from typing import TYPE_CHECKING, Literal
 
+from ..data.problem_types import MULTI, REGRESSION
 from .arguments import exit_with_one_line, parse_arguments
-from .lines import LinesArguments, answer_lines, open_texts
+from .lines import LinesArguments, Table, answer_lines, open_texts
 
 
 if TYPE_CHECKING:
     import numpy as np
-
-    from ..configuration_vanilla_transformer import VanillaTransformerConfig
 
 
 @dataclass
@@ -34,33 +34,30 @@ class PredictArguments(LinesArguments):
     )
 
 
-def answer_of(row: "np.ndarray", config: "VanillaTransformerConfig") -> str:
-    """The columns before the text, from what the model answers: (labels,), float."""
-    from ..inference.folder import labels_of
-
-    if config.problem_type == "regression":
-        return "|".join(f"{value:.4f}" for value in row)
-    chosen = (row > 0.5).nonzero()[0] if config.problem_type == "multi_label_classification" else [int(row.argmax())]
-    labels = labels_of(config)
-    names = "|".join(labels[place] for place in chosen)
-    return f"{names}\t{'|'.join(f'{row[place]:.4f}' for place in chosen)}"
+def answer_of(row: "np.ndarray", labels: list[str], problem_type: str | None) -> list[str]:
+    """The columns that answer a text, from what the model answers: (labels,), float."""
+    if problem_type == REGRESSION:
+        return ["|".join(f"{value:.4f}" for value in row)]
+    chosen = (row > 0.5).nonzero()[0] if problem_type == MULTI else [int(row.argmax())]
+    return ["|".join(labels[place] for place in chosen), "|".join(f"{row[place]:.4f}" for place in chosen)]
 
 
 @exit_with_one_line
 def main(argv: list[str] | None = None) -> None:
     (arguments,), _ = parse_arguments([PredictArguments], __doc__, argv)
-    with open_texts(arguments.file) as texts:
+    with open_texts(arguments, "text_column", "predicted", "probability") as texts:
         from ..inference import iterate_probabilities
         from ..inference.engine import load_engine
-        from ..inference.folder import load_tokenizer
+        from ..inference.folder import labels_of, load_tokenizer
 
         engine = load_engine(arguments.model, arguments.dtype, "classification")
         tokenizer = load_tokenizer(arguments.model)
+        labels, problem_type = labels_of(engine.config), engine.config.problem_type
+        if problem_type == REGRESSION and isinstance(texts, Table):
+            texts.header.remove("probability")
 
-        def answer(lines: Iterator[str], first: int) -> Iterator[str]:
-            lines, given = tee(lines)
+        def answer(lines: Iterator[str], first: int) -> Iterator[list[str]]:
             rows = iterate_probabilities(lines, engine, tokenizer, batch_size=arguments.batch_size)
-            for row, text in zip(rows, given, strict=True):
-                yield f"{answer_of(row, engine.config)}\t{text}"
+            return (answer_of(row, labels, problem_type) for row in rows)
 
-        answer_lines(texts, arguments, answer)
+        answer_lines(texts, arguments, answer, repeat_text=True)

@@ -3,7 +3,9 @@
 
 import difflib
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 
 RECIPES = Path(__file__).parents[1] / "recipes"
@@ -18,6 +20,21 @@ def commands_of_recipes() -> dict[str, str]:
     """The command of each recipe of the package, which the recipe's first line names."""
     texts = {file.stem: file.read_text(encoding="utf-8") for file in sorted(RECIPES.glob("*.yaml"))}
     return {name: text.removeprefix("# ").partition(":")[0] for name, text in texts.items()}
+
+
+def recipe_of(model: str) -> dict[str, Any]:
+    """The recipe of a model, or of the model that an export was made from; nothing where there is none."""
+    from transformers.utils import cached_file
+
+    from ..hub.record import RECIPE_FILE, read_file
+    from ..inference.engine import read_export
+
+    file = None
+    with suppress(OSError):  # the export's model is elsewhere
+        export = read_export(model)
+        source = model if export is None else export["source"]
+        file = cached_file(source, RECIPE_FILE, _raise_exceptions_for_missing_entries=False)
+    return read_file(Path(file)) if file else {}
 
 
 def find_recipe(recipe: str, command: str) -> Path:

@@ -5,6 +5,8 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from ..data.problem_types import SINGLE
+
 
 # Not for a command's help, which needs none of it.
 if TYPE_CHECKING:
@@ -35,7 +37,7 @@ class LabelledTextArguments:
     encoding: str | None = field(default=None, metadata={"help": "Of the files, such as cp949; by default UTF-8."})
     dataset_config_name: str | None = field(default=None, metadata={"help": "A Hub data set's configuration."})
 
-    def load(self, problem_type: str | None = "single_label_classification") -> "DatasetDict":
+    def load(self, problem_type: str | None = SINGLE) -> "DatasetDict":
         """The splits, as `load_labelled_text` returns them."""
         from ..data.labelled_text import load_labelled_text
 

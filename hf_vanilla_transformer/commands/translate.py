@@ -5,7 +5,8 @@
     echo 'Zwei Hunde spielen im Schnee.' | vanilla-transformer translate --model model_cards/multi30k-de-en
     vanilla-transformer translate --model runs/en-de --file millions.txt.gz --output translations.txt --resume
 
-Prints one line per text, in the order of the input. An empty line stays empty. The file may have any size.
+Prints one line per text, in the order of the input. An empty line stays empty. The file may have any size. A table
+(.csv, .tsv, .json, .jsonl) is written with the column `translation` added; of one in JSON, the texts with theirs.
 """
 
 import logging
@@ -25,7 +26,9 @@ class TranslateArguments(LinesArguments):
         default="float32",
         metadata={"help": "Precision of the weights; `auto`: what this machine is faster in. An export has its own."},
     )
-    num_beams: int = field(default=1, metadata={"help": "Beams of the search; 1 is greedy."})
+    num_beams: int | None = field(
+        default=None, metadata={"help": "Beams of the search; 1 is greedy; by default as the model's `generate` has."}
+    )
     max_new_tokens: int | None = field(
         default=None, metadata={"help": "Greatest number of tokens of a translation; by default the model's limit."}
     )
@@ -42,7 +45,7 @@ class TranslateArguments(LinesArguments):
 def main(argv: list[str] | None = None) -> None:
     (arguments,), _ = parse_arguments([TranslateArguments], __doc__, argv)
     logging.basicConfig(format="%(message)s")
-    with open_texts(arguments.file) as texts:
+    with open_texts(arguments, "source_column", "translation") as texts:
         from ..inference import iterate_translations
         from ..inference.engine import load_engine
         from ..inference.folder import load_target_tokenizer, load_tokenizer
@@ -51,7 +54,7 @@ def main(argv: list[str] | None = None) -> None:
         tokenizer = load_tokenizer(arguments.model)
         target_tokenizer = load_target_tokenizer(arguments.model, engine.config, tokenizer)
 
-        def answer(lines: Iterator[str], first: int) -> Iterator[str]:
+        def answer(lines: Iterator[str], first: int) -> Iterator[list[str]]:
             translations = iterate_translations(
                 lines,
                 engine,
@@ -64,6 +67,6 @@ def main(argv: list[str] | None = None) -> None:
                 first=first,
             )
             # One line per text, even where a model of bytes writes a line feed.
-            return (translation.replace("\n", " ") for translation in translations)
+            return ([translation.replace("\n", " ")] for translation in translations)
 
-        answer_lines(texts, arguments, answer)
+        answer_lines(texts, arguments, answer, repeat_text=False)

@@ -98,7 +98,7 @@ def train(
             for split in ("validation", "test")
         },
         headline=lambda metrics: f"test BLEU{words}: {metrics['test'][f'beams_{beams}'][bleu]:.2f}",
-        use=f"translate --model FOLDER --file texts.txt --num_beams {beams}",
+        use="translate --model FOLDER --file texts.txt",
         arguments=arguments,
         data=lambda: data_record(data_arguments.data, data),
         script=script,

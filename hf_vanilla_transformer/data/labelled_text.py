@@ -13,7 +13,6 @@ from ..tokenizer import encode
 from .errors import DataError
 from .labels import (
     MULTI,
-    PROBLEM_TYPES,
     REGRESSION,
     SINGLE,
     check_labels,
@@ -25,6 +24,7 @@ from .labels import (
     read_label,
 )
 from .nsmc import NSMC_LABELS, NSMC_QUOTING_LEVELS, find_nsmc_files
+from .problem_types import PROBLEM_TYPES
 from .rows import column_array, complete_splits, convert_rows, cut_size, tokenizing_processes
 from .tables import read_tables
 

@@ -11,12 +11,11 @@ from datasets import ClassLabel, Dataset, DatasetDict, Features, List, Value
 
 from .errors import DataError
 from .lines import appearance
+from .problem_types import MULTI, REGRESSION, SINGLE
 from .tables import check_label, has_type
 
 
 logger = logging.getLogger(__name__)
-SINGLE, MULTI, REGRESSION = "single_label_classification", "multi_label_classification", "regression"
-PROBLEM_TYPES = (SINGLE, MULTI, REGRESSION)
 # Between the labels of a text in a CSV or TSV file.
 SEPARATOR = "|"
 # More whole numbers than this are asked about.

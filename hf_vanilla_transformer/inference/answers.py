@@ -9,7 +9,6 @@ import numpy as np
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from ..tokenizer import encode
 from .engine import Engine, check_task, load_engine
 from .folder import labels_of, load_target_tokenizer, load_tokenizer
 
@@ -66,7 +65,8 @@ def iterate_probabilities(
     engine, tokenizer = _load(model, tokenizer, "classification", dtype)
     max_length = min(tokenizer.model_max_length, engine.config.max_position_embeddings)
     for window in _windows(texts, WINDOW * batch_size):
-        logits = engine.logits(encode(window, tokenizer, max_length), batch_size)
+        # A text without a token has no ids, as in transformers' pipeline.
+        logits = engine.logits(tokenizer(window, truncation=True, max_length=max_length)["input_ids"], batch_size)
         yield from _answers(torch.from_numpy(logits), engine.config.problem_type).numpy()
 
 
@@ -98,7 +98,7 @@ def iterate_translations(
     tokenizer: PreTrainedTokenizerBase | None = None,
     target_tokenizer: PreTrainedTokenizerBase | None = None,
     *,
-    num_beams: int = 1,
+    num_beams: int | None = None,
     max_new_tokens: int | None = None,
     batch_size: int = 64,
     truncation: bool = True,
@@ -111,7 +111,7 @@ def iterate_translations(
         model: A translator's folder or Hub name, an exported folder, an engine, or a loaded model.
         tokenizer: The source tokenizer; by default that of the folder.
         target_tokenizer: The target tokenizer where the target has its own vocabulary; by default that of the folder.
-        num_beams: Beams of the search; 1 is greedy.
+        num_beams: Beams of the search; 1 is greedy; by default as many as the model's `generate` has.
         max_new_tokens: Greatest number of tokens of a translation; by default the model's limit.
         batch_size: Maximum number of texts in one pass through the model.
         truncation: Cut texts that are longer than the model reads, and warn at the end; False refuses them.
@@ -137,7 +137,8 @@ def iterate_translations(
             places = [place for place, ids in enumerate(input_ids) if ids]
             translations = [""] * len(window)
             if places:
-                ids = engine.translate([input_ids[place] for place in places], batch_size, num_beams, max_new_tokens)
+                rows, beams = [input_ids[place] for place in places], num_beams or engine.num_beams
+                ids = engine.translate(rows, batch_size, beams, max_new_tokens)
                 written = target_tokenizer.batch_decode(ids, skip_special_tokens=True)
                 for place, translation in zip(places, written, strict=True):
                     translations[place] = translation

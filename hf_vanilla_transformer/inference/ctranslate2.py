@@ -17,7 +17,8 @@ from .engine import Engine, end_tokens, import_extra
 class CTranslate2Engine(Engine):
     """Computes on the CPU, with one thread for each of as many batches at a time as torch would use threads.
 
-    CTranslate2 translates a source that is the end token alone into nothing.
+    CTranslate2 translates a source that is the end token alone into nothing, and classifies no text without a token:
+    it reads the unknown token there.
 
     Args:
         folder: The exported folder.
@@ -41,16 +42,19 @@ class CTranslate2Engine(Engine):
             )
         torch.set_num_threads(threads)  # `intra_threads` (CTranslate2 4.8) would hold for torch, too
         # With 0 itself, CTranslate2 searches in another way.
-        self.length_penalty = (export["generation"] or {}).get("length_penalty", 1.0) or 1e-9
+        generation = export["generation"] or {}
+        self.length_penalty = generation.get("length_penalty", 1.0) or 1e-9
+        self.num_beams = generation.get("num_beams") or 1
         self.source_tokens, self.target_tokens = (
             _vocabulary(Path(folder), f"{side}_vocabulary.json") for side in ("source", "target")
         )
+        self.unknown = json.loads(Path(folder, "config.json").read_text(encoding="utf-8")).get("unk_token")
         self.target_ids = {token: token_id for token_id, token in enumerate(self.target_tokens)}
 
     def logits(self, input_ids: list[list[int]], batch_size: int) -> np.ndarray:
         with _one_kind_of_error():
             results = self.translator.translate_batch(
-                self.sources(input_ids),
+                [row or [self.unknown] for row in self.sources(input_ids)],
                 max_batch_size=batch_size,
                 max_input_length=0,
                 beam_size=1,

@@ -37,9 +37,11 @@ class Engine:
 
     Attributes:
         config: The model's configuration; an exported folder has it in its record.
+        num_beams: Of the model's own `generate`.
     """
 
     config: VanillaTransformerConfig
+    num_beams = 1
 
     @property
     def model_class(self) -> str:
@@ -50,7 +52,7 @@ class Engine:
         """Score the labels of texts.
 
         Args:
-            input_ids: The token ids of each text, of any number of texts, within the model's positions.
+            input_ids: The token ids of each text, of any number of texts, within the model's positions; perhaps none.
             batch_size: Maximum number of texts in one pass.
 
         Returns:

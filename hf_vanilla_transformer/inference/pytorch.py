@@ -27,6 +27,7 @@ class TorchEngine(Engine):
     def __init__(self, model: PreTrainedModel, config: VanillaTransformerConfig | None = None):
         own: Any = model.config
         self.model, self.config = model, config or own
+        self.num_beams = getattr(getattr(model, "generation_config", None), "num_beams", None) or 1
 
     @property
     def model_class(self) -> str:

@@ -1,10 +1,13 @@
 """Texts of any number, one per line: streamed, resumed, interrupted, typed."""
 
+import csv
 import functools
 import gzip
 import io
+import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -116,12 +119,21 @@ def test_texts_are_numbered_from_the_first_after_resuming(run, texts, tmp_path, 
         (["--file", "{}/texts.txt", "--output", "{}/there.tsv", "--resume"], "there.tsv has 999 lines, but there are"),
         (["--file", "{}"], "Is a directory"),
         (["--file", "{}/no.txt"], "--file: there is no {}/no.txt"),
+        (["--file", "{}/texts.csv"], "texts.csv is a table: name the column with the texts by --text_column"),
+        (["--file", "{}/texts.csv", "--text_column", "document"], "no column 'document'; the columns are id, text"),
+        (["--file", "{}/texts.csv", "--text_column", "text"], "the answers need the name 'predicted'"),
+        (
+            ["--file", "{}/texts.csv", "--resume", "--output", "{}/a.csv"],
+            "--resume: is for texts that come one per line",
+        ),
+        (["--text_column", "text"], "--text_column: needs --file, a table"),
         (["--file", "{}/broken.gz"], "broken.gz: "),
         (["--batch_size", "0"], "--batch_size: at least 1"),
     ],
 )
 def test_what_cannot_be_answered_is_refused_with_one_line(run, classifier, texts, tmp_path, arguments, message):
     (tmp_path / "there.tsv").write_text("a\n" * 999)
+    (tmp_path / "texts.csv").write_text("id,text,predicted\n1,가,나\n")
     (tmp_path / "broken.gz").write_bytes(gzip.compress(texts.read_bytes())[:-20])
     before = texts.read_bytes(), (tmp_path / "there.tsv").read_bytes()
     arguments = [argument.replace("{}", str(tmp_path)) for argument in arguments]
@@ -129,6 +141,34 @@ def test_what_cannot_be_answered_is_refused_with_one_line(run, classifier, texts
     assert (status, out) == (2, "")
     assert message.replace("{}", str(tmp_path)) in error_line("predict", err)
     assert before == (texts.read_bytes(), (tmp_path / "there.tsv").read_bytes())
+
+
+TABLE = [["1", "하나,\n둘", 'a "b"'], ["2", "", ""], *([str(number), f"셋 {number}", "c"] for number in range(3, 80))]
+
+
+@pytest.mark.parametrize(("ending", "delimiter", "encoding"), [("csv", ",", "cp949"), ("tsv", "\t", "utf-8")])
+def test_a_table_is_written_with_the_answers_added(run, classifier, tmp_path, ending, delimiter, encoding):
+    """More than a window of rows; the column is that of the model's recipe, or given."""
+    rows = TABLE if ending == "csv" else [[cell.replace("\n", " ") for cell in row] for row in TABLE]
+    file, output = tmp_path / f"texts.{ending}", tmp_path / f"answers.{ending}"
+    with open(file, "w", encoding=encoding, newline="") as opened:
+        csv.writer(opened, delimiter=delimiter).writerows([["id", "text", "note"], *rows])
+    model = shutil.copytree(classifier, tmp_path / "model")
+    (model / "recipe.yaml").write_text("text_column: text\n")
+    arguments = ["--file", file, "--encoding", encoding, "--batch_size", "1", "--output", output]
+    status, _, err = run("predict", "--model", model, *arguments)
+    assert status == 0, err
+    with open(output, encoding="utf-8", newline="") as opened:
+        header, *answered = csv.reader(opened, delimiter=delimiter)
+    assert header == ["id", "text", "note", "predicted", "probability"] and [row[:3] for row in answered] == rows
+    _, out, _ = run("predict", "--model", classifier, stdin="".join(" ".join(row[1].split()) + "\n" for row in rows))
+    assert [row[3:] for row in answered] == [line.split("\t")[:2] for line in out.splitlines()]
+
+    (tmp_path / "texts.jsonl").write_text("".join(f'{{"text": "{row[1]}"}}\n' for row in rows[2:]))
+    arguments = ["--file", tmp_path / "texts.jsonl", "--text_column", "text"]
+    _, out, _ = run("predict", "--model", classifier, *arguments)
+    expected = [dict(zip(header[1:2] + header[3:], [row[1], *row[3:]], strict=True)) for row in answered[2:]]
+    assert [json.loads(line) for line in out.splitlines()] == expected
 
 
 def test_answers_that_standard_output_cannot_hold_are_escaped(run, classifier, monkeypatch, caplog):

@@ -1,6 +1,7 @@
 """`vanilla-transformer translate`: each text on its own, in order, cut or refused."""
 
 import re
+import shutil
 
 import pytest
 import torch
@@ -122,3 +123,24 @@ def test_translating_refuses_with_one_line(run, tmp_path, arguments, message):
     status, out, err = run("translate", *(argument.replace("{}", str(tmp_path)) for argument in arguments))
     assert (status, out) == (2, "")
     assert message in error_line("translate", err)
+
+
+def test_beams_are_those_of_the_models_own_generate_and_a_table_gets_a_column(run, translator, tmp_path):
+    """Also in an export of another engine."""
+    model = AutoModelForSeq2SeqLM.from_pretrained(translator)
+    model.generation_config.num_beams = 3
+    model.save_pretrained(tmp_path / "model")
+    shutil.copytree(
+        translator,
+        tmp_path / "model",
+        dirs_exist_ok=True,
+        ignore=lambda *_: ["generation_config.json", "model.safetensors"],
+    )
+    texts = ["4 0 1 2 3", "3 3 3 3", "1 2 3"]
+    (tmp_path / "pairs.csv").write_text("num,de\n" + "".join(f"{text},x\n" for text in texts))
+    arguments = ["--file", tmp_path / "pairs.csv", "--text_column", "num"]
+    status, out, err = run("translate", "--model", tmp_path / "model", *arguments)
+    assert status == 0, err
+    expected = list(expected_translations(translator, texts, 3))
+    rows = zip(texts, expected, strict=True)
+    assert out.splitlines() == ["num,de,translation", *(f"{text},x,{written}" for text, written in rows)]
