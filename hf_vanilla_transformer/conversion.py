@@ -51,6 +51,8 @@ _STACKED_QKV = _Transform(
 
 _Names = dict[str, list[tuple]]
 _BOTH, _ENCODER, _DECODER = "{encoder,decoder}.layers.*.", "encoder.layers.*.", "decoder.layers.*."
+_TWO_NORMS = "{self_attn,feed_forward}_residual.norm.{weight,bias}"
+_THREE_NORMS = "{self_attn,encoder_attn,feed_forward}_residual.norm.{weight,bias}"
 
 _TRANSFORMER_EVOLUTION: _Names = {
     "": [
@@ -63,10 +65,10 @@ _TRANSFORMER_EVOLUTION: _Names = {
         ("pos_ffn.conv{1,2}.weight", "feed_forward.fc{1,2}.weight", _KERNEL_OF_ONE),
         ("pos_ffn.conv{1,2}.bias", "feed_forward.fc{1,2}.bias"),
     ],
-    _ENCODER: [("layer_norm{1,2}.{weight,bias}", "{self_attn,feed_forward}_residual.norm.{weight,bias}")],
+    _ENCODER: [("layer_norm{1,2}.{weight,bias}", _TWO_NORMS)],
     _DECODER: [
         ("dec_enc_attn.{W_Q,W_K,W_V,linear}.{weight,bias}", "encoder_attn.{q,k,v,out}_proj.{weight,bias}"),
-        ("layer_norm{1,2,3}.{weight,bias}", "{self_attn,encoder_attn,feed_forward}_residual.norm.{weight,bias}"),
+        ("layer_norm{1,2,3}.{weight,bias}", _THREE_NORMS),
     ],
 }
 
@@ -81,10 +83,10 @@ _ANNOTATED_TRANSFORMER: _Names = {
         ("self_attn.linears.{0,1,2,3}.{weight,bias}", "self_attn.{q,k,v,out}_proj.{weight,bias}"),
         ("feed_forward.w_{1,2}.{weight,bias}", "feed_forward.fc{1,2}.{weight,bias}"),
     ],
-    _ENCODER: [("sublayer.{0,1}.norm.{a_2,b_2}", "{self_attn,feed_forward}_residual.norm.{weight,bias}")],
+    _ENCODER: [("sublayer.{0,1}.norm.{a_2,b_2}", _TWO_NORMS)],
     _DECODER: [
         ("src_attn.linears.{0,1,2,3}.{weight,bias}", "encoder_attn.{q,k,v,out}_proj.{weight,bias}"),
-        ("sublayer.{0,1,2}.norm.{a_2,b_2}", "{self_attn,encoder_attn,feed_forward}_residual.norm.{weight,bias}"),
+        ("sublayer.{0,1,2}.norm.{a_2,b_2}", _THREE_NORMS),
     ],
 }
 
@@ -98,13 +100,10 @@ _PYTORCH_SEQ2SEQ = {
         ("self_attention.fc_{q,k,v,o}.{weight,bias}", "self_attn.{q,k,v,out}_proj.{weight,bias}"),
         ("positionwise_feedforward.fc_{1,2}.{weight,bias}", "feed_forward.fc{1,2}.{weight,bias}"),
     ],
-    _ENCODER: [("{self_attn,ff}_layer_norm.{weight,bias}", "{self_attn,feed_forward}_residual.norm.{weight,bias}")],
+    _ENCODER: [("{self_attn,ff}_layer_norm.{weight,bias}", _TWO_NORMS)],
     _DECODER: [
         ("encoder_attention.fc_{q,k,v,o}.{weight,bias}", "encoder_attn.{q,k,v,out}_proj.{weight,bias}"),
-        (
-            "{self_attn,enc_attn,ff}_layer_norm.{weight,bias}",
-            "{self_attn,encoder_attn,feed_forward}_residual.norm.{weight,bias}",
-        ),
+        ("{self_attn,enc_attn,ff}_layer_norm.{weight,bias}", _THREE_NORMS),
     ],
 }
 
@@ -119,15 +118,10 @@ _PYTORCH_TRANSFORMER: _Names = {
         ("self_attention_block.w_{q,k,v,o}.{weight,bias}", "self_attn.{q,k,v,out}_proj.{weight,bias}"),
         ("feed_forward_block.linear_{1,2}.{weight,bias}", "feed_forward.fc{1,2}.{weight,bias}"),
     ],
-    _ENCODER: [
-        ("residual_connections.{0,1}.norm.{alpha,bias}", "{self_attn,feed_forward}_residual.norm.{weight,bias}")
-    ],
+    _ENCODER: [("residual_connections.{0,1}.norm.{alpha,bias}", _TWO_NORMS)],
     _DECODER: [
         ("cross_attention_block.w_{q,k,v,o}.{weight,bias}", "encoder_attn.{q,k,v,out}_proj.{weight,bias}"),
-        (
-            "residual_connections.{0,1,2}.norm.{alpha,bias}",
-            "{self_attn,encoder_attn,feed_forward}_residual.norm.{weight,bias}",
-        ),
+        ("residual_connections.{0,1,2}.norm.{alpha,bias}", _THREE_NORMS),
     ],
 }
 
@@ -138,20 +132,19 @@ _TORCH_NN_TRANSFORMER: _Names = {
         ("self_attn.out_proj.{weight,bias}", "self_attn.out_proj.{weight,bias}"),
         ("linear{1,2}.{weight,bias}", "feed_forward.fc{1,2}.{weight,bias}"),
     ],
-    _ENCODER: [("norm{1,2}.{weight,bias}", "{self_attn,feed_forward}_residual.norm.{weight,bias}")],
+    _ENCODER: [("norm{1,2}.{weight,bias}", _TWO_NORMS)],
     _DECODER: [
         ("multihead_attn.in_proj_{weight,bias}", "encoder_attn.qkv_proj.{weight,bias}", _STACKED_QKV),
         ("multihead_attn.out_proj.{weight,bias}", "encoder_attn.out_proj.{weight,bias}"),
-        ("norm{1,2,3}.{weight,bias}", "{self_attn,encoder_attn,feed_forward}_residual.norm.{weight,bias}"),
+        ("norm{1,2,3}.{weight,bias}", _THREE_NORMS),
     ],
 }
 
 
 def _float32_sinusoid(rows: int, d_model: int) -> torch.Tensor:
     """The sinusoid (rows, d_model) as the Annotated Transformer computes it, in float32 throughout."""
-    angle = torch.arange(rows).unsqueeze(1) * torch.exp(
-        torch.arange(0, d_model, 2).float() * -(math.log(10000.0) / d_model)
-    )
+    factor = torch.exp(torch.arange(0, d_model, 2).float() * -(math.log(10000.0) / d_model))
+    angle = torch.arange(rows).unsqueeze(1) * factor
     table = torch.zeros(rows, d_model, dtype=torch.float32)
     table[:, 0::2] = torch.sin(angle)
     table[:, 1::2] = torch.cos(angle)[:, : d_model // 2]
@@ -213,22 +206,17 @@ _CLASSES = {
 }
 # transformer-evolution's classifier holds the Transformer under this prefix.
 _IN_A_CLASSIFIER = "transformer."
-# The shape of each of our tensors, by the last two parts of its name.
+# The shape of each of our weights, by its module's name; that of a bias is the first of these sizes.
 _SHAPES = {
-    "embed_tokens.weight": ("{side}_vocab_size", "d_model"),
-    "embed_positions.weight": ("{side}_rows", "d_model"),
-    **{f"{name}_proj.weight": ("{side}_width", "d_model") for name in "qkv"},
-    **{f"{name}_proj.bias": ("{side}_width",) for name in "qkv"},
-    "out_proj.weight": ("d_model", "{side}_width"),
-    "out_proj.bias": ("d_model",),
-    "fc1.weight": ("{side}_ffn_dim", "d_model"),
-    "fc1.bias": ("{side}_ffn_dim",),
-    "fc2.weight": ("d_model", "{side}_ffn_dim"),
-    "fc2.bias": ("d_model",),
-    **{f"{name}_norm.{leaf}": ("norm_size",) for name in ("pre", "post", "final") for leaf in ("weight", "bias")},
-    "lm_head.weight": ("decoder_vocab_size", "d_model"),
-    "lm_head.bias": ("decoder_vocab_size",),
-    "classifier.weight": ("num_labels", "d_model"),
+    "embed_tokens": ("{side}_vocab_size", "d_model"),
+    "embed_positions": ("{side}_rows", "d_model"),
+    **{f"{name}_proj": ("{side}_width", "d_model") for name in "qkv"},
+    "out_proj": ("d_model", "{side}_width"),
+    "fc1": ("{side}_ffn_dim", "d_model"),
+    "fc2": ("d_model", "{side}_ffn_dim"),
+    **{f"{name}_norm": ("norm_size",) for name in ("pre", "post", "final")},
+    "lm_head": ("decoder_vocab_size", "d_model"),
+    "classifier": ("num_labels", "d_model"),
 }
 
 
@@ -309,9 +297,9 @@ def convert_checkpoint(state_dict: Mapping[str, torch.Tensor], source: str, **co
     they also tell pytorch-transformer's kind of norm and attention biases.
 
     Sinusoids equal, bit for bit, to what the tutorial's code computes are dropped: the model computes its own in
-    float64. The Annotated Transformer and pytorch-transformer compute theirs in float32, which is off by 4e-6 within
-    64 positions and by 4e-4 at position 5000; `position_embedding_type="learned"` keeps their tables. Any other table
-    is kept exactly, in both stacks, as learned positions, with a warning; further training changes them.
+    float64, from which float32, as in the Annotated Transformer and pytorch-transformer, is off by 4e-6 within 64
+    positions and by 4e-4 at position 5000; `position_embedding_type="learned"` keeps their tables. Any other table is
+    kept exactly, in both stacks, as learned positions, with a warning; further training changes them.
 
     transformer-evolution's classifier takes its maximum over the decoder's pads, too. The model here masks them, so
     that padding does not change a row's logits. With one `[BOS]`, as in the tutorial's recipe, both agree.
@@ -407,14 +395,11 @@ def _check_tensors(state_dict: Mapping[str, torch.Tensor]) -> torch.dtype:
     """Check that all values are floating-point tensors of one dtype, which is returned."""
     if not isinstance(state_dict, Mapping) or not state_dict:
         raise ValueError("a checkpoint must be a mapping of names to tensors, with at least one tensor")
-    others = [
-        f"{name!r} ({value.dtype if isinstance(value, torch.Tensor) else type(value).__name__})"
-        for name, value in state_dict.items()
-        if not isinstance(name, str)
-        or not isinstance(value, torch.Tensor)
-        or value.layout != torch.strided
-        or value.dtype not in _DTYPES
-    ]
+    others = []
+    for name, value in state_dict.items():
+        is_tensor = isinstance(value, torch.Tensor)
+        if not (isinstance(name, str) and is_tensor and value.layout == torch.strided and value.dtype in _DTYPES):
+            others.append(f"{name!r} ({value.dtype if is_tensor else type(value).__name__})")
     if others:
         raise ValueError(f"neither 16-, 32- nor 64-bit floating-point tensors: {', '.join(others)}")
     dtypes = {tensor.dtype: name for name, tensor in state_dict.items()}
@@ -447,7 +432,8 @@ def _read_structure(state_dict: Mapping[str, torch.Tensor], source: _Source, nor
 def _symbols(name: str) -> list[str]:
     """The names of the sizes in the shape of our tensor."""
     side = re.search(r"encoder\.|decoder\.|$", name)[0].rstrip(".")
-    return [symbol.format(side=side) for symbol in _SHAPES[".".join(name.split(".")[-2:])]]
+    *_, module, leaf = name.split(".")
+    return [symbol.format(side=side) for symbol in _SHAPES[module][: 1 if leaf == "bias" else None]]
 
 
 def _read_sizes(state_dict: Mapping[str, torch.Tensor], rows: list[_Row]) -> dict[str, int]:
@@ -464,14 +450,10 @@ def _read_sizes(state_dict: Mapping[str, torch.Tensor], rows: list[_Row]) -> dic
 def _check_names_and_shapes(
     state_dict: Mapping[str, torch.Tensor], rows: list[_Row], sizes: Mapping[str, int], source: str
 ) -> None:
-    expected = {
-        row.theirs: tuple(
-            row.transform.to_theirs(
-                [torch.empty([sizes[symbol] for symbol in _symbols(name)], device="meta") for name in row.ours]
-            ).shape
-        )
-        for row in rows
-    }
+    expected = {}
+    for row in rows:
+        ours = [torch.empty([sizes[symbol] for symbol in _symbols(name)], device="meta") for name in row.ours]
+        expected[row.theirs] = tuple(row.transform.to_theirs(ours).shape)
     problems = {
         "missing": [name for name in expected if name not in state_dict],
         "extra": [name for name in state_dict if name not in expected],
@@ -490,24 +472,18 @@ def _read_fields(
     sizes: Mapping[str, int], structure: _Structure, preset: VanillaTransformerConfig, fields: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The configuration fields that the tensors tell, position tables aside."""
+    scalar_norm = sizes["norm_size"] != sizes["d_model"]
     told = {
-        "d_model": sizes["d_model"],
+        **{name: sizes[name] for name in ("d_model", "encoder_ffn_dim", "decoder_ffn_dim", "decoder_vocab_size")},
+        **{f"{side}_layers": number for side, number in structure.layers.items()},
         "vocab_size": sizes["encoder_vocab_size"],
-        "decoder_vocab_size": sizes["decoder_vocab_size"],
-        "encoder_layers": structure.layers["encoder"],
-        "decoder_layers": structure.layers["decoder"],
-        "encoder_ffn_dim": sizes["encoder_ffn_dim"],
-        "decoder_ffn_dim": sizes["decoder_ffn_dim"],
         "head_dim": _read_head_dim(sizes, fields),
         "attention_bias": structure.attention_bias,
-        "layer_norm_type": preset.layer_norm_type,
+        "layer_norm_type": "unbiased_std_scalar" if scalar_norm else preset.layer_norm_type,
         "final_norm": preset.final_norm,
-        "share_encoder_decoder_embeddings": False,
-        "tie_word_embeddings": False,
+        **dict.fromkeys(("share_encoder_decoder_embeddings", "tie_word_embeddings"), False),
         "position_embedding_type": "none",
     }
-    if sizes["norm_size"] != sizes["d_model"]:
-        told["layer_norm_type"] = "unbiased_std_scalar"
     if structure.head == "classifier":
         told["num_labels"] = sizes["num_labels"]
     return told
@@ -523,8 +499,7 @@ def _read_head_dim(sizes: Mapping[str, int], fields: Mapping[str, Any]) -> int |
                 f"{side}_attention_heads: {heads!r} heads cannot share the {width} rows of the {side}'s projections"
             )
         widths[side] = width // heads
-    is_default = all(sizes[f"{side}_width"] == sizes["d_model"] for side in widths)
-    if is_default and fields.get("head_dim") is None:
+    if fields.get("head_dim") is None and all(sizes[f"{side}_width"] == sizes["d_model"] for side in widths):
         return None
     if widths["encoder"] != widths["decoder"]:
         raise ValueError(
@@ -664,9 +639,7 @@ def load_source_state_dict(file: str) -> dict[str, torch.Tensor]:
                     f"{file}: holds code or Python objects besides tensors ({found[1]}), which are not run: "
                     "save the model's state_dict() alone"
                 ) from error
-            raise ValueError(
-                f"{file}: cannot be read as a checkpoint: damaged, cut short, or of another kind"
-            ) from error
+            raise ValueError(f"{file}: cannot be read as a checkpoint: damaged, cut, or of another kind") from error
     for wrapper in ("state_dict", "model_state_dict"):
         if isinstance(content, Mapping) and isinstance(content.get(wrapper), Mapping):
             content = content[wrapper]

@@ -82,7 +82,6 @@ def train_tokenizer(
         texts: The texts to learn from. They are read twice, and not kept; an iterator's are kept.
         vocab_size: Number of pieces, including the seven special tokens. The log warns if the texts yield fewer.
         model: `"bpe"`, `"unigram"`, or `"word"`: whole words, endings like `'s`, and single signs.
-        lowercase: Whether to lower-case texts.
         max_length: Maximum number of tokens with `truncation=True`.
         add_eos: Whether to end every text with `[EOS]`, as translation needs.
 
@@ -111,9 +110,7 @@ def train_tokenizer(
     rare = _rare_characters(counts)
     least = len(SPECIAL_TOKENS) + (0 if model == "word" else len(counts) - len(rare) + len(SPACE_MARK))
     if vocab_size < least:
-        raise ValueError(
-            f"vocab_size is {vocab_size}, but the special tokens and the texts' characters alone need {least}"
-        )
+        raise ValueError(f"vocab_size is {vocab_size}, but special tokens and the texts' characters need {least}")
 
     tokenizer, trainer = _untrained_tokenizer(model, vocab_size)
     tokenizer.normalizer = normalizer
@@ -134,16 +131,11 @@ def train_tokenizer(
 
 def _normalizer(lowercase: bool) -> normalizers.Normalizer:
     """SentencePiece's default normalization: nmt_nfkc, and no extra spaces."""
-    return normalizers.Sequence(
-        [
-            normalizers.Replace(_CONTROLS, ""),
-            normalizers.Replace(_SPACES, " "),
-            normalizers.NFKC(),
-            *([normalizers.Lowercase()] if lowercase else []),
-            normalizers.Replace(_SPACE_RUNS, " "),  # first, since the next is quadratic in the length of a run
-            normalizers.Replace(_OUTER_SPACES, ""),
-        ]
-    )
+    lower = [normalizers.Lowercase()] if lowercase else []
+    # Runs first: the other is quadratic in the length of a run.
+    spaces = [normalizers.Replace(_SPACE_RUNS, " "), normalizers.Replace(_OUTER_SPACES, "")]
+    changed = [normalizers.Replace(_CONTROLS, ""), normalizers.Replace(_SPACES, " ")]
+    return normalizers.Sequence([*changed, normalizers.NFKC(), *lower, *spaces])
 
 
 def _untrained_tokenizer(model: str, vocab_size: int) -> tuple[Tokenizer, trainers.Trainer]:
@@ -168,10 +160,9 @@ def _untrained_tokenizer(model: str, vocab_size: int) -> tuple[Tokenizer, traine
 
 
 def join_spaced_characters(tokenizer: PreTrainedTokenizerBase) -> None:
-    """Have a tokenizer leave out the spaces between words of one character: `최 고 다 ! !` is `최고다!!`.
+    """Have a fast tokenizer leave out the spaces between words of one character: `최 고 다 ! !` is `최고다!!`.
 
-    So a text whose characters are all spaced has the tokens of the text without spaces. Of NSMC's reviews as written,
-    it changes 3 %, mostly `줄 수 있는` to `줄수 있는`. Without effect on a tokenizer that is not a fast one.
+    Of NSMC's reviews as written, it changes 3 %, mostly `줄 수 있는` to `줄수 있는`.
     """
     if tokenizer.is_fast and json.dumps(_SPACE_BETWEEN_CHARACTERS) not in tokenizer.backend_tokenizer.to_str():
         backend = tokenizer.backend_tokenizer
@@ -235,10 +226,10 @@ def _settle_unigram(tokenizer: Tokenizer) -> None:
 def import_sentencepiece(
     path: str | PathLike, max_length: int = 256, backend: str | None = None
 ) -> PreTrainedTokenizerBase:
-    """Make a tokenizer from a SentencePiece `.model` file, with the ids that the `sentencepiece` library gives.
+    """Make a tokenizer from a SentencePiece `.model` file (a path), with the ids of the `sentencepiece` library.
 
-    A BPE model becomes a plain fast tokenizer. A Unigram model keeps the library by default (transformers wraps it;
-    `AutoTokenizer` then needs `sentencepiece`): where the same pieces fit in two orders, as `.. ...` and `... ..`,
+    A BPE model becomes a `PreTrainedTokenizerFast`. A Unigram model keeps the library by default, in transformers'
+    `SentencePieceBackend` (`AutoTokenizer` then needs `sentencepiece`): where the same pieces fit in two orders, as `.. ...` and `... ..`,
     the library's 32-bit sums break the tie by rounding, and the 64-bit sums of `tokenizers` may break it otherwise.
 
     Special tokens are the file's own. Written out in a text they are recognised, as in any tokenizer of transformers;
@@ -250,13 +241,9 @@ def import_sentencepiece(
     - A text of control characters alone has no token, instead of `▁`, if the model keeps extra spaces.
 
     Args:
-        path: The `.model` file.
         max_length: Maximum number of tokens with `truncation=True`.
         backend: `"tokenizers"`, `"sentencepiece"`, or None: the former if its ids always equal the library's, else
             the latter. `"tokenizers"` breaks a Unigram model's ties in its own way.
-
-    Returns:
-        A `PreTrainedTokenizerFast`, or transformers' `SentencePieceBackend`.
 
     Raises:
         ImportError: `sentencepiece` or `protobuf` is not installed.
@@ -269,15 +256,11 @@ def import_sentencepiece(
     if backend not in (None, "tokenizers", "sentencepiece"):
         raise ValueError(f"backend must be 'tokenizers' or 'sentencepiece', not {backend!r}")
     proto, processor = _read_sentencepiece(path)
-    obstacle = _obstacle_to_fast(proto)
+    obstacle, special_tokens = _obstacle_to_fast(proto), _special_tokens(proto, processor)
     if backend == "tokenizers" and obstacle:
         raise ValueError(f"{path}: {obstacle} is not possible with backend='tokenizers'")
-    is_unigram = proto.trainer_spec.model_type == proto.trainer_spec.UNIGRAM
-    if backend is None:
-        backend = "sentencepiece" if is_unigram or obstacle else "tokenizers"
-
-    special_tokens = _special_tokens(proto, processor)
-    if backend == "sentencepiece":
+    is_bpe = proto.trainer_spec.model_type == proto.trainer_spec.BPE
+    if backend == "sentencepiece" or (backend is None and (obstacle or not is_bpe)):
         return _with_settings(SentencePieceBackend, special_tokens, max_length, vocab_file=str(path))
     tokenizer = _fast_tokenizer(proto, processor, special_tokens)
     return _with_settings(PreTrainedTokenizerFast, special_tokens, max_length, tokenizer_object=tokenizer)
@@ -290,9 +273,8 @@ def _read_sentencepiece(path: str | PathLike):
         from sentencepiece import SentencePieceProcessor
         from sentencepiece.sentencepiece_model_pb2 import ModelProto  # type: ignore[attr-defined]  # made at import
     except ImportError as error:
-        raise ImportError(
-            "a SentencePiece model needs two more packages: pip install 'hf-vanilla-transformer[sentencepiece]'"
-        ) from error
+        command = "pip install 'hf-vanilla-transformer[sentencepiece]'"
+        raise ImportError(f"a SentencePiece model needs two more packages: {command}") from error
 
     content = Path(path).read_bytes()
     try:
@@ -309,14 +291,11 @@ def _read_sentencepiece(path: str | PathLike):
 
 def _obstacle_to_fast(proto) -> str | None:
     """The model's first setting, if any, that `tokenizers` cannot express."""
-    if proto.trainer_spec.treat_whitespace_as_suffix:
-        return "treat_whitespace_as_suffix"
-    if not proto.normalizer_spec.escape_whitespaces:
-        return "escape_whitespaces=false"
-    known_rules = ("nmt_nfkc", "nmt_nfkc_cf", "nfkc", "nfkc_cf", "identity")
-    if proto.normalizer_spec.precompiled_charsmap and proto.normalizer_spec.name not in known_rules:
-        return f"the normalisation rule {proto.normalizer_spec.name!r}"
-    return None
+    rules = proto.normalizer_spec
+    if proto.trainer_spec.treat_whitespace_as_suffix or not rules.escape_whitespaces:
+        return "treat_whitespace_as_suffix" if rules.escape_whitespaces else "escape_whitespaces=false"
+    is_known = rules.name in ("nmt_nfkc", "nmt_nfkc_cf", "nfkc", "nfkc_cf", "identity")
+    return f"the normalisation rule {rules.name!r}" if rules.precompiled_charsmap and not is_known else None
 
 
 def _special_tokens(proto, processor) -> dict[str, str]:
@@ -353,9 +332,8 @@ def _fast_tokenizer(proto, processor, special_tokens: dict[str, str]) -> Tokeniz
     normalized_symbols = [normalizers.Sequence(normalization).normalize_str(symbol) for symbol in symbols]
     tokenizer.normalizer = normalizers.Sequence(normalization + _space_marks(proto, normalized_symbols))
     strip = [decoders.Strip(" ", left=1)] if proto.normalizer_spec.add_dummy_prefix else []
-    tokenizer.decoder = decoders.Sequence(
-        [decoders.Replace(SPACE_MARK, " "), decoders.ByteFallback(), decoders.Fuse(), *strip]
-    )
+    steps = [decoders.Replace(SPACE_MARK, " "), decoders.ByteFallback(), decoders.Fuse(), *strip]
+    tokenizer.decoder = decoders.Sequence(steps)
     # Found in the normalized text, so that the spaces round them stay.
     tokenizer.add_special_tokens([AddedToken(piece, normalized=False, special=True) for piece in hidden])
     named = set(special_tokens.values())
@@ -402,13 +380,12 @@ def _normalization(proto, processor) -> list[normalizers.Normalizer]:
 
 def _space_marks(proto, symbols: list[str]) -> list[normalizers.Normalizer]:
     """Replace spaces with `▁`; if the model says so, put one before the text, unless it is one of the symbols."""
-    steps: list[normalizers.Normalizer] = [normalizers.Replace(" ", SPACE_MARK)]
-    if proto.normalizer_spec.add_dummy_prefix:
-        # `tokenizers` also normalizes the symbols that it searches for; with `▁`, it would miss them in mid-text.
-        alone = "|".join(re.escape(symbol) for symbol in symbols)
-        start = rf"\A(?!(?:{alone})\z)(?=[\s\S])" if symbols else r"\A(?=[\s\S])"
-        steps.append(normalizers.Replace(Regex(start), SPACE_MARK))
-    return steps
+    if not proto.normalizer_spec.add_dummy_prefix:
+        return [normalizers.Replace(" ", SPACE_MARK)]
+    # `tokenizers` also normalizes the symbols that it searches for; with `▁`, it would miss them in mid-text.
+    alone = "|".join(re.escape(symbol) for symbol in symbols)
+    start = rf"\A(?!(?:{alone})\z)(?=[\s\S])" if symbols else r"\A(?=[\s\S])"
+    return [normalizers.Replace(" ", SPACE_MARK), normalizers.Replace(Regex(start), SPACE_MARK)]
 
 
 def _with_settings(tokenizer_class: type, special_tokens: dict[str, str], max_length: int, **source) -> Any:

@@ -25,12 +25,9 @@ TESTED_VERSIONS = ("5.18", "5.24")
 
 
 def check_version(installed: str) -> None:
-    """Compare a version of transformers with those that these files are tested with.
+    """Refuse a version of transformers that is older than those that these files are tested with, by an ImportError.
 
     A newer minor version is a warning: 5.24 renamed an argument, and translators wrote nonsense without an error.
-
-    Raises:
-        ImportError: the version is older.
     """
     oldest, newest = TESTED_VERSIONS
     version, low, high = (tuple(map(int, text.split(".")[:2])) for text in (installed, oldest, newest))
@@ -374,9 +371,7 @@ class VanillaTransformerConfig(transformers.PreTrainedConfig):
         for name in ("encoder_attention_heads", "decoder_attention_heads"):
             heads = getattr(self, name)
             if self.head_dim is None and heads >= 1 and self.d_model % heads != 0:
-                raise ValueError(
-                    f"`{name}` ({heads}) must divide `d_model` ({self.d_model}), unless `head_dim` is given"
-                )
+                raise ValueError(f"`{name}` {heads} must divide `d_model` {self.d_model}, unless `head_dim` is given")
 
     def validate_rates(self):
         """Dropout rates, and eps of the layer norms."""
@@ -404,10 +399,8 @@ class VanillaTransformerConfig(transformers.PreTrainedConfig):
     def validate_vocabularies(self):
         """Special ids are tokens: the padding token of both sides, all others of the target."""
         if self.share_encoder_decoder_embeddings and self.decoder_vocab_size is not None:
-            raise ValueError(
-                f"`share_encoder_decoder_embeddings` needs one vocabulary, but `decoder_vocab_size` is "
-                f"{self.decoder_vocab_size} and `vocab_size` {self.vocab_size}"
-            )
+            sizes = f"`decoder_vocab_size` is {self.decoder_vocab_size} and `vocab_size` {self.vocab_size}"
+            raise ValueError(f"`share_encoder_decoder_embeddings` needs one vocabulary, but {sizes}")
         for name in ("pad_token_id", "bos_token_id", "eos_token_id", "decoder_start_token_id"):
             ids = getattr(self, name)
             size = min(self.vocab_size, self.target_vocab_size) if name == "pad_token_id" else self.target_vocab_size
