@@ -229,8 +229,8 @@ def import_sentencepiece(
     """Make a tokenizer from a SentencePiece `.model` file (a path), with the ids of the `sentencepiece` library.
 
     A BPE model becomes a `PreTrainedTokenizerFast`. A Unigram model keeps the library by default, in transformers'
-    `SentencePieceBackend` (`AutoTokenizer` then needs `sentencepiece`): where the same pieces fit in two orders, as `.. ...` and `... ..`,
-    the library's 32-bit sums break the tie by rounding, and the 64-bit sums of `tokenizers` may break it otherwise.
+    `SentencePieceBackend` (`AutoTokenizer` then needs `sentencepiece`): where the same pieces fit in two orders, the
+    library's 32-bit sums break the tie by rounding, and the 64-bit sums of `tokenizers` may break it otherwise.
 
     Special tokens are the file's own. Written out in a text they are recognised, as in any tokenizer of transformers;
     the library recognises only user-defined symbols. The fast tokenizer differs from the library in four more points:
