@@ -84,10 +84,22 @@ def test_a_picture_needs_no_file_and_can_be_an_svg(name, tmp_path):
     assert sum(element.tag.endswith(("path", "image")) for element in drawing.iter()) > 20
 
 
-@pytest.mark.parametrize(("file", "message"), [("a.jpg", "a.jpg"), ("picture", "picture"), ("no/a.png", "no folder")])
-def test_a_file_that_cannot_be_is_refused(file, message, tmp_path):
+REFUSED = [
+    *(("sinusoid_table", (4, 4), file, message) for file, message in (("a.jpg", "a.jpg"), ("no/a.png", "no folder"))),
+    *(("sinusoid_table", size, "a.png", "at least 1") for size in ((0, 4), (4, -1))),
+    ("masks", (list("abcd"), [1, 1]), "a.png", "4 tokens"),
+    ("smoothed_targets", (torch.ones(3),), "a.png", r"\(3,\)"),
+    *(
+        ("attention", (torch.ones(shape), list("abc"), list("defgh")), "a.png", "3 query and 5 key tokens")
+        for shape in ((3, 4), (2, 5, 3), (1, 2, 3, 5), (0, 3, 5))
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "arguments", "file", "message"), REFUSED)
+def test_what_cannot_be_drawn_is_refused(name, arguments, file, message, tmp_path):
     with pytest.raises(ValueError, match=message):
-        figures.plot_sinusoid_table(4, 4, tmp_path / file)
+        getattr(figures, f"plot_{name}")(*arguments, tmp_path / file)
     assert not list(tmp_path.iterdir())
 
 
@@ -102,9 +114,6 @@ def labels(axis) -> list[str]:
 def test_the_sinusoid_is_the_models(tmp_path):
     (image,) = images(figures.plot_sinusoid_table(9, 6, tmp_path / "a.png"))
     assert torch.equal(image, sinusoid_table(9, 6))
-    for size in ((0, 4), (4, -1)):
-        with pytest.raises(ValueError, match="at least 1"):
-            figures.plot_sinusoid_table(*size, tmp_path / "a.png")
 
 
 @pytest.mark.parametrize("attention_mask", [[1, 1, 1, 1], [1, 1, 0, 0]])
@@ -123,8 +132,6 @@ def test_the_combined_mask_is_the_decoders(attention_mask, tmp_path):
     assert torch.equal(both, pad * causal)
     assert pad.sum() == 4 * sum(attention_mask) and causal.sum() == 10
     assert labels(figure.axes[0].xaxis) == labels(figure.axes[0].yaxis) == list("abcd")
-    with pytest.raises(ValueError, match="4 tokens"):
-        figures.plot_masks(list("abcd"), [1, 1], tmp_path / "a.png")
 
 
 def test_rates_begin_with_the_first_update(tmp_path):
@@ -140,8 +147,6 @@ def test_targets_are_drawn_as_given(tmp_path):
     assert [float(text.get_text()) for text in figure.axes[0].texts] == pytest.approx(
         targets.flatten().tolist(), rel=1e-2
     )
-    with pytest.raises(ValueError, match=r"\(3,\)"):
-        figures.plot_smoothed_targets(torch.ones(3), tmp_path / "a.png")
 
 
 @pytest.mark.parametrize("heads", [1, 4, 5, 8])
@@ -153,12 +158,6 @@ def test_each_head_has_its_map(heads, tmp_path):
     assert labels(figure.axes[0].yaxis) == list("abc")
     assert labels(figure.axes[heads - 1].xaxis) == list("defgh")
     assert figure.get_suptitle() == "Cross"
-
-
-@pytest.mark.parametrize("shape", [(3, 4), (2, 5, 3), (1, 2, 3, 5), (0, 3, 5)])
-def test_probabilities_must_fit_the_tokens(shape, tmp_path):
-    with pytest.raises(ValueError, match="3 query and 5 key tokens"):
-        figures.plot_attention(torch.ones(shape), list("abc"), list("defgh"), tmp_path / "a.png")
 
 
 def test_tick_labels_of_many_tokens_do_not_overlap(tmp_path):

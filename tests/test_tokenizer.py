@@ -17,7 +17,6 @@ from hf_vanilla_transformer.tokenizer import (
     has_capitals,
     import_sentencepiece,
     join_spaced_characters,
-    split_words,
     train_tokenizer,
 )
 
@@ -47,14 +46,8 @@ HARD_TEXTS = [
     "가" * 300,
 ]
 TUTORIAL_FLAGS = {
-    "pad_id": 0,
-    "unk_id": 1,
-    "bos_id": 2,
-    "eos_id": 3,
-    "pad_piece": "[PAD]",
-    "unk_piece": "[UNK]",
-    "bos_piece": "[BOS]",
-    "eos_piece": "[EOS]",
+    **{"pad_id": 0, "unk_id": 1, "bos_id": 2, "eos_id": 3},
+    **{f"{name.lower()}_piece": f"[{name}]" for name in ("PAD", "UNK", "BOS", "EOS")},
     "user_defined_symbols": ["[SEP]", "[CLS]", "[MASK]"],
 }
 
@@ -68,19 +61,6 @@ def normalized_text(tokenizer, text: str) -> str:
 @pytest.fixture(scope="module", params=["bpe", "unigram"])
 def trained(request):
     return train_tokenizer(TEXTS, vocab_size=1500, model=request.param, max_length=32)
-
-
-def test_whether_a_tokenizer_has_capitals():
-    cased, lower = (
-        train_tokenizer(["Ein Text"] * 2, vocab_size=30, lowercase=lowercase) for lowercase in (False, True)
-    )
-    assert has_capitals(cased) and not has_capitals(lower)
-    cased.backend_tokenizer.normalizer = None
-    assert has_capitals(cased)
-
-
-def test_words_are_cut_much_as_spacy_cuts_them():
-    assert split_words("A man's T-shirt, (red)!") == ["A", "man", "'s", "T", "-", "shirt", ",", "(", "red", ")", "!"]
 
 
 def test_vocabulary_size_counts_the_special_tokens_which_come_first(trained):
@@ -220,7 +200,13 @@ def test_a_tokenizer_is_of_the_kind_of_the_published_ones():
 
 
 def test_lowercase_makes_case_one():
-    tokenizer = train_tokenizer(["Good Movie good movie"] * 3, vocab_size=40, lowercase=True)
+    cased, tokenizer = (
+        train_tokenizer(["Good Movie good movie"] * 3, vocab_size=40, lowercase=lowercase)
+        for lowercase in (False, True)
+    )
+    assert has_capitals(cased) and not has_capitals(tokenizer)
+    cased.backend_tokenizer.normalizer = None
+    assert has_capitals(cased)
     assert tokenizer("GOOD Movie").input_ids == tokenizer("good movie").input_ids
     assert tokenizer.decode(tokenizer("GOOD").input_ids) == "good"
 
@@ -397,16 +383,9 @@ def test_import_on_every_review_of_nsmc(spm, model_type, flags, tmp_path):
         reviews += [line.split("\t")[1] for line in lines]
     assert len(reviews) == 200_000
     file = tmp_path / "nsmc.model"
+    options = {"model_type": model_type, "vocab_size": 8007, "num_threads": 1, "minloglevel": 2, **flags}
     with open(file, "wb") as stream:
-        spm.SentencePieceTrainer.train(
-            sentence_iterator=iter(reviews[:150_000]),
-            model_writer=stream,
-            model_type=model_type,
-            vocab_size=8007,
-            num_threads=1,
-            minloglevel=2,
-            **flags,
-        )
+        spm.SentencePieceTrainer.train(sentence_iterator=iter(reviews[:150_000]), model_writer=stream, **options)
     expected = spm.SentencePieceProcessor(model_file=str(file)).encode(reviews)
     ids = import_sentencepiece(file)(reviews, verbose=False).input_ids
     assert sum(ours != theirs for ours, theirs in zip(ids, expected, strict=True)) == 0

@@ -48,14 +48,8 @@ def rows(number: int) -> Dataset:
 
 def arguments(folder, **overrides) -> TrainingArguments:
     defaults = {
-        "use_cpu": True,
-        "report_to": "none",
-        "disable_tqdm": True,
-        "save_strategy": "no",
-        "learning_rate": 3e-3,
-        "per_device_train_batch_size": 8,
-        "train_sampling_strategy": "group_by_length",
-        "logging_steps": 1,
+        **{"use_cpu": True, "report_to": "none", "disable_tqdm": True, "save_strategy": "no", "logging_steps": 1},
+        **{"learning_rate": 3e-3, "per_device_train_batch_size": 8, "train_sampling_strategy": "group_by_length"},
     }
     return TrainingArguments(str(folder), **{**defaults, **overrides})
 
@@ -122,22 +116,15 @@ def test_accumulated_gradients_equal_one_large_batch(task, tmp_path, tokenizer):
         else:
             model = VanillaTransformerForSequenceClassification(config)
             collator = DataCollatorWithPadding(tokenizer)
-        trainer = Trainer(
-            model,
-            arguments(
-                tmp_path,
-                per_device_train_batch_size=batch_size,
-                gradient_accumulation_steps=accumulation,
-                train_sampling_strategy="sequential",
-                optim="sgd",
-                max_grad_norm=0.0,
-                num_train_epochs=2,
-                lr_scheduler_type="constant",
-                learning_rate=0.1,
-            ),
-            data_collator=collator,
-            train_dataset=data,
-        )
+        settings = {
+            "train_sampling_strategy": "sequential",
+            "optim": "sgd",
+            "max_grad_norm": 0.0,
+            "learning_rate": 0.1,
+        }
+        settings |= {"num_train_epochs": 2, "lr_scheduler_type": "constant"}
+        sizes = {"per_device_train_batch_size": batch_size, "gradient_accumulation_steps": accumulation}
+        trainer = Trainer(model, arguments(tmp_path, **settings, **sizes), data_collator=collator, train_dataset=data)
         trainer.train()
         losses = [entry["loss"] for entry in trainer.state.log_history if "loss" in entry]
         return losses, dict(model.named_parameters())
