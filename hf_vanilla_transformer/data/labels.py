@@ -81,9 +81,9 @@ def find_label_names(source: str, data: DatasetDict, column: str, problem_type: 
     _check_names(source, names)
     for split, its_labels in found.items():
         if unknown := sorted(its_labels - found["train"]):
-            message = f"{source}, split {split}: train has no row with the label {', '.join(unknown)}"
+            message = f"{source}, split {split}: no row of train has the label {', '.join(unknown)}"
             if len(unknown) == len(its_labels):
-                raise DataError(f"{message}, but {', '.join(sorted(found['train']))}")
+                raise DataError(f"{message}; those of train are {', '.join(sorted(found['train']))}")
             logger.warning(message)
     return {name: name for name in names}
 

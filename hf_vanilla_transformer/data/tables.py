@@ -147,7 +147,7 @@ def _batches(
     while batch := list(islice(rows, 1000)):
         for column, allowed in labels.items():
             for line, fields in batch:
-                check_label(f"{file}, line {line}", fields[places[column]], allowed)
+                check_label(f"{file}, line {line}", fields[places[column]].strip(), allowed)
         yield {column: [fields[place] for _, fields in batch] for column, place in places.items()}
 
 
@@ -155,7 +155,7 @@ def check_label(place: str, label: str, allowed: Collection[str] = ()) -> None:
     """Raise a `DataError` for a label that would break a line of output, or that is not allowed."""
     if allowed and label not in allowed:
         raise DataError(f"{place}: the label is {label!r}, not {' or '.join(allowed)}")
-    if CONTROLS.search(label.strip()):
+    if CONTROLS.search(label):
         raise DataError(f"{place}: the label {label!r} holds a control character")
 
 

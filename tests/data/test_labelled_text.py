@@ -3,7 +3,7 @@
 import pytest
 from datasets import Dataset
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
-from transformers import DataCollatorWithPadding, PreTrainedTokenizerFast
+from transformers import PreTrainedTokenizerFast
 
 from data.files import write_table
 from hf_vanilla_transformer.data.checksums import checksum
@@ -84,14 +84,6 @@ def test_text_without_tokens_is_one_unknown_token(tokenizer):
     part = Dataset.from_dict({"text": ["\u200b\u200b", "짱"], "label": [0, 1]})
     tokenized = tokenize(part, tokenizer)
     assert tokenized[0] == {"input_ids": [tokenizer.unk_token_id], "labels": 0, "length": 1}
-
-
-def test_tokenized_rows_are_what_the_collator_takes(load, tokenizer):
-    part = tokenize(load("sample")["test"], tokenizer).remove_columns("length")
-    batch = DataCollatorWithPadding(tokenizer)([part[i] for i in range(8)])
-    assert batch["input_ids"].shape == batch["attention_mask"].shape
-    assert batch["attention_mask"].sum(1).tolist() == [len(part[i]["input_ids"]) for i in range(8)]
-    assert batch["labels"].tolist() == part["labels"][:8]
 
 
 def test_maximum_length_of_nothing(load, tokenizer):

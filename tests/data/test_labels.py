@@ -39,7 +39,7 @@ def test_several_labels_a_text(load, tmp_path, suffix):
 def test_lists_of_class_labels_keep_their_names(load, monkeypatch):
     features = datasets.Features({"document": Value("string"), "label": List(ClassLabel(names=["x", "y"]))})
     rows = Dataset.from_dict({"document": list("abcdefgh"), "label": [[0], [1], [0, 1], []] * 2}, features=features)
-    monkeypatch.setattr(tables, "load_dataset", lambda name, config, **_: DatasetDict(train=rows, test=rows))
+    monkeypatch.setattr(tables, "load_dataset", lambda *_, **__: DatasetDict(train=rows, test=rows))
     loaded = load("someone/reviews", problem_type=MULTI)
     assert label_names(loaded["test"]) == ["x", "y"] and loaded["test"]["label"][:] == rows["label"][:]
 

@@ -100,19 +100,6 @@ def test_tokens_do_not_depend_on_the_number_of_processes(folder, tmp_path_factor
     assert made[0] == made[1]
 
 
-@pytest.mark.parametrize("suffix", [".tsv", ".jsonl"])
-def test_a_table_is_pairs(suffix, tmp_path, load):
-    table = tmp_path / f"pairs{suffix}"
-    rows = [{"ko": f"안녕 {number}", "en": f"hello {number}", "id": str(number)} for number in range(10)]
-    if suffix == ".tsv":
-        write(table, ["ko\ten\tid", *("\t".join(row.values()) for row in rows)])
-    else:
-        write(table, [json.dumps(row, ensure_ascii=False) for row in rows])
-    data = load(table, validation_fraction=0.1)
-    assert {name: len(split) for name, split in data.items()} == {"train": 8, "validation": 1, "test": 1}
-    assert data["train"].column_names == ["source", "target"]
-
-
 def test_an_entry_of_a_mapping_is_named_with_a_point(tmp_path, load):
     """The form of the Hub's translation data sets."""
     table = tmp_path / "pairs.jsonl"

@@ -34,21 +34,6 @@ def test_table(load, tmp_path, caplog, suffix, labels):
     assert "test is 3 rows cut from train" in caplog.text
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".json", ".jsonl"])
-def test_table_with_an_odd_name(load, tmp_path, suffix):
-    path = write_table(tmp_path / f"reviews [1] *{suffix}", [{"document": "a", "label": i % 2} for i in range(8)])
-    assert len(load(path)["train"]) == 4
-
-
-@pytest.mark.parametrize("suffix", [".csv", ".tsv"])
-def test_table_from_windows(load, tmp_path, suffix):
-    path = write_table(tmp_path / f"t{suffix}", [{"document": f"감상 {i}", "label": i % 2} for i in range(8)])
-    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\r", b"").replace(b"\n", b"\r\n"))
-    loaded = load(path)
-    assert_shape(loaded, ["0", "1"])
-    assert sorted(text for split in loaded.values() for text in split["text"]) == [f"감상 {i}" for i in range(8)]
-
-
 def test_table_of_tabs_without_quoting(load, tmp_path):
     texts = ['"unclosed', 'he said "no"', "plain", '"', '"a" and "b"', 'a"']
     path = tmp_path / "raw.tsv"
@@ -63,21 +48,6 @@ def test_csv_text_of_several_lines(load, tmp_path):
     assert {text for split in loaded.values() for text in split["text"]} == {row["document"] for row in records}
 
 
-def test_a_bad_table_in_a_folder_is_named_with_its_line(load, tmp_path):
-    (tmp_path / "train.csv").write_text("document,label\na,0\nb,c,1\n")
-    with pytest.raises(DataError) as error:
-        load(tmp_path)
-    assert_one_line(error, "train.csv, line 3: 3 columns instead of 2")
-
-
-def test_class_labels_keep_their_names(load, tmp_path, monkeypatch):
-    rows = {"document": ["a", "b", "c", "d"] * 3, "label": [1, 0, 1, 0] * 3}
-    features = datasets.Features({"document": Value("string"), "label": ClassLabel(names=["yes", "no"])})
-    hub = {"someone/reviews": DatasetDict({"train": Dataset.from_dict(rows, features=features)})}
-    monkeypatch.setattr(tables, "load_dataset", lambda name, config, **_: hub[name])
-    assert_shape(load("someone/reviews"), ["yes", "no"])
-
-
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".json", ".jsonl"])
 @pytest.mark.parametrize("wanted", [{"text_column": "nowhere"}, {"label_column": "nowhere"}])
 def test_missing_column_lists_those_there(load, tmp_path, suffix, wanted):
@@ -87,73 +57,43 @@ def test_missing_column_lists_those_there(load, tmp_path, suffix, wanted):
     assert_one_line(error, str(path), "no column 'nowhere'; the columns are document, label, stars")
 
 
+HEAD, JSON = b"document,label\n", b'{"document": "a", "label": %s}\n'
+NOT_UTF_8 = "is not UTF-8 (invalid start byte); it "
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
         ("t.csv", b"", "t.csv, line 1: the file ends here"),
-        ("t.csv", b"document,label\n", "t.csv, line 2: the file ends here"),
-        ("t.csv", b"document,label\na,0\nb,c,1\n", "t.csv, line 3: 3 columns instead of 2"),
-        ("t.csv", b"document,label\na,0,1\nb,0,1\n", "t.csv, line 2: 3 columns instead of 2"),
-        ("t.csv", b'document,label\na,0\n"b,1\n', "t.csv, line 3: unexpected end of data"),
-        ("t.csv", b"document,label\na,0\n\xb0\xa1,1\n", "t.csv, line 3: byte 1 is not UTF-8"),
-        ("t.csv", b"document,label\na,0\nb,\n", "split train, row 2: no label"),
-        ("t.csv", b"document,label\n,0\n ,1\n", "split train: all rows have no text"),
-        ("t.csv", b"document,label\na,0\nb,0\nc,1\n", "one row alone has the label '1'"),
-        ("t.csv", b"document,label\na,0\nb,0\n", "the column 'label' has fewer than two labels: ['0']"),
-        (
-            "t.csv",
-            b"document,label,label\na,0,1\nb,1,0\n",
-            "two columns 'label'; the columns are document, label, label",
-        ),
+        ("t.csv", HEAD, "t.csv, line 2: the file ends here"),
+        ("t.csv", HEAD + b"a,0\nb,c,1\n", "t.csv, line 3: 3 columns instead of 2"),
+        ("t.csv", HEAD + b"a,0,1\nb,0,1\n", "t.csv, line 2: 3 columns instead of 2"),
+        ("t.csv", HEAD + b'a,0\n"b,1\n', "t.csv, line 3: unexpected end of data"),
+        ("t.csv", HEAD + b"a,0\n\xb0\xa1,1\n", f"t.csv, line 3: byte 1 {NOT_UTF_8}looks like cp949"),
+        ("t.csv", HEAD + b"a,0\nb,\n", "split train, row 2: no label"),
+        ("t.csv", HEAD + b",0\n ,1\n", "split train: all rows have no text"),
+        ("t.csv", HEAD + b"a,0\nb,0\nc,1\n", "one row alone has the label '1'"),
+        ("t.csv", HEAD + b"a,0\nb,0\n", "the column 'label' has fewer than two labels: ['0']"),
+        ("t.csv", b"document,label,label\na,0,1\n", "two columns 'label'; the columns are document, label, label"),
+        ("t.csv", HEAD + b'a,good\n"b\nc","good\nreally"\n', r"line 5: the label 'good\nreally' holds a control"),
+        ("t.csv", b"PK\x03\x04\xff", f"line 1: byte 5 {NOT_UTF_8}is an Excel workbook: save it as CSV UTF-8"),
         ("t.tsv", b"document\tlabel\tlabel\na\t0\t1\nb\t1\t0\n", "two columns 'label'; the columns are"),
         ("t.tsv", b"document\tlabel\na\n", "t.tsv, line 2: 1 columns instead of 2"),
-        ("t.tsv", b"document\tlabel\n\xff\t1\n", "t.tsv, line 2: byte 1 is not UTF-8"),
+        ("t.tsv", b"document\tlabel\na\t1\n\nb\t0\n", "t.tsv, line 3: 1 columns instead of 2"),
+        ("t.tsv", b"document\tlabel\na\tgood\nb\tx\x1b[31my\n", r"line 3: the label 'x\x1b[31my' holds a control"),
+        ("t.txt", "document\tlabel\n".encode("utf-16"), f"{NOT_UTF_8}looks like utf-16: give the encoding utf-16"),
         ("t.json", b"", "t.json, line 1: the file ends here"),
         ("t.json", b'{"document": "a", ', "t.json: JSON parse error"),
-        ("t.jsonl", b'{"document": "\xff", "label": 1}\n', "t.jsonl, line 1: byte 15 is not UTF-8"),
-        ("t.jsonl", b'{"document": 1, "label": 1}\n', "the column 'document' holds no texts"),
-        ("t.jsonl", b'{"document": "a", "label": 0.5}\n', "the column 'label' holds neither integers nor strings"),
-        ("t.jsonl", b'{"document": "a", "label": [1]}\n', "the column 'label' holds neither integers nor strings"),
-        (
-            "t.jsonl",
-            b'{"document": "a", "label": "b"}\n{"document": "b", "label": null}\n{"document": "c", "label": "None"}\n',
-            "row 2: no label",
-        ),
-        (
-            "t.xls",
-            b"document\tlabel\na\t1\n",
-            "t.xls: not a .csv, .tsv, .txt, .json or .jsonl file; save a workbook as",
-        ),
-        (
-            "t.csv",
-            b"PK\x03\x04\xff",
-            "line 1: byte 5 is not UTF-8 (invalid start byte); it is an Excel workbook: save",
-        ),
-        (
-            "t.csv",
-            "감상,label\n".encode("cp949"),
-            "line 1: byte 1 is not UTF-8 (invalid start byte); it looks like cp949",
-        ),
-        (
-            "t.txt",
-            "감상\tlabel\n".encode("utf-16"),
-            "(invalid start byte); it looks like utf-16: give the encoding utf-16",
-        ),
-        ("t.tsv", b"document\tlabel\na\t1\n\nb\t0\n", "t.tsv, line 3: 1 columns instead of 2"),
-        (
-            "t.csv",
-            b'document,label\na,good\n"b\nc","good\nreally"\n',
-            r"line 5: the label 'good\nreally' holds a control",
-        ),
-        ("t.tsv", b"document\tlabel\na\tgood\nb\tx\x1b[31my\n", r"line 3: the label 'x\x1b[31my' holds a control"),
-        ("t.json", b'[{"document": "a", "label": "x\\ty"}]', r"t.json: the label 'x\ty' holds a control character"),
-        *(
-            ("t.json", content, "t.json, line 1: neither a mapping nor a list")
-            for content in (b"null", b" true", b"1")
-        ),
-        ("t.json", b'\n[{"document": "a\\ud800", "label": 1}]', r"t.json, line 2: \ud800 is half of a character"),
-        ("t.jsonl", b'{"document": "\\udc00", "label": 1}', r"line 1: \udc00 is half of a character"),
         ("t.json", b"[]", "t.json: "),
+        *(("t.json", word, "t.json, line 1: neither a mapping nor a list") for word in (b"null", b" true", b"1")),
+        ("t.json", b"\n[" + JSON % rb'"\ud800"' + b"]", r"t.json, line 2: \ud800 is half of a character"),
+        ("t.jsonl", JSON % rb'"\udc00"', r"line 1: \udc00 is half of a character"),
+        ("t.jsonl", JSON % rb'"x\ty"', r"t.jsonl: the label 'x\ty' holds a control character"),
+        ("t.jsonl", JSON % b'"\xff"', "t.jsonl, line 1: byte 29 is not UTF-8"),
+        ("t.jsonl", b'{"document": 1, "label": 1}\n', "the column 'document' holds no texts"),
+        *(("t.jsonl", JSON % label, "holds neither integers nor strings") for label in (b"0.5", b"[1]")),
+        ("t.jsonl", JSON % b'"b"' + JSON % b"null" + JSON % b'"None"', "row 2: no label"),
+        ("t.xls", b"document\tlabel\na\t1\n", "t.xls: not a .csv, .tsv, .txt, .json or .jsonl file; save a workbook"),
     ],
 )
 def test_bad_table(load, tmp_path, name, content, message):
@@ -173,10 +113,12 @@ def test_bad_table(load, tmp_path, name, content, message):
         ("t.csv", unicodedata.normalize("NFD", "리뷰,label\n") + "하나,a\n둘,b\n", {}),
         ("t.jsonl", '{"\\u200b리뷰": "하나", "label": "a"}\n{"\\u200b리뷰": "둘", "label": "b"}', {}),
         (
-            "t.jsonl",
-            '{"리뷰": "하나", "label": "a"}\n{"리뷰": "둘", "label": "b", "x": "\\ud83d\\ude00 \\\\ud800"}',
+            "t.json",
+            '[{"리뷰": "하나", "label": "a", "x": "\\ud83d\\ude00 \\\\ud800"}, {"리뷰": "둘", "label": "b"}]',
             {},
         ),
+        ("t.csv", '\ufeff리뷰,label\r\n"하나",a\r\n둘,b', {}),
+        ("t.tsv", "\ufeff리뷰\tlabel\r\n하나\ta\r\n둘\tb", {}),
     ],
 )
 def test_what_excel_and_others_write(load, tmp_path, name, content, options):
@@ -223,11 +165,11 @@ def test_labels_that_train_lacks_are_named(load, tmp_path, caplog):
 
     write(train=["긍정", "부정"], valid=["긍정", "부정"], test=["긍정", "중립"])
     assert load(tmp_path)["test"].features["label"].names == ["긍정", "부정", "중립"]
-    assert f"{tmp_path}, split test: train has no row with the label 중립" in caplog.text
+    assert f"{tmp_path}, split test: no row of train has the label 중립" in caplog.text
     write(test=["positive", "negative"])
     with pytest.raises(DataError) as error:
         load(tmp_path)
-    assert_one_line(error, "split test: train has no row with the label negative, positive, but 긍정, 부정")
+    assert_one_line(error, "no row of train has the label negative, positive; those of train are 긍정, 부정")
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.tsv", "t.json", "ratings_test.txt"])
@@ -246,59 +188,47 @@ def test_the_cache_follows_the_content(load, tmp_path, name):
         assert set(loaded["test"]["text"]) == {word}
 
 
-def test_a_configuration_of_a_hub_data_set(load, monkeypatch):
-    rows = Dataset.from_dict({"title": list("abcd") * 3, "label": [0, 1] * 6})
-    hub = {("klue", "ynat"): DatasetDict({"train": rows, "validation": rows})}
-    monkeypatch.setattr(tables, "load_dataset", lambda *name, **_: hub[name])
-    assert len(load("klue", config_name="ynat", text_column="title")["validation"]) == 12
-
-
-def test_texts_and_labels_are_not_the_same_column(load):
-    with pytest.raises(DataError, match="texts and labels are the same column, 'label'"):
-        load("sample", text_column="label")
-
-
-@pytest.mark.parametrize("source", ["nowhere.csv", "./nowhere", "no/where/at all"])
-def test_source_that_is_nothing(load, source):
-    with pytest.raises(DataError) as error:
-        load(source)
-    assert str(error.value) == f"{source}: no such file or folder"
-
-
-def test_source_without_a_name(load):
-    with pytest.raises(DataError, match="empty"):
-        load("")
-
-
-def test_folder_without_data(load, tmp_path):
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(DataError) as error:
-        load(tmp_path / "empty")
-    assert_one_line(error, str(tmp_path / "empty"))
-
-
-def test_hub_that_cannot_be_reached(load, monkeypatch):
+@pytest.mark.parametrize(
+    ("source", "options", "message"),
+    [
+        ("sample", {"text_column": "label"}, "texts and labels are the same column, 'label'"),
+        ("", {}, "the name of the data is empty"),
+        ("nowhere.csv", {}, "nowhere.csv: no such file or folder"),
+        ("./nowhere", {}, "./nowhere: no such file or folder"),
+        ("no/where/at all", {}, "no/where/at all: no such file or folder"),
+        ("someone/else", {}, "someone/else: no such file or folder here, and no network to look for it on the Hub"),
+    ],
+)
+def test_source_that_is_nothing(load, monkeypatch, source, options, message):
     monkeypatch.setattr(tables, "hub_answers", hub_answers)  # offline, it does not
     with pytest.raises(DataError) as error:
-        load("someone/reviews")
-    assert_one_line(error, "someone/reviews: no such file or folder here, and no network to look for it on the Hub")
+        load(source, **options)
+    assert str(error.value) == message
 
 
-def test_data_set_without_train(load, monkeypatch):
-    part = Dataset.from_dict({"document": ["a", "b"], "label": [0, 1]})
-    monkeypatch.setattr(tables, "load_dataset", lambda name, config, **_: DatasetDict({"dev": part, "test": part}))
-    with pytest.raises(DataError) as error:
-        load("someone/reviews")
-    assert_one_line(error, "no split train; the splits are dev, test")
+def test_data_sets_of_the_hub(load, monkeypatch):
+    """Class labels keep their names; a split of unlabelled texts is left alone; a configuration is chosen."""
 
+    def rows(labels, names):
+        features = datasets.Features({"document": Value("string"), "label": ClassLabel(names=names)})
+        return Dataset.from_dict({"document": ["a"] * len(labels), "label": labels}, features=features)
 
-def test_a_split_of_unlabelled_texts_is_left_alone(load, monkeypatch):
-    features = datasets.Features({"document": Value("string"), "label": ClassLabel(names=["neg", "pos"])})
-    splits = {"train": [0, 1] * 4, "test": [0, 1], "unsupervised": [-1, -1]}
-    rows = {
-        split: Dataset.from_dict({"document": [f"{split} {i}" for i in range(len(labels))], "label": labels}, features)
-        for split, labels in splits.items()
+    part = rows([1, 0] * 4, ["yes", "no"])
+    hub = {
+        ("someone/reviews", None): DatasetDict(train=part, test=part, unsupervised=rows([-1], ["yes", "no"])),
+        ("klue", "ynat"): DatasetDict(dict.fromkeys(("train", "validation"), part.rename_column("document", "title"))),
+        ("someone/dev", None): DatasetDict(dev=part, test=part),
+        ("someone/odd", None): DatasetDict(train=rows([1, 0] * 4, ["yes", "no\n"])),
     }
-    monkeypatch.setattr(tables, "load_dataset", lambda name, config, **_: DatasetDict(rows))
+    monkeypatch.setattr(tables, "load_dataset", lambda *name, **_: hub[name])
     loaded = load("someone/reviews")
-    assert {split: len(part) for split, part in loaded.items()} == {"train": 6, "validation": 2, "test": 2}
+    assert_shape(loaded, ["yes", "no"])
+    assert {split: len(part) for split, part in loaded.items()} == {"train": 6, "validation": 2, "test": 8}
+    assert len(load("klue", config_name="ynat", text_column="title")["validation"]) == 8
+    for name, message in (
+        ("someone/dev", "no split train; the splits are dev, test"),
+        ("someone/odd", r"the label 'no\n' holds"),
+    ):
+        with pytest.raises(DataError) as error:
+            load(name)
+        assert_one_line(error, name, message)
