@@ -208,8 +208,8 @@ def headline(report: dict[str, Any], rows: int, problem_type: str) -> str:
     if len(answered) == 1:
         lines.append(
             f"The model answers {report['per_label'][answered[0]]['label']} to every text of test: it has learned "
-            f"nothing from {rows:,} texts. Fine-tune a model (--model; recipe sample-finetune), or train it for more "
-            "updates (--num_train_epochs, a smaller --per_device_train_batch_size)."
+            f"nothing from {rows:,} texts. Fine-tune a model (recipe sample-finetune, or --model), or train a small "
+            "one for more updates (recipe few-rows)."
         )
     return "\n".join(lines)
 

@@ -1,16 +1,18 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 """Measure a classifier or a translator on one split, in torch or as it was exported.
 
-    vanilla-transformer evaluate --model model_cards/nsmc-small --data nsmc --output_dir runs/evaluation
-    vanilla-transformer evaluate --model runs/mine --data my.csv --text_column text --split test --output_dir runs/test
+    vanilla-transformer evaluate --model runs/mine --output_dir runs/evaluation
+    vanilla-transformer evaluate --model model_cards/nsmc-small --data sample --output_dir runs/evaluation
     vanilla-transformer evaluate --model model_cards/nsmc-small --robustness all --output_dir runs/robustness
     vanilla-transformer evaluate --model runs/de-en-int8 --data multi30k --num_beams 5 --output_dir runs/bleu
 
-Writes `evaluation.json`. Of a classifier: accuracy, precision, recall and F1 of each label, confusion matrix, accuracy
-by length, calibration, texts per second; also `errors.tsv` (every misclassified text, the most confident first) and
-`reliability.png`. A model of several labels a text, or of numbers, is measured as such. Of a translator: BLEU, cased
-and lower-cased; also `translations.tsv`. The data are split as the model's `recipe.yaml` says, which also names a
-translator's columns and files, unless they are given.
+Measures the test split, or `--split`, of the data of the model's recipe, or of `--data`. What else of the data the
+flags leave open is as in the recipe, too: columns, files, how they are split.
+
+Writes `report.md`, for people, and `evaluation.json`. Of a classifier: accuracy, precision, recall and F1 of each
+label, confusion matrix, accuracy by length, calibration, texts per second; also `errors.tsv` (every misclassified
+text, the most confident first) and `reliability.png`. A model of several labels a text, or of numbers, is measured as
+such. Of a translator: BLEU, cased and lower-cased; also `translations.tsv`.
 
 `--robustness all` measures a classifier with changed texts, too (`data/changes.py`): without spaces, with a space
 between all characters or at random, with ㅋㅋ and ㅠㅠ of other lengths, without punctuation, decomposed (NFD), with
@@ -18,70 +20,31 @@ one slip of the fingers, with upper and lower case exchanged. It adds `robustnes
 `robustness.png`.
 """
 
-import csv
-import time
-from dataclasses import MISSING, dataclass, field, fields
-from pathlib import Path
+from dataclasses import MISSING, dataclass, field, fields, make_dataclass
 from typing import Any, Literal
 
-import numpy as np
-import torch
-from datasets import Dataset
-from tqdm import tqdm
-
-from ..configuration_vanilla_transformer import VanillaTransformerConfig
-from ..data.labels import MULTI, REGRESSION, SEPARATOR, SINGLE, label_names, multi_hot
-from ..figures import plot_reliability, plot_robustness
-from ..hub.record import describe_environment, save_json
-from ..inference import classify, translate
-from ..inference.engine import TASKS, Engine, load_engine, read_export
-from ..inference.folder import labels_of, load_config, load_target_tokenizer, load_tokenizer
-from ..inference.pytorch import TorchEngine
-from ..metrics import (
-    TABLE_LIMIT,
-    TRAINER_METRICS,
-    calibration_report,
-    classification_report,
-    label_table,
-    multi_label_report,
-    regression_report,
-    robustness_report,
-    translation_report,
-)
-from ..training.checkpoints import prepare_output_dir
 from .arguments import exit_with_one_line, parse_arguments
 from .recipes import recipe_of
 from .settings import LabelledTextArguments, RobustnessArguments, check_at_least
 from .train_translation import PairArguments
 
 
-# Upper limits of the groups of texts, in characters; one more group has none.
-LENGTHS = (5, 10, 20, 40, 80)
+# Their settings, all of which may be left open.
+DataArguments: Any = make_dataclass(
+    "DataArguments",
+    {
+        one.name: (one.name, one.type | None, field(default=None, metadata=one.metadata))  # type: ignore[operator]
+        for group in (PairArguments, LabelledTextArguments)
+        for one in fields(group)
+    }.values(),
+)
 
 
 @dataclass
-class EvaluationArguments(RobustnessArguments, LabelledTextArguments):
+class EvaluationArguments(RobustnessArguments, DataArguments):
     model: str = field(kw_only=True, metadata={"help": "A model's folder or Hub name, or an exported folder."})
     output_dir: str = field(kw_only=True, metadata={"help": "The folder to write to; made if it is not there."})
-    data: str | None = field(
-        default=None,
-        metadata={
-            "help": "Data, as the training command takes them; by default `sample`, for a translator its recipe's."
-        },
-    )
-    split: Literal["train", "validation", "test"] = field(default="validation", metadata={"help": "Split to measure."})
-    source_column: str | None = field(default=None, metadata={"help": "Of a translator's data: the texts."})
-    target_column: str | None = field(default=None, metadata={"help": "Of a translator's data: the translations."})
-    train_prefix: str | None = field(default=None, metadata={"help": "Beginning of the training files' names."})
-    validation_prefix: str | None = field(default=None, metadata={"help": "Beginning of the validation files' names."})
-    test_prefix: str | None = field(default=None, metadata={"help": "Beginning of the test files' names."})
-    validation_fraction: float | None = field(
-        default=None,
-        metadata={"help": "Share of train that becomes validation; by default as in the model's recipe."},
-    )
-    split_seed: int | None = field(
-        default=None, metadata={"help": "Seed of the split; by default as in the model's recipe."}
-    )
+    split: Literal["train", "validation", "test"] = field(default="test", metadata={"help": "Split to measure."})
     num_beams: int | None = field(
         default=None, metadata={"help": "Beams of a translator's search; by default as the model's `generate` has."}
     )
@@ -96,205 +59,30 @@ class EvaluationArguments(RobustnessArguments, LabelledTextArguments):
         check_at_least(1, self, "batch_size", "num_beams")
 
 
-def accuracy_by_length(texts: list[str], right: np.ndarray) -> list[dict[str, float]]:
-    """Accuracy of short and long texts: for each group its upper limit in characters, its rows, its accuracy."""
-    group = np.searchsorted(LENGTHS, [len(text) for text in texts])
-    return [
-        {
-            "most_characters": limit,
-            "rows": int((group == place).sum()),
-            "accuracy": float(right[group == place].mean()),
-        }
-        for place, limit in enumerate((*LENGTHS, None))
-        if (group == place).any()
-    ]
-
-
 @exit_with_one_line
 def main(argv: list[str] | None = None) -> None:
     (arguments,), _ = parse_arguments([EvaluationArguments], __doc__, argv)
-    export = read_export(arguments.model)
-    config = load_config(arguments.model) if export is None else VanillaTransformerConfig.from_dict(export["config"])
-    translates = TASKS.get((config.architectures or [""])[0]) == "translation"
-    if translates and arguments.robustness:
-        raise ValueError("--robustness: is for classifiers")
-    prepare_output_dir(arguments.output_dir)
-    folder = Path(arguments.output_dir)
-    report, headline = (evaluate_translator if translates else evaluate_classifier)(arguments, config, folder)
-    save_json(folder / "evaluation.json", {"arguments": vars(arguments), **describe_environment(), **report})
-    print(f"{arguments.split}: {headline}\n{folder}: {', '.join(sorted(file.name for file in folder.iterdir()))}")
+    from .evaluation import evaluate
+
+    evaluate(arguments)
 
 
-def load_split(arguments: EvaluationArguments, data_arguments: type, **options: Any) -> Dataset:
+def load_split(arguments: EvaluationArguments, data_arguments: type, **options: Any) -> Any:
     """Load the split to measure, as the training command of `data_arguments` would; `options` are those of its `load`.
 
     What the command's arguments leave open is as in the model's recipe; they get it, for the report.
     """
     settings = {one.name: one for one in fields(data_arguments)}
     given = {name: value for name, value in vars(arguments).items() if name in settings and value is not None}
-    given = {name: value for name, value in recipe_of(arguments.model).items() if name in settings} | given
-    if missing := [f"--{name}" for name, one in settings.items() if one.default is MISSING and name not in given]:
+    of_recipe = {name: value for name, value in recipe_of(arguments.model).items() if name in settings}
+    found = of_recipe | given
+    if missing := [f"--{name}" for name, one in settings.items() if one.default is MISSING and name not in found]:
         raise ValueError(f"{', '.join(missing)}: neither given nor in the model's recipe")
-    data: Any = data_arguments(**given)
-    vars(arguments).update(vars(data))
-    return data.load(**options)[arguments.split]
-
-
-def describe_engine(engine: Engine, model: str) -> dict[str, str]:
-    """The precision in which an engine computes, and its device."""
-    if not isinstance(engine, TorchEngine):
-        return {"precision": (read_export(model) or {}).get("quantize") or "float32", "device": "cpu"}
-    device = engine.model.device
-    return {
-        "precision": str(engine.model.dtype).removeprefix("torch."),
-        "device": torch.cuda.get_device_name(device) if device.type == "cuda" else device.type,
-    }
-
-
-def evaluate_translator(
-    arguments: EvaluationArguments, config: VanillaTransformerConfig, folder: Path
-) -> tuple[dict[str, Any], str]:
-    """Measure a translator, and write its translations beside the references; returns the report and its headline."""
-    split = load_split(arguments, PairArguments)
-    engine = load_engine(arguments.model, arguments.dtype, "translation")
-    arguments.num_beams = arguments.num_beams or engine.num_beams
-    tokenizer = load_tokenizer(arguments.model)
-    target_tokenizer = load_target_tokenizer(arguments.model, config, tokenizer)
-    sources, references = split["source"][:], split["target"][:]
-    begin = time.perf_counter()
-    translations = translate(
-        # disable=None: no bar unless standard error is a terminal.
-        tqdm(sources, disable=None, leave=False),
-        engine,
-        tokenizer,
-        target_tokenizer,
-        num_beams=arguments.num_beams,
-        batch_size=arguments.batch_size,
-    )
-    seconds = time.perf_counter() - begin
-    report = translation_report(translations, references)
-    rows = zip(sources, translations, references, strict=True)
-    save_table(folder / "translations.tsv", [["source", "translation", "reference"], *rows])
-    search = "greedy search" if arguments.num_beams == 1 else f"{arguments.num_beams} beams"
-    headline = f"BLEU {report['bleu']:.2f}, lower-cased {report['bleu_lowercased']:.2f}, {search}"
-    return {**report, "texts_per_second": len(split) / seconds, **describe_engine(engine, arguments.model)}, headline
-
-
-def evaluate_classifier(
-    arguments: EvaluationArguments, config: VanillaTransformerConfig, folder: Path
-) -> tuple[dict[str, Any], str]:
-    """Measure a classifier, and write its mistakes and figures; returns the report and its headline."""
-    problem_type = config.problem_type or SINGLE
-    arguments.data = arguments.data or "sample"
-    split = load_split(arguments, LabelledTextArguments, problem_type=problem_type)
-    names = label_names(split)
-    if names and names != (own := labels_of(config)):
-        raise ValueError(
-            f"{arguments.model}: its labels are {', '.join(own)}; those of the data are {', '.join(names)}"
-        )
-    engine = load_engine(arguments.model, arguments.dtype, "classification")
-    tokenizer = load_tokenizer(arguments.model)
-
-    def measure(rows: Dataset) -> Measurement:
-        shown = tqdm(rows["text"][:], disable=None, leave=False)
-        answers, _ = classify(shown, engine, tokenizer, batch_size=arguments.batch_size)
-        measures = {SINGLE: measure_classes, MULTI: measure_label_sets, REGRESSION: measure_numbers}
-        return measures[problem_type](rows, answers, names)
-
-    begin = time.perf_counter()
-    report, headline, mistakes = measure(split)
-    seconds = time.perf_counter() - begin
-    if arguments.robustness:
-        report["robustness"] = robustness_report(
-            split, arguments.robustness, lambda rows: measure(rows)[0], report, problem_type
-        )
-        metric = TRAINER_METRICS[problem_type][0]
-        plot_robustness(report["robustness"]["changes"], metric, folder / "robustness.png")
-        print(robustness_table(report["robustness"], metric))
-    if "bins" in report:
-        plot_reliability(report["bins"], folder / "reliability.png")
-    save_table(folder / "errors.tsv", mistakes)
-    if 2 <= len(names) <= TABLE_LIMIT:
-        print(label_table(report["per_label"]))
-    return {**report, "texts_per_second": len(split) / seconds, **describe_engine(engine, arguments.model)}, headline
-
-
-def save_table(file: Path, rows: list[Any]) -> None:
-    with open(file, "w", encoding="utf-8", newline="") as opened:
-        csv.writer(opened, delimiter="\t").writerows(rows)
-
-
-def robustness_table(report: dict[str, Any], metric: str) -> str:
-    """What `robustness_report` returned, as lines of text."""
-    rows = [(one["change"], f"{one['changed']:7,}", one[metric]) for one in report["changes"]]
-    if "mean_of_spacings" in report:
-        rows.append(("mean of the spacings", " " * 7, report["mean_of_spacings"]))
-    return "\n".join([f"{'change':20} changed  {metric}", *(f"{name:20} {n} {value:9.4f}" for name, n, value in rows)])
-
-
-Measurement = tuple[dict[str, Any], str, list[list[Any]]]
-
-
-def measure_classes(split: Dataset, probabilities: np.ndarray, names: list[str]) -> Measurement:
-    """Measure answers that are one label each.
-
-    Args:
-        split: The texts and their labels.
-        probabilities: (rows, labels), float.
-        names: The names of the labels.
-
-    Returns:
-        The report; its headline; and the mistakes as rows of a table with a header, the most confident first.
-    """
-    texts, labels = split["text"][:], np.array(split["label"][:])
-    predicted = probabilities.argmax(axis=-1)
-    right = predicted == labels
-    report = {
-        **classification_report(probabilities, labels, names),
-        "by_length": accuracy_by_length(texts, right),
-        **calibration_report(probabilities, labels),
-    }
-    wrong = sorted(np.flatnonzero(~right), key=lambda row: -probabilities[row].max())
-    mistakes = [
-        [row, names[labels[row]], names[predicted[row]], f"{probabilities[row].max():.4f}", texts[row]]
-        for row in wrong
-    ]
-    headline = (
-        f"accuracy {report['accuracy']:.4f}, expected calibration error "
-        f"{report['expected_calibration_error']:.4f}, {len(wrong):,} of {len(texts):,} misread"
-    )
-    return report, headline, [["row", "label", "predicted", "probability", "text"], *mistakes]
-
-
-def measure_label_sets(split: Dataset, probabilities: np.ndarray, names: list[str]) -> Measurement:
-    """Measure answers of any number of labels; as `measure_classes`, the most labels that are wrong first."""
-    texts, labels = split["text"][:], np.array(multi_hot(split["label"][:], len(names)))
-    predicted = probabilities > 0.5
-    report = {
-        **multi_label_report(probabilities - 0.5, labels, names),
-        "by_length": accuracy_by_length(texts, (predicted == labels).all(axis=1)),
-    }
-    different = (predicted != labels).sum(axis=1)
-    wrong = sorted(np.flatnonzero(different), key=lambda row: -different[row])
-    mistakes = [
-        [row, *(SEPARATOR.join(np.array(names)[chosen[row] > 0]) for chosen in (labels, predicted)), texts[row]]
-        for row in wrong
-    ]
-    headline = (
-        f"micro F1 {report['micro_f1']:.4f}, macro F1 {report['macro_f1']:.4f}, all labels right "
-        f"{report['exact_match']:.4f}, {len(wrong):,} of {len(texts):,} misread"
-    )
-    return report, headline, [["row", "labels", "predicted", "text"], *mistakes]
-
-
-def measure_numbers(split: Dataset, values: np.ndarray, names: list[str]) -> Measurement:
-    """Measure answers that are numbers; as `measure_classes`, with all rows, the largest error first."""
-    texts, labels, values = split["text"][:], np.array(split["label"][:]), values[:, 0]
-    report = regression_report(values, labels)
-    order = np.argsort(-np.abs(values - labels), kind="stable")
-    rows = [[row, f"{labels[row]:g}", f"{values[row]:.4f}", texts[row]] for row in order]
-    headline = (
-        f"mean absolute error {report['mae']:.4f}, root mean squared error {report['rmse']:.4f}, "
-        f"R2 {report['r2']:.4f}, correlation {report['pearson']:.4f}"
-    )
-    return report, headline, [["row", "label", "predicted", "text"], *rows]
+    data: Any = data_arguments(**found)
+    arguments.__dict__ |= vars(data)
+    whose = "" if "data" in given else ", the data of the model's recipe" if "data" in of_recipe else ", by default"
+    print(f"Measuring {arguments.split} of {data.data}{whose}", flush=True)
+    try:
+        return data.load(**options)[arguments.split]
+    except (OSError, ValueError) as error:
+        raise error if "data" in given else ValueError(f"{error} (--data: where the data are)") from error

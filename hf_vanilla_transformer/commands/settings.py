@@ -22,8 +22,18 @@ class JsonMapping(dict[str, Any]):
         return mapping
 
 
-@dataclass
-class LabelledTextArguments:
+@dataclass(kw_only=True)
+class SplitArguments:
+    """Settings of the commands that read data with splits."""
+
+    validation_fraction: float = field(default=0.05, metadata={"help": "Share of train that becomes validation."})
+    split_seed: int = field(default=42, metadata={"help": "Seed of the split into train and validation."})
+    encoding: str | None = field(default=None, metadata={"help": "Of the files, such as cp949; by default UTF-8."})
+    dataset_config_name: str | None = field(default=None, metadata={"help": "A Hub data set's configuration."})
+
+
+@dataclass(kw_only=True)
+class LabelledTextArguments(SplitArguments):
     """Settings of the commands that read labelled text."""
 
     data: str = field(
@@ -32,10 +42,6 @@ class LabelledTextArguments:
     )
     text_column: str = field(default="document", metadata={"help": "The column with the texts."})
     label_column: str = field(default="label", metadata={"help": "The column with the labels."})
-    validation_fraction: float = field(default=0.05, metadata={"help": "Share of train that becomes validation."})
-    split_seed: int = field(default=42, metadata={"help": "Seed of the split into train and validation."})
-    encoding: str | None = field(default=None, metadata={"help": "Of the files, such as cp949; by default UTF-8."})
-    dataset_config_name: str | None = field(default=None, metadata={"help": "A Hub data set's configuration."})
 
     def load(self, problem_type: str | None = SINGLE) -> "DatasetDict":
         """The splits, as `load_labelled_text` returns them."""

@@ -16,25 +16,21 @@ from typing import TYPE_CHECKING, Literal
 from transformers import Seq2SeqTrainingArguments
 
 from .arguments import exit_with_one_line, parse_arguments
-from .settings import ModelArguments, apply_defaults, check_at_least
+from .settings import ModelArguments, SplitArguments, apply_defaults, check_at_least
 
 
 if TYPE_CHECKING:
     from datasets import DatasetDict
 
 
-@dataclass
-class PairArguments:
+@dataclass(kw_only=True)
+class PairArguments(SplitArguments):
     source_column: str = field(metadata={"help": "Column, or ending of the files, with the texts to translate."})
     target_column: str = field(metadata={"help": "Column, or ending of the files, with the translations."})
     data: str = field(metadata={"help": "A folder of aligned files, a TSV/CSV/JSON file, or a Hub data set."})
     train_prefix: str | None = field(default=None, metadata={"help": "Beginning of the training files' names."})
     validation_prefix: str | None = field(default=None, metadata={"help": "Beginning of the validation files' names."})
     test_prefix: str | None = field(default=None, metadata={"help": "Beginning of the test files' names."})
-    validation_fraction: float = field(default=0.05, metadata={"help": "Share of train that becomes validation."})
-    split_seed: int = field(default=42, metadata={"help": "Seed of the split into train and validation."})
-    encoding: str | None = field(default=None, metadata={"help": "Of the files, such as cp949; by default UTF-8."})
-    dataset_config_name: str | None = field(default=None, metadata={"help": "A Hub data set's configuration."})
 
     def load(self) -> "DatasetDict":
         """The splits, as `load_parallel_text` returns them."""

@@ -15,7 +15,7 @@ from datasets import Dataset
 from distillation import linear_classifier
 
 from hf_vanilla_transformer.commands.arguments import exit_with_one_line, parse_arguments
-from hf_vanilla_transformer.commands.evaluate import robustness_table
+from hf_vanilla_transformer.commands.evaluation import robustness_table
 from hf_vanilla_transformer.commands.settings import LabelledTextArguments, RobustnessArguments
 from hf_vanilla_transformer.hub.record import describe_environment, save_json
 from hf_vanilla_transformer.metrics import classification_report, robustness_report

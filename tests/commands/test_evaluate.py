@@ -12,7 +12,7 @@ import yaml
 from shared import ROOT, error_line, tiny_config
 
 from hf_vanilla_transformer import VanillaTransformerForConditionalGeneration
-from hf_vanilla_transformer.commands.evaluate import accuracy_by_length
+from hf_vanilla_transformer.commands.evaluation import accuracy_by_length
 from hf_vanilla_transformer.data.changes import CHANGES, change_texts
 from hf_vanilla_transformer.data.labelled_text import load_labelled_text
 from hf_vanilla_transformer.export import export
@@ -22,8 +22,12 @@ from hf_vanilla_transformer.tokenizer import train_tokenizer
 
 
 def test_the_evaluation_is_the_runs_own(run, trained, tmp_path):
-    status, out, err = run("evaluate", "--model", trained, "--output_dir", tmp_path / "run", "--batch_size", "32")
+    flags = ["--split", "validation", "--batch_size", "32"]
+    status, out, err = run("evaluate", "--model", trained, "--output_dir", tmp_path / "run", *flags)
     assert status == 0, err
+    assert out.startswith("Measuring validation of sample, the data of the model's recipe\n")
+    summary = (tmp_path / "run" / "report.md").read_text(encoding="utf-8")
+    assert f"Split validation of sample: {out.splitlines()[-2].removeprefix('validation: ')}\n" in summary
     report = json.loads((tmp_path / "run" / "evaluation.json").read_text())
     expected = json.loads((trained / "metrics.json").read_text())["validation"]
     assert {name: report[name] for name in expected if name != "loss"} == {
@@ -44,7 +48,17 @@ def test_the_evaluation_is_the_runs_own(run, trained, tmp_path):
 
 
 def test_an_evaluation_with_changed_texts(run, trained, tmp_path):
-    status, out, err = run("evaluate", "--model", trained, "--output_dir", tmp_path / "run", "--robustness", "all")
+    status, out, err = run(
+        "evaluate",
+        "--model",
+        trained,
+        "--output_dir",
+        tmp_path / "run",
+        "--robustness",
+        "all",
+        "--split",
+        "validation",
+    )
     assert status == 0, err
     report = json.loads((tmp_path / "run" / "evaluation.json").read_text())
     robustness = report["robustness"]
@@ -70,7 +84,7 @@ def test_the_ready_made_classifier_does_not_mind_spacing(run, tmp_path):
     """The published table of NSMC, on the 120 embedded test reviews."""
     folder = ROOT / "model_cards" / "nsmc-small"
     published = json.loads((folder / "metrics.json").read_text())["test"]["robustness"]["changes"]
-    flags = ["--split", "test", "--robustness", "all"]
+    flags = ["--data", "sample", "--robustness", "all"]
     status, _, err = run("evaluate", "--model", folder, "--output_dir", tmp_path / "run", *flags)
     assert status == 0, err
     measured = json.loads((tmp_path / "run" / "evaluation.json").read_text())["robustness"]["changes"]
@@ -116,7 +130,7 @@ def test_a_translator_is_measured_by_its_translations(run, corpus, tmp_path):
     expected = translation_report(translations, references)
     for name in ("model", "native"):
         out_dir = tmp_path / f"{name}-run"
-        options = ["--output_dir", out_dir, "--split", "test", "--num_beams", "2"]
+        options = ["--output_dir", out_dir, "--num_beams", "2"]
         status, out, err = run("evaluate", "--model", tmp_path / name, *options)
         assert status == 0, err
         report = json.loads((out_dir / "evaluation.json").read_text())
@@ -138,7 +152,7 @@ def test_an_exported_classifier_is_measured_as_its_model(run, trained, tmp_path)
         status, _, err = run("evaluate", "--model", folder, "--output_dir", tmp_path / f"{quantize}-run")
         assert status == 0, err
         reports[quantize] = json.loads((tmp_path / f"{quantize}-run" / "evaluation.json").read_text())
-    expected = json.loads((trained / "metrics.json").read_text())["validation"]
+    expected = json.loads((trained / "metrics.json").read_text())["test"]
     assert reports[None].items() >= {name: value for name, value in expected.items() if name != "loss"}.items()
     assert reports["int8"]["precision"] == "int8" and reports["int8"]["rows"] == expected["rows"]
     assert reports["int8"]["accuracy"] == pytest.approx(expected["accuracy"], abs=0.05)
@@ -148,11 +162,14 @@ def test_an_exported_classifier_is_measured_as_its_model(run, trained, tmp_path)
 def test_an_evaluation_is_of_the_cut_that_the_recipe_or_the_flags_tell(run, tmp_path):
     folder = shutil.copytree(ROOT / "model_cards/nsmc-small", tmp_path / "model")
     recipe = yaml.safe_load((folder / "recipe.yaml").read_text())
-    (folder / "recipe.yaml").write_text(yaml.safe_dump({**recipe, "validation_fraction": 0.2, "split_seed": 7}))
+    (folder / "recipe.yaml").write_text(
+        yaml.safe_dump({**recipe, "data": "sample", "validation_fraction": 0.2, "split_seed": 7})
+    )
     for name, flags, fraction, seed in (
         ("recipe", [], 0.2, 7),
         ("flags", ["--validation_fraction", "0.3", "--split_seed", "8"], 0.3, 8),
     ):
+        flags += ["--split", "validation"]
         assert run("evaluate", "--model", folder, "--output_dir", tmp_path / name, *flags)[0] == 0
         texts = load_labelled_text("sample", validation_fraction=fraction, seed=seed)["validation"]["text"][:]
         with open(tmp_path / name / "errors.tsv", encoding="utf-8", newline="") as file:

@@ -85,7 +85,8 @@ def test_every_command_has_a_module_that_helps(command, capsys, monkeypatch):
 
 def test_every_module_but_the_common_ones_is_a_command():
     modules = {file.stem for file in (ROOT / "hf_vanilla_transformer" / "commands").glob("*.py")}
-    common = {"__init__", "arguments", "classifier", "lines", "recipes", "run", "settings", "translator", "vocabulary"}
+    common = {"__init__", "arguments", "classifier", "evaluation", "lines", "recipes", "run", "settings"}
+    common |= {"translator", "vocabulary"}
     assert {name.replace("-", "_") for name in COMMANDS} == modules - common
 
 

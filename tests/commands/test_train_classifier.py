@@ -279,7 +279,7 @@ def test_a_run_keeps_as_many_tokens_of_a_text_as_it_was_told(run, trained, tmp_p
         measured = json.loads((folder / "metrics.json").read_text())["test"]
         status, _, err = run(
             "evaluate",
-            *("--model", folder, "--data", "sample", "--split", "test", "--output_dir", tmp_path / f"{number}-again"),
+            *("--model", folder, "--output_dir", tmp_path / f"{number}-again"),
         )
         assert status == 0, err
         again = json.loads((tmp_path / f"{number}-again" / "evaluation.json").read_text())
@@ -466,11 +466,11 @@ def test_several_labels_a_text_from_training_to_prediction(run, films, tmp_path)
     card = (tmp_path / "run/README.md").read_text()
     assert f"| test | Micro F1 | {metrics['test']['micro_f1']:.4f} |" in card and "comedy, drama, horror" in card
 
-    status, out, err = run("evaluate", "--model", tmp_path / "run", *data, "--output_dir", tmp_path / "evaluation")
+    status, out, err = run("evaluate", "--model", tmp_path / "run", "--output_dir", tmp_path / "evaluation")
     assert status == 0, err
     report = json.loads((tmp_path / "evaluation/evaluation.json").read_text())
     assert {name: report[name] for name in ("macro_f1", "exact_match", "per_label")} == {
-        name: metrics["validation"][name] for name in ("macro_f1", "exact_match", "per_label")
+        name: metrics["test"][name] for name in ("macro_f1", "exact_match", "per_label")
     }
     assert not (tmp_path / "evaluation/reliability.png").exists()
 
@@ -503,10 +503,10 @@ def test_numbers_from_training_to_prediction(run, films, tmp_path):
     assert f"\ntest mean absolute error: {metrics['test']['mae']:.4f}\n" in out
     least = min(metrics["epochs"], key=lambda entry: entry["eval_mae"])
     assert least["step"] == metrics["best_step"]
-    status, out, err = run("evaluate", "--model", run_folder, *data, "--output_dir", tmp_path / "evaluation")
+    status, out, err = run("evaluate", "--model", run_folder, "--output_dir", tmp_path / "evaluation")
     assert status == 0, err
     report = json.loads((tmp_path / "evaluation/evaluation.json").read_text())
-    assert report["rmse"] == pytest.approx(metrics["validation"]["rmse"], abs=1e-5)
+    assert report["rmse"] == pytest.approx(metrics["test"]["rmse"], abs=1e-5)
     status, out, _ = run("predict", "--model", run_folder, stdin="웃긴 영화\n")
     (answer,) = pipeline("text-classification", model=str(run_folder), function_to_apply="none")("웃긴 영화")
     assert float(out.split("\t")[0]) == pytest.approx(answer["score"], abs=1e-4) and out.endswith("\t웃긴 영화\n")

@@ -1,0 +1,258 @@
+# Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
+"""What `evaluate` measures, and writes."""
+
+import csv
+import re
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from datasets import Dataset
+from tqdm import tqdm
+
+from ..configuration_vanilla_transformer import VanillaTransformerConfig
+from ..data.labels import MULTI, REGRESSION, SEPARATOR, SINGLE, label_names, multi_hot
+from ..figures import plot_reliability, plot_robustness
+from ..hub.record import describe_environment, save_json
+from ..inference import classify, translate
+from ..inference.engine import TASKS, Engine, load_engine, read_export
+from ..inference.folder import labels_of, load_config, load_target_tokenizer, load_tokenizer
+from ..inference.pytorch import TorchEngine
+from ..metrics import (
+    TABLE_LIMIT,
+    TRAINER_METRICS,
+    calibration_report,
+    classification_report,
+    label_table,
+    multi_label_report,
+    regression_report,
+    robustness_report,
+    translation_report,
+)
+from ..training.checkpoints import prepare_output_dir
+from .evaluate import EvaluationArguments, load_split
+from .settings import LabelledTextArguments
+from .train_translation import PairArguments
+
+
+# Upper limits of the groups of texts, in characters; one more group has none.
+LENGTHS = (5, 10, 20, 40, 80)
+# The report, its headline, and a table with a header.
+Measurement = tuple[dict[str, Any], str, list[Any]]
+
+
+def evaluate(arguments: EvaluationArguments) -> None:
+    """Measure a model, and write what was found into a folder.
+
+    Raises:
+        ValueError, OSError, ImportError: a setting, file or extra is wrong or missing.
+    """
+    export = read_export(arguments.model)
+    config = load_config(arguments.model) if export is None else VanillaTransformerConfig.from_dict(export["config"])
+    translates = TASKS.get((config.architectures or [""])[0]) == "translation"
+    if translates and arguments.robustness:
+        raise ValueError("--robustness: is for classifiers")
+    prepare_output_dir(arguments.output_dir)
+    folder = Path(arguments.output_dir)
+    report, headline, table = (evaluate_translator if translates else evaluate_classifier)(arguments, config, folder)
+    save_json(folder / "evaluation.json", {"arguments": vars(arguments), **describe_environment(), **report})
+    save_report(folder, arguments, report, headline, table)
+    print(f"{arguments.split}: {headline}\n{folder}: {', '.join(sorted(file.name for file in folder.iterdir()))}")
+
+
+def save_report(
+    folder: Path, arguments: EvaluationArguments, report: dict[str, Any], headline: str, table: list[Any]
+) -> None:
+    """Write `report.md`: what a person wants to know, with the first rows of the table that lies beside it."""
+    lines = [f"# {arguments.model}, measured", "", f"Split {arguments.split} of {arguments.data}: {headline}", ""]
+    lines += [f"{report['precision']} on {report['device']}, {report['texts_per_second']:.0f} texts a second", ""]
+    titles = {"per_label": "Labels", "by_length": "By length in characters", "robustness": "Changed texts"}
+    for name, title in titles.items():
+        rows = report.get(name, [])
+        rows = rows["changes"] if isinstance(rows, dict) else rows
+        if rows:
+            lines += [f"## {title}", "", *markdown_table([list(rows[0]), *(row.values() for row in rows)]), ""]
+    name = "translations.tsv" if "bleu" in report else "errors.tsv"
+    lines += [f"## The first rows of {name}", "", *markdown_table(table[:21]), ""]
+    (folder / "report.md").write_text("\n".join(lines), encoding="utf-8")
+
+
+def markdown_table(rows: list[Any]) -> list[str]:
+    """The lines of a table with a header, whose cells show texts as they are."""
+
+    def cell(value: Any) -> str:
+        text = f"{value:.4f}" if isinstance(value, float) else "" if value is None else " ".join(str(value).split())
+        return re.sub(r"([\\`*_|<>\[\]#])", r"\\\1", text)
+
+    lines = [f"| {' | '.join(map(cell, row))} |" for row in rows]
+    return [lines[0], f"|{'---|' * len(list(rows[0]))}", *lines[1:]]
+
+
+def accuracy_by_length(texts: list[str], right: np.ndarray) -> list[dict[str, float]]:
+    """Accuracy of short and long texts: for each group its upper limit in characters, its rows, its accuracy."""
+    group = np.searchsorted(LENGTHS, [len(text) for text in texts])
+    return [
+        {
+            "most_characters": limit,
+            "rows": int((group == place).sum()),
+            "accuracy": float(right[group == place].mean()),
+        }
+        for place, limit in enumerate((*LENGTHS, None))
+        if (group == place).any()
+    ]
+
+
+def describe_engine(engine: Engine, model: str) -> dict[str, str]:
+    """The precision in which an engine computes, and its device."""
+    if not isinstance(engine, TorchEngine):
+        return {"precision": (read_export(model) or {}).get("quantize") or "float32", "device": "cpu"}
+    device = engine.model.device
+    return {
+        "precision": str(engine.model.dtype).removeprefix("torch."),
+        "device": torch.cuda.get_device_name(device) if device.type == "cuda" else device.type,
+    }
+
+
+def evaluate_translator(arguments: EvaluationArguments, config: VanillaTransformerConfig, folder: Path) -> Measurement:
+    """Measure a translator, and write its translations beside the references; returns those, too."""
+    split = load_split(arguments, PairArguments)
+    engine = load_engine(arguments.model, arguments.dtype, "translation")
+    arguments.num_beams = arguments.num_beams or engine.num_beams
+    tokenizer = load_tokenizer(arguments.model)
+    target_tokenizer = load_target_tokenizer(arguments.model, config, tokenizer)
+    sources, references = split["source"][:], split["target"][:]
+    begin = time.perf_counter()
+    translations = translate(
+        # disable=None: no bar unless standard error is a terminal.
+        tqdm(sources, disable=None, leave=False),
+        engine,
+        tokenizer,
+        target_tokenizer,
+        num_beams=arguments.num_beams,
+        batch_size=arguments.batch_size,
+    )
+    seconds = time.perf_counter() - begin
+    report = translation_report(translations, references)
+    table = [["source", "translation", "reference"], *zip(sources, translations, references, strict=True)]
+    save_table(folder / "translations.tsv", table)
+    search = "greedy search" if arguments.num_beams == 1 else f"{arguments.num_beams} beams"
+    headline = f"BLEU {report['bleu']:.2f}, lower-cased {report['bleu_lowercased']:.2f}, {search}"
+    report |= {"texts_per_second": len(split) / seconds, **describe_engine(engine, arguments.model)}
+    return report, headline, table
+
+
+def evaluate_classifier(arguments: EvaluationArguments, config: VanillaTransformerConfig, folder: Path) -> Measurement:
+    """Measure a classifier, and write its mistakes and figures."""
+    problem_type = config.problem_type or SINGLE
+    split = load_split(arguments, LabelledTextArguments, problem_type=problem_type)
+    names = label_names(split)
+    if names and names != (own := labels_of(config)):
+        raise ValueError(
+            f"{arguments.model}: its labels are {', '.join(own)}; those of the data are {', '.join(names)}"
+        )
+    engine = load_engine(arguments.model, arguments.dtype, "classification")
+    tokenizer = load_tokenizer(arguments.model)
+
+    def measure(rows: Dataset) -> Measurement:
+        shown = tqdm(rows["text"][:], disable=None, leave=False)
+        answers, _ = classify(shown, engine, tokenizer, batch_size=arguments.batch_size)
+        measures = {SINGLE: measure_classes, MULTI: measure_label_sets, REGRESSION: measure_numbers}
+        return measures[problem_type](rows, answers, names)
+
+    begin = time.perf_counter()
+    report, headline, mistakes = measure(split)
+    seconds = time.perf_counter() - begin
+    if arguments.robustness:
+        report["robustness"] = robustness_report(
+            split, arguments.robustness, lambda rows: measure(rows)[0], report, problem_type
+        )
+        metric = TRAINER_METRICS[problem_type][0]
+        plot_robustness(report["robustness"]["changes"], metric, folder / "robustness.png")
+        print(robustness_table(report["robustness"], metric))
+    if "bins" in report:
+        plot_reliability(report["bins"], folder / "reliability.png")
+    save_table(folder / "errors.tsv", mistakes)
+    if 2 <= len(names) <= TABLE_LIMIT:
+        print(label_table(report["per_label"]))
+    report |= {"texts_per_second": len(split) / seconds, **describe_engine(engine, arguments.model)}
+    return report, headline, mistakes
+
+
+def save_table(file: Path, rows: list[Any]) -> None:
+    with open(file, "w", encoding="utf-8", newline="") as opened:
+        csv.writer(opened, delimiter="\t").writerows(rows)
+
+
+def robustness_table(report: dict[str, Any], metric: str) -> str:
+    """What `robustness_report` returned, as lines of text."""
+    rows = [(one["change"], f"{one['changed']:7,}", one[metric]) for one in report["changes"]]
+    if "mean_of_spacings" in report:
+        rows.append(("mean of the spacings", " " * 7, report["mean_of_spacings"]))
+    return "\n".join([f"{'change':20} changed  {metric}", *(f"{name:20} {n} {value:9.4f}" for name, n, value in rows)])
+
+
+def measure_classes(split: Dataset, probabilities: np.ndarray, names: list[str]) -> Measurement:
+    """Measure answers that are one label each.
+
+    Args:
+        split: The texts and their labels.
+        probabilities: (rows, labels), float.
+        names: The names of the labels.
+
+    Returns:
+        The report; its headline; and the mistakes as rows of a table with a header, the most confident first.
+    """
+    texts, labels = split["text"][:], np.array(split["label"][:])
+    predicted = probabilities.argmax(axis=-1)
+    right = predicted == labels
+    report = {
+        **classification_report(probabilities, labels, names),
+        "by_length": accuracy_by_length(texts, right),
+        **calibration_report(probabilities, labels),
+    }
+    wrong = sorted(np.flatnonzero(~right), key=lambda row: -probabilities[row].max())
+    mistakes = [
+        [row, names[labels[row]], names[predicted[row]], f"{probabilities[row].max():.4f}", texts[row]]
+        for row in wrong
+    ]
+    headline = (
+        f"accuracy {report['accuracy']:.4f}, expected calibration error "
+        f"{report['expected_calibration_error']:.4f}, {len(wrong):,} of {len(texts):,} misread"
+    )
+    return report, headline, [["row", "label", "predicted", "probability", "text"], *mistakes]
+
+
+def measure_label_sets(split: Dataset, probabilities: np.ndarray, names: list[str]) -> Measurement:
+    """Measure answers of any number of labels; as `measure_classes`, the most labels that are wrong first."""
+    texts, labels = split["text"][:], np.array(multi_hot(split["label"][:], len(names)))
+    predicted = probabilities > 0.5
+    report = {
+        **multi_label_report(probabilities - 0.5, labels, names),
+        "by_length": accuracy_by_length(texts, (predicted == labels).all(axis=1)),
+    }
+    different = (predicted != labels).sum(axis=1)
+    wrong = sorted(np.flatnonzero(different), key=lambda row: -different[row])
+    mistakes = [
+        [row, *(SEPARATOR.join(np.array(names)[chosen[row] > 0]) for chosen in (labels, predicted)), texts[row]]
+        for row in wrong
+    ]
+    headline = (
+        f"micro F1 {report['micro_f1']:.4f}, macro F1 {report['macro_f1']:.4f}, all labels right "
+        f"{report['exact_match']:.4f}, {len(wrong):,} of {len(texts):,} misread"
+    )
+    return report, headline, [["row", "labels", "predicted", "text"], *mistakes]
+
+
+def measure_numbers(split: Dataset, values: np.ndarray, names: list[str]) -> Measurement:
+    """Measure answers that are numbers; as `measure_classes`, with all rows, the largest error first."""
+    texts, labels, values = split["text"][:], np.array(split["label"][:]), values[:, 0]
+    report = regression_report(values, labels)
+    order = np.argsort(-np.abs(values - labels), kind="stable")
+    rows = [[row, f"{labels[row]:g}", f"{values[row]:.4f}", texts[row]] for row in order]
+    headline = (
+        f"mean absolute error {report['mae']:.4f}, root mean squared error {report['rmse']:.4f}, "
+        f"R2 {report['r2']:.4f}, correlation {report['pearson']:.4f}"
+    )
+    return report, headline, [["row", "label", "predicted", "text"], *rows]
