@@ -274,7 +274,9 @@ def _one_line(error: Exception) -> str:
     message = str(error)
     if isinstance(error, OSError) and error.filename and error.strerror:
         message = f"{error.filename}: {error.strerror}"
-    return escape_controls(" ".join(message.split())) or type(error).__name__
+    # What a configuration's check says, without the name of the check.
+    message = re.sub(r"Class validation error for validator '\w+': ValueError: ", "", " ".join(message.split()))
+    return escape_controls(message) or type(error).__name__
 
 
 def escape_controls(text: str) -> str:

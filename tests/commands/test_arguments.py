@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 from safetensors.torch import load_file
-from shared import ROOT, tiny_config
+from shared import ROOT, error_line, tiny_config
 from transformers import (
     TrainingArguments,
 )
@@ -224,3 +224,10 @@ def test_a_librarys_message_becomes_one_line(capsys):
     assert stop.value.code == 2
     error = capsys.readouterr().err
     assert "header" in error and error.count("\n") == 1
+
+
+def test_a_configuration_that_is_refused_is_named_by_its_field_alone(run, tmp_path):
+    flags = ["--data", "sample", "--vocab_size", "1500", "--config", '{"d_model": 1000000000}']
+    status, _, err = run("train-classifier", "--output_dir", tmp_path / "run", *flags)
+    line = error_line("train-classifier", err)
+    assert status == 2 and "error: `d_model` 1000000000 is too large" in line and line.endswith(" bytes")
