@@ -184,15 +184,12 @@ class VanillaTransformerConfig(transformers.PreTrainedConfig):
         decoder_vocab_size: Size of the target vocabulary. None means one vocabulary for both sides, which
             `resize_token_embeddings` resizes on both.
         d_model: Width of the embeddings and of every layer's input and output.
-        encoder_layers: Number of encoder layers (N in the paper).
-        decoder_layers: Number of decoder layers.
-        encoder_attention_heads: Number of attention heads (h in the paper) in an encoder layer.
-        decoder_attention_heads: Number of attention heads in both attentions of a decoder layer.
+        encoder_layers, decoder_layers: Number of layers of each stack (N in the paper).
+        encoder_attention_heads, decoder_attention_heads: Number of heads of each attention (h in the paper).
         head_dim: Width of one head (d_k = d_v in the paper). None means d_model / heads, which must be whole;
             a given value need not satisfy heads x head_dim = d_model.
         attention_bias: Add biases in the four projections of every attention.
-        encoder_ffn_dim: Inner width of the encoder's feed-forward networks (d_ff in the paper).
-        decoder_ffn_dim: Inner width of the decoder's feed-forward networks.
+        encoder_ffn_dim, decoder_ffn_dim: Inner width of each stack's feed-forward networks (d_ff in the paper).
         max_position_embeddings: Largest number of source tokens, and of target tokens unless the next field is given.
         decoder_max_position_embeddings: Largest number of target tokens; None means `max_position_embeddings`.
         activation_function: Activation between the two feed-forward layers, a name from transformers' `ACT2FN`.
@@ -215,8 +212,7 @@ class VanillaTransformerConfig(transformers.PreTrainedConfig):
         share_encoder_decoder_embeddings: Use one embedding matrix for source and target tokens (§3.4).
         tie_word_embeddings: Use the target embedding matrix also as the weight of the generation head (§3.4).
         use_cache: Return keys and values of earlier target tokens, so that generation does not compute them again.
-        pad_token_id: Id of `[PAD]`.
-        bos_token_id: Id of `[BOS]`.
+        pad_token_id, bos_token_id: Ids of `[PAD]` and `[BOS]`.
         eos_token_id: Id of `[EOS]`, or several ids, each of which ends a generated sequence.
         decoder_start_token_id: Id of the first token of every decoder input.
 

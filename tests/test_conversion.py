@@ -166,51 +166,6 @@ def test_the_sinusoid_is_the_reference_table(name, rows, width):
     torch.testing.assert_close(sinusoid_table(rows, width), expected, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("file", "fields"),
-    [
-        (
-            "transformer-evolution-classification",
-            {
-                **{"d_model": 32, "vocab_size": 53, "decoder_vocab_size": 47, "head_dim": 12, "num_labels": 2},
-                **{"encoder_layers": 2, "decoder_layers": 2, "encoder_ffn_dim": 48, "decoder_ffn_dim": 48},
-                **{"max_position_embeddings": 24, "decoder_max_position_embeddings": 20, "attention_bias": True},
-                **{"position_embedding_type": "sinusoidal", "layer_norm_type": "standard", "position_offset": 1},
-            },
-        ),
-        (
-            "annotated-transformer",
-            {"vocab_size": 41, "decoder_vocab_size": 37, "head_dim": None, "layer_norm_type": "unbiased_std"},
-        ),
-        (
-            "pytorch-seq2seq",
-            {
-                **{"vocab_size": 43, "decoder_vocab_size": 39, "encoder_layers": 2, "decoder_layers": 3},
-                **{"encoder_ffn_dim": 56, "decoder_ffn_dim": 40, "max_position_embeddings": 30},
-                **{"encoder_attention_heads": 4, "decoder_attention_heads": 2, "position_embedding_type": "learned"},
-                **{"pad_token_id": 1, "bos_token_id": 2, "eos_token_id": 3, "decoder_start_token_id": 2},
-            },
-        ),
-        (
-            "pytorch-transformer",
-            {
-                **{"max_position_embeddings": 26, "decoder_max_position_embeddings": 22, "attention_bias": False},
-                **{"layer_norm_type": "unbiased_std", "position_embedding_type": "sinusoidal"},
-            },
-        ),
-        ("pytorch-transformer-scalar-norm", {"layer_norm_type": "unbiased_std_scalar", "attention_bias": False}),
-        (
-            "torch-nn-transformer-norm-first",
-            {"encoder_layers": 2, "decoder_layers": 3, "norm_first": True, "vocab_size": 1, "bos_token_id": None},
-        ),
-    ],
-)
-def test_the_configuration_is_read_off_the_tensors(file, fields, tmp_path):
-    convert(file).save_pretrained(tmp_path)
-    config = VanillaTransformerConfig.from_pretrained(tmp_path)
-    assert {name: getattr(config, name) for name in fields} == fields
-
-
 def test_other_fields_are_the_presets_or_the_callers():
     model = convert("annotated-transformer", dropout=0.3, eos_token_id=9, num_hidden_layers=2)
     config = model.config

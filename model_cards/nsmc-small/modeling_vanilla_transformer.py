@@ -198,16 +198,12 @@ def _position_ids(
 
 
 def _check_length(length: int, past_length: int | torch.Tensor, limit: int, remedy: str) -> None:
-    """Raise a ValueError if a sequence is empty or longer than `limit`; the message ends with the remedy.
-
-    A static cache keeps its length in a tensor. That is not checked: reading it would wait for the device.
-    """
+    """Raise a ValueError if a sequence is empty or longer than `limit`; the message ends with the remedy."""
     if length == 0:
         raise ValueError("A sequence needs at least one token")
-    if isinstance(past_length, int) and past_length + length > limit:
-        raise ValueError(
-            f"A sequence of {past_length + length} tokens is longer than the model's {limit} positions: {remedy}"
-        )
+    # A static cache keeps its length in a tensor, and reading that would wait for the device.
+    if isinstance(past_length, int) and (total := past_length + length) > limit:
+        raise ValueError(f"A sequence of {total} tokens is longer than the model's {limit} positions: {remedy}")
 
 
 def eager_attention_forward(
@@ -543,8 +539,8 @@ class VanillaTransformerPreTrainedModel(PreTrainedModel):
     def _resize_token_embeddings(self, new_num_tokens, pad_to_multiple_of=None, mean_resizing=True):
         """Resize the source embeddings; with one vocabulary, also the target embeddings and the head.
 
-        A private method of transformers (5.23), overridden because the public `resize_token_embeddings` gives the head
-        the source vocabulary's size, and ties it to target embeddings that still have their old size.
+        The public `resize_token_embeddings` (transformers 5.23) gives the head the source vocabulary's size, and ties
+        it to target embeddings that still have their old size.
         """
         base: Any = self.base_model
         if self.config.decoder_vocab_size is not None:
@@ -552,30 +548,21 @@ class VanillaTransformerPreTrainedModel(PreTrainedModel):
             return self._get_resized_embeddings(source, new_num_tokens, pad_to_multiple_of, mean_resizing)
         embeddings = super()._resize_token_embeddings(new_num_tokens, pad_to_multiple_of, mean_resizing)
         if hasattr(base, "decoder"):
-            self._get_resized_embeddings(
-                base.decoder.embed_tokens, embeddings.num_embeddings, mean_resizing=mean_resizing
-            )
+            target, size = base.decoder.embed_tokens, embeddings.num_embeddings
+            self._get_resized_embeddings(target, size, mean_resizing=mean_resizing)
         return embeddings
 
     def resize_decoder_token_embeddings(self, new_num_tokens: int, mean_resizing: bool = True) -> nn.Module:
-        """Resize the target vocabulary of a model with two vocabularies.
-
-        Args:
-            new_num_tokens: The new number of target tokens.
-            mean_resizing: As in `resize_token_embeddings`.
+        """Resize the target vocabulary of a model with two, else a ValueError, as `resize_token_embeddings` does.
 
         Returns:
             The target embeddings.
-
-        Raises:
-            ValueError: the model has one vocabulary.
         """
         if self.config.decoder_vocab_size is None:
             raise ValueError("`decoder_vocab_size` is None, the model has one vocabulary: use resize_token_embeddings")
         base: Any = self.base_model
-        embeddings = self._get_resized_embeddings(
-            base.decoder.embed_tokens, new_num_tokens, mean_resizing=mean_resizing
-        )
+        old = base.decoder.embed_tokens
+        embeddings = self._get_resized_embeddings(old, new_num_tokens, mean_resizing=mean_resizing)
         if (head := self.get_output_embeddings()) is not None:
             self.set_output_embeddings(self._get_resized_lm_head(head, new_num_tokens, mean_resizing=mean_resizing))
         self.config.decoder_vocab_size = new_num_tokens
@@ -934,11 +921,7 @@ class VanillaTransformerForConditionalGeneration(VanillaTransformerPreTrainedMod
             if decoder_input_ids is None and decoder_inputs_embeds is None:
                 decoder_input_ids = self.prepare_decoder_input_ids_from_labels(labels)
         outputs = self.model(
-            input_ids=input_ids,
-            attention_mask=attention_mask,
-            decoder_input_ids=decoder_input_ids,
-            decoder_attention_mask=decoder_attention_mask,
-            encoder_outputs=encoder_outputs,
+            *(input_ids, attention_mask, decoder_input_ids, decoder_attention_mask, encoder_outputs),
             cache=cache,
             inputs_embeds=inputs_embeds,
             decoder_inputs_embeds=decoder_inputs_embeds,
@@ -1056,11 +1039,7 @@ class VanillaTransformerForSequenceClassification(VanillaTransformerPreTrainedMo
             decoder_attention_mask = decoder_input_ids.ne(self.config.pad_token_id)
         kwargs.setdefault("use_cache", False)  # type: ignore[typeddict-item]
         outputs = self.model(
-            input_ids=input_ids,
-            attention_mask=attention_mask,
-            decoder_input_ids=decoder_input_ids,
-            decoder_attention_mask=decoder_attention_mask,
-            encoder_outputs=encoder_outputs,
+            *(input_ids, attention_mask, decoder_input_ids, decoder_attention_mask, encoder_outputs),
             inputs_embeds=inputs_embeds,
             decoder_inputs_embeds=decoder_inputs_embeds,
             return_dict=True,
