@@ -6,7 +6,7 @@ bfloat16 doubles the speed of CPUs that have it in hardware, and divides that of
 
 import functools
 import logging
-import time
+import timeit
 from typing import TYPE_CHECKING
 
 import torch
@@ -33,12 +33,7 @@ def bfloat16_speedup() -> float:
         seconds = {}
         for dtype in (torch.float32, torch.bfloat16):
             matrix = torch.ones(256, 256, dtype=dtype)
-            rounds = []
-            for _ in range(4):
-                begin = time.perf_counter()
-                torch.mm(matrix, matrix)
-                rounds.append(time.perf_counter() - begin)
-            seconds[dtype] = min(rounds)
+            seconds[dtype] = min(timeit.repeat(functools.partial(torch.mm, matrix, matrix), number=1, repeat=4))
     finally:
         torch.set_num_threads(threads)
     return seconds[torch.float32] / seconds[torch.bfloat16]
