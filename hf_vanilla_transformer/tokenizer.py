@@ -1,8 +1,7 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 """Tokenizers: train a SentencePiece-style vocabulary, or import a SentencePiece `.model` file.
 
-`AutoTokenizer` loads the saved folders without this package. By default, neither adds special tokens to a text: the
-tutorials' classifier reads the pieces alone.
+`AutoTokenizer` loads the saved folders without this package. By default, no special tokens are added to a text.
 """
 
 import json
