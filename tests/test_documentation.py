@@ -27,7 +27,7 @@ DOCS = sorted(
 )
 PAGES = ["README.md", "CONTRIBUTING.md", *DOCS]
 # Their commands need a tutorial's files: see below and test_korean_pages.py.
-WITH_FILES = ("docs/tutorials.md", "docs/walkthrough/checkpoint.ko.md")
+WITH_FILES = ("docs/tutorials.md", "docs/tutorials.ko.md", "docs/walkthrough/checkpoint.ko.md")
 
 
 def blocks(page: str, language: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""README.ko.md is README.md in Korean, and a learner's checkpoint comes over in three steps."""
+"""Pages in Korean are their English ones, and a learner's checkpoint comes over in three steps."""
 
 import re
 
@@ -13,8 +13,19 @@ from hf_vanilla_transformer import VanillaTransformerForSequenceClassification, 
 from hf_vanilla_transformer.data.nsmc import SAMPLES
 
 
-ENGLISH, KOREAN = (ROOT / name for name in ("README.md", "README.ko.md"))
-GUIDE = ("docs/walkthrough/README.md", "docs/walkthrough/checkpoint.ko.md")
+# Each English page with the links that it and its Korean one need not share.
+OWN = {
+    "README.md": {"docs/tutorials.md", "docs/tutorials.ko.md"}
+    | {f"docs/walkthrough/{name}" for name in ("README.md", "posts.ko.md", "checkpoint.ko.md")},
+    "docs/tutorials.md": {"walkthrough/posts.ko.md"},
+}
+
+
+@pytest.fixture(params=OWN)
+def both(request) -> tuple[str, str]:
+    """A page in English and in Korean."""
+    files = (ROOT / request.param, (ROOT / request.param).with_suffix(".ko.md"))
+    return tuple(file.read_text(encoding="utf-8") for file in files)
 
 
 def blocks(text: str) -> list[str]:
@@ -33,30 +44,25 @@ def sections(text: str) -> list[str]:
     return re.findall(r"^#+(?= )", text, re.MULTILINE)
 
 
-def both() -> tuple[str, str]:
-    return tuple(file.read_text(encoding="utf-8") for file in (ENGLISH, KOREAN))
-
-
 @pytest.mark.parametrize("part", [blocks, tables, sections])
-def test_code_tables_and_sections_are_the_same(part):
-    english, korean = map(part, both())
+def test_code_tables_and_sections_are_the_same(both, part):
+    english, korean = map(part, both)
     assert english and english == korean
 
 
-def test_links_are_the_same_but_for_those_to_the_other_language():
-    english, korean = (
-        {address or url for address, url in re.findall(r"\]\(([^)#][^)]*)\)|<(https?://[^>]+)>", text)}
-        for text in both()
-    )
-    own = {"README.md", "README.ko.md", *GUIDE}
-    assert english - own == korean - own
-    for address in korean:
-        assert address.startswith("https://") or (ROOT / address.partition("#")[0]).exists(), address
-
-
-def test_each_leads_to_the_other():
-    for file, other in ((ENGLISH, KOREAN), (KOREAN, ENGLISH)):
-        assert f"]({other.name})" in file.read_text(encoding="utf-8").splitlines()[0]
+@pytest.mark.parametrize("english", OWN)
+def test_links_are_the_same_but_for_those_to_the_other_language(english):
+    """On top, each leads to the other."""
+    pages = [ROOT / english, (ROOT / english).with_suffix(".ko.md")]
+    links = []
+    for page, other in zip(pages, pages[::-1], strict=True):
+        text = page.read_text(encoding="utf-8")
+        assert f"]({other.name})" in text.splitlines()[0]
+        found = re.findall(r"\]\(([^)#][^)]*)\)|<(https?://[^>]+)>", text)
+        links.append({address or url for address, url in found} - {other.name} - OWN[english])
+        for address in links[-1]:
+            assert address.startswith("https://") or (page.parent / address.partition("#")[0]).exists(), address
+    assert links[0] == links[1]
 
 
 def test_each_name_leads_to_the_chapter_that_explains_it():

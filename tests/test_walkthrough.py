@@ -19,7 +19,6 @@ FOLDER = ROOT / "docs" / "walkthrough"
 CHAPTERS = sorted(FOLDER.glob("[0-9]*.py"))
 QUICK = ("00", "01", "02", "03", "04", "05")
 BADGE = "https://colab.research.google.com/github/OWNER/hf_vanilla_transformer/blob/main/docs/walkthrough/{}.ipynb"
-NEW = lambda chapter: chapter.stem[:2] not in QUICK  # noqa: E731 - chapters that get their new form soon
 DECIMAL = re.compile(r"-?\d[\d,]*\.\d*(?:e[-+]\d+)?")
 
 
@@ -98,7 +97,7 @@ def test_a_notebook_has_outputs_and_nothing_of_the_machine(chapter):
     file = chapter.with_suffix(".ipynb")
     notebook, code = jupytext.read(file), code_cells(file)
     outputs = [output for cell in code for output in cell.outputs]
-    assert outputs and (NEW(chapter) or not any(cell.outputs for cell in code if is_solution(cell)))
+    assert outputs and not any(cell.outputs for cell in code if is_solution(cell))
     assert [cell.execution_count for cell in code] == list(range(1, len(code) + 1))
     assert all(output.output_type != "error" and output.get("name") != "stderr" for output in outputs)
     assert set(notebook.metadata) == {"kernelspec", "language_info"} and notebook.metadata.kernelspec.name == "python3"
@@ -119,8 +118,6 @@ def test_a_chapter_keeps_the_form(chapter):
     first = code_cells(CHAPTERS[0])[0].source.partition("# 학습된 모델")[0]
     assert cells[1].source.startswith(first) and "google.colab" in first
     text = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
-    if NEW(chapter):
-        return
     end = text[text.index("\n## 정리\n") :]
     assert len(re.findall(r"^- ", end, re.MULTILINE)) == 4
     assert end.index("**더 생각해 보기.**") < end.index("\n## 직접 해 보기\n") < end.index("## 풀이")

@@ -170,7 +170,7 @@ pd.DataFrame(
 # > *튜토리얼마다 번호가 다릅니다.* transformer-evolution과 이 패키지에서는 `[PAD]`가 0번입니다.
 # > *The Annotated Transformer*의 Multi30k 어휘는 `<s>`, `</s>`, `<blank>`, `<unk>`가 차례로 0, 1, 2, 3번이고,
 # > *pytorch-transformer*는 `[UNK]`, `[PAD]`, `[SOS]`, `[EOS]`가 0, 1, 2, 3번입니다.
-# > 그래서 다른 튜토리얼의 모델을 가져올 때는 번호를 함께 적어 줍니다([대응표](../tutorials.md)).
+# > 그래서 다른 튜토리얼의 모델을 가져올 때는 번호를 함께 적어 줍니다([대응표](../tutorials.ko.md)).
 #
 # ## 띄어쓰기를 적어 두는 `▁`
 

@@ -198,7 +198,7 @@ plot_matrix(positions[:60] @ positions[:60].T, title="두 자리의 내적", xla
 
 # %% [markdown]
 # > *The Annotated Transformer에서는* 이 표를 float32로 계산합니다. 이 패키지는 float64로 계산한 뒤 옮겨 적습니다.
-# > 길이가 350토큰인 입력에서 인코더 출력이 2e-5쯤 차이 납니다([대응표](../tutorials.md)).
+# > 길이가 350토큰인 입력에서 인코더 출력이 2e-5쯤 차이 납니다([대응표](../tutorials.ko.md)).
 # > *pytorch-transformer와 함께 나온 문서에서는* 지수 함수를 한 번 더 써서 빠르기가 논문과 다릅니다.
 #
 # ## 만들기: `Embedding`

@@ -4,8 +4,9 @@
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/hf_vanilla_transformer/blob/main/docs/walkthrough/07_review_classification.ipynb)
 #
 # > **English summary.** An encoder-decoder classifies film reviews with a decoder that reads a single start token.
-# > A small model is trained on the embedded sample in a loop of a dozen lines and memorises it; the ready nsmc-small,
-# > pretrained on more reviews, is then looked into: its attention over your own sentence, and what it gets wrong.
+# > The data are looked at first: raw lines, empty ones, lengths. A small model is trained on the embedded sample in a
+# > loop of a dozen lines and memorises it; the ready nsmc-small, pretrained on more reviews, is then looked into: its
+# > attention over your own sentence, and what it gets wrong.
 #
 # 이 장에서는 영화 리뷰를 읽고 긍정(positive)인지 부정(negative)인지 맞히는 분류 모델을 학습합니다.
 # 맞혀야 할 답을 **레이블**(label)이라고 합니다.
@@ -32,19 +33,22 @@ sys.path.append(str(CLONE / "docs" / "walkthrough"))  # 그림을 그리는 코�
 MODELS = CLONE / "model_cards"  # 학습된 모델
 
 import copy
+import csv
 
 import datasets
+import drawings
 import matplotlib
 import numpy as np
 import pandas as pd
 import torch
 import transformers
-from chapter_plots import plot_lines
+from chapter_plots import plot_histogram, plot_lines
 from torch.utils.data import DataLoader
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, DataCollatorWithPadding
 
 from hf_vanilla_transformer import VanillaTransformerConfig, VanillaTransformerForSequenceClassification
 from hf_vanilla_transformer.data import load_labelled_text, tokenize
+from hf_vanilla_transformer.data.nsmc import SAMPLES
 from hf_vanilla_transformer.figures import plot_attention
 from hf_vanilla_transformer.inference import classify
 from hf_vanilla_transformer.tokenizer import train_tokenizer
@@ -56,11 +60,52 @@ datasets.disable_progress_bars()
 transformers.utils.logging.disable_progress_bar()
 pd.set_option("display.max_colwidth", None)
 
+# %%
+drawings.model_map(7)
+
 # %% [markdown]
-# ## 자료 나누기
+# ## 데이터 들여다보기
 #
-# 자료는 셋으로 나눕니다. 모델은 **학습**(train) 자료로 배우고, 설정과 멈출 때는 **검증**(validation) 자료로 정하고,
-# 마지막 점수는 한 번도 쓰지 않은 **테스트**(test) 자료로 잽니다.
+# 무엇을 학습시킬지 모르고 학습을 시작하면 나중에 결과를 설명할 수 없습니다. 먼저 파일을 그대로 봅시다.
+# 패키지에 들어 있는 이 파일은 작지만, 네이버 영화 리뷰(NSMC)와 형식이 같습니다. 열은 번호, 글, 레이블(0이 부정, 1이
+# 긍정)이고 탭으로 나뉩니다.
+
+# %%
+file = SAMPLES / "ratings_train.txt"
+print(*file.read_text(encoding="utf-8").splitlines()[:6], sep="\n")
+
+# %%
+raw = pd.read_csv(file, sep="\t", quoting=csv.QUOTE_NONE, keep_default_na=False)
+texts = raw["document"]
+pd.Series(
+    {
+        "리뷰": len(raw),
+        "글이 빈 행": (texts.str.strip() == "").sum(),
+        "글이 겹치는 행": texts.duplicated().sum(),
+        "긍정": (raw["label"] == 1).sum(),
+        "가장 짧은 글(글자)": texts.str.len().min(),
+        "중앙값": int(texts.str.len().median()),
+        "가장 긴 글": texts.str.len().max(),
+    }
+)
+
+# %%
+plot_histogram(texts.str.len(), title="리뷰의 길이", xlabel="글자 수", ylabel="리뷰의 수")
+
+# %% [markdown]
+# 이 파일은 깨끗하지만 진짜 NSMC는 그렇지 않습니다. 학습 데이터 150,000행 가운데 5행, 테스트 데이터 50,000행 가운데
+# 3행은 글이 비어 있고, 학습 데이터의 3,817행은 다른 행과 글이 똑같습니다. 글은 절반이 27자 이하이고 5%는 107자보다
+# 깁니다.
+#
+# 빈 행을 어떻게 읽는지는 미리 정해 두어야 합니다. pandas는 위처럼 `keep_default_na=False`를 주지 않으면 빈 글을
+# 숫자 `nan`으로 바꾸고, 토크나이저는 그것을 받으면 오류를 냅니다. `quoting=csv.QUOTE_NONE`을 주지 않으면 따옴표로
+# 시작하는 리뷰가 다음 행까지 삼킬 수 있습니다. 이 패키지의 `load_labelled_text`는 빈 행을 버리고 따옴표도 제대로
+# 읽습니다.
+#
+# ## 데이터 나누기
+#
+# 데이터는 셋으로 나눕니다. 모델은 **학습**(train) 데이터로 배웁니다. 설정값과 학습을 멈출 시점은 **검증**(validation)
+# 데이터로 정하고, 마지막 점수는 한 번도 보지 않은 **테스트**(test) 데이터로 잽니다.
 
 # %%
 data = load_labelled_text("sample", validation_fraction=0.15)
@@ -77,7 +122,7 @@ pd.DataFrame(
 pd.DataFrame(data["train"][:5])
 
 # %% [markdown]
-# 긍정과 부정이 반반이므로, 아무렇게나 찍으면 정확도는 0.5쯤입니다.
+# 긍정과 부정이 반반이므로 아무렇게나 찍으면 정확도는 0.5쯤입니다.
 #
 # 1장에서처럼 어휘를 학습하고 글을 번호로 바꿉니다.
 
@@ -87,9 +132,10 @@ tokens = tokenize(data, tokenizer)
 print(tokens["train"][0])
 
 # %% [markdown]
-# `DataCollatorWithPadding`은 여러 리뷰를 묶을 때 가장 긴 것에 맞추어 패딩하고 어텐션 마스크를 만듭니다.
+# `DataCollatorWithPadding`은 리뷰 여러 개로 배치를 만들 때 가장 긴 것에 맞추어 패딩하고 어텐션 마스크를 만듭니다.
 
 # %%
+torch.manual_seed(0)
 loader = DataLoader(
     tokens["train"].remove_columns("length"),
     batch_size=32,
@@ -101,8 +147,8 @@ print({name: tuple(tensor.shape) for name, tensor in next(iter(loader)).items()}
 # %% [markdown]
 # ## 인코더-디코더가 분류하는 법
 #
-# 인코더는 리뷰를 읽습니다. 디코더는 시작 토큰 `[BOS]` 하나만 읽습니다. 디코더의 교차 어텐션이 인코더의 상태(토큰마다
-# 벡터 하나)에서 필요한 것을 모아 오면 벡터 하나가 남고, 선형 층이 그것을 두 점수로 바꿉니다. 작은 모델로 확인해
+# 인코더는 리뷰를 읽고, 디코더는 시작 토큰 `[BOS]` 하나만 읽습니다. 디코더의 교차 어텐션이 인코더의 출력(토큰마다
+# 벡터 하나)에서 필요한 것을 모아 벡터 하나를 만들고, 선형 층이 그 벡터를 두 점수로 바꿉니다. 작은 모델로 확인해
 # 봅시다.
 
 # %%
@@ -128,8 +174,8 @@ with torch.no_grad():
     states = model.model(**batch)  # decoder_input_ids를 주지 않으면 [BOS] 하나를 읽습니다
     logits = model.classifier(states.last_hidden_state[:, 0])
     assert torch.allclose(logits, model(**batch).logits, atol=1e-6)
-print("인코더의 상태", tuple(states.encoder_last_hidden_state.shape))
-print("디코더의 상태", tuple(states.last_hidden_state.shape))
+print("인코더의 출력", tuple(states.encoder_last_hidden_state.shape))
+print("디코더의 출력", tuple(states.last_hidden_state.shape))
 print("점수        ", tuple(logits.shape))
 
 # %% [markdown]
@@ -140,9 +186,9 @@ print("점수        ", tuple(logits.shape))
 #
 # ## 학습하기
 #
-# 6장의 반복문과 같습니다. 다만 정답이 토큰이 아니라 두 레이블 가운데 하나이고, 학습률은 바꾸지 않습니다.
-# 학습 자료를 한 번 모두 읽는 것이 **에포크**(epoch)입니다. 에포크마다 검증 정확도를 재고, 가장 좋았던 때의 가중치를
-# 따로 둡니다.
+# 6장의 반복문과 같습니다. 다만 정답이 토큰이 아니라 두 레이블 가운데 하나이고, 학습률은 그대로 둡니다.
+# 학습 데이터를 한 번 모두 읽는 것이 **에포크**(epoch)입니다. 에포크마다 검증 정확도를 재고, 정확도가 가장 높았을 때의
+# 가중치를 따로 둡니다.
 
 
 # %%
@@ -173,11 +219,11 @@ table.round(3)
 
 # %%
 plot_lines(
-    {"training loss": table["학습 손실"].tolist(), "validation accuracy": table["검증 정확도"].tolist()},
+    {name: table[name].tolist() for name in table},
     table.index,
-    title="A small classifier on the sample",
-    xlabel="epoch",
-    ylabel="loss, accuracy",
+    title="작은 분류 모델의 학습 곡선",
+    xlabel="에포크",
+    ylabel="손실, 정확도",
 )
 
 # %%
@@ -185,18 +231,18 @@ scores = {split: accuracy(model, tokenizer, data[split]) for split in ("train", 
 print({split: round(score, 3) for split, score in scores.items()})
 
 # %% [markdown]
-# 학습 자료는 거의 다 맞히지만 처음 보는 리뷰에서는 정확도가 뚝 떨어집니다. 이것이 **과적합**(overfitting)입니다.
-# 몇백 개를 외운 것이지, 한국어를 배운 것이 아닙니다.
+# 학습 데이터는 거의 다 맞히지만 처음 보는 리뷰에서는 정확도가 뚝 떨어집니다. 이것이 **과적합**(overfitting)입니다.
+# 리뷰 몇백 개를 외웠을 뿐 한국어를 배운 것이 아닙니다.
 #
-# > *transformer-evolution에서는* 테스트 자료로 잰 정확도가 가장 높은 에포크를 골라 그 점수를 적습니다. 테스트 자료를
-# > 보고 고르면 점수가 실제보다 높게 나옵니다. 이 패키지는 학습 자료에서 떼어 낸 검증 자료로 고르고, 테스트 자료는
-# > 마지막에 한 번만 씁니다.
+# > *transformer-evolution에서는* 테스트 데이터로 잰 정확도가 가장 높은 에포크를 골라 그 점수를 적습니다. 테스트
+# > 데이터를 보고 고르면 점수가 실제보다 높게 나옵니다. 이 패키지는 학습 데이터에서 떼어 낸 검증 데이터로 고르고,
+# > 테스트 데이터는 마지막에 한 번만 사용합니다.
 #
 # ## 많은 리뷰로 학습한 모델
 #
-# 저장소에는 nsmc-small이 들어 있습니다. 레이블이 없는 리뷰로 먼저 배운(사전 학습, pretraining) 뒤 레이블이 있는
-# 네이버 영화 리뷰(NSMC)로 학습한 모델입니다. 같은 테스트 리뷰를 맡겨 봅시다. 어텐션을 보려면
-# `attn_implementation="eager"`로 불러옵니다.
+# 저장소에는 nsmc-small이 들어 있습니다. 레이블이 없는 리뷰로 먼저 배우고(**사전 학습**, pretraining) 레이블이 있는
+# NSMC로 이어서 학습한 모델입니다. 같은 테스트 리뷰를 맡겨 봅시다. 어텐션을 보려면 `attn_implementation="eager"`로
+# 불러옵니다.
 
 # %%
 ready = AutoModelForSequenceClassification.from_pretrained(MODELS / "nsmc-small", attn_implementation="eager").eval()
@@ -221,24 +267,25 @@ for name, probability in zip(names, outputs.logits.softmax(dim=-1)[0], strict=Tr
     print(f"{name:8} {probability:.4f}")
 
 # %% [markdown]
-# 인코더의 첫째 층에서 토큰(행)이 다른 토큰(열)을 보는 정도입니다. 색이 진할수록 많이 봅니다.
+# 인코더의 첫째 층에서 토큰(행)이 다른 토큰(열)을 보는 정도, 곧 어텐션 가중치입니다. 색이 진할수록 많이 봅니다.
+# 그림에서는 띄어쓰기 표시 `▁`를 `_`로 그립니다.
 
 # %%
-plot_attention(outputs.encoder_attentions[0][0], pieces, pieces, title="Encoder self-attention, layer 0")
+plot_attention(outputs.encoder_attentions[0][0], pieces, pieces, title="인코더의 셀프 어텐션, 층 0")
 
 # %% [markdown]
 # 디코더는 교차 어텐션으로만 리뷰를 읽습니다. `[BOS]` 하나가 리뷰의 어디를 보았을까요?
 
 # %%
 cross = outputs.cross_attentions[0][0]
-plot_attention(cross, ["[BOS]"], pieces, title="Cross-attention of the start token")
+plot_attention(cross, ["[BOS]"], pieces, title="시작 토큰의 교차 어텐션")
 
 # %%
 pd.DataFrame(cross[:, 0].numpy(), index=[f"헤드 {head}" for head in range(3)], columns=pieces).round(3)
 
 # %% [markdown]
 # 세 헤드 모두 '훌륭'보다 '엉망'과 '실망'을 많이 봅니다. 다만 어텐션은 "어디를 보았는가"이지 "왜 그렇게 답했는가"가
-# 아닙니다. 까닭을 알고 싶다면 단어를 하나씩 빼 보는 편이 낫습니다.
+# 아닙니다. 이유를 알고 싶다면 단어를 하나씩 빼 보는 편이 낫습니다.
 
 # %%
 words = review.split()
@@ -248,11 +295,11 @@ pd.DataFrame({"뺀 단어": ["(없음)", *words], "긍정일 확률": positive})
 
 # %% [markdown]
 # '실망했다'를 빼면 긍정일 확률이 가장 많이 오르지만, 한 단어만 빼서는 답이 바뀌지 않습니다.
-# 헤드 2가 가장 많이 본 '엉망이라'는 빼도 거의 그대로입니다. 많이 본 것이 곧 까닭은 아닙니다.
+# 헤드 2가 가장 많이 본 '엉망이라'는 빼도 거의 그대로입니다. 많이 보았다고 해서 그것이 판단의 근거인 것은 아닙니다.
 #
 # ## 무엇을 틀리나
 #
-# 테스트 리뷰에서 틀린 것을 모두 모아, 확신한 것부터 적습니다.
+# 테스트 리뷰에서 틀린 것을 모두 모아, 확신이 큰 것부터 보여 줍니다.
 
 # %%
 test = data["test"]
@@ -265,23 +312,22 @@ pd.DataFrame(
 )
 
 # %% [markdown]
-# 비꼬는 말("이렇게 졸릴 수 있다니 대단하네요")과 부정적인 낱말로 하는 칭찬("나 왜 울고 있냐")이 어렵습니다.
-# NSMC의 검증 자료에서 예전 가중치가 가장 확신하고 틀린 50개를 이 패키지의 저자들이 읽고 나눈 표가 [결과
-# 문서](../results.md#what-it-gets-wrong)에 있습니다. 칭찬과 비판이 섞인 리뷰가 12개, 레이블이 글과 맞지 않는 리뷰가
-# 9개입니다.
+# 비꼬는 말("이렇게 졸릴 수 있다니 대단하네요")과 부정적인 단어로 하는 칭찬("나 왜 울고 있냐")이 어렵습니다.
+# NSMC의 검증 데이터에서 예전 가중치의 확신이 컸는데도 틀린 50개를 이 패키지의 저자들이 읽고 유형별로 나눈 표가
+# [결과 문서(영어)](../results.md#what-it-gets-wrong)에 있습니다. 칭찬과 비판이 섞인 리뷰가 12개, 레이블이 글과 맞지
+# 않는 리뷰가 9개입니다.
 #
 # ## NSMC 전체로 학습하기
 #
-# 여기서 한 일을 NSMC 전체로 하려면 명령 하나면 됩니다. 자료는 처음에 한 번 내려받습니다.
+# 여기서 한 일을 NSMC 전체로 하려면 명령 하나면 됩니다. 데이터는 처음에 한 번 내려받습니다.
 #
 # ```sh
 # vanilla-transformer train-classifier nsmc --output_dir runs/nsmc
 # ```
 #
 # *transformer-evolution*과 같은 크기(파라미터 1,520만 개)의 모델이 두 코어에서 31분 만에 테스트 정확도 0.8525에
-# 이릅니다. nsmc-small은 0.8760입니다([결과 문서](../results.md)). NSMC의 테스트 리뷰 약 5만 개로 잰 값이라 위의
-# 0.942와는 다릅니다. 내 자료로 학습하거나, nsmc-small에서 시작해 이어서 학습(미세조정, fine-tuning)하려면 이렇게
-# 합니다.
+# 이릅니다. nsmc-small은 0.8760입니다([결과 문서, 영어](../results.md)). NSMC의 테스트 리뷰 약 5만 개로 잰 값이라 위의
+# 0.942와는 다릅니다. 내 데이터로 nsmc-small을 이어서 학습(**미세조정**, fine-tuning)하려면 이렇게 합니다.
 #
 # ```sh
 # vanilla-transformer train-classifier sample-finetune --data my.csv --text_column text --label_column label \
@@ -291,11 +337,25 @@ pd.DataFrame(
 #
 # `evaluate`는 위의 표처럼 틀린 것을 모두 적고, 글의 길이에 따른 정확도와 확률이 얼마나 믿을 만한지도 잽니다.
 #
+# ## 정리
+#
+# - 학습하기 전에 데이터를 직접 봅니다. 빈 행, 겹치는 행, 길이를 세어 두면 나중에 놀라지 않습니다.
+# - 인코더-디코더는 디코더에 시작 토큰 하나만 주고, 그 출력 벡터 하나를 레이블의 점수로 바꾸어 분류합니다.
+# - 데이터가 적으면 외우기만 합니다(과적합). 검증 데이터로 고르고, 테스트 데이터는 마지막에 한 번만 봅니다.
+# - 어텐션은 어디를 보았는지 알려 줄 뿐, 왜 그렇게 답했는지는 알려 주지 않습니다.
+#
+# **더 생각해 보기.** '이렇게 졸릴 수 있다니 대단하네요'를 맞히려면 모델이 무엇을 더 알아야 할까요? 리뷰를 더 많이
+# 모으면 해결될까요?
+#
 # ## 직접 해 보기
 #
-# 1. 같은 테스트 리뷰에서 nsmc-small이 0.9보다 더 확신한 답만 세면 정확도는 얼마인가요?
-# 2. 패딩이 답을 바꾸지 않는지 확인해 보세요. 짧은 리뷰를 혼자 넣을 때와 긴 리뷰와 묶어 넣을 때의 점수를 비교합니다.
+# 풀이는 이 장의 맨 끝에 있습니다. 풀이의 출력은 셀을 실행해야 보입니다.
+#
+# 1. 같은 테스트 리뷰에서 nsmc-small의 확신이 0.9보다 큰 답만 세면 정확도는 얼마인가요?
+# 2. 패딩이 답을 바꾸지 않는지 확인해 보세요. 짧은 리뷰를 혼자 넣을 때와 긴 리뷰와 함께 넣을 때의 점수를 비교합니다.
 # 3. '전혀 지루하지 않다'와 '전혀 재미있지 않다'를 nsmc-small은 어떻게 읽나요? 교차 어텐션도 그려 보세요.
+#
+# 다음 장에서는 디코더가 문장을 끝까지 생성합니다. → [8. 번역](08_translation.ipynb)
 
 # %% [markdown]
 # ## 풀이
@@ -326,6 +386,3 @@ encoded = ready_tokenizer(negated[0], return_tensors="pt")
 with torch.no_grad():
     cross = ready(**encoded, output_attentions=True).cross_attentions[0][0]
 plot_attention(cross, ["[BOS]"], ready_tokenizer.convert_ids_to_tokens(encoded["input_ids"][0]))
-
-# %% [markdown]
-# 다음 장에서는 디코더가 문장을 끝까지 씁니다. → [8. 번역](08_translation.ipynb)

@@ -298,3 +298,43 @@ def merges(letters: Sequence[str], steps: Sequence[tuple[int, int]]) -> Drawing:
     ends = ", ".join(piece for piece, _, _ in pieces)
     drawing.description = f"합치기 나무: 글자 {', '.join(letters)}가 {len(steps)}번 합쳐져 {ends}가 됩니다."
     return drawing
+
+
+def shift_right(tokens: Sequence[str], start: str) -> Drawing:
+    """The right answer, moved one place to the right as the decoder's input, and what it predicts at each place."""
+    words = f"정답 {', '.join(tokens)}를 오른쪽으로 한 칸 밀고 맨 앞에 {start}을 넣은 것이 디코더의 입력입니다."
+    drawing = Drawing(400, 270, words + " 디코더는 자리마다 정답의 토큰을 예측합니다.")
+    for y, words in ((34, "예측할 것"), (100, "디코더"), (168, "디코더 입력"), (236, "정답")):
+        drawing.text(12, y, words, anchor="start", size=12, kind="pale")
+    drawing.box(86, 84, 300, 32, "자리마다 앞만 봄 (인과 마스크)", kind="attention")
+    gap = 300 / len(tokens)
+    for place, (read, token) in enumerate(zip([start, *tokens], tokens, strict=False)):
+        x = 86 + gap * (place + 0.5)
+        drawing.box(x - 20, 20, 40, 28, token, kind="output")
+        drawing.box(x - 20, 154, 40, 28, read, mark=place == 0)
+        drawing.box(x - 20, 222, 40, 28, token, kind="output")
+        drawing.arrow((x, 154), (x, 118))
+        drawing.arrow((x, 84), (x, 50))
+        if place + 1 < len(tokens):
+            drawing.arrow((x + 12, 222), (x + gap - 10, 184))
+    return drawing
+
+
+def saved_folder() -> Drawing:
+    """What a saved folder holds."""
+    drawing = Drawing(400, 300, "저장한 폴더의 파일: 설정, 가중치, 설정과 모델의 코드, 토크나이저입니다.")
+    drawing.text(20, 22, "폴더 하나", anchor="start", size=14)
+    drawing.box(14, 38, 186, 250, kind="card", dashed=True)
+    files = (
+        ("config.json", "설정: 크기, auto_map", "embedding"),
+        ("model.safetensors", "가중치: 이름마다 텐서", "output"),
+        ("configuration_….py", "설정의 코드", "feed_forward"),
+        ("modeling_….py", "모델의 코드", "feed_forward"),
+        ("tokenizer.json …", "어휘와 나누는 규칙", "norm"),
+    )
+    for number, (name, words, kind) in enumerate(files):
+        y = 50 + 47 * number
+        drawing.box(24, y, 166, 34, name, kind=kind, size=12)
+        drawing.arrow((190, y + 17), (222, y + 17), tip=False)
+        drawing.text(228, y + 17, words, anchor="start", size=12)
+    return drawing

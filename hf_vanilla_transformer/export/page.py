@@ -66,7 +66,7 @@ TEXTS_TO_TRY = {
 README = """
 # {name}
 
-웹 브라우저 안에서 실행되는 인코더-디코더 트랜스포머입니다. 서버가 필요 없으며, 입력한 글은 기기 밖으로 나가지
+웹 브라우저 안에서 실행되는 인코더-디코더 Transformer입니다. 서버가 필요 없으며, 입력한 글은 기기 밖으로 나가지
 않습니다.
 
 An encoder-decoder Transformer that runs in the browser and shows its attention, made by `vanilla-transformer page`.

@@ -252,7 +252,7 @@ def test_no_text_breaks_a_page_on_a_phone(visit, kind, request):
         playwright.expect(page.locator("#answer")).to_be_visible(visible=bool(text), timeout=60_000)
         assert page.evaluate("document.documentElement.scrollWidth") <= 375, text
         if len(text) > 1_000 and kind == "classifier":
-            playwright.expect(page.locator("#notice")).to_contain_text("128개 토큰까지만")
+            playwright.expect(page.locator("#notice")).to_contain_text("토큰 128개까지만")
     playwright.expect(page.locator("#notice")).to_be_hidden(timeout=60_000)
     assert page.locator("b").count() == 0
 
@@ -293,9 +293,9 @@ def test_a_screen_reader_finds_names_for_everything(visit, kind, request):
 
 def test_the_language_is_the_browsers_until_it_is_chosen(visit, classifier_address):
     page = visit(classifier_address, locale="ko-KR")
-    playwright.expect(page.get_by_role("heading", level=1)).to_have_text("어떤 단어를 보고 판단할까요?")
+    playwright.expect(page.get_by_role("heading", level=1)).to_have_text("분류할 때 어디를 볼까요?")
     page.get_by_role("button", name="English").click()
-    playwright.expect(page.get_by_role("heading", level=1)).to_have_text("Which words decide?")
+    playwright.expect(page.get_by_role("heading", level=1)).to_have_text("Where does a classifier look?")
     playwright.expect(page.locator("#verdict strong")).to_have_text("negative")
     assert page.locator("html").get_attribute("lang") == "en"
     assert page.locator("#input").get_attribute("lang") == "ko"
