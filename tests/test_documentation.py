@@ -88,7 +88,7 @@ def clone(trained, translator, tmp_path, monkeypatch) -> Path:
         (tmp_path / "nsmc" / f"ratings_{split}.txt").write_text(f"id\tdocument\tlabel\n{rows}")
     reviews = [{"review_id": str(number), "review": f"{number}번 보았다"} for number in range(10, 40)]
     (tmp_path / "nsmc" / "raw" / "1.json").write_text(json.dumps(reviews))
-    (tmp_path / "my.csv").write_text("text,label\n" + "좋다,1\n나쁘다,0\n" * 40)
+    (tmp_path / "my.csv").write_text("text,label,rating,topics\n" + "좋다,1,4.5,a|b\n나쁘다,0,1.5,b\n" * 40)
     (tmp_path / "reviews.txt").write_text("재미있다\n")
     (tmp_path / "sentences.txt").write_text("Two dogs.\n")
     tensors = load_file(ROOT / "tests/reference_outputs/annotated-transformer.safetensors")
@@ -109,14 +109,17 @@ def made_small(name: str, arguments: list[str]) -> list[str]:
     if name == "train-classifier":
         data = [] if "--data" in arguments else ["--data", "sample"]
         size = ["--vocab_size", "30" if "my.csv" in arguments else "1500", *TINY] if from_scratch else []
-        return [*TWO_STEPS, *data, *size]
+        stop = ["--early_stopping_patience", "null"] if "--early_stopping_patience" in arguments else []
+        return [*TWO_STEPS, *data, *size, *stop]
     if name == "pretrain":
         return [*TWO_STEPS, *TINY, "--vocab_size", "60", "--validation", "5"]
     if name == "train-translation":
         flags = ["--max_steps", "1", "--save_strategy", "steps", "--save_steps", "1", "--eval_strategy", "no"]
         flags += ["--load_best_model_at_end", "false", "--average_last", "1", "--generation_max_length", "3"]
         return [*flags, *QUIET, "--vocab_size", "60", *TINY_TRANSLATOR]
-    return {"evaluate": ["--data", "sample"], "push-to-hub": ["--dry_run"]}.get(name, [])
+    if name == "evaluate":
+        return ["--data", "sample"] if "nsmc" in arguments else []
+    return ["--dry_run"] if name == "push-to-hub" else []
 
 
 @pytest.mark.slow

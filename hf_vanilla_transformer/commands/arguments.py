@@ -89,7 +89,8 @@ def parse_arguments(
     recipe = {} if file is None else _read_recipe(parser, file)
     if empty := [name for name, value in recipe.items() if value is None and name not in optional]:
         parser.error(f"argument --{empty[0]}: the recipe gives no value")
-    flags = {**_take_nulls(words, optional), **vars(parser.parse_args(words))}
+    unset = _take_nulls(words, optional)
+    flags = {**vars(parser.parse_args(words)), **unset}
     if "metric_for_best_model" not in flags and flags.get("problem_type") not in (None, recipe.get("problem_type")):
         recipe |= {"metric_for_best_model": None} if "metric_for_best_model" in recipe else {}  # of other labels
     # argparse checks a recipe's values as it checks flags, but for lists and mappings, which a flag writes otherwise.
