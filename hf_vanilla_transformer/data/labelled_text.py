@@ -53,7 +53,8 @@ def load_labelled_text(
             a folder that holds `ratings_train.txt` and `ratings_test.txt` in NSMC's format;
             a table: `.csv`, `.tsv` or `.txt` (tab-separated, one row a line, fields CSV-quoted or not), `.json` or
             `.jsonl`;
-            a folder of tables named after their splits: `train.csv`, `valid.csv`, `test.csv`;
+            a folder of a single table, or of tables named after their splits: train, validation (or valid, val,
+            dev) and test;
             any other folder or Hub name that `datasets.load_dataset` takes.
         text_column: The column with the texts.
         label_column: The column with the labels.

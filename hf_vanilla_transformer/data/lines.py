@@ -9,6 +9,7 @@ import re
 import unicodedata
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -80,12 +81,11 @@ def _advice(line: bytes) -> str:
     """What a line seems to be that is not in the encoding that was expected."""
     if line.startswith(WORKBOOKS):
         return "; it is an Excel workbook: save it as CSV UTF-8"
-    likely = None
-    if line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        likely = "utf-16"
-    elif re.search("[가-힣]", line.decode("cp949", errors="ignore")):
-        likely = "cp949"
-    return f"; it looks like {likely}: give the encoding {likely}, or save the file as UTF-8" if likely else ""
+    likely = "utf-16" if line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "cp949"
+    with suppress(UnicodeDecodeError):
+        if likely == "utf-16" or re.search("[가-힣]", line.decode(likely)):
+            return f"; it looks like {likely}: give the encoding {likely}, or save the file as UTF-8"
+    return ""
 
 
 def normalize_spaces(text: str) -> str:

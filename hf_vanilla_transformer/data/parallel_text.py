@@ -41,22 +41,15 @@ def load_parallel_text(
     metrics.
 
     Args:
-        source: One of
-            a folder of aligned text files, one sentence per line, plain or gzip: `PREFIX.SOURCE_COLUMN` and
-            `PREFIX.TARGET_COLUMN`, with or without `.gz`, for each split, as in `train.de.gz` and `train.en.gz`;
-            a folder of tables named after their splits: `train.tsv`, `valid.tsv`, `test.tsv`;
-            a table: `.csv`, `.tsv`, `.txt` (tab-separated), `.json` or `.jsonl`;
-            any other folder or Hub name that `datasets.load_dataset` takes.
+        source: A folder of aligned text files, one sentence per line, plain or gzip: `PREFIX.SOURCE_COLUMN` and
+            `PREFIX.TARGET_COLUMN`, with or without `.gz`, for each split, as in `train.de.gz` and `train.en.gz`; or a
+            table, a folder of tables or a Hub name, as in `load_labelled_text`.
         source_column: The column with the sentences to translate, or the files' ending: a language, say.
         target_column: The column with their translations, or the files' ending. An entry of the mapping that the
             Hub's translation data sets have is named `translation.de`.
         prefixes: How the names of aligned files begin, by split, in place of `train`; `validation`, `valid`, `val` or
             `dev`; and `test`. A split whose files are not there is taken from `train`, unless the folder has others.
-        validation_fraction: The share of `train` that becomes a missing split, at least one pair.
-        seed: The seed of that choice.
-        encoding: Of the files, such as `"cp949"`.
-        config_name: Of a Hub data set with several configurations.
-        cache_dir: The folder for downloads and prepared data; by default that of `datasets`.
+        validation_fraction, seed, encoding, config_name, cache_dir: As in `load_labelled_text`.
 
     Returns:
         The three splits, each with the columns `source` and `target` (strings).

@@ -114,10 +114,8 @@ def tokenize_corpus(corpus: DatasetDict, tokenizer: PreTrainedTokenizerBase, max
 def _tokenize_rows(
     batch: dict[str, list], rows: list[int], tokenizer: PreTrainedTokenizerBase, max_length: int
 ) -> dict[str, list]:
-    encoded = tokenizer(batch["text"], add_special_tokens=False, return_attention_mask=False, verbose=False)[
-        "input_ids"
-    ]
-    kept = [(row, ids[:max_length]) for row, ids in zip(rows, encoded, strict=True) if ids]
+    encoded = tokenizer(batch["text"], add_special_tokens=False, return_attention_mask=False, verbose=False)
+    kept = [(row, ids[:max_length]) for row, ids in zip(rows, encoded["input_ids"], strict=True) if ids]
     return {
         "input_ids": [ids for _, ids in kept],
         "row": [row for row, _ in kept],

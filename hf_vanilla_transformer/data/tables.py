@@ -23,6 +23,7 @@ from .table_files import NO_ROW, TAB_SEPARATED_SUFFIXES, find_columns, iterate_r
 
 JSON_SUFFIXES = (".json", ".jsonl")
 TABLE_SUFFIXES = (".csv", *TAB_SEPARATED_SUFFIXES, *JSON_SUFFIXES)
+DATA_SUFFIXES = (*TABLE_SUFFIXES, ".parquet", ".arrow")
 HUB_NAME = re.compile(r"\w[\w.-]*(/[\w.-]+)?")
 # Half of a character in JSON, which `datasets` reads as an empty text.
 _SURROGATE = re.compile(
@@ -44,17 +45,12 @@ def read_tables(
     """Read some columns of a table, a folder or a data set of the Hub.
 
     Args:
-        source: A `.csv`, `.tsv`, `.txt`, `.json` or `.jsonl` file; a folder with such files, named after their splits
-            (`NAMES` in folders.py: `train.csv`, `valid.csv`), or with a single one; or another folder or a Hub name
-            that `datasets.load_dataset` takes.
+        source, encoding, config_name, cache_dir: As in `load_labelled_text`. JSON is always UTF-8.
         texts: The columns with texts, which must exist. `column.entry` names an entry of a column of mappings, as in
             the Hub's translation data sets.
         labels: The columns with labels, and the labels that a CSV or TSV file may hold; if none, then any.
         files: The tables by split, if `source` is no name of them.
         quoting_levels: As in `iterate_rows`.
-        encoding: Of the files; JSON is always UTF-8.
-        config_name: Of a Hub data set that has several configurations.
-        cache_dir: The folder for downloads and prepared data; by default that of `datasets`.
 
     Returns:
         Of the splits train, validation and test those that there are; a file is train.
@@ -95,7 +91,8 @@ def _load(source: str, path: Path, config_name: str | None, cache_dir: str | os.
         folder = str(path.resolve())
         if folder != escape(folder):
             raise DataError(f"{source}: `datasets` takes *, ? and [ for patterns: rename the folder")
-        content = [(str(file), file_checksum(file)) for file in sorted(path.rglob("*")) if file.is_file()]
+        files = [file for file in sorted(path.rglob("*.*")) if file.suffix in DATA_SUFFIXES and file.is_file()]
+        content = [(str(file), file_checksum(file)) for file in files]
         return load_dataset(folder, config_name, cache_dir=cache_dir, description=Hasher.hash(content))
     if path.suffix in TABLE_SUFFIXES or not HUB_NAME.fullmatch(source):
         raise DataError(f"{source}: no such file or folder")

@@ -15,11 +15,16 @@ SAMPLE = SAMPLES / "ratings_train.txt"
 
 
 def test_a_tokenizer_of_a_file_is_a_folder(run, tmp_path):
-    texts = load_labelled_text("sample")["train"]["text"][:]
-    (tmp_path / "corpus.txt").write_text("\n".join(texts), encoding="utf-8")
-    flags = ["--texts", tmp_path / "corpus.txt", "--vocab_size", 1000, "--output_dir", tmp_path / "tokenizer"]
+    texts = [
+        text
+        for text in load_labelled_text("sample")["train"]["text"]
+        if text.encode("cp949", "ignore").decode("cp949") == text
+    ]
+    (tmp_path / "corpus.txt").write_text("\n".join(texts), encoding="cp949")
+    flags = ["--texts", tmp_path / "corpus.txt", "--encoding", "cp949", "--vocab_size", 900]
+    flags += ["--output_dir", tmp_path / "tokenizer"]
     assert run("train-tokenizer", *flags)[0] == 0
-    expected = train_tokenizer(texts, vocab_size=1000)
+    expected = train_tokenizer(texts, vocab_size=900)
     assert AutoTokenizer.from_pretrained(tmp_path / "tokenizer")(texts).input_ids == expected(texts).input_ids
 
 
@@ -42,20 +47,15 @@ def test_settings_are_the_functions(run, tmp_path):
         ["--texts", SAMPLE, "--model", "char"],
         ["--texts", SAMPLE, "--vocab_size", "20"],
         ["--texts", "latin1.txt"],
+        ["--texts", "korean.txt", "--encoding", "ascii"],
         ["--data", "sample", "--text_column", "review"],
+        ["--texts", SAMPLE, "--output_dir", "latin1.txt"],
     ],
 )
 def test_wrong_settings_are_refused_with_one_line(run, monkeypatch, arguments, tmp_path):
     monkeypatch.chdir(tmp_path)
+    Path("korean.txt").write_bytes("안녕".encode("cp949"))
     Path("latin1.txt").write_bytes("caf\xe9".encode("latin-1"))
-    status, _, err = run("train-tokenizer", *arguments, "--output_dir", "out")
+    status, _, err = run("train-tokenizer", "--output_dir", "out", *arguments)
     assert status == 2 and error_line("train-tokenizer", err)
-    assert not any(Path("out").glob("*"))
-
-
-def test_a_file_in_the_way_stays(run, tmp_path):
-    file = tmp_path / "out"
-    file.write_text("mine")
-    status, _, err = run("train-tokenizer", "--texts", SAMPLE, "--vocab_size", 1000, "--output_dir", file)
-    assert status == 2 and "out" in err
-    assert file.read_text() == "mine"
+    assert not any(Path("out").glob("*")) and Path("latin1.txt").read_bytes() == b"caf\xe9"
