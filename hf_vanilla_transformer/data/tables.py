@@ -23,7 +23,6 @@ from .table_files import NO_ROW, TAB_SEPARATED_SUFFIXES, find_columns, iterate_r
 
 JSON_SUFFIXES = (".json", ".jsonl")
 TABLE_SUFFIXES = (".csv", *TAB_SEPARATED_SUFFIXES, *JSON_SUFFIXES)
-DATA_SUFFIXES = (*TABLE_SUFFIXES, ".parquet", ".arrow")
 HUB_NAME = re.compile(r"\w[\w.-]*(/[\w.-]+)?")
 # Half of a character in JSON, which `datasets` reads as an empty text.
 _SURROGATE = re.compile(
@@ -75,14 +74,22 @@ def read_tables(
 
 
 def _tables_of_splits(folder: Path) -> dict[str, Path]:
-    """A folder's tables by split; none if it has no table."""
-    tables = files_ending(folder, TABLE_SUFFIXES)
-    files = {"train": tables[0]} if len(tables) == 1 else find_splits(folder, TABLE_SUFFIXES)
-    if tables and not files:
-        names = ", ".join(table.name for table in tables)
-        raise DataError(f"{folder}: which split is which? Name {names} train, validation and test")
-    name_unused(folder, TABLE_SUFFIXES, files.values())
+    """A folder's tables by split; none if `datasets` shall read it, for its data are in other files."""
+    files, tables = find_splits(folder, TABLE_SUFFIXES), files_ending(folder, TABLE_SUFFIXES)
+    if not files and set(_data_files(folder)) <= set(tables):
+        if len(tables) > 1:
+            names = ", ".join(table.name for table in tables)
+            raise DataError(f"{folder}: which split is which? Name {names} train, validation and test")
+        files = dict(zip(["train"], tables, strict=False))
+    if files:
+        name_unused(folder, TABLE_SUFFIXES, files.values())
     return files
+
+
+def _data_files(folder: Path) -> list[Path]:
+    """All files of data in a folder and those in it, but for hidden ones."""
+    files = sorted(file for suffix in (*TABLE_SUFFIXES, ".parquet", ".arrow") for file in folder.rglob(f"*{suffix}"))
+    return [file for file in files if file.is_file() and not file.name.startswith(".")]
 
 
 def _load(source: str, path: Path, config_name: str | None, cache_dir: str | os.PathLike | None) -> DatasetDict:
@@ -91,8 +98,7 @@ def _load(source: str, path: Path, config_name: str | None, cache_dir: str | os.
         folder = str(path.resolve())
         if folder != escape(folder):
             raise DataError(f"{source}: `datasets` takes *, ? and [ for patterns: rename the folder")
-        files = [file for file in sorted(path.rglob("*.*")) if file.suffix in DATA_SUFFIXES and file.is_file()]
-        content = [(str(file), file_checksum(file)) for file in files]
+        content = [(str(file), file_checksum(file)) for file in _data_files(path)]
         return load_dataset(folder, config_name, cache_dir=cache_dir, description=Hasher.hash(content))
     if path.suffix in TABLE_SUFFIXES or not HUB_NAME.fullmatch(source):
         raise DataError(f"{source}: no such file or folder")

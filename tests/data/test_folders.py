@@ -47,8 +47,8 @@ def test_a_file_has_the_same_rows_alone_and_in_a_folder(load, folder, tmp_path, 
     expected = sorted((record["document"], record["label"]) for record in RECORDS)
     alone = load(write_table(tmp_path / f"reviews{suffix}", RECORDS))
     assert sorted(row for split in alone.values() for row in rows_of(split)) == expected
-    single = folder / f"any name{suffix}"
-    write_table(single, RECORDS)
+    single = folder / f"Any Name{suffix.upper()}"
+    write_table(tmp_path / f"x{suffix}", RECORDS).rename(single)
     assert {name: split[:] for name, split in load(folder).items()} == {name: s[:] for name, s in alone.items()}
     for name in ("train", "dev", "test"):
         write_table(folder / f"{name}{suffix}", RECORDS)
@@ -72,6 +72,7 @@ def test_the_names_of_validation(load, folder, name):
         (["train.csv", "dev.csv", "val.json"], "dev.csv and val.json are both validation: keep one"),
         (["a.csv", "b.csv"], "which split is which? Name a.csv, b.csv train, validation and test"),
         (["test.csv", "dev.csv"], "no split train; the splits are validation, test"),
+        (["test.csv"], "no split train; the splits are test"),
     ],
 )
 def test_a_folder_that_can_be_read_in_two_ways_is_refused(load, folder, files, message):
@@ -126,6 +127,7 @@ def test_a_folder_that_datasets_reads(load, tmp_path, folder):
     """It is read anew where its content has changed; a name that `datasets` takes for a pattern is refused."""
     (tmp_path / "parquet").mkdir()
     file = tmp_path / "parquet" / "train.parquet"
+    (file.parent / "dataset_infos.json").write_text("{}")
     for word in ("good", "well"):
         Dataset.from_dict({"document": [word] * 8, "label": ["a", "b"] * 4}).to_parquet(file)
         os.utime(file, (1, 1))
