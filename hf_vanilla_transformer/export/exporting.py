@@ -31,18 +31,11 @@ SCRATCH = ".export-"
 class Format(NamedTuple):
     """A format that models can be written in.
 
-    `module` is the module of this wing with the function `write(model, tokenizers, folder, quantize)`, and where there
-    are quantizations `rounded(model)`, a copy of the model in torch that rounds as the engine does. `write` takes:
-
-    Args:
-        model: A classifier or a translator, in float32, on the CPU, in evaluation mode.
-        tokenizers: Its tokenizers of source and target, both fast; the same one twice where there is one vocabulary.
-        folder: An existing, empty folder (`Path`). The tokenizers' files and the record are added afterwards.
-        quantize: One of `quantizations`, or None for float32.
-
-    Raises:
-        ValueError: the format cannot express the model; the message begins with the configuration's field.
-        ImportError: an extra is not installed.
+    `module` has the function `write(model, tokenizers, folder, quantize)`, of a classifier or a translator in float32,
+    on the CPU, in evaluation mode; its fast tokenizers of source and target, the same one twice where there is one
+    vocabulary; an empty folder, which tokenizers and record are added to; and one of `quantizations`, or None for
+    float32. A ValueError begins with the configuration's field that the format cannot express. Where there are
+    quantizations, `rounded(model)` is a copy of the model in torch that rounds as the engine does.
     """
 
     module: str
@@ -106,15 +99,11 @@ def export(
 
 
 def restore(folder: str, output_dir: str) -> None:
-    """Make a folder of this package's model from its native twin: the way back from the format `transformers`.
+    """Make a folder of this package's model from its native twin, which may have been trained further.
 
     Args:
-        folder: An export in the format `transformers`; its twin may have been trained further.
+        folder: An export in the format `transformers`; else a ValueError.
         output_dir: The folder for the model. It must be empty or missing, and is left so if anything fails.
-
-    Raises:
-        ValueError: the folder is no such export, or cannot be read; or `output_dir` is not empty.
-        OSError: a file cannot be written.
     """
     with finished_folder(output_dir) as made:
         model = native.restore(folder)
@@ -131,10 +120,7 @@ def finished_folder(output_dir: str) -> Iterator[Path]:
     # On the same disk, so that the last step is a single one.
     there = next(parent for parent in target.parents if parent.exists())
     remove_abandoned(there)
-    with (
-        tempfile.TemporaryDirectory(dir=there, prefix=SCRATCH) as scratch,
-        FileLock(Path(scratch, "lock")),
-    ):
+    with tempfile.TemporaryDirectory(dir=there, prefix=SCRATCH) as scratch, FileLock(Path(scratch, "lock")):
         folder = Path(scratch, "export")
         folder.mkdir()
         yield folder

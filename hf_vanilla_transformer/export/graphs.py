@@ -93,8 +93,7 @@ class _Decoder(nn.Module):
 class _DecoderWithPast(nn.Module):
     """The decoder after P target tokens, whose keys and values are given, and those of C source tokens.
 
-    C is 0 at first and S afterwards. The keys and values of the other S - C source tokens are computed, so that one
-    graph without branches serves every step.
+    C is 0 at first and S afterwards; the other S - C are computed: one graph without branches serves all steps.
     """
 
     def __init__(self, model: VanillaTransformerPreTrainedModel):
@@ -264,7 +263,7 @@ def _eager_attention(module: nn.Module) -> Iterator[None]:
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Without the notes of exporter and quantizer: on axes of two names, missing packages, possible preparations."""
+    """Without the notes of exporter and quantizer."""
     before = logging.root.manager.disable
     logging.disable(logging.WARNING)
     try:

@@ -140,7 +140,6 @@ def permutation(config: VanillaTransformerConfig) -> torch.Tensor:
 
 
 def twin_name(name: str, config: VanillaTransformerConfig) -> str:
-    """The twin's name of one of our tensors."""
     for ours, theirs in NAMES.items():
         name = re.sub(ours.replace("NORM", "pre_norm" if config.norm_first else "post_norm"), theirs, name)
     return name
@@ -181,16 +180,9 @@ def position_rows(model: VanillaTransformerPreTrainedModel, name: str, shape: to
 
 
 def restore(folder: str) -> VanillaTransformerForConditionalGeneration:
-    """Make this package's model from its native twin, which may have been trained further: the inverse of `write`.
+    """Make this package's model, in float32, from its native twin, which may have been trained further.
 
-    Args:
-        folder: An export in the format `transformers`.
-
-    Returns:
-        The model, in float32, on the CPU; after an export alone its tensors are the exported model's, bit for bit.
-
-    Raises:
-        ValueError: the folder is no such export, or cannot be read.
+    After an export alone its tensors are the exported model's, bit for bit.
     """
     record = read_export(folder)
     if record is None or record["format"] != "transformers":

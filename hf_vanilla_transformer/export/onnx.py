@@ -69,7 +69,7 @@ class OnnxTranslator:
     def target_logits(
         self, input_ids: torch.Tensor, attention_mask: torch.Tensor, decoder_input_ids: torch.Tensor
     ) -> torch.Tensor:
-        """As that of `TorchEngine`; the first token, and then the others with the keys and values of before."""
+        """(B, T, V): the scores after the first token, then after the others with the keys and values of before."""
         mask, names = attention_mask.numpy(), past_names(self.config)
         (states,) = self.encoder.run(None, {"input_ids": input_ids.numpy(), "attention_mask": mask})
         heads = self.config.decoder_attention_heads

@@ -27,10 +27,8 @@ from .exporting import finished_folder, load_exportable, save_tokenizers
 
 
 class NpmPackage(NamedTuple):
-    """A package of npm, and the SHA-256 of each file of it that the page needs."""
-
     version: str
-    files: dict[str, str]
+    files: dict[str, str]  # that the page needs, and the SHA-256 of each
 
 
 RUNTIME = {
@@ -98,7 +96,7 @@ def make_page(
         ImportError: the extra `onnx` is not installed.
         OSError: a file cannot be written.
     """
-    import_extra("onnxscript", "onnxscript", "onnx")  # which torch writes ONNX files by
+    import_extra("onnxscript", "onnxscript", "onnx")  # by which torch writes ONNX files
     with finished_folder(output_dir) as folder:
         model, tokenizers = load_exportable(model_folder)
         if model.config.problem_type not in (None, SINGLE):
@@ -132,7 +130,6 @@ def _save_networks(model: VanillaTransformerPreTrainedModel, folder: Path) -> No
 def _settings(
     model: VanillaTransformerPreTrainedModel, model_folder: str, examples: list[str] | None
 ) -> dict[str, Any]:
-    """What the page needs to know about its model."""
     config, task = model.config, TASKS[type(model).__name__]
     languages: list[str] = []
     with contextlib.suppress(ValueError):  # a model without a card
@@ -188,20 +185,14 @@ def copy_runtime(folder: Path, source: str | None = None) -> None:
 
 
 def _download_runtime(folder: Path) -> None:
-    """Let npm download the packages of `RUNTIME`, and unpack their files as npm installs them."""
     npm = shutil.which("npm")
     hint = "or give the files by --runtime FOLDER"
     if npm is None:
         raise ValueError(f"npm, which downloads the page's runtime, is not installed: install Node.js, {hint}")
     names = [f"{package}@{version}" for package, (version, _) in RUNTIME.items()]
-    result = subprocess.run(
-        [npm, "pack", "--json", "--pack-destination", str(folder), *names],
-        cwd=folder,  # a project's own settings of npm are not for this
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        stdin=subprocess.DEVNULL,
-    )
+    command = [npm, "pack", "--json", "--pack-destination", str(folder), *names]
+    # Beside the folder: a project's own settings of npm are not for this.
+    result = subprocess.run(command, cwd=folder, capture_output=True, encoding="utf-8", stdin=subprocess.DEVNULL)
     if result.returncode != 0:
         reason = " ".join(line.removeprefix("npm error").strip() for line in result.stderr.splitlines()[:3])
         raise ValueError(f"npm could not download {' and '.join(names)}: try again, {hint} ({reason})")
@@ -215,11 +206,8 @@ def _download_runtime(folder: Path) -> None:
 
 class _Handler(SimpleHTTPRequestHandler):
     # Windows may have other ideas of what a script is, and browsers insist.
-    extensions_map = SimpleHTTPRequestHandler.extensions_map | {
-        ".js": "text/javascript",
-        ".mjs": "text/javascript",
-        ".wasm": "application/wasm",
-    }
+    extensions_map = SimpleHTTPRequestHandler.extensions_map | dict.fromkeys((".js", ".mjs"), "text/javascript")
+    extensions_map |= {".wasm": "application/wasm"}
 
     def send_head(self):
         """As in the base class, but neither is a link followed out of the folder nor a folder listed."""

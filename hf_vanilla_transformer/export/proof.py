@@ -47,11 +47,10 @@ def prove(
     Args:
         model: The model in torch.
         export: The engine of the export; for a translator in ONNX files its `OnnxTranslator`.
-        rounded: For an export in int8, the model rounded in torch as the engine does; None for one in float32, which
-            must agree.
+        rounded: For an export in int8, the model rounded in torch as the engine does; one in float32 must agree.
         tokenizer: The model's source tokenizer.
         folder: The exported folder.
-        texts: Texts as the model was made for, besides random ones.
+        texts: Texts of the model's kind, besides random ones.
 
     Returns:
         `same_ids`, of how many texts the tokenizers were compared; `random_texts`, what was compared on random ids of

@@ -8,9 +8,8 @@ import json
 import math
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 from huggingface_hub import EvalResult, ModelCard, ModelCardData
@@ -67,29 +66,17 @@ EXAMPLE_REVIEWS = ["정말 재미있고 감동적인 영화", "지루하고 유�
 LANGUAGE_CODE = re.compile(r"[a-z]{2}")
 
 
-@dataclass(frozen=True)
-class DataSource:
-    """The data of a run, for its card.
-
-    Attributes:
-        name: What people call the data.
-        identifier: The name in the metadata: that of the Hub, if the data are there.
-        korean: The name in Korean.
-        about: What else says which data these are.
-        terms: The licence.
-        language: ISO code; None if unknown.
-        is_on_hub: Whether the Hub has it under its identifier.
-        has_reviews: Whether it holds Korean film reviews.
-    """
+class DataSource(NamedTuple):
+    """The data of a run, for its card: what people call them, and their identifier in the metadata."""
 
     name: str
     identifier: str
     korean: str
-    about: str | None = None
+    about: str | None = None  # what else says which data these are
     terms: str = "under the licence of its source, which this card does not know"
-    language: str | None = None
-    is_on_hub: bool = False
-    has_reviews: bool = False
+    language: str | None = None  # ISO code
+    is_on_hub: bool = False  # under its identifier
+    has_reviews: bool = False  # Korean, of films
 
 
 KNOWN_DATA = {
@@ -216,7 +203,7 @@ def _make(
 
 
 def save_model_card(folder: str | Path, name: str | None = None) -> None:
-    """Write the card that `make_model_card` makes to the run's folder."""
+    """Write the card of `make_model_card` to the run's folder."""
     make_model_card(folder, name).save(Path(folder) / CARD_FILE)
 
 
@@ -270,7 +257,6 @@ def _task(config: dict[str, Any], recipe: dict[str, Any], run: dict[str, Any]) -
 
 
 def _longest(folder: Path, config: dict[str, Any]) -> int:
-    """The number of tokens of a text that tokenizer and model read."""
     file = folder / "tokenizer_config.json"
     limit = read_file(file).get("model_max_length", math.inf) if file.is_file() else math.inf
     return min(limit, config["max_position_embeddings"])
@@ -279,30 +265,22 @@ def _longest(folder: Path, config: dict[str, Any]) -> int:
 def _results(task: str, sides: list[str], data: DataSource, measures: Iterable[dict[str, Any]]) -> list[EvalResult]:
     kind, title = TASKS[task]
     title = f"Translation, {sides[0]} to {sides[1]}" if sides else title
-    named: dict[str, Any] = {
-        "task_type": kind,
-        "task_name": title,
-        "dataset_type": data.identifier,
-        "dataset_name": data.name,
-    }
-    return [EvalResult(**named, **measure) for measure in measures]
+    return [EvalResult(kind, data.identifier, data.name, task_name=title, **measure) for measure in measures]
 
 
 def _examples(folder: Path, task: str, data: DataSource, sides: list[str]) -> list[str]:
-    """The texts of the usage example: of the run's own data where those are not known here."""
     own = [] if data in KNOWN_DATA.values() else example_texts(str(folder))
     sentence = EXAMPLE_TEXTS.get(sides[0] if sides else "ko", EXAMPLE_TEXTS["en"])
     return own or (EXAMPLE_REVIEWS if task == "classification" else [sentence])
 
 
 def _sources(data: DataSource, origins: list[dict[str, Any]]) -> list[DataSource]:
-    """The data whose terms the card names: the run's, and those known here that the models before had seen."""
+    # Besides the run's, those known here that the models before had seen.
     earlier = [origin["data"] for origin in origins]
     return [data, *(known for known in KNOWN_DATA.values() if known in earlier and known != data)]
 
 
 def _data_source(run: dict[str, Any]) -> DataSource:
-    """The data that the run was trained on, by its record."""
     source = run["data"]["source"]
     if isinstance(source, dict):  # of pretraining: files with their checksums
         names = [Path(file).name for file in source]
@@ -329,7 +307,6 @@ def _origins(recipe: dict[str, Any], run: dict[str, Any]) -> list[dict[str, Any]
 
 
 def _languages(data: DataSource, sides: list[str]) -> list[str]:
-    """The ISO codes, as far as they are known."""
     if sides:
         return sides if all(map(LANGUAGE_CODE.fullmatch, sides)) else []
     return [data.language] if data.language else []

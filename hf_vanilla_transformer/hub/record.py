@@ -4,10 +4,11 @@
 import contextlib
 import json
 import platform
+import re
 import subprocess
 from collections.abc import Iterable, Iterator
 from importlib import metadata
-from pathlib import Path, PurePosixPath, PureWindowsPath
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ RECIPE_FILE = "recipe.yaml"
 RUN_FILE = "run.json"
 METRICS_FILE = "metrics.json"
 CURVES_FILE = "curves.png"
+PACKAGES = ("torch", "transformers", "tokenizers", "datasets", "accelerate", "safetensors")
 # In place of a folder of this machine.
 LOCAL = "LOCAL/"
 # What every run's folder has, besides weights and vocabulary, which have more than one form.
@@ -34,14 +36,8 @@ REQUIRED_FILES = (
     *("generation_config.json", "tokenizer_config.json", METRICS_FILE, RECIPE_FILE, RUN_FILE, CURVES_FILE),
 )
 _TOKENIZER = (
-    *(
-        "tokenizer.json",
-        "tokenizer_config.json",
-        "special_tokens_map.json",
-        "added_tokens.json",
-        "chat_template.jinja",
-    ),
-    *("vocab.json", "vocab.txt", "merges.txt", "source.spm", "target.spm"),
+    *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"),
+    *("chat_template.jinja", "vocab.json", "vocab.txt", "merges.txt", "source.spm", "target.spm"),
     *("spiece.model", "sentencepiece.bpe.model", "sentencepiece.model", "spm.model", "tokenizer.model"),
 )
 # What is sent to the Hub: what a run and a page write. Keys and data may lie beside it.
@@ -133,12 +129,11 @@ def save_record(
 def _read_record(folder: str) -> dict[str, Any]:
     """The record in a run's folder, without each epoch's metrics; empty where none can be read."""
     files = {"recipe": RECIPE_FILE, "run": RUN_FILE, "metrics": METRICS_FILE}
-    try:
+    with contextlib.suppress(OSError, ValueError):
         record = {name: read_file(Path(folder, file)) for name, file in files.items()}
-    except (OSError, ValueError):
-        return {}
-    record["metrics"].pop("epochs", None)
-    return record
+        record["metrics"].pop("epochs", None)
+        return record
+    return {}
 
 
 def read_file(file: Path) -> dict[str, Any]:
@@ -158,11 +153,10 @@ def read_file(file: Path) -> dict[str, Any]:
 
 
 def example_texts(folder: str) -> list[str]:
-    """Texts of the run's own data, by its record; none where it has none."""
-    try:
+    """Texts of the run's own data, where its record has some."""
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
         return list(map(str, read_file(Path(folder, RUN_FILE))["data"]["validation"]["examples"]))
-    except (OSError, ValueError, KeyError, TypeError):
-        return []
+    return []
 
 
 def without_local_paths(value: Any, found: set[str]) -> Any:
@@ -171,14 +165,10 @@ def without_local_paths(value: Any, found: set[str]) -> Any:
         return {without_local_paths(key, found): without_local_paths(item, found) for key, item in value.items()}
     if isinstance(value, list):
         return [without_local_paths(item, found) for item in value]
-    if not isinstance(value, str) or not (value.startswith("~/") or is_absolute(value)):
+    if not isinstance(value, str) or not re.match(r"(~?[/\\]+|[A-Za-z]:[/\\])[^/\\]", value):
         return value
     found.add(value)
-    return f"{LOCAL}{PureWindowsPath(value).name}"  # whose separators are / and \
-
-
-def is_absolute(path: str) -> bool:
-    return PurePosixPath(path).is_absolute() or PureWindowsPath(path).is_absolute()
+    return LOCAL + re.split(r"[/\\]", value.rstrip("/\\"))[-1]
 
 
 def recipe_text(settings: dict[str, Any]) -> str:
@@ -207,60 +197,42 @@ def data_record(source: str, data: DatasetDict) -> dict[str, Any]:
 
 
 def describe_environment() -> dict[str, Any]:
-    """Describe the code that runs and the machine.
-
-    Returns:
-        `git_commit` (None outside a checkout), `versions` of Python and packages, `device`, `processes` (how many
-        train together) and `threads` of torch in each.
-    """
+    """The code that runs and the machine: commit (None outside a checkout), versions, device, processes, threads."""
     accelerator = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
     return {
         "git_commit": _git_commit(),
-        "versions": {
-            "python": platform.python_version(),
-            **{name: metadata.version(name) for name in _RECORDED_PACKAGES},
-        },
+        "versions": {"python": platform.python_version(), **{name: metadata.version(name) for name in PACKAGES}},
         "device": "cpu" if accelerator is None else str(accelerator),
         "processes": world_size(),
         "threads": torch.get_num_threads(),
     }
 
 
-_RECORDED_PACKAGES = ("torch", "transformers", "tokenizers", "datasets", "accelerate", "safetensors")
-
-
 def _git_commit() -> str | None:
-    """The commit of the code that runs, with a note if files differ from it; None outside a checkout."""
+    def git(*words: str) -> str:
+        answer = subprocess.run(["git", *words], cwd=package, capture_output=True, encoding="utf-8", check=True)
+        return answer.stdout.strip()
+
+    package = Path(__file__).parents[1]
     with contextlib.suppress(OSError, subprocess.CalledProcessError):
-        package = Path(__file__).parents[1]
         # The package may be installed inside another project's checkout, where git does not track this file.
-        _, commit, changes = (
-            subprocess.run(
-                ["git", *args], cwd=package, capture_output=True, encoding="utf-8", check=True
-            ).stdout.strip()
-            for args in (
-                ["ls-files", "--error-unmatch", "__init__.py"],
-                ["rev-parse", "HEAD"],
-                ["status", "--porcelain", "--untracked-files=no", "."],
-            )
-        )
-        return f"{commit} with local changes" if changes else commit
+        git("ls-files", "--error-unmatch", "__init__.py")
+        changed = git("status", "--porcelain", "--untracked-files=no", ".")
+        return git("rev-parse", "HEAD") + (" with local changes" if changed else "")
     return None
 
 
 def epochs(log_history: list[dict[str, float]]) -> list[dict[str, float]]:
-    """The evaluations during training, from Trainer's log.
-
-    Args:
-        log_history: `trainer.state.log_history`.
+    """The evaluations during training, from Trainer's log, `trainer.state.log_history`.
 
     Returns:
         For each evaluation `epoch`, `step`, `train_loss` (the mean since the last evaluation, None if nothing was
         logged) and its metrics. Without evaluations, the first three for each logged loss.
     """
-    logged = [entry for entry in log_history if "loss" in entry]
     return list(_evaluations(log_history)) or [
-        {"epoch": entry["epoch"], "step": entry["step"], "train_loss": entry["loss"]} for entry in logged
+        {"epoch": entry["epoch"], "step": entry["step"], "train_loss": entry["loss"]}
+        for entry in log_history
+        if "loss" in entry
     ]
 
 
@@ -304,18 +276,15 @@ def metrics_of_log(arguments: TrainingArguments, state: TrainerState) -> dict[st
         "epochs": epochs(log),
         "train": {"training_loss": ended["train_loss"]},
     }
+    left_out = ("eval_runtime", "eval_model_preparation_time")
     for entry in _evaluations(log):
         if entry["step"] == step:
-            metrics["validation"] = {
-                name.removeprefix("eval_"): value
-                for name, value in entry.items()
-                if name.startswith("eval_") and name not in ("eval_runtime", "eval_model_preparation_time")
-            }
+            names = [name for name in entry if name.startswith("eval_") and name not in left_out]
+            metrics["validation"] = {name.removeprefix("eval_"): entry[name] for name in names}
     return metrics
 
 
 def save_json(file: str | Path, content: Any) -> None:
-    """Write JSON with indentation, in UTF-8."""
     Path(file).write_text(json_text(content), encoding="utf-8")
 
 
@@ -327,14 +296,7 @@ def best_step(arguments: TrainingArguments, state: TrainerState) -> int:
 
 
 def changed_arguments(arguments: TrainingArguments) -> dict[str, Any]:
-    """The training arguments that differ from their defaults, for the record of a Trainer of the user's own.
-
-    Args:
-        arguments: Any `TrainingArguments`.
-
-    Returns:
-        The arguments by name, without those that belong to one machine or one call.
-    """
+    """The arguments that differ from their defaults, by name, without those that belong to one machine or one call."""
     # Without use_configured_state, new arguments would reset accelerate's state under the Trainer.
     state = {"use_configured_state": True}
     defaults = type(arguments)(arguments.output_dir, use_cpu=arguments.use_cpu, accelerator_config=state).to_dict()

@@ -71,17 +71,9 @@ def repository_files(folder: str | Path, include: Iterable[str] = ()) -> list[Pa
 
 
 def space_files(folder: str | Path, include: Iterable[str] = ()) -> list[Path]:
-    """Check that a folder is a static Space, such as `vanilla-transformer page` makes, and list its files.
+    """Check that a folder is a static Space, as `vanilla-transformer page` makes it, and list the files to upload.
 
-    Args:
-        folder: A page's folder.
-        include: Glob patterns of further files, relative to the folder.
-
-    Returns:
-        The sorted files that are uploaded, relative to the folder.
-
-    Raises:
-        ValueError: there is no such folder, or it is no static Space.
+    Arguments, result and errors are those of `repository_files`.
     """
     folder = Path(folder)
     files = listed_files(folder, (*PAGE_FILES, *include))
@@ -122,11 +114,7 @@ def sent_texts(folder: Path) -> tuple[dict[str, str], set[str]]:
 
 
 def check_repo_id(repo_id: str) -> None:
-    """Check the name of a repository.
-
-    Raises:
-        ValueError: it is not of the form `USER/NAME`.
-    """
+    """Raise a ValueError if the name of a repository is not of the form `USER/NAME`."""
     if repo_id.count("/") != 1:
         raise ValueError(f"repo_id: not of the form USER/NAME: {repo_id!r}")
     validate_repo_id(repo_id)
@@ -246,18 +234,8 @@ def push(
 ) -> str:
     """Upload a model with its tokenizer, record and card, which `model.push_to_hub` does not send.
 
-    Sends the run's folder that the model was loaded from (`model.name_or_path`), so the model must still have the
-    weights that are saved there.
-
-    Args:
-        model: A model of this package.
-        repo_id, private, revision, token: As in `upload`.
-
-    Returns:
-        The address of the commit.
-
-    Raises:
-        As `upload`; and ValueError where the model has no such folder, or other weights than the folder.
+    Sends the run's folder that the model was loaded from (`model.name_or_path`); raises a ValueError where there is
+    none, or where the model has other weights. Further arguments, result and errors are those of `upload`.
     """
     folder = model.name_or_path
     if not folder or not Path(folder).is_dir():
@@ -271,10 +249,8 @@ def push(
 def upload_run(trainer: Trainer) -> None:
     """Upload the folder of a finished run, if its arguments have `push_to_hub`; the main process does it.
 
-    Unlike `Trainer.push_to_hub`, it checks that the folder is complete, and keeps the card.
-
-    Args:
-        trainer: The run's trainer; its folder holds the record, or it has a `RecordCallback`.
+    Unlike `Trainer.push_to_hub`, it checks that the folder is complete, and keeps the card. The folder holds a record,
+    or the trainer has a `RecordCallback`.
     """
     if not (trainer.args.push_to_hub and trainer.is_world_process_zero()):
         return

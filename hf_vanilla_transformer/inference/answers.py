@@ -57,24 +57,16 @@ def iterate_probabilities(
     batch_size: int = 64,
     dtype: str = "float32",
 ) -> Iterator[np.ndarray]:
-    """Classify any number of texts: read `WINDOW` batches, answer them, and go on; arguments as in `classify`.
-
-    Yields:
-        (labels,), float32: the answers to one text after the other.
-    """
+    """As `classify` for any number of texts, `WINDOW` batches at a time; yields (labels,), float32, text by text."""
     engine, tokenizer = _load(model, tokenizer, "classification", dtype)
     max_length = min(tokenizer.model_max_length, engine.config.max_position_embeddings)
     for window in _windows(texts, WINDOW * batch_size):
         # A text without a token has no ids, as in transformers' pipeline.
-        logits = engine.logits(tokenizer(window, truncation=True, max_length=max_length)["input_ids"], batch_size)
-        yield from _answers(torch.from_numpy(logits), engine.config.problem_type).numpy()
-
-
-def _answers(logits: torch.Tensor, problem_type: str | None) -> torch.Tensor:
-    """What the (rows, labels) logits of a model of this kind stand for."""
-    if problem_type == "regression":
-        return logits
-    return logits.sigmoid() if problem_type == "multi_label_classification" else logits.softmax(dim=-1)
+        ids = tokenizer(window, truncation=True, max_length=max_length)["input_ids"]
+        logits = torch.from_numpy(engine.logits(ids, batch_size))
+        if (kind := engine.config.problem_type) != "regression":
+            logits = logits.sigmoid() if kind == "multi_label_classification" else logits.softmax(dim=-1)
+        yield from logits.numpy()
 
 
 def translate(
@@ -84,11 +76,7 @@ def translate(
     target_tokenizer: PreTrainedTokenizerBase | None = None,
     **options,
 ) -> list[str]:
-    """Translate texts; arguments and errors as in `iterate_translations`.
-
-    Returns:
-        The translation of each text.
-    """
+    """The translation of each text; arguments and errors as in `iterate_translations`."""
     return list(iterate_translations(texts, model, tokenizer, target_tokenizer, **options))
 
 
@@ -171,8 +159,6 @@ def _windows(texts: Iterable[str], size: int) -> Iterator[list[str]]:
 
 
 class _SourceEncoder:
-    """Turns texts into ids, window by window, and counts those that it cuts."""
-
     def __init__(self, tokenizer: PreTrainedTokenizerBase, max_length: int, truncation: bool, first: int):
         self.tokenizer, self.max_length, self.truncation = tokenizer, max_length, truncation
         self.number, self.seen, self.cut = first, 0, 0

@@ -27,16 +27,9 @@ def answer_by_length(
     pad_token_id: int | None,
     answer: Callable[[torch.Tensor, torch.Tensor], Iterable[Answer]],
 ) -> list[Answer]:
-    """Answer texts in batches of similar length, which have few pads.
+    """Answer texts, in their order, in batches of similar length, which have few pads.
 
-    Args:
-        input_ids: The token ids of each text.
-        batch_size: Maximum number of texts in a batch.
-        pad_token_id: Fills up the shorter texts of a batch.
-        answer: Takes ids (B, L) and mask (B, L), and returns B answers.
-
-    Returns:
-        The answers in the order of `input_ids`.
+    `answer` takes ids (B, L) and mask (B, L), and returns B answers.
     """
     order = sorted(range(len(input_ids)), key=lambda place: len(input_ids[place]))
     answers: list[Any] = [None] * len(order)

@@ -2,7 +2,7 @@
 """Load models and tokenizers from a folder or the Hub; errors are one line that names the folder."""
 
 import contextlib
-import unicodedata
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
@@ -32,11 +32,7 @@ DROPOUT_FIELDS = {"dropout", "attention_dropout", "activation_dropout", "embeddi
 
 
 def check_exists(folder: str) -> None:
-    """Check that a folder is here, or can be looked for on the Hub; what was downloaded before needs no network.
-
-    Raises:
-        ValueError: there is no such folder, and it is no name of a repository or the Hub does not answer.
-    """
+    """Raise a ValueError if there is neither such a folder nor a way to look for it on the Hub."""
     if Path(folder).is_dir():
         return
     try:
@@ -90,9 +86,8 @@ def labels_of(config: VanillaTransformerConfig) -> list[str]:
     """
     names: Any = config.id2label  # its keys are numbers, not text as in a file
     labels = [str(names[number]) for number in range(config.num_labels)]
-    for label in labels:
-        if any(unicodedata.category(character) in ("Cc", "Zl", "Zp") for character in label):
-            raise ValueError(f"id2label: the name {label!r} has a line break or another control character: rename it")
+    if wrong := [label for label in labels if re.search(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]", label)]:
+        raise ValueError(f"id2label: the name {wrong[0]!r} has a line break or another control character: rename it")
     return labels
 
 
@@ -104,13 +99,7 @@ def on_accelerator(model: Model) -> Model:
 
 
 def load_to_train(model_class: type[Model], folder: str, config: VanillaTransformerConfig, **options: Any) -> Model:
-    """Load a model to train it further, in float32 whatever precision it was saved in.
-
-    Args:
-        model_class: The class of the model; its head is new where the folder's model has none.
-        folder: A path, or the name of a Hub repository.
-        config: The configuration of the model.
-        **options: Further arguments of `from_pretrained`.
+    """Load a model to train it further, in float32 whatever precision it was saved in; `options` as in `load_model`.
 
     Raises:
         ValueError: as in `load_config`, or weights other than the head's are missing or have another shape.

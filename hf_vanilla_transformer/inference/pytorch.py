@@ -48,7 +48,7 @@ class TorchEngine(Engine):
     @torch.inference_mode()
     def logits(self, input_ids: list[list[int]], batch_size: int) -> np.ndarray:
         def answer(ids: torch.Tensor, mask: torch.Tensor) -> np.ndarray:
-            ids, mask = self._on_device(ids, mask)
+            ids, mask = ids.to(self.model.device), mask.to(self.model.device)
             return self.model(ids, attention_mask=mask).logits.float().cpu().numpy()
 
         return np.stack(answer_by_length(input_ids, batch_size, self.config.pad_token_id, answer))
@@ -62,13 +62,10 @@ class TorchEngine(Engine):
         special = {self.config.decoder_start_token_id, *end_tokens(self.config), self.config.pad_token_id}
 
         def answer(ids: torch.Tensor, mask: torch.Tensor) -> list[list[int]]:
-            ids, mask = self._on_device(ids, mask)
+            ids, mask = ids.to(self.model.device), mask.to(self.model.device)
             written = self.model.generate(
                 ids, attention_mask=mask, num_beams=num_beams, do_sample=False, max_length=limit
             )
             return [[token for token in row if token not in special] for row in written.tolist()]
 
         return answer_by_length(input_ids, batch_size, self.config.pad_token_id, answer)
-
-    def _on_device(self, *tensors: torch.Tensor) -> list[torch.Tensor]:
-        return [tensor.to(self.model.device) for tensor in tensors]
