@@ -5,6 +5,7 @@ import contextlib
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any, TypeVar
 
 import torch
@@ -174,5 +175,7 @@ def named_errors(folder: str, what: str) -> Iterator[None]:
         yield
     except ImportError:  # an extra
         raise
+    except UnpicklingError as error:  # torch's own message says how to run the code
+        raise ValueError(f"{folder}: no {what} can be read here (a file of torch that holds code)") from error
     except Exception as error:
         raise ValueError(f"{folder}: no {what} can be read here ({error})") from error

@@ -200,11 +200,6 @@ def test_a_pretrained_models_card_is_its_record(pretrained, monkeypatch):
     assert len(run_example(card, monkeypatch, pretrained)) == 1
 
 
-def test_the_card_of_multi30k_cites_it():
-    card = make_model_card(ROOT / "docs" / "records" / "multi30k-en-de")
-    assert "non-commercial" in card.text and "Elliott et al. 2016" in card.text
-
-
 def test_a_model_without_capitals_is_not_measured_by_them(translator):
     report = json.loads((translator / "metrics.json").read_text())["test"]["beams_3"]
     recipe = yaml.safe_load((translator / "recipe.yaml").read_text())
@@ -399,23 +394,29 @@ def test_a_data_set_of_the_hub_keeps_its_name(nsmc):
         assert {result.dataset_type for result in card.data.eval_results} == {identifier}
 
 
-def test_the_command_has_as_many_processes_as_the_run_had(nsmc):
-    command = "train-classifier recipe.yaml --output_dir runs/again"
-    module = f"-m hf_vanilla_transformer {command}"
-    for run, expected in (
-        ({"processes": 1, "device": "cpu"}, f"vanilla-transformer {command}\n"),
-        ({"processes": 2, "device": "cpu"}, f"torchrun --nproc_per_node 2 {module} --use_cpu true\n"),
-        ({"processes": 4, "device": "cuda"}, f"torchrun --nproc_per_node 4 {module}\n"),
-    ):
-        edit(nsmc / "run.json", **run)
-        assert f"```sh\n{expected}```" in make_model_card(nsmc).text
-
-
-def test_a_script_that_the_record_names_is_the_cards_command(nsmc):
-    for processes, program in ((1, "python"), (2, "torchrun --nproc_per_node 2")):
-        edit(nsmc / "run.json", script="scripts/mine/train.py", processes=processes)
-        text = make_model_card(nsmc).text
-        assert f"```sh\n{program} scripts/mine/train.py recipe.yaml" in text and "In a checkout" in text
+@pytest.mark.parametrize(
+    ("run", "program", "end"),
+    [
+        ({"processes": 1, "device": "cpu"}, "vanilla-transformer train-classifier", ""),
+        (
+            {"processes": 2, "device": "cpu"},
+            "torchrun --nproc_per_node 2 -m hf_vanilla_transformer train-classifier",
+            " --use_cpu true",
+        ),
+        (
+            {"processes": 4, "device": "cuda"},
+            "torchrun --nproc_per_node 4 -m hf_vanilla_transformer train-classifier",
+            "",
+        ),
+        ({"processes": 1, "script": "scripts/mine/train.py"}, "python scripts/mine/train.py", ""),
+        ({"processes": 2, "script": "s.py"}, "torchrun --nproc_per_node 2 s.py", " --use_cpu true"),
+    ],
+)
+def test_the_cards_command_is_that_of_the_run(nsmc, run, program, end):
+    edit(nsmc / "run.json", **run)
+    text = make_model_card(nsmc).text
+    assert f"```sh\n{program} recipe.yaml --output_dir runs/again{end}\n```" in text
+    assert ("In a checkout" in text) == ("script" in run)
 
 
 def test_further_data_and_earlier_models_are_named(nsmc):
