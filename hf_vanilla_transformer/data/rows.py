@@ -134,8 +134,9 @@ def complete_splits(
         if split not in data:
             parts = choose(data["train"], f"{source}, split {split}")
             data["train"], data[split] = (select_rows(data["train"], part) for part in parts)
-            sizes = [len(data[part]) for part in (split, "train")]
-            logger.warning(f"{source}: {split} is {sizes[0]:,} rows cut from train, {sizes[1]:,} are left")
+            if source != "sample":  # which says itself that it has no validation split
+                sizes = [len(data[part]) for part in (split, "train")]
+                logger.warning(f"{source}: {split} is {sizes[0]:,} rows cut from train, {sizes[1]:,} are left")
     return DatasetDict({split: data[split] for split in SPLITS})
 
 

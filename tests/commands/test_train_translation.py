@@ -215,6 +215,7 @@ def test_splits_are_those_asked_for(run, corpus, tmp_path):
     assert run("train-translation", *cut)[0] == 0
     expected = load_parallel_text(tmp_path / "pairs.tsv", "num", "de", validation_fraction=0.2, seed=7)
     data = json.loads((tmp_path / "table" / "run.json").read_text())["data"]
+    assert data["validation"].pop("examples") == [expected["validation"]["source"][0]]
     assert {split: data[split] for split in expected} == describe_splits(expected)
 
 
