@@ -12,6 +12,7 @@ import jupytext
 import matplotlib
 import pandas as pd
 import pytest
+import torch
 from shared import ROOT
 
 
@@ -172,6 +173,17 @@ def test_drawings_stay_on_their_card_and_say_what_they_show(walkthrough):
                 x, y = float(part.get("x")), float(part.get("y"))
                 points += [(x, y), (x + float(part.get("width", 0)), y + float(part.get("height", 0)))]
             assert all(0 <= x <= width and 0 <= y <= height for x, y in points), call
+
+
+def test_the_packages_plots_are_in_korean(walkthrough):
+    import chapter_plots
+
+    ab = list("ab")
+    attention = torch.eye(2).expand(2, 2, 2)
+    plots = (chapter_plots.plot_masks(ab, [1, 0]), chapter_plots.plot_attention(attention, ab, ab))
+    figures = [*plots, chapter_plots.plot_sinusoid_table(4, 4)]
+    texts = {text.get_text() for figure in figures for text in figure.findobj(matplotlib.text.Text)}
+    assert {*chapter_plots.KOREAN.values(), "헤드 1"} <= texts
 
 
 def test_the_index_names_every_chapter():

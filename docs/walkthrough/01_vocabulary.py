@@ -209,7 +209,7 @@ for sentence in sentences:
 # 신경망은 여러 문장을 한꺼번에 계산합니다. 그러려면 숫자가 직사각형으로 놓인 텐서(tensor)여야 합니다.
 # 그런데 두 문장은 길이가 다릅니다.
 # 짧은 쪽의 빈자리를 `[PAD]`로 채우는 것이 **패딩**(padding)입니다.
-# 여기서는 길이를 GPU가 빨리 계산하는 8의 배수로 맞춥니다.
+# GPU는 길이가 8의 배수일 때 빨리 계산하므로, 여기서도 8의 배수로 맞춥니다.
 
 # %%
 batch = tokenizer(sentences, padding=True, pad_to_multiple_of=8, return_tensors="pt")
@@ -261,7 +261,7 @@ for sentence in sentences:
 # 풀이는 이 장의 맨 끝에 있습니다. 풀이의 출력은 셀을 실행해야 보입니다.
 #
 # 1. 어휘의 크기를 1,000으로 줄이면 테스트 리뷰의 토큰 수는 늘까요, 줄까요? 평균을 세어 보세요.
-# 2. `attention_mask`를 쓰지 않고, `batch["input_ids"]`와 `tokenizer.pad_token_id`만으로 같은 마스크를 만들어 보세요.
+# 2. `attention_mask` 없이 `batch["input_ids"]`와 `tokenizer.pad_token_id`만으로 같은 마스크를 만들어 보세요.
 # 3. 패딩을 왼쪽에 붙이려면 어떻게 해야 할까요? 토크나이저의 `padding_side`를 찾아보세요. 이때 마스크는 어떻게 되나요?
 #
 # 다음 장에서는 번호 하나를 벡터로 바꾸고, 거기에 위치를 더합니다.

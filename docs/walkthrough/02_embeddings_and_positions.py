@@ -37,14 +37,13 @@ import matplotlib
 import pandas as pd
 import torch
 import transformers
-from chapter_plots import plot_lines, plot_matrix
+from chapter_plots import plot_lines, plot_matrix, plot_sinusoid_table
 from torch import nn
 from transformers import AutoTokenizer
 
 from hf_vanilla_transformer import VanillaTransformerConfig
 from hf_vanilla_transformer import modeling_vanilla_transformer as modeling
 from hf_vanilla_transformer.data import load_labelled_text
-from hf_vanilla_transformer.figures import plot_sinusoid_table
 from hf_vanilla_transformer.loading import load_model
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 
@@ -119,8 +118,8 @@ configs = [VanillaTransformerConfig.from_preset(name) for name in presets]
 pd.DataFrame([[getattr(one, field) for field in fields] for one in configs], index=presets, columns=fields)
 
 # %% [markdown]
-# > *transformer-evolution에서는* √d를 곱하지 않습니다. 그 대신 임베딩을 표준편차 1로 시작하므로(`torch`),
-# > 크기는 위치와 비슷합니다.
+# > *transformer-evolution에서는* √d를 곱하지 않습니다. 그 대신 임베딩을 표준편차 1로 시작하므로
+# > (`init_scheme`의 `torch`) 크기는 위치와 비슷합니다.
 #
 # ## 순서는 어디에 있을까
 #
@@ -199,12 +198,13 @@ plot_matrix(positions[:60] @ positions[:60].T, title="두 자리의 내적", xla
 # %% [markdown]
 # > *The Annotated Transformer에서는* 이 표를 float32로 계산합니다. 이 패키지는 float64로 계산한 뒤 옮겨 적습니다.
 # > 길이가 350토큰인 입력에서 인코더 출력이 2e-5쯤 차이 납니다([대응표](../tutorials.ko.md)).
-# > *pytorch-transformer와 함께 나온 문서에서는* 지수 함수를 한 번 더 써서 빠르기가 논문과 다릅니다.
+# > *pytorch-transformer와 함께 나온 문서에서는* 지수 함수를 한 번 더 씌워서 빠르기가 논문과 다릅니다.
 #
 # ## 만들기: `Embedding`
 #
 # 이제 첫 클래스를 만듭니다. 토큰의 표에서 행을 꺼내 √d를 곱하고, 자리의 벡터를 더합니다.
 # 위치의 표는 학습하지 않으므로 파라미터가 아니라 버퍼(buffer)로 둡니다.
+# 언제든 다시 계산할 수 있으므로 저장하지도 않습니다(`persistent=False`).
 # 주석은 텐서의 모양입니다. B는 문장 수, L은 길이, D는 `d_model`, P는 자리의 수입니다.
 
 
@@ -262,7 +262,8 @@ for side, mask in (("오른쪽", attention_mask[:1]), ("왼쪽", left["attention
     print(f"패딩이 {side}: 마스크 {mask.tolist()}, 자리 {modeling.position_ids_from_mask(mask).tolist()}")
 
 # %% [markdown]
-# 세는 방법은 마스크의 누적합입니다. 그래서 패딩이 왼쪽에 있어도 진짜 토큰의 자리는 0부터 5까지 그대로입니다.
+# 자리는 마스크를 앞에서부터 차례로 더해(누적합) 셉니다.
+# 그래서 패딩이 왼쪽에 있어도 진짜 토큰의 자리는 0부터 5까지 그대로입니다.
 # 디코더가 여러 글을 한꺼번에 이어 쓸 때는 패딩을 왼쪽에 두므로, 자리가 패딩에 따라 달라지면 곤란합니다.
 #
 # 정말 결과가 같을까요? 학습된 인코더에 같은 문장을 두 가지로 넣고, 진짜 토큰의 출력을 비교합니다.

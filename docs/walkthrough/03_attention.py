@@ -38,13 +38,13 @@ import matplotlib
 import pandas as pd
 import torch
 import transformers
+from chapter_plots import plot_attention, plot_masks
 from my_transformer import Embedding  # 2장에서 만든 클래스
 from torch import nn
 from torch.nn.functional import scaled_dot_product_attention
 from transformers import AutoTokenizer
 
 from hf_vanilla_transformer import modeling_vanilla_transformer as modeling
-from hf_vanilla_transformer.figures import plot_attention, plot_masks
 from hf_vanilla_transformer.loading import load_model
 
 
@@ -102,7 +102,7 @@ weights = (scores / math.sqrt(2)).softmax(dim=1)
 pd.DataFrame(weights, index=fruits, columns=fruits).round(3)
 
 # %% [markdown]
-# 같은 행이 0.401, 0.198, 0.401이 되었습니다. 가중치가 조금 고르게 펴졌습니다.
+# 같은 행이 0.401, 0.198, 0.401이 되었습니다. 가중치가 조금 더 고르게 퍼졌습니다.
 #
 # > *이 예제는 여러 글에 나옵니다.* 그런데 √2로 나눈 결과라면서 0.422, 0.156, 0.422를 적은 글이 있습니다.
 # > 위의 두 표에서 보듯 0.422는 나누기 *전*의 값입니다(가운데는 반올림하면 0.155).
@@ -229,7 +229,8 @@ probabilities = masked.softmax(dim=-1)
 pd.DataFrame(probabilities[0], index=tokens[0], columns=tokens[0]).round(2)
 
 # %% [markdown]
-# 마지막 *행*은 `[PAD]`가 쿼리일 때입니다. 값이 있지만 아무도 보지 않으므로 그대로 두어도 됩니다.
+# 마지막 *행*은 `[PAD]`가 쿼리일 때입니다. 값이 있지만 그 행의 출력은 아무도 보지 않으므로 그대로
+# 두어도 됩니다.
 # 두 번째 문장의 가중치와, 가중합의 앞 네 칸입니다.
 
 # %%

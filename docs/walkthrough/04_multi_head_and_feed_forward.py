@@ -38,13 +38,12 @@ import matplotlib
 import pandas as pd
 import torch
 import transformers
-from chapter_plots import plot_lines
+from chapter_plots import plot_attention, plot_lines
 from my_transformer import Embedding, ScaledDotProductAttention  # 2장과 3장에서 만든 클래스
 from torch import nn
 from transformers import AutoTokenizer
 
 from hf_vanilla_transformer import VanillaTransformerConfig
-from hf_vanilla_transformer.figures import plot_attention
 from hf_vanilla_transformer.loading import load_model
 
 

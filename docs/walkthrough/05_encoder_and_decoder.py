@@ -35,7 +35,7 @@ import matplotlib
 import pandas as pd
 import torch
 import transformers
-from chapter_plots import plot_lines
+from chapter_plots import plot_attention, plot_lines
 from my_transformer import Embedding, FeedForward, MultiHeadAttention  # 2장부터 4장까지 만든 클래스
 from torch import nn
 from transformers import AutoTokenizer
@@ -45,7 +45,6 @@ from hf_vanilla_transformer import (
     VanillaTransformerForConditionalGeneration,
     VanillaTransformerModel,
 )
-from hf_vanilla_transformer.figures import plot_attention
 from hf_vanilla_transformer.loading import load_model
 
 
@@ -126,7 +125,7 @@ for name, values in norms.items():
     print(f"{name}: 첫 층 {values[0]:.3f}, 마지막 층 {values[-1]:.3f}, {values[-1] / values[0]:.1f}배")
 
 # %% [markdown]
-# post-norm에서는 출력에 가까운 층의 기울기가 훨씬 큽니다. 처음부터 크게 움직이면 학습이 불안정하므로,
+# post-norm에서는 출력에 가까운 층의 기울기가 훨씬 큽니다. 처음부터 가중치를 크게 고치면 학습이 불안정하므로,
 # 한 번에 고치는 정도(학습률)를 천천히 올리며 시작합니다(6장의 워밍업, Xiong et al. 2020).
 # pre-norm에서는 층 사이의 차이가 두 배 남짓입니다.
 # 그 대신 더할수록 벡터가 커지므로, 맨 끝에 정규화를 한 번 더 합니다.
@@ -171,7 +170,7 @@ class EncoderLayer(nn.Module):
 
 
 # %% [markdown]
-# 계속 사용해 온 두 문장을 넣어 봅시다. S는 원문의 길이입니다.
+# 계속 사용해 온 두 문장을 넣어 봅시다. S는 원문의 길이입니다. 인코더 쪽의 출력은 흔히 `memory`라고 부릅니다.
 
 # %%
 reviews_tokenizer = AutoTokenizer.from_pretrained(MODELS / "nsmc-small")
@@ -326,7 +325,7 @@ print(tuple(batch["input_ids"].shape), tuple(start.shape), "->", tuple(logits.sh
 #
 # ## 학습된 가중치를 내 모델에
 #
-# 정말 제대로 만들었을까요? 패키지가 학습한 가중치를 옮겨 넣었을 때 같은 답이 나오면 됩니다.
+# 정말 제대로 만들었을까요? 패키지로 학습한 가중치를 옮겨 넣었을 때 같은 답이 나오면 됩니다.
 # 파라미터의 이름만 바꾸어 주면 됩니다.
 
 
@@ -496,9 +495,10 @@ pd.DataFrame({name: parameters_by_part(model) for name, model in small.items()})
 # 2. 인과 마스크가 하는 일을 확인해 보세요. `my_translator`에 넣는 번역문의 마지막 토큰을 바꾸면
 #    어느 자리의 로짓이 바뀌나요?
 # 3. `EncoderLayer`를 물려받아 `forward`를 post-norm으로 고쳐 보세요. `nn.TransformerEncoderLayer`에 같은 가중치를
-#    넣으면 출력이 같아야 합니다. 이 모듈의 `in_proj_weight`는 Q, K, V의 행렬을 아래로 이어 둔 것입니다.
+#    넣으면 출력이 같아야 합니다. 이 모듈은 `batch_first=True`, `dropout=0.0`으로 만드세요. `in_proj_weight`는
+#    Q, K, V의 행렬을 위아래로 이어 둔 것입니다.
 #
-# 모델은 완성되었지만 아직 아무것도 모릅니다. 다음 장에서 가르칩니다. → [6. 학습](06_training.ipynb)
+# 이 장에서는 학습된 가중치를 빌려 왔습니다. 다음 장에서는 가중치를 직접 학습합니다. → [6. 학습](06_training.ipynb)
 
 # %% [markdown]
 # ## 풀이

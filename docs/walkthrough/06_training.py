@@ -8,8 +8,9 @@
 # > shows what is lost without positions, the causal mask, residuals or warm-up. Greedy decoding is written by hand
 # > and compared with `generate` and its cache: same tokens, less time.
 #
-# 지금까지 만든 모델은 모양은 갖추었지만 아무것도 모릅니다. 가중치가 난수이기 때문입니다.
-# 이 장에서는 모델을 **학습**(training)시킵니다. 과제는 가장 간단한 것, 입력받은 숫자를 그대로 내보내는 **복사**입니다.
+# 5장의 모델은 남이 학습해 둔 가중치로 번역했습니다. 새로 만든 모델은 가중치가 난수라서 아무것도 모릅니다.
+# 이 장에서는 그런 모델을 처음부터 **학습**(training)시킵니다.
+# 과제는 가장 간단한 것, 입력받은 숫자를 그대로 내보내는 **복사**입니다.
 # 과제는 간단하지만 하는 일은 번역기를 학습할 때와 같습니다.
 
 # %%
@@ -231,6 +232,8 @@ plot_lines(curves, confidences, title="정답의 확률과 손실", xlabel="정�
 # 부릅니다. 두 항 가운데 작은 쪽을 고르면 됩니다.
 #
 # $$\mathrm{rate} = d^{-0.5} \cdot \min(step^{-0.5},\; step \cdot warmup^{-1.5})$$
+#
+# $d$는 모델의 차원, $step$은 가중치를 고친 횟수(**스텝**, step), $warmup$은 학습률을 올리는 스텝의 수입니다.
 
 
 # %%
@@ -250,7 +253,7 @@ plot_lines(curves, range(1, 20001), title="Noam 학습률", xlabel="스텝", yla
 # 처음에는 가중치가 난수라서 기울기도 믿을 만하지 않습니다. 그때 크게 고치면 되돌아오기 어려우므로 천천히 시작합니다.
 #
 # 기울기와 학습률로 실제로 가중치를 고치는 것이 **옵티마이저**(optimizer)입니다. 논문과 같은 설정의 Adam을 사용합니다.
-# 학습률을 스텝(step)마다 정하는 것은 **스케줄**(schedule)입니다. `LambdaLR`은 우리가 쓴 함수를 그대로 스케줄로
+# 학습률을 스텝마다 정하는 것은 **스케줄**(schedule)입니다. `LambdaLR`은 우리가 만든 함수를 그대로 스케줄로
 # 만들어 줍니다. 이 패키지의 명령들은 transformers의 `inverse_sqrt`에 워밍업이 끝날 때의 학습률, 곧 꼭대기의 값을
 # 줍니다. 두 곡선이 같은지 봅시다.
 
@@ -269,8 +272,8 @@ pd.DataFrame([ours, theirs], index=["식 3", "inverse_sqrt"], columns=[f"{step}�
 # %% [markdown]
 # > *다른 튜토리얼에서는* 학습률이 끝까지 그대로입니다. *pytorch-seq2seq*의 Adam은 0.0005, *pytorch-transformer*의
 # > Adam은 0.0001, *transformer-evolution*의 노트북은 0.00005입니다(각 튜토리얼의 코드). *pytorch-seq2seq*의 본문은
-# > BERT도 고정된 학습률을 쓴다고 적었지만, BERT의 논문(Devlin et al. 2019, 부록 A.2)은 처음 10,000스텝 동안 올리고 그
-# > 뒤로 직선으로 내린다고 합니다.
+# > BERT도 고정된 학습률을 사용한다고 적었지만, BERT의 논문(Devlin et al. 2019, 부록 A.2)은 처음 10,000스텝 동안 올리고
+# > 그 뒤로 직선으로 내린다고 합니다.
 #
 # ## 드롭아웃은 어디에 있나
 #
@@ -420,7 +423,7 @@ assert results.loc["인과 마스크", "마지막 손실"] < 0.5  # 손실만 �
 # ## 한 토큰씩 생성하기
 #
 # 실제로 생성할 때는 정답이 없습니다. 모델은 방금 고른 토큰을 다시 읽으며 한 토큰씩 이어 갑니다.
-# 매번 확률이 가장 높은 토큰을 고르는 것이 **탐욕적 디코딩**(greedy decoding)입니다. 직접 써 봅시다.
+# 매번 확률이 가장 높은 토큰을 고르는 것이 **탐욕적 디코딩**(greedy decoding)입니다. 직접 만들어 봅시다.
 
 
 # %%

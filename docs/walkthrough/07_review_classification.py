@@ -42,14 +42,13 @@ import numpy as np
 import pandas as pd
 import torch
 import transformers
-from chapter_plots import plot_histogram, plot_lines
+from chapter_plots import plot_attention, plot_histogram, plot_lines
 from torch.utils.data import DataLoader
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, DataCollatorWithPadding
 
 from hf_vanilla_transformer import VanillaTransformerConfig, VanillaTransformerForSequenceClassification
 from hf_vanilla_transformer.data import load_labelled_text, tokenize
 from hf_vanilla_transformer.data.nsmc import SAMPLES
-from hf_vanilla_transformer.figures import plot_attention
 from hf_vanilla_transformer.inference import classify
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 
@@ -313,9 +312,9 @@ pd.DataFrame(
 
 # %% [markdown]
 # 비꼬는 말("이렇게 졸릴 수 있다니 대단하네요")과 부정적인 단어로 하는 칭찬("나 왜 울고 있냐")이 어렵습니다.
-# NSMC의 검증 데이터에서 예전 가중치의 확신이 컸는데도 틀린 50개를 이 패키지의 저자들이 읽고 유형별로 나눈 표가
-# [결과 문서(영어)](../results.md#what-it-gets-wrong)에 있습니다. 칭찬과 비판이 섞인 리뷰가 12개, 레이블이 글과 맞지
-# 않는 리뷰가 9개입니다.
+# nsmc-small의 이전 판이 NSMC의 검증 데이터에서 크게 확신하고도 틀린 리뷰 50개를, 이 패키지의 저자들이 읽고 유형별로
+# 나누었습니다. 그 표는 [결과 문서(영어)](../results.md#what-it-gets-wrong)에 있습니다. 칭찬과 비판이 섞인 리뷰가 12개,
+# 레이블이 글과 맞지 않는 리뷰가 9개입니다.
 #
 # ## NSMC 전체로 학습하기
 #

@@ -44,13 +44,12 @@ import pandas as pd
 import sacrebleu
 import torch
 import transformers
-from chapter_plots import plot_beam_search, plot_lines
+from chapter_plots import plot_attention, plot_beam_search, plot_lines
 from torch import nn
 from torch.nn.utils.rnn import pad_sequence
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
 from hf_vanilla_transformer import VanillaTransformerConfig, VanillaTransformerForConditionalGeneration
-from hf_vanilla_transformer.figures import plot_attention
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 
 
@@ -66,7 +65,7 @@ drawings.model_map(8)
 # ## 문장 쌍 만들기
 #
 # 번역기는 뜻이 같은 두 문장의 쌍으로 배웁니다. 번역 데이터에는 대개 이용 조건이 있어서(Multi30k는 비영리 목적으로만
-# 쓸 수 있습니다) 여기에 실을 수 없습니다. 그래서 사진을 설명하는 한국어와 영어 문장을 규칙으로 만듭니다.
+# 사용할 수 있습니다) 여기에 실을 수 없습니다. 그래서 사진을 설명하는 한국어와 영어 문장을 규칙으로 만듭니다.
 # 규칙은 짧지만 번역에서 어려운 것 세 가지가 들어 있습니다.
 #
 # - **어순**: 한국어는 장소가 동사 앞에, 영어는 뒤에 옵니다.
@@ -75,27 +74,22 @@ drawings.model_map(8)
 
 # %%
 NOUNS = {  # 세는 단위, 영어의 단수와 복수
-    **{"강아지": ("마리", "dog", "dogs"), "고양이": ("마리", "cat", "cats"), "말": ("마리", "horse", "horses")},
-    **{"새": ("마리", "bird", "birds"), "아이": ("명", "child", "children"), "여자": ("명", "woman", "women")},
-    **{"남자": ("명", "man", "men"), "소녀": ("명", "girl", "girls"), "의사": ("명", "doctor", "doctors")},
-}
+    "강아지": ("마리", "dog", "dogs"), "고양이": ("마리", "cat", "cats"), "말": ("마리", "horse", "horses"),
+    "새": ("마리", "bird", "birds"), "아이": ("명", "child", "children"), "여자": ("명", "woman", "women"),
+    "남자": ("명", "man", "men"), "소녀": ("명", "girl", "girls"), "의사": ("명", "doctor", "doctors"),
+}  # fmt: skip
 NUMBERS = {"한": "a", "두": "two", "세": "three", "네": "four", "다섯": "five"}
 ADJECTIVES = {"": "", "작은": "small", "커다란": "big", "젊은": "young", "행복한": "happy", "지친": "tired"}
 PLACES = {
-    **{"공원에서": "in the park", "바닷가에서": "on the beach", "길에서": "on the street", "숲에서": "in the forest"},
-    **{"눈 속에서": "in the snow", "집 앞에서": "in front of the house", "나무 아래에서": "under a tree"},
-    **{"다리 위에서": "on a bridge", "배 위에서": "on a boat"},
-}
+    "공원에서": "in the park", "바닷가에서": "on the beach", "길에서": "on the street", "숲에서": "in the forest",
+    "눈 속에서": "in the snow", "집 앞에서": "in front of the house", "나무 아래에서": "under a tree",
+    "다리 위에서": "on a bridge", "배 위에서": "on a boat",
+}  # fmt: skip
 ACTIONS = {
-    **{"놀고": "playing", "달리고": "running", "자고": "sleeping", "기다리고": "waiting", "춤추고": "dancing"},
-    **{
-        "말을 하고": "talking",
-        "배를 먹고": "eating a pear",
-        "차를 마시고": "drinking tea",
-        "차를 밀고": "pushing a car",
-    },
-    **{"편지를 쓰고": "writing a letter", "컴퓨터를 쓰고": "using a computer", "공을 쫓고": "chasing a ball"},
-}
+    "놀고": "playing", "달리고": "running", "자고": "sleeping", "기다리고": "waiting", "춤추고": "dancing",
+    "말을 하고": "talking", "배를 먹고": "eating a pear", "차를 마시고": "drinking tea", "차를 밀고": "pushing a car",
+    "편지를 쓰고": "writing a letter", "컴퓨터를 쓰고": "using a computer", "공을 쫓고": "chasing a ball",
+}  # fmt: skip
 
 
 def clause():
@@ -257,7 +251,7 @@ while len(losses) < 500:
 plot_lines({"학습 손실": losses}, range(1, 501), title="번역기의 학습 곡선", xlabel="스텝", ylabel="손실")
 
 # %% [markdown]
-# 처음에는 자주 나오는 단어를 되풀이하고, 그다음 문장의 틀이 잡히고, 끝으로 단어가 맞아 갑니다. 손실이 0으로 가지 않는
+# 처음에는 자주 나오는 단어만 늘어놓고, 그다음 문장의 틀이 잡히고, 끝으로 단어가 맞아 갑니다. 손실이 0으로 가지 않는
 # 것은 레이블 스무딩 때문입니다. '말'과 '배'의 두 뜻을 구별하는지도 봅시다. 학습 데이터에 없는 문장입니다.
 
 # %% tags=["varies"]
@@ -274,7 +268,8 @@ for text, translation in zip(texts, translate(texts, model, tokenizer, max_new_t
 # 번역에는 맞는 답이 여럿이라 정확도를 세기 어렵습니다. **BLEU**는 모델의 번역과 사람의 번역에 **연속한 단어
 # 묶음**(n-gram)이 얼마나 겹치는지를 0에서 100까지의 수로 나타냅니다. 계산은 두 가지입니다.
 #
-# 1. n = 1, 2, 3, 4마다, 번역의 n-gram 가운데 정답에도 있는 것의 비율(정밀도)을 셉니다. 네 정밀도의 기하 평균을 냅니다.
+# 1. n = 1, 2, 3, 4마다, 번역의 n-gram 가운데 정답에도 있는 것의 비율(정밀도, precision)을 셉니다.
+#    네 정밀도의 기하 평균을 냅니다.
 # 2. 짧게 번역하면 정밀도가 높아지기 쉬우므로, 정답보다 짧으면 길이의 비에 따라 깎습니다(brevity penalty).
 #
 # 두 문장으로 계산해 봅시다. 문장 부호도 단어로 셉니다.
@@ -515,7 +510,7 @@ print(tokenizer.tokenize("Der Bundestag hat das Gesetz heute verabschiedet."))
 # %% [markdown]
 # ## 내 문장으로 학습하기
 #
-# 진짜 문장으로 학습할 때도 이 장에서 한 일과 같습니다. 두 언어의 같은 행끼리 짝을 이루는 파일 두 개나, 열이 두 개인
+# 진짜 문장으로 학습할 때도 이 장에서 한 일과 같습니다. 두 언어의 같은 줄끼리 짝을 이루는 파일 두 개나, 열이 두 개인
 # CSV, TSV, JSON 파일이면 됩니다. Multi30k의 파일을 받는 곳은 [README](../../README.ko.md#번역기-학습하기)에 있습니다.
 #
 # ```sh

@@ -185,7 +185,7 @@ print(
 # %% [markdown]
 # 같은 답이 나오고, 클래스는 `transformers_modules`에서 왔습니다. transformers가 폴더에서 복사해 온 코드입니다.
 #
-# ## `Trainer`로 서른 줄에 학습하기
+# ## `Trainer`: 서른 줄로 학습하기
 #
 # 6장부터 8장까지의 반복문은 배우기에는 좋지만, 가장 좋은 모델을 고르고, 멈춘 학습을 잇고, GPU 여러 개로 학습하려면
 # 자꾸 길어집니다. `Trainer`가 그 일을 대신합니다. nsmc-small을 패키지의 리뷰로 조금 더 학습해 봅시다.
@@ -331,7 +331,7 @@ print(re.sub(r"(?m)^ *[\d,]+ +", "", printed.getvalue()))  # 크기는 빼고 �
 # 3. 가중치를 반정밀도(`torch.float16`)로 저장하면 파일의 크기와 출력은 얼마나 달라지나요?
 #
 # 여기까지 오느라 수고 많으셨습니다. 어휘에서 Hub까지, Transformer 하나를 처음부터 끝까지 만들었습니다.
-# 다음에는 [내 자료로 학습](../../README.ko.md#내-자료로-학습하기)해 보세요. 코드를 더 읽고 싶다면 모델 전체가
+# 다음에는 [내 데이터로 학습](../../README.ko.md#내-데이터로-학습하기)해 보세요. 코드를 더 읽고 싶다면 모델 전체가
 # [파일 하나](../../hf_vanilla_transformer/modeling_vanilla_transformer.py)에 논문의 순서대로 있습니다.
 
 # %% [markdown]

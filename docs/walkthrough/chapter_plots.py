@@ -1,12 +1,44 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""Pictures that only the chapters draw. Each function returns the matplotlib `Figure`, which a notebook shows."""
+"""Pictures that only the chapters draw, and the package's in Korean. Each is a `Figure`, which a notebook shows."""
 
-from collections.abc import Sequence
+import functools
+import re
+from collections.abc import Callable, Sequence
 
 import torch
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
+from hf_vanilla_transformer import figures
 from hf_vanilla_transformer.figures import drawable, with_hangul
+
+
+KOREAN = {
+    **{"pad mask": "패딩 마스크", "causal mask": "인과 마스크", "pad and causal mask": "둘을 함께"},
+    **{"may be seen": "볼 수 있음", "hidden": "가림", "query position": "쿼리", "key position": "키"},
+    **{"query token": "쿼리의 토큰", "key token": "키의 토큰", "probability": "어텐션 가중치"},
+    **{"Positional encoding": "위치 인코딩", "position (tokens)": "자리", "value": "값"},
+    "column of the vector (even: sine, odd: cosine)": "벡터의 칸 (짝수: 사인, 홀수: 코사인)",
+}
+
+
+def in_korean(plot: Callable[..., Figure]) -> Callable[..., Figure]:
+    """One of the package's plots, with its title, axes and legend in Korean."""
+
+    @functools.wraps(plot)
+    def draw(*args, **kwargs) -> Figure:
+        figure = plot(*args, **kwargs)
+        for text in figure.findobj(Text):
+            english = text.get_text()
+            text.set_text(KOREAN.get(english, re.sub(r"^head (?=\d+$)", "헤드 ", english)))
+        return figure
+
+    return draw
+
+
+plot_attention, plot_masks, plot_sinusoid_table = map(
+    in_korean, (figures.plot_attention, figures.plot_masks, figures.plot_sinusoid_table)
+)
 
 
 def plot_lines(

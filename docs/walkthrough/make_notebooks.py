@@ -65,7 +65,7 @@ def made_files() -> dict[str, str]:
         code = source.read_text(encoding="utf-8").partition("# ## 풀이")[0]
         for node in ast.parse(code).body:
             if isinstance(node, ast.ClassDef):
-                classes.append(ast.get_source_segment(code, node))
+                classes.append("\n".join(code.splitlines()[node.lineno - 1 : node.end_lineno]))  # and comments
     return {
         "map.svg": drawings.model_map().svg(),
         "my_transformer.py": "\n\n\n".join([MY_TRANSFORMER.rstrip(), *classes]) + "\n",

@@ -18,7 +18,7 @@ class Embedding(nn.Module):
     def forward(self, ids):  # (B, L)
         x = self.tokens(ids)  # (B, L, D)
         x = x * math.sqrt(x.shape[-1])  # (B, L, D)
-        return x + self.positions[: ids.shape[1]]
+        return x + self.positions[: ids.shape[1]]  # (B, L, D) + (L, D) -> (B, L, D)
 
 
 class ScaledDotProductAttention(nn.Module):
@@ -28,7 +28,7 @@ class ScaledDotProductAttention(nn.Module):
         if mask is not None:
             scores = scores.masked_fill(~mask, -math.inf)  # (..., L, M)
         weights = scores.softmax(dim=-1)  # (..., L, M), 행마다 합이 1
-        return weights @ value, weights
+        return weights @ value, weights  # (..., L, M) @ (..., M, K) -> (..., L, K)
 
 
 class MultiHeadAttention(nn.Module):
@@ -50,7 +50,7 @@ class MultiHeadAttention(nn.Module):
         value = self.split(self.v_proj(value))  # (B, M, D) -> (B, H, M, K)
         heads, weights = self.attention(query, key, value, mask)  # (B, H, L, K), (B, H, L, M)
         joined = heads.transpose(1, 2).flatten(-2)  # (B, L, H, K) -> (B, L, D)
-        return self.out_proj(joined), weights
+        return self.out_proj(joined), weights  # (B, L, D), (B, H, L, M)
 
 
 class FeedForward(nn.Module):
@@ -62,7 +62,7 @@ class FeedForward(nn.Module):
     def forward(self, x):  # (B, L, D)
         x = self.fc1(x)  # (B, L, F)
         x = torch.relu(x)  # (B, L, F)
-        return self.fc2(x)
+        return self.fc2(x)  # (B, L, D)
 
 
 class EncoderLayer(nn.Module):
@@ -77,7 +77,7 @@ class EncoderLayer(nn.Module):
         normed = self.self_attention_norm(x)  # (B, S, D)
         x = x + self.self_attention(normed, normed, normed, mask)[0]  # (B, S, D)
         normed = self.feed_forward_norm(x)  # (B, S, D)
-        return x + self.feed_forward(normed)
+        return x + self.feed_forward(normed)  # (B, S, D)
 
 
 class DecoderLayer(nn.Module):
@@ -96,7 +96,7 @@ class DecoderLayer(nn.Module):
         normed = self.cross_attention_norm(x)  # (B, T, D)
         x = x + self.cross_attention(normed, memory, memory, source_mask)[0]  # 쿼리 T개, 키와 밸류 S개 -> (B, T, D)
         normed = self.feed_forward_norm(x)  # (B, T, D)
-        return x + self.feed_forward(normed)
+        return x + self.feed_forward(normed)  # (B, T, D)
 
 
 class Encoder(nn.Module):
@@ -110,7 +110,7 @@ class Encoder(nn.Module):
         x = self.embedding(ids)  # (B, S, D)
         for layer in self.layers:
             x = layer(x, mask)  # (B, S, D)
-        return self.norm(x)
+        return self.norm(x)  # (B, S, D)
 
 
 class Decoder(nn.Module):
@@ -125,7 +125,7 @@ class Decoder(nn.Module):
         causal = torch.ones(ids.shape[1], ids.shape[1], dtype=torch.bool).tril()  # (T, T)
         for layer in self.layers:
             x = layer(x, memory, causal, source_mask)  # (B, T, D)
-        return self.norm(x)
+        return self.norm(x)  # (B, T, D)
 
 
 class Transformer(nn.Module):
@@ -139,4 +139,4 @@ class Transformer(nn.Module):
         source_mask = is_token[:, None, None, :]  # (B, 1, 1, S)
         memory = self.encoder(source, source_mask)  # (B, S, D)
         x = self.decoder(target, memory, source_mask)  # (B, T, D)
-        return self.head(x)
+        return self.head(x)  # (B, T, 출력의 수)
