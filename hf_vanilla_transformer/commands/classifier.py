@@ -36,7 +36,7 @@ from ..training.augmentation import AugmentingCollator
 from ..training.losses import WeightedLoss, balanced_weights
 from ..training.trainer import CheckedTrainer, data_seed
 from .run import Run, make_config
-from .train_classifier import ClassifierArguments, DataArguments
+from .settings import ClassifierArguments, DataArguments
 from .vocabulary import make_tokenizer
 
 

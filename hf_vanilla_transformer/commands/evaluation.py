@@ -4,6 +4,7 @@
 import csv
 import re
 import time
+from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any
 
@@ -32,9 +33,8 @@ from ..metrics import (
     translation_report,
 )
 from ..training.checkpoints import prepare_output_dir
-from .evaluate import EvaluationArguments, load_split
-from .settings import LabelledTextArguments
-from .train_translation import PairArguments
+from .recipes import recipe_of
+from .settings import EvaluationArguments, LabelledTextArguments, PairArguments
 
 
 # Upper limits of the groups of texts, in characters; one more group has none.
@@ -256,3 +256,24 @@ def measure_numbers(split: Dataset, values: np.ndarray, names: list[str]) -> Mea
         f"R2 {report['r2']:.4f}, correlation {report['pearson']:.4f}"
     )
     return report, headline, [["row", "label", "predicted", "text"], *rows]
+
+
+def load_split(arguments: EvaluationArguments, data_arguments: type, **options: Any) -> Any:
+    """Load the split to measure, as the training command of `data_arguments` would; `options` are those of its `load`.
+
+    What the command's arguments leave open is as in the model's recipe; they get it, for the report.
+    """
+    settings = {one.name: one for one in fields(data_arguments)}
+    given = {name: value for name, value in vars(arguments).items() if name in settings and value is not None}
+    of_recipe = {name: value for name, value in recipe_of(arguments.model).items() if name in settings}
+    found = of_recipe | given
+    if missing := [f"--{name}" for name, one in settings.items() if one.default is MISSING and name not in found]:
+        raise ValueError(f"{', '.join(missing)}: neither given nor in the model's recipe")
+    data: Any = data_arguments(**found)
+    arguments.__dict__ |= vars(data)
+    whose = "" if "data" in given else ", the data of the model's recipe" if "data" in of_recipe else ", by default"
+    print(f"Measuring {arguments.split} of {data.data}{whose}", flush=True)
+    try:
+        return data.load(**options)[arguments.split]
+    except (OSError, ValueError) as error:
+        raise error if "data" in given else ValueError(f"{error} (--data: where the data are)") from error

@@ -1,8 +1,8 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""Settings that several commands have."""
+"""Settings of the commands, apart from what does the work: --help and errors need no more."""
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, make_dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..data.problem_types import SINGLE
@@ -11,6 +11,8 @@ from ..data.problem_types import SINGLE
 # Not for a command's help, which needs none of it.
 if TYPE_CHECKING:
     from datasets import DatasetDict
+
+LABEL_FIELDS = {"id2label", "label2id", "problem_type"}
 
 
 class JsonMapping(dict[str, Any]):
@@ -52,6 +54,32 @@ class LabelledTextArguments(SplitArguments):
             text_column=self.text_column,
             label_column=self.label_column,
             problem_type=problem_type,
+            validation_fraction=self.validation_fraction,
+            seed=self.split_seed,
+            encoding=self.encoding or "utf-8",
+            config_name=self.dataset_config_name,
+        )
+
+
+@dataclass(kw_only=True)
+class PairArguments(SplitArguments):
+    source_column: str = field(metadata={"help": "Column, or ending of the files, with the texts to translate."})
+    target_column: str = field(metadata={"help": "Column, or ending of the files, with the translations."})
+    data: str = field(metadata={"help": "A folder of aligned files, a TSV/CSV/JSON file, or a Hub data set."})
+    train_prefix: str | None = field(default=None, metadata={"help": "Beginning of the training files' names."})
+    validation_prefix: str | None = field(default=None, metadata={"help": "Beginning of the validation files' names."})
+    test_prefix: str | None = field(default=None, metadata={"help": "Beginning of the test files' names."})
+
+    def load(self) -> "DatasetDict":
+        """The splits, as `load_parallel_text` returns them."""
+        from ..data.parallel_text import load_parallel_text
+
+        prefixes = {"train": self.train_prefix, "validation": self.validation_prefix, "test": self.test_prefix}
+        return load_parallel_text(
+            self.data,
+            self.source_column,
+            self.target_column,
+            prefixes={split: prefix for split, prefix in prefixes.items() if prefix is not None},
             validation_fraction=self.validation_fraction,
             seed=self.split_seed,
             encoding=self.encoding or "utf-8",
@@ -146,6 +174,123 @@ class ModelAndVocabularyArguments(ModelArguments, VocabularyArguments):
     def __post_init__(self):
         ModelArguments.__post_init__(self)
         VocabularyArguments.__post_init__(self)
+
+
+@dataclass
+class DataArguments(RobustnessArguments, LabelledTextArguments):
+    problem_type: Literal["single_label_classification", "multi_label_classification", "regression"] | None = field(
+        default=None,
+        metadata={"help": "Labels: one of several, the default; any number (lists, or `a|b`); or numbers."},
+    )
+    max_length: int | None = field(
+        default=None, metadata={"help": "Tokens kept of a text; by default 256, or as many as --model has positions."}
+    )
+
+    def __post_init__(self):
+        super().__post_init__()
+        check_at_least(1, self, "max_length")
+
+
+@dataclass
+class ClassifierArguments(ModelAndVocabularyArguments):
+    class_weights: Literal["balanced"] | None = field(
+        default=None, metadata={"help": "`balanced`: in the loss, rare classes count as much in all as frequent ones."}
+    )
+    augment: list[str] = field(
+        default_factory=list,
+        metadata={"help": "Change training texts anew in each epoch: `spacing`, `typing_slip`."},
+    )
+    early_stopping_patience: int | None = field(
+        default=None, metadata={"help": "Stop after this many evaluations without a better one."}
+    )
+
+    def __post_init__(self):
+        from ..training.augmentation import AUGMENTATIONS
+
+        super().__post_init__()
+        if LABEL_FIELDS & set(self.config):
+            raise ValueError(f"--config: the labels are the data's, so none of {', '.join(sorted(LABEL_FIELDS))}")
+        check_at_least(1, self, "early_stopping_patience")
+        if unknown := set(self.augment) - set(AUGMENTATIONS):
+            raise ValueError(f"--augment: {', '.join(AUGMENTATIONS)}; not {', '.join(sorted(unknown))}")
+
+
+@dataclass
+class TranslatorArguments(ModelArguments):
+    preset: str | None = field(
+        default=None, metadata={"help": "Preset of a new model's configuration, by default `base`."}
+    )
+    vocabularies: Literal["joint", "separate"] | None = field(
+        default=None,
+        metadata={"help": "Of a new model: `joint` (one, its embeddings shared and tied) or `separate`."},
+    )
+    tokenizer_model: Literal["bpe", "unigram", "word"] | None = field(
+        default=None, metadata={"help": "Kind of a new vocabulary, by default `bpe`."}
+    )
+    vocab_size: int | None = field(
+        default=None, metadata={"help": "Size of a new joint or source vocabulary, by default 8000."}
+    )
+    target_vocab_size: int | None = field(
+        default=None, metadata={"help": "Size of a separate target vocabulary, by default the source's."}
+    )
+    vocab_lines: int | None = field(
+        default=None,
+        metadata={"help": "Train a new vocabulary on this many pairs, evenly spaced; by default on all."},
+    )
+    lowercase: bool = field(default=False, metadata={"help": "Lowercase all texts."})
+    max_length: int | None = field(
+        default=None, metadata={"help": "Tokens kept of a sentence; by default 256, or as many as --model keeps."}
+    )
+    max_tokens: int | None = field(
+        default=None, metadata={"help": "Fill training batches up to this number of tokens."}
+    )
+    max_sentences: int | None = field(
+        default=None, metadata={"help": "With --max_tokens, the most sentences in a training batch."}
+    )
+    average_last: int = field(default=1, metadata={"help": "Number of last checkpoints whose mean weights are saved."})
+    length_penalty: float = field(
+        default=1.0, metadata={"help": "Beam scores are divided by length to this power; more favours longer texts."}
+    )
+
+    def __post_init__(self):
+        super().__post_init__()
+        check_at_least(1, self, "max_length", "average_last", "vocab_lines")
+        new = {"preset": "base", "vocabularies": "joint", "tokenizer_model": "bpe", "vocab_size": 8000}
+        apply_defaults(self, "model", **new, target_vocab_size=None, vocab_lines=None)
+        if self.target_vocab_size is not None and self.vocabularies == "joint":
+            raise ValueError("--target_vocab_size: needs --vocabularies separate")
+        if self.max_sentences is not None and (self.max_tokens is None or self.max_sentences < 1):
+            raise ValueError("--max_sentences: at least 1, and with --max_tokens")
+
+
+# Settings of either kind of data, all of which may be left open.
+AnyDataArguments: Any = make_dataclass(
+    "AnyDataArguments",
+    {
+        one.name: (one.name, one.type | None, field(default=None, metadata=one.metadata))  # type: ignore[operator]
+        for group in (PairArguments, LabelledTextArguments)
+        for one in fields(group)
+    }.values(),
+)
+
+
+@dataclass
+class EvaluationArguments(RobustnessArguments, AnyDataArguments):
+    model: str = field(kw_only=True, metadata={"help": "A model's folder or Hub name, or an exported folder."})
+    output_dir: str = field(kw_only=True, metadata={"help": "The folder to write to; made if it is not there."})
+    split: Literal["train", "validation", "test"] = field(default="test", metadata={"help": "Split to measure."})
+    num_beams: int | None = field(
+        default=None, metadata={"help": "Beams of a translator's search; by default as the model's `generate` has."}
+    )
+    batch_size: int = field(default=128, metadata={"help": "Texts in one pass through the model."})
+    dtype: Literal["auto", "float32", "bfloat16"] = field(
+        default="float32",
+        metadata={"help": "Precision of the weights; `auto`: what this machine is faster in. An export has its own."},
+    )
+
+    def __post_init__(self):
+        super().__post_init__()
+        check_at_least(1, self, "batch_size", "num_beams")
 
 
 def apply_defaults(arguments: Any, flag: str, **defaults: Any) -> None:

@@ -28,7 +28,7 @@ from ..tokenizer import has_capitals
 from ..training.checkpoints import average_checkpoints, last_checkpoints
 from ..training.trainer import TokenBudgetTrainer
 from .run import Run, broadcast_from_main, generation_config, make_config, sorted_by_length
-from .train_translation import PairArguments, TranslatorArguments
+from .settings import PairArguments, TranslatorArguments
 from .vocabulary import train_vocabulary
 
 

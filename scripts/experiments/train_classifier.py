@@ -16,7 +16,7 @@ from transformers import PreTrainedTokenizerBase, TrainingArguments
 
 from hf_vanilla_transformer.commands.arguments import exit_with_one_line, parse_arguments
 from hf_vanilla_transformer.commands.classifier import train
-from hf_vanilla_transformer.commands.train_classifier import ClassifierArguments, DataArguments
+from hf_vanilla_transformer.commands.settings import ClassifierArguments, DataArguments
 from hf_vanilla_transformer.training.trainer import CheckedTrainer, data_seed
 
 

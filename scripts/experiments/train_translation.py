@@ -12,7 +12,7 @@ from regularization import RegularizationArguments
 from transformers import PreTrainedTokenizerBase, Seq2SeqTrainingArguments
 
 from hf_vanilla_transformer.commands.arguments import exit_with_one_line, parse_arguments
-from hf_vanilla_transformer.commands.train_translation import PairArguments, TranslatorArguments
+from hf_vanilla_transformer.commands.settings import PairArguments, TranslatorArguments
 from hf_vanilla_transformer.commands.translator import train
 from hf_vanilla_transformer.training.trainer import TokenBudgetTrainer, data_seed
 
