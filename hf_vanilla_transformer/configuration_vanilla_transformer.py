@@ -272,6 +272,9 @@ class VanillaTransformerConfig(transformers.PreTrainedConfig):
     def __post_init__(self, **kwargs):
         if self.share_encoder_decoder_embeddings and self.decoder_vocab_size == self.vocab_size:
             self.decoder_vocab_size = None  # one vocabulary, also for `resize_token_embeddings`
+        labels = kwargs.get("num_labels") or 0  # the base class writes a name for each
+        if (memory := 1024 * labels) > LARGEST_MATRIX:
+            raise ValueError(f"`num_labels` {labels} is too large: {memory:,} bytes")
         super().__post_init__(**kwargs)
 
     @classmethod
@@ -358,7 +361,7 @@ class VanillaTransformerConfig(transformers.PreTrainedConfig):
             if name.endswith("_heads"):
                 width *= self.head_dim or 1
             elif name.endswith("_layers"):
-                width, limit = 4 * width**2, LARGEST_STACK
+                width, limit = max(4 * width**2, 2**14), LARGEST_STACK  # its modules alone take 64 KiB
             if (memory := 4 * size * width) > limit:
                 raise ValueError(f"`{name}` {size} is too large: with `d_model` {self.d_model}, {memory:,} bytes")
 

@@ -88,8 +88,8 @@ def train_tokenizer(
         A tokenizer with `[PAD] [UNK] [BOS] [EOS] [SEP] [CLS] [MASK]` as ids 0 to 6.
 
     Raises:
-        ValueError: `model` is unknown, `max_length` is less than 1, the texts are empty, or `vocab_size` cannot hold
-            the special tokens and the texts' characters.
+        ValueError: `model` is unknown, `max_length` is less than 1, the texts are empty, or `vocab_size` is too
+            large, or cannot hold the special tokens and the texts' characters.
     """
     if model not in ("bpe", "unigram", "word"):
         raise ValueError(f"model must be 'bpe', 'unigram' or 'word', not {model!r}")
@@ -97,6 +97,8 @@ def train_tokenizer(
         raise ValueError("texts must be several strings, not a single one")
     if max_length < 1:
         raise ValueError(f"max_length must be at least 1, not {max_length}")
+    if vocab_size > 10**8:  # the library would end the process
+        raise ValueError(f"vocab_size: {vocab_size} is too large, it takes {256 * vocab_size:,} bytes")
     normalizer = _normalizer(lowercase)
     if isinstance(texts, Iterator):
         texts = list(texts)  # they are read twice
@@ -122,7 +124,6 @@ def train_tokenizer(
     tokenizer.train_from_iterator((normalizer.normalize_str(text).translate(blanks) for text in texts), trainer)
     if model == "unigram":
         _settle_unigram(tokenizer)
-
     if (size := tokenizer.get_vocab_size()) < vocab_size:
         logger.warning("The texts yield a vocabulary of %d, fewer than the %d asked for.", size, vocab_size)
     return _with_settings(PreTrainedTokenizerFast, SPECIAL_TOKENS, max_length, tokenizer_object=tokenizer)
@@ -144,7 +145,6 @@ def _untrained_tokenizer(model: str, vocab_size: int) -> tuple[Tokenizer, traine
         tokenizer = Tokenizer(models.WordLevel(unk_token=unk_token))
         tokenizer.pre_tokenizer = _WORD_SPLIT
         return tokenizer, trainers.WordLevelTrainer(min_frequency=2, **options)
-
     if model == "bpe":
         tokenizer = Tokenizer(models.BPE(unk_token=unk_token, fuse_unk=True))
         trainer = trainers.BpeTrainer(min_frequency=2, max_token_length=MAX_PIECE_LENGTH, **options)

@@ -228,6 +228,7 @@ def test_few_texts_give_fewer_pieces_and_one_line_in_the_log(caplog):
         (["영화"], {"model": "char"}, "'char'"),
         (["영화"], {"max_length": 0}, "max_length must be at least 1"),
         (["영화"], {"vocab_size": 9}, "need 10"),
+        (["영화"], {"vocab_size": 99_999_999_999}, "vocab_size: .* bytes"),
     ],
 )
 def test_training_refuses(texts, options, message):

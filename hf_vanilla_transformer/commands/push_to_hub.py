@@ -76,7 +76,7 @@ def list_places(folder: Path, files: list[Path], texts: dict[str, str], paths: s
 def main(argv: list[str] | None = None) -> None:
     arguments = parse_arguments(argv)
     is_space = arguments.space is not None
-    folder, repo_id = Path(arguments.folder), arguments.space if is_space else arguments.repo_id
+    folder, repo_id = Path(arguments.folder).expanduser(), arguments.space if is_space else arguments.repo_id
     if arguments.dry_run:
         check_repo_id(repo_id)
         files = (space_files if is_space else repository_files)(folder, arguments.include)

@@ -32,7 +32,7 @@ def recipe_of(model: str) -> dict[str, Any]:
     file = None
     with suppress(OSError):  # the export's model is elsewhere
         export = read_export(model)
-        source = model if export is None else export["source"]
+        source = model if export is None else export.get("source", model)
         file = cached_file(source, RECIPE_FILE, _raise_exceptions_for_missing_entries=False)
     return read_file(Path(file)) if file else {}
 

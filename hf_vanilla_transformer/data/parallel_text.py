@@ -127,7 +127,9 @@ def _read_aligned_files(
         if all(files):
             splits[split] = _align(f"{folder}, split {split}", files, columns, encoding, cache_dir)
         elif any(files):
-            raise DataError(f"{folder / wanted[files.index(None)]}: no such file, plain or .gz")
+            place = files.index(None)
+            missing = files[1 - place].name.removesuffix(".gz").removesuffix(columns[1 - place]) + columns[place]
+            raise DataError(f"{folder / missing}: no such file, plain or .gz")
         elif others and (split in prefixes or split == "train"):  # without others, it is cut from train
             missing = f"neither {wanted[0]} nor {wanted[1]}, plain or .gz"
             raise DataError(f"{folder}: {missing}; there are {', '.join(others)}")

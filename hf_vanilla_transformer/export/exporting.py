@@ -115,7 +115,7 @@ def restore(folder: str, output_dir: str) -> None:
 def finished_folder(output_dir: str) -> Iterator[Path]:
     """A folder to write to that becomes `output_dir`, which must be empty, and disappears if anything fails."""
     target = Path(output_dir).absolute()
-    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+    if target.exists() and (not target.is_dir() or {file.name for file in target.iterdir()} - {".DS_Store"}):
         raise ValueError(f"{output_dir} is not empty, and nothing is overwritten: choose another output_dir")
     # On the same disk, so that the last step is a single one.
     there = next(parent for parent in target.parents if parent.exists())
@@ -126,6 +126,7 @@ def finished_folder(output_dir: str) -> Iterator[Path]:
         yield folder
         target.parent.mkdir(parents=True, exist_ok=True)
         if target.exists():
+            (target / ".DS_Store").unlink(missing_ok=True)
             target.rmdir()  # Windows does not rename to a folder that exists
         os.rename(folder, target)
 

@@ -228,7 +228,7 @@ def load_model_card(folder: str | Path) -> ModelCard:
 def has_card(folder: str | Path) -> bool:
     """Whether a run's folder has a card, other than the draft that Trainer writes when it pushes."""
     file = Path(folder, CARD_FILE)
-    return file.is_file() and "\n- generated_from_trainer\n" not in file.read_text(encoding="utf-8")
+    return file.is_file() and "\n- generated_from_trainer\n" not in file.read_text("utf-8", "replace")
 
 
 def rename_model_card(folder: str | Path, name: str) -> None:

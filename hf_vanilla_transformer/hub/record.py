@@ -7,6 +7,7 @@ import platform
 import re
 import subprocess
 from collections.abc import Iterable, Iterator
+from glob import glob
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -66,9 +67,12 @@ def listed_files(folder: Path, patterns: Iterable[str]) -> list[Path]:
     """The sorted files of a folder that match a pattern, relative to the folder, but no links that lead out of it."""
     if not folder.is_dir():
         raise ValueError(f"{folder}: no such folder")
-    found = {file for pattern in patterns for file in folder.glob(pattern) if file.is_file()}
+    options: Any = {"root_dir": folder, "recursive": True, "include_hidden": True}
+    found = {folder / file for pattern in patterns for file in glob(pattern, **options)}
     inside = folder.resolve()
-    return sorted(file.relative_to(folder) for file in found if file.resolve().is_relative_to(inside))
+    return sorted(
+        file.relative_to(folder) for file in found if file.is_file() and file.resolve().is_relative_to(inside)
+    )
 
 
 def save_record(

@@ -1,6 +1,8 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 """Upload a run's folder to a Hub repository, and a page's folder to a Space."""
 
+import ast
+import json
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -9,9 +11,9 @@ from typing import Any
 import torch
 from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi
 from huggingface_hub.utils import filter_repo_objects, validate_repo_id
-from transformers import PreTrainedModel, Trainer, TrainingArguments
+from transformers import GenerationConfig, PreTrainedModel, Trainer, TrainingArguments
 
-from ..inference.folder import TARGET_TOKENIZER, load_model, load_tokenizer
+from ..inference.folder import TARGET_TOKENIZER, load_model, load_tokenizer, named_errors
 from .model_card import CARD_FILE, has_card, load_model_card, make_model_card, rename_model_card, save_model_card
 from .record import (
     CURVES_FILE,
@@ -61,6 +63,13 @@ def repository_files(folder: str | Path, include: Iterable[str] = ()) -> list[Pa
         raise ValueError(f"{folder / 'config.json'}: without auto_map, the folder's code would not be found")
     for place in [""] if config.decoder_vocab_size is None else ["", TARGET_TOKENIZER]:
         load_tokenizer(str(folder), place)
+    for file in files:
+        if file.suffix in (".json", ".py"):
+            with named_errors(str(folder / file), "content"):
+                text = (folder / file).read_text(encoding="utf-8")
+                ast.parse(text) if file.suffix == ".py" else json.loads(text)
+    with named_errors(str(folder / "generation_config.json"), "content"):
+        GenerationConfig.from_pretrained(folder)
     make_model_card(folder)  # which reads the record
     picture = (folder / CURVES_FILE).read_bytes()
     if not (picture.startswith(b"\x89PNG") and b"IEND" in picture[-12:]):

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..configuration_vanilla_transformer import VanillaTransformerConfig
-from .engine import Engine, end_tokens, import_extra
+from .engine import Engine, config_of, end_tokens, import_extra
 
 
 class CTranslate2Engine(Engine):
@@ -31,7 +30,7 @@ class CTranslate2Engine(Engine):
 
     def __init__(self, folder: str, export: dict[str, Any]):
         ctranslate2 = import_extra("ctranslate2", "CTranslate2", "ctranslate2")
-        self.config = VanillaTransformerConfig.from_dict(export["config"])
+        self.config = config_of(folder, export)
         compute_type = export["quantize"] or "float32"
         if compute_type not in (known := ctranslate2.get_supported_compute_types("cpu")):
             raise ValueError(f"{folder}: in {compute_type}, but this CPU computes in {', '.join(sorted(known))} only")

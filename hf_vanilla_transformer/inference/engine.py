@@ -14,7 +14,7 @@ from ..modeling_vanilla_transformer import (
     VanillaTransformerForConditionalGeneration,
     VanillaTransformerForSequenceClassification,
 )
-from .folder import EXPORT_FILE, labels_of
+from .folder import EXPORT_FILE, labels_of, named_errors
 
 
 # The task of each class of models, and what such a model is called.
@@ -106,8 +106,14 @@ def read_export(folder: str) -> dict[str, Any] | None:
         raise ValueError(f"{file}: format {export.get('format')!r} is none of {', '.join(formats)}")
     kinds = {"task": str, "quantize": str | None, "config": dict, "generation": dict | None}
     if not all(name in export and isinstance(export[name], kind) for name, kind in kinds.items()):
-        raise ValueError(f"{file}: no whole record of an export: `task`, `quantize`, `config` and `generation`")
+        raise ValueError(f"{file}: no whole record of an export: {', '.join(kinds)}")
     return export
+
+
+def config_of(folder: str, export: dict[str, Any]) -> VanillaTransformerConfig:
+    """The configuration in an export's record; a ValueError that names the folder if there is none."""
+    with named_errors(folder, "model"):
+        return VanillaTransformerConfig.from_dict(export["config"])
 
 
 def load_engine(folder: str, dtype: str = "float32", task: str | None = None) -> Engine:

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..configuration_vanilla_transformer import VanillaTransformerConfig
 from .batches import answer_by_length
-from .engine import Engine, import_extra
+from .engine import Engine, config_of, import_extra
 
 
 def onnx_file(name: str, quantize: str | None) -> str:
@@ -38,7 +37,7 @@ class OnnxEngine(Engine):
     """Computes with onnxruntime."""
 
     def __init__(self, folder: str, export: dict[str, Any]):
-        self.config = VanillaTransformerConfig.from_dict(export["config"])
+        self.config = config_of(folder, export)
         self.session = open_session(folder, onnx_file("model", export["quantize"]))
 
     def logits(self, input_ids: list[list[int]], batch_size: int) -> np.ndarray:

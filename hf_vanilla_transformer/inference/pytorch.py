@@ -10,7 +10,7 @@ from transformers import AutoModelForSeq2SeqLM, PreTrainedModel
 from ..configuration_vanilla_transformer import VanillaTransformerConfig
 from ..precision import inference_dtype
 from .batches import answer_by_length
-from .engine import Engine, end_tokens
+from .engine import Engine, config_of, end_tokens
 from .folder import load_model, named_errors, on_accelerator
 
 
@@ -40,7 +40,7 @@ class TorchEngine(Engine):
         if export is None:
             config, model = None, load_model(folder, dtype=inference_dtype(dtype))
         else:
-            config = VanillaTransformerConfig.from_dict(export["config"])
+            config = config_of(folder, export)
             with named_errors(folder, "model"):
                 model = AutoModelForSeq2SeqLM.from_pretrained(folder, dtype=inference_dtype(dtype))
         return cls(on_accelerator(model), config)

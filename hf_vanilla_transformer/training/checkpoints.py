@@ -5,13 +5,14 @@ import json
 import logging
 import tempfile
 import zipfile
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
 from torch.optim.swa_utils import AveragedModel
-from transformers import PreTrainedConfig, PreTrainedModel
+from transformers import PreTrainedConfig, PreTrainedModel, TrainerState
 from transformers.trainer_pt_utils import safe_globals
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
@@ -114,10 +115,13 @@ def _fault(file: Path) -> str | None:
         elif file.suffix == ".json":
             state = json.loads(file.read_text(encoding="utf-8"))
             kinds: dict[str, Any] = {"global_step": int, "epoch": (int, float), "log_history": list}
+            kinds |= {"train_batch_size": int, "stateful_callbacks": dict}
             if not isinstance(state, dict) or not all(
                 isinstance(state.get(name), kind) for name, kind in kinds.items()
             ):
                 return f"has no {', '.join(kinds)}"
+            if unknown := state.keys() - {field.name for field in fields(TrainerState)}:
+                return f"has {', '.join(sorted(unknown))}, which is not Trainer's"
         else:
             with zipfile.ZipFile(file):
                 pass  # the directory is at the end

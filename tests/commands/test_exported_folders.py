@@ -86,6 +86,7 @@ CT2 = {
         (json.dumps({"format": "onnx"}), "export.json: no whole record of an export"),
         (json.dumps({**CT2, "generation": []}), "export.json: no whole record of an export"),
         (json.dumps({**CT2, "config": []}), "export.json: no whole record of an export"),
+        (json.dumps({**CT2, "config": {"id2label": []}}), "no model can be read here"),
         (json.dumps({**CT2, "task": "x"}), "a x in the format ctranslate2 is for other"),
     ],
 )

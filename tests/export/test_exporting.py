@@ -131,6 +131,7 @@ def test_what_a_killed_export_left_is_removed_by_the_next(model, tmp_path, monke
 
 def test_an_empty_folder_is_used_and_a_full_one_refused(model, tmp_path):
     (tmp_path / "export").mkdir()
+    (tmp_path / "export" / ".DS_Store").touch()
     export(model, str(tmp_path / "export"), "transformers")
     for full in (tmp_path / "export", tmp_path / "model" / "config.json"):
         with pytest.raises(ValueError, match="is not empty, and nothing is overwritten"):

@@ -63,7 +63,7 @@ def test_what_is_sent_is_what_a_run_writes_and_what_is_included(server, client, 
     }
     assert client("push-to-hub", folder, "--repo_id", REPO)[0] == 0
     assert in_repository(server).keys() == sizes.keys()
-    include = ["--include", "notes.*", "--include", "runs/**/*", "--include", "link.txt"]
+    include = ["--include", "notes.*", "--include", "runs/**/*", "--include", "link.txt", "--include", "/etc/hosts"]
     more, *_ = dry_run(client, folder, *include)
     assert more.keys() == sizes.keys() | {"notes.txt", "runs/today_host/events.out"}
     assert client("push-to-hub", folder, "--repo_id", REPO, *include)[0] == 0
@@ -199,8 +199,12 @@ def test_a_folder_with_a_missing_part_is_refused(server, client, folder, missing
         ("recipe.yaml", b"", "recipe.yaml: holds no mapping"),
         ("recipe.yaml", b"data: sample\nmax_st", "recipe.yaml: cannot be read"),
         ("tokenizer.json", b"[]", "no tokenizer can be read"),
+        ("generation_config.json", b"[]", "generation_config.json: no content can be read"),
+        ("modules.json", b"", "modules.json: no content can be read"),
+        ("modeling_vanilla_transformer.py", b"def (", "modeling_vanilla_transformer.py: no content can be read"),
         ("curves.png", b"", "curves.png: no whole PNG"),
         ("README.md", b"---\na: [\n---\n", "README.md"),
+        ("README.md", b"\xff\xfe", "README.md: its metadata cannot be read"),
         ("README.md", b"# No metadata\n", "library_name, pipeline_tag, tags, model-index"),
     ],
 )
@@ -228,6 +232,7 @@ def test_a_malformed_name_is_refused(server, client, run_folder, name, dry_run):
 def test_wrong_command_lines_are_refused(client, run_folder, tmp_path):
     assert "no such folder" in refused(client("push-to-hub", tmp_path / "nowhere", "--repo_id", REPO))
     assert "no such folder" in refused(client("push-to-hub", tmp_path / "nowhere", "--repo_id", REPO, "--dry_run"))
+    assert "~" not in refused(client("push-to-hub", "~/nowhere", "--repo_id", REPO))
     assert "FOLDER" in refused(client("push-to-hub", "--repo_id", REPO))
     assert "--repo_id" in refused(client("push-to-hub", run_folder))
     assert "--privat" in refused(client("push-to-hub", run_folder, "--repo_id", REPO, "--privat"))

@@ -53,7 +53,7 @@ def checkpoint(tmp_path) -> Path:
     for file in ("optimizer.pt", "scheduler.pt"):
         torch.save({"state": {0: torch.zeros(1)}}, folder / file)
     torch.save({"numpy": np.random.get_state(), "cpu": torch.get_rng_state()}, folder / "rng_state.pth")
-    TrainerState(epoch=0.5).save_to_json(folder / "trainer_state.json")
+    TrainerState(epoch=0.5, train_batch_size=8).save_to_json(folder / "trainer_state.json")
     return folder
 
 
@@ -66,10 +66,14 @@ def test_an_adapters_checkpoint_is_whole_without_a_configuration(checkpoint, mon
     assert trainer.train(resume_from_checkpoint=True) == str(checkpoint)
 
 
-@pytest.mark.parametrize("state", [[], {}, {"global_step": 3}, {"global_step": "3", "epoch": 1, "log_history": []}])
+STATE = {"global_step": 3, "epoch": 1, "log_history": []}
+
+
+@pytest.mark.parametrize("state", [[], {}, {"global_step": 3}, {**STATE, "global_step": "3"}, STATE])
 def test_a_state_that_is_not_trainers_is_named(checkpoint, state):
     (checkpoint / "trainer_state.json").write_text(json.dumps(state))
-    assert checkpoint_damage(str(checkpoint)) == "trainer_state.json has no global_step, epoch, log_history"
+    missing = "global_step, epoch, log_history, train_batch_size, stateful_callbacks"
+    assert checkpoint_damage(str(checkpoint)) == f"trainer_state.json has no {missing}"
 
 
 class Code:
