@@ -45,6 +45,7 @@ from hf_vanilla_transformer.configuration_vanilla_transformer import PRESETS, TE
         ("init_scheme", {"init_scheme": "zeros"}),
         ("share_encoder_decoder_embeddings", {"share_encoder_decoder_embeddings": True, "decoder_vocab_size": 9}),
         ("eos_token_id", {"eos_token_id": "3"}),
+        ("eos_token_id", {"eos_token_id": []}),
         # Outside the vocabulary.
         ("eos_token_id", {"eos_token_id": [3, 100], "vocab_size": 100}),
         ("pad_token_id", {"pad_token_id": 50, "vocab_size": 99, "decoder_vocab_size": 50}),

@@ -13,7 +13,6 @@ With --kind decoder or cross, the decoder reads --target; without it, what the m
 if the model cannot generate. Korean tokens need a font with Hangul, such as Debian's package fonts-nanum.
 """
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,7 +30,7 @@ from ..figures import (
     plot_smoothed_targets,
     plot_training_curves,
 )
-from ..hub.record import METRICS_FILE
+from ..hub.record import METRICS_FILE, read_file
 from ..inference.folder import load_model, load_target_tokenizer, load_tokenizer
 from ..training.losses import smoothed_targets
 from ..training.schedules import noam_peak
@@ -80,6 +79,8 @@ class FigureArguments:
         if not 0 <= self.smoothing <= 1:
             raise ValueError(f"--smoothing: {self.smoothing} is not between 0 and 1")
         check_at_least(1, self, "steps")
+        if max(self.rows * self.d_model, self.steps) > 10**8:
+            raise ValueError("--rows, --d_model, --steps: too large for a picture")
 
 
 def noam_rates(setting: str, steps: int) -> tuple[str, list[float]]:
@@ -145,9 +146,8 @@ def draw_attention(arguments: FigureArguments) -> None:
 def draw_curves(arguments: FigureArguments) -> None:
     """Draw the training curves of a run from its record."""
     file = Path(arguments.model, METRICS_FILE)
-    metrics = json.loads(file.read_text(encoding="utf-8"))
-    epochs = metrics.get("epochs") if isinstance(metrics, dict) else None
-    if not epochs:
+    epochs = read_file(file).get("epochs")
+    if not isinstance(epochs, list) or not all(isinstance(epoch, dict) for epoch in epochs or [None]):
         raise ValueError(f"{file}: no `epochs`: the run was not evaluated during training")
     plot_training_curves(epochs, arguments.file)
 

@@ -403,6 +403,8 @@ class VanillaTransformerConfig(transformers.PreTrainedConfig):
         for name in ("pad_token_id", "bos_token_id", "eos_token_id", "decoder_start_token_id"):
             ids = getattr(self, name)
             size = min(self.vocab_size, self.target_vocab_size) if name == "pad_token_id" else self.target_vocab_size
+            if ids == []:
+                raise ValueError(f"`{name}` is an empty list: leave it None")
             for token_id in ids if isinstance(ids, list) else [] if ids is None else [ids]:
                 if not 0 <= token_id < size:
                     raise ValueError(f"`{name}` must be in the vocabulary of {size} tokens, got {token_id}")

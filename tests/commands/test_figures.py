@@ -47,6 +47,8 @@ def models(tmp_path_factory) -> Path:
     (folder / "not-evaluated" / "metrics.json").write_text('{"epochs": []}')
     (folder / "list").mkdir()
     (folder / "list" / "metrics.json").write_text("[]")
+    (folder / "numbers").mkdir()
+    (folder / "numbers" / "metrics.json").write_text('{"epochs": [1]}')
     return folder
 
 
@@ -163,6 +165,7 @@ ATTENTION = ["--figure", "attention", "--model", "classifier", "--text", "가나
         (["--figure", "noam", "--noam", "512:4000"], "512:4000"),
         (["--figure", "noam", "--noam", "512:1:0"], "512:1:0"),
         (["--figure", "noam", "--steps", "0"], "--steps"),
+        (["--figure", "sinusoid", "--rows", "99999999999"], "too large for a picture"),
         (["--figure", "smoothing", "--smoothing", "1.5"], "--smoothing"),
         (["--figure", "attention", "--text", "가나"], "--model"),
         (["--figure", "attention", "--model", "classifier"], "--text"),
@@ -179,7 +182,8 @@ ATTENTION = ["--figure", "attention", "--model", "classifier", "--text", "가나
         (["--figure", "curves"], "--model"),
         (["--figure", "curves", "--model", "bare"], "metrics.json"),
         (["--figure", "curves", "--model", "not-evaluated"], "epochs"),
-        (["--figure", "curves", "--model", "list"], "list/metrics.json: no `epochs`"),
+        (["--figure", "curves", "--model", "list"], "list/metrics.json: holds no mapping"),
+        (["--figure", "curves", "--model", "numbers"], "numbers/metrics.json: no `epochs`"),
     ],
 )
 def test_wrong_settings_are_refused_with_one_line(arguments, message, draw, tmp_path):
