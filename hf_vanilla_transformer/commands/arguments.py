@@ -232,6 +232,8 @@ def _check_training(arguments: "TrainingArguments") -> None:
     )
     if not 0 <= arguments.label_smoothing_factor < 1:
         raise ValueError(f"--label_smoothing_factor: at least 0 and below 1, not {arguments.label_smoothing_factor:g}")
+    if arguments.push_to_hub and arguments.hub_strategy not in ("every_save", "end"):
+        raise ValueError("--hub_strategy: every_save or end; others send whatever lies in the folder")
     # Metrics are computed over all predictions at once.
     for name, needed in (
         ("prediction_loss_only", False),

@@ -22,7 +22,7 @@ from ..data.labelled_text import tokenize
 from ..data.labels import MULTI, REGRESSION, SINGLE, label_names
 from ..data.rows import column_array
 from ..hub.record import data_record
-from ..inference.folder import load_config
+from ..inference.folder import labels_of, load_config
 from ..metrics import (
     TABLE_LIMIT,
     TRAINER_METRICS,
@@ -248,7 +248,7 @@ def make_model(
     options = {"ignore_mismatched_sizes": True} if arguments.model else {}
     model = run.make_model(VanillaTransformerForSequenceClassification, arguments, config, **options)
     if arguments.model:
-        match_labels(model, list(load_config(arguments.model).id2label.values()), list(config.id2label.values()))
+        match_labels(model, labels_of(load_config(arguments.model)), list(config.id2label.values()))
     return model
 
 

@@ -59,6 +59,7 @@ def test_flags_override_the_recipe_and_the_recipe_the_defaults(tmp_path):
         ("batch_eval_metrics: true\n", [], "--batch_eval_metrics: cannot be changed here"),
         ("dataloader_drop_last: true\n", [], "--dataloader_drop_last: cannot be changed here"),
         ("dataloader_num_workers: 1\n", ["--dataloader_persistent_workers", "true"], "other random numbers"),
+        ("push_to_hub: true\n", ["--hub_strategy", "checkpoint"], "--hub_strategy: every_save or end"),
         ("remove_unused_columns: false\n", [], "--remove_unused_columns: cannot be changed here"),
         ("label_names: text\n", [], "--label_names: cannot be changed here"),
         ("learning_rats: [1]\n", [], "learning_rats"),
