@@ -125,6 +125,9 @@ def test_what_is_wrong_is_said_in_one_line(folder, load):
 
     assert "no such file or folder" in message(folder / "nowhere.tsv")
     assert f"{folder / 'train.fr'}: no such file, plain or .gz" in message(folder, "ko", "fr")
+    (folder / "valid.ko").write_text("가\n", encoding="utf-8")
+    assert f"{folder / 'valid.en'}: no such file, plain or .gz" in message(folder)
+    (folder / "valid.ko").unlink()
     assert "neither dev.ko nor dev.en" in message(folder, prefixes={"validation": "dev"})
     assert "the same column" in message(folder, "ko", "ko")
     assert "validation_fraction" in message(folder, validation_fraction=1.0)
