@@ -44,7 +44,8 @@ _TOKENIZER = (
 # What is sent to the Hub: what a run and a page write. Keys and data may lie beside it.
 RUN_FILES = (
     *REQUIRED_FILES,
-    *("README.md", "model.safetensors", "model-*-of-*.safetensors", "model.safetensors.index.json"),
+    *("README.md", "model.safetensors", "model.safetensors.index.json"),
+    f"model-{'[0-9]' * 5}-of-{'[0-9]' * 5}.safetensors",
     *_TOKENIZER,
     *(f"{TARGET_TOKENIZER}/{file}" for file in _TOKENIZER),
     *("modules.json", "sentence_bert_config.json", "1_Pooling/config.json"),
@@ -164,12 +165,12 @@ def example_texts(folder: str) -> list[str]:
 
 
 def without_local_paths(value: Any, found: set[str]) -> Any:
-    """A part of a record whose absolute paths, which `found` collects, are `LOCAL/` and their last part."""
+    """A part of a record whose paths out of here, which `found` collects, are `LOCAL/` and their last part."""
     if isinstance(value, dict):
         return {without_local_paths(key, found): without_local_paths(item, found) for key, item in value.items()}
     if isinstance(value, list):
         return [without_local_paths(item, found) for item in value]
-    if not isinstance(value, str) or not re.match(r"(~?[/\\]+|[A-Za-z]:[/\\])[^/\\]", value):
+    if not isinstance(value, str) or not re.match(r"((~|\.\.)?[/\\]+|[A-Za-z]:[/\\])[^/\\]", value):
         return value
     found.add(value)
     return LOCAL + re.split(r"[/\\]", value.rstrip("/\\"))[-1]

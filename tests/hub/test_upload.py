@@ -44,14 +44,30 @@ def test_what_is_sent_is_what_a_run_writes_and_what_is_included(server, client, 
     for name in ("link.txt", "merges.txt"):
         (folder / name).symlink_to(tmp_path / "elsewhere")
     (folder / "vocab.txt").symlink_to(folder / "id_rsa")  # a link within
-    for name in ("notes.txt", "x.pkl", "wandb/debug.log", "runs/today_host/events.out", "bell\a.txt"):
+    for name in (
+        "notes.txt",
+        "x.pkl",
+        "wandb/debug.log",
+        "runs/today_host/events.out",
+        "bell\a.txt",
+        "model-key-of-my.safetensors",
+    ):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text("secret")
     sizes, left, other = dry_run(client, folder)
     assert server.requests == [] and other == []
     assert sizes == {name: len(content) for name, content in contents(folder).items()}
     assert sizes.keys() == RUN_FILES | EMBEDDING_FILES | {"vocab.txt"}
-    strangers = {".secret", "id_rsa", "my.csv", "trainer_state.json", "training_args.bin", "notes.txt", "x.pkl"}
+    strangers = {
+        ".secret",
+        "id_rsa",
+        "my.csv",
+        "trainer_state.json",
+        "training_args.bin",
+        "notes.txt",
+        "x.pkl",
+        "model-key-of-my.safetensors",
+    }
     assert left == strangers | {
         "checkpoint-2/",
         "sub/",
@@ -75,7 +91,7 @@ def test_no_absolute_path_is_sent(server, client, folder):
     place = "/home/kim/customers of mine/acme, the one with a long name that YAML breaks/my reviews.csv"
     recipe = yaml.safe_load((folder / "recipe.yaml").read_text()) | {"data": place, "output": "C:\\Users\\kim\\x"}
     run = json.loads((folder / "run.json").read_text())
-    earlier = {**run, "data": {"source": {"~/kim/old.txt.gz": "sha"}}}
+    earlier = {**run, "data": {"source": {"../kim/old.txt.gz": "sha"}}}
     metrics = json.loads((folder / "metrics.json").read_text())
     run["data"]["source"], run["began_as"] = place, {"recipe": recipe, "run": earlier, "metrics": metrics}
     card = (folder / "README.md").read_text().split("```yaml\n")
@@ -86,7 +102,7 @@ def test_no_absolute_path_is_sent(server, client, folder):
     )
     before = {name: (folder / name).read_bytes() for name in ("recipe.yaml", "run.json")}
     sizes, _, other = dry_run(client, folder)
-    paths = [place, "C:\\Users\\kim\\x", "~/kim/old.txt.gz"]
+    paths = [place, "C:\\Users\\kim\\x", "../kim/old.txt.gz"]
     assert [line.partition(": sent without its folder, in ")[0] for line in other] == sorted(paths)
     assert client("push-to-hub", folder, "--repo_id", REPO)[0] == 0
     sent = {name: server.files(REPO)[name].decode() for name in ("README.md", "recipe.yaml", "run.json")}
