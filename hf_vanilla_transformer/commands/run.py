@@ -25,6 +25,7 @@ from transformers import (
     TrainingArguments,
     set_seed,
 )
+from transformers.integrations import get_reporting_integration_callbacks
 from transformers.trainer_utils import IntervalStrategy, SaveStrategy
 
 from .. import VanillaTransformerConfig
@@ -222,6 +223,11 @@ class Run:
                 importlib.import_module(package)
             except ImportError as error:
                 raise ImportError(f"{error}: pip install 'hf-vanilla-transformer[train]'") from error
+        try:
+            for callback in get_reporting_integration_callbacks(arguments.report_to):
+                callback()
+        except RuntimeError as error:
+            raise ImportError(f"--report_to: {error}") from error
         keep_token_out_of_files(arguments)
         self.arguments = arguments
         self.settings = settings

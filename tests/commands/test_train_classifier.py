@@ -359,6 +359,7 @@ def test_a_run_without_evaluations_shows_its_training_loss(run, tmp_path):
         ),
         (["--data", "sample", "--config", '{"id2label": {"0": "a"}}'], "the labels are the data's"),
         (["--data", "sample", "--metric_for_best_model", "f2"], "loss, accuracy, f1; not f2"),
+        (["--data", "sample", "--report_to", "azure_ml"], "--report_to: AzureMLCallback requires azureml"),
         (["--label_smoothing_factor", "1"], "--label_smoothing_factor: at least 0 and below 1"),
     ],
 )
