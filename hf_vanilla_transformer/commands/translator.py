@@ -120,6 +120,9 @@ def check_settings(arguments: TranslatorArguments, training: Seq2SeqTrainingArgu
             f"--average_last: {arguments.average_last} checkpoints, but --save_total_limit is "
             f"{training.save_total_limit}"
         )
+    updates = training.save_steps * (arguments.average_last - 1)
+    if training.save_strategy == SaveStrategy.STEPS and training.save_steps >= 1 and 0 < training.max_steps <= updates:
+        raise ValueError(f"--average_last: with --max_steps {training.max_steps} there are fewer checkpoints")
 
 
 def average_last(trainer: Seq2SeqTrainer, number: int) -> list[int]:

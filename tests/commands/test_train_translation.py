@@ -285,6 +285,7 @@ def test_the_published_figures_are_those_of_the_folder(run, corpus, tmp_path, op
         (["--average_last", "2", "--load_best_model_at_end", "true"], "--average_last"),
         (["--average_last", "2", "--save_strategy", "no"], "--average_last"),
         (["--average_last", "3", "--save_total_limit", "2"], "--average_last: 3 checkpoints, but"),
+        (["--average_last", "3", "--max_steps", "8", "--save_steps", "4"], "--average_last: with --max_steps 8"),
         (["--metric_for_best_model", "bleu"], "--metric_for_best_model: loss; not bleu"),
         (["--metric_for_best_model", "f1", "--predict_with_generate", "true"], "loss, bleu, bleu_lowercased; not f1"),
         (["--max_tokens", "2"], "does not fit in a batch of 2"),
