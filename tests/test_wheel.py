@@ -1,6 +1,7 @@
 """The package as its users install it: a wheel in an environment of its own, far from the checkout."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -21,7 +22,7 @@ def wheel(tmp_path_factory) -> Path:
     source = folder / "source"
     package = "hf_vanilla_transformer"
     shutil.copytree(ROOT / package, source / package, ignore=shutil.ignore_patterns("__pycache__"))
-    for file in ("pyproject.toml", "README.md", "LICENSE"):
+    for file in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
         shutil.copy(ROOT / file, source)
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "wheel", "--quiet"]
     options = ["--no-deps", "--no-build-isolation", "--no-index", "--wheel-dir", folder]
@@ -59,6 +60,15 @@ def test_the_wheel_has_every_file_of_the_package(wheel):
     files = {file.relative_to(ROOT).as_posix() for file in package.rglob("*") if file.is_file()}
     with zipfile.ZipFile(wheel) as archive:
         assert {file for file in files if "__pycache__" not in file} <= set(archive.namelist())
+
+
+@pytest.mark.slow
+def test_links_and_pictures_of_the_wheels_description_are_addresses(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        (metadata,) = (archive.read(name).decode() for name in archive.namelist() if name.endswith("/METADATA"))
+    targets = re.findall(r"]\(([^)]*)\)", metadata)
+    assert len(targets) > 20 and all(target.startswith(("https://", "#")) for target in targets)
+    assert "/raw/main/docs/figures/classifier.png)" in metadata and "/blob/main/docs/results.md#nsmc-small)" in metadata
 
 
 @pytest.mark.slow
