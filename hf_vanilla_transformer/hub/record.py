@@ -7,7 +7,7 @@ import platform
 import re
 import subprocess
 from collections.abc import Iterable, Iterator
-from glob import glob
+from glob import escape, glob
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from transformers import GenerationConfig, PreTrainedModel, TrainerState, Traini
 
 from ..data.checksums import describe_splits
 from ..figures import plot_training_curves
-from ..inference.folder import TARGET_TOKENIZER
+from ..inference.folder import EXPORT_FILE, TARGET_TOKENIZER
 from ..training.checkpoints import world_size
 
 
@@ -41,7 +41,7 @@ _TOKENIZER = (
     *("chat_template.jinja", "vocab.json", "vocab.txt", "merges.txt", "source.spm", "target.spm"),
     *("spiece.model", "sentencepiece.bpe.model", "sentencepiece.model", "spm.model", "tokenizer.model"),
 )
-# What is sent to the Hub: what a run and a page write. Keys and data may lie beside it.
+# What is sent to the Hub: what a run, the exports in its folder, and a page write. Keys and data may lie beside it.
 RUN_FILES = (
     *REQUIRED_FILES,
     *("README.md", "model.safetensors", "model.safetensors.index.json"),
@@ -50,6 +50,12 @@ RUN_FILES = (
     *(f"{TARGET_TOKENIZER}/{file}" for file in _TOKENIZER),
     *("modules.json", "sentence_bert_config.json", "1_Pooling/config.json"),
     *("adapter_config.json", "adapter_model.safetensors"),
+)
+_EXPORT = (
+    *("README.md", "config.json", EXPORT_FILE, "model.bin", "onnx/*.onnx", "model.safetensors"),
+    *("shared_vocabulary.json", "source_vocabulary.json", "target_vocabulary.json", "generation_config.json"),
+    *_TOKENIZER,
+    *(f"{TARGET_TOKENIZER}/{file}" for file in _TOKENIZER),
 )
 PAGE_FILES = (
     *("README.md", "index.html", "app.js", "attention.js", "engine.js", "style.css", "words.json"),
@@ -62,6 +68,12 @@ NOT_IN_RECIPE = {
     *("output_dir", "run_name", "logging_dir", "resume_from_checkpoint", "use_cpu", "disable_tqdm"),
     *("push_to_hub", "hub_token", "hub_model_id", "hub_private_repo", "hub_revision", "hub_strategy"),
 }
+
+
+def export_files(folder: Path) -> list[str]:
+    """Patterns of the files of the exports that lie in a run's folder."""
+    exports = [escape(file.parent.name) for file in folder.glob(f"*/{EXPORT_FILE}")]
+    return [f"{export}/{name}" for export in exports for name in _EXPORT]
 
 
 def listed_files(folder: Path, patterns: Iterable[str]) -> list[Path]:

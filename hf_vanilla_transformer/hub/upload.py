@@ -13,7 +13,7 @@ from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi
 from huggingface_hub.utils import filter_repo_objects, validate_repo_id
 from transformers import GenerationConfig, PreTrainedModel, Trainer, TrainingArguments
 
-from ..inference.folder import TARGET_TOKENIZER, load_model, load_tokenizer, named_errors
+from ..inference.folder import EXPORT_FILE, TARGET_TOKENIZER, load_model, load_tokenizer, named_errors
 from .model_card import CARD_FILE, has_card, load_model_card, make_model_card, rename_model_card, save_model_card
 from .record import (
     CURVES_FILE,
@@ -22,6 +22,7 @@ from .record import (
     REQUIRED_FILES,
     RUN_FILE,
     RUN_FILES,
+    export_files,
     json_text,
     listed_files,
     read_file,
@@ -55,7 +56,7 @@ def repository_files(folder: str | Path, include: Iterable[str] = ()) -> list[Pa
         ValueError: there is no such folder, or files are missing or damaged; the message names them.
     """
     folder = Path(folder)
-    files = {*listed_files(folder, (*RUN_FILES, *include)), Path(CARD_FILE)}
+    files = {*listed_files(folder, (*RUN_FILES, *export_files(folder), *include)), Path(CARD_FILE)}
     if missing := [name for name in REQUIRED_FILES if Path(name) not in files]:
         raise ValueError(f"{folder}: not complete, it lacks {', '.join(missing)}")
     config = load_model(str(folder)).config
@@ -105,20 +106,24 @@ def files_left_out(folder: Path, files: list[Path]) -> list[str]:
 
 
 def sent_texts(folder: Path) -> tuple[dict[str, str], set[str]]:
-    """The card and record of a run without absolute paths, where they have some; and those paths."""
+    """The cards and records of a run and its exports without absolute paths, where they have some; and those paths."""
     found: set[str] = set()
     texts = {}
-    for name, write in ((RECIPE_FILE, recipe_text), (RUN_FILE, json_text)):
+    exports = [file.parent.name for file in folder.glob(f"*/{EXPORT_FILE}")]
+    records = [f"{export}/{name}" for export in exports for name in ("config.json", EXPORT_FILE)]
+    for name in (RECIPE_FILE, RUN_FILE, *records):
         content = read_file(folder / name)
         if (changed := without_local_paths(content, found)) != content:
-            texts[name] = write(changed)
-    if found and (folder / CARD_FILE).is_file():
-        card = (folder / CARD_FILE).read_text(encoding="utf-8")
-        if RECIPE_FILE in texts:  # as a whole: YAML breaks long lines
-            card = card.replace((folder / RECIPE_FILE).read_text(encoding="utf-8").strip(), texts[RECIPE_FILE].strip())
-        for path in sorted(found, key=len, reverse=True):
-            card = card.replace(path, without_local_paths(path, set()))
-        texts[CARD_FILE] = card
+            texts[name] = recipe_text(changed) if name == RECIPE_FILE else json_text(changed)
+    for name in [CARD_FILE, *(f"{export}/{CARD_FILE}" for export in exports)]:
+        if found and (folder / name).is_file():
+            card = (folder / name).read_text(encoding="utf-8")
+            if RECIPE_FILE in texts:  # as a whole: YAML breaks long lines
+                recipe = (folder / RECIPE_FILE).read_text(encoding="utf-8")
+                card = card.replace(recipe.strip(), texts[RECIPE_FILE].strip())
+            for path in sorted(found, key=len, reverse=True):
+                card = card.replace(path, without_local_paths(path, set()))
+            texts[name] = card
     return texts, found
 
 

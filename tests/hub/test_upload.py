@@ -54,10 +54,15 @@ def test_what_is_sent_is_what_a_run_writes_and_what_is_included(server, client, 
     ):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text("secret")
+    (folder / "int8[1]").mkdir()
+    for name in ("export.json", "model.bin", "config.json", "id_rsa"):
+        (folder / "int8[1]" / name).write_text("{}")
     sizes, left, other = dry_run(client, folder)
     assert server.requests == [] and other == []
+    exported = {name for name in sizes if name.startswith("int8[1]/")}
+    assert exported == {"int8[1]/export.json", "int8[1]/model.bin", "int8[1]/config.json"}
     assert sizes == {name: len(content) for name, content in contents(folder).items()}
-    assert sizes.keys() == RUN_FILES | EMBEDDING_FILES | {"vocab.txt"}
+    assert sizes.keys() == RUN_FILES | EMBEDDING_FILES | exported | {"vocab.txt"}
     strangers = {
         ".secret",
         "id_rsa",
@@ -67,6 +72,7 @@ def test_what_is_sent_is_what_a_run_writes_and_what_is_included(server, client, 
         "notes.txt",
         "x.pkl",
         "model-key-of-my.safetensors",
+        "int8[1]/id_rsa",
     }
     assert left == strangers | {
         "checkpoint-2/",
@@ -95,6 +101,10 @@ def test_no_absolute_path_is_sent(server, client, folder):
     metrics = json.loads((folder / "metrics.json").read_text())
     run["data"]["source"], run["began_as"] = place, {"recipe": recipe, "run": earlier, "metrics": metrics}
     card = (folder / "README.md").read_text().split("```yaml\n")
+    (folder / "int8").mkdir()
+    for name in ("config.json", "export.json"):
+        (folder / "int8" / name).write_text(json.dumps({"source": place}))
+    (folder / "int8" / "README.md").write_text(f"`{place}`, exported.")
     (folder / "recipe.yaml").write_text(yaml.safe_dump(recipe))
     (folder / "run.json").write_text(json.dumps(run))
     (folder / "README.md").write_text(
@@ -106,6 +116,8 @@ def test_no_absolute_path_is_sent(server, client, folder):
     assert [line.partition(": sent without its folder, in ")[0] for line in other] == sorted(paths)
     assert client("push-to-hub", folder, "--repo_id", REPO)[0] == 0
     sent = {name: server.files(REPO)[name].decode() for name in ("README.md", "recipe.yaml", "run.json")}
+    sent |= {name: content.decode() for name, content in server.files(REPO).items() if name.startswith("int8/")}
+    assert len(sent) == 6
     assert not any("kim/" in text.replace(REPO, "") or "Users" in text or "acme" in text for text in sent.values())
     assert yaml.safe_load(sent["recipe.yaml"]) == recipe | {"data": "LOCAL/my reviews.csv", "output": "LOCAL/x"}
     assert json.loads(sent["run.json"])["data"]["source"] == "LOCAL/my reviews.csv" in sent["README.md"]
