@@ -7,8 +7,10 @@
 Writes a model folder with the mean weights, and the tokenizers where the run has them.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
+
+from transformers.hf_argparser import HfArg
 
 from hf_vanilla_transformer.commands.arguments import exit_with_one_line, parse_arguments
 from hf_vanilla_transformer.loading import TARGET_TOKENIZER, load_tokenizer
@@ -17,9 +19,9 @@ from hf_vanilla_transformer.training.checkpoints import average_checkpoints, las
 
 @dataclass
 class AverageArguments:
-    run: str = field(metadata={"help": "The folder of a run, which holds its checkpoints."})
-    output_dir: str = field(metadata={"help": "The folder for the averaged model."})
-    last: int = field(default=10, metadata={"help": "Number of checkpoints to average, counted from the last."})
+    run: str = HfArg(help="The folder of a run, which holds its checkpoints.")
+    output_dir: str = HfArg(help="The folder for the averaged model.")
+    last: int = HfArg(default=10, help="Number of checkpoints to average, counted from the last.")
 
 
 @exit_with_one_line

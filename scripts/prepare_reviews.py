@@ -14,8 +14,10 @@ import gzip
 import json
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
+
+from transformers.hf_argparser import HfArg
 
 from hf_vanilla_transformer.commands.arguments import exit_with_one_line, parse_arguments
 from hf_vanilla_transformer.data.errors import DataError
@@ -25,23 +27,18 @@ from hf_vanilla_transformer.data.lines import iterate_lines, normalize_spaces
 
 @dataclass
 class ReviewArguments:
-    nsmc: str = field(metadata={"help": "The checkout, with ratings_train.txt and ratings_test.txt."})
-    file: str = field(metadata={"help": "The file to write; gzip where its name ends in .gz."})
-    raw: str | None = field(
-        default=None,
-        metadata={"help": "Folder with one JSON file per movie, by default the checkout's raw/; or a file of lines."},
+    nsmc: str = HfArg(help="The checkout, with ratings_train.txt and ratings_test.txt.")
+    file: str = HfArg(help="The file to write; gzip where its name ends in .gz.")
+    raw: str | None = HfArg(
+        default=None, help="Folder with one JSON file per movie, by default the checkout's raw/; or a file of lines."
     )
-    labelled: bool = field(
-        default=False, metadata={"help": "Take the labelled reviews of the train split, and no others."}
-    )
-    validation_fraction: float = field(
+    labelled: bool = HfArg(default=False, help="Take the labelled reviews of the train split, and no others.")
+    validation_fraction: float = HfArg(
         default=0.0,
-        metadata={
-            "help": "Also leave out the texts of the validation split that train-classifier makes with this "
-            "fraction; by default they stay."
-        },
+        help="Also leave out the texts of the validation split that train-classifier makes with this "
+        "fraction; by default they stay.",
     )
-    split_seed: int = field(default=42, metadata={"help": "Seed of this cut."})
+    split_seed: int = HfArg(default=42, help="Seed of this cut.")
 
     def __post_init__(self):
         if self.labelled and self.raw:

@@ -9,8 +9,10 @@
 --output_dir reads the checkpoint and makes the folder; --model reads the folder and makes the checkpoint.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
+
+from transformers.hf_argparser import HfArg
 
 from .arguments import exit_with_one_line, parse_arguments
 from .settings import JsonMapping
@@ -18,22 +20,16 @@ from .settings import JsonMapping
 
 @dataclass
 class ConvertArguments:
-    source: str = field(
-        metadata={
-            "help": "The tutorial: transformer-evolution, annotated-transformer, pytorch-seq2seq, "
-            "pytorch-transformer or torch-nn-transformer."
-        }
+    source: str = HfArg(
+        help="The tutorial: transformer-evolution, annotated-transformer, pytorch-seq2seq, "
+        "pytorch-transformer or torch-nn-transformer."
     )
-    checkpoint: str = field(
-        metadata={"help": "The tutorial's file, .pt, .pth or .safetensors: read, or with --model written."}
-    )
-    output_dir: str | None = field(default=None, metadata={"help": "The folder for the model."})
-    model: str | None = field(
-        default=None, metadata={"help": "A model folder or Hub name to make the tutorial's checkpoint from."}
-    )
-    config: JsonMapping = field(
+    checkpoint: str = HfArg(help="The tutorial's file, .pt, .pth or .safetensors: read, or with --model written.")
+    output_dir: str | None = HfArg(default=None, help="The folder for the model.")
+    model: str | None = HfArg(default=None, help="A model folder or Hub name to make the tutorial's checkpoint from.")
+    config: JsonMapping = HfArg(
         default_factory=JsonMapping,
-        metadata={"help": "VanillaTransformerConfig fields that no tensor shows: JSON here, a mapping in a recipe."},
+        help="VanillaTransformerConfig fields that no tensor shows: JSON here, a mapping in a recipe.",
     )
 
     def __post_init__(self):

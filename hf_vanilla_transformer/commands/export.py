@@ -14,9 +14,11 @@ Nothing is written if the export does not agree with the model: on random texts,
 split where the recipe's data are here.
 """
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal
+
+from transformers.hf_argparser import HfArg
 
 from ..export import export, restore
 from ..hub.record import RECIPE_FILE, read_file
@@ -27,12 +29,12 @@ from .train_translation import PairArguments
 
 @dataclass
 class ExportArguments:
-    model: str = field(metadata={"help": "A model's folder or Hub name; for `vanilla` an exported folder."})
-    format: Literal["ctranslate2", "onnx", "transformers", "vanilla"] = field(
-        metadata={"help": "`ctranslate2`, `onnx`, `transformers`, or `vanilla`, the way back from `transformers`."}
+    model: str = HfArg(help="A model's folder or Hub name; for `vanilla` an exported folder.")
+    format: Literal["ctranslate2", "onnx", "transformers", "vanilla"] = HfArg(
+        help="`ctranslate2`, `onnx`, `transformers`, or `vanilla`, the way back from `transformers`."
     )
-    output_dir: str = field(metadata={"help": "The folder for the export; it must be empty or missing."})
-    quantize: Literal["int8"] | None = field(default=None, metadata={"help": "`int8`; by default float32."})
+    output_dir: str = HfArg(help="The folder for the export; it must be empty or missing.")
+    quantize: Literal["int8"] | None = HfArg(default=None, help="`int8`; by default float32.")
 
     def __post_init__(self):
         if self.format == "vanilla" and self.quantize:

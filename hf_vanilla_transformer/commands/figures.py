@@ -14,11 +14,12 @@ if the model cannot generate. Korean tokens need a font with Hangul, such as Deb
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import torch
+from transformers.hf_argparser import HfArg
 
 from ..data.labelled_text import encode
 from ..figures import (
@@ -52,24 +53,22 @@ KINDS = {
 
 @dataclass
 class FigureArguments:
-    figure: Literal["sinusoid", "masks", "noam", "smoothing", "attention", "curves"] = field(
-        metadata={"help": "What to draw."}
-    )
-    file: str = field(metadata={"help": "The picture to write, .png or .svg."})
-    rows: int = field(default=100, metadata={"help": "sinusoid: positions."})
-    d_model: int = field(default=128, metadata={"help": "sinusoid: columns."})
-    noam: list[str] = field(
+    figure: Literal["sinusoid", "masks", "noam", "smoothing", "attention", "curves"] = HfArg(help="What to draw.")
+    file: str = HfArg(help="The picture to write, .png or .svg.")
+    rows: int = HfArg(default=100, help="sinusoid: positions.")
+    d_model: int = HfArg(default=128, help="sinusoid: columns.")
+    noam: list[str] = HfArg(
         default_factory=lambda: ["512:1:4000", "512:1:8000", "256:1:4000"],
-        metadata={"help": "noam: the curves, each D_MODEL:FACTOR:WARMUP_STEPS."},
+        help="noam: the curves, each D_MODEL:FACTOR:WARMUP_STEPS.",
     )
-    steps: int = field(default=20000, metadata={"help": "noam: updates."})
-    smoothing: float = field(default=0.4, metadata={"help": "smoothing: probability for the other tokens."})
-    model: str | None = field(default=None, metadata={"help": "attention, curves: a model's or run's folder."})
-    text: str | None = field(default=None, metadata={"help": "attention: the source text."})
-    target: str | None = field(default=None, metadata={"help": "attention: the target text, for the decoder."})
-    kind: Literal["encoder", "decoder", "cross"] = field(default="encoder", metadata={"help": "attention: which."})
-    layer: int = field(default=0, metadata={"help": "attention: the layer, from 0."})
-    head: int | None = field(default=None, metadata={"help": "attention: the head, from 0; by default all."})
+    steps: int = HfArg(default=20000, help="noam: updates.")
+    smoothing: float = HfArg(default=0.4, help="smoothing: probability for the other tokens.")
+    model: str | None = HfArg(default=None, help="attention, curves: a model's or run's folder.")
+    text: str | None = HfArg(default=None, help="attention: the source text.")
+    target: str | None = HfArg(default=None, help="attention: the target text, for the decoder.")
+    kind: Literal["encoder", "decoder", "cross"] = HfArg(default="encoder", help="attention: which.")
+    layer: int = HfArg(default=0, help="attention: the layer, from 0.")
+    head: int | None = HfArg(default=None, help="attention: the head, from 0; by default all.")
 
     def __post_init__(self):
         needed = {"attention": ["model", "text"], "curves": ["model"]}.get(self.figure, [])

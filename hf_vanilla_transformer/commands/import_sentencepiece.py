@@ -6,7 +6,9 @@
         --compare ratings_train.txt ratings_test.txt --text_column document
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+
+from transformers.hf_argparser import HfArg
 
 from ..data.lines import read_lines
 from ..data.tables import read_tables
@@ -17,19 +19,18 @@ from .arguments import exit_with_one_line, parse_arguments
 
 @dataclass
 class ImportArguments:
-    sentencepiece_model: str = field(metadata={"help": "The SentencePiece .model file, BPE or Unigram."})
-    output_dir: str = field(metadata={"help": "The folder for the tokenizer."})
-    compare: list[str] = field(
-        default_factory=list, metadata={"help": "UTF-8 files, one text per line, to compare with the library."}
+    sentencepiece_model: str = HfArg(help="The SentencePiece .model file, BPE or Unigram.")
+    output_dir: str = HfArg(help="The folder for the tokenizer.")
+    compare: list[str] = HfArg(
+        default_factory=list, help="UTF-8 files, one text per line, to compare with the library."
     )
-    text_column: str | None = field(
-        default=None, metadata={"help": "The files to compare are tables (TSV, CSV, JSON): read this column."}
+    text_column: str | None = HfArg(
+        default=None, help="The files to compare are tables (TSV, CSV, JSON): read this column."
     )
-    backend: str | None = field(
-        default=None,
-        metadata={"help": "`tokenizers` or `sentencepiece`; by default the one with exactly the library's ids."},
+    backend: str | None = HfArg(
+        default=None, help="`tokenizers` or `sentencepiece`; by default the one with exactly the library's ids."
     )
-    max_length: int = field(default=256, metadata={"help": "Tokens that truncation keeps."})
+    max_length: int = HfArg(default=256, help="Tokens that truncation keeps.")
 
 
 @exit_with_one_line

@@ -9,12 +9,13 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain, islice, tee
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
 from tqdm import tqdm
+from transformers.hf_argparser import HfArg
 
 from ..data.errors import DataError
 from ..data.lines import stream_lines
@@ -32,22 +33,19 @@ class LinesArguments:
     """Settings of the commands that answer texts."""
 
     model: str
-    file: str | None = field(
+    file: str | None = HfArg(
         default=None,
-        metadata={
-            "help": "Texts, one per line, or a table; gzip if its name ends in `.gz`. By default standard input."
-        },
+        help="Texts, one per line, or a table; gzip if its name ends in `.gz`. By default standard input.",
     )
-    text_column: str | None = field(
-        default=None, metadata={"help": "The column with the texts of a table; by default as in the model's recipe."}
+    text_column: str | None = HfArg(
+        default=None, help="The column with the texts of a table; by default as in the model's recipe."
     )
-    encoding: str = field(default="utf-8", metadata={"help": "Of a table, such as cp949."})
-    output: str | None = field(default=None, metadata={"help": "File for the answers; by default standard output."})
-    resume: bool = field(
-        default=False,
-        metadata={"help": "Go on after the last whole line of --output, with the same texts, if it is there."},
+    encoding: str = HfArg(default="utf-8", help="Of a table, such as cp949.")
+    output: str | None = HfArg(default=None, help="File for the answers; by default standard output.")
+    resume: bool = HfArg(
+        default=False, help="Go on after the last whole line of --output, with the same texts, if it is there."
     )
-    batch_size: int = field(default=64, metadata={"help": "Texts in one pass through the model."})
+    batch_size: int = HfArg(default=64, help="Texts in one pass through the model.")
 
     def __post_init__(self):
         check_at_least(1, self, "batch_size")

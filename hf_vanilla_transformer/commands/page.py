@@ -9,7 +9,9 @@ anything. npm downloads the JavaScript libraries, unless --runtime names a folde
 """
 
 import contextlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+
+from transformers.hf_argparser import HfArg
 
 from ..export.page import make_page, page_server
 from .arguments import exit_with_one_line, parse_arguments
@@ -17,17 +19,16 @@ from .arguments import exit_with_one_line, parse_arguments
 
 @dataclass
 class PageArguments:
-    model: str = field(metadata={"help": "A classifier's or translator's folder or Hub name."})
-    output_dir: str = field(metadata={"help": "The folder for the page; it must be empty."})
-    runtime: str | None = field(
-        default=None,
-        metadata={"help": "A folder with the JavaScript libraries: another page's `runtime`, or `node_modules`."},
+    model: str = HfArg(help="A classifier's or translator's folder or Hub name.")
+    output_dir: str = HfArg(help="The folder for the page; it must be empty.")
+    runtime: str | None = HfArg(
+        default=None, help="A folder with the JavaScript libraries: another page's `runtime`, or `node_modules`."
     )
-    examples: list[str] | None = field(
-        default=None, metadata={"help": "Texts to try; by default some in the language on the model's card."}
+    examples: list[str] | None = HfArg(
+        default=None, help="Texts to try; by default some in the language on the model's card."
     )
-    serve: bool = field(default=False, metadata={"help": "Serve the page on this machine, until Ctrl-C."})
-    port: int = field(default=8000, metadata={"help": "The port for --serve; 0 for any that is free."})
+    serve: bool = HfArg(default=False, help="Serve the page on this machine, until Ctrl-C.")
+    port: int = HfArg(default=8000, help="The port for --serve; 0 for any that is free.")
 
 
 @exit_with_one_line

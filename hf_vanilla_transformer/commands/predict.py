@@ -13,8 +13,10 @@ added, as the columns `predicted` and `probability`; of one in JSON, the texts w
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
+
+from transformers.hf_argparser import HfArg
 
 from ..data.problem_types import MULTI, REGRESSION
 from .arguments import exit_with_one_line, parse_arguments
@@ -27,10 +29,10 @@ if TYPE_CHECKING:
 
 @dataclass
 class PredictArguments(LinesArguments):
-    model: str = field(metadata={"help": "A classifier's folder or Hub name, or an exported folder."})
-    dtype: Literal["auto", "float32", "bfloat16"] = field(
+    model: str = HfArg(help="A classifier's folder or Hub name, or an exported folder.")
+    dtype: Literal["auto", "float32", "bfloat16"] = HfArg(
         default="float32",
-        metadata={"help": "Precision of the weights; `auto`: what this machine is faster in. An export has its own."},
+        help="Precision of the weights; `auto`: what this machine is faster in. An export has its own.",
     )
 
 

@@ -14,10 +14,11 @@ batches that it would have seen (--train_sampling_strategy group_by_length excep
 too).
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from transformers import PreTrainedTokenizerBase, Seq2SeqTrainingArguments
+from transformers.hf_argparser import HfArg
 
 from .. import VanillaTransformerConfig, VanillaTransformerForConditionalGeneration
 from ..data.checksums import file_checksum
@@ -38,20 +39,17 @@ JOINT = {"decoder_vocab_size": None, "share_encoder_decoder_embeddings": True, "
 
 @dataclass
 class TextArguments:
-    texts: list[str] = field(metadata={"help": "Files with one text per line, plain or .gz."})
-    encoding: str | None = field(default=None, metadata={"help": "Of the files, such as cp949; by default UTF-8."})
-    validation: float = field(
-        default=0.01, metadata={"help": "Lines held out for validation: a share (below 1) or a number (1 or more)."}
+    texts: list[str] = HfArg(help="Files with one text per line, plain or .gz.")
+    encoding: str | None = HfArg(default=None, help="Of the files, such as cp949; by default UTF-8.")
+    validation: float = HfArg(
+        default=0.01, help="Lines held out for validation: a share (below 1) or a number (1 or more)."
     )
-    split_seed: int = field(default=42, metadata={"help": "Seed of the choice of these lines."})
-    streaming: bool = field(default=False, metadata={"help": "Read the lines while training."})
-    max_length: int | None = field(
-        default=None,
-        metadata={"help": "Tokens per line, [EOS] included; by default 128, or as many as --model has positions."},
+    split_seed: int = HfArg(default=42, help="Seed of the choice of these lines.")
+    streaming: bool = HfArg(default=False, help="Read the lines while training.")
+    max_length: int | None = HfArg(
+        default=None, help="Tokens per line, [EOS] included; by default 128, or as many as --model has positions."
     )
-    max_tokens: int | None = field(
-        default=None, metadata={"help": "Fill training batches up to this number of tokens."}
-    )
+    max_tokens: int | None = HfArg(default=None, help="Fill training batches up to this number of tokens.")
 
     def __post_init__(self):
         check_at_least(2, self, "max_length")
@@ -59,15 +57,13 @@ class TextArguments:
 
 @dataclass
 class DenoisingArguments:
-    mask_rate: float = field(default=0.3, metadata={"help": "Share of the tokens that are hidden."})
-    mean_span_length: float = field(default=3.0, metadata={"help": "Mean length of a hidden span."})
+    mask_rate: float = HfArg(default=0.3, help="Share of the tokens that are hidden.")
+    mean_span_length: float = HfArg(default=3.0, help="Mean length of a hidden span.")
 
 
 @dataclass
 class DenoiserArguments(ModelAndVocabularyArguments):
-    preset: str | None = field(
-        default=None, metadata={"help": "Preset of a new model's configuration, by default `base`."}
-    )
+    preset: str | None = HfArg(default=None, help="Preset of a new model's configuration, by default `base`.")
 
     def __post_init__(self):
         super().__post_init__()

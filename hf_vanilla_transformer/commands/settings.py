@@ -2,8 +2,10 @@
 """Settings of the commands, apart from what does the work: --help and errors need no more."""
 
 import json
-from dataclasses import dataclass, field, fields, make_dataclass
+from dataclasses import dataclass, fields, make_dataclass
 from typing import TYPE_CHECKING, Any, Literal
+
+from transformers.hf_argparser import HfArg
 
 from ..data.problem_types import SINGLE
 
@@ -28,22 +30,19 @@ class JsonMapping(dict[str, Any]):
 class SplitArguments:
     """Settings of the commands that read data with splits."""
 
-    validation_fraction: float = field(default=0.05, metadata={"help": "Share of train that becomes validation."})
-    split_seed: int = field(default=42, metadata={"help": "Seed of the split into train and validation."})
-    encoding: str | None = field(default=None, metadata={"help": "Of the files, such as cp949; by default UTF-8."})
-    dataset_config_name: str | None = field(default=None, metadata={"help": "A Hub data set's configuration."})
+    validation_fraction: float = HfArg(default=0.05, help="Share of train that becomes validation.")
+    split_seed: int = HfArg(default=42, help="Seed of the split into train and validation.")
+    encoding: str | None = HfArg(default=None, help="Of the files, such as cp949; by default UTF-8.")
+    dataset_config_name: str | None = HfArg(default=None, help="A Hub data set's configuration.")
 
 
 @dataclass(kw_only=True)
 class LabelledTextArguments(SplitArguments):
     """Settings of the commands that read labelled text."""
 
-    data: str = field(
-        default="sample",
-        metadata={"help": "`sample`, `nsmc` or its folder, a TSV/CSV/JSON file, a Hub data set."},
-    )
-    text_column: str = field(default="document", metadata={"help": "The column with the texts."})
-    label_column: str = field(default="label", metadata={"help": "The column with the labels."})
+    data: str = HfArg(default="sample", help="`sample`, `nsmc` or its folder, a TSV/CSV/JSON file, a Hub data set.")
+    text_column: str = HfArg(default="document", help="The column with the texts.")
+    label_column: str = HfArg(default="label", help="The column with the labels.")
 
     def load(self, problem_type: str | None = SINGLE) -> "DatasetDict":
         """The splits, as `load_labelled_text` returns them."""
@@ -63,12 +62,12 @@ class LabelledTextArguments(SplitArguments):
 
 @dataclass(kw_only=True)
 class PairArguments(SplitArguments):
-    source_column: str = field(metadata={"help": "Column, or ending of the files, with the texts to translate."})
-    target_column: str = field(metadata={"help": "Column, or ending of the files, with the translations."})
-    data: str = field(metadata={"help": "A folder of aligned files, a TSV/CSV/JSON file, or a Hub data set."})
-    train_prefix: str | None = field(default=None, metadata={"help": "Beginning of the training files' names."})
-    validation_prefix: str | None = field(default=None, metadata={"help": "Beginning of the validation files' names."})
-    test_prefix: str | None = field(default=None, metadata={"help": "Beginning of the test files' names."})
+    source_column: str = HfArg(help="Column, or ending of the files, with the texts to translate.")
+    target_column: str = HfArg(help="Column, or ending of the files, with the translations.")
+    data: str = HfArg(help="A folder of aligned files, a TSV/CSV/JSON file, or a Hub data set.")
+    train_prefix: str | None = HfArg(default=None, help="Beginning of the training files' names.")
+    validation_prefix: str | None = HfArg(default=None, help="Beginning of the validation files' names.")
+    test_prefix: str | None = HfArg(default=None, help="Beginning of the test files' names.")
 
     def load(self) -> "DatasetDict":
         """The splits, as `load_parallel_text` returns them."""
@@ -91,9 +90,8 @@ class PairArguments(SplitArguments):
 class RobustnessArguments:
     """Settings of the commands that measure a classifier under changes of the texts."""
 
-    robustness: list[str] = field(
-        default_factory=list,
-        metadata={"help": "Measure with changed texts, too: `all`, or some changes by name."},
+    robustness: list[str] = HfArg(
+        default_factory=list, help="Measure with changed texts, too: `all`, or some changes by name."
     )
 
     def __post_init__(self):
@@ -108,32 +106,25 @@ class RobustnessArguments:
 class ModelArguments:
     """Settings of a model that is trained: a new one, or one that is trained further."""
 
-    model: str | None = field(
-        default=None, metadata={"help": "A model folder or Hub name to train further; by default a new model."}
+    model: str | None = HfArg(
+        default=None, help="A model folder or Hub name to train further; by default a new model."
     )
-    config: JsonMapping = field(
+    config: JsonMapping = HfArg(
         default_factory=JsonMapping,
-        metadata={"help": "VanillaTransformerConfig fields of a new model, or dropout rates of --model: JSON."},
+        help="VanillaTransformerConfig fields of a new model, or dropout rates of --model: JSON.",
     )
-    attn_implementation: str = field(
-        default="sdpa", metadata={"help": "`sdpa`, or `eager`: faster on CPUs with short texts."}
+    attn_implementation: str = HfArg(default="sdpa", help="`sdpa`, or `eager`: faster on CPUs with short texts.")
+    precision: Literal["auto", "float32", "bfloat16"] = HfArg(
+        default="float32", help="Of training; `auto`: what this machine is faster in."
     )
-    precision: Literal["auto", "float32", "bfloat16"] = field(
-        default="float32",
-        metadata={"help": "Of training; `auto`: what this machine is faster in."},
+    weights_dtype: Literal["float32", "float16", "bfloat16"] = HfArg(
+        default="float32", help="Precision the trained weights are rounded to and saved in."
     )
-    weights_dtype: Literal["float32", "float16", "bfloat16"] = field(
-        default="float32",
-        metadata={"help": "Precision the trained weights are rounded to and saved in."},
-    )
-    license: str | None = field(
-        default=None, metadata={"help": "Licence of the weights, as the Hub names it: the card says none by default."}
+    license: str | None = HfArg(
+        default=None, help="Licence of the weights, as the Hub names it: the card says none by default."
     )
 
-    dry_run: bool = field(
-        default=False,
-        metadata={"help": "Say what the data are and how long a run takes; write nothing."},
-    )
+    dry_run: bool = HfArg(default=False, help="Say what the data are and how long a run takes; write nothing.")
 
     def __post_init__(self):
         from ..inference.folder import DROPOUT_FIELDS
@@ -148,17 +139,15 @@ class ModelArguments:
 class VocabularyArguments:
     """Settings of a vocabulary that is trained here, unless --tokenizer or --model brings one."""
 
-    tokenizer: str | None = field(
-        default=None,
-        metadata={"help": "A tokenizer folder or Hub name; by default --model's, or one trained on the texts."},
+    tokenizer: str | None = HfArg(
+        default=None, help="A tokenizer folder or Hub name; by default --model's, or one trained on the texts."
     )
-    vocab_size: int | None = field(default=None, metadata={"help": "Size of a new vocabulary, by default 8007."})
-    tokenizer_model: Literal["bpe", "unigram", "word"] | None = field(
-        default=None, metadata={"help": "Kind of a new vocabulary, by default `bpe`."}
+    vocab_size: int | None = HfArg(default=None, help="Size of a new vocabulary, by default 8007.")
+    tokenizer_model: Literal["bpe", "unigram", "word"] | None = HfArg(
+        default=None, help="Kind of a new vocabulary, by default `bpe`."
     )
-    vocab_lines: int | None = field(
-        default=None,
-        metadata={"help": "Train a new vocabulary on this many texts, evenly spaced; by default on all."},
+    vocab_lines: int | None = HfArg(
+        default=None, help="Train a new vocabulary on this many texts, evenly spaced; by default on all."
     )
 
     def __post_init__(self):
@@ -178,12 +167,11 @@ class ModelAndVocabularyArguments(ModelArguments, VocabularyArguments):
 
 @dataclass
 class DataArguments(RobustnessArguments, LabelledTextArguments):
-    problem_type: Literal["single_label_classification", "multi_label_classification", "regression"] | None = field(
-        default=None,
-        metadata={"help": "Labels: one of several, the default; any number (lists, or `a|b`); or numbers."},
+    problem_type: Literal["single_label_classification", "multi_label_classification", "regression"] | None = HfArg(
+        default=None, help="Labels: one of several, the default; any number (lists, or `a|b`); or numbers."
     )
-    max_length: int | None = field(
-        default=None, metadata={"help": "Tokens kept of a text; by default 256, or as many as --model has positions."}
+    max_length: int | None = HfArg(
+        default=None, help="Tokens kept of a text; by default 256, or as many as --model has positions."
     )
 
     def __post_init__(self):
@@ -193,15 +181,14 @@ class DataArguments(RobustnessArguments, LabelledTextArguments):
 
 @dataclass
 class ClassifierArguments(ModelAndVocabularyArguments):
-    class_weights: Literal["balanced"] | None = field(
-        default=None, metadata={"help": "`balanced`: in the loss, rare classes count as much in all as frequent ones."}
+    class_weights: Literal["balanced"] | None = HfArg(
+        default=None, help="`balanced`: in the loss, rare classes count as much in all as frequent ones."
     )
-    augment: list[str] = field(
-        default_factory=list,
-        metadata={"help": "Change training texts anew in each epoch: `spacing`, `typing_slip`."},
+    augment: list[str] = HfArg(
+        default_factory=list, help="Change training texts anew in each epoch: `spacing`, `typing_slip`."
     )
-    early_stopping_patience: int | None = field(
-        default=None, metadata={"help": "Stop after this many evaluations without a better one."}
+    early_stopping_patience: int | None = HfArg(
+        default=None, help="Stop after this many evaluations without a better one."
     )
 
     def __post_init__(self):
@@ -217,39 +204,29 @@ class ClassifierArguments(ModelAndVocabularyArguments):
 
 @dataclass
 class TranslatorArguments(ModelArguments):
-    preset: str | None = field(
-        default=None, metadata={"help": "Preset of a new model's configuration, by default `base`."}
+    preset: str | None = HfArg(default=None, help="Preset of a new model's configuration, by default `base`.")
+    vocabularies: Literal["joint", "separate"] | None = HfArg(
+        default=None, help="Of a new model: `joint` (one, its embeddings shared and tied) or `separate`."
     )
-    vocabularies: Literal["joint", "separate"] | None = field(
-        default=None,
-        metadata={"help": "Of a new model: `joint` (one, its embeddings shared and tied) or `separate`."},
+    tokenizer_model: Literal["bpe", "unigram", "word"] | None = HfArg(
+        default=None, help="Kind of a new vocabulary, by default `bpe`."
     )
-    tokenizer_model: Literal["bpe", "unigram", "word"] | None = field(
-        default=None, metadata={"help": "Kind of a new vocabulary, by default `bpe`."}
+    vocab_size: int | None = HfArg(default=None, help="Size of a new joint or source vocabulary, by default 8000.")
+    target_vocab_size: int | None = HfArg(
+        default=None, help="Size of a separate target vocabulary, by default the source's."
     )
-    vocab_size: int | None = field(
-        default=None, metadata={"help": "Size of a new joint or source vocabulary, by default 8000."}
+    vocab_lines: int | None = HfArg(
+        default=None, help="Train a new vocabulary on this many pairs, evenly spaced; by default on all."
     )
-    target_vocab_size: int | None = field(
-        default=None, metadata={"help": "Size of a separate target vocabulary, by default the source's."}
+    lowercase: bool = HfArg(default=False, help="Lowercase all texts.")
+    max_length: int | None = HfArg(
+        default=None, help="Tokens kept of a sentence; by default 256, or as many as --model keeps."
     )
-    vocab_lines: int | None = field(
-        default=None,
-        metadata={"help": "Train a new vocabulary on this many pairs, evenly spaced; by default on all."},
-    )
-    lowercase: bool = field(default=False, metadata={"help": "Lowercase all texts."})
-    max_length: int | None = field(
-        default=None, metadata={"help": "Tokens kept of a sentence; by default 256, or as many as --model keeps."}
-    )
-    max_tokens: int | None = field(
-        default=None, metadata={"help": "Fill training batches up to this number of tokens."}
-    )
-    max_sentences: int | None = field(
-        default=None, metadata={"help": "With --max_tokens, the most sentences in a training batch."}
-    )
-    average_last: int = field(default=1, metadata={"help": "Number of last checkpoints whose mean weights are saved."})
-    length_penalty: float = field(
-        default=1.0, metadata={"help": "Beam scores are divided by length to this power; more favours longer texts."}
+    max_tokens: int | None = HfArg(default=None, help="Fill training batches up to this number of tokens.")
+    max_sentences: int | None = HfArg(default=None, help="With --max_tokens, the most sentences in a training batch.")
+    average_last: int = HfArg(default=1, help="Number of last checkpoints whose mean weights are saved.")
+    length_penalty: float = HfArg(
+        default=1.0, help="Beam scores are divided by length to this power; more favours longer texts."
     )
 
     def __post_init__(self):
@@ -267,7 +244,7 @@ class TranslatorArguments(ModelArguments):
 AnyDataArguments: Any = make_dataclass(
     "AnyDataArguments",
     {
-        one.name: (one.name, one.type | None, field(default=None, metadata=one.metadata))  # type: ignore[operator]
+        one.name: (one.name, one.type | None, HfArg(default=None, **one.metadata))  # type: ignore[operator]
         for group in (PairArguments, LabelledTextArguments)
         for one in fields(group)
     }.values(),
@@ -276,16 +253,16 @@ AnyDataArguments: Any = make_dataclass(
 
 @dataclass
 class EvaluationArguments(RobustnessArguments, AnyDataArguments):
-    model: str = field(kw_only=True, metadata={"help": "A model's folder or Hub name, or an exported folder."})
-    output_dir: str = field(kw_only=True, metadata={"help": "The folder to write to; made if it is not there."})
-    split: Literal["train", "validation", "test"] = field(default="test", metadata={"help": "Split to measure."})
-    num_beams: int | None = field(
-        default=None, metadata={"help": "Beams of a translator's search; by default as the model's `generate` has."}
+    model: str = HfArg(kw_only=True, help="A model's folder or Hub name, or an exported folder.")
+    output_dir: str = HfArg(kw_only=True, help="The folder to write to; made if it is not there.")
+    split: Literal["train", "validation", "test"] = HfArg(default="test", help="Split to measure.")
+    num_beams: int | None = HfArg(
+        default=None, help="Beams of a translator's search; by default as the model's `generate` has."
     )
-    batch_size: int = field(default=128, metadata={"help": "Texts in one pass through the model."})
-    dtype: Literal["auto", "float32", "bfloat16"] = field(
+    batch_size: int = HfArg(default=128, help="Texts in one pass through the model.")
+    dtype: Literal["auto", "float32", "bfloat16"] = HfArg(
         default="float32",
-        metadata={"help": "Precision of the weights; `auto`: what this machine is faster in. An export has its own."},
+        help="Precision of the weights; `auto`: what this machine is faster in. An export has its own.",
     )
 
     def __post_init__(self):

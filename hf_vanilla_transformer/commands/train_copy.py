@@ -8,12 +8,13 @@ Symbol 0 is the padding token and 1 the start of every target, as in the tutoria
 sequences; `metrics.json` holds the share that is right from the first symbol to the last. Flags override the recipe.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 from datasets import Dataset
 from transformers import Seq2SeqTrainingArguments, default_data_collator, set_seed
+from transformers.hf_argparser import HfArg
 
 from .. import VanillaTransformerConfig, VanillaTransformerForConditionalGeneration
 from ..hub.record import save_record
@@ -29,14 +30,13 @@ PAD, START, SYMBOLS = 0, 1, 11
 
 @dataclass
 class CopyArguments:
-    preset: str = field(default="annotated-transformer", metadata={"help": "A preset of VanillaTransformerConfig."})
-    config: JsonMapping = field(
-        default_factory=JsonMapping,
-        metadata={"help": "Fields that differ from the preset: JSON here, a mapping in a recipe."},
+    preset: str = HfArg(default="annotated-transformer", help="A preset of VanillaTransformerConfig.")
+    config: JsonMapping = HfArg(
+        default_factory=JsonMapping, help="Fields that differ from the preset: JSON here, a mapping in a recipe."
     )
-    sequence_length: int = field(default=10, metadata={"help": "Symbols in a sequence."})
-    train_sequences: int = field(default=40_000, metadata={"help": "Number of sequences in an epoch of training."})
-    test_sequences: int = field(default=1_000, metadata={"help": "Number of fresh sequences to copy at the end."})
+    sequence_length: int = HfArg(default=10, help="Symbols in a sequence.")
+    train_sequences: int = HfArg(default=40_000, help="Number of sequences in an epoch of training.")
+    test_sequences: int = HfArg(default=1_000, help="Number of fresh sequences to copy at the end.")
 
     def __post_init__(self):
         check_at_least(1, self, "sequence_length", "train_sequences", "test_sequences")

@@ -8,8 +8,10 @@ The result is a folder that AutoTokenizer loads. Of labelled data, only the trai
 """
 
 import logging
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
+
+from transformers.hf_argparser import HfArg
 
 from ..data.labelled_text import load_labelled_text
 from ..data.plain_text import read_texts
@@ -20,21 +22,17 @@ from .vocabulary import train_vocabulary
 
 @dataclass
 class TokenizerArguments:
-    output_dir: str = field(metadata={"help": "The folder for the tokenizer."})
-    texts: list[str] = field(
-        default_factory=list, metadata={"help": "Files with one text per line, plain or .gz; not --data."}
-    )
-    data: str | None = field(default=None, metadata={"help": "Labelled text, as train-classifier takes it."})
-    text_column: str = field(default="document", metadata={"help": "The column with the texts."})
-    label_column: str = field(default="label", metadata={"help": "The column with the labels."})
-    encoding: str = field(default="utf-8", metadata={"help": "Of the files, such as cp949."})
-    vocab_size: int = field(default=8007, metadata={"help": "Pieces and the seven special tokens together."})
-    vocab_lines: int | None = field(
-        default=None, metadata={"help": "Train on this many texts, evenly spaced; by default on all."}
-    )
-    model: Literal["bpe", "unigram", "word"] = field(default="bpe", metadata={"help": "What kind of vocabulary."})
-    lowercase: bool = field(default=False, metadata={"help": "Lowercase all texts."})
-    max_length: int = field(default=256, metadata={"help": "Tokens that truncation keeps."})
+    output_dir: str = HfArg(help="The folder for the tokenizer.")
+    texts: list[str] = HfArg(default_factory=list, help="Files with one text per line, plain or .gz; not --data.")
+    data: str | None = HfArg(default=None, help="Labelled text, as train-classifier takes it.")
+    text_column: str = HfArg(default="document", help="The column with the texts.")
+    label_column: str = HfArg(default="label", help="The column with the labels.")
+    encoding: str = HfArg(default="utf-8", help="Of the files, such as cp949.")
+    vocab_size: int = HfArg(default=8007, help="Pieces and the seven special tokens together.")
+    vocab_lines: int | None = HfArg(default=None, help="Train on this many texts, evenly spaced; by default on all.")
+    model: Literal["bpe", "unigram", "word"] = HfArg(default="bpe", help="What kind of vocabulary.")
+    lowercase: bool = HfArg(default=False, help="Lowercase all texts.")
+    max_length: int = HfArg(default=256, help="Tokens that truncation keeps.")
 
     def __post_init__(self):
         check_at_least(1, self, "vocab_lines")

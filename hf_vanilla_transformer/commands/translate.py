@@ -11,8 +11,10 @@ Prints one line per text, in the order of the input. An empty line stays empty. 
 
 import logging
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
+
+from transformers.hf_argparser import HfArg
 
 from .arguments import exit_with_one_line, parse_arguments
 from .lines import LinesArguments, answer_lines, open_texts
@@ -21,20 +23,18 @@ from .settings import check_at_least
 
 @dataclass
 class TranslateArguments(LinesArguments):
-    model: str = field(metadata={"help": "A translator's folder or Hub name, or an exported folder."})
-    dtype: Literal["auto", "float32", "bfloat16"] = field(
+    model: str = HfArg(help="A translator's folder or Hub name, or an exported folder.")
+    dtype: Literal["auto", "float32", "bfloat16"] = HfArg(
         default="float32",
-        metadata={"help": "Precision of the weights; `auto`: what this machine is faster in. An export has its own."},
+        help="Precision of the weights; `auto`: what this machine is faster in. An export has its own.",
     )
-    num_beams: int | None = field(
-        default=None, metadata={"help": "Beams of the search; 1 is greedy; by default as the model's `generate` has."}
+    num_beams: int | None = HfArg(
+        default=None, help="Beams of the search; 1 is greedy; by default as the model's `generate` has."
     )
-    max_new_tokens: int | None = field(
-        default=None, metadata={"help": "Greatest number of tokens of a translation; by default the model's limit."}
+    max_new_tokens: int | None = HfArg(
+        default=None, help="Greatest number of tokens of a translation; by default the model's limit."
     )
-    truncation: bool = field(
-        default=True, metadata={"help": "Cut texts that are longer than the model reads; false refuses them."}
-    )
+    truncation: bool = HfArg(default=True, help="Cut texts that are longer than the model reads; false refuses them.")
 
     def __post_init__(self):
         super().__post_init__()

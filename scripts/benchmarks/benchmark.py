@@ -13,7 +13,7 @@ import functools
 import random
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,7 @@ from measures import (
 )
 from plots import plot_benchmark
 from transformers import PreTrainedTokenizerBase
+from transformers.hf_argparser import HfArg
 
 from hf_vanilla_transformer import VanillaTransformerConfig, VanillaTransformerForSequenceClassification
 from hf_vanilla_transformer.commands.arguments import (
@@ -56,32 +57,26 @@ OTHERS = [*(name for name in CONTENDERS if name != OURS), OURS_CTRANSLATE2]
 
 @dataclass
 class BenchmarkArguments:
-    output_dir: str = field(metadata={"help": "The folder for benchmark.json and benchmark.png."})
-    tasks: list[str] = field(
+    output_dir: str = HfArg(help="The folder for benchmark.json and benchmark.png.")
+    tasks: list[str] = HfArg(
         default_factory=lambda: list(TASKS),
-        metadata={
-            "help": "What to measure: `training` and `inference` of classifiers, peak `memory` of training (Linux), "
-            "and `curves` of training speed against length, batch size and depth."
-        },
+        help="What to measure: `training` and `inference` of classifiers, peak `memory` of training (Linux), "
+        "and `curves` of training speed against length, batch size and depth.",
     )
-    contenders: list[str] = field(
-        default_factory=lambda: list(OTHERS),
-        metadata={"help": f"What to compare training and inference with: {'; '.join(OTHERS)}."},
+    contenders: list[str] = HfArg(
+        default_factory=lambda: list(OTHERS), help=f"What to compare training and inference with: {'; '.join(OTHERS)}."
     )
-    data: str = field(default="sample", metadata={"help": "Labelled text, as for train-classifier."})
-    preset: str = field(default="transformer-evolution-half", metadata={"help": "The sizes."})
-    config: JsonMapping = field(
-        default_factory=JsonMapping, metadata={"help": "Fields that differ from the preset, as JSON."}
+    data: str = HfArg(default="sample", help="Labelled text, as for train-classifier.")
+    preset: str = HfArg(default="transformer-evolution-half", help="The sizes.")
+    config: JsonMapping = HfArg(default_factory=JsonMapping, help="Fields that differ from the preset, as JSON.")
+    texts: int = HfArg(default=1280, help="Texts in a round, drawn at random.")
+    batch_size: int = HfArg(default=128, help="Texts in a batch.")
+    rounds: int = HfArg(default=3, help="How often to time each.")
+    precisions: list[str] = HfArg(
+        default_factory=list, help="`float32`, `bfloat16`; by default float32 and, where it is faster, bfloat16."
     )
-    texts: int = field(default=1280, metadata={"help": "Texts in a round, drawn at random."})
-    batch_size: int = field(default=128, metadata={"help": "Texts in a batch."})
-    rounds: int = field(default=3, metadata={"help": "How often to time each."})
-    precisions: list[str] = field(
-        default_factory=list,
-        metadata={"help": "`float32`, `bfloat16`; by default float32 and, where it is faster, bfloat16."},
-    )
-    device: str = field(default="", metadata={"help": "`cpu` or `cuda`; by default `cuda` if available."})
-    seed: int = field(default=42, metadata={"help": "Seed of the texts drawn and of the weights."})
+    device: str = HfArg(default="", help="`cpu` or `cuda`; by default `cuda` if available.")
+    seed: int = HfArg(default=42, help="Seed of the texts drawn and of the weights.")
 
     def __post_init__(self):
         if unknown := sorted(set(self.tasks) - set(TASKS)):

@@ -16,13 +16,14 @@ import re
 import statistics
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from measures import take_turns
+from transformers.hf_argparser import HfArg
 
 from hf_vanilla_transformer.commands.arguments import check_at_least, exit_with_one_line, parse_arguments
 from hf_vanilla_transformer.data.labelled_text import encode, load_labelled_text
@@ -68,29 +69,27 @@ TABLES = re.compile(rf"(?<=<!-- tables {PROCESSOR} -->\n).*?(?=<!-- end of table
 
 @dataclass
 class BenchmarkArguments:
-    output_dir: str = field(metadata={"help": "The folder for engines.json."})
-    page: str | None = field(
-        default=None, metadata={"help": f"A page to put the tables into, between its marks `tables {PROCESSOR}`."}
+    output_dir: str = HfArg(help="The folder for engines.json.")
+    page: str | None = HfArg(
+        default=None, help=f"A page to put the tables into, between its marks `tables {PROCESSOR}`."
     )
-    tasks: list[str] = field(
-        default_factory=lambda: list(TASKS), metadata={"help": f"What to measure: {', '.join(TASKS)}."}
+    tasks: list[str] = HfArg(default_factory=lambda: list(TASKS), help=f"What to measure: {', '.join(TASKS)}.")
+    contenders: list[str] = HfArg(
+        default_factory=lambda: list(CONTENDERS), help=f"The engines: {'; '.join(CONTENDERS)}."
     )
-    contenders: list[str] = field(
-        default_factory=lambda: list(CONTENDERS), metadata={"help": f"The engines: {'; '.join(CONTENDERS)}."}
-    )
-    threads: list[int] = field(default_factory=lambda: [1, 2], metadata={"help": "Numbers of threads, in turn."})
-    translator: str = field(default="model_cards/multi30k-de-en", metadata={"help": "A translator's folder."})
-    parallel_data: str = field(default="multi30k", metadata={"help": "Parallel text, as for train-translation."})
-    source_column: str = field(default="de", metadata={"help": "Column or suffix of the texts to translate."})
-    target_column: str = field(default="en", metadata={"help": "Column or suffix of the translations."})
-    test_prefix: str = field(default="test_2016_flickr", metadata={"help": "Prefix of the test files' names."})
-    classifier: str = field(default="model_cards/nsmc-small", metadata={"help": "A classifier's folder."})
-    labelled_data: str = field(default="nsmc", metadata={"help": "Labelled text, as for train-classifier."})
-    texts: int = field(default=2560, metadata={"help": "Texts in a round of `batches`, drawn at random."})
-    single_texts: int = field(default=500, metadata={"help": "Texts in a round of `single`, drawn at random."})
-    batch_size: int = field(default=64, metadata={"help": "Texts in a batch."})
-    rounds: int = field(default=3, metadata={"help": "How often to time each."})
-    seed: int = field(default=42, metadata={"help": "Seed of the texts drawn."})
+    threads: list[int] = HfArg(default_factory=lambda: [1, 2], help="Numbers of threads, in turn.")
+    translator: str = HfArg(default="model_cards/multi30k-de-en", help="A translator's folder.")
+    parallel_data: str = HfArg(default="multi30k", help="Parallel text, as for train-translation.")
+    source_column: str = HfArg(default="de", help="Column or suffix of the texts to translate.")
+    target_column: str = HfArg(default="en", help="Column or suffix of the translations.")
+    test_prefix: str = HfArg(default="test_2016_flickr", help="Prefix of the test files' names.")
+    classifier: str = HfArg(default="model_cards/nsmc-small", help="A classifier's folder.")
+    labelled_data: str = HfArg(default="nsmc", help="Labelled text, as for train-classifier.")
+    texts: int = HfArg(default=2560, help="Texts in a round of `batches`, drawn at random.")
+    single_texts: int = HfArg(default=500, help="Texts in a round of `single`, drawn at random.")
+    batch_size: int = HfArg(default=64, help="Texts in a batch.")
+    rounds: int = HfArg(default=3, help="How often to time each.")
+    seed: int = HfArg(default=42, help="Seed of the texts drawn.")
 
     def __post_init__(self):
         for name, known in (("tasks", TASKS), ("contenders", CONTENDERS)):

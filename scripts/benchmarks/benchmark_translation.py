@@ -12,7 +12,7 @@ same. Prints the medians; writes every round to a JSON file.
 
 import statistics
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ import torch
 from baselines import as_marian, token_by_token
 from measures import take_turns
 from transformers import PreTrainedModel
+from transformers.hf_argparser import HfArg
 
 from hf_vanilla_transformer.commands.arguments import check_at_least, exit_with_one_line, parse_arguments
 from hf_vanilla_transformer.data.parallel_text import load_parallel_text
@@ -36,16 +37,16 @@ ONE_BY_ONE = "one by one, without a cache"
 
 @dataclass
 class BenchmarkArguments:
-    model: str = field(metadata={"help": "A translator's folder."})
-    data: str = field(metadata={"help": "Parallel text, as for train-translation."})
-    source_column: str = field(metadata={"help": "Column, or suffix of the files, with the texts to translate."})
-    target_column: str = field(metadata={"help": "Column, or suffix of the files, with the translations."})
-    file: str | None = field(default=None, metadata={"help": "The JSON file for the seconds of every round."})
-    test_prefix: str | None = field(default=None, metadata={"help": "Prefix of the test files' names."})
-    sentences: int = field(default=1000, metadata={"help": "How many of the first sentences to translate."})
-    batch_size: int = field(default=64, metadata={"help": "Sentences in a batch."})
-    max_new_tokens: int = field(default=60, metadata={"help": "Maximum number of tokens in a translation."})
-    rounds: int = field(default=3, metadata={"help": "How often to time each."})
+    model: str = HfArg(help="A translator's folder.")
+    data: str = HfArg(help="Parallel text, as for train-translation.")
+    source_column: str = HfArg(help="Column, or suffix of the files, with the texts to translate.")
+    target_column: str = HfArg(help="Column, or suffix of the files, with the translations.")
+    file: str | None = HfArg(default=None, help="The JSON file for the seconds of every round.")
+    test_prefix: str | None = HfArg(default=None, help="Prefix of the test files' names.")
+    sentences: int = HfArg(default=1000, help="How many of the first sentences to translate.")
+    batch_size: int = HfArg(default=64, help="Sentences in a batch.")
+    max_new_tokens: int = HfArg(default=60, help="Maximum number of tokens in a translation.")
+    rounds: int = HfArg(default=3, help="How often to time each.")
 
     def __post_init__(self):
         check_at_least(1, self, "sentences", "batch_size", "max_new_tokens", "rounds")

@@ -18,7 +18,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ import datasets
 import numpy as np
 from plots import plot_sizes
 from transformers import DataCollatorForSeq2Seq, DataCollatorWithPadding, Seq2SeqTrainingArguments, TrainingArguments
+from transformers.hf_argparser import HfArg
 
 from hf_vanilla_transformer import (
     VanillaTransformerConfig,
@@ -50,16 +51,14 @@ STAGES = ("reading", "vocabulary", "tokens", "first batch", "checksums")
 
 @dataclass
 class SizeArguments:
-    output_dir: str = field(metadata={"help": "The folder for size.json and size.png, and meanwhile for the data."})
-    rows: list[int] = field(
-        default_factory=lambda: [100_000, 1_000_000], metadata={"help": "The numbers of training rows."}
-    )
-    kinds: list[str] = field(
+    output_dir: str = HfArg(help="The folder for size.json and size.png, and meanwhile for the data.")
+    rows: list[int] = HfArg(default_factory=lambda: [100_000, 1_000_000], help="The numbers of training rows.")
+    kinds: list[str] = HfArg(
         default_factory=lambda: list(KINDS),
-        metadata={"help": "`parallel` text in aligned files, or `labelled` text in a CSV file without other splits."},
+        help="`parallel` text in aligned files, or `labelled` text in a CSV file without other splits.",
     )
-    vocab_size: int = field(default=8000, metadata={"help": "Size of the vocabulary."})
-    vocab_lines: int = field(default=100_000, metadata={"help": "Rows that the vocabulary is trained on."})
+    vocab_size: int = HfArg(default=8000, help="Size of the vocabulary.")
+    vocab_lines: int = HfArg(default=100_000, help="Rows that the vocabulary is trained on.")
 
     def __post_init__(self):
         check_at_least(1, self, "vocab_lines")

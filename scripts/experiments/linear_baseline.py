@@ -6,13 +6,14 @@
 It is fit to the training texts as written. Leaves `evaluation.json`.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from datasets import Dataset
 from distillation import linear_classifier
+from transformers.hf_argparser import HfArg
 
 from hf_vanilla_transformer.commands.arguments import exit_with_one_line, parse_arguments
 from hf_vanilla_transformer.commands.evaluation import robustness_table
@@ -24,9 +25,9 @@ from hf_vanilla_transformer.training.checkpoints import prepare_output_dir
 
 @dataclass
 class BaselineArguments(RobustnessArguments, LabelledTextArguments):
-    robustness: list[str] = field(default_factory=lambda: ["all"], metadata={"help": "`all`, or names of changes."})
-    output_dir: str = field(kw_only=True, metadata={"help": "The folder for the result; it must be empty."})
-    split: Literal["validation", "test"] = field(default="validation", metadata={"help": "Split to measure."})
+    robustness: list[str] = HfArg(default_factory=lambda: ["all"], help="`all`, or names of changes.")
+    output_dir: str = HfArg(kw_only=True, help="The folder for the result; it must be empty.")
+    split: Literal["validation", "test"] = HfArg(default="validation", help="Split to measure.")
 
 
 @exit_with_one_line

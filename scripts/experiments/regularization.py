@@ -2,12 +2,13 @@
 """R-Drop and BPE-dropout as settings of a training script."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from bpe_dropout import draw_segmentations
 from datasets import Dataset
 from rdrop import with_rdrop
 from transformers import PreTrainedTokenizerBase, Trainer
+from transformers.hf_argparser import HfArg
 
 
 @dataclass
@@ -18,18 +19,16 @@ class RegularizationArguments:
         ValueError: one is out of range, or has no effect without another.
     """
 
-    rdrop_alpha: float = field(
-        default=0.0, metadata={"help": "Weight of R-Drop's divergence between two passes; 0 is a single pass."}
+    rdrop_alpha: float = HfArg(
+        default=0.0, help="Weight of R-Drop's divergence between two passes; 0 is a single pass."
     )
-    bpe_dropout: float = field(
-        default=0.0, metadata={"help": "Share of the merges left out at random in training texts; 0 is none."}
+    bpe_dropout: float = HfArg(
+        default=0.0, help="Share of the merges left out at random in training texts; 0 is none."
     )
-    segmentations: int | None = field(
+    segmentations: int | None = HfArg(
         default=None,
-        metadata={
-            "help": "With --bpe_dropout, the number of ways in which each training text is cut, by default 10; "
-            "an epoch goes through all of them."
-        },
+        help="With --bpe_dropout, the number of ways in which each training text is cut, by default 10; "
+        "an epoch goes through all of them.",
     )
 
     def __post_init__(self):

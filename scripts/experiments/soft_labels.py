@@ -19,7 +19,7 @@ validation accuracy of each teacher, of all of them together, and of these with 
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
@@ -34,6 +34,7 @@ from distillation import (
     labels_nearby,
     linear_classifier,
 )
+from transformers.hf_argparser import HfArg
 
 from hf_vanilla_transformer.commands.arguments import exit_with_one_line, parse_arguments
 from hf_vanilla_transformer.commands.settings import LabelledTextArguments
@@ -54,30 +55,22 @@ LINEAR, TOGETHER, NEIGHBOURS = "linear", "together", "neighbours"
 
 @dataclass
 class SoftLabelArguments(LabelledTextArguments):
-    output_dir: str = field(kw_only=True, metadata={"help": "The folder for the result; it must be empty."})
-    models: list[str] = field(default_factory=list, metadata={"help": "Folders or Hub names of classifiers."})
-    linear: bool = field(
-        default=False, metadata={"help": "Logistic regression on n-grams of characters is a teacher, too."}
-    )
-    texts: list[str] = field(
-        default_factory=list, metadata={"help": "Files with one text per line, UTF-8, plain or .gz."}
-    )
-    neighbours: int = field(
+    output_dir: str = HfArg(kw_only=True, help="The folder for the result; it must be empty.")
+    models: list[str] = HfArg(default_factory=list, help="Folders or Hub names of classifiers.")
+    linear: bool = HfArg(default=False, help="Logistic regression on n-grams of characters is a teacher, too.")
+    texts: list[str] = HfArg(default_factory=list, help="Files with one text per line, UTF-8, plain or .gz.")
+    neighbours: int = HfArg(
         default=0,
-        metadata={
-            "help": "The distance, in lines of --texts, at which the label of a training text counts a third, "
-            "beyond it less; by default none counts."
-        },
+        help="The distance, in lines of --texts, at which the label of a training text counts a third, "
+        "beyond it less; by default none counts.",
     )
-    pieces: int = field(default=0, metadata={"help": "Texts made of pieces, for each training text."})
-    cross_fit: bool = field(
+    pieces: int = HfArg(default=0, help="Texts made of pieces, for each training text.")
+    cross_fit: bool = HfArg(
         default=False,
-        metadata={
-            "help": "Label the training texts, too, a fifth at a time, by a --linear teacher fit to the others."
-        },
+        help="Label the training texts, too, a fifth at a time, by a --linear teacher fit to the others.",
     )
-    seed: int = field(default=42, metadata={"help": "Seed of the pieces, and of the fifths."})
-    batch_size: int = field(default=128, metadata={"help": "Texts in one pass through a model."})
+    seed: int = HfArg(default=42, help="Seed of the pieces, and of the fifths.")
+    batch_size: int = HfArg(default=128, help="Texts in one pass through a model.")
 
     def __post_init__(self):
         if not self.models and not self.linear:

@@ -7,12 +7,13 @@
 Everything else is as in `vanilla-transformer train-classifier`.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from datasets import Dataset
 from distillation import SoftLabelLoss, SoftLabels
 from regularization import RegularizationArguments
 from transformers import PreTrainedTokenizerBase, TrainingArguments
+from transformers.hf_argparser import HfArg
 
 from hf_vanilla_transformer.commands.arguments import exit_with_one_line, parse_arguments
 from hf_vanilla_transformer.commands.classifier import train
@@ -22,9 +23,8 @@ from hf_vanilla_transformer.training.trainer import CheckedTrainer, data_seed
 
 @dataclass
 class ExperimentArguments(RegularizationArguments):
-    soft_labels: str | None = field(
-        default=None,
-        metadata={"help": "Further training texts, with a probability of each label: a folder of soft_labels.py."},
+    soft_labels: str | None = HfArg(
+        default=None, help="Further training texts, with a probability of each label: a folder of soft_labels.py."
     )
 
 
