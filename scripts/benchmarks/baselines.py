@@ -28,10 +28,8 @@ SIZES = (
 class TorchClassifier(nn.Module):
     """`torch.nn.Transformer` with embeddings, sinusoids and a linear layer, as in a tutorial.
 
-    The decoder reads one start token, as in `VanillaTransformerForSequenceClassification`.
-
-    Args:
-        config: The sizes. `torch.nn.Transformer` has one number of heads and one feed-forward size: the encoder's.
+    The decoder reads one start token, as in `VanillaTransformerForSequenceClassification`. Both stacks have the
+    encoder's number of heads and feed-forward size.
     """
 
     def __init__(self, config: VanillaTransformerConfig):
@@ -66,11 +64,7 @@ class TorchClassifier(nn.Module):
 
 
 class BartClassifier(nn.Module):
-    """transformers' `BartModel`, whose decoder reads one start token, and a linear layer.
-
-    Args:
-        config: From `bart_config`.
-    """
+    """transformers' `BartModel`, whose decoder reads one start token, and a linear layer."""
 
     def __init__(self, config: BartConfig):
         super().__init__()
@@ -86,11 +80,7 @@ class BartClassifier(nn.Module):
 
 
 class BartTextClassifier(nn.Module):
-    """transformers' `BartForSequenceClassification`, whose decoder reads the whole text.
-
-    Args:
-        config: From `bart_config`.
-    """
+    """transformers' `BartForSequenceClassification`, whose decoder reads the whole text."""
 
     def __init__(self, config: BartConfig):
         super().__init__()
@@ -114,13 +104,7 @@ def bart_config(config: VanillaTransformerConfig) -> BartConfig:
 
 
 def as_marian(model: PreTrainedModel) -> MarianMTModel:
-    """Copy a translator into transformers' Marian, weights included.
-
-    Args:
-        model: A `VanillaTransformerForConditionalGeneration`.
-
-    Returns:
-        The Marian model, in evaluation mode.
+    """Copy a `VanillaTransformerForConditionalGeneration` into transformers' Marian, in evaluation mode.
 
     Raises:
         ValueError: Marian cannot express the model's configuration.
@@ -166,15 +150,7 @@ def as_marian(model: PreTrainedModel) -> MarianMTModel:
 def token_by_token(model: PreTrainedModel, source: list[int], max_new_tokens: int) -> list[int]:
     """Translate one sentence greedily without a cache: the decoder reads the whole prefix at every step.
 
-    This is what the tutorials' `translate_sentence` and `greedy_decode` do.
-
-    Args:
-        model: A `VanillaTransformerForConditionalGeneration`.
-        source: The sentence's ids.
-        max_new_tokens: Maximum length of the translation.
-
-    Returns:
-        The translation's ids, including EOS.
+    This is what the tutorials' `translate_sentence` and `greedy_decode` do. The ids include EOS.
     """
     config = model.config
     memory = model.model.encoder(torch.tensor([source])).last_hidden_state

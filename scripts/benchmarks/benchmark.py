@@ -32,7 +32,6 @@ from measures import (
     measure_curves,
     peak_memory,
 )
-from plots import plot_benchmark
 from transformers import PreTrainedTokenizerBase
 from transformers.hf_argparser import HfArg
 
@@ -92,23 +91,14 @@ class BenchmarkArguments:
 
 @dataclass(frozen=True)
 class Setup:
-    """What every task gets.
-
-    Attributes:
-        arguments: The command's settings.
-        config: The sizes.
-        tokenizer: What made the ids.
-        input_ids: The token ids of all texts, in random order.
-        device: The device.
-        limits: `matrix_product_rate` of each precision that is measured.
-    """
+    """What every task gets."""
 
     arguments: BenchmarkArguments
     config: VanillaTransformerConfig
     tokenizer: PreTrainedTokenizerBase
-    input_ids: list[list[int]]
+    input_ids: list[list[int]]  # of all texts, in random order
     device: torch.device
-    limits: dict[str, float]
+    limits: dict[str, float]  # `matrix_product_rate` of each precision that is measured
 
     @property
     def fastest(self) -> str:
@@ -129,7 +119,6 @@ def draw_texts(
 
 
 def print_table(title: str, columns: list[str], rows: list[list[Any]]) -> None:
-    """Print a Markdown table."""
     print(f"\n{title}\n")
     for row in (columns, ["---"] * len(columns), *rows):
         print(f"| {' | '.join(map(str, row))} |")
@@ -213,6 +202,8 @@ def measure_memory(setup: Setup) -> list[dict[str, Any]]:
 
 def measure_and_plot_curves(setup: Setup) -> dict[str, list[dict[str, Any]]]:
     """Compare the speed of training against length, batch size and depth, and draw it; see `measure_curves`."""
+    from plots import plot_benchmark  # not above: the memory that is measured would have matplotlib in it
+
     curves = measure_curves(
         setup.config,
         rounds=setup.arguments.rounds,

@@ -11,6 +11,7 @@ that of all test sentences, accuracy that of all test texts in batches. Prints t
 `engines.json`. Nothing else should run on the machine.
 """
 
+import functools
 import random
 import re
 import statistics
@@ -106,19 +107,12 @@ class BenchmarkArguments:
 
 @dataclass
 class Task:
-    """What the engines do.
-
-    Attributes:
-        contenders: Who takes part.
-        number: Texts in a round.
-        answer: Takes an engine's name and the engine, and answers them.
-        measure: Takes an engine's name, the engine, and its last answers; returns the quality, by measure.
-    """
+    """What the engines do. Both functions take an engine's name and the engine."""
 
     contenders: list[str]
-    number: int
+    number: int  # of texts in a round
     answer: Callable[[str, Engine], Any]
-    measure: Callable[[str, Engine, Any], dict[str, float]]
+    measure: Callable[[str, Engine, Any], dict[str, float]]  # also takes the last answers; returns the quality
 
 
 def translation_tasks(arguments: BenchmarkArguments) -> dict[str, Task]:
@@ -144,12 +138,7 @@ def translation_tasks(arguments: BenchmarkArguments) -> dict[str, Task]:
     contenders = {name: CONTENDERS[name] for name in arguments.contenders}
     names = [name for name, (format, dtype) in contenders.items() if dtype != "bfloat16" and format != "onnx"]
     return {
-        task: Task(
-            names,
-            len(rows),
-            lambda name, engine, beams=beams: answer(name, engine, beams),
-            measure,
-        )
+        task: Task(names, len(rows), functools.partial(answer, beams=beams), measure)
         for task, beams in (("greedy", 1), ("beams", BEAMS))
     }
 
@@ -193,12 +182,7 @@ def load_contenders(arguments: BenchmarkArguments, model: str, names: list[str],
 
 
 def run_task(task: Task, engines: dict[str, Engine], threads: int, rounds: int) -> list[dict[str, Any]]:
-    """Time the engines in turn.
-
-    Returns:
-        For each engine `name`, `threads`, `seconds` of each round, the median `texts_per_second`, `times_torch`, and
-        its quality.
-    """
+    """Time the engines in turn: `seconds` of each round, the median `texts_per_second`, and the quality of each."""
     answers = {}
     ways = {
         name: lambda name=name, engine=engine: answers.update({name: task.answer(name, engine)})
@@ -206,7 +190,7 @@ def run_task(task: Task, engines: dict[str, Engine], threads: int, rounds: int) 
     }
     for way in ways.values():
         way()  # warm up
-    seconds = take_turns(ways, rounds, torch.device("cpu"))
+    seconds = take_turns(ways, rounds)
     medians = {name: statistics.median(times) for name, times in seconds.items()}
     return [
         {

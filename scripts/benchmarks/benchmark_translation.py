@@ -61,8 +61,7 @@ def time_translations(
 ) -> tuple[dict[str, list[list[int]]], dict[str, list[float]]]:
     """Translate the test split in the three ways, in turn.
 
-    Returns:
-        The ids of the translations, without special tokens, and the seconds of each round; both by way.
+    Returns the ids of the translations, without special tokens, and the seconds of each round; both by way.
     """
     tokenizer = load_tokenizer(arguments.model)
     prefixes = {} if arguments.test_prefix is None else {"test": arguments.test_prefix}
@@ -87,18 +86,14 @@ def time_translations(
     turns = {way: lambda way=way: translations.update({way: ways[way]()}) for way in ways}
     with torch.inference_mode():
         in_batches(model), in_batches(marian)  # warm up
-        seconds = take_turns(turns, arguments.rounds, model.device)
+        seconds = take_turns(turns, arguments.rounds)
     return translations, seconds
 
 
 def make_report(
     batch_size: int, translations: dict[str, list[list[int]]], seconds: dict[str, list[float]]
 ) -> dict[str, Any]:
-    """Compare the three ways.
-
-    Returns:
-        What the JSON file holds.
-    """
+    """What the JSON file holds."""
     ours = translations[OURS]
     medians = {way: statistics.median(times) for way, times in seconds.items()}
     return {

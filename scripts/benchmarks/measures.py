@@ -9,8 +9,8 @@ import re
 import statistics
 import time
 from collections.abc import Callable, Iterable
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -49,21 +49,13 @@ def _fused_adamw(weights: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
 
 @dataclass(frozen=True)
 class Contender:
-    """A classifier and how it is used.
-
-    Attributes:
-        make: Takes the sizes and the device; returns a module that takes `input_ids` and `attention_mask` (B, S).
-        grouped: Whether batches hold texts of similar length, or random ones.
-        dtypes: Names of the precisions that it supports.
-        optimizer: Makes the optimizer of its weights.
-        batch_factor: How many times as many texts its batches hold as the others'.
-    """
+    """A classifier and how it is used. Its module takes `input_ids` and `attention_mask` (B, S)."""
 
     make: Callable[[VanillaTransformerConfig, torch.device], nn.Module]
-    grouped: bool = True
-    dtypes: tuple[str, ...] = tuple(DTYPES)
+    grouped: bool = True  # whether batches hold texts of similar length, or random ones
+    dtypes: tuple[str, ...] = tuple(DTYPES)  # the precisions that it supports
     optimizer: Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer] = _fused_adamw
-    batch_factor: int = 1
+    batch_factor: int = 1  # how many times as many texts its batches hold as the others'
 
 
 OURS = "this package, grouped"
@@ -94,17 +86,10 @@ CONTENDERS = {
 def make_batches(
     input_ids: list[list[int]], batch_size: int, pad_token_id: int, grouped: bool, number: int | None = None
 ) -> list[Batch]:
-    """Make batches, each padded to its longest text.
+    """Make batches of texts that are in random order, or are sorted by length first (`grouped`).
 
-    Args:
-        input_ids: The token ids of each text, in random order.
-        batch_size: Texts in a batch.
-        pad_token_id: Id of the pad.
-        grouped: Whether to sort by length first.
-        number: How many batches to return, evenly spaced; by default all.
-
-    Returns:
-        `input_ids` and `attention_mask` (B, S), int64, of each batch.
+    Each is padded to its longest text: `input_ids` and `attention_mask` (B, S), int64. Of all, `number` are returned,
+    evenly spaced.
     """
     order = sorted(input_ids, key=len) if grouped else input_ids
     starts = range(0, len(order), batch_size)
@@ -125,17 +110,10 @@ def make_step(
     train: bool,
     make_optimizer: Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer] = _fused_adamw,
 ) -> Callable[[Batch], None]:
-    """Make the function that is timed: one update, or one forward pass.
+    """Make the function of a batch that is timed: one update, or one forward pass.
 
-    Args:
-        model: Takes `input_ids` and `attention_mask`, and returns logits (B, labels); moved to `device`.
-        dtype: Precision; bfloat16 is autocast in training, and the weights' own dtype otherwise.
-        device: The device.
-        train: Whether to update.
-        make_optimizer: As in `Contender`.
-
-    Returns:
-        A function of a batch. The first token's parity serves as label.
+    The precision bfloat16 is autocast in training, and the weights' own dtype otherwise. The first token's parity
+    serves as label.
     """
     autocast = train and dtype != torch.float32
     model.to(device, torch.float32 if train else dtype).train(train)
@@ -155,38 +133,28 @@ def make_step(
     return step if train else torch.inference_mode()(step)
 
 
-def take_turns(ways: dict[str, Callable[[], Any]], rounds: int, device: torch.device) -> dict[str, list[float]]:
-    """Time several functions in turn, in reverse order in every second round.
-
-    Args:
-        ways: The functions by name.
-        rounds: How often to call each.
-        device: The device to synchronize with.
-
-    Returns:
-        The seconds of each call, by name.
-    """
+def take_turns(ways: dict[Any, Callable[[], Any]], rounds: int) -> dict[Any, list[float]]:
+    """The seconds of each call of several functions, in turn, in reverse order in every second round."""
     seconds = {name: [] for name in ways}
     for number in range(rounds):
         for name in list(ways)[:: 1 if number % 2 == 0 else -1]:
-            _wait(device)
+            _wait()
             start = time.perf_counter()
             ways[name]()
-            _wait(device)
+            _wait()
             seconds[name].append(time.perf_counter() - start)
     return seconds
+
+
+def _wait() -> None:
+    if torch.cuda.is_initialized():
+        torch.cuda.synchronize()
 
 
 def count_flops(model: nn.Module, batches: list[Batch], train: bool) -> int:
     """Count the floating-point operations of all matrix products, including those for pads.
 
-    Args:
-        model: A contender's module.
-        batches: Its batches.
-        train: Whether to count the backward pass, too.
-
-    Returns:
-        The number of operations; a multiplication and an addition are two.
+    A multiplication and an addition are two. With `train`, the backward pass is counted, too.
     """
     model.train(train)
     counts = {}  # by shape: nothing else matters
@@ -205,20 +173,11 @@ def count_flops(model: nn.Module, batches: list[Batch], train: bool) -> int:
 
 
 def matrix_product_rate(dtype: torch.dtype, device: torch.device, rounds: int = 5) -> float:
-    """Measure the machine's speed at the product of two large square matrices.
-
-    Args:
-        dtype: The matrices' dtype.
-        device: The device.
-        rounds: How often to measure.
-
-    Returns:
-        The best round, in floating-point operations per second.
-    """
+    """The machine's best speed at the product of two large square matrices, in floating-point operations a second."""
     size = 2048 if device.type == "cpu" else 8192
     left, right = (torch.randn(size, size, device=device).to(dtype) for _ in range(2))
     torch.mm(left, right)
-    seconds = take_turns({"product": lambda: torch.mm(left, right)}, rounds, device)["product"]
+    seconds = take_turns({"product": lambda: torch.mm(left, right)}, rounds)["product"]
     return 2 * size**3 / min(seconds)
 
 
@@ -235,7 +194,7 @@ def compare_classifiers(
     names: list[str],
     engines: dict[tuple[str, str], Engine],
 ) -> list[dict[str, Any]]:
-    """Time training or inference of `CONTENDERS` on the same texts, in each precision of `limits`.
+    """Time training or inference of some of `CONTENDERS` on the same texts, in each precision of `limits`.
 
     Args:
         config: The sizes of all.
@@ -243,11 +202,7 @@ def compare_classifiers(
             a grouped batch have as similar lengths as in a whole data set.
         batch_size: Texts in a batch.
         batches: Batches in a round.
-        rounds: How often to time each.
-        device: The device.
-        train: Whether to train or to classify.
         limits: `matrix_product_rate` of each precision that is measured.
-        names: Which of `CONTENDERS`.
         engines: Classifiers for inference that are not modules, by name and precision. They read the grouped batches.
 
     Returns:
@@ -279,7 +234,7 @@ def compare_classifiers(
         ways[name, dtype] = lambda engine=engine: engine.logits(texts, batch_size)
         rows.append({"name": name, "dtype": dtype, "real_tokens": share_of_tokens(taken)})
         work[name] = {"texts": len(texts)}
-    seconds = take_turns(ways, rounds, device)
+    seconds = take_turns(ways, rounds)
     for row in rows:
         times = seconds[row["name"], row["dtype"]]
         median = statistics.median(times)
@@ -300,20 +255,10 @@ def share_of_tokens(batches: list[Batch]) -> float:
 def measure_curves(
     config: VanillaTransformerConfig, *, rounds: int, device: torch.device, dtype: torch.dtype, names: list[str]
 ) -> dict[str, list[dict[str, Any]]]:
-    """Measure the speed of training in one precision against length, batch size and depth.
+    """Measure the speed of training in one precision against `length`, `batch_size` and `depth`.
 
-    One of the three varies; the others stay at 32 tokens, 32 texts and 3 layers.
-
-    Args:
-        config: The other sizes.
-        rounds: How often to time each.
-        device: The device.
-        dtype: The precision.
-        names: Which of `CONTENDERS`.
-
-    Returns:
-        For each of `length`, `batch_size` and `depth` one entry per value and classifier: `value`, `name`, and the
-        median `tokens_per_second`.
+    One of the three varies; the others stay at 32 tokens, 32 texts and 3 layers. For each there is one entry per value
+    and contender: `value`, `name`, and the median `tokens_per_second`.
     """
     curves = {}
     for axis, values in (("length", (16, 32, 64, 128, 256)), ("batch_size", (8, 32, 128)), ("depth", (1, 3, 6, 12))):
@@ -332,7 +277,7 @@ def measure_curves(
                 step = make_step(CONTENDERS[name].make(sizes, device), dtype, device, train=True)
                 step(batch)
                 ways[name] = lambda step=step, batch=batch: step(batch)
-            for name, seconds in take_turns(ways, rounds, device).items():
+            for name, seconds in take_turns(ways, rounds).items():
                 rate = batch["input_ids"].numel() / statistics.median(seconds)
                 curves[axis].append({"value": value, "name": name, "tokens_per_second": rate})
     return curves
@@ -341,46 +286,24 @@ def measure_curves(
 def peak_memory(
     config: VanillaTransformerConfig, name: str, dtype: str, batches: list[Batch], device: torch.device
 ) -> int:
-    """Measure the peak memory of training, in a process of its own.
+    """The peak memory of training on some batches, in a process of its own.
 
-    Args:
-        config: The sizes.
-        name: Which of `CONTENDERS`.
-        dtype: Which of `DTYPES`.
-        batches: The batches to train on.
-        device: The device.
-
-    Returns:
-        Bytes: the device's, or, on CPUs, the whole process's (Linux only).
+    In bytes: the device's, or, on CPUs, the whole process's (Linux only).
     """
-    context = multiprocessing.get_context("spawn")
-    receiver, sender = context.Pipe(duplex=False)
-    arguments = (sender, config.to_dict(), name, dtype, batches, str(device), torch.get_num_threads())
-    process = context.Process(target=_send_peak_memory, args=arguments)
-    process.start()
-    sender.close()
-    peak = receiver.recv()
-    process.join()
-    return peak
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as new_process:
+        arguments = (config.to_dict(), name, dtype, batches, device, torch.get_num_threads())
+        return new_process.submit(_own_peak_memory, *arguments).result()
 
 
-def _send_peak_memory(
-    sender: Connection, config: dict[str, Any], name: str, dtype: str, batches: list[Batch], device: str, threads: int
-) -> None:
+def _own_peak_memory(
+    config: dict[str, Any], name: str, dtype: str, batches: list[Batch], device: torch.device, threads: int
+) -> int:
     torch.set_num_threads(threads)
-    device = torch.device(device)
     model = CONTENDERS[name].make(VanillaTransformerConfig.from_dict(config), device)
     step = make_step(model, DTYPES[dtype], device, train=True, make_optimizer=CONTENDERS[name].optimizer)
     for batch in batches:
         step(batch)
     if device.type == "cuda":
-        sender.send(torch.cuda.max_memory_allocated())
-    else:
-        # getrusage's peak would start at the parent process's.
-        status = Path("/proc/self/status").read_text()
-        sender.send(int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) * 1024)
-
-
-def _wait(device: torch.device) -> None:
-    if device.type == "cuda":
-        torch.cuda.synchronize(device)
+        return torch.cuda.max_memory_allocated()
+    # getrusage's peak would start at the parent process's.
+    return int(re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())[1]) * 1024

@@ -2,33 +2,16 @@
 """The benchmarks' pictures, drawn with matplotlib."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from hf_vanilla_transformer.figures import check_file
+from matplotlib.figure import Figure
 
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 LABELS = {"length": "tokens in a text", "batch_size": "texts in a batch", "depth": "layers in each stack"}
 
 
-def plot_benchmark(curves: dict[str, list[dict[str, Any]]], file: str | Path) -> "Figure":
-    """Draw the speed of training against length, batch size and depth.
-
-    Args:
-        curves: From `measures.measure_curves`.
-        file: The picture to write, PNG or SVG by its suffix.
-
-    Returns:
-        The figure: one panel for each of the three.
-
-    Raises:
-        ValueError: as `check_file`.
-    """
-    from matplotlib.figure import Figure
-
-    check_file(file)
+def plot_benchmark(curves: dict[str, list[dict[str, Any]]], file: Path) -> Figure:
+    """Draw the speed of training against length, batch size and depth, as `measures.measure_curves` returns it."""
     figure = Figure(figsize=(11, 3.6), layout="constrained")
     panels = figure.subplots(1, len(curves), sharey=True)
     for axes, (axis, points) in zip(panels, curves.items(), strict=True):
@@ -47,22 +30,8 @@ def plot_benchmark(curves: dict[str, list[dict[str, Any]]], file: str | Path) ->
     return figure
 
 
-def plot_sizes(points: list[dict[str, Any]], file: str | Path) -> "Figure":
-    """Draw memory and time until the first batch against the number of rows.
-
-    Args:
-        points: From `size.measure_size`.
-        file: The picture to write, PNG or SVG by its suffix.
-
-    Returns:
-        The figure: one panel for the memory, one for the times.
-
-    Raises:
-        ValueError: as `check_file`.
-    """
-    from matplotlib.figure import Figure
-
-    check_file(file)
+def plot_sizes(points: list[dict[str, Any]], file: Path) -> None:
+    """Draw memory, and time until the first batch, against the number of rows, as `size.measure_size` returns them."""
     figure = Figure(figsize=(9, 3.6), layout="constrained")
     memory, times = figure.subplots(1, 2)
     for kind in dict.fromkeys(point["kind"] for point in points):
@@ -85,4 +54,3 @@ def plot_sizes(points: list[dict[str, Any]], file: str | Path) -> "Figure":
         axes.grid(alpha=0.3)
         axes.legend(fontsize=8)
     figure.savefig(file, dpi=150)
-    return figure

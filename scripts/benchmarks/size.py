@@ -17,15 +17,14 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 import datasets
 import numpy as np
-from plots import plot_sizes
 from transformers import DataCollatorForSeq2Seq, DataCollatorWithPadding, Seq2SeqTrainingArguments, TrainingArguments
 from transformers.hf_argparser import HfArg
 
@@ -121,11 +120,7 @@ class Meter:
 
 
 def start_training(arguments: SizeArguments, kind: str, folder: Path, is_first: bool) -> dict[str, dict[str, float]]:
-    """Do what a training command does until its first batch, in this process.
-
-    Returns:
-        `seconds` and `peak_bytes` of each stage.
-    """
+    """Do what a training command does until its first batch: `seconds` and `peak_bytes` of each stage."""
     datasets.disable_progress_bars()
     datasets.config.HF_DATASETS_CACHE = folder / "cache"
     meter, pairs = Meter(), kind == "parallel"
@@ -166,28 +161,16 @@ def start_training(arguments: SizeArguments, kind: str, folder: Path, is_first: 
     return meter.stages
 
 
-def _send_start(sender: Connection, *arguments) -> None:
-    sender.send(start_training(*arguments))
-
-
-def in_new_process(*arguments) -> dict[str, dict[str, float]]:
-    """`start_training` in a process that has read nothing before."""
-    context = multiprocessing.get_context("spawn")
-    receiver, sender = context.Pipe(duplex=False)
-    process = context.Process(target=_send_start, args=(sender, *arguments))
-    process.start()
-    sender.close()
-    stages = receiver.recv()
-    process.join()
-    return stages
-
-
 def measure_size(arguments: SizeArguments, kind: str, rows: int) -> dict[str, Any]:
-    """Write data of one size, start twice, remove all."""
+    """Write data of one size, start twice, each time in a process that has read nothing before, remove all."""
+    starts = {}
     with tempfile.TemporaryDirectory(dir=arguments.output_dir) as folder:
         folder = Path(folder)
         write_data(kind, rows, folder)
-        starts = {name: in_new_process(arguments, kind, folder, name == "first") for name in ("first", "second")}
+        for name in ("first", "second"):
+            with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as new_process:
+                start = new_process.submit(start_training, arguments, kind, folder, name == "first")
+                starts[name] = start.result()
     point = {"kind": kind, "rows": rows, **starts}
     peaks = {name: max(stage["peak_bytes"] for stage in stages.values()) for name, stages in starts.items()}
     seconds = [f"{starts['first'][stage]['seconds']:,.1f}" for stage in STAGES]
@@ -199,6 +182,8 @@ def measure_size(arguments: SizeArguments, kind: str, rows: int) -> dict[str, An
 
 @exit_with_one_line
 def main(argv: list[str] | None = None) -> None:
+    from plots import plot_sizes  # not above: what is measured would have matplotlib in its memory
+
     (arguments,), _ = parse_arguments([SizeArguments], __doc__, argv)
     prepare_output_dir(arguments.output_dir)
     print(f"| text | rows | {' | '.join(f'{stage}, s' for stage in STAGES)} | second start, s | peak, MB |")

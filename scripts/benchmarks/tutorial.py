@@ -171,11 +171,7 @@ class Transformer(nn.Module):
 
 
 class MovieClassification(nn.Module):
-    """The decoder reads one start token; the maximum over its outputs goes through a linear layer.
-
-    Args:
-        config: The sizes.
-    """
+    """The decoder reads one start token; the maximum over its outputs goes through a linear layer."""
 
     def __init__(self, config: VanillaTransformerConfig):
         super().__init__()

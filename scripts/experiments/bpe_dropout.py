@@ -56,15 +56,7 @@ class BpeDropout:
         self.pieces = {self.ids[piece]: piece for piece in cuttable}
 
     def __call__(self, ids: Sequence[int], generator: Random) -> list[int]:
-        """Cut a text anew.
-
-        Args:
-            ids: Its tokens.
-            generator: Where the random numbers come from.
-
-        Returns:
-            Tokens of the same text, mostly more of them.
-        """
+        """Cut a text's tokens anew, mostly into more of them."""
         cut = []
         for is_text, run in groupby(ids, key=self.pieces.__contains__):
             if is_text:
@@ -103,13 +95,7 @@ def draw_segmentations(
     Args:
         rows: With columns of token ids and with `length`, as `tokenize` and `tokenize_pairs` return them.
         tokenizers: The columns that are cut anew, and the tokenizer of each.
-        rate: As in `BpeDropout`.
-        copies: Number of copies, at least 1.
         max_length: A text that would get more tokens than this keeps its own.
-        seed: Of the random numbers.
-
-    Returns:
-        `copies` times as many rows, with new `length`.
 
     Raises:
         ValueError: as in `BpeDropout`, or a tokenizer cuts in a way that merges alone do not explain.

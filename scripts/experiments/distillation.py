@@ -36,9 +36,6 @@ def linear_classifier() -> "Pipeline":
     """A classifier that is not fit yet: logistic regression on the n-grams of one to five characters within words.
 
     N-grams of two texts or more are counted, on a logarithmic scale, and weighted by how rare they are (tf-idf).
-
-    Returns:
-        scikit-learn's, with `fit(texts, labels)` and `predict_proba(texts)`.
     """
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.linear_model import LogisticRegression
@@ -53,15 +50,8 @@ def linear_classifier() -> "Pipeline":
 def cross_fit(texts: Sequence[str], labels: Sequence[int], seed: int) -> np.ndarray:
     """What `linear_classifier` makes of texts that it was not fit to: a fifth at a time, fit to the other four.
 
-    Of a text that is there twice, it may have seen the other one.
-
-    Args:
-        texts: Labelled texts.
-        labels: Their labels, 0 and so on, each of at least five texts.
-        seed: Of the choice of the fifths.
-
-    Returns:
-        (texts, labels), float: the probabilities.
+    Returns the probabilities (texts, labels), float. Each label needs at least five texts. Of a text that is there
+    twice, it may have seen the other one.
     """
     from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
@@ -73,15 +63,7 @@ def compose_texts(texts: Sequence[str], number: int, seed: int) -> list[str]:
     """Texts for a teacher to label, made of pieces of other texts, where there are no unlabelled ones.
 
     At random, each is some consecutive words of one text, or the beginning of one text and the end of another. A piece
-    may be a whole text.
-
-    Args:
-        texts: Any texts.
-        number: How many are made for each text that has words.
-        seed: Of the random numbers.
-
-    Returns:
-        The texts, with single spaces between their words.
+    may be a whole text. `number` are made for each text that has words, with single spaces between them.
     """
     generator = Random(seed)
     texts_in_words = [words for text in texts if (words := text.split())]
@@ -149,14 +131,7 @@ def labels_nearby(
 
 
 def load_soft_labels(folder: str | os.PathLike, number_of_labels: int) -> Dataset:
-    """Read what soft_labels.py wrote.
-
-    Args:
-        folder: With a Parquet file of the columns `text` and `label`, the probability of each label.
-        number_of_labels: How many there must be.
-
-    Returns:
-        The rows, with the columns `text` (string) and `label` (list of float32).
+    """Read what soft_labels.py wrote: rows of `SOFT_LABELS`, with the probability of each label.
 
     Raises:
         DataError: There is no such file, or it holds something else.
@@ -178,16 +153,11 @@ def describe_soft_labels(folder: str | os.PathLike, data: DatasetDict) -> dict[s
 
     Made for another cut of the data they would hold texts of validation or test, or what was learned from these.
 
-    Args:
-        folder: As in `load_soft_labels`.
-        data: The splits of the run's data.
-
     Returns:
         The settings that they were made with, `recipe`; the file's checksum, `sha256`; and what was measured then.
 
     Raises:
         DataError: They were made for other splits.
-        OSError: The folder lacks a part of the record.
     """
     metrics = json.loads(Path(folder, METRICS_FILE).read_text(encoding="utf-8"))
     recipe = Path(folder, RECIPE_FILE).read_text(encoding="utf-8")
@@ -202,16 +172,7 @@ def describe_soft_labels(folder: str | os.PathLike, data: DatasetDict) -> dict[s
 
 
 def add_soft_labels(labelled: Dataset, soft: Dataset, number_of_labels: int) -> Dataset:
-    """One training set of rows with a label and of rows with probabilities.
-
-    Args:
-        labelled: What `tokenize` returned, `labels` being numbers.
-        soft: What `tokenize` returned of `load_soft_labels`, `labels` being probabilities.
-        number_of_labels: How many there are.
-
-    Returns:
-        The rows of both with `labels` as probabilities; those of the former are 0 and 1.
-    """
+    """One training set of tokenized rows with a label, whose probabilities are 0 and 1, and of rows of soft labels."""
     one_hot = np.eye(number_of_labels, dtype=np.float32)
     labelled = labelled.map(
         lambda batch: {"labels": one_hot[batch["labels"]]}, batched=True, features=soft.features, desc="One-hot labels"
@@ -220,21 +181,13 @@ def add_soft_labels(labelled: Dataset, soft: Dataset, number_of_labels: int) -> 
 
 
 class SoftLabels:
-    """The soft labels that a classifier learns from, as the hooks of `commands.train_classifier.train`.
-
-    Args:
-        folder: As in `load_soft_labels`.
-    """
+    """The soft labels of a folder, that a classifier learns from, as the hooks of `commands.classifier.train`."""
 
     def __init__(self, folder: str | os.PathLike):
         self.folder = folder
 
     def describe(self, data: DatasetDict) -> dict[str, Any]:
-        """Read the soft labels, and describe them for the run's record.
-
-        Raises:
-            DataError: as in `load_soft_labels` and `describe_soft_labels`.
-        """
+        """Read the soft labels, and describe them for the run's record."""
         self.number_of_labels = len(data["train"].features["label"].names)
         self.rows = load_soft_labels(self.folder, self.number_of_labels)
         return {"soft_labels": describe_soft_labels(self.folder, data)}
@@ -254,16 +207,10 @@ class SoftLabelLoss:
         labels: torch.Tensor,
         num_items_in_batch: int | torch.Tensor | None = None,
     ) -> torch.Tensor:
-        """The sum over the batch's rows, divided by their number.
+        """The sum over the rows of logits (B, C), divided by their number.
 
-        Args:
-            outputs: With `logits` (B, C).
-            labels: (B, C), float, each row of sum 1; or in an evaluation (B,), int64.
-            num_items_in_batch: How many numbers the labels of all calls that make up a batch have: Trainer counts
-                so, C for each row.
-
-        Returns:
-            The loss, a scalar.
+        Labels are (B, C), float, each row of sum 1; or in an evaluation (B,), int64. Trainer counts C items for each
+        row of all calls that make up a batch.
         """
         loss = nn.functional.cross_entropy(outputs.logits.float(), labels, reduction="sum")
         rows = len(labels) if num_items_in_batch is None else num_items_in_batch * len(labels) / labels.numel()

@@ -9,13 +9,9 @@ from transformers import Trainer
 
 
 class RDrop:
-    """Adds R-Drop to a class of trainers; comes before it among the bases.
+    """Adds R-Drop to a class of trainers; comes before it among the bases."""
 
-    Attributes:
-        rdrop_alpha: Weight of the divergence between the two passes.
-    """
-
-    rdrop_alpha: float
+    rdrop_alpha: float  # weight of the divergence between the two passes
 
     def compute_loss(
         self,
@@ -50,10 +46,5 @@ class RDrop:
 
 
 def with_rdrop(trainer_class: type[Trainer], alpha: float) -> type[Trainer]:
-    """A subclass of a trainer that trains with R-Drop.
-
-    Args:
-        trainer_class: A `Trainer`.
-        alpha: `rdrop_alpha`, above 0.
-    """
+    """A subclass of a trainer that trains with R-Drop."""
     return type(f"RDrop{trainer_class.__name__}", (RDrop, trainer_class), {"rdrop_alpha": alpha})

@@ -13,11 +13,7 @@ from transformers.hf_argparser import HfArg
 
 @dataclass
 class RegularizationArguments:
-    """Settings that both training scripts have.
-
-    Raises:
-        ValueError: one is out of range, or has no effect without another.
-    """
+    """Settings that both training scripts have."""
 
     rdrop_alpha: float = HfArg(
         default=0.0, help="Weight of R-Drop's divergence between two passes; 0 is a single pass."
@@ -46,11 +42,7 @@ class RegularizationArguments:
     def segment(
         self, rows: Dataset, tokenizers: Mapping[str, PreTrainedTokenizerBase], max_length: int, seed: int
     ) -> Dataset:
-        """Training rows cut anew, as in `draw_segmentations`, if BPE-dropout is asked for.
-
-        Raises:
-            ValueError: as in `draw_segmentations`.
-        """
+        """Training rows cut anew, as in `draw_segmentations`, if BPE-dropout is asked for."""
         if not self.bpe_dropout:
             return rows
         return draw_segmentations(

@@ -24,7 +24,6 @@ from itertools import chain
 from pathlib import Path
 
 import numpy as np
-import yaml
 from datasets import Dataset, DatasetDict
 from distillation import (
     SOFT_LABELS,
@@ -36,13 +35,13 @@ from distillation import (
 )
 from transformers.hf_argparser import HfArg
 
-from hf_vanilla_transformer.commands.arguments import exit_with_one_line, parse_arguments
+from hf_vanilla_transformer.commands.arguments import check_at_least, exit_with_one_line, parse_arguments
 from hf_vanilla_transformer.commands.settings import LabelledTextArguments
 from hf_vanilla_transformer.data.checksums import describe_splits, file_checksum
 from hf_vanilla_transformer.data.errors import DataError
 from hf_vanilla_transformer.data.lines import iterate_lines, normalize_spaces
 from hf_vanilla_transformer.engines import load_engine
-from hf_vanilla_transformer.hub.record import METRICS_FILE, RECIPE_FILE, describe_environment, save_json
+from hf_vanilla_transformer.hub.record import METRICS_FILE, RECIPE_FILE, describe_environment, recipe_text, save_json
 from hf_vanilla_transformer.inference import classify
 from hf_vanilla_transformer.loading import labels_of, load_config, load_tokenizer
 from hf_vanilla_transformer.metrics import classification_report
@@ -77,26 +76,18 @@ class SoftLabelArguments(LabelledTextArguments):
             raise ValueError("no teacher: give --models, --linear true, or both")
         if len({*self.models, LINEAR, TOGETHER, NEIGHBOURS}) < len(self.models) + 3:
             raise ValueError(f"--models: each once, and none by the name of {LINEAR}, {TOGETHER} or {NEIGHBOURS}")
-        if self.neighbours < 0:
-            raise ValueError(f"--neighbours: at least 0, not {self.neighbours}")
+        check_at_least(0, self, "neighbours", "pieces")
+        check_at_least(1, self, "batch_size")
         if self.neighbours and not self.texts:
             raise ValueError("--neighbours: needs --texts, whose lines they are")
-        if self.pieces < 0:
-            raise ValueError(f"--pieces: at least 0, not {self.pieces}")
         if not (self.texts or self.pieces or self.cross_fit):
             raise ValueError("nothing to label: give --texts, --pieces or --cross_fit true")
         if self.cross_fit and (self.models or not self.linear):
             raise ValueError("--cross_fit: with --linear true alone, for --models have seen the training texts")
-        if self.batch_size < 1:
-            raise ValueError(f"--batch_size: at least 1, not {self.batch_size}")
 
 
 def check_labels(arguments: SoftLabelArguments, train: Dataset) -> None:
-    """See that each label has texts to learn from.
-
-    Raises:
-        DataError: one has too few.
-    """
+    """See that each label has texts to learn from."""
     names = train.features["label"].names
     needed = 5 if arguments.cross_fit else int(arguments.linear or arguments.neighbours > 0)
     counts = np.bincount(train["label"][:], minlength=len(names))
@@ -106,11 +97,7 @@ def check_labels(arguments: SoftLabelArguments, train: Dataset) -> None:
 
 
 def unknown_lines(files: list[list[str]], data: DatasetDict) -> list[str]:
-    """The lines that are not among the data, each once.
-
-    Raises:
-        DataError: none is left.
-    """
+    """The lines that are not among the data, each once."""
     known = {normalize_spaces(text) for split in data.values() for text in split["text"]} | {""}
     lines = [line for line in dict.fromkeys(chain.from_iterable(files)) if line not in known]  # in their order
     if files and not lines:
@@ -129,11 +116,7 @@ def with_neighbours(probabilities: np.ndarray, texts: list[str], nearby: dict[st
 def teacher_probabilities(
     arguments: SoftLabelArguments, data: DatasetDict, texts: list[str]
 ) -> Iterator[tuple[str, np.ndarray]]:
-    """Each teacher's name and its probabilities (texts, labels), float32.
-
-    Raises:
-        ValueError: a model is no classifier, or has other labels than the data.
-    """
+    """Each teacher's name and its probabilities (texts, labels), float32."""
     train = data["train"]
     names = train.features["label"].names
     # A wrong model is refused before the hours of the others.
@@ -189,8 +172,7 @@ def main(argv: list[str] | None = None) -> None:
         labels = np.concatenate([cross_fit(train["text"][:], train["label"][:], arguments.seed), labels])
     soft_labels = Dataset.from_dict({"text": texts, "label": labels}, features=SOFT_LABELS)
     soft_labels.to_parquet(folder / SOFT_LABELS_FILE)
-    recipe = yaml.safe_dump(settings, sort_keys=False, allow_unicode=True)
-    (folder / RECIPE_FILE).write_text(recipe, encoding="utf-8")
+    (folder / RECIPE_FILE).write_text(recipe_text(settings), encoding="utf-8")
     save_json(
         folder / METRICS_FILE,
         {

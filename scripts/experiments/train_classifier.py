@@ -56,11 +56,7 @@ def main(argv: list[str] | None = None) -> None:
 
 
 def check_soft_labels(experiment: ExperimentArguments, training: TrainingArguments) -> None:
-    """Refuse what does not go together with the loss of soft labels.
-
-    Raises:
-        ValueError: another loss is asked for, or several devices of one process.
-    """
+    """Refuse what does not go together with the loss of soft labels."""
     if experiment.rdrop_alpha or training.label_smoothing_factor:
         raise ValueError("--soft_labels: neither with --rdrop_alpha nor with --label_smoothing_factor")
     if training.n_gpu > 1:

@@ -84,7 +84,7 @@ def test_a_training_step_moves_every_layer(name):
 def test_each_way_has_its_turns():
     taken = []
     ways = {name: lambda name=name: taken.append(name) for name in "abc"}
-    seconds = take_turns(ways, 3, CPU)
+    seconds = take_turns(ways, 3)
     assert "".join(taken) == "abccbaabc"
     assert {name: len(times) for name, times in seconds.items()} == {"a": 3, "b": 3, "c": 3}
 
@@ -147,8 +147,6 @@ def test_curves_are_drawn_as_measured(tmp_path):
         assert lines == {"ours": [[1, 30], [4, 120]], "theirs": [[1, 20], [4, 80]]}
     assert len({axes.get_xlabel() for axes in figure.axes}) == 3 and figure.axes[0].get_ylabel()
     assert (tmp_path / "a.png").stat().st_size > 10_000
-    with pytest.raises(ValueError, match="no folder"):
-        plot_benchmark(curves, tmp_path / "nowhere" / "a.png")
 
 
 def test_the_texts_are_drawn_by_the_seed():
