@@ -6,7 +6,7 @@ import json
 import platform
 import re
 import subprocess
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from glob import escape, glob
 from importlib import metadata
 from pathlib import Path
@@ -20,7 +20,7 @@ from transformers import GenerationConfig, PreTrainedModel, TrainerState, Traini
 
 from ..data.checksums import describe_splits
 from ..figures import plot_training_curves
-from ..inference.folder import EXPORT_FILE, TARGET_TOKENIZER
+from ..inference.folder import EXPORT_FILE, TARGET_TOKENIZER, named_errors
 from ..training.checkpoints import world_size
 
 
@@ -36,10 +36,14 @@ REQUIRED_FILES = (
     *("config.json", "configuration_vanilla_transformer.py", "modeling_vanilla_transformer.py"),
     *("generation_config.json", "tokenizer_config.json", METRICS_FILE, RECIPE_FILE, RUN_FILE, CURVES_FILE),
 )
-_TOKENIZER = (
-    *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"),
-    *("chat_template.jinja", "vocab.json", "vocab.txt", "merges.txt", "source.spm", "target.spm"),
-    *("spiece.model", "sentencepiece.bpe.model", "sentencepiece.model", "spm.model", "tokenizer.model"),
+_TOKENIZER = tuple(
+    folder + file
+    for folder in ("", f"{TARGET_TOKENIZER}/")
+    for file in (
+        *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"),
+        *("chat_template.jinja", "vocab.json", "vocab.txt", "merges.txt", "source.spm", "target.spm"),
+        *("spiece.model", "sentencepiece.bpe.model", "sentencepiece.model", "spm.model", "tokenizer.model"),
+    )
 )
 # What is sent to the Hub: what a run, the exports in its folder, and a page write. Keys and data may lie beside it.
 RUN_FILES = (
@@ -47,7 +51,6 @@ RUN_FILES = (
     *("README.md", "model.safetensors", "model.safetensors.index.json"),
     f"model-{'[0-9]' * 5}-of-{'[0-9]' * 5}.safetensors",
     *_TOKENIZER,
-    *(f"{TARGET_TOKENIZER}/{file}" for file in _TOKENIZER),
     *("modules.json", "sentence_bert_config.json", "1_Pooling/config.json"),
     *("adapter_config.json", "adapter_model.safetensors"),
 )
@@ -55,12 +58,10 @@ _EXPORT = (
     *("README.md", "config.json", EXPORT_FILE, "model.bin", "onnx/*.onnx", "model.safetensors"),
     *("shared_vocabulary.json", "source_vocabulary.json", "target_vocabulary.json", "generation_config.json"),
     *_TOKENIZER,
-    *(f"{TARGET_TOKENIZER}/{file}" for file in _TOKENIZER),
 )
 PAGE_FILES = (
     *("README.md", "index.html", "app.js", "attention.js", "engine.js", "style.css", "words.json"),
     *(f"model/{name}" for name in ("classifier.onnx", "encoder.onnx", "decoder.onnx", "page.json", *_TOKENIZER)),
-    *(f"model/{TARGET_TOKENIZER}/{file}" for file in _TOKENIZER),
     *("runtime/*.mjs", "runtime/*.wasm", "runtime/LICENSE*", "runtime/NOTICE.txt"),
 )
 # Settings that belong to one machine or one call.
@@ -106,13 +107,9 @@ def save_record(
     """Write a run's record: `metrics.json`, `curves.png`, `recipe.yaml`, `run.json` and `generation_config.json`.
 
     Args:
-        folder: The run's folder.
-        model: The model.
         metrics: The metrics of each split. If they include the result of `epochs()`, the curves are drawn.
         settings: The settings that reproduce the run: `recipe.yaml`.
-        seed: The seed of the run.
-        precision: The precision of its matrix products.
-        data: `source`; rows and checksum of each split; further entries about the data, by name.
+        data: As from `data_record`, with further entries about the data, by name.
         resumed_from: The checkpoint that the run resumed from; the seconds of training are those since.
         base_model: The model that was trained further: `run.json` includes the record in its folder, or its Hub name.
         own_trainer: Whether the user's own Trainer trained the model, not a command; `settings` are its arguments.
@@ -137,10 +134,9 @@ def save_record(
     optional: dict[str, Any] = {"script": script, "license": license}
     if base_model is not None and Path(base_model).is_dir():
         optional["began_as"] = _read_record(base_model)
-    elif base_model is not None:
+    else:
         optional["base_model"] = base_model  # on the Hub, with a card of its own
-    run |= {name: value for name, value in optional.items() if value}
-    save_json(Path(folder, RUN_FILE), run)
+    save_json(Path(folder, RUN_FILE), run | {name: value for name, value in optional.items() if value})
 
 
 def _read_record(folder: str) -> dict[str, Any]:
@@ -159,11 +155,9 @@ def read_file(file: Path) -> dict[str, Any]:
     Raises:
         OSError, ValueError: the file cannot be read, or holds no mapping.
     """
-    try:
-        text = file.read_text(encoding="utf-8")
+    text = file.read_bytes()
+    with named_errors(str(file), "content"):
         content = json.loads(text) if file.suffix == ".json" else yaml.safe_load(text)
-    except (ValueError, yaml.YAMLError) as error:
-        raise ValueError(f"{file}: cannot be read ({error})") from error
     if not isinstance(content, dict):
         raise ValueError(f"{file}: holds no mapping of names to values")
     return content
@@ -246,14 +240,7 @@ def epochs(log_history: list[dict[str, float]]) -> list[dict[str, float]]:
         For each evaluation `epoch`, `step`, `train_loss` (the mean since the last evaluation, None if nothing was
         logged) and its metrics. Without evaluations, the first three for each logged loss.
     """
-    return list(_evaluations(log_history)) or [
-        {"epoch": entry["epoch"], "step": entry["step"], "train_loss": entry["loss"]}
-        for entry in log_history
-        if "loss" in entry
-    ]
-
-
-def _evaluations(log_history: list[dict[str, float]]) -> Iterator[dict[str, float]]:
+    rows: list[dict[str, Any]] = []
     losses, steps, last_step = [], [], 0
     for entry in log_history:
         if "loss" in entry:
@@ -261,13 +248,19 @@ def _evaluations(log_history: list[dict[str, float]]) -> Iterator[dict[str, floa
             steps.append(entry["step"] - last_step)
             last_step = entry["step"]
         elif "eval_loss" in entry:
-            yield {
+            row = {
                 "epoch": round(entry["epoch"], 3),
                 "step": entry["step"],
                 "train_loss": float(np.average(losses, weights=steps)) if losses else None,
                 **{name: entry[name] for name in entry if name.startswith("eval_") and "per_second" not in name},
             }
+            rows.append(row)
             losses, steps = [], []
+    return rows or [
+        {"epoch": entry["epoch"], "step": entry["step"], "train_loss": entry["loss"]}
+        for entry in log_history
+        if "loss" in entry
+    ]
 
 
 def metrics_of_log(arguments: TrainingArguments, state: TrainerState) -> dict[str, Any]:
@@ -276,28 +269,23 @@ def metrics_of_log(arguments: TrainingArguments, state: TrainerState) -> dict[st
     Returns:
         `best_step`, `training_seconds`, `epochs`; `train` with the mean loss, `training_loss`; and `validation` with
         the evaluation of the final model, during training or after it. Evaluations of several data sets are left out.
-
-    Raises:
-        ValueError: the training has not finished.
     """
     step, log = best_step(arguments, state), state.log_history
-    end = max((place for place, entry in enumerate(log) if "train_runtime" in entry), default=None)
-    if end is None:
-        raise ValueError("the log has no training that finished")
+    end = max(place for place, entry in enumerate(log) if "train_runtime" in entry)
     ended = log[end]
     if any("eval_loss" in entry and entry["step"] == step for entry in log[:end]):
         log = log[:end]  # what is evaluated afterwards may be other data, such as the test split
-    metrics = {
+    metrics: dict[str, Any] = {
         "best_step": step,
         "training_seconds": round(ended["train_runtime"], 1),
         "epochs": epochs(log),
         "train": {"training_loss": ended["train_loss"]},
     }
     left_out = ("eval_runtime", "eval_model_preparation_time")
-    for entry in _evaluations(log):
-        if entry["step"] == step:
-            names = [name for name in entry if name.startswith("eval_") and name not in left_out]
-            metrics["validation"] = {name.removeprefix("eval_"): entry[name] for name in names}
+    for row in metrics["epochs"]:
+        if row["step"] == step and "eval_loss" in row:
+            names = [name for name in row if name.startswith("eval_") and name not in left_out]
+            metrics["validation"] = {name.removeprefix("eval_"): row[name] for name in names}
     return metrics
 
 

@@ -225,7 +225,7 @@ def test_a_folder_with_a_missing_part_is_refused(server, client, folder, missing
         ("metrics.json", b"[]", "metrics.json: holds no mapping"),
         ("run.json", b"[]", "run.json: holds no mapping"),
         ("recipe.yaml", b"", "recipe.yaml: holds no mapping"),
-        ("recipe.yaml", b"data: sample\nmax_st", "recipe.yaml: cannot be read"),
+        ("recipe.yaml", b"data: sample\nmax_st", "recipe.yaml: no content can be read"),
         ("tokenizer.json", b"[]", "no tokenizer can be read"),
         ("generation_config.json", b"[]", "generation_config.json: no content can be read"),
         ("modules.json", b"", "modules.json: no content can be read"),
