@@ -1,15 +1,14 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""Upload a run's folder to the Hugging Face Hub: model, code, tokenizer, record, figures and card.
+"""Upload the folder of a run or an export to the Hugging Face Hub: model, code, tokenizer, record, figures and card.
 
     vanilla-transformer push-to-hub runs/nsmc --repo_id USER/NAME --dry_run
     vanilla-transformer push-to-hub runs/nsmc --repo_id USER/NAME
     vanilla-transformer push-to-hub page --space USER/NAME
 
 Log in first with `hf auth login`, or set HF_TOKEN. --dry_run sends nothing: it checks the folder and lists what would
-be sent, what stays behind, and what names this machine. Only what a run, an export in its folder or a page writes is
-sent, and what --include names; checkpoints, links that lead out of the folder, and absolute paths in the record are
-not. The same command completes an interrupted upload. --space uploads a folder of `vanilla-transformer page` as a
-static Space.
+be sent, what stays behind, and what names this machine. Only what a run, an export or a page writes is sent, and what
+--include names; checkpoints, links that lead out of the folder, and absolute paths in the record are not. The same
+command completes an interrupted upload. --space uploads a folder of `vanilla-transformer page` as a static Space.
 """
 
 import argparse
@@ -32,9 +31,9 @@ from .arguments import OneLineParser, escape_controls, exit_with_one_line
 def parse_arguments(argv: list[str] | None) -> argparse.Namespace:
     # Other commands begin with a recipe; this one begins with a folder.
     parser = OneLineParser(description=__doc__)
-    parser.add_argument("folder", metavar="FOLDER", help="A run's folder, or a page's.")
+    parser.add_argument("folder", metavar="FOLDER", help="The folder of a run, an export or a page.")
     target = parser.add_mutually_exclusive_group(required=True)
-    target.add_argument("--repo_id", metavar="USER/NAME", help="The run's repository; created if missing.")
+    target.add_argument("--repo_id", metavar="USER/NAME", help="The model's repository; created if missing.")
     target.add_argument("--space", metavar="USER/NAME", help="The page's Space; created if missing.")
     parser.add_argument("--private", action="store_true", help="Make a private repository or Space.")
     parser.add_argument("--revision", help="A branch to upload to, created if it does not exist; by default main.")

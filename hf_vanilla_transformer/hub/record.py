@@ -36,6 +36,7 @@ REQUIRED_FILES = (
     *("config.json", "configuration_vanilla_transformer.py", "modeling_vanilla_transformer.py"),
     *("generation_config.json", "tokenizer_config.json", METRICS_FILE, RECIPE_FILE, RUN_FILE, CURVES_FILE),
 )
+REQUIRED_IN_EXPORT = ("README.md", "config.json", EXPORT_FILE, "tokenizer.json")
 _TOKENIZER = tuple(
     folder + file
     for folder in ("", f"{TARGET_TOKENIZER}/")
@@ -71,10 +72,14 @@ NOT_IN_RECIPE = {
 }
 
 
+def exports_in(folder: Path) -> list[Path]:
+    """The exports in a run's folder, relative to it; of an export's own folder `.`."""
+    return [file.parent.relative_to(folder) for place in (".", "*") for file in folder.glob(f"{place}/{EXPORT_FILE}")]
+
+
 def export_files(folder: Path) -> list[str]:
-    """Patterns of the files of the exports that lie in a run's folder."""
-    exports = [escape(file.parent.name) for file in folder.glob(f"*/{EXPORT_FILE}")]
-    return [f"{export}/{name}" for export in exports for name in _EXPORT]
+    """Patterns of the files of `exports_in`."""
+    return [f"{escape(export.as_posix())}/{name}" for export in exports_in(folder) for name in _EXPORT]
 
 
 def listed_files(folder: Path, patterns: Iterable[str]) -> list[Path]:

@@ -9,20 +9,21 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi
+from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi, ModelCard
 from huggingface_hub.utils import filter_repo_objects, validate_repo_id
 from transformers import GenerationConfig, PreTrainedModel, Trainer, TrainingArguments
 
-from ..inference.folder import EXPORT_FILE, TARGET_TOKENIZER, load_model, load_tokenizer, named_errors
+from ..inference.folder import EXPORT_FILE, load_model, load_target_tokenizer, load_tokenizer, named_errors
 from .model_card import CARD_FILE, has_card, load_model_card, make_model_card, rename_model_card, save_model_card
 from .record import (
-    CURVES_FILE,
     PAGE_FILES,
     RECIPE_FILE,
     REQUIRED_FILES,
+    REQUIRED_IN_EXPORT,
     RUN_FILE,
     RUN_FILES,
     export_files,
+    exports_in,
     json_text,
     listed_files,
     read_file,
@@ -43,10 +44,10 @@ TRAINING_STATE = (
 
 
 def repository_files(folder: str | Path, include: Iterable[str] = ()) -> list[Path]:
-    """Check that a run's folder is complete and can be read, and list the files that are uploaded.
+    """Check that the folder of a run or an export is complete and can be read, and list the files that are uploaded.
 
     Args:
-        folder: A run's folder.
+        folder: A run's folder, or an export's.
         include: Glob patterns of further files, relative to the folder.
 
     Returns:
@@ -56,28 +57,31 @@ def repository_files(folder: str | Path, include: Iterable[str] = ()) -> list[Pa
         ValueError: there is no such folder, or files are missing or damaged; the message names them.
     """
     folder = Path(folder)
-    files = {*listed_files(folder, (*RUN_FILES, *export_files(folder), *include)), Path(CARD_FILE)}
-    if missing := [name for name in REQUIRED_FILES if Path(name) not in files]:
-        raise ValueError(f"{folder}: not complete, it lacks {', '.join(missing)}")
+    is_export = (folder / EXPORT_FILE).is_file()
+    files = listed_files(folder, (*RUN_FILES, *export_files(folder), *include))
+    whole = {file.as_posix() for file in files if (folder / file).stat().st_size}
+    if lacking := [name for name in (REQUIRED_IN_EXPORT if is_export else REQUIRED_FILES) if name not in whole]:
+        raise ValueError(f"{folder}: not complete, {', '.join(lacking)} missing or empty")
+    for pattern, read in (("*.json", json.loads), ("*.py", ast.parse), (CARD_FILE, ModelCard)):
+        for file in files:
+            if file.match(pattern):
+                with named_errors(str(folder / file), "content"):
+                    read((folder / file).read_text(encoding="utf-8"))
+    if not is_export:
+        _check_run(folder)
+    return sorted({*files, Path(CARD_FILE)})
+
+
+def _check_run(folder: Path) -> None:
     config = load_model(str(folder)).config
     if not hasattr(config, "auto_map"):
         raise ValueError(f"{folder / 'config.json'}: without auto_map, the folder's code would not be found")
-    for place in [""] if config.decoder_vocab_size is None else ["", TARGET_TOKENIZER]:
-        load_tokenizer(str(folder), place)
-    for file in files:
-        if file.suffix in (".json", ".py"):
-            with named_errors(str(folder / file), "content"):
-                text = (folder / file).read_text(encoding="utf-8")
-                ast.parse(text) if file.suffix == ".py" else json.loads(text)
+    load_target_tokenizer(str(folder), config, load_tokenizer(str(folder)))
     with named_errors(str(folder / "generation_config.json"), "content"):
         GenerationConfig.from_pretrained(folder)
     make_model_card(folder)  # which reads the record
-    picture = (folder / CURVES_FILE).read_bytes()
-    if not (picture.startswith(b"\x89PNG") and b"IEND" in picture[-12:]):
-        raise ValueError(f"{folder / CURVES_FILE}: no whole PNG picture")
     if has_card(folder):
         load_model_card(folder)
-    return sorted(files)
 
 
 def space_files(folder: str | Path, include: Iterable[str] = ()) -> list[Path]:
@@ -106,16 +110,16 @@ def files_left_out(folder: Path, files: list[Path]) -> list[str]:
 
 
 def sent_texts(folder: Path) -> tuple[dict[str, str], set[str]]:
-    """The cards and records of a run and its exports without absolute paths, where they have some; and those paths."""
+    """The cards and records of a run and exports without absolute paths, where they have some; and those paths."""
     found: set[str] = set()
     texts = {}
-    exports = [file.parent.name for file in folder.glob(f"*/{EXPORT_FILE}")]
-    records = [f"{export}/{name}" for export in exports for name in ("config.json", EXPORT_FILE)]
+    exports = exports_in(folder)
+    records = [(export / name).as_posix() for export in exports for name in ("config.json", EXPORT_FILE)]
     for name in (RECIPE_FILE, RUN_FILE, *records):
-        content = read_file(folder / name)
+        content = read_file(folder / name) if (folder / name).is_file() else {}
         if (changed := without_local_paths(content, found)) != content:
             texts[name] = recipe_text(changed) if name == RECIPE_FILE else json_text(changed)
-    for name in [CARD_FILE, *(f"{export}/{CARD_FILE}" for export in exports)]:
+    for name in sorted({(export / CARD_FILE).as_posix() for export in (Path(), *exports)}):
         if found and (folder / name).is_file():
             card = (folder / name).read_text(encoding="utf-8")
             if RECIPE_FILE in texts:  # as a whole: YAML breaks long lines
@@ -143,11 +147,11 @@ def upload(
     token: str | None = None,
     include: Iterable[str] = (),
 ) -> str:
-    """Upload a run's folder to a Hub repository, which is created if it does not exist.
+    """Upload the folder of a run or an export to a Hub repository, which is created if it does not exist.
 
-    The card is made where it is missing or Trainer's draft, and gets the repository's name. Absolute paths in card,
-    recipe and `run.json` are sent as `LOCAL/` and their last part. The upload is one commit; after an interruption,
-    the next upload does not send files again that have arrived.
+    A run's card is made where it is missing or Trainer's draft, and gets the repository's name. Absolute paths in
+    cards and records are sent as `LOCAL/` and their last part. The upload is one commit; after an interruption, the
+    next upload does not send files again that have arrived.
 
     Args:
         folder: A folder that `repository_files` finds complete.
@@ -169,16 +173,15 @@ def upload(
     check_repo_id(repo_id)
     folder = Path(folder)
     files = repository_files(folder, include)
-    if has_card(folder):
-        rename_model_card(folder, repo_id)
-    else:
-        save_model_card(folder, repo_id)
+    if not (folder / EXPORT_FILE).is_file():
+        (rename_model_card if has_card(folder) else save_model_card)(folder, repo_id)
     texts, _ = sent_texts(folder)
     additions = [
         CommitOperationAdd(name, texts[name].encode() if name in texts else folder / name)
         for name in (file.as_posix() for file in files)
     ]
-    return _send(additions, repo_id, "model", TRAINING_STATE, private=private, revision=revision, token=token)
+    kind = read_file(folder / "config.json").get("model_type")
+    return _send("model", repo_id, kind, additions, TRAINING_STATE, private=private, revision=revision, token=token)
 
 
 def upload_space(
@@ -197,13 +200,14 @@ def upload_space(
     """
     check_repo_id(repo_id)
     additions = [CommitOperationAdd(file.as_posix(), Path(folder) / file) for file in space_files(folder, include)]
-    return _send(additions, repo_id, "space", ["*"], private=private, revision=revision, token=token)
+    return _send("space", repo_id, "static", additions, ["*"], private=private, revision=revision, token=token)
 
 
 def _send(
-    additions: list[CommitOperationAdd],
-    repo_id: str,
     repo_type: str,
+    repo_id: str,
+    kind: str | None,  # of model, or of Space
+    additions: list[CommitOperationAdd],
     delete_patterns: Iterable[str],
     *,
     private: bool,
@@ -212,26 +216,22 @@ def _send(
 ) -> str:
     api = HfApi(token=token or True)  # True: an error where nobody is logged in
     repository: dict[str, Any] = {"repo_id": repo_id, "repo_type": repo_type}
-    sdk = "static" if repo_type == "space" else None
+    is_space = repo_type == "space"
     # None, not False, leaves the default to the user's or organisation's settings.
-    api.create_repo(**repository, space_sdk=sdk, private=private or None, exist_ok=True)
+    api.create_repo(**repository, space_sdk=kind if is_space else None, private=private or None, exist_ok=True)
     there: Any = api.repo_info(**repository)
-    kind = there.sdk if sdk else (there.config or {}).get("model_type")
-    if kind not in (None, sdk or "vanilla_transformer"):
-        raise ValueError(f"{repo_id}: the name is taken, by {kind}")
+    if (other := there.sdk if is_space else (there.config or {}).get("model_type")) not in (None, kind):
+        raise ValueError(f"{repo_id}: the name is taken, by {other}")
     if private and not there.private:
         raise ValueError(f"{repo_id}: it exists and is public; this does not make it private")
     if revision is not None and not revision.startswith("refs/"):
         api.create_branch(**repository, branch=revision, exist_ok=True)
     old = filter_repo_objects(api.list_repo_files(**repository, revision=revision), allow_patterns=[*delete_patterns])
     kept = {".gitattributes", *(addition.path_in_repo for addition in additions)}
-    deletions = [CommitOperationDelete(name) for name in old if name not in kept]
+    operations: list[Any] = [*(CommitOperationDelete(name) for name in old if name not in kept), *additions]
     try:
         commit = api.create_commit(
-            **repository,
-            operations=[*deletions, *additions],
-            revision=revision,
-            commit_message="Upload the page" if sdk else "Upload the run's folder",
+            **repository, operations=operations, revision=revision, commit_message="Upload the folder"
         )
     except RuntimeError as error:  # huggingface_hub's, of a file that did not arrive
         raise OSError(f"{error} ({error.__cause__})") from error

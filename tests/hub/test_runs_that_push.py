@@ -34,7 +34,7 @@ def test_a_run_that_pushes_leaves_the_same_repository(server, client, environmen
     assert in_repository(server, f"{USER}/trained") == contents(folder)
     assert in_repository(server, f"{USER}/trained").keys() == RUN_FILES | EMBEDDING_FILES
     titles = server.titles(f"{USER}/trained")
-    assert titles[0] == "Upload the run's folder" and any("Training in progress" in title for title in titles)
+    assert titles[0] == "Upload the folder" and any("Training in progress" in title for title in titles)
     # What it pushed meanwhile can be loaded, too, and is on the same list.
     for commit in server.repositories[f"{USER}/trained"].commits.values():
         assert commit["files"].keys() <= RUN_FILES | EMBEDDING_FILES | {".gitattributes"}

@@ -125,6 +125,27 @@ def test_no_absolute_path_is_sent(server, client, folder):
     assert before == {name: (folder / name).read_bytes() for name in before}  # which `evaluate` reads
 
 
+def test_an_export_alone_is_a_repository(server, client, tmp_path):
+    """Without absolute paths, too; its card is its own."""
+    files = {
+        "README.md": "---\ntags: [vanilla-transformer]\n---\n`/home/kim/model`, exported.",
+        "config.json": '{"model_type": "bart"}',
+        "export.json": '{"source": "/home/kim/model"}',
+        **{"tokenizer.json": "{}", "model.bin": "weights", "id_rsa": "private"},
+    }
+    for name, content in files.items():
+        (tmp_path / name).write_text(content)
+    for _ in range(2):  # the second meets the first one's kind of model
+        status, _, err = client("push-to-hub", tmp_path, "--repo_id", REPO)
+        assert status == 0, err
+    sent = in_repository(server)
+    assert sent.keys() == files.keys() - {"id_rsa"}
+    assert sent["README.md"].decode() == files["README.md"].replace("/home/kim", "LOCAL")
+    assert json.loads(sent["export.json"]) == {"source": "LOCAL/model"}
+    (tmp_path / "config.json").write_text("")
+    assert "config.json missing or empty" in refused(client("push-to-hub", tmp_path, "--repo_id", REPO, "--dry_run"))
+
+
 def test_the_repository_is_the_folder(server, client, folder):
     status, out, err = client("push-to-hub", folder, "--repo_id", REPO)
     assert status == 0, err
@@ -224,15 +245,15 @@ def test_a_folder_with_a_missing_part_is_refused(server, client, folder, missing
         ("config.json", b"{", "config.json"),
         ("metrics.json", b"[]", "metrics.json: holds no mapping"),
         ("run.json", b"[]", "run.json: holds no mapping"),
-        ("recipe.yaml", b"", "recipe.yaml: holds no mapping"),
+        ("recipe.yaml", b"", "recipe.yaml missing or empty"),
         ("recipe.yaml", b"data: sample\nmax_st", "recipe.yaml: no content can be read"),
         ("tokenizer.json", b"[]", "no tokenizer can be read"),
         ("generation_config.json", b"[]", "generation_config.json: no content can be read"),
         ("modules.json", b"", "modules.json: no content can be read"),
         ("modeling_vanilla_transformer.py", b"def (", "modeling_vanilla_transformer.py: no content can be read"),
-        ("curves.png", b"", "curves.png: no whole PNG"),
+        ("modeling_vanilla_transformer.py", b"", "not complete, modeling_vanilla_transformer.py missing or empty"),
         ("README.md", b"---\na: [\n---\n", "README.md"),
-        ("README.md", b"\xff\xfe", "README.md: its metadata cannot be read"),
+        ("README.md", b"\xff\xfe", "README.md: no content can be read"),
         ("README.md", b"# No metadata\n", "library_name, pipeline_tag, tags, model-index"),
     ],
 )
