@@ -1,9 +1,8 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 """Convert the tutorials' checkpoints to ours and back: one table of tensor names per source.
 
-A row holds their name and ours, without the prefix that is the table's key. Braces expand as in a shell, pairwise on
-both sides; `*` is a layer's number. A third column converts the tensor where more than the name differs. `qkv_proj`
-stands for three tensors of ours, `norm` for the model's `pre_norm` or `post_norm`.
+Braces expand as in a shell, pairwise on both sides; `*` is a layer's number, `norm` the model's `pre_norm` or
+`post_norm`. A name of theirs that comes three times holds three tensors of ours, one below the other.
 """
 
 import logging
@@ -34,110 +33,19 @@ from .modeling_vanilla_transformer import (
 logger = logging.getLogger(__name__)
 
 
-class _Transform(NamedTuple):
-    to_ours: Callable[[torch.Tensor], Sequence[torch.Tensor]]
-    to_theirs: Callable[[Sequence[torch.Tensor]], torch.Tensor]
-
-
-_SAME = _Transform(lambda theirs: [theirs], lambda ours: ours[0])
-# A convolution of kernel size 1 is a linear layer: (F, D, 1), here (F, D).
-_KERNEL_OF_ONE = _Transform(lambda theirs: [theirs.squeeze(-1)], lambda ours: ours[0].unsqueeze(-1))
-# A position table with a batch dimension: (1, rows, D), here (rows, D).
-_BATCH_OF_ONE = _Transform(lambda theirs: [theirs.squeeze(0)], lambda ours: ours[0].unsqueeze(0))
-# Three stacked projections: (3 * width, D), here three of (width, D).
-_STACKED_QKV = _Transform(
-    lambda theirs: theirs.chunk(3) if theirs.dim() else [theirs], lambda ours: torch.cat(list(ours))
-)
-
-_Names = dict[str, list[tuple]]
+# Ours: the prefix, which theirs have, too, and what follows it.
 _BOTH, _ENCODER, _DECODER = "{encoder,decoder}.layers.*.", "encoder.layers.*.", "decoder.layers.*."
-_TWO_NORMS = "{self_attn,feed_forward}_residual.norm.{weight,bias}"
-_THREE_NORMS = "{self_attn,encoder_attn,feed_forward}_residual.norm.{weight,bias}"
-
-_TRANSFORMER_EVOLUTION: _Names = {
-    "": [
-        ("{encoder.enc,decoder.dec}_emb.weight", "{encoder,decoder}.embed_tokens.weight"),
-        ("{encoder,decoder}.pos_emb.weight", "{encoder,decoder}.embed_positions.weight"),
-        ("projection.weight", "classifier.weight"),
-    ],
-    _BOTH: [
-        ("self_attn.{W_Q,W_K,W_V,linear}.{weight,bias}", "self_attn.{q,k,v,out}_proj.{weight,bias}"),
-        ("pos_ffn.conv{1,2}.weight", "feed_forward.fc{1,2}.weight", _KERNEL_OF_ONE),
-        ("pos_ffn.conv{1,2}.bias", "feed_forward.fc{1,2}.bias"),
-    ],
-    _ENCODER: [("layer_norm{1,2}.{weight,bias}", _TWO_NORMS)],
-    _DECODER: [
-        ("dec_enc_attn.{W_Q,W_K,W_V,linear}.{weight,bias}", "encoder_attn.{q,k,v,out}_proj.{weight,bias}"),
-        ("layer_norm{1,2,3}.{weight,bias}", _THREE_NORMS),
-    ],
-}
-
-_ANNOTATED_TRANSFORMER: _Names = {
-    "": [
-        ("{src,tgt}_embed.0.lut.weight", "{encoder,decoder}.embed_tokens.weight"),
-        ("{src,tgt}_embed.1.pe", "{encoder,decoder}.embed_positions.weight", _BATCH_OF_ONE),
-        ("{encoder,decoder}.norm.{a_2,b_2}", "{encoder,decoder}.final_norm.{weight,bias}"),
-        ("generator.proj.{weight,bias}", "lm_head.{weight,bias}"),
-    ],
-    _BOTH: [
-        ("self_attn.linears.{0,1,2,3}.{weight,bias}", "self_attn.{q,k,v,out}_proj.{weight,bias}"),
-        ("feed_forward.w_{1,2}.{weight,bias}", "feed_forward.fc{1,2}.{weight,bias}"),
-    ],
-    _ENCODER: [("sublayer.{0,1}.norm.{a_2,b_2}", _TWO_NORMS)],
-    _DECODER: [
-        ("src_attn.linears.{0,1,2,3}.{weight,bias}", "encoder_attn.{q,k,v,out}_proj.{weight,bias}"),
-        ("sublayer.{0,1,2}.norm.{a_2,b_2}", _THREE_NORMS),
-    ],
-}
-
-_PYTORCH_SEQ2SEQ = {
-    "": [
-        ("{encoder,decoder}.tok_embedding.weight", "{encoder,decoder}.embed_tokens.weight"),
-        ("{encoder,decoder}.pos_embedding.weight", "{encoder,decoder}.embed_positions.weight"),
-        ("decoder.fc_out.{weight,bias}", "lm_head.{weight,bias}"),
-    ],
-    _BOTH: [
-        ("self_attention.fc_{q,k,v,o}.{weight,bias}", "self_attn.{q,k,v,out}_proj.{weight,bias}"),
-        ("positionwise_feedforward.fc_{1,2}.{weight,bias}", "feed_forward.fc{1,2}.{weight,bias}"),
-    ],
-    _ENCODER: [("{self_attn,ff}_layer_norm.{weight,bias}", _TWO_NORMS)],
-    _DECODER: [
-        ("encoder_attention.fc_{q,k,v,o}.{weight,bias}", "encoder_attn.{q,k,v,out}_proj.{weight,bias}"),
-        ("{self_attn,enc_attn,ff}_layer_norm.{weight,bias}", _THREE_NORMS),
-    ],
-}
-
-_PYTORCH_TRANSFORMER: _Names = {
-    "": [
-        ("{src,tgt}_embed.embedding.weight", "{encoder,decoder}.embed_tokens.weight"),
-        ("{src,tgt}_pos.pe", "{encoder,decoder}.embed_positions.weight", _BATCH_OF_ONE),
-        ("{encoder,decoder}.norm.{alpha,bias}", "{encoder,decoder}.final_norm.{weight,bias}"),
-        ("projection_layer.proj.{weight,bias}", "lm_head.{weight,bias}"),
-    ],
-    _BOTH: [
-        ("self_attention_block.w_{q,k,v,o}.{weight,bias}", "self_attn.{q,k,v,out}_proj.{weight,bias}"),
-        ("feed_forward_block.linear_{1,2}.{weight,bias}", "feed_forward.fc{1,2}.{weight,bias}"),
-    ],
-    _ENCODER: [("residual_connections.{0,1}.norm.{alpha,bias}", _TWO_NORMS)],
-    _DECODER: [
-        ("cross_attention_block.w_{q,k,v,o}.{weight,bias}", "encoder_attn.{q,k,v,out}_proj.{weight,bias}"),
-        ("residual_connections.{0,1,2}.norm.{alpha,bias}", _THREE_NORMS),
-    ],
-}
-
-_TORCH_NN_TRANSFORMER: _Names = {
-    "": [("{encoder,decoder}.norm.{weight,bias}", "{encoder,decoder}.final_norm.{weight,bias}")],
-    _BOTH: [
-        ("self_attn.in_proj_{weight,bias}", "self_attn.qkv_proj.{weight,bias}", _STACKED_QKV),
-        ("self_attn.out_proj.{weight,bias}", "self_attn.out_proj.{weight,bias}"),
-        ("linear{1,2}.{weight,bias}", "feed_forward.fc{1,2}.{weight,bias}"),
-    ],
-    _ENCODER: [("norm{1,2}.{weight,bias}", _TWO_NORMS)],
-    _DECODER: [
-        ("multihead_attn.in_proj_{weight,bias}", "encoder_attn.qkv_proj.{weight,bias}", _STACKED_QKV),
-        ("multihead_attn.out_proj.{weight,bias}", "encoder_attn.out_proj.{weight,bias}"),
-        ("norm{1,2,3}.{weight,bias}", _THREE_NORMS),
-    ],
+_OURS = {
+    "embed_tokens": ("", "{encoder,decoder}.embed_tokens.weight"),
+    "embed_positions": ("", "{encoder,decoder}.embed_positions.weight"),
+    "final_norm": ("", "{encoder,decoder}.final_norm.{weight,bias}"),
+    "lm_head": ("", "lm_head.{weight,bias}"),
+    "classifier": ("", "classifier.weight"),
+    "self_attn": (_BOTH, "self_attn.{q,k,v,out}_proj.{weight,bias}"),
+    "feed_forward": (_BOTH, "feed_forward.fc{1,2}.{weight,bias}"),
+    "encoder_norms": (_ENCODER, "{self_attn,feed_forward}_residual.norm.{weight,bias}"),
+    "encoder_attn": (_DECODER, "encoder_attn.{q,k,v,out}_proj.{weight,bias}"),
+    "decoder_norms": (_DECODER, "{self_attn,encoder_attn,feed_forward}_residual.norm.{weight,bias}"),
 }
 
 
@@ -154,7 +62,9 @@ def _float32_sinusoid(rows: int, d_model: int) -> torch.Tensor:
 class _Source(NamedTuple):
     """A tutorial's code: the names of its tensors, and the models that it can express."""
 
-    names: _Names
+    names: Mapping[str, str]
+    # By the end of our name: a dimension of size one that their tensor has besides ours.
+    unit_dimensions: Mapping[str, int] = MappingProxyType({})
     position_types: tuple[str, ...] = ("sinusoidal", "learned")
     sinusoid: Callable[[int, int], torch.Tensor] | None = None
     # Sizes that encoder and decoder share.
@@ -167,20 +77,76 @@ class _Source(NamedTuple):
 
 _SOURCES = {
     "transformer-evolution": _Source(
-        _TRANSFORMER_EVOLUTION,
+        {
+            "embed_tokens": "{encoder.enc,decoder.dec}_emb.weight",
+            "embed_positions": "{encoder,decoder}.pos_emb.weight",
+            "classifier": "projection.weight",
+            "self_attn": "self_attn.{W_Q,W_K,W_V,linear}.{weight,bias}",
+            "feed_forward": "pos_ffn.conv{1,2}.{weight,bias}",
+            "encoder_norms": "layer_norm{1,2}.{weight,bias}",
+            "encoder_attn": "dec_enc_attn.{W_Q,W_K,W_V,linear}.{weight,bias}",
+            "decoder_norms": "layer_norm{1,2,3}.{weight,bias}",
+        },
+        # A convolution of kernel size 1 is a linear layer.
+        unit_dimensions={"fc1.weight": -1, "fc2.weight": -1},
         sinusoid=lambda rows, d_model: sinusoid_table(rows, d_model).float(),
         open_fields={"layer_norm_eps": None},
     ),
-    "annotated-transformer": _Source(_ANNOTATED_TRANSFORMER, sinusoid=_float32_sinusoid),
-    "pytorch-seq2seq": _Source(_PYTORCH_SEQ2SEQ, position_types=("learned",), one_size=()),
+    "annotated-transformer": _Source(
+        {
+            "embed_tokens": "{src,tgt}_embed.0.lut.weight",
+            "embed_positions": "{src,tgt}_embed.1.pe",
+            "final_norm": "{encoder,decoder}.norm.{a_2,b_2}",
+            "lm_head": "generator.proj.{weight,bias}",
+            "self_attn": "self_attn.linears.{0,1,2,3}.{weight,bias}",
+            "feed_forward": "feed_forward.w_{1,2}.{weight,bias}",
+            "encoder_norms": "sublayer.{0,1}.norm.{a_2,b_2}",
+            "encoder_attn": "src_attn.linears.{0,1,2,3}.{weight,bias}",
+            "decoder_norms": "sublayer.{0,1,2}.norm.{a_2,b_2}",
+        },
+        unit_dimensions={"embed_positions.weight": 0},
+        sinusoid=_float32_sinusoid,
+    ),
+    "pytorch-seq2seq": _Source(
+        {
+            "embed_tokens": "{encoder,decoder}.tok_embedding.weight",
+            "embed_positions": "{encoder,decoder}.pos_embedding.weight",
+            "lm_head": "decoder.fc_out.{weight,bias}",
+            "self_attn": "self_attention.fc_{q,k,v,o}.{weight,bias}",
+            "feed_forward": "positionwise_feedforward.fc_{1,2}.{weight,bias}",
+            "encoder_norms": "{self_attn,ff}_layer_norm.{weight,bias}",
+            "encoder_attn": "encoder_attention.fc_{q,k,v,o}.{weight,bias}",
+            "decoder_norms": "{self_attn,enc_attn,ff}_layer_norm.{weight,bias}",
+        },
+        position_types=("learned",),
+        one_size=(),
+    ),
     "pytorch-transformer": _Source(
-        _PYTORCH_TRANSFORMER,
+        {
+            "embed_tokens": "{src,tgt}_embed.embedding.weight",
+            "embed_positions": "{src,tgt}_pos.pe",
+            "final_norm": "{encoder,decoder}.norm.{alpha,bias}",
+            "lm_head": "projection_layer.proj.{weight,bias}",
+            "self_attn": "self_attention_block.w_{q,k,v,o}.{weight,bias}",
+            "feed_forward": "feed_forward_block.linear_{1,2}.{weight,bias}",
+            "encoder_norms": "residual_connections.{0,1}.norm.{alpha,bias}",
+            "encoder_attn": "cross_attention_block.w_{q,k,v,o}.{weight,bias}",
+            "decoder_norms": "residual_connections.{0,1,2}.norm.{alpha,bias}",
+        },
+        unit_dimensions={"embed_positions.weight": 0},
         sinusoid=_float32_sinusoid,
         # The document's norms have one scale and one shift each; some versions have biases in the attention.
         open_fields={"layer_norm_type": ("unbiased_std", "unbiased_std_scalar"), "attention_bias": (False, True)},
     ),
     "torch-nn-transformer": _Source(
-        _TORCH_NN_TRANSFORMER,
+        {
+            "final_norm": "{encoder,decoder}.norm.{weight,bias}",
+            "self_attn": "self_attn.{in_proj_,in_proj_,in_proj_,out_proj.}{weight,bias}",
+            "feed_forward": "linear{1,2}.{weight,bias}",
+            "encoder_norms": "norm{1,2}.{weight,bias}",
+            "encoder_attn": "multihead_attn.{in_proj_,in_proj_,in_proj_,out_proj.}{weight,bias}",
+            "decoder_norms": "norm{1,2,3}.{weight,bias}",
+        },
         position_types=("none",),
         one_size=("attention_heads", "ffn_dim"),
         open_fields={"norm_first": None, "activation_function": ("relu", "gelu"), "layer_norm_eps": None},
@@ -193,7 +159,6 @@ _VARIANTS = {
     "transformer-evolution-full": "transformer-evolution",
     "pytorch-transformer-scalar-norm": "pytorch-transformer",
 }
-_HEADS = ("encoder_attention_heads", "decoder_attention_heads")
 # The fields that determine, besides the sizes, what a model computes and which tensors it has.
 _CODE_FIELDS = (
     *("norm_first", "final_norm", "layer_norm_type", "layer_norm_eps", "activation_function", "attention_bias"),
@@ -220,21 +185,20 @@ _SHAPES = {
 }
 
 
-class _Structure(NamedTuple):
-    """What determines, besides the source, which tensors a model has."""
-
-    head: str | None
-    layers: dict[str, int]
-    attention_bias: bool
-    norm_first: bool
-
-
 class _Row(NamedTuple):
-    """One tensor of theirs, and the one or three of ours with the same numbers."""
+    """Our names of the numbers that one tensor of theirs holds, stacked if there are several."""
 
-    theirs: str
     ours: list[str]
-    transform: _Transform
+    unit_dimension: int | None
+
+    def to_ours(self, theirs: torch.Tensor) -> Sequence[torch.Tensor]:
+        if self.unit_dimension is not None:
+            theirs = theirs.squeeze(self.unit_dimension)
+        return theirs.chunk(len(self.ours)) if theirs.dim() else [theirs]
+
+    def to_theirs(self, ours: list[torch.Tensor]) -> torch.Tensor:
+        stacked = torch.cat(ours)
+        return stacked if self.unit_dimension is None else stacked.unsqueeze(self.unit_dimension)
 
 
 def _expand(pattern: str) -> list[str]:
@@ -246,32 +210,27 @@ def _expand(pattern: str) -> list[str]:
     return [start + choice + tail for choice in choices.split(",") for tail in _expand(end)]
 
 
-def _pairs(source: _Source, head: str | None) -> Iterator[tuple[str, str, _Transform]]:
-    """A source's names with this head, `*` left in place."""
-    for prefix, rows in source.names.items():
-        for theirs_pattern, ours_pattern, *transform in rows:
-            names = zip(_expand(prefix + theirs_pattern), _expand(prefix + ours_pattern), strict=True)
-            for theirs, ours in names:
-                part = ours.partition(".")[0]
-                if part in _CLASSES and part != head:
-                    continue
-                if part not in _CLASSES and head == "classifier":
-                    theirs = _IN_A_CLASSIFIER + theirs
-                yield theirs, ours, *(transform or [_SAME])
+def _pairs(source: _Source, head: str | None) -> Iterator[tuple[str, str]]:
+    """A source's names with this head and ours, `*` left in place."""
+    for part, (prefix, pattern) in _OURS.items():
+        if part in source.names and (part == head or part not in _CLASSES):
+            outer = _IN_A_CLASSIFIER if head == "classifier" and part != head else ""
+            yield from zip(_expand(outer + prefix + source.names[part]), _expand(prefix + pattern), strict=True)
 
 
-def _rows(source: _Source, structure: _Structure) -> list[_Row]:
-    """All tensors of a model of this structure."""
-    rows = []
-    for theirs, ours, transform in _pairs(source, structure.head):
-        if ours.endswith("_proj.bias") and not structure.attention_bias:
+def _rows(source: _Source, head: str | None, fields: Mapping[str, Any]) -> dict[str, _Row]:
+    """All tensors of a model with this head, by their names; of the fields, those that say which there are."""
+    rows: dict[str, _Row] = {}
+    for theirs, ours in _pairs(source, head):
+        if ours.endswith("_proj.bias") and not fields["attention_bias"]:
             continue
         part = ours.partition(".")[0]
-        ours = ours.replace(".norm.", ".pre_norm." if structure.norm_first else ".post_norm.")
-        ours = f"model.{ours}" if structure.head and part not in _CLASSES else ours
-        names = [ours.replace("qkv_proj", f"{x}_proj") for x in "qkv"] if "qkv_proj" in ours else [ours]
-        for number in map(str, range(structure.layers[part]) if "*" in ours else [""]):
-            rows.append(_Row(theirs.replace("*", number), [name.replace("*", number) for name in names], transform))
+        ours = ours.replace(".norm.", ".pre_norm." if fields["norm_first"] else ".post_norm.")
+        ours = f"model.{ours}" if head and part not in _CLASSES else ours
+        unit = next((dim for end, dim in source.unit_dimensions.items() if ours.endswith(end)), None)
+        for number in map(str, range(fields[f"{part}_layers"]) if "*" in ours else [""]):
+            row = rows.setdefault(theirs.replace("*", number), _Row([], unit))
+            row.ours.append(ours.replace("*", number))
     return rows
 
 
@@ -341,24 +300,30 @@ def convert_checkpoint(state_dict: Mapping[str, torch.Tensor], source: str, **co
     preset_name, family = _find_source(source)
     preset = VanillaTransformerConfig.from_preset(preset_name)
     fields = {VanillaTransformerConfig.attribute_map.get(name, name): value for name, value in config_fields.items()}
-    if missing := [name for name in (*_HEADS, *family.asked_for) if fields.get(name) is None]:
+    if missing := [
+        name
+        for name in ("encoder_attention_heads", "decoder_attention_heads", *family.asked_for)
+        if fields.get(name) is None
+    ]:
         raise ValueError(f"{source}: the tensors do not tell {', '.join(missing)}; give them as config fields")
     dtype = _check_tensors(state_dict)
-    structure = _read_structure(state_dict, family, norm_first=bool(fields.get("norm_first", preset.norm_first)))
-    rows = _rows(family, structure)
+    head, structure = _read_structure(state_dict, family)
+    rows = _rows(family, head, {**structure, "norm_first": fields.get("norm_first", preset.norm_first)})
     sizes = _read_sizes(state_dict, rows)
     if sizes["norm_size"] != 1 or "layer_norm_type" not in family.open_fields:
         sizes["norm_size"] = sizes["d_model"]
     _check_names_and_shapes(state_dict, rows, sizes, source)
     ours = {
         name: tensor
-        for row in rows
-        for name, tensor in zip(row.ours, row.transform.to_ours(state_dict[row.theirs].detach()), strict=True)
+        for theirs, row in rows.items()
+        for name, tensor in zip(row.ours, row.to_ours(state_dict[theirs].detach()), strict=True)
     }
 
-    told = _read_fields(sizes, structure, preset, fields)
-    if structure.head == "classifier" and fields.get("id2label"):
-        fields.setdefault("num_labels", len(fields["id2label"]))
+    told = structure | _read_fields(sizes, preset, fields)
+    if head == "classifier":
+        told["num_labels"] = sizes["num_labels"]
+        if fields.get("id2label"):
+            fields.setdefault("num_labels", len(fields["id2label"]))
     if "none" in family.position_types:
         for side in ("encoder", "decoder"):
             ours[f"{side}.embed_tokens.weight"] = torch.zeros(1, sizes["d_model"])
@@ -383,7 +348,7 @@ def convert_checkpoint(state_dict: Mapping[str, torch.Tensor], source: str, **co
 
     config = VanillaTransformerConfig.from_preset(preset_name, **{**fields, **told})
     # Made in its dtype, so that the sinusoid is rounded once, as after loading.
-    model = _CLASSES[structure.head]._from_config(config, dtype=dtype)
+    model = _CLASSES[head]._from_config(config, dtype=dtype)
     model.load_state_dict(ours, strict=True)
     return model.eval()
 
@@ -409,24 +374,23 @@ def _check_tensors(state_dict: Mapping[str, torch.Tensor]) -> torch.dtype:
     return next(iter(dtypes))
 
 
-def _read_structure(state_dict: Mapping[str, torch.Tensor], source: _Source, norm_first: bool) -> _Structure:
-    """Read head, number of layers and attention biases off the names."""
+def _read_structure(state_dict: Mapping[str, torch.Tensor], source: _Source) -> tuple[str | None, dict[str, Any]]:
+    """Read the head, and the fields that say which tensors there are, off the names."""
     head = None
-    for candidate in filter(None, _CLASSES):
-        names = {theirs for theirs, ours, _ in _pairs(source, candidate) if ours.startswith(candidate)}
-        inside = names and candidate == "classifier" and any(name.startswith(_IN_A_CLASSIFIER) for name in state_dict)
-        if inside or not names.isdisjoint(state_dict):
+    for candidate in source.names.keys() & _CLASSES.keys():
+        inside = candidate == "classifier" and any(name.startswith(_IN_A_CLASSIFIER) for name in state_dict)
+        if inside or not state_dict.keys().isdisjoint(_expand(source.names[candidate])):
             head = candidate
+    fields: dict[str, Any] = {"attention_bias": "attention_bias" not in source.open_fields}
     layers: dict[str, set[str]] = {"encoder": set(), "decoder": set()}
-    attention_bias = "attention_bias" not in source.open_fields
-    for theirs, ours, _ in _pairs(source, head):
+    for theirs, ours in _pairs(source, head):
         if "*" in theirs:
             pattern = re.compile(re.escape(theirs).replace(r"\*", r"([0-9]+)"))
             numbers = {match[1] for match in map(pattern.fullmatch, state_dict) if match}
             layers[ours.partition(".")[0]] |= numbers
-            attention_bias |= bool(numbers) and ours.endswith("_proj.bias")
+            fields["attention_bias"] |= bool(numbers) and ours.endswith("_proj.bias")
     # At least one layer, so that an error names its tensors as missing.
-    return _Structure(head, {side: max(1, len(found)) for side, found in layers.items()}, attention_bias, norm_first)
+    return head, fields | {f"{side}_layers": max(1, len(found)) for side, found in layers.items()}
 
 
 def _symbols(name: str) -> list[str]:
@@ -436,24 +400,24 @@ def _symbols(name: str) -> list[str]:
     return [symbol.format(side=side) for symbol in _SHAPES[module][: 1 if leaf == "bias" else None]]
 
 
-def _read_sizes(state_dict: Mapping[str, torch.Tensor], rows: list[_Row]) -> dict[str, int]:
+def _read_sizes(state_dict: Mapping[str, torch.Tensor], rows: dict[str, _Row]) -> dict[str, int]:
     """Read each size by majority, so that an error names a single wrong tensor and not all others."""
     votes: defaultdict[str, Counter[int]] = defaultdict(Counter)
-    for row in rows:
-        if row.theirs in state_dict:
-            for name, tensor in zip(row.ours, row.transform.to_ours(state_dict[row.theirs]), strict=False):
+    for theirs, row in rows.items():
+        if theirs in state_dict:
+            for name, tensor in zip(row.ours, row.to_ours(state_dict[theirs]), strict=False):
                 for symbol, size in zip(_symbols(name), tensor.shape, strict=False):
                     votes[symbol][size] += 1
     return defaultdict(lambda: 1, {symbol: counter.most_common(1)[0][0] for symbol, counter in votes.items()})
 
 
 def _check_names_and_shapes(
-    state_dict: Mapping[str, torch.Tensor], rows: list[_Row], sizes: Mapping[str, int], source: str
+    state_dict: Mapping[str, torch.Tensor], rows: dict[str, _Row], sizes: Mapping[str, int], source: str
 ) -> None:
     expected = {}
-    for row in rows:
+    for theirs, row in rows.items():
         ours = [torch.empty([sizes[symbol] for symbol in _symbols(name)], device="meta") for name in row.ours]
-        expected[row.theirs] = tuple(row.transform.to_theirs(ours).shape)
+        expected[theirs] = tuple(row.to_theirs(ours).shape)
     problems = {
         "missing": [name for name in expected if name not in state_dict],
         "extra": [name for name in state_dict if name not in expected],
@@ -469,24 +433,19 @@ def _check_names_and_shapes(
 
 
 def _read_fields(
-    sizes: Mapping[str, int], structure: _Structure, preset: VanillaTransformerConfig, fields: Mapping[str, Any]
+    sizes: Mapping[str, int], preset: VanillaTransformerConfig, fields: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The configuration fields that the tensors tell, position tables aside."""
+    """The configuration fields that the shapes tell, or the preset fixes; position tables and labels aside."""
     scalar_norm = sizes["norm_size"] != sizes["d_model"]
-    told = {
+    return {
         **{name: sizes[name] for name in ("d_model", "encoder_ffn_dim", "decoder_ffn_dim", "decoder_vocab_size")},
-        **{f"{side}_layers": number for side, number in structure.layers.items()},
         "vocab_size": sizes["encoder_vocab_size"],
         "head_dim": _read_head_dim(sizes, fields),
-        "attention_bias": structure.attention_bias,
         "layer_norm_type": "unbiased_std_scalar" if scalar_norm else preset.layer_norm_type,
         "final_norm": preset.final_norm,
         **dict.fromkeys(("share_encoder_decoder_embeddings", "tie_word_embeddings"), False),
         "position_embedding_type": "none",
     }
-    if structure.head == "classifier":
-        told["num_labels"] = sizes["num_labels"]
-    return told
 
 
 def _read_head_dim(sizes: Mapping[str, int], fields: Mapping[str, Any]) -> int | None:
@@ -509,13 +468,13 @@ def _read_head_dim(sizes: Mapping[str, int], fields: Mapping[str, Any]) -> int |
     return widths["encoder"]
 
 
-def _differs_from_sinusoid(ours: Mapping[str, torch.Tensor], rows: list[_Row], source: _Source) -> bool:
+def _differs_from_sinusoid(ours: Mapping[str, torch.Tensor], rows: dict[str, _Row], source: _Source) -> bool:
     """Whether a position table differs from what the tutorial's code computes; warn if it should not."""
     if source.sinusoid is None:
         return True
     differing = [
-        row.theirs
-        for row in rows
+        theirs
+        for theirs, row in rows.items()
         if row.ours[0].endswith("embed_positions.weight")
         and not torch.equal((table := ours[row.ours[0]]).cpu(), source.sinusoid(*table.shape).to(table.dtype))
     ]
@@ -546,21 +505,20 @@ def to_source_state_dict(model: PreTrainedModel, source: str) -> dict[str, torch
     # By name: a model loaded with `trust_remote_code` has a class of its own.
     heads = {model_class.__name__: head for head, model_class in _CLASSES.items()}
     head = heads.get(type(model).__name__, "another model's")
-    if head is not None and not any(ours.startswith(f"{head}.") for _, ours, _ in _pairs(family, head)):
+    if head is not None and head not in family.names:
         raise ValueError(f"{source} has no counterpart of {type(model).__name__}")
     config: Any = model.config
     if problems := _not_in_the_source(config, preset_name, family):
         raise ValueError(f"{source} has no such model: {'; '.join(problems)}")
 
-    layers = {"encoder": config.encoder_layers, "decoder": config.decoder_layers}
-    rows = _rows(family, _Structure(head, layers, config.attention_bias, config.norm_first))
+    rows = _rows(family, head, vars(config))
     ours = dict(model.state_dict())
     if config.position_embedding_type == "sinusoidal":
-        for side in layers:
+        for side in ("encoder", "decoder"):
             weight = getattr(model.base_model, side).embed_positions.weight
             name = f"{side}.embed_positions.weight"
             ours[f"model.{name}" if head else name] = family.sinusoid(*weight.shape).to(weight)
-    theirs = {row.theirs: row.transform.to_theirs([ours.pop(name) for name in row.ours]).clone() for row in rows}
+    theirs = {name: row.to_theirs([ours.pop(one) for one in row.ours]) for name, row in rows.items()}
     if "none" in family.position_types:  # the source has no embeddings
         ours = {name: tensor for name, tensor in ours.items() if "embed_tokens" not in name}
     if lost := [name for name, tensor in ours.items() if tensor.any()]:
