@@ -4,7 +4,6 @@
 import json
 import logging
 import tempfile
-import zipfile
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -34,6 +33,16 @@ CHECKPOINT_FILES = (
     ("rng_state*.pth",),
     ("trainer_state.json",),
 )
+# What Trainer reads in some of them: names and, in the JSON, kinds.
+_STATES = {
+    "optimizer": {"state", "param_groups"},
+    "scheduler": {"last_epoch"},
+    "rng_state": {"python", "numpy", "cpu"},
+}
+_TRAINER_STATE: dict[str, Any] = {
+    **{"global_step": int, "epoch": (int, float), "log_history": list, "train_batch_size": int},
+    "stateful_callbacks": dict,
+}
 # Fields that may differ between two models of one architecture.
 _OTHER_FIELDS = DROPOUT_FIELDS | {"architectures", "auto_map", "dtype", "problem_type", "requirements", "use_cache"}
 
@@ -65,14 +74,10 @@ def prepare_output_dir(output_dir: str, resume: str | bool | None = None) -> str
                 f"{output_dir} is not empty, and nothing is overwritten: choose another output_dir "
                 "(an interrupted run goes on with resume_from_checkpoint)"
             )
-    elif resume == LAST_CHECKPOINT:
-        checkpoint = _last_whole_checkpoint(output_dir)
-        if checkpoint is None:
-            raise ValueError(f"{output_dir}: no checkpoint to go on from")
     else:
-        checkpoint = str(resume)
-        if not Path(checkpoint).is_dir():
-            raise ValueError(f"{checkpoint}: no checkpoint to go on from")
+        checkpoint = _last_whole_checkpoint(output_dir) if resume == LAST_CHECKPOINT else str(resume)
+        if checkpoint is None or not Path(checkpoint).is_dir():
+            raise ValueError(f"{checkpoint or output_dir}: no checkpoint to go on from")
         if not is_adapter(checkpoint):
             load_config(checkpoint)
         if damage := checkpoint_damage(checkpoint):
@@ -105,7 +110,7 @@ def checkpoint_damage(checkpoint: str) -> str | None:
 
 
 def _fault(file: Path) -> str | None:
-    """What is wrong with a file, read as far as that tells: its end, the names of what is pickled in it."""
+    """What is wrong with a file, read as far as that tells: all but its tensors."""
     try:
         if file.suffix == ".safetensors":
             with safe_open(file, "pt"):
@@ -114,21 +119,22 @@ def _fault(file: Path) -> str | None:
             (file / ".metadata").stat()  # of a folder of shards, written last
         elif file.suffix == ".json":
             state = json.loads(file.read_text(encoding="utf-8"))
-            kinds: dict[str, Any] = {"global_step": int, "epoch": (int, float), "log_history": list}
-            kinds |= {"train_batch_size": int, "stateful_callbacks": dict}
-            if not isinstance(state, dict) or not all(
-                isinstance(state.get(name), kind) for name, kind in kinds.items()
-            ):
-                return f"has no {', '.join(kinds)}"
+            state = state if isinstance(state, dict) else {}
+            if missing := [name for name, kind in _TRAINER_STATE.items() if not isinstance(state.get(name), kind)]:
+                return f"has no {', '.join(missing)}"
+            if not all(isinstance(entry, dict) for entry in state["log_history"]):
+                return "has a log_history of something else than mappings"
             if unknown := state.keys() - {field.name for field in fields(TrainerState)}:
                 return f"has {', '.join(sorted(unknown))}, which is not Trainer's"
         else:
-            with zipfile.ZipFile(file):
-                pass  # the directory is at the end
             with safe_globals():
                 if code := torch.serialization.get_unsafe_globals_in_checkpoint(file):
                     return f"holds code ({', '.join(code)}), which is not run"
-    except (OSError, ValueError, SafetensorError, zipfile.BadZipFile):
+                state = torch.load(file, map_location="cpu", mmap=True, weights_only=True)
+            names = _STATES[file.stem.rstrip("_0123456789")]
+            if lacking := names.difference(state if isinstance(state, dict) else ()):
+                return f"has no {', '.join(sorted(lacking))}"
+    except (OSError, RuntimeError, ValueError, SafetensorError):
         return "is broken off"
     return None
 

@@ -1,6 +1,7 @@
 """A run's checkpoints: where it resumes, and the mean of the last ones."""
 
 import json
+import random
 from pathlib import Path
 
 import numpy as np
@@ -50,9 +51,10 @@ def checkpoint(tmp_path) -> Path:
     folder.mkdir()
     (folder / "adapter_config.json").write_text("{}")
     safetensors.torch.save_file({"a": torch.zeros(1)}, folder / "adapter_model.safetensors")
-    for file in ("optimizer.pt", "scheduler.pt"):
-        torch.save({"state": {0: torch.zeros(1)}}, folder / file)
-    torch.save({"numpy": np.random.get_state(), "cpu": torch.get_rng_state()}, folder / "rng_state.pth")
+    torch.save({"state": {0: torch.zeros(1)}, "param_groups": []}, folder / "optimizer.pt")
+    torch.save({"last_epoch": 1}, folder / "scheduler.pt")
+    numbers = {"python": random.getstate(), "numpy": np.random.get_state(), "cpu": torch.get_rng_state()}
+    torch.save(numbers, folder / "rng_state.pth")
     TrainerState(epoch=0.5, train_batch_size=8).save_to_json(folder / "trainer_state.json")
     return folder
 
@@ -66,14 +68,27 @@ def test_an_adapters_checkpoint_is_whole_without_a_configuration(checkpoint, mon
     assert trainer.train(resume_from_checkpoint=True) == str(checkpoint)
 
 
-STATE = {"global_step": 3, "epoch": 1, "log_history": []}
+STATE = {"global_step": 3, "epoch": 1, "log_history": [], "train_batch_size": 8, "stateful_callbacks": {}}
 
 
-@pytest.mark.parametrize("state", [[], {}, {"global_step": 3}, {**STATE, "global_step": "3"}, STATE])
-def test_a_state_that_is_not_trainers_is_named(checkpoint, state):
-    (checkpoint / "trainer_state.json").write_text(json.dumps(state))
-    missing = "global_step, epoch, log_history, train_batch_size, stateful_callbacks"
-    assert checkpoint_damage(str(checkpoint)) == f"trainer_state.json has no {missing}"
+@pytest.mark.parametrize(
+    ("file", "state", "fault"),
+    [
+        ("trainer_state.json", [], f"has no {', '.join(STATE)}"),
+        ("trainer_state.json", {**STATE, "global_step": "3", "epoch": None}, "has no global_step, epoch"),
+        ("trainer_state.json", {**STATE, "log_history": [1, 2]}, "has a log_history of something else than mappings"),
+        ("trainer_state.json", {**STATE, "steps": 3}, "has steps, which is not Trainer's"),
+        ("optimizer.pt", {"state": {}}, "has no param_groups"),
+        ("scheduler.pt", [torch.zeros(1)], "has no last_epoch"),
+        ("rng_state.pth", {"cpu": torch.zeros(1)}, "has no numpy, python"),
+    ],
+)
+def test_a_state_that_is_not_trainers_is_named(checkpoint, file, state, fault):
+    if file.endswith(".json"):
+        (checkpoint / file).write_text(json.dumps(state))
+    else:
+        torch.save(state, checkpoint / file)
+    assert checkpoint_damage(str(checkpoint)) == f"{file} {fault}"
 
 
 class Code:
