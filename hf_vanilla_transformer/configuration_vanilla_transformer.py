@@ -59,14 +59,14 @@ _AUTO_MAP = {
     "AutoModelForTextEncoding": "modeling_vanilla_transformer.VanillaTransformerEncoderModel",
 }
 
+
+def _stacks(**sizes: int) -> dict[str, int]:
+    """Sizes that encoder and decoder share: `layers`, `attention_heads`, `ffn_dim`."""
+    return {f"{side}_{name}": size for name, size in sizes.items() for side in ("encoder", "decoder")}
+
+
 # Table 3, "base"; also the sizes of three of the tutorials.
-_BASE_SIZES = {
-    "d_model": 512,
-    "encoder_attention_heads": 8,
-    "decoder_attention_heads": 8,
-    "encoder_ffn_dim": 2048,
-    "decoder_ffn_dim": 2048,
-}
+_BASE_SIZES = {"d_model": 512, **_stacks(attention_heads=8, ffn_dim=2048)}
 # §5.4: dropout of each sub-layer's output and of the embeddings only.
 _PAPER_BASE = {
     "vocab_size": 37000,
@@ -109,13 +109,8 @@ PRESETS: dict[str, dict[str, Any]] = {
     "transformer-evolution-half": {},
     "transformer-evolution-full": {
         "d_model": 768,
-        "encoder_layers": 12,
-        "decoder_layers": 12,
-        "encoder_attention_heads": 12,
-        "decoder_attention_heads": 12,
+        **_stacks(layers=12, attention_heads=12, ffn_dim=3072),
         "head_dim": 64,
-        "encoder_ffn_dim": 3072,
-        "decoder_ffn_dim": 3072,
         "max_position_embeddings": 512,
     },
     # https://nlp.seas.harvard.edu/annotated-transformer
@@ -124,12 +119,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     "pytorch-seq2seq": {
         "vocab_size": 7853,
         "decoder_vocab_size": 5893,
-        "encoder_layers": 3,
-        "decoder_layers": 3,
-        "encoder_attention_heads": 8,
-        "decoder_attention_heads": 8,
-        "encoder_ffn_dim": 512,
-        "decoder_ffn_dim": 512,
+        **_stacks(layers=3, attention_heads=8, ffn_dim=512),
         "max_position_embeddings": 100,
         "activation_function": "relu",
         "activation_dropout": 0.1,
@@ -162,10 +152,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     "big": {
         **_PAPER_BASE,
         "d_model": 1024,
-        "encoder_attention_heads": 16,
-        "decoder_attention_heads": 16,
-        "encoder_ffn_dim": 4096,
-        "decoder_ffn_dim": 4096,
+        **_stacks(attention_heads=16, ffn_dim=4096),
         "dropout": 0.3,
         "embedding_dropout": 0.3,
     },
@@ -308,14 +295,12 @@ class VanillaTransformerConfig(transformers.PreTrainedConfig):
     @property
     def target_vocab_size(self) -> int:
         """Size of the target vocabulary: `decoder_vocab_size`, or `vocab_size` if that is None."""
-        return self.vocab_size if self.decoder_vocab_size is None else self.decoder_vocab_size
+        return self.decoder_vocab_size or self.vocab_size
 
     @property
     def max_target_positions(self) -> int:
         """Largest number of target tokens: `decoder_max_position_embeddings`, or `max_position_embeddings`."""
-        if self.decoder_max_position_embeddings is None:
-            return self.max_position_embeddings
-        return self.decoder_max_position_embeddings
+        return self.decoder_max_position_embeddings or self.max_position_embeddings
 
     def get_text_config(
         self, decoder: bool | None = None, encoder: bool | None = None

@@ -948,10 +948,8 @@ class VanillaTransformerForConditionalGeneration(VanillaTransformerPreTrainedMod
         """As in transformers, but more tokens than the model has positions for are refused before the work."""
         own, settings = self.generation_config, generation_config or self.generation_config
         prompt, lengths = kwargs.get("decoder_input_ids"), {}
-        for name in (
-            "max_length",
-            "max_new_tokens",
-        ):  # in transformers, what `settings` does not say is the model's own
+        # In transformers, what `settings` does not say is the model's own.
+        for name in ("max_length", "max_new_tokens"):
             lengths[name] = kwargs.get(name, getattr(own if getattr(settings, name) is None else settings, name))
         start, new = 1 if prompt is None else prompt.shape[1], lengths["max_new_tokens"]
         longest = lengths["max_length"] if new is None else start + new
