@@ -16,10 +16,10 @@ def data_errors(source: str) -> Iterator[None]:
 
     try:
         yield
+    except DataError:
+        raise
     except (DatasetsError, FileNotFoundError, ValueError) as error:
         cause: BaseException = error
-        while cause.__cause__ is not None and not isinstance(cause, DataError):
+        while cause.__cause__ is not None:
             cause = cause.__cause__
-        if isinstance(cause, DataError):
-            raise cause from None
         raise DataError(f"{source}: {cause}") from error

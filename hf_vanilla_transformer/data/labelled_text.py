@@ -25,7 +25,7 @@ from .labels import (
 )
 from .nsmc import NSMC_LABELS, NSMC_QUOTING_LEVELS, find_nsmc_files
 from .problem_types import PROBLEM_TYPES
-from .rows import column_array, complete_splits, convert_rows, cut_size, tokenizing_processes
+from .rows import column_array, complete_splits, convert_rows, cut_size, tokenize_rows
 from .tables import read_tables
 
 
@@ -128,23 +128,16 @@ def tokenize(
     """
     if max_length is not None and max_length < 1:
         raise ValueError(f"max_length must be at least 1, not {max_length}")
-    if isinstance(dataset, DatasetDict):
-        return DatasetDict(
-            {split: tokenize(rows, tokenizer, max_length, keep_texts) for split, rows in dataset.items()}
-        )
     encode([""], tokenizer, max_length)  # `save_pretrained` writes this truncation, with rows from the cache, too
-    number_of_labels = len(label_names(dataset)) if problem_type_of(dataset) == MULTI else None
-    if number_of_labels is None:
+    rows = next(iter(dataset.values())) if isinstance(dataset, DatasetDict) else dataset
+    settings = {"tokenizer": tokenizer, "max_length": max_length, "number_of_labels": None}
+    dropped = [] if keep_texts else ["text"]
+    if problem_type_of(rows) == MULTI:
+        settings["number_of_labels"] = len(label_names(rows))
+        dropped.append("label")
+    else:
         dataset = dataset.rename_column("label", "labels")
-    dropped = {"label", *([] if keep_texts else ["text"])}
-    return dataset.map(
-        _tokenize_batch,
-        batched=True,
-        remove_columns=[column for column in dataset.column_names if column in dropped],
-        fn_kwargs={"tokenizer": tokenizer, "max_length": max_length, "number_of_labels": number_of_labels},
-        num_proc=tokenizing_processes(len(dataset)),
-        desc="Tokenizing",
-    )
+    return tokenize_rows(dataset, _tokenize_batch, settings, remove_columns=dropped)
 
 
 def _tokenize_batch(

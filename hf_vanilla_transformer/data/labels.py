@@ -59,9 +59,7 @@ def check_labels(source: str, data: DatasetDict, column: str, problem_type: str)
 def find_label_names(source: str, data: DatasetDict, column: str, problem_type: str | None) -> dict[str, str]:
     """The name of each label, by the label as a string; in numerical order if all are integers.
 
-    Raises:
-        DataError: The labels may be numbers to predict, and `problem_type` is None; or one cannot be a name; or two
-            look the same; or train has none of those of another split.
+    If `problem_type` is None, labels that may be numbers to predict are an error.
     """
     feature = data["train"].features[column]
     feature = getattr(feature, "feature", feature)

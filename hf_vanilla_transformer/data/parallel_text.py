@@ -7,15 +7,13 @@ from pathlib import Path
 
 import numpy as np
 from datasets import Dataset, DatasetDict, Features, List, Value, concatenate_datasets
-from datasets.fingerprint import Hasher
 from transformers import PreTrainedTokenizerBase
 
 from .errors import DataError
-from .folders import NAMES, SPLITS, files_ending, find_splits, name_unused
 from .lines import local_path
 from .plain_text import read_texts
-from .rows import complete_splits, convert_rows, cut_size, tokenizer_content, tokenizing_processes
-from .tables import TABLE_SUFFIXES, read_tables
+from .rows import complete_splits, convert_rows, cut_size, tokenize_rows
+from .tables import NAMES, TABLE_SUFFIXES, files_ending, find_splits, name_unused, read_tables
 
 
 _PAIR = Features({"source": Value("string"), "target": Value("string")})
@@ -83,25 +81,14 @@ def tokenize_pairs(
     Returns:
         The same rows with the columns `input_ids`, `labels` and `length`, the length of the longer side.
     """
-    if isinstance(dataset, DatasetDict):
-        splits = {split: tokenize_pairs(pairs, tokenizer, target_tokenizer) for split, pairs in dataset.items()}
-        return DatasetDict(splits)
     for one in (tokenizer, target_tokenizer):
         one("", truncation=True)  # `save_pretrained` writes this, so it must not depend on the cache
-    tokenizers = [(tokenizer_content(one), one.model_max_length) for one in (tokenizer, target_tokenizer)]
-    return dataset.map(
-        _tokenize_pairs,
-        batched=True,
-        remove_columns=["source", "target"],
-        features=_TOKENIZED,
-        fn_kwargs={"tokenizer": tokenizer, "target_tokenizer": target_tokenizer},
-        new_fingerprint=Hasher.hash((dataset._fingerprint, tokenizers)),
-        num_proc=tokenizing_processes(len(dataset)),
-        desc="Tokenizing",
-    )
+    tokenizers = {"tokenizer": tokenizer, "target_tokenizer": target_tokenizer}
+    columns = ["source", "target"]
+    return tokenize_rows(dataset, _tokenize_batch, tokenizers, remove_columns=columns, features=_TOKENIZED)
 
 
-def _tokenize_pairs(
+def _tokenize_batch(
     batch: dict[str, list], tokenizer: PreTrainedTokenizerBase, target_tokenizer: PreTrainedTokenizerBase
 ) -> dict[str, list]:
     input_ids = tokenizer(batch["source"], truncation=True)["input_ids"]
@@ -114,7 +101,7 @@ def _read_aligned_files(
     folder: Path, columns: list[str], prefixes: dict[str, str], encoding: str, cache_dir: str | os.PathLike | None
 ) -> DatasetDict | None:
     """The splits that a folder holds as aligned files; None if it holds none."""
-    names = {split: (prefixes[split],) if split in prefixes else NAMES[split] for split in SPLITS}
+    names = {**NAMES, **{split: (prefix,) for split, prefix in prefixes.items()}}
     endings = [(f".{column}", f".{column}.gz") for column in columns]
     sides = [find_splits(folder, plain_or_gzip, names) for plain_or_gzip in endings]
     used = [file for side in sides for file in side.values()]
@@ -123,7 +110,6 @@ def _read_aligned_files(
     splits = {}
     for split in names:
         files = [side.get(split) for side in sides]
-        wanted = [f"{names[split][0]}.{column}" for column in columns]
         if all(files):
             splits[split] = _align(f"{folder}, split {split}", files, columns, encoding, cache_dir)
         elif any(files):
@@ -131,8 +117,8 @@ def _read_aligned_files(
             missing = files[1 - place].name.removesuffix(".gz").removesuffix(columns[1 - place]) + columns[place]
             raise DataError(f"{folder / missing}: no such file, plain or .gz")
         elif others and (split in prefixes or split == "train"):  # without others, it is cut from train
-            missing = f"neither {wanted[0]} nor {wanted[1]}, plain or .gz"
-            raise DataError(f"{folder}: {missing}; there are {', '.join(others)}")
+            missing = " nor ".join(f"{names[split][0]}.{column}" for column in columns)
+            raise DataError(f"{folder}: neither {missing}, plain or .gz; there are {', '.join(others)}")
     if not splits:
         return None
     name_unused(folder, [*every, *TABLE_SUFFIXES], used)

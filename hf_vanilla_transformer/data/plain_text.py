@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy as np
 from datasets import Dataset, DatasetDict, Features, IterableDataset, List, Value
-from datasets.fingerprint import Hasher
 from transformers import PreTrainedTokenizerBase
 
 from .checksums import file_checksum
 from .errors import DataError
 from .lines import iterate_lines
-from .rows import cached_rows, select_rows, tokenizer_content, tokenizing_processes
+from .rows import cached_rows, select_rows, tokenize_rows
 
 
 logger = logging.getLogger(__name__)
@@ -90,28 +89,20 @@ def tokenize_corpus(corpus: DatasetDict, tokenizer: PreTrainedTokenizerBase, max
     Raises:
         DataError: A split has no line with a token.
     """
-    integers = {"input_ids": List(Value("int32")), "row": Value("int64"), "length": Value("int32")}
-    tokenized = DatasetDict()
+    features = Features({"input_ids": List(Value("int32")), "row": Value("int64"), "length": Value("int32")})
+    settings = {"tokenizer": tokenizer, "max_length": max_length}
+    tokenized = tokenize_rows(
+        corpus, _tokenize_batch, settings, with_indices=True, remove_columns=["text"], features=features
+    )
     for split, lines in corpus.items():
-        rows = tokenized[split] = lines.map(
-            _tokenize_rows,
-            batched=True,
-            with_indices=True,
-            remove_columns=["text"],
-            features=Features(integers),
-            fn_kwargs={"tokenizer": tokenizer, "max_length": max_length},
-            new_fingerprint=Hasher.hash((lines._fingerprint, tokenizer_content(tokenizer), max_length)),
-            num_proc=tokenizing_processes(len(lines)),
-            desc="Tokenizing",
-        )
-        if not len(rows):
+        if not (kept := len(tokenized[split])):
             raise DataError(f"{split}: no line has a text")
-        if dropped := len(lines) - len(rows):
+        if dropped := len(lines) - kept:
             logger.warning(f"{split}: {dropped:,} of {len(lines):,} lines have no text and are dropped")
     return tokenized
 
 
-def _tokenize_rows(
+def _tokenize_batch(
     batch: dict[str, list], rows: list[int], tokenizer: PreTrainedTokenizerBase, max_length: int
 ) -> dict[str, list]:
     encoded = tokenizer(batch["text"], add_special_tokens=False, return_attention_mask=False, verbose=False)
@@ -155,13 +146,13 @@ def stream_corpus(
     first = list(islice(_lines(names, encoding), int(validation) + 1))
     size = validation_size(max(1, validation), len(first), ", ".join(names))
     kwargs: dict[str, Any] = {"tokenizer": tokenizer, "max_length": max_length}
-    held = Dataset.from_dict(_tokenize_rows({"text": first[:size]}, list(range(size)), **kwargs))
+    held = Dataset.from_dict(_tokenize_batch({"text": first[:size]}, list(range(size)), **kwargs))
     if not len(held):
         raise DataError("validation: no line has a text")
     source = {"files": names, "start": size, "encoding": encoding}
     stream = IterableDataset.from_generator(_endless_text_rows, gen_kwargs=source)
     stream = stream.shuffle(seed=seed, buffer_size=SHUFFLE_BUFFER)
-    stream = stream.map(_tokenize_rows, batched=True, with_indices=True, remove_columns=["text"], fn_kwargs=kwargs)
+    stream = stream.map(_tokenize_batch, batched=True, with_indices=True, remove_columns=["text"], fn_kwargs=kwargs)
     return stream, held
 
 

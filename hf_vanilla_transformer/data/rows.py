@@ -20,10 +20,10 @@ from pyarrow import compute
 from transformers import PreTrainedTokenizerBase
 
 from .errors import DataError
-from .folders import SPLITS
 
 
 logger = logging.getLogger(__name__)
+SPLITS = ("train", "validation", "test")
 # Rows that are worth a process of their own.
 ROWS_PER_PROCESS = 50_000
 
@@ -152,6 +152,28 @@ class Texts:
                 yield from batch[column]
 
 
+def tokenize_rows(
+    data: Dataset | DatasetDict, function: Callable, fn_kwargs: dict[str, Any], **options: Any
+) -> Dataset | DatasetDict:
+    """`data.map(function)`, in batches; the cache goes by what the tokenizers among `fn_kwargs` hold."""
+    if isinstance(data, DatasetDict):
+        splits = {split: tokenize_rows(rows, function, fn_kwargs, **options) for split, rows in data.items()}
+        return DatasetDict(splits)
+    settings = [
+        _tokenizer_content(value) if isinstance(value, PreTrainedTokenizerBase) else value
+        for value in fn_kwargs.values()
+    ]
+    return data.map(
+        function,
+        batched=True,
+        fn_kwargs=fn_kwargs,
+        new_fingerprint=Hasher.hash((data._fingerprint, settings, options)),
+        num_proc=tokenizing_processes(len(data)),
+        desc="Tokenizing",
+        **options,
+    )
+
+
 def tokenizing_processes(rows: int) -> int | None:
     """How many processes shall tokenize so many rows: at most one for each core; None for this process alone."""
     if multiprocessing.get_all_start_methods()[0] != "fork":  # other processes would run an unguarded script again
@@ -160,9 +182,9 @@ def tokenizing_processes(rows: int) -> int | None:
     return number if number > 1 else None
 
 
-def tokenizer_content(tokenizer: PreTrainedTokenizerBase) -> Any:
+def _tokenizer_content(tokenizer: PreTrainedTokenizerBase) -> Any:
     """What tokens depend on: not the tokenizer's path, nor its last truncation and padding."""
     if not tokenizer.is_fast:
         return tokenizer
     content = json.loads(tokenizer.backend_tokenizer.to_str())
-    return {**content, "truncation": None, "padding": None}
+    return {**content, "truncation": tokenizer.model_max_length, "padding": None}

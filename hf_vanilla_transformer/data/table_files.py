@@ -17,19 +17,10 @@ TAB_SEPARATED_SUFFIXES = (".tsv", ".txt")
 def iterate_rows(
     file: str | os.PathLike, encoding: str = "utf-8", quoting_levels: int | None = None
 ) -> Iterator[tuple[int, list[str]]]:
-    """Read a table row by row, the header first.
+    """The number of each row's last line, and its fields as they are written, the header first, without empty rows.
 
-    Args:
-        file: `.csv`; or `.tsv` or `.txt`: fields between tabs, one row a line, quoted as in CSV or not.
-        encoding: Of the file.
-        quoting_levels: How often the fields of a tab-separated file are quoted, whatever its name ends in.
-
-    Yields:
-        The number of the row's last line, and its fields as they are written. Empty rows are left out.
-
-    Raises:
-        OSError: The file cannot be read.
-        DataError: A row has another number of fields than the header, or there is none; or the file is no text.
+    A `.tsv` or `.txt` file has fields between tabs, one row a line, quoted as in CSV or not. `quoting_levels` says how
+    often the fields of a tab-separated file are quoted, whatever its name ends in.
     """
     path, name = local_path(file), os.fspath(file)
     tab_separated = quoting_levels is not None or path.suffix.lower() in TAB_SEPARATED_SUFFIXES
@@ -48,11 +39,7 @@ def iterate_rows(
 
 
 def find_columns(name: str, found: Sequence[str], wanted: Sequence[str]) -> list[int]:
-    """The place of each wanted column, or else of the one that looks the same.
-
-    Raises:
-        DataError: There is no such column, or there are two; the message lists those of `found`.
-    """
+    """The place of each wanted column, or else of the one that looks the same."""
     places = []
     for column in wanted:
         same = [place for place, other in enumerate(found) if other == column]

@@ -1,9 +1,10 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 """Tables, folders and Hub data sets become rows: one reader for each format, alone or in a folder."""
 
+import logging
 import os
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from glob import escape
 from itertools import islice
 from pathlib import Path
@@ -15,14 +16,17 @@ from datasets.load import CachedDatasetModuleFactory
 from ..network import hub_answers
 from .checksums import file_checksum
 from .errors import DataError, data_errors
-from .folders import SPLITS, files_ending, find_splits, name_unused
 from .lines import CONTROLS, iterate_lines, local_path
-from .rows import cached_rows
+from .rows import SPLITS, cached_rows
 from .table_files import NO_ROW, TAB_SEPARATED_SUFFIXES, find_columns, iterate_rows
 
 
+logger = logging.getLogger(__name__)
+# How a file's name begins, for each split.
+NAMES = {"train": ("train",), "validation": ("validation", "valid", "val", "dev"), "test": ("test",)}
 JSON_SUFFIXES = (".json", ".jsonl")
 TABLE_SUFFIXES = (".csv", *TAB_SEPARATED_SUFFIXES, *JSON_SUFFIXES)
+DATA_SUFFIXES = (*TABLE_SUFFIXES, ".parquet", ".arrow")
 HUB_NAME = re.compile(r"\w[\w.-]*(/[\w.-]+)?")
 # Half of a character in JSON, which `datasets` reads as an empty text.
 _SURROGATE = re.compile(
@@ -41,18 +45,10 @@ def read_tables(
     config_name: str | None = None,
     cache_dir: str | os.PathLike | None = None,
 ) -> DatasetDict:
-    """Read some columns of a table, a folder or a data set of the Hub.
+    """Read some columns of a table, a folder or a data set of the Hub; a file is the split train.
 
-    Args:
-        source, encoding, config_name, cache_dir: As in `load_labelled_text`. JSON is always UTF-8.
-        texts: The columns with texts, which must exist. `column.entry` names an entry of a column of mappings, as in
-            the Hub's translation data sets.
-        labels: The columns with labels, and the labels that a CSV or TSV file may hold; if none, then any.
-        files: The tables by split, if `source` is no name of them.
-        quoting_levels: As in `iterate_rows`.
-
-    Returns:
-        Of the splits train, validation and test those that there are; a file is train.
+    `column.entry` names an entry of a column of mappings. `labels` says which labels a column of a CSV or TSV file may
+    hold; if none, then any. `files` are the tables by split, if `source` is no name of them.
     """
     labels, path = labels or {}, local_path(source)
     if files is None:
@@ -62,7 +58,7 @@ def read_tables(
     }
     if not data:
         with data_errors(source):
-            loaded = _load(source, path, config_name, cache_dir).flatten()
+            loaded = _load(source, path, config_name, cache_dir)
         data = {split: _select(source, rows, [*texts, *labels]) for split, rows in loaded.items()}
     if "train" not in data:
         raise DataError(f"{source}: no split train; the splits are {', '.join(data)}")
@@ -73,10 +69,36 @@ def read_tables(
     return DatasetDict({split: data[split] for split in SPLITS if split in data})
 
 
+def files_ending(folder: Path, endings: Sequence[str], pattern: str = "*") -> list[Path]:
+    """A folder's files with one of these endings, in small letters or capitals, but for hidden ones."""
+    endings = tuple(ending.lower() for ending in endings)
+    files = (file for file in sorted(folder.glob(pattern)) if file.is_file() and not file.name.startswith("."))
+    return [file for file in files if file.name.lower().endswith(endings)]
+
+
+def find_splits(folder: Path, endings: Sequence[str], names: Mapping[str, Sequence[str]] = NAMES) -> dict[str, Path]:
+    """The file of each split in a folder: one of its names with one of the endings."""
+    found: dict[str, Path] = {}
+    for split, beginnings in names.items():
+        wanted = {f"{name}{ending}".lower() for name in beginnings for ending in endings}
+        files = [file for file in files_ending(folder, [""]) if file.name.lower() in wanted]
+        if len(files) > 1:
+            raise DataError(f"{folder}: {' and '.join(file.name for file in files)} are both {split}: keep one")
+        found.update(zip([split], files, strict=False))
+    return found
+
+
+def name_unused(folder: Path, endings: Sequence[str], used: Collection[Path]) -> None:
+    """Name in the log the files of these endings that are not read."""
+    if names := [file.name for file in files_ending(folder, endings) if file not in used]:
+        shown = (name if name.isprintable() else ascii(name) for name in names)
+        logger.warning(f"{folder}: not read: {', '.join(shown)}")
+
+
 def _tables_of_splits(folder: Path) -> dict[str, Path]:
     """A folder's tables by split; none if `datasets` shall read it, for its data are in other files."""
     files, tables = find_splits(folder, TABLE_SUFFIXES), files_ending(folder, TABLE_SUFFIXES)
-    if not files and set(_data_files(folder)) <= set(tables):
+    if not files and tables == files_ending(folder, DATA_SUFFIXES, "**/*"):
         if len(tables) > 1:
             names = ", ".join(table.name for table in tables)
             raise DataError(f"{folder}: which split is which? Name {names} train, validation and test")
@@ -86,19 +108,13 @@ def _tables_of_splits(folder: Path) -> dict[str, Path]:
     return files
 
 
-def _data_files(folder: Path) -> list[Path]:
-    """All files of data in a folder and those in it, but for hidden ones."""
-    files = sorted(file for suffix in (*TABLE_SUFFIXES, ".parquet", ".arrow") for file in folder.rglob(f"*{suffix}"))
-    return [file for file in files if file.is_file() and not file.name.startswith(".")]
-
-
 def _load(source: str, path: Path, config_name: str | None, cache_dir: str | os.PathLike | None) -> DatasetDict:
     """What `datasets` reads: a folder without tables, or a data set of the Hub."""
     if path.is_dir():
         folder = str(path.resolve())
         if folder != escape(folder):
             raise DataError(f"{source}: `datasets` takes *, ? and [ for patterns: rename the folder")
-        content = [(str(file), file_checksum(file)) for file in _data_files(path)]
+        content = [(str(file), file_checksum(file)) for file in files_ending(path, DATA_SUFFIXES, "**/*")]
         return load_dataset(folder, config_name, cache_dir=cache_dir, description=Hasher.hash(content))
     if path.suffix in TABLE_SUFFIXES or not HUB_NAME.fullmatch(source):
         raise DataError(f"{source}: no such file or folder")
@@ -106,9 +122,8 @@ def _load(source: str, path: Path, config_name: str | None, cache_dir: str | os.
         try:  # what was prepared before needs no network
             CachedDatasetModuleFactory(source, cache_dir=cache_dir).get_module()
         except FileNotFoundError:
-            raise DataError(
-                f"{source}: no such file or folder here, and no network to look for it on the Hub"
-            ) from None
+            reason = "no such file or folder here, and no network to look for it on the Hub"
+            raise DataError(f"{source}: {reason}") from None
     return load_dataset(source, config_name, cache_dir=cache_dir)
 
 
@@ -132,26 +147,24 @@ def _read_table(
         cached = {"cache_dir": cache_dir, "description": file_checksum(file)}  # of which the cache's key is made
         with data_errors(str(file)):
             rows = load_dataset("json", data_files=escape(str(file)), split="train", **cached)
-        return _select(str(file), rows.flatten(), columns)
+        return _select(str(file), rows, columns)
     if quoting_levels is None and suffix not in TABLE_SUFFIXES:
         hint = "; save a workbook as CSV UTF-8" if suffix.startswith(".xls") else ""
         raise DataError(f"{file}: not a .csv, .tsv, .txt, .json or .jsonl file{hint}")
     allowed = {column: list(labels[column]) for column in labels}
     key = ("table", suffix == ".csv", file_checksum(file), texts, allowed, encoding, quoting_levels)
-    rows = iterate_rows(file, encoding, quoting_levels)
-    return cached_rows(key, _batches(file, rows, columns, allowed), dict.fromkeys(columns, Value("string")), cache_dir)
 
+    def batches() -> Iterator[dict[str, list[str]]]:
+        rows = iterate_rows(file, encoding, quoting_levels)
+        _, header = next(rows)
+        places = dict(zip(columns, find_columns(f"{file}, line 1", header, columns), strict=True))
+        while batch := list(islice(rows, 1000)):
+            for column in allowed:
+                for line, fields in batch:
+                    check_label(f"{file}, line {line}", fields[places[column]].strip(), allowed[column])
+            yield {column: [fields[place] for _, fields in batch] for column, place in places.items()}
 
-def _batches(
-    file: Path, rows: Iterator[tuple[int, list[str]]], columns: list[str], labels: dict[str, list[str]]
-) -> Iterator[dict[str, list[str]]]:
-    header = next(rows, (0, []))[1]
-    places = dict(zip(columns, find_columns(f"{file}, line 1", header, columns), strict=True))
-    while batch := list(islice(rows, 1000)):
-        for column, allowed in labels.items():
-            for line, fields in batch:
-                check_label(f"{file}, line {line}", fields[places[column]].strip(), allowed)
-        yield {column: [fields[place] for _, fields in batch] for column, place in places.items()}
+    return cached_rows(key, batches(), dict.fromkeys(columns, Value("string")), cache_dir)
 
 
 def check_label(place: str, label: str, allowed: Collection[str] = ()) -> None:
@@ -177,6 +190,7 @@ def _check_json(file: Path) -> None:
 
 def _select(name: str, rows: Dataset, columns: list[str]) -> Dataset:
     """The wanted columns, under the wanted names."""
+    rows = rows.flatten()
     found = [rows.column_names[place] for place in find_columns(name, rows.column_names, columns)]
     names = {old: new for old, new in zip(found, columns, strict=True) if old != new}
     return rows.select_columns(found).rename_columns(names)

@@ -8,7 +8,6 @@ import pytest
 from datasets import Dataset
 from datasets.table import MemoryMappedTable
 
-from hf_vanilla_transformer.data import parallel_text
 from hf_vanilla_transformer.data.errors import DataError
 from hf_vanilla_transformer.data.parallel_text import load_parallel_text, tokenize_pairs
 from hf_vanilla_transformer.tokenizer import train_tokenizer
@@ -91,7 +90,7 @@ def test_tokens_do_not_depend_on_the_number_of_processes(folder, tmp_path_factor
     """Nor does the tokenizer that is saved afterwards."""
     made = []
     for number in (None, 2):
-        monkeypatch.setattr(parallel_text, "tokenizing_processes", lambda rows, number=number: number)
+        monkeypatch.setattr("hf_vanilla_transformer.data.rows.tokenizing_processes", lambda _, number=number: number)
         data = load_parallel_text(folder, "ko", "en", cache_dir=tmp_path_factory.mktemp("cache"))
         tokenizer = train_tokenizer(data["train"]["source"], vocab_size=40, add_eos=True)
         rows = tokenize_pairs(data["train"], tokenizer, tokenizer)
