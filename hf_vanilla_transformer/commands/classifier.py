@@ -17,7 +17,7 @@ from transformers import (
     TrainingArguments,
 )
 
-from .. import VanillaTransformerConfig, VanillaTransformerForSequenceClassification
+from .. import VanillaTransformerForSequenceClassification
 from ..data.labelled_text import tokenize
 from ..data.labels import MULTI, REGRESSION, SINGLE, label_names
 from ..data.rows import column_array
@@ -53,7 +53,7 @@ HEADLINES = {
 def train(
     data_arguments: DataArguments,
     arguments: ClassifierArguments,
-    training_arguments: TrainingArguments,
+    training: TrainingArguments,
     settings: dict[str, Any],
     *,
     extend: Callable[[Dataset, PreTrainedTokenizerBase, int], Dataset] | None = None,
@@ -62,11 +62,9 @@ def train(
     describe: Callable[[DatasetDict], dict[str, Any]] | None = None,
     script: str | None = None,
 ) -> None:
-    """Train, measure and save a classifier.
+    """Train, measure and save a classifier; `settings` are those of recipe and flags, for the record.
 
     Args:
-        data_arguments, arguments, training_arguments: The command's settings.
-        settings: Those of recipe and flags, for the record.
         extend: Called with the tokenized training set, the tokenizer and `max_length`; returns the set to train on.
         compute_loss_func: As in `Trainer`.
         trainer_class: A `CheckedTrainer`.
@@ -76,12 +74,10 @@ def train(
     Raises:
         ValueError, OSError, ImportError: a setting, file or extra is wrong or missing.
     """
-    callbacks = make_callbacks(arguments, training_arguments)
     problem_type = data_arguments.problem_type or SINGLE
-    check_metric(arguments, training_arguments, settings, problem_type)
-    measured = ("loss", *TRAINER_METRICS[problem_type])
-    run = Run(training_arguments, settings, measured, ("matplotlib", "sklearn.metrics"), arguments.dry_run)
-    with training_arguments.main_process_first(desc="data"):
+    check_settings(arguments, training, settings, problem_type)
+    run = Run(arguments, training, settings, ("loss", *TRAINER_METRICS[problem_type]), ["sklearn.metrics"])
+    with training.main_process_first(desc="data"):
         # A wrong model is refused before the data are read.
         configs = [load_config(folder) for folder in (arguments.model, run.checkpoint) if folder]
         max_length = data_arguments.max_length or (configs[0].max_position_embeddings if configs else 256)
@@ -89,114 +85,83 @@ def train(
         further = describe(data) if describe else {}
     tokenizer = run.make_tokenizer(lambda: classifier_tokenizer(arguments, data["train"], max_length))
     run.describe(data, {"text": tokenizer}, max_length)
-    with training_arguments.main_process_first(desc="tokens"):
-        tokenized = tokenize(data, tokenizer, max_length=max_length)
-        train_dataset = training_rows(arguments, data["train"], tokenized["train"], tokenizer, max_length, extend)
+    with training.main_process_first(desc="tokens"):
+        tokenized = tokenize(data, tokenizer, max_length)
+        rows = tokenized["train"]
+        if arguments.augment:  # the collator changes the texts
+            rows = tokenize(data["train"], tokenizer, max_length, keep_texts=True)
+        if extend is not None:
+            rows = extend(rows, tokenizer, max_length)
 
     labels = label_names(data["train"]) or [data_arguments.label_column]
-    config = make_config(arguments, tokenizer, max_length)
-    config.update(label_fields(labels, problem_type))
-    model = make_model(run, arguments, config)
+    model = make_model(run, tokenizer, max_length, labels, problem_type)
     if arguments.class_weights:
-        compute_loss_func = weighted_loss(tokenized["train"], len(labels), training_arguments, compute_loss_func)
-    collator = make_collator(arguments, training_arguments, callbacks, tokenizer, max_length)
+        if compute_loss_func is not None:
+            raise ValueError("--class_weights: this run has a loss of its own")
+        weights = balanced_weights(torch.tensor(column_array(tokenized["train"], "labels")), len(labels))
+        compute_loss_func = WeightedLoss(weights, training.label_smoothing_factor)
     trainer = trainer_class(
         model,
-        training_arguments,
-        data_collator=collator,
-        train_dataset=train_dataset,
+        training,
+        train_dataset=rows,
         eval_dataset=tokenized["validation"],
         processing_class=tokenizer,
         compute_metrics=partial(compute_metrics, problem_type=problem_type),
         compute_loss_func=compute_loss_func,
-        callbacks=callbacks,
+        **collator_and_callbacks(arguments, training, tokenizer, max_length),
     )
+    metrics = run.train(trainer)
+    run.save(trainer)
+    metrics |= {split: evaluate_split(trainer, tokenized[split]) for split in tokenized}
+    if changes := data_arguments.robustness:
+        metrics["test"]["robustness"] = robustness_report(
+            data["test"],
+            changes,
+            lambda rows: evaluate_split(trainer, tokenize(rows, tokenizer, max_length)),
+            metrics["test"],
+            problem_type,
+        )
     run.finish(
         trainer,
-        run.train(trainer),
-        measure=lambda: measure(trainer, data["test"], tokenized, tokenizer, data_arguments, max_length),
-        headline=lambda metrics: headline(metrics["test"], len(train_dataset), problem_type),
+        metrics,
+        headline=headline(metrics["test"], len(rows), problem_type),
         use="predict --model FOLDER --file texts.txt",
-        arguments=arguments,
         data=lambda: {**data_record(data_arguments.data, data), **further},
         script=script,
     )
 
 
-def training_rows(
-    arguments: ClassifierArguments,
-    rows: Dataset,
-    tokenized: Dataset,
-    tokenizer: PreTrainedTokenizerBase,
-    max_length: int,
-    extend: Callable[[Dataset, PreTrainedTokenizerBase, int], Dataset] | None,
-) -> Dataset:
-    """The rows to train on: `tokenized`, with the texts if `--augment` is to change them, and extended."""
-    if arguments.augment:
-        tokenized = tokenize(rows, tokenizer, max_length, keep_texts=True)
-    return tokenized if extend is None else extend(tokenized, tokenizer, max_length)
-
-
-def make_collator(
-    arguments: ClassifierArguments,
-    training_arguments: TrainingArguments,
-    callbacks: list[TrainerCallback],
-    tokenizer: PreTrainedTokenizerBase,
-    max_length: int,
-) -> Callable[[list[dict[str, Any]]], dict[str, torch.Tensor]]:
-    """A collator that pads, and with `--augment` changes texts: its callback joins the others."""
-    if not arguments.augment:
-        return DataCollatorWithPadding(tokenizer)
-    training_arguments.remove_unused_columns = False  # the collator reads texts
-    collator = AugmentingCollator(tokenizer, max_length, data_seed(training_arguments), arguments.augment)
-    callbacks.append(collator.callback)
-    return collator
-
-
-def check_metric(
-    arguments: ClassifierArguments, training_arguments: TrainingArguments, settings: dict[str, Any], problem_type: str
+def check_settings(
+    arguments: ClassifierArguments, training: TrainingArguments, settings: dict[str, Any], problem_type: str
 ) -> None:
-    """Check what depends on the kind of labels; choose the metric of the best model if a recipe's is for another."""
+    """Check what depends on other settings; choose the metric of the best model if a recipe's is for other labels."""
+    if arguments.early_stopping_patience is not None and not training.load_best_model_at_end:
+        raise ValueError("--early_stopping_patience: needs --load_best_model_at_end true, to know what is best")
     if arguments.class_weights and problem_type != SINGLE:
         raise ValueError(
             f"--class_weights: only where each text has one class, not with --problem_type {problem_type}"
         )
     if "metric_for_best_model" in settings and settings["metric_for_best_model"] is None:
-        training_arguments.metric_for_best_model = settings["metric_for_best_model"] = HEADLINES[problem_type][0]
-        training_arguments.greater_is_better = True
-    if training_arguments.metric_for_best_model in ("mae", "rmse") and "greater_is_better" not in settings:
-        training_arguments.greater_is_better = False
+        training.metric_for_best_model = settings["metric_for_best_model"] = HEADLINES[problem_type][0]
+        training.greater_is_better = True
+    if training.metric_for_best_model in ("mae", "rmse") and "greater_is_better" not in settings:
+        training.greater_is_better = False
 
 
-def measure(
-    trainer: CheckedTrainer,
-    test: Dataset,
-    tokenized: DatasetDict,
-    tokenizer: PreTrainedTokenizerBase,
-    arguments: DataArguments,
-    max_length: int,
+def collator_and_callbacks(
+    arguments: ClassifierArguments, training: TrainingArguments, tokenizer: PreTrainedTokenizerBase, max_length: int
 ) -> dict[str, Any]:
-    """The metrics of each split; those of the test split include its texts under the changes that are asked for."""
-    metrics: dict[str, Any] = {split: evaluate_split(trainer, tokenized[split]) for split in tokenized}
-    if arguments.robustness:
-        metrics["test"]["robustness"] = robustness_report(
-            test,
-            arguments.robustness,
-            lambda rows: evaluate_split(trainer, tokenize(rows, tokenizer, max_length)),
-            metrics["test"],
-            arguments.problem_type or SINGLE,
-        )
-    return metrics
-
-
-def weighted_loss(
-    rows: Dataset, number: int, training_arguments: TrainingArguments, compute_loss_func: Callable | None
-) -> WeightedLoss:
-    """The loss of `--class_weights`, from the tokenized training set's labels."""
-    if compute_loss_func is not None:
-        raise ValueError("--class_weights: this run has a loss of its own")
-    weights = balanced_weights(torch.tensor(column_array(rows, "labels")), number)
-    return WeightedLoss(weights, training_arguments.label_smoothing_factor)
+    """Arguments of `Trainer`: a collator that pads, and with `--augment` changes texts; early stopping."""
+    collator: Any = DataCollatorWithPadding(tokenizer)
+    callbacks: list[TrainerCallback] = []
+    if arguments.early_stopping_patience is not None:
+        training.restore_callback_states_from_checkpoint = True  # a resumed run goes on counting
+        callbacks.append(EarlyStoppingCallback(arguments.early_stopping_patience))
+    if arguments.augment:
+        training.remove_unused_columns = False  # the collator reads texts
+        collator = AugmentingCollator(tokenizer, max_length, data_seed(training), arguments.augment)
+        callbacks.append(collator.callback)
+    return {"data_collator": collator, "callbacks": callbacks}
 
 
 def headline(report: dict[str, Any], rows: int, problem_type: str) -> str:
@@ -214,15 +179,6 @@ def headline(report: dict[str, Any], rows: int, problem_type: str) -> str:
     return "\n".join(lines)
 
 
-def make_callbacks(arguments: ClassifierArguments, training_arguments: TrainingArguments) -> list[TrainerCallback]:
-    if arguments.early_stopping_patience is None:
-        return []
-    if not training_arguments.load_best_model_at_end:
-        raise ValueError("--early_stopping_patience: needs --load_best_model_at_end true, to know what is best")
-    training_arguments.restore_callback_states_from_checkpoint = True  # a resumed run goes on counting
-    return [EarlyStoppingCallback(arguments.early_stopping_patience)]
-
-
 def classifier_tokenizer(arguments: ClassifierArguments, rows: Dataset, max_length: int) -> PreTrainedTokenizerBase:
     """The tokenizer of a new run; with `--augment spacing`, it leaves out spaces between single characters."""
     tokenizer = make_tokenizer(arguments, rows, max_length, "pad_token", "bos_token", "unk_token")
@@ -231,24 +187,22 @@ def classifier_tokenizer(arguments: ClassifierArguments, rows: Dataset, max_leng
     return tokenizer
 
 
-def label_fields(labels: list[str], problem_type: str) -> dict[str, Any]:
-    """The fields of a configuration that say what the labels are."""
-    return {
-        "id2label": dict(enumerate(labels)),
-        "label2id": {label: i for i, label in enumerate(labels)},
-        "problem_type": None if problem_type == SINGLE else problem_type,
-    }
-
-
 def make_model(
-    run: Run, arguments: ClassifierArguments, config: VanillaTransformerConfig
+    run: Run, tokenizer: PreTrainedTokenizerBase, max_length: int, labels: list[str], problem_type: str
 ) -> VanillaTransformerForSequenceClassification:
     """A new model, or the one that is trained further, with a head for the data's labels."""
+    config = make_config(run.arguments, tokenizer, max_length)
+    config.update(
+        {
+            "id2label": dict(enumerate(labels)),
+            "label2id": {label: i for i, label in enumerate(labels)},
+            "problem_type": None if problem_type == SINGLE else problem_type,
+        }
+    )
     # A head for another number of labels is a new one.
-    options = {"ignore_mismatched_sizes": True} if arguments.model else {}
-    model = run.make_model(VanillaTransformerForSequenceClassification, arguments, config, **options)
-    if arguments.model:
-        match_labels(model, labels_of(load_config(arguments.model)), list(config.id2label.values()))
+    model = run.make_model(VanillaTransformerForSequenceClassification, config, ignore_mismatched_sizes=True)
+    if run.arguments.model:
+        match_labels(model, labels_of(load_config(run.arguments.model)), labels)
     return model
 
 

@@ -75,28 +75,13 @@ ARGUMENTS = [TextArguments, DenoisingArguments, DenoiserArguments, Seq2SeqTraini
 
 @exit_with_one_line
 def main(argv: list[str] | None = None) -> None:
-    (text_arguments, denoising, arguments, training_arguments), settings = parse_arguments(ARGUMENTS, __doc__, argv)
-    train(text_arguments, denoising, arguments, training_arguments, settings)
-
-
-def train(
-    text_arguments: TextArguments,
-    denoising: DenoisingArguments,
-    arguments: DenoiserArguments,
-    training_arguments: Seq2SeqTrainingArguments,
-    settings: dict[str, Any],
-) -> None:
-    """Pretrain, measure and save a model; `settings` are those of recipe and flags, for the record.
-
-    Raises:
-        ValueError, OSError, ImportError: a setting, file or extra is wrong or missing.
-    """
-    check_settings(text_arguments, arguments, training_arguments)
-    training_arguments.remove_unused_columns = False  # the collator reads columns that the model does not
-    run = Run(training_arguments, settings, ("loss", "token_loss", "perplexity"), dry_run=arguments.dry_run)
+    (text_arguments, denoising, arguments, training), settings = parse_arguments(ARGUMENTS, __doc__, argv)
+    check_settings(text_arguments, arguments, training)
+    training.remove_unused_columns = False  # the collator reads columns that the model does not
+    run = Run(arguments, training, settings, ("loss", "token_loss", "perplexity"))
     texts, held = text_arguments.texts, text_arguments.validation
     options: dict[str, Any] = {"seed": text_arguments.split_seed, "encoding": text_arguments.encoding or "utf-8"}
-    with training_arguments.main_process_first(desc="data"):
+    with training.main_process_first(desc="data"):
         # A wrong model is refused before the data are read.
         trained = load_config(arguments.model) if arguments.model else None
         positions = min(trained.max_position_embeddings, trained.max_target_positions) if trained else 128
@@ -106,26 +91,21 @@ def train(
     tokenizer = run.make_tokenizer(lambda: make_tokenizer(arguments, lines, max_length, *NEEDED_TOKENS))
     config = make_config(arguments, tokenizer, max_length, arguments.preset, **JOINT)
     check_config(arguments, config, tokenizer, max_length)
-    collator = SpanInfilling(tokenizer, config, **vars(denoising), seed=data_seed(training_arguments))
+    collator = SpanInfilling(tokenizer, config, **vars(denoising), seed=data_seed(training))
     run.describe(corpus, {"text": tokenizer}, max_length)
-    with training_arguments.main_process_first(desc="tokens"):
+    with training.main_process_first(desc="tokens"):
         if corpus is None:
             rows, validation = stream_corpus(texts, tokenizer, max_length - 1, validation=int(held), **options)
         else:
             rows, validation = tokenize_corpus(corpus, tokenizer, max_length - 1).values()
         validation = collator.corrupted(sorted_by_length(validation))
 
-    record = {
-        "source": {file: file_checksum(file) for file in texts},
-        "train": {"rows": None if corpus is None else len(rows)},
-        "validation": {"rows": len(validation)},
-    }
-    model = run.make_model(VanillaTransformerForConditionalGeneration, arguments, config)
+    model = run.make_model(VanillaTransformerForConditionalGeneration, config)
     model.generation_config = generation_config(config)
     trainer = TokenBudgetTrainer(
         max_tokens=text_arguments.max_tokens,
         model=model,
-        args=training_arguments,
+        args=training,
         data_collator=collator,
         train_dataset=rows,
         eval_dataset=validation,
@@ -134,21 +114,21 @@ def train(
         preprocess_logits_for_metrics=token_losses,
         callbacks=[collator.callback],
     )
+    metrics = run.train(trainer)
+    run.save(trainer)
+    measured, number = trainer.evaluate(), len(validation)
+    loss, perplexity = measured["eval_token_loss"], measured["eval_perplexity"]
     run.finish(
         trainer,
-        run.train(trainer),
-        measure=lambda: {"validation": measure(trainer)},
-        headline=lambda metrics: f"validation perplexity: {metrics['validation']['perplexity']:.3f}",
+        {**metrics, "validation": {"loss": loss, "perplexity": perplexity, "rows": number}},
+        headline=f"validation perplexity: {perplexity:.3f}",
         use="train-classifier --model FOLDER --data nsmc",
-        arguments=arguments,
-        data=lambda: record,
+        data=lambda: {
+            "source": {file: file_checksum(file) for file in texts},
+            "train": {"rows": None if corpus is None else len(rows)},
+            "validation": {"rows": number},
+        },
     )
-
-
-def measure(trainer: TokenBudgetTrainer) -> dict[str, float]:
-    """Loss and perplexity of the corrupted validation lines."""
-    measured, rows = trainer.evaluate(), len(trainer.eval_dataset)  # type: ignore[arg-type]
-    return {"loss": measured["eval_token_loss"], "perplexity": measured["eval_perplexity"], "rows": rows}
 
 
 def check_settings(data: TextArguments, model: DenoiserArguments, training: Seq2SeqTrainingArguments) -> None:

@@ -48,14 +48,7 @@ FILES = f"its code, the tokenizer, {METRICS_FILE}, {RECIPE_FILE}, {RUN_FILE}, {C
 
 
 def broadcast_from_main(make: Callable[[], Any]) -> Any:
-    """Have the main process alone make something, such as a vocabulary, and send it to all others.
-
-    Args:
-        make: Returns an object that can be pickled. Every process must call this, outside `main_process_first`.
-
-    Returns:
-        What `make` returned in the main process.
-    """
+    """What `make` returns in the main process, such as a vocabulary; not for use inside `main_process_first`."""
     made = [make() if PartialState().is_main_process else None]
     return broadcast_object_list(made)[0]
 
@@ -81,17 +74,12 @@ def make_config(
     arguments: ModelArguments,
     tokenizer: PreTrainedTokenizerBase,
     max_length: int,
-    preset: str | None = None,
+    preset: str = "transformer-evolution",
     **fields: Any,
 ) -> VanillaTransformerConfig:
-    """The configuration of the model that is trained further, or of a new one that fits the tokenizer.
+    """The configuration of the model that is trained further, or of a new one for the tokenizer of its source texts.
 
-    Args:
-        arguments: Name the model, or the fields of a new one that take precedence over all others.
-        tokenizer: Of the texts that the encoder reads.
-        max_length: The number of tokens of the longest text.
-        preset: Of a new model, by default `"transformer-evolution"`.
-        **fields: Further fields of a new model.
+    Of a new one, `fields` take precedence over the preset's, those of `arguments` over all.
 
     Raises:
         ValueError: the model has no room for the tokenizer's ids, or for texts of `max_length` tokens.
@@ -111,7 +99,6 @@ def make_config(
             "eos_token_id": tokenizer.eos_token_id,
             "decoder_start_token_id": tokenizer.bos_token_id,  # the classifier's decoder reads it, too
         }
-        preset = preset or "transformer-evolution"
         config = VanillaTransformerConfig.from_preset(preset, **{**new, **fields, **arguments.config})
     if config.vocab_size < len(tokenizer):
         raise ValueError(f"vocab_size: {config.vocab_size} is less than the tokenizer's {len(tokenizer)} tokens")
@@ -121,7 +108,7 @@ def make_config(
     return config
 
 
-def open_output_dir(arguments: TrainingArguments) -> str | None:
+def open_output_dir(training: TrainingArguments) -> str | None:
     """Claim the folder of a run until the command ends; say where the run goes and in which precision it computes.
 
     Returns:
@@ -130,8 +117,8 @@ def open_output_dir(arguments: TrainingArguments) -> str | None:
     Raises:
         ValueError, OSError: as `prepare_output_dir`; or another run is going on there. One that was killed is not.
     """
-    folder = Path(arguments.output_dir)
-    with arguments.main_process_first(desc="output_dir"):
+    folder = Path(training.output_dir)
+    with training.main_process_first(desc="output_dir"):
         if PartialState().is_main_process:
             folder.mkdir(parents=True, exist_ok=True)
             lock = FileLock(folder / LOCK_FILE)
@@ -141,10 +128,10 @@ def open_output_dir(arguments: TrainingArguments) -> str | None:
                 raise ValueError(f"{folder}: another run is going on there: choose another --output_dir") from None
             AT_END.callback(lock.release)
             AT_END.callback((folder / LOCK_FILE).unlink, missing_ok=True)
-        checkpoint = prepare_output_dir(arguments.output_dir, arguments.resume_from_checkpoint)
+        checkpoint = prepare_output_dir(training.output_dir, training.resume_from_checkpoint)
     if PartialState().is_main_process:
         print(f"The result goes to {folder}", flush=True)
-        print(explain_precision(training_precision(arguments), arguments.use_cpu), flush=True)
+        print(explain_precision(training_precision(training), training.use_cpu), flush=True)
     return checkpoint
 
 
@@ -160,16 +147,16 @@ class _Clock(TrainerCallback):
 
 def rehearse(trainer: CheckedTrainer, folder: str) -> None:
     """Train for four updates, time the last three, and say how long a run takes and what it leaves in `folder`."""
-    arguments, clock = trainer.args, _Clock()
-    updates = arguments.max_steps
+    training, clock = trainer.args, _Clock()
+    updates = training.max_steps
     if updates <= 0:
-        batches = math.ceil(len(trainer.get_train_dataloader()) / arguments.gradient_accumulation_steps)
-        updates = math.ceil(batches * arguments.num_train_epochs)
-    keeps, limit = arguments.save_strategy != SaveStrategy.NO, arguments.save_total_limit
-    arguments.max_steps = 4
-    arguments.eval_strategy = arguments.logging_strategy = IntervalStrategy.NO
-    arguments.save_strategy = SaveStrategy.NO
-    arguments.load_best_model_at_end = False
+        batches = math.ceil(len(trainer.get_train_dataloader()) / training.gradient_accumulation_steps)
+        updates = math.ceil(batches * training.num_train_epochs)
+    keeps, limit = training.save_strategy != SaveStrategy.NO, training.save_total_limit
+    training.max_steps = 4
+    training.eval_strategy = training.logging_strategy = IntervalStrategy.NO
+    training.save_strategy = SaveStrategy.NO
+    training.load_best_model_at_end = False
     trainer.remove_callback(PrinterCallback)
     trainer.add_callback(clock)
     trainer.train()
@@ -191,11 +178,11 @@ class Run:
     """A training run of a command, from its empty folder to the folder that can be shared.
 
     Args:
-        arguments: transformers' training arguments.
+        arguments: The model's settings; with `dry_run`, `train` times some updates and ends the command.
+        training: transformers' training arguments.
         settings: What recipe and flags say, for the record.
         metrics: The metrics that `metric_for_best_model` can name.
         packages: Modules of optional extras that the run needs.
-        dry_run: Whether `train` times some updates and ends the command; then nothing is written.
 
     Attributes:
         checkpoint: The folder of the checkpoint that the run resumes from; None for a new run.
@@ -207,38 +194,36 @@ class Run:
 
     def __init__(
         self,
-        arguments: TrainingArguments,
+        arguments: ModelArguments,
+        training: TrainingArguments,
         settings: dict[str, Any],
         metrics: Sequence[str],
-        packages: Sequence[str] = ("matplotlib",),
-        dry_run: bool = False,
+        packages: Sequence[str] = (),
     ):
-        best = arguments.metric_for_best_model
+        best = training.metric_for_best_model
         if best is not None and best.removeprefix("eval_") not in metrics:
             raise ValueError(f"--metric_for_best_model: {', '.join(metrics)}; not {best}")
         # Fail before training if an extra is not installed. scikit-learn also draws a random number when it is
         # imported: a resumed run would draw it twice, if that happened at the first evaluation.
-        for package in packages:
+        for package in ("matplotlib", *packages):
             try:
                 importlib.import_module(package)
             except ImportError as error:
                 raise ImportError(f"{error}: pip install 'hf-vanilla-transformer[train]'") from error
         try:
-            for callback in get_reporting_integration_callbacks(arguments.report_to):
+            for callback in get_reporting_integration_callbacks(training.report_to):
                 callback()
         except RuntimeError as error:
             raise ImportError(f"--report_to: {error}") from error
-        keep_token_out_of_files(arguments)
-        self.arguments = arguments
-        self.settings = settings
-        self.folder = arguments.output_dir
-        self.dry_run = dry_run
-        if dry_run:
+        keep_token_out_of_files(training)
+        self.arguments, self.training, self.settings = arguments, training, settings
+        self.folder = training.output_dir
+        if arguments.dry_run:
             if Path(self.folder).exists():
                 prepare_output_dir(self.folder)
-            arguments.output_dir = AT_END.enter_context(tempfile.TemporaryDirectory())  # Trainer makes its folder
-            arguments.report_to, arguments.push_to_hub, arguments.disable_tqdm = [], False, True
-        self.checkpoint = None if dry_run else open_output_dir(arguments)
+            training.output_dir = AT_END.enter_context(tempfile.TemporaryDirectory())  # Trainer makes its folder
+            training.report_to, training.push_to_hub, training.disable_tqdm = [], False, True
+        self.checkpoint = None if arguments.dry_run else open_output_dir(training)
 
     def describe(
         self,
@@ -254,33 +239,24 @@ class Run:
         """The checkpoint's tokenizer, or in a new run what `make` returns in the main process."""
         return load_tokenizer(self.checkpoint) if self.checkpoint else broadcast_from_main(make)
 
-    def make_model(
-        self,
-        model_class: type[Model],
-        arguments: ModelArguments,
-        config: VanillaTransformerConfig,
-        **options: Any,
-    ) -> Model:
+    def make_model(self, model_class: type[Model], config: VanillaTransformerConfig, **options: Any) -> Model:
         """Seed all random numbers, then make a new model, or load the one that is trained further; in float32.
 
         `options` are further arguments of `from_pretrained`.
         """
-        set_seed(self.arguments.seed)
-        attention = {"attn_implementation": arguments.attn_implementation}
-        if arguments.model:
-            return load_to_train(model_class, arguments.model, config, **attention, **options)
+        set_seed(self.training.seed)
+        attention = {"attn_implementation": self.arguments.attn_implementation}
+        if self.arguments.model:
+            return load_to_train(model_class, self.arguments.model, config, **attention, **options)
         return model_class._from_config(config, **attention)
 
     def train(self, trainer: CheckedTrainer) -> dict[str, Any]:
-        """Train, from the checkpoint if there is one.
-
-        Returns:
-            The first part of the record's metrics: best step, seconds of training, and each epoch's metrics.
+        """Train, from the checkpoint if there is one; returns the first part of the record's metrics.
 
         Raises:
             SystemExit: with status 0, after some updates of a dry run.
         """
-        if self.dry_run:
+        if self.arguments.dry_run:
             rehearse(trainer, self.folder)
             sys.exit(0)
         trainer.add_callback(PushCallback)
@@ -291,36 +267,33 @@ class Run:
             "epochs": epochs(trainer.state.log_history),
         }
 
-    def finish(
-        self,
-        trainer: CheckedTrainer,
-        metrics: dict[str, Any],
-        measure: Callable[[], dict[str, Any]],
-        headline: Callable[[dict[str, Any]], str],
-        use: str,
-        *,
-        arguments: ModelArguments,
-        data: Callable[[], dict[str, Any]],
-        script: str | None = None,
-    ) -> None:
-        """Round, save and measure the model; write record and card, say where they are, upload where asked for.
-
-        Args:
-            trainer: The trainer, which has trained.
-            metrics: What `train` returned.
-            measure: Returns the metrics of each split, by name. Every process calls it.
-            headline: Makes the figure that is printed from all metrics.
-            use: The command that uses the model, with FOLDER in place of the run's folder.
-            arguments: The model's settings.
-            data: Returns what the record says about the data; called in the main process alone.
-            script: The script of a checkout that takes the settings, if the package's command does not.
-        """
-        dtype = getattr(torch, arguments.weights_dtype)
+    def save(self, trainer: CheckedTrainer) -> None:
+        """Round and save the model; what is measured afterwards is what was saved."""
+        dtype = getattr(torch, self.arguments.weights_dtype)
         round_weights(trainer.model, dtype)
         trainer.save_model(self.folder, _internal_call=True)  # uploaded at the end, with the record
         if dtype != torch.float32 and trainer.is_world_process_zero():
             save_weights_in(trainer.model, self.folder, dtype)
-        metrics = {**metrics, **measure()}
+
+    def finish(
+        self,
+        trainer: CheckedTrainer,
+        metrics: dict[str, Any],
+        headline: str,
+        use: str,
+        data: Callable[[], dict[str, Any]],
+        script: str | None = None,
+    ) -> None:
+        """Write record and card, say where they are, upload where asked for: in the main process.
+
+        Args:
+            trainer: Has trained and saved.
+            metrics: What `train` returned, and the metrics of each split, by name.
+            headline: The figure that is printed.
+            use: The command that uses the model, with FOLDER in place of the run's folder.
+            data: Returns what the record says about the data.
+            script: The script of a checkout that takes the settings, if the package's command does not.
+        """
         if not trainer.is_world_process_zero():
             return
         save_record(
@@ -328,19 +301,19 @@ class Run:
             trainer.model,
             metrics=metrics,
             settings=self.settings,
-            seed=self.arguments.seed,
-            precision=training_precision(self.arguments),
+            seed=self.training.seed,
+            precision=training_precision(self.training),
             resumed_from=self.checkpoint,
-            base_model=arguments.model,
+            base_model=self.arguments.model,
             data=data(),
             script=script,
-            license=arguments.license,
+            license=self.arguments.license,
         )
         save_embedding_modules(self.folder, trainer.model.config.d_model)
         save_model_card(self.folder)
         folder = shlex.quote(self.folder)
         print(
-            f"{headline(metrics)}\n"
+            f"{headline}\n"
             f"{self.folder}: the model, {FILES}\n"
             f"Use it:   vanilla-transformer {use.replace('FOLDER', folder)}\n"
             f"Share it: vanilla-transformer push-to-hub {folder} --repo_id USER/NAME --dry_run",

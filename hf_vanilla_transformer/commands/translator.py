@@ -2,8 +2,8 @@
 """The training of a translator."""
 
 import copy
-import functools
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -35,18 +35,16 @@ from .vocabulary import train_vocabulary
 def train(
     data_arguments: PairArguments,
     arguments: TranslatorArguments,
-    training_arguments: Seq2SeqTrainingArguments,
+    training: Seq2SeqTrainingArguments,
     settings: dict[str, Any],
     *,
     extend: Callable[[Dataset, PreTrainedTokenizerBase, PreTrainedTokenizerBase], Dataset] | None = None,
     trainer_class: type[TokenBudgetTrainer] = TokenBudgetTrainer,
     script: str | None = None,
 ) -> None:
-    """Train, measure and save a translator.
+    """Train, measure and save a translator; `settings` are those of recipe and flags, for the record.
 
     Args:
-        data_arguments, arguments, training_arguments: The command's settings.
-        settings: Those of recipe and flags, for the record.
         extend: Makes the training set from the tokenized one and the tokenizers of source and target.
         trainer_class: A `TokenBudgetTrainer`.
         script: As in `Run.finish`.
@@ -54,34 +52,34 @@ def train(
     Raises:
         ValueError, OSError, ImportError: a setting, file or extra is wrong or missing.
     """
-    beams = training_arguments.generation_num_beams or 1
-    check_settings(arguments, training_arguments, beams)
-    measured = ("loss", "bleu", "bleu_lowercased") if training_arguments.predict_with_generate else ("loss",)
-    run = Run(training_arguments, settings, measured, ("matplotlib", "sacrebleu"), arguments.dry_run)
-    with training_arguments.main_process_first(desc="data"):
+    beams = training.generation_num_beams or 1
+    check_settings(arguments, training, beams)
+    measured = ("loss", "bleu", "bleu_lowercased") if training.predict_with_generate else ("loss",)
+    run = Run(arguments, training, settings, measured, ["sacrebleu"])
+    with training.main_process_first(desc="data"):
         # A wrong model is refused before the data are read.
         tokenizers: Any = load_tokenizers(arguments) if arguments.model else None
         data = data_arguments.load()
     tokenizer, target_tokenizer = tokenizers or broadcast_from_main(lambda: make_tokenizers(arguments, data["train"]))
     config = make_translator_config(arguments, tokenizer, target_tokenizer)
     run.describe(data, {"source": tokenizer, "target": target_tokenizer})
-    with training_arguments.main_process_first(desc="tokens"):
+    with training.main_process_first(desc="tokens"):
         tokenized = tokenize_pairs(data, tokenizer, target_tokenizer)
         if extend is not None:
             tokenized["train"] = extend(tokenized["train"], tokenizer, target_tokenizer)
 
-    model = run.make_model(VanillaTransformerForConditionalGeneration, arguments, config)
+    model = run.make_model(VanillaTransformerForConditionalGeneration, config)
     model.generation_config = generation_config(config, beams, arguments.length_penalty)
     trainer = trainer_class(
         max_tokens=arguments.max_tokens,
         max_rows=arguments.max_sentences,
         model=model,
-        args=training_arguments,
+        args=training,
         data_collator=DataCollatorForSeq2Seq(tokenizer, model=model),
         train_dataset=tokenized["train"],
         eval_dataset=sorted_by_length(tokenized["validation"]),
         processing_class=tokenizer,
-        compute_metrics=bleu_of(target_tokenizer) if training_arguments.predict_with_generate else None,
+        compute_metrics=partial(bleu_of, target_tokenizer) if training.predict_with_generate else None,
     )
     metrics = run.train(trainer)
     metrics["averaged_steps"] = average_last(trainer, arguments.average_last)
@@ -89,17 +87,15 @@ def train(
         target_tokenizer.save_pretrained(f"{run.folder}/{TARGET_TOKENIZER}")
     if arguments.model:
         settings["lowercase"] = not has_capitals(target_tokenizer)  # the model's own, whatever a flag says
+    run.save(trainer)
+    for split in ("validation", "test"):
+        metrics[split] = measure(trainer, data[split], tokenized[split], target_tokenizer, {1, beams})
     bleu, words = ("bleu", "") if has_capitals(target_tokenizer) else ("bleu_lowercased", ", lower-cased")
     run.finish(
         trainer,
         metrics,
-        measure=lambda: {
-            split: measure(trainer, data[split], tokenized[split], target_tokenizer, {1, beams})
-            for split in ("validation", "test")
-        },
-        headline=lambda metrics: f"test BLEU{words}: {metrics['test'][f'beams_{beams}'][bleu]:.2f}",
+        headline=f"test BLEU{words}: {metrics['test'][f'beams_{beams}'][bleu]:.2f}",
         use="translate --model FOLDER --file texts.txt",
-        arguments=arguments,
         data=lambda: data_record(data_arguments.data, data),
         script=script,
     )
@@ -156,23 +152,24 @@ def make_tokenizers(
     arguments: TranslatorArguments, train: Dataset
 ) -> tuple[PreTrainedTokenizerBase, PreTrainedTokenizerBase]:
     """The tokenizers of source and target, trained on the training pairs; the same one where they are joint."""
-    options: dict[str, Any] = {
-        "model": arguments.tokenizer_model,
-        "lowercase": arguments.lowercase,
-        "max_length": arguments.max_length or 256,
-        "add_eos": True,
-    }
-    train_on: Callable[..., PreTrainedTokenizerBase] = functools.partial(
-        train_vocabulary, train, lines=arguments.vocab_lines, **options
-    )
+
+    def train_on(columns: list[str], vocab_size: int) -> PreTrainedTokenizerBase:
+        return train_vocabulary(
+            train,
+            columns,
+            arguments.vocab_lines,
+            vocab_size=vocab_size,
+            model=arguments.tokenizer_model,
+            lowercase=arguments.lowercase,
+            max_length=arguments.max_length or 256,
+            add_eos=True,
+        )
+
+    size, target_size = arguments.vocab_size, arguments.target_vocab_size
     if arguments.vocabularies == "joint":
-        tokenizer = train_on(["source", "target"], vocab_size=arguments.vocab_size)
+        tokenizer = train_on(["source", "target"], size)
         return tokenizer, tokenizer
-    target_vocab_size = arguments.vocab_size if arguments.target_vocab_size is None else arguments.target_vocab_size
-    return (
-        train_on(["source"], vocab_size=arguments.vocab_size),
-        train_on(["target"], vocab_size=target_vocab_size),
-    )
+    return train_on(["source"], size), train_on(["target"], size if target_size is None else target_size)
 
 
 def make_translator_config(
@@ -191,14 +188,10 @@ def make_translator_config(
     return config
 
 
-def bleu_of(tokenizer: PreTrainedTokenizerBase) -> Callable[[EvalPrediction], dict[str, float]]:
-    """A `compute_metrics` for Trainer: BLEU of what the model generates."""
-
-    def compute_metrics(prediction: EvalPrediction) -> dict[str, float]:
-        report = translation_report(decode(tokenizer, prediction.predictions), decode(tokenizer, prediction.label_ids))
-        return {name: report[name] for name in ("bleu", "bleu_lowercased")}
-
-    return compute_metrics
+def bleu_of(tokenizer: PreTrainedTokenizerBase, prediction: EvalPrediction) -> dict[str, float]:
+    """A `compute_metrics` for Trainer, with the target's tokenizer bound: BLEU of what the model generates."""
+    report = translation_report(decode(tokenizer, prediction.predictions), decode(tokenizer, prediction.label_ids))
+    return {name: report[name] for name in ("bleu", "bleu_lowercased")}
 
 
 def decode(tokenizer: PreTrainedTokenizerBase, ids) -> list[str]:
