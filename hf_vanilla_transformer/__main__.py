@@ -5,7 +5,7 @@ import importlib
 import sys
 
 from . import __version__
-from .commands.recipes import commands_of_recipes, did_you_mean, find_recipe
+from .commands.recipes import commands_of_recipes, did_you_mean, escape_controls, find_recipe
 
 
 COMMANDS = {
@@ -54,7 +54,7 @@ def main(argv: list[str] | None = None) -> None:
         if name in commands_of_recipes().values() and arguments and not arguments[0].startswith("-"):
             find_recipe(arguments[0], name)
     except ValueError as error:
-        print(f"{program}: error: {error}", file=sys.stderr)
+        print(f"{program}: error: {escape_controls(str(error))}", file=sys.stderr)
         sys.exit(2)
     sys.argv = [program, *arguments]  # error messages begin with the program's name
     importlib.import_module(f".commands.{name.replace('-', '_')}", __package__).main(arguments)

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, TextIO, get_args, get_type_hints
 
 import yaml
 from huggingface_hub.errors import HTTPError, StrictDataclassError
@@ -18,7 +18,7 @@ from safetensors import SafetensorError
 from transformers import HfArgumentParser
 from transformers.hf_argparser import string_to_bool
 
-from .recipes import RECIPES, did_you_mean, find_recipe
+from .recipes import RECIPES, did_you_mean, escape_controls, find_recipe
 from .settings import JsonMapping, check_at_least
 
 
@@ -53,23 +53,19 @@ class OneLineParser(HfArgumentParser):
             allow_abbrev=False,
             **kwargs,
         )
+        self.color = False  # Python 3.14 colours help with the control characters that `Escaped` shows
 
     def error(self, message: str):
         """Exit with status 2 and one line, instead of usage and message."""
         if unknown := re.match(r"unrecognized arguments: (--\w+)", message):
             message += did_you_mean(unknown[1], self._option_string_actions)
-        self.exit(2, f"{self.prog}: error: {message} (--help lists the settings)\n")
+        self.exit(2, f"{self.prog}: error: {escape_controls(message)} (--help lists the settings)\n")
 
 
 def parse_arguments(
     dataclass_types: list[type], description: str, argv: Sequence[str] | None = None
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Read a command's settings: flags, or a recipe and flags that override it.
-
-    Args:
-        dataclass_types: One dataclass for each group of settings, as `HfArgumentParser` takes them.
-        description: The command's docstring: `--help` shows it.
-        argv: The command line without the program's name, a recipe first; by default `sys.argv[1:]`.
 
     Returns:
         One instance of each dataclass; and what recipe and flags say, without the defaults, for the run's record.
@@ -95,13 +91,12 @@ def parse_arguments(
         recipe |= {"metric_for_best_model": None} if "metric_for_best_model" in recipe else {}  # of other labels
     # argparse checks a recipe's values as it checks flags, but for lists and mappings, which a flag writes otherwise.
     structured = {action.dest for action in parser._actions if action.nargs or action.type in (None, str, JsonMapping)}
-    plain = {
-        name: value
+    plain = [
+        f"--{name}={value}"
         for name, value in recipe.items()
         if value is not None and not (isinstance(value, (list, dict)) and name in structured)
-    }
-    checked = vars(parser.parse_args([f"--{name}={value}" for name, value in plain.items()]))
-    given = {**recipe, **checked, **flags}
+    ]
+    given = {**recipe, **vars(parser.parse_args(plain)), **flags}
     if file is not None and file.parent == RECIPES and "model" not in flags:
         _find_model(parser, given)
     if missing := [f"--{name}" for name in required if name not in given]:
@@ -115,9 +110,8 @@ def parse_arguments(
         given.setdefault("output_dir", f"runs/{Path(parser.prog).name.split()[-1] if file is None else file.stem}")
     try:
         parsed = parser.parse_dict({name: _expand_home(value) for name, value in given.items()})
-        for arguments in parsed:
-            if _is_training(type(arguments)):
-                _check_training(arguments)
+        for arguments in filter(lambda arguments: _is_training(type(arguments)), parsed):
+            _check_training(arguments)
     except (ValueError, TypeError, ImportError) as error:
         parser.error(_one_line(error))
     settings = {**recipe, **flags}
@@ -129,7 +123,7 @@ def parse_arguments(
 
 
 def _is_training(group: type) -> bool:
-    """Whether a dataclass is transformers' TrainingArguments or one of its kind."""
+    """Whether a dataclass is transformers' TrainingArguments or one of its kind, without an import of Trainer."""
     return any(base.__name__ == "TrainingArguments" for base in group.__mro__)
 
 
@@ -173,7 +167,6 @@ def _make_parser(
     optional = {name for name, hint in hints.items() if type(None) in get_args(hint)} - set(required)
     training = list(filter(_is_training, dataclass_types))
     of_transformers = {setting.name for group in training for setting in fields(group)}
-    action: Any
     for action in parser._actions[1:]:  # the first is --help
         if action.dest in of_transformers and not show_all or action.option_strings[0].startswith("--no_"):
             action.help = argparse.SUPPRESS
@@ -186,7 +179,7 @@ def _make_parser(
         action.option_strings = action.option_strings[:1]
         action.default, action.required = argparse.SUPPRESS, False
     if training:
-        actions: dict[str, Any] = parser._option_string_actions
+        actions = parser._option_string_actions
         actions["--output_dir"].help = "The folder for the result; it must be empty. By default runs/RECIPE."
         resume = actions["--resume_from_checkpoint"]
         resume.nargs, resume.const = "?", "true"
@@ -206,11 +199,10 @@ def _read_recipe(parser: OneLineParser, file: Path) -> dict[str, Any]:
     if not isinstance(settings, dict):
         parser.error(f"{file}: not a YAML mapping of settings")
     # Where a text is wanted, `no`, `on` and 2020-01-01 are texts, not what YAML takes them for.
-    actions = {action.dest: action for action in parser._actions}
+    known = {action.dest for action in parser._actions}
+    typed = {action.dest for action in parser._actions if action.type in (int, float, string_to_bool, JsonMapping)}
     for name, value in settings.items():
-        action: Any = actions.get(name)
-        is_text = action is not None and action.type not in (int, float, string_to_bool, JsonMapping)
-        if is_text and value is not None and not isinstance(value, dict):
+        if name in known - typed and value is not None and not isinstance(value, dict):
             settings[name] = texts[name]
     return settings
 
@@ -250,17 +242,30 @@ def _check_training(arguments: "TrainingArguments") -> None:
         raise ValueError("--dataloader_persistent_workers: a resumed run would draw other random numbers")
 
 
+class Escaped:
+    """A stream for people to read: control characters, as in a file's name, are shown and do nothing."""
+
+    def __init__(self, stream: TextIO):
+        self.stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.stream, name)
+
+    def write(self, text: str) -> int:
+        return self.stream.write(escape_controls(text))
+
+
 def exit_with_one_line(main: Callable[..., None]) -> Callable[..., None]:
     """Make a command answer a user's error with one line on standard error and exit status 2.
 
     A closed pipe ends the command silently, with status 1. An exception that is none of `USER_ERRORS` keeps its
-    traceback.
+    traceback. What the command prints is `Escaped`.
     """
 
     @functools.wraps(main)
     def wrapped(argv: Sequence[str] | None = None) -> None:
         try:
-            with AT_END:
+            with AT_END, contextlib.redirect_stdout(sys.stdout and Escaped(sys.stdout)):
                 main(argv)
             print(end="", flush=True)
         except BrokenPipeError:  # the reader, such as `head`, has gone
@@ -280,8 +285,3 @@ def _one_line(error: Exception) -> str:
     # What a configuration's check says, without the name of the check.
     message = re.sub(r"Class validation error for validator '\w+': ValueError: ", "", " ".join(message.split()))
     return escape_controls(message) or type(error).__name__
-
-
-def escape_controls(text: str) -> str:
-    """A text for a terminal: control characters, which could make it do something, as `\\x1b`."""
-    return re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", lambda found: f"\\x{ord(found[0]):02x}", text)

@@ -112,15 +112,7 @@ def train(
     )
     metrics = run.train(trainer)
     run.save(trainer)
-    metrics |= {split: evaluate_split(trainer, tokenized[split]) for split in tokenized}
-    if changes := data_arguments.robustness:
-        metrics["test"]["robustness"] = robustness_report(
-            data["test"],
-            changes,
-            lambda rows: evaluate_split(trainer, tokenize(rows, tokenizer, max_length)),
-            metrics["test"],
-            problem_type,
-        )
+    metrics |= measure(trainer, tokenized, max_length, data["test"], data_arguments.robustness)
     run.finish(
         trainer,
         metrics,
@@ -177,6 +169,23 @@ def headline(report: dict[str, Any], rows: int, problem_type: str) -> str:
             "one for more updates (recipe few-rows)."
         )
     return "\n".join(lines)
+
+
+def measure(
+    trainer: CheckedTrainer, tokenized: DatasetDict, max_length: int, test: Dataset, changes: list[str]
+) -> dict[str, Any]:
+    """The metrics of each split; those of the test split include its texts under some changes."""
+    tokenizer: Any = trainer.processing_class
+    metrics: dict[str, Any] = {split: evaluate_split(trainer, tokenized[split]) for split in tokenized}
+    if changes:
+        metrics["test"]["robustness"] = robustness_report(
+            test,
+            changes,
+            lambda rows: evaluate_split(trainer, tokenize(rows, tokenizer, max_length)),
+            metrics["test"],
+            trainer.model.config.problem_type or SINGLE,
+        )
+    return metrics
 
 
 def classifier_tokenizer(arguments: ClassifierArguments, rows: Dataset, max_length: int) -> PreTrainedTokenizerBase:

@@ -20,8 +20,8 @@ from transformers.hf_argparser import HfArg
 from ..data.errors import DataError
 from ..data.lines import stream_lines
 from ..data.table_files import find_columns, iterate_rows
-from .arguments import AT_END, escape_controls
-from .recipes import recipe_of
+from .arguments import AT_END
+from .recipes import escape_controls, recipe_of
 from .settings import check_at_least
 
 
@@ -222,9 +222,10 @@ def _write(output: TextIO, lines: list[str], done: int) -> None:
 def _open_output(arguments: LinesArguments) -> Iterator[tuple[TextIO, int]]:
     """The file for the answers, and the number of whole lines that are there; half a line at its end is cut off."""
     if arguments.output is None:
-        if sys.stdout is None:  # `>&-`
+        stdout: Any = sys.stdout
+        if stdout is None:  # `>&-`
             raise ValueError("standard output is closed: give --output")
-        yield sys.stdout, 0
+        yield stdout.stream, 0  # behind `Escaped`: for programs, the texts are as they were
         return
     done = 0
     if arguments.resume and Path(arguments.output).is_file():

@@ -25,7 +25,7 @@ from ..hub.upload import (
     upload,
     upload_space,
 )
-from .arguments import OneLineParser, escape_controls, exit_with_one_line
+from .arguments import OneLineParser, exit_with_one_line
 
 
 def parse_arguments(argv: list[str] | None) -> argparse.Namespace:
@@ -50,17 +50,17 @@ def list_files(folder: Path, files: list[Path], texts: dict[str, str]) -> int:
     for file in files:
         name, made = file.as_posix(), not (folder / file).is_file()
         size = 0 if made else len(texts[name].encode()) if name in texts else (folder / file).stat().st_size
-        print(f"{size:>13,}  {escape_controls(name)}{' (made from the record)' if made else ''}")
+        print(f"{size:>13,}  {name}{' (made from the record)' if made else ''}")
         total += size
     for name in files_left_out(folder, files):
-        print(f"{'stays here':>13}  {escape_controls(name)}")
+        print(f"{'stays here':>13}  {name}")
     return total
 
 
 def list_places(folder: Path, files: list[Path], texts: dict[str, str], paths: set[str]) -> None:
     """Print what names this machine, in what would be uploaded."""
     for path in sorted(paths):
-        print(f"{escape_controls(path)}: sent without its folder, in {', '.join(texts)}")
+        print(f"{path}: sent without its folder, in {', '.join(texts)}")
     for text in example_texts(str(folder)):
         print(f"README.md, run.json: a text of the data, {text!r}")
     names = {name for name in (str(Path.home()), socket.gethostname()) if len(name) > 3}
@@ -69,7 +69,7 @@ def list_places(folder: Path, files: list[Path], texts: dict[str, str], paths: s
             text = texts.get(file.as_posix()) or (folder / file).read_text(encoding="utf-8", errors="replace")
             for name in names:
                 if name in text:
-                    print(f"{escape_controls(file.as_posix())}: names this machine, {name}")
+                    print(f"{file.as_posix()}: names this machine, {name}")
 
 
 @exit_with_one_line

@@ -2,6 +2,7 @@
 """The recipes of the package, found by name before anything slow is imported."""
 
 import difflib
+import re
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -14,6 +15,11 @@ RECIPES = Path(__file__).parents[1] / "recipes"
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """The end of a message about a mistyped word; nothing where none is similar."""
     return "".join(f"; did you mean {name}?" for name in difflib.get_close_matches(word, known, n=1))
+
+
+def escape_controls(text: str) -> str:
+    """A text for a terminal: control characters, which could make it do something, as `\\x1b`."""
+    return re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", lambda found: f"\\x{ord(found[0]):02x}", text)
 
 
 def commands_of_recipes() -> dict[str, str]:
@@ -38,11 +44,7 @@ def recipe_of(model: str) -> dict[str, Any]:
 
 
 def find_recipe(recipe: str, command: str) -> Path:
-    """The file of a recipe.
-
-    Args:
-        recipe: A path, or the name of a recipe of the package.
-        command: The command that it is given to, or a program of other recipes.
+    """The file of a recipe, a path or the name of one of the package, that is given to a command.
 
     Raises:
         ValueError: there is no such recipe, or it is for another command.

@@ -1,5 +1,6 @@
 """The command line: recipes, flags, and one line for what is wrong."""
 
+import contextlib
 import dataclasses
 import re
 import subprocess
@@ -9,14 +10,11 @@ from pathlib import Path
 import pytest
 import yaml
 from safetensors.torch import load_file
-from shared import ROOT, error_line, tiny_config
-from transformers import (
-    TrainingArguments,
-)
+from shared import QUIET, ROOT, TINY_TRANSLATOR, error_line, tiny_config
+from transformers import TrainingArguments
 
-from hf_vanilla_transformer import (
-    VanillaTransformerModel,
-)
+from hf_vanilla_transformer import VanillaTransformerModel
+from hf_vanilla_transformer.__main__ import main
 from hf_vanilla_transformer.commands import train_classifier
 from hf_vanilla_transformer.commands.arguments import exit_with_one_line, parse_arguments
 from hf_vanilla_transformer.hub.record import save_record
@@ -217,6 +215,36 @@ def test_other_errors_keep_their_traceback():
     for error in (RuntimeError("shapes differ"), KeyError("weight")):
         with pytest.raises(type(error)):
             exit_with_one_line(lambda argv, error=error: (_ for _ in ()).throw(error))()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["train-classifier", "\x1b[2J"],
+        ["train-classifier", "--\x1b[2J", "x"],
+        ["predict", "--model", "x", "--file", "\x1b[2J"],
+        ["predict", "--model", "\x1b[2J"],
+        [
+            "train-copy",
+            "--output_dir",
+            "\x1b[2J",
+            "--train_sequences",
+            "8",
+            "--max_steps",
+            "1",
+            *TINY_TRANSLATOR,
+            *QUIET,
+        ],
+        ["push-to-hub", "\x1b[2J", "--repo_id", "a/b", "--dry_run"],
+    ],
+)
+def test_control_characters_that_are_typed_do_nothing_to_a_terminal(arguments, monkeypatch, tmp_path, capfd):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["vanilla-transformer"])
+    with contextlib.suppress(SystemExit):
+        main(arguments)
+    out, err = capfd.readouterr()
+    assert r"\x1b[2J" in out + err and "\x1b" not in out + err
 
 
 def test_a_librarys_message_becomes_one_line(capsys):
