@@ -77,15 +77,11 @@ def test_sets_of_labels_are_measured_as_sets():
     assert multi_label_report(logits - 9, np.zeros((3, 2)))["micro_f1"] == 0
 
 
-def test_numbers_are_measured_as_scikit_learn_does():
-    from sklearn.metrics import mean_absolute_error, mean_squared_error, r2_score
-
+def test_numbers_are_measured_by_their_differences():
     values, labels = np.array([[1.0], [2.5], [2.0]]), np.array([1.0, 2.0, 4.0])
-    report = regression_report(values, labels)
-    assert report["mae"] == pytest.approx(mean_absolute_error(labels, values))
-    assert report["rmse"] == pytest.approx(mean_squared_error(labels, values) ** 0.5)
-    assert report["r2"] == pytest.approx(r2_score(labels, values))
-    assert report["pearson"] == pytest.approx(np.corrcoef(labels, values[:, 0])[0, 1])
+    expected = {"mae": 2.5 / 3, "rmse": (4.25 / 3) ** 0.5, "r2": 1 - 4.25 / (42 / 9), "rows": 3}
+    expected["pearson"] = np.corrcoef(labels, values[:, 0])[0, 1]
+    assert regression_report(values, labels) == pytest.approx(expected)
     assert regression_report(values, np.ones(3))["r2"] == regression_report(values * 0, labels)["pearson"] == 0
 
 
@@ -101,36 +97,28 @@ def test_calibration_compares_confidence_with_accuracy():
     assert report["expected_calibration_error"] == pytest.approx(0.2 * 0.5)
 
 
-def test_an_unknown_word_is_never_right():
-    tokenizer = train_tokenizer(["the t-shirt is red here"] * 2, vocab_size=60, model="word", lowercase=True)
-    references = ["The T-shirt is very red here", "the shirt is red"]
-    ids = [[2, *tokenizer(text)["input_ids"], 3, 0, -100] for text in references]
+@pytest.mark.parametrize(
+    ("model", "known", "translation", "written"),
+    [
+        ("bpe", "man", "The man's t-shirt was red.", "the man 's t - shirt was red ."),
+        ("word", "shirt", "The man's T-shirt is red.", "the ? 's t - shirt is red ."),  # unknown, so never right
+    ],
+)
+def test_words_are_measured_as_the_tutorials_do(model, known, translation, written):
+    """Lower-cased, `T-shirt` three words and `man's` two, wherever the tokenizer cuts them."""
+    references = ["The man's T-shirt is red.", "A red shirt, here"]
+    texts = [text.replace("man", known) for text in references]
+    tokenizer = train_tokenizer(texts * 2, vocab_size=60, model=model, lowercase=True)
+    ids = [[2, *tokenizer(text)["input_ids"], 3, 0, -100] for text in (translation, references[1])]
     report = word_report(ids, references, tokenizer)
-    expected = ["the t - shirt is very red here", "the shirt is red"]
-    written = ["the t - shirt is ? red here", "the shirt is red"]
-    score = BLEU(tokenize="none", force=True).corpus_score(written, [expected]).score
+    expected = ["the man 's t - shirt is red .", "a red shirt , here"]
+    score = BLEU(tokenize="none", force=True).corpus_score([written, expected[1]], [expected]).score
     assert 50 < score < 100
     assert report["bleu_words"] == score and "tok:none" in report["bleu_words_signature"]
 
 
-def test_sub_words_are_measured_in_words_too():
-    """As the tutorials' own figures are: lower-cased, `T-shirt` three words and `man's` two, wherever they are cut."""
-    references = ["The man's T-shirt is red.", "A red shirt, here"]
-    tokenizer = train_tokenizer(references * 2, vocab_size=60, lowercase=True)
-    ids = [[2, *tokenizer(text)["input_ids"], 3, 0, -100] for text in ("The man's t-shirt was red.", references[1])]
-    report = word_report(ids, references, tokenizer)
-    expected = ["the man 's t - shirt is red .", "a red shirt , here"]
-    written = ["the man 's t - shirt was red .", "a red shirt , here"]
-    score = BLEU(tokenize="none", force=True).corpus_score(written, [expected]).score
-    assert 50 < score < 100
-    assert report["bleu_words"] == score
-
-
-def test_each_translation_needs_its_reference():
-    with pytest.raises(ValueError, match="1 translations, 2 references"):
-        translation_report(["a"], ["a", "b"])
-
-
-def test_bleu_is_that_of_wmts_tokens():
+def test_bleu_is_that_of_wmts_tokens_and_needs_a_reference_each():
     report = translation_report(["a man's shirt, red"], ["a man's shirt: red"])
     assert "tok:13a" in report["bleu_signature"] and "tok:13a" in report["bleu_lowercased_signature"]
+    with pytest.raises(ValueError, match="1 translations, 2 references"):
+        translation_report(["a"], ["a", "b"])

@@ -1,8 +1,6 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 """Losses that transformers does not have: the Annotated Transformer's label smoothing, weights of labels."""
 
-from dataclasses import dataclass
-
 import torch
 from torch import nn
 from transformers.modeling_outputs import Seq2SeqLMOutput, Seq2SeqSequenceClassifierOutput
@@ -32,15 +30,15 @@ def smoothed_targets(targets: torch.Tensor, vocab_size: int, smoothing: float, p
     return distribution.masked_fill((targets == pad_token_id).unsqueeze(1), 0)
 
 
-@dataclass
 class LabelSmoothingLoss:
     """The Annotated Transformer's loss, a `compute_loss_func` for Trainer: KL divergence from smoothed targets.
 
     transformers' own `label_smoothing_factor` spreads the probability over all V tokens and takes the cross-entropy.
     """
 
-    smoothing: float
-    pad_token_id: int
+    def __init__(self, smoothing: float, pad_token_id: int):
+        self.smoothing = smoothing
+        self.pad_token_id = pad_token_id
 
     def __call__(
         self,
@@ -82,7 +80,6 @@ def balanced_weights(labels: torch.Tensor, number: int) -> torch.Tensor:
     return torch.where(counts > 0, len(labels) / (number * counts.clamp(min=1)), 0.0)
 
 
-@dataclass
 class WeightedLoss:
     """Cross-entropy with a weight for each label, a `compute_loss_func` for Trainer.
 
@@ -91,8 +88,9 @@ class WeightedLoss:
         label_smoothing: Share of the probability that is spread over all labels.
     """
 
-    weights: torch.Tensor
-    label_smoothing: float = 0.0
+    def __init__(self, weights: torch.Tensor, label_smoothing: float = 0.0):
+        self.weights = weights
+        self.label_smoothing = label_smoothing
 
     def __call__(
         self,

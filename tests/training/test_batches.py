@@ -10,25 +10,19 @@ from hf_vanilla_transformer.training.batches import TokenBudgetBatchSampler
 LENGTHS = np.random.default_rng(0).integers(1, 40, size=500).tolist()
 
 
-def test_batches_hold_as_many_tokens_as_fit():
-    batches = list(TokenBudgetBatchSampler(LENGTHS, max_tokens=100, seed=7))
+@pytest.mark.parametrize("max_rows", [None, 4])
+def test_batches_hold_as_many_tokens_as_fit(max_rows):
+    batches = list(TokenBudgetBatchSampler(LENGTHS, max_tokens=100, seed=7, max_rows=max_rows))
     assert sorted(place for batch in batches for place in batch) == list(range(500))
-    sizes = [len(batch) * max(LENGTHS[place] for place in batch) for batch in batches]
+    longest = [max(LENGTHS[place] for place in batch) for batch in batches]
+    sizes = [len(batch) * length for batch, length in zip(batches, longest, strict=True)]
     assert max(sizes) <= 100
     assert sum(LENGTHS) / sum(sizes) > 0.9  # few pads
-    assert np.mean(sizes) > 80  # and few small batches
-
-
-def test_batches_come_in_random_order():
-    lengths = [max(LENGTHS[place] for place in batch) for batch in TokenBudgetBatchSampler(LENGTHS, 100, seed=7)]
-    assert sorted(lengths) != lengths != sorted(lengths, reverse=True)
-
-
-def test_batches_hold_no_more_rows_than_allowed():
-    batches = list(TokenBudgetBatchSampler(LENGTHS, max_tokens=100, seed=7, max_rows=4))
-    assert sorted(place for batch in batches for place in batch) == list(range(len(LENGTHS)))
-    assert max(map(len, batches)) == 4
-    assert all(len(batch) * max(LENGTHS[place] for place in batch) <= 100 for batch in batches)
+    if max_rows is None:
+        assert np.mean(sizes) > 80  # and few small batches
+    else:
+        assert max(map(len, batches)) == max_rows
+    assert sorted(longest) != longest != sorted(longest, reverse=True)  # in random order
 
 
 def test_batches_depend_on_seed_and_epoch_alone():

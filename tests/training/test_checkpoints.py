@@ -1,20 +1,20 @@
 """A run's checkpoints: where it resumes, and the mean of the last ones."""
 
 import json
+import os
 import random
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 import safetensors.torch
 import torch
+import torch.distributed.checkpoint
 from shared import tiny_config
 from transformers import Trainer, TrainerState, TrainingArguments
 
-from hf_vanilla_transformer import (
-    VanillaTransformerForConditionalGeneration,
-    VanillaTransformerModel,
-)
+from hf_vanilla_transformer import VanillaTransformerForConditionalGeneration, VanillaTransformerModel
 from hf_vanilla_transformer.training.checkpoints import (
     LAST_CHECKPOINT,
     average_checkpoints,
@@ -89,6 +89,52 @@ def test_a_state_that_is_not_trainers_is_named(checkpoint, file, state, fault):
     else:
         torch.save(state, checkpoint / file)
     assert checkpoint_damage(str(checkpoint)) == f"{file} {fault}"
+
+
+FILES = ["adapter_model.safetensors", "optimizer.pt", "scheduler.pt", "rng_state.pth", "trainer_state.json"]
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_a_checkpoint_is_whole_or_not(checkpoint, file, caplog):
+    """Whichever file was being written: those after it are missing, and so may be some of its own bytes."""
+    folder = checkpoint.parent
+    shutil.copytree(checkpoint, folder / "checkpoint-7")
+    shutil.copytree(checkpoint, folder / "checkpoint-9-copy")
+    damaged = checkpoint.rename(folder / "checkpoint-8")
+    size = (damaged / file).stat().st_size
+    for length in (size - 2, size // 2, 1, 0):
+        os.truncate(damaged / file, length)
+        assert checkpoint_damage(str(damaged)) == f"{file} is broken off"
+    with pytest.raises(ValueError, match="checkpoint-8: not a whole checkpoint"):
+        prepare_output_dir(str(folder), str(damaged))
+    assert prepare_output_dir(str(folder), LAST_CHECKPOINT) == str(folder / "checkpoint-7")
+    assert f"checkpoint-8: not a whole checkpoint ({file} is broken off), skipped" in caplog.text
+    (damaged / file).unlink()
+    assert "is missing" in checkpoint_damage(str(damaged))
+    shutil.rmtree(folder / "checkpoint-7")
+    with pytest.raises(ValueError, match="no checkpoint to go on from"):
+        prepare_output_dir(str(folder), LAST_CHECKPOINT)
+
+
+def test_a_checkpoint_of_two_processes_has_the_state_of_both(checkpoint, monkeypatch):
+    """The second may be killed before it has written, when the first has written all else."""
+    (checkpoint / "rng_state.pth").rename(checkpoint / "rng_state_0.pth")
+    monkeypatch.setattr("hf_vanilla_transformer.training.checkpoints.world_size", lambda: 2)
+    assert checkpoint_damage(str(checkpoint)) == "rng_state_1.pth is missing"
+    shutil.copy(checkpoint / "rng_state_0.pth", checkpoint / "rng_state_1.pth")
+    assert checkpoint_damage(str(checkpoint)) is None
+
+
+@pytest.mark.filterwarnings("ignore:torch.distributed is disabled")
+def test_a_checkpoint_in_parts_is_whole_when_their_list_is_there(checkpoint):
+    """As FSDP's are written: weights and the optimizer's state are folders of torch.distributed.checkpoint."""
+    for single, parts in (("adapter_model.safetensors", "pytorch_model_fsdp_0"), ("optimizer.pt", "optimizer_0")):
+        (checkpoint / single).unlink()
+        assert "is missing" in checkpoint_damage(str(checkpoint))
+        torch.distributed.checkpoint.save({"a": torch.zeros(3)}, checkpoint_id=checkpoint / parts, no_dist=True)
+        assert checkpoint_damage(str(checkpoint)) is None
+    (checkpoint / "optimizer_0" / ".metadata").unlink()
+    assert checkpoint_damage(str(checkpoint)) == "optimizer_0 is broken off"
 
 
 class Code:

@@ -7,7 +7,6 @@ import os
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 import torch
@@ -31,19 +30,6 @@ SETTINGS = [
     *("--config", TINY, "--logging_steps", "1", "--learning_rate", "1e-2"),
     *("--use_cpu", "true", "--disable_tqdm", "true", "--report_to", "none", "--eval_strategy", "no"),
 ]
-FIGURES = ["Null", "Eins", "Zwei", "Drei", "Vier"]
-
-
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory) -> Path:
-    """Numbers of one to three figures, and the same in words."""
-    folder = tmp_path_factory.mktemp("corpus")
-    numbers = [[a, b, c][: 1 + (a + c) % 3] for a in range(5) for b in range(5) for c in range(5)]
-    for name, part in (("train", numbers[:100]), ("validation", numbers[100:112]), ("test", numbers[112:])):
-        (folder / f"{name}.num").write_text("".join(" ".join(map(str, number)) + "\n" for number in part))
-        words = (" ".join(FIGURES[figure] for figure in number) for number in part)
-        (folder / f"{name}.de").write_text("".join(f"{word}.\n" for word in words))
-    return folder
 
 
 def output(*results: subprocess.CompletedProcess) -> str:
@@ -54,25 +40,18 @@ def output(*results: subprocess.CompletedProcess) -> str:
 
 TRANSLATION = [
     *("train-translation", "--data", "{}", "--source_column", "num", "--target_column", "de"),
-    *("--max_length", "12", "--vocab_size", "60", "--max_tokens", "16"),
+    *("--validation_prefix", "val", "--max_length", "12", "--vocab_size", "60", "--max_tokens", "16"),
 ]
 PRETRAINING = [
     *("pretrain", "--texts", "{}/train.de", "--max_length", "12", "--vocab_size", "60"),
     *("--max_tokens", "16", "--validation", "12"),
 ]
-CLASSIFICATION = [
-    *("train-classifier", "--data", "sample", "--vocab_size", "1500", "--per_device_train_batch_size", "4"),
-]
+CLASSIFICATION = ["train-classifier", "--data", "sample", "--vocab_size", "1500", "--per_device_train_batch_size", "4"]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("command", "nodes", "steps"),
-    [
-        (TRANSLATION, 1, 8),
-        (PRETRAINING, 1, 8),
-        (CLASSIFICATION, 2, 20),
-    ],
+    ("command", "nodes", "steps"), [(TRANSLATION, 1, 8), (PRETRAINING, 1, 8), (CLASSIFICATION, 2, 20)]
 )
 def test_two_processes_do_the_steps_of_one_with_twice_the_accumulation(command, nodes, steps, corpus, tmp_path):
     """A launcher with a batch for each process; and one a machine prepares the data, one of all writes."""
@@ -104,11 +83,11 @@ def test_two_processes_do_the_steps_of_one_with_twice_the_accumulation(command, 
 @pytest.mark.slow
 def test_the_papers_own_recipe_trains_in_two_processes(corpus, tmp_path):
     """At tiny size, on other data, to the mean of five checkpoints and the beam search of the paper."""
-    columns = ["--data", corpus, "--source_column", "num", "--target_column", "de", "--max_length", "12"]
-    few = ["--vocab_size", "60", "--vocab_lines", "50", "--max_tokens", "16", "--max_steps", "6", "--save_steps", "1"]
+    _, *data = [argument.format(corpus) for argument in TRANSLATION]
+    few = ["--vocab_lines", "50", "--max_steps", "6", "--save_steps", "1"]
     launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
-    words = ["-m", "hf_vanilla_transformer", "train-translation", "wmt14-en-de-base", *columns, *SETTINGS, *few]
-    command = list(map(str, [*launch, *words, "--output_dir", tmp_path / "run"]))
+    words = ["-m", "hf_vanilla_transformer", "train-translation", "wmt14-en-de-base", *data, *SETTINGS, *few]
+    command = [*launch, *words, "--output_dir", str(tmp_path / "run")]
     assert "test BLEU" in output(subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL))
     assert json.loads((tmp_path / "run" / "metrics.json").read_text())["averaged_steps"] == [2, 3, 4, 5, 6]
     assert json.loads((tmp_path / "run" / "run.json").read_text())["processes"] == 2

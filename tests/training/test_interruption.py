@@ -1,26 +1,21 @@
 """Runs that are killed, find no room on the disk, or diverge: what is left, and that a resumed run ends the same."""
 
 import json
-import os
 import shutil
 import signal
 import subprocess
 from pathlib import Path
 
 import pytest
-import torch
-import torch.distributed.checkpoint
 import transformers
 from datasets import Dataset
 from processes import run_program
 from safetensors.torch import load_file
 from shared import error_line, tiny_config
-from torch import distributed
 from transformers import DataCollatorWithPadding, TrainingArguments
 
 from hf_vanilla_transformer import VanillaTransformerForSequenceClassification
 from hf_vanilla_transformer.tokenizer import train_tokenizer
-from hf_vanilla_transformer.training.checkpoints import LAST_CHECKPOINT, checkpoint_damage, prepare_output_dir
 from hf_vanilla_transformer.training.trainer import CheckedTrainer
 
 
@@ -36,7 +31,8 @@ CLASSIFIER = [
     *("--learning_rate", "1e-3", "--report_to", "none", "--disable_tqdm", "true", "--use_cpu", "true"),
 ]
 TRANSLATOR = [
-    *("train-translation", "--source_column", "num", "--target_column", "de", "--max_length", "12"),
+    *("train-translation", "--source_column", "num", "--target_column", "de", "--validation_prefix", "val"),
+    *("--max_length", "12"),
     *("--config", json.dumps({**TINY, "encoder_attention_heads": 2, "decoder_attention_heads": 2})),
     *("--vocab_size", "60", "--max_tokens", "64", "--max_steps", "20", "--save_steps", "4", "--average_last", "2"),
     *("--eval_strategy", "steps", "--eval_steps", "4", "--label_smoothing_factor", "0.1", "--logging_steps", "3"),
@@ -164,82 +160,13 @@ def test_a_killed_run_goes_on_to_the_same_end(run, whole, tmp_path, caplog, poin
 
 
 @pytest.mark.slow
-def test_a_killed_run_with_a_token_budget_goes_on_to_the_same_end(run, tmp_path):
-    data = tmp_path / "data"
-    data.mkdir()
-    words = ["Null", "Eins", "Zwei", "Drei", "Vier"]
-    pairs = [(f"{a} {b}", f"{words[a]} {words[b]}.") for a in range(5) for b in range(5)] * 4
-    for split, part in (("train", pairs), ("validation", pairs[:5]), ("test", pairs[:5])):
-        for language, texts in zip(("num", "de"), zip(*part, strict=True), strict=True):
-            (data / f"{split}.{language}").write_text("".join(f"{text}\n" for text in texts))
-    arguments = [*TRANSLATOR, "--data", data]
+def test_a_killed_run_with_a_token_budget_goes_on_to_the_same_end(run, corpus, tmp_path):
+    arguments = [*TRANSLATOR, "--data", corpus]
     assert run(*arguments, "--output_dir", tmp_path / "whole")[0] == 0
     assert run_into("a step", tmp_path / "run", *arguments).returncode == -signal.SIGKILL
     assert checkpoints(tmp_path / "run")[-1] == "checkpoint-12"
     assert run(*arguments, "--output_dir", tmp_path / "run", "--resume_from_checkpoint")[0] == 0
     assert_same_end(tmp_path / "run", tmp_path / "whole")
-
-
-@pytest.mark.slow
-def test_without_a_whole_checkpoint_there_is_nothing_to_go_on_from(run, whole, tmp_path, caplog):
-    shutil.copytree(whole / "checkpoint-8", tmp_path / "checkpoint-2")
-    os.truncate(tmp_path / "checkpoint-2" / "optimizer.pt", 1000)
-    for resume in ([], [tmp_path / "checkpoint-2"]):
-        status, _, err = run(*CLASSIFIER, "--output_dir", tmp_path, "--resume_from_checkpoint", *resume)
-        assert status == 2
-        line = error_line("train-classifier", err)
-        assert ("checkpoint-2: not a whole checkpoint" if resume else "no checkpoint to go on from") in line
-    assert "checkpoint-2: not a whole checkpoint (optimizer.pt is broken off), skipped" in caplog.text
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "file", ["model.safetensors", "optimizer.pt", "scheduler.pt", "rng_state.pth", "trainer_state.json"]
-)
-def test_a_checkpoint_is_whole_or_not(whole, tmp_path, file):
-    """Whichever file was being written: those after it are missing, and so may be some of its own bytes."""
-    checkpoint = tmp_path / "checkpoint-8"
-    shutil.copytree(whole / "checkpoint-8", checkpoint)
-    assert checkpoint_damage(str(checkpoint)) is None
-    size = (checkpoint / file).stat().st_size
-    for length in (size - 2, size // 2, 1, 0):
-        os.truncate(checkpoint / file, length)
-        assert checkpoint_damage(str(checkpoint)) == f"{file} is broken off"
-    (checkpoint / file).unlink()
-    assert "is missing" in checkpoint_damage(str(checkpoint))
-    with pytest.raises(ValueError, match="checkpoint-8: not a whole checkpoint"):
-        prepare_output_dir(str(tmp_path), str(checkpoint))
-    with pytest.raises(ValueError, match="no checkpoint to go on from"):
-        prepare_output_dir(str(tmp_path), LAST_CHECKPOINT)
-    shutil.copytree(whole / "checkpoint-10", tmp_path / "checkpoint-7")
-    shutil.copytree(whole / "checkpoint-10", tmp_path / "checkpoint-9-copy")
-    assert prepare_output_dir(str(tmp_path), LAST_CHECKPOINT) == str(tmp_path / "checkpoint-7")
-
-
-@pytest.mark.slow
-def test_a_checkpoint_of_two_processes_has_the_state_of_both(whole, tmp_path, monkeypatch):
-    """The second may be killed before it has written, when the first has written all else."""
-    checkpoint = tmp_path / "checkpoint-8"
-    shutil.copytree(whole / "checkpoint-8", checkpoint)
-    (checkpoint / "rng_state.pth").rename(checkpoint / "rng_state_0.pth")
-    monkeypatch.setattr("hf_vanilla_transformer.training.checkpoints.world_size", lambda: 2)
-    assert checkpoint_damage(str(checkpoint)) == "rng_state_1.pth is missing"
-    shutil.copy(checkpoint / "rng_state_0.pth", checkpoint / "rng_state_1.pth")
-    assert checkpoint_damage(str(checkpoint)) is None
-
-
-@pytest.mark.slow
-def test_a_checkpoint_in_parts_is_whole_when_their_list_is_there(whole, tmp_path):
-    """As FSDP's are written: weights and the optimizer's state are folders of torch.distributed.checkpoint."""
-    checkpoint = tmp_path / "checkpoint-8"
-    shutil.copytree(whole / "checkpoint-8", checkpoint)
-    for single, parts in (("model.safetensors", "pytorch_model_fsdp_0"), ("optimizer.pt", "optimizer_0")):
-        (checkpoint / single).unlink()
-        assert checkpoint_damage(str(checkpoint)).startswith(single.split(".")[0])
-        distributed.checkpoint.save({"a": torch.zeros(3)}, checkpoint_id=checkpoint / parts, no_dist=True)
-        assert checkpoint_damage(str(checkpoint)) is None
-    (checkpoint / "optimizer_0" / ".metadata").unlink()
-    assert checkpoint_damage(str(checkpoint)) == "optimizer_0 is broken off"
 
 
 @pytest.mark.slow
@@ -273,47 +200,24 @@ def test_a_full_disk_leaves_the_last_checkpoint(run, whole, tmp_path):
     assert_same_end(folder, whole)
 
 
-@pytest.fixture
-def breaks_down(monkeypatch):
-    """Have the loss of one of the batches be something else."""
-
-    def break_down(number: int, value: float) -> None:
-        compute_loss, calls = transformers.Trainer.compute_loss, []
-
-        def compute(self, model, *args, **kwargs):
-            loss = compute_loss(self, model, *args, **kwargs)
-            calls.extend([number] * model.training)
-            return loss * value if model.training and len(calls) == number else loss
-
-        monkeypatch.setattr(transformers.Trainer, "compute_loss", compute)
-
-    return break_down
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("command", "value"),
-    [
-        ("train-classifier", float("nan")),
-        ("train-translation", float("inf")),
-        ("pretrain", float("nan")),
-    ],
-)
-def test_a_loss_that_is_no_number_stops_the_run_at_its_step(run, breaks_down, tmp_path, command, value):
-    (tmp_path / "texts").write_text("".join(f"영화 {number} 편\n" for number in range(400)))
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_a_loss_that_is_no_number_stops_the_run_at_its_step(run, monkeypatch, tmp_path, value):
+    """Of a translator; the trainers of all commands are CheckedTrainer or classes of it."""
+    compute_loss, calls = transformers.Trainer.compute_loss, []
+
+    def compute(self, model, *args, **kwargs):
+        calls.extend([value] * model.training)
+        # The second half of the fourth step's batch.
+        return compute_loss(self, model, *args, **kwargs) * (value if model.training and len(calls) == 8 else 1)
+
+    monkeypatch.setattr(transformers.Trainer, "compute_loss", compute)
     (tmp_path / "pairs.csv").write_text("num,de\n" + "".join(f"{number},{number + 1}\n" for number in range(40)))
-    arguments = {
-        "train-classifier": CLASSIFIER,
-        "train-translation": [*TRANSLATOR, "--data", tmp_path / "pairs.csv", "--vocab_size", "20"],
-        "pretrain": ["pretrain", "--texts", tmp_path / "texts", "--vocab_size", "40", *TRANSLATOR[5:9]],
-    }[command]
-    arguments = [*arguments, "--save_steps", "1", "--save_total_limit", "9", "--max_steps", "6", "--use_cpu", "true"]
-    # The second half of the fourth step's batch; nothing is logged.
+    arguments = [*TRANSLATOR[:5], *TRANSLATOR[7:], "--data", tmp_path / "pairs.csv", "--vocab_size", "20"]
     arguments += ["--gradient_accumulation_steps", "2", "--logging_steps", "9", "--eval_strategy", "no"]
-    breaks_down(8, value)
-    status, _, err = run(*arguments, "--output_dir", tmp_path / "run", "--report_to", "none", "--disable_tqdm", "true")
+    status, _, err = run(*arguments, "--save_steps", "1", "--max_steps", "6", "--output_dir", tmp_path / "run")
     assert status == 2
-    assert error_line(command, err).endswith(f"error: the loss of step 4 is {value}")
+    assert error_line("train-translation", err).endswith(f"error: the loss of step 4 is {value}")
     assert checkpoints(tmp_path / "run") == ["checkpoint-1", "checkpoint-2", "checkpoint-3"]
     for checkpoint in checkpoints(tmp_path / "run"):
         weights = load_file(tmp_path / "run" / checkpoint / "model.safetensors")
