@@ -291,18 +291,6 @@ def test_a_model_that_the_tutorial_does_not_have_is_refused(model_class, overrid
         to_source_state_dict(model_class(overrides is not None and tiny_config(**overrides)), source)
 
 
-def test_torchs_transformer_made_by_name_goes_back():
-    """Its own embeddings, which nothing reads, stay behind."""
-    sizes = {"d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "encoder_ffn_dim": 8, "decoder_ffn_dim": 8}
-    model = VanillaTransformerModel(VanillaTransformerConfig.from_preset("torch-nn-transformer", **sizes))
-    theirs = torch.nn.Transformer(16, 8, 1, 1, dim_feedforward=8, batch_first=True).eval()
-    theirs.load_state_dict(to_source_state_dict(model, "torch-nn-transformer"))
-    source, target = torch.randn(2, 5, 16), torch.randn(2, 3, 16)
-    expected = theirs(source, target, tgt_mask=theirs.generate_square_subsequent_mask(3))
-    ours = model.eval()(inputs_embeds=source, decoder_inputs_embeds=target).last_hidden_state
-    torch.testing.assert_close(ours, expected, **TOLERANCE)
-
-
 @pytest.mark.parametrize("side", [0, 1])
 @pytest.mark.parametrize("file", WITH_SINUSOIDS)
 def test_another_position_table_is_kept_exactly(file, side, caplog, tmp_path):
@@ -412,32 +400,25 @@ def test_what_no_tensor_tells_is_asked_for_by_name(file, given, message):
         convert_checkpoint(checkpoint(file), FILES[file][0], **given)
 
 
-@pytest.mark.parametrize(
-    ("file", "field"),
-    [
-        ("annotated-transformer", {"d_model": 64}),
-        ("annotated-transformer", {"hidden_size": 64}),
-        ("annotated-transformer", {"vocab_size": 40}),
-        ("annotated-transformer", {"decoder_vocab_size": None}),
-        ("annotated-transformer", {"encoder_layers": 6}),
-        ("annotated-transformer", {"decoder_ffn_dim": 65}),
-        ("annotated-transformer", {"max_position_embeddings": 5000}),
-        ("annotated-transformer", {"head_dim": 5}),
-        ("annotated-transformer", {"final_norm": False}),
-        ("annotated-transformer", {"tie_word_embeddings": True}),
-        ("annotated-transformer", {"attention_bias": False}),
-        ("annotated-transformer", {"layer_norm_type": "standard"}),
-        ("annotated-transformer", {"position_embedding_type": "none"}),
-        ("pytorch-seq2seq", {"position_embedding_type": "sinusoidal"}),
-        ("transformer-evolution", {"head_dim": None}),
-        ("transformer-evolution-classification", {"num_labels": 3}),
-        ("torch-nn-transformer-norm-last", {"vocab_size": 100}),
-    ],
-)
-def test_a_field_that_contradicts_the_tensors_is_refused(file, field):
-    (name,) = field
+# Of each file values of fields that its tensors tell otherwise.
+CONTRADICTIONS = {
+    "annotated-transformer": {
+        **{"d_model": 64, "hidden_size": 64, "vocab_size": 40, "decoder_vocab_size": None},
+        **{"encoder_layers": 6, "decoder_ffn_dim": 65, "max_position_embeddings": 5000, "head_dim": 5},
+        **{"final_norm": False, "tie_word_embeddings": True, "attention_bias": False},
+        **{"layer_norm_type": "standard", "position_embedding_type": "none"},
+    },
+    "pytorch-seq2seq": {"position_embedding_type": "sinusoidal"},
+    "transformer-evolution": {"head_dim": None},
+    "transformer-evolution-classification": {"num_labels": 3},
+    "torch-nn-transformer-norm-last": {"vocab_size": 100},
+}
+
+
+@pytest.mark.parametrize(("file", "name"), [(file, name) for file in CONTRADICTIONS for name in CONTRADICTIONS[file]])
+def test_a_field_that_contradicts_the_tensors_is_refused(file, name):
     with pytest.raises(ValueError, match=VanillaTransformerConfig.attribute_map.get(name, name)):
-        convert(file, **field)
+        convert(file, **{name: CONTRADICTIONS[file][name]})
 
 
 @pytest.mark.parametrize(

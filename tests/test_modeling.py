@@ -11,10 +11,12 @@ from torch import nn
 from transformers import DynamicCache, EncoderDecoderCache, GenerationConfig, StaticCache
 
 from hf_vanilla_transformer import (
+    VanillaTransformerConfig,
     VanillaTransformerEncoderModel,
     VanillaTransformerForConditionalGeneration,
     VanillaTransformerForSequenceClassification,
     VanillaTransformerModel,
+    to_source_state_dict,
 )
 from hf_vanilla_transformer.modeling_vanilla_transformer import (
     VanillaTransformerAttention,
@@ -27,6 +29,7 @@ from hf_vanilla_transformer.modeling_vanilla_transformer import (
 
 SOURCES = [[7, 8, 9, 10, 11], [12, 13, 14]]
 TARGETS = [[2, 20, 21, 22], [2, 23]]
+IDS = torch.tensor(SOURCES[:1])
 MODELS = [
     VanillaTransformerEncoderModel,
     VanillaTransformerModel,
@@ -73,8 +76,10 @@ def test_the_model_computes_the_papers_equations(config, attn):
         torch.testing.assert_close(outputs.last_hidden_state[i, : len(t)], decoded, rtol=0, atol=1e-6)
 
 
-def test_gradients_equal_the_oracles():
+@pytest.mark.parametrize("attn", ["eager", "sdpa"])
+def test_gradients_equal_the_oracles(attn):
     model = VanillaTransformerModel(tiny_config(encoder_layers=1, decoder_layers=1)).double().eval()
+    model.set_attn_implementation(attn)
     direction = torch.randn(len(TARGETS[0]), model.config.d_model, dtype=torch.float64)
 
     def gradients(decoded):
@@ -82,67 +87,21 @@ def test_gradients_equal_the_oracles():
         (decoded * direction).sum().backward()
         return {name: p.grad.clone() for name, p in model.named_parameters()}
 
-    ours = gradients(
-        model(input_ids=torch.tensor(SOURCES[:1]), decoder_input_ids=torch.tensor(TARGETS[:1])).last_hidden_state[0]
-    )
+    ours = gradients(model(IDS, decoder_input_ids=torch.tensor(TARGETS[:1])).last_hidden_state[0])
     theirs = gradients(reference.encode_decode(model, SOURCES[0], TARGETS[0])[1])
     torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("attn", ["eager", "sdpa"])
-def test_attention_equals_torchs_in_value_and_gradient(attn):
-    config = tiny_config()
-    config._attn_implementation = attn
-    ours = VanillaTransformerAttention(config, num_heads=4, is_causal=False, layer_idx=0)
-    theirs = nn.MultiheadAttention(config.d_model, 4, batch_first=True)
-    projections = (ours.q_proj, ours.k_proj, ours.v_proj)
-    with torch.no_grad():
-        theirs.in_proj_weight.copy_(torch.cat([p.weight for p in projections]))
-        theirs.in_proj_bias.copy_(torch.cat([p.bias for p in projections]))
-        theirs.out_proj.weight.copy_(ours.out_proj.weight)
-        theirs.out_proj.bias.copy_(ours.out_proj.bias)
-    queries, memory = torch.randn(2, 3, 16, requires_grad=True), torch.randn(2, 5, 16, requires_grad=True)
-    output, probabilities = ours.eval()(queries, encoder_hidden_states=memory)
-    expected, expected_probabilities = theirs.eval()(queries, memory, memory, average_attn_weights=False)
-    torch.testing.assert_close(output, expected)
-    if attn == "eager":
-        torch.testing.assert_close(probabilities, expected_probabilities)
-
-    ours_gradients = torch.autograd.grad(output.square().sum(), [queries, memory, ours.k_proj.weight])
-    theirs_gradients = torch.autograd.grad(expected.square().sum(), [queries, memory, theirs.in_proj_weight])
-    torch.testing.assert_close(ours_gradients[:2], theirs_gradients[:2])
-    torch.testing.assert_close(ours_gradients[2], theirs_gradients[2].chunk(3)[1])
-
-
-def test_the_stacks_equal_torchs_in_value_and_gradient():
-    """Encoder and decoder against `torch.nn.Transformer`, which always has a final norm, with copied weights."""
-    config = tiny_config(
-        final_norm=True, activation_function="relu", position_embedding_type="none", layer_norm_eps=1e-5
-    )
-    ours = VanillaTransformerModel(config).eval()
-    theirs = nn.Transformer(16, 4, 2, 2, 32, batch_first=True).eval()
-
-    def copy_attention(to, of):
-        to.in_proj_weight.copy_(torch.cat([of.q_proj.weight, of.k_proj.weight, of.v_proj.weight]))
-        to.in_proj_bias.copy_(torch.cat([of.q_proj.bias, of.k_proj.bias, of.v_proj.bias]))
-        to.out_proj.load_state_dict(of.out_proj.state_dict())
-
+def test_the_stacks_equal_torchs_in_value_and_gradient(attn):
+    sizes = {"d_model": 16, "encoder_layers": 2, "decoder_layers": 2, "encoder_ffn_dim": 32, "decoder_ffn_dim": 32}
+    ours = VanillaTransformerModel(VanillaTransformerConfig.from_preset("torch-nn-transformer", **sizes)).eval()
+    ours.set_attn_implementation(attn)
     with torch.no_grad():
         for parameter in ours.parameters():
             parameter.add_(0.1 * torch.randn_like(parameter))  # norms, too, away from 1 and 0
-        for stack in ("encoder", "decoder"):
-            mine, other = getattr(ours, stack), getattr(theirs, stack)
-            other.norm.load_state_dict(mine.final_norm.state_dict())
-            for my_layer, layer in zip(mine.layers, other.layers, strict=True):
-                copy_attention(layer.self_attn, my_layer.self_attn)
-                residuals = [my_layer.self_attn_residual]
-                if stack == "decoder":
-                    copy_attention(layer.multihead_attn, my_layer.encoder_attn)
-                    residuals.append(my_layer.encoder_attn_residual)
-                layer.linear1.load_state_dict(my_layer.feed_forward.fc1.state_dict())
-                layer.linear2.load_state_dict(my_layer.feed_forward.fc2.state_dict())
-                for number, residual in enumerate([*residuals, my_layer.feed_forward_residual], start=1):
-                    getattr(layer, f"norm{number}").load_state_dict(residual.post_norm.state_dict())
+    theirs = nn.Transformer(16, 8, 2, 2, 32, batch_first=True).eval()
+    theirs.load_state_dict(to_source_state_dict(ours, "torch-nn-transformer"))
 
     source, target = torch.randn(2, 5, 16, requires_grad=True), torch.randn(2, 4, 16, requires_grad=True)
     mask = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]])
@@ -170,17 +129,13 @@ def test_unbiased_std_norm_of_equal_features_has_a_gradient():
 # --- Padding, caching, batching ---
 
 
-def test_positions_count_real_tokens():
+def test_positions_count_real_tokens_from_row_1():
+    """Pads, at -1, take row 0."""
     mask = torch.tensor([[1, 1, 1, 0], [0, 0, 1, 1], [0, 0, 0, 0]])
-    assert position_ids_from_mask(mask).tolist() == [[0, 1, 2, -1], [-1, -1, 0, 1], [-1, -1, -1, -1]]
-
-
-def test_pads_take_row_0_and_the_first_token_row_1():
-    model = VanillaTransformerModel(tiny_config()).eval()
-    positions = model.encoder.embed_positions
-    embeds = torch.zeros(1, 3, 16)
-    added = positions(embeds, position_ids_from_mask(torch.tensor([[0, 1, 1]])))
-    torch.testing.assert_close(added[0], sinusoid_table(3, 16).float())
+    positions = position_ids_from_mask(mask)
+    assert positions.tolist() == [[0, 1, 2, -1], [-1, -1, 0, 1], [-1, -1, -1, -1]]
+    added = VanillaTransformerModel(tiny_config()).encoder.embed_positions(torch.zeros(3, 4, 16), positions)
+    torch.testing.assert_close(added, sinusoid_table(4, 16).float()[positions + 1])
 
 
 @pytest.mark.parametrize("attn", ["eager", "sdpa"])
@@ -297,15 +252,12 @@ def test_decoding_step_by_step_with_a_cache_equals_decoding_at_once(config, side
 
 def test_embeddings_in_place_of_ids(config):
     model = VanillaTransformerModel(config).eval()
-    source, source_mask = pad(SOURCES)
-    target, _ = pad(TARGETS)
-    by_ids = model(input_ids=source, attention_mask=source_mask, decoder_input_ids=target)
-    by_embeddings = model(
-        inputs_embeds=model.encoder.get_input_embeddings()(source),
-        attention_mask=source_mask,
-        decoder_inputs_embeds=model.decoder.get_input_embeddings()(target),
-    )
-    assert torch.equal(by_ids.last_hidden_state, by_embeddings.last_hidden_state)
+    inputs = batch()
+    by_ids = model(**inputs)
+    source, target = inputs.pop("input_ids"), inputs.pop("decoder_input_ids")
+    inputs["inputs_embeds"] = model.encoder.get_input_embeddings()(source)
+    inputs["decoder_inputs_embeds"] = model.decoder.get_input_embeddings()(target)
+    assert torch.equal(model(**inputs).last_hidden_state, by_ids.last_hidden_state)
 
 
 def test_the_embeddings_factor_is_where_adapters_look_for_it(config):
@@ -338,25 +290,15 @@ def test_generation_is_the_same_with_and_without_cache_and_in_batches(beams, var
 def test_transition_scores_add_up_to_the_scores_of_the_beams(target_vocab_size):
     model = VanillaTransformerForConditionalGeneration(tiny_config(decoder_vocab_size=target_vocab_size)).eval()
     settings = {"max_new_tokens": 6, "output_scores": True, "return_dict_in_generate": True}
-    outputs = model.generate(torch.tensor(SOURCES[:1]), num_beams=3, num_return_sequences=3, **settings)
+    outputs = model.generate(IDS, num_beams=3, num_return_sequences=3, **settings)
     scores = model.compute_transition_scores(outputs.sequences, outputs.scores, outputs.beam_indices)
     lengths = (scores < 0).sum(dim=1)
     torch.testing.assert_close(scores.sum(dim=1) / lengths, outputs.sequences_scores)
 
-    outputs = model.generate(torch.tensor(SOURCES[:1]), do_sample=False, **settings)
+    outputs = model.generate(IDS, do_sample=False, **settings)
     scores = model.compute_transition_scores(outputs.sequences, outputs.scores, normalize_logits=True)
     chosen = outputs.sequences[:, 1:, None]
     torch.testing.assert_close(scores, torch.stack(outputs.scores, 1).log_softmax(-1).gather(2, chosen)[..., 0])
-
-
-def test_generation_by_sampling_follows_the_seed():
-    model = VanillaTransformerForConditionalGeneration(tiny_config()).eval()
-    runs = []
-    for _ in range(2):
-        torch.manual_seed(3)
-        runs.append(model.generate(torch.tensor(SOURCES[:1]), do_sample=True, max_new_tokens=10))
-    assert torch.equal(*runs)
-    assert runs[0][0, 0] == model.config.decoder_start_token_id
 
 
 @pytest.mark.parametrize("prompt_side", [None, "left"])
@@ -391,7 +333,7 @@ def test_generation_gives_the_model_one_token_and_the_cache(monkeypatch):
     calls = []
     forward = model.model.decoder.forward
     monkeypatch.setattr(model.model.decoder, "forward", lambda **given: calls.append(given) or forward(**given))
-    model.generate(torch.tensor(SOURCES[:1]), max_new_tokens=4, min_new_tokens=4, do_sample=False)
+    model.generate(IDS, max_new_tokens=4, min_new_tokens=4, do_sample=False)
     assert [given["input_ids"].shape[1] for given in calls] == [1, 1, 1, 1]
     assert len({id(given["cache"]) for given in calls}) == 1 and calls[0]["cache"].get_seq_length() == 4
 
@@ -401,25 +343,23 @@ def test_generation_gives_the_model_one_token_and_the_cache(monkeypatch):
 def test_an_argument_that_nothing_reads_is_refused_by_its_name(model_class, name):
     """Also where the source is encoded already, and in the two stacks by themselves."""
     model = model_class(tiny_config()).eval()
-    ids = torch.tensor(SOURCES[:1])
     match = f"unexpected keyword argument '{name}'"
     with pytest.raises(TypeError, match=match):
-        model(ids, **{name: ids})
-    assert model(ids, **{name: None})[0] is not None  # None is no argument, as in `generate`
+        model(IDS, **{name: IDS})
+    assert model(IDS, **{name: None})[0] is not None  # None is no argument, as in `generate`
     if hasattr(model.base_model, "decoder"):
-        states = model.base_model.encoder(ids).last_hidden_state
+        states = model.base_model.encoder(IDS).last_hidden_state
         with pytest.raises(TypeError, match=match):
-            model(encoder_outputs=(states,), **{name: ids})
+            model(encoder_outputs=(states,), **{name: IDS})
         if name != "position_ids":  # the decoder's own
             with pytest.raises(TypeError, match=match):
-                model.base_model.decoder(ids, encoder_hidden_states=states, **{name: ids})
+                model.base_model.decoder(IDS, encoder_hidden_states=states, **{name: IDS})
 
 
 @pytest.mark.slow
 def test_a_decoding_step_compiles_as_one_graph_with_a_static_cache():
     model = VanillaTransformerForConditionalGeneration(tiny_config()).eval()
-    source = torch.tensor(SOURCES[:1])
-    encoder_outputs = model.get_encoder()(source)
+    encoder_outputs = model.get_encoder()(IDS)
 
     def decode(step_function):
         cache = EncoderDecoderCache(
@@ -464,10 +404,7 @@ def test_torch_compile_changes_nothing():
 def test_hidden_states_and_attentions_on_request():
     config = tiny_config(encoder_layers=3, decoder_layers=2, encoder_attention_heads=2, decoder_attention_heads=8)
     model = eager(VanillaTransformerForConditionalGeneration(config)).eval()
-    source, mask = pad(SOURCES)
-    target, _ = pad(TARGETS)
-    asked_for = {"output_attentions": True, "output_hidden_states": True}
-    outputs = model(input_ids=source, attention_mask=mask, decoder_input_ids=target, **asked_for)
+    outputs = model(**batch(), output_attentions=True, output_hidden_states=True)
     assert [tuple(a.shape) for a in outputs.encoder_attentions] == [(2, 2, 5, 5)] * 3
     assert [tuple(a.shape) for a in outputs.decoder_attentions] == [(2, 8, 4, 4)] * 2
     assert [tuple(a.shape) for a in outputs.cross_attentions] == [(2, 8, 4, 5)] * 2
@@ -529,20 +466,16 @@ def test_the_classifiers_loss_follows_problem_type():
 
 def test_the_classifier_reads_one_start_token_by_default():
     model = VanillaTransformerForSequenceClassification(tiny_config()).eval()
-    ids = torch.tensor(SOURCES[:1])
-    torch.testing.assert_close(
-        model(input_ids=ids).logits, model(input_ids=ids, decoder_input_ids=torch.tensor([[2]])).logits
-    )
+    explicit = model(input_ids=IDS, decoder_input_ids=torch.tensor([[2]])).logits
+    torch.testing.assert_close(model(input_ids=IDS).logits, explicit)
 
 
 def test_pads_among_the_decoder_inputs_take_no_part_in_the_maximum():
     model = VanillaTransformerForSequenceClassification(tiny_config()).eval()
-    source, mask = pad(SOURCES)
-    target, target_mask = pad(TARGETS)
-    logits = model(input_ids=source, attention_mask=mask, decoder_input_ids=target).logits
-    given = model(
-        input_ids=source, attention_mask=mask, decoder_input_ids=target, decoder_attention_mask=target_mask
-    ).logits
+    inputs = batch()
+    given = model(**inputs).logits
+    del inputs["decoder_attention_mask"]
+    logits = model(**inputs).logits
     torch.testing.assert_close(logits, given)
     alone = model(input_ids=torch.tensor(SOURCES[1:]), decoder_input_ids=torch.tensor(TARGETS[1:])).logits
     torch.testing.assert_close(logits[1:], alone, rtol=0, atol=1e-5)
@@ -550,19 +483,18 @@ def test_pads_among_the_decoder_inputs_take_no_part_in_the_maximum():
 
 def test_decoder_inputs_of_pads_alone_are_all_read():
     model = VanillaTransformerForSequenceClassification(tiny_config()).eval()
-    source, target = torch.tensor(SOURCES[:1]), torch.zeros(1, 2, dtype=torch.long)
-    outputs = model.model(input_ids=source, decoder_input_ids=target, decoder_attention_mask=torch.zeros(1, 2))
+    target = torch.zeros(1, 2, dtype=torch.long)
+    outputs = model.model(input_ids=IDS, decoder_input_ids=target, decoder_attention_mask=torch.zeros(1, 2))
     expected = model.classifier(outputs.last_hidden_state.amax(dim=1))
-    torch.testing.assert_close(model(input_ids=source, decoder_input_ids=target).logits, expected)
+    torch.testing.assert_close(model(input_ids=IDS, decoder_input_ids=target).logits, expected)
 
 
 def test_dropout_is_at_work_in_training_only():
     fields = {"dropout": 0.0, "attention_dropout": 0.0, "activation_dropout": 0.0, "embedding_dropout": 0.0}
-    ids = torch.tensor(SOURCES[:1])
     for name in fields:
         model = VanillaTransformerModel(tiny_config(**{**fields, name: 0.5}))
-        assert not torch.equal(*(model.train()(ids).last_hidden_state for _ in range(2))), name
-        assert torch.equal(*(model.eval()(ids).last_hidden_state for _ in range(2)))
+        assert not torch.equal(*(model.train()(IDS).last_hidden_state for _ in range(2))), name
+        assert torch.equal(*(model.eval()(IDS).last_hidden_state for _ in range(2)))
 
 
 def test_gradient_checkpointing_changes_no_gradient():
@@ -611,31 +543,23 @@ def test_a_text_without_a_token_is_classified_alone_as_among_others():
     torch.testing.assert_close(alone[0], model(input_ids=ids, attention_mask=mask).logits[1], rtol=0, atol=1e-5)
 
 
-IDS, EMBEDDINGS = torch.tensor(SOURCES[:1]), torch.zeros(1, 5, 16)
-CAUSAL = VanillaTransformerForConditionalGeneration
+EMBEDDINGS = torch.zeros(1, 5, 16)
+BARE, TRANSLATOR = VanillaTransformerModel, VanillaTransformerForConditionalGeneration
+NO_START = {"decoder_start_token_id": None}
+CACHES = {"cache": DynamicCache(), "past_key_values": DynamicCache()}
 
 
 @pytest.mark.parametrize(
     ("model_class", "fields", "inputs", "message"),
     [
-        (VanillaTransformerModel, {}, {}, "input_ids"),
-        (VanillaTransformerModel, {}, {"input_ids": IDS, "inputs_embeds": EMBEDDINGS}, "input_ids"),
-        (
-            VanillaTransformerModel,
-            {},
-            {"input_ids": IDS, "decoder_input_ids": IDS, "decoder_inputs_embeds": EMBEDDINGS},
-            "decoder_input_ids",
-        ),
-        (VanillaTransformerModel, {}, {"input_ids": IDS[:, :0]}, "at least one token"),
-        (VanillaTransformerModel, {"decoder_start_token_id": None}, {"input_ids": IDS}, "Give `decoder_input_ids` or"),
-        (CAUSAL, {"decoder_start_token_id": None}, {"input_ids": IDS, "labels": IDS}, "Give `decoder_input_ids`:"),
-        (CAUSAL, {"pad_token_id": None}, {"input_ids": IDS, "labels": IDS}, "Give `decoder_input_ids`:"),
-        (
-            VanillaTransformerModel,
-            {},
-            {"input_ids": IDS, "cache": DynamicCache(), "past_key_values": DynamicCache()},
-            "`cache` and `past_key_values`",
-        ),
+        (BARE, {}, {}, "input_ids"),
+        (BARE, {}, {"input_ids": IDS, "inputs_embeds": EMBEDDINGS}, "input_ids"),
+        (BARE, {}, {"input_ids": IDS, "decoder_input_ids": IDS, "decoder_inputs_embeds": EMBEDDINGS}, "decoder_input"),
+        (BARE, {}, {"input_ids": IDS[:, :0]}, "at least one token"),
+        (BARE, NO_START, {"input_ids": IDS}, "Give `decoder_input_ids` or"),
+        (TRANSLATOR, NO_START, {"input_ids": IDS, "labels": IDS}, "Give `decoder_input_ids`:"),
+        (TRANSLATOR, {"pad_token_id": None}, {"input_ids": IDS, "labels": IDS}, "Give `decoder_input_ids`:"),
+        (BARE, {}, {"input_ids": IDS, **CACHES}, "`cache` and `past_key_values`"),
     ],
 )
 def test_inputs_that_do_not_fit_together_are_refused(model_class, fields, inputs, message):
