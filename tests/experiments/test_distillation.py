@@ -3,6 +3,7 @@
 import json
 import math
 from copy import deepcopy
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,7 +17,6 @@ from distillation import (
     SOFT_LABELS_FILE,
     SoftLabelLoss,
     SoftLabels,
-    add_soft_labels,
     compose_texts,
     cross_fit,
     labels_nearby,
@@ -36,6 +36,26 @@ from hf_vanilla_transformer.training.trainer import CheckedTrainer
 
 
 SMALL = str(ROOT / "model_cards/nsmc-small")
+
+
+@pytest.fixture(scope="module")
+def data():
+    return load_labelled_text("sample")
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return load_tokenizer(SMALL)
+
+
+@pytest.fixture
+def label(run):
+    """Label texts, by the linear teacher alone unless there are --models, too."""
+
+    def label(folder, *flags, data="sample"):
+        return run("experiments/soft_labels.py", "--data", data, "--linear", "true", *flags, "--output_dir", folder)
+
+    return label
 
 
 def loss_of(logits, labels, **kwargs):
@@ -102,9 +122,9 @@ def test_composed_texts_are_pieces_of_one_text_or_of_two():
     assert len(set(composed) & pieces) > 5 and len(set(composed) - pieces) > 5
 
 
-def test_a_cross_fitted_teacher_has_not_seen_the_text():
+def test_a_cross_fitted_teacher_has_not_seen_the_text(data):
     """Labels without any rhyme are learned by heart, and cannot be told where they were not seen."""
-    texts = load_labelled_text("sample")["train"]["text"][:]
+    texts = data["train"]["text"][:]
     labels = np.random.default_rng(0).integers(0, 2, len(texts))
     by_heart = linear_classifier().fit(texts, labels).predict(texts)
     unseen = cross_fit(texts, labels, seed=1)
@@ -119,12 +139,11 @@ def test_the_linear_teacher_is_what_its_docstring_says():
     assert vectorizer.sublinear_tf and vectorizer.use_idf and regression.C == 8
 
 
-def test_the_linear_teacher_is_measured_with_changed_texts(run, tmp_path):
+def test_the_linear_teacher_is_measured_with_changed_texts(run, data, tmp_path):
     flags = ["--robustness", "no_spaces", "typing_slip", "--split", "test", "--output_dir", tmp_path / "run"]
     status, out, err = run("experiments/linear_baseline.py", *flags)
     assert status == 0, err
     changes = json.loads((tmp_path / "run" / "evaluation.json").read_text())["robustness"]["changes"]
-    data = load_labelled_text("sample")
     classifier = linear_classifier().fit(data["train"]["text"][:], data["train"]["label"][:])
     spaceless = ["".join(text.split()) for text in data["test"]["text"]]
     figures = [classifier.score(texts, data["test"]["label"][:]) for texts in (data["test"]["text"][:], spaceless)]
@@ -159,29 +178,23 @@ def test_far_from_labelled_lines_nothing_changes():
         labels_nearby([["labelled", "labelled"]], ["labelled", "elsewhere"], [0, 1], scale=1)
 
 
-def test_labels_become_probabilities_beside_the_teachers():
-    data = load_labelled_text("sample")["train"].select(range(3))
-    tokenizer = load_tokenizer(SMALL)
-    soft = Dataset.from_dict({"text": ["좋다"], "label": [[0.25, 0.75]]}, features=SOFT_LABELS)
-    rows = add_soft_labels(tokenize(data, tokenizer), tokenize(soft, tokenizer), 2)
-    assert rows["labels"][:] == [*np.eye(2)[data["label"][:]].tolist(), [0.25, 0.75]]
-    assert rows["input_ids"][:3] == tokenize(data, tokenizer)["input_ids"][:]
-    assert rows[3]["length"] == len(rows[3]["input_ids"])
-
-
-def test_texts_stay_beside_their_soft_labels_where_they_are_drawn_anew():
-    data = load_labelled_text("sample")["train"].select(range(3))
-    tokenizer = load_tokenizer(SMALL)
+@pytest.mark.parametrize("keep_texts", [False, True])
+def test_labels_become_probabilities_beside_the_teachers(data, tokenizer, keep_texts):
+    """The texts stay, too, where they are drawn anew."""
+    labelled = data["train"].select(range(3))
     soft_labels = SoftLabels("not read")
     soft_labels.number_of_labels = 2
     soft_labels.rows = Dataset.from_dict({"text": ["좋다"], "label": [[0.25, 0.75]]}, features=SOFT_LABELS)
-    rows = soft_labels.extend(tokenize(data, tokenizer, keep_texts=True), tokenizer, 128)
-    assert rows["text"][:] == [*data["text"][:], "좋다"]
-    assert rows["labels"][3] == [0.25, 0.75]
+    tokenized = tokenize(labelled, tokenizer, keep_texts=keep_texts)
+    rows = soft_labels.extend(tokenized, tokenizer, 128)
+    assert rows["labels"][:] == [*np.eye(2)[labelled["label"][:]].tolist(), [0.25, 0.75]]
+    assert rows["input_ids"][:3] == tokenized["input_ids"][:]
+    assert rows[3]["length"] == len(rows[3]["input_ids"])
+    if keep_texts:
+        assert rows["text"][:] == [*labelled["text"][:], "좋다"]
 
 
-def test_probabilities_are_no_tokens_to_bpe_dropout():
-    tokenizer = load_tokenizer(SMALL)
+def test_probabilities_are_no_tokens_to_bpe_dropout(tokenizer):
     soft = Dataset.from_dict({"text": ["영화"], "label": [[0.01] * 100]}, features=SOFT_LABELS)
     (row,) = draw_segmentations(tokenize(soft, tokenizer), {"input_ids": tokenizer}, 0.5, 1, max_length=99, seed=0)
     assert row["length"] == len(row["input_ids"]) < 100
@@ -210,14 +223,12 @@ def test_other_files_are_refused(tmp_path, columns, message):
 
 
 @pytest.mark.slow
-def test_teachers_label_texts_and_a_classifier_learns_from_them(run, tmp_path):
-    data = load_labelled_text("sample")
+def test_teachers_label_texts_and_a_classifier_learns_from_them(run, label, data, tmp_path):
     known = [data[split]["text"][0] for split in ("train", "validation", "test")]
     texts = tmp_path / "texts.txt"
     new = ["정말 좋은 영화였다", "지루하고 유치했다"]
     texts.write_text("\n".join([new[0], *known, "", f" {new[0]} ", new[1]]) + "\n")
-    arguments = ["--data", "sample", "--linear", "true", "--models", SMALL, "--texts", texts, "--pieces", "1"]
-    status, out, err = run("experiments/soft_labels.py", *arguments, "--output_dir", tmp_path / "soft")
+    status, out, err = label(tmp_path / "soft", "--models", SMALL, "--texts", texts, "--pieces", "1")
     assert status == 0, err
     rows = load_soft_labels(tmp_path / "soft", 2)
     assert rows["text"][:2] == new  # each once, and none of the data's own
@@ -232,6 +243,7 @@ def test_teachers_label_texts_and_a_classifier_learns_from_them(run, tmp_path):
     metrics = json.loads((tmp_path / "soft/metrics.json").read_text())
     assert list(metrics["validation"]) == ["linear", SMALL, "together"]
     assert metrics["rows"] == len(rows)
+    assert metrics["texts"] == {str(texts): file_checksum(texts)}
 
     status, out, err = run(
         *("experiments/train_classifier.py", "--data", "sample", "--model", SMALL, "--soft_labels", tmp_path / "soft"),
@@ -251,8 +263,7 @@ def test_teachers_label_texts_and_a_classifier_learns_from_them(run, tmp_path):
     assert "scripts/experiments/train_classifier.py recipe.yaml" in card
 
 
-def test_training_texts_near_a_line_count(run, tmp_path):
-    data = load_labelled_text("sample")
+def test_training_texts_near_a_line_count(label, data, tmp_path):
     train, validation = data["train"], data["validation"]
     texts, labels = train["text"][:], np.array(train["label"][:])
     measured, truth = validation["text"][:], np.array(validation["label"][:])
@@ -264,10 +275,9 @@ def test_training_texts_near_a_line_count(run, tmp_path):
     new = ["그냥 영화", "그저 영화"]
     lines = [*films[0], f" {new[0]}", *map(str, range(100)), new[1], *films[1]]
     (tmp_path / "films.txt").write_text("\n".join(lines) + "\n")
-    arguments = ["--data", "sample", "--linear", "true", "--texts", tmp_path / "films.txt", "--pieces", "1"]
-    assert run("experiments/soft_labels.py", *arguments, "--output_dir", tmp_path / "alone")[0] == 0
-    arguments += ["--neighbours", "20"]
-    status, out, err = run("experiments/soft_labels.py", *arguments, "--output_dir", tmp_path / "soft")
+    arguments = ["--texts", tmp_path / "films.txt", "--pieces", "1"]
+    assert label(tmp_path / "alone", *arguments)[0] == 0
+    status, out, err = label(tmp_path / "soft", *arguments, "--neighbours", "20")
     assert status == 0, err
 
     factors = labels_nearby([[line.strip() for line in lines]], texts, labels, scale=20)
@@ -286,19 +296,10 @@ def test_training_texts_near_a_line_count(run, tmp_path):
     assert out.strip().splitlines()[-2] == f"neighbours: validation accuracy {accuracy}"
 
 
-def test_soft_labels_tell_which_texts_they_are_of(run, tmp_path):
-    (tmp_path / "texts.txt").write_text("새 영화\n")
-    arguments = ["--data", "sample", "--linear", "true", "--texts", tmp_path / "texts.txt"]
-    assert run("experiments/soft_labels.py", *arguments, "--output_dir", tmp_path / "soft")[0] == 0
-    metrics = json.loads((tmp_path / "soft/metrics.json").read_text())
-    assert metrics["texts"] == {str(tmp_path / "texts.txt"): file_checksum(tmp_path / "texts.txt")}
-
-
-def test_the_training_texts_are_labelled_too(run, tmp_path):
-    arguments = ["--data", "sample", "--linear", "true", "--cross_fit", "true", "--pieces", "1", "--seed", "3"]
-    status, out, err = run("experiments/soft_labels.py", *arguments, "--output_dir", tmp_path)
+def test_the_training_texts_are_labelled_too(label, data, tmp_path):
+    status, out, err = label(tmp_path, "--cross_fit", "true", "--pieces", "1", "--seed", "3")
     assert status == 0, err
-    rows, train = load_soft_labels(tmp_path, 2), load_labelled_text("sample")["train"]
+    rows, train = load_soft_labels(tmp_path, 2), data["train"]
     texts = train["text"][:]
     assert rows["text"][:] == texts + compose_texts(texts, 1, seed=3)
     np.testing.assert_allclose(rows["label"][: len(texts)], cross_fit(texts, train["label"][:], 3), atol=1e-6)
@@ -309,47 +310,27 @@ def test_the_training_texts_are_labelled_too(run, tmp_path):
     ]
 
 
-def test_soft_labels_of_another_cut_are_refused(run, tmp_path):
+def test_soft_labels_of_another_cut_are_refused(run, label, tmp_path):
     """Their texts, or their teachers' training texts, are among validation now."""
-    soft = ["--data", "sample", "--linear", "true", "--pieces", "1", "--output_dir", tmp_path / "soft"]
-    assert run("experiments/soft_labels.py", *soft)[0] == 0
-    train = ["--data", "sample", "--soft_labels", tmp_path / "soft", "--split_seed", "1"]
-    status, _, err = run("experiments/train_classifier.py", *train, "--output_dir", tmp_path / "run")
+    assert label(tmp_path / "soft", "--pieces", "1")[0] == 0
+    train = ["--data", "sample", "--soft_labels", tmp_path / "soft", "--output_dir", tmp_path / "run"]
+    status, _, err = run("experiments/train_classifier.py", *train, "--split_seed", "1")
     assert status != 0 and "made for other data, or for another cut" in err.strip().splitlines()[-1]
     (tmp_path / "soft/metrics.json").unlink()
-    status, _, err = run("experiments/train_classifier.py", *train[:-2], "--output_dir", tmp_path / "run")
+    status, _, err = run("experiments/train_classifier.py", *train)
     assert status != 0 and "metrics.json" in err.strip().splitlines()[-1] and "Traceback" not in err
 
 
-def test_a_label_of_too_few_texts_is_told(run, tmp_path):
+def test_a_label_of_too_few_texts_is_told(label, tmp_path):
     rows = ["text,label", *("좋다,1", "나쁘다,0") * 20, *["그저 그렇다,2"] * 6]
     (tmp_path / "my.csv").write_text("\n".join(rows) + "\n")
-    arguments = ["--data", tmp_path / "my.csv", "--text_column", "text", "--label_column", "label"]
-    arguments += ["--linear", "true", "--pieces", "1"]
-    status, _, err = run("experiments/soft_labels.py", *arguments, "--output_dir", tmp_path / "soft")
+    arguments = ["--text_column", "text", "--label_column", "label", "--pieces", "1"]
+    status, _, err = label(tmp_path / "soft", *arguments, data=tmp_path / "my.csv")
     assert status == 0, err
     assert {len(label) for label in load_soft_labels(tmp_path / "soft", 3)["label"]} == {3}
-    status, _, err = run(
-        "experiments/soft_labels.py", *arguments, "--cross_fit", "true", "--output_dir", tmp_path / "cross"
-    )
+    status, _, err = label(tmp_path / "cross", *arguments, "--cross_fit", "true", data=tmp_path / "my.csv")
     assert status != 0
     assert "4 training texts of 2, where 5 are needed" in err.strip().splitlines()[-1]
-
-
-def test_a_file_that_has_no_labelled_line_is_told(run, tmp_path):
-    (tmp_path / "texts.txt").write_text("새 영화\n")
-    arguments = ["--data", "sample", "--linear", "true", "--texts", tmp_path / "texts.txt", "--neighbours", "3"]
-    status, _, err = run("experiments/soft_labels.py", *arguments, "--output_dir", tmp_path / "soft")
-    assert status == 2 and "no training text is a line of the files" in err.strip().splitlines()[-1]
-
-
-def test_a_teacher_of_other_labels_is_refused(run, tmp_path):
-    """What it calls positive may be what the data call the first label."""
-    (tmp_path / "my.csv").write_text("text,label\n" + "좋다,good\n나쁘다,worse\n" * 20)
-    arguments = ["--data", tmp_path / "my.csv", "--text_column", "text", "--models", SMALL, "--pieces", "1"]
-    status, _, err = run("experiments/soft_labels.py", *arguments, "--output_dir", tmp_path / "soft")
-    assert status == 2
-    assert "its labels are negative, positive; those of the data are good, worse" in err.strip().splitlines()[-1]
 
 
 def accuracy_of(folder, teacher):
@@ -370,18 +351,19 @@ def accuracy_of(folder, teacher):
         (["--models", "nowhere", "--pieces", "1"], "nowhere"),
         (["--models", SMALL, "--linear", "true", "--cross_fit", "true", "--pieces", "1"], "--cross_fit: with"),
         (["--linear", "true", "--texts", "nowhere.txt"], "nowhere.txt"),
+        (["--linear", "true", "--texts", "new.txt", "--neighbours", "3"], "no training text is a line of the files"),
+        # What a model calls positive may be what the data call the first label.
+        (
+            ["--data", "my.csv", "--text_column", "text", "--models", SMALL, "--pieces", "1"],
+            "its labels are negative, positive; those of the data are good, worse",
+        ),
     ],
 )
-def test_labelling_is_refused_with_one_line(run, tmp_path, arguments, message):
+def test_labelling_is_refused_with_one_line(run, tmp_path, monkeypatch, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    Path("new.txt").write_text("새 영화\n")
+    Path("my.csv").write_text("text,label\n" + "좋다,good\n나쁘다,worse\n" * 20)
     status, out, err = run("experiments/soft_labels.py", *arguments, "--output_dir", tmp_path / "soft")
     assert status != 0 and out == ""
     assert message in err.strip().splitlines()[-1]
     assert "Traceback" not in err
-
-
-def test_soft_labels_are_refused_with_what_has_a_loss_of_its_own(run, tmp_path):
-    for flags in (["--rdrop_alpha", "1"], ["--label_smoothing_factor", "0.1"]):
-        status, _, err = run(
-            "experiments/train_classifier.py", "--soft_labels", "x", *flags, "--output_dir", tmp_path / "run"
-        )
-        assert status == 2 and "--soft_labels: neither with" in err

@@ -7,45 +7,31 @@ import shutil
 import pytest
 import torch
 from safetensors.torch import load_file
+from shared import QUIET, TINY_TRANSLATOR
 
 
-TINY = json.dumps(
-    {
-        **{"d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "encoder_ffn_dim": 16, "decoder_ffn_dim": 16},
-        **{"encoder_attention_heads": 2, "decoder_attention_heads": 2},
-    }
-)
-QUICK = ["--config", TINY, "--max_steps", "2", "--logging_steps", "1", "--disable_tqdm", "true", "--report_to", "none"]
+QUICK = [*TINY_TRANSLATOR, "--max_steps", "2", "--logging_steps", "1", *QUIET]
 
 
 @pytest.fixture
 def classify(run):
-    """Train a classifier; returns its exit status and standard error."""
+    """Train a classifier."""
 
     def classify(folder, *arguments):
         flags = ["--data", "sample", "--vocab_size", "1500", "--output_dir", folder, *QUICK, *arguments]
-        status, _, err = run("experiments/train_classifier.py", *flags)
-        return status, err
+        return run("experiments/train_classifier.py", *flags)
 
     return classify
 
 
 @pytest.fixture
-def translate(run, tmp_path):
-    """Train a translator; returns its exit status and standard error."""
-    words = ["Null", "Eins", "Zwei", "Drei", "Vier"]
-    numbers = [(a, b, c) for a in range(5) for b in range(5) for c in range(5)]
-    corpus = tmp_path / "corpus"
-    corpus.mkdir()
-    for name, part in (("train", numbers[:100]), ("val", numbers[100:112]), ("test", numbers[112:])):
-        (corpus / f"{name}.num").write_text("".join(" ".join(map(str, number)) + "\n" for number in part))
-        (corpus / f"{name}.de").write_text("".join(" ".join(words[i] for i in number) + ".\n" for number in part))
+def translate(run, corpus):
+    """Train a translator."""
 
     def translate(folder, *arguments):
         flags = ["--data", corpus, "--source_column", "num", "--target_column", "de", "--validation_prefix", "val"]
         flags += ["--max_length", "12", "--vocab_size", "60", "--output_dir", folder, *QUICK, *arguments]
-        status, _, err = run("experiments/train_translation.py", *flags)
-        return status, err
+        return run("experiments/train_translation.py", *flags)
 
     return translate
 
@@ -67,7 +53,7 @@ def test_the_flags_are_at_work(train, tmp_path, monkeypatch):
         lambda rows, tokenizers, **settings: drawn.append(settings) or rows,
     )
     for number, flags in enumerate(([], ["--rdrop_alpha", "50", "--bpe_dropout", "0.1", "--data_seed", "42"])):
-        status, err = train(tmp_path / str(number), *flags)
+        status, _, err = train(tmp_path / str(number), *flags)
         assert status == 0, err
         losses.append(read(tmp_path / str(number), "metrics.json")["epochs"][0]["train_loss"])
     assert losses[1] > losses[0] + 0.01
@@ -77,7 +63,7 @@ def test_the_flags_are_at_work(train, tmp_path, monkeypatch):
 @pytest.mark.slow
 def test_each_training_text_is_cut_in_several_ways(classify, tmp_path):
     flags = ["--max_steps", "-1", "--num_train_epochs", "1", "--per_device_train_batch_size", "255"]
-    status, err = classify(
+    status, _, err = classify(
         tmp_path / "run", *flags, "--eval_strategy", "epoch", "--bpe_dropout", "0.5", "--segmentations", "3"
     )
     assert status == 0, err
@@ -87,7 +73,7 @@ def test_each_training_text_is_cut_in_several_ways(classify, tmp_path):
 
 
 def test_the_record_says_which_script_takes_the_recipe(train, tmp_path):
-    status, err = train(tmp_path / "run", "--rdrop_alpha", "1")
+    status, _, err = train(tmp_path / "run", "--rdrop_alpha", "1")
     assert status == 0, err
     assert "\nrdrop_alpha: 1.0\n" in (tmp_path / "run" / "recipe.yaml").read_text()
     script = read(tmp_path / "run", "run.json")["script"]
@@ -102,7 +88,7 @@ def test_an_interrupted_run_goes_on_to_the_same_end(translate, tmp_path):
     assert translate(tmp_path / "whole", *settings)[0] == 0
     (tmp_path / "interrupted").mkdir()
     shutil.copytree(tmp_path / "whole" / "checkpoint-2", tmp_path / "interrupted" / "checkpoint-2")
-    status, err = translate(tmp_path / "interrupted", *settings, "--resume_from_checkpoint")
+    status, _, err = translate(tmp_path / "interrupted", *settings, "--resume_from_checkpoint")
     assert status == 0, err
     whole, resumed = (load_file(tmp_path / folder / "model.safetensors") for folder in ("whole", "interrupted"))
     torch.testing.assert_close(resumed, whole, rtol=0, atol=0)
@@ -112,7 +98,7 @@ def test_an_interrupted_run_goes_on_to_the_same_end(translate, tmp_path):
 
 
 def test_two_vocabularies_and_generation_go_with_rdrop(translate, tmp_path):
-    status, err = translate(
+    status, _, err = translate(
         tmp_path / "run",
         *("--vocabularies", "separate", "--tokenizer_model", "word", "--lowercase", "--max_tokens", "50"),
         *("--rdrop_alpha", "5", "--predict_with_generate", "true", "--eval_strategy", "steps", "--eval_steps", "1"),
@@ -133,11 +119,19 @@ def test_two_vocabularies_and_generation_go_with_rdrop(translate, tmp_path):
     ],
 )
 def test_training_is_refused_with_one_line(train, tmp_path, arguments, message):
-    status, err = train(tmp_path / "run", *arguments)
+    status, _, err = train(tmp_path / "run", *arguments)
     lines = [line for line in err.splitlines() if ": error: " in line]
     assert status == 2 and len(lines) == 1 and message in lines[0] and "Traceback" not in err
 
 
-def test_texts_that_are_drawn_anew_are_not_cut_at_random(classify, tmp_path):
-    status, err = classify(tmp_path / "run", "--bpe_dropout", "0.1", "--augment", "spacing")
-    assert status == 2 and "--bpe_dropout: not with --augment" in err and "Traceback" not in err
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--bpe_dropout", "0.1", "--augment", "spacing"], "--bpe_dropout: not with --augment"),
+        (["--soft_labels", "x", "--rdrop_alpha", "1"], "--soft_labels: neither with"),
+        (["--soft_labels", "x", "--label_smoothing_factor", "0.1"], "--soft_labels: neither with"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(classify, tmp_path, arguments, message):
+    status, _, err = classify(tmp_path / "run", *arguments)
+    assert status == 2 and message in err and "Traceback" not in err
