@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 import torch
 from accelerate.commands.launch import launch_command_parser
-from safetensors.torch import load_file
 from shared import QUIET, ROOT, TINY, TINY_TRANSLATOR, TWO_STEPS, tiny_config
 from test_conversion import checkpoint
 from torch.distributed.run import get_args_parser
@@ -91,11 +90,7 @@ def clone(trained, translator, tmp_path, monkeypatch) -> Path:
     (tmp_path / "my.csv").write_text("text,label,rating,topics\n" + "좋다,1,4.5,a|b\n나쁘다,0,1.5,b\n" * 40)
     (tmp_path / "reviews.txt").write_text("재미있다\n")
     (tmp_path / "sentences.txt").write_text("Two dogs.\n")
-    tensors = load_file(ROOT / "tests/reference_outputs/annotated-transformer.safetensors")
-    state_dict = {
-        name.removeprefix("state_dict."): tensor for name, tensor in tensors.items() if name.startswith("state_dict.")
-    }
-    torch.save(state_dict, tmp_path / "model.pt")
+    torch.save(checkpoint("annotated-transformer"), tmp_path / "model.pt")
     # npm would download it.
     copy_runtime = "hf_vanilla_transformer.export.page.copy_runtime"
     monkeypatch.setattr(copy_runtime, lambda folder, source=None: folder.mkdir(exist_ok=True))

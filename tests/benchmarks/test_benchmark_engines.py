@@ -19,12 +19,7 @@ from hf_vanilla_transformer.tokenizer import train_tokenizer
 @pytest.fixture
 def settings(tmp_path, corpus) -> list:
     """The settings that name tiny models and their data."""
-    data = tmp_path / "data"
-    data.mkdir()
-    for ending in ("num", "de"):
-        for name, ours in (("train", "train"), ("val", "val"), ("test", "test_2016_flickr")):
-            (data / f"{ours}.{ending}").write_bytes((corpus / f"{name}.{ending}").read_bytes())
-    sentences = [line for file in data.iterdir() for line in file.read_text().splitlines()]
+    sentences = [line for file in corpus.iterdir() for line in file.read_text().splitlines()]
     reviews = load_labelled_text("sample")["train"]["text"][:]
     one_layer = {"encoder_layers": 1, "decoder_layers": 1}
     for name, model_class, texts in (
@@ -35,8 +30,8 @@ def settings(tmp_path, corpus) -> list:
         model_class(tiny_config(**one_layer, vocab_size=len(tokenizer), init_std=0.3)).save_pretrained(tmp_path / name)
         tokenizer.save_pretrained(tmp_path / name)
     return [
-        *("--translator", tmp_path / "translator", "--parallel_data", data),
-        *("--source_column", "num", "--target_column", "de"),
+        *("--translator", tmp_path / "translator", "--parallel_data", corpus),
+        *("--source_column", "num", "--target_column", "de", "--test_prefix", "test"),
         *("--classifier", tmp_path / "classifier", "--labelled_data", "sample"),
         *("--texts", "10", "--single_texts", "3", "--rounds", "2", "--output_dir", tmp_path / "run"),
     ]

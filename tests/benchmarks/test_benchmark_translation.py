@@ -15,25 +15,17 @@ from hf_vanilla_transformer.loading import TARGET_TOKENIZER
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 
 
-SOURCES = ["1 2 3", "4 0", "0 4 3", "2 2 1", "3 1 0", "2 4"]
-TARGETS = ["Eins Zwei Drei", "Vier Null", "Null Vier Drei", "Zwei Zwei Eins", "Drei Eins Null", "Zwei Vier"]
-
-
 @pytest.fixture
-def data(tmp_path) -> list:
-    """The settings that name parallel text: aligned files, with more test sentences than a batch holds."""
-    folder = tmp_path / "data"
-    folder.mkdir()
-    for split in ("train", "val", "test"):
-        (folder / f"{split}.num").write_text("\n".join(SOURCES) + "\n")
-        (folder / f"{split}.de").write_text("\n".join(TARGETS) + "\n")
-    return ["--data", folder, "--source_column", "num", "--target_column", "de"]
+def data(corpus) -> list:
+    """The settings that name parallel text, with more test sentences than a batch holds."""
+    return ["--data", corpus, "--source_column", "num", "--target_column", "de"]
 
 
-def save_translator(folder: Path, preset: str) -> Path:
+def save_translator(corpus: Path, folder: Path, preset: str) -> Path:
     """A translator of two vocabularies, with random weights that end each translation at another length."""
     tokenizer, target_tokenizer = (
-        train_tokenizer(texts * 2, vocab_size=60, add_eos=True, max_length=12) for texts in (SOURCES, TARGETS)
+        train_tokenizer((corpus / f"train.{side}").read_text().splitlines(), 60, add_eos=True, max_length=12)
+        for side in ("num", "de")
     )
     sizes = {name: value for name, value in tiny_config().to_dict().items() if name.endswith(("_layers", "_ffn_dim"))}
     config = VanillaTransformerConfig.from_preset(
@@ -58,8 +50,8 @@ def save_translator(folder: Path, preset: str) -> Path:
 
 
 @pytest.mark.parametrize("preset", ["pytorch-seq2seq", "base"])
-def test_all_ways_give_the_same_translations(run, data, tmp_path, preset):
-    folder, file = save_translator(tmp_path / "model", preset), tmp_path / "times.json"
+def test_all_ways_give_the_same_translations(run, corpus, data, tmp_path, preset):
+    folder, file = save_translator(corpus, tmp_path / "model", preset), tmp_path / "times.json"
     status, out, err = run(
         "benchmarks/benchmark_translation.py",
         *("--model", folder, *data, "--rounds", "2", "--batch_size", "4", "--max_new_tokens", "8", "--file", file),
@@ -67,8 +59,8 @@ def test_all_ways_give_the_same_translations(run, data, tmp_path, preset):
     assert status == 0, err
     assert out.count("tokens/s") == 3
     report = json.loads(file.read_text())
-    assert report["sentences"] == 6 and report["tokens"] > 6
-    assert set(report["same_translations"].values()) == {6}
+    assert report["sentences"] == 13 and report["tokens"] > 13
+    assert set(report["same_translations"].values()) == {13}
     assert [len(times) for times in report["seconds"].values()] == [2, 2, 2]
 
 
@@ -87,7 +79,7 @@ def test_the_script_refuses_with_one_line(run, data, tmp_path):
         assert status == 2 and message in err and "Traceback" not in err
 
 
-def test_the_script_refuses_what_marian_cannot_express(run, data, tmp_path):
-    folder = save_translator(tmp_path / "model", "annotated-transformer")
+def test_the_script_refuses_what_marian_cannot_express(run, corpus, data, tmp_path):
+    folder = save_translator(corpus, tmp_path / "model", "annotated-transformer")
     status, _, err = run("benchmarks/benchmark_translation.py", "--model", folder, *data)
     assert status == 2 and "Marian has post-norm models alone" in err

@@ -4,16 +4,17 @@ import json
 
 import torch
 from safetensors import safe_open
-from shared import ROOT
+from test_conversion import REFERENCES, checkpoint, read
 from tutorial import MovieClassification
 
 from hf_vanilla_transformer import VanillaTransformerConfig
 
 
 def test_the_logits_are_those_of_the_tutorials_own_code():
-    with safe_open(ROOT / "tests/reference_outputs/transformer-evolution-classification.safetensors", "pt") as file:
-        sizes = json.loads(file.metadata()["meta"])["config"]
-        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    file = "transformer-evolution-classification"
+    tensors, weights = read(file), checkpoint(file)
+    with safe_open(REFERENCES / f"{file}.safetensors", "pt") as reader:
+        sizes = json.loads(reader.metadata()["meta"])["config"]
     config = VanillaTransformerConfig(
         vocab_size=sizes["n_enc_vocab"],
         decoder_vocab_size=sizes["n_dec_vocab"],
@@ -28,9 +29,6 @@ def test_the_logits_are_those_of_the_tutorials_own_code():
         **{f"{side}_attention_heads": sizes["n_head"] for side in ("encoder", "decoder")},
     )
     model = MovieClassification(config).eval()
-    weights = {
-        name.removeprefix("state_dict."): tensor for name, tensor in tensors.items() if name.startswith("state_dict.")
-    }
     # One table of positions serves both stacks; the tutorial's have a length each.
     rows = weights["transformer.decoder.pos_emb.weight"]
     torch.testing.assert_close(model.transformer.decoder.pos_emb.weight[: len(rows)], rows)
