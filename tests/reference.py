@@ -80,41 +80,28 @@ def embed(model, stack, ids: list[int]) -> list[torch.Tensor]:
     return vectors
 
 
-def encode_decode(model, source: list[int], target: list[int]) -> tuple[torch.Tensor, torch.Tensor]:
-    """The encoder's and the decoder's output for one pair of sequences.
-
-    Args:
-        model: A `VanillaTransformerModel`.
-        source: Source token ids.
-        target: Target token ids.
-
-    Returns:
-        (S, D) and (T, D).
-    """
-    xs = embed(model, model.encoder, source)
-    for layer in model.encoder.layers:
-        xs = residual(model, layer.self_attn_residual, xs, lambda v, a=layer.self_attn: attention(a, v, v, False))
+def apply_layer(model, layer, xs: list[torch.Tensor], memory: list[torch.Tensor] | None) -> list[torch.Tensor]:
+    """§3.1: a layer of the encoder, or with a memory one of the decoder."""
+    is_causal = memory is not None
+    xs = residual(model, layer.self_attn_residual, xs, lambda v: attention(layer.self_attn, v, v, is_causal))
+    if memory is not None:
         xs = residual(
-            model,
-            layer.feed_forward_residual,
-            xs,
-            lambda v, f=layer.feed_forward: [feed_forward(model, f, x) for x in v],
+            model, layer.encoder_attn_residual, xs, lambda v: attention(layer.encoder_attn, v, memory, False)
         )
-    if model.config.final_norm:
-        xs = [norm(model, x, model.encoder.final_norm) for x in xs]
+    return residual(
+        model, layer.feed_forward_residual, xs, lambda v: [feed_forward(model, layer.feed_forward, x) for x in v]
+    )
 
-    ys = embed(model, model.decoder, target)
-    for layer in model.decoder.layers:
-        ys = residual(model, layer.self_attn_residual, ys, lambda v, a=layer.self_attn: attention(a, v, v, True))
-        ys = residual(
-            model, layer.encoder_attn_residual, ys, lambda v, a=layer.encoder_attn: attention(a, v, xs, False)
-        )
-        ys = residual(
-            model,
-            layer.feed_forward_residual,
-            ys,
-            lambda v, f=layer.feed_forward: [feed_forward(model, f, y) for y in v],
-        )
-    if model.config.final_norm:
-        ys = [norm(model, y, model.decoder.final_norm) for y in ys]
+
+def apply_stack(model, stack, ids: list[int], memory: list[torch.Tensor] | None = None) -> list[torch.Tensor]:
+    xs = embed(model, stack, ids)
+    for layer in stack.layers:
+        xs = apply_layer(model, layer, xs, memory)
+    return [norm(model, x, stack.final_norm) for x in xs] if model.config.final_norm else xs
+
+
+def encode_decode(model, source: list[int], target: list[int]) -> tuple[torch.Tensor, torch.Tensor]:
+    """The encoder's (S, D) and the decoder's output (T, D) of a `VanillaTransformerModel` for one pair of ids."""
+    xs = apply_stack(model, model.encoder, source)
+    ys = apply_stack(model, model.decoder, target, memory=xs)
     return torch.stack(xs), torch.stack(ys)

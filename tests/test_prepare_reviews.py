@@ -43,8 +43,6 @@ def test_reviews_become_a_corpus_without_the_test_split(run, checkout, tmp_path)
         "dropped, in the test split by text": "2",
         "dropped, the id was there before": "1",
     }
-    assert run("prepare_reviews.py", "--nsmc", checkout, "--file", tmp_path / "again.txt.gz")[0] == 0
-    assert (tmp_path / "again.txt.gz").read_bytes() == (tmp_path / "reviews.txt.gz").read_bytes()
 
     # A corpus that is there already is cleaned in the same way.
     (tmp_path / "lines.txt").write_text("하나\n시험 글\n\n둘  셋\n하나\n")
