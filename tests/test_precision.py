@@ -46,35 +46,17 @@ def test_a_model_for_inference_says_what_was_chosen_and_what_is_slow(speedup, ca
     assert ("4.0 times as fast as" if speedup > 1 else "12 times slower than") in line
 
 
-@pytest.fixture
-def train(run, tmp_path):
-    """Two steps of a classifier, with flags; returns the last line but the results' and the record."""
-
-    def train(*flags):
-        once = ("--max_steps", "2", "--save_strategy", "no", "--eval_strategy", "no")
-        status, out, err = run(
-            "train-classifier", "--data", "sample", "--output_dir", tmp_path / "run", *TINY, *QUIET, *once, *flags
-        )
-        assert status == 0, err
-        return out.splitlines()[1], json.loads((tmp_path / "run" / "run.json").read_text())["precision"]
-
-    return train
-
-
-def test_a_run_follows_the_machine_and_records_it(train, speedup):
-    line, recorded = train("--precision", "auto")
-    assert recorded == ("bfloat16" if speedup > 1 else "float32")
-    assert line.startswith(f"Computing in {recorded}: ")
-
-
-def test_bf16_is_obeyed_with_a_line(train, speedup):
-    line, recorded = train("--precision", "auto", "--bf16", "true")
-    assert recorded == "bfloat16"
-    assert line.startswith("Computing in bfloat16: ") and ("12 times slower" in line) == (speedup < 1)
-
-
-def test_bf16_false_switches_the_recipes_choice_off(train, speedup):
-    assert train("--precision", "auto", "--bf16", "false")[1] == "float32"
+@pytest.mark.parametrize(
+    ("flags", "chosen"), [((), None), (("--bf16", "true"), "bfloat16"), (("--bf16", "false"), "float32")]
+)
+def test_a_run_follows_the_machine_or_the_flag_and_records_it(run, tmp_path, speedup, flags, chosen):
+    chosen = chosen or ("bfloat16" if speedup > 1 else "float32")
+    flags = [*TINY, *QUIET, "--max_steps", "2", "--eval_strategy", "no", "--precision", "auto", *flags]
+    status, out, err = run("train-classifier", "--data", "sample", "--output_dir", tmp_path / "run", *flags)
+    assert status == 0, err
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["precision"] == chosen
+    line = out.splitlines()[1]
+    assert line.startswith(f"Computing in {chosen}: ") and ("12 times slower" in line) == (speedup < 1)
 
 
 def test_two_precisions_are_refused(run, tmp_path):

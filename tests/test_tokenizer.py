@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from shared import ROOT
 from transformers import AutoTokenizer
 
 from hf_vanilla_transformer.data.nsmc import SAMPLES
@@ -21,9 +22,7 @@ from hf_vanilla_transformer.tokenizer import (
 )
 
 
-ROOT = Path(__file__).parent.parent
-SAMPLE = SAMPLES / "ratings_train.txt"
-TEXTS = [line.split("\t")[1] for line in SAMPLE.read_text(encoding="utf-8").splitlines()[1:]]
+TEXTS = [line.split("\t")[1] for line in (SAMPLES / "ratings_train.txt").read_text("utf-8").splitlines()[1:]]
 # What tends to go wrong: spaces, control characters, Hangul letters, marks, emoji, symbols inside words, scripts.
 HARD_TEXTS = [
     "",
@@ -63,11 +62,12 @@ def trained(request):
     return train_tokenizer(TEXTS, vocab_size=1500, model=request.param, max_length=32)
 
 
-def test_vocabulary_size_counts_the_special_tokens_which_come_first(trained):
+def test_vocabulary_size_counts_the_special_tokens_which_come_first_and_in_no_text(trained):
     assert len(trained) == 1500
     assert trained.convert_tokens_to_ids(list(SPECIAL_TOKENS.values())) == list(range(7))
     for name, token in SPECIAL_TOKENS.items():
         assert getattr(trained, name) == token
+    assert not set(trained("정말 재미있는 영화").input_ids) & set(range(7))
 
 
 def test_batches_are_right_for_the_model_at_once(trained):
@@ -84,10 +84,6 @@ def test_a_damaged_text_of_spaces_takes_no_time(trained):
     start = time.perf_counter()
     assert trained("영화" + " " * 300_000 + "다").input_ids == trained("영화 다").input_ids
     assert time.perf_counter() - start < 5  # the square of their number would take minutes
-
-
-def test_no_special_tokens_are_added(trained):
-    assert not set(trained("정말 재미있는 영화").input_ids) & set(range(7))
 
 
 @pytest.mark.parametrize("text", HARD_TEXTS + TEXTS[:50])
@@ -120,15 +116,24 @@ def test_decoding_gives_the_normalised_text_back(trained, text):
         assert trained.decode(ids) == normalized_text(trained, text)
 
 
-def test_pieces_keep_to_one_script():
-    tokenizer = train_tokenizer(["영화movie최고10점!! 映画"] * 9, vocab_size=100)
-    pieces = ["▁영화", "movie", "최고", "10", "점", "!!", "▁映画"]
-    assert tokenizer.tokenize("영화movie최고10점!! 映画") == pieces
+ONE_SCRIPT = "영화movie최고10점!! 映画"
 
 
-def test_a_piece_occurs_twice_or_is_a_character():
-    tokenizer = train_tokenizer(["영화 최고", "영화"], vocab_size=100)
-    assert tokenizer.tokenize("영화 최고") == ["▁영화", "▁", "최", "고"]
+@pytest.mark.parametrize(
+    ("texts", "options", "text", "pieces"),
+    [
+        ([ONE_SCRIPT] * 9, {}, ONE_SCRIPT, ["▁영화", "movie", "최고", "10", "점", "!!", "▁映画"]),
+        (["영화 최고", "영화"], {}, "영화 최고", ["▁영화", "▁", "최", "고"]),  # or are characters
+        (
+            ["a b b", "a b c"],
+            {"model": "word", "lowercase": True},
+            "A c b",
+            ["a", "[UNK]", "b"],
+        ),  # a word occurs twice
+    ],
+)
+def test_pieces_keep_to_one_script_and_occur_twice(texts, options, text, pieces):
+    assert train_tokenizer(texts, vocab_size=100, **options).tokenize(text) == pieces
 
 
 @pytest.mark.parametrize("model", ["bpe", "unigram"])
@@ -154,12 +159,6 @@ def test_words_are_split_from_signs_hyphens_and_endings(tmp_path):
     for text, expected in words.items():
         assert " ".join(tokenizer.tokenize(text)) == expected
         assert tokenizer.decode(tokenizer(text)["input_ids"]) == expected
-
-
-def test_a_word_that_occurs_once_is_unknown():
-    tokenizer = train_tokenizer(["a b b", "a b c"], vocab_size=100, model="word", lowercase=True)
-    assert tokenizer.tokenize("A c b") == ["a", "[UNK]", "b"]
-    assert len(tokenizer) == 7 + 2
 
 
 def test_eos_ends_every_text_on_demand(tmp_path):
@@ -200,10 +199,8 @@ def test_a_tokenizer_is_of_the_kind_of_the_published_ones():
 
 
 def test_lowercase_makes_case_one():
-    cased, tokenizer = (
-        train_tokenizer(["Good Movie good movie"] * 3, vocab_size=40, lowercase=lowercase)
-        for lowercase in (False, True)
-    )
+    texts = ["Good Movie good movie"] * 3
+    cased, tokenizer = (train_tokenizer(texts, vocab_size=40, lowercase=lowercase) for lowercase in (False, True))
     assert has_capitals(cased) and not has_capitals(tokenizer)
     cased.backend_tokenizer.normalizer = None
     assert has_capitals(cased)
@@ -243,19 +240,17 @@ def spm():
 
 @pytest.fixture(scope="module")
 def make_model(spm, tmp_path_factory):
-    """Train a SentencePiece model on the sample; returns its file and the library's processor."""
+    """Train a SentencePiece model, once for each setting; returns its file and the library's processor."""
     folder = tmp_path_factory.mktemp("models")
     made = {}
 
-    def make(model_type="bpe", **flags):
-        name = f"{model_type}-" + "-".join(f"{key}={value}" for key, value in sorted(flags.items()))
+    def make(model_type="bpe", texts=TEXTS, **flags):
+        name = str((model_type, len(texts), sorted(flags.items())))
         if name not in made:
             file = folder / f"{len(made)}.model"
-            options = {"vocab_size": 1500, "num_threads": 1, "minloglevel": 2, **flags}
+            options = {"vocab_size": 1500, "num_threads": 1, "minloglevel": 2, "model_type": model_type, **flags}
             with open(file, "wb") as stream:
-                spm.SentencePieceTrainer.train(
-                    sentence_iterator=iter(TEXTS), model_writer=stream, model_type=model_type, **options
-                )
+                spm.SentencePieceTrainer.train(sentence_iterator=iter(texts), model_writer=stream, **options)
             made[name] = file, spm.SentencePieceProcessor(model_file=str(file))
         return made[name]
 
@@ -285,8 +280,7 @@ def comparable(text, flags):
 def test_imported_bpe_gives_the_ids_of_sentencepiece(make_model, flags, tmp_path):
     file, processor = make_model(**flags)
     tokenizer = import_sentencepiece(file)
-    tokenizer.save_pretrained(tmp_path)
-    reloaded = AutoTokenizer.from_pretrained(tmp_path)
+    reloaded = saved_and_loaded(tokenizer, tmp_path)
     assert type(reloaded) is type(tokenizer)
     assert tokenizer.is_fast
     for text in TEXTS + [text for text in HARD_TEXTS if comparable(text, flags)]:
@@ -325,8 +319,7 @@ def test_imported_bpe_gives_the_ids_of_sentencepiece_for_any_text(byte_fallback,
 def test_imported_unigram_gives_the_ids_of_sentencepiece(make_model, flags, tmp_path):
     file, processor = make_model("unigram", **{**flags, "vocab_size": 1200})
     tokenizer = import_sentencepiece(file)
-    tokenizer.save_pretrained(tmp_path)
-    reloaded = AutoTokenizer.from_pretrained(tmp_path)
+    reloaded = saved_and_loaded(tokenizer, tmp_path)
     assert type(reloaded) is type(tokenizer)
     fast = import_sentencepiece(file, backend="tokenizers")
     assert fast.is_fast and not tokenizer.is_fast
@@ -377,16 +370,12 @@ def test_import_without_the_package_names_the_extra(monkeypatch):
 @pytest.mark.skipif("NSMC_DIR" not in os.environ, reason="NSMC_DIR does not name the folder with NSMC's files")
 @pytest.mark.parametrize("flags", [TUTORIAL_FLAGS, {**TUTORIAL_FLAGS, "byte_fallback": True}, {}])
 @pytest.mark.parametrize("model_type", ["bpe", "unigram"])
-def test_import_on_every_review_of_nsmc(spm, model_type, flags, tmp_path):
+def test_import_on_every_review_of_nsmc(make_model, model_type, flags):
     reviews = []
     for name in ("ratings_train.txt", "ratings_test.txt"):
         lines = Path(os.environ["NSMC_DIR"], name).read_bytes().decode().rstrip("\n").split("\n")[1:]
         reviews += [line.split("\t")[1] for line in lines]
     assert len(reviews) == 200_000
-    file = tmp_path / "nsmc.model"
-    options = {"model_type": model_type, "vocab_size": 8007, "num_threads": 1, "minloglevel": 2, **flags}
-    with open(file, "wb") as stream:
-        spm.SentencePieceTrainer.train(sentence_iterator=iter(reviews[:150_000]), model_writer=stream, **options)
-    expected = spm.SentencePieceProcessor(model_file=str(file)).encode(reviews)
+    file, processor = make_model(model_type, reviews[:150_000], vocab_size=8007, **flags)
     ids = import_sentencepiece(file)(reviews, verbose=False).input_ids
-    assert sum(ours != theirs for ours, theirs in zip(ids, expected, strict=True)) == 0
+    assert sum(ours != theirs for ours, theirs in zip(ids, processor.encode(reviews), strict=True)) == 0

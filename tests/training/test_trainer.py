@@ -117,12 +117,9 @@ def test_accumulated_gradients_equal_one_large_batch(task, tmp_path, tokenizer):
             model = VanillaTransformerForSequenceClassification(config)
             collator = DataCollatorWithPadding(tokenizer)
         settings = {
-            "train_sampling_strategy": "sequential",
-            "optim": "sgd",
-            "max_grad_norm": 0.0,
-            "learning_rate": 0.1,
+            **{"train_sampling_strategy": "sequential", "optim": "sgd", "max_grad_norm": 0.0, "learning_rate": 0.1},
+            **{"num_train_epochs": 2, "lr_scheduler_type": "constant"},
         }
-        settings |= {"num_train_epochs": 2, "lr_scheduler_type": "constant"}
         sizes = {"per_device_train_batch_size": batch_size, "gradient_accumulation_steps": accumulation}
         trainer = Trainer(model, arguments(tmp_path, **settings, **sizes), data_collator=collator, train_dataset=data)
         trainer.train()
