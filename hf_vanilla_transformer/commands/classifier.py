@@ -23,21 +23,13 @@ from ..data.labels import MULTI, REGRESSION, SINGLE, label_names
 from ..data.rows import column_array
 from ..hub.record import data_record
 from ..inference.folder import labels_of, load_config
-from ..metrics import (
-    TABLE_LIMIT,
-    TRAINER_METRICS,
-    compute_metrics,
-    evaluate_split,
-    label_table,
-    robustness_report,
-)
+from ..metrics import TABLE_LIMIT, TRAINER_METRICS, compute_metrics, evaluate_split, label_table, robustness_report
 from ..tokenizer import join_spaced_characters
 from ..training.augmentation import AugmentingCollator
 from ..training.losses import WeightedLoss, balanced_weights
 from ..training.trainer import CheckedTrainer, data_seed
-from .run import Run, make_config
+from .run import Run, make_config, print_facts
 from .settings import ClassifierArguments, DataArguments
-from .vocabulary import make_tokenizer
 
 
 logger = logging.getLogger(__name__)
@@ -83,8 +75,10 @@ def train(
         max_length = data_arguments.max_length or (configs[0].max_position_embeddings if configs else 256)
         data = data_arguments.load(data_arguments.problem_type)
         further = describe(data) if describe else {}
-    tokenizer = run.make_tokenizer(lambda: classifier_tokenizer(arguments, data["train"], max_length))
-    run.describe(data, {"text": tokenizer}, max_length)
+    tokenizer = run.make_tokenizer(data["train"], max_length, "pad_token", "bos_token", "unk_token")
+    if "spacing" in arguments.augment:
+        join_spaced_characters(tokenizer)
+    print_facts(data, {"text": tokenizer}, max_length)
     with training.main_process_first(desc="tokens"):
         tokenized = tokenize(data, tokenizer, max_length)
         rows = tokenized["train"]
@@ -98,8 +92,7 @@ def train(
     if arguments.class_weights:
         if compute_loss_func is not None:
             raise ValueError("--class_weights: this run has a loss of its own")
-        weights = balanced_weights(torch.tensor(column_array(tokenized["train"], "labels")), len(labels))
-        compute_loss_func = WeightedLoss(weights, training.label_smoothing_factor)
+        compute_loss_func = balanced_loss(tokenized["train"], len(labels), training.label_smoothing_factor)
     trainer = trainer_class(
         model,
         training,
@@ -171,6 +164,11 @@ def headline(report: dict[str, Any], rows: int, problem_type: str) -> str:
     return "\n".join(lines)
 
 
+def balanced_loss(rows: Dataset, number: int, label_smoothing: float) -> WeightedLoss:
+    """The loss of `--class_weights balanced`, by the tokenized training set's labels."""
+    return WeightedLoss(balanced_weights(torch.tensor(column_array(rows, "labels")), number), label_smoothing)
+
+
 def measure(
     trainer: CheckedTrainer, tokenized: DatasetDict, max_length: int, test: Dataset, changes: list[str]
 ) -> dict[str, Any]:
@@ -186,14 +184,6 @@ def measure(
             trainer.model.config.problem_type or SINGLE,
         )
     return metrics
-
-
-def classifier_tokenizer(arguments: ClassifierArguments, rows: Dataset, max_length: int) -> PreTrainedTokenizerBase:
-    """The tokenizer of a new run; with `--augment spacing`, it leaves out spaces between single characters."""
-    tokenizer = make_tokenizer(arguments, rows, max_length, "pad_token", "bos_token", "unk_token")
-    if "spacing" in arguments.augment:
-        join_spaced_characters(tokenizer)
-    return tokenizer
 
 
 def make_model(

@@ -13,13 +13,12 @@ import torch
 from datasets import Dataset
 from tqdm import tqdm
 
-from ..configuration_vanilla_transformer import VanillaTransformerConfig
 from ..data.labels import MULTI, REGRESSION, SEPARATOR, SINGLE, label_names, multi_hot
 from ..figures import plot_reliability, plot_robustness
 from ..hub.record import describe_environment, save_json
 from ..inference import classify, translate
-from ..inference.engine import TASKS, Engine, load_engine, read_export
-from ..inference.folder import labels_of, load_config, load_target_tokenizer, load_tokenizer
+from ..inference.engine import TASKS, Engine, check_task, load_engine, read_export
+from ..inference.folder import labels_of, load_target_tokenizer, load_tokenizer
 from ..inference.pytorch import TorchEngine
 from ..metrics import (
     TABLE_LIMIT,
@@ -44,19 +43,17 @@ Measurement = tuple[dict[str, Any], str, list[Any]]
 
 
 def evaluate(arguments: EvaluationArguments) -> None:
-    """Measure a model, and write what was found into a folder.
-
-    Raises:
-        ValueError, OSError, ImportError: a setting, file or extra is wrong or missing.
-    """
-    export = read_export(arguments.model)
-    config = load_config(arguments.model) if export is None else VanillaTransformerConfig.from_dict(export["config"])
-    translates = TASKS.get((config.architectures or [""])[0]) == "translation"
-    if translates and arguments.robustness:
+    """Measure a model, and write what was found into a folder."""
+    engine = load_engine(arguments.model, arguments.dtype)
+    translates = TASKS.get(engine.model_class) == "translation"
+    if not translates:
+        check_task(engine, "classification", arguments.model)
+    elif arguments.robustness:
         raise ValueError("--robustness: is for classifiers")
     prepare_output_dir(arguments.output_dir)
     folder = Path(arguments.output_dir)
-    report, headline, table = (evaluate_translator if translates else evaluate_classifier)(arguments, config, folder)
+    report, headline, table = (evaluate_translator if translates else evaluate_classifier)(arguments, engine, folder)
+    report |= describe_engine(engine, arguments.model)
     save_json(folder / "evaluation.json", {"arguments": vars(arguments), **describe_environment(), **report})
     save_report(folder, arguments, report, headline, table)
     print(f"{arguments.split}: {headline}\n{folder}: {', '.join(sorted(file.name for file in folder.iterdir()))}")
@@ -115,13 +112,12 @@ def describe_engine(engine: Engine, model: str) -> dict[str, str]:
     }
 
 
-def evaluate_translator(arguments: EvaluationArguments, config: VanillaTransformerConfig, folder: Path) -> Measurement:
+def evaluate_translator(arguments: EvaluationArguments, engine: Engine, folder: Path) -> Measurement:
     """Measure a translator, and write its translations beside the references; returns those, too."""
     split = load_split(arguments, PairArguments)
-    engine = load_engine(arguments.model, arguments.dtype, "translation")
     arguments.num_beams = arguments.num_beams or engine.num_beams
     tokenizer = load_tokenizer(arguments.model)
-    target_tokenizer = load_target_tokenizer(arguments.model, config, tokenizer)
+    target_tokenizer = load_target_tokenizer(arguments.model, engine.config, tokenizer)
     sources, references = split["source"][:], split["target"][:]
     begin = time.perf_counter()
     translations = translate(
@@ -139,20 +135,19 @@ def evaluate_translator(arguments: EvaluationArguments, config: VanillaTransform
     save_table(folder / "translations.tsv", table)
     search = "greedy search" if arguments.num_beams == 1 else f"{arguments.num_beams} beams"
     headline = f"BLEU {report['bleu']:.2f}, lower-cased {report['bleu_lowercased']:.2f}, {search}"
-    report |= {"texts_per_second": len(split) / seconds, **describe_engine(engine, arguments.model)}
+    report["texts_per_second"] = len(split) / seconds
     return report, headline, table
 
 
-def evaluate_classifier(arguments: EvaluationArguments, config: VanillaTransformerConfig, folder: Path) -> Measurement:
+def evaluate_classifier(arguments: EvaluationArguments, engine: Engine, folder: Path) -> Measurement:
     """Measure a classifier, and write its mistakes and figures."""
-    problem_type = config.problem_type or SINGLE
+    problem_type = engine.config.problem_type or SINGLE
     split = load_split(arguments, LabelledTextArguments, problem_type=problem_type)
     names = label_names(split)
-    if names and names != (own := labels_of(config)):
+    if names and names != (own := labels_of(engine.config)):
         raise ValueError(
             f"{arguments.model}: its labels are {', '.join(own)}; those of the data are {', '.join(names)}"
         )
-    engine = load_engine(arguments.model, arguments.dtype, "classification")
     tokenizer = load_tokenizer(arguments.model)
 
     def measure(rows: Dataset) -> Measurement:
@@ -176,7 +171,7 @@ def evaluate_classifier(arguments: EvaluationArguments, config: VanillaTransform
     save_table(folder / "errors.tsv", mistakes)
     if 2 <= len(names) <= TABLE_LIMIT:
         print(label_table(report["per_label"]))
-    report |= {"texts_per_second": len(split) / seconds, **describe_engine(engine, arguments.model)}
+    report["texts_per_second"] = len(split) / seconds
     return report, headline, mistakes
 
 
@@ -194,16 +189,7 @@ def robustness_table(report: dict[str, Any], metric: str) -> str:
 
 
 def measure_classes(split: Dataset, probabilities: np.ndarray, names: list[str]) -> Measurement:
-    """Measure answers that are one label each.
-
-    Args:
-        split: The texts and their labels.
-        probabilities: (rows, labels), float.
-        names: The names of the labels.
-
-    Returns:
-        The report; its headline; and the mistakes as rows of a table with a header, the most confident first.
-    """
+    """Measure answers of one label each, (rows, labels); the mistakes are told with the most confident first."""
     texts, labels = split["text"][:], np.array(split["label"][:])
     predicted = probabilities.argmax(axis=-1)
     right = predicted == labels
@@ -225,7 +211,7 @@ def measure_classes(split: Dataset, probabilities: np.ndarray, names: list[str])
 
 
 def measure_label_sets(split: Dataset, probabilities: np.ndarray, names: list[str]) -> Measurement:
-    """Measure answers of any number of labels; as `measure_classes`, the most labels that are wrong first."""
+    """Measure answers of any number of labels, (rows, labels); the mistakes are told with the worst first."""
     texts, labels = split["text"][:], np.array(multi_hot(split["label"][:], len(names)))
     predicted = probabilities > 0.5
     report = {
@@ -246,7 +232,7 @@ def measure_label_sets(split: Dataset, probabilities: np.ndarray, names: list[st
 
 
 def measure_numbers(split: Dataset, values: np.ndarray, names: list[str]) -> Measurement:
-    """Measure answers that are numbers; as `measure_classes`, with all rows, the largest error first."""
+    """Measure answers that are numbers, (rows, 1); all rows are told, with the largest error first."""
     texts, labels, values = split["text"][:], np.array(split["label"][:]), values[:, 0]
     report = regression_report(values, labels)
     order = np.argsort(-np.abs(values - labels), kind="stable")

@@ -21,10 +21,9 @@ from typing import Any, Literal
 from transformers.hf_argparser import HfArg
 
 from ..export import export, restore
-from ..hub.record import RECIPE_FILE, read_file
 from .arguments import exit_with_one_line, parse_arguments
-from .settings import LabelledTextArguments
-from .train_translation import PairArguments
+from .recipes import recipe_of
+from .settings import LabelledTextArguments, PairArguments
 
 
 @dataclass
@@ -44,35 +43,18 @@ class ExportArguments:
 def validation_texts(folder: str, most: int = 200) -> list[str]:
     """The first texts of the run's validation split, where its recipe names data that are here."""
     try:
-        recipe = read_file(Path(folder, RECIPE_FILE))
-    except (OSError, ValueError):
-        return []
-    source = str(recipe.get("data", "sample"))
-    if source != "sample" and not Path(source).expanduser().exists():
-        return []
-    pairs = "source_column" in recipe
-    group: Any = PairArguments if pairs else LabelledTextArguments
-    arguments = group(**{field.name: recipe[field.name] for field in fields(group) if field.name in recipe})
-    try:
+        recipe = recipe_of(folder)
+        source = str(recipe.get("data", "sample"))
+        if not recipe or source != "sample" and not Path(source).expanduser().exists():
+            return []
+        pairs = "source_column" in recipe
+        group: Any = PairArguments if pairs else LabelledTextArguments
+        arguments = group(**{field.name: recipe[field.name] for field in fields(group) if field.name in recipe})
         data = arguments.load() if pairs else arguments.load(recipe.get("problem_type"))
     except (OSError, ValueError) as error:
         print(f"No texts of the validation split: {error}")
         return []
     return data["validation"]["source" if pairs else "text"][:most]
-
-
-def summary(record: dict[str, Any]) -> list[str]:
-    """The proof, in a line for each kind of texts."""
-    same = {"same_label": "same label", "same_translation": "same translation"}
-    lines = []
-    for key, title in (("validation_texts", "texts of the validation split"), ("random_texts", "random texts")):
-        if found := record["proof"].get(key):
-            found_same = "".join(f"; {word} {found[name]}" for name, word in same.items() if name in found)
-            lines.append(
-                f"{found['texts']} {title} of 1 to {found['longest']} tokens: greatest difference from torch "
-                f"{found['greatest_difference']:.1e}{found_same}"
-            )
-    return lines
 
 
 @exit_with_one_line
@@ -84,5 +66,15 @@ def main(argv: list[str] | None = None) -> None:
         return
     texts = validation_texts(arguments.model)
     record = export(arguments.model, arguments.output_dir, arguments.format, arguments.quantize, texts)
-    print(*summary(record), sep="\n")
+    for kind, title in (("validation_texts", "texts of the validation split"), ("random_texts", "random texts")):
+        if found := record["proof"].get(kind):
+            same = [
+                f"; {name.replace('_', ' ')} {found[name]}"
+                for name in ("same_label", "same_translation")
+                if name in found
+            ]
+            print(
+                f"{found['texts']} {title} of 1 to {found['longest']} tokens: greatest difference from torch "
+                f"{found['greatest_difference']:.1e}{''.join(same)}"
+            )
     print(f"{arguments.output_dir}: {record['task']} with {record['format']}, {record['quantize'] or 'float32'}")

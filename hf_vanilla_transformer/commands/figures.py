@@ -105,10 +105,9 @@ def draw_attention(arguments: FigureArguments) -> None:
         output = "attentions"
     layers = config.encoder_layers if is_encoder else config.decoder_layers
     heads = config.encoder_attention_heads if is_encoder else config.decoder_attention_heads
-    if not 0 <= arguments.layer < layers:
-        raise ValueError(f"--layer: {arguments.layer} is not between 0 and {layers - 1}")
-    if arguments.head is not None and not 0 <= arguments.head < heads:
-        raise ValueError(f"--head: {arguments.head} is not between 0 and {heads - 1}")
+    for name, number, size in (("layer", arguments.layer, layers), ("head", arguments.head or 0, heads)):
+        if not 0 <= number < size:
+            raise ValueError(f"--{name}: {number} is not between 0 and {size - 1}")
 
     tokenizer = load_tokenizer(arguments.model)
     (source,) = encode([arguments.text], tokenizer, max_length=config.max_position_embeddings)

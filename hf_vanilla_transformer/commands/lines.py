@@ -22,17 +22,16 @@ from ..data.lines import stream_lines
 from ..data.table_files import find_columns, iterate_rows
 from .arguments import AT_END
 from .recipes import escape_controls, recipe_of
-from .settings import check_at_least
+from .settings import EngineArguments, check_at_least
 
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass
-class LinesArguments:
+class LinesArguments(EngineArguments):
     """Settings of the commands that answer texts."""
 
-    model: str
     file: str | None = HfArg(
         default=None,
         help="Texts, one per line, or a table; gzip if its name ends in `.gz`. By default standard input.",
@@ -49,23 +48,19 @@ class LinesArguments:
 
     def __post_init__(self):
         check_at_least(1, self, "batch_size")
-        if self.file is not None and not Path(self.file).exists():
-            raise ValueError(f"--file: there is no {self.file}")
         if self.is_table and self.resume:
             raise ValueError("--resume: is for texts that come one per line")
         if self.text_column and not self.is_table:
             raise ValueError("--text_column: needs --file, a table")
-        if self.output is None:
-            if self.resume:
-                raise ValueError("--resume: needs --output, the file to go on with")
-            return
-        output = Path(self.output)
-        if not output.parent.is_dir():
-            raise ValueError(f"--output: no folder {output.parent}")
-        if self.file is not None and output.exists() and Path(self.file).exists() and output.samefile(self.file):
-            raise ValueError(f"--output: {output} is --file itself")
-        if output.is_file() and not self.resume:
-            raise ValueError(f"--output: {output} is there, and nothing is overwritten: choose another, or --resume")
+        if self.resume and self.output is None:
+            raise ValueError("--resume: needs --output, the file to go on with")
+        if self.output is not None and Path(self.output).is_file():
+            if self.file is not None and Path(self.output).samefile(self.file):
+                raise ValueError(f"--output: {self.output} is --file itself")
+            if not self.resume:
+                raise ValueError(
+                    f"--output: {self.output} is there, and nothing is overwritten: choose another, or --resume"
+                )
 
     @property
     def is_table(self) -> bool:
@@ -88,13 +83,8 @@ def open_texts(arguments: LinesArguments, recipe_column: str, *names: str) -> It
     """Open what is to be answered before a model is loaded; None for a terminal, where a user types.
 
     Args:
-        arguments: The command's settings.
         recipe_column: The setting of the model's recipe that names the column with the texts.
         *names: Columns that a table must not have yet, for the answers.
-
-    Raises:
-        ValueError: there is no standard input, or nothing names a table's column.
-        DataError: the table has no such column, or has one of the answers'.
     """
     if arguments.is_table:
         column = arguments.text_column or recipe_of(arguments.model).get(recipe_column)
@@ -139,13 +129,8 @@ def answer_lines(
 
     Args:
         texts: From `open_texts`. A table is written with the answers added.
-        arguments: Where the answers go.
         answer: Takes texts and the number of the first of them; yields the columns that answer each.
         repeat_text: Whether a line ends with the text that it answers.
-
-    Raises:
-        DataError: a text cannot be read, or the compressed file is damaged; the windows before it are answered.
-        ValueError: --output has more lines than there are texts.
     """
     from ..inference import WINDOW
 
@@ -241,11 +226,7 @@ def _open_output(arguments: LinesArguments) -> Iterator[tuple[TextIO, int]]:
 
 @contextmanager
 def _progress(texts: BinaryIO | Table, arguments: LinesArguments) -> Iterator[Callable[[int], Any]]:
-    """A progress bar on a terminal, with the time left where the file's size is known.
-
-    Yields:
-        What to call with the number of texts that were answered.
-    """
+    """A bar on a terminal, with the time left where the file's size is known; yields what takes a number of texts."""
     size, tell = None, lambda: 0
     if not isinstance(texts, Table) and arguments.file and os.path.isfile(arguments.file):
         size, tell = os.path.getsize(arguments.file), texts.tell

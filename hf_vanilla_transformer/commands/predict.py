@@ -14,7 +14,7 @@ added, as the columns `predicted` and `probability`; of one in JSON, the texts w
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from transformers.hf_argparser import HfArg
 
@@ -30,10 +30,6 @@ if TYPE_CHECKING:
 @dataclass
 class PredictArguments(LinesArguments):
     model: str = HfArg(help="A classifier's folder or Hub name, or an exported folder.")
-    dtype: Literal["auto", "float32", "bfloat16"] = HfArg(
-        default="float32",
-        help="Precision of the weights; `auto`: what this machine is faster in. An export has its own.",
-    )
 
 
 def answer_of(row: "np.ndarray", labels: list[str], problem_type: str | None) -> list[str]:

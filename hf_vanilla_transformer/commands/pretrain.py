@@ -28,9 +28,8 @@ from ..metrics import compute_perplexity, token_losses
 from ..training.denoising import SpanInfilling
 from ..training.trainer import TokenBudgetTrainer, data_seed
 from .arguments import exit_with_one_line, parse_arguments
-from .run import Run, generation_config, make_config, sorted_by_length
+from .run import Run, generation_config, make_config, print_facts, sorted_by_length
 from .settings import ModelAndVocabularyArguments, apply_defaults, check_at_least
-from .vocabulary import make_tokenizer
 
 
 NEEDED_TOKENS = ("pad_token", "bos_token", "eos_token", "unk_token", "mask_token")
@@ -87,12 +86,12 @@ def main(argv: list[str] | None = None) -> None:
         positions = min(trained.max_position_embeddings, trained.max_target_positions) if trained else 128
         max_length = text_arguments.max_length or positions
         corpus = None if text_arguments.streaming else load_corpus(texts, validation=held, **options)
-    lines = None if corpus is None else corpus["train"]
-    tokenizer = run.make_tokenizer(lambda: make_tokenizer(arguments, lines, max_length, *NEEDED_TOKENS))
+    tokenizer = run.make_tokenizer(corpus and corpus["train"], max_length, *NEEDED_TOKENS)
     config = make_config(arguments, tokenizer, max_length, arguments.preset, **JOINT)
     check_config(arguments, config, tokenizer, max_length)
     collator = SpanInfilling(tokenizer, config, **vars(denoising), seed=data_seed(training))
-    run.describe(corpus, {"text": tokenizer}, max_length)
+    if corpus is not None:
+        print_facts(corpus, {"text": tokenizer}, max_length)
     with training.main_process_first(desc="tokens"):
         if corpus is None:
             rows, validation = stream_corpus(texts, tokenizer, max_length - 1, validation=int(held), **options)

@@ -7,7 +7,7 @@ import shlex
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,12 +36,13 @@ from ..hub.embedding import save_embedding_modules
 from ..hub.model_card import CARD_FILE, save_model_card
 from ..hub.record import CURVES_FILE, METRICS_FILE, RECIPE_FILE, RUN_FILE, best_step, epochs, save_record
 from ..hub.upload import keep_token_out_of_files, upload_run
-from ..inference.folder import Model, load_config, load_to_train, load_tokenizer
+from ..inference.folder import Model, load_config, load_to_train, load_tokenizer, load_tokenizer_to_train
 from ..precision import explain_precision, training_precision
 from ..training.checkpoints import LOCK_FILE, prepare_output_dir, round_weights, save_weights_in
 from ..training.trainer import CheckedTrainer
 from .arguments import AT_END
 from .settings import ModelArguments
+from .vocabulary import train_vocabulary
 
 
 FILES = f"its code, the tokenizer, {METRICS_FILE}, {RECIPE_FILE}, {RUN_FILE}, {CURVES_FILE}, and a card, {CARD_FILE}"
@@ -135,6 +136,12 @@ def open_output_dir(training: TrainingArguments) -> str | None:
     return checkpoint
 
 
+def print_facts(data: DatasetDict, *options: Any) -> None:
+    """Print what `describe_data` says; `options` are its further arguments."""
+    if PartialState().is_main_process:
+        print(*describe_data(data, *options), sep="\n", flush=True)
+
+
 class _Clock(TrainerCallback):
     """Notes when each update ends."""
 
@@ -225,19 +232,18 @@ class Run:
             training.report_to, training.push_to_hub, training.disable_tqdm = [], False, True
         self.checkpoint = None if arguments.dry_run else open_output_dir(training)
 
-    def describe(
-        self,
-        data: DatasetDict | None,
-        tokenizers: Mapping[str, PreTrainedTokenizerBase],
-        max_length: int | None = None,
-    ) -> None:
-        """Print the facts of the data, unless they are a stream; arguments as in `describe_data`."""
-        if data is not None and PartialState().is_main_process:
-            print(*describe_data(data, tokenizers, max_length), sep="\n", flush=True)
+    def make_tokenizer(self, rows: Dataset | None, max_length: int, *needed: str) -> PreTrainedTokenizerBase:
+        """The tokenizer of the run's only vocabulary: its checkpoint's, the one that is named, or one of `rows`.
 
-    def make_tokenizer(self, make: Callable[[], PreTrainedTokenizerBase]) -> PreTrainedTokenizerBase:
-        """The checkpoint's tokenizer, or in a new run what `make` returns in the main process."""
-        return load_tokenizer(self.checkpoint) if self.checkpoint else broadcast_from_main(make)
+        One that is named must have the special tokens `needed`.
+        """
+        arguments: Any = self.arguments
+        if self.checkpoint:
+            return load_tokenizer(self.checkpoint)
+        if arguments.tokenizer or arguments.model:
+            return load_tokenizer_to_train(arguments.tokenizer, arguments.model, needed, max_length)
+        options = {"vocab_size": arguments.vocab_size, "model": arguments.tokenizer_model, "max_length": max_length}
+        return broadcast_from_main(lambda: train_vocabulary(rows, ["text"], arguments.vocab_lines, **options))
 
     def make_model(self, model_class: type[Model], config: VanillaTransformerConfig, **options: Any) -> Model:
         """Seed all random numbers, then make a new model, or load the one that is trained further; in float32.

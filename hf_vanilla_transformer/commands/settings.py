@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from datasets import DatasetDict
 
 LABEL_FIELDS = {"id2label", "label2id", "problem_type"}
+VocabularyKind = Literal["bpe", "unigram", "word"]
 
 
 class JsonMapping(dict[str, Any]):
@@ -123,7 +124,6 @@ class ModelArguments:
     license: str | None = HfArg(
         default=None, help="Licence of the weights, as the Hub names it: the card says none by default."
     )
-
     dry_run: bool = HfArg(default=False, help="Say what the data are and how long a run takes; write nothing.")
 
     def __post_init__(self):
@@ -143,9 +143,7 @@ class VocabularyArguments:
         default=None, help="A tokenizer folder or Hub name; by default --model's, or one trained on the texts."
     )
     vocab_size: int | None = HfArg(default=None, help="Size of a new vocabulary, by default 8007.")
-    tokenizer_model: Literal["bpe", "unigram", "word"] | None = HfArg(
-        default=None, help="Kind of a new vocabulary, by default `bpe`."
-    )
+    tokenizer_model: VocabularyKind | None = HfArg(default=None, help="Kind of a new vocabulary, by default `bpe`.")
     vocab_lines: int | None = HfArg(
         default=None, help="Train a new vocabulary on this many texts, evenly spaced; by default on all."
     )
@@ -163,6 +161,17 @@ class ModelAndVocabularyArguments(ModelArguments, VocabularyArguments):
     def __post_init__(self):
         ModelArguments.__post_init__(self)
         VocabularyArguments.__post_init__(self)
+
+
+@dataclass
+class EngineArguments:
+    """Settings of the commands that use a model or an export."""
+
+    model: str
+    dtype: Literal["auto", "float32", "bfloat16"] = HfArg(
+        default="float32",
+        help="Precision of the weights; `auto`: what this machine is faster in. An export has its own.",
+    )
 
 
 @dataclass
@@ -208,9 +217,7 @@ class TranslatorArguments(ModelArguments):
     vocabularies: Literal["joint", "separate"] | None = HfArg(
         default=None, help="Of a new model: `joint` (one, its embeddings shared and tied) or `separate`."
     )
-    tokenizer_model: Literal["bpe", "unigram", "word"] | None = HfArg(
-        default=None, help="Kind of a new vocabulary, by default `bpe`."
-    )
+    tokenizer_model: VocabularyKind | None = HfArg(default=None, help="Kind of a new vocabulary, by default `bpe`.")
     vocab_size: int | None = HfArg(default=None, help="Size of a new joint or source vocabulary, by default 8000.")
     target_vocab_size: int | None = HfArg(
         default=None, help="Size of a separate target vocabulary, by default the source's."
@@ -252,7 +259,7 @@ AnyDataArguments: Any = make_dataclass(
 
 
 @dataclass
-class EvaluationArguments(RobustnessArguments, AnyDataArguments):
+class EvaluationArguments(RobustnessArguments, EngineArguments, AnyDataArguments):
     model: str = HfArg(kw_only=True, help="A model's folder or Hub name, or an exported folder.")
     output_dir: str = HfArg(kw_only=True, help="The folder to write to; made if it is not there.")
     split: Literal["train", "validation", "test"] = HfArg(default="test", help="Split to measure.")
@@ -260,10 +267,6 @@ class EvaluationArguments(RobustnessArguments, AnyDataArguments):
         default=None, help="Beams of a translator's search; by default as the model's `generate` has."
     )
     batch_size: int = HfArg(default=128, help="Texts in one pass through the model.")
-    dtype: Literal["auto", "float32", "bfloat16"] = HfArg(
-        default="float32",
-        help="Precision of the weights; `auto`: what this machine is faster in. An export has its own.",
-    )
 
     def __post_init__(self):
         super().__post_init__()
@@ -273,13 +276,7 @@ class EvaluationArguments(RobustnessArguments, AnyDataArguments):
 def apply_defaults(arguments: Any, flag: str, **defaults: Any) -> None:
     """Give settings of a new model or vocabulary their defaults; reject them if an existing one is named.
 
-    Args:
-        arguments: A command's dataclass of settings.
-        flag: The setting that names what exists, such as `model`.
-        **defaults: The settings, None in `arguments` where they were not given, and their defaults.
-
-    Raises:
-        ValueError: one was given, and so was `flag`.
+    `flag` is the setting that names what exists; a setting that was not given is None.
     """
     for name, default in defaults.items():
         if getattr(arguments, name) is None:

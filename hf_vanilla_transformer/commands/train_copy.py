@@ -47,9 +47,9 @@ class CopyArguments:
 ARGUMENTS = [CopyArguments, Seq2SeqTrainingArguments]
 
 
-def random_sequences(number: int, length: int, generator: np.random.Generator) -> np.ndarray:
+def random_sequences(number: int, length: int, seed: np.random.SeedSequence) -> np.ndarray:
     """(number, length), int64, symbols from 1 to 10, as in the tutorial's `data_gen`."""
-    return generator.integers(1, SYMBOLS, size=(number, length))
+    return np.random.default_rng(seed).integers(1, SYMBOLS, size=(number, length))
 
 
 def as_pairs(sequences: np.ndarray) -> Dataset:
@@ -84,10 +84,13 @@ def main(argv: list[str] | None = None) -> None:
     checkpoint = open_output_dir(training_arguments)
 
     set_seed(training_arguments.seed)
-    model = VanillaTransformerForConditionalGeneration(make_config(arguments))
+    special = {"pad_token_id": PAD, "bos_token_id": START, "decoder_start_token_id": START, "eos_token_id": None}
+    fields = {"vocab_size": SYMBOLS, **special, **arguments.config}
+    config = VanillaTransformerConfig.from_preset(arguments.preset, **fields)
+    model = VanillaTransformerForConditionalGeneration(config)
     train_seed, test_seed = np.random.SeedSequence(training_arguments.seed).spawn(2)
-    train = random_sequences(arguments.train_sequences, arguments.sequence_length, np.random.default_rng(train_seed))
-    test = random_sequences(arguments.test_sequences, arguments.sequence_length, np.random.default_rng(test_seed))
+    train = random_sequences(arguments.train_sequences, arguments.sequence_length, train_seed)
+    test = random_sequences(arguments.test_sequences, arguments.sequence_length, test_seed)
     trainer = CheckedSeq2SeqTrainer(
         model,
         training_arguments,
@@ -115,17 +118,3 @@ def main(argv: list[str] | None = None) -> None:
         data={"source": "random sequences"},
     )
     print(f"copied without a mistake: {copied:.1%} of {len(test)} fresh sequences")
-
-
-def make_config(arguments: CopyArguments) -> VanillaTransformerConfig:
-    return VanillaTransformerConfig.from_preset(
-        arguments.preset,
-        **{
-            "vocab_size": SYMBOLS,
-            "pad_token_id": PAD,
-            "bos_token_id": START,
-            "decoder_start_token_id": START,
-            "eos_token_id": None,
-            **arguments.config,
-        },
-    )

@@ -12,7 +12,6 @@ Prints one line per text, in the order of the input. An empty line stays empty. 
 import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
 
 from transformers.hf_argparser import HfArg
 
@@ -24,10 +23,6 @@ from .settings import check_at_least
 @dataclass
 class TranslateArguments(LinesArguments):
     model: str = HfArg(help="A translator's folder or Hub name, or an exported folder.")
-    dtype: Literal["auto", "float32", "bfloat16"] = HfArg(
-        default="float32",
-        help="Precision of the weights; `auto`: what this machine is faster in. An export has its own.",
-    )
     num_beams: int | None = HfArg(
         default=None, help="Beams of the search; 1 is greedy; by default as the model's `generate` has."
     )

@@ -27,7 +27,7 @@ from ..metrics import compute_perplexity, token_losses, translation_report, word
 from ..tokenizer import has_capitals
 from ..training.checkpoints import average_checkpoints, last_checkpoints
 from ..training.trainer import TokenBudgetTrainer
-from .run import Run, broadcast_from_main, generation_config, make_config, sorted_by_length
+from .run import Run, broadcast_from_main, generation_config, make_config, print_facts, sorted_by_length
 from .settings import PairArguments, TranslatorArguments
 from .vocabulary import train_vocabulary
 
@@ -62,7 +62,7 @@ def train(
         data = data_arguments.load()
     tokenizer, target_tokenizer = tokenizers or broadcast_from_main(lambda: make_tokenizers(arguments, data["train"]))
     config = make_translator_config(arguments, tokenizer, target_tokenizer)
-    run.describe(data, {"source": tokenizer, "target": target_tokenizer})
+    print_facts(data, {"source": tokenizer, "target": target_tokenizer})
     with training.main_process_first(desc="tokens"):
         tokenized = tokenize_pairs(data, tokenizer, target_tokenizer)
         if extend is not None:

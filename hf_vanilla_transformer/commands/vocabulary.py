@@ -6,12 +6,10 @@ from typing import Any
 
 import numpy as np
 from datasets import Dataset
-from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
+from transformers import PreTrainedTokenizerFast
 
 from ..data.rows import Texts, select_rows
-from ..inference.folder import load_tokenizer_to_train
 from ..tokenizer import train_tokenizer
-from .settings import ModelAndVocabularyArguments
 
 
 def train_vocabulary(
@@ -21,13 +19,3 @@ def train_vocabulary(
     if lines is not None and lines < len(rows):
         rows = select_rows(rows, np.arange(lines) * len(rows) // lines)
     return train_tokenizer(Texts(rows, columns), **options)
-
-
-def make_tokenizer(
-    arguments: ModelAndVocabularyArguments, rows: Dataset | None, max_length: int, *needed: str
-) -> PreTrainedTokenizerBase:
-    """The tokenizer that the arguments name, which must have the special tokens `needed`; or one trained on `rows`."""
-    if arguments.tokenizer or arguments.model:
-        return load_tokenizer_to_train(arguments.tokenizer, arguments.model, needed, max_length)
-    options = {"vocab_size": arguments.vocab_size, "model": arguments.tokenizer_model, "max_length": max_length}
-    return train_vocabulary(rows, ["text"], arguments.vocab_lines, **options)
