@@ -20,7 +20,7 @@ os.environ["OMP_NUM_THREADS"] = "1"
 import pytest
 import torch
 import torch._dynamo
-from shared import LINES, QUIET, ROOT, VARIANTS, tiny_config
+from shared import LINES, QUIET, ROOT, VARIANTS, error_line, tiny_config
 from transformers import Trainer
 
 from hf_vanilla_transformer import VanillaTransformerConfig
@@ -87,6 +87,30 @@ def run(monkeypatch, capsys):
         return status, *capsys.readouterr()
 
     return run
+
+
+@pytest.fixture
+def succeed(run):
+    """As `run`, of what must succeed; returns what it printed."""
+
+    def succeed(name: str, *arguments, **options) -> str:
+        status, out, err = run(name, *arguments, **options)
+        assert status == 0, err
+        return out
+
+    return succeed
+
+
+@pytest.fixture
+def refused(run):
+    """As `run`, of what must be refused; returns the one line in which the command says what is wrong."""
+
+    def refused(name: str, *arguments, **options) -> str:
+        status, _, err = run(name, *arguments, **options)
+        assert status == 2
+        return error_line(name, err)
+
+    return refused
 
 
 @pytest.fixture(scope="session")

@@ -1,9 +1,11 @@
 """What tests share: where things are, what a run leaves, tiny models, and the flags of runs that take a second."""
 
 import contextlib
+import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from processes import run_program
@@ -112,20 +114,19 @@ TWO_STEPS = [
 LINES = [" ".join("가나다라마바사아자차"[digit] for digit in map(int, str(7**number))) for number in range(60)]
 
 
-def error_line(program: str, err: str) -> str:
-    """The one line in which a command says what is wrong.
+def read_json(file: Path) -> Any:
+    return json.loads(file.read_text(encoding="utf-8"))
 
-    Args:
-        program: The command's name, such as `train-classifier`.
-        err: What it wrote to standard error.
-    """
+
+def error_line(program: str, err: str) -> str:
+    """The one line in which a command says what is wrong, from its standard error."""
     assert "Traceback" not in err
     (line,) = [line for line in err.splitlines() if line.startswith(f"vanilla-transformer {program}: error:")]
     return line
 
 
-def train_translator(run, corpus: Path, folder: Path, *arguments) -> tuple[int, str, str]:
-    """Train a translator for four steps on the fixture `corpus`, by the fixture `run`."""
+def train_translator(run, corpus: Path, folder: Path, *arguments) -> Any:
+    """Train a translator for four steps on the fixture `corpus`, by the fixture `run`, `succeed` or `refused`."""
     vocabulary = [] if "--model" in arguments else ["--vocab_size", "60"]
     return run(
         "train-translation",

@@ -4,9 +4,7 @@ import shutil
 import pytest
 from shared import tiny_config
 
-from hf_vanilla_transformer import (
-    VanillaTransformerModel,
-)
+from hf_vanilla_transformer import VanillaTransformerModel
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 
 

@@ -38,7 +38,7 @@ def models(tmp_path_factory):
         ("translate", "transformers"),
     ],
 )
-def test_an_export_answers_as_its_model(run, models, tmp_path, caplog, name, format):
+def test_an_export_answers_as_its_model(run, succeed, models, tmp_path, caplog, name, format):
     if format != "transformers" and find_spec({"onnx": "onnxruntime"}.get(format, format)) is None:
         pytest.skip(f"the extra [{format}] is not installed")
     folder = tmp_path / "exported"
@@ -55,7 +55,7 @@ def test_an_export_answers_as_its_model(run, models, tmp_path, caplog, name, for
 
     output = tmp_path / "answers.txt"
     output.write_text("".join(expected.splitlines(keepends=True)[:5]), encoding="utf-8")
-    assert run(name, "--model", folder, *arguments, "--output", output, "--resume")[0] == 0
+    succeed(name, "--model", folder, *arguments, "--output", output, "--resume")
     assert output.read_text(encoding="utf-8") == expected
 
     other = "predict" if name == "translate" else "translate"

@@ -43,12 +43,9 @@ def models(tmp_path_factory) -> Path:
     target_tokenizer = train_tokenizer(["a b c d", "abcd efg"], vocab_size=23, max_length=16)
     target_tokenizer.save_pretrained(folder / "two-vocabularies" / "target_tokenizer")
     (folder / "classifier" / "metrics.json").write_text(json.dumps({"epochs": EPOCHS}))
-    (folder / "not-evaluated").mkdir()
-    (folder / "not-evaluated" / "metrics.json").write_text('{"epochs": []}')
-    (folder / "list").mkdir()
-    (folder / "list" / "metrics.json").write_text("[]")
-    (folder / "numbers").mkdir()
-    (folder / "numbers" / "metrics.json").write_text('{"epochs": [1]}')
+    for name, metrics in (("not-evaluated", '{"epochs": []}'), ("list", "[]"), ("numbers", '{"epochs": [1]}')):
+        (folder / name).mkdir()
+        (folder / name / "metrics.json").write_text(metrics)
     return folder
 
 
@@ -193,7 +190,6 @@ def test_wrong_settings_are_refused_with_one_line(arguments, message, draw, tmp_
     assert not list(tmp_path.iterdir())
 
 
-def test_a_recipe_too_must_name_a_figure_that_there_is(run, tmp_path):
-    (tmp_path / "recipe.yaml").write_text(f"figure: nonsense\nfile: {tmp_path}/a.png\nmodel: {tmp_path}\n")
-    status, _, err = run("figures", tmp_path / "recipe.yaml")
-    assert status == 2 and "argument --figure: invalid choice: 'nonsense'" in err
+def test_a_recipe_too_must_name_a_figure_that_there_is(refused, tmp_path):
+    (tmp_path / "recipe.yaml").write_text("figure: nonsense\nfile: a.png\n")
+    assert "argument --figure: invalid choice: 'nonsense'" in refused("figures", tmp_path / "recipe.yaml")

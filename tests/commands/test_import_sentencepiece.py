@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 
 import pytest
-from shared import error_line
 from transformers import AutoTokenizer
 
 from hf_vanilla_transformer.data.labelled_text import load_labelled_text
@@ -29,30 +28,28 @@ def sentencepiece_model(file: Path, model_type: str) -> Path:
     return file
 
 
-def test_the_lines_that_differ_are_counted(run, tmp_path):
+def test_the_lines_that_differ_are_counted(succeed, tmp_path):
     file = sentencepiece_model(tmp_path / "bpe.model", "bpe")
     rows = [{"document": None}, {"document": "좋은 영화"}]
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     compare = ["--compare", SAMPLE, tmp_path / "rows.jsonl", "--text_column", "document"]
-    status, out, err = run(
+    out = succeed(
         "import-sentencepiece", "--sentencepiece_model", file, "--output_dir", tmp_path / "tokenizer", *compare
     )
-    assert status == 0, err
     number = len(SAMPLE.read_text(encoding="utf-8").splitlines()) - 1
     assert f"0 of {number + 1} lines differ" in out
     assert (tmp_path / "tokenizer" / "tokenizer.json").exists()
 
 
-def test_settings_are_the_functions(run, tmp_path):
+def test_settings_are_the_functions(succeed, tmp_path):
     flags = ["--sentencepiece_model", sentencepiece_model(tmp_path / "unigram.model", "unigram")]
     flags += ["--backend", "tokenizers", "--max_length", 9, "--output_dir", tmp_path / "imported"]
-    assert run("import-sentencepiece", *flags)[0] == 0
+    succeed("import-sentencepiece", *flags)
     made = AutoTokenizer.from_pretrained(tmp_path / "imported")
     assert made.is_fast and made.model_max_length == 9
 
 
 @pytest.mark.parametrize("file", ["missing.model", SAMPLE])
-def test_another_file_is_refused_with_one_line(run, file, tmp_path):
-    status, _, err = run("import-sentencepiece", "--sentencepiece_model", file, "--output_dir", tmp_path / "out")
-    assert status == 2 and error_line("import-sentencepiece", err)
+def test_another_file_is_refused_with_one_line(refused, file, tmp_path):
+    assert refused("import-sentencepiece", "--sentencepiece_model", file, "--output_dir", tmp_path / "out")
     assert not any((tmp_path / "out").glob("*"))

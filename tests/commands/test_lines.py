@@ -49,9 +49,8 @@ def texts(tmp_path):
     return file
 
 
-def test_windows_are_answered_in_the_order_of_the_texts(run, classifier, texts, tmp_path):
-    status, out, _ = run("predict", "--model", classifier, "--file", texts, "--batch_size", "1")
-    assert status == 0
+def test_windows_are_answered_in_the_order_of_the_texts(run, succeed, classifier, texts, tmp_path):
+    out = succeed("predict", "--model", classifier, "--file", texts, "--batch_size", "1")
     assert [line.split("\t")[2] for line in out.splitlines()] == TEXTS
     assert len({line.split("\t")[1] for line in out.splitlines()}) > 10
     (tmp_path / "texts.txt.gz").write_bytes(gzip.compress(texts.read_bytes()))
@@ -75,27 +74,26 @@ def test_resuming_goes_on_after_the_last_whole_line(run, classifier, texts, tmp_
     assert output.read_bytes() == out.encode()
 
 
-def test_resuming_begins_where_there_is_nothing(run, classifier, texts, tmp_path):
+def test_resuming_begins_where_there_is_nothing(succeed, classifier, texts, tmp_path):
     output = tmp_path / "answers.tsv"
-    status, _, _ = run("predict", "--model", classifier, "--file", texts, "--output", output, "--resume")
-    assert status == 0 and len(output.read_text().splitlines()) == len(TEXTS)
+    succeed("predict", "--model", classifier, "--file", texts, "--output", output, "--resume")
+    assert len(output.read_text().splitlines()) == len(TEXTS)
 
 
-def test_windows_before_a_fault_are_answered(run, classifier, texts, tmp_path):
+def test_windows_before_a_fault_are_answered(succeed, refused, classifier, texts, tmp_path):
     whole, output = texts.read_bytes(), tmp_path / "answers.tsv"
     arguments = ["--model", classifier, "--file", texts, "--batch_size", "1", "--output", output]
     rows = whole.splitlines(keepends=True)
     rows[WINDOW + 3] = b"\xff\n"
     texts.write_bytes(b"".join(rows))
-    status, _, err = run("predict", *arguments)
-    assert status == 2 and f"texts.txt, line {WINDOW + 4}: byte 1 is not UTF-8" in error_line("predict", err)
+    assert f"texts.txt, line {WINDOW + 4}: byte 1 is not UTF-8" in refused("predict", *arguments)
     assert len(output.read_text().splitlines()) == WINDOW
     texts.write_bytes(whole)
-    assert run("predict", *arguments, "--resume")[0] == 0
+    succeed("predict", *arguments, "--resume")
     assert [line.split("\t")[2] for line in output.read_text().splitlines()] == TEXTS
 
 
-def test_texts_are_numbered_from_the_first_after_resuming(run, texts, tmp_path, caplog):
+def test_texts_are_numbered_from_the_first_after_resuming(succeed, texts, tmp_path, caplog):
     tokenizer = train_tokenizer(TEXTS, vocab_size=60, add_eos=True)
     tokenizer.save_pretrained(tmp_path / "translator")
     config = tiny_config(vocab_size=len(tokenizer))
@@ -103,7 +101,7 @@ def test_texts_are_numbered_from_the_first_after_resuming(run, texts, tmp_path, 
     (tmp_path / "long.txt").write_text("가\n나\n다\n" + "가 " * 40 + "\n가\n")
     (tmp_path / "out.txt").write_text("\n\n")
     arguments = ["--file", tmp_path / "long.txt", "--output", tmp_path / "out.txt", "--max_new_tokens", "2"]
-    assert run("translate", "--model", tmp_path / "translator", *arguments, "--resume")[0] == 0
+    succeed("translate", "--model", tmp_path / "translator", *arguments, "--resume")
     assert re.search(r"text 4 has \d+ tokens, the model reads 16; cut: 1 of 3 texts", caplog.text)
     assert len((tmp_path / "out.txt").read_text().splitlines()) == 5
 
@@ -122,10 +120,7 @@ def test_texts_are_numbered_from_the_first_after_resuming(run, texts, tmp_path, 
         (["--file", "{}/texts.csv"], "texts.csv is a table: name the column with the texts by --text_column"),
         (["--file", "{}/texts.csv", "--text_column", "document"], "no column 'document'; the columns are id, text"),
         (["--file", "{}/texts.csv", "--text_column", "text"], "the answers need the name 'predicted'"),
-        (
-            ["--file", "{}/texts.csv", "--resume", "--output", "{}/a.csv"],
-            "--resume: is for texts that come one per line",
-        ),
+        (["--file", "{}/texts.csv", "--resume", "--output", "{}/a.csv"], "--resume: is for texts that come one per"),
         (["--text_column", "text"], "--text_column: needs --file, a table"),
         (["--file", "{}/broken.gz"], "broken.gz: "),
         (["--batch_size", "0"], "--batch_size: at least 1"),
@@ -147,7 +142,7 @@ TABLE = [["1", "하나,\n둘", 'a "b"'], ["2", "", ""], *([str(number), f"셋 {n
 
 
 @pytest.mark.parametrize(("ending", "delimiter", "encoding"), [("csv", ",", "cp949"), ("tsv", "\t", "utf-8")])
-def test_a_table_is_written_with_the_answers_added(run, classifier, tmp_path, ending, delimiter, encoding):
+def test_a_table_is_written_with_the_answers_added(run, succeed, classifier, tmp_path, ending, delimiter, encoding):
     """More than a window of rows; the column is that of the model's recipe, or given."""
     rows = TABLE if ending == "csv" else [[cell.replace("\n", " ") for cell in row] for row in TABLE]
     file, output = tmp_path / f"texts.{ending}", tmp_path / f"answers.{ending}"
@@ -156,8 +151,7 @@ def test_a_table_is_written_with_the_answers_added(run, classifier, tmp_path, en
     model = shutil.copytree(classifier, tmp_path / "model")
     (model / "recipe.yaml").write_text("text_column: text\n")
     arguments = ["--file", file, "--encoding", encoding, "--batch_size", "1", "--output", output]
-    status, _, err = run("predict", "--model", model, *arguments)
-    assert status == 0, err
+    succeed("predict", "--model", model, *arguments)
     with open(output, encoding="utf-8", newline="") as opened:
         header, *answered = csv.reader(opened, delimiter=delimiter)
     assert header == ["id", "text", "note", "predicted", "probability"] and [row[:3] for row in answered] == rows
@@ -171,7 +165,7 @@ def test_a_table_is_written_with_the_answers_added(run, classifier, tmp_path, en
     assert [json.loads(line) for line in out.splitlines()] == expected
 
 
-def test_answers_that_standard_output_cannot_hold_are_escaped(run, classifier, monkeypatch, caplog):
+def test_answers_that_standard_output_cannot_hold_are_escaped(classifier, monkeypatch, caplog):
     """cp949 has no emoji; the line is named."""
     for encoding, isatty, text, expected in (
         ("cp949", False, "둘 😀", "둘 \\U0001f600"),
@@ -213,7 +207,7 @@ def test_at_a_terminal_each_line_is_answered_as_it_is_typed(classifier, monkeypa
     assert [out.split("\t")[2:] for out in answered] == [[], ["하나\n"], ["둘\n"]]
 
 
-def test_the_bar_shows_the_share_of_the_file_that_is_answered(run, classifier, texts, tmp_path, monkeypatch):
+def test_the_bar_shows_the_share_of_the_file_that_is_answered(succeed, classifier, texts, tmp_path, monkeypatch):
     bars = []
 
     class Noting(tqdm):
@@ -227,14 +221,14 @@ def test_the_bar_shows_the_share_of_the_file_that_is_answered(run, classifier, t
 
     monkeypatch.setattr(lines, "tqdm", Noting)
     arguments = ["--model", classifier, "--file", texts, "--batch_size", "1", "--output", tmp_path / "answers.tsv"]
-    assert run("predict", *arguments)[0] == 0
+    succeed("predict", *arguments)
     (total, shown) = bars.pop()
     ends = [sum(len(f"{text}\n".encode()) for text in TEXTS[:number]) for number in range(0, len(TEXTS), WINDOW)]
     assert shown == [*ends, total] and total == texts.stat().st_size
 
     answers = (tmp_path / "answers.tsv").read_text().splitlines(keepends=True)
     (tmp_path / "answers.tsv").write_text("".join(answers[:WINDOW]))
-    assert run("predict", *arguments, "--resume")[0] == 0
+    succeed("predict", *arguments, "--resume")
     assert bars.pop() == (total, shown[1:])  # time left is that of the rest
 
 

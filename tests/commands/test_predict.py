@@ -13,10 +13,9 @@ REVIEWS = ["정말 재미있고 감동적인 영화", "", "지루하고 유치�
 
 
 @pytest.mark.parametrize("batch_size", ["1", "4"])
-def test_answers_come_in_the_order_of_the_texts(run, trained, tmp_path, batch_size):
+def test_answers_come_in_the_order_of_the_texts(succeed, trained, tmp_path, batch_size):
     (tmp_path / "reviews.txt").write_text("\n".join(REVIEWS) + "\n", encoding="utf-8")
-    status, out, _ = run("predict", "--model", trained, "--file", tmp_path / "reviews.txt", "--batch_size", batch_size)
-    assert status == 0
+    out = succeed("predict", "--model", trained, "--file", tmp_path / "reviews.txt", "--batch_size", batch_size)
     answers = [line.split("\t") for line in out.split("\n")[:-1]]
     assert [text for _, _, text in answers] == REVIEWS
     classify = pipeline("text-classification", model=str(trained))
@@ -27,24 +26,22 @@ def test_answers_come_in_the_order_of_the_texts(run, trained, tmp_path, batch_si
         assert (label, float(probability)) == (expected["label"], pytest.approx(expected["score"], abs=1e-4))
 
 
-def test_answers_in_half_precision_are_nearly_the_same(run, trained):
+def test_answers_in_half_precision_are_nearly_the_same(succeed, trained):
     answers = []
     for dtype in ("float32", "bfloat16"):
-        status, out, _ = run("predict", "--model", trained, "--dtype", dtype, stdin="\n".join(REVIEWS))
-        assert status == 0
+        out = succeed("predict", "--model", trained, "--dtype", dtype, stdin="\n".join(REVIEWS))
         answers.append([line.split("\t")[:2] for line in out.splitlines()])
     for (label, probability), (nearly_label, nearly) in zip(*answers, strict=True):
         assert label == nearly_label and float(nearly) == pytest.approx(float(probability), abs=0.02)
     assert answers[0] != answers[1]
 
 
-def test_lines_from_standard_input(run, trained):
-    status, out, _ = run("predict", "--model", trained, stdin="재미있다\n지루하다\n")
-    assert status == 0
+def test_lines_from_standard_input(run, succeed, trained):
+    out = succeed("predict", "--model", trained, stdin="재미있다\n지루하다\n")
     assert [line.split("\t")[2] for line in out.splitlines()] == ["재미있다", "지루하다"]
     assert run("predict", "--model", trained, stdin="")[:2] == (0, "")
-    status, out, _ = run("predict", "--model", trained, stdin="\ufeff재미있다".encode())
-    assert status == 0 and out.split("\t")[2] == "재미있다\n"
+    out = succeed("predict", "--model", trained, stdin="\ufeff재미있다".encode())
+    assert out.split("\t")[2] == "재미있다\n"
     status, out, err = run("predict", "--model", trained, stdin="재미있다\n지루하다\n".encode("cp949"))
     assert (status, out) == (2, "") and "standard input, line 1: byte 1 is not UTF-8" in err
 

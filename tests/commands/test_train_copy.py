@@ -1,41 +1,36 @@
 """`vanilla-transformer train-copy`: the Annotated Transformer's copy task."""
 
-import json
-
 import pytest
 from filelock import FileLock
 from safetensors.torch import load_file
-from shared import TINY_TRANSLATOR, error_line
+from shared import QUIET, TINY_TRANSLATOR, read_json
 from transformers import AutoModelForSeq2SeqLM, Seq2SeqTrainer
 
-from hf_vanilla_transformer import (
-    VanillaTransformerForConditionalGeneration,
-)
+from hf_vanilla_transformer import VanillaTransformerForConditionalGeneration
 
 
-def test_the_copy_task_leaves_its_record(run, tmp_path):
+def test_the_copy_task_leaves_its_record(succeed, tmp_path):
     arguments = ["--train_sequences", "64", "--test_sequences", "8", "--max_steps", "2", "--disable_tqdm", "true"]
-    status, out, _ = run("train-copy", "copy", "--output_dir", tmp_path, *arguments)
-    assert status == 0 and "of 8 fresh sequences" in out
-    assert json.loads((tmp_path / "metrics.json").read_text())["test"]["sequences"] == 8
+    out = succeed("train-copy", "copy", "--output_dir", tmp_path, *arguments)
+    assert "of 8 fresh sequences" in out
+    assert read_json(tmp_path / "metrics.json")["test"]["sequences"] == 8
     assert AutoModelForSeq2SeqLM.from_pretrained(tmp_path).config.vocab_size == 11
 
 
-def test_a_folder_belongs_to_one_run_at_a_time(run, tmp_path):
+def test_a_folder_belongs_to_one_run_at_a_time(succeed, refused, tmp_path):
     """What a killed run or a file browser left there does not count."""
     (tmp_path / ".DS_Store").touch()
     arguments = ["--output_dir", tmp_path, "--train_sequences", "64", "--test_sequences", "8", "--max_steps", "1"]
     with FileLock(tmp_path / "_run.lock"):
         for command in (["train-copy", *arguments], ["train-classifier", "sample", *arguments[:2]]):
-            status, _, err = run(*command)
-            message = "another run is going on there: choose another --output_dir"
-            assert status == 2 and message in error_line(command[0], err)
+            assert "another run is going on there: choose another --output_dir" in refused(*command)
     (tmp_path / "_run.lock").touch()
-    assert run("train-copy", *arguments)[0] == 0 and not (tmp_path / "_run.lock").exists()
+    succeed("train-copy", *arguments)
+    assert not (tmp_path / "_run.lock").exists()
 
 
 @pytest.mark.slow
-def test_the_copy_task_is_drawn_by_the_seed(run, tmp_path, monkeypatch):
+def test_the_copy_task_is_drawn_by_the_seed(succeed, tmp_path, monkeypatch):
     """The weights, the sequences to train on, and others to copy at the end."""
     trained, asked = [], []
     train, generate = Seq2SeqTrainer.train, VanillaTransformerForConditionalGeneration.generate
@@ -51,11 +46,10 @@ def test_the_copy_task_is_drawn_by_the_seed(run, tmp_path, monkeypatch):
     monkeypatch.setattr(Seq2SeqTrainer, "train", noting_train)
     monkeypatch.setattr(VanillaTransformerForConditionalGeneration, "generate", noting_generate)
     weights = []
+    few = ["--learning_rate", "0", "--max_steps", "1", "--train_sequences", "4", "--test_sequences", "4"]
     for name, seed in (("one", "1"), ("again", "1"), ("other", "2")):
-        arguments = ["--seed", seed, *TINY_TRANSLATOR, "--learning_rate", "0", "--max_steps", "1"]
-        arguments += ["--train_sequences", "4", "--test_sequences", "4"]
-        arguments += ["--disable_tqdm", "true", "--report_to", "none"]
-        assert run("train-copy", "--output_dir", tmp_path / name, *arguments)[0] == 0
+        flags = ["--output_dir", tmp_path / name, "--seed", seed]
+        succeed("train-copy", *flags, *few, *TINY_TRANSLATOR, *QUIET)
         weights.append(load_file(tmp_path / name / "model.safetensors")["model.encoder.embed_tokens.weight"].tolist())
     for drawn in (weights, trained, asked):
         assert drawn[0] == drawn[1] != drawn[2]
@@ -63,23 +57,19 @@ def test_the_copy_task_is_drawn_by_the_seed(run, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "arguments",
+    ("flag", "value"),
     [
-        ["--sequence_length", "0"],
-        ["--train_sequences", "0"],
-        ["--test_sequences", "-1"],
-        ["--config", '{"vocab_size": 5}'],
-        ["--config", "["],
+        *(("--sequence_length", "0"), ("--train_sequences", "0"), ("--test_sequences", "-1")),
+        *(("--config", '{"vocab_size": 5}'), ("--config", "[")),
     ],
 )
-def test_the_copy_task_refuses_with_one_line(run, tmp_path, arguments):
-    status, _, err = run("train-copy", "--output_dir", tmp_path, *arguments)
-    assert (status, err.count("\n")) == (2, 1) and arguments[0] in err
+def test_the_copy_task_refuses_with_one_line(refused, tmp_path, flag, value):
+    assert flag in refused("train-copy", "--output_dir", tmp_path, flag, value)
 
 
 @pytest.mark.slow
-def test_the_copy_task_is_learned(run, tmp_path):
+def test_the_copy_task_is_learned(succeed, tmp_path):
     """By the recipe, with a fifth of its sequences, in smaller batches."""
     few = ["--num_train_epochs", "0.6", "--per_device_train_batch_size", "16", "--disable_tqdm", "true"]
-    assert run("train-copy", "copy", "--output_dir", tmp_path, *few)[0] == 0
-    assert json.loads((tmp_path / "metrics.json").read_text())["test"]["copied"] >= 0.99
+    succeed("train-copy", "copy", "--output_dir", tmp_path, *few)
+    assert read_json(tmp_path / "metrics.json")["test"]["copied"] >= 0.99

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-from shared import error_line
 from transformers import AutoTokenizer
 
 from hf_vanilla_transformer.data.labelled_text import load_labelled_text
@@ -14,7 +13,7 @@ from hf_vanilla_transformer.tokenizer import has_capitals, train_tokenizer
 SAMPLE = SAMPLES / "ratings_train.txt"
 
 
-def test_a_tokenizer_of_a_file_is_a_folder(run, tmp_path):
+def test_a_tokenizer_of_a_file_is_a_folder(succeed, tmp_path):
     texts = [
         text
         for text in load_labelled_text("sample")["train"]["text"]
@@ -23,14 +22,14 @@ def test_a_tokenizer_of_a_file_is_a_folder(run, tmp_path):
     (tmp_path / "corpus.txt").write_text("\n".join(texts), encoding="cp949")
     flags = ["--texts", tmp_path / "corpus.txt", "--encoding", "cp949", "--vocab_size", 900]
     flags += ["--output_dir", tmp_path / "tokenizer"]
-    assert run("train-tokenizer", *flags)[0] == 0
+    succeed("train-tokenizer", *flags)
     expected = train_tokenizer(texts, vocab_size=900)
     assert AutoTokenizer.from_pretrained(tmp_path / "tokenizer")(texts).input_ids == expected(texts).input_ids
 
 
-def test_settings_are_the_functions(run, tmp_path):
+def test_settings_are_the_functions(succeed, tmp_path):
     flags = ["--data", "sample", "--vocab_size", 1000, "--model", "unigram", "--lowercase", "true", "--max_length", 9]
-    assert run("train-tokenizer", *flags, "--output_dir", tmp_path / "trained")[0] == 0
+    succeed("train-tokenizer", *flags, "--output_dir", tmp_path / "trained")
     texts = load_labelled_text("sample")["train"]["text"][:]  # and of no other split
     expected = train_tokenizer(texts, vocab_size=1000, model="unigram", lowercase=True, max_length=9)
     made = AutoTokenizer.from_pretrained(tmp_path / "trained")
@@ -52,10 +51,9 @@ def test_settings_are_the_functions(run, tmp_path):
         ["--texts", SAMPLE, "--output_dir", "latin1.txt"],
     ],
 )
-def test_wrong_settings_are_refused_with_one_line(run, monkeypatch, arguments, tmp_path):
+def test_wrong_settings_are_refused_with_one_line(refused, monkeypatch, arguments, tmp_path):
     monkeypatch.chdir(tmp_path)
     Path("korean.txt").write_bytes("안녕".encode("cp949"))
     Path("latin1.txt").write_bytes("caf\xe9".encode("latin-1"))
-    status, _, err = run("train-tokenizer", "--output_dir", "out", *arguments)
-    assert status == 2 and error_line("train-tokenizer", err)
+    assert refused("train-tokenizer", "--output_dir", "out", *arguments)
     assert not any(Path("out").glob("*")) and Path("latin1.txt").read_bytes() == b"caf\xe9"

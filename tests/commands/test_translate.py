@@ -6,7 +6,7 @@ import shutil
 import pytest
 import torch
 from shared import error_line, tiny_config
-from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
+from transformers import AutoModelForSeq2SeqLM, AutoTokenizer, GenerationConfig
 
 from hf_vanilla_transformer import (
     VanillaTransformerForConditionalGeneration,
@@ -61,48 +61,42 @@ def expected_translations(folder, texts, num_beams):
 
 @pytest.mark.parametrize("num_beams", [1, 3])
 @pytest.mark.parametrize("batch_size", [1, 4])
-def test_translations_come_in_the_order_of_the_texts(run, translator, tmp_path, batch_size, num_beams):
+def test_translations_come_in_the_order_of_the_texts(succeed, translator, tmp_path, batch_size, num_beams):
     (tmp_path / "texts.txt").write_text("\n".join(TEXTS) + "\n")
-    status, out, _ = run(
-        "translate",
-        *("--model", translator, "--file", tmp_path / "texts.txt"),
-        *("--batch_size", batch_size, "--num_beams", num_beams),
-    )
-    assert status == 0
-    translations = out.split("\n")[:-1]
+    flags = ["--file", tmp_path / "texts.txt", "--batch_size", batch_size, "--num_beams", num_beams]
+    translations = succeed("translate", "--model", translator, *flags).split("\n")[:-1]
     assert translations == list(expected_translations(translator, TEXTS, num_beams))
     assert len(set(translations)) > 2
     assert translations[1] == translations[3] == ""
 
 
-def test_texts_come_from_standard_input_too(run, translator):
-    status, out, _ = run("translate", "--model", translator, stdin="1 2\n3\n")
-    assert status == 0 and out.split("\n")[:-1] == list(expected_translations(translator, ["1 2", "3"], 1))
+def test_texts_come_from_standard_input_too(run, succeed, translator):
+    out = succeed("translate", "--model", translator, stdin="1 2\n3\n")
+    assert out.split("\n")[:-1] == list(expected_translations(translator, ["1 2", "3"], 1))
     assert run("translate", "--model", translator, stdin="")[:2] == (0, "")
     assert run("translate", "--model", translator, stdin=" \n\n")[:2] == (0, "\n\n")
     assert run("translate", "--model", translator, stdin="\u200b\n\x01\x02\n")[:2] == (0, "\n\n")
 
 
-def test_a_text_at_the_limit_is_read_and_beyond_it_cut_or_refused(run, translator, caplog):
+def test_a_text_at_the_limit_is_read_and_beyond_it_cut_or_refused(run, succeed, translator, caplog):
     tokenizer = AutoTokenizer.from_pretrained(translator)
     fits = next(text for n in range(20) if len(tokenizer(text := " ".join("1" * n))["input_ids"]) == 10)
     status, out, _ = run("translate", "--model", translator, "--truncation", "false", stdin=f"{fits}\n")
-    assert (status, caplog.text) == (0, "") and out.split("\n")[:-1] == list(
-        expected_translations(translator, [fits], 1)
-    )
+    assert (status, caplog.text) == (0, "")
+    assert out.split("\n")[:-1] == list(expected_translations(translator, [fits], 1))
 
     long = f"1\n{fits} 2 3\n"
-    status, out, _ = run("translate", "--model", translator, stdin=long)
-    assert status == 0 and out.split("\n")[1:-1] == list(expected_translations(translator, [f"{fits} 2 3"], 1))
+    out = succeed("translate", "--model", translator, stdin=long)
+    assert out.split("\n")[1:-1] == list(expected_translations(translator, [f"{fits} 2 3"], 1))
     (record,) = caplog.records
     assert re.search(r"text 2 has 1\d tokens, the model reads 10; cut: 1 of 2 texts", record.getMessage())
     status, out, err = run("translate", "--model", translator, "--truncation", "false", stdin=long)
     assert (status, out) == (2, "") and re.search(r"error: text 2 has 1\d tokens, the model reads 10$", err.strip())
 
 
-def test_translations_can_be_kept_short(run, translator):
-    status, out, _ = run("translate", "--model", translator, "--max_new_tokens", "1", stdin="4 0 1 2\n")
-    assert status == 0 and len(out.split()) <= 1
+def test_translations_can_be_kept_short(succeed, translator):
+    out = succeed("translate", "--model", translator, "--max_new_tokens", "1", stdin="4 0 1 2\n")
+    assert len(out.split()) <= 1
 
 
 @pytest.mark.parametrize(
@@ -125,22 +119,14 @@ def test_translating_refuses_with_one_line(run, tmp_path, arguments, message):
     assert message in error_line("translate", err)
 
 
-def test_beams_are_those_of_the_models_own_generate_and_a_table_gets_a_column(run, translator, tmp_path):
+def test_beams_are_those_of_the_models_own_generate_and_a_table_gets_a_column(succeed, translator, tmp_path):
     """Also in an export of another engine."""
-    model = AutoModelForSeq2SeqLM.from_pretrained(translator)
-    model.generation_config.num_beams = 3
-    model.save_pretrained(tmp_path / "model")
-    shutil.copytree(
-        translator,
-        tmp_path / "model",
-        dirs_exist_ok=True,
-        ignore=lambda *_: ["generation_config.json", "model.safetensors"],
-    )
+    shutil.copytree(translator, tmp_path / "model")
+    GenerationConfig.from_pretrained(translator, num_beams=3).save_pretrained(tmp_path / "model")
     texts = ["4 0 1 2 3", "3 3 3 3", "1 2 3"]
     (tmp_path / "pairs.csv").write_text("num,de\n" + "".join(f"{text},x\n" for text in texts))
     arguments = ["--file", tmp_path / "pairs.csv", "--text_column", "num"]
-    status, out, err = run("translate", "--model", tmp_path / "model", *arguments)
-    assert status == 0, err
+    out = succeed("translate", "--model", tmp_path / "model", *arguments)
     expected = list(expected_translations(translator, texts, 3))
     rows = zip(texts, expected, strict=True)
     assert out.splitlines() == ["num,de,translation", *(f"{text},x,{written}" for text, written in rows)]
