@@ -62,9 +62,6 @@ def eager(model):
     return model
 
 
-# --- Parity ---
-
-
 @pytest.mark.parametrize("attn", ["eager", "sdpa"])
 def test_the_model_computes_the_papers_equations(config, attn):
     model = VanillaTransformerModel(config).double().eval()
@@ -124,9 +121,6 @@ def test_unbiased_std_norm_of_equal_features_has_a_gradient():
     x = torch.ones(3, 8, requires_grad=True)
     VanillaTransformerUnbiasedStdNorm(8, eps=1e-6)(x).square().sum().backward()
     assert x.grad.isfinite().all()
-
-
-# --- Padding, caching, batching ---
 
 
 def test_positions_count_real_tokens_from_row_1():
@@ -269,9 +263,6 @@ def test_the_embeddings_factor_is_where_adapters_look_for_it(config):
     assert torch.equal(embedding(ids), torch.nn.functional.embedding(ids, embedding.weight) * factor)
 
 
-# --- Generation ---
-
-
 @pytest.mark.parametrize("beams", [1, 3])
 @pytest.mark.parametrize("variant", ["default", "pre-norm", "learned", "two-vocabularies"])
 def test_generation_is_the_same_with_and_without_cache_and_in_batches(beams, variant):
@@ -396,9 +387,6 @@ def test_torch_compile_changes_nothing():
     torch.testing.assert_close(
         compiled(input_ids=ids, attention_mask=mask).logits, model(input_ids=ids, attention_mask=mask).logits
     )
-
-
-# --- Outputs and losses ---
 
 
 def test_hidden_states_and_attentions_on_request():

@@ -74,7 +74,7 @@ def test_validation_reviews_are_left_out(run, checkout, tmp_path):
     assert read_lines(tmp_path / "reviews.txt") == [*kept, "새 글"]
 
     for wrong, message in (
-        (["--labelled", "true", "--raw", tmp_path / "raw.txt"], "--labelled: the labelled reviews are not in --raw"),
+        (["--labelled", "true", "--raw", "raw.txt"], "--labelled: the labelled reviews are not in --raw"),
         (["--validation_fraction", "1"], "--validation_fraction: at least 0 and below 1"),
     ):
         status, _, err = run("prepare_reviews.py", "--nsmc", checkout, *wrong, "--file", tmp_path / "wrong.txt")

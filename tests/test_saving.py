@@ -10,7 +10,7 @@ from processes import run_program
 from safetensors import safe_open
 from safetensors.torch import load_file
 from shared import run_without_the_package, tiny_config
-from test_conversion import AUTO_CLASSES
+from test_conversion import AUTO_CLASSES, assert_identical
 from transformers import (
     AutoConfig,
     AutoModel,
@@ -44,23 +44,18 @@ def outputs(model) -> torch.Tensor:
 
 @pytest.mark.parametrize("model_class", AUTO_CLASSES)
 def test_a_saved_model_comes_back_bit_for_bit(config, model_class, tmp_path):
+    """Trainer, which loads the file when it resumes and when it takes the best model, has nothing to warn of."""
     model = model_class(config)
     model.save_pretrained(tmp_path)
     loaded = AUTO_CLASSES[model_class].from_pretrained(tmp_path)
     assert type(loaded) is model_class
     assert torch.equal(outputs(loaded), outputs(model))
 
-
-@pytest.mark.parametrize("model_class", AUTO_CLASSES)
-def test_a_saved_file_lacks_no_weight(config, model_class, tmp_path):
-    """Trainer, which loads it when it resumes and when it takes the best model, has nothing to warn of."""
-    model_class(config).save_pretrained(tmp_path)
     weights = load_file(tmp_path / "model.safetensors")
     loaded = model_class(config)
     assert loaded.load_state_dict(dict(weights), strict=False) == ([], [])
     loaded.save_pretrained(tmp_path / "again")
-    again = load_file(tmp_path / "again" / "model.safetensors")
-    assert again.keys() == weights.keys() and all(torch.equal(again[name], weights[name]) for name in weights)
+    assert_identical(load_file(tmp_path / "again" / "model.safetensors"), weights)
     del weights[next(name for name in weights if name.endswith("encoder.layers.0.feed_forward.fc1.bias"))]
     with pytest.raises(RuntimeError, match='Missing key.* "(model.)?encoder.layers.0.feed_forward.fc1.bias"[.]'):
         loaded.load_state_dict(weights)
@@ -149,25 +144,17 @@ def test_what_is_changed_while_loading_is_checked(tmp_path, mistake):
         AutoModel.from_pretrained(tmp_path, **mistake)
 
 
-# --- The sinusoid, which is not in the file ---
-
-
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
-def test_the_sinusoid_is_right_after_loading(dtype, tmp_path):
-    VanillaTransformerModel(tiny_config()).save_pretrained(tmp_path)
+@pytest.mark.parametrize("device_map", [None, "cpu"])
+def test_the_sinusoid_is_right_after_loading(dtype, device_map, tmp_path):
+    model = VanillaTransformerModel(tiny_config())
+    assert torch.equal(model.to(dtype).encoder.embed_positions.weight, sinusoid_table(17, 16).to(dtype))
+    model.float().save_pretrained(tmp_path)
     with safe_open(tmp_path / "model.safetensors", "pt") as file:
         assert not any("embed_positions" in name for name in file.keys())  # noqa: SIM118 - a file, not a dict
-    model = AutoModel.from_pretrained(tmp_path, dtype=dtype)
+    model = AutoModel.from_pretrained(tmp_path, dtype=dtype, device_map=device_map)
     for stack in (model.encoder, model.decoder):
         assert torch.equal(stack.embed_positions.weight, sinusoid_table(17, 16).to(dtype))
-
-
-def test_the_sinusoid_is_right_after_half_and_dispatched(tmp_path):
-    model = VanillaTransformerModel(tiny_config())
-    assert torch.equal(model.half().encoder.embed_positions.weight, sinusoid_table(17, 16).half())
-    model.float().save_pretrained(tmp_path)
-    dispatched = AutoModel.from_pretrained(tmp_path, device_map="cpu")
-    assert torch.equal(dispatched.decoder.embed_positions.weight, sinusoid_table(17, 16).float())
 
 
 @pytest.mark.parametrize("assign", [False, True])
@@ -225,9 +212,6 @@ def test_initialisation_schemes(init_scheme):
     assert linear.bias.abs().max().item() == pytest.approx(bias_bound, rel=0.02)
 
 
-# --- Resizing ---
-
-
 @pytest.mark.parametrize(
     "variant",
     [
@@ -280,9 +264,6 @@ def test_resize_token_embeddings_override_leaves_a_second_vocabulary_alone(tie, 
     assert torch.equal(outputs(AutoModelForSeq2SeqLM.from_pretrained(tmp_path)), outputs(model))
     with pytest.raises(ValueError, match="resize_token_embeddings"):
         VanillaTransformerModel(tiny_config()).resize_decoder_token_embeddings(9)
-
-
-# --- Without the package ---
 
 
 @pytest.fixture(scope="module")

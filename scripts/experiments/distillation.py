@@ -9,12 +9,17 @@ from glob import escape
 from itertools import chain
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
 import yaml
 from datasets import Dataset, DatasetDict, Features, List, Value, concatenate_datasets
+from scipy.signal import lfilter
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
+from sklearn.pipeline import Pipeline, make_pipeline
 from torch import nn
 from transformers import PreTrainedTokenizerBase
 from transformers.modeling_outputs import Seq2SeqSequenceClassifierOutput
@@ -25,22 +30,15 @@ from hf_vanilla_transformer.data.labelled_text import tokenize
 from hf_vanilla_transformer.hub.record import METRICS_FILE, RECIPE_FILE
 
 
-if TYPE_CHECKING:
-    from sklearn.pipeline import Pipeline
-
 SOFT_LABELS_FILE = "soft_labels.parquet"
 SOFT_LABELS = Features({"text": Value("string"), "label": List(Value("float32"))})
 
 
-def linear_classifier() -> "Pipeline":
+def linear_classifier() -> Pipeline:
     """A classifier that is not fit yet: logistic regression on the n-grams of one to five characters within words.
 
     N-grams of two texts or more are counted, on a logarithmic scale, and weighted by how rare they are (tf-idf).
     """
-    from sklearn.feature_extraction.text import TfidfVectorizer
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.pipeline import make_pipeline
-
     return make_pipeline(
         TfidfVectorizer(analyzer="char_wb", ngram_range=(1, 5), min_df=2, sublinear_tf=True, dtype=np.float32),
         LogisticRegression(C=8.0, max_iter=1000),
@@ -53,8 +51,6 @@ def cross_fit(texts: Sequence[str], labels: Sequence[int], seed: int) -> np.ndar
     Returns the probabilities (texts, labels), float. Each label needs at least five texts. Of a text that is there
     twice, it may have seen the other one.
     """
-    from sklearn.model_selection import StratifiedKFold, cross_val_predict
-
     folds = StratifiedKFold(5, shuffle=True, random_state=seed)
     return cross_val_predict(linear_classifier(), texts, labels, cv=folds, method="predict_proba")
 
@@ -104,8 +100,6 @@ def labels_nearby(
     Raises:
         DataError: No text is a line, so that nothing is known.
     """
-    from scipy.signal import lfilter
-
     prior = np.bincount(labels) / len(labels)
     times, times_labelled = Counter(chain.from_iterable(files)), Counter(texts)
     known = {

@@ -62,9 +62,6 @@ def loss_of(logits, labels, **kwargs):
     return SoftLabelLoss()(Seq2SeqSequenceClassifierOutput(logits=logits), labels, **kwargs)
 
 
-# --- The loss ---
-
-
 def test_the_loss_is_the_cross_entropy_with_the_teachers_probabilities():
     logits = torch.tensor([[0.0, 0.0], [math.log(3.0), 0.0]])
     labels = torch.tensor([[0.2, 0.8], [0.5, 0.5]])
@@ -104,9 +101,6 @@ def test_a_batch_in_several_calls_has_the_weights_of_the_whole(tmp_path):
         weights.append(copy.state_dict())
     torch.testing.assert_close(*weights)
     assert (weights[0]["classifier.weight"] - model.classifier.weight).abs().max() > 1e-3
-
-
-# --- The texts ---
 
 
 def test_composed_texts_are_pieces_of_one_text_or_of_two():
@@ -217,9 +211,6 @@ def test_other_files_are_refused(tmp_path, columns, message):
         Dataset.from_dict(columns, features=features).to_parquet(file)
     with pytest.raises(DataError, match=message):
         load_soft_labels(tmp_path, 2)
-
-
-# --- The scripts ---
 
 
 @pytest.mark.slow
