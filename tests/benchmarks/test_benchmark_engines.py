@@ -2,7 +2,6 @@
 
 import json
 
-import benchmark_engines
 import pytest
 import torch
 from benchmark_engines import CONTENDERS, PROCESSOR, TASKS, TORCH, UNSORTED, markdown_tables
@@ -88,22 +87,3 @@ def test_a_row_has_an_engines_speed_for_each_number_of_threads_and_its_quality()
         "| torch, float32 | 2.50 | 1.0 | 2.00 | 1.0 | 0.8765 |",
         "| CTranslate2, int8 | 0.25 | 10.0 | 0.25 | 8.0 | 0.8765 |",
     ]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--tasks", "greedy", "speed"], "--tasks: greedy; beams; batches; single; not speed"),
-        (["--contenders", TORCH, "TensorRT"], "not TensorRT"),
-        (["--contenders", "CTranslate2, int8"], "torch, float32 must be one"),
-        (["--threads", "0"], "--threads: at least 1"),
-        (["--rounds", "0"], "--rounds: at least 1"),
-        (["--page", "README.md"], "README.md has no marks for the tables"),
-        (["--translator", "{}/nowhere"], "nowhere"),
-    ],
-)
-def test_the_script_refuses_with_one_line(run, settings, tmp_path, monkeypatch, arguments, message):
-    monkeypatch.chdir(benchmark_engines.Path(__file__).parent.parent.parent)
-    arguments = [argument.replace("{}", str(tmp_path)) for argument in arguments]
-    status, _, err = run("benchmarks/benchmark_engines.py", *settings, *arguments)
-    assert status == 2 and message in err.splitlines()[-1]

@@ -9,7 +9,6 @@ from conftest import tiny_config
 from hf_vanilla_transformer import (
     VanillaTransformerConfig,
     VanillaTransformerForConditionalGeneration,
-    VanillaTransformerForSequenceClassification,
 )
 from hf_vanilla_transformer.loading import TARGET_TOKENIZER
 from hf_vanilla_transformer.tokenizer import train_tokenizer
@@ -62,21 +61,6 @@ def test_all_ways_give_the_same_translations(run, corpus, data, tmp_path, preset
     assert report["sentences"] == 13 and report["tokens"] > 13
     assert set(report["same_translations"].values()) == {13}
     assert [len(times) for times in report["seconds"].values()] == [2, 2, 2]
-
-
-def test_the_script_refuses_with_one_line(run, data, tmp_path):
-    VanillaTransformerForSequenceClassification(tiny_config()).save_pretrained(tmp_path / "classifier")
-    (tmp_path / "there.json").touch()
-    for arguments, message in (
-        (["--rounds", "0"], "--rounds: at least 1"),
-        (["--file", tmp_path / "there.json"], "there.json is there, and nothing is overwritten"),
-        (["--file", tmp_path / "nowhere" / "times.json"], "--file: no folder"),
-        ([], "not a translator"),
-    ):
-        status, _, err = run(
-            "benchmarks/benchmark_translation.py", "--model", tmp_path / "classifier", *data, *arguments
-        )
-        assert status == 2 and message in err and "Traceback" not in err
 
 
 def test_the_script_refuses_what_marian_cannot_express(run, corpus, data, tmp_path):

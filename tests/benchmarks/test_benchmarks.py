@@ -206,19 +206,3 @@ def test_only_what_is_asked_for_is_measured(run, tmp_path):
     assert report.keys() & benchmark.TASKS.keys() == {"inference"}
     assert {row["name"] for row in report["inference"]} == {OURS, NAIVE}
     assert not (tmp_path / "run" / "benchmark.png").exists()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--rounds", "0"], "--rounds"),
-        (["--tasks", "training", "speed"], "not speed"),
-        (["--contenders", NAIVE, "GPT"], "not GPT"),
-        (["--device", "banana"], "not banana"),
-        (["--config", "{"], "--config"),
-        (["--preset", "bert"], "no preset 'bert'"),
-    ],
-)
-def test_the_script_refuses_with_one_line(run, tmp_path, arguments, message):
-    status, _, err = run("benchmarks/benchmark.py", "--output_dir", tmp_path / "run", *arguments)
-    assert status == 2 and message in err.splitlines()[-1]

@@ -26,12 +26,3 @@ def test_each_size_is_measured_twice_and_its_data_removed(run, forked, tmp_path)
         assert all(stage["peak_bytes"] > 1e8 for start in ("first", "second") for stage in point[start].values())
     assert "| parallel | 300 |" in out
     assert {file.name for file in (tmp_path / "run").iterdir()} == {"size.json", "size.png"}
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [(["--rows", "9"], "--rows"), (["--kinds", "plain"], "not plain"), (["--vocab_lines", "0"], "--vocab_lines")],
-)
-def test_the_script_refuses_with_one_line(run, tmp_path, arguments, message):
-    status, _, err = run("benchmarks/size.py", "--output_dir", tmp_path / "run", *arguments)
-    assert status == 2 and message in err.splitlines()[-1]
