@@ -69,9 +69,6 @@ def parse_arguments(
 
     Returns:
         One instance of each dataclass; and what recipe and flags say, without the defaults, for the run's record.
-
-    Raises:
-        SystemExit: with status 2 after one line on standard error, or with status 0 after `--help`.
     """
     words = list(sys.argv[1:] if argv is None else map(str, argv))
     parser, required, optional = _make_parser(dataclass_types, description, show_all="--help-all" in words)

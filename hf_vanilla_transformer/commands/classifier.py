@@ -62,9 +62,6 @@ def train(
         trainer_class: A `CheckedTrainer`.
         describe: Called with the splits before they are tokenized; returns further entries of the record's `data`.
         script: As in `Run.finish`.
-
-    Raises:
-        ValueError, OSError, ImportError: a setting, file or extra is wrong or missing.
     """
     problem_type = data_arguments.problem_type or SINGLE
     check_settings(arguments, training, settings, problem_type)

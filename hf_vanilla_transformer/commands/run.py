@@ -80,11 +80,8 @@ def make_config(
 ) -> VanillaTransformerConfig:
     """The configuration of the model that is trained further, or of a new one for the tokenizer of its source texts.
 
-    Of a new one, `fields` take precedence over the preset's, those of `arguments` over all.
-
-    Raises:
-        ValueError: the model has no room for the tokenizer's ids, or for texts of `max_length` tokens.
-        huggingface_hub.errors.StrictDataclassError: the fields contradict each other.
+    Of a new one, `fields` take precedence over the preset's, those of `arguments` over all. A model has room for the
+    tokenizer's ids, and for texts of `max_length` tokens.
     """
     if arguments.model:
         config = load_config(arguments.model)
@@ -112,11 +109,7 @@ def make_config(
 def open_output_dir(training: TrainingArguments) -> str | None:
     """Claim the folder of a run until the command ends; say where the run goes and in which precision it computes.
 
-    Returns:
-        The folder of the checkpoint that the run resumes from; None for a new run.
-
-    Raises:
-        ValueError, OSError: as `prepare_output_dir`; or another run is going on there. One that was killed is not.
+    Returns what `prepare_output_dir` does. The lock of a run that was killed does not count.
     """
     folder = Path(training.output_dir)
     with training.main_process_first(desc="output_dir"):
@@ -193,10 +186,6 @@ class Run:
 
     Attributes:
         checkpoint: The folder of the checkpoint that the run resumes from; None for a new run.
-
-    Raises:
-        ImportError: an extra is not installed.
-        ValueError: `metric_for_best_model` names no such metric.
     """
 
     def __init__(
@@ -257,11 +246,7 @@ class Run:
         return model_class._from_config(config, **attention)
 
     def train(self, trainer: CheckedTrainer) -> dict[str, Any]:
-        """Train, from the checkpoint if there is one; returns the first part of the record's metrics.
-
-        Raises:
-            SystemExit: with status 0, after some updates of a dry run.
-        """
+        """Train, from the checkpoint if there is one; returns the first part of the record's metrics."""
         if self.arguments.dry_run:
             rehearse(trainer, self.folder)
             sys.exit(0)
@@ -293,7 +278,6 @@ class Run:
         """Write record and card, say where they are, upload where asked for: in the main process.
 
         Args:
-            trainer: Has trained and saved.
             metrics: What `train` returned, and the metrics of each split, by name.
             headline: The figure that is printed.
             use: The command that uses the model, with FOLDER in place of the run's folder.

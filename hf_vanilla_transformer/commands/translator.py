@@ -48,9 +48,6 @@ def train(
         extend: Makes the training set from the tokenized one and the tokenizers of source and target.
         trainer_class: A `TokenBudgetTrainer`.
         script: As in `Run.finish`.
-
-    Raises:
-        ValueError, OSError, ImportError: a setting, file or extra is wrong or missing.
     """
     beams = training.generation_num_beams or 1
     check_settings(arguments, training, beams)
