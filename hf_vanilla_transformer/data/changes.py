@@ -110,16 +110,7 @@ CHANGES: dict[str, Callable[[str, Random], str]] = {change.__name__: change for 
 
 
 def change_texts(rows: Dataset, name: str, seed: int) -> Dataset:
-    """Rows whose texts are changed. How, depends on the seed and the row's place alone.
-
-    Args:
-        rows: With the column `text`, among others.
-        name: One of `CHANGES`.
-        seed: Of the random choices.
-
-    Returns:
-        The rows, in memory.
-    """
+    """Rows, in memory, whose column `text` is changed. How, depends on the seed and the row's place alone."""
     check_changes([name])
     columns = rows.to_dict()
     columns["text"] = [CHANGES[name](text, Random(f"{seed} {place}")) for place, text in enumerate(columns["text"])]

@@ -12,7 +12,7 @@ from datasets import ClassLabel, Dataset, DatasetDict, Features, List, Value
 from .errors import DataError
 from .lines import appearance
 from .problem_types import MULTI, REGRESSION, SINGLE
-from .tables import check_label, has_type
+from .tables import check_label, check_type
 
 
 logger = logging.getLogger(__name__)
@@ -45,15 +45,13 @@ def features_of(names: Collection[str], problem_type: str) -> Features:
 
 def check_labels(source: str, data: DatasetDict, column: str, problem_type: str) -> None:
     """Raise a `DataError` if a column's type does not allow labels of this kind."""
-    names = r"bool|u?int\d+|(large_)?string"
-    pattern = rf"{names}|float\d+|decimal.*" if problem_type == REGRESSION else names
-    missing = {SINGLE: "neither integers nor strings", MULTI: "no lists of labels", REGRESSION: "no numbers"}
-    for rows in data.values():
-        feature = rows.features[column]
-        entries = getattr(feature, "feature", feature) if problem_type == MULTI else feature
-        if not has_type(entries, pattern):
-            hint = f"; problem_type {REGRESSION} is for numbers, {MULTI} for lists"
-            raise DataError(f"{source}: the column {column!r} holds {missing[problem_type]} but {feature}{hint}")
+    names = r"(bool|u?int\d+|(large_)?string)"
+    pattern, lack = {
+        SINGLE: (names, "neither integers nor strings"),
+        MULTI: (rf"{names}|\w*list<item: {names}>.*", "no lists of labels"),
+        REGRESSION: (f"{names}|halffloat|float|double|decimal.*", "no numbers"),
+    }[problem_type]
+    check_type(source, data, column, pattern, lack, f"; problem_type {REGRESSION} is for numbers, {MULTI} for lists")
 
 
 def find_label_names(source: str, data: DatasetDict, column: str, problem_type: str | None) -> dict[str, str]:

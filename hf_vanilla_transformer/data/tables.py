@@ -62,11 +62,10 @@ def read_tables(
         data = {split: _select(source, rows, [*texts, *labels]) for split, rows in loaded.items()}
     if "train" not in data:
         raise DataError(f"{source}: no split train; the splits are {', '.join(data)}")
+    data = DatasetDict({split: data[split] for split in SPLITS if split in data})
     for column in texts:
-        for rows in data.values():
-            if not has_type(feature := rows.features[column], r"(large_)?string"):
-                raise DataError(f"{source}: the column {column!r} holds no texts but {feature}")
-    return DatasetDict({split: data[split] for split in SPLITS if split in data})
+        check_type(source, data, column, "(large_)?string", "no texts")
+    return data
 
 
 def files_ending(folder: Path, endings: Sequence[str], pattern: str = "*") -> list[Path]:
@@ -127,9 +126,11 @@ def _load(source: str, path: Path, config_name: str | None, cache_dir: str | os.
     return load_dataset(source, config_name, cache_dir=cache_dir)
 
 
-def has_type(feature: object, pattern: str) -> bool:
-    """Whether the name of a feature's Arrow type matches; lists have none."""
-    return re.fullmatch(pattern, str(getattr(feature, "dtype", None))) is not None
+def check_type(source: str, data: DatasetDict, column: str, pattern: str, lack: str, hint: str = "") -> None:
+    """Raise a `DataError` if the name of a column's Arrow type does not match."""
+    for rows in data.values():
+        if not re.fullmatch(pattern, str(rows.features.arrow_schema.field(column).type)):
+            raise DataError(f"{source}: the column {column!r} holds {lack} but {rows.features[column]}{hint}")
 
 
 def _read_table(
