@@ -2,6 +2,7 @@
 """Classify and translate texts, few or any number of them, with whatever engine the model's folder names."""
 
 import logging
+import re
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
@@ -118,21 +119,31 @@ def iterate_translations(
         if folder is None and engine.config.decoder_vocab_size is not None:
             raise ValueError("a loaded model with two vocabularies needs its target_tokenizer, too")
         target_tokenizer = load_target_tokenizer(folder, engine.config, tokenizer)
-    sources = _SourceEncoder(tokenizer, engine.config.max_position_embeddings, truncation, first)
+    limit, without_text = engine.config.max_position_embeddings, tokenizer.num_special_tokens_to_add()
+    message, cut = "", 0
+    number = first
     try:
-        for window in _windows(texts, WINDOW * batch_size):
-            input_ids = sources.encode(window)
-            places = [place for place, ids in enumerate(input_ids) if ids]
+        for window in _windows(texts, WINDOW * batch_size, first):
+            input_ids = tokenizer(window, verbose=False)["input_ids"]
+            if long := [place for place, ids in enumerate(input_ids) if len(ids) > limit]:
+                tokens = len(input_ids[long[0]])
+                message = message or f"text {number + long[0]} has {tokens} tokens, the model reads {limit}"
+                if not truncation:
+                    raise ValueError(message)
+                cut += len(long)
+                input_ids = tokenizer(window, truncation=True, max_length=limit)["input_ids"]
+            number += len(window)
             translations = [""] * len(window)
-            if places:
+            if places := [place for place, ids in enumerate(input_ids) if len(ids) > without_text]:
                 rows, beams = [input_ids[place] for place in places], num_beams or engine.num_beams
-                ids = engine.translate(rows, batch_size, beams, max_new_tokens)
-                written = target_tokenizer.batch_decode(ids, skip_special_tokens=True)
-                for place, translation in zip(places, written, strict=True):
+                written = engine.translate(rows, batch_size, beams, max_new_tokens)
+                decoded = target_tokenizer.batch_decode(written, skip_special_tokens=True)
+                for place, translation in zip(places, decoded, strict=True):
                     translations[place] = translation
             yield from translations
     finally:
-        sources.warn()
+        if cut:
+            logger.warning(f"{message}; cut: {cut} of {number - first} texts")
 
 
 def _load(
@@ -150,38 +161,13 @@ def _load(
     return model, tokenizer
 
 
-def _windows(texts: Iterable[str], size: int) -> Iterator[list[str]]:
+def _windows(texts: Iterable[str], size: int, first: int = 1) -> Iterator[list[str]]:
     if isinstance(texts, str):
         raise TypeError("texts: several texts, such as a list, not one string")
     texts = iter(texts)
     while window := list(islice(texts, size)):
+        for number, text in enumerate(window, first):
+            if half := re.search("[\ud800-\udfff]", text):
+                raise ValueError(f"text {number}: {half[0]!a} is half of a character")
         yield window
-
-
-class _SourceEncoder:
-    def __init__(self, tokenizer: PreTrainedTokenizerBase, max_length: int, truncation: bool, first: int):
-        self.tokenizer, self.max_length, self.truncation = tokenizer, max_length, truncation
-        self.number, self.seen, self.cut = first, 0, 0
-        self.first_cut = ""
-
-    def encode(self, texts: list[str]) -> list[list[int]]:
-        """The ids of each text, none of a text without a token of its own."""
-        input_ids = self.tokenizer(texts, verbose=False)["input_ids"]
-        without_text = self.tokenizer.num_special_tokens_to_add()
-        for place, ids in enumerate(input_ids):
-            if len(ids) <= without_text:
-                input_ids[place] = []
-            elif len(ids) > self.max_length:
-                message = f"text {self.number + place} has {len(ids)} tokens, the model reads {self.max_length}"
-                if not self.truncation:
-                    raise ValueError(message)
-                self.first_cut, self.cut = self.first_cut or message, self.cut + 1
-                input_ids[place] = self.tokenizer(texts[place], truncation=True, max_length=self.max_length)[
-                    "input_ids"
-                ]
-        self.number, self.seen = self.number + len(texts), self.seen + len(texts)
-        return input_ids
-
-    def warn(self) -> None:
-        if self.cut:
-            logger.warning("%s; cut: %d of %d texts", self.first_cut, self.cut, self.seen)
+        first += size

@@ -2,7 +2,8 @@
 """Padded batches of texts of similar length."""
 
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from operator import itemgetter
+from typing import TypeVar
 
 import torch
 
@@ -32,10 +33,8 @@ def answer_by_length(
     `answer` takes ids (B, L) and mask (B, L), and returns B answers.
     """
     order = sorted(range(len(input_ids)), key=lambda place: len(input_ids[place]))
-    answers: list[Any] = [None] * len(order)
+    answers: list[Answer] = []
     for begin in range(0, len(order), batch_size):
-        places = order[begin : begin + batch_size]
-        batch = pad([input_ids[place] for place in places], pad_token_id)
-        for place, one in zip(places, answer(*batch), strict=True):
-            answers[place] = one
-    return answers
+        rows = [input_ids[place] for place in order[begin : begin + batch_size]]
+        answers.extend(answer(*pad(rows, pad_token_id)))
+    return [one for _, one in sorted(zip(order, answers, strict=True), key=itemgetter(0))]

@@ -2,8 +2,6 @@
 """The engine of models in CTranslate2's format."""
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +9,7 @@ import numpy as np
 import torch
 
 from .engine import Engine, config_of, end_tokens, import_extra
+from .folder import named_errors
 
 
 class CTranslate2Engine(Engine):
@@ -18,14 +17,6 @@ class CTranslate2Engine(Engine):
 
     CTranslate2 translates a source that is the end token alone into nothing, and classifies no text without a token:
     it reads the unknown token there.
-
-    Args:
-        folder: The exported folder.
-        export: Its record.
-
-    Raises:
-        ValueError: the weights are in int8, with which this CPU cannot compute; or CTranslate2 cannot read them.
-        ImportError: CTranslate2 is not installed.
     """
 
     def __init__(self, folder: str, export: dict[str, Any]):
@@ -35,7 +26,7 @@ class CTranslate2Engine(Engine):
         if compute_type not in (known := ctranslate2.get_supported_compute_types("cpu")):
             raise ValueError(f"{folder}: in {compute_type}, but this CPU computes in {', '.join(sorted(known))} only")
         threads = torch.get_num_threads()
-        with _one_kind_of_error(folder):
+        with named_errors(folder, "model"):
             self.translator = ctranslate2.Translator(
                 str(folder), compute_type=compute_type, inter_threads=threads, intra_threads=1
             )
@@ -51,33 +42,22 @@ class CTranslate2Engine(Engine):
         self.target_ids = {token: token_id for token_id, token in enumerate(self.target_tokens)}
 
     def logits(self, input_ids: list[list[int]], batch_size: int) -> np.ndarray:
-        with _one_kind_of_error():
-            results = self.translator.translate_batch(
-                [row or [self.unknown] for row in self.sources(input_ids)],
-                max_batch_size=batch_size,
-                max_input_length=0,
-                beam_size=1,
-                max_decoding_length=1,
-                min_decoding_length=0,
-                return_logits_vocab=True,
-            )
+        sources = [row or [self.unknown] for row in self.sources(input_ids)]
+        results = self._answer(sources, batch_size, beam_size=1, max_decoding_length=1, return_logits_vocab=True)
         return np.stack([np.array(result.logits[0][0])[: self.config.num_labels] for result in results])
 
     def translate(
         self, input_ids: list[list[int]], batch_size: int, num_beams: int = 1, max_new_tokens: int | None = None
     ) -> list[list[int]]:
-        with _one_kind_of_error():
-            results = self.translator.translate_batch(
-                self.sources(input_ids),
-                max_batch_size=batch_size,
-                max_input_length=0,
-                beam_size=num_beams,
-                length_penalty=self.length_penalty,
-                # The start token is one of the target positions.
-                max_decoding_length=max_new_tokens or self.config.max_target_positions - 1,
-                min_decoding_length=0,
-                end_token=end_tokens(self.config),
-            )
+        results = self._answer(
+            self.sources(input_ids),
+            batch_size,
+            beam_size=num_beams,
+            length_penalty=self.length_penalty,
+            # The start token is one of the target positions.
+            max_decoding_length=max_new_tokens or self.config.max_target_positions - 1,
+            end_token=end_tokens(self.config),
+        )
         special = {self.config.decoder_start_token_id, *end_tokens(self.config), self.config.pad_token_id}
         rows = ([self.target_ids[token] for token in result.hypotheses[0]] for result in results)
         return [[token for token in row if token not in special] for row in rows]
@@ -86,18 +66,17 @@ class CTranslate2Engine(Engine):
         """The texts' tokens, as CTranslate2 takes them."""
         return [[self.source_tokens[token] for token in row] for row in input_ids]
 
+    def _answer(self, sources: list[list[str]], batch_size: int, **options: Any) -> list[Any]:
+        try:
+            return self.translator.translate_batch(
+                sources, max_batch_size=batch_size, max_input_length=0, min_decoding_length=0, **options
+            )
+        except RuntimeError as error:  # a text that is too long
+            raise ValueError(str(error)) from error
+
 
 def _vocabulary(folder: Path, name: str) -> list[str]:
     """The tokens by id; CTranslate2 keeps one file where source and target are the same."""
     file = folder / name
     file = file if file.is_file() else folder / "shared_vocabulary.json"
     return json.loads(file.read_text(encoding="utf-8"))
-
-
-@contextmanager
-def _one_kind_of_error(name: str | None = None) -> Iterator[None]:
-    """Turn CTranslate2's RuntimeError, of a damaged file or a text that is too long, into a ValueError."""
-    try:
-        yield
-    except RuntimeError as error:
-        raise ValueError(str(error) if name is None else f"{name}: {error}") from error

@@ -9,6 +9,7 @@ import torch
 
 from .batches import answer_by_length
 from .engine import Engine, config_of, import_extra
+from .folder import named_errors
 
 
 def onnx_file(name: str, quantize: str | None) -> str:
@@ -17,20 +18,13 @@ def onnx_file(name: str, quantize: str | None) -> str:
 
 
 def open_session(folder: str | Path, name: str) -> Any:
-    """Open a graph for onnxruntime, on the CPU, with as many threads as torch would use.
-
-    Raises:
-        ValueError: onnxruntime cannot read the file.
-        ImportError: onnxruntime is not installed.
-    """
+    """Open a graph for onnxruntime, on the CPU, with as many threads as torch would use."""
     onnxruntime = import_extra("onnxruntime", "onnxruntime", "onnx")
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = torch.get_num_threads()
     options.log_severity_level = 3  # errors only
-    try:
+    with named_errors(f"{folder}: {name}", "model"):
         return onnxruntime.InferenceSession(str(Path(folder, name)), options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # onnxruntime's own classes have no other base
-        raise ValueError(f"{folder}: {name}: {error}") from error
 
 
 class OnnxEngine(Engine):

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from transformers import AutoModelForSeq2SeqLM, PreTrainedModel
+from transformers import AutoModelForSeq2SeqLM
 
 from ..configuration_vanilla_transformer import VanillaTransformerConfig
 from ..precision import inference_dtype
@@ -17,16 +17,11 @@ from .folder import load_model, named_errors, on_accelerator
 class TorchEngine(Engine):
     """Computes with a model in torch, on the device where it is.
 
-    Args:
-        model: A classifier or a translator, in evaluation mode.
-        config: The configuration of this package's model, where `model` is a native twin of another class.
+    `config` is the configuration of this package's model, where `model` is a native twin of another class.
     """
 
-    model: Any  # whether it can generate depends on its class
-
-    def __init__(self, model: PreTrainedModel, config: VanillaTransformerConfig | None = None):
-        own: Any = model.config
-        self.model, self.config = model, config or own
+    def __init__(self, model: Any, config: VanillaTransformerConfig | None = None):
+        self.model, self.config = model, config or model.config
         self.num_beams = getattr(getattr(model, "generation_config", None), "num_beams", None) or 1
 
     @property

@@ -113,3 +113,6 @@ def test_what_cannot_be_answered_is_refused(classifier, translator):
         classify(TEXTS, load_engine(classifier))
     with pytest.raises(TypeError, match="not one string"):
         classify("가 나 다", classifier)
+    for answer, model in ((classify, classifier), (translate, translator)):
+        with pytest.raises(ValueError, match=r"^text 2: '\\ud800' is half of a character$"):
+            answer(["가", "나\ud800"], model)
