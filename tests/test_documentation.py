@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 from accelerate.commands.launch import launch_command_parser
-from shared import QUIET, ROOT, TINY, TINY_TRANSLATOR, TWO_STEPS, tiny_config
+from shared import QUIET, ROOT, TINY, TINY_TRANSLATOR, TWO_STEPS, read_json, tiny_config
 from test_conversion import checkpoint
 from torch.distributed.run import get_args_parser
 from transformers import AutoModel, AutoTokenizer
@@ -125,13 +125,12 @@ def made_small(name: str, arguments: list[str]) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", [page for page in PAGES if page not in WITH_FILES])
-def test_a_pages_commands_run(page, run, clone):
+def test_a_pages_commands_run(page, succeed, clone):
     for words in lines(page):
         if (told := command(words)) is None:
             continue
         name, *arguments = told
-        status, _, err = run(name, *arguments, *made_small(name, arguments))
-        assert status == 0, (words, err)
+        succeed(name, *arguments, *made_small(name, arguments))
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -149,7 +148,7 @@ def test_a_pages_other_programs_are_there(page):
 
 
 def test_the_table_of_changed_texts_is_the_records():
-    metrics = json.loads((ROOT / "model_cards" / "nsmc-small" / "metrics.json").read_text())["test"]
+    metrics = read_json(ROOT / "model_cards" / "nsmc-small" / "metrics.json")["test"]
     page = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
     for one in metrics["robustness"]["changes"]:
         name, figure = one["change"].replace("_", " "), f"{one['accuracy']:.4f}"
@@ -194,13 +193,13 @@ TUTORIALS = [words for words in lines("docs/tutorials.md") if command(words)]
 
 
 @pytest.mark.parametrize("words", TUTORIALS, ids=[words[words.index("--source") + 1] for words in TUTORIALS])
-def test_the_tutorials_pages_commands_run(run, words, tmp_path, monkeypatch):
+def test_the_tutorials_pages_commands_run(succeed, words, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     name, *arguments = command(words)
     source, file, config = (arguments[arguments.index(f"--{flag}") + 1] for flag in ("source", "checkpoint", "config"))
     state_dict = checkpoint({"torch-nn-transformer": "torch-nn-transformer-norm-last"}.get(source, source))
     torch.save(state_dict, file)
-    assert run(name, *arguments)[0] == 0
+    succeed(name, *arguments)
     model = AutoModel.from_pretrained("runs/converted")
     for field, value in json.loads(config).items():
         assert getattr(model.config, field) == value

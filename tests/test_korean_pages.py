@@ -85,7 +85,7 @@ SENTENCEPIECE = {
 }
 
 
-def test_a_tutorials_checkpoint_and_vocabulary_come_over(run, tmp_path, monkeypatch, capsys):
+def test_a_tutorials_checkpoint_and_vocabulary_come_over(succeed, tmp_path, monkeypatch, capsys):
     """The three steps of docs/walkthrough/checkpoint.ko.md, and the way back, in their order."""
     sentencepiece = pytest.importorskip("sentencepiece")
     monkeypatch.chdir(tmp_path)
@@ -112,9 +112,7 @@ def test_a_tutorials_checkpoint_and_vocabulary_come_over(run, tmp_path, monkeypa
     for number, step in enumerate(steps):
         if number == 2:  # after the two imports
             exec(compile(program, page, "exec"), {})
-        status, out, err = run(*step)
-        assert status == 0, (step, err)
-        outs.append(out)
+        outs.append(succeed(*step))
     assert "0 of 120 lines differ" in outs[0]
     assert outs[2].split()[0] in ("negative", "positive")
     ids = AutoTokenizer.from_pretrained("runs/mine")("정말 재미있다", return_tensors="pt")

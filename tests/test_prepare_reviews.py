@@ -30,9 +30,8 @@ def checkout(tmp_path):
     return folder
 
 
-def test_reviews_become_a_corpus_without_the_test_split(run, checkout, tmp_path):
-    status, out, _ = run("prepare_reviews.py", "--nsmc", checkout, "--file", tmp_path / "reviews.txt.gz")
-    assert status == 0
+def test_reviews_become_a_corpus_without_the_test_split(succeed, checkout, tmp_path):
+    out = succeed("prepare_reviews.py", "--nsmc", checkout, "--file", tmp_path / "reviews.txt.gz")
     expected = ["최고", "최고", "좋다 정말 봐라 꼭", "백 번 영화"]
     assert list(iterate_lines(tmp_path / "reviews.txt.gz")) == expected
     counts = dict(line.strip().split(" ", 1)[::-1] for line in out.splitlines())
@@ -47,30 +46,30 @@ def test_reviews_become_a_corpus_without_the_test_split(run, checkout, tmp_path)
     # A corpus that is there already is cleaned in the same way.
     (tmp_path / "lines.txt").write_text("하나\n시험 글\n\n둘  셋\n하나\n")
     arguments = ["--raw", tmp_path / "lines.txt", "--file", tmp_path / "cleaned.txt"]
-    assert run("prepare_reviews.py", "--nsmc", checkout, *arguments)[0] == 0
+    succeed("prepare_reviews.py", "--nsmc", checkout, *arguments)
     assert (tmp_path / "cleaned.txt").read_text() == "하나\n둘 셋\n하나\n"
 
 
-def test_a_corpus_does_not_hold_the_time_of_writing(run, checkout, tmp_path, monkeypatch):
+def test_a_corpus_does_not_hold_the_time_of_writing(succeed, checkout, tmp_path, monkeypatch):
     for second in (1, 2):
         monkeypatch.setattr("time.time", lambda second=second: 1e9 + second)
-        assert run("prepare_reviews.py", "--nsmc", checkout, "--file", tmp_path / f"{second}.txt.gz")[0] == 0
+        succeed("prepare_reviews.py", "--nsmc", checkout, "--file", tmp_path / f"{second}.txt.gz")
     assert (tmp_path / "1.txt.gz").read_bytes() == (tmp_path / "2.txt.gz").read_bytes()
 
 
-def test_validation_reviews_are_left_out(run, checkout, tmp_path):
+def test_validation_reviews_are_left_out(run, succeed, checkout, tmp_path):
     cut = load_labelled_text(checkout, validation_fraction=0.5, seed=3)
     kept, held_back = ([" ".join(text.split()) for text in cut[split]["text"]] for split in ("train", "validation"))
     flags = ["--validation_fraction", "0.5", "--split_seed", "3"]
 
     arguments = ["--labelled", "true", *flags, "--file", tmp_path / "labelled.txt"]
-    assert run("prepare_reviews.py", "--nsmc", checkout, *arguments)[0] == 0
+    succeed("prepare_reviews.py", "--nsmc", checkout, *arguments)
     assert read_lines(tmp_path / "labelled.txt") == kept
 
     (tmp_path / "raw.txt").write_text("\n".join([*kept, *held_back, "새 글"]) + "\n")
     arguments = ["--raw", tmp_path / "raw.txt", *flags, "--file", tmp_path / "reviews.txt"]
-    status, out, _ = run("prepare_reviews.py", "--nsmc", checkout, *arguments)
-    assert status == 0 and f"{len(held_back)} dropped, in validation by text" in out
+    out = succeed("prepare_reviews.py", "--nsmc", checkout, *arguments)
+    assert f"{len(held_back)} dropped, in validation by text" in out
     assert read_lines(tmp_path / "reviews.txt") == [*kept, "새 글"]
 
     for wrong, message in (

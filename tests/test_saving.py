@@ -9,7 +9,7 @@ from huggingface_hub.errors import StrictDataclassError
 from processes import run_program
 from safetensors import safe_open
 from safetensors.torch import load_file
-from shared import run_without_the_package, tiny_config
+from shared import read_json, run_without_the_package, tiny_config
 from test_conversion import AUTO_CLASSES, assert_identical
 from transformers import (
     AutoConfig,
@@ -336,7 +336,7 @@ for transformers.__version__ in ("5.17.0", "5.99.0"):
 
 def test_a_folder_knows_the_versions_it_needs(classifier_folder, tmp_path):
     oldest, newest = TESTED_VERSIONS
-    assert json.loads((classifier_folder / "config.json").read_text())["requirements"] == {
+    assert read_json(classifier_folder / "config.json")["requirements"] == {
         "transformers": f">={oldest}, tested to {newest}"
     }
     assert run_without_the_package(VERSIONS, str(classifier_folder), home=tmp_path).splitlines() == [
@@ -355,7 +355,7 @@ def test_the_pipeline_labels_reviews(classifier_folder):
 
 
 def test_the_code_travels_with_the_weights(classifier_folder):
-    config = json.loads((classifier_folder / "config.json").read_text())
+    config = read_json(classifier_folder / "config.json")
     module = "modeling_vanilla_transformer"
     assert config["auto_map"] == {
         "AutoConfig": "configuration_vanilla_transformer.VanillaTransformerConfig",
@@ -371,7 +371,7 @@ def test_what_a_subclass_names_in_auto_map_stays(tmp_path):
     config = tiny_config()
     config.auto_map = {"AutoModel": "mine.Mine", "AutoModelForSeq2SeqLM": "someone/else--theirs.Theirs"}
     config.save_pretrained(tmp_path)
-    auto_map = json.loads((tmp_path / "config.json").read_text())["auto_map"]
+    auto_map = read_json(tmp_path / "config.json")["auto_map"]
     assert auto_map["AutoModel"] == "mine.Mine"
     assert auto_map["AutoModelForSeq2SeqLM"].startswith("modeling_vanilla_transformer.")
 

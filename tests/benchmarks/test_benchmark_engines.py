@@ -1,11 +1,9 @@
 """Engines side by side: all answer the same texts, in turn; quality stands beside speed."""
 
-import json
-
 import pytest
 import torch
 from benchmark_engines import CONTENDERS, PROCESSOR, TASKS, TORCH, UNSORTED, markdown_tables
-from conftest import tiny_config
+from shared import read_json, tiny_config
 
 from hf_vanilla_transformer import (
     VanillaTransformerForConditionalGeneration,
@@ -38,7 +36,7 @@ def settings(tmp_path, corpus) -> list:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("format", ["ctranslate2", "onnx"])
-def test_engines_are_measured_in_turn(run, settings, tmp_path, format):
+def test_engines_are_measured_in_turn(succeed, settings, tmp_path, format):
     pytest.importorskip("ctranslate2" if format == "ctranslate2" else "onnxruntime")
     names = [name for name, contender in CONTENDERS.items() if contender.format in (None, format)]
     page = tmp_path / "page.md"
@@ -46,11 +44,10 @@ def test_engines_are_measured_in_turn(run, settings, tmp_path, format):
     threads = torch.get_num_threads()
     try:
         chosen = ["--contenders", *names, "--threads", "1", "2"]
-        status, out, err = run("benchmarks/benchmark_engines.py", *settings, "--page", page, *chosen)
+        out = succeed("benchmarks/benchmark_engines.py", *settings, "--page", page, *chosen)
     finally:
         torch.set_num_threads(threads)
-    assert status == 0, err
-    report = json.loads((tmp_path / "run" / "engines.json").read_text())
+    report = read_json(tmp_path / "run" / "engines.json")
     for task in TASKS:
         if task in ("batches", "single"):
             own = [name for name in names if name != UNSORTED]

@@ -1,10 +1,9 @@
 """Speed of translating: all ways give the same translations, so that only their time differs."""
 
-import json
 from pathlib import Path
 
 import pytest
-from conftest import tiny_config
+from shared import read_json, tiny_config
 
 from hf_vanilla_transformer import (
     VanillaTransformerConfig,
@@ -49,15 +48,14 @@ def save_translator(corpus: Path, folder: Path, preset: str) -> Path:
 
 
 @pytest.mark.parametrize("preset", ["pytorch-seq2seq", "base"])
-def test_all_ways_give_the_same_translations(run, corpus, data, tmp_path, preset):
+def test_all_ways_give_the_same_translations(succeed, corpus, data, tmp_path, preset):
     folder, file = save_translator(corpus, tmp_path / "model", preset), tmp_path / "times.json"
-    status, out, err = run(
+    out = succeed(
         "benchmarks/benchmark_translation.py",
         *("--model", folder, *data, "--rounds", "2", "--batch_size", "4", "--max_new_tokens", "8", "--file", file),
     )
-    assert status == 0, err
     assert out.count("tokens/s") == 3
-    report = json.loads(file.read_text())
+    report = read_json(file)
     assert report["sentences"] == 13 and report["tokens"] > 13
     assert set(report["same_translations"].values()) == {13}
     assert [len(times) for times in report["seconds"].values()] == [2, 2, 2]

@@ -7,7 +7,6 @@ import measures
 import pytest
 import torch
 from baselines import BartClassifier, TorchClassifier, bart_config
-from conftest import tiny_config
 from measures import (
     CONTENDERS,
     DTYPES,
@@ -25,6 +24,7 @@ from measures import (
     take_turns,
 )
 from plots import plot_benchmark
+from shared import read_json, tiny_config
 
 
 CPU = torch.device("cpu")
@@ -163,7 +163,7 @@ QUICK = ["--texts", "6", "--batch_size", "3", "--rounds", "1", "--device", "cpu"
 
 
 @pytest.mark.slow
-def test_each_task_leaves_its_measurements(run, tmp_path, monkeypatch):
+def test_each_task_leaves_its_measurements(succeed, tmp_path, monkeypatch):
     longest = []
 
     def fake_peak_memory(config, name, dtype, batches, device):
@@ -174,9 +174,8 @@ def test_each_task_leaves_its_measurements(run, tmp_path, monkeypatch):
     # A CPU without bfloat16 takes a minute for the product.
     monkeypatch.setattr(measures, "matrix_product_rate", lambda dtype, device: 1e9)
     arguments = ["--output_dir", tmp_path / "run", *QUICK, "--config", json.dumps(SIZES), "--precisions", *DTYPES]
-    status, out, err = run("benchmarks/benchmark.py", *arguments)
-    assert status == 0, err
-    report = json.loads((tmp_path / "run" / "benchmark.json").read_text())
+    out = succeed("benchmarks/benchmark.py", *arguments)
+    report = read_json(tmp_path / "run" / "benchmark.json")
     assert report["arguments"]["config"] == SIZES and report["matrix_product_flops_per_second"].keys() == DTYPES.keys()
     for task in ("training", "inference"):
         engine = {OURS_CTRANSLATE2} if task == "inference" else set()
@@ -198,11 +197,10 @@ def test_each_task_leaves_its_measurements(run, tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_only_what_is_asked_for_is_measured(run, tmp_path):
+def test_only_what_is_asked_for_is_measured(succeed, tmp_path):
     arguments = [*QUICK, "--tasks", "inference", "--contenders", NAIVE, "--output_dir", tmp_path / "run"]
-    status, _, err = run("benchmarks/benchmark.py", *arguments, "--config", json.dumps({**SIZES, "vocab_size": 1000}))
-    assert status == 0, err
-    report = json.loads((tmp_path / "run" / "benchmark.json").read_text())
+    succeed("benchmarks/benchmark.py", *arguments, "--config", json.dumps({**SIZES, "vocab_size": 1000}))
+    report = read_json(tmp_path / "run" / "benchmark.json")
     assert report.keys() & benchmark.TASKS.keys() == {"inference"}
     assert {row["name"] for row in report["inference"]} == {OURS, NAIVE}
     assert not (tmp_path / "run" / "benchmark.png").exists()

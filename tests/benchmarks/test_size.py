@@ -1,9 +1,8 @@
 """Memory and time against the number of rows: the script writes its data, measures two starts, leaves a report."""
 
-import json
-
 import pytest
 import size
+from shared import read_json
 
 
 def test_sentences_are_as_long_as_they_should_be():
@@ -13,11 +12,10 @@ def test_sentences_are_as_long_as_they_should_be():
 
 
 @pytest.mark.slow
-def test_each_size_is_measured_twice_and_its_data_removed(run, forked, tmp_path):
+def test_each_size_is_measured_twice_and_its_data_removed(succeed, forked, tmp_path):
     flags = ["--rows", "100", "300", "--vocab_lines", "50", "--vocab_size", "300", "--output_dir", tmp_path / "run"]
-    status, out, err = run("benchmarks/size.py", *flags)
-    assert status == 0, err
-    report = json.loads((tmp_path / "run" / "size.json").read_text())
+    out = succeed("benchmarks/size.py", *flags)
+    report = read_json(tmp_path / "run" / "size.json")
     assert [(point["kind"], point["rows"]) for point in report["sizes"]] == [
         *(("parallel", 100), ("parallel", 300), ("labelled", 100), ("labelled", 300)),
     ]

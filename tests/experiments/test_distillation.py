@@ -1,6 +1,5 @@
 """Soft labels: what is labelled, by whom, and the loss that learns from it."""
 
-import json
 import math
 from copy import deepcopy
 from pathlib import Path
@@ -10,7 +9,6 @@ import pytest
 import torch
 import yaml
 from bpe_dropout import draw_segmentations
-from conftest import ROOT, tiny_config
 from datasets import Dataset
 from distillation import (
     SOFT_LABELS,
@@ -23,6 +21,7 @@ from distillation import (
     linear_classifier,
     load_soft_labels,
 )
+from shared import ROOT, read_json, tiny_config
 from transformers import TrainingArguments
 from transformers.modeling_outputs import Seq2SeqSequenceClassifierOutput
 
@@ -49,11 +48,13 @@ def tokenizer():
 
 
 @pytest.fixture
-def label(run):
+def label(succeed):
     """Label texts, by the linear teacher alone unless there are --models, too."""
 
     def label(folder, *flags, data="sample"):
-        return run("experiments/soft_labels.py", "--data", data, "--linear", "true", *flags, "--output_dir", folder)
+        return succeed(
+            "experiments/soft_labels.py", "--data", data, "--linear", "true", *flags, "--output_dir", folder
+        )
 
     return label
 
@@ -133,11 +134,10 @@ def test_the_linear_teacher_is_what_its_docstring_says():
     assert vectorizer.sublinear_tf and vectorizer.use_idf and regression.C == 8
 
 
-def test_the_linear_teacher_is_measured_with_changed_texts(run, data, tmp_path):
+def test_the_linear_teacher_is_measured_with_changed_texts(succeed, data, tmp_path):
     flags = ["--robustness", "no_spaces", "typing_slip", "--split", "test", "--output_dir", tmp_path / "run"]
-    status, out, err = run("experiments/linear_baseline.py", *flags)
-    assert status == 0, err
-    changes = json.loads((tmp_path / "run" / "evaluation.json").read_text())["robustness"]["changes"]
+    out = succeed("experiments/linear_baseline.py", *flags)
+    changes = read_json(tmp_path / "run" / "evaluation.json")["robustness"]["changes"]
     classifier = linear_classifier().fit(data["train"]["text"][:], data["train"]["label"][:])
     spaceless = ["".join(text.split()) for text in data["test"]["text"]]
     figures = [classifier.score(texts, data["test"]["label"][:]) for texts in (data["test"]["text"][:], spaceless)]
@@ -214,13 +214,12 @@ def test_other_files_are_refused(tmp_path, columns, message):
 
 
 @pytest.mark.slow
-def test_teachers_label_texts_and_a_classifier_learns_from_them(run, label, data, tmp_path):
+def test_teachers_label_texts_and_a_classifier_learns_from_them(succeed, label, data, tmp_path):
     known = [data[split]["text"][0] for split in ("train", "validation", "test")]
     texts = tmp_path / "texts.txt"
     new = ["정말 좋은 영화였다", "지루하고 유치했다"]
     texts.write_text("\n".join([new[0], *known, "", f" {new[0]} ", new[1]]) + "\n")
-    status, out, err = label(tmp_path / "soft", "--models", SMALL, "--texts", texts, "--pieces", "1")
-    assert status == 0, err
+    out = label(tmp_path / "soft", "--models", SMALL, "--texts", texts, "--pieces", "1")
     rows = load_soft_labels(tmp_path / "soft", 2)
     assert rows["text"][:2] == new  # each once, and none of the data's own
     assert rows["text"][2:] == compose_texts(data["train"]["text"][:], 1, seed=42)
@@ -231,19 +230,18 @@ def test_teachers_label_texts_and_a_classifier_learns_from_them(run, label, data
         classify(rows["text"][:], SMALL)[0],
     ]
     np.testing.assert_allclose(rows["label"][:], np.mean(probabilities, axis=0), atol=1e-5)
-    metrics = json.loads((tmp_path / "soft/metrics.json").read_text())
+    metrics = read_json(tmp_path / "soft/metrics.json")
     assert list(metrics["validation"]) == ["linear", SMALL, "together"]
     assert metrics["rows"] == len(rows)
     assert metrics["texts"] == {str(texts): file_checksum(texts)}
 
-    status, out, err = run(
+    out = succeed(
         *("experiments/train_classifier.py", "--data", "sample", "--model", SMALL, "--soft_labels", tmp_path / "soft"),
         *("--max_steps", "2", "--eval_strategy", "epoch", "--output_dir", tmp_path / "student", "--max_length", "64"),
     )
-    assert status == 0, err
-    state = json.loads((tmp_path / "student/checkpoint-2/trainer_state.json").read_text())
+    state = read_json(tmp_path / "student/checkpoint-2/trainer_state.json")
     assert state["epoch"] == pytest.approx(2 / math.ceil((len(data["train"]) + len(rows)) / 8))
-    record = json.loads((tmp_path / "student/run.json").read_text())
+    record = read_json(tmp_path / "student/run.json")
     assert record["data"]["train"]["rows"] == len(data["train"])
     recorded = record["data"]["soft_labels"]
     assert recorded["recipe"] == yaml.safe_load((tmp_path / "soft/recipe.yaml").read_text())
@@ -267,9 +265,8 @@ def test_training_texts_near_a_line_count(label, data, tmp_path):
     lines = [*films[0], f" {new[0]}", *map(str, range(100)), new[1], *films[1]]
     (tmp_path / "films.txt").write_text("\n".join(lines) + "\n")
     arguments = ["--texts", tmp_path / "films.txt", "--pieces", "1"]
-    assert label(tmp_path / "alone", *arguments)[0] == 0
-    status, out, err = label(tmp_path / "soft", *arguments, "--neighbours", "20")
-    assert status == 0, err
+    label(tmp_path / "alone", *arguments)
+    out = label(tmp_path / "soft", *arguments, "--neighbours", "20")
 
     factors = labels_nearby([[line.strip() for line in lines]], texts, labels, scale=20)
     alone, soft = (load_soft_labels(tmp_path / name, 2)[:] for name in ("alone", "soft"))
@@ -288,8 +285,7 @@ def test_training_texts_near_a_line_count(label, data, tmp_path):
 
 
 def test_the_training_texts_are_labelled_too(label, data, tmp_path):
-    status, out, err = label(tmp_path, "--cross_fit", "true", "--pieces", "1", "--seed", "3")
-    assert status == 0, err
+    out = label(tmp_path, "--cross_fit", "true", "--pieces", "1", "--seed", "3")
     rows, train = load_soft_labels(tmp_path, 2), data["train"]
     texts = train["text"][:]
     assert rows["text"][:] == texts + compose_texts(texts, 1, seed=3)
@@ -303,7 +299,7 @@ def test_the_training_texts_are_labelled_too(label, data, tmp_path):
 
 def test_soft_labels_of_another_cut_are_refused(run, label, tmp_path):
     """Their texts, or their teachers' training texts, are among validation now."""
-    assert label(tmp_path / "soft", "--pieces", "1")[0] == 0
+    label(tmp_path / "soft", "--pieces", "1")
     train = ["--data", "sample", "--soft_labels", tmp_path / "soft", "--output_dir", tmp_path / "run"]
     status, _, err = run("experiments/train_classifier.py", *train, "--split_seed", "1")
     assert status != 0 and "made for other data, or for another cut" in err.strip().splitlines()[-1]
@@ -312,20 +308,18 @@ def test_soft_labels_of_another_cut_are_refused(run, label, tmp_path):
     assert status != 0 and "metrics.json" in err.strip().splitlines()[-1] and "Traceback" not in err
 
 
-def test_a_label_of_too_few_texts_is_told(label, tmp_path):
+def test_a_label_of_too_few_texts_is_told(run, label, tmp_path):
     rows = ["text,label", *("좋다,1", "나쁘다,0") * 20, *["그저 그렇다,2"] * 6]
     (tmp_path / "my.csv").write_text("\n".join(rows) + "\n")
-    arguments = ["--text_column", "text", "--label_column", "label", "--pieces", "1"]
-    status, _, err = label(tmp_path / "soft", *arguments, data=tmp_path / "my.csv")
-    assert status == 0, err
+    label(tmp_path / "soft", "--text_column", "text", "--pieces", "1", data=tmp_path / "my.csv")
     assert {len(label) for label in load_soft_labels(tmp_path / "soft", 3)["label"]} == {3}
-    status, _, err = label(tmp_path / "cross", *arguments, "--cross_fit", "true", data=tmp_path / "my.csv")
-    assert status != 0
-    assert "4 training texts of 2, where 5 are needed" in err.strip().splitlines()[-1]
+    arguments = ["--data", tmp_path / "my.csv", "--text_column", "text", "--linear", "true", "--cross_fit", "true"]
+    status, _, err = run("experiments/soft_labels.py", *arguments, "--output_dir", tmp_path / "cross")
+    assert status == 2 and "4 training texts of 2, where 5 are needed" in err.splitlines()[-1]
 
 
 def accuracy_of(folder, teacher):
-    return f"{json.loads((folder / 'metrics.json').read_text())['validation'][teacher]['accuracy']:.4f}"
+    return f"{read_json(folder / 'metrics.json')['validation'][teacher]['accuracy']:.4f}"
 
 
 @pytest.mark.parametrize(

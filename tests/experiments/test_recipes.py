@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import pytest
 import yaml
-from conftest import ROOT
+from shared import ROOT, read_json
 
 from hf_vanilla_transformer.commands.arguments import parse_arguments
 
@@ -108,7 +108,7 @@ def test_a_chain_has_the_settings_of_the_published_record(read_chain, name):
     """From its last stage back to the first, but for where things are."""
     stages = {stage.makes: stage for stage in read_chain(name)}
     folder = ROOT / CHAINS[name]
-    recipe, run = yaml.safe_load((folder / "recipe.yaml").read_text()), json.loads((folder / "run.json").read_text())
+    recipe, run = yaml.safe_load((folder / "recipe.yaml").read_text()), read_json(folder / "run.json")
     stage = list(stages.values())[-1]
     assert Path(stage.makes).name == folder.name
     while True:
@@ -159,7 +159,7 @@ def test_a_finished_stage_is_skipped(read_chain, tmp_path, name):
 
 @pytest.mark.parametrize("name", CHAINS)
 def test_a_shell_file_promises_the_published_figures(name):
-    metrics = json.loads((ROOT / CHAINS[name] / "metrics.json").read_text())
+    metrics = read_json(ROOT / CHAINS[name] / "metrics.json")
     promised = (ROOM / name).read_text().splitlines()[1]
     for split in ("test", "validation"):
         report = metrics[split]
@@ -178,7 +178,7 @@ def test_the_command_of_a_published_card_takes_its_recipe(monkeypatch):
     (folder,) = (
         folder
         for folder in (ROOT / record for record in CHAINS.values())
-        if "script" in json.loads((folder / "run.json").read_text())
+        if "script" in read_json(folder / "run.json")
     )
     (command,) = re.findall(r"```sh\n(.*)\n```", (folder / "README.md").read_text())
     monkeypatch.chdir(folder)

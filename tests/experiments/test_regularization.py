@@ -1,110 +1,88 @@
 """R-Drop and BPE-dropout as flags of both training scripts."""
 
-import json
 import math
 import shutil
 
 import pytest
 import torch
 from safetensors.torch import load_file
-from shared import QUIET, TINY_TRANSLATOR
+from shared import QUIET, TINY_TRANSLATOR, read_json
 
 
 QUICK = [*TINY_TRANSLATOR, "--max_steps", "2", "--logging_steps", "1", *QUIET]
 
 
-@pytest.fixture
-def classify(run):
-    """Train a classifier."""
-
-    def classify(folder, *arguments):
-        flags = ["--data", "sample", "--vocab_size", "1500", "--output_dir", folder, *QUICK, *arguments]
-        return run("experiments/train_classifier.py", *flags)
-
-    return classify
+CLASSIFY = ["experiments/train_classifier.py", "--data", "sample", "--vocab_size", "1500", *QUICK]
 
 
 @pytest.fixture
-def translate(run, corpus):
-    """Train a translator."""
-
-    def translate(folder, *arguments):
-        flags = ["--data", corpus, "--source_column", "num", "--target_column", "de", "--validation_prefix", "val"]
-        flags += ["--max_length", "12", "--vocab_size", "60", "--output_dir", folder, *QUICK, *arguments]
-        return run("experiments/train_translation.py", *flags)
-
-    return translate
+def translate(corpus) -> list:
+    return [
+        *("experiments/train_translation.py", "--data", corpus, "--source_column", "num", "--target_column", "de"),
+        *("--validation_prefix", "val", "--max_length", "12", "--vocab_size", "60", *QUICK),
+    ]
 
 
-@pytest.fixture(params=["classify", "translate"])
-def train(request):
-    return request.getfixturevalue(request.param)
-
-
-def read(folder, name):
-    return json.loads((folder / name).read_text())
+@pytest.fixture(params=["classifier", "translator"])
+def train(request, translate) -> list:
+    return CLASSIFY if request.param == "classifier" else translate
 
 
 @pytest.mark.slow
-def test_the_flags_are_at_work(train, tmp_path, monkeypatch):
+def test_the_flags_are_at_work(succeed, train, tmp_path, monkeypatch):
     drawn, losses = [], []
     monkeypatch.setattr(
         "regularization.draw_segmentations",
         lambda rows, tokenizers, **settings: drawn.append(settings) or rows,
     )
     for number, flags in enumerate(([], ["--rdrop_alpha", "50", "--bpe_dropout", "0.1", "--data_seed", "42"])):
-        status, _, err = train(tmp_path / str(number), *flags)
-        assert status == 0, err
-        losses.append(read(tmp_path / str(number), "metrics.json")["epochs"][0]["train_loss"])
+        succeed(*train, "--output_dir", tmp_path / str(number), *flags)
+        losses.append(read_json(tmp_path / str(number) / "metrics.json")["epochs"][0]["train_loss"])
     assert losses[1] > losses[0] + 0.01
     assert [(one["rate"], one["copies"], one["seed"]) for one in drawn] == [(0.1, 10, 42)]
 
 
 @pytest.mark.slow
-def test_each_training_text_is_cut_in_several_ways(classify, tmp_path):
+def test_each_training_text_is_cut_in_several_ways(succeed, tmp_path):
     flags = ["--max_steps", "-1", "--num_train_epochs", "1", "--per_device_train_batch_size", "255"]
-    status, _, err = classify(
-        tmp_path / "run", *flags, "--eval_strategy", "epoch", "--bpe_dropout", "0.5", "--segmentations", "3"
-    )
-    assert status == 0, err
-    metrics = read(tmp_path / "run", "metrics.json")
+    flags += ["--eval_strategy", "epoch", "--bpe_dropout", "0.5", "--segmentations", "3"]
+    succeed(*CLASSIFY, *flags, "--output_dir", tmp_path / "run")
+    metrics = read_json(tmp_path / "run" / "metrics.json")
     assert [entry["step"] for entry in metrics["epochs"]] == [math.ceil(3 * metrics["train"]["rows"] / 255)]
     assert metrics["train"]["rows"] < 600
 
 
-def test_the_record_says_which_script_takes_the_recipe(train, tmp_path):
-    status, _, err = train(tmp_path / "run", "--rdrop_alpha", "1")
-    assert status == 0, err
+def test_the_record_says_which_script_takes_the_recipe(succeed, train, tmp_path):
+    succeed(*train, "--output_dir", tmp_path / "run", "--rdrop_alpha", "1")
     assert "\nrdrop_alpha: 1.0\n" in (tmp_path / "run" / "recipe.yaml").read_text()
-    script = read(tmp_path / "run", "run.json")["script"]
+    script = read_json(tmp_path / "run" / "run.json")["script"]
     card = (tmp_path / "run" / "README.md").read_text()
     assert "In a checkout of the package" in card and f"```sh\npython {script} recipe.yaml" in card
 
 
 @pytest.mark.slow
-def test_an_interrupted_run_goes_on_to_the_same_end(translate, tmp_path):
+def test_an_interrupted_run_goes_on_to_the_same_end(succeed, translate, tmp_path):
     settings = ["--max_tokens", "50", "--max_steps", "4", "--save_steps", "2", "--eval_strategy", "steps"]
     settings += ["--eval_steps", "2", "--bpe_dropout", "0.5", "--segmentations", "3", "--rdrop_alpha", "3"]
-    assert translate(tmp_path / "whole", *settings)[0] == 0
+    succeed(*translate, *settings, "--output_dir", tmp_path / "whole")
     (tmp_path / "interrupted").mkdir()
     shutil.copytree(tmp_path / "whole" / "checkpoint-2", tmp_path / "interrupted" / "checkpoint-2")
-    status, _, err = translate(tmp_path / "interrupted", *settings, "--resume_from_checkpoint")
-    assert status == 0, err
+    succeed(*translate, *settings, "--output_dir", tmp_path / "interrupted", "--resume_from_checkpoint")
     whole, resumed = (load_file(tmp_path / folder / "model.safetensors") for folder in ("whole", "interrupted"))
     torch.testing.assert_close(resumed, whole, rtol=0, atol=0)
     # 100 pairs, each cut in three ways into more tokens than it has, are at least 40 batches an epoch.
-    metrics = read(tmp_path / "whole", "metrics.json")
+    metrics = read_json(tmp_path / "whole" / "metrics.json")
     assert metrics["epochs"][-1]["step"] == 4 and 0 < metrics["epochs"][-1]["epoch"] <= 0.1
 
 
-def test_two_vocabularies_and_generation_go_with_rdrop(translate, tmp_path):
-    status, _, err = translate(
-        tmp_path / "run",
+def test_two_vocabularies_and_generation_go_with_rdrop(succeed, translate, tmp_path):
+    succeed(
+        *translate,
+        *("--output_dir", tmp_path / "run"),
         *("--vocabularies", "separate", "--tokenizer_model", "word", "--lowercase", "--max_tokens", "50"),
         *("--rdrop_alpha", "5", "--predict_with_generate", "true", "--eval_strategy", "steps", "--eval_steps", "1"),
     )
-    assert status == 0, err
-    assert read(tmp_path / "run", "metrics.json")["epochs"][0].keys() >= {"eval_bleu", "eval_loss"}
+    assert read_json(tmp_path / "run" / "metrics.json")["epochs"][0].keys() >= {"eval_bleu", "eval_loss"}
 
 
 @pytest.mark.parametrize(
@@ -118,8 +96,8 @@ def test_two_vocabularies_and_generation_go_with_rdrop(translate, tmp_path):
         (["--segmentations", "2"], "--segmentations: at least 1, and with --bpe_dropout"),
     ],
 )
-def test_training_is_refused_with_one_line(train, tmp_path, arguments, message):
-    status, _, err = train(tmp_path / "run", *arguments)
+def test_training_is_refused_with_one_line(run, train, tmp_path, arguments, message):
+    status, _, err = run(*train, *arguments, "--output_dir", tmp_path / "run")
     lines = [line for line in err.splitlines() if ": error: " in line]
     assert status == 2 and len(lines) == 1 and message in lines[0] and "Traceback" not in err
 
@@ -132,6 +110,6 @@ def test_training_is_refused_with_one_line(train, tmp_path, arguments, message):
         (["--soft_labels", "x", "--label_smoothing_factor", "0.1"], "--soft_labels: neither with"),
     ],
 )
-def test_what_does_not_go_together_is_refused(classify, tmp_path, arguments, message):
-    status, _, err = classify(tmp_path / "run", *arguments)
+def test_what_does_not_go_together_is_refused(run, tmp_path, arguments, message):
+    status, _, err = run(*CLASSIFY, *arguments, "--output_dir", tmp_path / "run")
     assert status == 2 and message in err and "Traceback" not in err
