@@ -385,21 +385,6 @@ def test_a_layer_that_is_missing_is_named():
         convert("pytorch-seq2seq", none)
 
 
-@pytest.mark.parametrize(
-    ("file", "given", "message"),
-    [
-        ("annotated-transformer", {}, "encoder_attention_heads, decoder_attention_heads"),
-        ("annotated-transformer", {"encoder_attention_heads": 4}, "tell decoder_attention_heads;"),
-        ("annotated-transformer", {"num_attention_heads": 4}, "tell decoder_attention_heads;"),
-        ("torch-nn-transformer-norm-last", FOUR_HEADS, "tell norm_first, activation_function, layer_norm_eps;"),
-        ("torch-nn-transformer-norm-last", NORM_LAST, "tell encoder_attention_heads, decoder_attention_heads;"),
-    ],
-)
-def test_what_no_tensor_tells_is_asked_for_by_name(file, given, message):
-    with pytest.raises(ValueError, match=message):
-        convert_checkpoint(checkpoint(file), FILES[file][0], **given)
-
-
 # Of each file values of fields that its tensors tell otherwise.
 CONTRADICTIONS = {
     "annotated-transformer": {
@@ -424,17 +409,24 @@ def test_a_field_that_contradicts_the_tensors_is_refused(file, name):
 @pytest.mark.parametrize(
     ("file", "fields", "message"),
     [
-        ("annotated-transformer", {"decoder_attention_heads": 5}, "decoder_attention_heads: 5 heads"),
-        ("annotated-transformer", {"encoder_attention_heads": 0}, "encoder_attention_heads: 0 heads"),
-        ("annotated-transformer", {"encoder_attention_heads": "4"}, "encoder_attention_heads: '4' heads"),
-        ("transformer-evolution", {"decoder_attention_heads": 4}, "heads of 12 and 9 features"),
-        ("annotated-transformer", {"d_modle": 32}, "no such field: d_modle"),
-        ("transformer-evolution-classification", {"id2label": {0: "a"}}, "num_labels=1"),
+        # What no tensor tells is asked for.
+        ("annotated-transformer", {}, "encoder_attention_heads, decoder_attention_heads"),
+        ("annotated-transformer", {"encoder_attention_heads": 4}, "tell decoder_attention_heads;"),
+        ("annotated-transformer", {"num_attention_heads": 4}, "tell decoder_attention_heads;"),
+        ("torch-nn-transformer-norm-last", FOUR_HEADS, "tell norm_first, activation_function, layer_norm_eps;"),
+        ("torch-nn-transformer-norm-last", NORM_LAST, "tell encoder_attention_heads, decoder_attention_heads;"),
+        # What is told makes no sense.
+        ("annotated-transformer", FOUR_HEADS | {"decoder_attention_heads": 5}, "decoder_attention_heads: 5 heads"),
+        ("annotated-transformer", FOUR_HEADS | {"encoder_attention_heads": 0}, "encoder_attention_heads: 0 heads"),
+        ("annotated-transformer", FOUR_HEADS | {"encoder_attention_heads": "4"}, "attention_heads: '4' heads"),
+        ("transformer-evolution", THREE_HEADS | {"decoder_attention_heads": 4}, "heads of 12 and 9 features"),
+        ("annotated-transformer", FOUR_HEADS | {"d_modle": 32}, "no such field: d_modle"),
+        ("transformer-evolution-classification", THREE_HEADS | {"id2label": {0: "a"}}, "num_labels=1"),
     ],
 )
-def test_fields_that_make_no_sense_are_refused(file, fields, message):
+def test_what_is_told_is_asked_for_and_must_make_sense(file, fields, message):
     with pytest.raises(ValueError, match=message):
-        convert(file, **fields)
+        convert_checkpoint(checkpoint(file), FILES[file][0], **fields)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,6 @@ from transformers import (
     AutoModelForSequenceClassification,
     AutoModelForTextEncoding,
     AutoTokenizer,
-    pipeline,
 )
 
 from hf_vanilla_transformer import (
@@ -344,14 +343,6 @@ def test_a_folder_knows_the_versions_it_needs(classifier_folder, tmp_path):
         f"pip install -U 'transformers>={oldest},<6'",
         "loaded",
     ]
-
-
-def test_the_pipeline_labels_reviews(classifier_folder):
-    answers = pipeline("text-classification", model=str(classifier_folder))(TEXTS, batch_size=2)
-    assert {answer["label"] for answer in answers} <= {"negative", "positive"}
-    singles = [pipeline("text-classification", model=str(classifier_folder))(text)[0] for text in TEXTS]
-    assert [a["label"] for a in answers] == [a["label"] for a in singles]
-    torch.testing.assert_close([a["score"] for a in answers], [a["score"] for a in singles])
 
 
 def test_the_code_travels_with_the_weights(classifier_folder):
