@@ -56,9 +56,9 @@ def batch(side: str = "right", source_length: int | None = None, target_length: 
     return {"input_ids": source, "decoder_input_ids": target, **masks}
 
 
-def eager(model):
+def attending(attn: str, model):
     model = copy.deepcopy(model)
-    model.set_attn_implementation("eager")
+    model.set_attn_implementation(attn)
     return model
 
 
@@ -196,12 +196,8 @@ def test_whoever_waits_for_keys_and_values_gets_them():
 def test_sdpa_and_eager_agree_also_on_rows_without_a_token(config):
     model = VanillaTransformerForSequenceClassification(config).eval()
     ids, mask = pad([*SOURCES, []])
-    torch.testing.assert_close(
-        model(input_ids=ids, attention_mask=mask).logits,
-        eager(model)(input_ids=ids, attention_mask=mask).logits,
-        rtol=0,
-        atol=1e-5,
-    )
+    sdpa, eager = (attending(attn, model)(ids, mask).logits for attn in ("sdpa", "eager"))
+    torch.testing.assert_close(sdpa, eager, rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("attn", ["eager", "sdpa"])
@@ -370,12 +366,10 @@ def test_a_decoding_step_compiles_as_one_graph_with_a_static_cache():
 def test_flex_attention_equals_eager():
     """Forward alone: on a CPU, flex attention has no backward."""
     model = VanillaTransformerModel(tiny_config(head_dim=16)).eval()
-    flex = copy.deepcopy(model)
-    flex.set_attn_implementation("flex_attention")
     inputs = batch()
     real = inputs["decoder_attention_mask"] == 1
     with torch.no_grad():
-        outputs = [m(**inputs).last_hidden_state[real] for m in (flex, eager(model))]
+        outputs = [attending(attn, model)(**inputs).last_hidden_state[real] for attn in ("flex_attention", "eager")]
     torch.testing.assert_close(*outputs, rtol=0, atol=1e-5)
 
 
@@ -384,14 +378,12 @@ def test_torch_compile_changes_nothing():
     model = VanillaTransformerForSequenceClassification(tiny_config()).eval()
     ids, mask = pad(SOURCES)
     compiled = torch.compile(model, fullgraph=True, backend="aot_eager")
-    torch.testing.assert_close(
-        compiled(input_ids=ids, attention_mask=mask).logits, model(input_ids=ids, attention_mask=mask).logits
-    )
+    torch.testing.assert_close(compiled(ids, mask).logits, model(ids, mask).logits)
 
 
 def test_hidden_states_and_attentions_on_request():
     config = tiny_config(encoder_layers=3, decoder_layers=2, encoder_attention_heads=2, decoder_attention_heads=8)
-    model = eager(VanillaTransformerForConditionalGeneration(config)).eval()
+    model = attending("eager", VanillaTransformerForConditionalGeneration(config)).eval()
     outputs = model(**batch(), output_attentions=True, output_hidden_states=True)
     assert [tuple(a.shape) for a in outputs.encoder_attentions] == [(2, 2, 5, 5)] * 3
     assert [tuple(a.shape) for a in outputs.decoder_attentions] == [(2, 8, 4, 4)] * 2
@@ -410,10 +402,8 @@ def test_labels_are_shifted_right_and_ignored_at_minus_100():
     assert shift_tokens_right(labels, 0, 2).tolist() == [[2, 20, 21], [2, 22, 3]]
     model = VanillaTransformerForConditionalGeneration(tiny_config()).eval()
     source, mask = pad(SOURCES)
-    outputs = model(input_ids=source, attention_mask=mask, labels=labels)
-    explicit = model(
-        input_ids=source, attention_mask=mask, decoder_input_ids=torch.tensor([[2, 20, 21], [2, 22, 3]])
-    ).logits
+    outputs = model(source, mask, labels=labels)
+    explicit = model(source, mask, decoder_input_ids=torch.tensor([[2, 20, 21], [2, 22, 3]])).logits
     torch.testing.assert_close(outputs.logits, explicit)
     expected = nn.functional.cross_entropy(explicit[labels != -100], labels[labels != -100])
     torch.testing.assert_close(outputs.loss, expected)
