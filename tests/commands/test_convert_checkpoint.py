@@ -5,7 +5,6 @@ import shutil
 
 import pytest
 import torch
-from shared import error_line
 from test_conversion import (
     AUTO_CLASSES,
     FILES,
@@ -61,7 +60,7 @@ def test_a_checkpoint_goes_both_ways(succeed, file, suffix, tmp_path):
         (["--model", "{}/headless", "--checkpoint", "{}/new.pt"], "lacks lm_head.bias, lm_head.weight"),
     ],
 )
-def test_wrong_settings_are_refused_with_one_line(run, arguments, message, tmp_path):
+def test_wrong_settings_are_refused_with_one_line(refused, arguments, message, tmp_path):
     torch.save(checkpoint("annotated-transformer"), tmp_path / "there.pt")
     torch.save({"weight": Code(tmp_path / "ran")}, tmp_path / "code.pt")
     model = convert("annotated-transformer")
@@ -71,8 +70,6 @@ def test_wrong_settings_are_refused_with_one_line(run, arguments, message, tmp_p
     before = {file for file in tmp_path.rglob("*") if file.is_file()}
     arguments = [argument.replace("{}", str(tmp_path)) for argument in arguments]
     given = ["--source", "annotated-transformer", "--checkpoint", tmp_path / "there.pt"]
-    status, out, err = run("convert-checkpoint", *given, *arguments)
-    assert (status, out) == (2, "")
-    assert message in error_line("convert-checkpoint", err)
+    assert message in refused("convert-checkpoint", *given, *arguments)
     assert {file for file in tmp_path.rglob("*") if file.is_file()} == before
     assert not (tmp_path / "ran").exists()

@@ -5,7 +5,7 @@ from importlib.util import find_spec
 
 import pytest
 from export.models import random_model, save
-from shared import LINES, error_line, tiny_config
+from shared import LINES, tiny_config
 
 from hf_vanilla_transformer.export import export
 
@@ -38,7 +38,7 @@ def models(tmp_path_factory):
         ("translate", "transformers"),
     ],
 )
-def test_an_export_answers_as_its_model(run, succeed, models, tmp_path, caplog, name, format):
+def test_an_export_answers_as_its_model(run, refused, succeed, models, tmp_path, caplog, name, format):
     if format != "transformers" and find_spec({"onnx": "onnxruntime"}.get(format, format)) is None:
         pytest.skip(f"the extra [{format}] is not installed")
     folder = tmp_path / "exported"
@@ -59,21 +59,14 @@ def test_an_export_answers_as_its_model(run, succeed, models, tmp_path, caplog, 
     assert output.read_text(encoding="utf-8") == expected
 
     other = "predict" if name == "translate" else "translate"
-    status, out, err = run(other, "--model", folder, stdin="가\n")
-    assert (status, out) == (2, "") and "exported: not a " in error_line(other, err)
+    assert "exported: not a " in refused(other, "--model", folder, stdin="가\n")
     if name == "predict":
-        status, out, err = run(name, "--model", folder, "--dtype", "bfloat16", stdin="가\n")
-        assert (status, out) == (2, "")
-        assert f"dtype bfloat16: only torch has this choice, this is an export to {format}" in error_line(name, err)
+        said = refused(name, "--model", folder, "--dtype", "bfloat16", stdin="가\n")
+        assert f"dtype bfloat16: only torch has this choice, this is an export to {format}" in said
 
 
-CT2 = {
-    "format": "ctranslate2",
-    "task": "classification",
-    "quantize": None,
-    "generation": None,
-    "config": {"architectures": ["X"]},
-}
+CT2 = {"format": "ctranslate2", "task": "classification", "quantize": None, "generation": None}
+CT2 |= {"config": {"architectures": ["X"]}}
 
 
 @pytest.mark.parametrize(
@@ -90,7 +83,6 @@ CT2 = {
         (json.dumps({**CT2, "task": "x"}), "a x in the format ctranslate2 is for other"),
     ],
 )
-def test_a_record_that_cannot_be_read_is_refused(run, tmp_path, record, message):
+def test_a_record_that_cannot_be_read_is_refused(refused, tmp_path, record, message):
     (tmp_path / "export.json").write_text(record)
-    status, out, err = run("predict", "--model", tmp_path, stdin="가\n")
-    assert (status, out) == (2, "") and message in error_line("predict", err)
+    assert message in refused("predict", "--model", tmp_path, stdin="가\n")

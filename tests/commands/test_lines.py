@@ -15,7 +15,7 @@ import time
 from types import SimpleNamespace
 
 import pytest
-from shared import error_line, tiny_config
+from shared import tiny_config
 from tqdm import tqdm
 
 from hf_vanilla_transformer import (
@@ -126,15 +126,14 @@ def test_texts_are_numbered_from_the_first_after_resuming(succeed, texts, tmp_pa
         (["--batch_size", "0"], "--batch_size: at least 1"),
     ],
 )
-def test_what_cannot_be_answered_is_refused_with_one_line(run, classifier, texts, tmp_path, arguments, message):
+def test_what_cannot_be_answered_is_refused_with_one_line(refused, classifier, texts, tmp_path, arguments, message):
     (tmp_path / "there.tsv").write_text("a\n" * 999)
     (tmp_path / "texts.csv").write_text("id,text,predicted\n1,가,나\n")
     (tmp_path / "broken.gz").write_bytes(gzip.compress(texts.read_bytes())[:-20])
     before = texts.read_bytes(), (tmp_path / "there.tsv").read_bytes()
     arguments = [argument.replace("{}", str(tmp_path)) for argument in arguments]
-    status, out, err = run("predict", "--model", classifier, *arguments)
-    assert (status, out) == (2, "")
-    assert message.replace("{}", str(tmp_path)) in error_line("predict", err)
+    said = refused("predict", "--model", classifier, *arguments)
+    assert message.replace("{}", str(tmp_path)) in said
     assert before == (texts.read_bytes(), (tmp_path / "there.tsv").read_bytes())
 
 

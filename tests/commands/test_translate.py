@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 import torch
-from shared import error_line, tiny_config
+from shared import tiny_config
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer, GenerationConfig
 
 from hf_vanilla_transformer import (
@@ -70,28 +70,26 @@ def test_translations_come_in_the_order_of_the_texts(succeed, translator, tmp_pa
     assert translations[1] == translations[3] == ""
 
 
-def test_texts_come_from_standard_input_too(run, succeed, translator):
+def test_texts_come_from_standard_input_too(succeed, translator):
     out = succeed("translate", "--model", translator, stdin="1 2\n3\n")
     assert out.split("\n")[:-1] == list(expected_translations(translator, ["1 2", "3"], 1))
-    assert run("translate", "--model", translator, stdin="")[:2] == (0, "")
-    assert run("translate", "--model", translator, stdin=" \n\n")[:2] == (0, "\n\n")
-    assert run("translate", "--model", translator, stdin="\u200b\n\x01\x02\n")[:2] == (0, "\n\n")
+    for empty, answers in (("", ""), (" \n\n", "\n\n"), ("\u200b\n\x01\x02\n", "\n\n")):
+        assert succeed("translate", "--model", translator, stdin=empty) == answers
 
 
-def test_a_text_at_the_limit_is_read_and_beyond_it_cut_or_refused(run, succeed, translator, caplog):
+def test_a_text_at_the_limit_is_read_and_beyond_it_cut_or_refused(succeed, refused, translator, caplog):
     tokenizer = AutoTokenizer.from_pretrained(translator)
     fits = next(text for n in range(20) if len(tokenizer(text := " ".join("1" * n))["input_ids"]) == 10)
-    status, out, _ = run("translate", "--model", translator, "--truncation", "false", stdin=f"{fits}\n")
-    assert (status, caplog.text) == (0, "")
-    assert out.split("\n")[:-1] == list(expected_translations(translator, [fits], 1))
+    out = succeed("translate", "--model", translator, "--truncation", "false", stdin=f"{fits}\n")
+    assert caplog.text == "" and out.split("\n")[:-1] == list(expected_translations(translator, [fits], 1))
 
     long = f"1\n{fits} 2 3\n"
     out = succeed("translate", "--model", translator, stdin=long)
     assert out.split("\n")[1:-1] == list(expected_translations(translator, [f"{fits} 2 3"], 1))
     (record,) = caplog.records
     assert re.search(r"text 2 has 1\d tokens, the model reads 10; cut: 1 of 2 texts", record.getMessage())
-    status, out, err = run("translate", "--model", translator, "--truncation", "false", stdin=long)
-    assert (status, out) == (2, "") and re.search(r"error: text 2 has 1\d tokens, the model reads 10$", err.strip())
+    said = refused("translate", "--model", translator, "--truncation", "false", stdin=long)
+    assert re.search(r"error: text 2 has 1\d tokens, the model reads 10$", said)
 
 
 def test_translations_can_be_kept_short(succeed, translator):
@@ -111,12 +109,10 @@ def test_translations_can_be_kept_short(succeed, translator):
         ([], "--model"),
     ],
 )
-def test_translating_refuses_with_one_line(run, tmp_path, arguments, message):
+def test_translating_refuses_with_one_line(refused, tmp_path, arguments, message):
     VanillaTransformerForSequenceClassification(tiny_config()).save_pretrained(tmp_path / "classifier")
     VanillaTransformerForConditionalGeneration(tiny_config()).save_pretrained(tmp_path / "bare")
-    status, out, err = run("translate", *(argument.replace("{}", str(tmp_path)) for argument in arguments))
-    assert (status, out) == (2, "")
-    assert message in error_line("translate", err)
+    assert message in refused("translate", *(argument.replace("{}", str(tmp_path)) for argument in arguments))
 
 
 def test_beams_are_those_of_the_models_own_generate_and_a_table_gets_a_column(succeed, translator, tmp_path):
