@@ -102,7 +102,8 @@ def load_labelled_text(
         data[split] = _keep_text_and_label(rows, f"{source}, split {split}", [text_column, label_column], names, kind)
     if len(names) < 2 and kind != REGRESSION:
         raise DataError(f"{source}: the column {label_column!r} has fewer than two labels: {list(names)}")
-    return complete_splits(data, source, partial(_choose, fraction=validation_fraction, seed=seed))
+    choose = partial(_choose, fraction=validation_fraction, seed=seed)
+    return complete_splits(data, source, choose, always_cut=["validation"] if nsmc_files else [])
 
 
 def tokenize(

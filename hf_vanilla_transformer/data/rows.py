@@ -6,7 +6,7 @@ import json
 import logging
 import multiprocessing
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -127,14 +127,20 @@ def cut_size(fraction: float, rows: int) -> int:
 
 
 def complete_splits(
-    data: DatasetDict, source: str, choose: Callable[[Dataset, str], tuple[np.ndarray, np.ndarray]]
+    data: DatasetDict,
+    source: str,
+    choose: Callable[[Dataset, str], tuple[np.ndarray, np.ndarray]],
+    always_cut: Collection[str] = (),
 ) -> DatasetDict:
-    """Cut `test` and `validation`, if they are missing, from `train`; `choose` says which rows stay and which go."""
+    """Cut `test` and `validation`, if they are missing, from `train`; `choose` says which rows stay and which go.
+
+    The log says so, but for the splits that are always cut, because the format has none.
+    """
     for split in ("test", "validation"):
         if split not in data:
             parts = choose(data["train"], f"{source}, split {split}")
             data["train"], data[split] = (select_rows(data["train"], part) for part in parts)
-            if source != "sample":  # which says itself that it has no validation split
+            if split not in always_cut:
                 sizes = [len(data[part]) for part in (split, "train")]
                 logger.warning(f"{source}: {split} is {sizes[0]:,} rows cut from train, {sizes[1]:,} are left")
     return DatasetDict({split: data[split] for split in SPLITS})

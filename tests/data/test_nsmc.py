@@ -62,8 +62,10 @@ def server(nsmc_folder, monkeypatch):
     server.server_close()
 
 
-def test_sample_loads(load):
+def test_sample_loads(load, caplog):
+    """The log says nothing of a validation split that is always cut from train."""
     loaded = load("sample")
+    assert not caplog.text
     assert_shape(loaded, ["negative", "positive"])
     assert {split: len(part) for split, part in loaded.items()} == {"train": 570, "validation": 30, "test": 120}
 
