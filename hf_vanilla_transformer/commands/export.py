@@ -7,11 +7,10 @@
     vanilla-transformer export --model model_cards/multi30k-de-en --format transformers --output_dir runs/native
     vanilla-transformer export --model runs/native --format vanilla --output_dir runs/back
 
-`ctranslate2` and `onnx` are for speed: `predict`, `translate` and `evaluate` take the folder as they take a model; of
-`onnx` classifiers only, the translators are for other programs. `transformers` is a model of one of transformers' own
-classes, which loads without other code, for translators that have such a twin; `vanilla` is the way back from there.
-Nothing is written if the export does not agree with the model: on random texts, and on those of its run's validation
-split where the recipe's data are here.
+`ctranslate2`, and for classifiers `onnx`, are for speed: `predict`, `translate` and `evaluate` take the folder as they
+take a model. `transformers` is a model of one of transformers' own classes, which loads without other code, for
+translators that have such a twin; `vanilla` is the way back from there. Nothing is written if the export does not
+agree with the model: on random texts, and on those of its run's validation split where the recipe's data are here.
 """
 
 from dataclasses import dataclass, fields
@@ -30,7 +29,7 @@ from .settings import LabelledTextArguments, PairArguments
 class ExportArguments:
     model: str = HfArg(help="A model's folder or Hub name; for `vanilla` an exported folder.")
     format: Literal["ctranslate2", "onnx", "transformers", "vanilla"] = HfArg(
-        help="`ctranslate2`, `onnx`, `transformers`, or `vanilla`, the way back from `transformers`."
+        help="`ctranslate2`; `onnx` (classifiers), `transformers` (translators); `vanilla`, the way back from there."
     )
     output_dir: str = HfArg(help="The folder for the export; it must be empty or missing.")
     quantize: Literal["int8"] | None = HfArg(default=None, help="`int8`; by default float32.")

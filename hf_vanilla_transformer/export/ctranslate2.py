@@ -95,8 +95,6 @@ def check(model: VanillaTransformerPreTrainedModel) -> None:
             f"layer_norm_eps: {config.layer_norm_eps:g} with layer_norm_type {config.layer_norm_type!r}; "
             f"CTranslate2 adds it elsewhere, and only up to {MOST_UNBIASED_EPS:g} that makes no difference"
         )
-    if config.decoder_start_token_id is None:
-        raise ValueError("decoder_start_token_id: CTranslate2 needs a start token")
     for name, neutral in NEUTRAL_SETTINGS.items():
         value = getattr(getattr(model, "generation_config", None), name, None)
         if value not in (None, neutral):
@@ -121,14 +119,12 @@ def vocabulary(tokenizer: PreTrainedTokenizerBase, size: int) -> list[str]:
 
 def set_translator(spec, model: Any, tokenizer: PreTrainedTokenizerBase) -> None:
     config = model.config
-    if not (ends := end_tokens(config)):
-        raise ValueError("eos_token_id: CTranslate2 needs an end token")
     set_linear(spec.decoder.projection, model.lm_head)
     tokens = vocabulary(tokenizer, config.target_vocab_size)
     spec.register_target_vocabulary(tokens)
     spec.config.decoder_start_token = tokens[config.decoder_start_token_id]
-    spec.config.eos_token = tokens[ends[0]]
-    spec.config.unk_token = tokenizer.unk_token or tokens[ends[0]]
+    spec.config.eos_token = tokens[end_tokens(config)[0]]
+    spec.config.unk_token = tokenizer.unk_token or spec.config.eos_token
 
 
 def set_classifier(spec, model: Any, _) -> None:

@@ -15,7 +15,7 @@ from filelock import FileLock, Timeout
 from transformers import PreTrainedTokenizerBase
 
 from ..hub.record import describe_environment, save_json
-from ..inference.engine import EXPORT_FILE, TASKS, load_engine
+from ..inference.engine import ENGINES, EXPORT_FILE, NOUNS, TASKS, load_engine
 from ..inference.folder import TARGET_TOKENIZER, load_model, load_target_tokenizer, load_tokenizer
 from ..inference.pytorch import TorchEngine
 from ..modeling_vanilla_transformer import VanillaTransformerPreTrainedModel
@@ -80,14 +80,14 @@ def export(
     with finished_folder(output_dir) as folder:
         writer = importlib.import_module(f".{form.module}", __package__)
         model, tokenizers = load_exportable(model_folder)
+        check(model, format)
         writer.write(model, tokenizers, folder, quantize)
         save_tokenizers(tokenizers, folder)
         record = make_record(model_folder, model, format, quantize)
         save_json(folder / EXPORT_FILE, record)
-        graphs = format == "onnx" and record["task"] == "translation"  # which no engine of this package searches with
         record["proof"] = prove(
             TorchEngine(model),
-            writer.OnnxTranslator(folder, model.config, quantize) if graphs else load_engine(str(folder)),
+            load_engine(str(folder)),
             rounded=None if quantize is None else TorchEngine(writer.rounded(model)),
             tokenizer=tokenizers[0],
             folder=folder,
@@ -136,6 +136,17 @@ def remove_abandoned(there: Path) -> None:
     for lock in there.glob(f"{SCRATCH}*/lock"):
         with contextlib.suppress(Timeout, OSError), FileLock(lock, timeout=0):
             shutil.rmtree(lock.parent, ignore_errors=True)
+
+
+def check(model: VanillaTransformerPreTrainedModel, format: str) -> None:
+    """Check what every engine of a format needs; `write` checks the rest."""
+    task = TASKS[type(model).__name__]
+    if (format, task) not in ENGINES:
+        formats = " or ".join(name for name, other in ENGINES if other == task)
+        raise ValueError(f"architectures: a {NOUNS[task]} is exported to {formats}, not to {format}")
+    for name in ("decoder_start_token_id", *(["eos_token_id"] if task == "translation" else [])):
+        if getattr(model.config, name) is None:
+            raise ValueError(f"{name}: none, and other engines need one")
 
 
 def load_exportable(

@@ -8,7 +8,7 @@
 | post-norm without final norms, sinusoid from position 0 | Marian |
 
 Pegasus and Marian have the sinusoid's sines before its cosines, where the paper alternates them: all features of the
-model are permuted alike.
+model are permuted alike. A classifier has no twin: transformers' have another head and read another token.
 """
 
 import re
@@ -60,11 +60,6 @@ def write(
     quantize: str | None,
 ) -> None:
     """Write the model's native twin; arguments and errors as in `Format`."""
-    if not isinstance(model, VanillaTransformerForConditionalGeneration):
-        raise ValueError(
-            f"architectures: a {type(model).__name__} has no twin; transformers' encoder-decoder classifiers have "
-            "another head and read another token"
-        )
     twin = AutoModelForSeq2SeqLM.from_config(twin_config(model.config), dtype=torch.float32)
     twin.load_state_dict(twin_state_dict(model, twin))
     twin.generation_config = twin_generation_config(model)
@@ -92,8 +87,6 @@ def check(config: VanillaTransformerConfig) -> None:
         raise ValueError(f"position_embedding_type: {config.position_embedding_type!r}; Marian has 'sinusoidal'")
     if not config.norm_first and config.position_offset != 0:
         raise ValueError(f"position_offset: {config.position_offset}; Marian's positions begin with 0")
-    if config.decoder_start_token_id is None:
-        raise ValueError("decoder_start_token_id: models of transformers need one")
 
 
 def has_native_sinusoid(config: VanillaTransformerConfig) -> bool:

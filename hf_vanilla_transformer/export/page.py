@@ -121,10 +121,10 @@ def _save_networks(model: VanillaTransformerPreTrainedModel, folder: Path) -> No
 
     folder.mkdir()
     if TASKS[type(model).__name__] == "classification":
-        save_classifier(model, folder / "classifier.onnx", attentions=True, half_weights=True)
+        save_classifier(model, folder / "classifier.onnx", for_page=True)
     else:
-        save_encoder(model, folder / "encoder.onnx", half_weights=True)
-        save_decoder(model, folder / "decoder.onnx", half_weights=True)
+        save_encoder(model, folder / "encoder.onnx")
+        save_decoder(model, folder / "decoder.onnx")
 
 
 def _settings(

@@ -35,7 +35,7 @@ BATCH = 8
 
 def prove(
     model: TorchEngine,
-    export: Any,
+    export: Engine,
     *,
     rounded: TorchEngine | None,
     tokenizer: PreTrainedTokenizerBase,
@@ -46,7 +46,7 @@ def prove(
 
     Args:
         model: The model in torch.
-        export: The engine of the export; for a translator in ONNX files its `OnnxTranslator`.
+        export: The engine of the export.
         rounded: For an export in int8, the model rounded in torch as the engine does; one in float32 must agree.
         tokenizer: The model's source tokenizer.
         folder: The exported folder.
@@ -130,18 +130,16 @@ def compare_logits(
 
 
 def compare_translations(
-    model: TorchEngine, export: Any, rounded: TorchEngine | None, rows: list[list[int]]
+    model: TorchEngine, export: Engine, rounded: TorchEngine | None, rows: list[list[int]]
 ) -> dict[str, Any]:
-    """Compare the log-probabilities of random translations, and an engine's greedy translations."""
+    """Compare the log-probabilities of random translations, and the greedy translations."""
     targets = random_translations(model.config, len(rows))
 
-    def score(engine: Any) -> list[np.ndarray]:
+    def score(engine: Engine) -> list[np.ndarray]:
         return in_batches(lambda *parts: log_probabilities(engine, *parts), rows, targets)
 
     report: dict[str, Any] = {"texts": len(rows), "longest": max(map(len, rows))}
     report |= compare("log-probabilities", score(model), score(export), None if rounded is None else score(rounded))
-    if not isinstance(export, Engine):
-        return report
     rows = [row for row in rows if len(row) <= MOST_GENERATED]
     limit = None if model.config.max_target_positions <= MOST_GENERATED else MOST_GENERATED
     written = [engine.translate(rows, BATCH, max_new_tokens=limit) for engine in (model, export)]
@@ -158,7 +156,7 @@ def log_probabilities(engine: Any, input_ids: list[list[int]], target_ids: list[
     """Score given translations, token by token.
 
     Args:
-        engine: The engine of a translator, or `OnnxTranslator`.
+        engine: The engine of a translator.
         input_ids: The source ids of each text, each with at least one id.
         target_ids: The target ids of each text, one fewer than the target positions at most.
 
@@ -175,11 +173,8 @@ def log_probabilities(engine: Any, input_ids: list[list[int]], target_ids: list[
     decoder_input_ids, _ = pad([[start, *ids] for ids in target_ids], padding)
     labels, in_target = pad([[*ids, end] for ids in target_ids], padding)
     inputs = [*pad(input_ids, padding), decoder_input_ids]
-    if isinstance(engine, TorchEngine):
-        ids, mask, targets = (tensor.to(engine.model.device) for tensor in inputs)
-        logits = engine.model(ids, attention_mask=mask, decoder_input_ids=targets).logits.float().cpu()
-    else:
-        logits = engine.target_logits(*inputs)
+    ids, mask, targets = (tensor.to(engine.model.device) for tensor in inputs)
+    logits = engine.model(ids, attention_mask=mask, decoder_input_ids=targets).logits.float().cpu()
     chosen = logits.log_softmax(dim=-1).gather(-1, labels.unsqueeze(-1)).squeeze(-1)
     return [one[inside.bool()].numpy() for one, inside in zip(chosen, in_target, strict=True)]
 

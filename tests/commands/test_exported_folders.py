@@ -81,6 +81,7 @@ CT2 |= {"config": {"architectures": ["X"]}}
         (json.dumps({**CT2, "config": []}), "export.json: no whole record of an export"),
         (json.dumps({**CT2, "config": {"id2label": []}}), "no model can be read here"),
         (json.dumps({**CT2, "task": "x"}), "a x in the format ctranslate2 is for other"),
+        (json.dumps({**CT2, "format": "onnx", "task": "translation"}), "here translators run in ctranslate2, trans"),
     ],
 )
 def test_a_record_that_cannot_be_read_is_refused(refused, tmp_path, record, message):

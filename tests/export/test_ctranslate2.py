@@ -119,8 +119,6 @@ def test_activations(activation, tmp_path):
     [
         ({"activation_function": "mish"}, "activation_function: 'mish' is none of CTranslate2's"),
         ({"layer_norm_type": "unbiased_std", "layer_norm_eps": 1e-2}, "layer_norm_eps: 0.01 with layer_norm_type"),
-        ({"decoder_start_token_id": None}, "decoder_start_token_id: "),
-        ({"eos_token_id": None}, "eos_token_id: "),
     ],
 )
 def test_what_cannot_be_expressed_is_refused_by_its_field(fields, message, tmp_path):

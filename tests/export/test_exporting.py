@@ -141,6 +141,25 @@ def test_an_empty_folder_is_used_and_a_full_one_refused(model, tmp_path):
     assert left(tmp_path) == ["export", "model"]
 
 
+@pytest.mark.parametrize(
+    ("format", "task", "fields", "message"),
+    [
+        ("transformers", "classification", {}, "architectures: a classifier is exported to ctranslate2 or onnx, not"),
+        ("onnx", "translation", {}, "architectures: a translator is exported to ctranslate2 or transformers, not"),
+        ("transformers", "translation", {"decoder_start_token_id": None}, "decoder_start_token_id: none"),
+        ("transformers", "translation", {"eos_token_id": None}, "eos_token_id: none"),
+    ],
+)
+def test_what_no_engine_of_a_format_runs_is_refused_by_its_field(format, task, fields, message, tmp_path):
+    if format == "onnx":
+        pytest.importorskip("onnxruntime", reason="the extra [onnx] is not installed")
+    model = random_model(tiny_config(**TWIN), task)
+    model.config.update(fields)
+    with pytest.raises(ValueError, match=f"^{message}"):
+        export(save(model, tmp_path / "model"), str(tmp_path / "export"), format)
+    assert left(tmp_path) == ["model"]
+
+
 def test_other_mistakes_are_told(model, tmp_path, monkeypatch):
     out = str(tmp_path / "export")
     with pytest.raises(ValueError, match="no format 'tensorrt'; there are ctranslate2, onnx, transformers"):

@@ -106,7 +106,6 @@ def test_a_twin_that_was_saved_again_computes_the_same(tmp_path):
         ({"norm_first": False, "final_norm": False, "position_offset": 1}, "position_offset"),
         ({"norm_first": False, "final_norm": False, "position_embedding_type": "learned"}, "position_embedding_type"),
         ({"norm_first": False, "final_norm": False, "position_embedding_type": "none"}, "position_embedding_type"),
-        ({"decoder_start_token_id": None}, "decoder_start_token_id"),
     ],
 )
 def test_a_model_without_a_twin_is_refused_by_its_field(fields, field, tmp_path):
@@ -115,12 +114,6 @@ def test_a_model_without_a_twin_is_refused_by_its_field(fields, field, tmp_path)
     with pytest.raises(ValueError, match=f"^{field}: "):
         export(folder, str(tmp_path / "twin"), "transformers")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model"]
-
-
-def test_a_classifier_has_no_twin(tmp_path):
-    folder = save(random_model(twin_config("pegasus"), "classification"), tmp_path / "model")
-    with pytest.raises(ValueError, match="^architectures: a VanillaTransformerForSequenceClassification has no twin"):
-        export(folder, str(tmp_path / "twin"), "transformers")
 
 
 def test_the_generation_settings_are_the_model_s(tmp_path):

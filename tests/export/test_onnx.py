@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from shared import ROOT, run_without_the_package, tiny_config
+from shared import ROOT, VARIANTS, run_without_the_package, tiny_config
 
 from export.models import distinct, program_of, random_model, save
 from hf_vanilla_transformer.data import load_labelled_text
@@ -60,78 +60,45 @@ def near(found, expected):
     torch.testing.assert_close(found, expected, atol=1e-5, rtol=0)
 
 
-def check_classifier(model, file: Path, attentions: bool):
-    onnx.save_classifier(model, file, attentions=attentions, half_weights=attentions)
-    for ids, mask in batches(model.config):
-        with torch.no_grad():
-            expected = model(ids, attention_mask=mask)
-        logits, *maps = run(file, input_ids=ids, attention_mask=mask)
-        near(logits, expected.logits)
-        if attentions:
-            model.set_attn_implementation("eager")
-            with torch.no_grad():
-                expected = model(ids, attention_mask=mask, output_attentions=True)
-            model.set_attn_implementation("sdpa")
-            near(maps[0], torch.stack(expected.encoder_attentions, dim=1))
-            near(maps[1], torch.stack(expected.cross_attentions, dim=1))
+def forward(model, **inputs):
+    """The model's outputs with attentions, which SDPA does not return."""
+    model.set_attn_implementation("eager")
+    with torch.no_grad():
+        return model(**inputs, output_attentions=True)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CONFIGS)
 def test_every_classifier_computes_the_same(name, tmp_path):
-    check_classifier(random_model(shallow(name), "classification"), tmp_path / "model.onnx", attentions=False)
-
-
-@pytest.mark.slow
-def test_a_classifier_s_maps(tmp_path):
-    model = random_model(tiny_config(encoder_layers=2, decoder_layers=1), "classification")
-    check_classifier(model, tmp_path / "model.onnx", attentions=True)
+    model = random_model(shallow(name), "classification")
+    graphs.save_classifier(model, tmp_path / "model.onnx", for_page=True)
     assert model.config._attn_implementation == "sdpa"
     assert str(ROOT).encode() not in (tmp_path / "model.onnx").read_bytes()
+    for ids, mask in batches(model.config):
+        expected = forward(model, input_ids=ids, attention_mask=mask)
+        found = run(tmp_path / "model.onnx", input_ids=ids, attention_mask=mask)
+        near(found[0], expected.logits)
+        near(found[1], torch.stack(expected.encoder_attentions, dim=1))
+        near(found[2], torch.stack(expected.cross_attentions, dim=1))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", CONFIGS)
-def test_every_translator_computes_the_same(name, tmp_path):
+@pytest.mark.parametrize("name", [f"variant {name}" for name in VARIANTS])
+def test_every_decoder_computes_the_same(name, tmp_path):
+    """The encoder is that of the classifiers, too: one of them is enough."""
     model = random_model(shallow(name))
-    record = export(save(model, tmp_path / "model"), str(tmp_path / "export"), "onnx")
-    proof = record["proof"]["random_texts"]
-    assert proof["greatest_difference"] < 1e-5
-    files = tmp_path / "export" / "onnx"
-    config = model.config
-    past = graphs.past_names(config)
-    nothing = config.decoder_attention_heads, 0, config.head_dim or config.d_model // config.decoder_attention_heads
-    for ids, mask in batches(config):
-        targets = torch.randint(4, config.target_vocab_size, (len(ids), 5))
-        with torch.no_grad():
-            expected = model(ids, attention_mask=mask, decoder_input_ids=targets)
-        (states,) = run(files / "encoder_model.onnx", input_ids=ids, attention_mask=mask)
-        near(states, expected.encoder_last_hidden_state)
-        feed = {"encoder_hidden_states": states, "encoder_attention_mask": mask}
-        feed |= {name: torch.empty(len(ids), *nothing) for name in past}
-        logits = []
-        for part in targets.split([2, 1, 2], dim=1):
-            part, *present = run(files / "decoder_model_merged.onnx", input_ids=part, **feed)
-            feed |= dict(zip(past, present, strict=True))
-            logits.append(part)
-        near(torch.cat(logits, dim=1), expected.logits)
-
-
-@pytest.mark.slow
-def test_a_decoder_s_maps(tmp_path):
-    model = random_model(tiny_config(decoder_layers=2, encoder_layers=1, decoder_attention_heads=2))
     graphs.save_decoder(model, tmp_path / "decoder.onnx")
-    model.set_attn_implementation("eager")
+    if name == "variant default":
+        graphs.save_encoder(model, tmp_path / "encoder.onnx")
     for ids, mask in batches(model.config):
         targets = torch.randint(4, model.config.target_vocab_size, (len(ids), 3))
-        with torch.no_grad():
-            expected = model(ids, attention_mask=mask, decoder_input_ids=targets, output_attentions=True)
-        logits, maps = run(
-            tmp_path / "decoder.onnx",
-            input_ids=targets,
-            encoder_hidden_states=expected.encoder_last_hidden_state,
-            encoder_attention_mask=mask,
-        )
+        expected = forward(model, input_ids=ids, attention_mask=mask, decoder_input_ids=targets)
+        states = expected.encoder_last_hidden_state
+        if name == "variant default":
+            (states,) = run(tmp_path / "encoder.onnx", input_ids=ids, attention_mask=mask)
+            near(states, expected.encoder_last_hidden_state)
+        feed = {"input_ids": targets, "encoder_hidden_states": states, "encoder_attention_mask": mask}
+        logits, maps = run(tmp_path / "decoder.onnx", **feed)
         near(logits, expected.logits)
         near(maps, torch.stack(expected.cross_attentions, dim=1))
 
@@ -142,12 +109,12 @@ def test_weights_in_half_give_the_same_outputs(tmp_path):
     model = random_model(tiny_config(encoder_layers=1, decoder_layers=1, vocab_size=400), "classification")
     model.half().float()
     model.classifier.weight.data += 1e-6
-    for half in (False, True):
-        onnx.save_classifier(model, tmp_path / f"{half}.onnx", half_weights=half)
-    whole, halved = (tmp_path / f"{half}.onnx" for half in (False, True))
+    whole, halved = tmp_path / "whole.onnx", tmp_path / "halved.onnx"
+    graphs.save_classifier(model, whole)
+    graphs.save_classifier(model, halved, for_page=True)
     assert halved.stat().st_size < 0.7 * whole.stat().st_size
     for ids, mask in batches(model.config):
-        (one,), (other,) = (run(file, input_ids=ids, attention_mask=mask) for file in (whole, halved))
+        one, other = (run(file, input_ids=ids, attention_mask=mask)[0] for file in (whole, halved))
         assert one.equal(other)
 
 
@@ -167,19 +134,8 @@ def int8(classifier) -> Path:
     return classifier / "int8"
 
 
-@pytest.fixture(scope="module")
-def translator(tmp_path_factory) -> Path:
-    """The export of a tiny translator with two vocabularies and two end tokens."""
-    folder = tmp_path_factory.mktemp("translator")
-    config = tiny_config(encoder_layers=1, decoder_layers=1, decoder_vocab_size=31, eos_token_id=[3, 7])
-    model = random_model(config)
-    model.lm_head.bias.data[7] += 2
-    export(save(model, folder / "model"), str(folder / "export"), "onnx")
-    return folder
-
-
 @pytest.mark.slow
-def test_the_folder_has_what_other_libraries_look_for(classifier, translator):
+def test_the_folder_has_what_other_libraries_look_for(classifier):
     names = {path.name for path in (classifier / "export").iterdir()}
     assert names == {"README.md", "config.json", "export.json", "onnx", "tokenizer.json", "tokenizer_config.json"}
     assert [path.name for path in (classifier / "export" / "onnx").iterdir()] == ["model.onnx"]
@@ -188,9 +144,6 @@ def test_the_folder_has_what_other_libraries_look_for(classifier, translator):
     assert config["id2label"] == {"0": "LABEL_0", "1": "LABEL_1"} and "auto_map" not in config
     assert config["model_type"] == "vanilla_transformer"
     assert config["architectures"] == ["VanillaTransformerForSequenceClassification"]
-    names = {path.name for path in (translator / "export" / "onnx").iterdir()}
-    assert names == {"encoder_model.onnx", "decoder_model_merged.onnx"}
-    assert (translator / "export" / "generation_config.json").is_file()
 
 
 @pytest.mark.slow
@@ -210,47 +163,13 @@ def test_int8_is_near_and_small(classifier, int8):
 
 
 @pytest.mark.slow
-def test_a_translator_is_for_other_programs(translator):
-    with pytest.raises(ValueError, match="export: a translator in the format onnx is for other programs; here trans"):
-        load_engine(str(translator / "export"))
-
-
-@pytest.mark.slow
-def test_a_translator_s_graphs_are_compared_with_torch(tmp_path, monkeypatch):
-    """The decoder with keys and values of before, too."""
-    model = random_model(tiny_config(encoder_layers=1, decoder_layers=1))
-    right = onnx.save_decoder_with_past
-
-    def wrong(model, file):
-        weight = model.model.decoder.layers[0].self_attn.k_proj.weight.data
-        weight *= 1.01
-        right(model, file)
-        weight /= 1.01
-
-    monkeypatch.setattr(onnx, "save_decoder_with_past", wrong)
-    with pytest.raises(ValueError, match="^the export does not agree with torch: log-probabilities differ by up to"):
-        export(save(model, tmp_path / "model"), str(tmp_path / "export"), "onnx")
-    assert not (tmp_path / "export").exists()
-
-
-@pytest.mark.parametrize("fields", [{"decoder_start_token_id": None}, {"eos_token_id": None}])
-def test_what_the_engine_needs_is_named(fields, tmp_path):
-    model = random_model(tiny_config())
-    model.config.update(fields)
-    with pytest.raises(ValueError, match=f"^{next(iter(fields))}: "):
-        export(save(model, tmp_path / "model"), str(tmp_path / "export"), "onnx")
-    assert not (tmp_path / "export").exists()
-
-
-@pytest.mark.slow
 def test_a_damaged_file_is_named(classifier, tmp_path):
     shutil.copytree(classifier / "export", tmp_path / "export")
-    (tmp_path / "export" / "onnx" / "model.onnx").write_bytes(b"broken")
-    with pytest.raises(ValueError, match=f"^{re.escape(str(tmp_path / 'export'))}: onnx/model.onnx: "):
-        load_engine(str(tmp_path / "export"))
-    (tmp_path / "export" / "onnx" / "model.onnx").unlink()
-    with pytest.raises(ValueError, match=f"^{re.escape(str(tmp_path / 'export'))}: onnx/model.onnx: "):
-        load_engine(str(tmp_path / "export"))
+    file = tmp_path / "export" / "onnx" / "model.onnx"
+    for damage in (lambda: file.write_bytes(b"broken"), file.unlink):
+        damage()
+        with pytest.raises(ValueError, match=f"^{re.escape(str(tmp_path / 'export'))}: onnx/model.onnx: "):
+            load_engine(str(tmp_path / "export"))
 
 
 @pytest.mark.slow
@@ -275,10 +194,9 @@ for module in ("torch", "transformers"):
 
 
 @pytest.mark.slow
-def test_readme_s_programs_run_without_torch(classifier, int8, translator):
-    for folder in (classifier / "export", int8, translator / "export"):
-        printed = run_without_the_package(WITHOUT_TORCH + program_of(folder), home=folder)
-        assert "LABEL_" in printed or folder == translator / "export"
+def test_readme_s_programs_run_without_torch(classifier, int8):
+    for folder in (classifier / "export", int8):
+        assert "LABEL_" in run_without_the_package(WITHOUT_TORCH + program_of(folder), home=folder)
 
 
 @pytest.mark.slow
@@ -297,15 +215,6 @@ def test_published_classifier(tmp_path):
     assert printed.startswith("positive 0.99")
 
 
-@pytest.mark.slow
-def test_published_translator(tmp_path):
-    folder = str(ROOT / "model_cards" / "multi30k-de-en")
-    record = export(folder, str(tmp_path / "export"), "onnx")
-    assert record["proof"]["random_texts"]["greatest_difference"] < 1e-5
-    printed = run_without_the_package(WITHOUT_TORCH + program_of(tmp_path / "export"), home=tmp_path / "export")
-    assert printed == "Two dogs play in the snow.\n"
-
-
 TRANSFORMERS_JS = os.environ.get("TRANSFORMERS_JS_DIR", "")
 needs_node = pytest.mark.skipif(
     not TRANSFORMERS_JS or shutil.which("node") is None,
@@ -316,24 +225,22 @@ import { readFileSync } from "node:fs";
 import { AutoConfig, AutoTokenizer, env, pipeline } from "@huggingface/transformers";
 
 env.allowRemoteModels = false;
-const [folder, task] = process.argv.slice(2);
 const texts = JSON.parse(readFileSync(0, "utf-8"));
-const config = await AutoConfig.from_pretrained(folder);
+const config = await AutoConfig.from_pretrained(".");
 config.model_type = "bert";
-const run = await pipeline(task, folder, { config });
-const tokenizer = await AutoTokenizer.from_pretrained(folder);
+const run = await pipeline("text-classification", ".", { config });
+const tokenizer = await AutoTokenizer.from_pretrained(".");
 const ids = texts.map((text) => tokenizer(text, { truncation: true, return_tensor: false }).input_ids);
 console.log("ANSWER" + JSON.stringify({ ids, answers: await run(texts) }));
 """
 
 
-def in_node(program: str, home: Path, *arguments, texts: list[str] = ()) -> str:
+def in_node(program: str, home: Path, texts: list[str] = ()) -> str:
     """Run a program of transformers.js in a folder; returns what it prints."""
     if not (home / "node_modules").exists():  # node looks for packages from the program's folder upwards
         (home / "node_modules").symlink_to(Path(TRANSFORMERS_JS, "node_modules").resolve())
     (home / "program.mjs").write_text(program, encoding="utf-8")
-    command = ["node", "program.mjs", *arguments]
-    result = subprocess.run(command, cwd=home, input=json.dumps(texts), capture_output=True, text=True)
+    result = subprocess.run(["node", "program.mjs"], cwd=home, input=json.dumps(texts), capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
     return result.stdout
 
@@ -345,7 +252,7 @@ def test_classifier_in_node(quantize, tmp_path):
     folder = str(ROOT / "model_cards" / "nsmc-small")
     export(folder, str(tmp_path / "export"), "onnx", quantize)
     texts = load_labelled_text("sample")["test"]["text"][:200]
-    printed = in_node(IN_NODE, tmp_path / "export", ".", "text-classification", texts=texts)
+    printed = in_node(IN_NODE, tmp_path / "export", texts)
     found = json.loads(printed.split("ANSWER")[1])
     ids = load_tokenizer(folder)(texts, truncation=True)["input_ids"]
     assert found["ids"] == ids
@@ -355,11 +262,3 @@ def test_classifier_in_node(quantize, tmp_path):
     tolerance = 1e-4 if quantize is None else 0.02
     assert [one["score"] for one in found["answers"]] == pytest.approx(scores.tolist(), abs=tolerance)
     assert "label: 'positive'" in in_node(program_of(tmp_path / "export", "js"), tmp_path / "export")
-
-
-@needs_node
-@pytest.mark.slow
-def test_translator_in_node(tmp_path):
-    export(str(ROOT / "model_cards" / "multi30k-de-en"), str(tmp_path / "export"), "onnx")
-    printed = in_node(program_of(tmp_path / "export", "js"), tmp_path / "export")
-    assert "translation_text: 'Two dogs play in the snow.'" in printed
