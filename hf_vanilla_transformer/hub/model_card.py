@@ -7,17 +7,17 @@
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import yaml
 from huggingface_hub import EvalResult, ModelCard, ModelCardData
 from jinja2 import UndefinedError
 
 from ..data.labels import MULTI, REGRESSION, SINGLE
 from ..data.tables import HUB_NAME, SPLITS, TABLE_SUFFIXES
-from ..inference.folder import TARGET_TOKENIZER
+from ..inference.folder import TARGET_TOKENIZER, named_errors
 from .record import (
     CURVES_FILE,
     LOCAL,
@@ -64,6 +64,7 @@ EXAMPLE_TEXTS = {
 EXAMPLE_REVIEWS = ["정말 재미있고 감동적인 영화", "지루하고 유치했다"]
 # Two letters: a code of three could be "src" or "tgt".
 LANGUAGE_CODE = re.compile(r"[a-z]{2}")
+Record = dict[str, Any]  # or a part of one
 
 
 class DataSource(NamedTuple):
@@ -144,26 +145,21 @@ def make_model_card(folder: str | Path, name: str | None = None) -> ModelCard:
         raise ValueError(f"{folder}: no card can be made of {names}: {type(error).__name__} {error}") from error
 
 
-def _make(
-    folder: Path,
-    name: str,
-    config: dict[str, Any],
-    metrics: dict[str, Any],
-    settings: dict[str, Any],
-    run: dict[str, Any],
-) -> ModelCard:
+def _make(folder: Path, name: str, config: Record, metrics: Record, settings: Record, run: Record) -> ModelCard:
     local: set[str] = set()
     recipe, run = without_local_paths(settings, local), without_local_paths(run, local)
     as_written = (folder / RECIPE_FILE).read_text(encoding="utf-8")
     task = _task(config, recipe, run)
     data = _data_source(run)
     origins = _origins(recipe, run)
+    earlier = [origin["data"] for origin in origins]
     # Of a column like `translation.ko`, the language is the last part.
     columns = ("source_column", "target_column") if task == "translation" else ()
     sides = [recipe[column].rsplit(".", 1)[-1] for column in columns]
-    results = _results(task, sides, data, _measures(task, config, recipe, run, metrics))
+    languages = sides or [data.language or ""]
+    results = list(_results(task, sides, data, config, recipe, run, metrics))
     card_data = ModelCardData(
-        language=_languages(data, sides) or None,
+        language=languages if all(map(LANGUAGE_CODE.fullmatch, languages)) else None,
         license=run.get("license"),
         library_name="transformers",
         pipeline_tag=TASKS[task][0],
@@ -195,7 +191,8 @@ def _make(
         further_data={part: run["data"][part] for part in run["data"] if part not in ("source", *SPLITS)},
         splits=[split for split in SPLITS if split in run["data"]],
         origins=origins,
-        sources=_sources(data, origins),
+        # Of the data that the models before had seen, those known here.
+        sources=[data, *(known for known in KNOWN_DATA.values() if known in earlier and known != data)],
         has_weights=any(folder.glob("*.safetensors")),
         curves_file=CURVES_FILE if (folder / CURVES_FILE).is_file() else None,
         target_tokenizer=TARGET_TOKENIZER if config["decoder_vocab_size"] is not None else None,
@@ -214,12 +211,8 @@ def load_model_card(folder: str | Path) -> ModelCard:
         ValueError: there is no card, its metadata cannot be read, or some that the Hub needs are missing.
     """
     file = Path(folder) / CARD_FILE
-    if not file.is_file():
-        raise ValueError(f"{file}: no such file")
-    try:
+    with named_errors(str(file), "card"):
         card = ModelCard.load(file)
-    except (ValueError, TypeError, yaml.YAMLError) as error:
-        raise ValueError(f"{file}: its metadata cannot be read ({error})") from error
     if missing := [key for key in REQUIRED_METADATA if not card.data.get(key)]:
         raise ValueError(f"{file}: its metadata lack {', '.join(missing).replace('eval_results', 'model-index')}")
     return card
@@ -245,7 +238,7 @@ def rename_model_card(folder: str | Path, name: str) -> None:
         card.save(Path(folder) / CARD_FILE)
 
 
-def _task(config: dict[str, Any], recipe: dict[str, Any], run: dict[str, Any]) -> str:
+def _task(config: Record, recipe: Record, run: Record) -> str:
     architecture = config["architectures"][0]
     if architecture.endswith("ForSequenceClassification"):
         return "classification"
@@ -256,16 +249,10 @@ def _task(config: dict[str, Any], recipe: dict[str, Any], run: dict[str, Any]) -
     return "translation" if "source_column" in recipe else "denoising"
 
 
-def _longest(folder: Path, config: dict[str, Any]) -> int:
+def _longest(folder: Path, config: Record) -> int:
     file = folder / "tokenizer_config.json"
     limit = read_file(file).get("model_max_length", math.inf) if file.is_file() else math.inf
     return min(limit, config["max_position_embeddings"])
-
-
-def _results(task: str, sides: list[str], data: DataSource, measures: Iterable[dict[str, Any]]) -> list[EvalResult]:
-    kind, title = TASKS[task]
-    title = f"Translation, {sides[0]} to {sides[1]}" if sides else title
-    return [EvalResult(kind, data.identifier, data.name, task_name=title, **measure) for measure in measures]
 
 
 def _examples(folder: Path, task: str, data: DataSource, sides: list[str]) -> list[str]:
@@ -274,13 +261,7 @@ def _examples(folder: Path, task: str, data: DataSource, sides: list[str]) -> li
     return own or (EXAMPLE_REVIEWS if task == "classification" else [sentence])
 
 
-def _sources(data: DataSource, origins: list[dict[str, Any]]) -> list[DataSource]:
-    # Besides the run's, those known here that the models before had seen.
-    earlier = [origin["data"] for origin in origins]
-    return [data, *(known for known in KNOWN_DATA.values() if known in earlier and known != data)]
-
-
-def _data_source(run: dict[str, Any]) -> DataSource:
+def _data_source(run: Record) -> DataSource:
     source = run["data"]["source"]
     if isinstance(source, dict):  # of pretraining: files with their checksums
         names = [Path(file).name for file in source]
@@ -295,7 +276,7 @@ def _data_source(run: dict[str, Any]) -> DataSource:
     return DataSource(Path(source).name, Path(source).stem, Path(source).name)
 
 
-def _origins(recipe: dict[str, Any], run: dict[str, Any]) -> list[dict[str, Any]]:
+def _origins(recipe: Record, run: Record) -> list[dict[str, Any]]:
     """The models that a run's model was trained from, the last one first: names, and records where known."""
     origins = []
     while recipe.get("model") or "began_as" in run:
@@ -306,29 +287,26 @@ def _origins(recipe: dict[str, Any], run: dict[str, Any]) -> list[dict[str, Any]
     return origins
 
 
-def _languages(data: DataSource, sides: list[str]) -> list[str]:
+def _results(
+    task: str, sides: list[str], data: DataSource, config: Record, recipe: Record, run: Record, metrics: Record
+) -> Iterator[EvalResult]:
+    """What a record says about each split; the headline first."""
+    kind, task_name = TASKS[task]
     if sides:
-        return sides if all(map(LANGUAGE_CODE.fullmatch, sides)) else []
-    return [data.language] if data.language else []
-
-
-def _measures(
-    task: str, config: dict[str, Any], recipe: dict[str, Any], run: dict[str, Any], metrics: dict[str, Any]
-) -> Iterator[dict[str, Any]]:
-    """What a record says about each split, as arguments of `EvalResult`; the headline first."""
+        task_name = f"Translation, {sides[0]} to {sides[1]}"
     for split in [split for split in ("test", "validation") if split in metrics] or ("train",):
         report = metrics[split]
+        result = partial(EvalResult, kind, data.identifier, data.name, task_name=task_name, dataset_split=split)
         if task == "translation":
             # A model that writes lower case is measured without regard to case.
             name, title = ("bleu_lowercased", "BLEU, lower-cased") if recipe.get("lowercase") else ("bleu", "BLEU")
             for beams in sorted((int(key.split("_")[1]) for key in report if key.startswith("beams_")), reverse=True):
-                yield {
-                    "dataset_split": split,
-                    "metric_type": "bleu",
-                    "metric_name": f"{title}, {beams} beam{'s' if beams > 1 else ''}",
-                    "metric_value": round(report[f"beams_{beams}"][name], 2),
-                    "metric_args": {"signature": report[f"beams_{beams}"][f"{name}_signature"]},
-                }
+                yield result(
+                    metric_type="bleu",
+                    metric_name=f"{title}, {beams} beam{'s' if beams > 1 else ''}",
+                    metric_value=round(report[f"beams_{beams}"][name], 2),
+                    metric_args={"signature": report[f"beams_{beams}"][f"{name}_signature"]},
+                )
             continue
         if run.get("own_trainer"):
             numbers = [name for name, value in report.items() if isinstance(value, (int, float))]
@@ -339,4 +317,4 @@ def _measures(
             titles = CLASSIFIER_TITLES[config.get("problem_type") or SINGLE]
         for name, title in titles.items():
             value = round(report[name], 2 if task == "denoising" else 4)
-            yield {"dataset_split": split, "metric_type": name, "metric_name": title, "metric_value": value}
+            yield result(metric_type=name, metric_name=title, metric_value=value)

@@ -459,11 +459,11 @@ def test_of_a_model_without_a_head_there_is_no_card(nsmc):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (None, "no such file"),
+        (None, "no card can be read .*not found on disk"),
         ("# Title\n", "lack library_name, pipeline_tag, tags, model-index"),
-        ("---\na: [\n---\n", "cannot be read"),
-        ("---\nmodel-index:\n- name: x\n---\n", "cannot be read"),
-        ("---\n- a\n---\n", "cannot be read"),
+        ("---\na: [\n---\n", "no card can be read"),
+        ("---\nmodel-index:\n- name: x\n---\n", "no card can be read"),
+        ("---\n- a\n---\n", "no card can be read"),
     ],
 )
 def test_a_card_without_metadata_is_refused(tmp_path, content, message):
