@@ -8,28 +8,13 @@ from pathlib import Path
 
 from datasets import DatasetDict
 from huggingface_hub import HfApi
-from transformers import (
-    PreTrainedModel,
-    PreTrainedTokenizerBase,
-    TrainerCallback,
-    TrainerControl,
-    TrainerState,
-    TrainingArguments,
-)
+from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR, HubStrategy
 
 from ..precision import training_precision
 from .embedding import save_embedding_modules
 from .model_card import save_model_card
-from .record import (
-    METRICS_FILE,
-    RUN_FILES,
-    changed_arguments,
-    data_record,
-    listed_files,
-    metrics_of_log,
-    save_record,
-)
+from .record import METRICS_FILE, RUN_FILES, changed_arguments, data_record, listed_files, metrics_of_log, save_record
 
 
 class PushCallback(TrainerCallback):
@@ -89,28 +74,19 @@ class RecordCallback(PushCallback):
         self.resumed_from: str | None = None
         self.base_model: str | None = None
 
-    def on_train_begin(  # type: ignore[override]  # Trainer passes the model by name
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, model: PreTrainedModel, **kwargs
-    ) -> None:
+    def on_train_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs) -> None:
         super().on_train_begin(args, state, control)
         self.resumed_from = f"{PREFIX_CHECKPOINT_DIR}-{state.global_step}" if state.global_step else None
-        self.base_model = model.name_or_path or None
+        self.base_model = kwargs["model"].name_or_path or None
 
-    def on_train_end(  # type: ignore[override]
-        self,
-        args: TrainingArguments,
-        state: TrainerState,
-        control: TrainerControl,
-        model: PreTrainedModel,
-        processing_class: PreTrainedTokenizerBase | None = None,
-        **kwargs,
-    ) -> None:
+    def on_train_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs) -> None:
         super().on_train_end(args, state, control)
         if not state.is_world_process_zero:
             return
+        model, tokenizer = kwargs["model"], kwargs.get("processing_class")
         model.save_pretrained(args.output_dir)
-        if processing_class is not None:
-            processing_class.save_pretrained(args.output_dir)
+        if tokenizer is not None:
+            tokenizer.save_pretrained(args.output_dir)
         save_record(
             args.output_dir,
             model,

@@ -1,5 +1,5 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""What makes `sentence_transformers.SentenceTransformer(folder)` right.
+"""What makes `sentence_transformers.SentenceTransformer(folder)` right: the mean of the encoder's vectors.
 
 Without these files it takes the mean of `last_hidden_state`, which here is the decoder's single vector.
 """
@@ -10,12 +10,7 @@ from .record import save_json
 
 
 def save_embedding_modules(folder: str | Path, width: int) -> None:
-    """Have sentence-transformers take the mean of the encoder's vectors over a text's tokens.
-
-    Args:
-        folder: The folder of a saved model.
-        width: `d_model`.
-    """
+    """Write to a saved model's folder that a text's vector is the mean of its tokens'; `width` is `d_model`."""
     types = {"": "Transformer", "1_Pooling": "Pooling"}
     modules = [
         {"idx": place, "name": str(place), "path": path, "type": f"sentence_transformers.models.{name}"}
