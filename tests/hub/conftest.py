@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hub_server import TOKEN, HubServer
 
-from hub.repository import ONLY_LOOPBACK, QUICK
+from hub.repository import ONLY_LOOPBACK, QUICK, UNLISTED
 
 
 # Runs commands and programs one after the other, since importing takes longer than all of them; waits for nothing.
@@ -88,11 +88,8 @@ def client(environment):
     )
 
     def run(*arguments, token: str = TOKEN) -> tuple[int, str, str]:
-        print(
-            json.dumps([[str(argument) for argument in arguments], {"HF_TOKEN": token}]),
-            file=process.stdin,
-            flush=True,
-        )
+        request = [[str(argument) for argument in arguments], {"HF_TOKEN": token}]
+        print(json.dumps(request), file=process.stdin, flush=True)
         return tuple(json.loads(process.stdout.readline()))
 
     yield run
@@ -111,19 +108,11 @@ def run_folder(client, tmp_path_factory) -> Path:
 
 @pytest.fixture
 def folder(run_folder, tmp_path) -> Path:
-    """The test's own copy of the run's folder, with what shall not be uploaded."""
+    """The test's own copy of the run's folder, with `UNLISTED`."""
     folder = shutil.copytree(run_folder, tmp_path / "tiny")
-    (folder / "checkpoint-2").mkdir()
     (folder / "sub" / "checkpoint-2").mkdir(parents=True)
-    unlisted = (
-        "checkpoint-2/config.json",
-        "checkpoint-2/optimizer.pt",
-        "trainer_state.json",
-        ".secret",
-        "id_rsa",
-        "my.csv",
-    )
-    for file in unlisted:
+    for file in UNLISTED:
+        (folder / file).parent.mkdir(exist_ok=True)
         (folder / file).write_text("{}")
         (folder / "sub" / file).write_text("{}")
     assert (folder / "training_args.bin").is_file()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import torch
 from hub_server import USER
-from shared import QUIET, TINY, run_without_the_package
+from shared import QUIET, TINY, error_line, run_without_the_package
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from hf_vanilla_transformer.hub.upload import repository_files
@@ -18,6 +18,11 @@ QUICK = [
     *("--data", "sample", "--max_steps", "2", "--eval_strategy", "epoch", "--save_strategy", "no"),
     *("--vocab_size", "1500", *QUIET, *TINY),
 ]
+# What may lie in a run's folder, and shall not be uploaded.
+UNLISTED = (
+    *("trainer_state.json", ".secret", "id_rsa", "my.csv"),
+    *("checkpoint-2/config.json", "checkpoint-2/optimizer.pt"),
+)
 # Goes before every program here: an address that is not this machine's is written down, and refused.
 ONLY_LOOPBACK = f"""
 import os, sys
@@ -76,3 +81,10 @@ def in_repository(server, repo: str = REPO, revision: str = "main") -> dict[str,
     files = dict(server.files(repo, revision))
     del files[".gitattributes"]
     return files
+
+
+def refused(answer: tuple[int, str, str]) -> str:
+    """The one line of an answer of `push-to-hub` that is a refusal."""
+    status, out, err = answer
+    assert (status, out) == (2, ""), err
+    return error_line("push-to-hub", err)

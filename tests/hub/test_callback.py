@@ -20,10 +20,14 @@ def test_what_the_record_needs_is_missed_before_the_training(monkeypatch):
         RecordCallback("pairs.tsv")
 
 
-def test_an_own_trainers_card_is_its_log(tmp_path):
+@pytest.fixture
+def model():
+    tokens = {f"{name}_token_id": id for id, name in enumerate(("pad", "bos", "eos", "decoder_start"))}
+    return VanillaTransformerForConditionalGeneration(tiny_config(**tokens))
+
+
+def test_an_own_trainers_card_is_its_log(model, tmp_path):
     """Also of a translator, which was measured by what nobody here knows, or not at all."""
-    config = tiny_config(**{f"{name}_token_id": id for id, name in enumerate(("pad", "bos", "eos", "decoder_start"))})
-    model = VanillaTransformerForConditionalGeneration(config)
     arguments = TrainingArguments(str(tmp_path), use_cpu=True, num_train_epochs=2, hub_model_id="kim/pairs")
     log = [
         {"epoch": 1.0, "step": 3, "loss": 2.5},
@@ -54,9 +58,7 @@ def test_an_own_trainers_card_is_its_log(tmp_path):
     assert (tmp_path / "README.md").read_bytes() == card
 
 
-def test_an_own_trainers_record_tells_of_the_checkpoint_it_went_on_from(tmp_path):
-    config = tiny_config(**{f"{name}_token_id": id for id, name in enumerate(("pad", "bos", "eos", "decoder_start"))})
-    model = VanillaTransformerForConditionalGeneration(config)
+def test_an_own_trainers_record_tells_of_the_checkpoint_it_went_on_from(model, tmp_path):
     arguments = TrainingArguments(str(tmp_path), use_cpu=True)
     log = [{"epoch": 1.0, "step": 6, "train_runtime": 60.0, "train_loss": 2.25}]
     callback = RecordCallback("pairs.tsv")

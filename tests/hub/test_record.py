@@ -7,14 +7,9 @@ import pytest
 import yaml
 from datasets import Dataset, DatasetDict
 from shared import tiny_config
-from transformers import (
-    TrainerState,
-    TrainingArguments,
-)
+from transformers import TrainerState, TrainingArguments
 
-from hf_vanilla_transformer import (
-    VanillaTransformerForConditionalGeneration,
-)
+from hf_vanilla_transformer import VanillaTransformerForConditionalGeneration
 from hf_vanilla_transformer.hub import record
 from hf_vanilla_transformer.hub.record import epochs, save_record
 
@@ -24,21 +19,11 @@ def test_a_record_takes_in_that_of_the_model_it_began_as(tmp_path):
     (tmp_path / "recipe.yaml").write_text(yaml.safe_dump(before["recipe"]))
     (tmp_path / "run.json").write_text(json.dumps(before["run"]))
     (tmp_path / "metrics.json").write_text(json.dumps({**before["metrics"], "epochs": []}))
-    new = tmp_path / "new"
-    new.mkdir()
+    (tmp_path / "new").mkdir()
     model = VanillaTransformerForConditionalGeneration(tiny_config())
-    save_record(
-        str(new),
-        model,
-        metrics={},
-        settings={},
-        seed=0,
-        precision="float32",
-        data={},
-        resumed_from=None,
-        base_model=str(tmp_path),
-    )
-    assert json.loads((new / "run.json").read_text())["began_as"] == before
+    others = {"metrics": {}, "settings": {}, "seed": 0, "precision": "float32", "data": {}, "resumed_from": None}
+    save_record(str(tmp_path / "new"), model, base_model=str(tmp_path), **others)
+    assert json.loads((tmp_path / "new" / "run.json").read_text())["began_as"] == before
 
 
 @pytest.mark.parametrize(
