@@ -32,7 +32,7 @@ def write(
 ) -> None:
     """Write the model's files; arguments and errors as in `Format`."""
     write_config(model, folder, quantize)
-    target = folder / onnx_file("model", quantize)
+    target = folder / onnx_file(quantize)
     target.parent.mkdir()
     if quantize is None:
         save_classifier(model, target)

@@ -12,9 +12,9 @@ from .engine import Engine, config_of, import_extra
 from .folder import named_errors
 
 
-def onnx_file(name: str, quantize: str | None) -> str:
-    """The path of a graph in an exported folder, as transformers.js and optimum name it."""
-    return f"onnx/{name}{'_quantized' if quantize else ''}.onnx"
+def onnx_file(quantize: str | None) -> str:
+    """The path of the graph in an exported folder, as transformers.js and optimum name it."""
+    return f"onnx/model{'_quantized' if quantize else ''}.onnx"
 
 
 def open_session(folder: str | Path, name: str) -> Any:
@@ -32,7 +32,7 @@ class OnnxEngine(Engine):
 
     def __init__(self, folder: str, export: dict[str, Any]):
         self.config = config_of(folder, export)
-        self.session = open_session(folder, onnx_file("model", export["quantize"]))
+        self.session = open_session(folder, onnx_file(export["quantize"]))
 
     def logits(self, input_ids: list[list[int]], batch_size: int) -> np.ndarray:
         def answer(ids: torch.Tensor, mask: torch.Tensor) -> np.ndarray:
