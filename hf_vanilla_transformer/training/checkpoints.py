@@ -6,6 +6,7 @@ import logging
 import tempfile
 from dataclasses import fields
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any
 
 import torch
@@ -131,10 +132,10 @@ def _fault(file: Path) -> str | None:
                 if code := torch.serialization.get_unsafe_globals_in_checkpoint(file):
                     return f"holds code ({', '.join(code)}), which is not run"
                 state = torch.load(file, map_location="cpu", mmap=True, weights_only=True)
-            names = _STATES[file.stem.rstrip("_0123456789")]
+            names = _STATES.get(file.stem.rstrip("_0123456789"), set())  # weights may be there, too
             if lacking := names.difference(state if isinstance(state, dict) else ()):
                 return f"has no {', '.join(sorted(lacking))}"
-    except (OSError, RuntimeError, ValueError, SafetensorError):
+    except (OSError, RuntimeError, ValueError, EOFError, UnpicklingError, SafetensorError):
         return "is broken off"
     return None
 

@@ -137,6 +137,12 @@ def test_a_checkpoint_in_parts_is_whole_when_their_list_is_there(checkpoint):
     assert checkpoint_damage(str(checkpoint)) == "optimizer_0 is broken off"
 
 
+def test_weights_of_an_adapter_may_be_pickled(checkpoint):
+    (checkpoint / "adapter_model.safetensors").unlink()
+    torch.save({"weight": torch.zeros(1)}, checkpoint / "adapter_model.bin")
+    assert checkpoint_damage(str(checkpoint)) is None
+
+
 class Code:
     def __reduce__(self):
         return print, ("run",)
