@@ -18,6 +18,7 @@ from accelerate.utils import broadcast_object_list
 from datasets import Dataset, DatasetDict
 from filelock import FileLock, Timeout
 from transformers import (
+    EarlyStoppingCallback,
     GenerationConfig,
     PreTrainedTokenizerBase,
     PrinterCallback,
@@ -157,7 +158,8 @@ def rehearse(trainer: CheckedTrainer, folder: str) -> None:
     training.eval_strategy = training.logging_strategy = IntervalStrategy.NO
     training.save_strategy = SaveStrategy.NO
     training.load_best_model_at_end = False
-    trainer.remove_callback(PrinterCallback)
+    for callback in (PrinterCallback, EarlyStoppingCallback):  # the latter insists on evaluations
+        trainer.remove_callback(callback)
     trainer.add_callback(clock)
     trainer.train()
     if not trainer.is_world_process_zero():

@@ -49,7 +49,9 @@ def test_the_published_accuracy_is_the_saved_models(trained):
 
 def test_a_run_says_where_it_goes_what_it_reached_and_what_comes_next(succeed, refused, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    *facts, training, left, end = succeed("train-classifier", "sample", *QUICK, "--dry_run").splitlines()
+    stop = ["--early_stopping_patience", "2", "--load_best_model_at_end", "true", "--eval_strategy", "epoch"]
+    rehearsal = succeed("train-classifier", "sample", *QUICK, *stop, "--save_strategy", "epoch", "--dry_run")
+    *facts, training, left, end = rehearsal.splitlines()
     assert not os.path.exists("runs") and facts[0] == "rows: train 510, validation 90, test 120"
     assert facts[1] == "labels of train: negative 255 (50%), positive 255 (50%)"
     assert re.fullmatch(r"training: 2 updates of \S+ seconds, \d+\.\d minutes in all, without evaluations", training)
