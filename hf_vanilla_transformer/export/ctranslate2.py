@@ -179,23 +179,18 @@ def stack_spec(stack: VanillaTransformerEncoder | VanillaTransformerDecoder) -> 
     for layer_spec, layer in zip(spec.layer, stack.layers, strict=True):
         own, ffn = layer.self_attn, layer.feed_forward
         # Each of CTranslate2's matrices is one linear layer, or several above each other.
-        sublayers: list[Any] = [
-            (
-                layer_spec.self_attention,
-                layer.self_attn_residual,
-                [own.q_proj, own.k_proj, own.v_proj],
-                [own.out_proj],
-            ),
-            (layer_spec.ffn, layer.feed_forward_residual, [ffn.fc1], [ffn.fc2]),
-        ]
+        set_linear(layer_spec.self_attention.linear[0], own.q_proj, own.k_proj, own.v_proj)
+        set_linear(layer_spec.self_attention.linear[1], own.out_proj)
+        set_linear(layer_spec.ffn.linear_0, ffn.fc1)
+        set_linear(layer_spec.ffn.linear_1, ffn.fc2)
+        norms = [(layer_spec.self_attention, layer.self_attn_residual), (layer_spec.ffn, layer.feed_forward_residual)]
         if decoder:
             cross = layer.encoder_attn
-            matrices = [cross.q_proj], [cross.k_proj, cross.v_proj], [cross.out_proj]
-            sublayers.append((layer_spec.attention, layer.encoder_attn_residual, *matrices))
-        for sublayer, residual, *matrices in sublayers:
-            linears = sublayer.linear if hasattr(sublayer, "linear") else [sublayer.linear_0, sublayer.linear_1]
-            for linear, layers in zip(linears, matrices, strict=True):
-                set_linear(linear, *layers)
+            set_linear(layer_spec.attention.linear[0], cross.q_proj)
+            set_linear(layer_spec.attention.linear[1], cross.k_proj, cross.v_proj)
+            set_linear(layer_spec.attention.linear[2], cross.out_proj)
+            norms.append((layer_spec.attention, layer.encoder_attn_residual))
+        for sublayer, residual in norms:
             set_norm(sublayer.layer_norm, residual.pre_norm if config.norm_first else residual.post_norm, config)
     return spec
 
