@@ -220,7 +220,8 @@ def test_multi30k_is_translated_alike(tmp_path):
     export(folder, str(tmp_path / "exact"), "ctranslate2")
     export(folder, str(tmp_path / "int8"), "ctranslate2", "int8")
     expected, exact, int8 = (
-        translate(test["source"][:], one) for one in (folder, f"{tmp_path}/exact", f"{tmp_path}/int8")
+        translate(test["source"][:], one, num_beams=1)  # with beams, CTranslate2 stops earlier
+        for one in (folder, f"{tmp_path}/exact", f"{tmp_path}/int8")
     )
     assert exact == expected
     bleu = [translation_report(translations, test["target"][:])["bleu"] for translations in (int8, expected)]
