@@ -146,7 +146,7 @@ def _set_bf16(parser: OneLineParser, given: dict[str, Any]) -> None:
     """Have `precision` say what transformers' `bf16` is, unless that is given."""
     if (precision := given.get("precision")) is None:
         return
-    from ..precision import choose_precision
+    from ..inference.precision import choose_precision
 
     if "bf16" not in given:
         given["bf16"] = choose_precision(precision, given["use_cpu"]) == "bfloat16"

@@ -38,7 +38,7 @@ from ..hub.model_card import CARD_FILE, save_model_card
 from ..hub.record import CURVES_FILE, METRICS_FILE, RECIPE_FILE, RUN_FILE, best_step, epochs, save_record
 from ..hub.upload import keep_token_out_of_files, upload_run
 from ..inference.folder import Model, load_config, load_to_train, load_tokenizer, load_tokenizer_to_train
-from ..precision import explain_precision, training_precision
+from ..inference.precision import explain_precision, training_precision
 from ..training.checkpoints import LOCK_FILE, prepare_output_dir, round_weights, save_weights_in
 from ..training.trainer import CheckedTrainer
 from .arguments import AT_END

@@ -18,7 +18,7 @@ from transformers.hf_argparser import HfArg
 
 from .. import VanillaTransformerConfig, VanillaTransformerForConditionalGeneration
 from ..hub.record import save_record
-from ..precision import training_precision
+from ..inference.precision import training_precision
 from ..training.losses import LabelSmoothingLoss
 from ..training.trainer import CheckedSeq2SeqTrainer
 from .arguments import JsonMapping, check_at_least, exit_with_one_line, parse_arguments

@@ -13,10 +13,10 @@ from datasets import Dataset, DatasetDict, Value, load_dataset
 from datasets.fingerprint import Hasher
 from datasets.load import CachedDatasetModuleFactory
 
-from ..network import hub_answers
 from .checksums import file_checksum
 from .errors import DataError, data_errors
 from .lines import CONTROLS, iterate_lines, local_path
+from .network import hub_answers
 from .rows import SPLITS, cached_rows
 from .table_files import NO_ROW, TAB_SEPARATED_SUFFIXES, find_columns, iterate_rows
 

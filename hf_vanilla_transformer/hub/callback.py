@@ -11,7 +11,7 @@ from huggingface_hub import HfApi
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR, HubStrategy
 
-from ..precision import training_precision
+from ..inference.precision import training_precision
 from .embedding import save_embedding_modules
 from .model_card import save_model_card
 from .record import METRICS_FILE, RUN_FILES, changed_arguments, data_record, listed_files, metrics_of_log, save_record

@@ -122,7 +122,7 @@ def load_engine(folder: str, dtype: str = "float32", task: str | None = None) ->
     Args:
         folder: A model's folder or Hub name, or an exported folder.
         dtype: The precision in which torch computes, `"float32"`, `"bfloat16"`, or `"auto"`, as in
-            `precision.choose_precision`; other engines have their own.
+            `inference.precision.choose_precision`; other engines have their own.
         task: What the model must be for, `"classification"` or `"translation"`; by default either.
 
     Returns:

@@ -19,8 +19,8 @@ from .. import (
     registration,  # noqa: F401  # the Auto classes know the package's
 )
 from ..configuration_vanilla_transformer import VanillaTransformerConfig
+from ..data.network import hub_answers
 from ..modeling_vanilla_transformer import VanillaTransformerPreTrainedModel
-from ..network import hub_answers
 
 
 # An exported folder's record: `format`, `task`, `quantize`, `config` and `generation` (the model's), `proof`.

@@ -8,10 +8,10 @@ import torch
 from transformers import AutoModelForSeq2SeqLM
 
 from ..configuration_vanilla_transformer import VanillaTransformerConfig
-from ..precision import inference_dtype
 from .batches import answer_by_length
 from .engine import Engine, config_of, end_tokens
 from .folder import load_model, named_errors, on_accelerator
+from .precision import inference_dtype
 
 
 class TorchEngine(Engine):

@@ -153,9 +153,10 @@ def token_by_token(model: PreTrainedModel, source: list[int], max_new_tokens: in
     This is what the tutorials' `translate_sentence` and `greedy_decode` do. The ids include EOS.
     """
     config = model.config
-    memory = model.model.encoder(torch.tensor([source])).last_hidden_state
+    memory = model.model.encoder(torch.tensor([source], device=model.device)).last_hidden_state
     ids = [config.decoder_start_token_id]
     while len(ids) <= max_new_tokens and ids[-1] != config.eos_token_id:
-        states = model.model.decoder(torch.tensor([ids]), encoder_hidden_states=memory, use_cache=False)
+        prefix = torch.tensor([ids], device=model.device)
+        states = model.model.decoder(prefix, encoder_hidden_states=memory, use_cache=False)
         ids.append(model.lm_head(states.last_hidden_state[:, -1]).argmax().item())
     return ids[1:]

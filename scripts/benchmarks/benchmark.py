@@ -46,7 +46,7 @@ from hf_vanilla_transformer.data.labelled_text import encode, load_labelled_text
 from hf_vanilla_transformer.engines import Engine, load_engine
 from hf_vanilla_transformer.export import export
 from hf_vanilla_transformer.hub.record import describe_environment, save_json
-from hf_vanilla_transformer.precision import choose_precision
+from hf_vanilla_transformer.inference.precision import choose_precision
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 from hf_vanilla_transformer.training.checkpoints import prepare_output_dir
 

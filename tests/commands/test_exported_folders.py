@@ -79,7 +79,7 @@ CT2 |= {"config": {"architectures": ["X"]}}
         (json.dumps({"format": "onnx"}), "export.json: no whole record of an export"),
         (json.dumps({**CT2, "generation": []}), "export.json: no whole record of an export"),
         (json.dumps({**CT2, "config": []}), "export.json: no whole record of an export"),
-        (json.dumps({**CT2, "config": {"id2label": []}}), "no model can be read here"),
+        (json.dumps({**CT2, "format": "onnx", "config": {"id2label": []}}), "no model can be read here"),
         (json.dumps({**CT2, "task": "x"}), "a x in the format ctranslate2 is for other"),
         (json.dumps({**CT2, "format": "onnx", "task": "translation"}), "here translators run in ctranslate2, trans"),
     ],

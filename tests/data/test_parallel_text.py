@@ -14,7 +14,8 @@ from hf_vanilla_transformer.tokenizer import train_tokenizer
 
 
 def write(file, lines):
-    (gzip.open if file.suffix == ".gz" else open)(file, "wb").write("".join(f"{line}\n" for line in lines).encode())
+    text = "".join(f"{line}\n" for line in lines).encode()
+    file.write_bytes(gzip.compress(text) if file.suffix == ".gz" else text)
 
 
 def blocks(table):

@@ -13,7 +13,7 @@ from datasets import ClassLabel, Dataset, DatasetDict, Value
 from data.files import assert_one_line, assert_shape, write_table
 from hf_vanilla_transformer.data import tables
 from hf_vanilla_transformer.data.errors import DataError
-from hf_vanilla_transformer.network import hub_answers
+from hf_vanilla_transformer.data.network import hub_answers
 
 
 pytestmark = pytest.mark.usefixtures("online")

@@ -58,8 +58,8 @@ def test_a_classifier_is_a_folder_an_engine_or_a_model(classifier):
     for model in (engine, engine.model):
         again, _ = classify(TEXTS, model, tokenizer, batch_size=2)
         np.testing.assert_allclose(again, probabilities, atol=1e-6)
-    batch = tokenizer(TEXTS[2:3], return_tensors="pt")
-    torch.testing.assert_close(engine.model(**batch).logits.softmax(-1), torch.from_numpy(probabilities[2:3]))
+    batch = tokenizer(TEXTS[2:3], return_tensors="pt").to(engine.model.device)
+    torch.testing.assert_close(engine.model(**batch).logits.softmax(-1).cpu(), torch.from_numpy(probabilities[2:3]))
     assert classify([], classifier)[0].shape == (0, 3)
 
 

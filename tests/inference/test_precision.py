@@ -6,13 +6,14 @@ import pytest
 import torch
 from shared import QUIET, TINY
 
-from hf_vanilla_transformer import precision
-from hf_vanilla_transformer.precision import bfloat16_speedup, choose_precision, inference_dtype
+from hf_vanilla_transformer.inference import precision
+from hf_vanilla_transformer.inference.precision import bfloat16_speedup, choose_precision, inference_dtype
 
 
 @pytest.fixture(params=[4.0, 0.08], ids=["in hardware", "emulated"])
 def speedup(request, monkeypatch) -> float:
-    """How bfloat16 compares on this CPU."""
+    """How bfloat16 compares on this CPU, which has no accelerator beside it."""
+    monkeypatch.setattr(torch.accelerator, "is_available", lambda: False)
     monkeypatch.setattr(precision, "bfloat16_speedup", lambda: request.param)
     return request.param
 
