@@ -269,21 +269,15 @@ class VanillaTransformerConfig(transformers.PreTrainedConfig):
         """The configuration of a published model.
 
         Args:
-            name: `"transformer-evolution"`, also `-half` (the same) and `-full`; `"annotated-transformer"`;
-                `"pytorch-seq2seq"`; `"pytorch-transformer"`, also `-scalar-norm`; `"torch-nn-transformer"`; or the
-                paper's own (Table 3), `"base"` and `"big"`.
+            name: One of `PRESETS`: a tutorial's, or the paper's own (Table 3), `"base"` and `"big"`.
             **overrides: Fields with other values than the published model's.
 
         Returns:
-            The configuration, with the published vocabulary size where there is one (pytorch-seq2seq's Multi30k, the
-            paper's 37,000), and this class's default otherwise.
+            The configuration, with the published vocabulary size where there is one, else this class's default.
 
         Raises:
             ValueError: no such preset, or no such field.
             huggingface_hub.errors.StrictDataclassError: as the constructor.
-
-        Example:
-            >>> VanillaTransformerConfig.from_preset("annotated-transformer", vocab_size=11, encoder_layers=2)
         """
         if name not in PRESETS:
             raise ValueError(f"no preset {name!r}; there are {', '.join(PRESETS)}")
