@@ -172,7 +172,7 @@ def test_a_single_position_attends_as_if_keys_and_values_were_projected(attn, tr
     for cache in (None, EncoderDecoderCache(DynamicCache(), DynamicCache())):
         torch.manual_seed(0)
         attention.zero_grad()
-        output, probabilities = attention(**inputs, past_key_values=cache)
+        output, probabilities = attention(**inputs, cache=cache)
         output.pow(2).sum().backward()
         results.append([output, probabilities, *(weight.grad for weight in attention.parameters())])
     torch.testing.assert_close(*results)
@@ -189,7 +189,7 @@ def test_whoever_waits_for_keys_and_values_gets_them():
     hook.remove()
     attention.v_proj = nn.Sequential(attention.v_proj, nn.Tanh())
     attention.eval()
-    with_cache = attention(**inputs, past_key_values=EncoderDecoderCache(DynamicCache(), DynamicCache()))[0]
+    with_cache = attention(**inputs, cache=EncoderDecoderCache(DynamicCache(), DynamicCache()))[0]
     torch.testing.assert_close(attention(**inputs)[0], with_cache)
 
 
