@@ -45,7 +45,7 @@ def _new_figure(width: float, height: float, layout: Any = "constrained") -> "Fi
 
 
 def with_hangul(figure: "Figure") -> "Figure":
-    """The figure, whose texts now take Hangul from an installed font."""
+    """Have a figure's texts take Hangul from an installed font; returns the figure."""
     from matplotlib.text import Text
 
     for text in figure.findobj(Text):
@@ -305,7 +305,7 @@ _HANGUL_FONTS = ("NanumGothic", "NotoSansCJK-Regular", "NotoSansKR-Regular", "ma
 
 @functools.cache
 def _families() -> list[str]:
-    """The font families in the order in which matplotlib tries them: its own, then installed ones with Hangul."""
+    """The font families that matplotlib tries in turn: its own, then installed ones with Hangul."""
     from matplotlib import font_manager
 
     families = list(font_manager.FontProperties().get_family())

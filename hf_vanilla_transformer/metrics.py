@@ -149,7 +149,7 @@ def calibration_report(probabilities: np.ndarray, labels: np.ndarray, bins: int 
     return {"expected_calibration_error": error, "bins": filled}
 
 
-# What Trainer measures, and `metric_for_best_model` can name, by the kind of labels.
+# The metrics of an evaluation by Trainer, which `metric_for_best_model` can name, by the kind of labels.
 TRAINER_METRICS = {
     SINGLE: ("accuracy", "f1"),
     MULTI: ("exact_match", "micro_f1", "macro_f1"),
@@ -209,7 +209,7 @@ def robustness_report(
 
 
 def token_losses(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-    """Trainer's `preprocess_logits_for_metrics`, with which it need not keep the logits.
+    """Trainer's `preprocess_logits_for_metrics`: it keeps two numbers a row instead of the logits.
 
     Args:
         logits: (B, T, V).
@@ -223,7 +223,7 @@ def token_losses(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
 
 
 def compute_perplexity(prediction: EvalPrediction) -> dict[str, float]:
-    """Trainer's `compute_metrics` after `token_losses`: `eval_loss` is a mean of batch means.
+    """Trainer's `compute_metrics` after `token_losses`; its own `eval_loss` is a mean of batch means.
 
     Returns:
         `token_loss`, the mean loss per token without label smoothing, and its exponential, `perplexity`.

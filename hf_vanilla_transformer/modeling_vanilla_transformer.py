@@ -524,7 +524,7 @@ class VanillaTransformerPreTrainedModel(PreTrainedModel):
             base.decoder.embed_tokens = value
 
     def load_state_dict(self, state_dict: Mapping[str, torch.Tensor], strict: bool = True, assign: bool = False):
-        """As in torch, but a saved file, which holds tied weights once, is whole: Trainer would say that keys miss."""
+        """As in torch, but tied weights may be there once, as in saved files; torch would call the others missing."""
         whole: Any = copy(state_dict)
         for name, source in self.all_tied_weights_keys.items():
             if source in whole:
@@ -571,7 +571,7 @@ class VanillaTransformerPreTrainedModel(PreTrainedModel):
 
 
 def _refill_sinusoid(stack: Any, incompatible_keys: Any) -> None:
-    """After `load_state_dict`: the table is in no checkpoint, and a model off the meta device comes without it."""
+    """Fill the table after `load_state_dict`: no checkpoint holds it, and the meta device has no values."""
     positions = stack.embed_positions
     if isinstance(positions, VanillaTransformerSinusoidalPositions):
         if positions.weight.is_meta:
@@ -762,7 +762,7 @@ class VanillaTransformerModel(VanillaTransformerPreTrainedModel):
         self.post_init()
 
     def get_expanded_tied_weights_keys(self, all_submodels: bool = False) -> dict[str, str]:
-        """Tie the two embeddings also without `tie_word_embeddings`, which is for the head; transformers would not."""
+        """Tie the two embeddings even without `tie_word_embeddings`, which concerns the head alone."""
         if all_submodels:
             return super().get_expanded_tied_weights_keys(all_submodels=True)
         return dict(self._tied_weights_keys or {})
@@ -965,7 +965,7 @@ class VanillaTransformerForConditionalGeneration(VanillaTransformerPreTrainedMod
         return super().generate(inputs, generation_config, **kwargs)
 
     def save_pretrained(self, *args, **kwargs) -> None:
-        """As in transformers, but with `tie_word_embeddings` where they are tied: peft (0.21) clears it to merge."""
+        """As in transformers, but `tie_word_embeddings` is set where head and embeddings are tied: peft clears it."""
         if self.lm_head.weight is self.model.decoder.embed_tokens.weight:
             self.config.tie_word_embeddings = True
         super().save_pretrained(*args, **kwargs)

@@ -78,8 +78,8 @@ def train_tokenizer(
     occurs once.
 
     Args:
-        texts: The texts to learn from. They are read twice, and not kept; an iterator's are kept.
-        vocab_size: Number of pieces, including the seven special tokens. The log warns if the texts yield fewer.
+        texts: The texts to learn from, read twice; those of an iterator are kept in memory.
+        vocab_size: Number of pieces and special tokens together. The log warns if the texts yield fewer.
         model: `"bpe"`, `"unigram"`, or `"word"`: whole words, endings like `'s`, and single signs.
         max_length: Maximum number of tokens with `truncation=True`.
         add_eos: Whether to end every text with `[EOS]`, as translation needs.
@@ -159,9 +159,9 @@ def _untrained_tokenizer(model: str, vocab_size: int) -> tuple[Tokenizer, traine
 
 
 def join_spaced_characters(tokenizer: PreTrainedTokenizerBase) -> None:
-    """Have a fast tokenizer leave out the spaces between words of one character: `최 고 다 ! !` is `최고다!!`.
+    """Have a fast tokenizer join words of one character: `최 고 다 ! !` is read as `최고다!!`.
 
-    Of NSMC's reviews as written, it changes 3 %, mostly `줄 수 있는` to `줄수 있는`.
+    This changes 3 % of NSMC's reviews as written, mostly `줄 수 있는` to `줄수 있는`.
     """
     if tokenizer.is_fast and json.dumps(_SPACE_BETWEEN_CHARACTERS) not in tokenizer.backend_tokenizer.to_str():
         backend = tokenizer.backend_tokenizer
@@ -208,10 +208,10 @@ def _rare_characters(counts: Counter) -> set[int]:
 
 
 def _settle_unigram(tokenizer: Tokenizer) -> None:
-    """Make the trained vocabulary the same in every run: round the scores; characters for coverage get the lowest.
+    """Make the trained vocabulary the same in every run: round its scores, and give rare characters the lowest.
 
-    `UnigramTrainer` iterates over hash tables: scores differ in their last digits, and characters that are in the
-    vocabulary only for coverage come in random order, 0.0001 apart from the lowest score upwards.
+    `UnigramTrainer` iterates over hash tables: scores differ in their last digits from run to run. Characters that are
+    there only for coverage come in random order, 0.0001 apart from the lowest score upwards.
     """
     vocabulary = [(piece, score) for piece, score in json.loads(tokenizer.to_str())["model"]["vocab"]]
     special, learned = vocabulary[: len(SPECIAL_TOKENS)], vocabulary[len(SPECIAL_TOKENS) :]
@@ -378,7 +378,7 @@ def _normalization(proto, processor) -> list[normalizers.Normalizer]:
 
 
 def _space_marks(proto, symbols: list[str]) -> list[normalizers.Normalizer]:
-    """Replace spaces with `▁`; if the model says so, put one before the text, unless it is one of the symbols."""
+    """Replace spaces with `▁`; with `add_dummy_prefix`, put one before a text that is not one of the symbols."""
     if not proto.normalizer_spec.add_dummy_prefix:
         return [normalizers.Replace(" ", SPACE_MARK)]
     # `tokenizers` also normalizes the symbols that it searches for; with `▁`, it would miss them in mid-text.
@@ -388,7 +388,7 @@ def _space_marks(proto, symbols: list[str]) -> list[normalizers.Normalizer]:
 
 
 def _with_settings(tokenizer_class: type, special_tokens: dict[str, str], max_length: int, **source) -> Any:
-    """Wrap a tokenizer so that our models can read `tokenizer(texts, padding=True, truncation=True)`."""
+    """Wrap a tokenizer: `tokenizer(texts, padding=True, truncation=True)` is the input of our models."""
     return tokenizer_class(
         **source,
         **special_tokens,

@@ -40,7 +40,7 @@ USER_ERRORS = (
 
 
 class OneLineParser(HfArgumentParser):
-    """A parser that reports an error in one line, and whose help ends with the examples of a command's docstring."""
+    """A parser that reports an error in one line and ends its help with the examples of a command's docstring."""
 
     def __init__(self, *args, description: str, **kwargs):
         paragraphs = description.strip("\n").split("\n\n")
@@ -68,7 +68,7 @@ def parse_arguments(
     """Read a command's settings: flags, or a recipe and flags that override it.
 
     Returns:
-        One instance of each dataclass; and what recipe and flags say, without the defaults, for the run's record.
+        One instance of each dataclass; and the settings that recipe and flags give, for the run's record.
     """
     words = list(sys.argv[1:] if argv is None else map(str, argv))
     parser, required, optional = _make_parser(dataclass_types, description, show_all="--help-all" in words)
@@ -120,12 +120,12 @@ def parse_arguments(
 
 
 def _is_training(group: type) -> bool:
-    """Whether a dataclass is transformers' TrainingArguments or one of its kind, without an import of Trainer."""
+    """Whether a dataclass derives from transformers' TrainingArguments, without an import of Trainer."""
     return any(base.__name__ == "TrainingArguments" for base in group.__mro__)
 
 
 def _take_nulls(words: list[str], optional: set[str]) -> dict[str, None]:
-    """Take `--name null`, which unsets what a recipe sets, out of the words, for settings that may be None."""
+    """Remove each `--name null` from the words: it unsets a recipe's setting, of those that may be None."""
     taken = {}
     for place in reversed(range(len(words))):
         name, equals, value = words[place].removeprefix("--").partition("=")
@@ -136,14 +136,14 @@ def _take_nulls(words: list[str], optional: set[str]) -> dict[str, None]:
 
 
 def _expand_home(value: Any) -> Any:
-    """`~/x` as a shell would expand it, which does not where it is quoted or in a recipe."""
+    """Expand `~/x`, which a shell leaves alone where it is quoted or in a recipe."""
     if isinstance(value, list):
         return [_expand_home(one) for one in value]
     return os.path.expanduser(value) if isinstance(value, str) and value.startswith("~/") else value
 
 
 def _set_bf16(parser: OneLineParser, given: dict[str, Any]) -> None:
-    """Have `precision` say what transformers' `bf16` is, unless that is given."""
+    """Set transformers' `bf16` by `precision`, unless it is given."""
     if (precision := given.get("precision")) is None:
         return
     from ..inference.precision import choose_precision
@@ -157,7 +157,7 @@ def _set_bf16(parser: OneLineParser, given: dict[str, Any]) -> None:
 def _make_parser(
     dataclass_types: list[type], description: str, show_all: bool
 ) -> tuple[OneLineParser, list[str], set[str]]:
-    """A parser that returns what is given and no defaults; the settings that are required, and that may be null."""
+    """A parser that fills in no defaults; the names of the required settings; and of those that may be null."""
     parser = OneLineParser(dataclass_types, usage="%(prog)s [RECIPE] [--name value ...]", description=description)
     required = [action.dest for action in parser._actions if action.required]
     hints = {name: hint for group in dataclass_types for name, hint in get_type_hints(group).items()}
@@ -205,7 +205,7 @@ def _read_recipe(parser: OneLineParser, file: Path) -> dict[str, Any]:
 
 
 def _find_model(parser: OneLineParser, given: dict[str, Any]) -> None:
-    """Have the model that a recipe of the package names found from every folder: it may lie in the clone."""
+    """Find the model that a recipe of the package names: in the current folder, or in the clone."""
     model = given.get("model")
     if model is None or Path(model).is_dir():
         return
@@ -215,7 +215,7 @@ def _find_model(parser: OneLineParser, given: dict[str, Any]) -> None:
 
 
 def _check_training(arguments: "TrainingArguments") -> None:
-    """Reject settings with which transformers fails late or measures only part of the data."""
+    """Reject settings with which transformers fails late, or measures a part of the data only."""
     check_at_least(
         1, arguments, "per_device_train_batch_size", "per_device_eval_batch_size", "gradient_accumulation_steps"
     )
@@ -240,7 +240,7 @@ def _check_training(arguments: "TrainingArguments") -> None:
 
 
 class Escaped:
-    """A stream for people to read: control characters, as in a file's name, are shown and do nothing."""
+    """A stream that shows control characters, such as those in a file's name, instead of obeying them."""
 
     def __init__(self, stream: TextIO):
         self.stream = stream
@@ -253,10 +253,10 @@ class Escaped:
 
 
 def exit_with_one_line(main: Callable[..., None]) -> Callable[..., None]:
-    """Make a command answer a user's error with one line on standard error and exit status 2.
+    """Make a command report one of `USER_ERRORS` in one line on standard error, with exit status 2.
 
-    A closed pipe ends the command silently, with status 1. An exception that is none of `USER_ERRORS` keeps its
-    traceback. What the command prints is `Escaped`.
+    Other exceptions keep their traceback. A closed pipe ends the command silently, with status 1. What the command
+    prints is `Escaped`.
     """
 
     @functools.wraps(main)

@@ -34,7 +34,7 @@ from .settings import ClassifierArguments, DataArguments
 
 logger = logging.getLogger(__name__)
 
-# The metric that stands for all, by the kind of labels, and what it is called.
+# The headline metric of each kind of labels, and what it is called.
 HEADLINES = {
     SINGLE: ("accuracy", "accuracy"),
     MULTI: ("micro_f1", "micro F1"),
@@ -116,7 +116,7 @@ def train(
 def check_settings(
     arguments: ClassifierArguments, training: TrainingArguments, settings: dict[str, Any], problem_type: str
 ) -> None:
-    """Check what depends on other settings; choose the metric of the best model if a recipe's is for other labels."""
+    """Check settings against each other; replace `metric_for_best_model` if the recipe's is for other labels."""
     if arguments.early_stopping_patience is not None and not training.load_best_model_at_end:
         raise ValueError("--early_stopping_patience: needs --load_best_model_at_end true, to know what is best")
     if arguments.class_weights and problem_type != SINGLE:
@@ -147,7 +147,7 @@ def collator_and_callbacks(
 
 
 def headline(report: dict[str, Any], rows: int, problem_type: str) -> str:
-    """The figures of the test split that are printed: of each label, and of all; and what is wrong with them."""
+    """What is printed of the test split: a table of labels, the headline metric, and whether all answers are one."""
     table = [label_table(report["per_label"])] if len(report.get("per_label", [])) in range(2, TABLE_LIMIT + 1) else []
     name, words = HEADLINES[problem_type]
     lines = [*table, f"test {words}: {report[name]:.4f}"]
@@ -162,14 +162,14 @@ def headline(report: dict[str, Any], rows: int, problem_type: str) -> str:
 
 
 def balanced_loss(rows: Dataset, number: int, label_smoothing: float) -> WeightedLoss:
-    """The loss of `--class_weights balanced`, by the tokenized training set's labels."""
+    """The loss of `--class_weights balanced` for the labels of the tokenized training set."""
     return WeightedLoss(balanced_weights(torch.tensor(column_array(rows, "labels")), number), label_smoothing)
 
 
 def measure(
     trainer: CheckedTrainer, tokenized: DatasetDict, max_length: int, test: Dataset, changes: list[str]
 ) -> dict[str, Any]:
-    """The metrics of each split; those of the test split include its texts under some changes."""
+    """The metrics of each split; those of the test split also with changed texts, if asked for."""
     tokenizer: Any = trainer.processing_class
     metrics: dict[str, Any] = {split: evaluate_split(trainer, tokenized[split]) for split in tokenized}
     if changes:
@@ -203,9 +203,9 @@ def make_model(
 
 
 def match_labels(model: VanillaTransformerForSequenceClassification, known: list[str], labels: list[str]) -> None:
-    """Reorder the head of a loaded model, which knows other labels than the data's; or replace it by a new one.
+    """Reorder a loaded model's head by the data's labels; if the model knows other labels, make a new head.
 
-    Labels without names (`LABEL_0`) are taken for the data's.
+    Labels without names (`LABEL_0`) count as the data's.
     """
     if known == labels or known == [f"LABEL_{i}" for i in range(len(labels))]:
         return

@@ -6,8 +6,8 @@
     vanilla-transformer evaluate --model model_cards/nsmc-small --robustness all --output_dir runs/robustness
     vanilla-transformer evaluate --model runs/de-en-int8 --data multi30k --num_beams 5 --output_dir runs/bleu
 
-Measures the test split, or `--split`, of the data of the model's recipe, or of `--data`. What else of the data the
-flags leave open is as in the recipe, too: columns, files, how they are split.
+Measures the test split, or `--split`, of `--data`, by default the data of the model's recipe. Columns, files and
+cuts that no flag names are the recipe's, too.
 
 Writes `report.md`, for people, and `evaluation.json`. Of a classifier: accuracy, precision, recall and F1 of each
 label, confusion matrix, accuracy by length, calibration, texts per second; also `errors.tsv` (every misclassified

@@ -62,7 +62,7 @@ def evaluate(arguments: EvaluationArguments) -> None:
 def save_report(
     folder: Path, arguments: EvaluationArguments, report: dict[str, Any], headline: str, table: list[Any]
 ) -> None:
-    """Write `report.md`: what a person wants to know, with the first rows of the table that lies beside it."""
+    """Write `report.md`: the figures for people, and the first rows of the table beside it."""
     lines = [f"# {arguments.model}, measured", "", f"Split {arguments.split} of {arguments.data}: {headline}", ""]
     lines += [f"{report['precision']} on {report['device']}, {report['texts_per_second']:.0f} texts a second", ""]
     titles = {"per_label": "Labels", "by_length": "By length in characters", "robustness": "Changed texts"}
@@ -88,7 +88,7 @@ def markdown_table(rows: list[Any]) -> list[str]:
 
 
 def accuracy_by_length(texts: list[str], right: np.ndarray) -> list[dict[str, float]]:
-    """Accuracy of short and long texts: for each group its upper limit in characters, its rows, its accuracy."""
+    """Accuracy by length of text: of each group its upper limit in characters, its rows and its accuracy."""
     group = np.searchsorted(LENGTHS, [len(text) for text in texts])
     return [
         {
@@ -113,7 +113,7 @@ def describe_engine(engine: Engine, model: str) -> dict[str, str]:
 
 
 def evaluate_translator(arguments: EvaluationArguments, engine: Engine, folder: Path) -> Measurement:
-    """Measure a translator, and write its translations beside the references; returns those, too."""
+    """Measure a translator, and write its translations beside the references."""
     split = load_split(arguments, PairArguments)
     arguments.num_beams = arguments.num_beams or engine.num_beams
     tokenizer = load_tokenizer(arguments.model)
@@ -189,7 +189,7 @@ def robustness_table(report: dict[str, Any], metric: str) -> str:
 
 
 def measure_classes(split: Dataset, probabilities: np.ndarray, names: list[str]) -> Measurement:
-    """Measure answers of one label each, (rows, labels); the mistakes are told with the most confident first."""
+    """Measure probabilities of single labels, (rows, labels); the table lists the most confident mistakes first."""
     texts, labels = split["text"][:], np.array(split["label"][:])
     predicted = probabilities.argmax(axis=-1)
     right = predicted == labels
@@ -211,7 +211,7 @@ def measure_classes(split: Dataset, probabilities: np.ndarray, names: list[str])
 
 
 def measure_label_sets(split: Dataset, probabilities: np.ndarray, names: list[str]) -> Measurement:
-    """Measure answers of any number of labels, (rows, labels); the mistakes are told with the worst first."""
+    """Measure probabilities of sets of labels, (rows, labels); the table lists the worst mistakes first."""
     texts, labels = split["text"][:], np.array(multi_hot(split["label"][:], len(names)))
     predicted = probabilities > 0.5
     report = {
@@ -232,7 +232,7 @@ def measure_label_sets(split: Dataset, probabilities: np.ndarray, names: list[st
 
 
 def measure_numbers(split: Dataset, values: np.ndarray, names: list[str]) -> Measurement:
-    """Measure answers that are numbers, (rows, 1); all rows are told, with the largest error first."""
+    """Measure predicted numbers, (rows, 1); the table lists all rows, the largest error first."""
     texts, labels, values = split["text"][:], np.array(split["label"][:]), values[:, 0]
     report = regression_report(values, labels)
     order = np.argsort(-np.abs(values - labels), kind="stable")
@@ -245,9 +245,9 @@ def measure_numbers(split: Dataset, values: np.ndarray, names: list[str]) -> Mea
 
 
 def load_split(arguments: EvaluationArguments, data_arguments: type, **options: Any) -> Any:
-    """Load the split to measure, as the training command of `data_arguments` would; `options` are those of its `load`.
+    """Load the split to measure by `data_arguments.load(**options)`.
 
-    What the command's arguments leave open is as in the model's recipe; they get it, for the report.
+    Settings that are not given are those of the model's recipe; `arguments` gets them, for the report.
     """
     settings = {one.name: one for one in fields(data_arguments)}
     given = {name: value for name, value in vars(arguments).items() if name in settings and value is not None}

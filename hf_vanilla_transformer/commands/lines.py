@@ -64,14 +64,14 @@ class LinesArguments(EngineArguments):
 
     @property
     def is_table(self) -> bool:
-        """Whether --file is a table: by its name, or, as `.txt` may be lines or a table, by --text_column."""
+        """Whether --file is a table: by its ending; a `.txt` file is one if there is a --text_column."""
         ending = Path(self.file or "").suffix.lower()
         return ending in (".csv", ".tsv", ".json", ".jsonl") or (ending == ".txt" and self.text_column is not None)
 
 
 @dataclass
 class Table:
-    """A table whose texts are to be answered: its columns, the place of the texts, and its rows."""
+    """A table of texts to answer: its columns, the place of the column with the texts, and its rows."""
 
     header: list[str]
     place: int
@@ -189,7 +189,7 @@ def _typed_lines() -> Iterator[str]:
 
 
 def _write(output: TextIO, lines: list[str], done: int) -> None:
-    """Write lines after those that are `done`, at once: whoever reads the output meanwhile finds whole ones."""
+    """Write lines in one call, so that a reader of the file finds whole ones; `done` were written before."""
     if output.isatty():
         lines = list(map(escape_controls, lines))
     try:
@@ -205,7 +205,7 @@ def _write(output: TextIO, lines: list[str], done: int) -> None:
 
 @contextmanager
 def _open_output(arguments: LinesArguments) -> Iterator[tuple[TextIO, int]]:
-    """The file for the answers, and the number of whole lines that are there; half a line at its end is cut off."""
+    """The file for the answers, and the number of whole lines in it; an incomplete last line is cut off."""
     if arguments.output is None:
         stdout: Any = sys.stdout
         if stdout is None:  # `>&-`
@@ -226,7 +226,7 @@ def _open_output(arguments: LinesArguments) -> Iterator[tuple[TextIO, int]]:
 
 @contextmanager
 def _progress(texts: BinaryIO | Table, arguments: LinesArguments) -> Iterator[Callable[[int], Any]]:
-    """A bar on a terminal, with the time left where the file's size is known; yields what takes a number of texts."""
+    """A bar on a terminal, with the time left if the file's size is known; yields a function of the texts answered."""
     size, tell = None, lambda: 0
     if not isinstance(texts, Table) and arguments.file and os.path.isfile(arguments.file):
         size, tell = os.path.getsize(arguments.file), texts.tell

@@ -131,7 +131,7 @@ def main(argv: list[str] | None = None) -> None:
 
 
 def check_settings(data: TextArguments, model: DenoiserArguments, training: Seq2SeqTrainingArguments) -> None:
-    """Raise a ValueError for texts that would be generated, or a setting that needs the whole corpus of a stream."""
+    """Refuse `--predict_with_generate`, and what `--streaming` cannot do."""
     if training.predict_with_generate:
         raise ValueError("--predict_with_generate: what is measured is the loss of the text, not what is generated")
     whole = data.validation >= 1 and data.validation % 1 == 0
@@ -150,7 +150,7 @@ def check_settings(data: TextArguments, model: DenoiserArguments, training: Seq2
 def check_config(
     arguments: DenoiserArguments, config: VanillaTransformerConfig, tokenizer: PreTrainedTokenizerBase, max_length: int
 ) -> None:
-    """Raise a ValueError if a model has two vocabularies, other special ids, or too few positions to write."""
+    """Refuse a model with two vocabularies, other special ids than the tokenizer's, or too few target positions."""
     for name in ("pad_token_id", "bos_token_id", "eos_token_id") if arguments.model else ():
         if getattr(tokenizer, name) != getattr(config, name):
             given, known = getattr(tokenizer, name), getattr(config, name)

@@ -6,9 +6,9 @@
     vanilla-transformer push-to-hub page --space USER/NAME
 
 Log in first with `hf auth login`, or set HF_TOKEN. --dry_run sends nothing: it checks the folder and lists what would
-be sent, what stays behind, and what names this machine. Only what a run, an export or a page writes is sent, and what
---include names; checkpoints, links that lead out of the folder, and absolute paths in the record are not. The same
-command completes an interrupted upload. --space uploads a folder of `vanilla-transformer page` as a static Space.
+be sent, what would not, and what names this machine. Sent are the files that a run, an export or a page writes, and
+those that --include names; not sent are checkpoints, links out of the folder, and absolute paths in the record. The
+same command completes an interrupted upload. --space uploads a folder of `vanilla-transformer page` as a static Space.
 """
 
 import argparse

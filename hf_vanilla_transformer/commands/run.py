@@ -1,5 +1,5 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""What every training run has in common: how it begins, what it trains, what it leaves."""
+"""What all training runs share: the folder, the model, the training, the record."""
 
 import importlib
 import math
@@ -79,10 +79,10 @@ def make_config(
     preset: str = "transformer-evolution",
     **fields: Any,
 ) -> VanillaTransformerConfig:
-    """The configuration of the model that is trained further, or of a new one for the tokenizer of its source texts.
+    """The configuration of the model that is trained further, or of a new one, for its source texts' tokenizer.
 
-    Of a new one, `fields` take precedence over the preset's, those of `arguments` over all. A model has room for the
-    tokenizer's ids, and for texts of `max_length` tokens.
+    A new one has the preset's fields, over these `fields`, and over these `arguments.config`. A ValueError if it has
+    no room for the tokenizer's ids, or for texts of `max_length` tokens.
     """
     if arguments.model:
         config = load_config(arguments.model)
@@ -108,9 +108,9 @@ def make_config(
 
 
 def open_output_dir(training: TrainingArguments) -> str | None:
-    """Claim the folder of a run until the command ends; say where the run goes and in which precision it computes.
+    """Lock the folder of a run until the command ends; print the folder and the precision.
 
-    Returns what `prepare_output_dir` does. The lock of a run that was killed does not count.
+    Returns what `prepare_output_dir` returns. The lock of a run that was killed does not count.
     """
     folder = Path(training.output_dir)
     with training.main_process_first(desc="output_dir"):
@@ -147,7 +147,7 @@ class _Clock(TrainerCallback):
 
 
 def rehearse(trainer: CheckedTrainer, folder: str) -> None:
-    """Train for four updates, time the last three, and say how long a run takes and what it leaves in `folder`."""
+    """Train for four updates, time the last three, and print how long a run takes and what it leaves in `folder`."""
     training, clock = trainer.args, _Clock()
     updates = training.max_steps
     if updates <= 0:
@@ -177,7 +177,7 @@ def rehearse(trainer: CheckedTrainer, folder: str) -> None:
 
 
 class Run:
-    """A training run of a command, from its empty folder to the folder that can be shared.
+    """A command's training run, from an empty folder to one that can be shared.
 
     Args:
         arguments: The model's settings; with `dry_run`, `train` times some updates and ends the command.
@@ -224,7 +224,7 @@ class Run:
         self.checkpoint = None if arguments.dry_run else open_output_dir(training)
 
     def make_tokenizer(self, rows: Dataset | None, max_length: int, *needed: str) -> PreTrainedTokenizerBase:
-        """The tokenizer of the run's only vocabulary: its checkpoint's, the one that is named, or one of `rows`.
+        """The tokenizer of a run with one vocabulary: its checkpoint's, a named one, or one trained on `rows`.
 
         One that is named must have the special tokens `needed`.
         """
@@ -277,7 +277,7 @@ class Run:
         data: Callable[[], dict[str, Any]],
         script: str | None = None,
     ) -> None:
-        """Write record and card, say where they are, upload where asked for: in the main process.
+        """In the main process, write record and card, print where they are, and upload the folder if asked for.
 
         Args:
             metrics: What `train` returned, and the metrics of each split, by name.

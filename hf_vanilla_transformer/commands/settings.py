@@ -1,5 +1,5 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""Settings of the commands, apart from what does the work: --help and errors need no more."""
+"""The commands' settings, without imports of what does the work: --help and errors need no more."""
 
 import json
 from dataclasses import dataclass, fields, make_dataclass
@@ -19,7 +19,7 @@ VocabularyKind = Literal["bpe", "unigram", "word"]
 
 
 class JsonMapping(dict[str, Any]):
-    """The type of a setting that holds settings: JSON as a flag, a mapping in a recipe."""
+    """The type of a setting that is a mapping: JSON as a flag, a mapping in a recipe."""
 
     def __new__(cls, text: str = "{}"):  # argparse calls a type with a flag's text
         if not isinstance(mapping := json.loads(text), dict):
@@ -247,7 +247,7 @@ class TranslatorArguments(ModelArguments):
             raise ValueError("--max_sentences: at least 1, and with --max_tokens")
 
 
-# Settings of either kind of data, all of which may be left open.
+# The settings of both kinds of data, all optional.
 AnyDataArguments: Any = make_dataclass(
     "AnyDataArguments",
     {
@@ -274,9 +274,9 @@ class EvaluationArguments(RobustnessArguments, EngineArguments, AnyDataArguments
 
 
 def apply_defaults(arguments: Any, flag: str, **defaults: Any) -> None:
-    """Give settings of a new model or vocabulary their defaults; reject them if an existing one is named.
+    """Fill in the defaults of a new model or vocabulary; refuse such settings if `flag` names an existing one.
 
-    `flag` is the setting that names what exists; a setting that was not given is None.
+    A setting that was not given is None.
     """
     for name, default in defaults.items():
         if getattr(arguments, name) is None:

@@ -99,7 +99,7 @@ def train(
 
 
 def check_settings(arguments: TranslatorArguments, training: Seq2SeqTrainingArguments, beams: int) -> None:
-    """Raise a ValueError for a length penalty without beams, or checkpoints to average that the run does not keep."""
+    """Refuse a length penalty without beams, and averaging more checkpoints than the run keeps."""
     if beams == 1 and arguments.length_penalty != 1:
         raise ValueError("--length_penalty: needs --generation_num_beams above 1")
     if arguments.average_last == 1:
@@ -148,7 +148,7 @@ def load_tokenizers(arguments: TranslatorArguments) -> tuple[PreTrainedTokenizer
 def make_tokenizers(
     arguments: TranslatorArguments, train: Dataset
 ) -> tuple[PreTrainedTokenizerBase, PreTrainedTokenizerBase]:
-    """The tokenizers of source and target, trained on the training pairs; the same one where they are joint."""
+    """The tokenizers of source and target, trained on the training pairs; the same one for a joint vocabulary."""
 
     def train_on(columns: list[str], vocab_size: int) -> PreTrainedTokenizerBase:
         return train_vocabulary(
@@ -172,7 +172,7 @@ def make_tokenizers(
 def make_translator_config(
     arguments: TranslatorArguments, tokenizer: PreTrainedTokenizerBase, target_tokenizer: PreTrainedTokenizerBase
 ) -> VanillaTransformerConfig:
-    """As `make_config`, with embeddings that are shared and tied where there is one vocabulary."""
+    """As `make_config`; with one vocabulary, embeddings and head are one matrix."""
     joint = arguments.vocabularies == "joint"
     vocabularies = {
         "decoder_vocab_size": None if joint else len(target_tokenizer),
@@ -186,7 +186,7 @@ def make_translator_config(
 
 
 def bleu_of(tokenizer: PreTrainedTokenizerBase, prediction: EvalPrediction) -> dict[str, float]:
-    """A `compute_metrics` for Trainer, with the target's tokenizer bound: BLEU of what the model generates."""
+    """Trainer's `compute_metrics`, once the target tokenizer is bound: BLEU of what the model generates."""
     report = translation_report(decode(tokenizer, prediction.predictions), decode(tokenizer, prediction.label_ids))
     return {name: report[name] for name in ("bleu", "bleu_lowercased")}
 
@@ -200,9 +200,9 @@ def decode(tokenizer: PreTrainedTokenizerBase, ids) -> list[str]:
 def measure(
     trainer: Seq2SeqTrainer, data: Dataset, split: Dataset, tokenizer: PreTrainedTokenizerFast, beams: set[int]
 ) -> dict[str, Any]:
-    """Perplexity of one split, and BLEU of each beam size against the references as they were written.
+    """Perplexity of one split, and BLEU of each beam size against the references as written.
 
-    Models without capitals or with a vocabulary of words are also measured as the tutorials measure theirs.
+    Lower-casing models and those of words are also measured as the tutorials measure theirs.
     """
     order = sorted(range(len(split)), key=split["length"][:].__getitem__)
     by_length, references = split.select(order), data.select(order)["target"][:]

@@ -1,8 +1,7 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""Changes of a text that leave its meaning: what people type in place of what a classifier was trained on.
+"""Changes of a text that keep its meaning: other spacing, spelling and case, as people type.
 
-Each is a function of the text and of a `random.Random`, which those without a random choice do not use. None empties a
-text: where a change would leave nothing, the text stays as it is.
+Each is a function of the text and a `random.Random`. A text that a change would empty stays as it is.
 """
 
 import re
@@ -110,7 +109,7 @@ CHANGES: dict[str, Callable[[str, Random], str]] = {change.__name__: change for 
 
 
 def change_texts(rows: Dataset, name: str, seed: int) -> Dataset:
-    """Rows, in memory, whose column `text` is changed. How, depends on the seed and the row's place alone."""
+    """Rows, in memory, whose column `text` is changed; random choices depend on the seed and the row's place alone."""
     check_changes([name])
     columns = rows.to_dict()
     columns["text"] = [CHANGES[name](text, Random(f"{seed} {place}")) for place, text in enumerate(columns["text"])]

@@ -11,7 +11,7 @@ class DataError(ValueError):
 
 @contextmanager
 def data_errors(source: str) -> Iterator[None]:
-    """Raise what `datasets` reports about `source` as a `DataError`: the cause says more than its own message."""
+    """Raise an error of `datasets` about `source` as a `DataError` with the message of its first cause."""
     from datasets.exceptions import DatasetsError  # not at the top: `predict` needs no datasets
 
     try:

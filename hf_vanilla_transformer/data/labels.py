@@ -16,9 +16,9 @@ from .tables import check_label, check_type
 
 
 logger = logging.getLogger(__name__)
-# Between the labels of a text in a CSV or TSV file.
+# Separates the labels of a text in a CSV or TSV file.
 SEPARATOR = "|"
-# More whole numbers than this are asked about.
+# With more labels than this, all whole numbers, the user must say whether they are classes.
 MOST_NUMBERS = 50
 
 
@@ -57,7 +57,7 @@ def check_labels(source: str, data: DatasetDict, column: str, problem_type: str)
 def find_label_names(source: str, data: DatasetDict, column: str, problem_type: str | None) -> dict[str, str]:
     """The name of each label, by the label as a string; in numerical order if all are integers.
 
-    If `problem_type` is None, labels that may be numbers to predict are an error.
+    Labels that may be numbers to predict are an error unless `problem_type` is given.
     """
     feature = data["train"].features[column]
     feature = getattr(feature, "feature", feature)
@@ -120,7 +120,7 @@ def read_label(value: Any, label_ids: dict[str, int], problem_type: str) -> int 
 
 
 def multi_hot(labels: list[list[int]], number: int) -> list[list[float]]:
-    """Each text's labels as one 1.0 or 0.0 for each of `number` labels, which a loss over several labels takes."""
+    """Each text's labels as `number` values, 1.0 or 0.0, as the loss of several labels takes them."""
     return [[float(label in chosen) for label in range(number)] for chosen in map(set, labels)]
 
 

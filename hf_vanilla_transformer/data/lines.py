@@ -18,7 +18,7 @@ from .errors import DataError
 
 BYTE_ORDER_MARK = "\ufeff"
 CUT_OFF = "the last line is incomplete, the file has been cut off"
-# What a name must not hold: it would break a line of output in two, or steer a terminal.
+# Characters that a name must not have: they would break a line of output, or control a terminal.
 CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 # How the files begin that Excel calls workbooks.
 WORKBOOKS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
@@ -78,7 +78,7 @@ def decode_lines(lines: BinaryIO, name: str, encoding: str = "utf-8") -> Iterato
 
 
 def _advice(line: bytes) -> str:
-    """What a line seems to be that is not in the encoding that was expected."""
+    """What a line that cannot be decoded seems to be."""
     if line.startswith(WORKBOOKS):
         return "; it is an Excel workbook: save it as CSV UTF-8"
     likely = "utf-16" if line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "cp949"
@@ -94,14 +94,13 @@ def normalize_spaces(text: str) -> str:
 
 
 def appearance(name: str) -> str:
-    """What a reader sees of a name: the same for composed and decomposed letters, wide and narrow digits, and with
-    characters that are not shown, such as U+200B."""
+    """A name as a reader sees it: composed (NFKC), with single spaces, without invisible characters such as U+200B."""
     shown = (character for character in unicodedata.normalize("NFKC", name) if unicodedata.category(character) != "Cf")
     return normalize_spaces("".join(shown))
 
 
 def local_path(name: str | os.PathLike) -> Path:
-    """The path of a file or folder; where there is none, of the only one beside it whose name looks the same."""
+    """The path of a file or folder; if it does not exist, of the only one there whose name looks the same."""
     path = Path(name).expanduser()
     try:
         os.fspath(path).encode()

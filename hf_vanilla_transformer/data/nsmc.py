@@ -26,7 +26,7 @@ NSMC_QUOTING_LEVELS = 2
 
 
 def find_nsmc_files(source: str, cache_dir: str | os.PathLike | None) -> dict[str, Path] | None:
-    """NSMC's two files: of the sample, downloaded, or in a folder; None if there is neither."""
+    """NSMC's two files: those of the sample, downloaded ones, or those in a folder; None if it has neither."""
     if source == "nsmc":
         return {split: _download(split, cache_dir) for split in NSMC_FILES}
     folder = SAMPLES if source == "sample" else local_path(source)

@@ -1,5 +1,5 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""What to know of the data before a training, in lines."""
+"""A summary of the data, printed before a training."""
 
 import copy
 from collections.abc import Iterator, Mapping
@@ -22,12 +22,12 @@ def describe_data(
     tokenizers: Mapping[str, PreTrainedTokenizerBase] | None = None,
     max_length: int | None = None,
 ) -> list[str]:
-    """The facts of checked data, before they are tokenized: rows, labels, lengths, repeated texts, what looks wrong.
+    """Describe checked data before they are tokenized: rows, labels, lengths, repeated texts, what looks wrong.
 
     Args:
         data: What `load_labelled_text`, `load_parallel_text` or `load_corpus` returned.
-        tokenizers: Of each column of texts: of `text`, or of `source` and `target`. They stay as they are. Without
-            them, lengths are in characters.
+        tokenizers: That of each column of texts, `text` or `source` and `target`; without them, lengths are in
+            characters.
         max_length: The number of tokens that a text is cut to; by default each tokenizer's `model_max_length`.
 
     Returns:
@@ -79,7 +79,7 @@ def _describe_lengths(
 
 
 def _describe_repeated(data: DatasetDict, columns: list[str]) -> Iterator[str]:
-    """How many rows of train repeat others, and how many of other splits are in train, by 8 bytes for each row."""
+    """How many rows of train are repeated, and how many rows of other splits are in train; 8 bytes of memory a row."""
     train, what = np.empty(0, dtype=np.int64), "pairs" if len(columns) > 1 else "texts"
     for split, rows in data.items():  # train is the first
         batches = (zip(*batch.values(), strict=True) for batch in rows.select_columns(columns).iter(1000))

@@ -1,5 +1,5 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""Rows of memory-mapped data sets: cached, chosen, cut into splits, without a Python object for each of them."""
+"""Rows of memory-mapped data sets: cached, selected, split and tokenized, without a Python object for each."""
 
 import hashlib
 import json
@@ -24,7 +24,7 @@ from .errors import DataError
 
 logger = logging.getLogger(__name__)
 SPLITS = ("train", "validation", "test")
-# Rows that are worth a process of their own.
+# Rows for which another process is worth its start.
 ROWS_PER_PROCESS = 50_000
 
 
@@ -97,9 +97,9 @@ def convert_rows(
     features: Features,
     lack: str,
 ) -> Dataset:
-    """What `convert` makes of each row's number, from 1 on, and its values in some columns.
+    """Convert each row: `convert` takes its number, from 1 on, and its values in some columns.
 
-    `convert` returns the values of `features`, or None for a row that is dropped, for it has what `lack` says.
+    It returns the values of `features`, or None to drop the row; `lack` says in the log what such rows have.
     """
 
     def convert_batch(batch: dict[str, list], numbers: list[int]) -> dict[str, list]:
@@ -132,9 +132,9 @@ def complete_splits(
     choose: Callable[[Dataset, str], tuple[np.ndarray, np.ndarray]],
     always_cut: Collection[str] = (),
 ) -> DatasetDict:
-    """Cut `test` and `validation`, if they are missing, from `train`; `choose` says which rows stay and which go.
+    """Cut `test` and `validation`, if they are missing, from `train`; `choose` returns the rows that stay and that go.
 
-    The log says so, but for the splits that are always cut, because the format has none.
+    The log says so, except of the splits in `always_cut`.
     """
     for split in ("test", "validation"):
         if split not in data:
@@ -161,7 +161,7 @@ class Texts:
 def tokenize_rows(
     data: Dataset | DatasetDict, function: Callable, fn_kwargs: dict[str, Any], **options: Any
 ) -> Dataset | DatasetDict:
-    """`data.map(function)`, in batches; the cache goes by what the tokenizers among `fn_kwargs` hold."""
+    """`data.map(function)` in batches; the cache key is the content of the tokenizers among `fn_kwargs`."""
     if isinstance(data, DatasetDict):
         splits = {split: tokenize_rows(rows, function, fn_kwargs, **options) for split, rows in data.items()}
         return DatasetDict(splits)
@@ -181,7 +181,7 @@ def tokenize_rows(
 
 
 def tokenizing_processes(rows: int) -> int | None:
-    """How many processes shall tokenize so many rows: at most one for each core; None for this process alone."""
+    """The number of processes that tokenize so many rows, at most one a core; None for this process alone."""
     if multiprocessing.get_all_start_methods()[0] != "fork":  # other processes would run an unguarded script again
         return None
     number = min(len(os.sched_getaffinity(0)), rows // ROWS_PER_PROCESS)

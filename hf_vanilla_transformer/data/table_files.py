@@ -17,7 +17,7 @@ TAB_SEPARATED_SUFFIXES = (".tsv", ".txt")
 def iterate_rows(
     file: str | os.PathLike, encoding: str = "utf-8", quoting_levels: int | None = None
 ) -> Iterator[tuple[int, list[str]]]:
-    """The number of each row's last line, and its fields as they are written, the header first, without empty rows.
+    """The number of each row's last line, and its fields as written: first the header; empty rows are left out.
 
     A `.tsv` or `.txt` file has fields between tabs, one row a line, quoted as in CSV or not. `quoting_levels` says how
     often the fields of a tab-separated file are quoted, whatever its name ends in.

@@ -47,8 +47,8 @@ def read_tables(
 ) -> DatasetDict:
     """Read some columns of a table, a folder or a data set of the Hub; a file is the split train.
 
-    `column.entry` names an entry of a column of mappings. `labels` says which labels a column of a CSV or TSV file may
-    hold; if none, then any. `files` are the tables by split, if `source` is no name of them.
+    `column.entry` names an entry of a column of mappings. `labels` has the columns of labels, with those that a CSV or
+    TSV file may hold; none means any. `files` are the tables by split, where `source` does not name them.
     """
     labels, path = labels or {}, local_path(source)
     if files is None:
@@ -95,7 +95,7 @@ def name_unused(folder: Path, endings: Sequence[str], used: Collection[Path]) ->
 
 
 def _tables_of_splits(folder: Path) -> dict[str, Path]:
-    """A folder's tables by split; none if `datasets` shall read it, for its data are in other files."""
+    """A folder's tables by split; none if its data are in files of other kinds, which `datasets` reads."""
     files, tables = find_splits(folder, TABLE_SUFFIXES), files_ending(folder, TABLE_SUFFIXES)
     if not files and tables == files_ending(folder, DATA_SUFFIXES, "**/*"):
         if len(tables) > 1:
@@ -108,7 +108,7 @@ def _tables_of_splits(folder: Path) -> dict[str, Path]:
 
 
 def _load(source: str, path: Path, config_name: str | None, cache_dir: str | os.PathLike | None) -> DatasetDict:
-    """What `datasets` reads: a folder without tables, or a data set of the Hub."""
+    """Load by `datasets` a folder without tables, or a data set of the Hub."""
     if path.is_dir():
         folder = str(path.resolve())
         if folder != escape(folder):
@@ -177,7 +177,7 @@ def check_label(place: str, label: str, allowed: Collection[str] = ()) -> None:
 
 
 def _check_json(file: Path) -> None:
-    """Refuse what crashes `datasets` (5.2), or what it reads without a word as something else."""
+    """Refuse JSON that crashes `datasets` (5.2), or that it silently misreads."""
     beginning, number = "", 0
     for number, text in enumerate(iterate_lines(file), start=1):
         beginning = beginning or text.lstrip()[:1]

@@ -20,7 +20,7 @@ REVIEW = "정말 재미있고 감동적인 영화"
 
 
 def save_card(folder: Path, record: dict[str, Any], tokenizer: PreTrainedTokenizerBase, name: str) -> None:
-    """Write the card of an export with this record and name; the example is the one that the tokenizer knows best."""
+    """Write the card of an export; its example is the text with the fewest unknown tokens."""
     config, generation = record["config"], record["generation"] or {}
 
     def unknown(text: str) -> tuple[int, int]:

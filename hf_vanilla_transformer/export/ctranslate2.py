@@ -36,14 +36,14 @@ ACTIVATIONS = {
     "tanh": Activation.Tanh,
     "sigmoid": Activation.Sigmoid,
 }
-# Settings of transformers' search that change scores, and their values that change nothing.
+# Settings of transformers' search that CTranslate2 lacks, and the values that have no effect.
 NEUTRAL_SETTINGS = {
     **{"min_length": 0, "min_new_tokens": 0, "no_repeat_ngram_size": 0, "encoder_no_repeat_ngram_size": 0},
     **{"repetition_penalty": 1.0, "encoder_repetition_penalty": 1.0},
     **dict.fromkeys(["bad_words_ids", "suppress_tokens", "begin_suppress_tokens", "sequence_bias"]),
     **dict.fromkeys(["forced_bos_token_id", "forced_eos_token_id", "exponential_decay_length_penalty"]),
 }
-# Above this, adding eps inside the root instead of outside shows in the answers.
+# With a larger eps, adding it inside the root instead of outside changes the answers.
 MOST_UNBIASED_EPS = 1e-5
 
 
@@ -84,7 +84,7 @@ def round_input(states: torch.Tensor) -> torch.Tensor:
 
 
 def check(model: VanillaTransformerPreTrainedModel) -> None:
-    """Check that CTranslate2 can express a model, and search for a translation as its settings say."""
+    """Check that CTranslate2 can express a model and the settings of its search."""
     config = model.config
     if config.activation_function not in ACTIVATIONS:
         raise ValueError(
@@ -128,10 +128,10 @@ def set_translator(spec, model: Any, tokenizer: PreTrainedTokenizerBase) -> None
 
 
 def set_classifier(spec, model: Any, _) -> None:
-    """Make the labels the target vocabulary, the classifier the projection, and a label the only word.
+    """Make the labels the target vocabulary, and the classifier the projection onto it.
 
-    CTranslate2 needs start, end and unknown token in the vocabulary, too: they come last, with a bias that no label's
-    logit reaches.
+    CTranslate2 needs start, end and unknown token in the vocabulary, too: they come last, with a bias far below any
+    label's logit.
     """
     labels = labels_of(model.config)
     start, unknown, end = special = ["<|start|>", "<|unknown|>", "<|end|>"]

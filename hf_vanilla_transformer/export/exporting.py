@@ -24,23 +24,23 @@ from .card import save_card
 from .proof import prove
 
 
-# How the folders begin that exports are written to before they get their names.
+# The prefix of the folders that exports are written to first.
 SCRATCH = ".export-"
 
 
 class Format(NamedTuple):
     """A format that models can be written in.
 
-    `module` has the function `write(model, tokenizers, folder, quantize)`, of a classifier or a translator in float32,
-    on the CPU, in evaluation mode; its fast tokenizers of source and target, the same one twice where there is one
-    vocabulary; an empty folder, which tokenizers and record are added to; and one of `quantizations`, or None for
-    float32. A ValueError begins with the configuration's field that the format cannot express. Where there are
-    quantizations, `rounded(model)` is a copy of the model in torch that rounds as the engine does.
+    `module` has the function `write(model, tokenizers, folder, quantize)`. It takes a classifier or a translator in
+    float32, on the CPU, in evaluation mode; its fast tokenizers of source and target, the same one twice where there
+    is one vocabulary; an empty folder, which tokenizers and record are added to; and one of `quantizations`, or None
+    for float32. Its ValueError begins with the configuration's field that the format cannot express. With
+    quantizations, the module has `rounded(model)`, a copy of the model in torch that rounds as the engine does.
     """
 
     module: str
     quantizations: tuple[str, ...] = ()
-    # Packages besides torch and transformers whose versions belong into the record.
+    # Packages besides torch and transformers whose versions the record has.
     packages: tuple[str, ...] = ()
 
 
@@ -61,7 +61,7 @@ def export(
         output_dir: The folder for the export. It must be empty or missing, and is left so if anything fails.
         format: One of `FORMATS`.
         quantize: The precision of the weights, `"int8"`; by default float32.
-        texts: Texts of the model's kind, such as those of its validation split: the proof is on random ids, and these.
+        texts: Texts for the proof besides random ids, such as those of the validation split.
 
     Returns:
         The export's record, as in `export.json`.
@@ -113,7 +113,7 @@ def restore(folder: str, output_dir: str) -> None:
 
 @contextlib.contextmanager
 def finished_folder(output_dir: str) -> Iterator[Path]:
-    """A folder to write to that becomes `output_dir`, which must be empty, and disappears if anything fails."""
+    """A folder that becomes `output_dir`, which must be empty or missing; if anything fails it is removed."""
     target = Path(output_dir).absolute()
     if target.exists() and (not target.is_dir() or {file.name for file in target.iterdir()} - {".DS_Store"}):
         raise ValueError(f"{output_dir} is not empty, and nothing is overwritten: choose another output_dir")
@@ -132,7 +132,7 @@ def finished_folder(output_dir: str) -> Iterator[Path]:
 
 
 def remove_abandoned(there: Path) -> None:
-    """Remove what killed exports have left: the folders whose lock no process holds."""
+    """Remove the folders of killed exports: those whose lock no process holds."""
     for lock in there.glob(f"{SCRATCH}*/lock"):
         with contextlib.suppress(Timeout, OSError), FileLock(lock, timeout=0):
             shutil.rmtree(lock.parent, ignore_errors=True)

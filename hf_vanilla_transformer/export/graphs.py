@@ -1,12 +1,11 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 """Write a model's parts as ONNX graphs.
 
-The graphs are traced with eager attention: its rule for a query whose keys are all masked is written in the model, so
-that a row without a real token comes out as in torch. In graphs made of `scaled_dot_product_attention` it does not.
+The graphs are traced with eager attention, which gives a text without a real token the same answer as in torch.
+Graphs of `scaled_dot_product_attention` do not.
 
-Models are in float32, on the CPU, in evaluation mode. The page's graphs also return attentions, and store the weights
-that float16 holds exactly, such as those of a model that was saved in float16, in float16: half the size, the same
-outputs.
+Models are in float32, on the CPU, in evaluation mode. The page's graphs also return attentions, and store a weight in
+float16 if that holds it exactly, as after a save in float16: half the size, the same outputs.
 
 Shapes: B texts, S source tokens, T target tokens, D = `d_model`, V target vocabulary. Batch and lengths are dynamic.
 Ids and masks are int64, everything else is float32.
@@ -162,7 +161,7 @@ def _halve_weights(model) -> None:
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Without the notes of exporter and quantizer."""
+    """Silence the notes of exporter and quantizer."""
     before = logging.root.manager.disable
     logging.disable(logging.WARNING)
     try:

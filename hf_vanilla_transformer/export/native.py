@@ -7,8 +7,8 @@
 | pre-norm with final norms, any other positions | Blenderbot, whose positions are learned |
 | post-norm without final norms, sinusoid from position 0 | Marian |
 
-Pegasus and Marian have the sinusoid's sines before its cosines, where the paper alternates them: all features of the
-model are permuted alike. A classifier has no twin: transformers' have another head and read another token.
+Pegasus and Marian have the sinusoid's sines before its cosines, where the paper alternates them, so all features of
+the model are permuted. A classifier has no twin: those of transformers have another head and read another token.
 """
 
 import re

@@ -44,7 +44,7 @@ def write(
 
 
 def write_config(model: VanillaTransformerPreTrainedModel, folder: Path, quantize: str | None) -> None:
-    """Write config.json with the names of fields that other libraries look for, and without code of the Hub."""
+    """Write config.json with the field names that other libraries look for, and without `auto_map`."""
     config = model.config
     fields = config.to_dict() | {
         "architectures": [type(model).__name__],

@@ -92,7 +92,7 @@ def make_page(
 
     Raises:
         ValueError: the folder is not empty, the model cannot be loaded or is neither classifier nor translator, its
-            tokenizer is not fast, or the runtime is not to be had.
+            tokenizer is not fast, or the runtime cannot be downloaded or copied.
         ImportError: the extra `onnx` is not installed.
         OSError: a file cannot be written.
     """
@@ -210,7 +210,7 @@ class _Handler(SimpleHTTPRequestHandler):
     extensions_map |= {".wasm": "application/wasm"}
 
     def send_head(self):
-        """As in the base class, but neither is a link followed out of the folder nor a folder listed."""
+        """As in the base class, but no link out of the folder is followed, and no folder is listed."""
         file, root = Path(self.translate_path(self.path)), Path(self.directory).resolve()
         file = file / "index.html" if file.is_dir() else file
         if file.is_file() and file.resolve().is_relative_to(root):
@@ -223,7 +223,7 @@ class _Handler(SimpleHTTPRequestHandler):
 
 
 def page_server(folder: str, port: int = 8000) -> ThreadingHTTPServer:
-    """A web server for a page's folder, which only this machine reaches; port 0 is any that is free.
+    """A web server for a page's folder that only this machine reaches; port 0 means any free one.
 
     Raises:
         OSError: the port is taken, or is no port.

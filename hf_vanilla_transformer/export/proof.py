@@ -20,13 +20,13 @@ from ..inference.pytorch import TorchEngine
 
 # Greatest difference of an export in float32: absolute, and relative to torch's value.
 TOLERANCE = 1e-5
-# Greatest mean difference of an export in int8 from the model rounded in torch, relative to what rounding costs there.
-# Where float32 puts an input on the other side of a half, all that follows changes; two errors of the same size are
-# at most twice that size apart.
+# Greatest mean difference of an export in int8 from the model rounded in torch, relative to the error of rounding.
+# Engine and torch may round an input near a half to different integers, and then all that follows differs. But both
+# are about one rounding error away from the model, so at most two from each other.
 QUANTIZED_TOLERANCE = 2.0
 # Two tokens whose log-probabilities differ by less may be taken for each other.
 TIE = 2e-5
-# Lengths up to which random texts are dense; of longer ones there is the longest only.
+# Random texts have many lengths up to this one; of longer texts there is one, as long as the model takes.
 MOST_TOKENS = 256
 # Longest text that is translated, and longest translation of it.
 MOST_GENERATED = 64
@@ -76,7 +76,7 @@ def prove(
 def prove_tokenizer(
     tokenizer: PreTrainedTokenizerBase, folder: Path, config: VanillaTransformerConfig, limit: dict[str, Any]
 ) -> str:
-    """Compare the ids that a model's tokenizer and the exported one give, which is also read by `tokenizers` alone.
+    """Compare the ids of the model's tokenizer with those of the exported one, also as `tokenizers` alone reads it.
 
     The last text is longer than the model. Returns how many texts have the same ids.
     """
@@ -92,7 +92,7 @@ def prove_tokenizer(
 
 
 def random_texts(config: VanillaTransformerConfig) -> list[list[int]]:
-    """Texts of random ids: two of each of many lengths, from one token on, and last one of the greatest length."""
+    """Texts of random ids: two of each of many lengths, from one token on, and one of the greatest length."""
     longest = config.max_position_embeddings
     outside = {config.pad_token_id, *end_tokens(config)}  # CTranslate2 takes an end token alone for an empty text
     rows = _random_rows(config.vocab_size, outside, 1, min(longest, MOST_TOKENS))
@@ -180,7 +180,7 @@ def log_probabilities(engine: Any, input_ids: list[list[int]], target_ids: list[
 
 
 def in_batches(score: Callable[..., list[np.ndarray]], *columns: list[list[int]]) -> list[np.ndarray]:
-    """Score all rows but the last in batches of different lengths, and the last, long one alone."""
+    """Score the rows in batches of mixed lengths, and the last, long one alone."""
     last = len(columns[0]) - 1
     parts = [*(slice(begin, min(begin + BATCH, last)) for begin in range(0, last, BATCH)), slice(last, None)]
     return [row for part in parts for row in score(*(column[part] for column in columns))]
@@ -213,7 +213,7 @@ def compare(
 
 
 def is_tie(model: TorchEngine, source: list[int], expected: list[int], found: list[int]) -> bool:
-    """Whether two greedy translations part where two tokens are equally probable."""
+    """Whether two greedy translations first differ where the two tokens are equally probable."""
     part = next((n for n, pair in enumerate(zip(expected, found, strict=False)) if pair[0] != pair[1]), None)
     part = min(len(expected), len(found)) if part is None else part
     one, other = log_probabilities(model, [source] * 2, [expected[: part + 1], found[: part + 1]])

@@ -1,5 +1,5 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""Weights in int8 that no processor overflows with, and what an export with such weights is compared with.
+"""Weights in int8 with which no processor overflows, and a model in torch that rounds in the same way.
 
 Without VNNI, an x86 processor multiplies bytes with VPMADDUBSW: unsigned inputs times signed weights, and the sum of
 two products in 16 bits, which saturates. Weights of seven bits keep it exact: 2 * 255 * 64 < 2**15. See oneDNN,
@@ -47,8 +47,8 @@ def rounded(
 ) -> VanillaTransformerPreTrainedModel:
     """The model with the weights and inputs of its linear layers rounded as in int8.
 
-    torch's sums of products are exact but for float32's rounding, which no engine has in common with it. So where an
-    input lies between two integers, an engine may round it to the other one.
+    Sums in float32 differ in their last bits from an engine's. So an input near a half may be rounded to another
+    integer there.
 
     Args:
         model: A model in float32; it stays as it is.

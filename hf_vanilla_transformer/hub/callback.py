@@ -1,5 +1,5 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""What a `Trainer` does for the Hub: checkpoints while it trains, record and card of a run of your own."""
+"""Callbacks of `Trainer` for the Hub: push checkpoints, write record and card of your own run."""
 
 import concurrent.futures
 import glob

@@ -1,7 +1,7 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""What makes `sentence_transformers.SentenceTransformer(folder)` right: the mean of the encoder's vectors.
+"""Files with which sentence-transformers takes the mean of the encoder's vectors.
 
-Without these files it takes the mean of `last_hidden_state`, which here is the decoder's single vector.
+Without them it takes the mean of `last_hidden_state`, which here is the decoder's single vector.
 """
 
 from pathlib import Path

@@ -35,7 +35,7 @@ CARD_FILE = "README.md"
 CONFIG_FILE = "config.json"
 TEMPLATE = Path(__file__).parent / "model_card.md.jinja"
 # Metadata that every card needs: the Hub finds models by them. Results stay in the model-index: the newer folder
-# `.eval_results` takes those of data sets only that are registered as benchmarks, which NSMC and Multi30k are not.
+# `.eval_results` is for registered benchmarks alone, which NSMC and Multi30k are not.
 REQUIRED_METADATA = ("library_name", "pipeline_tag", "tags", "eval_results")
 # The pipeline and the name of each task; generation is what a user's own Trainer has trained.
 TASKS = {
@@ -116,7 +116,7 @@ TEST_SPLITS = {
 
 
 def markdown(text: str) -> str:
-    """A name or text from data as Markdown that shows it as it is, in one line, in a cell of a table, too."""
+    """Escape a name or text from data for Markdown, in one line, also in a table's cell."""
     plain = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     return re.sub(r"([\\`*\[\]|<>&#]|(?<!\w)_|_(?!\w))", r"\\\1", plain)
 
@@ -227,7 +227,7 @@ def has_card(folder: str | Path) -> bool:
 def rename_model_card(folder: str | Path, name: str) -> None:
     """Put a repository's name into a folder's card: its metadata, and the code that loads the model.
 
-    Everything else stays, so the card may have been edited.
+    Everything else stays: somebody may have edited the card.
     """
     card = load_model_card(folder)
     data: Any = card.data  # a ModelCardData

@@ -1,5 +1,5 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""The record of a run: the files beside model and tokenizer that say what made them and what was measured."""
+"""The record of a run: what made the model, and what was measured, in files beside it."""
 
 import contextlib
 import json
@@ -29,7 +29,7 @@ RUN_FILE = "run.json"
 METRICS_FILE = "metrics.json"
 CURVES_FILE = "curves.png"
 PACKAGES = ("torch", "transformers", "tokenizers", "datasets", "accelerate", "safetensors")
-# In place of a folder of this machine.
+# Replaces a folder of this machine.
 LOCAL = "LOCAL/"
 # What every run's folder has, besides weights and vocabulary, which have more than one form.
 REQUIRED_FILES = (
@@ -176,7 +176,7 @@ def example_texts(folder: str) -> list[str]:
 
 
 def without_local_paths(value: Any, found: set[str]) -> Any:
-    """A part of a record whose paths out of here, which `found` collects, are `LOCAL/` and their last part."""
+    """A part of a record with `LOCAL/` and the last part in place of each absolute path, which `found` collects."""
     if isinstance(value, dict):
         return {without_local_paths(key, found): without_local_paths(item, found) for key, item in value.items()}
     if isinstance(value, list):
@@ -198,7 +198,7 @@ def json_text(content: Any) -> str:
 def data_record(source: str, data: DatasetDict) -> dict[str, Any]:
     """What a record says about data: their source, and each split's rows and checksum.
 
-    With the validation split stand short texts of it, up to three labels' one: the examples of card and page.
+    Also `examples` for card and page: short texts of the validation split, of up to three labels one each.
     """
     described: dict[str, Any] = {"source": source, **describe_splits(data)}
     head = data["validation"][:1000] if "validation" in data else {}
@@ -213,7 +213,7 @@ def data_record(source: str, data: DatasetDict) -> dict[str, Any]:
 
 
 def describe_environment() -> dict[str, Any]:
-    """The code that runs and the machine: commit (None outside a checkout), versions, device, processes, threads."""
+    """Commit (None outside a checkout), versions, device, processes and threads of this run."""
     accelerator = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
     return {
         "git_commit": _git_commit(),

@@ -98,7 +98,7 @@ def space_files(folder: str | Path, include: Iterable[str] = ()) -> list[Path]:
 
 
 def files_left_out(folder: Path, files: list[Path]) -> list[str]:
-    """What of a folder is not among the files: files, and folders as a whole that end in `/`."""
+    """The files of a folder that are not sent; a folder without a sent file is one entry that ends in `/`."""
     folders = {parent for file in files for parent in file.parents}
     left = []
     for place, names, here in os.walk(folder):
@@ -110,7 +110,7 @@ def files_left_out(folder: Path, files: list[Path]) -> list[str]:
 
 
 def sent_texts(folder: Path) -> tuple[dict[str, str], set[str]]:
-    """The cards and records of a run and exports without absolute paths, where they have some; and those paths."""
+    """The cards and records that hold absolute paths, as they are sent without them; and those paths."""
     found: set[str] = set()
     texts = {}
     exports = exports_in(folder)

@@ -1,5 +1,5 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""Classify and translate texts, few or any number of them, with whatever engine the model's folder names."""
+"""Classify and translate any number of texts with the engine of the model's folder."""
 
 import logging
 import re

@@ -13,10 +13,10 @@ from .folder import named_errors
 
 
 class CTranslate2Engine(Engine):
-    """Computes on the CPU, with one thread for each of as many batches at a time as torch would use threads.
+    """Computes on the CPU, as many batches at a time as torch would use threads, with one thread each.
 
-    CTranslate2 translates a source that is the end token alone into nothing, and classifies no text without a token:
-    it reads the unknown token there.
+    CTranslate2 translates a source of the end token alone into nothing. It cannot classify a text without a token,
+    which becomes the unknown token.
     """
 
     def __init__(self, folder: str, export: dict[str, Any]):

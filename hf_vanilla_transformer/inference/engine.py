@@ -1,5 +1,5 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""What every engine can do, and how a folder names its engine."""
+"""The interface of all engines, and which engine runs a folder."""
 
 import importlib
 import json
@@ -33,11 +33,11 @@ ENGINES = {
 
 
 class Engine:
-    """Computes the answers of one model from token ids: `logits` of a classifier, `translate` of a translator.
+    """Runs one model on token ids: `logits` of a classifier, `translate` of a translator.
 
     Attributes:
         config: The model's configuration; an exported folder has it in its record.
-        num_beams: Of the model's own `generate`.
+        num_beams: The number of beams in the model's generation configuration.
     """
 
     config: VanillaTransformerConfig
@@ -45,14 +45,14 @@ class Engine:
 
     @property
     def model_class(self) -> str:
-        """The name of the class of the model whose answers these are."""
+        """The name of the model's class."""
         return (self.config.architectures or ["model without a class"])[0]
 
     def logits(self, input_ids: list[list[int]], batch_size: int) -> np.ndarray:
         """Score the labels of texts.
 
         Args:
-            input_ids: The token ids of each text, of any number of texts, within the model's positions; perhaps none.
+            input_ids: The token ids of each text, at most as many as the model has positions; none of an empty text.
             batch_size: Maximum number of texts in one pass.
 
         Returns:
@@ -66,7 +66,7 @@ class Engine:
         """Translate texts.
 
         Args:
-            input_ids: The source ids of each text, of any number of texts, each with at least one id.
+            input_ids: The source ids of each text, at least one.
             batch_size: Maximum number of texts in one pass.
             num_beams: Beams of the search; 1 is greedy.
             max_new_tokens: Greatest number of tokens of a translation; by default the model's limit.
@@ -121,16 +121,16 @@ def load_engine(folder: str, dtype: str = "float32", task: str | None = None) ->
 
     Args:
         folder: A model's folder or Hub name, or an exported folder.
-        dtype: The precision in which torch computes, `"float32"`, `"bfloat16"`, or `"auto"`, as in
-            `inference.precision.choose_precision`; other engines have their own.
-        task: What the model must be for, `"classification"` or `"translation"`; by default either.
+        dtype: The precision of torch: `"float32"`, `"bfloat16"`, or `"auto"`, as in
+            `inference.precision.choose_precision`; an export has its own.
+        task: The task that the model must have, `"classification"` or `"translation"`; by default any.
 
     Returns:
         The engine.
 
     Raises:
-        ValueError: the record or the model cannot be read, or it is for another task, or the export has another
-            precision, or is for other programs.
+        ValueError: record or model cannot be read, the task or the export's precision is another, or the export is
+            for other programs.
         ImportError: an extra that the engine needs is not installed.
     """
     export = read_export(folder)

@@ -23,7 +23,7 @@ from ..data.network import hub_answers
 from ..modeling_vanilla_transformer import VanillaTransformerPreTrainedModel
 
 
-# An exported folder's record: `format`, `task`, `quantize`, `config` and `generation` (the model's), `proof`.
+# An export's record: `format`, `task`, `quantize`, the model's `config` and `generation`, `proof`.
 EXPORT_FILE = "export.json"
 # The subfolder of a translator's folder that holds the target tokenizer, where the target has its own vocabulary.
 TARGET_TOKENIZER = "target_tokenizer"
@@ -170,7 +170,7 @@ def load_target_tokenizer(
 
 @contextlib.contextmanager
 def named_errors(folder: str, what: str) -> Iterator[None]:
-    """Make one ValueError with the folder's name of whatever a library raises that reads files of it."""
+    """Raise an error of a library that reads files of this folder as one ValueError with the folder's name."""
     try:
         yield
     except ImportError:  # an extra

@@ -23,9 +23,9 @@ PRECISIONS = ("auto", "float32", "bfloat16")
 
 @functools.cache
 def bfloat16_speedup() -> float:
-    """How many times as fast as in float32 a core of this CPU multiplies two matrices in bfloat16.
+    """The speed of a matrix product in bfloat16 relative to float32, on one core of this CPU.
 
-    Measured once: in 10 ms where bfloat16 is in hardware, in 0.2 s where it is emulated.
+    Measured once, in 10 ms where bfloat16 is in hardware, in 0.2 s where it is emulated.
     """
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # threads that wait for one another are slow on a busy machine
@@ -40,7 +40,7 @@ def bfloat16_speedup() -> float:
 
 
 def choose_precision(precision: str, use_cpu: bool = False) -> str:
-    """Resolve `"auto"`: on an accelerator bfloat16 if it has it, on a CPU, or with `use_cpu`, what is faster there."""
+    """Resolve `"auto"`: bfloat16 on an accelerator that has it; on a CPU, or with `use_cpu`, the faster of the two."""
     if precision != "auto":
         return precision
     if torch.accelerator.is_available() and not use_cpu:
@@ -49,7 +49,7 @@ def choose_precision(precision: str, use_cpu: bool = False) -> str:
 
 
 def inference_dtype(precision: str) -> torch.dtype:
-    """The dtype of a model's weights for one of `PRECISIONS`; the log says what was chosen, or if it is slow here."""
+    """The dtype of the weights for one of `PRECISIONS`; the log says what `"auto"` chose, or that bfloat16 is slow."""
     chosen = choose_precision(precision)
     if precision == "auto" or (chosen == "bfloat16" and choose_precision("auto") == "float32"):
         logger.warning(explain_precision(chosen))

@@ -71,7 +71,7 @@ class AugmentingCollator(EpochCollator):
         return self.pad([{"input_ids": ids, "labels": label} for ids, label in zip(rows, labels, strict=True)])
 
     def change(self, text: str, epoch: int) -> str:
-        """A training text as an epoch has it: every second one with a slip, in one of the `SPACINGS`."""
+        """A training text as an epoch sees it: half of them with a slip, each in one of the `SPACINGS`."""
         generator = Random(f"{self.seed} {epoch} {text}")
         if "typing_slip" in self.augment and generator.random() < 0.5:
             text = typing_slip(text, generator)

@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 
 # The value of `resume_from_checkpoint` that stands for the last whole checkpoint of the run's folder.
 LAST_CHECKPOINT = "last"
-# In the folder of a run that is going on: one at a time may write there. Trainer pushes no `_*`.
+# Held while a run writes to its folder. Trainer does not push files named `_*`.
 LOCK_FILE = "_run.lock"
 # The files that Trainer reads when it resumes, in the order in which it writes them; peft's and FSDP's names follow.
 CHECKPOINT_FILES = (
@@ -95,7 +95,7 @@ def is_adapter(checkpoint: str) -> bool:
 
 
 def checkpoint_damage(checkpoint: str) -> str | None:
-    """What is wrong with a checkpoint's folder: a file is missing, cut off, or not Trainer's. None for a whole one."""
+    """What is wrong with a checkpoint's folder: a file that is missing, cut off, or not Trainer's; None if nothing."""
     for patterns in CHECKPOINT_FILES:
         files = sorted(file for pattern in patterns for file in Path(checkpoint).glob(pattern))
         if not files:
@@ -111,7 +111,7 @@ def checkpoint_damage(checkpoint: str) -> str | None:
 
 
 def _fault(file: Path) -> str | None:
-    """What is wrong with a file, read as far as that tells: all but its tensors."""
+    """What is wrong with a file; its tensors are not read."""
     try:
         if file.suffix == ".safetensors":
             with safe_open(file, "pt"):
@@ -166,7 +166,7 @@ def _checkpoints(folder: str) -> list[str]:
 
 
 def architecture_fields(config: PreTrainedConfig) -> dict[str, Any]:
-    """The fields that the meaning of the weights depends on, without dropout rates; those that are not the default."""
+    """The fields, other than the defaults, that the meaning of the weights depends on; dropout rates are none."""
     return {name: value for name, value in config.to_diff_dict().items() if name not in _OTHER_FIELDS}
 
 

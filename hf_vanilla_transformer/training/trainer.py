@@ -1,5 +1,5 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""transformers' Trainer, with runs that stop at a loss that is not finite and that resume exactly."""
+"""transformers' Trainer that stops at a loss that is not finite, and resumes exactly."""
 
 import os
 from pathlib import Path
@@ -35,9 +35,9 @@ def data_seed(arguments: TrainingArguments) -> int:
 
 
 class _RunCallback(TrainerCallback):
-    """Saves a step's checkpoint last, after logging and evaluation, and pushes the model's code with the model.
+    """Saves a step's checkpoint after its log and evaluation, and pushes the model's code with the model.
 
-    A resumed run continues after that step, so logs and evaluations made after the checkpoint would be lost.
+    A resumed run continues after that step: logs and evaluations made after the checkpoint would be lost.
     """
 
     _postponed = False
