@@ -119,9 +119,10 @@ def read_json(file: Path) -> Any:
 
 
 def error_line(program: str, err: str) -> str:
-    """The one line in which a command says what is wrong, from its standard error."""
+    """The one line in which a command or a script says what is wrong, from its standard error."""
     assert "Traceback" not in err
-    (line,) = [line for line in err.splitlines() if line.startswith(f"vanilla-transformer {program}: error:")]
+    name = Path(program).name if program.endswith(".py") else f"vanilla-transformer {program}"
+    (line,) = [line for line in err.splitlines() if line.startswith(f"{name}: error:")]
     return line
 
 

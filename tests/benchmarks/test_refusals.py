@@ -42,10 +42,9 @@ SCRIPTS = {
         ("size.py", ["--vocab_lines", "0"], "--vocab_lines"),
     ],
 )
-def test_a_benchmark_refuses_with_one_line(run, corpus, tmp_path, monkeypatch, script, arguments, message):
+def test_a_benchmark_refuses_with_one_line(refused, corpus, tmp_path, monkeypatch, script, arguments, message):
     monkeypatch.chdir(tmp_path)
     VanillaTransformerForSequenceClassification(tiny_config()).save_pretrained("classifier")
     (tmp_path / "there.json").touch()
     data = ["--data", corpus] if script == "benchmark_translation.py" else []
-    status, _, err = run(f"benchmarks/{script}", *SCRIPTS[script], *data, *arguments)
-    assert status == 2 and message in err.splitlines()[-1]
+    assert message in refused(f"benchmarks/{script}", *SCRIPTS[script], *data, *arguments)

@@ -297,25 +297,24 @@ def test_the_training_texts_are_labelled_too(label, data, tmp_path):
     ]
 
 
-def test_soft_labels_of_another_cut_are_refused(run, label, tmp_path):
+def test_soft_labels_of_another_cut_are_refused(refused, label, tmp_path):
     """Their texts, or their teachers' training texts, are among validation now."""
     label(tmp_path / "soft", "--pieces", "1")
     train = ["--data", "sample", "--soft_labels", tmp_path / "soft", "--output_dir", tmp_path / "run"]
-    status, _, err = run("experiments/train_classifier.py", *train, "--split_seed", "1")
-    assert status != 0 and "made for other data, or for another cut" in err.strip().splitlines()[-1]
+    line = refused("experiments/train_classifier.py", *train, "--split_seed", "1")
+    assert "made for other data, or for another cut" in line
     (tmp_path / "soft/metrics.json").unlink()
-    status, _, err = run("experiments/train_classifier.py", *train)
-    assert status != 0 and "metrics.json" in err.strip().splitlines()[-1] and "Traceback" not in err
+    assert "metrics.json" in refused("experiments/train_classifier.py", *train)
 
 
-def test_a_label_of_too_few_texts_is_told(run, label, tmp_path):
+def test_a_label_of_too_few_texts_is_told(refused, label, tmp_path):
     rows = ["text,label", *("좋다,1", "나쁘다,0") * 20, *["그저 그렇다,2"] * 6]
     (tmp_path / "my.csv").write_text("\n".join(rows) + "\n")
     label(tmp_path / "soft", "--text_column", "text", "--pieces", "1", data=tmp_path / "my.csv")
     assert {len(label) for label in load_soft_labels(tmp_path / "soft", 3)["label"]} == {3}
     arguments = ["--data", tmp_path / "my.csv", "--text_column", "text", "--linear", "true", "--cross_fit", "true"]
-    status, _, err = run("experiments/soft_labels.py", *arguments, "--output_dir", tmp_path / "cross")
-    assert status == 2 and "4 training texts of 2, where 5 are needed" in err.splitlines()[-1]
+    line = refused("experiments/soft_labels.py", *arguments, "--output_dir", tmp_path / "cross")
+    assert "4 training texts of 2, where 5 are needed" in line
 
 
 def accuracy_of(folder, teacher):
@@ -344,11 +343,8 @@ def accuracy_of(folder, teacher):
         ),
     ],
 )
-def test_labelling_is_refused_with_one_line(run, tmp_path, monkeypatch, arguments, message):
+def test_labelling_is_refused_with_one_line(refused, tmp_path, monkeypatch, arguments, message):
     monkeypatch.chdir(tmp_path)
     Path("new.txt").write_text("새 영화\n")
     Path("my.csv").write_text("text,label\n" + "좋다,good\n나쁘다,worse\n" * 20)
-    status, out, err = run("experiments/soft_labels.py", *arguments, "--output_dir", tmp_path / "soft")
-    assert status != 0 and out == ""
-    assert message in err.strip().splitlines()[-1]
-    assert "Traceback" not in err
+    assert message in refused("experiments/soft_labels.py", *arguments, "--output_dir", tmp_path / "soft")

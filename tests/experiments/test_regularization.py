@@ -96,10 +96,8 @@ def test_two_vocabularies_and_generation_go_with_rdrop(succeed, translate, tmp_p
         (["--segmentations", "2"], "--segmentations: at least 1, and with --bpe_dropout"),
     ],
 )
-def test_training_is_refused_with_one_line(run, train, tmp_path, arguments, message):
-    status, _, err = run(*train, *arguments, "--output_dir", tmp_path / "run")
-    lines = [line for line in err.splitlines() if ": error: " in line]
-    assert status == 2 and len(lines) == 1 and message in lines[0] and "Traceback" not in err
+def test_training_is_refused_with_one_line(refused, train, tmp_path, arguments, message):
+    assert message in refused(*train, *arguments, "--output_dir", tmp_path / "run")
 
 
 @pytest.mark.parametrize(
@@ -110,6 +108,5 @@ def test_training_is_refused_with_one_line(run, train, tmp_path, arguments, mess
         (["--soft_labels", "x", "--label_smoothing_factor", "0.1"], "--soft_labels: neither with"),
     ],
 )
-def test_what_does_not_go_together_is_refused(run, tmp_path, arguments, message):
-    status, _, err = run(*CLASSIFY, *arguments, "--output_dir", tmp_path / "run")
-    assert status == 2 and message in err and "Traceback" not in err
+def test_what_does_not_go_together_is_refused(refused, tmp_path, arguments, message):
+    assert message in refused(*CLASSIFY, *arguments, "--output_dir", tmp_path / "run")
