@@ -9,13 +9,12 @@ from typing import Any
 from huggingface_hub import ModelCard, ModelCardData
 from transformers import PreTrainedTokenizerBase
 
-from ..hub.model_card import CARD_FILE, EXAMPLE_TEXTS, markdown
+from ..hub.model_card import CARD_FILE, EXAMPLE_TEXTS, PIPELINES, markdown
 from ..inference.folder import TARGET_TOKENIZER
 
 
 TEMPLATE = Path(__file__).with_name("card.md.jinja")
 ENGINE_NAMES = {"ctranslate2": "CTranslate2", "onnx": "onnxruntime", "transformers": "transformers"}
-PIPELINE_TAGS = {"translation": "translation", "classification": "text-classification"}
 REVIEW = "정말 재미있고 감동적인 영화"
 
 
@@ -32,7 +31,7 @@ def save_card(folder: Path, record: dict[str, Any], tokenizer: PreTrainedTokeniz
     labels = [label for _, label in sorted(config["id2label"].items(), key=lambda item: int(item[0]))]
     card = ModelCard.from_template(
         ModelCardData(
-            pipeline_tag=PIPELINE_TAGS[record["task"]],
+            pipeline_tag=PIPELINES[record["task"]][0],
             library_name=record["format"],
             tags=["vanilla-transformer", *([record["quantize"]] if record["quantize"] else [])],
         ),

@@ -37,8 +37,8 @@ TEMPLATE = Path(__file__).parent / "model_card.md.jinja"
 # Metadata that every card needs: the Hub finds models by them. Results stay in the model-index: the newer folder
 # `.eval_results` is for registered benchmarks alone, which NSMC and Multi30k are not.
 REQUIRED_METADATA = ("library_name", "pipeline_tag", "tags", "eval_results")
-# The pipeline and the name of each task; generation is what a user's own Trainer has trained.
-TASKS = {
+# The pipeline and the title of what a model was trained for; generation: by a user's own Trainer.
+PIPELINES = {
     "classification": ("text-classification", "Text classification"),
     "translation": ("translation", "Translation"),
     "denoising": ("text2text-generation", "Denoising"),
@@ -162,7 +162,7 @@ def _make(folder: Path, name: str, config: Record, metrics: Record, settings: Re
         language=languages if all(map(LANGUAGE_CODE.fullmatch, languages)) else None,
         license=run.get("license"),
         library_name="transformers",
-        pipeline_tag=TASKS[task][0],
+        pipeline_tag=PIPELINES[task][0],
         tags=["vanilla-transformer", "encoder-decoder", "custom_code"],
         base_model=run.get("base_model"),
         datasets=[data.identifier] if data.is_on_hub else None,
@@ -291,7 +291,7 @@ def _results(
     task: str, sides: list[str], data: DataSource, config: Record, recipe: Record, run: Record, metrics: Record
 ) -> Iterator[EvalResult]:
     """What a record says about each split; the headline first."""
-    kind, task_name = TASKS[task]
+    kind, task_name = PIPELINES[task]
     if sides:
         task_name = f"Translation, {sides[0]} to {sides[1]}"
     for split in [split for split in ("test", "validation") if split in metrics] or ("train",):

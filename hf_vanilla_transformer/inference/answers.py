@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from ..data.problem_types import MULTI, REGRESSION
 from .engine import Engine, check_task, load_engine
 from .folder import labels_of, load_target_tokenizer, load_tokenizer
 
@@ -65,8 +66,8 @@ def iterate_probabilities(
         # A text without a token has no ids, as in transformers' pipeline.
         ids = tokenizer(window, truncation=True, max_length=max_length)["input_ids"]
         logits = torch.from_numpy(engine.logits(ids, batch_size))
-        if (kind := engine.config.problem_type) != "regression":
-            logits = logits.sigmoid() if kind == "multi_label_classification" else logits.softmax(dim=-1)
+        if (kind := engine.config.problem_type) != REGRESSION:
+            logits = logits.sigmoid() if kind == MULTI else logits.softmax(dim=-1)
         yield from logits.numpy()
 
 
