@@ -12,6 +12,9 @@ from hf_vanilla_transformer.data.labelled_text import encode, load_labelled_text
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 
 
+UNUSUAL = "qqq ㋿ Æ\u0301 ▁▁ !?!? 10,000원"
+
+
 @pytest.fixture(scope="module")
 def reviews():
     return load_labelled_text("sample")["train"]["text"][:300]
@@ -24,18 +27,32 @@ def tokenizer(reviews):
 
 @pytest.fixture(scope="module")
 def ids(reviews, tokenizer):
-    return encode([*reviews, "qqq ㋿ Æ\u0301 ▁▁ !?!? 10,000원"], tokenizer)
+    return encode([*reviews, UNUSUAL], tokenizer)
 
 
-def test_without_dropout_the_pieces_are_the_tokenizers(tokenizer, ids):
+def train_bpe(texts, pre_tokenizer, decoder=None, **options):
+    """A tokenizer of another kind."""
+    tokenizer = Tokenizer(models.BPE(unk_token="[UNK]"))
+    tokenizer.pre_tokenizer, tokenizer.decoder = pre_tokenizer, decoder
+    trainer = trainers.BpeTrainer(vocab_size=1500, special_tokens=["[UNK]"], show_progress=False, **options)
+    tokenizer.train_from_iterator(texts, trainer)
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, unk_token="[UNK]")
+
+
+@pytest.mark.parametrize("kind", ["SentencePiece", "byte level"])
+def test_without_dropout_the_pieces_are_the_tokenizers(reviews, tokenizer, kind):
+    if kind == "byte level":
+        tokenizer = train_bpe(reviews, pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel())
+    ids = encode([*reviews, UNUSUAL], tokenizer)
     assert [BpeDropout(tokenizer, 0)(text, Random(1)) for text in ids] == ids
+    cut = [BpeDropout(tokenizer, 0.3)(text, Random(1)) for text in ids]
+    assert cut != ids and tokenizer.batch_decode(cut) == tokenizer.batch_decode(ids)
 
 
 def test_the_text_is_the_same_in_other_pieces(tokenizer, ids):
     dropout = BpeDropout(tokenizer, 0.1)
     generator = Random(1)
     cut = [dropout(text, generator) for text in ids]
-    assert tokenizer.batch_decode(cut) == tokenizer.batch_decode(ids)
     assert sum(map(len, cut)) > 1.1 * sum(map(len, ids))
     assert all(text[-1] == tokenizer.eos_token_id for text in cut)
     assert tokenizer.unk_token_id in ids[-1]
@@ -90,41 +107,18 @@ def test_an_added_token_stays_whole(reviews):
     assert all(text.count(whole) == ids.count(whole) for text in cut)
 
 
-def byte_level(texts):
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    tokenizer.train_from_iterator(texts, trainers.BpeTrainer(vocab_size=1500, show_progress=False))
-    return PreTrainedTokenizerFast(tokenizer_object=tokenizer)
-
-
-def without_marks(texts, **options):
-    tokenizer = Tokenizer(models.BPE(unk_token="[UNK]"))
-    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
-    trainer = trainers.BpeTrainer(vocab_size=1500, special_tokens=["[UNK]"], show_progress=False, **options)
-    tokenizer.train_from_iterator(texts, trainer)
-    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, unk_token="[UNK]")
-
-
-def test_a_byte_level_vocabulary_is_followed(reviews):
-    tokenizer = byte_level(reviews)
-    ids = tokenizer(reviews)["input_ids"]
-    assert [BpeDropout(tokenizer, 0)(text, Random(1)) for text in ids] == ids
-    assert tokenizer.batch_decode([BpeDropout(tokenizer, 0.3)(text, Random(1)) for text in ids]) == reviews
-
-
 def test_what_cannot_be_is_refused(reviews, tokenizer):
     for rate in (-0.1, 1):
         with pytest.raises(ValueError, match=f"the rate must be at least 0 and below 1, not {rate}"):
             BpeDropout(tokenizer, rate)
     for other in (
         train_tokenizer(reviews, vocab_size=1500, model="unigram"),
-        without_marks(reviews, continuing_subword_prefix="##"),
-        without_marks(reviews, end_of_word_suffix="</w>"),
+        train_bpe(reviews, pre_tokenizers.Whitespace(), continuing_subword_prefix="##"),
+        train_bpe(reviews, pre_tokenizers.Whitespace(), end_of_word_suffix="</w>"),
     ):
         with pytest.raises(ValueError, match="needs a fast tokenizer with a BPE vocabulary"):
             BpeDropout(other, 0.1)
-    other = without_marks(reviews)
+    other = train_bpe(reviews, pre_tokenizers.Whitespace())
     ids = other(reviews)["input_ids"]
     rows = Dataset.from_dict({"input_ids": ids, "length": list(map(len, ids))})
     with pytest.raises(ValueError, match="cannot follow this tokenizer"):
