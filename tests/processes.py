@@ -13,6 +13,7 @@ import sys
 import sysconfig
 import tempfile
 import types
+from multiprocessing.pool import ThreadPool
 from pathlib import Path
 
 
@@ -30,8 +31,14 @@ SERVER.set_forkserver_preload(
 COMMAND = "from hf_vanilla_transformer.__main__ import main; main()"
 
 
-class Program:
-    """A running program, as `python -c` would run it.
+def run_program(
+    program: str,
+    *arguments,
+    environment: dict[str, str] | None = None,
+    cwd: Path | None = None,
+    package: bool = True,
+) -> subprocess.CompletedProcess:
+    """Run a program to its end, as `python -c` would.
 
     Args:
         program: Python code.
@@ -40,33 +47,15 @@ class Program:
         cwd: The folder in which it runs; by default this process's.
         package: Whether it sees this package, or only the installed ones.
     """
-
-    def __init__(
-        self,
-        program: str,
-        *arguments,
-        environment: dict[str, str] | None = None,
-        cwd: Path | None = None,
-        package: bool = True,
-    ):
-        self.arguments = list(map(str, arguments))
-        self._outputs = tempfile.TemporaryDirectory()
-        environment = dict(os.environ if environment is None else environment)
-        settings = program, self.arguments, environment, str(cwd or Path.cwd()), package, self._outputs.name
-        self._process = SERVER.Process(target=_run, args=settings)
-        self._process.start()
-
-    def result(self) -> subprocess.CompletedProcess:
-        """Wait until the program has ended."""
-        self._process.join()
-        outputs = [Path(self._outputs.name, name).read_text() for name in ("stdout", "stderr")]
-        self._outputs.cleanup()
-        return subprocess.CompletedProcess(self.arguments, self._process.exitcode, *outputs)
-
-
-def run_program(program: str, *arguments, **options) -> subprocess.CompletedProcess:
-    """Run a program to its end; arguments as of `Program`."""
-    return Program(program, *arguments, **options).result()
+    words = list(map(str, arguments))
+    environment = dict(os.environ if environment is None else environment)
+    with tempfile.TemporaryDirectory() as outputs:
+        settings = program, words, environment, str(cwd or Path.cwd()), package, outputs
+        process = SERVER.Process(target=_run, args=settings)
+        process.start()
+        process.join()
+        printed = [Path(outputs, name).read_text() for name in ("stdout", "stderr")]
+    return subprocess.CompletedProcess(words, process.exitcode, *printed)
 
 
 def run_side_by_side(program: str, *arguments, homes: list[Path]) -> list[subprocess.CompletedProcess]:
@@ -84,15 +73,17 @@ def run_side_by_side(program: str, *arguments, homes: list[Path]) -> list[subpro
         unused.bind(("127.0.0.1", 0))
         port = unused.getsockname()[1]
     each = 2 // len(homes)  # processes a machine
-    programs = []
-    for rank in range(2):
+
+    def run(rank: int) -> subprocess.CompletedProcess:
         variables = {
             **{"RANK": rank, "LOCAL_RANK": rank % each, "WORLD_SIZE": 2, "LOCAL_WORLD_SIZE": each},
             **{"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "HF_HOME": homes[rank // each]},
         }
         environment = {**os.environ, **{name: str(value) for name, value in variables.items()}}
-        programs.append(Program(program, *arguments, environment=environment))
-    return [program.result() for program in programs]
+        return run_program(program, *arguments, environment=environment)
+
+    with ThreadPool(2) as threads:
+        return threads.map(run, range(2))
 
 
 def _run(program, arguments, environment, cwd, package, outputs) -> None:

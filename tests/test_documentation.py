@@ -30,9 +30,17 @@ WITH_FILES = ("docs/tutorials.md", "docs/tutorials.ko.md", "docs/walkthrough/che
 
 
 def blocks(page: str, language: str) -> list[str]:
-    return re.findall(
-        rf"^```{language}\n(.*?)^```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
-    )
+    text = (ROOT / page).read_text(encoding="utf-8")
+    return re.findall(rf"^```{language}\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+
+
+def run_programs(page: str) -> list[str]:
+    """Run a page's programs; returns them."""
+    programs = blocks(page, "python")
+    assert programs
+    for program in programs:
+        exec(compile(program, page, "exec"), {})
+    return programs
 
 
 def lines(page: str) -> list[list[str]]:
@@ -44,12 +52,9 @@ def lines(page: str) -> list[list[str]]:
 def command(words: list[str]) -> list[str] | None:
     """The name and the arguments of the command of this package that a line runs; None of another program."""
     program, *rest = words
-    if program == "torchrun":
-        launch = get_args_parser().parse_args(rest)
-        assert (launch.module, launch.training_script) == (True, "hf_vanilla_transformer")
-        return launch.training_script_args
-    if (program, rest[:1]) == ("accelerate", ["launch"]):
-        launch = launch_command_parser().parse_args(rest[1:])
+    if program == "torchrun" or words[:2] == ["accelerate", "launch"]:
+        parser, rest = (get_args_parser(), rest) if program == "torchrun" else (launch_command_parser(), rest[1:])
+        launch = parser.parse_args(rest)
         assert (launch.module, launch.training_script) == (True, "hf_vanilla_transformer")
         return launch.training_script_args
     if program == "python" and Path(rest[0]).parent == Path("scripts"):
@@ -127,10 +132,9 @@ def made_small(name: str, arguments: list[str]) -> list[str]:
 @pytest.mark.parametrize("page", [page for page in PAGES if page not in WITH_FILES])
 def test_a_pages_commands_run(page, succeed, clone):
     for words in lines(page):
-        if (told := command(words)) is None:
-            continue
-        name, *arguments = told
-        succeed(name, *arguments, *made_small(name, arguments))
+        if told := command(words):
+            name, *arguments = told
+            succeed(name, *arguments, *made_small(name, arguments))
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -160,19 +164,14 @@ def test_the_table_of_changed_texts_is_the_records():
 
 @pytest.mark.slow
 def test_the_readmes_programs_run(published, capsys):
-    programs = blocks("README.md", "python")
-    assert programs
-    for program in programs:
-        exec(compile(program, "README.md", "exec"), {})
+    run_programs("README.md")
     out = capsys.readouterr().out
     assert "positive" in out and "negative" in out
 
 
 @pytest.mark.slow
 def test_the_engines_pages_programs_run(published, capsys):
-    programs = blocks("docs/engines.md", "python")
-    for program in programs:
-        exec(compile(program, "engines.md", "exec"), {})
+    programs = run_programs("docs/engines.md")
     out = capsys.readouterr().out.splitlines()
     assert [line.removeprefix("# ") for line in programs[0].splitlines() if line.startswith("# ")] == out[:3]
     assert out[3:] == ["positive"]  # of reviews.txt
@@ -210,8 +209,5 @@ def test_the_tutorials_pages_programs_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     reviews = str(SAMPLES / "ratings_train.txt")
     sentencepiece.SentencePieceTrainer.train(input=reviews, model_prefix="kowiki", vocab_size=1500, minloglevel=2)
-    programs = blocks("docs/tutorials.md", "python")
-    assert programs
-    for program in programs:
-        exec(compile(program, "tutorials.md", "exec"), {})
+    run_programs("docs/tutorials.md")
     assert len(AutoTokenizer.from_pretrained("runs/converted")) == 1500

@@ -1,12 +1,12 @@
 """Pages in Korean are their English ones, and a learner's checkpoint comes over in three steps."""
 
 import re
+from pathlib import Path
 
 import pytest
 import torch
 from shared import ROOT, tiny_config
-from test_documentation import blocks as blocks_of
-from test_documentation import command, lines
+from test_documentation import command, lines, run_programs
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from hf_vanilla_transformer import VanillaTransformerForSequenceClassification, to_source_state_dict
@@ -21,11 +21,8 @@ OWN = {
 }
 
 
-@pytest.fixture(params=OWN)
-def both(request) -> tuple[str, str]:
-    """A page in English and in Korean."""
-    files = (ROOT / request.param, (ROOT / request.param).with_suffix(".ko.md"))
-    return tuple(file.read_text(encoding="utf-8") for file in files)
+def in_both_languages(english: str) -> list[Path]:
+    return [ROOT / english, (ROOT / english).with_suffix(".ko.md")]
 
 
 def blocks(text: str) -> list[str]:
@@ -45,15 +42,16 @@ def sections(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("part", [blocks, tables, sections])
-def test_code_tables_and_sections_are_the_same(both, part):
-    english, korean = map(part, both)
-    assert english and english == korean
+@pytest.mark.parametrize("english", OWN)
+def test_code_tables_and_sections_are_the_same(english, part):
+    ours, korean = (part(page.read_text(encoding="utf-8")) for page in in_both_languages(english))
+    assert ours and ours == korean
 
 
 @pytest.mark.parametrize("english", OWN)
 def test_links_are_the_same_but_for_those_to_the_other_language(english):
     """On top, each leads to the other."""
-    pages = [ROOT / english, (ROOT / english).with_suffix(".ko.md")]
+    pages = in_both_languages(english)
     links = []
     for page, other in zip(pages, pages[::-1], strict=True):
         text = page.read_text(encoding="utf-8")
@@ -85,7 +83,7 @@ SENTENCEPIECE = {
 }
 
 
-def test_a_tutorials_checkpoint_and_vocabulary_come_over(succeed, tmp_path, monkeypatch, capsys):
+def test_a_tutorials_checkpoint_and_vocabulary_come_over(succeed, tmp_path, monkeypatch):
     """The three steps of docs/walkthrough/checkpoint.ko.md, and the way back, in their order."""
     sentencepiece = pytest.importorskip("sentencepiece")
     monkeypatch.chdir(tmp_path)
@@ -104,17 +102,14 @@ def test_a_tutorials_checkpoint_and_vocabulary_come_over(succeed, tmp_path, monk
     torch.save({"epoch": 1, "loss": 0.5, "score": 0.5, "state_dict": theirs}, "save_best.pth")
 
     page = "docs/walkthrough/checkpoint.ko.md"
-    steps = [command(words) for words in lines(page)]
-    names = ["import-sentencepiece", "convert-checkpoint", "predict", "convert-checkpoint"]
-    assert [name for name, *_ in steps] == names
-    (program,) = blocks_of(page, "python")
-    outs = []
-    for number, step in enumerate(steps):
-        if number == 2:  # after the two imports
-            exec(compile(program, page, "exec"), {})
-        outs.append(succeed(*step))
-    assert "0 of 120 lines differ" in outs[0]
-    assert outs[2].split()[0] in ("negative", "positive")
+    vocabulary, weights, answer, back = (command(words) for words in lines(page))
+    assert (vocabulary[0], answer[0]) == ("import-sentencepiece", "predict")
+    assert weights[0] == back[0] == "convert-checkpoint"
+    assert "0 of 120 lines differ" in succeed(*vocabulary)
+    succeed(*weights)
+    run_programs(page)
+    assert succeed(*answer).split()[0] in ("negative", "positive")
+    succeed(*back)
     ids = AutoTokenizer.from_pretrained("runs/mine")("정말 재미있다", return_tensors="pt")
     with torch.no_grad():
         ours = AutoModelForSequenceClassification.from_pretrained("runs/mine").eval()(**ids).logits
