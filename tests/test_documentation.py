@@ -25,6 +25,7 @@ DOCS = sorted(
     page.relative_to(ROOT).as_posix() for page in (ROOT / "docs").rglob("*.md") if "records" not in page.parts
 )
 PAGES = ["README.md", "CONTRIBUTING.md", *DOCS]
+CHAPTERS = sorted(file.relative_to(ROOT).as_posix() for file in (ROOT / "docs" / "walkthrough").glob("[0-9]*.py"))
 # Their commands need a tutorial's files: see below and test_korean_pages.py.
 WITH_FILES = ("docs/tutorials.md", "docs/tutorials.ko.md", "docs/walkthrough/checkpoint.ko.md")
 
@@ -149,6 +150,14 @@ def test_a_pages_other_programs_are_there(page):
             assert (ROOT / words[1]).is_file() and words[1].startswith("scripts/"), words
         else:
             assert words[0] == "git", words
+
+
+@pytest.mark.parametrize("page", [*PAGES, *CHAPTERS])
+def test_links_lead_to_files(page):
+    file = ROOT / page
+    prose = [line for line in file.read_text(encoding="utf-8").splitlines() if file.suffix == ".md" or line[:1] == "#"]
+    for link in re.findall(r"\]\(([^)\s]+)\)", "\n".join(prose)):
+        assert link.startswith("https://") or (file.parent / link.partition("#")[0]).exists(), link
 
 
 def test_the_table_of_changed_texts_is_the_records():

@@ -58,8 +58,6 @@ def test_links_are_the_same_but_for_those_to_the_other_language(english):
         assert f"]({other.name})" in text.splitlines()[0]
         found = re.findall(r"\]\(([^)#][^)]*)\)|<(https?://[^>]+)>", text)
         links.append({address or url for address, url in found} - {other.name} - OWN[english])
-        for address in links[-1]:
-            assert address.startswith("https://") or (page.parent / address.partition("#")[0]).exists(), address
     assert links[0] == links[1]
 
 
