@@ -5,18 +5,12 @@ from pathlib import Path
 import pytest
 from shared import read_json, tiny_config
 
-from hf_vanilla_transformer import (
-    VanillaTransformerConfig,
-    VanillaTransformerForConditionalGeneration,
-)
+from hf_vanilla_transformer import VanillaTransformerConfig, VanillaTransformerForConditionalGeneration
 from hf_vanilla_transformer.loading import TARGET_TOKENIZER
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 
 
-@pytest.fixture
-def data(corpus) -> list:
-    """The settings that name parallel text, with more test sentences than a batch holds."""
-    return ["--data", corpus, "--source_column", "num", "--target_column", "de"]
+COMMAND = ["benchmarks/benchmark_translation.py", "--source_column", "num", "--target_column", "de"]
 
 
 def save_translator(corpus: Path, folder: Path, preset: str) -> Path:
@@ -48,20 +42,18 @@ def save_translator(corpus: Path, folder: Path, preset: str) -> Path:
 
 
 @pytest.mark.parametrize("preset", ["pytorch-seq2seq", "base"])
-def test_all_ways_give_the_same_translations(succeed, corpus, data, tmp_path, preset):
+def test_all_ways_give_the_same_translations(succeed, corpus, tmp_path, preset):
+    """Of more sentences than a batch holds."""
     folder, file = save_translator(corpus, tmp_path / "model", preset), tmp_path / "times.json"
-    out = succeed(
-        "benchmarks/benchmark_translation.py",
-        *("--model", folder, *data, "--rounds", "2", "--batch_size", "4", "--max_new_tokens", "8", "--file", file),
-    )
-    assert out.count("tokens/s") == 3
+    settings = ["--rounds", "2", "--batch_size", "4", "--max_new_tokens", "8", "--file", file]
+    assert succeed(*COMMAND, "--model", folder, "--data", corpus, *settings).count("tokens/s") == 3
     report = read_json(file)
     assert report["sentences"] == 13 and report["tokens"] > 13
     assert set(report["same_translations"].values()) == {13}
     assert [len(times) for times in report["seconds"].values()] == [2, 2, 2]
 
 
-def test_the_script_refuses_what_marian_cannot_express(refused, corpus, data, tmp_path):
+def test_the_script_refuses_what_marian_cannot_express(refused, corpus, tmp_path):
     folder = save_translator(corpus, tmp_path / "model", "annotated-transformer")
-    line = refused("benchmarks/benchmark_translation.py", "--model", folder, *data)
+    line = refused(*COMMAND, "--model", folder, "--data", corpus)
     assert "Marian has post-norm models alone" in line

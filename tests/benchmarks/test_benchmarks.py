@@ -58,18 +58,17 @@ def test_baselines_are_as_large_and_as_much_work(baseline):
     ours = OurClassifier(config, CPU)
     theirs = baseline(bart_config(config) if baseline is BartClassifier else config)
     batches = make_batches(TEXTS, batch_size=4, pad_token_id=0, grouped=True)
-    for train in (True, False):
-        assert count_flops(ours, batches, train) < 0.9 * count_flops(theirs, batches, train)
+    work = {train: count_flops(theirs, batches, train) for train in (True, False)}
+    assert all(count_flops(ours, batches, train) < 0.9 * flops for train, flops in work.items())
     for name, module in ours.named_modules():
         if name.endswith("encoder_attn.k_proj"):
             module.register_forward_hook(lambda *args: None)
-    for train in (True, False):
-        assert count_flops(theirs, batches, train) == pytest.approx(count_flops(ours, batches, train), rel=0.03)
-    layers = [
+    assert {train: count_flops(ours, batches, train) for train in work} == pytest.approx(work, rel=0.03)
+    one, other = (
         sum(weight.numel() for name, weight in model.named_parameters() if "layers" in name)
         for model in (ours, theirs)
-    ]
-    assert layers[0] == layers[1]
+    )
+    assert one == other
 
 
 @pytest.mark.parametrize("name", CONTENDERS)
@@ -150,11 +149,9 @@ def test_curves_are_drawn_as_measured(tmp_path):
 
 
 def test_the_texts_are_drawn_by_the_seed():
-    drawn = [
-        benchmark.draw_texts(benchmark.BenchmarkArguments("nowhere", seed=seed), tiny_config(vocab_size=2000))
-        for seed in (1, 1, 2)
-    ]
-    drawn = [ids for _, ids in drawn]
+    config = tiny_config(vocab_size=2000)
+    settings = [benchmark.BenchmarkArguments("nowhere", seed=seed) for seed in (1, 1, 2)]
+    drawn = [benchmark.draw_texts(one, config)[1] for one in settings]
     assert drawn[0] == drawn[1] != drawn[2] and sorted(drawn[0]) == sorted(drawn[2])
 
 
@@ -188,11 +185,8 @@ def test_each_task_leaves_its_measurements(succeed, tmp_path, monkeypatch):
     assert {row["times_ours"] for row in report["memory"] if row["name"] == NAIVE} == {1.5}
     assert f"| {NAIVE} | float32 | 3 | 1.50 |" in out
     assert len(longest) == 7 and all(shapes == longest[0] and len(shapes) == 1 for shapes in longest)
-    assert {axis: len(points) for axis, points in report["curves"].items()} == {
-        "length": 10,
-        "batch_size": 6,
-        "depth": 8,
-    }
+    points = {axis: len(points) for axis, points in report["curves"].items()}
+    assert points == {"length": 10, "batch_size": 6, "depth": 8}
     assert (tmp_path / "run" / "benchmark.png").stat().st_size > 10_000
 
 

@@ -10,8 +10,6 @@ from shared import QUIET, TINY_TRANSLATOR, read_json
 
 
 QUICK = [*TINY_TRANSLATOR, "--max_steps", "2", "--logging_steps", "1", *QUIET]
-
-
 CLASSIFY = ["experiments/train_classifier.py", "--data", "sample", "--vocab_size", "1500", *QUICK]
 
 
@@ -28,8 +26,8 @@ def train(request, translate) -> list:
     return CLASSIFY if request.param == "classifier" else translate
 
 
-@pytest.mark.slow
-def test_the_flags_are_at_work(succeed, train, tmp_path, monkeypatch):
+def test_the_flags_are_at_work_and_in_the_record(succeed, train, tmp_path, monkeypatch):
+    """Which says, too, which script takes the recipe."""
     drawn, losses = [], []
     monkeypatch.setattr(
         "regularization.draw_segmentations",
@@ -40,6 +38,9 @@ def test_the_flags_are_at_work(succeed, train, tmp_path, monkeypatch):
         losses.append(read_json(tmp_path / str(number) / "metrics.json")["epochs"][0]["train_loss"])
     assert losses[1] > losses[0] + 0.01
     assert [(one["rate"], one["copies"], one["seed"]) for one in drawn] == [(0.1, 10, 42)]
+    assert "\nrdrop_alpha: 50.0\n" in (tmp_path / "1" / "recipe.yaml").read_text()
+    card = (tmp_path / "1" / "README.md").read_text()
+    assert "In a checkout of the package" in card and f"```sh\npython scripts/{train[0]} recipe.yaml" in card
 
 
 @pytest.mark.slow
@@ -50,14 +51,6 @@ def test_each_training_text_is_cut_in_several_ways(succeed, tmp_path):
     metrics = read_json(tmp_path / "run" / "metrics.json")
     assert [entry["step"] for entry in metrics["epochs"]] == [math.ceil(3 * metrics["train"]["rows"] / 255)]
     assert metrics["train"]["rows"] < 600
-
-
-def test_the_record_says_which_script_takes_the_recipe(succeed, train, tmp_path):
-    succeed(*train, "--output_dir", tmp_path / "run", "--rdrop_alpha", "1")
-    assert "\nrdrop_alpha: 1.0\n" in (tmp_path / "run" / "recipe.yaml").read_text()
-    script = read_json(tmp_path / "run" / "run.json")["script"]
-    card = (tmp_path / "run" / "README.md").read_text()
-    assert "In a checkout of the package" in card and f"```sh\npython {script} recipe.yaml" in card
 
 
 @pytest.mark.slow
