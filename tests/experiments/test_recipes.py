@@ -73,40 +73,36 @@ def read_stage(words: list[str]) -> Stage:
     return Stage(flags[flags.index("--output_dir") + 1], processes, settings)
 
 
-@pytest.fixture
-def data(tmp_path) -> Path:
-    """What stands for a data set: text where a shell file reads it itself."""
-    folder = tmp_path / "data"
-    folder.mkdir()
-    for name in ("train.en", "train.de", "val.en", "val.de"):
-        (folder / f"{name}.gz").write_bytes(gzip.compress(f"{name}\n".encode()))
-    return folder
-
-
-@pytest.fixture
-def read_chain(tmp_path, data):
+def run_chain(name: str, folder: Path) -> list[Stage]:
     """Run a shell file without its programs; returns its stages."""
+    log = folder / "log"
+    log.unlink(missing_ok=True)
+    environment = {**os.environ, "PATH": f"{folder / 'bin'}:{os.environ['PATH']}", "LOG": str(log)}
+    command = ["bash", ROOM / name, folder / "data", folder / "runs"]
+    subprocess.run(command, env=environment, check=True, stdin=subprocess.DEVNULL)
+    return [read_stage(json.loads(line)) for line in log.read_text().splitlines()]
+
+
+@pytest.fixture(scope="module", params=CHAINS)
+def chain(request, tmp_path_factory) -> tuple[str, Path, list[Stage]]:
+    """The name of a shell file, where it has run, and its stages."""
     if os.name == "nt":
         pytest.skip("the chains are shell files for Unix")
-    programs, log = tmp_path / "bin", tmp_path / "log"
-    programs.mkdir()
+    folder = tmp_path_factory.mktemp("chain")
+    for name in ("bin", "data"):
+        (folder / name).mkdir()
+    for name in ("train.en", "train.de", "val.en", "val.de"):  # a shell file reads these itself
+        (folder / "data" / f"{name}.gz").write_bytes(gzip.compress(f"{name}\n".encode()))
     for name in ("vanilla-transformer", "torchrun", "python"):
-        (programs / name).write_text(STUB.format(python=sys.executable))
-        (programs / name).chmod(0o755)
-
-    def read_chain(name: str) -> list[Stage]:
-        environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}", "LOG": str(log)}
-        command = ["bash", ROOM / name, data, tmp_path / "runs"]
-        subprocess.run(command, env=environment, check=True, stdin=subprocess.DEVNULL)
-        return [read_stage(json.loads(line)) for line in log.read_text().splitlines()]
-
-    return read_chain
+        (folder / "bin" / name).write_text(STUB.format(python=sys.executable))
+        (folder / "bin" / name).chmod(0o755)
+    return request.param, folder, run_chain(request.param, folder)
 
 
-@pytest.mark.parametrize("name", CHAINS)
-def test_a_chain_has_the_settings_of_the_published_record(read_chain, name):
+def test_a_chain_has_the_settings_of_the_published_record(chain):
     """From its last stage back to the first, but for where things are."""
-    stages = {stage.makes: stage for stage in read_chain(name)}
+    name, _, stages = chain
+    stages = {stage.makes: stage for stage in stages}
     folder = ROOT / CHAINS[name]
     recipe, run = yaml.safe_load((folder / "recipe.yaml").read_text()), read_json(folder / "run.json")
     stage = list(stages.values())[-1]
@@ -123,38 +119,36 @@ def test_a_chain_has_the_settings_of_the_published_record(read_chain, name):
         recipe, run = run["began_as"]["recipe"], run["began_as"]["run"]
 
 
-@pytest.mark.parametrize("name", CHAINS)
-def test_a_stage_takes_what_earlier_ones_made(read_chain, data, name):
+def test_a_stage_takes_what_earlier_ones_made(chain):
+    _, folder, stages = chain
     made = set()
-    for stage in read_chain(name):
+    for stage in stages:
         for value in (stage.settings.get(name, []) for name in PATHS - {"data"}):
             for path in [value] if isinstance(value, str) else value:
                 assert path in made or Path(path).is_file(), stage.makes  # what a shell file makes itself is there
-        assert stage.settings.get("data", str(data)) in (str(data), str(data.parent / "runs" / "both-directions"))
+        assert Path(stage.settings.get("data", folder / "data")) in (folder / "data", folder / "runs/both-directions")
         assert stage.makes not in made
         made.add(stage.makes)
 
 
-def test_both_directions_are_in_one_corpus(read_chain, data):
-    read_chain("multi30k_bidirectional.sh")
-    texts = {file.name: file.read_text().split() for file in (data.parent / "runs" / "both-directions").iterdir()}
+@pytest.mark.parametrize("chain", ["multi30k_bidirectional.sh"], indirect=True)
+def test_both_directions_are_in_one_corpus(chain):
+    texts = {file.name: file.read_text().split() for file in (chain[1] / "runs" / "both-directions").iterdir()}
     assert texts == {
         **{"train.source": ["train.en", "train.de"], "train.target": ["train.de", "train.en"]},
         **{"val.source": ["val.en"], "val.target": ["val.de"]},
     }
 
 
-@pytest.mark.parametrize("name", CHAINS)
-def test_a_finished_stage_is_skipped(read_chain, tmp_path, name):
-    stages = read_chain(name)
+def test_a_finished_stage_is_skipped(chain):
+    name, folder, stages = chain
     for stage in stages[:-1]:
         if stage.settings:
-            (Path(stage.makes) / "metrics.json").parent.mkdir()
+            Path(stage.makes).mkdir()
             (Path(stage.makes) / "metrics.json").touch()
         else:
             Path(stage.makes).touch()
-    (tmp_path / "log").unlink()
-    assert read_chain(name) == stages[-1:]
+    assert run_chain(name, folder) == stages[-1:]
 
 
 @pytest.mark.parametrize("name", CHAINS)
