@@ -14,19 +14,22 @@ import pytest
 from shared import QUIET, ROOT, TINY
 
 
+def run_pip(*arguments) -> None:
+    """Run pip without the network and without dependencies."""
+    options = ["--disable-pip-version-check", "--quiet", "--no-deps", "--no-index"]
+    subprocess.run([sys.executable, "-m", "pip", *arguments, *options], check=True, capture_output=True)
+
+
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory) -> Path:
     """The wheel, built without the network from a copy of the checkout."""
     pytest.importorskip("setuptools", minversion="77")
     folder = tmp_path_factory.mktemp("wheel")
-    source = folder / "source"
-    package = "hf_vanilla_transformer"
+    source, package = folder / "source", "hf_vanilla_transformer"
     shutil.copytree(ROOT / package, source / package, ignore=shutil.ignore_patterns("__pycache__"))
     for file in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
         shutil.copy(ROOT / file, source)
-    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "wheel", "--quiet"]
-    options = ["--no-deps", "--no-build-isolation", "--no-index", "--wheel-dir", folder]
-    subprocess.run([*pip, *options, source], check=True, capture_output=True)
+    run_pip("wheel", "--no-build-isolation", "--wheel-dir", folder, source)
     (file,) = folder.glob("*.whl")
     return file
 
@@ -36,21 +39,14 @@ def installed(wheel, tmp_path_factory) -> Path:
     """The programs of a new environment that has the wheel, and sees the installed dependencies."""
     folder = tmp_path_factory.mktemp("environment") / "venv"
     venv.create(folder, symlinks=True, with_pip=False)
-    programs = folder / ("Scripts" if os.name == "nt" else "bin")
-    python = programs / "python"
-    place = subprocess.run(
-        [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"],
-        check=True,
-        capture_output=True,
-        text=True,
-    ).stdout.strip()
+    its_own = {"base": str(folder), "platbase": str(folder)}
+    programs, place = (Path(sysconfig.get_path(name, "venv", its_own)) for name in ("scripts", "purelib"))
     # A folder that a .pth file adds comes later in sys.path, and its own .pth files, such as that of an editable
     # install, are not read.
     paths = dict.fromkeys([sysconfig.get_path("purelib"), sysconfig.get_path("platlib")])
-    Path(place, "dependencies.pth").write_text("".join(f"{path}\n" for path in paths))
-    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", python, "install", "--quiet"]
-    options = ["--no-deps", "--no-index", "--no-warn-script-location", "--force-reinstall"]
-    subprocess.run([*pip, *options, wheel], check=True, capture_output=True)
+    (place / "dependencies.pth").write_text("".join(f"{path}\n" for path in paths))
+    options = ["--no-warn-script-location", "--force-reinstall"]
+    run_pip("--python", programs / "python", "install", *options, wheel)
     return programs
 
 
@@ -75,11 +71,10 @@ def test_links_and_pictures_of_the_wheels_description_are_addresses(wheel):
 
 @pytest.mark.slow
 def test_an_installed_wheel_trains_and_predicts_in_an_empty_folder(installed, tmp_path):
-    home = tmp_path / "home"
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "HF_"))}
-    environment |= {"HF_HOME": str(home), "HF_HUB_OFFLINE": "1"}
+    environment |= {"HF_HOME": str(tmp_path / "home"), "HF_HUB_OFFLINE": "1"}
 
     def run(program: str, *arguments, text: str = "") -> str:
         command = [installed / program, *map(str, arguments)]
