@@ -7,22 +7,7 @@ import measures
 import pytest
 import torch
 from baselines import BartClassifier, TorchClassifier, bart_config
-from measures import (
-    CONTENDERS,
-    DTYPES,
-    NAIVE,
-    OURS,
-    OURS_CTRANSLATE2,
-    OURS_TWICE,
-    OurClassifier,
-    compare_classifiers,
-    count_flops,
-    make_batches,
-    make_step,
-    matrix_product_rate,
-    peak_memory,
-    take_turns,
-)
+from measures import CONTENDERS, DTYPES, NAIVE, OURS, OURS_TWICE, compare_classifiers, count_flops, make_batches
 from plots import plot_benchmark
 from shared import read_json, tiny_config
 
@@ -55,7 +40,7 @@ def test_a_few_batches_are_spread_over_all_lengths():
 def test_baselines_are_as_large_and_as_much_work(baseline):
     """But for keys and values of the source, which ours leaves out for a single query, unless somebody waits."""
     config = tiny_config(vocab_size=50, d_model=32, encoder_layers=2, decoder_layers=2, activation_function="gelu")
-    ours = OurClassifier(config, CPU)
+    ours = measures.OurClassifier(config, CPU)
     theirs = baseline(bart_config(config) if baseline is BartClassifier else config)
     batches = make_batches(TEXTS, batch_size=4, pad_token_id=0, grouped=True)
     work = {train: count_flops(theirs, batches, train) for train in (True, False)}
@@ -75,7 +60,7 @@ def test_baselines_are_as_large_and_as_much_work(baseline):
 def test_a_training_step_moves_every_layer(name):
     model = CONTENDERS[name].make(tiny_config(), CPU)
     before = {name: weight.clone() for name, weight in model.named_parameters()}
-    make_step(model, torch.float32, CPU, train=True)(make_batches(TEXTS, 7, 0, grouped=True)[0])
+    measures.make_step(model, torch.float32, CPU, train=True)(make_batches(TEXTS, 7, 0, grouped=True)[0])
     moved = {name for name, weight in model.named_parameters() if not torch.equal(weight, before[name])}
     assert {name for name in before if name.endswith("fc1.weight") or name.endswith("linear1.weight")} <= moved
 
@@ -83,7 +68,7 @@ def test_a_training_step_moves_every_layer(name):
 def test_each_way_has_its_turns():
     taken = []
     ways = {name: lambda name=name: taken.append(name) for name in "abc"}
-    seconds = take_turns(ways, 3)
+    seconds = measures.take_turns(ways, 3)
     assert "".join(taken) == "abccbaabc"
     assert {name: len(times) for name, times in seconds.items()} == {"a": 3, "b": 3, "c": 3}
 
@@ -95,7 +80,7 @@ def test_rates_are_those_of_the_median_turn(monkeypatch):
     (row,) = compare_classifiers(tiny_config(), TEXTS, limits=limits, engines={}, **settings)
     assert (row["texts_per_second"], row["real_tokens"]) == (7.0, 33 / 63)
     assert row["share_of_limit"] == row["flops_per_second"] / 1e9 > 0
-    assert matrix_product_rate(torch.float32, CPU) == 2 * 2048**3 / 0.5
+    assert measures.matrix_product_rate(torch.float32, CPU) == 2 * 2048**3 / 0.5
 
 
 def test_all_classify_the_same_texts():
@@ -106,18 +91,9 @@ def test_all_classify_the_same_texts():
         def logits(self, input_ids, batch_size):
             seen.append((sorted(input_ids), batch_size))
 
-    rows = compare_classifiers(
-        tiny_config(),
-        TEXTS,
-        batch_size=2,
-        batches=4,
-        rounds=1,
-        device=CPU,
-        train=False,
-        limits={"float32": 1e9, "bfloat16": 1e9},
-        names=[OURS, OURS_TWICE],
-        engines={("fake", "int8"): FakeEngine()},
-    )
+    settings = {"batch_size": 2, "batches": 4, "rounds": 1, "device": CPU, "train": False, "names": [OURS, OURS_TWICE]}
+    limits, engines = {"float32": 1e9, "bfloat16": 1e9}, {("fake", "int8"): FakeEngine()}
+    rows = compare_classifiers(tiny_config(), TEXTS, limits=limits, engines=engines, **settings)
     assert seen[-1] == (sorted(TEXTS), 2)
     assert len({round(row["texts_per_second"] * row["seconds"][0]) for row in rows}) == 1
     assert [(row["name"], row["dtype"]) for row in rows[2:]] == [(OURS_TWICE, "bfloat16"), ("fake", "int8")]
@@ -126,7 +102,9 @@ def test_all_classify_the_same_texts():
 @pytest.mark.slow
 def test_peak_memory_grows_with_the_model(forked):
     batches = make_batches(TEXTS, 7, 0, grouped=True)
-    peaks = [peak_memory(tiny_config(vocab_size=size), OURS, "float32", batches, CPU) for size in (100, 500_000)]
+    peaks = [
+        measures.peak_memory(tiny_config(vocab_size=size), OURS, "float32", batches, CPU) for size in (100, 500_000)
+    ]
     # Weights, gradients and the optimizer's two moments.
     assert peaks[1] - peaks[0] > 3 * 500_000 * tiny_config().d_model * 4
 
@@ -175,7 +153,7 @@ def test_each_task_leaves_its_measurements(succeed, tmp_path, monkeypatch):
     report = read_json(tmp_path / "run" / "benchmark.json")
     assert report["arguments"]["config"] == SIZES and report["matrix_product_flops_per_second"].keys() == DTYPES.keys()
     for task in ("training", "inference"):
-        engine = {OURS_CTRANSLATE2} if task == "inference" else set()
+        engine = {measures.OURS_CTRANSLATE2} if task == "inference" else set()
         assert {row["name"] for row in report[task]} == {*CONTENDERS, *engine}
         assert all(row["texts_per_second"] > 0 for row in report[task])
         ours = {row["dtype"]: row["texts_per_second"] for row in report[task] if row["name"] == OURS}
