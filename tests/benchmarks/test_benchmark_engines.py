@@ -5,31 +5,22 @@ import torch
 from benchmark_engines import CONTENDERS, PROCESSOR, TASKS, TORCH, UNSORTED, markdown_tables
 from shared import read_json, tiny_config
 
-from hf_vanilla_transformer import (
-    VanillaTransformerForConditionalGeneration,
-    VanillaTransformerForSequenceClassification,
-)
-from hf_vanilla_transformer.data.labelled_text import load_labelled_text
+from hf_vanilla_transformer import VanillaTransformerForConditionalGeneration
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 
 
 @pytest.fixture
-def settings(tmp_path, corpus) -> list:
+def settings(tmp_path, corpus, trained) -> list:
     """The settings that name tiny models and their data."""
     sentences = [line for file in corpus.iterdir() for line in file.read_text().splitlines()]
-    reviews = load_labelled_text("sample")["train"]["text"][:]
-    one_layer = {"encoder_layers": 1, "decoder_layers": 1}
-    for name, model_class, texts in (
-        ("translator", VanillaTransformerForConditionalGeneration, sentences),
-        ("classifier", VanillaTransformerForSequenceClassification, reviews),
-    ):
-        tokenizer = train_tokenizer(texts, vocab_size=1000, add_eos=name == "translator", max_length=16)
-        model_class(tiny_config(**one_layer, vocab_size=len(tokenizer), init_std=0.3)).save_pretrained(tmp_path / name)
-        tokenizer.save_pretrained(tmp_path / name)
+    tokenizer = train_tokenizer(sentences, vocab_size=1000, add_eos=True, max_length=16)
+    config = tiny_config(encoder_layers=1, decoder_layers=1, vocab_size=len(tokenizer), init_std=0.3)
+    for saved in (VanillaTransformerForConditionalGeneration(config), tokenizer):
+        saved.save_pretrained(tmp_path / "translator")
     return [
         *("--translator", tmp_path / "translator", "--parallel_data", corpus),
         *("--source_column", "num", "--target_column", "de", "--test_prefix", "test"),
-        *("--classifier", tmp_path / "classifier", "--labelled_data", "sample"),
+        *("--classifier", trained, "--labelled_data", "sample"),
         *("--texts", "10", "--single_texts", "3", "--rounds", "2", "--output_dir", tmp_path / "run"),
     ]
 
