@@ -1,7 +1,6 @@
 """Pages in Korean are their English ones, and a learner's checkpoint comes over in three steps."""
 
 import re
-from pathlib import Path
 
 import pytest
 import torch
@@ -13,16 +12,13 @@ from hf_vanilla_transformer import VanillaTransformerForSequenceClassification, 
 from hf_vanilla_transformer.data.nsmc import SAMPLES
 
 
-# Each English page with the links that it and its Korean one need not share.
+TRANSLATED = ["README.md", "docs/tutorials.md"]
+# Links that a page and its translation need not share.
 OWN = {
-    "README.md": {"docs/tutorials.md", "docs/tutorials.ko.md"}
-    | {f"docs/walkthrough/{name}" for name in ("README.md", "posts.ko.md", "checkpoint.ko.md")},
-    "docs/tutorials.md": {"walkthrough/posts.ko.md"},
+    *("README.md", "README.ko.md", "tutorials.md", "tutorials.ko.md", "docs/tutorials.md", "docs/tutorials.ko.md"),
+    *(f"docs/walkthrough/{name}" for name in ("README.md", "posts.ko.md", "checkpoint.ko.md")),
+    "walkthrough/posts.ko.md",
 }
-
-
-def in_both_languages(english: str) -> list[Path]:
-    return [ROOT / english, (ROOT / english).with_suffix(".ko.md")]
 
 
 def blocks(text: str) -> list[str]:
@@ -41,24 +37,21 @@ def sections(text: str) -> list[str]:
     return re.findall(r"^#+(?= )", text, re.MULTILINE)
 
 
-@pytest.mark.parametrize("part", [blocks, tables, sections])
-@pytest.mark.parametrize("english", OWN)
-def test_code_tables_and_sections_are_the_same(english, part):
-    ours, korean = (part(page.read_text(encoding="utf-8")) for page in in_both_languages(english))
-    assert ours and ours == korean
+def links(text: str) -> set[str]:
+    """Where links lead that are no link to a section, nor one of `OWN`."""
+    found = re.findall(r"\]\(([^)#][^)]*)\)|<(https?://[^>]+)>", text)
+    return {address or url for address, url in found} - OWN
 
 
-@pytest.mark.parametrize("english", OWN)
-def test_links_are_the_same_but_for_those_to_the_other_language(english):
+@pytest.mark.parametrize("part", [blocks, tables, sections, links])
+@pytest.mark.parametrize("page", TRANSLATED)
+def test_a_translation_has_the_same_code_tables_sections_and_links(page, part):
     """On top, each leads to the other."""
-    pages = in_both_languages(english)
-    links = []
-    for page, other in zip(pages, pages[::-1], strict=True):
-        text = page.read_text(encoding="utf-8")
-        assert f"]({other.name})" in text.splitlines()[0]
-        found = re.findall(r"\]\(([^)#][^)]*)\)|<(https?://[^>]+)>", text)
-        links.append({address or url for address, url in found} - {other.name} - OWN[english])
-    assert links[0] == links[1]
+    pages = [ROOT / page, (ROOT / page).with_suffix(".ko.md")]
+    texts = [page.read_text(encoding="utf-8") for page in pages]
+    assert all(f"]({page.name})" in text.splitlines()[0] for page, text in zip(pages, texts[::-1], strict=True))
+    english, korean = map(part, texts)
+    assert english and english == korean
 
 
 def test_each_name_leads_to_the_chapter_that_explains_it():
