@@ -2,6 +2,7 @@
 
 import ast
 import contextlib
+import importlib
 import io
 import re
 import subprocess
@@ -126,15 +127,14 @@ def test_a_chapter_keeps_the_form(chapter):
 
 
 @pytest.fixture
-def walkthrough(monkeypatch):
-    """The modules beside the chapters can be imported."""
+def import_beside(monkeypatch):
+    """Import a module that lies beside the chapters."""
     monkeypatch.syspath_prepend(FOLDER)
+    return importlib.import_module
 
 
-def test_what_is_made_of_the_chapters_is_of_today(walkthrough):
-    import make_notebooks
-
-    for name, text in make_notebooks.made_files().items():
+def test_what_is_made_of_the_chapters_is_of_today(import_beside):
+    for name, text in import_beside("make_notebooks").made_files().items():
         assert (FOLDER / name).read_text(encoding="utf-8") == text, f"{name} is stale: make docs"
 
 
@@ -147,10 +147,9 @@ def test_a_notebook_outside_the_clone_says_what_to_do(tmp_path):
     ]
 
 
-def test_drawings_stay_on_their_card_and_say_what_they_show(walkthrough):
+def test_drawings_stay_on_their_card_and_say_what_they_show(import_beside):
     """Every drawing that a chapter shows is an SVG of a phone's width, with a title; nothing lies outside."""
-    import drawings
-
+    names = {"drawings": import_beside("drawings")}
     shown = {
         node
         for chapter in CHAPTERS
@@ -158,8 +157,7 @@ def test_drawings_stay_on_their_card_and_say_what_they_show(walkthrough):
     }
     assert len(shown) > 10
     for call in shown:
-        drawing = eval(call, {"drawings": drawings})
-        root = ElementTree.fromstring(drawing.svg())
+        root = ElementTree.fromstring(eval(call, names).svg())
         width, height = float(root.get("width")), float(root.get("height"))
         assert width <= 420 and root[0].tag.endswith("title") and len(root[0].text) > 10
         for part in root[2:]:
@@ -170,15 +168,12 @@ def test_drawings_stay_on_their_card_and_say_what_they_show(walkthrough):
             assert all(0 <= x <= width and 0 <= y <= height for x, y in points), call
 
 
-def test_the_packages_plots_are_in_korean(walkthrough):
-    import chapter_plots
-
-    ab = list("ab")
-    attention = torch.eye(2).expand(2, 2, 2)
-    plots = (chapter_plots.plot_masks(ab, [1, 0]), chapter_plots.plot_attention(attention, ab, ab))
-    figures = [*plots, chapter_plots.plot_sinusoid_table(4, 4)]
+def test_the_packages_plots_are_in_korean(import_beside):
+    plots, ab = import_beside("chapter_plots"), list("ab")
+    attention = plots.plot_attention(torch.eye(2).expand(2, 2, 2), ab, ab)
+    figures = [plots.plot_masks(ab, [1, 0]), attention, plots.plot_sinusoid_table(4, 4)]
     texts = {text.get_text() for figure in figures for text in figure.findobj(matplotlib.text.Text)}
-    assert {*chapter_plots.KOREAN.values(), "헤드 1"} <= texts
+    assert {*plots.KOREAN.values(), "헤드 1"} <= texts
 
 
 def test_the_index_names_every_chapter():

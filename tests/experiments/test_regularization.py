@@ -69,12 +69,9 @@ def test_an_interrupted_run_goes_on_to_the_same_end(succeed, translate, tmp_path
 
 
 def test_two_vocabularies_and_generation_go_with_rdrop(succeed, translate, tmp_path):
-    succeed(
-        *translate,
-        *("--output_dir", tmp_path / "run"),
-        *("--vocabularies", "separate", "--tokenizer_model", "word", "--lowercase", "--max_tokens", "50"),
-        *("--rdrop_alpha", "5", "--predict_with_generate", "true", "--eval_strategy", "steps", "--eval_steps", "1"),
-    )
+    settings = ["--vocabularies", "separate", "--tokenizer_model", "word", "--lowercase", "--max_tokens", "50"]
+    settings += ["--predict_with_generate", "true", "--eval_strategy", "steps", "--eval_steps", "1"]
+    succeed(*translate, *settings, "--rdrop_alpha", "5", "--output_dir", tmp_path / "run")
     assert read_json(tmp_path / "run" / "metrics.json")["epochs"][0].keys() >= {"eval_bleu", "eval_loss"}
 
 
