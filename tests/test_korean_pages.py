@@ -61,9 +61,7 @@ def test_each_name_leads_to_the_chapter_that_explains_it():
     assert len(tables_of_names) == 6 and "| theirs | ours |\n" not in page
     for row in rows:
         chapters = re.findall(r"\[(\d)\]\(walkthrough/(0\d_\w+)\.ipynb\)", row.split("|")[-2])
-        assert chapters, row
-        for number, stem in chapters:
-            assert stem.startswith(f"0{number}_") and (ROOT / "docs" / "walkthrough" / f"{stem}.ipynb").exists()
+        assert chapters and all(stem.startswith(f"0{number}_") for number, stem in chapters), row
 
 
 # The options of transformer-evolution's vocab.py.
