@@ -25,8 +25,8 @@ ALLOWED = {
     "metrics": ["tokenizer", "data"],
     "data": ["tokenizer"],
     "inference": [*HUB_FILES, "registration", "tokenizer", "data"],
-    "training": [*HUB_FILES, "inference", "loading", "data"],
-    "hub": [*HUB_FILES, "inference", "loading", "figures", "data", "training"],
+    "training": [*HUB_FILES, "inference", "data"],
+    "hub": [*HUB_FILES, "inference", "figures", "data", "training"],
     "export": [*HUB_FILES, "inference", "data", "hub"],
     # Documented names of another module.
     "loading": ["inference"],
