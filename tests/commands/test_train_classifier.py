@@ -136,39 +136,6 @@ def test_evaluation_in_half_precision_does_not_round_what_is_saved(succeed, tmp_
     assert read_json(tmp_path / "config.json")["dtype"] == "float32"
 
 
-@pytest.mark.slow
-def test_a_run_that_gets_no_better_stops_early(succeed, tmp_path):
-    """A model that cannot learn, at a learning rate of nothing, is no better after its first epoch."""
-    succeed(
-        "train-classifier",
-        *("sample", "--output_dir", tmp_path / "run", "--disable_tqdm", "true"),
-        *("--learning_rate", "0", "--num_train_epochs", "9", "--early_stopping_patience", "2", *TINY),
-    )
-    metrics = read_json(tmp_path / "run" / "metrics.json")
-    assert [entry["epoch"] for entry in metrics["epochs"]] == [1, 2, 3]
-    assert metrics["best_step"] == metrics["epochs"][0]["step"]
-
-
-@pytest.mark.slow
-def test_an_interrupted_run_goes_on_to_the_same_end(succeed, trained, tmp_path):
-    first = min(trained.glob("checkpoint-*"), key=lambda folder: int(folder.name.rsplit("-")[-1]))
-    (tmp_path / first.name).symlink_to(first)
-    flags = ["--num_train_epochs", "2", "--save_total_limit", "3", "--resume_from_checkpoint"]
-    succeed("train-classifier", "sample", "--output_dir", tmp_path, *flags)
-    whole, resumed = (read_json(folder / "metrics.json") for folder in (trained, tmp_path))
-    assert resumed["epochs"][-1]["eval_loss"] == pytest.approx(whole["epochs"][-1]["eval_loss"], abs=1e-6)
-    assert resumed["test"]["confusion_matrix"] == whole["test"]["confusion_matrix"]
-    records = [read_json(folder / "run.json") for folder in (trained, tmp_path)]
-    assert [record["resumed_from"] for record in records] == [None, first.name]
-    assert f" from {first.name} on, seed" in (tmp_path / "README.md").read_text()
-
-
-def test_a_checkpoint_of_another_model_is_refused(refused, trained, tmp_path):
-    checkpoint = next(iter(trained.glob("checkpoint-*")))
-    flags = ["--output_dir", tmp_path, "--config", '{"d_model": 32}', "--resume_from_checkpoint", checkpoint]
-    assert f"{checkpoint.name}: a checkpoint of another model" in refused("train-classifier", "sample", *flags)
-
-
 def test_a_trained_model_is_fine_tuned_with_new_labels(succeed, trained, tmp_path):
     table = tmp_path / "mine.csv"
     rows = [f"영화 {i} 편,{['calm', 'glad', 'sad'][i % 3]}\n" for i in range(90)]

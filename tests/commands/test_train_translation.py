@@ -260,14 +260,3 @@ def test_the_published_figures_are_those_of_the_folder(succeed, corpus, tmp_path
 )
 def test_training_refuses_with_one_line(refused, corpus, tmp_path, arguments, message):
     assert message in train_translator(refused, corpus, tmp_path / "run", *arguments)
-
-
-@pytest.mark.slow
-def test_an_interrupted_run_goes_on_to_the_same_end(succeed, corpus, tmp_path):
-    settings = ["--max_tokens", "50", "--bf16", "false"]
-    train_translator(succeed, corpus, tmp_path / "whole", *settings)
-    (tmp_path / "interrupted").mkdir()
-    shutil.copytree(tmp_path / "whole" / "checkpoint-2", tmp_path / "interrupted" / "checkpoint-2")
-    train_translator(succeed, corpus, tmp_path / "interrupted", *settings, "--resume_from_checkpoint")
-    whole, resumed = (load_file(tmp_path / folder / "model.safetensors") for folder in ("whole", "interrupted"))
-    torch.testing.assert_close(resumed, whole, rtol=0, atol=0)
