@@ -68,31 +68,16 @@ def test_a_contradictory_config_is_refused_by_the_name_of_its_field(name, fields
         VanillaTransformerConfig(**fields)
 
 
-def test_a_head_size_frees_the_heads_from_dividing_d_model():
-    assert VanillaTransformerConfig(d_model=10, head_dim=7).head_dim == 7
-
-
-def test_one_vocabulary_follows_vocab_size():
-    config = VanillaTransformerConfig(vocab_size=50)
-    config.vocab_size = 60
-    assert config.target_vocab_size == 60
-    assert config.get_text_config(decoder=True).vocab_size == 60
-
-
 def test_the_decoder_side_sees_its_own_sizes():
-    config = VanillaTransformerConfig(
-        decoder_vocab_size=70, decoder_max_position_embeddings=9, decoder_layers=2, decoder_attention_heads=8
-    )
+    config = VanillaTransformerConfig(decoder_max_position_embeddings=9, decoder_layers=2, decoder_attention_heads=8)
+    config.vocab_size = 60  # of both sides, unless there are two vocabularies
+    assert config.target_vocab_size == config.get_text_config(decoder=True).vocab_size == 60
+    config.decoder_vocab_size = 70
     decoder = config.get_text_config(decoder=True)
     assert (decoder.vocab_size, decoder.max_position_embeddings) == (70, 9)
     assert (decoder.num_hidden_layers, decoder.num_attention_heads) == (2, 8)
     encoder = config.get_text_config(encoder=True)
-    assert (encoder.vocab_size, encoder.max_position_embeddings) == (8007, 256)
-
-
-def test_names_that_transformers_expects():
-    config = VanillaTransformerConfig(d_model=64, encoder_layers=3, encoder_attention_heads=2)
-    assert (config.hidden_size, config.num_hidden_layers, config.num_attention_heads) == (64, 3, 2)
+    assert (encoder.vocab_size, encoder.max_position_embeddings) == (60, 256)
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -145,8 +130,10 @@ def test_the_tutorials_preset_is_the_default():
 
 
 def test_a_preset_takes_overrides_by_either_name():
-    assert VanillaTransformerConfig.from_preset("base", hidden_size=256).d_model == 256
-    assert VanillaTransformerConfig.from_preset("base", num_labels=3).num_labels == 3
+    names = {"hidden_size": 256, "num_attention_heads": 2, "num_hidden_layers": 3, "num_labels": 4}
+    config = VanillaTransformerConfig.from_preset("base", **names)
+    assert {name: getattr(config, name) for name in names} == names
+    assert (config.d_model, config.encoder_attention_heads, config.encoder_layers) == (256, 2, 3)
 
 
 def test_an_unknown_preset_or_field_is_refused_by_name():
