@@ -14,9 +14,7 @@ from hf_vanilla_transformer import __version__
 from hf_vanilla_transformer.__main__ import COMMANDS, main
 
 
-SCRIPTS = sorted((ROOT / "scripts").glob("*.py"))
 PROGRAMS = {"average_checkpoints.py", "prepare_reviews.py"}
-WRAPPERS = [file for file in SCRIPTS if file.name not in PROGRAMS]
 WRAPPER = '''"""`vanilla-transformer {command}`, from a checkout."""
 
 from hf_vanilla_transformer.commands.{module} import main
@@ -83,30 +81,10 @@ def test_every_command_has_a_module_that_helps(command, capsys, monkeypatch):
     assert "--no_" not in out and "default: None" not in out
 
 
-def test_every_module_but_the_common_ones_is_a_command():
-    modules = {file.stem for file in (ROOT / "hf_vanilla_transformer" / "commands").glob("*.py")}
-    common = {"__init__", "arguments", "classifier", "evaluation", "lines", "recipes", "run", "settings"}
-    common |= {"translator", "vocabulary"}
-    assert {name.replace("-", "_") for name in COMMANDS} == modules - common
-
-
-@pytest.mark.parametrize("file", WRAPPERS, ids=lambda file: file.name)
-def test_a_script_is_a_wrapper_of_its_command(file):
-    command = file.stem.replace("_", "-")
-    assert command in COMMANDS
-    assert file.read_text() == WRAPPER.format(command=command, module=file.stem)
-
-
-def test_every_command_has_a_script():
-    assert [file.stem.replace("_", "-") for file in WRAPPERS] == sorted(COMMANDS)
-
-
-@pytest.mark.slow
-def test_a_command_runs_in_a_process_of_its_own():
-    words = ["-m", "hf_vanilla_transformer", "predict", "--model", ROOT / "model_cards" / "nsmc-small"]
-    result = subprocess.run([sys.executable, *words], input="좋다\n", capture_output=True, text=True)
-    assert result.returncode == 0, result.stderr
-    assert result.stdout.startswith("positive\t")
+def test_every_command_has_a_script_that_is_its_wrapper():
+    scripts = {file.name: file.read_text() for file in (ROOT / "scripts").glob("*.py") if file.name not in PROGRAMS}
+    modules = {command: command.replace("-", "_") for command in COMMANDS}
+    assert scripts == {f"{module}.py": WRAPPER.format(command=name, module=module) for name, module in modules.items()}
 
 
 def test_a_script_runs_as_its_command(succeed):
