@@ -122,9 +122,8 @@ def test_a_recipe_holds_nothing_of_one_call():
     assert settings == {"seed": 3, "report_to": "none"}
 
 
-def test_a_recipe_of_the_package_goes_by_its_name(monkeypatch, tmp_path, capsys):
+def test_a_recipe_of_the_package_goes_by_its_name(here, capsys):
     """A file of the name comes first, a folder does not; for a wrong name, all recipes are told."""
-    monkeypatch.chdir(tmp_path)
     Path("nsmc").mkdir()
     _, settings = parse_arguments(train_classifier.ARGUMENTS, "test", ["nsmc", "--output_dir", "run"])
     assert settings == yaml.safe_load((ROOT / "hf_vanilla_transformer/recipes/nsmc.yaml").read_text())
@@ -146,15 +145,14 @@ def shown(monkeypatch, capsys, flag: str) -> str:
     return capsys.readouterr().out
 
 
-def test_a_model_that_a_recipe_of_the_package_names_is_found_from_every_folder(monkeypatch, tmp_path, capsys):
-    monkeypatch.chdir(tmp_path)
+def test_a_model_that_a_recipe_of_the_package_names_is_found_from_every_folder(here, capsys):
     command = ["sample-finetune", "--output_dir", "runs/mine"]
     (_, arguments, _), settings = parse_arguments(train_classifier.ARGUMENTS, "test", command)
     assert Path(arguments.model) == ROOT / "model_cards" / "nsmc-small"
     assert settings["model"] == "model_cards/nsmc-small"
     (_, arguments, _), _ = parse_arguments(train_classifier.ARGUMENTS, "test", [*command, "--model", "mine"])
     assert arguments.model == "mine"
-    (tmp_path / "model_cards" / "nsmc-small").mkdir(parents=True)
+    (here / "model_cards" / "nsmc-small").mkdir(parents=True)
     (_, arguments, _), _ = parse_arguments(train_classifier.ARGUMENTS, "test", command)
     assert arguments.model == "model_cards/nsmc-small"
     with pytest.raises(SystemExit):
@@ -210,8 +208,7 @@ def test_other_errors_keep_their_traceback():
         ["push-to-hub", "\x1b[2J", "--repo_id", "a/b", "--dry_run"],
     ],
 )
-def test_control_characters_that_are_typed_do_nothing_to_a_terminal(arguments, monkeypatch, tmp_path, capfd):
-    monkeypatch.chdir(tmp_path)
+def test_control_characters_that_are_typed_do_nothing_to_a_terminal(arguments, monkeypatch, here, capfd):
     monkeypatch.setattr(sys, "argv", ["vanilla-transformer"])
     with contextlib.suppress(SystemExit):
         main(arguments)

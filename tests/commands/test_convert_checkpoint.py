@@ -42,34 +42,33 @@ def test_a_checkpoint_goes_both_ways(succeed, file, suffix, tmp_path):
     ("arguments", "message"),
     [
         ([], "exactly one of the two"),
-        (["--output_dir", "{}/new", "--model", "{}/here"], "exactly one of the two"),
-        (["--output_dir", "{}/new"], "encoder_attention_heads, decoder_attention_heads"),
-        (["--output_dir", "{}/new", "--config", "{"], "--config"),
-        (["--output_dir", "{}/new", "--config", "[]"], "--config"),
-        (["--output_dir", "{}/new", "--checkpoint", "{}/nowhere.pt"], "nowhere.pt"),
-        (["--output_dir", "{}/new", "--checkpoint", "{}/code.pt"], "holds code or Python objects"),
-        (["--output_dir", "{}/new", "--source", "bert"], "no source 'bert'"),
-        (["--output_dir", "{}/new", "--source", "pytorch-seq2seq", "--config", json.dumps(FOUR_HEADS)], "missing: "),
-        (["--output_dir", "{}/here", "--config", json.dumps(FOUR_HEADS)], "not empty"),
-        (["--model", "{}/here"], "there.pt is there"),
-        (["--model", "{}/here", "--config", '{"d_model": 8}'], "--config"),
-        (["--model", "{}/here", "--checkpoint", "{}/new.bin"], "not a .pt"),
-        (["--model", "{}/here", "--checkpoint", "{}/nowhere/new.pt"], "nowhere"),
-        (["--model", "{}/nowhere", "--checkpoint", "{}/new.pt"], "nowhere"),
-        (["--model", "{}/here", "--checkpoint", "{}/new.pt", "--source", "pytorch-seq2seq"], "has no such model"),
-        (["--model", "{}/headless", "--checkpoint", "{}/new.pt"], "lacks lm_head.bias, lm_head.weight"),
+        (["--output_dir", "./new", "--model", "./here"], "exactly one of the two"),
+        (["--output_dir", "./new"], "encoder_attention_heads, decoder_attention_heads"),
+        (["--output_dir", "./new", "--config", "{"], "--config"),
+        (["--output_dir", "./new", "--config", "[]"], "--config"),
+        (["--output_dir", "./new", "--checkpoint", "./nowhere.pt"], "nowhere.pt"),
+        (["--output_dir", "./new", "--checkpoint", "./code.pt"], "holds code or Python objects"),
+        (["--output_dir", "./new", "--source", "bert"], "no source 'bert'"),
+        (["--output_dir", "./new", "--source", "pytorch-seq2seq", "--config", json.dumps(FOUR_HEADS)], "missing: "),
+        (["--output_dir", "./here", "--config", json.dumps(FOUR_HEADS)], "not empty"),
+        (["--model", "./here"], "there.pt is there"),
+        (["--model", "./here", "--config", '{"d_model": 8}'], "--config"),
+        (["--model", "./here", "--checkpoint", "./new.bin"], "not a .pt"),
+        (["--model", "./here", "--checkpoint", "./nowhere/new.pt"], "nowhere"),
+        (["--model", "./nowhere", "--checkpoint", "./new.pt"], "nowhere"),
+        (["--model", "./here", "--checkpoint", "./new.pt", "--source", "pytorch-seq2seq"], "has no such model"),
+        (["--model", "./headless", "--checkpoint", "./new.pt"], "lacks lm_head.bias, lm_head.weight"),
     ],
 )
-def test_wrong_settings_are_refused_with_one_line(refused, arguments, message, tmp_path):
-    torch.save(checkpoint("annotated-transformer"), tmp_path / "there.pt")
-    torch.save({"weight": Code(tmp_path / "ran")}, tmp_path / "code.pt")
+def test_wrong_settings_are_refused_with_one_line(refused, arguments, message, here):
+    torch.save(checkpoint("annotated-transformer"), here / "there.pt")
+    torch.save({"weight": Code(here / "ran")}, here / "code.pt")
     model = convert("annotated-transformer")
-    model.save_pretrained(tmp_path / "here")
-    model.model.save_pretrained(tmp_path / "headless")
-    shutil.copy(tmp_path / "here" / "config.json", tmp_path / "headless")
-    before = {file for file in tmp_path.rglob("*") if file.is_file()}
-    arguments = [argument.replace("{}", str(tmp_path)) for argument in arguments]
-    given = ["--source", "annotated-transformer", "--checkpoint", tmp_path / "there.pt"]
+    model.save_pretrained(here / "here")
+    model.model.save_pretrained(here / "headless")
+    shutil.copy(here / "here" / "config.json", here / "headless")
+    before = {file for file in here.rglob("*") if file.is_file()}
+    given = ["--source", "annotated-transformer", "--checkpoint", "there.pt"]
     assert message in refused("convert-checkpoint", *given, *arguments)
-    assert {file for file in tmp_path.rglob("*") if file.is_file()} == before
-    assert not (tmp_path / "ran").exists()
+    assert {file for file in here.rglob("*") if file.is_file()} == before
+    assert not (here / "ran").exists()

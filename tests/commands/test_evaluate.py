@@ -171,7 +171,6 @@ def test_an_evaluation_is_of_the_cut_that_the_recipe_or_the_flags_tell(succeed, 
         (["--data", "three.csv"], "its labels are negative, positive; those of the data are a, b, c"),
     ],
 )
-def test_an_evaluation_is_refused_with_one_line(refused, trained, tmp_path, monkeypatch, arguments, message):
-    monkeypatch.chdir(tmp_path)
+def test_an_evaluation_is_refused_with_one_line(refused, trained, here, arguments, message):
     Path("three.csv").write_text("document,label\n" + "x,a\ny,b\nz,c\n" * 40)
-    assert message in refused("evaluate", "--model", trained, "--output_dir", tmp_path / "run", *arguments)
+    assert message in refused("evaluate", "--model", trained, "--output_dir", here / "run", *arguments)

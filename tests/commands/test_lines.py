@@ -110,31 +110,33 @@ def test_texts_are_numbered_from_the_first_after_resuming(succeed, texts, tmp_pa
     ("arguments", "message"),
     [
         (["--resume"], "--resume: needs --output"),
-        (["--output", "{}/there.tsv"], "--output: {}/there.tsv is there, and nothing is overwritten"),
-        (["--output", "{}/nowhere/answers.tsv"], "{}/nowhere/answers.tsv: No such file"),
-        (["--output", "{}"], "Is a directory"),
-        (["--file", "{}/texts.txt", "--output", "{}/texts.txt", "--resume"], "is --file itself"),
-        (["--file", "{}/texts.txt", "--output", "{}/there.tsv", "--resume"], "there.tsv has 999 lines, but there are"),
-        (["--file", "{}"], "Is a directory"),
-        (["--file", "{}/no.txt"], "{}/no.txt: No such file"),
-        (["--file", "{}/texts.csv"], "texts.csv is a table: name the column with the texts by --text_column"),
-        (["--file", "{}/texts.csv", "--text_column", "document"], "no column 'document'; the columns are id, text"),
-        (["--file", "{}/texts.csv", "--text_column", "text"], "the answers need the name 'predicted'"),
-        (["--file", "{}/texts.csv", "--resume", "--output", "{}/a.csv"], "--resume: is for texts that come one per"),
+        (["--output", "./there.tsv"], "--output: ./there.tsv is there, and nothing is overwritten"),
+        (["--output", "./nowhere/answers.tsv"], "./nowhere/answers.tsv: No such file"),
+        (["--output", "."], "Is a directory"),
+        (["--file", "./texts.txt", "--output", "./texts.txt", "--resume"], "is --file itself"),
+        (["--file", "./texts.txt", "--output", "./there.tsv", "--resume"], "there.tsv has 999 lines, but there are"),
+        (["--file", "."], "Is a directory"),
+        (["--file", "./no.txt"], "./no.txt: No such file"),
+        (["--file", "./texts.csv"], "texts.csv is a table: name the column with the texts by --text_column"),
+        (["--file", "./texts.csv", "--text_column", "document"], "no column 'document'; the columns are id, text"),
+        (["--file", "./texts.csv", "--text_column", "text"], "the answers need the name 'predicted'"),
+        (["--file", "./texts.csv", "--resume", "--output", "./a.csv"], "--resume: is for texts that come one per"),
         (["--text_column", "text"], "--text_column: needs --file, a table"),
-        (["--file", "{}/broken.gz"], "broken.gz: "),
+        (["--file", "./broken.gz"], "broken.gz: "),
         (["--batch_size", "0"], "--batch_size: at least 1"),
     ],
 )
-def test_what_cannot_be_answered_is_refused_with_one_line(refused, classifier, texts, tmp_path, arguments, message):
-    (tmp_path / "there.tsv").write_text("a\n" * 999)
-    (tmp_path / "texts.csv").write_text("id,text,predicted\n1,가,나\n")
-    (tmp_path / "broken.gz").write_bytes(gzip.compress(texts.read_bytes())[:-20])
-    before = texts.read_bytes(), (tmp_path / "there.tsv").read_bytes()
-    arguments = [argument.replace("{}", str(tmp_path)) for argument in arguments]
-    said = refused("predict", "--model", classifier, *arguments)
-    assert message.replace("{}", str(tmp_path)) in said
-    assert before == (texts.read_bytes(), (tmp_path / "there.tsv").read_bytes())
+def test_what_cannot_be_answered_is_refused_with_one_line(refused, classifier, texts, here, arguments, message):
+    (here / "there.tsv").write_text("a\n" * 999)
+    (here / "texts.csv").write_text("id,text,predicted\n1,가,나\n")
+    (here / "broken.gz").write_bytes(gzip.compress(texts.read_bytes())[:-20])
+    before = texts.read_bytes(), (here / "there.tsv").read_bytes()
+    assert message in refused("predict", "--model", classifier, *arguments)
+    assert before == (texts.read_bytes(), (here / "there.tsv").read_bytes())
+
+
+def test_a_model_must_be_named(refused):
+    assert all("arguments are required: --model" in refused(command) for command in ("predict", "translate"))
 
 
 TABLE = [["1", "하나,\n둘", 'a "b"'], ["2", "", ""], *([str(number), f"셋 {number}", "c"] for number in range(3, 80))]

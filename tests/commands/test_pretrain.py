@@ -162,13 +162,13 @@ def test_a_small_model_learns_what_follows_what(succeed, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--texts", "{}/nowhere.txt"], "nowhere.txt"),
-        (["--texts", "{}/latin.txt"], "latin.txt, line 2: byte 1 is not UTF-8"),
-        (["--texts", "{}/cut.txt.gz"], "cut.txt.gz: Compressed file ended"),
-        (["--texts", "{}/damaged.txt.gz"], "damaged.txt.gz: "),
-        (["--texts", "{}/plain.txt.gz"], "plain.txt.gz: Not a gzipped file"),
-        (["--texts", "{}/empty.txt"], "empty.txt: 0 lines, of which 10 cannot be held back"),
-        (["--texts", "{}/blank.txt", "--validation", "1", "--tokenizer", "{}/tokenizer"], "no line has a text"),
+        (["--texts", "./nowhere.txt"], "nowhere.txt"),
+        (["--texts", "./latin.txt"], "latin.txt, line 2: byte 1 is not UTF-8"),
+        (["--texts", "./cut.txt.gz"], "cut.txt.gz: Compressed file ended"),
+        (["--texts", "./damaged.txt.gz"], "damaged.txt.gz: "),
+        (["--texts", "./plain.txt.gz"], "plain.txt.gz: Not a gzipped file"),
+        (["--texts", "./empty.txt"], "empty.txt: 0 lines, of which 10 cannot be held back"),
+        (["--texts", "./blank.txt", "--validation", "1", "--tokenizer", "./tokenizer"], "no line has a text"),
         (["--validation", "62"], "62 lines, of which 62 cannot be held back"),
         (["--validation", "-1"], "validation"),
         (["--validation", "1.5"], "validation"),
@@ -181,27 +181,27 @@ def test_a_small_model_learns_what_follows_what(succeed, tmp_path):
         (["--config", '{"max_position_embeddings": 4}'], "--max_length"),
         (["--max_length", "1"], "--max_length"),
         (["--max_tokens", "2"], "does not fit in a batch of 2"),
-        (["--tokenizer", "{}"], "no tokenizer"),
-        (["--model", "{}"], "only the dropout rates can be changed"),
+        (["--tokenizer", "."], "no tokenizer"),
+        (["--model", "."], "only the dropout rates can be changed"),
         ([*CONTINUED, "--config", '{"encoder_layers": 7}'], "only the dropout rates can be changed"),
-        (["--model", "{}", "--config", '{"dropout": 0.1}'], "no model"),
-        ([*CONTINUED, "--tokenizer", "{}/other"], "other gives other ids than"),
+        (["--model", ".", "--config", '{"dropout": 0.1}'], "no model"),
+        ([*CONTINUED, "--tokenizer", "./other"], "other gives other ids than"),
         (
-            ["--model", "{}/post_norm", "--config", '{"dropout": 0.1}', "--tokenizer", "{}/other"],
+            ["--model", "./post_norm", "--config", '{"dropout": 0.1}', "--tokenizer", "./other"],
             "--tokenizer: its pad_token_id is 5, --model's is 0",
         ),
         ([*CONTINUED, "--max_length", "999"], "--max_length"),
         ([*CONTINUED, "--preset", "base"], "--preset: has no effect with --model"),
         ([*CONTINUED, "--tokenizer_model", "bpe"], "--tokenizer_model: has no effect with --model"),
         (["--streaming", "true"], "--streaming: needs --tokenizer"),
-        (["--streaming", "true", "--tokenizer", "{}/tokenizer", "--max_steps", "-1"], "needs --max_steps"),
-        (["--streaming", "true", "--tokenizer", "{}/tokenizer", "--validation", "0.1"], "needs --validation"),
-        (["--streaming", "true", "--tokenizer", "{}/tokenizer", "--validation", "10.5"], "needs --validation"),
-        (["--streaming", "true", "--tokenizer", "{}/tokenizer", "--max_tokens", "64"], "needs no --max_tokens"),
-        (["--streaming", "true", "--tokenizer", "{}/tokenizer", "--texts", "{}/latin.txt"], "latin.txt, line 2"),
+        (["--streaming", "true", "--tokenizer", "./tokenizer", "--max_steps", "-1"], "needs --max_steps"),
+        (["--streaming", "true", "--tokenizer", "./tokenizer", "--validation", "0.1"], "needs --validation"),
+        (["--streaming", "true", "--tokenizer", "./tokenizer", "--validation", "10.5"], "needs --validation"),
+        (["--streaming", "true", "--tokenizer", "./tokenizer", "--max_tokens", "64"], "needs no --max_tokens"),
+        (["--streaming", "true", "--tokenizer", "./tokenizer", "--texts", "./latin.txt"], "latin.txt, line 2"),
     ],
 )
-def test_pretraining_refuses_with_one_line(refused, text_file, text_tokenizer, tmp_path, arguments, message):
+def test_pretraining_refuses_with_one_line(refused, text_file, text_tokenizer, here, arguments, message):
     whole = text_file.read_bytes()
     damaged = bytearray(whole)
     damaged[20:40] = b"\xff" * 20
@@ -213,14 +213,13 @@ def test_pretraining_refuses_with_one_line(refused, text_file, text_tokenizer, t
         "empty.txt": b"",
         "blank.txt": b"\n \n\n",
     }.items():
-        (tmp_path / name).write_bytes(content)
-    text_tokenizer.save_pretrained(tmp_path / "tokenizer")
-    other = AutoTokenizer.from_pretrained(tmp_path / "tokenizer", pad_token="[CLS]")
-    other.save_pretrained(tmp_path / "other")
-    tiny_config(pad_token_id=0, bos_token_id=BOS, eos_token_id=EOS).save_pretrained(tmp_path / "post_norm")
-    text_tokenizer.save_pretrained(tmp_path / "post_norm")
-    arguments = [argument.replace("{}", str(tmp_path)) for argument in arguments]
-    assert message in pretrain(refused, text_file, tmp_path / "run", *arguments)
+        (here / name).write_bytes(content)
+    text_tokenizer.save_pretrained(here / "tokenizer")
+    other = AutoTokenizer.from_pretrained(here / "tokenizer", pad_token="[CLS]")
+    other.save_pretrained(here / "other")
+    tiny_config(pad_token_id=0, bos_token_id=BOS, eos_token_id=EOS).save_pretrained(here / "post_norm")
+    text_tokenizer.save_pretrained(here / "post_norm")
+    assert message in pretrain(refused, text_file, here / "run", *arguments)
 
 
 @pytest.mark.slow

@@ -51,8 +51,7 @@ def test_settings_are_the_functions(succeed, tmp_path):
         ["--texts", SAMPLE, "--output_dir", "latin1.txt"],
     ],
 )
-def test_wrong_settings_are_refused_with_one_line(refused, monkeypatch, arguments, tmp_path):
-    monkeypatch.chdir(tmp_path)
+def test_wrong_settings_are_refused_with_one_line(refused, arguments, here):
     Path("korean.txt").write_bytes("안녕".encode("cp949"))
     Path("latin1.txt").write_bytes("caf\xe9".encode("latin-1"))
     assert refused("train-tokenizer", "--output_dir", "out", *arguments)

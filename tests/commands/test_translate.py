@@ -100,19 +100,18 @@ def test_translations_can_be_kept_short(succeed, translator):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--model", "{}/nowhere"], "nowhere"),
-        (["--model", "{}/classifier"], "not a translator but a VanillaTransformerForSequenceClassification"),
-        (["--model", "{}/bare"], "no tokenizer"),
-        (["--model", "{}/bare", "--file", "{}/nowhere.txt"], "nowhere.txt"),
-        (["--model", "{}/bare", "--num_beams", "0"], "--num_beams"),
-        (["--model", "{}/bare", "--batch_size", "-1"], "--batch_size"),
-        ([], "--model"),
+        (["--model", "./nowhere"], "nowhere"),
+        (["--model", "./classifier"], "not a translator but a VanillaTransformerForSequenceClassification"),
+        ([], "no tokenizer"),
+        (["--file", "./nowhere.txt"], "nowhere.txt"),
+        (["--num_beams", "0"], "--num_beams"),
+        (["--batch_size", "-1"], "--batch_size"),
     ],
 )
-def test_translating_refuses_with_one_line(refused, tmp_path, arguments, message):
-    VanillaTransformerForSequenceClassification(tiny_config()).save_pretrained(tmp_path / "classifier")
-    VanillaTransformerForConditionalGeneration(tiny_config()).save_pretrained(tmp_path / "bare")
-    assert message in refused("translate", *(argument.replace("{}", str(tmp_path)) for argument in arguments))
+def test_translating_refuses_with_one_line(refused, here, arguments, message):
+    VanillaTransformerForSequenceClassification(tiny_config()).save_pretrained(here / "classifier")
+    VanillaTransformerForConditionalGeneration(tiny_config()).save_pretrained(here / "bare")
+    assert message in refused("translate", "--model", "bare", *arguments)
 
 
 def test_beams_are_those_of_the_models_own_generate_and_a_table_gets_a_column(succeed, translator, tmp_path):
