@@ -18,7 +18,7 @@ from ..figures import plot_reliability, plot_robustness
 from ..hub.record import describe_environment, save_json
 from ..inference import classify, translate
 from ..inference.engine import TASKS, Engine, check_task, load_engine, read_export
-from ..inference.folder import labels_of, load_target_tokenizer, load_tokenizer
+from ..inference.folder import labels_of, load_tokenizer, load_tokenizers
 from ..inference.pytorch import TorchEngine
 from ..metrics import (
     TABLE_LIMIT,
@@ -116,16 +116,14 @@ def evaluate_translator(arguments: EvaluationArguments, engine: Engine, folder: 
     """Measure a translator, and write its translations beside the references."""
     split = load_split(arguments, PairArguments)
     arguments.num_beams = arguments.num_beams or engine.num_beams
-    tokenizer = load_tokenizer(arguments.model)
-    target_tokenizer = load_target_tokenizer(arguments.model, engine.config, tokenizer)
+    tokenizers = load_tokenizers(arguments.model, engine.config)
     sources, references = split["source"][:], split["target"][:]
     begin = time.perf_counter()
     translations = translate(
         # disable=None: no bar unless standard error is a terminal.
         tqdm(sources, disable=None, leave=False),
         engine,
-        tokenizer,
-        target_tokenizer,
+        *tokenizers,
         num_beams=arguments.num_beams,
         batch_size=arguments.batch_size,
     )

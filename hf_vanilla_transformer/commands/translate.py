@@ -43,18 +43,16 @@ def main(argv: list[str] | None = None) -> None:
     with open_texts(arguments, "source_column", "translation") as texts:
         from ..inference import iterate_translations
         from ..inference.engine import load_engine
-        from ..inference.folder import load_target_tokenizer, load_tokenizer
+        from ..inference.folder import load_tokenizers
 
         engine = load_engine(arguments.model, arguments.dtype, "translation")
-        tokenizer = load_tokenizer(arguments.model)
-        target_tokenizer = load_target_tokenizer(arguments.model, engine.config, tokenizer)
+        tokenizers = load_tokenizers(arguments.model, engine.config)
 
         def answer(lines: Iterator[str], first: int) -> Iterator[list[str]]:
             translations = iterate_translations(
                 lines,
                 engine,
-                tokenizer,
-                target_tokenizer,
+                *tokenizers,
                 num_beams=arguments.num_beams,
                 max_new_tokens=arguments.max_new_tokens,
                 batch_size=arguments.batch_size,

@@ -22,7 +22,7 @@ from transformers.trainer_utils import SaveStrategy
 from .. import VanillaTransformerConfig, VanillaTransformerForConditionalGeneration
 from ..data.parallel_text import tokenize_pairs
 from ..hub.record import data_record
-from ..inference.folder import TARGET_TOKENIZER, load_config, load_target_tokenizer, load_tokenizer
+from ..inference.folder import TARGET_TOKENIZER, Tokenizers, load_config, load_tokenizers
 from ..metrics import compute_perplexity, token_losses, translation_report, word_report
 from ..tokenizer import has_capitals
 from ..training.checkpoints import average_checkpoints, last_checkpoints
@@ -55,7 +55,7 @@ def train(
     run = Run(arguments, training, settings, measured, ["sacrebleu"])
     with training.main_process_first(desc="data"):
         # A wrong model is refused before the data are read.
-        tokenizers: Any = load_tokenizers(arguments) if arguments.model else None
+        tokenizers: Any = load_tokenizers_to_train(arguments) if arguments.model else None
         data = data_arguments.load()
     tokenizer, target_tokenizer = tokenizers or broadcast_from_main(lambda: make_tokenizers(arguments, data["train"]))
     config = make_translator_config(arguments, tokenizer, target_tokenizer)
@@ -128,26 +128,23 @@ def average_last(trainer: Seq2SeqTrainer, number: int) -> list[int]:
     return [int(checkpoint.rsplit("-", 1)[1]) for checkpoint in checkpoints]
 
 
-def load_tokenizers(arguments: TranslatorArguments) -> tuple[PreTrainedTokenizerBase, PreTrainedTokenizerBase]:
-    """The tokenizers of source and target of the translator that is trained further."""
+def load_tokenizers_to_train(arguments: TranslatorArguments) -> Tokenizers:
+    """The tokenizers of the translator that is trained further."""
     config = load_config(arguments.model)
-    tokenizer = load_tokenizer(arguments.model)
-    target_tokenizer = load_target_tokenizer(arguments.model, config, tokenizer)
+    tokenizers = load_tokenizers(arguments.model, config)
     limit = min(config.max_position_embeddings, config.max_target_positions)
     if (arguments.max_length or limit) > limit:
         raise ValueError(f"--max_length: {arguments.max_length} is more than the model's {limit} positions")
-    for one in (tokenizer, target_tokenizer):
+    for one in tokenizers:
         if not one.is_fast or one("")["input_ids"] != [config.eos_token_id]:
             raise ValueError(
                 f"{arguments.model}: no translator, a fast tokenizer that ends texts with [EOS] is needed"
             )
         one.model_max_length = arguments.max_length or limit
-    return tokenizer, target_tokenizer
+    return tokenizers
 
 
-def make_tokenizers(
-    arguments: TranslatorArguments, train: Dataset
-) -> tuple[PreTrainedTokenizerBase, PreTrainedTokenizerBase]:
+def make_tokenizers(arguments: TranslatorArguments, train: Dataset) -> Tokenizers:
     """The tokenizers of source and target, trained on the training pairs; the same one for a joint vocabulary."""
 
     def train_on(columns: list[str], vocab_size: int) -> PreTrainedTokenizerBase:

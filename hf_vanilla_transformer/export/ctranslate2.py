@@ -11,7 +11,7 @@ from transformers import PreTrainedTokenizerBase
 
 from ..configuration_vanilla_transformer import VanillaTransformerConfig
 from ..inference.engine import end_tokens, import_extra
-from ..inference.folder import labels_of
+from ..inference.folder import Tokenizers, labels_of
 from ..modeling_vanilla_transformer import (
     VanillaTransformerDecoder,
     VanillaTransformerEmbedding,
@@ -49,10 +49,7 @@ MOST_UNBIASED_EPS = 1e-5
 
 @torch.no_grad()
 def write(
-    model: VanillaTransformerPreTrainedModel,
-    tokenizers: tuple[PreTrainedTokenizerBase, PreTrainedTokenizerBase],
-    folder: Path,
-    quantize: str | None,
+    model: VanillaTransformerPreTrainedModel, tokenizers: Tokenizers, folder: Path, quantize: str | None
 ) -> None:
     """Write the model's files; arguments and errors as in `Format`."""
     config = model.config

@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from filelock import FileLock, Timeout
-from transformers import PreTrainedTokenizerBase
 
 from ..hub.record import describe_environment, save_json
 from ..inference.engine import ENGINES, EXPORT_FILE, NOUNS, TASKS, load_engine
-from ..inference.folder import TARGET_TOKENIZER, load_model, load_target_tokenizer, load_tokenizer
+from ..inference.folder import TARGET_TOKENIZER, Tokenizers, load_model, load_tokenizers
 from ..inference.pytorch import TorchEngine
 from ..modeling_vanilla_transformer import VanillaTransformerPreTrainedModel
 from . import native
@@ -149,9 +148,7 @@ def check(model: VanillaTransformerPreTrainedModel, format: str) -> None:
             raise ValueError(f"{name}: none, and other engines need one")
 
 
-def load_exportable(
-    folder: str,
-) -> tuple[VanillaTransformerPreTrainedModel, tuple[PreTrainedTokenizerBase, PreTrainedTokenizerBase]]:
+def load_exportable(folder: str) -> tuple[VanillaTransformerPreTrainedModel, Tokenizers]:
     """A classifier or translator in float32, in evaluation mode, and its tokenizers of source and target."""
     model = load_model(folder, dtype="float32").eval()
     if type(model).__name__ not in TASKS:
@@ -159,11 +156,8 @@ def load_exportable(
     return model, load_fast_tokenizers(folder, model)
 
 
-def load_fast_tokenizers(
-    folder: str, model: VanillaTransformerPreTrainedModel
-) -> tuple[PreTrainedTokenizerBase, PreTrainedTokenizerBase]:
-    tokenizer = load_tokenizer(folder)
-    tokenizers = tokenizer, load_target_tokenizer(folder, model.config, tokenizer)
+def load_fast_tokenizers(folder: str, model: VanillaTransformerPreTrainedModel) -> Tokenizers:
+    tokenizers = load_tokenizers(folder, model.config)
     sizes = model.config.vocab_size, model.config.target_vocab_size
     for one, size in zip(tokenizers, sizes, strict=True):
         if not one.is_fast:
@@ -173,7 +167,7 @@ def load_fast_tokenizers(
     return tokenizers
 
 
-def save_tokenizers(tokenizers: tuple[PreTrainedTokenizerBase, PreTrainedTokenizerBase], folder: Path) -> None:
+def save_tokenizers(tokenizers: Tokenizers, folder: Path) -> None:
     tokenizer, target_tokenizer = tokenizers
     tokenizer.save_pretrained(folder)
     if target_tokenizer is not tokenizer:

@@ -24,12 +24,11 @@ from transformers import (
     PegasusConfig,
     PreTrainedConfig,
     PreTrainedModel,
-    PreTrainedTokenizerBase,
 )
 
 from ..configuration_vanilla_transformer import VanillaTransformerConfig
 from ..inference.engine import read_export
-from ..inference.folder import named_errors
+from ..inference.folder import Tokenizers, named_errors
 from ..modeling_vanilla_transformer import (
     VanillaTransformerForConditionalGeneration,
     VanillaTransformerPreTrainedModel,
@@ -54,10 +53,7 @@ FEATURES = {
 
 
 def write(
-    model: VanillaTransformerPreTrainedModel,
-    tokenizers: tuple[PreTrainedTokenizerBase, PreTrainedTokenizerBase],
-    folder: Path,
-    quantize: str | None,
+    model: VanillaTransformerPreTrainedModel, tokenizers: Tokenizers, folder: Path, quantize: str | None
 ) -> None:
     """Write the model's native twin; arguments and errors as in `Format`."""
     twin = AutoModelForSeq2SeqLM.from_config(twin_config(model.config), dtype=torch.float32)

@@ -5,11 +5,11 @@ import tempfile
 from pathlib import Path
 
 import torch
-from transformers import PreTrainedTokenizerBase
 from transformers.utils import CONFIG_NAME
 
 from ..hub.record import save_json
 from ..inference.engine import import_extra
+from ..inference.folder import Tokenizers
 from ..inference.onnx import onnx_file
 from ..modeling_vanilla_transformer import (
     VanillaTransformerEmbedding,
@@ -25,10 +25,7 @@ quantizer = import_extra("onnxruntime.quantization", "onnxruntime", "onnx")
 
 
 def write(
-    model: VanillaTransformerPreTrainedModel,
-    tokenizers: tuple[PreTrainedTokenizerBase, PreTrainedTokenizerBase],
-    folder: Path,
-    quantize: str | None,
+    model: VanillaTransformerPreTrainedModel, tokenizers: Tokenizers, folder: Path, quantize: str | None
 ) -> None:
     """Write the model's files; arguments and errors as in `Format`."""
     write_config(model, folder, quantize)

@@ -13,7 +13,7 @@ from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi, Mo
 from huggingface_hub.utils import filter_repo_objects, validate_repo_id
 from transformers import GenerationConfig, PreTrainedModel, Trainer, TrainingArguments
 
-from ..inference.folder import EXPORT_FILE, load_model, load_target_tokenizer, load_tokenizer, named_errors
+from ..inference.folder import EXPORT_FILE, load_model, load_tokenizers, named_errors
 from .model_card import CARD_FILE, has_card, load_model_card, make_model_card, rename_model_card, save_model_card
 from .record import (
     PAGE_FILES,
@@ -76,7 +76,7 @@ def _check_run(folder: Path) -> None:
     config = load_model(str(folder)).config
     if not hasattr(config, "auto_map"):
         raise ValueError(f"{folder / 'config.json'}: without auto_map, the folder's code would not be found")
-    load_target_tokenizer(str(folder), config, load_tokenizer(str(folder)))
+    load_tokenizers(str(folder), config)
     with named_errors(str(folder / "generation_config.json"), "content"):
         GenerationConfig.from_pretrained(folder)
     make_model_card(folder)  # which reads the record

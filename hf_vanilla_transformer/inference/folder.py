@@ -28,6 +28,8 @@ EXPORT_FILE = "export.json"
 # The subfolder of a translator's folder that holds the target tokenizer, where the target has its own vocabulary.
 TARGET_TOKENIZER = "target_tokenizer"
 Model = TypeVar("Model", bound=PreTrainedModel)
+# Of source and target; the same one twice where there is one vocabulary.
+Tokenizers = tuple[PreTrainedTokenizerBase, PreTrainedTokenizerBase]
 # The configuration fields that can be changed when a model is trained further.
 DROPOUT_FIELDS = {"dropout", "attention_dropout", "activation_dropout", "embedding_dropout"}
 
@@ -166,6 +168,12 @@ def load_target_tokenizer(
 ) -> PreTrainedTokenizerBase:
     """The source tokenizer where there is one vocabulary, else the one in the subfolder `target_tokenizer`."""
     return tokenizer if config.decoder_vocab_size is None else load_tokenizer(folder, TARGET_TOKENIZER)
+
+
+def load_tokenizers(folder: str, config: VanillaTransformerConfig) -> Tokenizers:
+    """The tokenizers of the model with this configuration."""
+    tokenizer = load_tokenizer(folder)
+    return tokenizer, load_target_tokenizer(folder, config, tokenizer)
 
 
 @contextlib.contextmanager
