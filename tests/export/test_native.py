@@ -133,9 +133,10 @@ def test_the_generation_settings_are_the_model_s(tmp_path):
     assert lead_back(tmp_path).generation_config.to_dict().items() >= chosen.items()
 
 
-def test_a_twin_that_was_trained_further_leads_back(tmp_path):
+@pytest.mark.parametrize("name", ["marian", "blenderbot, learned"])
+def test_a_twin_that_was_trained_further_leads_back(name, tmp_path):
     """What the twin learned, the model knows."""
-    twin = export_twin(random_model(twin_config("marian")), tmp_path)
+    twin = export_twin(random_model(twin_config(name)), tmp_path)
     with torch.no_grad():
         for name, parameter in twin.named_parameters():
             parameter.mul_(1.0 if "embed_positions" in name else 1.1)
