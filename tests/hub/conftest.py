@@ -76,8 +76,8 @@ def server(hub, environment):
 
 
 @pytest.fixture(scope="session")
-def client(environment):
-    """Run a command, or a program in a file, with a token; returns exit status, standard output and error."""
+def run(environment):
+    """As the fixture of all tests, but in one process for them all, and with a token."""
     process = subprocess.Popen(
         [sys.executable, "-c", CLIENT],
         env=environment,
@@ -98,10 +98,10 @@ def client(environment):
 
 
 @pytest.fixture(scope="session")
-def run_folder(client, tmp_path_factory) -> Path:
+def run_folder(run, tmp_path_factory) -> Path:
     """A run's folder as the command leaves it."""
     folder = tmp_path_factory.mktemp("runs") / "tiny"
-    status, _, err = client("train-classifier", "--output_dir", folder, *QUICK, "--license", "apache-2.0")
+    status, _, err = run("train-classifier", "--output_dir", folder, *QUICK, "--license", "apache-2.0")
     assert status == 0, err
     return folder
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import torch
 from hub_server import USER
-from shared import QUIET, TINY, error_line, run_without_the_package
+from shared import QUIET, TINY, run_without_the_package
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from hf_vanilla_transformer.hub.upload import repository_files
@@ -81,10 +81,3 @@ def in_repository(server, repo: str = REPO, revision: str = "main") -> dict[str,
     files = dict(server.files(repo, revision))
     del files[".gitattributes"]
     return files
-
-
-def refused(answer: tuple[int, str, str]) -> str:
-    """The one line of an answer of `push-to-hub` that is a refusal."""
-    status, out, err = answer
-    assert (status, out) == (2, ""), err
-    return error_line("push-to-hub", err)

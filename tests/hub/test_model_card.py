@@ -16,7 +16,7 @@ from huggingface_hub import ModelCard
 from shared import EMBEDDING_FILES, ROOT, RUN_FILES, run_without_the_package
 from transformers import AutoConfig, AutoTokenizer
 
-from hf_vanilla_transformer.commands import train_translation
+from hf_vanilla_transformer.commands import pretrain, train_translation
 from hf_vanilla_transformer.commands.arguments import parse_arguments
 from hf_vanilla_transformer.hub.model_card import load_model_card, make_model_card, rename_model_card, save_model_card
 from hf_vanilla_transformer.loading import TARGET_TOKENIZER, load_model
@@ -65,16 +65,16 @@ every_card = pytest.mark.parametrize("folder", PUBLISHED, ids=lambda folder: fol
 
 
 @pytest.fixture
-def pretrained(run, tmp_path) -> Path:
+def pretrained(tmp_path) -> Path:
     texts = tmp_path / "texts.txt"
     texts.write_text("".join(f"{i}편의 영화가 재미있다\n" for i in range(60)), encoding="utf-8")
     folder = tmp_path / "runs" / "pretrained"
-    status, _, err = run(
-        "pretrain",
-        *("--texts", texts, "--validation", "7", "--output_dir", folder, "--vocab_size", "60"),
-        *("--max_length", "24", "--config", json.dumps(TINY), *QUICK),
+    pretrain.main(
+        [
+            *("--texts", str(texts), "--validation", "7", "--output_dir", str(folder), "--vocab_size", "60"),
+            *("--max_length", "24", "--config", json.dumps(TINY), *QUICK),
+        ]
     )
-    assert status == 0, err
     return folder
 
 

@@ -15,15 +15,14 @@ pytestmark = pytest.mark.usefixtures("server")
 
 
 @pytest.mark.slow
-def test_a_pushed_folder_comes_back_without_the_package(server, client, folder, environment, tmp_path):
-    assert client("push-to-hub", folder, "--repo_id", REPO)[0] == 0
+def test_a_pushed_folder_comes_back_without_the_package(server, succeed, folder, environment, tmp_path):
+    succeed("push-to-hub", folder, "--repo_id", REPO)
     pushed = server.repositories[REPO].branches["main"]
-    assert client("push-to-hub", folder, "--repo_id", REPO, "--revision", "v1", "--private")[0] == 2
-    assert client("push-to-hub", folder, "--repo_id", REPO, "--revision", "v1")[0] == 0
+    succeed("push-to-hub", folder, "--repo_id", REPO, "--revision", "v1")
     # What comes after on the main branch is not what `revision` asks for.
     shutil.copy(folder / "config.json", tmp_path / "config.json")
     (folder / "model.safetensors").write_bytes((folder / "model.safetensors").read_bytes()[:-8] + bytes(8))
-    assert client("push-to-hub", folder, "--repo_id", REPO)[0] == 0
+    succeed("push-to-hub", folder, "--repo_id", REPO)
     program = """
 import huggingface_hub
 from huggingface_hub import ModelCard
@@ -69,8 +68,8 @@ def logits_of_commit(server, sha: str, folder: Path) -> list:
 
 
 @pytest.mark.slow
-def test_a_private_repository_is_not_for_strangers(server, client, folder, environment, tmp_path):
-    assert client("push-to-hub", folder, "--repo_id", REPO, "--private")[0] == 0
+def test_a_private_repository_is_not_for_strangers(succeed, folder, environment, tmp_path):
+    succeed("push-to-hub", folder, "--repo_id", REPO, "--private")
     program = """
 def refused(token):
     try:
@@ -95,15 +94,15 @@ print(json.dumps([[getattr(model, "mark", None) for model in models], again, [an
 
 
 @pytest.mark.slow
-def test_two_models_in_one_process_do_not_mix(server, client, folder, environment, tmp_path):
+def test_two_models_in_one_process_do_not_mix(succeed, folder, environment, tmp_path):
     """Repositories, and folders of one name, whose codes differ, loaded one after the other, and saved again."""
     edited = shutil.copytree(folder, tmp_path / "edited" / folder.name)
     file = edited / "modeling_vanilla_transformer.py"
     code, edits = re.subn(r"(class .*ForSequenceClassification\(.*\n)", r"\1    mark = 'edited'\n", file.read_text())
     assert edits == 1
     file.write_text(code)
-    assert client("push-to-hub", folder, "--repo_id", REPO)[0] == 0
-    assert client("push-to-hub", edited, "--repo_id", f"{USER}/edited")[0] == 0
+    succeed("push-to-hub", folder, "--repo_id", REPO)
+    succeed("push-to-hub", edited, "--repo_id", f"{USER}/edited")
     places = [REPO, f"{USER}/edited", folder, edited]
     out = as_stranger(TWO_KINDS, environment, tmp_path, tmp_path / "again", *places)
     marks, again, answers = json.loads(out)

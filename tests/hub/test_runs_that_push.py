@@ -19,16 +19,15 @@ pytestmark = pytest.mark.usefixtures("server")
 
 
 @pytest.mark.slow
-def test_a_run_that_pushes_leaves_the_same_repository(server, client, environment, tmp_path):
+def test_a_run_that_pushes_leaves_the_same_repository(server, succeed, environment, tmp_path):
     """Trainer pushes while it trains and writes a card of its own; at the end all is as the script would have it."""
     folder = tmp_path / "trained"
-    status, _, err = client(
+    succeed(
         "train-classifier",
         *("--output_dir", folder, *QUICK, "--save_strategy", "steps", "--save_steps", "1"),
         *("--push_to_hub", "true", "--hub_model_id", f"{USER}/trained", "--hub_token", TOKEN),
         token="",
     )
-    assert status == 0, err
     assert in_repository(server, f"{USER}/trained") == contents(folder)
     assert in_repository(server, f"{USER}/trained").keys() == RUN_FILES | EMBEDDING_FILES
     titles = server.titles(f"{USER}/trained")
@@ -50,8 +49,7 @@ def test_a_run_that_pushes_leaves_the_same_repository(server, client, environmen
     resumed = tmp_path / "resumed"
     resumed.mkdir()
     shutil.copytree(folder / "checkpoint-1", resumed / "checkpoint-1")
-    status, _, err = client("train-classifier", "--output_dir", resumed, *QUICK, "--resume_from_checkpoint")
-    assert status == 0, err
+    succeed("train-classifier", "--output_dir", resumed, *QUICK, "--resume_from_checkpoint")
     places = [f"{USER}/trained", folder, folder / "checkpoint-2", folder / "checkpoint-1", resumed]
     program = "print(json.dumps([answer(*load(name)) for name in sys.argv[2:]]))"
     answers = json.loads(as_stranger(program, environment, tmp_path, *places))
@@ -60,33 +58,31 @@ def test_a_run_that_pushes_leaves_the_same_repository(server, client, environmen
 
 
 @pytest.mark.slow
-def test_a_run_is_pushed_to_the_branch_that_it_names(server, client, tmp_path):
+def test_a_run_is_pushed_to_the_branch_that_it_names(server, succeed, tmp_path):
     folder = tmp_path / "trained"
     flags = ["--push_to_hub", "true", "--hub_model_id", REPO, "--hub_revision", "v1"]
-    status, _, err = client("train-classifier", "--output_dir", folder, *QUICK, *flags)
-    assert status == 0, err
+    succeed("train-classifier", "--output_dir", folder, *QUICK, *flags)
     assert in_repository(server, revision="v1") == contents(folder)
     assert in_repository(server, revision="main") == {}
 
 
 @pytest.mark.slow
-def test_a_run_keeps_its_record_if_the_push_fails(server, client, tmp_path):
+def test_a_run_keeps_its_record_if_the_push_fails(server, run, succeed, tmp_path):
     folder = tmp_path / "trained"
     server.faults.append(Fault("POST", "/commit/", 500))
     flags = ["--push_to_hub", "true", "--hub_model_id", REPO]
-    status, out, err = client("train-classifier", "--output_dir", folder, *QUICK, *flags)
+    status, out, err = run("train-classifier", "--output_dir", folder, *QUICK, *flags)
     assert status == 2 and "test accuracy" in out
     assert "500" in error_line("train-classifier", err)
     server.faults.clear()
-    assert client("push-to-hub", folder, "--repo_id", REPO)[0] == 0
+    succeed("push-to-hub", folder, "--repo_id", REPO)
     assert in_repository(server) == contents(folder)
 
 
 @pytest.mark.slow
-def test_a_run_with_a_wrong_token_ends_before_it_trains(server, client, tmp_path):
+def test_a_run_with_a_wrong_token_ends_before_it_trains(refused, tmp_path):
     flags = ["--output_dir", tmp_path / "run", *QUICK, "--push_to_hub", "true", "--hub_model_id", REPO]
-    status, _, err = client("train-classifier", *flags, token="hf_" + "x" * 34)
-    assert status == 2 and "401" in error_line("train-classifier", err)
+    assert "401" in refused("train-classifier", *flags, token="hf_" + "x" * 34)
     assert not any((tmp_path / "run").iterdir())
 
 
@@ -128,11 +124,10 @@ push(model, "kim/later")
 
 
 @pytest.mark.slow
-def test_without_our_commands_the_repository_is_the_same(server, client, folder, environment, tmp_path):
+def test_without_our_commands_the_repository_is_the_same(server, succeed, folder, environment, tmp_path):
     """`push`, after `model.push_to_hub`, which sends the model alone; a user's Trainer with and without our class."""
     (tmp_path / "own.py").write_text(OWN)
-    status, _, err = client(tmp_path / "own.py", folder, tmp_path)
-    assert status == 0, err
+    succeed(tmp_path / "own.py", folder, tmp_path)
     assert in_repository(server, "kim/bare").keys() == {
         *("README.md", "config.json", "model.safetensors"),
         *("configuration_vanilla_transformer.py", "modeling_vanilla_transformer.py"),
@@ -155,7 +150,7 @@ def test_without_our_commands_the_repository_is_the_same(server, client, folder,
     assert recipe == {"learning_rate": 0.01, "max_steps": 2, "per_device_train_batch_size": 4, "logging_steps": 1}
     # In the place of Trainer's draft comes the card.
     assert "generated_from_trainer" in server.files("kim/plain")["README.md"].decode()
-    assert client("push-to-hub", tmp_path / "plain", "--repo_id", "kim/plain")[0] == 0
+    succeed("push-to-hub", tmp_path / "plain", "--repo_id", "kim/plain")
     assert in_repository(server, "kim/plain") == contents(tmp_path / "plain")
     assert "| train | Training loss |" in server.files("kim/plain")["README.md"].decode()
     uploaded = in_repository(server, "kim/uploaded")

@@ -16,16 +16,15 @@ from hf_vanilla_transformer import (
     VanillaTransformerForSequenceClassification,
 )
 from hf_vanilla_transformer.hub import push
-from hub.repository import REPO, UNLISTED, contents, in_repository, refused
+from hub.repository import REPO, UNLISTED, contents, in_repository
 
 
 pytestmark = [pytest.mark.usefixtures("server"), pytest.mark.slow]  # the client starts in a process of its own
 
 
-def dry_run(client, folder, *arguments) -> tuple[dict[str, int], set[str], list[str]]:
+def dry_run(succeed, folder, *arguments) -> tuple[dict[str, int], set[str], list[str]]:
     """The sizes of what would be sent, by name; what stays; and all other lines."""
-    status, out, err = client("push-to-hub", folder, "--repo_id", REPO, "--dry_run", *arguments, token="")
-    assert status == 0, err
+    out = succeed("push-to-hub", folder, "--repo_id", REPO, "--dry_run", *arguments, token="")
     *lines, total = out.splitlines()
     sizes = {
         line[15:]: int(line[:13].replace(",", "")) for line in lines if line[:13].strip().replace(",", "").isdigit()
@@ -38,7 +37,7 @@ def dry_run(client, folder, *arguments) -> tuple[dict[str, int], set[str], list[
     return sizes, left, [line for line in other if line not in texts]
 
 
-def test_what_is_sent_is_what_a_run_writes_and_what_is_included(server, client, folder, tmp_path):
+def test_what_is_sent_is_what_a_run_writes_and_what_is_included(server, succeed, folder, tmp_path):
     """`folder` holds strangers; links that lead out of it stay even where their names are a run's."""
     (tmp_path / "elsewhere").write_text("secret")
     for name in ("link.txt", "merges.txt"):
@@ -51,22 +50,22 @@ def test_what_is_sent_is_what_a_run_writes_and_what_is_included(server, client, 
     exported = {f"int8[1]/{name}" for name in ("export.json", "model.bin", "config.json")}
     for name in exported:
         (folder / name).write_text("{}")
-    sizes, left, other = dry_run(client, folder)
+    sizes, left, other = dry_run(succeed, folder)
     assert server.requests == [] and other == []
     assert sizes == {name: len(content) for name, content in contents(folder).items()}
     assert sizes.keys() == RUN_FILES | EMBEDDING_FILES | exported | {"vocab.txt"}
     strangers |= {name for name in UNLISTED if "/" not in name} | {"training_args.bin", "link.txt", "merges.txt"}
     assert left == strangers | {"checkpoint-2/", "sub/", "wandb/", "runs/", r"bell\x07.txt"}
-    assert client("push-to-hub", folder, "--repo_id", REPO)[0] == 0
+    succeed("push-to-hub", folder, "--repo_id", REPO)
     assert in_repository(server).keys() == sizes.keys()
     include = ["--include", "notes.*", "--include", "runs/**/*", "--include", "link.txt", "--include", "/etc/hosts"]
-    more, *_ = dry_run(client, folder, *include)
+    more, *_ = dry_run(succeed, folder, *include)
     assert more.keys() == sizes.keys() | {"notes.txt", "runs/today_host/events.out"}
-    assert client("push-to-hub", folder, "--repo_id", REPO, *include)[0] == 0
+    succeed("push-to-hub", folder, "--repo_id", REPO, *include)
     assert in_repository(server).keys() == more.keys()
 
 
-def test_no_absolute_path_is_sent(server, client, folder):
+def test_no_absolute_path_is_sent(server, succeed, folder):
     """Of the data, or of a model before; in files of another version, too, whose card has the recipe as it was."""
     place = "/home/kim/customers of mine/acme, the one with a long name that YAML breaks/my reviews.csv"
     recipe = yaml.safe_load((folder / "recipe.yaml").read_text()) | {"data": place, "output": "C:\\Users\\kim\\x"}
@@ -85,10 +84,10 @@ def test_no_absolute_path_is_sent(server, client, folder):
         f"{card[0]}```yaml\n{yaml.safe_dump(recipe)}{card[1]} It was trained on {place}."
     )
     before = {name: (folder / name).read_bytes() for name in ("recipe.yaml", "run.json")}
-    sizes, _, other = dry_run(client, folder)
+    sizes, _, other = dry_run(succeed, folder)
     paths = [place, "C:\\Users\\kim\\x", "../kim/old.txt.gz"]
     assert [line.partition(": sent without its folder, in ")[0] for line in other] == sorted(paths)
-    assert client("push-to-hub", folder, "--repo_id", REPO)[0] == 0
+    succeed("push-to-hub", folder, "--repo_id", REPO)
     sent = {name: server.files(REPO)[name].decode() for name in ("README.md", "recipe.yaml", "run.json")}
     sent |= {name: content.decode() for name, content in server.files(REPO).items() if name.startswith("int8/")}
     assert len(sent) == 6
@@ -99,7 +98,7 @@ def test_no_absolute_path_is_sent(server, client, folder):
     assert before == {name: (folder / name).read_bytes() for name in before}  # which `evaluate` reads
 
 
-def test_an_export_alone_is_a_repository(server, client, tmp_path):
+def test_an_export_alone_is_a_repository(server, succeed, refused, tmp_path):
     """Without absolute paths, too; its card is its own."""
     files = {
         "README.md": "---\ntags: [vanilla-transformer]\n---\n`/home/kim/model`, exported.",
@@ -110,19 +109,17 @@ def test_an_export_alone_is_a_repository(server, client, tmp_path):
     for name, content in files.items():
         (tmp_path / name).write_text(content)
     for _ in range(2):  # the second meets the first one's kind of model
-        status, _, err = client("push-to-hub", tmp_path, "--repo_id", REPO)
-        assert status == 0, err
+        succeed("push-to-hub", tmp_path, "--repo_id", REPO)
     sent = in_repository(server)
     assert sent.keys() == files.keys() - {"id_rsa"}
     assert sent["README.md"].decode() == files["README.md"].replace("/home/kim", "LOCAL")
     assert json.loads(sent["export.json"]) == {"source": "LOCAL/model"}
     (tmp_path / "config.json").write_text("")
-    assert "config.json missing or empty" in refused(client("push-to-hub", tmp_path, "--repo_id", REPO, "--dry_run"))
+    assert "config.json missing or empty" in refused("push-to-hub", tmp_path, "--repo_id", REPO, "--dry_run")
 
 
-def test_the_repository_is_the_folder(server, client, folder):
-    status, out, err = client("push-to-hub", folder, "--repo_id", REPO)
-    assert status == 0, err
+def test_the_repository_is_the_folder(server, succeed, folder):
+    out = succeed("push-to-hub", folder, "--repo_id", REPO)
     # The folder's card has come to name the repository, so both are the same.
     assert in_repository(server) == contents(folder)
     repository = server.repositories[REPO]
@@ -132,30 +129,29 @@ def test_the_repository_is_the_folder(server, client, folder):
     assert repository.commits[repository.branches["main"]]["lfs"] == {"model.safetensors"}
 
 
-def test_the_card_names_the_repository_where_it_loads_the_model(server, client, folder):
+def test_the_card_names_the_repository_where_it_loads_the_model(server, succeed, folder):
     before = (folder / "README.md").read_text()
-    assert client("push-to-hub", folder, "--repo_id", f"{USER}/other")[0] == 0
+    succeed("push-to-hub", folder, "--repo_id", f"{USER}/other")
     card = server.files(f"{USER}/other")["README.md"].decode()
     assert 'model="tiny"' in before and f'model="{USER}/other"' in card
     assert card.replace(f"{USER}/other", "tiny") == before
 
 
-def test_a_missing_card_is_made_from_the_record(server, client, folder):
+def test_a_missing_card_is_made_from_the_record(server, succeed, folder):
     card = (folder / "README.md").read_bytes()
     (folder / "README.md").unlink()
-    status, out, _ = client("push-to-hub", folder, "--repo_id", REPO, "--dry_run")
-    assert status == 0 and "README.md (made from the record)" in out
+    out = succeed("push-to-hub", folder, "--repo_id", REPO, "--dry_run")
+    assert "README.md (made from the record)" in out
     assert not (folder / "README.md").exists()
-    assert client("push-to-hub", folder, "--repo_id", REPO)[0] == 0
+    succeed("push-to-hub", folder, "--repo_id", REPO)
     text = server.files(REPO)["README.md"].decode()
     assert text.replace(f'"{REPO}"', '"tiny"').replace(f"name: {REPO}", "name: tiny") == card.decode()
 
 
-def test_a_second_push_sends_what_has_changed(server, client, folder):
+def test_a_second_push_sends_what_has_changed(server, succeed, folder):
     def push() -> list[tuple[str, str]]:
         server.requests.clear()
-        status, _, err = client("push-to-hub", folder, "--repo_id", REPO)
-        assert status == 0, err
+        succeed("push-to-hub", folder, "--repo_id", REPO)
         return server.requests
 
     push()
@@ -172,31 +168,29 @@ def test_a_second_push_sends_what_has_changed(server, client, folder):
     assert after["README.md"].decode().endswith("A remark by hand.\n")
 
 
-def test_private_repositories_and_branches(server, client, folder):
-    status, _, err = client("push-to-hub", folder, "--repo_id", REPO, "--private", "--revision", "v1")
-    assert status == 0, err
+def test_private_repositories_and_branches(server, succeed, folder):
+    succeed("push-to-hub", folder, "--repo_id", REPO, "--private", "--revision", "v1")
     assert server.repositories[REPO].private
     assert in_repository(server, revision="v1") == contents(folder)
     assert in_repository(server, revision="main") == {}
 
 
-def test_a_second_vocabulary_is_uploaded(server, client, folder):
+def test_a_second_vocabulary_is_uploaded(server, succeed, refused, folder):
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps({**config, "decoder_vocab_size": 1500}))
-    status, _, err = client("push-to-hub", folder, "--repo_id", REPO, "--dry_run")
-    assert status == 2 and "no tokenizer can be read here" in err
+    assert "no tokenizer can be read here" in refused("push-to-hub", folder, "--repo_id", REPO, "--dry_run")
     (folder / "target_tokenizer").mkdir()
     for file in ("tokenizer.json", "tokenizer_config.json"):
         shutil.copy(folder / file, folder / "target_tokenizer" / file)
-    assert client("push-to-hub", folder, "--repo_id", REPO)[0] == 0
+    succeed("push-to-hub", folder, "--repo_id", REPO)
     assert in_repository(server).keys() >= {"target_tokenizer/tokenizer.json"}
 
 
 @pytest.mark.parametrize("dry_run", [[], ["--dry_run"]])
 @pytest.mark.parametrize("missing", sorted(RUN_FILES - {"README.md"}))
-def test_a_folder_with_a_missing_part_is_refused(server, client, folder, missing, dry_run):
+def test_a_folder_with_a_missing_part_is_refused(server, refused, folder, missing, dry_run):
     (folder / missing).unlink()
-    assert missing.split(".")[0] in refused(client("push-to-hub", folder, "--repo_id", REPO, *dry_run))
+    assert missing.split(".")[0] in refused("push-to-hub", folder, "--repo_id", REPO, *dry_run)
     assert not server.requests
 
 
@@ -219,49 +213,49 @@ def test_a_folder_with_a_missing_part_is_refused(server, client, folder, missing
         ("README.md", b"# No metadata\n", "library_name, pipeline_tag, tags, model-index"),
     ],
 )
-def test_a_damaged_folder_is_refused(server, client, folder, file, content, message):
+def test_a_damaged_folder_is_refused(server, refused, folder, file, content, message):
     (folder / file).write_bytes(content)
-    assert message in refused(client("push-to-hub", folder, "--repo_id", REPO))
+    assert message in refused("push-to-hub", folder, "--repo_id", REPO)
     assert not server.requests
 
 
-def test_a_folder_whose_code_the_hub_would_not_find_is_refused(client, folder):
+def test_a_folder_whose_code_the_hub_would_not_find_is_refused(refused, folder):
     config = json.loads((folder / "config.json").read_text())
     del config["auto_map"]
     (folder / "config.json").write_text(json.dumps(config))
-    assert "auto_map" in refused(client("push-to-hub", folder, "--repo_id", REPO))
+    assert "auto_map" in refused("push-to-hub", folder, "--repo_id", REPO)
 
 
 @pytest.mark.parametrize("name", ["tiny", "a/b/c", "kim/", "/tiny", "kim/a--b", "kim/-tiny", "kim/ä", "kim/a b", ""])
 @pytest.mark.parametrize("dry_run", [[], ["--dry_run"]])
-def test_a_malformed_name_is_refused(server, client, run_folder, name, dry_run):
-    assert repr(name) in refused(client("push-to-hub", run_folder, "--repo_id", name, *dry_run))
+def test_a_malformed_name_is_refused(server, refused, run_folder, name, dry_run):
+    assert repr(name) in refused("push-to-hub", run_folder, "--repo_id", name, *dry_run)
     assert not server.requests
 
 
-def test_wrong_command_lines_are_refused(client, run_folder, tmp_path):
-    assert "no such folder" in refused(client("push-to-hub", tmp_path / "nowhere", "--repo_id", REPO, "--dry_run"))
-    assert "~" not in refused(client("push-to-hub", "~/nowhere", "--repo_id", REPO))
-    assert "FOLDER" in refused(client("push-to-hub", "--repo_id", REPO))
-    assert "--repo_id" in refused(client("push-to-hub", run_folder))
-    assert "--privat" in refused(client("push-to-hub", run_folder, "--repo_id", REPO, "--privat"))
+def test_wrong_command_lines_are_refused(refused, run_folder, tmp_path):
+    assert "no such folder" in refused("push-to-hub", tmp_path / "nowhere", "--repo_id", REPO, "--dry_run")
+    assert "~" not in refused("push-to-hub", "~/nowhere", "--repo_id", REPO)
+    assert "FOLDER" in refused("push-to-hub", "--repo_id", REPO)
+    assert "--repo_id" in refused("push-to-hub", run_folder)
+    assert "--privat" in refused("push-to-hub", run_folder, "--repo_id", REPO, "--privat")
 
 
-def test_without_a_token_nothing_is_asked_and_with_a_wrong_one_nothing_made(server, client, run_folder):
-    assert "`hf auth login`" in refused(client("push-to-hub", run_folder, "--repo_id", REPO, token=""))
+def test_without_a_token_nothing_is_asked_and_with_a_wrong_one_nothing_made(server, refused, run_folder):
+    assert "`hf auth login`" in refused("push-to-hub", run_folder, "--repo_id", REPO, token="")
     assert not server.requests
-    assert "401" in refused(client("push-to-hub", run_folder, "--repo_id", REPO, token="hf_" + "x" * 34))
+    assert "401" in refused("push-to-hub", run_folder, "--repo_id", REPO, token="hf_" + "x" * 34)
     assert not server.repositories
 
 
-def test_a_taken_name_is_refused(server, client, folder):
+def test_a_taken_name_is_refused(server, refused, folder):
     server.create(REPO, files={"config.json": b'{"model_type": "bert"}'})
-    assert "bert" in refused(client("push-to-hub", folder, "--repo_id", REPO))
+    assert "bert" in refused("push-to-hub", folder, "--repo_id", REPO)
     server.create(f"{USER}/public")
-    assert "public" in refused(client("push-to-hub", folder, "--repo_id", f"{USER}/public", "--private"))
+    assert "public" in refused("push-to-hub", folder, "--repo_id", f"{USER}/public", "--private")
     server.create("lee/theirs")
     for name in ("lee/theirs", "lee/new"):
-        assert "403" in refused(client("push-to-hub", folder, "--repo_id", name))
+        assert "403" in refused("push-to-hub", folder, "--repo_id", name)
     assert all(len(server.titles(repo)) == 1 for repo in server.repositories)
 
 
@@ -279,16 +273,15 @@ STEPS = {
 
 
 @pytest.mark.parametrize(("step", "status"), [*((step, 500) for step in STEPS), ("put", None), ("commit", None)])
-def test_whatever_the_server_does_a_second_run_completes_the_upload(server, client, folder, step, status):
+def test_whatever_the_server_does_a_second_run_completes_the_upload(server, succeed, refused, folder, step, status):
     """It answers 500 at each step in turn, or hangs up in the middle of a request."""
     server.faults.append(Fault(*STEPS[step], status))
-    line = refused(client("push-to-hub", folder, "--repo_id", REPO))
+    line = refused("push-to-hub", folder, "--repo_id", REPO)
     assert status is None or str(status) in line
     assert len(server.titles(REPO)) == 1 if REPO in server.repositories else step == "create"
     server.faults.clear()
     server.requests.clear()
-    answer = client("push-to-hub", folder, "--repo_id", REPO)
-    assert answer[0] == 0, answer[2]
+    succeed("push-to-hub", folder, "--repo_id", REPO)
     assert in_repository(server) == contents(folder)
     # Weights that have arrived are not sent again.
     sent = sum(method == "PUT" for method, _ in server.requests)

@@ -3,7 +3,7 @@
 import pytest
 from hub_server import USER
 
-from hub.repository import in_repository, refused
+from hub.repository import in_repository
 
 
 pytestmark = [pytest.mark.usefixtures("server"), pytest.mark.slow]  # the client starts in a process of its own
@@ -24,26 +24,25 @@ def page(tmp_path):
     return folder
 
 
-def test_the_space_is_the_page(server, client, page):
-    status, out, err = client("push-to-hub", page, "--space", SPACE)
-    assert status == 0, err
+def test_the_space_is_the_page(server, succeed, page):
+    out = succeed("push-to-hub", page, "--space", SPACE)
     space = server.repositories[f"spaces/{SPACE}"]
     assert (space.sdk, space.private) == ("static", False)
     assert in_repository(server, f"spaces/{SPACE}") == {name: content.encode() for name, content in SENT.items()}
     assert out.strip().endswith(f"/commit/{space.branches['main']}")
 
 
-def test_a_dry_run_lists_the_files_and_sends_nothing(server, client, page):
-    status, out, err = client("push-to-hub", page, "--space", SPACE, "--dry_run", token="")
-    assert (status, server.requests) == (0, []), err
+def test_a_dry_run_lists_the_files_and_sends_nothing(server, succeed, page):
+    out = succeed("push-to-hub", page, "--space", SPACE, "--dry_run", token="")
+    assert not server.requests
     names = [line.split()[-1] for line in out.splitlines()[:-1]]
     assert names == [*SENT, ".git/", "id_rsa", "model/my.csv"] and out.count("stays here") == 3
 
 
-def test_files_of_an_older_page_disappear(server, client, page):
-    assert client("push-to-hub", page, "--space", SPACE, "--private")[0] == 0
+def test_files_of_an_older_page_disappear(server, succeed, page):
+    succeed("push-to-hub", page, "--space", SPACE, "--private")
     (page / "model" / "classifier.onnx").rename(page / "model" / "encoder.onnx")
-    assert client("push-to-hub", page, "--space", SPACE)[0] == 0
+    succeed("push-to-hub", page, "--space", SPACE)
     assert {name for name in in_repository(server, f"spaces/{SPACE}") if "onnx" in name} == {"model/encoder.onnx"}
     assert server.repositories[f"spaces/{SPACE}"].private
 
@@ -59,24 +58,24 @@ def test_files_of_an_older_page_disappear(server, client, page):
         ("README.md", "---\nsdk: [\n---\n"),
     ],
 )
-def test_what_is_no_page_is_refused(server, client, page, name, content, dry_run):
+def test_what_is_no_page_is_refused(server, refused, page, name, content, dry_run):
     (page / name).unlink()
     if content is not None:
         (page / name).write_text(content)
-    assert str(page) in refused(client("push-to-hub", page, "--space", SPACE, *dry_run))
+    assert str(page) in refused("push-to-hub", page, "--space", SPACE, *dry_run)
     assert not server.requests
 
 
-def test_other_mistakes_are_refused(server, client, page):
-    assert "no such folder" in refused(client("push-to-hub", page / "none", "--space", SPACE))
-    assert "USER/NAME" in refused(client("push-to-hub", page, "--space", "page"))
-    assert "not allowed with" in refused(client("push-to-hub", page, "--space", SPACE, "--repo_id", SPACE))
+def test_other_mistakes_are_refused(server, refused, page):
+    assert "no such folder" in refused("push-to-hub", page / "none", "--space", SPACE)
+    assert "USER/NAME" in refused("push-to-hub", page, "--space", "page")
+    assert "not allowed with" in refused("push-to-hub", page, "--space", SPACE, "--repo_id", SPACE)
     assert not server.requests
 
 
-def test_a_space_with_a_server_and_a_public_one_stay_as_they_are(server, client, page):
+def test_a_space_with_a_server_and_a_public_one_stay_as_they_are(server, refused, page):
     server.create(f"spaces/{SPACE}", files={"app.py": b""}).sdk = "gradio"
-    assert "taken, by gradio" in refused(client("push-to-hub", page, "--space", SPACE))
+    assert "taken, by gradio" in refused("push-to-hub", page, "--space", SPACE)
     server.repositories[f"spaces/{SPACE}"].sdk = "static"
-    assert "is public" in refused(client("push-to-hub", page, "--space", SPACE, "--private"))
+    assert "is public" in refused("push-to-hub", page, "--space", SPACE, "--private")
     assert in_repository(server, f"spaces/{SPACE}") == {"app.py": b""}
