@@ -6,6 +6,7 @@ import pytest
 from data.files import HEADER, rows
 from hf_vanilla_transformer.data import tables
 from hf_vanilla_transformer.data.labelled_text import load_labelled_text
+from hf_vanilla_transformer.data.parallel_text import load_parallel_text
 
 
 @pytest.fixture
@@ -20,6 +21,12 @@ def online(monkeypatch):
 def load(tmp_path):
     """`load_labelled_text` with a cache of its own."""
     return partial(load_labelled_text, cache_dir=tmp_path / "cache")
+
+
+@pytest.fixture
+def load_pairs(tmp_path):
+    """`load_parallel_text` of the columns `ko` and `en`, with a cache of its own."""
+    return partial(load_parallel_text, source_column="ko", target_column="en", cache_dir=tmp_path / "cache")
 
 
 @pytest.fixture

@@ -1,11 +1,16 @@
 """Files to load, in NSMC's format and as tables, and what is asserted of the data."""
 
+import contextlib
 import csv
+import gzip
 import json
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
 from datasets import ClassLabel, DatasetDict, Value
+
+from hf_vanilla_transformer.data.errors import DataError
 
 
 HEADER = "id\tdocument\tlabel\n"
@@ -29,13 +34,23 @@ def write_table(path: Path, records: list[dict]) -> Path:
     return path
 
 
+def write_lines(path: Path, lines: Iterable[str]) -> None:
+    """Write lines; gzip, if the name says so."""
+    content = "".join(f"{line}\n" for line in lines).encode()
+    path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
+
+
 def assert_shape(loaded: DatasetDict, names: list[str]) -> None:
     assert list(loaded) == ["train", "validation", "test"]
     for split in loaded.values():
         assert split.features == {"text": Value("string"), "label": ClassLabel(names=names)}
 
 
-def assert_one_line(error: pytest.ExceptionInfo, *parts: str) -> None:
+@contextlib.contextmanager
+def data_error(*parts: str) -> Iterator[None]:
+    """What is done under it must raise a `DataError` whose message is one line that holds these parts."""
+    with pytest.raises(DataError) as error:
+        yield
     message = str(error.value)
     assert "\n" not in message
     for part in parts:

@@ -1,15 +1,12 @@
 """Folders: which file is which split, what is not read, and that a file has the same rows alone and in a folder."""
 
-import gzip
 import os
 
 import pytest
 from datasets import Dataset
 
-from data.files import assert_one_line, write_table
-from hf_vanilla_transformer.data.errors import DataError
+from data.files import data_error, write_lines, write_table
 from hf_vanilla_transformer.data.labels import label_names
-from hf_vanilla_transformer.data.parallel_text import load_parallel_text
 
 
 SUFFIXES = [".csv", ".tsv", ".txt", ".json", ".jsonl"]
@@ -22,14 +19,9 @@ def rows_of(split):
     return sorted((row["text"], label_names(split)[row["label"]]) for row in split)
 
 
-def sides(load, source, **options):
-    return load_parallel_text(source, "ko", "en", cache_dir=load.keywords["cache_dir"], **options)
-
-
 def write_pairs(folder, name, number, ending=""):
     for column in ("ko", "en"):
-        content = "".join(f"{name} {column} {line}\n" for line in range(number)).encode()
-        (folder / f"{name}.{column}{ending}").write_bytes(gzip.compress(content) if ending else content)
+        write_lines(folder / f"{name}.{column}{ending}", [f"{name} {column} {line}" for line in range(number)])
 
 
 @pytest.fixture
@@ -56,13 +48,13 @@ def test_a_file_has_the_same_rows_alone_and_in_a_folder(load, folder, tmp_path, 
 
 
 @pytest.mark.parametrize("name", ["validation", "valid", "val", "dev", "Valid", "VAL"])
-def test_the_names_of_validation(load, folder, name):
+def test_the_names_of_validation(load, load_pairs, folder, name):
     write_table(folder / "train.csv", RECORDS)
     write_table(folder / f"{name}.TSV", RECORDS[:9])
     assert len(load(folder)["validation"]) == 9
     for split, number in (("train", 20), (name, 3)):
         write_pairs(folder, split, number)
-    assert sides(load, folder)["validation"]["source"][:] == [f"{name} ko {line}" for line in range(3)]
+    assert load_pairs(folder)["validation"]["source"][:] == [f"{name} ko {line}" for line in range(3)]
 
 
 @pytest.mark.parametrize(
@@ -78,9 +70,8 @@ def test_the_names_of_validation(load, folder, name):
 def test_a_folder_that_can_be_read_in_two_ways_is_refused(load, folder, files, message):
     for name in files:
         write_table(folder / name, RECORDS)
-    with pytest.raises(DataError) as error:
+    with data_error(str(folder), message):
         load(folder)
-    assert_one_line(error, str(folder), message)
 
 
 @pytest.mark.parametrize(
@@ -92,26 +83,21 @@ def test_a_folder_that_can_be_read_in_two_ways_is_refused(load, folder, files, m
         ([("training", "")], {}, "neither train.ko nor train.en, plain or .gz; there are training.en"),
     ],
 )
-def test_aligned_files_that_can_be_read_in_two_ways_are_refused(load, tmp_path, files, prefixes, message):
+def test_aligned_files_that_can_be_read_in_two_ways_are_refused(load_pairs, tmp_path, files, prefixes, message):
     for name, ending in files:
         write_pairs(tmp_path, name, 20, ending)
-    with pytest.raises(DataError) as error:
-        sides(load, tmp_path, prefixes=prefixes)
-    assert_one_line(error, message)
+    with data_error(message):
+        load_pairs(tmp_path, prefixes=prefixes)
 
 
-def test_names_that_a_folder_lacks_are_cut_from_train(load, tmp_path, caplog):
+def test_names_that_a_folder_lacks_are_cut_from_train(load_pairs, tmp_path, caplog):
     """A recipe's names are a default."""
     prefixes = {"train": "train", "validation": "val", "test": "test_2016_flickr"}
     write_table(tmp_path / "train.tsv", [{"ko": f"하나 {number}", "en": f"one {number}"} for number in range(20)])
-    assert {name: len(split) for name, split in sides(load, tmp_path, prefixes=prefixes).items()} == {
-        "train": 18,
-        "validation": 1,
-        "test": 1,
-    }
+    assert [len(split) for split in load_pairs(tmp_path, prefixes=prefixes).values()] == [18, 1, 1]
     write_pairs(tmp_path, "train", 40)
     caplog.clear()
-    assert len(sides(load, tmp_path, prefixes=prefixes)["train"]) == 36
+    assert len(load_pairs(tmp_path, prefixes=prefixes)["train"]) == 36
     assert "validation is 2 rows cut from train" in caplog.text
     assert f"{tmp_path}: not read: train.tsv" in caplog.text
 
@@ -133,6 +119,5 @@ def test_a_folder_that_datasets_reads(load, tmp_path, folder):
         os.utime(file, (1, 1))
         assert set(load(file.parent)["train"]["text"]) == {word}
     file.rename(folder / "train.parquet")
-    with pytest.raises(DataError) as error:
+    with data_error("rename the folder"):
         load(folder)
-    assert_one_line(error, "rename the folder")

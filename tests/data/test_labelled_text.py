@@ -5,9 +5,8 @@ from datasets import Dataset
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
-from data.files import write_table
+from data.files import data_error, write_table
 from hf_vanilla_transformer.data.checksums import checksum
-from hf_vanilla_transformer.data.errors import DataError
 from hf_vanilla_transformer.data.labelled_text import encode, load_labelled_text, tokenize
 from hf_vanilla_transformer.data.nsmc import SAMPLES
 
@@ -17,7 +16,7 @@ pytestmark = pytest.mark.usefixtures("online")
 
 @pytest.mark.parametrize("fraction", [-0.1, 0, 1, 5])
 def test_validation_fraction_out_of_range(load, fraction):
-    with pytest.raises(DataError, match="validation_fraction"):
+    with data_error("validation_fraction"):
         load("sample", validation_fraction=fraction)
 
 

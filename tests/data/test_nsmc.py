@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from data.files import HEADER, assert_one_line, assert_shape, rows
+from data.files import HEADER, assert_shape, data_error, rows
 from hf_vanilla_transformer.data import nsmc
 from hf_vanilla_transformer.data.checksums import file_checksum
 from hf_vanilla_transformer.data.errors import DataError
@@ -137,17 +137,15 @@ def test_empty_documents_are_dropped_and_logged(load, nsmc_folder, caplog):
 @pytest.mark.parametrize("name", ["ratings_train.txt", "ratings_test.txt"])
 def test_bad_file_is_named_with_its_line(load, nsmc_folder, name, content, line, reason):
     (nsmc_folder / name).write_bytes(content)
-    with pytest.raises(DataError) as error:
+    with data_error(f"{nsmc_folder / name}, line {line}: ", reason):
         load(nsmc_folder)
-    assert_one_line(error, f"{nsmc_folder / name}, line {line}: ", reason)
 
 
 @pytest.mark.parametrize("name", ["ratings_train.txt", "ratings_test.txt"])
 def test_missing_file_is_named(load, nsmc_folder, name):
     (nsmc_folder / name).unlink()
-    with pytest.raises(DataError) as error:
+    with data_error(f"{nsmc_folder / name}: no such file"):
         load(nsmc_folder)
-    assert_one_line(error, f"{nsmc_folder / name}: no such file")
 
 
 def test_download_equals_the_folder_and_is_cached(load, server, nsmc_folder, caplog):
@@ -165,26 +163,23 @@ def test_another_download_is_refused_and_tried_anew(load, server, nsmc_folder):
     path = nsmc_folder / "ratings_test.txt"
     good = path.read_bytes()
     path.write_bytes(good[:-4])
-    with pytest.raises(DataError) as error:
+    with data_error(f"{nsmc.NSMC_URL}/ratings_test.txt: not the official file"):
         load("nsmc")
-    assert_one_line(error, f"{nsmc.NSMC_URL}/ratings_test.txt: not the official file")
     path.write_bytes(good)
     assert len(load("nsmc")["test"]) == 10
 
 
 def test_download_that_is_not_there(load, server, nsmc_folder):
     (nsmc_folder / "ratings_test.txt").unlink()
-    with pytest.raises(DataError) as error:
+    with data_error(f"{nsmc.NSMC_URL}/ratings_test.txt: cannot be downloaded", "404"):
         load("nsmc")
-    assert_one_line(error, f"{nsmc.NSMC_URL}/ratings_test.txt: cannot be downloaded", "404")
 
 
 def test_server_that_is_away(load, monkeypatch):
     with ThreadingHTTPServer(("127.0.0.1", 0), SimpleHTTPRequestHandler) as server:
         monkeypatch.setattr(nsmc, "NSMC_URL", f"http://127.0.0.1:{server.server_port}")
-    with pytest.raises(DataError) as error:
+    with data_error(f"{nsmc.NSMC_URL}/ratings_train.txt: cannot be downloaded", "127.0.0.1"):
         load("nsmc")
-    assert_one_line(error, f"{nsmc.NSMC_URL}/ratings_train.txt: cannot be downloaded", "127.0.0.1")
 
 
 def test_missing_column_of_nsmc(load):
