@@ -86,12 +86,6 @@ def test_a_damaged_text_of_spaces_takes_no_time(trained):
     assert time.perf_counter() - start < 5  # the square of their number would take minutes
 
 
-@pytest.mark.parametrize("text", HARD_TEXTS + TEXTS[:50])
-def test_reloaded_by_auto_tokenizer_it_is_the_same(trained, text, reloaded):
-    assert type(reloaded) is type(trained)
-    assert reloaded(text, truncation=True).data == trained(text, truncation=True).data
-
-
 def saved_and_loaded(tokenizer, folder):
     """The tokenizer that `AutoTokenizer` finds beside a model."""
     tokenizer.save_pretrained(folder)
@@ -99,13 +93,13 @@ def saved_and_loaded(tokenizer, folder):
     return AutoTokenizer.from_pretrained(folder)
 
 
-@pytest.fixture(scope="module")
-def reloaded(trained, tmp_path_factory):
-    tokenizer = saved_and_loaded(trained, tmp_path_factory.mktemp("tokenizer"))
+def test_reloaded_by_auto_tokenizer_it_is_the_same(trained, tmp_path):
+    reloaded = saved_and_loaded(trained, tmp_path)
+    assert type(reloaded) is type(trained) and reloaded.clean_up_tokenization_spaces is False
     for setting in ("model_input_names", "model_max_length", "padding_side", "special_tokens_map"):
-        assert getattr(tokenizer, setting) == getattr(trained, setting)
-    assert tokenizer.clean_up_tokenization_spaces is False
-    return tokenizer
+        assert getattr(reloaded, setting) == getattr(trained, setting)
+    for text in HARD_TEXTS + TEXTS[:50]:
+        assert reloaded(text, truncation=True).data == trained(text, truncation=True).data, text
 
 
 @settings(deadline=None, derandomize=True, database=None)
