@@ -40,12 +40,10 @@ MODELS = [
 
 def pad(rows: list[list[int]], side: str = "right", length: int | None = None) -> tuple[torch.Tensor, torch.Tensor]:
     """Ids and mask of rows of unequal length."""
-    length = length or max(len(row) for row in rows)
-    ids, mask = torch.zeros(len(rows), length, dtype=torch.long), torch.zeros(len(rows), length, dtype=torch.long)
-    for i, row in enumerate(rows):
-        place = slice(0, len(row)) if side == "right" else slice(length - len(row), length)
-        ids[i, place], mask[i, place] = torch.tensor(row), 1
-    return ids, mask
+    length = length or max(map(len, rows))
+    pads = [[0] * (length - len(row)) for row in rows]
+    ids = [row + zeros if side == "right" else zeros + row for row, zeros in zip(rows, pads, strict=True)]
+    return torch.tensor(ids), torch.tensor(ids).ne(0).long()
 
 
 def batch(side: str = "right", source_length: int | None = None, target_length: int | None = None) -> dict:
@@ -64,13 +62,18 @@ def attending(attn: str, model):
 
 @pytest.mark.parametrize("attn", ["eager", "sdpa"])
 def test_the_model_computes_the_papers_equations(config, attn):
+    """Of each row by itself, and among others with pads on either side."""
     model = VanillaTransformerModel(config).double().eval()
     model.set_attn_implementation(attn)
-    outputs = model(**batch())
-    for i, (s, t) in enumerate(zip(SOURCES, TARGETS, strict=True)):
-        encoded, decoded = reference.encode_decode(model, s, t)
-        torch.testing.assert_close(outputs.encoder_last_hidden_state[i, : len(s)], encoded, rtol=0, atol=1e-6)
-        torch.testing.assert_close(outputs.last_hidden_state[i, : len(t)], decoded, rtol=0, atol=1e-6)
+    for number, (source, target) in enumerate(zip(SOURCES, TARGETS, strict=True)):
+        encoded, decoded = reference.encode_decode(model, source, target)
+        alone = {"input_ids": torch.tensor([source]), "decoder_input_ids": torch.tensor([target])}
+        for inputs, row in ((alone, 0), (batch("left", 9, 7), number), (batch("right", 9, 7), number)):
+            outputs = model(**inputs)
+            states = outputs.encoder_last_hidden_state[row, inputs["input_ids"][row] != 0]
+            torch.testing.assert_close(states, encoded, rtol=0, atol=1e-6)
+            states = outputs.last_hidden_state[row, inputs["decoder_input_ids"][row] != 0]
+            torch.testing.assert_close(states, decoded, rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("attn", ["eager", "sdpa"])
@@ -130,21 +133,6 @@ def test_positions_count_real_tokens_from_row_1():
     assert positions.tolist() == [[0, 1, 2, -1], [-1, -1, 0, 1], [-1, -1, -1, -1]]
     added = VanillaTransformerModel(tiny_config()).encoder.embed_positions(torch.zeros(3, 4, 16), positions)
     torch.testing.assert_close(added, sinusoid_table(4, 16).float()[positions + 1])
-
-
-@pytest.mark.parametrize("attn", ["eager", "sdpa"])
-@pytest.mark.parametrize("side", ["left", "right"])
-def test_padded_rows_equal_single_rows(config, side, attn):
-    model = VanillaTransformerModel(config).eval()
-    model.set_attn_implementation(attn)
-    inputs = batch(side, 9, 7)
-    outputs = model(**inputs)
-    for i, (s, t) in enumerate(zip(SOURCES, TARGETS, strict=True)):
-        single = model(input_ids=torch.tensor([s]), decoder_input_ids=torch.tensor([t]))
-        encoded = outputs.encoder_last_hidden_state[i][inputs["attention_mask"][i] == 1]
-        decoded = outputs.last_hidden_state[i][inputs["decoder_attention_mask"][i] == 1]
-        torch.testing.assert_close(encoded, single.encoder_last_hidden_state[0], rtol=0, atol=1e-5)
-        torch.testing.assert_close(decoded, single.last_hidden_state[0], rtol=0, atol=1e-5)
 
 
 def cross_attention(attn: str) -> tuple[VanillaTransformerAttention, dict[str, torch.Tensor]]:
@@ -224,10 +212,7 @@ def test_decoding_step_by_step_with_a_cache_equals_decoding_at_once(config, side
     inputs = batch(side)
     target, mask = inputs["decoder_input_ids"], inputs["decoder_attention_mask"]
     at_once = model(**inputs)
-    source = {
-        "encoder_outputs": (at_once.encoder_last_hidden_state,),
-        "attention_mask": inputs["attention_mask"],
-    }
+    source = {"encoder_outputs": (at_once.encoder_last_hidden_state,), "attention_mask": inputs["attention_mask"]}
     cache, steps = None, []
     for step in range(target.shape[1]):
         now = {"decoder_input_ids": target[:, step : step + 1], "decoder_attention_mask": mask[:, : step + 1]}
@@ -241,22 +226,15 @@ def test_decoding_step_by_step_with_a_cache_equals_decoding_at_once(config, side
 
 
 def test_embeddings_in_place_of_ids(config):
+    """Of the source as peft computes them: with the weight itself, times `embed_scale`."""
     model = VanillaTransformerModel(config).eval()
     inputs = batch()
     by_ids = model(**inputs)
     source, target = inputs.pop("input_ids"), inputs.pop("decoder_input_ids")
-    inputs["inputs_embeds"] = model.encoder.get_input_embeddings()(source)
+    embedding = model.get_input_embeddings()
+    inputs["inputs_embeds"] = nn.functional.embedding(source, embedding.weight) * embedding.embed_scale
     inputs["decoder_inputs_embeds"] = model.decoder.get_input_embeddings()(target)
     assert torch.equal(model(**inputs).last_hidden_state, by_ids.last_hidden_state)
-
-
-def test_the_embeddings_factor_is_where_adapters_look_for_it(config):
-    """peft computes with the weight itself, and multiplies by `embed_scale` if there is one."""
-    ids, _ = pad(SOURCES)
-    embedding = VanillaTransformerModel(config).get_input_embeddings()
-    factor = config.d_model**0.5 if config.scale_embedding else 1
-    assert embedding.embed_scale == factor
-    assert torch.equal(embedding(ids), torch.nn.functional.embedding(ids, embedding.weight) * factor)
 
 
 @pytest.mark.parametrize("beams", [1, 3])
@@ -407,16 +385,6 @@ def test_labels_are_shifted_right_and_ignored_at_minus_100():
     torch.testing.assert_close(outputs.logits, explicit)
     expected = nn.functional.cross_entropy(explicit[labels != -100], labels[labels != -100])
     torch.testing.assert_close(outputs.loss, expected)
-
-
-def test_accumulated_losses_equal_one_batch():
-    model = VanillaTransformerForConditionalGeneration(tiny_config()).eval()
-    source, mask = pad(SOURCES)
-    labels = torch.tensor([[20, 21, 22, 3], [22, 3, -100, -100]])
-    one_batch = model(input_ids=source, attention_mask=mask, labels=labels).loss
-    rows = zip(source, mask, labels, strict=True)
-    parts = [model(s[None], m[None], labels=row[None], num_items_in_batch=torch.tensor(6)).loss for s, m, row in rows]
-    torch.testing.assert_close(sum(parts), one_batch)
 
 
 def test_the_classifiers_loss_follows_problem_type():
