@@ -125,6 +125,12 @@ def test_a_checkpoint_of_two_processes_has_the_state_of_both(checkpoint, monkeyp
     assert checkpoint_damage(str(checkpoint)) is None
 
 
+def test_weights_of_an_adapter_may_be_pickled(checkpoint):
+    (checkpoint / "adapter_model.safetensors").unlink()
+    torch.save({"weight": torch.zeros(1)}, checkpoint / "adapter_model.bin")
+    assert checkpoint_damage(str(checkpoint)) is None
+
+
 @pytest.mark.filterwarnings("ignore:torch.distributed is disabled")
 def test_a_checkpoint_in_parts_is_whole_when_their_list_is_there(checkpoint):
     """As FSDP's are written: weights and the optimizer's state are folders of torch.distributed.checkpoint."""
@@ -135,12 +141,6 @@ def test_a_checkpoint_in_parts_is_whole_when_their_list_is_there(checkpoint):
         assert checkpoint_damage(str(checkpoint)) is None
     (checkpoint / "optimizer_0" / ".metadata").unlink()
     assert checkpoint_damage(str(checkpoint)) == "optimizer_0 is broken off"
-
-
-def test_weights_of_an_adapter_may_be_pickled(checkpoint):
-    (checkpoint / "adapter_model.safetensors").unlink()
-    torch.save({"weight": torch.zeros(1)}, checkpoint / "adapter_model.bin")
-    assert checkpoint_damage(str(checkpoint)) is None
 
 
 class Code:
@@ -157,30 +157,22 @@ def test_code_in_a_checkpoint_is_named_and_not_run(checkpoint, file, capsys):
     assert capsys.readouterr().out == ""
 
 
-def test_the_average_is_the_mean_of_every_weight(tmp_path):
+def test_the_average_is_the_mean_of_the_last_weights(tmp_path):
+    """Of half precision, too: summed in full precision and rounded once."""
     config = tiny_config(share_encoder_decoder_embeddings=True, tie_word_embeddings=True)
-    models = [VanillaTransformerForConditionalGeneration(config) for _ in range(3)]
-    for step, model in zip((10, 9, 200), models, strict=True):
-        model.save_pretrained(tmp_path / f"checkpoint-{step}")
-    folders = last_checkpoints(str(tmp_path), 2)
-    assert [Path(folder).name for folder in folders] == ["checkpoint-10", "checkpoint-200"]
+    models = {}
+    for step in (10, 9, 200, 11, 12, 13):
+        models[step] = VanillaTransformerForConditionalGeneration(config).to(torch.bfloat16)
+        models[step].save_pretrained(tmp_path / f"checkpoint-{step}")
+    folders, steps = last_checkpoints(str(tmp_path), 5), [10, 11, 12, 13, 200]
+    assert [Path(folder).name for folder in folders] == [f"checkpoint-{step}" for step in steps]
 
     average = average_checkpoints(folders)
-    assert type(average) is VanillaTransformerForConditionalGeneration
+    assert type(average) is VanillaTransformerForConditionalGeneration and average.dtype == torch.bfloat16
     assert average.lm_head.weight is average.model.encoder.embed_tokens.weight
-    for value, first, last in zip(average.parameters(), models[0].parameters(), models[2].parameters(), strict=True):
-        torch.testing.assert_close(value, (first + last) / 2)
-
-
-def test_half_precision_checkpoints_are_averaged_in_full_precision(tmp_path):
-    models = [VanillaTransformerModel(tiny_config()).to(torch.bfloat16) for _ in range(5)]
-    for step, model in enumerate(models):
-        model.save_pretrained(tmp_path / f"checkpoint-{step}")
-    average = average_checkpoints(last_checkpoints(str(tmp_path), 5))
-    assert average.dtype == torch.bfloat16
-    for value, *parts in zip(average.parameters(), *(model.parameters() for model in models), strict=True):
+    for value, *parts in zip(average.parameters(), *(models[step].parameters() for step in steps), strict=True):
         mean = torch.stack(parts).double().mean(dim=0)
-        torch.testing.assert_close(value.double(), mean, rtol=2**-8, atol=1e-6)  # rounded once
+        torch.testing.assert_close(value.double(), mean, rtol=2**-8, atol=1e-6)
 
 
 def test_what_cannot_be_averaged_is_refused(tmp_path):
