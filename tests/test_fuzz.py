@@ -11,11 +11,11 @@ from huggingface_hub.errors import StrictDataclassError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from shared import tiny_config
+from test_conversion import AUTO_CLASSES
 from transformers.activations import ACT2FN
 
 from hf_vanilla_transformer import (
     VanillaTransformerConfig,
-    VanillaTransformerForConditionalGeneration,
     VanillaTransformerForSequenceClassification,
     VanillaTransformerModel,
 )
@@ -26,11 +26,6 @@ from hf_vanilla_transformer.configuration_vanilla_transformer import (
 )
 
 
-MODELS = [
-    VanillaTransformerModel,
-    VanillaTransformerForConditionalGeneration,
-    VanillaTransformerForSequenceClassification,
-]
 LENGTH = 4
 TOKENS = 8
 
@@ -89,7 +84,7 @@ def outputs(model, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
 @given(
     fields=st.fixed_dictionaries(FIELDS),
     mistake=st.none() | st.tuples(st.sampled_from(sorted(FIELDS)), wrong),
-    model_class=st.sampled_from(MODELS),
+    model_class=st.sampled_from([*AUTO_CLASSES]),
     attention=st.sampled_from(["eager", "sdpa"]),
 )
 def test_a_configuration_works_or_is_refused_by_name(fields, mistake, model_class, attention):

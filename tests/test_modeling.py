@@ -7,6 +7,7 @@ import pytest
 import reference
 import torch
 from shared import VARIANTS, tiny_config
+from test_conversion import AUTO_CLASSES
 from torch import nn
 from transformers import DynamicCache, EncoderDecoderCache, GenerationConfig, StaticCache
 
@@ -30,12 +31,6 @@ from hf_vanilla_transformer.modeling_vanilla_transformer import (
 SOURCES = [[7, 8, 9, 10, 11], [12, 13, 14]]
 TARGETS = [[2, 20, 21, 22], [2, 23]]
 IDS = torch.tensor(SOURCES[:1])
-MODELS = [
-    VanillaTransformerEncoderModel,
-    VanillaTransformerModel,
-    VanillaTransformerForConditionalGeneration,
-    VanillaTransformerForSequenceClassification,
-]
 
 
 def pad(rows: list[list[int]], side: str = "right", length: int | None = None) -> tuple[torch.Tensor, torch.Tensor]:
@@ -62,34 +57,23 @@ def attending(attn: str, model):
 
 @pytest.mark.parametrize("attn", ["eager", "sdpa"])
 def test_the_model_computes_the_papers_equations(config, attn):
-    """Of each row by itself, and among others with pads on either side."""
+    """Of each row by itself, and among others with pads on either side; in value and gradient."""
     model = VanillaTransformerModel(config).double().eval()
     model.set_attn_implementation(attn)
+    direction = torch.linspace(-1, 1, config.d_model, dtype=torch.float64)
+
+    def with_gradients(encoded, decoded):
+        loss = (encoded * direction).sum() + (decoded * direction).sum()
+        return encoded, decoded, torch.autograd.grad(loss, [*model.parameters()], materialize_grads=True)
+
     for number, (source, target) in enumerate(zip(SOURCES, TARGETS, strict=True)):
-        encoded, decoded = reference.encode_decode(model, source, target)
+        expected = with_gradients(*reference.encode_decode(model, source, target))
         alone = {"input_ids": torch.tensor([source]), "decoder_input_ids": torch.tensor([target])}
         for inputs, row in ((alone, 0), (batch("left", 9, 7), number), (batch("right", 9, 7), number)):
             outputs = model(**inputs)
-            states = outputs.encoder_last_hidden_state[row, inputs["input_ids"][row] != 0]
-            torch.testing.assert_close(states, encoded, rtol=0, atol=1e-6)
-            states = outputs.last_hidden_state[row, inputs["decoder_input_ids"][row] != 0]
-            torch.testing.assert_close(states, decoded, rtol=0, atol=1e-6)
-
-
-@pytest.mark.parametrize("attn", ["eager", "sdpa"])
-def test_gradients_equal_the_oracles(attn):
-    model = VanillaTransformerModel(tiny_config(encoder_layers=1, decoder_layers=1)).double().eval()
-    model.set_attn_implementation(attn)
-    direction = torch.randn(len(TARGETS[0]), model.config.d_model, dtype=torch.float64)
-
-    def gradients(decoded):
-        model.zero_grad()
-        (decoded * direction).sum().backward()
-        return {name: p.grad.clone() for name, p in model.named_parameters()}
-
-    ours = gradients(model(IDS, decoder_input_ids=torch.tensor(TARGETS[:1])).last_hidden_state[0])
-    theirs = gradients(reference.encode_decode(model, SOURCES[0], TARGETS[0])[1])
-    torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-6)
+            encoded = outputs.encoder_last_hidden_state[row, inputs["input_ids"][row] != 0]
+            decoded = outputs.last_hidden_state[row, inputs["decoder_input_ids"][row] != 0]
+            torch.testing.assert_close(with_gradients(encoded, decoded), expected, rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("attn", ["eager", "sdpa"])
@@ -181,11 +165,13 @@ def test_whoever_waits_for_keys_and_values_gets_them():
     torch.testing.assert_close(attention(**inputs)[0], with_cache)
 
 
-def test_sdpa_and_eager_agree_also_on_rows_without_a_token(config):
+def test_a_text_without_a_token_is_classified_alike_alone_and_among_others_by_sdpa_and_eager(config):
     model = VanillaTransformerForSequenceClassification(config).eval()
     ids, mask = pad([*SOURCES, []])
     sdpa, eager = (attending(attn, model)(ids, mask).logits for attn in ("sdpa", "eager"))
     torch.testing.assert_close(sdpa, eager, rtol=0, atol=1e-5)
+    alone = model(torch.zeros(1, 0), torch.zeros(1, 0)).logits  # as tokenizers make it: of floats
+    torch.testing.assert_close(alone, sdpa[-1:], rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("attn", ["eager", "sdpa"])
@@ -304,7 +290,7 @@ def test_generation_gives_the_model_one_token_and_the_cache(monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["attention_masks", "kv", "position_ids"])
-@pytest.mark.parametrize("model_class", MODELS)
+@pytest.mark.parametrize("model_class", [VanillaTransformerEncoderModel, *AUTO_CLASSES])
 def test_an_argument_that_nothing_reads_is_refused_by_its_name(model_class, name):
     """Also where the source is encoded already, and in the two stacks by themselves."""
     model = model_class(tiny_config()).eval()
@@ -480,13 +466,6 @@ def test_a_sequence_at_the_limit_works_and_beyond_it_is_refused(position_embeddi
         model.generate(
             source, decoder_input_ids=prompt, decoder_attention_mask=mask, min_new_tokens=4, max_new_tokens=8
         )
-
-
-def test_a_text_without_a_token_is_classified_alone_as_among_others():
-    model = VanillaTransformerForSequenceClassification(tiny_config()).eval()
-    ids, mask = pad([SOURCES[0], []])
-    alone = model(torch.zeros(1, 0), torch.zeros(1, 0)).logits  # as tokenizers make it: of floats
-    torch.testing.assert_close(alone[0], model(input_ids=ids, attention_mask=mask).logits[1], rtol=0, atol=1e-5)
 
 
 EMBEDDINGS = torch.zeros(1, 5, 16)
