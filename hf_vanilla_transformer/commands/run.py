@@ -81,7 +81,7 @@ def make_config(
 ) -> VanillaTransformerConfig:
     """The configuration of the model that is trained further, or of a new one, for its source texts' tokenizer.
 
-    A new one has the preset's fields, over these `fields`, and over these `arguments.config`. A ValueError if it has
+    In a new one, `fields` override the preset's, and `arguments.config` overrides both. A ValueError if the model has
     no room for the tokenizer's ids, or for texts of `max_length` tokens.
     """
     if arguments.model:

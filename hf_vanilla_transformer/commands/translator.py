@@ -199,7 +199,7 @@ def measure(
 ) -> dict[str, Any]:
     """Perplexity of one split, and BLEU of each beam size against the references as written.
 
-    Lower-casing models and those of words are also measured as the tutorials measure theirs.
+    Models that lower-case, or have a vocabulary of words, are also measured as the tutorials measure theirs.
     """
     order = sorted(range(len(split)), key=split["length"][:].__getitem__)
     by_length, references = split.select(order), data.select(order)["target"][:]
