@@ -74,22 +74,6 @@ def test_a_folder_that_can_be_read_in_two_ways_is_refused(load, folder, files, m
         load(folder)
 
 
-@pytest.mark.parametrize(
-    ("files", "prefixes", "message"),
-    [
-        ([("train", ""), ("train", ".gz")], {}, "train.ko and train.ko.gz are both train: keep one"),
-        ([("train", ""), ("val", ""), ("dev", "")], {}, "dev.ko and val.ko are both validation: keep one"),
-        ([("train", ""), ("dev", "")], {"validation": "val"}, "neither val.ko nor val.en, plain or .gz; there are"),
-        ([("training", "")], {}, "neither train.ko nor train.en, plain or .gz; there are training.en"),
-    ],
-)
-def test_aligned_files_that_can_be_read_in_two_ways_are_refused(load_pairs, tmp_path, files, prefixes, message):
-    for name, ending in files:
-        write_pairs(tmp_path, name, 20, ending)
-    with data_error(message):
-        load_pairs(tmp_path, prefixes=prefixes)
-
-
 def test_names_that_a_folder_lacks_are_cut_from_train(load_pairs, tmp_path, caplog):
     """A recipe's names are a default."""
     prefixes = {"train": "train", "validation": "val", "test": "test_2016_flickr"}
