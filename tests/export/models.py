@@ -1,7 +1,5 @@
 """Tiny models of every preset and variant, their parameters nowhere at their initial values."""
 
-import json
-from collections.abc import Callable
 from pathlib import Path
 
 import torch
@@ -38,15 +36,6 @@ CONFIGS = {
     **{f"preset {name}": lambda name=name: tiny_preset(name) for name in PRESETS},
     **{f"variant {name}": lambda name=name: tiny_config(**VARIANTS[name]) for name in VARIANTS},
 }
-
-
-def distinct() -> dict[str, Callable[[], VanillaTransformerConfig]]:
-    """`CONFIGS`, those under one name that differ in nothing but dropout, which an export does not have."""
-    groups = {}
-    for name, make in CONFIGS.items():
-        fields = {field: value for field, value in make().to_dict().items() if "dropout" not in field}
-        groups.setdefault(json.dumps(fields), []).append(name)
-    return {", ".join(names): CONFIGS[names[0]] for names in groups.values()}
 
 
 def random_model(config: VanillaTransformerConfig, task: str = "translation"):

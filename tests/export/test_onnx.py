@@ -13,7 +13,7 @@ import pytest
 import torch
 from shared import ROOT, run_without_the_package, tiny_config
 
-from export.models import distinct, program_of, random_model, save
+from export.models import CONFIGS, program_of, random_model, save
 from hf_vanilla_transformer.data import load_labelled_text
 from hf_vanilla_transformer.engines import load_engine
 from hf_vanilla_transformer.export import export, proof
@@ -45,7 +45,11 @@ def batches(config):
         yield torch.randint(4, config.vocab_size, mask.shape), mask
 
 
-CONFIGS = distinct()
+# They have all values of all fields. The half of transformer-evolution and `big` are others' graphs, in other sizes.
+TRACED = [
+    *(name for name in CONFIGS if name.startswith("preset") and not name.endswith(("-half", "big"))),
+    *("variant default", "variant own-head-size", "variant two-vocabularies"),
+]
 
 
 def shallow(name: str):
@@ -68,7 +72,7 @@ def forward(model, **inputs):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", CONFIGS)
+@pytest.mark.parametrize("name", TRACED)
 def test_every_classifier_computes_the_same(name, tmp_path):
     model = random_model(shallow(name), "classification")
     graphs.save_classifier(model, tmp_path / "model.onnx", for_page=True)
