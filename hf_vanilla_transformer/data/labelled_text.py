@@ -2,10 +2,8 @@
 """Labelled text: load it, check it, split it, tokenize it."""
 
 import os
-from functools import partial
 from typing import Any
 
-import numpy as np
 from datasets import Dataset, DatasetDict
 from transformers import PreTrainedTokenizerBase
 
@@ -23,9 +21,9 @@ from .labels import (
     problem_type_of,
     read_label,
 )
-from .nsmc import NSMC_LABELS, NSMC_QUOTING_LEVELS, find_nsmc_files
+from .nsmc import NSMC_LABELS, find_nsmc_files
 from .problem_types import PROBLEM_TYPES
-from .rows import column_array, complete_splits, convert_rows, cut_size, tokenize_rows
+from .rows import complete_splits, convert_rows, tokenize_rows
 from .tables import read_tables
 
 
@@ -89,8 +87,7 @@ def load_labelled_text(
         source,
         [text_column],
         {label_column: names},
-        files=nsmc_files,
-        quoting_levels=NSMC_QUOTING_LEVELS if nsmc_files else None,
+        nsmc_files=nsmc_files,
         encoding=encoding,
         config_name=config_name,
         cache_dir=cache_dir,
@@ -102,8 +99,7 @@ def load_labelled_text(
         data[split] = _keep_text_and_label(rows, f"{source}, split {split}", [text_column, label_column], names, kind)
     if len(names) < 2 and kind != REGRESSION:
         raise DataError(f"{source}: the column {label_column!r} has fewer than two labels: {list(names)}")
-    choose = partial(_choose, fraction=validation_fraction, seed=seed)
-    return complete_splits(data, source, choose, always_cut=["validation"] if nsmc_files else [])
+    return complete_splits(data, source, validation_fraction, seed, always_cut=["validation"] if nsmc_files else [])
 
 
 def tokenize(
@@ -167,23 +163,3 @@ def _keep_text_and_label(
         return text, label
 
     return convert_rows(rows, name, columns, convert, features_of(names.values(), problem_type), "no text")
-
-
-def _choose(rows: Dataset, name: str, fraction: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """A share of the rows to split off, of each label where a text has one; both parts keep the rows' order.
-
-    `Dataset.train_test_split` reads the labels one by one, which takes ten seconds for NSMC.
-    """
-    single = problem_type_of(rows) == SINGLE
-    labels = column_array(rows, "label") if single else np.zeros(len(rows), dtype=int)
-    generator = np.random.default_rng(seed)
-    is_cut = np.zeros(len(rows), dtype=bool)
-    for label in np.unique(labels):
-        candidates = generator.permutation(np.flatnonzero(labels == label))
-        if len(candidates) < 2:
-            reason = (
-                f"one row alone has the label {label_names(rows)[label]!r}" if single else "there is one row alone"
-            )
-            raise DataError(f"{name}: cannot be cut from train, where {reason}")
-        is_cut[candidates[: cut_size(fraction, len(candidates))]] = True
-    return np.flatnonzero(~is_cut), np.flatnonzero(is_cut)

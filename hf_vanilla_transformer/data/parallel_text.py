@@ -2,17 +2,15 @@
 """Parallel text: load pairs of sentences, check them, tokenize them."""
 
 import os
-from functools import partial
 from pathlib import Path
 
-import numpy as np
 from datasets import Dataset, DatasetDict, Features, List, Value, concatenate_datasets
 from transformers import PreTrainedTokenizerBase
 
 from .errors import DataError
 from .lines import local_path
 from .plain_text import read_texts
-from .rows import complete_splits, convert_rows, cut_size, tokenize_rows
+from .rows import complete_splits, convert_rows, tokenize_rows
 from .tables import NAMES, TABLE_SUFFIXES, files_ending, find_splits, name_unused, read_tables
 
 
@@ -66,7 +64,7 @@ def load_parallel_text(
         data = read_tables(source, columns, encoding=encoding, config_name=config_name, cache_dir=cache_dir)
     for split, pairs in data.items():
         data[split] = _keep_pairs(pairs, f"{source}, split {split}", columns, training=split == "train")
-    return complete_splits(data, source, partial(_choose, fraction=validation_fraction, seed=seed))
+    return complete_splits(data, source, validation_fraction, seed)
 
 
 def tokenize_pairs(
@@ -149,12 +147,3 @@ def _keep_pairs(pairs: Dataset, name: str, columns: list[str], training: bool) -
         return stripped if all(stripped) else None
 
     return convert_rows(pairs, name, columns, convert, _PAIR, "an empty side")
-
-
-def _choose(pairs: Dataset, name: str, fraction: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """A share of the training pairs to split off; both parts are shuffled, as `Dataset.train_test_split` does."""
-    if len(pairs) < 2:
-        raise DataError(f"{name}: cannot be cut from train, which has a single pair")
-    size = cut_size(fraction, len(pairs))
-    order = np.random.default_rng(seed).permutation(len(pairs))
-    return order[size:], order[:size]

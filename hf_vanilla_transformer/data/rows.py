@@ -13,7 +13,7 @@ from typing import Any
 import datasets
 import numpy as np
 import pyarrow as pa
-from datasets import Dataset, DatasetDict, DatasetInfo, Features, Split, Value
+from datasets import ClassLabel, Dataset, DatasetDict, DatasetInfo, Features, Split, Value
 from datasets.fingerprint import Hasher
 from datasets.table import InMemoryTable, MemoryMappedTable
 from pyarrow import compute
@@ -119,31 +119,43 @@ def convert_rows(
     return kept
 
 
-def cut_size(fraction: float, rows: int) -> int:
-    """The size of a split that is cut from so many rows: at least one, and not all."""
-    if not 0 < fraction < 1:
-        raise DataError(f"validation_fraction must lie between 0 and 1, not be {fraction}")
-    return min(max(1, round(fraction * rows)), rows - 1)
-
-
 def complete_splits(
-    data: DatasetDict,
-    source: str,
-    choose: Callable[[Dataset, str], tuple[np.ndarray, np.ndarray]],
-    always_cut: Collection[str] = (),
+    data: DatasetDict, source: str, fraction: float, seed: int, always_cut: Collection[str] = ()
 ) -> DatasetDict:
-    """Cut `test` and `validation`, if they are missing, from `train`; `choose` returns the rows that stay and that go.
+    """Cut `test` and `validation`, if they are missing, from `train`; the log says so, but for those in `always_cut`.
 
-    The log says so, except of the splits in `always_cut`.
+    Of texts with one label each, a share of each label goes, at least one. Both parts keep the order of labelled
+    texts; those of pairs are shuffled, as `Dataset.train_test_split` does. With labels, that takes ten seconds for
+    NSMC: it reads them one by one.
     """
     for split in ("test", "validation"):
         if split not in data:
-            parts = choose(data["train"], f"{source}, split {split}")
+            parts = _choose(data["train"], f"{source}, split {split}", fraction, seed)
             data["train"], data[split] = (select_rows(data["train"], part) for part in parts)
             if split not in always_cut:
                 sizes = [len(data[part]) for part in (split, "train")]
                 logger.warning(f"{source}: {split} is {sizes[0]:,} rows cut from train, {sizes[1]:,} are left")
     return DatasetDict({split: data[split] for split in SPLITS})
+
+
+def _choose(rows: Dataset, name: str, fraction: float, seed: int) -> list[np.ndarray]:
+    """The rows that stay, and those that go."""
+    if not 0 < fraction < 1:
+        raise DataError(f"validation_fraction must lie between 0 and 1, not be {fraction}")
+    label = rows.features.get("label")
+    names = label.names if isinstance(label, ClassLabel) else None
+    labels = column_array(rows, "label") if names else np.zeros(len(rows), dtype=int)
+    generator, stay, go = np.random.default_rng(seed), [], []
+    for number in np.unique(labels):
+        order = generator.permutation(np.flatnonzero(labels == number))
+        if len(order) < 2:
+            reason = f"one row alone has the label {names[number]!r}" if names else "there is one row alone"
+            raise DataError(f"{name}: cannot be cut from train, where {reason}")
+        size = min(max(1, round(fraction * len(order))), len(order) - 1)
+        stay.append(order[size:])
+        go.append(order[:size])
+    parts = [np.concatenate(stay), np.concatenate(go)]
+    return parts if label is None else [np.sort(part) for part in parts]
 
 
 class Texts:

@@ -15,19 +15,18 @@ TAB_SEPARATED_SUFFIXES = (".tsv", ".txt")
 
 
 def iterate_rows(
-    file: str | os.PathLike, encoding: str = "utf-8", quoting_levels: int | None = None
+    file: str | os.PathLike, encoding: str = "utf-8", quoting_levels: int = 1
 ) -> Iterator[tuple[int, list[str]]]:
     """The number of each row's last line, and its fields as written: first the header; empty rows are left out.
 
-    A `.tsv` or `.txt` file has fields between tabs, one row a line, quoted as in CSV or not. `quoting_levels` says how
-    often the fields of a tab-separated file are quoted, whatever its name ends in.
+    Other files than `.csv` have fields between tabs, one row a line, quoted as in CSV `quoting_levels` times, or not.
     """
     path, name = local_path(file), os.fspath(file)
-    tab_separated = quoting_levels is not None or path.suffix.lower() in TAB_SEPARATED_SUFFIXES
     header, count, line = None, 0, 0
     with open(path, "rb") as stream:
         lines = decode_lines(stream, name, encoding)
-        rows = _tab_separated(lines, quoting_levels or 1) if tab_separated else _comma_separated(lines, name)
+        is_csv = path.suffix.lower() == ".csv"
+        rows = _comma_separated(lines, name) if is_csv else _tab_separated(lines, quoting_levels)
         for count, (line, fields, whole) in enumerate(rows, start=1):  # noqa: B007
             header = header or fields
             if len(fields) != len(header):

@@ -17,6 +17,7 @@ from .checksums import file_checksum
 from .errors import DataError, data_errors
 from .lines import CONTROLS, iterate_lines, local_path
 from .network import hub_answers
+from .nsmc import NSMC_QUOTING_LEVELS
 from .rows import SPLITS, cached_rows
 from .table_files import NO_ROW, TAB_SEPARATED_SUFFIXES, find_columns, iterate_rows
 
@@ -39,8 +40,7 @@ def read_tables(
     texts: list[str],
     labels: Mapping[str, Collection[str]] | None = None,
     *,
-    files: Mapping[str, Path] | None = None,
-    quoting_levels: int | None = None,
+    nsmc_files: Mapping[str, Path] | None = None,
     encoding: str = "utf-8",
     config_name: str | None = None,
     cache_dir: str | os.PathLike | None = None,
@@ -48,11 +48,12 @@ def read_tables(
     """Read some columns of a table, a folder or a data set of the Hub; a file is the split train.
 
     `column.entry` names an entry of a column of mappings. `labels` has the columns of labels, with those that a CSV or
-    TSV file may hold; none means any. `files` are the tables by split, where `source` does not name them.
+    TSV file may hold; none means any. `nsmc_files` are read in place of `source`.
     """
     labels, path = labels or {}, local_path(source)
+    files, quoting_levels = nsmc_files, NSMC_QUOTING_LEVELS
     if files is None:
-        files = {"train": path} if path.is_file() else _tables_of_splits(path) if path.is_dir() else {}
+        files, quoting_levels = _find_tables(path), 1
     data = {
         split: _read_table(file, texts, labels, encoding, cache_dir, quoting_levels) for split, file in files.items()
     }
@@ -94,8 +95,13 @@ def name_unused(folder: Path, endings: Sequence[str], used: Collection[Path]) ->
         logger.warning(f"{folder}: not read: {', '.join(shown)}")
 
 
-def _tables_of_splits(folder: Path) -> dict[str, Path]:
-    """A folder's tables by split; none if its data are in files of other kinds, which `datasets` reads."""
+def _find_tables(folder: Path) -> dict[str, Path]:
+    """A folder's tables by split, or a single table; none where `datasets` reads files of other kinds, or the Hub."""
+    if folder.is_file():
+        if (suffix := folder.suffix.lower()) not in TABLE_SUFFIXES:
+            hint = "; save a workbook as CSV UTF-8" if suffix.startswith(".xls") else ""
+            raise DataError(f"{folder}: not a .csv, .tsv, .txt, .json or .jsonl file{hint}")
+        return {"train": folder}
     files, tables = find_splits(folder, TABLE_SUFFIXES), files_ending(folder, TABLE_SUFFIXES)
     if not files and tables == files_ending(folder, DATA_SUFFIXES, "**/*"):
         if len(tables) > 1:
@@ -139,7 +145,7 @@ def _read_table(
     labels: Mapping[str, Collection[str]],
     encoding: str,
     cache_dir: str | os.PathLike | None,
-    quoting_levels: int | None,
+    quoting_levels: int,
 ) -> Dataset:
     """Some columns of a table; those of a CSV or TSV file are strings. The cache goes by the file's content."""
     suffix, columns = file.suffix.lower(), [*texts, *labels]
@@ -149,9 +155,6 @@ def _read_table(
         with data_errors(str(file)):
             rows = load_dataset("json", data_files=escape(str(file)), split="train", **cached)
         return _select(str(file), rows, columns)
-    if quoting_levels is None and suffix not in TABLE_SUFFIXES:
-        hint = "; save a workbook as CSV UTF-8" if suffix.startswith(".xls") else ""
-        raise DataError(f"{file}: not a .csv, .tsv, .txt, .json or .jsonl file{hint}")
     allowed = {column: list(labels[column]) for column in labels}
     key = ("table", suffix == ".csv", file_checksum(file), texts, allowed, encoding, quoting_levels)
 

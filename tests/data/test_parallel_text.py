@@ -104,7 +104,11 @@ def test_training_pairs_with_an_empty_side_are_dropped(folder, load_pairs, caplo
         ({"valid.ko": ["가"]}, {}, "valid.en: no such file, plain or .gz"),
         ({}, {"target_column": "ko"}, "the same column"),
         ({}, {"validation_fraction": 1.0}, "validation_fraction"),
-        ({}, {"validation_fraction": 0.999}, "split validation: cannot be cut from train, which has a single pair"),
+        (
+            {},
+            {"validation_fraction": 0.999},
+            "split validation: cannot be cut from train, where there is one row alone",
+        ),
         ({"train.ko.gz": ["가"]}, {}, "train.ko and train.ko.gz are both train: keep one"),
         ({"val.ko": ["가"], "dev.ko": ["가"]}, {}, "dev.ko and val.ko are both validation: keep one"),
         ({}, {"prefixes": {"test": "te"}}, "neither te.ko nor te.en, plain or .gz; there are val_1.en, val_1.ko"),
@@ -118,7 +122,7 @@ def test_training_pairs_with_an_empty_side_are_dropped(folder, load_pairs, caplo
         ({"train.ko": [""] * 40}, {}, "split train: all rows have an empty side"),
         ({"train.ko": [], "train.en.gz": []}, {}, "split train: no pair of sentences"),
         ({"pairs.tsv": ["ko\ten", "안녕\thello"]}, {"target_column": "de"}, "no column 'de'; the columns are ko, en"),
-        ({"pairs.tsv": ["ko\ten", "안녕\thello"]}, {}, "has a single pair"),
+        ({"pairs.tsv": ["ko\ten", "안녕\thello"]}, {}, "there is one row alone"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line(folder, load_pairs, files, options, message):
