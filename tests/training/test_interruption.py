@@ -1,9 +1,8 @@
 """Runs that are killed, find no room on the disk, or diverge: what is left, and that a resumed run ends the same."""
 
-import json
 import shutil
 import signal
-import subprocess
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,7 @@ import transformers
 from datasets import Dataset
 from processes import run_program
 from safetensors.torch import load_file
-from shared import error_line, tiny_config
+from shared import QUIET, TINY, read_json, tiny_config, train_translator
 from transformers import DataCollatorWithPadding, TrainingArguments
 
 from hf_vanilla_transformer import VanillaTransformerForSequenceClassification
@@ -19,78 +18,47 @@ from hf_vanilla_transformer.tokenizer import train_tokenizer
 from hf_vanilla_transformer.training.trainer import CheckedTrainer
 
 
-TINY = {"d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "encoder_ffn_dim": 16}
 # 11 steps of two batches, 4 an epoch; the last is in the middle of one. Nothing falls together with the logging but by
 # chance, and the epochs end at steps that are saved. Dropout is on.
 CLASSIFIER = [
-    *("train-classifier", "--data", "sample", "--vocab_size", "1500", "--max_length", "32"),
-    *("--config", json.dumps(TINY)),
+    *("train-classifier", "--data", "sample", "--vocab_size", "1500", "--max_length", "32", *TINY, *QUIET),
     *("--per_device_train_batch_size", "80", "--gradient_accumulation_steps", "2", "--max_steps", "11"),
-    *("--per_device_eval_batch_size", "15"),
-    *("--save_steps", "2", "--save_total_limit", "3", "--eval_strategy", "epoch", "--logging_steps", "5"),
-    *("--learning_rate", "1e-3", "--report_to", "none", "--disable_tqdm", "true", "--use_cpu", "true"),
-]
-TRANSLATOR = [
-    *("train-translation", "--source_column", "num", "--target_column", "de", "--validation_prefix", "val"),
-    *("--max_length", "12"),
-    *("--config", json.dumps({**TINY, "encoder_attention_heads": 2, "decoder_attention_heads": 2})),
-    *("--vocab_size", "60", "--max_tokens", "64", "--max_steps", "20", "--save_steps", "4", "--average_last", "2"),
-    *("--eval_strategy", "steps", "--eval_steps", "4", "--label_smoothing_factor", "0.1", "--logging_steps", "3"),
-    *("--learning_rate", "1e-3", "--report_to", "none", "--disable_tqdm", "true", "--use_cpu", "true"),
+    *("--per_device_eval_batch_size", "15", "--save_steps", "2", "--save_total_limit", "3"),
+    *("--eval_strategy", "epoch", "--logging_steps", "5", "--learning_rate", "1e-3", "--use_cpu", "true"),
 ]
 # A command's run that comes to a bad end at one point.
 DISASTER = """
 import os, resource, signal, sys
-import torch, transformers
+import transformers
 from hf_vanilla_transformer.__main__ import main
 
 point, *argv = sys.argv[1:]
 
-def die():
-    os.kill(os.getpid(), signal.SIGKILL)
+# The call of one of Trainer's methods before which it happens.
+name, number = {
+    "a step": ("training_step", 14),  # the 7th step's second batch
+    "an evaluation": ("prediction_step", 4),  # the second evaluation's second batch
+    "the measuring": ("predict", 2),
+    "a full disk": ("training_step", 14),
+}.get(point, ("train", 0))
+method, calls = getattr(transformers.Trainer, name), []
 
-def fill_disk():
-    resource.setrlimit(resource.RLIMIT_FSIZE, (500_000, resource.RLIM_INFINITY))
+def call(*args, **kwargs):
+    calls.append(name)
+    if len(calls) == number and point == "a full disk":
+        resource.setrlimit(resource.RLIMIT_FSIZE, (500_000, resource.RLIM_INFINITY))
+    elif len(calls) == number:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return method(*args, **kwargs)
 
-def before_call(name, number, disaster):
-    original, calls = getattr(transformers.Trainer, name), []
-
-    def call(*args, **kwargs):
-        calls.append(name)
-        if len(calls) == number:
-            disaster()
-        return original(*args, **kwargs)
-
-    setattr(transformers.Trainer, name, call)
-
-def in_the_middle_of(file):
-    save = torch.save
-
-    def save_half(content, path):
-        save(content, path)
-        if str(path).endswith(file):
-            os.truncate(path, os.path.getsize(path) // 2)
-            die()
-
-    torch.save = save_half
-
-if point == "a step":
-    before_call("training_step", 14, die)  # the 7th step's second batch
-elif point == "an evaluation":
-    before_call("prediction_step", 4, die)  # the second evaluation's second batch
-elif point == "a checkpoint":
-    in_the_middle_of("checkpoint-6/optimizer.pt")
-elif point == "the measuring":
-    before_call("predict", 2, die)
-elif point == "a full disk":
-    before_call("training_step", 14, fill_disk)
+setattr(transformers.Trainer, name, call)
 main(argv)
 """
 
 
-def run_into(point: str, folder: Path, *command) -> subprocess.CompletedProcess:
-    """Run a command up to one of the points that `DISASTER` names."""
-    return run_program(DISASTER, point, *command, "--output_dir", folder)
+def run_into(point: str, *command) -> int:
+    """Run a command up to one of the points that `DISASTER` names; returns its exit status."""
+    return run_program(DISASTER, point, *command).returncode
 
 
 def checkpoints(folder: Path) -> list[str]:
@@ -116,7 +84,7 @@ def assert_same_end(resumed: Path, whole: Path) -> None:
             assert (resumed / checkpoint / file).read_bytes() == (whole / checkpoint / file).read_bytes(), file
     assert (resumed / "model.safetensors").read_bytes() == (whole / "model.safetensors").read_bytes()
     for file in ("metrics.json", f"{checkpoints(whole)[-1]}/trainer_state.json"):
-        records = [without_times(json.loads((folder / file).read_text())) for folder in (resumed, whole)]
+        records = [without_times(read_json(folder / file)) for folder in (resumed, whole)]
         assert records[0] == records[1]
     assert not {path.name for path in whole.iterdir()} ^ {path.name for path in resumed.iterdir()}
 
@@ -125,7 +93,7 @@ def assert_same_end(resumed: Path, whole: Path) -> None:
 def whole(tmp_path_factory) -> Path:
     """A run that nothing happened to."""
     folder = tmp_path_factory.mktemp("runs") / "whole"
-    assert run_into("no disaster", folder, *CLASSIFIER).returncode == 0
+    assert run_into("no disaster", *CLASSIFIER, "--output_dir", folder) == 0
     assert checkpoints(folder) == ["checkpoint-8", "checkpoint-10", "checkpoint-11"]
     return folder
 
@@ -135,7 +103,6 @@ def whole(tmp_path_factory) -> Path:
     ("point", "left", "last_whole"),
     [
         ("a step", ["checkpoint-2", "checkpoint-4", "checkpoint-6"], "checkpoint-6"),
-        ("a checkpoint", ["checkpoint-2", "checkpoint-4", "checkpoint-6"], "checkpoint-4"),
         # That of the epoch's last step, which comes before the step's checkpoint.
         ("an evaluation", ["checkpoint-2", "checkpoint-4", "checkpoint-6"], "checkpoint-6"),
         # There is nothing more to train.
@@ -144,31 +111,29 @@ def whole(tmp_path_factory) -> Path:
         ("a full disk", ["checkpoint-2", "checkpoint-4", "checkpoint-6", "checkpoint-8"], "checkpoint-6"),
     ],
 )
-def test_a_killed_run_goes_on_to_the_same_end(run, whole, tmp_path, caplog, point, left, last_whole):
-    status = run_into(point, tmp_path / "run", *CLASSIFIER).returncode
-    assert status == (1 if point == "a full disk" else -signal.SIGKILL)
+def test_a_killed_run_goes_on_to_the_same_end(succeed, whole, tmp_path, caplog, point, left, last_whole):
+    command = [*CLASSIFIER, "--output_dir", tmp_path / "run"]
+    assert run_into(point, *command) == (1 if point == "a full disk" else -signal.SIGKILL)
     assert checkpoints(tmp_path / "run") == left
     if point == "a step":  # in a process that has imported nothing of the package
-        assert run_into("no disaster", tmp_path / "run", *CLASSIFIER, "--resume_from_checkpoint").returncode == 0
+        assert run_into("no disaster", *command, "--resume_from_checkpoint") == 0
     else:
-        assert run(*CLASSIFIER, "--output_dir", tmp_path / "run", "--resume_from_checkpoint")[0] == 0
-    assert json.loads((tmp_path / "run" / "run.json").read_text())["resumed_from"] == last_whole
+        succeed(*command, "--resume_from_checkpoint")
+    assert read_json(tmp_path / "run" / "run.json")["resumed_from"] == last_whole
     skipped = [line for line in caplog.messages if "not a whole checkpoint" in line]
-    if last_whole == left[-1]:
-        assert not skipped
-    else:
-        assert len(skipped) == 1 and skipped[0].startswith(str(tmp_path / "run" / left[-1]))
-        assert "optimizer.pt" in skipped[0] and "\n" not in skipped[0]
+    damage = "not a whole checkpoint (optimizer.pt is broken off), skipped"
+    assert skipped == [f"{tmp_path}/run/{left[-1]}: {damage}"] * (last_whole != left[-1])
     assert_same_end(tmp_path / "run", whole)
 
 
 @pytest.mark.slow
-def test_a_killed_run_with_a_token_budget_goes_on_to_the_same_end(run, corpus, tmp_path):
-    arguments = [*TRANSLATOR, "--data", corpus]
-    assert run(*arguments, "--output_dir", tmp_path / "whole")[0] == 0
-    assert run_into("a step", tmp_path / "run", *arguments).returncode == -signal.SIGKILL
+def test_a_killed_run_with_a_token_budget_goes_on_to_the_same_end(succeed, corpus, tmp_path):
+    settings = ["--max_tokens", "64", "--max_steps", "20", "--save_steps", "4", "--average_last", "2"]
+    settings += ["--eval_steps", "4", "--label_smoothing_factor", "0.1", "--logging_steps", "3", "--use_cpu", "true"]
+    train_translator(succeed, corpus, tmp_path / "whole", *settings)
+    assert train_translator(partial(run_into, "a step"), corpus, tmp_path / "run", *settings) == -signal.SIGKILL
     assert checkpoints(tmp_path / "run")[-1] == "checkpoint-12"
-    assert run(*arguments, "--output_dir", tmp_path / "run", "--resume_from_checkpoint")[0] == 0
+    train_translator(succeed, corpus, tmp_path / "run", *settings, "--resume_from_checkpoint")
     assert_same_end(tmp_path / "run", tmp_path / "whole")
 
 
@@ -177,23 +142,22 @@ def test_a_killed_run_with_a_token_budget_goes_on_to_the_same_end(run, corpus, t
     ("flags", "epoch", "steps"),
     [((), 2, [4, 8, 12]), ((), 3, [4, 8, 12]), (("--eval_on_start", "true"), 1, [0, 4, 8, 12])],
 )
-def test_a_resumed_run_stops_as_early(run, tmp_path, flags, epoch, steps):
+def test_a_resumed_run_stops_as_early(succeed, tmp_path, flags, epoch, steps):
     """The second epoch without a better model than the first one's is the last, interrupted or not."""
     arguments = [*CLASSIFIER, "--learning_rate", "0", "--max_steps", "36", "--early_stopping_patience", "2"]
     arguments += ["--save_strategy", "epoch", "--load_best_model_at_end", "true", *flags]
-    assert run(*arguments, "--output_dir", tmp_path / "whole")[0] == 0
+    succeed(*arguments, "--output_dir", tmp_path / "whole")
     for number in range(1, epoch + 1):
         name = f"checkpoint-{4 * number}"
         shutil.copytree(tmp_path / "whole" / name, tmp_path / "run" / name)
-    assert run(*arguments, "--output_dir", tmp_path / "run", "--resume_from_checkpoint")[0] == 0
-    metrics = json.loads((tmp_path / "run" / "metrics.json").read_text())
-    assert [entry["step"] for entry in metrics["epochs"]] == steps
+    succeed(*arguments, "--output_dir", tmp_path / "run", "--resume_from_checkpoint")
+    assert [entry["step"] for entry in read_json(tmp_path / "run" / "metrics.json")["epochs"]] == steps
     assert_same_end(tmp_path / "run", tmp_path / "whole")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
-def test_a_loss_that_is_no_number_stops_the_run_at_its_step(run, monkeypatch, tmp_path, value):
+def test_a_loss_that_is_no_number_stops_the_run_at_its_step(refused, corpus, monkeypatch, tmp_path, value):
     """Of a translator; the trainers of all commands are CheckedTrainer or classes of it."""
     compute_loss, calls = transformers.Trainer.compute_loss, []
 
@@ -203,12 +167,10 @@ def test_a_loss_that_is_no_number_stops_the_run_at_its_step(run, monkeypatch, tm
         return compute_loss(self, model, *args, **kwargs) * (value if model.training and len(calls) == 8 else 1)
 
     monkeypatch.setattr(transformers.Trainer, "compute_loss", compute)
-    (tmp_path / "pairs.csv").write_text("num,de\n" + "".join(f"{number},{number + 1}\n" for number in range(40)))
-    arguments = [*TRANSLATOR[:5], *TRANSLATOR[7:], "--data", tmp_path / "pairs.csv", "--vocab_size", "20"]
-    arguments += ["--gradient_accumulation_steps", "2", "--logging_steps", "9", "--eval_strategy", "no"]
-    status, _, err = run(*arguments, "--save_steps", "1", "--max_steps", "6", "--output_dir", tmp_path / "run")
-    assert status == 2
-    assert error_line("train-translation", err).endswith(f"error: the loss of step 4 is {value}")
+    settings = ["--gradient_accumulation_steps", "2", "--logging_steps", "9", "--eval_strategy", "no"]
+    settings += ["--save_steps", "1", "--max_steps", "6", "--use_cpu", "true"]
+    line = train_translator(refused, corpus, tmp_path / "run", *settings)
+    assert line.endswith(f"error: the loss of step 4 is {value}")
     assert checkpoints(tmp_path / "run") == ["checkpoint-1", "checkpoint-2", "checkpoint-3"]
     for checkpoint in checkpoints(tmp_path / "run"):
         weights = load_file(tmp_path / "run" / checkpoint / "model.safetensors")
