@@ -38,14 +38,9 @@ def run_program(
     cwd: Path | None = None,
     package: bool = True,
 ) -> subprocess.CompletedProcess:
-    """Run a program to its end, as `python -c` would.
+    """Run a program to its end, as `python -c` would, by default where this process runs, and in its environment.
 
-    Args:
-        program: Python code.
-        arguments: What it finds in `sys.argv[1:]`.
-        environment: Its environment variables; by default this process's.
-        cwd: The folder in which it runs; by default this process's.
-        package: Whether it sees this package, or only the installed ones.
+    Without `package`, it sees the installed packages alone.
     """
     words = list(map(str, arguments))
     environment = dict(os.environ if environment is None else environment)
@@ -59,15 +54,9 @@ def run_program(
 
 
 def run_side_by_side(program: str, *arguments, homes: list[Path]) -> list[subprocess.CompletedProcess]:
-    """Run a program in two processes that train together, as torchrun would start them.
+    """Run a program in two processes that train together, as torchrun would start them; the results are by rank.
 
-    Args:
-        program: Python code.
-        arguments: What it finds in `sys.argv[1:]`.
-        homes: The caches of one machine with both processes, or of two with one each.
-
-    Returns:
-        The result of each, by rank.
+    `homes` are the caches of one machine with both processes, or of two with one each.
     """
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))

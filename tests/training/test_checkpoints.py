@@ -91,10 +91,9 @@ def test_a_state_that_is_not_trainers_is_named(checkpoint, file, state, fault):
     assert checkpoint_damage(str(checkpoint)) == f"{file} {fault}"
 
 
-FILES = ["adapter_model.safetensors", "optimizer.pt", "scheduler.pt", "rng_state.pth", "trainer_state.json"]
-
-
-@pytest.mark.parametrize("file", FILES)
+@pytest.mark.parametrize(
+    "file", ["adapter_model.safetensors", "optimizer.pt", "scheduler.pt", "rng_state.pth", "trainer_state.json"]
+)
 def test_a_checkpoint_is_whole_or_not(checkpoint, file, caplog):
     """Whichever file was being written: those after it are missing, and so may be some of its own bytes."""
     folder = checkpoint.parent

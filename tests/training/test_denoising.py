@@ -218,12 +218,10 @@ def test_a_resumed_run_sees_the_same_batches_and_ends_the_same(tmp_path, text_to
         assert torch.equal(value, expected), name
 
 
-def test_each_epoch_corrupts_anew(tmp_path, text_tokenizer):
+def test_trainer_tells_the_collator_its_epoch(tmp_path, text_tokenizer):
     _, batches = train(tmp_path, text_tokenizer, train_sampling_strategy="sequential", per_device_train_batch_size=60)
     assert len(batches) == 3
-    assert all(torch.equal(batches[0]["labels"], batch["labels"]) for batch in batches)
-    inputs = [unpadded(batch)[0] for batch in batches]
-    for first, second in ((0, 1), (0, 2), (1, 2)):
-        assert np.mean([a == b for a, b in zip(inputs[first], inputs[second], strict=True)]) < 0.5
-    texts = [{"input_ids": ids[:-1], "row": row} for row, ids in enumerate(unpadded(batches[0])[1])]
-    assert inputs[2] == unpadded(infilling(text_tokenizer, epoch=2)(texts))[0]
+    for epoch, batch in enumerate(batches):
+        inputs, labels = unpadded(batch)
+        texts = [{"input_ids": ids[:-1], "row": row} for row, ids in enumerate(labels)]
+        assert inputs == unpadded(infilling(text_tokenizer, epoch)(texts))[0]

@@ -2,7 +2,6 @@
 
 FSDP through Trainer needs GPUs (accelerate has it for no CPU); here its sharding is applied to the model itself."""
 
-import json
 import os
 import re
 import subprocess
@@ -11,7 +10,7 @@ import sys
 import pytest
 import torch
 from processes import COMMAND, run_program, run_side_by_side
-from shared import tiny_config
+from shared import QUIET, TINY_TRANSLATOR, read_json, tiny_config
 from torch import distributed
 from torch.distributed.fsdp import fully_shard
 
@@ -21,14 +20,9 @@ from hf_vanilla_transformer import (
 )
 
 
-TINY = (
-    '{"d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "encoder_attention_heads": 2, '
-    '"decoder_attention_heads": 2, "encoder_ffn_dim": 16, "decoder_ffn_dim": 16, "dropout": 0.0, '
-    '"attention_dropout": 0.0, "embedding_dropout": 0.0}'
-)
 SETTINGS = [
-    *("--config", TINY, "--logging_steps", "1", "--learning_rate", "1e-2"),
-    *("--use_cpu", "true", "--disable_tqdm", "true", "--report_to", "none", "--eval_strategy", "no"),
+    *("--config", f'{TINY_TRANSLATOR[1][:-1]}, "dropout": 0.0, "attention_dropout": 0.0, "embedding_dropout": 0.0}}'),
+    *("--logging_steps", "1", "--learning_rate", "1e-2", "--use_cpu", "true", *QUIET, "--eval_strategy", "no"),
 ]
 
 
@@ -67,12 +61,12 @@ def test_two_processes_do_the_steps_of_one_with_twice_the_accumulation(command, 
     losses, measured = [], []
     for folder, text in zip(folders, printed, strict=True):
         assert len(re.findall("^(?:test|validation) .*: ", text, re.MULTILINE)) == 1
-        report = json.loads((folder / "metrics.json").read_text())["validation"]
+        report = read_json(folder / "metrics.json")["validation"]
         measured.append({name: report[name] for name in ("accuracy", "perplexity") if name in report})
-        state = json.loads((folder / f"checkpoint-{steps}" / "trainer_state.json").read_text())
+        state = read_json(folder / f"checkpoint-{steps}" / "trainer_state.json")
         assert state["epoch"] < 1  # an epoch's last step may have less than its batches
         losses.append([entry["loss"] for entry in state["log_history"] if "loss" in entry])
-    assert json.loads((folders[1] / "run.json").read_text())["processes"] == 2
+    assert read_json(folders[1] / "run.json")["processes"] == 2
     assert len(losses[0]) == steps and losses[0][0] != losses[0][-1]
     assert losses[1] == pytest.approx(losses[0], abs=1e-4)
     assert measured[0] and measured[1] == pytest.approx(measured[0], abs=1e-3)  # each row counts once
@@ -89,9 +83,9 @@ def test_the_papers_own_recipe_trains_in_two_processes(corpus, tmp_path):
     words = ["-m", "hf_vanilla_transformer", "train-translation", "wmt14-en-de-base", *data, *SETTINGS, *few]
     command = [*launch, *words, "--output_dir", str(tmp_path / "run")]
     assert "test BLEU" in output(subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL))
-    assert json.loads((tmp_path / "run" / "metrics.json").read_text())["averaged_steps"] == [2, 3, 4, 5, 6]
-    assert json.loads((tmp_path / "run" / "run.json").read_text())["processes"] == 2
-    generation = json.loads((tmp_path / "run" / "generation_config.json").read_text())
+    assert read_json(tmp_path / "run" / "metrics.json")["averaged_steps"] == [2, 3, 4, 5, 6]
+    assert read_json(tmp_path / "run" / "run.json")["processes"] == 2
+    generation = read_json(tmp_path / "run" / "generation_config.json")
     assert (generation["num_beams"], generation["length_penalty"]) == (4, 0.6)
 
 

@@ -91,13 +91,6 @@ def test_grouped_batches_are_those_of_trainer_itself(tmp_path, tokenizer):
     assert batches[0] == batches[1] and len(batches[0]) == 2 * (8 + 5)
 
 
-def test_evaluation_returns_logits_alone(tmp_path, tokenizer):
-    trainer = train_classifier(tmp_path, tokenizer, max_steps=1)
-    prediction = trainer.predict(rows(5))
-    assert isinstance(prediction.predictions, np.ndarray)
-    assert prediction.predictions.shape == (5, 2)
-
-
 @pytest.mark.parametrize("task", ["classification", "generation"])
 def test_accumulated_gradients_equal_one_large_batch(task, tmp_path, tokenizer):
     """Targets of unequal length: a mean of means would weigh their tokens unequally."""
