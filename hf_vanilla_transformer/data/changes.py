@@ -92,12 +92,10 @@ def typing_slip(text: str, generator: Random) -> str:
 
 
 def swapped_case(text: str, generator: Random | None = None) -> str:
-    """Small letters as capitals, and capitals as small letters."""
     return text.swapcase()
 
 
 def as_written(text: str, generator: Random | None = None) -> str:
-    """The text itself."""
     return text
 
 
@@ -105,7 +103,6 @@ SPACINGS = (as_written, no_spaces, all_spaced, random_spaces)
 
 _ALL = (no_spaces, all_spaced, random_spaces, repeats, no_punctuation, decomposed, typing_slip, swapped_case)
 CHANGES: dict[str, Callable[[str, Random], str]] = {change.__name__: change for change in _ALL}
-"""The changes by name."""
 
 
 def change_texts(rows: Dataset, name: str, seed: int) -> Dataset:

@@ -89,7 +89,6 @@ def _advice(line: bytes) -> str:
 
 
 def normalize_spaces(text: str) -> str:
-    """The words of a text, with one space between them."""
     return " ".join(text.split())
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from datasets import ClassLabel, Dataset, DatasetDict, DatasetInfo, Features, Split, Value
 from datasets.fingerprint import Hasher
-from datasets.table import InMemoryTable, MemoryMappedTable
+from datasets.table import MemoryMappedTable
 from pyarrow import compute
 from transformers import PreTrainedTokenizerBase
 
@@ -33,6 +33,8 @@ def select_rows(rows: Dataset, indices: np.ndarray) -> Dataset:
 
     `Dataset.select` (datasets 5.2) makes a list of them, of 60 bytes each, and every process of `map` gets a copy.
     """
+    if not rows.cache_files:
+        return rows.select(indices)
     indices = np.ascontiguousarray(indices, dtype=np.int64)
     chosen = pa.array(indices.view(np.uint64))  # the type that `datasets` has, without a copy
     if rows._indices is not None:
@@ -41,11 +43,8 @@ def select_rows(rows: Dataset, indices: np.ndarray) -> Dataset:
     content = hashlib.sha256(rows._fingerprint.encode())
     content.update(indices.data)
     fingerprint = content.hexdigest()[:16]
-    if rows.cache_files:
-        file = Path(rows.cache_files[0]["filename"]).with_name(f"cache-{fingerprint}.arrow")
-        table = _memory_mapped(file, table.schema, [table])
-    else:
-        table = InMemoryTable(table)
+    file = Path(rows.cache_files[0]["filename"]).with_name(f"cache-{fingerprint}.arrow")
+    table = _memory_mapped(file, table.schema, [table])
     return Dataset(rows.data, info=rows.info.copy(), split=rows.split, indices_table=table, fingerprint=fingerprint)
 
 

@@ -60,7 +60,6 @@ class _RunCallback(TrainerCallback):
             custom_object_save(model, args.output_dir, config=model.config)
 
     def _log(self, args: TrainingArguments, control: TrainerControl) -> None:
-        """Log before a checkpoint or an evaluation."""
         if args.logging_strategy != IntervalStrategy.NO:
             control.should_log |= control.should_save or control.should_evaluate
 
@@ -172,7 +171,6 @@ class TokenBudgetTrainer(CheckedSeq2SeqTrainer):
         return self.rows_per_batch * args.world_size * args.gradient_accumulation_steps
 
     def get_train_dataloader(self) -> DataLoader:
-        """The training batches, divided among the processes."""
         if self.max_tokens is None:
             return super().get_train_dataloader()
         rows: Any = self.train_dataset
