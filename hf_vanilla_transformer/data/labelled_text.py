@@ -127,24 +127,21 @@ def tokenize(
         raise ValueError(f"max_length must be at least 1, not {max_length}")
     encode([""], tokenizer, max_length)  # `save_pretrained` writes this truncation, with rows from the cache, too
     rows = next(iter(dataset.values())) if isinstance(dataset, DatasetDict) else dataset
-    settings = {"tokenizer": tokenizer, "max_length": max_length, "number_of_labels": None}
+    number_of_labels = len(label_names(rows)) if problem_type_of(rows) == MULTI else None
     dropped = [] if keep_texts else ["text"]
-    if problem_type_of(rows) == MULTI:
-        settings["number_of_labels"] = len(label_names(rows))
-        dropped.append("label")
-    else:
+    if number_of_labels is None:
         dataset = dataset.rename_column("label", "labels")
-    return tokenize_rows(dataset, _tokenize_batch, settings, remove_columns=dropped)
+    else:
+        dropped.append("label")
 
+    def tokenize_batch(batch: dict[str, list]) -> dict[str, list]:
+        input_ids = encode(batch["text"], tokenizer, max_length)
+        tokens: dict[str, list] = {"input_ids": input_ids, "length": [len(ids) for ids in input_ids]}
+        if number_of_labels is not None:
+            tokens["labels"] = multi_hot(batch["label"], number_of_labels)
+        return tokens
 
-def _tokenize_batch(
-    batch: dict[str, list], tokenizer: PreTrainedTokenizerBase, max_length: int | None, number_of_labels: int | None
-) -> dict[str, list]:
-    input_ids = encode(batch["text"], tokenizer, max_length)
-    tokens: dict[str, list] = {"input_ids": input_ids, "length": [len(ids) for ids in input_ids]}
-    if number_of_labels is not None:
-        tokens["labels"] = multi_hot(batch["label"], number_of_labels)
-    return tokens
+    return tokenize_rows(dataset, tokenize_batch, [tokenizer, max_length, number_of_labels], remove_columns=dropped)
 
 
 def _keep_text_and_label(

@@ -81,18 +81,15 @@ def tokenize_pairs(
     """
     for one in (tokenizer, target_tokenizer):
         one("", truncation=True)  # `save_pretrained` writes this, so it must not depend on the cache
-    tokenizers = {"tokenizer": tokenizer, "target_tokenizer": target_tokenizer}
-    columns = ["source", "target"]
-    return tokenize_rows(dataset, _tokenize_batch, tokenizers, remove_columns=columns, features=_TOKENIZED)
 
+    def tokenize_batch(batch: dict[str, list]) -> dict[str, list]:
+        input_ids = tokenizer(batch["source"], truncation=True)["input_ids"]
+        labels = target_tokenizer(batch["target"], truncation=True)["input_ids"]
+        lengths = [max(len(side) for side in pair) for pair in zip(input_ids, labels, strict=True)]
+        return {"input_ids": input_ids, "labels": labels, "length": lengths}
 
-def _tokenize_batch(
-    batch: dict[str, list], tokenizer: PreTrainedTokenizerBase, target_tokenizer: PreTrainedTokenizerBase
-) -> dict[str, list]:
-    input_ids = tokenizer(batch["source"], truncation=True)["input_ids"]
-    labels = target_tokenizer(batch["target"], truncation=True)["input_ids"]
-    lengths = [max(len(side) for side in pair) for pair in zip(input_ids, labels, strict=True)]
-    return {"input_ids": input_ids, "labels": labels, "length": lengths}
+    options = {"remove_columns": ["source", "target"], "features": _TOKENIZED}
+    return tokenize_rows(dataset, tokenize_batch, [tokenizer, target_tokenizer], **options)
 
 
 def _read_aligned_files(

@@ -4,8 +4,8 @@
 import logging
 import os
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import chain, islice
-from typing import Any
 
 import numpy as np
 from datasets import Dataset, DatasetDict, Features, IterableDataset, List, Value
@@ -90,10 +90,9 @@ def tokenize_corpus(corpus: DatasetDict, tokenizer: PreTrainedTokenizerBase, max
         DataError: A split has no line with a token.
     """
     features = Features({"input_ids": List(Value("int32")), "row": Value("int64"), "length": Value("int32")})
-    settings = {"tokenizer": tokenizer, "max_length": max_length}
-    tokenized = tokenize_rows(
-        corpus, _tokenize_batch, settings, with_indices=True, remove_columns=["text"], features=features
-    )
+    tokenize = partial(_tokenize_batch, tokenizer=tokenizer, max_length=max_length)
+    options = {"with_indices": True, "remove_columns": ["text"], "features": features}
+    tokenized = tokenize_rows(corpus, tokenize, [tokenizer, max_length], **options)
     for split, lines in corpus.items():
         if not (kept := len(tokenized[split])):
             raise DataError(f"{split}: no line has a text")
@@ -145,15 +144,14 @@ def stream_corpus(
     names = tuple(os.fspath(file) for file in files)
     first = list(islice(_lines(names, encoding), int(validation) + 1))
     size = validation_size(max(1, validation), len(first), ", ".join(names))
-    kwargs: dict[str, Any] = {"tokenizer": tokenizer, "max_length": max_length}
-    held = Dataset.from_dict(_tokenize_batch({"text": first[:size]}, list(range(size)), **kwargs))
+    tokenize = partial(_tokenize_batch, tokenizer=tokenizer, max_length=max_length)
+    held = Dataset.from_dict(tokenize({"text": first[:size]}, list(range(size))))
     if not len(held):
         raise DataError("validation: no line has a text")
     source = {"files": names, "start": size, "encoding": encoding}
     stream = IterableDataset.from_generator(_endless_text_rows, gen_kwargs=source)
     stream = stream.shuffle(seed=seed, buffer_size=SHUFFLE_BUFFER)
-    stream = stream.map(_tokenize_batch, batched=True, with_indices=True, remove_columns=["text"], fn_kwargs=kwargs)
-    return stream, held
+    return stream.map(tokenize, batched=True, with_indices=True, remove_columns=["text"]), held
 
 
 def _endless_text_rows(files: tuple[str, ...], start: int, encoding: str) -> Iterator[dict[str, str]]:

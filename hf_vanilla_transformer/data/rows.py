@@ -170,21 +170,16 @@ class Texts:
 
 
 def tokenize_rows(
-    data: Dataset | DatasetDict, function: Callable, fn_kwargs: dict[str, Any], **options: Any
+    data: Dataset | DatasetDict, function: Callable, settings: Sequence, **options: Any
 ) -> Dataset | DatasetDict:
-    """`data.map(function)` in batches; the cache key is the content of the tokenizers among `fn_kwargs`."""
+    """`data.map(function)` in batches; `settings` are what it depends on: of a tokenizer, the content is the key."""
     if isinstance(data, DatasetDict):
-        splits = {split: tokenize_rows(rows, function, fn_kwargs, **options) for split, rows in data.items()}
-        return DatasetDict(splits)
-    settings = [
-        _tokenizer_content(value) if isinstance(value, PreTrainedTokenizerBase) else value
-        for value in fn_kwargs.values()
-    ]
+        return DatasetDict({name: tokenize_rows(rows, function, settings, **options) for name, rows in data.items()})
+    key = [_tokenizer_content(one) if isinstance(one, PreTrainedTokenizerBase) else one for one in settings]
     return data.map(
         function,
         batched=True,
-        fn_kwargs=fn_kwargs,
-        new_fingerprint=Hasher.hash((data._fingerprint, settings, options)),
+        new_fingerprint=Hasher.hash((data._fingerprint, key, options)),
         num_proc=tokenizing_processes(len(data)),
         desc="Tokenizing",
         **options,

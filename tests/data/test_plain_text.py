@@ -35,7 +35,7 @@ def test_lines_become_tokens_once(text_file, text_tokenizer, tmp_path, caplog, m
     loaded = type(text_tokenizer).from_pretrained(tmp_path / "tokenizer")
     loaded(LINES[:2], padding=True, truncation=True)
     monkeypatch.setattr(plain_text, "iterate_lines", first_line_alone)
-    monkeypatch.setattr(plain_text, "_tokenize_batch", None)
+    monkeypatch.setattr(plain_text, "_tokenize_batch", first_line_alone)
     again = tokenize_corpus(load_corpus([text_file], validation=10), loaded, 8)
     assert again["train"].to_list() == train
     assert "2 of 52 lines have no text" in caplog.text
