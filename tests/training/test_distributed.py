@@ -5,7 +5,6 @@ FSDP through Trainer needs GPUs (accelerate has it for no CPU); here its shardin
 import os
 import re
 import subprocess
-import sys
 
 import pytest
 import torch
@@ -79,10 +78,8 @@ def test_the_papers_own_recipe_trains_in_two_processes(corpus, tmp_path):
     """At tiny size, on other data, to the mean of five checkpoints and the beam search of the paper."""
     _, *data = [argument.format(corpus) for argument in TRANSLATION]
     few = ["--vocab_lines", "50", "--max_steps", "6", "--save_steps", "1"]
-    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
-    words = ["-m", "hf_vanilla_transformer", "train-translation", "wmt14-en-de-base", *data, *SETTINGS, *few]
-    command = [*launch, *words, "--output_dir", str(tmp_path / "run")]
-    assert "test BLEU" in output(subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL))
+    words = ["train-translation", "wmt14-en-de-base", *data, *SETTINGS, *few, "--output_dir", tmp_path / "run"]
+    assert "test BLEU" in output(*run_side_by_side(COMMAND, *words, homes=[tmp_path / "home"]))
     assert read_json(tmp_path / "run" / "metrics.json")["averaged_steps"] == [2, 3, 4, 5, 6]
     assert read_json(tmp_path / "run" / "run.json")["processes"] == 2
     generation = read_json(tmp_path / "run" / "generation_config.json")
