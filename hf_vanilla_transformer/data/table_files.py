@@ -11,7 +11,6 @@ from .lines import CUT_OFF, appearance, decode_lines, local_path
 
 
 NO_ROW = "the file ends here, without any row"
-TAB_SEPARATED_SUFFIXES = (".tsv", ".txt")
 
 
 def iterate_rows(

@@ -19,14 +19,14 @@ from .lines import CONTROLS, iterate_lines, local_path
 from .network import hub_answers
 from .nsmc import NSMC_QUOTING_LEVELS
 from .rows import SPLITS, cached_rows
-from .table_files import NO_ROW, TAB_SEPARATED_SUFFIXES, find_columns, iterate_rows
+from .table_files import NO_ROW, find_columns, iterate_rows
 
 
 logger = logging.getLogger(__name__)
 # How a file's name begins, for each split.
 NAMES = {"train": ("train",), "validation": ("validation", "valid", "val", "dev"), "test": ("test",)}
 JSON_SUFFIXES = (".json", ".jsonl")
-TABLE_SUFFIXES = (".csv", *TAB_SEPARATED_SUFFIXES, *JSON_SUFFIXES)
+TABLE_SUFFIXES = (".csv", ".tsv", ".txt", *JSON_SUFFIXES)
 DATA_SUFFIXES = (*TABLE_SUFFIXES, ".parquet", ".arrow")
 HUB_NAME = re.compile(r"\w[\w.-]*(/[\w.-]+)?")
 # Half of a character in JSON, which `datasets` reads as an empty text.

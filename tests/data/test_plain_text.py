@@ -1,7 +1,5 @@
 """Plain text for pretraining: a corpus that is cached, and one that is streamed."""
 
-import logging
-
 from shared import LINES
 
 from data.files import data_error, write_lines
@@ -17,8 +15,7 @@ def first_line_alone(file):
 def test_lines_become_tokens_once(text_file, text_tokenizer, tmp_path, caplog, monkeypatch):
     def load(validation=10):
         caplog.clear()
-        with caplog.at_level(logging.WARNING):
-            return tokenize_corpus(load_corpus([text_file], validation=validation), text_tokenizer, 8)
+        return tokenize_corpus(load_corpus([text_file], validation=validation), text_tokenizer, 8)
 
     tokenized = load()
     assert "train: 2 of 52 lines have no text and are dropped" in caplog.text

@@ -17,11 +17,7 @@ def described(load, path, texts, labels, **options):
 @pytest.mark.parametrize(
     ("labels", "options", "lines"),
     [
-        (
-            ["good", "bad"],
-            {},
-            ["rows: train 32, validation 4, test 4", "labels of train: bad 16 (50%), good 16 (50%)"],
-        ),
+        (["good", "bad"], {}, ["rows: train 32, validation 4, test 4", "of train: bad 16 (50%), good 16 (50%)"]),
         (["a|b", "b"], {}, ["1 hold |, such as a|b, and count as one label each; problem_type multi_label"]),
         (["a|b", "b"], {"problem_type": MULTI}, ["labels of train: b ", " (100%), a "]),
         ([1, 2, 3, 4, 5], {}, ["all 5 are numbers; if they are ratings, problem_type regression predicts them"]),

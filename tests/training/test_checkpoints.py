@@ -179,7 +179,5 @@ def test_what_cannot_be_averaged_is_refused(tmp_path):
     VanillaTransformerForConditionalGeneration(tiny_config(d_model=8)).save_pretrained(tmp_path / "checkpoint-2")
     with pytest.raises(ValueError, match="checkpoint-2: another model than .*checkpoint-1"):
         average_checkpoints(last_checkpoints(str(tmp_path), 2))
-    with pytest.raises(ValueError, match="2 checkpoints, fewer than 3"):
-        last_checkpoints(str(tmp_path), 3)
     with pytest.raises(ValueError, match="at least 1"):
         last_checkpoints(str(tmp_path), 0)
