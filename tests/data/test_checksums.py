@@ -1,10 +1,10 @@
-"""Checksums of rows and of files."""
+"""Checksums of rows."""
 
 import hashlib
 
 from datasets import ClassLabel, Dataset, Features, Value
 
-from hf_vanilla_transformer.data.checksums import checksum, file_checksum
+from hf_vanilla_transformer.data.checksums import checksum
 
 
 def test_the_checksum_is_that_of_the_rows_as_json_lines():
@@ -12,11 +12,3 @@ def test_the_checksum_is_that_of_the_rows_as_json_lines():
     features = Features({"text": Value("string"), "label": ClassLabel(names=["a", "b"])})
     data = Dataset.from_dict({"text": ["a", "영화"], "label": [1, 0]}, features=features).select([1, 0])
     assert checksum(data) == hashlib.sha256('["영화", 0]\n["a", 1]\n'.encode()).hexdigest()
-
-
-def test_a_files_checksum_is_that_of_all_of_it(tmp_path):
-    """It is what the cache goes by."""
-    content = bytes(3_000_000)
-    for tail in (b"a", b"b"):
-        (tmp_path / "texts").write_bytes(content + tail)
-        assert file_checksum(tmp_path / "texts") == hashlib.sha256(content + tail).hexdigest()

