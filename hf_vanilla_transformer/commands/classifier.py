@@ -162,7 +162,6 @@ def headline(report: dict[str, Any], rows: int, problem_type: str) -> str:
 
 
 def balanced_loss(rows: Dataset, number: int, label_smoothing: float) -> WeightedLoss:
-    """The loss of `--class_weights balanced` for the labels of the tokenized training set."""
     return WeightedLoss(balanced_weights(torch.tensor(column_array(rows, "labels")), number), label_smoothing)
 
 

@@ -40,7 +40,6 @@ class ConvertArguments:
 
 
 def write_checkpoint(arguments: ConvertArguments) -> None:
-    """Write the model's tensors as the tutorial has them."""
     file = Path(arguments.checkpoint)
     if file.suffix.lower() not in (".pt", ".pth", ".safetensors"):
         raise ValueError(f"{file}: not a .pt, .pth or .safetensors file")

@@ -43,7 +43,6 @@ Measurement = tuple[dict[str, Any], str, list[Any]]
 
 
 def evaluate(arguments: EvaluationArguments) -> None:
-    """Measure a model, and write what was found into a folder."""
     engine = load_engine(arguments.model, arguments.dtype)
     translates = TASKS.get(engine.model_class) == "translation"
     if not translates:
@@ -102,7 +101,6 @@ def accuracy_by_length(texts: list[str], right: np.ndarray) -> list[dict[str, fl
 
 
 def describe_engine(engine: Engine, model: str) -> dict[str, str]:
-    """The precision in which an engine computes, and its device."""
     if not isinstance(engine, TorchEngine):
         return {"precision": (read_export(model) or {}).get("quantize") or "float32", "device": "cpu"}
     device = engine.model.device
@@ -113,7 +111,6 @@ def describe_engine(engine: Engine, model: str) -> dict[str, str]:
 
 
 def evaluate_translator(arguments: EvaluationArguments, engine: Engine, folder: Path) -> Measurement:
-    """Measure a translator, and write its translations beside the references."""
     split = load_split(arguments, PairArguments)
     arguments.num_beams = arguments.num_beams or engine.num_beams
     tokenizers = load_tokenizers(arguments.model, engine.config)
@@ -138,7 +135,6 @@ def evaluate_translator(arguments: EvaluationArguments, engine: Engine, folder: 
 
 
 def evaluate_classifier(arguments: EvaluationArguments, engine: Engine, folder: Path) -> Measurement:
-    """Measure a classifier, and write its mistakes and figures."""
     problem_type = engine.config.problem_type or SINGLE
     split = load_split(arguments, LabelledTextArguments, problem_type=problem_type)
     names = label_names(split)

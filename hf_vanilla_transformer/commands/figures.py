@@ -95,7 +95,6 @@ def noam_rates(setting: str, steps: int) -> tuple[str, list[float]]:
 
 @torch.inference_mode()
 def draw_attention(arguments: FigureArguments) -> None:
-    """Run the model on the texts, and draw the probabilities of the layer and head that the arguments name."""
     model: Any = load_model(arguments.model, attn_implementation="eager")  # the others do not keep the probabilities
     config, title, output = model.config, *KINDS[arguments.kind]
     is_encoder = arguments.kind == "encoder"
@@ -142,7 +141,6 @@ def draw_attention(arguments: FigureArguments) -> None:
 
 
 def draw_curves(arguments: FigureArguments) -> None:
-    """Draw the training curves of a run from its record."""
     file = Path(arguments.model, METRICS_FILE)
     epochs = read_file(file).get("epochs")
     if not isinstance(epochs, list) or not all(isinstance(epoch, dict) for epoch in epochs or [None]):

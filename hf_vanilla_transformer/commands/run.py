@@ -137,8 +137,6 @@ def print_facts(data: DatasetDict, *options: Any) -> None:
 
 
 class _Clock(TrainerCallback):
-    """Notes when each update ends."""
-
     def __init__(self):
         self.ends: list[float] = []
 

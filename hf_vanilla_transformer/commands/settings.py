@@ -46,7 +46,6 @@ class LabelledTextArguments(SplitArguments):
     label_column: str = HfArg(default="label", help="The column with the labels.")
 
     def load(self, problem_type: str | None = SINGLE) -> "DatasetDict":
-        """The splits, as `load_labelled_text` returns them."""
         from ..data.labelled_text import load_labelled_text
 
         return load_labelled_text(
@@ -71,7 +70,6 @@ class PairArguments(SplitArguments):
     test_prefix: str | None = HfArg(default=None, help="Beginning of the test files' names.")
 
     def load(self) -> "DatasetDict":
-        """The splits, as `load_parallel_text` returns them."""
         from ..data.parallel_text import load_parallel_text
 
         prefixes = {"train": self.train_prefix, "validation": self.validation_prefix, "test": self.test_prefix}

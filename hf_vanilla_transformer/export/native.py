@@ -63,7 +63,6 @@ def write(
 
 
 def check(config: VanillaTransformerConfig) -> None:
-    """Check that a translator has a twin."""
     if config.layer_norm_type != "standard":
         raise ValueError(f"layer_norm_type: {config.layer_norm_type!r}; models of transformers have 'standard' norms")
     if config.layer_norm_eps != 1e-5:
