@@ -8,7 +8,6 @@ needs `TOKEN`, which is `USER`'s. What no client may do is asserted: the connect
 import base64
 import hashlib
 import json
-import pickle
 import re
 import threading
 from dataclasses import dataclass, field
@@ -22,24 +21,22 @@ from huggingface_hub import ModelCard
 USER = "kim"
 TOKEN = "hf_" + "k" * 34
 LFS_NAMES = re.compile(r"\.(safetensors|bin|pt|pth|model)$")
-REPO_NAME = re.compile(r"[\w.-]+")
 REPO = r"(?P<repo>(spaces/)?[^/]+/[^/]+)"
 API = rf"/api/(models/)?{REPO}"
 
 
 @dataclass
 class Repository:
-    """Commits by their ids; a commit is its title, its parent, its files' contents by path, and which are LFS's."""
+    """Commits by their ids: the branch, the title, and the files' contents by path; branches by their last commit."""
 
     private: bool
     sdk: str | None = None
     branches: dict[str, str] = field(default_factory=dict)
-    commits: dict[str, dict] = field(default_factory=dict)
+    commits: dict[str, tuple[str, str, dict[str, bytes]]] = field(default_factory=dict)
 
-    def commit(self, branch: str, title: str, files: dict[str, bytes], lfs: set[str]) -> str:
-        commit = {"title": title, "parent": self.branches.get(branch), "files": files, "lfs": lfs}
-        sha = hashlib.sha1(pickle.dumps((branch, commit, len(self.commits)))).hexdigest()
-        self.commits[sha], self.branches[branch] = commit, sha
+    def commit(self, branch: str, title: str, files: dict[str, bytes]) -> str:
+        sha = hashlib.sha1(b"%d" % len(self.commits)).hexdigest()
+        self.commits[sha], self.branches[branch] = (branch, title, files), sha
         return sha
 
 
@@ -82,22 +79,18 @@ class HubServer(ThreadingHTTPServer):
     def create(self, repo_id: str, private: bool = False, files: dict[str, bytes] | None = None) -> Repository:
         """Make a repository, with `.gitattributes` as the Hub's have it."""
         repository = self.repositories[repo_id] = Repository(private)
-        repository.commit("main", "initial commit", {".gitattributes": b"", **(files or {})}, set())
+        repository.commit("main", "initial commit", {".gitattributes": b"", **(files or {})})
         return repository
 
     def files(self, repo_id: str, revision: str = "main") -> dict[str, bytes]:
         """The contents of a repository's files by path."""
         repository = self.repositories[repo_id]
-        return repository.commits[repository.branches[revision]]["files"]
+        return repository.commits[repository.branches[revision]][2]
 
     def titles(self, repo_id: str) -> list[str]:
         """The titles of the main branch's commits, the newest first."""
-        repository, titles = self.repositories[repo_id], []
-        sha = repository.branches["main"]
-        while sha is not None:
-            titles.append(repository.commits[sha]["title"])
-            sha = repository.commits[sha]["parent"]
-        return titles
+        commits = self.repositories[repo_id].commits.values()
+        return [title for branch, title, _ in reversed(commits) if branch == "main"]
 
 
 class Stop(Exception):
@@ -204,7 +197,6 @@ class Handler(BaseHTTPRequestHandler):
     def create_repository(self):
         asked = json.loads(self.body)
         owner, name = asked.get("organization") or self.user, asked["name"]
-        assert REPO_NAME.fullmatch(name)
         if owner != self.user:
             raise Stop(403, None, f'You don\'t have the rights to create a model under the namespace "{owner}"')
         repo = f"{'spaces/' if asked.get('type') == 'space' else ''}{owner}/{name}"
@@ -226,7 +218,7 @@ class Handler(BaseHTTPRequestHandler):
     def information(self, repo: str, revision: str = "main"):
         found = self.repository(repo)
         sha = self.revision(found, revision)
-        files = found.commits[sha]["files"]
+        _, _, files = found.commits[sha]
         config = json.loads(files.get("config.json", b"{}"))
         answer = {
             **{"id": repo, "sha": sha, "private": found.private, "sdk": found.sdk},
@@ -243,13 +235,12 @@ class Handler(BaseHTTPRequestHandler):
 
     def preupload(self, repo: str, revision: str):
         found = self.repository(repo, write=True)
-        there = found.commits[self.revision(found, revision)]["files"]
+        _, _, there = found.commits[self.revision(found, revision)]
         files = []
         for file in json.loads(self.body)["files"]:
             path = file["path"]
-            lfs = bool(LFS_NAMES.search(path)) or file["size"] > 10 * 2**20
-            oid = (sha256(there[path]) if lfs else git_hash(there[path])) if path in there else None
-            mode = "lfs" if lfs else "regular"
+            mode, digest = ("lfs", sha256) if LFS_NAMES.search(path) else ("regular", git_hash)
+            oid = digest(there[path]) if path in there else None
             files.append({"path": path, "uploadMode": mode, "shouldIgnore": False, "oid": oid})
         self.send_json({"files": files})
 
@@ -274,35 +265,31 @@ class Handler(BaseHTTPRequestHandler):
 
     def commit(self, repo: str, revision: str):
         found = self.repository(repo, write=True)
-        before = found.commits[found.branches[revision]]
-        files, lfs = dict(before["files"]), set(before["lfs"])
+        files = dict(self.server.files(repo, revision))
         header, *items = map(json.loads, self.body.splitlines())
         for item in items:
             kind, value = item["key"], item["value"]
-            path = value["path"]
-            lfs.discard(path)
             if kind == "file":
-                files[path] = base64.b64decode(value["content"])
+                files[value["path"]] = base64.b64decode(value["content"])
             elif kind == "lfsFile":
-                files[path] = self.server.objects[value["oid"]]
-                lfs.add(path)
+                files[value["path"]] = self.server.objects[value["oid"]]
             else:
                 assert kind == "deletedFile"
-                del files[path]
-        sha = found.commit(revision, header["value"]["summary"], files, lfs)
+                del files[value["path"]]
+        sha = found.commit(revision, header["value"]["summary"], files)
         self.send_json({"success": True, "commitOid": sha, "commitUrl": f"{self.server.url}/{repo}/commit/{sha}"})
 
     # --- Downloads ---
 
     def tree(self, repo: str, revision: str, path: str = ""):
         found = self.repository(repo)
-        commit = found.commits[self.revision(found, revision)]
+        _, _, files = found.commits[self.revision(found, revision)]
         entries = []
-        for name, data in commit["files"].items():
+        for name, data in files.items():
             if name.startswith(path):
                 entry = {"type": "file", "path": name, "size": len(data), "oid": git_hash(data)}
                 lfs = {"oid": sha256(data), "size": len(data), "pointerSize": 134}
-                entries.append(entry | ({"lfs": lfs} if name in commit["lfs"] else {}))
+                entries.append(entry | ({"lfs": lfs} if LFS_NAMES.search(name) else {}))
         if not entries:
             raise Stop(404, "EntryNotFound", f"{path} does not exist on {revision}")
         self.send_json(entries)
@@ -310,11 +297,11 @@ class Handler(BaseHTTPRequestHandler):
     def resolve(self, repo: str, revision: str, path: str):
         found = self.repository(repo)
         sha = self.revision(found, revision)
-        commit = found.commits[sha]
-        if path not in commit["files"]:
+        _, _, files = found.commits[sha]
+        if path not in files:
             raise Stop(404, "EntryNotFound", "Entry not found", {"X-Repo-Commit": sha})
-        data = commit["files"][path]
-        if path not in commit["lfs"]:
+        data = files[path]
+        if not LFS_NAMES.search(path):
             self.send(200, data, {"X-Repo-Commit": sha, "ETag": f'"{git_hash(data)}"'})
             return
         oid = sha256(data)

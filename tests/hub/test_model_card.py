@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 from huggingface_hub import ModelCard
-from shared import EMBEDDING_FILES, ROOT, RUN_FILES, run_without_the_package
+from shared import EMBEDDING_FILES, ROOT, RUN_FILES, read_json, run_without_the_package
 from transformers import AutoConfig, AutoTokenizer
 
 from hf_vanilla_transformer.commands import pretrain, train_translation
@@ -94,7 +94,7 @@ def test_a_published_card_is_what_its_record_gives(folder):
 def test_the_command_of_a_published_card_takes_its_recipe(folder, monkeypatch):
     """Unless the record names a script that does."""
     (command,) = re.findall(r"```sh\n(.*)\n```", (folder / "README.md").read_text())
-    if script := json.loads((folder / "run.json").read_text()).get("script"):
+    if script := read_json(folder / "run.json").get("script"):
         assert f"{script} recipe.yaml --output_dir runs/again" in command
         return
     program, subcommand, *flags = shlex.split(command)
@@ -130,7 +130,7 @@ def test_a_published_folder_is_a_whole_repository(folder):
         assert len(AutoTokenizer.from_pretrained(folder, subfolder=place)) == size
     for file in ("configuration_vanilla_transformer.py", "modeling_vanilla_transformer.py"):
         assert (folder / file).read_bytes() == (ROOT / "hf_vanilla_transformer" / file).read_bytes(), file
-    assert load_model(str(folder)).num_parameters() == json.loads((folder / "run.json").read_text())["parameters"]
+    assert load_model(str(folder)).num_parameters() == read_json(folder / "run.json")["parameters"]
     limit = {"multi30k-de-en": 5_000_000, "nsmc-small": 10_000_000}[folder.name]
     assert (folder / "model.safetensors").stat().st_size <= limit
 
@@ -175,7 +175,7 @@ def test_a_pretrained_models_card_is_its_record(pretrained, monkeypatch):
 
 
 def test_a_model_without_capitals_is_not_measured_by_them(translator):
-    report = json.loads((translator / "metrics.json").read_text())["test"]["beams_3"]
+    report = read_json(translator / "metrics.json")["test"]["beams_3"]
     recipe = yaml.safe_load((translator / "recipe.yaml").read_text())
     for lowercase, name, title in ((False, "bleu", "BLEU"), (True, "bleu_lowercased", "BLEU, lower-cased")):
         (translator / "recipe.yaml").write_text(yaml.safe_dump({**recipe, "lowercase": lowercase}))
@@ -227,8 +227,8 @@ def run_example(card: ModelCard, monkeypatch, folder: Path) -> list[str]:
 
 def test_a_classifiers_card_is_its_record(classifier, monkeypatch):
     card = card_of_run(classifier, digits=4)
-    metrics = json.loads((classifier / "metrics.json").read_text())
-    run = json.loads((classifier / "run.json").read_text())
+    metrics = read_json(classifier / "metrics.json")
+    run = read_json(classifier / "run.json")
     for split in ("train", "validation", "test"):
         row = [split, f"{metrics[split]['rows']:,}", f"`{run['data'][split]['sha256']}`"]
         assert row in table(card.text.split("## Training")[1], "split")
@@ -257,7 +257,7 @@ def test_a_classifiers_card_is_its_record(classifier, monkeypatch):
 def test_other_figures_in_the_record_give_other_figures_in_the_card(classifier):
     """No figure of a card comes from elsewhere."""
     before = str(make_model_card(classifier))
-    metrics = json.loads((classifier / "metrics.json").read_text())
+    metrics = read_json(classifier / "metrics.json")
     test = {"loss": 0.1357, "accuracy": 0.9753, "f1": 0.8642, "rows": 5720}
     edit(classifier / "metrics.json", test=test, training_seconds=4321.0)
     edit(classifier / "run.json", seed=1234567, parameters=7654321)
@@ -274,7 +274,7 @@ def test_other_figures_in_the_record_give_other_figures_in_the_card(classifier):
 
 def test_a_translators_card_is_its_record(translator, monkeypatch):
     card = card_of_run(translator, digits=2)
-    metrics = json.loads((translator / "metrics.json").read_text())
+    metrics = read_json(translator / "metrics.json")
     assert [(r.dataset_split, r.metric_type, r.metric_name, r.metric_value) for r in card.data.eval_results] == [
         (split, "bleu", f"BLEU, {beams}", round(metrics[split][f"beams_{beams.split()[0]}"]["bleu"], 2))
         for split in ("test", "validation")
@@ -291,7 +291,7 @@ def test_a_translators_card_is_its_record(translator, monkeypatch):
 
 def test_nsmc_is_recognised_wherever_it_came_from(nsmc):
     """By its name, and by its test split where a folder was read."""
-    record = json.loads((nsmc / "run.json").read_text())
+    record = read_json(nsmc / "run.json")
     for source in ("nsmc", "/data/somewhere"):
         edit(nsmc / "run.json", data={**record["data"], "source": source})
         card = make_model_card(nsmc)
@@ -305,7 +305,7 @@ def test_nsmc_is_recognised_wherever_it_came_from(nsmc):
 
 def test_of_other_data_nothing_is_claimed(nsmc):
     """Neither where they lie, nor a licence, and of names that they give nothing is Markdown or HTML."""
-    record = json.loads((nsmc / "run.json").read_text())
+    record = read_json(nsmc / "run.json")
     del record["license"]
     (nsmc / "run.json").write_text(json.dumps(record))
     source, texts = "/home/kim/customer/my_<b>.csv", ['배송이 "빨라요"', "별로예요"]
@@ -347,7 +347,7 @@ def test_a_damaged_record_is_one_line(nsmc, file, content):
 
 
 def test_a_data_set_of_the_hub_keeps_its_name(nsmc):
-    record = json.loads((nsmc / "run.json").read_text())
+    record = read_json(nsmc / "run.json")
     for source, identifier in (("kim/movies", "kim/movies"), ("kim/movies.csv", "movies")):
         edit(nsmc / "run.json", data={**record["data"], "source": source, "test": {"rows": 49997, "sha256": "0"}})
         card = make_model_card(nsmc)

@@ -61,7 +61,7 @@ tokenizer.push_to_hub("kim/again")
 def logits_of_commit(server, sha: str, folder: Path) -> list:
     """What this process makes of a commit's files."""
     target = folder / sha
-    for name, content in server.repositories[REPO].commits[sha]["files"].items():
+    for name, content in server.repositories[REPO].commits[sha][2].items():
         (target / name).parent.mkdir(parents=True, exist_ok=True)
         (target / name).write_bytes(content)
     return logits(target)

@@ -33,12 +33,12 @@ def test_a_run_that_pushes_leaves_the_same_repository(server, succeed, environme
     titles = server.titles(f"{USER}/trained")
     assert titles[0] == "Upload the folder" and any("Training in progress" in title for title in titles)
     # What it pushed meanwhile can be loaded, too, and is on the same list.
-    for commit in server.repositories[f"{USER}/trained"].commits.values():
-        assert commit["files"].keys() <= RUN_FILES | EMBEDDING_FILES | {".gitattributes"}
-        if "model.safetensors" in commit["files"]:
-            assert {file for file in RUN_FILES if file.endswith(".py")} <= commit["files"].keys()
+    for _, _, files in server.repositories[f"{USER}/trained"].commits.values():
+        assert files.keys() <= RUN_FILES | EMBEDDING_FILES | {".gitattributes"}
+        if "model.safetensors" in files:
+            assert {file for file in RUN_FILES if file.endswith(".py")} <= files.keys()
         # A token is a secret: it is in nothing that was ever pushed, nor in the folder.
-        assert all(TOKEN.encode() not in content for content in commit["files"].values())
+        assert all(TOKEN.encode() not in content for content in files.values())
     assert all(TOKEN.encode() not in file.read_bytes() for file in folder.rglob("*") if file.is_file())
     card = server.files(f"{USER}/trained")["README.md"].decode()
     assert f'model="{USER}/trained"' in card and "generated_from_trainer" not in card
@@ -156,7 +156,7 @@ def test_without_our_commands_the_repository_is_the_same(server, succeed, folder
     uploaded = in_repository(server, "kim/uploaded")
     assert uploaded.keys() == RUN_FILES | EMBEDDING_FILES
     pushed = server.repositories["kim/uploaded"].commits.values()
-    assert len(pushed) >= 3 and not any({"id_rsa", "training_args.bin"} & commit["files"].keys() for commit in pushed)
+    assert len(pushed) >= 3 and not any({"id_rsa", "training_args.bin"} & files.keys() for _, _, files in pushed)
     assert "| validation | Accuracy |" in uploaded["README.md"].decode()
     # The trained model's folder is now the new run's; `push` changes nothing but the name on the card.
     later = in_repository(server, "kim/later")

@@ -1,6 +1,7 @@
 """`vanilla-transformer push-to-hub`: the real client against a server on loopback."""
 
 import json
+import re
 import shutil
 import sys
 
@@ -8,7 +9,7 @@ import pytest
 import torch
 import yaml
 from hub_server import TOKEN, USER, Fault
-from shared import EMBEDDING_FILES, RUN_FILES, tiny_config
+from shared import EMBEDDING_FILES, RUN_FILES, read_json, tiny_config
 from transformers import AutoModelForSeq2SeqLM, AutoModelForSequenceClassification
 
 from hf_vanilla_transformer import (
@@ -27,11 +28,11 @@ def dry_run(succeed, folder, *arguments) -> tuple[dict[str, int], set[str], list
     out = succeed("push-to-hub", folder, "--repo_id", REPO, "--dry_run", *arguments, token="")
     *lines, total = out.splitlines()
     sizes = {
-        line[15:]: int(line[:13].replace(",", "")) for line in lines if line[:13].strip().replace(",", "").isdigit()
+        name: int(size.replace(",", "")) for size, name in re.findall(r"^ *([\d,]+)  (.+)", "\n".join(lines), re.M)
     }
     assert int(total.split()[0].replace(",", "")) == sum(sizes.values())
-    left = {line[15:] for line in lines if line.startswith("   stays here")}
-    other = [line for line in lines if line[15:] not in sizes.keys() | left]
+    left = {line.removeprefix("   stays here  ") for line in lines if line.startswith("   stays here")}
+    other = [line for line in lines if not line.startswith(" ")]
     texts = [line for line in other if line.startswith("README.md, run.json: a text of the data, ")]
     assert len(texts) == 2  # one of each label
     return sizes, left, [line for line in other if line not in texts]
@@ -69,9 +70,9 @@ def test_no_absolute_path_is_sent(server, succeed, folder):
     """Of the data, or of a model before; in files of another version, too, whose card has the recipe as it was."""
     place = "/home/kim/customers of mine/acme, the one with a long name that YAML breaks/my reviews.csv"
     recipe = yaml.safe_load((folder / "recipe.yaml").read_text()) | {"data": place, "output": "C:\\Users\\kim\\x"}
-    run = json.loads((folder / "run.json").read_text())
+    run = read_json(folder / "run.json")
     earlier = {**run, "data": {"source": {"../kim/old.txt.gz": "sha"}}}
-    metrics = json.loads((folder / "metrics.json").read_text())
+    metrics = read_json(folder / "metrics.json")
     run["data"]["source"], run["began_as"] = place, {"recipe": recipe, "run": earlier, "metrics": metrics}
     card = (folder / "README.md").read_text().split("```yaml\n")
     (folder / "int8").mkdir()
@@ -119,22 +120,19 @@ def test_an_export_alone_is_a_repository(server, succeed, refused, tmp_path):
 
 
 def test_the_repository_is_the_folder(server, succeed, folder):
+    before = (folder / "README.md").read_text()
     out = succeed("push-to-hub", folder, "--repo_id", REPO)
     # The folder's card has come to name the repository, so both are the same.
-    assert in_repository(server) == contents(folder)
+    sent = in_repository(server)
+    assert sent == contents(folder)
+    card = sent["README.md"].decode()
+    assert 'model="tiny"' in before and f'model="{REPO}"' in card
+    assert card.replace(REPO, "tiny") == before
     repository = server.repositories[REPO]
     assert out.strip().endswith(f"/{REPO}/commit/{repository.branches['main']}")
     assert not repository.private
     assert len(server.titles(REPO)) == 2
-    assert repository.commits[repository.branches["main"]]["lfs"] == {"model.safetensors"}
-
-
-def test_the_card_names_the_repository_where_it_loads_the_model(server, succeed, folder):
-    before = (folder / "README.md").read_text()
-    succeed("push-to-hub", folder, "--repo_id", f"{USER}/other")
-    card = server.files(f"{USER}/other")["README.md"].decode()
-    assert 'model="tiny"' in before and f'model="{USER}/other"' in card
-    assert card.replace(f"{USER}/other", "tiny") == before
+    assert [*server.objects.values()] == [sent["model.safetensors"]]
 
 
 def test_a_missing_card_is_made_from_the_record(server, succeed, folder):
@@ -163,7 +161,7 @@ def test_a_second_push_sends_what_has_changed(server, succeed, folder):
     requests = push()
     assert not any(method == "PUT" for method, _ in requests)
     assert len(server.titles(REPO)) == 3
-    before, after = server.repositories[REPO].commits[first]["files"], server.files(REPO)
+    before, after = server.repositories[REPO].commits[first][2], server.files(REPO)
     assert {name for name in after if after[name] != before.get(name)} == {"README.md"}
     assert after["README.md"].decode().endswith("A remark by hand.\n")
 
@@ -176,7 +174,7 @@ def test_private_repositories_and_branches(server, succeed, folder):
 
 
 def test_a_second_vocabulary_is_uploaded(server, succeed, refused, folder):
-    config = json.loads((folder / "config.json").read_text())
+    config = read_json(folder / "config.json")
     (folder / "config.json").write_text(json.dumps({**config, "decoder_vocab_size": 1500}))
     assert "no tokenizer can be read here" in refused("push-to-hub", folder, "--repo_id", REPO, "--dry_run")
     (folder / "target_tokenizer").mkdir()
@@ -220,7 +218,7 @@ def test_a_damaged_folder_is_refused(server, refused, folder, file, content, mes
 
 
 def test_a_folder_whose_code_the_hub_would_not_find_is_refused(refused, folder):
-    config = json.loads((folder / "config.json").read_text())
+    config = read_json(folder / "config.json")
     del config["auto_map"]
     (folder / "config.json").write_text(json.dumps(config))
     assert "auto_map" in refused("push-to-hub", folder, "--repo_id", REPO)
@@ -288,24 +286,20 @@ def test_whatever_the_server_does_a_second_run_completes_the_upload(server, succ
     assert sent == (step not in ("verify", "commit"))
 
 
-def test_push_refuses_changed_weights(folder, server):
+def test_push_refuses_changed_weights_and_a_model_without_a_runs_folder(folder, server, tmp_path):
     model = AutoModelForSequenceClassification.from_pretrained(folder)
     with torch.no_grad():
         model.classifier.weight[0, 0] += 1
     deeper = AutoModelForSequenceClassification.from_pretrained(folder, encoder_layers=2)
-    for changed in (model, deeper):
-        with pytest.raises(ValueError, match="weights are not those of the folder"):
-            push(changed, REPO, token=TOKEN)
-    assert not server.requests
-
-
-def test_push_refuses_a_model_without_a_runs_folder(folder, server, tmp_path):
     new = VanillaTransformerForSequenceClassification(tiny_config())
-    with pytest.raises(ValueError, match="not loaded from a run's folder"):
-        push(new, REPO, token=TOKEN)
     new.save_pretrained(tmp_path / "only-the-model")
-    with pytest.raises(ValueError, match="not complete"):
-        push(type(new).from_pretrained(tmp_path / "only-the-model"), REPO, token=TOKEN)
+    for refused, message in (
+        *((changed, "weights are not those of the folder") for changed in (model, deeper)),
+        (new, "not loaded from a run's folder"),
+        (type(new).from_pretrained(tmp_path / "only-the-model"), "not complete"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            push(refused, REPO, token=TOKEN)
     assert not server.requests
 
 
