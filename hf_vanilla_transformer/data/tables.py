@@ -5,16 +5,18 @@ import logging
 import os
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from glob import escape
 from itertools import islice
 from pathlib import Path
 
 from datasets import Dataset, DatasetDict, Value, load_dataset
+from datasets.exceptions import DatasetsError
 from datasets.fingerprint import Hasher
 from datasets.load import CachedDatasetModuleFactory
 
 from .checksums import file_checksum
-from .errors import DataError, data_errors
+from .errors import DataError
 from .lines import CONTROLS, iterate_lines, local_path
 from .network import hub_answers
 from .nsmc import NSMC_QUOTING_LEVELS
@@ -58,7 +60,7 @@ def read_tables(
         split: _read_table(file, texts, labels, encoding, cache_dir, quoting_levels) for split, file in files.items()
     }
     if not data:
-        with data_errors(source):
+        with _data_errors(source):
             loaded = _load(source, path, config_name, cache_dir)
         data = {split: _select(source, rows, [*texts, *labels]) for split, rows in loaded.items()}
     if "train" not in data:
@@ -95,21 +97,21 @@ def name_unused(folder: Path, endings: Sequence[str], used: Collection[Path]) ->
         logger.warning(f"{folder}: not read: {', '.join(shown)}")
 
 
-def _find_tables(folder: Path) -> dict[str, Path]:
-    """A folder's tables by split, or a single table; none where `datasets` reads files of other kinds, or the Hub."""
-    if folder.is_file():
-        if (suffix := folder.suffix.lower()) not in TABLE_SUFFIXES:
+def _find_tables(path: Path) -> dict[str, Path]:
+    """A table, or a folder's by split; none if its data are in other files, or on the Hub: `datasets` reads those."""
+    if path.is_file():
+        if (suffix := path.suffix.lower()) not in TABLE_SUFFIXES:
             hint = "; save a workbook as CSV UTF-8" if suffix.startswith(".xls") else ""
-            raise DataError(f"{folder}: not a .csv, .tsv, .txt, .json or .jsonl file{hint}")
-        return {"train": folder}
-    files, tables = find_splits(folder, TABLE_SUFFIXES), files_ending(folder, TABLE_SUFFIXES)
-    if not files and tables == files_ending(folder, DATA_SUFFIXES, "**/*"):
+            raise DataError(f"{path}: not a .csv, .tsv, .txt, .json or .jsonl file{hint}")
+        return {"train": path}
+    files, tables = find_splits(path, TABLE_SUFFIXES), files_ending(path, TABLE_SUFFIXES)
+    if not files and tables == files_ending(path, DATA_SUFFIXES, "**/*"):
         if len(tables) > 1:
             names = ", ".join(table.name for table in tables)
-            raise DataError(f"{folder}: which split is which? Name {names} train, validation and test")
+            raise DataError(f"{path}: which split is which? Name {names} train, validation and test")
         files = dict(zip(["train"], tables, strict=False))
     if files:
-        name_unused(folder, TABLE_SUFFIXES, files.values())
+        name_unused(path, TABLE_SUFFIXES, files.values())
     return files
 
 
@@ -132,6 +134,20 @@ def _load(source: str, path: Path, config_name: str | None, cache_dir: str | os.
     return load_dataset(source, config_name, cache_dir=cache_dir)
 
 
+@contextmanager
+def _data_errors(source: str) -> Iterator[None]:
+    """Raise an error of `datasets` about `source` as a `DataError` with the message of its first cause."""
+    try:
+        yield
+    except DataError:
+        raise
+    except (DatasetsError, FileNotFoundError, ValueError) as error:
+        cause: BaseException = error
+        while cause.__cause__ is not None:
+            cause = cause.__cause__
+        raise DataError(f"{source}: {cause}") from error
+
+
 def check_type(source: str, data: DatasetDict, column: str, pattern: str, lack: str, hint: str = "") -> None:
     """Raise a `DataError` if the name of a column's Arrow type does not match."""
     for rows in data.values():
@@ -152,7 +168,7 @@ def _read_table(
     if suffix in JSON_SUFFIXES:
         _check_json(file)
         cached = {"cache_dir": cache_dir, "description": file_checksum(file)}  # of which the cache's key is made
-        with data_errors(str(file)):
+        with _data_errors(str(file)):
             rows = load_dataset("json", data_files=escape(str(file)), split="train", **cached)
         return _select(str(file), rows, columns)
     allowed = {column: list(labels[column]) for column in labels}
