@@ -52,17 +52,14 @@ def server(nsmc_folder, monkeypatch):
         def log_message(self, *arguments):
             server.requests += 1
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=nsmc_folder))
-    server.requests = 0
-    monkeypatch.setattr(nsmc, "NSMC_URL", f"http://127.0.0.1:{server.server_port}")
     official = {split: file_checksum(nsmc_folder / name) for split, name in nsmc.NSMC_FILES.items()}
     monkeypatch.setattr(nsmc, "NSMC_SHA256", official)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield server
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=nsmc_folder)) as server:
+        server.requests = 0
+        monkeypatch.setattr(nsmc, "NSMC_URL", f"http://127.0.0.1:{server.server_port}")
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}).start()
+        yield server
+        server.shutdown()
 
 
 def test_sample_loads(load, caplog):
