@@ -21,13 +21,10 @@ def translate(corpus) -> list:
     ]
 
 
-@pytest.fixture(params=["classifier", "translator"])
-def train(request, translate) -> list:
-    return CLASSIFY if request.param == "classifier" else translate
-
-
-def test_the_flags_are_at_work_and_in_the_record(succeed, train, tmp_path, monkeypatch):
+@pytest.mark.parametrize("classifier", [True, False])
+def test_the_flags_are_at_work_and_in_the_record(succeed, classifier, translate, tmp_path, monkeypatch):
     """Which says, too, which script takes the recipe."""
+    train = CLASSIFY if classifier else translate
     drawn, losses = [], []
     monkeypatch.setattr(
         "regularization.draw_segmentations",
@@ -84,19 +81,10 @@ def test_two_vocabularies_and_generation_go_with_rdrop(succeed, translate, tmp_p
         (["--bpe_dropout", "0.1", "--tokenizer_model", "word"], "a BPE vocabulary"),
         (["--bpe_dropout", "0.1", "--segmentations", "0"], "--segmentations: at least 1, and with --bpe_dropout"),
         (["--segmentations", "2"], "--segmentations: at least 1, and with --bpe_dropout"),
-    ],
-)
-def test_training_is_refused_with_one_line(refused, train, tmp_path, arguments, message):
-    assert message in refused(*train, *arguments, "--output_dir", tmp_path / "run")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
         (["--bpe_dropout", "0.1", "--augment", "spacing"], "--bpe_dropout: not with --augment"),
         (["--soft_labels", "x", "--rdrop_alpha", "1"], "--soft_labels: neither with"),
         (["--soft_labels", "x", "--label_smoothing_factor", "0.1"], "--soft_labels: neither with"),
     ],
 )
-def test_what_does_not_go_together_is_refused(refused, tmp_path, arguments, message):
+def test_training_is_refused_with_one_line(refused, tmp_path, arguments, message):
     assert message in refused(*CLASSIFY, *arguments, "--output_dir", tmp_path / "run")
