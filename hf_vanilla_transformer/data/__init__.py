@@ -5,23 +5,18 @@ import importlib
 from typing import Any
 
 
-# The module of each name. It is imported at the first use: `predict` reads lines without `datasets`.
-_MODULES = {
-    "DataError": "errors",
-    "describe_data": "report",
-    "encode": "labelled_text",
-    "iterate_lines": "lines",
-    "load_corpus": "plain_text",
-    "load_labelled_text": "labelled_text",
-    "load_parallel_text": "parallel_text",
-    "read_lines": "lines",
-    "stream_corpus": "plain_text",
-    "tokenize": "labelled_text",
-    "tokenize_corpus": "plain_text",
-    "tokenize_pairs": "parallel_text",
+# The names of each module. It is imported at the first use: `predict` reads lines without `datasets`.
+_NAMES = {
+    "errors": ["DataError"],
+    "labelled_text": ["encode", "load_labelled_text", "tokenize"],
+    "lines": ["iterate_lines", "read_lines"],
+    "parallel_text": ["load_parallel_text", "tokenize_pairs"],
+    "plain_text": ["load_corpus", "stream_corpus", "tokenize_corpus"],
+    "report": ["describe_data"],
 }
+_MODULES = {name: module for module, names in _NAMES.items() for name in names}
 
-__all__ = list(_MODULES)
+__all__ = sorted(_MODULES)
 
 
 def __getattr__(name: str) -> Any:

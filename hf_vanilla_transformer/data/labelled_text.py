@@ -4,25 +4,14 @@
 import os
 from typing import Any
 
-from datasets import Dataset, DatasetDict
+from datasets import ClassLabel, Dataset, DatasetDict, Features, List, Value
 from transformers import PreTrainedTokenizerBase
 
 from ..tokenizer import encode
 from .errors import DataError
-from .labels import (
-    MULTI,
-    REGRESSION,
-    SINGLE,
-    check_labels,
-    features_of,
-    find_label_names,
-    label_names,
-    multi_hot,
-    problem_type_of,
-    read_label,
-)
+from .labels import check_labels, find_label_names, label_names, multi_hot, problem_type_of, read_label
 from .nsmc import NSMC_LABELS, find_nsmc_files
-from .problem_types import PROBLEM_TYPES
+from .problem_types import MULTI, PROBLEM_TYPES, REGRESSION, SINGLE
 from .rows import complete_splits, convert_rows, tokenize_rows
 from .tables import read_tables
 
@@ -159,4 +148,7 @@ def _keep_text_and_label(
             raise DataError(f"{name}, row {number}: no {missing} in the column {columns[1]}")
         return text, label
 
-    return convert_rows(rows, name, columns, convert, features_of(names.values(), problem_type), "no text")
+    one = ClassLabel(names=list(names.values()))
+    types = {SINGLE: one, MULTI: List(one), REGRESSION: Value("float64")}
+    features = Features({"text": Value("string"), "label": types[problem_type]})
+    return convert_rows(rows, name, columns, convert, features, "no text")

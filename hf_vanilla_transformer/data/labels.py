@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection
 from typing import Any
 
-from datasets import ClassLabel, Dataset, DatasetDict, Features, List, Value
+from datasets import ClassLabel, Dataset, DatasetDict
 
 from .errors import DataError
 from .lines import appearance
@@ -34,13 +34,6 @@ def label_names(data: Dataset) -> list[str]:
     feature = data.features["label"]
     feature = getattr(feature, "feature", feature)  # of a list
     return feature.names if isinstance(feature, ClassLabel) else []
-
-
-def features_of(names: Collection[str], problem_type: str) -> Features:
-    """The features of checked rows."""
-    one = ClassLabel(names=list(names))
-    label = {SINGLE: one, MULTI: List(one), REGRESSION: Value("float64")}[problem_type]
-    return Features({"text": Value("string"), "label": label})
 
 
 def check_labels(source: str, data: DatasetDict, column: str, problem_type: str) -> None:

@@ -81,10 +81,9 @@ class CheckedTrainer(Trainer):
             self.args.eval_on_start = False
         if isinstance(resume_from_checkpoint, (str, os.PathLike)):
             checkpoint = resume_from_checkpoint = os.fspath(resume_from_checkpoint)
+            own = architecture_fields(self.model.config)
             # torch's own message would list every weight whose shape differs.
-            if not is_adapter(checkpoint) and architecture_fields(load_config(checkpoint)) != architecture_fields(
-                self.model.config
-            ):
+            if not is_adapter(checkpoint) and architecture_fields(load_config(checkpoint)) != own:
                 raise ValueError(f"{checkpoint}: a checkpoint of another model; a run resumes with its own settings")
         return super().train(resume_from_checkpoint, *args, **kwargs)
 
