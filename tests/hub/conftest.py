@@ -3,6 +3,7 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -43,7 +44,9 @@ for line in sys.stdin:
 @pytest.fixture(scope="session")
 def hub():
     with HubServer() as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
         yield server
+        server.shutdown()
 
 
 @pytest.fixture(scope="session")

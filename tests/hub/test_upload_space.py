@@ -74,7 +74,7 @@ def test_other_mistakes_are_refused(server, refused, page):
 
 
 def test_a_space_with_a_server_and_a_public_one_stay_as_they_are(server, refused, page):
-    server.create(f"spaces/{SPACE}", files={"app.py": b""}).sdk = "gradio"
+    server.create(f"spaces/{SPACE}", files={"app.py": b""}, sdk="gradio")
     assert "taken, by gradio" in refused("push-to-hub", page, "--space", SPACE)
     server.repositories[f"spaces/{SPACE}"].sdk = "static"
     assert "is public" in refused("push-to-hub", page, "--space", SPACE, "--private")
