@@ -9,6 +9,7 @@ from hub_server import USER
 from shared import QUIET, TINY, run_without_the_package
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
+from hf_vanilla_transformer.hub.record import json_text, read_file, recipe_text
 from hf_vanilla_transformer.hub.upload import repository_files
 
 
@@ -75,6 +76,18 @@ def logits(folder: Path) -> list:
 def contents(folder: Path) -> dict[str, bytes]:
     """What belongs to the folder's repository."""
     return {file.as_posix(): (folder / file).read_bytes() for file in repository_files(folder)}
+
+
+def edit(file: Path, **changes) -> dict:
+    """Change a record's file, keys of keys too where a change is a mapping; returns what the file has now."""
+
+    def merge(old, new):
+        both = isinstance(old, dict) and isinstance(new, dict)
+        return old | {key: merge(old.get(key), value) for key, value in new.items()} if both else new
+
+    content = merge(read_file(file), changes)
+    file.write_text(recipe_text(content) if file.suffix == ".yaml" else json_text(content), encoding="utf-8")
+    return content
 
 
 def in_repository(server, repo: str = REPO, revision: str = "main") -> dict[str, bytes]:
