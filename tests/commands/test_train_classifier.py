@@ -135,12 +135,6 @@ def test_evaluation_in_half_precision_does_not_round_what_is_saved(succeed, tmp_
     assert read_json(tmp_path / "config.json")["dtype"] == "float32"
 
 
-def test_a_checkpoint_of_another_model_is_refused(refused, trained, tmp_path):
-    checkpoint = next(iter(trained.glob("checkpoint-*")))
-    flags = ["--output_dir", tmp_path, "--config", '{"d_model": 32}', "--resume_from_checkpoint", checkpoint]
-    assert f"{checkpoint.name}: a checkpoint of another model" in refused("train-classifier", "sample", *flags)
-
-
 def test_a_trained_model_is_fine_tuned_with_new_labels(succeed, trained, tmp_path):
     table = tmp_path / "mine.csv"
     rows = [f"영화 {i} 편,{['calm', 'glad', 'sad'][i % 3]}\n" for i in range(90)]

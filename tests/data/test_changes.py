@@ -6,7 +6,7 @@ from random import Random
 import pytest
 from datasets import ClassLabel, Dataset, Features, Value
 
-from hf_vanilla_transformer.data.changes import CHANGES, SPACINGS, change_texts, check_changes
+from hf_vanilla_transformer.data.changes import CHANGES, SPACINGS, change_texts
 
 
 REVIEW = "정말 재미있고\t감동적 ㅋㅋㅋ!! BGM이 good.. ㅠㅠ"
@@ -82,8 +82,3 @@ def test_changed_rows_keep_their_labels_and_depend_on_seed_and_place(name):
         assert change_texts(rows.select(range(5)), name, 1)["text"][:] == one["text"][:5]
     else:
         assert one["text"][:] == other["text"][:]
-
-
-def test_an_unknown_change_is_refused():
-    with pytest.raises(ValueError, match="no such change: upside_down; there are no_spaces,"):
-        check_changes(["no_spaces", "upside_down"])

@@ -18,14 +18,6 @@ from hf_vanilla_transformer.loading import load_config, load_to_train, load_toke
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 
 
-def test_another_models_folder_is_refused(tmp_path):
-    (tmp_path / "config.json").write_text('{"model_type": "bart"}')
-    with pytest.raises(ValueError, match="'bart', not 'vanilla_transformer'"):
-        load_config(str(tmp_path))
-    with pytest.raises(ValueError, match="nowhere"):
-        load_config(str(tmp_path / "nowhere"))
-
-
 @pytest.mark.parametrize("load", [load_config, load_tokenizer])
 @pytest.mark.parametrize("name", ["runs/nowhere", "nowhere", "./nowhere", "/no/where", "no where"])
 def test_a_folder_that_is_not_here_is_said_to_be_missing(load, name):
