@@ -1,5 +1,6 @@
 """The page's folder: what is in it, what is refused. tests/export/test_page_in_browser.py runs it."""
 
+import contextlib
 import hashlib
 import http.client
 import json
@@ -8,10 +9,11 @@ import re
 import sys
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import yaml
-from shared import ROOT, error_line, tiny_config
+from shared import ROOT, read_json, tiny_config
 
 from hf_vanilla_transformer import (
     VanillaTransformerForConditionalGeneration,
@@ -59,12 +61,11 @@ def classifier(tmp_path) -> Path:
     return save_model(tmp_path / "tiny", id2label={0: "bad", 1: "good", 2: "so-so"})
 
 
-def test_a_classifiers_page(run, classifier, runtime, tmp_path):
+def test_a_classifiers_page(succeed, classifier, runtime, tmp_path):
     folder = tmp_path / "page"
     arguments = ["--model", classifier, "--output_dir", folder, "--runtime", runtime, "--examples", "가나", "다"]
-    status, out, err = run("page", *arguments)
-    assert status == 0 and f"{folder}: a page of " in out, err
-    settings = json.loads((folder / "model" / "page.json").read_text())
+    assert f"{folder}: a page of " in succeed("page", *arguments)
+    settings = read_json(folder / "model" / "page.json")
     assert settings["task"] == "classification" and settings["name"] == "tiny"
     assert settings["labels"] == ["bad", "good", "so-so"] and settings["examples"] == ["가나", "다"]
     assert settings["max_length"] == 12 and settings["target_tokenizer"] is False
@@ -78,10 +79,10 @@ def test_a_classifiers_page(run, classifier, runtime, tmp_path):
     assert there == set(space_files(folder))  # what `push-to-hub --space` sends
 
 
-def test_a_translators_page_has_both_vocabularies(run, runtime, tmp_path):
+def test_a_translators_page_has_both_vocabularies(succeed, runtime, tmp_path):
     model = save_model(tmp_path / "two", VanillaTransformerForConditionalGeneration, decoder_vocab_size=31)
-    assert run("page", "--model", model, "--output_dir", tmp_path / "page", "--runtime", runtime)[0] == 0
-    settings = json.loads((tmp_path / "page" / "model" / "page.json").read_text())
+    succeed("page", "--model", model, "--output_dir", tmp_path / "page", "--runtime", runtime)
+    settings = read_json(tmp_path / "page" / "model" / "page.json")
     assert settings["task"] == "translation" and settings["target_tokenizer"] is True
     assert (settings["start"], settings["end"], settings["target_vocab_size"]) == (2, [3], 31)
     assert (settings["max_target_length"], settings["examples"]) == (16, [])
@@ -113,7 +114,7 @@ def test_the_pages_own_files_name_nothing_outside_and_only_what_is_there():
 
 
 def test_both_languages_say_the_same_things():
-    texts = json.loads((STATIC / "words.json").read_text())
+    texts = read_json(STATIC / "words.json")
     own = {"positive", "negative"}  # labels, which are English
 
     def places(words):
@@ -168,17 +169,16 @@ def test_npm_downloads_the_runtime(monkeypatch, tmp_path):
 
 
 @pytest.fixture
-def refuse(run, classifier, runtime, tmp_path):
+def refuse(refused, classifier, runtime, tmp_path):
     """Run the command with something wrong; returns its one line. Nothing may be left behind."""
 
     def refuse(**changed) -> str:
         flags = {"model": classifier, "output_dir": tmp_path / "page", "runtime": runtime, **changed}
         before = sorted(tmp_path.rglob("*"))
         words = [word for name, value in flags.items() if value is not None for word in (f"--{name}", value)]
-        status, out, err = run("page", *words)
-        assert (status, out) == (2, ""), err
+        line = refused("page", *words)
         assert sorted(tmp_path.rglob("*")) == before
-        return error_line("page", err)
+        return line
 
     return refuse
 
@@ -218,35 +218,22 @@ def test_without_the_extra_one_line_says_what_to_install(refuse, monkeypatch):
     assert "pip install 'hf-vanilla-transformer[onnx]'" in refuse()
 
 
-def test_a_taken_port_is_reported_before_the_work(run, classifier, runtime, tmp_path):
+def test_a_taken_port_is_reported_before_the_work(refused, classifier, runtime, tmp_path):
+    arguments = ["--model", classifier, "--output_dir", tmp_path / "page", "--runtime", runtime, "--serve", "--port"]
     with page.page_server(str(tmp_path), port=0) as server:
-        arguments = ["--output_dir", tmp_path / "page", "--runtime", runtime, "--serve", "--port", server.server_port]
-        status, _, err = run("page", "--model", classifier, *arguments)
-    assert status == 2 and f"port {server.server_port}" in error_line("page", err)
+        assert f"port {server.server_port}" in refused("page", *arguments, server.server_port)
+    assert "port must be 0-65535" in refused("page", *arguments, "99999")
     assert not (tmp_path / "page").exists()
-    status, _, err = run(
-        "page", "--model", classifier, "--output_dir", tmp_path / "page", "--serve", "--port", "99999"
-    )
-    assert status == 2 and "port must be 0-65535" in error_line("page", err)
 
 
-def test_serve_serves_until_ctrl_c(run, classifier, runtime, tmp_path, monkeypatch):
-    class Server:
-        server_port = 4321
+def test_serve_serves_until_ctrl_c(succeed, classifier, runtime, tmp_path, monkeypatch):
+    def interrupted():
+        raise KeyboardInterrupt
 
-        def __enter__(self):
-            return self
-
-        def __exit__(self, *_):
-            pass
-
-        def serve_forever(self):
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(command, "page_server", lambda folder, port: Server())
-    arguments = ["--model", classifier, "--output_dir", tmp_path / "page", "--runtime", runtime]
-    status, out, err = run("page", *arguments, "--serve")
-    assert status == 0 and "http://127.0.0.1:4321/" in out, err
+    server = SimpleNamespace(server_port=4321, serve_forever=interrupted)
+    monkeypatch.setattr(command, "page_server", lambda folder, port: contextlib.nullcontext(server))
+    arguments = ["--model", classifier, "--output_dir", tmp_path / "page", "--runtime", runtime, "--serve"]
+    assert "http://127.0.0.1:4321/" in succeed("page", *arguments)
 
 
 def test_the_server_gives_the_pages_files_alone_and_on_loopback(tmp_path, capsys):
