@@ -32,7 +32,6 @@ from .record import (
 
 
 CARD_FILE = "README.md"
-CONFIG_FILE = "config.json"
 TEMPLATE = Path(__file__).parent / "model_card.md.jinja"
 # Metadata that every card needs: the Hub finds models by them. Results stay in the model-index: the newer folder
 # `.eval_results` is for registered benchmarks alone, which NSMC and Multi30k are not.
@@ -137,7 +136,7 @@ def make_model_card(folder: str | Path, name: str | None = None) -> ModelCard:
         OSError: the folder lacks a part of the record.
     """
     folder = Path(folder)
-    files = {file: read_file(folder / file) for file in (CONFIG_FILE, METRICS_FILE, RECIPE_FILE, RUN_FILE)}
+    files = {file: read_file(folder / file) for file in ("config.json", METRICS_FILE, RECIPE_FILE, RUN_FILE)}
     try:
         return _make(folder, name or folder.resolve().name, *files.values())
     except (KeyError, TypeError, AttributeError, IndexError, UndefinedError) as error:
@@ -146,8 +145,7 @@ def make_model_card(folder: str | Path, name: str | None = None) -> ModelCard:
 
 
 def _make(folder: Path, name: str, config: Record, metrics: Record, settings: Record, run: Record) -> ModelCard:
-    local: set[str] = set()
-    recipe, run = without_local_paths(settings, local), without_local_paths(run, local)
+    recipe, run = without_local_paths(settings, set()), without_local_paths(run, set())
     as_written = (folder / RECIPE_FILE).read_text(encoding="utf-8")
     task = _task(config, recipe, run)
     data = _data_source(run)
@@ -157,6 +155,11 @@ def _make(folder: Path, name: str, config: Record, metrics: Record, settings: Re
     columns = ("source_column", "target_column") if task == "translation" else ()
     sides = [recipe[column].rsplit(".", 1)[-1] for column in columns]
     languages = sides or [data.language or ""]
+    own = [] if data in KNOWN_DATA.values() else example_texts(str(folder))
+    sentence = EXAMPLE_TEXTS.get(sides[0] if sides else "ko", EXAMPLE_TEXTS["en"])
+    examples = own or (EXAMPLE_REVIEWS if task == "classification" else [sentence])
+    tokenizer_file = folder / "tokenizer_config.json"
+    limits = read_file(tokenizer_file) if tokenizer_file.is_file() else {}
     results = list(_results(task, sides, data, config, recipe, run, metrics))
     card_data = ModelCardData(
         language=languages if all(map(LANGUAGE_CODE.fullmatch, languages)) else None,
@@ -179,8 +182,8 @@ def _make(folder: Path, name: str, config: Record, metrics: Record, settings: Re
         config=config,
         labels=[markdown(label) for label in labels],
         sides=[markdown(side) for side in sides],
-        examples=[json.dumps(text, ensure_ascii=False) for text in _examples(folder, task, data, sides)],
-        longest=_longest(folder, config),
+        examples=[json.dumps(text, ensure_ascii=False) for text in examples],
+        longest=min(limits.get("model_max_length", math.inf), config["max_position_embeddings"]),
         metrics=metrics,
         results=results,
         recipe=recipe,
@@ -247,18 +250,6 @@ def _task(config: Record, recipe: Record, run: Record) -> str:
     if run.get("own_trainer"):
         return "generation"
     return "translation" if "source_column" in recipe else "denoising"
-
-
-def _longest(folder: Path, config: Record) -> int:
-    file = folder / "tokenizer_config.json"
-    limit = read_file(file).get("model_max_length", math.inf) if file.is_file() else math.inf
-    return min(limit, config["max_position_embeddings"])
-
-
-def _examples(folder: Path, task: str, data: DataSource, sides: list[str]) -> list[str]:
-    own = [] if data in KNOWN_DATA.values() else example_texts(str(folder))
-    sentence = EXAMPLE_TEXTS.get(sides[0] if sides else "ko", EXAMPLE_TEXTS["en"])
-    return own or (EXAMPLE_REVIEWS if task == "classification" else [sentence])
 
 
 def _data_source(run: Record) -> DataSource:

@@ -7,7 +7,7 @@ import platform
 import re
 import subprocess
 from collections.abc import Iterable
-from glob import escape, glob
+from glob import glob
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -55,7 +55,7 @@ RUN_FILES = (
     *("modules.json", "sentence_bert_config.json", "1_Pooling/config.json"),
     *("adapter_config.json", "adapter_model.safetensors"),
 )
-_EXPORT = (
+EXPORTED_FILES = (
     *("README.md", "config.json", EXPORT_FILE, "model.bin", "onnx/*.onnx", "model.safetensors"),
     *("shared_vocabulary.json", "source_vocabulary.json", "target_vocabulary.json", "generation_config.json"),
     *_TOKENIZER,
@@ -75,11 +75,6 @@ NOT_IN_RECIPE = {
 def exports_in(folder: Path) -> list[Path]:
     """The exports in a run's folder, relative to it; of an export's own folder `.`."""
     return [file.parent.relative_to(folder) for place in (".", "*") for file in folder.glob(f"{place}/{EXPORT_FILE}")]
-
-
-def export_files(folder: Path) -> list[str]:
-    """Patterns of the files of `exports_in`."""
-    return [f"{escape(export.as_posix())}/{name}" for export in exports_in(folder) for name in _EXPORT]
 
 
 def listed_files(folder: Path, patterns: Iterable[str]) -> list[Path]:
@@ -138,20 +133,14 @@ def save_record(
     }
     optional: dict[str, Any] = {"script": script, "license": license}
     if base_model is not None and Path(base_model).is_dir():
-        optional["began_as"] = _read_record(base_model)
+        files = {"recipe": RECIPE_FILE, "run": RUN_FILE, "metrics": METRICS_FILE}
+        with contextlib.suppress(OSError, ValueError):  # no record can be read there
+            before = {name: read_file(Path(base_model, file)) for name, file in files.items()}
+            before["metrics"].pop("epochs", None)
+            optional["began_as"] = before
     else:
         optional["base_model"] = base_model  # on the Hub, with a card of its own
     save_json(Path(folder, RUN_FILE), run | {name: value for name, value in optional.items() if value})
-
-
-def _read_record(folder: str) -> dict[str, Any]:
-    """The record in a run's folder, without each epoch's metrics; empty where none can be read."""
-    files = {"recipe": RECIPE_FILE, "run": RUN_FILE, "metrics": METRICS_FILE}
-    with contextlib.suppress(OSError, ValueError):
-        record = {name: read_file(Path(folder, file)) for name, file in files.items()}
-        record["metrics"].pop("epochs", None)
-        return record
-    return {}
 
 
 def read_file(file: Path) -> dict[str, Any]:

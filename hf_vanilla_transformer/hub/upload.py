@@ -5,6 +5,7 @@ import ast
 import json
 import os
 from collections.abc import Iterable
+from glob import escape
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +17,13 @@ from transformers import GenerationConfig, PreTrainedModel, Trainer, TrainingArg
 from ..inference.folder import EXPORT_FILE, load_model, load_tokenizers, named_errors
 from .model_card import CARD_FILE, has_card, load_model_card, make_model_card, rename_model_card, save_model_card
 from .record import (
+    EXPORTED_FILES,
     PAGE_FILES,
     RECIPE_FILE,
     REQUIRED_FILES,
     REQUIRED_IN_EXPORT,
     RUN_FILE,
     RUN_FILES,
-    export_files,
     exports_in,
     json_text,
     listed_files,
@@ -58,7 +59,8 @@ def repository_files(folder: str | Path, include: Iterable[str] = ()) -> list[Pa
     """
     folder = Path(folder)
     is_export = (folder / EXPORT_FILE).is_file()
-    files = listed_files(folder, (*RUN_FILES, *export_files(folder), *include))
+    exported = [f"{escape(export.as_posix())}/{name}" for export in exports_in(folder) for name in EXPORTED_FILES]
+    files = listed_files(folder, (*RUN_FILES, *exported, *include))
     whole = {file.as_posix() for file in files if (folder / file).stat().st_size}
     if lacking := [name for name in (REQUIRED_IN_EXPORT if is_export else REQUIRED_FILES) if name not in whole]:
         raise ValueError(f"{folder}: not complete, {', '.join(lacking)} missing or empty")
@@ -68,20 +70,16 @@ def repository_files(folder: str | Path, include: Iterable[str] = ()) -> list[Pa
                 with named_errors(str(folder / file), "content"):
                     read((folder / file).read_text(encoding="utf-8"))
     if not is_export:
-        _check_run(folder)
+        config = load_model(str(folder)).config
+        if not hasattr(config, "auto_map"):
+            raise ValueError(f"{folder / 'config.json'}: without auto_map, the folder's code would not be found")
+        load_tokenizers(str(folder), config)
+        with named_errors(str(folder / "generation_config.json"), "content"):
+            GenerationConfig.from_pretrained(folder)
+        make_model_card(folder)  # which reads the record
+        if has_card(folder):
+            load_model_card(folder)
     return sorted({*files, Path(CARD_FILE)})
-
-
-def _check_run(folder: Path) -> None:
-    config = load_model(str(folder)).config
-    if not hasattr(config, "auto_map"):
-        raise ValueError(f"{folder / 'config.json'}: without auto_map, the folder's code would not be found")
-    load_tokenizers(str(folder), config)
-    with named_errors(str(folder / "generation_config.json"), "content"):
-        GenerationConfig.from_pretrained(folder)
-    make_model_card(folder)  # which reads the record
-    if has_card(folder):
-        load_model_card(folder)
 
 
 def space_files(folder: str | Path, include: Iterable[str] = ()) -> list[Path]:
@@ -100,13 +98,8 @@ def space_files(folder: str | Path, include: Iterable[str] = ()) -> list[Path]:
 def files_left_out(folder: Path, files: list[Path]) -> list[str]:
     """The files of a folder that are not sent; a folder without a sent file is one entry that ends in `/`."""
     folders = {parent for file in files for parent in file.parents}
-    left = []
-    for place, names, here in os.walk(folder):
-        inner = Path(place).relative_to(folder)
-        left += [f"{(inner / name).as_posix()}/" for name in names if inner / name not in folders]
-        names[:] = [name for name in names if inner / name in folders]
-        left += [(inner / name).as_posix() for name in here if inner / name not in files]
-    return sorted(left)
+    found = {file.relative_to(folder) for place in folders for file in (folder / place).iterdir()}
+    return sorted(file.as_posix() + "/" * (folder / file).is_dir() for file in found - {*folders, *files})
 
 
 def sent_texts(folder: Path) -> tuple[dict[str, str], set[str]]:
