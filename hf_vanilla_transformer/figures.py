@@ -7,7 +7,6 @@ Shapes: H heads, L length, T queries, S keys, V vocabulary, N rows.
 """
 
 import functools
-import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -72,7 +71,7 @@ def plot_sinusoid_table(rows: int, d_model: int, file: str | Path | None = None)
     image = axes.imshow(table, cmap="RdBu_r", vmin=-1, vmax=1, aspect="auto", interpolation="nearest")
     xlabel = "column of the vector (even: sine, odd: cosine)"
     axes.set(title="Positional encoding", xlabel=xlabel, ylabel="position (tokens)")
-    _mark_whole_numbers(axes.xaxis, axes.yaxis)
+    axes.locator_params(integer=True)
     figure.colorbar(image, ax=axes, label="value", ticks=[-1, -0.5, 0, 0.5, 1])
     return _save(figure, file)
 
@@ -123,8 +122,7 @@ def plot_noam_rates(rates: dict[str, Sequence[float]], file: str | Path | None =
         # After the warm-up, curves of one d_model coincide: dashes keep both visible.
         axes.plot(range(1, len(curve) + 1), curve, label=label, linestyle=("-", "--", "-.", ":")[number % 4])
     axes.set(title="Learning rate by the Noam schedule", xlabel="step (updates)", ylabel="learning rate")
-    axes.set_xlim(left=0)
-    axes.set_ylim(bottom=0)
+    axes.set(xlim=(0, None), ylim=(0, None))
     axes.ticklabel_format(axis="y", scilimits=(0, 0), useMathText=True)
     axes.xaxis.set_major_formatter("{x:,.0f}")
     axes.grid(alpha=0.3)
@@ -146,7 +144,7 @@ def plot_smoothed_targets(targets: torch.Tensor, file: str | Path | None = None)
     axes = figure.subplots()
     image = axes.imshow(targets.numpy(), cmap="Blues", vmin=0, vmax=1, aspect="auto", interpolation="nearest")
     axes.set(title="Smoothed targets", xlabel="token id (vocabulary)", ylabel="target row")
-    _mark_whole_numbers(axes.xaxis, axes.yaxis)
+    axes.locator_params(integer=True)
     if max(number, vocab_size) <= 12:
         _draw_cell_borders(axes, number, vocab_size)
         for (row, column), value in np.ndenumerate(targets.numpy()):
@@ -228,11 +226,9 @@ def plot_training_curves(epochs: list[dict[str, Any]], file: str | Path | None =
     panels = figure.subplots(1, len(curves), squeeze=False)[0]
     for panel, (title, lines) in zip(panels, curves.items(), strict=True):
         for (label, name), style in zip(lines.items(), ("-", "--"), strict=False):
-            heights = [math.nan if entry[name] is None else entry[name] for entry in epochs]
-            panel.plot(x, heights, style, marker="o", label=label)
-        panel.set_xlabel("epoch")
-        panel.set_ylabel(title)
-        _mark_whole_numbers(panel.xaxis)
+            panel.plot(x, [entry[name] for entry in epochs], style, marker="o", label=label)
+        panel.set(xlabel="epoch", ylabel=title)
+        panel.locator_params("x", integer=True)
         panel.grid(alpha=0.3)
         panel.legend()
     return _save(figure, file)
@@ -250,8 +246,7 @@ def plot_reliability(bins: list[dict[str, Any]], file: str | Path | None = None)
     above.set_ylabel("accuracy")
     above.legend()
     below.bar(confidence, [one["rows"] / rows for one in bins], width=0.03)
-    below.set_ylabel("share of rows")
-    below.set_xlabel("confidence (probability of the predicted label)")
+    below.set(xlabel="confidence (probability of the predicted label)", ylabel="share of rows")
     for panel in (above, below):
         panel.grid(alpha=0.3)
     return _save(figure, file)
@@ -270,11 +265,6 @@ def plot_robustness(changes: list[dict[str, Any]], metric: str, file: str | Path
     return _save(figure, file)
 
 
-def _mark_whole_numbers(*axes: Any) -> None:
-    for axis in axes:
-        axis.get_major_locator().set_params(integer=True)
-
-
 def _draw_cell_borders(axes: "Axes", rows: int, columns: int) -> None:
     """Draw white lines between the cells of an image."""
     axes.set_xticks([column + 0.5 for column in range(columns - 1)], minor=True)
@@ -291,7 +281,6 @@ def _draw_tokens(panels: Iterable["Axes"], rows: Sequence[str], columns: Sequenc
     for panel in panels:
         panel.set_yticks(range(len(rows)), labels[: len(rows)], **style)
         panel.set_xticks(range(len(columns)), labels[len(rows) :], rotation=90, **style)
-        panel.label_outer()
 
 
 def drawable(tokens: Sequence[str]) -> list[str]:
