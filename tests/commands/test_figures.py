@@ -2,13 +2,12 @@
 
 import json
 import shlex
-import warnings
 from pathlib import Path
 
 import pytest
 import torch
 from matplotlib.image import imread
-from shared import error_line, tiny_config
+from shared import tiny_config
 
 from hf_vanilla_transformer import (
     VanillaTransformerForConditionalGeneration,
@@ -49,18 +48,9 @@ def models(tmp_path_factory) -> Path:
     return folder
 
 
-@pytest.fixture
-def draw(run, models, monkeypatch):
-    """Run the command in the models' folder; returns its exit status and standard error."""
+@pytest.fixture(autouse=True)
+def in_the_models_folder(models, monkeypatch):
     monkeypatch.chdir(models)
-    # Loading and generation warn of things that are not the pictures'.
-    warnings.simplefilter("default")
-
-    def draw(*arguments: str) -> tuple[int, str]:
-        status, _, err = run("figures", *arguments)
-        return status, err
-
-    return draw
 
 
 # The arguments of the commands in the docstring.
@@ -72,10 +62,10 @@ COMMANDS = [
 
 
 @pytest.mark.parametrize("arguments", COMMANDS, ids=lambda arguments: arguments[1])
-def test_the_docstrings_commands_run(arguments, draw, tmp_path):
+def test_the_docstrings_commands_run(arguments, succeed, tmp_path):
     assert arguments[arguments.index("--file") + 1].endswith(".png")
     arguments = ["classifier" if argument == "runs/sample" else argument for argument in arguments]
-    assert draw(*arguments, "--file", tmp_path / "a.png")[0] == 0
+    succeed("figures", *arguments, "--file", tmp_path / "a.png")
     assert imread(tmp_path / "a.png").std() > 0.05
 
 
@@ -97,12 +87,11 @@ SOURCE, TARGET = "가나다라 마바사 다", "가 나"
 @pytest.mark.parametrize("model", ["classifier", "bare", "translator", "two-vocabularies"])
 @pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
 @pytest.mark.parametrize("target", [None, TARGET])
-def test_attention_is_the_models(model, kind, target, draw, models, drawn):
+def test_attention_is_the_models(model, kind, target, succeed, drawn):
     """Rows sum to 1, the decoder sees nothing that comes later, and tokens are in their places."""
     target = "ab c" if target and model == "two-vocabularies" else target
     arguments = ["--figure", "attention", "--model", model, "--kind", kind, "--layer", "1", "--file", "a.png"]
-    status, err = draw(*arguments, "--text", SOURCE, *(["--target", target] if target else []))
-    assert status == 0, err
+    succeed("figures", *arguments, "--text", SOURCE, *(["--target", target] if target else []))
     ((probabilities, queries, keys, title),) = drawn
     assert probabilities.shape == (tiny_config().encoder_attention_heads, len(queries), len(keys))
     torch.testing.assert_close(probabilities.sum(dim=-1), torch.ones(probabilities.shape[:-1]))
@@ -126,14 +115,13 @@ def test_attention_is_the_models(model, kind, target, draw, models, drawn):
         assert torch.equal(probabilities, probabilities.tril())
 
 
-def test_the_layer_and_the_head_are_those_asked_for(draw, models, drawn):
+def test_the_layer_and_the_head_are_those_asked_for(succeed, drawn):
     arguments = ["--figure", "attention", "--model", "classifier", "--layer", "1", "--text", SOURCE, "--file", "a.png"]
-    assert draw(*arguments)[0] == draw(*arguments, "--head", "2")[0] == 0
+    succeed("figures", *arguments)
+    succeed("figures", *arguments, "--head", "2")
     (all_heads, tokens, *_), (head, *_, title) = drawn
-    model = VanillaTransformerForSequenceClassification.from_pretrained(
-        models / "classifier", attn_implementation="eager"
-    )
-    input_ids = load_tokenizer(str(models / "classifier")).convert_tokens_to_ids(tokens)
+    model = VanillaTransformerForSequenceClassification.from_pretrained("classifier", attn_implementation="eager")
+    input_ids = load_tokenizer("classifier").convert_tokens_to_ids(tokens)
     with torch.no_grad():
         attentions = model(torch.tensor([input_ids]), output_attentions=True).encoder_attentions
     torch.testing.assert_close(all_heads, attentions[1][0])
@@ -183,10 +171,8 @@ ATTENTION = ["--figure", "attention", "--model", "classifier", "--text", "가나
         (["--figure", "curves", "--model", "numbers"], "numbers/metrics.json: no `epochs`"),
     ],
 )
-def test_wrong_settings_are_refused_with_one_line(arguments, message, draw, tmp_path):
-    status, err = draw("--file", tmp_path / "a.png", *arguments)
-    assert status == 2
-    assert message in error_line("figures", err)
+def test_wrong_settings_are_refused_with_one_line(arguments, message, refused, tmp_path):
+    assert message in refused("figures", "--file", tmp_path / "a.png", *arguments)
     assert not list(tmp_path.iterdir())
 
 
