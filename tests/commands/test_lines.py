@@ -15,13 +15,11 @@ import time
 from types import SimpleNamespace
 
 import pytest
+from export.models import random_model, save
 from shared import tiny_config
 from tqdm import tqdm
 
-from hf_vanilla_transformer import (
-    VanillaTransformerForConditionalGeneration,
-    VanillaTransformerForSequenceClassification,
-)
+from hf_vanilla_transformer import VanillaTransformerForSequenceClassification
 from hf_vanilla_transformer.commands import lines, predict
 from hf_vanilla_transformer.inference import WINDOW
 from hf_vanilla_transformer.tokenizer import train_tokenizer
@@ -54,9 +52,9 @@ def test_windows_are_answered_in_the_order_of_the_texts(run, succeed, classifier
     assert [line.split("\t")[2] for line in out.splitlines()] == TEXTS
     assert len({line.split("\t")[1] for line in out.splitlines()}) > 10
     (tmp_path / "texts.txt.gz").write_bytes(gzip.compress(texts.read_bytes()))
-    for file in (texts, tmp_path / "texts.txt.gz"):
-        output = tmp_path / f"{file.name}.tsv"
-        arguments = ["--model", classifier, "--file", file, "--batch_size", "1", "--output", output]
+    for file, resume in ((texts, []), (tmp_path / "texts.txt.gz", ["--resume"])):
+        output = tmp_path / f"{file.name}.tsv"  # not there, also if it is resumed
+        arguments = ["--model", classifier, "--file", file, "--batch_size", "1", "--output", output, *resume]
         assert run("predict", *arguments)[:2] == (0, "")
         assert output.read_bytes() == out.encode()
 
@@ -74,12 +72,6 @@ def test_resuming_goes_on_after_the_last_whole_line(run, classifier, texts, tmp_
     assert output.read_bytes() == out.encode()
 
 
-def test_resuming_begins_where_there_is_nothing(succeed, classifier, texts, tmp_path):
-    output = tmp_path / "answers.tsv"
-    succeed("predict", "--model", classifier, "--file", texts, "--output", output, "--resume")
-    assert len(output.read_text().splitlines()) == len(TEXTS)
-
-
 def test_windows_before_a_fault_are_answered(succeed, refused, classifier, texts, tmp_path):
     whole, output = texts.read_bytes(), tmp_path / "answers.tsv"
     arguments = ["--model", classifier, "--file", texts, "--batch_size", "1", "--output", output]
@@ -94,10 +86,7 @@ def test_windows_before_a_fault_are_answered(succeed, refused, classifier, texts
 
 
 def test_texts_are_numbered_from_the_first_after_resuming(succeed, texts, tmp_path, caplog):
-    tokenizer = train_tokenizer(TEXTS, vocab_size=60, add_eos=True)
-    tokenizer.save_pretrained(tmp_path / "translator")
-    config = tiny_config(vocab_size=len(tokenizer))
-    VanillaTransformerForConditionalGeneration(config).save_pretrained(tmp_path / "translator")
+    save(random_model(tiny_config()), tmp_path / "translator")
     (tmp_path / "long.txt").write_text("가\n나\n다\n" + "가 " * 40 + "\n가\n")
     (tmp_path / "out.txt").write_text("\n\n")
     arguments = ["--file", tmp_path / "long.txt", "--output", tmp_path / "out.txt", "--max_new_tokens", "2"]

@@ -115,7 +115,6 @@ def test_translating_refuses_with_one_line(refused, here, arguments, message):
 
 
 def test_beams_are_those_of_the_models_own_generate_and_a_table_gets_a_column(succeed, translator, tmp_path):
-    """Also in an export of another engine."""
     shutil.copytree(translator, tmp_path / "model")
     GenerationConfig.from_pretrained(translator, num_beams=3).save_pretrained(tmp_path / "model")
     texts = ["4 0 1 2 3", "3 3 3 3", "1 2 3"]
