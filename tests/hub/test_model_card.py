@@ -1,8 +1,6 @@
 """Model cards: every figure is the record's, the metadata are the Hub's, the examples run."""
 
-import contextlib
 import importlib
-import io
 import json
 import os
 import re
@@ -20,6 +18,7 @@ from hf_vanilla_transformer.commands import pretrain, train_translation
 from hf_vanilla_transformer.commands.arguments import parse_arguments
 from hf_vanilla_transformer.hub.model_card import load_model_card, make_model_card, rename_model_card, save_model_card
 from hf_vanilla_transformer.loading import TARGET_TOKENIZER, load_model
+from hub.repository import edit
 
 
 TINY = {"d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "encoder_ffn_dim": 16, "decoder_ffn_dim": 16}
@@ -65,13 +64,11 @@ every_card = pytest.mark.parametrize("folder", PUBLISHED, ids=lambda folder: fol
 
 
 @pytest.fixture
-def pretrained(tmp_path) -> Path:
-    texts = tmp_path / "texts.txt"
-    texts.write_text("".join(f"{i}편의 영화가 재미있다\n" for i in range(60)), encoding="utf-8")
+def pretrained(tmp_path, text_file) -> Path:
     folder = tmp_path / "runs" / "pretrained"
     pretrain.main(
         [
-            *("--texts", str(texts), "--validation", "7", "--output_dir", str(folder), "--vocab_size", "60"),
+            *("--texts", str(text_file), "--validation", "7", "--output_dir", str(folder), "--vocab_size", "29"),
             *("--max_length", "24", "--config", json.dumps(TINY), *QUICK),
         ]
     )
@@ -159,26 +156,25 @@ print("\\n".join(tokenizer.batch_decode(ids, skip_special_tokens=True)))
     ]
 
 
-def test_a_pretrained_models_card_is_its_record(pretrained, monkeypatch):
+def test_a_pretrained_models_card_is_its_record(pretrained, run_example):
     card = card_of_run(pretrained, digits=2)
-    metrics, record = (json.loads((pretrained / file).read_text()) for file in ("metrics.json", "run.json"))
+    metrics, record = (read_json(pretrained / file) for file in ("metrics.json", "run.json"))
     (checksum,) = record["data"]["source"].values()
-    assert f"texts.txt (SHA-256 {checksum})" in card.text
-    assert table(card.text.split("## Training")[1], "split")[0][:2] == ["train", "53"]
+    assert f"corpus.txt.gz (SHA-256 {checksum})" in card.text
+    assert "| train | 53 |" in card.text
     recipe = (pretrained / "recipe.yaml").read_text()
     assert recipe.replace(f"{pretrained.parents[1]}/", "LOCAL/").strip() in card.text != recipe
     assert "vanilla-transformer pretrain recipe.yaml" in card.text
     (result,) = card.data.eval_results
     assert (result.dataset_split, result.metric_type, result.metric_name) == ("validation", "perplexity", "Perplexity")
     assert result.metric_value == round(metrics["validation"]["perplexity"], 2)
-    assert len(run_example(card, monkeypatch, pretrained)) == 1
+    assert len(run_example(card, pretrained)) == 1
 
 
 def test_a_model_without_capitals_is_not_measured_by_them(translator):
     report = read_json(translator / "metrics.json")["test"]["beams_3"]
-    recipe = yaml.safe_load((translator / "recipe.yaml").read_text())
     for lowercase, name, title in ((False, "bleu", "BLEU"), (True, "bleu_lowercased", "BLEU, lower-cased")):
-        (translator / "recipe.yaml").write_text(yaml.safe_dump({**recipe, "lowercase": lowercase}))
+        edit(translator / "recipe.yaml", lowercase=lowercase)
         card = make_model_card(translator)
         first = card.data.eval_results[0]
         assert (first.metric_name, first.metric_value) == (f"{title}, 3 beams", round(report[name], 2))
@@ -187,27 +183,13 @@ def test_a_model_without_capitals_is_not_measured_by_them(translator):
         assert f"{title}, 3 beams {report[name]:.2f}" in summary
 
 
-def edit(file: Path, **changes) -> None:
-    file.write_text(json.dumps({**json.loads(file.read_text()), **changes}))
-
-
-def table(text: str, header: str) -> list[list[str]]:
-    """The rows of the table whose first column has this header."""
-    lines = text[text.index(f"| {header} |") :].split("\n\n")[0].splitlines()
-    return [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines if line][2:]
-
-
-def results(card: ModelCard) -> list[list[str]]:
-    return table(card.text.split("## Results")[1], "split")
-
-
 def card_of_run(folder: Path, digits: int) -> ModelCard:
     """The card that a run has made: in its usual parts, and its table of results is the metadata's."""
     card = load_model_card(folder)
     assert re.findall(r"^## (.*)", card.text, re.MULTILINE) == HEADINGS
     assert "한국어 요약" in card.text.split("## ")[0]
-    rows = [[r.dataset_split, r.metric_name, f"{r.metric_value:.{digits}f}"] for r in card.data.eval_results]
-    assert results(card) == rows
+    rows = [f"| {r.dataset_split} | {r.metric_name} | {r.metric_value:.{digits}f} |" for r in card.data.eval_results]
+    assert "\n".join(["| split | measure | value |", "|---|---|---|", *rows, "\n"]) in card.text
     return card
 
 
@@ -216,22 +198,25 @@ def example(card: ModelCard) -> str:
     return code
 
 
-def run_example(card: ModelCard, monkeypatch, folder: Path) -> list[str]:
-    """Run the card's example beside the folder, and return what it prints."""
-    monkeypatch.chdir(folder.parent)
-    out = io.StringIO()
-    with contextlib.redirect_stdout(out):
+@pytest.fixture
+def run_example(monkeypatch, capsys):
+    """Run a card's example beside the folder, and return what it prints."""
+
+    def run_example(card: ModelCard, folder: Path) -> list[str]:
+        monkeypatch.chdir(folder.parent)
+        capsys.readouterr()
         exec(compile(example(card), "README.md", "exec"), {})
-    return out.getvalue().splitlines()
+        return capsys.readouterr().out.splitlines()
+
+    return run_example
 
 
-def test_a_classifiers_card_is_its_record(classifier, monkeypatch):
+def test_a_classifiers_card_is_its_record(classifier, run_example):
     card = card_of_run(classifier, digits=4)
     metrics = read_json(classifier / "metrics.json")
     run = read_json(classifier / "run.json")
     for split in ("train", "validation", "test"):
-        row = [split, f"{metrics[split]['rows']:,}", f"`{run['data'][split]['sha256']}`"]
-        assert row in table(card.text.split("## Training")[1], "split")
+        assert f"| {split} | {metrics[split]['rows']:,} | `{run['data'][split]['sha256']}` |" in card.text
     assert "(curves.png)" in card.text
     assert (classifier / "recipe.yaml").read_text().strip() in card.text
     for package, version in run["versions"].items():
@@ -249,30 +234,74 @@ def test_a_classifiers_card_is_its_record(classifier, monkeypatch):
         for split in ("test", "validation")
         for title in ("Accuracy", "F1")
     ]
-    lines = run_example(card, monkeypatch, classifier)
+    lines = run_example(card, classifier)
     assert len(lines) == 2 and all(line.split()[0] in ("negative", "positive") for line in lines)
     assert len(example(card).strip().splitlines()) <= 6
 
 
-def test_other_figures_in_the_record_give_other_figures_in_the_card(classifier):
-    """No figure of a card comes from elsewhere."""
-    before = str(make_model_card(classifier))
-    metrics = read_json(classifier / "metrics.json")
-    test = {"loss": 0.1357, "accuracy": 0.9753, "f1": 0.8642, "rows": 5720}
-    edit(classifier / "metrics.json", test=test, training_seconds=4321.0)
-    edit(classifier / "run.json", seed=1234567, parameters=7654321)
-    card = make_model_card(classifier)
-    figures = {(r.dataset_split, r.metric_type): r.metric_value for r in card.data.eval_results}
-    assert (figures["test", "accuracy"], figures["test", "f1"]) == (0.9753, 0.8642)
-    assert figures["validation", "accuracy"] == round(metrics["validation"]["accuracy"], 4)
-    after = str(card)
-    for figure in ("0.9753", "0.8642", "72.0 minutes", "seed 1234567", "7,654,321"):
-        assert figure in after and figure not in before
-    edit(classifier / "config.json", d_model=9876)
-    assert "9876" in str(make_model_card(classifier))
+TORCHRUN, AGAIN = "torchrun --nproc_per_node", "recipe.yaml --output_dir runs/again"
+MODULE = "hf_vanilla_transformer train-classifier"
+OTHER_TEST = {"test": {"rows": 49997, "sha256": "0"}}
+OF_PRETRAINING = {
+    "recipe": {"texts": ["a.txt"]},
+    "run": {"data": {"source": "nsmc"}, "device": "cpu", "threads": 2},
+    "metrics": {"training_seconds": 60.0},
+}
 
 
-def test_a_translators_card_is_its_record(translator, monkeypatch):
+@pytest.mark.parametrize(
+    ("file", "changes", "parts"),
+    [
+        (
+            "metrics.json",
+            {"test": {"accuracy": 0.9753, "f1": 0.8642}, "training_seconds": 4321.0},
+            [
+                "value: 0.9753\n",
+                "정확도 0.9753",
+                "| test | Accuracy | 0.9753 |",
+                "| test | F1 | 0.8642 |",
+                "72.0 minutes",
+            ],
+        ),
+        ("config.json", {"d_model": 9876}, ["| 9876, "]),
+        ("config.json", {"max_position_embeddings": 8}, ["| longest text, in tokens | 8 |", "first 8 tokens"]),
+        ("tokenizer_config.json", {"model_max_length": 8}, ["| longest text, in tokens | 8 |", "first 8 tokens"]),
+        ("run.json", {"seed": 1234567, "parameters": 7654321}, ["seed 1234567", "| parameters | 7,654,321 |"]),
+        ("run.json", {"license": "cc-by-4.0"}, ["\nlicense: cc-by-4.0\n", "Weights: cc-by-4.0."]),
+        (
+            "run.json",
+            {"base_model": "kim/parent"},
+            ["\nbase_model: kim/parent\n", "(https://huggingface.co/kim/parent), whose card"],
+        ),
+        ("run.json", {"data": {"source": "kim/movies", **OTHER_TEST}}, ["\n- kim/movies\n", "type: kim/movies\n"]),
+        ("run.json", {"data": {"source": "kim/movies.csv", **OTHER_TEST}}, ["type: movies\n"]),
+        (
+            "run.json",
+            {"data": {"translated": {"rows": 1234, "sha256": "abc", "recipe": {"seed": 3}}}},
+            ["further data, `translated`: 1,234 rows (SHA-256 `abc`); `run.json` has their recipe."],
+        ),
+        ("run.json", {"data": {"own": {"rows": 5}}}, ["It was trained on further data, `own`: 5 rows."]),
+        (
+            "run.json",
+            {"began_as": OF_PRETRAINING},
+            ["It began as another run's model, trained on NSMC in 1.0 minutes", "by `vanilla-transformer pretrain`"],
+        ),
+        ("run.json", {"resumed_from": "checkpoint-5"}, [" from checkpoint-5 on, seed"]),
+        ("run.json", {"processes": 2}, [f"\n{TORCHRUN} 2 -m {MODULE} {AGAIN} --use_cpu true\n"]),
+        ("run.json", {"processes": 4, "device": "cuda"}, [f"\n{TORCHRUN} 4 -m {MODULE} {AGAIN}\n"]),
+        ("run.json", {"script": "scripts/a.py"}, ["In a checkout", f"\npython scripts/a.py {AGAIN}\n"]),
+        ("run.json", {"script": "s.py", "processes": 2}, [f"\n{TORCHRUN} 2 s.py {AGAIN} --use_cpu true\n"]),
+    ],
+)
+def test_what_a_record_says_is_in_the_card(nsmc, file, changes, parts):
+    before = str(make_model_card(nsmc))
+    edit(nsmc / file, **changes)
+    after = str(make_model_card(nsmc))
+    for part in parts:
+        assert part in after and part not in before
+
+
+def test_a_translators_card_is_its_record(translator, run_example):
     card = card_of_run(translator, digits=2)
     metrics = read_json(translator / "metrics.json")
     assert [(r.dataset_split, r.metric_type, r.metric_name, r.metric_value) for r in card.data.eval_results] == [
@@ -286,35 +315,20 @@ def test_a_translators_card_is_its_record(translator, monkeypatch):
     assert "편의 영화가 재미있다" in example(card)  # of the validation split
     two_vocabularies = AutoConfig.from_pretrained(translator).decoder_vocab_size is not None
     assert ("target_tokenizer" in example(card)) == two_vocabularies
-    assert len(run_example(card, monkeypatch, translator)) == 1
+    assert len(run_example(card, translator)) == 1
 
 
-def test_nsmc_is_recognised_wherever_it_came_from(nsmc):
-    """By its name, and by its test split where a folder was read."""
-    record = read_json(nsmc / "run.json")
-    for source in ("nsmc", "/data/somewhere"):
-        edit(nsmc / "run.json", data={**record["data"], "source": source})
-        card = make_model_card(nsmc)
-        assert (card.data.datasets, card.data.language) == (["e9t/nsmc"], ["ko"])
-        assert {result.dataset_type for result in card.data.eval_results} == {"e9t/nsmc"}
-        assert "CC0" in card.text and "somewhere" not in card.text
-    assert "정확도 0.8525" in card.text and results(card)[0] == ["test", "Accuracy", "0.8525"]
-    # There are no weights, so there is nothing to use.
-    assert "```python" not in card.text and "the recipe below makes them" in card.text
+def test_nsmc_is_recognised_by_its_test_split(nsmc):
+    before = str(make_model_card(nsmc))
+    edit(nsmc / "run.json", data={"source": "/data/somewhere"})
+    assert str(make_model_card(nsmc)) == before
 
 
 def test_of_other_data_nothing_is_claimed(nsmc):
     """Neither where they lie, nor a licence, and of names that they give nothing is Markdown or HTML."""
-    record = read_json(nsmc / "run.json")
-    del record["license"]
-    (nsmc / "run.json").write_text(json.dumps(record))
     source, texts = "/home/kim/customer/my_<b>.csv", ['배송이 "빨라요"', "별로예요"]
-    data = {**record["data"], "source": source, "test": {"rows": 9, "sha256": "0"}}
-    data["validation"] = {**data["validation"], "examples": texts}
-    edit(nsmc / "run.json", data=data)
-    recipe = yaml.safe_load((nsmc / "recipe.yaml").read_text())
-    places = {"data": source, "tokenizer": r"C:\Users\kim\bpe", "model": "~/old"}
-    (nsmc / "recipe.yaml").write_text(yaml.safe_dump({**recipe, **places}))
+    edit(nsmc / "run.json", license=None, data={"source": source, **OTHER_TEST, "validation": {"examples": texts}})
+    edit(nsmc / "recipe.yaml", data=source, tokenizer=r"C:\Users\kim\bpe", model="~/old")
     edit(nsmc / "config.json", id2label={"0": "a|b", "1": "<b>*c*\n# `d` e_f _g_"})
     (nsmc / "model.safetensors").touch()
     card = make_model_card(nsmc)
@@ -329,13 +343,6 @@ def test_of_other_data_nothing_is_claimed(nsmc):
     assert f"in classify({json.dumps(texts, ensure_ascii=False)}, truncation=True)" in example(card)
 
 
-def test_a_licence_and_the_parents_card_are_named_where_the_record_has_them(nsmc):
-    edit(nsmc / "run.json", license="cc-by-4.0", base_model="kim/parent")
-    card = make_model_card(nsmc)
-    assert (card.data.license, card.data.base_model) == ("cc-by-4.0", "kim/parent")
-    assert "Weights: cc-by-4.0." in card.text and "(https://huggingface.co/kim/parent), whose card" in card.text
-
-
 @pytest.mark.parametrize("file", ["metrics.json", "run.json", "recipe.yaml", "config.json"])
 @pytest.mark.parametrize("content", ["[]", "", "{", "{}"])
 def test_a_damaged_record_is_one_line(nsmc, file, content):
@@ -346,58 +353,8 @@ def test_a_damaged_record_is_one_line(nsmc, file, content):
         make_model_card(nsmc)
 
 
-def test_a_data_set_of_the_hub_keeps_its_name(nsmc):
-    record = read_json(nsmc / "run.json")
-    for source, identifier in (("kim/movies", "kim/movies"), ("kim/movies.csv", "movies")):
-        edit(nsmc / "run.json", data={**record["data"], "source": source, "test": {"rows": 49997, "sha256": "0"}})
-        card = make_model_card(nsmc)
-        assert card.data.datasets == (["kim/movies"] if identifier == source else None)
-        assert {result.dataset_type for result in card.data.eval_results} == {identifier}
-
-
-TORCHRUN = "torchrun --nproc_per_node"
-
-
-@pytest.mark.parametrize(
-    ("processes", "device", "script", "program", "end"),
-    [
-        (1, "cpu", None, "vanilla-transformer train-classifier", ""),
-        (2, "cpu", None, f"{TORCHRUN} 2 -m hf_vanilla_transformer train-classifier", " --use_cpu true"),
-        (4, "cuda", None, f"{TORCHRUN} 4 -m hf_vanilla_transformer train-classifier", ""),
-        (1, "cpu", "scripts/mine/train.py", "python scripts/mine/train.py", ""),
-        (2, "cpu", "s.py", f"{TORCHRUN} 2 s.py", " --use_cpu true"),
-    ],
-)
-def test_the_cards_command_is_that_of_the_run(nsmc, processes, device, script, program, end):
-    edit(nsmc / "run.json", processes=processes, device=device, script=script)
-    text = make_model_card(nsmc).text
-    assert f"```sh\n{program} recipe.yaml --output_dir runs/again{end}\n```" in text
-    assert ("In a checkout" in text) == (script is not None)
-
-
-def test_further_data_and_earlier_models_are_named(nsmc):
-    run, metrics = (json.loads((nsmc / file).read_text()) for file in ("run.json", "metrics.json"))
-    translated = {"rows": 1234, "sha256": "abc", "recipe": {"source": "web", "seed": 3}}
-    origin = {"recipe": {"texts": ["a.txt"]}, "run": run, "metrics": metrics}
-    data = {**run["data"], "translated": translated, "own": {"rows": 5}}
-    edit(nsmc / "run.json", data=data, began_as=origin, resumed_from="checkpoint-5")
-    text = make_model_card(nsmc).text
-    for part in ("`translated`: 1,234 rows (SHA-256 `abc`); `run.json` has their recipe.", "`own`: 5 rows."):
-        assert f"It was trained on further data, {part}" in text
-    assert "It began as another run's model, trained on NSMC in " in text and "`vanilla-transformer pretrain`" in text
-    assert re.search(r"Training took .* from checkpoint-5 on, seed", text)
-
-
-def test_the_longest_text_is_what_tokenizer_and_model_read(nsmc):
-    for limit, expected in ((8, 8), (10**30, 256)):
-        edit(nsmc / "tokenizer_config.json", model_max_length=limit)
-        text = make_model_card(nsmc).text
-        assert f"| longest text, in tokens | {expected} |" in text and f"first {expected} tokens" in text
-
-
 def test_columns_that_are_no_languages_are_not_called_so(translator):
-    recipe = yaml.safe_load((translator / "recipe.yaml").read_text())
-    (translator / "recipe.yaml").write_text(yaml.safe_dump({**recipe, "source_column": "src", "target_column": "tgt"}))
+    edit(translator / "recipe.yaml", source_column="src", target_column="tgt")
     assert make_model_card(translator).data.language is None
 
 
