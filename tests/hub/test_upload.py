@@ -3,7 +3,6 @@
 import json
 import re
 import shutil
-import sys
 
 import pytest
 import torch
@@ -291,12 +290,7 @@ def test_push_compares_the_weights_whatever_form_they_are_saved_in(folder, monke
     fields = {"share_encoder_decoder_embeddings": True, "tie_word_embeddings": True}
     new = VanillaTransformerForConditionalGeneration(tiny_config(**fields))
     new.to(torch.bfloat16).save_pretrained(folder, max_shard_size="10KB")
-    # The package's `upload` is the function; the module of that name is in sys.modules.
-    monkeypatch.setattr(
-        sys.modules["hf_vanilla_transformer.hub.upload"],
-        "upload",
-        lambda folder, repo_id, **settings: (folder, repo_id, settings),
-    )
+    monkeypatch.setitem(push.__globals__, "upload", lambda *place, **settings: (*place, settings))
     model = AutoModelForSeq2SeqLM.from_pretrained(folder)
     settings = {"private": True, "revision": "v1", "token": TOKEN}
     assert push(model, REPO, **settings) == (str(folder), REPO, settings)
