@@ -81,23 +81,18 @@ def server(hub, environment):
 @pytest.fixture(scope="session")
 def run(environment):
     """As the fixture of all tests, but in one process for them all, and with a token."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", CLIENT],
-        env=environment,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    )
+    pipe = subprocess.PIPE
+    command = [sys.executable, "-c", CLIENT]
+    with subprocess.Popen(
+        command, env=environment, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True
+    ) as process:
 
-    def run(*arguments, token: str = TOKEN) -> tuple[int, str, str]:
-        request = [[str(argument) for argument in arguments], {"HF_TOKEN": token}]
-        print(json.dumps(request), file=process.stdin, flush=True)
-        return tuple(json.loads(process.stdout.readline()))
+        def run(*arguments, token: str = TOKEN) -> tuple[int, str, str]:
+            request = [[str(argument) for argument in arguments], {"HF_TOKEN": token}]
+            print(json.dumps(request), file=process.stdin, flush=True)
+            return tuple(json.loads(process.stdout.readline()))
 
-    yield run
-    process.stdin.close()
-    process.wait(timeout=60)
+        yield run
 
 
 @pytest.fixture(scope="session")

@@ -11,10 +11,9 @@ from hub_server import USER
 from hub.repository import REPO, as_stranger, logits
 
 
-pytestmark = pytest.mark.usefixtures("server")
+pytestmark = [pytest.mark.usefixtures("server"), pytest.mark.slow]  # the client starts in a process of its own
 
 
-@pytest.mark.slow
 def test_a_pushed_folder_comes_back_without_the_package(server, succeed, folder, environment, tmp_path):
     succeed("push-to-hub", folder, "--repo_id", REPO)
     pushed = server.repositories[REPO].branches["main"]
@@ -67,7 +66,6 @@ def logits_of_commit(server, sha: str, folder: Path) -> list:
     return logits(target)
 
 
-@pytest.mark.slow
 def test_a_private_repository_is_not_for_strangers(succeed, folder, environment, tmp_path):
     succeed("push-to-hub", folder, "--repo_id", REPO, "--private")
     program = """
@@ -93,7 +91,6 @@ print(json.dumps([[getattr(model, "mark", None) for model in models], again, [an
 """
 
 
-@pytest.mark.slow
 def test_two_models_in_one_process_do_not_mix(succeed, folder, environment, tmp_path):
     """Repositories, and folders of one name, whose codes differ, loaded one after the other, and saved again."""
     edited = shutil.copytree(folder, tmp_path / "edited" / folder.name)

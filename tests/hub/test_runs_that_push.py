@@ -3,22 +3,21 @@
 import json
 import re
 import shutil
-import subprocess
-import sys
 
 import pytest
 import yaml
 from hub_server import TOKEN, USER, Fault
 from huggingface_hub import ModelCard
+from processes import run_program
 from shared import EMBEDDING_FILES, ROOT, RUN_FILES, error_line
 
 from hub.repository import ONLY_LOOPBACK, QUICK, REPO, as_stranger, contents, in_repository, logits
 
 
-pytestmark = pytest.mark.usefixtures("server")
+pytestmark = [pytest.mark.usefixtures("server"), pytest.mark.slow]  # the client starts in a process of its own
+PUSH = ["--push_to_hub", "true", "--hub_model_id", REPO]
 
 
-@pytest.mark.slow
 def test_a_run_that_pushes_leaves_the_same_repository(server, succeed, environment, tmp_path):
     """Trainer pushes while it trains and writes a card of its own; at the end all is as the script would have it."""
     folder = tmp_path / "trained"
@@ -57,21 +56,17 @@ def test_a_run_that_pushes_leaves_the_same_repository(server, succeed, environme
     assert answers[0] == answers[1] == answers[2] != answers[3]
 
 
-@pytest.mark.slow
 def test_a_run_is_pushed_to_the_branch_that_it_names(server, succeed, tmp_path):
     folder = tmp_path / "trained"
-    flags = ["--push_to_hub", "true", "--hub_model_id", REPO, "--hub_revision", "v1"]
-    succeed("train-classifier", "--output_dir", folder, *QUICK, *flags)
+    succeed("train-classifier", "--output_dir", folder, *QUICK, *PUSH, "--hub_revision", "v1")
     assert in_repository(server, revision="v1") == contents(folder)
     assert in_repository(server, revision="main") == {}
 
 
-@pytest.mark.slow
 def test_a_run_keeps_its_record_if_the_push_fails(server, run, succeed, tmp_path):
     folder = tmp_path / "trained"
     server.faults.append(Fault("POST", "/commit/", 500))
-    flags = ["--push_to_hub", "true", "--hub_model_id", REPO]
-    status, out, err = run("train-classifier", "--output_dir", folder, *QUICK, *flags)
+    status, out, err = run("train-classifier", "--output_dir", folder, *QUICK, *PUSH)
     assert status == 2 and "test accuracy" in out
     assert "500" in error_line("train-classifier", err)
     server.faults.clear()
@@ -79,9 +74,8 @@ def test_a_run_keeps_its_record_if_the_push_fails(server, run, succeed, tmp_path
     assert in_repository(server) == contents(folder)
 
 
-@pytest.mark.slow
 def test_a_run_with_a_wrong_token_ends_before_it_trains(refused, tmp_path):
-    flags = ["--output_dir", tmp_path / "run", *QUICK, "--push_to_hub", "true", "--hub_model_id", REPO]
+    flags = ["--output_dir", tmp_path / "run", *QUICK, *PUSH]
     assert "401" in refused("train-classifier", *flags, token="hf_" + "x" * 34)
     assert not any((tmp_path / "run").iterdir())
 
@@ -123,7 +117,6 @@ push(model, "kim/later")
 """
 
 
-@pytest.mark.slow
 def test_without_our_commands_the_repository_is_the_same(server, succeed, folder, environment, tmp_path):
     """`push`, after `model.push_to_hub`, which sends the model alone; a user's Trainer with and without our class."""
     (tmp_path / "own.py").write_text(OWN)
@@ -171,18 +164,14 @@ def test_without_our_commands_the_repository_is_the_same(server, succeed, folder
     assert answers[0] != answers[1] != answers[2]
 
 
-@pytest.mark.slow
 def test_of_two_processes_one_writes_and_pushes(server, environment, tmp_path):
     """As `accelerate launch` starts them: `--multi_gpu` starts several, and they use CPUs where there is no GPU."""
     (tmp_path / "sitecustomize.py").write_text(ONLY_LOOPBACK)
-    launch = ["-m", "accelerate.commands.launch", "--multi_gpu", "--num_processes", "2", "--main_process_port", "0"]
-    flags = [*QUICK, "--use_cpu", "true", "--push_to_hub", "true", "--hub_model_id", REPO]
-    result = subprocess.run(
-        [sys.executable, *launch, ROOT / "scripts/train_classifier.py", "--output_dir", tmp_path / "run", *flags],
-        env={**environment, "PYTHONPATH": str(tmp_path), "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        stdin=subprocess.DEVNULL,
+    result = run_program(
+        "from accelerate.commands.launch import main; main()",
+        *("--multi_gpu", "--num_processes", "2", "--main_process_port", "0"),
+        *(ROOT / "scripts/train_classifier.py", "--output_dir", tmp_path / "run", *QUICK, "--use_cpu", "true", *PUSH),
+        environment={**environment, "PYTHONPATH": str(tmp_path), "OMP_NUM_THREADS": "1"},
     )
     assert result.returncode == 0, result.stderr
     assert result.stdout.count("test accuracy") == 1
