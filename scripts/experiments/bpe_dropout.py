@@ -35,12 +35,10 @@ class BpeDropout:
         rate: At least 0, which cuts as the tokenizer does, and below 1; the paper takes 0.1 for most languages.
 
     Raises:
-        ValueError: the vocabulary is of another kind, or the rate is out of range.
+        ValueError: the vocabulary is of another kind.
     """
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase, rate: float):
-        if not 0 <= rate < 1:
-            raise ValueError(f"BPE-dropout: the rate must be at least 0 and below 1, not {rate}")
         backend = json.loads(tokenizer.backend_tokenizer.to_str()) if tokenizer.is_fast else {"model": {}}
         model = backend["model"]
         if model.get("type") != "BPE" or model["continuing_subword_prefix"] or model["end_of_word_suffix"]:

@@ -165,15 +165,6 @@ def describe_soft_labels(folder: str | os.PathLike, data: DatasetDict) -> dict[s
     }
 
 
-def add_soft_labels(labelled: Dataset, soft: Dataset, number_of_labels: int) -> Dataset:
-    """One training set of tokenized rows with a label, whose probabilities are 0 and 1, and of rows of soft labels."""
-    one_hot = np.eye(number_of_labels, dtype=np.float32)
-    labelled = labelled.map(
-        lambda batch: {"labels": one_hot[batch["labels"]]}, batched=True, features=soft.features, desc="One-hot labels"
-    )
-    return concatenate_datasets([labelled, soft])
-
-
 class SoftLabels:
     """The soft labels of a folder, that a classifier learns from, as the hooks of `commands.classifier.train`."""
 
@@ -187,25 +178,28 @@ class SoftLabels:
         return {"soft_labels": describe_soft_labels(self.folder, data)}
 
     def extend(self, labelled: Dataset, tokenizer: PreTrainedTokenizerBase, max_length: int) -> Dataset:
-        """Add the soft labels' rows to the tokenized training set; `describe` comes before."""
+        """Add the soft labels' rows to the tokenized training set, whose labels become 0 and 1; after `describe`."""
         soft = tokenize(self.rows, tokenizer, max_length, keep_texts="text" in labelled.column_names)
-        return add_soft_labels(labelled, soft, self.number_of_labels)
+        one_hot = np.eye(self.number_of_labels, dtype=np.float32)
+        labelled = labelled.map(
+            lambda batch: {"labels": one_hot[batch["labels"]]},
+            batched=True,
+            features=soft.features,
+            desc="One-hot labels",
+        )
+        return concatenate_datasets([labelled, soft])
 
 
-class SoftLabelLoss:
-    """Cross-entropy with probabilities as labels, as a `compute_loss_func` for Trainer."""
+def soft_label_loss(
+    outputs: Seq2SeqSequenceClassifierOutput,
+    labels: torch.Tensor,
+    num_items_in_batch: int | torch.Tensor | None = None,
+) -> torch.Tensor:
+    """Cross-entropy with probabilities as labels, as a `compute_loss_func` for Trainer.
 
-    def __call__(
-        self,
-        outputs: Seq2SeqSequenceClassifierOutput,
-        labels: torch.Tensor,
-        num_items_in_batch: int | torch.Tensor | None = None,
-    ) -> torch.Tensor:
-        """The sum over the rows of logits (B, C), divided by their number.
-
-        Labels are (B, C), float, each row of sum 1; or in an evaluation (B,), int64. Trainer counts C items for each
-        row of all calls that make up a batch.
-        """
-        loss = nn.functional.cross_entropy(outputs.logits.float(), labels, reduction="sum")
-        rows = len(labels) if num_items_in_batch is None else num_items_in_batch * len(labels) / labels.numel()
-        return loss / rows
+    The sum over the rows of logits (B, C), divided by their number. Labels are (B, C), float, each row of sum 1; or in
+    an evaluation (B,), int64. Trainer counts C items for each row of all calls that make up a batch.
+    """
+    loss = nn.functional.cross_entropy(outputs.logits.float(), labels, reduction="sum")
+    rows = len(labels) if num_items_in_batch is None else num_items_in_batch * len(labels) / labels.numel()
+    return loss / rows

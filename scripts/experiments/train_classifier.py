@@ -10,7 +10,7 @@ Everything else is as in `vanilla-transformer train-classifier`.
 from dataclasses import dataclass
 
 from datasets import Dataset
-from distillation import SoftLabelLoss, SoftLabels
+from distillation import SoftLabels, soft_label_loss
 from regularization import RegularizationArguments
 from transformers import PreTrainedTokenizerBase, TrainingArguments
 from transformers.hf_argparser import HfArg
@@ -49,7 +49,7 @@ def main(argv: list[str] | None = None) -> None:
         *(data, model, training, settings),
         describe=soft_labels.describe if soft_labels else None,
         extend=extend,
-        compute_loss_func=SoftLabelLoss() if soft_labels else None,
+        compute_loss_func=soft_label_loss if soft_labels else None,
         trainer_class=experiment.trainer_class(CheckedTrainer),
         script="scripts/experiments/train_classifier.py",
     )

@@ -8,18 +8,17 @@ import numpy as np
 import pytest
 import torch
 import yaml
-from bpe_dropout import draw_segmentations
 from datasets import Dataset
 from distillation import (
     SOFT_LABELS,
     SOFT_LABELS_FILE,
-    SoftLabelLoss,
     SoftLabels,
     compose_texts,
     cross_fit,
     labels_nearby,
     linear_classifier,
     load_soft_labels,
+    soft_label_loss,
 )
 from shared import ROOT, read_json, tiny_config
 from transformers import TrainingArguments
@@ -69,7 +68,7 @@ def accuracy_of(folder, teacher):
 
 
 def loss_of(logits, labels, **kwargs):
-    return SoftLabelLoss()(Seq2SeqSequenceClassifierOutput(logits=logits), labels, **kwargs)
+    return soft_label_loss(Seq2SeqSequenceClassifierOutput(logits=logits), labels, **kwargs)
 
 
 def test_the_loss_is_the_cross_entropy_with_the_teachers_probabilities():
@@ -101,7 +100,7 @@ def test_a_batch_in_several_calls_has_the_weights_of_the_whole(tmp_path):
             **{"report_to": "none", "save_strategy": "no", "disable_tqdm": True},
         )
         copy = deepcopy(model)
-        CheckedTrainer(copy, settings, train_dataset=rows, compute_loss_func=SoftLabelLoss()).train()
+        CheckedTrainer(copy, settings, train_dataset=rows, compute_loss_func=soft_label_loss).train()
         weights.append(copy.state_dict())
     torch.testing.assert_close(*weights)
     assert (weights[0]["classifier.weight"] - model.classifier.weight).abs().max() > 1e-3
@@ -179,13 +178,6 @@ def test_labels_become_probabilities_beside_the_teachers(data, tokenizer, keep_t
     assert rows[3]["length"] == len(rows[3]["input_ids"])
     if keep_texts:
         assert rows["text"][:] == [*labelled["text"][:], "좋다"]
-
-
-def test_probabilities_are_no_tokens_to_bpe_dropout(tokenizer):
-    soft = Dataset.from_dict({"text": ["영화"], "label": [[0.01] * 100]}, features=SOFT_LABELS)
-    (row,) = draw_segmentations(tokenize(soft, tokenizer), {"input_ids": tokenizer}, 0.5, 1, max_length=99, seed=0)
-    assert row["length"] == len(row["input_ids"]) < 100
-    assert len(row["labels"]) == 100
 
 
 @pytest.mark.parametrize(
