@@ -5,6 +5,7 @@ import socket
 from pathlib import Path
 
 import torch
+from accelerate.utils import merge_dicts
 from hub_server import USER
 from shared import QUIET, TINY, run_without_the_package
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
@@ -80,12 +81,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 def edit(file: Path, **changes) -> dict:
     """Change a record's file, keys of keys too where a change is a mapping; returns what the file has now."""
-
-    def merge(old, new):
-        both = isinstance(old, dict) and isinstance(new, dict)
-        return old | {key: merge(old.get(key), value) for key, value in new.items()} if both else new
-
-    content = merge(read_file(file), changes)
+    content = merge_dicts(changes, read_file(file))
     file.write_text(recipe_text(content) if file.suffix == ".yaml" else json_text(content), encoding="utf-8")
     return content
 
