@@ -1,3 +1,4 @@
+import functools
 import json
 import logging
 import os
@@ -22,7 +23,7 @@ from hf_vanilla_transformer.tokenizer import (
 )
 
 
-TEXTS = [line.split("\t")[1] for line in (SAMPLES / "ratings_train.txt").read_text("utf-8").splitlines()[1:]]
+TEXTS = tuple(line.split("\t")[1] for line in (SAMPLES / "ratings_train.txt").read_text("utf-8").splitlines()[1:])
 # What tends to go wrong: spaces, control characters, Hangul letters, marks, emoji, symbols inside words, scripts.
 HARD_TEXTS = [
     "",
@@ -47,7 +48,7 @@ HARD_TEXTS = [
 TUTORIAL_FLAGS = {
     **{"pad_id": 0, "unk_id": 1, "bos_id": 2, "eos_id": 3},
     **{f"{name.lower()}_piece": f"[{name}]" for name in ("PAD", "UNK", "BOS", "EOS")},
-    "user_defined_symbols": ["[SEP]", "[CLS]", "[MASK]"],
+    "user_defined_symbols": "[SEP],[CLS],[MASK]",
 }
 
 
@@ -98,7 +99,7 @@ def test_reloaded_by_auto_tokenizer_it_is_the_same(trained, tmp_path):
     assert type(reloaded) is type(trained) and reloaded.clean_up_tokenization_spaces is False
     for setting in ("model_input_names", "model_max_length", "padding_side", "special_tokens_map"):
         assert getattr(reloaded, setting) == getattr(trained, setting)
-    for text in HARD_TEXTS + TEXTS[:50]:
+    for text in (*HARD_TEXTS, *TEXTS[:50]):
         assert reloaded(text, truncation=True).data == trained(text, truncation=True).data, text
 
 
@@ -118,12 +119,8 @@ ONE_SCRIPT = "영화movie최고10점!! 映画"
     [
         ([ONE_SCRIPT] * 9, {}, ONE_SCRIPT, ["▁영화", "movie", "최고", "10", "점", "!!", "▁映画"]),
         (["영화 최고", "영화"], {}, "영화 최고", ["▁영화", "▁", "최", "고"]),  # or are characters
-        (
-            ["a b b", "a b c"],
-            {"model": "word", "lowercase": True},
-            "A c b",
-            ["a", "[UNK]", "b"],
-        ),  # a word occurs twice
+        # A word occurs twice.
+        (["a b b", "a b c"], {"model": "word", "lowercase": True}, "A c b", ["a", "[UNK]", "b"]),
     ],
 )
 def test_pieces_keep_to_one_script_and_occur_twice(texts, options, text, pieces):
@@ -170,7 +167,7 @@ def test_normalisation_is_that_of_sentencepiece(trained, make_model):
     _, processor = make_model(**TUTORIAL_FLAGS)
     # NFKC makes `～` a `~`, joins a final consonant to the syllable before it, and puts marks in order.
     spared = ("～", "화ㄳ", "שָׁ")
-    for text in TEXTS + [text for text in HARD_TEXTS if not any(part in text for part in spared)]:
+    for text in (*TEXTS, *(text for text in HARD_TEXTS if not any(part in text for part in spared))):
         expected = processor.normalize(text).replace("▁", " ").removeprefix(" ")
         assert normalized_text(trained, text) == expected, text
 
@@ -235,18 +232,14 @@ def spm():
 @pytest.fixture(scope="module")
 def make_model(spm, tmp_path_factory):
     """Train a SentencePiece model, once for each setting; returns its file and the library's processor."""
-    folder = tmp_path_factory.mktemp("models")
-    made = {}
 
+    @functools.cache
     def make(model_type="bpe", texts=TEXTS, **flags):
-        name = str((model_type, len(texts), sorted(flags.items())))
-        if name not in made:
-            file = folder / f"{len(made)}.model"
-            options = {"vocab_size": 1500, "num_threads": 1, "minloglevel": 2, "model_type": model_type, **flags}
-            with open(file, "wb") as stream:
-                spm.SentencePieceTrainer.train(sentence_iterator=iter(texts), model_writer=stream, **options)
-            made[name] = file, spm.SentencePieceProcessor(model_file=str(file))
-        return made[name]
+        file = tmp_path_factory.mktemp("models") / "spm.model"
+        options = {"vocab_size": 1500, "num_threads": 1, "minloglevel": 2, "model_type": model_type, **flags}
+        with open(file, "wb") as stream:
+            spm.SentencePieceTrainer.train(sentence_iterator=iter(texts), model_writer=stream, **options)
+        return file, spm.SentencePieceProcessor(model_file=str(file))
 
     return make
 
@@ -277,7 +270,7 @@ def test_imported_bpe_gives_the_ids_of_sentencepiece(make_model, flags, tmp_path
     reloaded = saved_and_loaded(tokenizer, tmp_path)
     assert type(reloaded) is type(tokenizer)
     assert tokenizer.is_fast
-    for text in TEXTS + [text for text in HARD_TEXTS if comparable(text, flags)]:
+    for text in (*TEXTS, *(text for text in HARD_TEXTS if comparable(text, flags))):
         assert tokenizer(text).input_ids == reloaded(text).input_ids == processor.encode(text), text
 
 
@@ -365,11 +358,10 @@ def test_import_without_the_package_names_the_extra(monkeypatch):
 @pytest.mark.parametrize("flags", [TUTORIAL_FLAGS, {**TUTORIAL_FLAGS, "byte_fallback": True}, {}])
 @pytest.mark.parametrize("model_type", ["bpe", "unigram"])
 def test_import_on_every_review_of_nsmc(make_model, model_type, flags):
-    reviews = []
-    for name in ("ratings_train.txt", "ratings_test.txt"):
-        lines = Path(os.environ["NSMC_DIR"], name).read_bytes().decode().rstrip("\n").split("\n")[1:]
-        reviews += [line.split("\t")[1] for line in lines]
+    files = (Path(os.environ["NSMC_DIR"], name) for name in ("ratings_train.txt", "ratings_test.txt"))
+    lines = (line for file in files for line in file.read_bytes().decode().rstrip("\n").split("\n")[1:])
+    reviews = tuple(line.split("\t")[1] for line in lines)
     assert len(reviews) == 200_000
     file, processor = make_model(model_type, reviews[:150_000], vocab_size=8007, **flags)
-    ids = import_sentencepiece(file)(reviews, verbose=False).input_ids
-    assert sum(ours != theirs for ours, theirs in zip(ids, processor.encode(reviews), strict=True)) == 0
+    ids = import_sentencepiece(file)([*reviews], verbose=False).input_ids
+    assert sum(ours != theirs for ours, theirs in zip(ids, processor.encode([*reviews]), strict=True)) == 0
