@@ -22,9 +22,6 @@ from hf_vanilla_transformer import (
 from hf_vanilla_transformer.modeling_vanilla_transformer import (
     VanillaTransformerAttention,
     VanillaTransformerUnbiasedStdNorm,
-    position_ids_from_mask,
-    shift_tokens_right,
-    sinusoid_table,
 )
 
 
@@ -108,15 +105,6 @@ def test_unbiased_std_norm_of_equal_features_has_a_gradient():
     x = torch.ones(3, 8, requires_grad=True)
     VanillaTransformerUnbiasedStdNorm(8, eps=1e-6)(x).square().sum().backward()
     assert x.grad.isfinite().all()
-
-
-def test_positions_count_real_tokens_from_row_1():
-    """Pads, at -1, take row 0."""
-    mask = torch.tensor([[1, 1, 1, 0], [0, 0, 1, 1], [0, 0, 0, 0]])
-    positions = position_ids_from_mask(mask)
-    assert positions.tolist() == [[0, 1, 2, -1], [-1, -1, 0, 1], [-1, -1, -1, -1]]
-    added = VanillaTransformerModel(tiny_config()).encoder.embed_positions(torch.zeros(3, 4, 16), positions)
-    torch.testing.assert_close(added, sinusoid_table(4, 16).float()[positions + 1])
 
 
 def cross_attention(attn: str) -> tuple[VanillaTransformerAttention, dict[str, torch.Tensor]]:
@@ -225,13 +213,16 @@ def test_embeddings_in_place_of_ids(config):
 
 @pytest.mark.parametrize("beams", [1, 3])
 @pytest.mark.parametrize("variant", ["default", "pre-norm", "learned", "two-vocabularies"])
-def test_generation_is_the_same_with_and_without_cache_and_in_batches(beams, variant):
+def test_generation_is_the_same_with_any_cache_or_none_and_in_batches(beams, variant):
     model = VanillaTransformerForConditionalGeneration(tiny_config(**VARIANTS[variant])).eval()
     source, mask = pad(SOURCES)
     settings = {"num_beams": beams, "max_new_tokens": 8, "do_sample": False}
-    cached = model.generate(source, attention_mask=mask, **settings)
-    assert torch.equal(cached, model.generate(source, attention_mask=mask, use_cache=False, **settings))
-    for row, single in zip(cached, SOURCES, strict=True):
+    expected = model.generate(source, attention_mask=mask, **settings)
+    plain = [{name: DynamicCache(config=model.config)} for name in ("cache", "past_key_values")]
+    for cache in ({"use_cache": False}, {"cache_implementation": "static"}, *plain):
+        assert torch.equal(model.generate(source, attention_mask=mask, **cache, **settings), expected), cache
+    assert all(cache.get_seq_length() > 0 for given in plain for cache in given.values())
+    for row, single in zip(expected, SOURCES, strict=True):
         alone = model.generate(torch.tensor([single]), **settings)[0]
         assert torch.equal(row[: len(alone)], alone)
         assert set(row[len(alone) :].tolist()) <= {model.config.pad_token_id, model.config.eos_token_id}
@@ -252,30 +243,14 @@ def test_transition_scores_add_up_to_the_scores_of_the_beams(target_vocab_size):
     torch.testing.assert_close(scores, torch.stack(outputs.scores, 1).log_softmax(-1).gather(2, chosen)[..., 0])
 
 
-@pytest.mark.parametrize("prompt_side", [None, "left"])
-def test_a_static_cache_generates_what_a_dynamic_one_does(prompt_side):
+def test_a_static_cache_continues_prompts_as_a_dynamic_one_does():
     model = VanillaTransformerForConditionalGeneration(tiny_config()).eval()
-    source, mask = pad(SOURCES)
-    prompt = {}
-    if prompt_side:
-        ids, prompt_mask = pad([[2, 20, 21], [2, 23]], prompt_side)
-        prompt = {"decoder_input_ids": ids, "decoder_attention_mask": prompt_mask}
-    settings = {"max_new_tokens": 8, "do_sample": False, **prompt}
-    expected = model.generate(source, attention_mask=mask, **settings)
-    static = model.generate(source, attention_mask=mask, cache_implementation="static", **settings)
-    assert torch.equal(static, expected)
-
-
-@pytest.mark.parametrize("name", ["cache", "past_key_values"])
-@pytest.mark.parametrize("beams", [1, 3])
-def test_a_plain_cache_may_be_given(beams, name):
-    model = VanillaTransformerForConditionalGeneration(tiny_config()).eval()
-    source, mask = pad(SOURCES)
-    settings = {"num_beams": beams, "max_new_tokens": 8, "do_sample": False}
-    expected = model.generate(source, attention_mask=mask, **settings)
-    cache = DynamicCache(config=model.config)
-    assert torch.equal(model.generate(source, attention_mask=mask, **{name: cache}, **settings), expected)
-    assert cache.get_seq_length() > 0
+    inputs = batch("left")
+    static, dynamic = (
+        model.generate(**inputs, max_new_tokens=8, do_sample=False, cache_implementation=cache)
+        for cache in ("static", "dynamic")
+    )
+    assert torch.equal(static, dynamic)
 
 
 def test_generation_gives_the_model_one_token_and_the_cache(monkeypatch):
@@ -363,7 +338,6 @@ def test_hidden_states_and_attentions_on_request():
 
 def test_labels_are_shifted_right_and_ignored_at_minus_100():
     labels = torch.tensor([[20, 21, 3], [22, 3, -100]])
-    assert shift_tokens_right(labels, 0, 2).tolist() == [[2, 20, 21], [2, 22, 3]]
     model = VanillaTransformerForConditionalGeneration(tiny_config()).eval()
     source, mask = pad(SOURCES)
     outputs = model(source, mask, labels=labels)
