@@ -118,7 +118,9 @@ def finished_folder(output_dir: str) -> Iterator[Path]:
         raise ValueError(f"{output_dir} is not empty, and nothing is overwritten: choose another output_dir")
     # On the same disk, so that the last step is a single one.
     there = next(parent for parent in target.parents if parent.exists())
-    remove_abandoned(there)
+    for lock in there.glob(f"{SCRATCH}*/lock"):  # of a killed export, where no process holds it
+        with contextlib.suppress(Timeout, OSError), FileLock(lock, timeout=0):
+            shutil.rmtree(lock.parent, ignore_errors=True)
     with tempfile.TemporaryDirectory(dir=there, prefix=SCRATCH) as scratch, FileLock(Path(scratch, "lock")):
         folder = Path(scratch, "export")
         folder.mkdir()
@@ -128,13 +130,6 @@ def finished_folder(output_dir: str) -> Iterator[Path]:
             (target / ".DS_Store").unlink(missing_ok=True)
             target.rmdir()  # Windows does not rename to a folder that exists
         os.rename(folder, target)
-
-
-def remove_abandoned(there: Path) -> None:
-    """Remove the folders of killed exports: those whose lock no process holds."""
-    for lock in there.glob(f"{SCRATCH}*/lock"):
-        with contextlib.suppress(Timeout, OSError), FileLock(lock, timeout=0):
-            shutil.rmtree(lock.parent, ignore_errors=True)
 
 
 def check(model: VanillaTransformerPreTrainedModel, format: str) -> None:
@@ -149,7 +144,6 @@ def check(model: VanillaTransformerPreTrainedModel, format: str) -> None:
 
 
 def load_exportable(folder: str) -> tuple[VanillaTransformerPreTrainedModel, Tokenizers]:
-    """A classifier or translator in float32, in evaluation mode, and its tokenizers of source and target."""
     model = load_model(folder, dtype="float32").eval()
     if type(model).__name__ not in TASKS:
         raise ValueError(f"{folder}: neither classifier nor translator but a {type(model).__name__}")
@@ -168,10 +162,9 @@ def load_fast_tokenizers(folder: str, model: VanillaTransformerPreTrainedModel) 
 
 
 def save_tokenizers(tokenizers: Tokenizers, folder: Path) -> None:
-    tokenizer, target_tokenizer = tokenizers
-    tokenizer.save_pretrained(folder)
-    if target_tokenizer is not tokenizer:
-        target_tokenizer.save_pretrained(folder / TARGET_TOKENIZER)
+    tokenizers[0].save_pretrained(folder)
+    if tokenizers[1] is not tokenizers[0]:
+        tokenizers[1].save_pretrained(folder / TARGET_TOKENIZER)
 
 
 def make_record(
@@ -181,7 +174,7 @@ def make_record(
     environment = describe_environment()
     environment["versions"] |= {name: metadata.version(name) for name in FORMATS[format].packages}
     generation = getattr(model, "generation_config", None)
-    config = model.config.to_dict() | {"architectures": [type(model).__name__]}
+    config = model.config.to_dict()
     config.pop("_name_or_path", None)
     return {
         "format": format,

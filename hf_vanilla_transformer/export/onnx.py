@@ -28,40 +28,24 @@ def write(
     model: VanillaTransformerPreTrainedModel, tokenizers: Tokenizers, folder: Path, quantize: str | None
 ) -> None:
     """Write the model's files; arguments and errors as in `Format`."""
-    write_config(model, folder, quantize)
+    # With the names that other libraries look for.
+    fields = model.config.to_dict() | {name: getattr(model.config, name) for name in model.config.attribute_map}
+    fields.pop("auto_map", None)
     target = folder / onnx_file(quantize)
     target.parent.mkdir()
     if quantize is None:
         save_classifier(model, target)
-        return
-    with tempfile.TemporaryDirectory() as scratch:
-        file = Path(scratch, "float32.onnx")
-        save_classifier(model, file)
-        quantize_weights(file, target)
-
-
-def write_config(model: VanillaTransformerPreTrainedModel, folder: Path, quantize: str | None) -> None:
-    """Write config.json with the field names that other libraries look for, and without `auto_map`."""
-    config = model.config
-    fields = config.to_dict() | {
-        "architectures": [type(model).__name__],
-        **{name: getattr(config, name) for name in config.attribute_map},
-    }
-    fields.pop("auto_map", None)
-    if quantize is not None:
+    else:
         fields["transformers.js_config"] = {"dtype": "q8"}  # or it looks for the float32 file
+        with tempfile.TemporaryDirectory() as scratch, quiet():
+            file = Path(scratch, "float32.onnx")
+            save_classifier(model, file)
+            # onnxruntime quantizes the activations while it runs. One scale a column keeps the logits nearest;
+            # `reduce_range` makes the weights those of `quantize_rows`.
+            quantizer.quantize_dynamic(
+                file, target, weight_type=quantizer.QuantType.QInt8, per_channel=True, reduce_range=True
+            )
     save_json(folder / CONFIG_NAME, fields)
-
-
-def quantize_weights(source: Path, target: Path) -> None:
-    """Quantize the weights of a graph to int8; onnxruntime quantizes the activations while it runs.
-
-    One scale a column keeps the logits nearest; `reduce_range` makes the weights those of `quantize_rows`.
-    """
-    with quiet():
-        quantizer.quantize_dynamic(
-            source, target, weight_type=quantizer.QuantType.QInt8, per_channel=True, reduce_range=True
-        )
 
 
 def rounded(model: VanillaTransformerPreTrainedModel) -> VanillaTransformerPreTrainedModel:

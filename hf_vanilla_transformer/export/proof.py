@@ -42,22 +42,13 @@ def prove(
     folder: Path,
     texts: list[str],
 ) -> dict[str, Any]:
-    """Compare an export with its model.
+    """Compare an export with its model; a ValueError names the difference where they do not agree.
 
-    Args:
-        model: The model in torch.
-        export: The engine of the export.
-        rounded: For an export in int8, the model rounded in torch as the engine does; one in float32 must agree.
-        tokenizer: The model's source tokenizer.
-        folder: The exported folder.
-        texts: Texts of the model's kind, besides random ones.
+    An export in int8 is compared with `rounded`, the model rounded in torch as the engine does.
 
     Returns:
         `same_ids`, of how many texts the tokenizers were compared; `random_texts`, what was compared on random ids of
         many lengths; and where there are texts, `validation_texts`, the same on those.
-
-    Raises:
-        ValueError: the export does not agree with the model; the message names the difference.
     """
     compare_answers = compare_logits if TASKS[model.model_class] == "classification" else compare_translations
     limit = {"truncation": True, "max_length": min(tokenizer.model_max_length, model.config.max_position_embeddings)}
@@ -153,16 +144,12 @@ def compare_translations(
 
 @torch.inference_mode()
 def log_probabilities(engine: Any, input_ids: list[list[int]], target_ids: list[list[int]]) -> list[np.ndarray]:
-    """Score given translations, token by token.
+    """The log-probability of each token of given translations, and of the end token after it.
 
-    Args:
-        engine: The engine of a translator.
-        input_ids: The source ids of each text, each with at least one id.
-        target_ids: The target ids of each text, one fewer than the target positions at most.
+    Each source has at least one id, and each translation fewer than there are target positions.
 
     Returns:
-        For each text the log-probability of each target token, and of the end token after the last one:
-        (tokens + 1,), float32.
+        For each text (tokens + 1,), float32.
     """
     if isinstance(engine, CTranslate2Engine):
         targets = [[engine.target_tokens[token] for token in row] for row in target_ids]
@@ -191,8 +178,7 @@ def compare(
 ) -> dict[str, float]:
     """Compare numbers of an export with torch's; in int8 also with those of the model that is rounded in torch.
 
-    Raises:
-        ValueError: they differ by more than the tolerance.
+    A ValueError says that they differ by more than the tolerance.
     """
     expected, found = np.concatenate(expected), np.concatenate(found)
     difference = np.abs(expected - found)
