@@ -155,13 +155,6 @@ def test_a_second_push_sends_what_has_changed(server, succeed, folder):
     assert after["README.md"].decode().endswith("A remark by hand.\n")
 
 
-def test_private_repositories_and_branches(server, succeed, folder):
-    succeed("push-to-hub", folder, "--repo_id", REPO, "--private", "--revision", "v1")
-    assert server.repositories[REPO].private
-    assert in_repository(server, revision="v1") == contents(folder)
-    assert in_repository(server, revision="main") == {}
-
-
 def test_a_second_vocabulary_is_uploaded(server, succeed, refused, folder):
     edit(folder / "config.json", decoder_vocab_size=1500)
     assert "no tokenizer can be read here" in refused("push-to-hub", folder, "--repo_id", REPO, "--dry_run")
