@@ -246,21 +246,21 @@ def test_training_texts_near_a_line_count(label, data, teacher, tmp_path):
     new = ["그냥 영화", "그저 영화"]
     lines = [*films[0], f" {new[0]}", *map(str, range(100)), new[1], *films[1]]
     (tmp_path / "films.txt").write_text("\n".join(lines) + "\n")
-    arguments = ["--texts", tmp_path / "films.txt", "--pieces", "1"]
-    label(tmp_path / "alone", *arguments)
-    out = label(tmp_path / "soft", *arguments, "--neighbours", "20")
+    out = label(tmp_path / "soft", "--texts", tmp_path / "films.txt", "--pieces", "1", "--neighbours", "20")
 
     factors = labels_nearby([[line.strip() for line in lines]], texts, labels, scale=20)
-    alone, soft = (load_soft_labels(tmp_path / name, 2)[:] for name in ("alone", "soft"))
-    number = len(lines) - sum(map(len, films))
-    expected = alone["label"][:number] * np.array([factors[text] for text in alone["text"][:number]])
-    expected /= expected.sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(soft["label"][:number], expected, atol=1e-6)
-    assert soft["label"][0][0] > alone["label"][0][0]  # the film with negative reviews
-    np.testing.assert_array_equal(soft["label"][number:], alone["label"][number:])  # pieces are in no file
 
-    weighted = teacher.predict_proba(measured) * np.array([factors.get(text, [1, 1]) for text in measured])
-    accuracy = f"{np.mean(weighted.argmax(axis=1) == truth):.4f}"
+    def weighted(texts):
+        probabilities = teacher.predict_proba(texts) * np.array([factors.get(text, [1, 1]) for text in texts])
+        return probabilities / probabilities.sum(axis=1, keepdims=True)
+
+    soft = load_soft_labels(tmp_path / "soft", 2)[:]
+    lines, pieces = soft["text"][:102], soft["text"][102:]  # pieces are in no file
+    expected = [*weighted(lines), *teacher.predict_proba(pieces)]
+    np.testing.assert_allclose(soft["label"], expected, atol=1e-6)
+    assert soft["label"][0][0] > teacher.predict_proba(new)[0][0]  # the film with negative reviews
+
+    accuracy = f"{np.mean(weighted(measured).argmax(axis=1) == truth):.4f}"
     assert accuracy == accuracy_of(tmp_path / "soft", "neighbours") != accuracy_of(tmp_path / "soft", "together")
     assert out.strip().splitlines()[-2] == f"neighbours: validation accuracy {accuracy}"
 
