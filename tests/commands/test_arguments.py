@@ -136,15 +136,6 @@ def test_a_recipe_of_the_package_goes_by_its_name(here, capsys):
     assert "nsmk: no such file, and no recipe of the package; did you mean nsmc?" in capsys.readouterr().err
 
 
-def shown(monkeypatch, capsys, flag: str) -> str:
-    """What a command prints about its settings, on a terminal of 120 columns."""
-    monkeypatch.setenv("COLUMNS", "120")
-    with pytest.raises(SystemExit) as stop:
-        train_classifier.main([flag])
-    assert stop.value.code == 0
-    return capsys.readouterr().out
-
-
 def test_a_model_that_a_recipe_of_the_package_names_is_found_from_every_folder(here, capsys):
     command = ["sample-finetune", "--output_dir", "runs/mine"]
     (_, arguments, _), settings = parse_arguments(train_classifier.ARGUMENTS, "test", command)
@@ -160,19 +151,18 @@ def test_a_model_that_a_recipe_of_the_package_names_is_found_from_every_folder(h
     assert "the recipe's model, runs/reviews, is neither here nor in a clone" in capsys.readouterr().err
 
 
-def test_help_shows_a_commands_own_settings_on_a_page(monkeypatch, capsys):
-    text = shown(monkeypatch, capsys, "--help")
-    assert len(text.splitlines()) <= 50
-    assert train_classifier.__doc__.splitlines()[0] in text
-    own = {setting.name for group in train_classifier.ARGUMENTS[:-1] for setting in dataclasses.fields(group)}
-    named = set(re.findall(r"^  --(\w+)", text, re.MULTILINE))
-    assert named == own | {"help", "output_dir", "resume_from_checkpoint"} and "--help-all" in text
-
-
-def test_help_all_shows_transformers_settings_too(monkeypatch, capsys):
-    text = shown(monkeypatch, capsys, "--help-all")
-    every = {setting.name for group in train_classifier.ARGUMENTS for setting in dataclasses.fields(group)}
-    assert set(re.findall(r"^  --(\w+)", text, re.MULTILINE)) >= every
+def test_help_shows_a_commands_own_settings_on_a_page_and_help_all_transformers_too(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "120")
+    *own, every = [{setting.name for setting in dataclasses.fields(group)} for group in train_classifier.ARGUMENTS]
+    named = {}
+    for flag in ("--help", "--help-all"):
+        with pytest.raises(SystemExit):
+            train_classifier.main([flag])
+        text = capsys.readouterr().out
+        named[flag] = set(re.findall(r"^  --(\w+)", text, re.MULTILINE))
+        assert "--help-all" in text and (len(text.splitlines()) <= 50 or flag == "--help-all")
+    assert named["--help"] == set().union(*own, ["help", "output_dir", "resume_from_checkpoint"])
+    assert named["--help-all"] >= every.union(*own)
 
 
 @pytest.mark.slow

@@ -1,14 +1,14 @@
 """`vanilla-transformer export`: what it prints, what it reads of the recipe, and one line for every mistake."""
 
 import re
+from pathlib import Path
 
 import pytest
-import torch
 import yaml
 from export.models import random_model, save
+from safetensors.torch import load_file
 from shared import LINES, files_of_at_most, tiny_config
-
-from hf_vanilla_transformer import VanillaTransformerForConditionalGeneration
+from test_conversion import assert_identical
 
 
 PRE_NORM = {"norm_first": True, "final_norm": True, "position_offset": 0, "layer_norm_eps": 1e-5}
@@ -20,7 +20,7 @@ def twin(tmp_path):
     return save(random_model(tiny_config(**PRE_NORM)), tmp_path / "model")
 
 
-def test_to_transformers_and_back(run, succeed, twin, tmp_path):
+def test_to_transformers_and_back(succeed, twin, tmp_path):
     out = succeed("export", "--model", twin, "--format", "transformers", "--output_dir", tmp_path / "native")
     first, last = out.splitlines()
     assert first.startswith("25 random texts of 1 to 16 tokens: greatest difference from torch ")
@@ -28,11 +28,7 @@ def test_to_transformers_and_back(run, succeed, twin, tmp_path):
     assert last == f"{tmp_path / 'native'}: translation with transformers, float32"
     back = ["--format", "vanilla", "--output_dir", tmp_path / "back"]
     succeed("export", "--model", tmp_path / "native", *back)
-    models = [VanillaTransformerForConditionalGeneration.from_pretrained(path) for path in (twin, tmp_path / "back")]
-    before, after = (model.state_dict() for model in models)
-    assert all(torch.equal(before[name], after[name]) for name in before)
-    expected = succeed("translate", "--model", twin, stdin="가 나 다\n")
-    assert run("translate", "--model", tmp_path / "native", stdin="가 나 다\n")[1] == expected
+    assert_identical(*(load_file(folder / "model.safetensors") for folder in (tmp_path / "back", Path(twin))))
 
 
 def test_the_proof_is_on_the_runs_validation_split_where_its_data_are_here(run, succeed, twin, tmp_path):

@@ -42,7 +42,7 @@ def test_without_a_command_all_are_listed(capsys, words):
         (
             ["train-classifier", "nmsc"],
             2,
-            "classifier: error: nmsc: no such file, and no recipe of the package; did you",
+            "error: nmsc: no such file, and no recipe of the package; did you mean nsmc?",
         ),
         (["train-classifier", "multi30k-de-en"], 2, "multi30k-de-en: that recipe is for train-translation"),
         (["predict", "--help"], 0, "--batch_size"),
