@@ -370,29 +370,21 @@ def test_the_classifiers_loss_follows_problem_type():
         torch.testing.assert_close(sum(parts), outputs.loss)
 
 
-def test_the_classifier_reads_one_start_token_by_default():
+def test_the_classifier_reads_the_decoders_tokens():
+    """By default one start token; no pads in the maximum, unless there is nothing else."""
     model = VanillaTransformerForSequenceClassification(tiny_config()).eval()
-    explicit = model(input_ids=IDS, decoder_input_ids=torch.tensor([[2]])).logits
-    torch.testing.assert_close(model(input_ids=IDS).logits, explicit)
-
-
-def test_pads_among_the_decoder_inputs_take_no_part_in_the_maximum():
-    model = VanillaTransformerForSequenceClassification(tiny_config()).eval()
+    start = model(IDS, decoder_input_ids=torch.tensor([[2]])).logits
+    torch.testing.assert_close(model(IDS).logits, start)
     inputs = batch()
     given = model(**inputs).logits
     del inputs["decoder_attention_mask"]
     logits = model(**inputs).logits
     torch.testing.assert_close(logits, given)
-    alone = model(input_ids=torch.tensor(SOURCES[1:]), decoder_input_ids=torch.tensor(TARGETS[1:])).logits
+    alone = model(torch.tensor(SOURCES[1:]), decoder_input_ids=torch.tensor(TARGETS[1:])).logits
     torch.testing.assert_close(logits[1:], alone, rtol=0, atol=1e-5)
-
-
-def test_decoder_inputs_of_pads_alone_are_all_read():
-    model = VanillaTransformerForSequenceClassification(tiny_config()).eval()
-    target = torch.zeros(1, 2, dtype=torch.long)
-    outputs = model.model(input_ids=IDS, decoder_input_ids=target, decoder_attention_mask=torch.zeros(1, 2))
-    expected = model.classifier(outputs.last_hidden_state.amax(dim=1))
-    torch.testing.assert_close(model(input_ids=IDS, decoder_input_ids=target).logits, expected)
+    pads = torch.zeros(1, 2, dtype=torch.long)
+    states = model.model(IDS, decoder_input_ids=pads, decoder_attention_mask=pads).last_hidden_state
+    torch.testing.assert_close(model(IDS, decoder_input_ids=pads).logits, model.classifier(states.amax(dim=1)))
 
 
 def test_dropout_is_at_work_in_training_only():

@@ -28,8 +28,7 @@ def save_translator(corpus: Path, folder: Path, preset: str) -> Path:
         decoder_vocab_size=len(target_tokenizer),
         share_encoder_decoder_embeddings=False,
         tie_word_embeddings=False,
-        **{name: getattr(tokenizer, name) for name in ("pad_token_id", "bos_token_id", "eos_token_id")},
-        decoder_start_token_id=tokenizer.bos_token_id,
+        pad_token_id=tokenizer.pad_token_id,
     )
     model = VanillaTransformerForConditionalGeneration(config)
     model.lm_head.weight.data *= 4
