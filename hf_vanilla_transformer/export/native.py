@@ -116,9 +116,8 @@ def twin_config(config: VanillaTransformerConfig) -> PreTrainedConfig:
 
 
 def twin_generation_config(model: VanillaTransformerPreTrainedModel) -> GenerationConfig:
-    settings = model.generation_config.to_diff_dict()
-    settings.pop("transformers_version", None)
-    return GenerationConfig(**({"max_length": model.config.max_target_positions} | settings))
+    limit = {"max_length": model.config.max_target_positions}
+    return GenerationConfig(**(limit | model.generation_config.to_diff_dict()))
 
 
 def permutation(config: VanillaTransformerConfig) -> torch.Tensor:

@@ -77,7 +77,7 @@ Any host of static files serves this folder; on this machine, `python -m http.se
 def make_page(
     model_folder: str, output_dir: str, *, runtime: str | None = None, examples: list[str] | None = None
 ) -> dict[str, Any]:
-    """Make the page's folder.
+    """Make the page's folder; returns the page's settings, as in its `model/page.json`.
 
     Args:
         model_folder: The folder or Hub name of a classifier or a translator.
@@ -86,9 +86,6 @@ def make_page(
             npm downloads them.
         examples: Texts that the page offers to try; by default those of the model's record, which has some of the
             validation split, or `TEXTS_TO_TRY` of the model's language.
-
-    Returns:
-        The page's settings, as in its `model/page.json`.
 
     Raises:
         ValueError: the folder is not empty, the model cannot be loaded or is neither classifier nor translator, its

@@ -200,8 +200,8 @@ def compare(
 
 def is_tie(model: TorchEngine, source: list[int], expected: list[int], found: list[int]) -> bool:
     """Whether two greedy translations first differ where the two tokens are equally probable."""
-    part = next((n for n, pair in enumerate(zip(expected, found, strict=False)) if pair[0] != pair[1]), None)
-    part = min(len(expected), len(found)) if part is None else part
+    shorter = min(len(expected), len(found))
+    part = next((n for n in range(shorter) if expected[n] != found[n]), shorter)
     one, other = log_probabilities(model, [source] * 2, [expected[: part + 1], found[: part + 1]])
     return abs(float(one[part] - other[part])) < TIE
 

@@ -22,10 +22,7 @@ SMALLEST = 1e-30
 
 
 def quantize_rows(matrix: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Quantize each row with its own scale.
-
-    Args:
-        matrix: (rows, columns).
+    """Quantize each row of (rows, columns) with its own scale.
 
     Returns:
         The integers (rows, columns), int8, -64 to 64, and the scales (rows,) with which they are `matrix * scale`.
@@ -45,18 +42,15 @@ def rounded(
     round_input: Callable[[torch.Tensor], torch.Tensor],
     round_table: dict[type[nn.Module], Callable[[torch.Tensor], torch.Tensor]],
 ) -> VanillaTransformerPreTrainedModel:
-    """The model with the weights and inputs of its linear layers rounded as in int8.
+    """A copy of a model in float32 with the weights and inputs of its linear layers rounded as in int8.
 
     Sums in float32 differ in their last bits from an engine's. So an input near a half may be rounded to another
     integer there.
 
     Args:
-        model: A model in float32; it stays as it is.
+        model: It stays as it is.
         round_input: Takes a linear layer's input (..., columns) and returns the values that its integers stand for.
         round_table: Does so for the `weight` (tokens or positions, features) of modules of each class.
-
-    Returns:
-        A copy.
     """
     model = copy.deepcopy(model)
     for module in model.modules():

@@ -144,8 +144,7 @@ def test_labels_probabilities_and_attention_equal_torchs(visit, classifier_addre
         return { ids, probabilities, encoder: numbers(encoder), cross: numbers(cross) };
     }"""
     answers = ask(visit(classifier_address), "Classifier", work, texts)
-    tokenizer, model = load_tokenizer(CLASSIFIER), load_model(CLASSIFIER).eval()
-    model.set_attn_implementation("eager")
+    tokenizer, model = load_tokenizer(CLASSIFIER), load_model(CLASSIFIER, attn_implementation="eager").eval()
     for text, answer, ids in zip(texts, answers, encode(texts, tokenizer, 128), strict=True):
         assert answer["ids"] == ids, text
         with torch.no_grad():
@@ -167,9 +166,8 @@ def test_translations_and_cross_attention_equal_torchs(visit, translator_address
                  cross: last.cross.map((heads) => heads.map((rows) => rows.map((row) => Array.from(row)))) };
     }"""
     answers = ask(visit(translator_address), "Translator", work, texts)
-    tokenizer, model = load_tokenizer(TRANSLATOR), load_model(TRANSLATOR).eval()
+    tokenizer, model = load_tokenizer(TRANSLATOR), load_model(TRANSLATOR, attn_implementation="eager").eval()
     assert [answer["translation"] for answer in answers] == translate(texts, TRANSLATOR, num_beams=1)
-    model.set_attn_implementation("eager")
     for text, answer in zip(texts[:3], answers, strict=False):
         target = [model.config.decoder_start_token_id, *tokenizer.convert_tokens_to_ids(answer["written"])[:-1]]
         inputs = tokenizer(text, return_tensors="pt")
@@ -197,8 +195,7 @@ def test_the_label_changes_while_typing(visit, classifier_address):
 def test_a_table_stands_behind_each_picture(visit, classifier_address):
     page = visit(classifier_address)
     page.get_by_label("Your text").fill(REVIEW)
-    tokenizer, model = load_tokenizer(CLASSIFIER), load_model(CLASSIFIER).eval()
-    model.set_attn_implementation("eager")
+    tokenizer, model = load_tokenizer(CLASSIFIER), load_model(CLASSIFIER, attn_implementation="eager").eval()
     with torch.no_grad():
         outputs = model(**tokenizer(REVIEW, return_tensors="pt"), output_attentions=True)
     page.locator("#encoder select[name=layer]").select_option("3")
