@@ -8,16 +8,15 @@ from pathlib import Path
 import pytest
 import torch
 from accelerate.commands.launch import launch_command_parser
+from export.models import random_model, save
 from shared import QUIET, ROOT, TINY, TINY_TRANSLATOR, TWO_STEPS, read_json, tiny_config
 from test_conversion import checkpoint
 from torch.distributed.run import get_args_parser
 from transformers import AutoModel, AutoTokenizer
 
-from hf_vanilla_transformer import VanillaTransformerForConditionalGeneration
 from hf_vanilla_transformer.__main__ import COMMANDS
 from hf_vanilla_transformer.data.nsmc import SAMPLES
 from hf_vanilla_transformer.hub.upload import repository_files
-from hf_vanilla_transformer.tokenizer import train_tokenizer
 
 
 # Of the records, tests/hub/test_model_card.py takes care.
@@ -67,11 +66,7 @@ def command(words: list[str]) -> list[str] | None:
 @pytest.fixture(scope="module")
 def translator(tmp_path_factory) -> Path:
     """A translator's folder, with random weights."""
-    folder = tmp_path_factory.mktemp("translator")
-    tokenizer = train_tokenizer(["Two dogs play in the snow.", "Zwei Hunde spielen im Schnee."] * 2, 60, add_eos=True)
-    VanillaTransformerForConditionalGeneration(tiny_config(vocab_size=len(tokenizer))).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
+    return Path(save(random_model(tiny_config()), tmp_path_factory.mktemp("translator")))
 
 
 @pytest.fixture
