@@ -64,14 +64,6 @@ def test_each_name_leads_to_the_chapter_that_explains_it():
         assert chapters and all(stem.startswith(f"0{number}_") for number, stem in chapters), row
 
 
-# The options of transformer-evolution's vocab.py.
-SENTENCEPIECE = {
-    **{"model_type": "bpe", "pad_id": 0, "pad_piece": "[PAD]", "unk_id": 1, "unk_piece": "[UNK]"},
-    **{"bos_id": 2, "bos_piece": "[BOS]", "eos_id": 3, "eos_piece": "[EOS]"},
-    "user_defined_symbols": ["[SEP]", "[CLS]", "[MASK]"],
-}
-
-
 def test_a_tutorials_checkpoint_and_vocabulary_come_over(succeed, tmp_path, monkeypatch):
     """The three steps of docs/walkthrough/checkpoint.ko.md, and the way back, in their order."""
     sentencepiece = pytest.importorskip("sentencepiece")
@@ -84,7 +76,10 @@ def test_a_tutorials_checkpoint_and_vocabulary_come_over(succeed, tmp_path, monk
         model_prefix="kowiki",
         vocab_size=1500,
         minloglevel=2,
-        **SENTENCEPIECE,
+        # The options of transformer-evolution's vocab.py.
+        **{"model_type": "bpe", "pad_id": 0, "pad_piece": "[PAD]", "unk_id": 1, "unk_piece": "[UNK]"},
+        **{"bos_id": 2, "bos_piece": "[BOS]", "eos_id": 3, "eos_piece": "[EOS]"},
+        user_defined_symbols=["[SEP]", "[CLS]", "[MASK]"],
     )
     model = VanillaTransformerForSequenceClassification(tiny_config(vocab_size=1500, position_offset=1)).eval()
     theirs = to_source_state_dict(model, "transformer-evolution")
