@@ -11,11 +11,11 @@ from accelerate.commands.launch import launch_command_parser
 from export.models import random_model, save
 from shared import QUIET, ROOT, TINY, TINY_TRANSLATOR, TWO_STEPS, read_json, tiny_config
 from test_conversion import checkpoint
+from test_tokenizer import train_sentencepiece
 from torch.distributed.run import get_args_parser
 from transformers import AutoModel, AutoTokenizer
 
 from hf_vanilla_transformer.__main__ import COMMANDS
-from hf_vanilla_transformer.data.nsmc import SAMPLES
 from hf_vanilla_transformer.hub.upload import repository_files
 
 
@@ -209,9 +209,7 @@ def test_the_tutorials_pages_commands_run(succeed, words, tmp_path, monkeypatch)
 
 
 def test_the_tutorials_pages_programs_run(tmp_path, monkeypatch):
-    sentencepiece = pytest.importorskip("sentencepiece")
     monkeypatch.chdir(tmp_path)
-    reviews = str(SAMPLES / "ratings_train.txt")
-    sentencepiece.SentencePieceTrainer.train(input=reviews, model_prefix="kowiki", vocab_size=1500, minloglevel=2)
+    train_sentencepiece(tmp_path / "kowiki.model")
     run_programs("docs/tutorials.md")
     assert len(AutoTokenizer.from_pretrained("runs/converted")) == 1500

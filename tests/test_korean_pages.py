@@ -6,6 +6,7 @@ import pytest
 import torch
 from shared import ROOT, tiny_config
 from test_documentation import command, lines, run_programs
+from test_tokenizer import TUTORIAL_FLAGS, train_sentencepiece
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from hf_vanilla_transformer import VanillaTransformerForSequenceClassification, to_source_state_dict
@@ -66,21 +67,11 @@ def test_each_name_leads_to_the_chapter_that_explains_it():
 
 def test_a_tutorials_checkpoint_and_vocabulary_come_over(succeed, tmp_path, monkeypatch):
     """The three steps of docs/walkthrough/checkpoint.ko.md, and the way back, in their order."""
-    sentencepiece = pytest.importorskip("sentencepiece")
     monkeypatch.chdir(tmp_path)
     reviews = (SAMPLES / "ratings_test.txt").read_text(encoding="utf-8")
     (tmp_path / "ratings_test.txt").write_text(reviews, encoding="utf-8")
     (tmp_path / "reviews.txt").write_text("재미있다\n", encoding="utf-8")
-    sentencepiece.SentencePieceTrainer.train(
-        input=str(SAMPLES / "ratings_train.txt"),
-        model_prefix="kowiki",
-        vocab_size=1500,
-        minloglevel=2,
-        # The options of transformer-evolution's vocab.py.
-        **{"model_type": "bpe", "pad_id": 0, "pad_piece": "[PAD]", "unk_id": 1, "unk_piece": "[UNK]"},
-        **{"bos_id": 2, "bos_piece": "[BOS]", "eos_id": 3, "eos_piece": "[EOS]"},
-        user_defined_symbols=["[SEP]", "[CLS]", "[MASK]"],
-    )
+    train_sentencepiece(tmp_path / "kowiki.model", **TUTORIAL_FLAGS)
     model = VanillaTransformerForSequenceClassification(tiny_config(vocab_size=1500, position_offset=1)).eval()
     theirs = to_source_state_dict(model, "transformer-evolution")
     torch.save({"epoch": 1, "loss": 0.5, "score": 0.5, "state_dict": theirs}, "save_best.pth")

@@ -45,6 +45,7 @@ HARD_TEXTS = [
     "aaaaaaa ..... ㅋㅋㅋㅋㅋㅋㅋ!!!!!",
     "가" * 300,
 ]
+# The options of transformer-evolution's vocab.py.
 TUTORIAL_FLAGS = {
     **{"pad_id": 0, "unk_id": 1, "bos_id": 2, "eos_id": 3},
     **{f"{name.lower()}_piece": f"[{name}]" for name in ("PAD", "UNK", "BOS", "EOS")},
@@ -224,22 +225,23 @@ def test_training_refuses(texts, options, message):
         train_tokenizer(texts, **options)
 
 
-@pytest.fixture(scope="module")
-def spm():
-    return pytest.importorskip("sentencepiece")
+def train_sentencepiece(file: Path, model_type="bpe", texts=TEXTS, **flags):
+    """Train a SentencePiece model; returns the library's processor."""
+    spm = pytest.importorskip("sentencepiece")
+    options = {"vocab_size": 1500, "num_threads": 1, "minloglevel": 2, "model_type": model_type, **flags}
+    with open(file, "wb") as stream:
+        spm.SentencePieceTrainer.train(sentence_iterator=iter(texts), model_writer=stream, **options)
+    return spm.SentencePieceProcessor(model_file=str(file))
 
 
 @pytest.fixture(scope="module")
-def make_model(spm, tmp_path_factory):
-    """Train a SentencePiece model, once for each setting; returns its file and the library's processor."""
+def make_model(tmp_path_factory):
+    """`train_sentencepiece`, once for each setting; returns the model's file and the processor."""
 
     @functools.cache
-    def make(model_type="bpe", texts=TEXTS, **flags):
+    def make(*settings, **flags):
         file = tmp_path_factory.mktemp("models") / "spm.model"
-        options = {"vocab_size": 1500, "num_threads": 1, "minloglevel": 2, "model_type": model_type, **flags}
-        with open(file, "wb") as stream:
-            spm.SentencePieceTrainer.train(sentence_iterator=iter(texts), model_writer=stream, **options)
-        return file, spm.SentencePieceProcessor(model_file=str(file))
+        return file, train_sentencepiece(file, *settings, **flags)
 
     return make
 
@@ -333,7 +335,8 @@ def test_what_tokenizers_cannot_do_is_left_to_sentencepiece(make_model):
 
 
 @pytest.mark.parametrize("content", [b"", b"no model", "리뷰".encode() * 99, b"\x00" * 99])
-def test_import_refuses_other_files(spm, content, tmp_path):
+def test_import_refuses_other_files(content, tmp_path):
+    pytest.importorskip("sentencepiece")
     file = tmp_path / "wrong.model"
     file.write_bytes(content)
     with pytest.raises(ValueError, match="wrong.model: not a SentencePiece model"):

@@ -174,8 +174,3 @@ ATTENTION = ["--figure", "attention", "--model", "classifier", "--text", "가나
 def test_wrong_settings_are_refused_with_one_line(arguments, message, refused, tmp_path):
     assert message in refused("figures", "--file", tmp_path / "a.png", *arguments)
     assert not list(tmp_path.iterdir())
-
-
-def test_a_recipe_too_must_name_a_figure_that_there_is(refused, tmp_path):
-    (tmp_path / "recipe.yaml").write_text("figure: nonsense\nfile: a.png\n")
-    assert "argument --figure: invalid choice: 'nonsense'" in refused("figures", tmp_path / "recipe.yaml")
