@@ -304,7 +304,7 @@ def test_a_decoding_step_compiles_as_one_graph_with_a_static_cache():
 @pytest.mark.skipif(shutil.which("g++") is None, reason="torch compiles flex attention with g++")
 def test_flex_attention_equals_eager():
     """Forward alone: on a CPU, flex attention has no backward."""
-    model = VanillaTransformerModel(tiny_config(head_dim=16)).eval()
+    model = VanillaTransformerModel(tiny_config(head_dim=16, encoder_layers=1, decoder_layers=1)).eval()
     inputs = batch()
     real = inputs["decoder_attention_mask"] == 1
     with torch.no_grad():
@@ -314,7 +314,7 @@ def test_flex_attention_equals_eager():
 
 @pytest.mark.slow
 def test_torch_compile_changes_nothing():
-    model = VanillaTransformerForSequenceClassification(tiny_config()).eval()
+    model = VanillaTransformerForSequenceClassification(tiny_config(encoder_layers=1, decoder_layers=1)).eval()
     ids, mask = pad(SOURCES)
     compiled = torch.compile(model, fullgraph=True, backend="aot_eager")
     torch.testing.assert_close(compiled(ids, mask).logits, model(ids, mask).logits)

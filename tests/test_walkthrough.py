@@ -48,11 +48,6 @@ def output_of(cell, names: dict) -> str:
     return printed.getvalue() + ("" if value is None else repr(value))
 
 
-def saved_output(cell) -> str:
-    """What the notebook shows of a cell, as text."""
-    return "".join(one.text if one.output_type == "stream" else one.data["text/plain"] for one in cell.outputs)
-
-
 def words_and_numbers(text: str) -> tuple[str, list[float]]:
     """The text without numbers that have decimals, and those."""
     words = re.sub(r"[\s\[\]]+", " ", DECIMAL.sub("#", text))
@@ -77,7 +72,8 @@ def test_a_chapter_runs_and_its_notebook_shows_that(chapter, tmp_path, monkeypat
             output = output_of(cell, names)
             if is_solution(cell) or "perf_counter" in cell.source or "varies" in cell.metadata.get("tags", []):
                 continue
-            (words, numbers), (old_words, old_numbers) = map(words_and_numbers, (output, saved_output(before)))
+            shown = (one.text if one.output_type == "stream" else one.data["text/plain"] for one in before.outputs)
+            (words, numbers), (old_words, old_numbers) = map(words_and_numbers, (output, "".join(shown)))
             assert words == old_words, f"cell {number} is stale: make docs"
             if chapter.stem[:2] in QUICK:
                 assert numbers == pytest.approx(old_numbers, rel=0.02, abs=2e-3, nan_ok=True), f"cell {number}"

@@ -25,11 +25,6 @@ def tokenizer(reviews):
     return train_tokenizer(reviews, vocab_size=1500, add_eos=True)
 
 
-@pytest.fixture(scope="module")
-def ids(reviews, tokenizer):
-    return encode([*reviews, UNUSUAL], tokenizer)
-
-
 def train_bpe(texts, pre_tokenizer, decoder=None, **options):
     """A tokenizer of another kind."""
     tokenizer = Tokenizer(models.BPE(unk_token="[UNK]"))
@@ -60,7 +55,8 @@ def test_merges_are_left_out_at_the_rate(tokenizer):
     assert counts.count(3) / 20_000 == pytest.approx(0.3 ** sum(possible), abs=0.01)
 
 
-def test_each_copy_of_each_row_has_random_numbers_of_its_own(tokenizer, ids):
+def test_each_copy_of_each_row_has_random_numbers_of_its_own(reviews, tokenizer):
+    ids = encode([*reviews, UNUSUAL], tokenizer)
     numbers = {"length": list(map(len, ids)), "row": range(len(ids))}
     rows = Dataset.from_dict({"input_ids": ids, "labels": ids, **numbers, "probabilities": [[0.01] * 100] * len(ids)})
 

@@ -42,11 +42,6 @@ def data():
 
 
 @pytest.fixture(scope="module")
-def tokenizer():
-    return load_tokenizer(SMALL)
-
-
-@pytest.fixture(scope="module")
 def teacher(data):
     """The linear teacher of the data's training texts."""
     return linear_classifier().fit(data["train"]["text"][:], data["train"]["label"][:])
@@ -165,9 +160,9 @@ def test_labels_nearby_are_bayes_factors():
 
 
 @pytest.mark.parametrize("keep_texts", [False, True])
-def test_labels_become_probabilities_beside_the_teachers(data, tokenizer, keep_texts):
+def test_labels_become_probabilities_beside_the_teachers(data, keep_texts):
     """The texts stay, too, where they are drawn anew."""
-    labelled = data["train"].select(range(3))
+    labelled, tokenizer = data["train"].select(range(3)), load_tokenizer(SMALL)
     soft_labels = SoftLabels("not read")
     soft_labels.number_of_labels = 2
     soft_labels.rows = Dataset.from_dict({"text": ["좋다"], "label": [[0.25, 0.75]]}, features=SOFT_LABELS)
