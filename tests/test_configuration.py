@@ -151,8 +151,10 @@ def test_the_versions_that_are_tested_are_those_of_pyproject_and_the_constraints
         assert re.search(rf"^transformers=={version}\.", (ROOT / file).read_text(encoding="utf-8"), re.MULTILINE)
 
 
-def test_only_a_newer_minor_version_of_transformers_is_warned_of(caplog):
+def test_an_older_transformers_is_refused_and_only_a_newer_minor_version_warned_of(caplog):
     oldest, newest = TESTED_VERSIONS
+    with pytest.raises(ImportError, match="5.9.0 is installed"):  # the whole message: test_saving.py
+        check_version("5.9.0")
     for version in (f"{oldest}.0", f"{newest}.7", f"{newest}.0.dev0"):
         check_version(version)
     assert not caplog.messages
