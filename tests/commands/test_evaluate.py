@@ -2,7 +2,6 @@
 
 import csv
 import re
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -142,18 +141,12 @@ def test_an_exported_classifier_is_measured_as_its_model(succeed, trained, tmp_p
 
 
 @pytest.mark.slow
-def test_an_evaluation_is_of_the_cut_that_the_recipe_or_the_flags_tell(succeed, tmp_path):
-    folder = shutil.copytree(ROOT / "model_cards/nsmc-small", tmp_path / "model")
-    (folder / "recipe.yaml").write_text("{data: sample, validation_fraction: 0.2, split_seed: 7}")
-    for name, flags, fraction, seed in (
-        ("recipe", [], 0.2, 7),
-        ("flags", ["--validation_fraction", "0.3", "--split_seed", "8"], 0.3, 8),
-    ):
-        flags += ["--split", "validation"]
-        succeed("evaluate", "--model", folder, "--output_dir", tmp_path / name, *flags)
-        texts = load_labelled_text("sample", validation_fraction=fraction, seed=seed)["validation"]["text"][:]
-        errors = read_tsv(tmp_path / name / "errors.tsv")
-        assert errors and all(error["text"] == texts[int(error["row"])] for error in errors)
+def test_an_evaluation_is_of_the_cut_that_the_flags_tell(succeed, trained, tmp_path):
+    flags = ["--split", "validation", "--validation_fraction", "0.3", "--split_seed", "8"]
+    succeed("evaluate", "--model", trained, "--output_dir", tmp_path, *flags)
+    texts = load_labelled_text("sample", validation_fraction=0.3, seed=8)["validation"]["text"][:]
+    errors = read_tsv(tmp_path / "errors.tsv")
+    assert errors and all(error["text"] == texts[int(error["row"])] for error in errors)
 
 
 @pytest.mark.parametrize(

@@ -81,11 +81,10 @@ def test_what_cannot_be_trained_further_is_refused(succeed, refused, corpus, tmp
         (ROOT / "model_cards" / "nsmc-small", [], "nsmc-small: no translator"),
         (tmp_path / "run", ["--max_length", "21"], "--max_length: 21 is more than the model's 20 positions"),
         (tmp_path / "run", ["--preset", "base"], "--preset: has no effect with --model"),
-        (tmp_path / "run", ["--vocabularies", "joint"], "--vocabularies: has no effect with --model"),
-        (tmp_path / "run", ["--tokenizer_model", "bpe"], "--tokenizer_model: has no effect with --model"),
-        (tmp_path / "run", ["--vocab_size", "8000"], "--vocab_size: has no effect with --model"),
-        (tmp_path / "run", ["--target_vocab_size", "8"], "--target_vocab_size: has no effect with --model"),
-        (tmp_path / "run", ["--vocab_lines", "8000"], "--vocab_lines: has no effect with --model"),
+        *(
+            (tmp_path / "run", [f"--{name}", value], f"--{name}: has no effect with --model")
+            for name, value in (("vocabularies", "joint"), ("tokenizer_model", "bpe"), ("target_vocab_size", "8"))
+        ),
     ):
         folder = tmp_path / "further"
         assert line in train_translator(refused, corpus, folder, "--config", "{}", "--model", model, *flags)
