@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
+from export.models import TWIN
 from shared import ROOT, read_json, tiny_config
 
 from hf_vanilla_transformer import VanillaTransformerForConditionalGeneration
@@ -100,8 +101,7 @@ def test_a_text_at_the_limit_of_a_group_is_in_it():
 def test_a_translator_is_measured_by_its_translations(succeed, refused, corpus, tmp_path):
     """In torch and exported, on the data that the model's recipe names."""
     tokenizer = train_tokenizer((corpus / "train.num").read_text().splitlines(), vocab_size=60, add_eos=True)
-    twin = {"norm_first": True, "final_norm": True, "position_offset": 0, "layer_norm_eps": 1e-5}
-    model = VanillaTransformerForConditionalGeneration(tiny_config(**twin, vocab_size=len(tokenizer), init_std=0.5))
+    model = VanillaTransformerForConditionalGeneration(tiny_config(**TWIN, vocab_size=len(tokenizer), init_std=0.5))
     folder = tmp_path / "model"
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)

@@ -5,19 +5,15 @@ from pathlib import Path
 
 import pytest
 import yaml
-from export.models import random_model, save
+from export.models import TWIN, random_model, save
 from safetensors.torch import load_file
 from shared import LINES, files_of_at_most, tiny_config
 from test_conversion import assert_identical
 
 
-PRE_NORM = {"norm_first": True, "final_norm": True, "position_offset": 0, "layer_norm_eps": 1e-5}
-
-
 @pytest.fixture
 def twin(tmp_path):
-    """A translator's folder."""
-    return save(random_model(tiny_config(**PRE_NORM)), tmp_path / "model")
+    return save(random_model(tiny_config(**TWIN)), tmp_path / "model")
 
 
 def test_to_transformers_and_back(succeed, twin, tmp_path):

@@ -4,18 +4,12 @@ import json
 from importlib.util import find_spec
 
 import pytest
-from export.models import random_model, save
+from export.models import TWIN, random_model, save
 from shared import LINES, tiny_config
 
 from hf_vanilla_transformer.export import export
 
 
-# A native twin needs these.
-CONFIG = {
-    **{"encoder_layers": 1, "decoder_layers": 1},
-    **{"norm_first": True, "final_norm": True, "position_offset": 0, "layer_norm_eps": 1e-5},
-    **{"share_encoder_decoder_embeddings": True, "tie_word_embeddings": True},
-}
 TEXTS = "".join(f"{line}\n" for line in [*LINES[:7], "", " ", LINES[-1] * 9, *LINES[7:20]])
 
 
@@ -24,7 +18,7 @@ def models(tmp_path_factory):
     """A classifier and a translator, by the name of the command that takes it."""
     folder = tmp_path_factory.mktemp("models")
     return {
-        name: save(random_model(tiny_config(**CONFIG), task), folder / name)
+        name: save(random_model(tiny_config(**TWIN, encoder_layers=1, decoder_layers=1), task), folder / name)
         for name, task in (("predict", "classification"), ("translate", "translation"))
     }
 

@@ -20,6 +20,13 @@ HEADS = {
 }
 
 
+# A translator with a native twin, which needs no extra.
+TWIN = {
+    **{"norm_first": True, "final_norm": True, "position_offset": 0, "layer_norm_eps": 1e-5},
+    **{"share_encoder_decoder_embeddings": True, "tie_word_embeddings": True},
+}
+
+
 def tiny_preset(name: str) -> VanillaTransformerConfig:
     """A preset's configuration with the sizes of `tiny_config`."""
     sizes = {

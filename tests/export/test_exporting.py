@@ -9,22 +9,15 @@ import pytest
 from shared import tiny_config
 from transformers import ByT5Tokenizer
 
-from export.models import random_model, save
+from export.models import TWIN, random_model, save
 from hf_vanilla_transformer import VanillaTransformerModel
 from hf_vanilla_transformer.engines import load_engine
 from hf_vanilla_transformer.export import export, exporting, native, proof, restore
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 
 
-TWIN = {
-    **{"norm_first": True, "final_norm": True, "position_offset": 0, "layer_norm_eps": 1e-5},
-    **{"share_encoder_decoder_embeddings": True, "tie_word_embeddings": True},
-}
-
-
 @pytest.fixture
 def model(tmp_path):
-    """The folder of a translator with a native twin, which needs no extra."""
     return save(random_model(tiny_config(**TWIN)), tmp_path / "model")
 
 

@@ -1,10 +1,8 @@
 """Precision follows the machine: what is faster there, measured once."""
 
-import json
-
 import pytest
 import torch
-from shared import QUIET, TINY
+from shared import QUIET, TINY, read_json
 
 from hf_vanilla_transformer.inference import precision
 from hf_vanilla_transformer.inference.precision import bfloat16_speedup, choose_precision, inference_dtype
@@ -25,15 +23,11 @@ def test_a_cpu_is_measured_once():
     assert torch.get_num_threads() == threads and bfloat16_speedup.cache_info().misses == 1
 
 
-def test_auto_is_what_is_faster(speedup):
-    assert choose_precision("auto", use_cpu=True) == ("bfloat16" if speedup > 1 else "float32")
-    assert [choose_precision(name) for name in ("float32", "bfloat16")] == ["float32", "bfloat16"]
-
-
 @pytest.mark.parametrize("supported", [True, False])
 def test_an_accelerator_computes_in_bfloat16_if_it_has_it(supported, speedup, monkeypatch):
     monkeypatch.setattr(torch.accelerator, "is_available", lambda: True)
     monkeypatch.setattr(precision, "is_torch_bf16_gpu_available", lambda: supported)
+    assert [choose_precision(name) for name in ("float32", "bfloat16")] == ["float32", "bfloat16"]
     assert choose_precision("auto") == ("bfloat16" if supported else "float32")
     assert choose_precision("auto", use_cpu=True) == ("bfloat16" if speedup > 1 else "float32")
 
@@ -50,18 +44,16 @@ def test_a_model_for_inference_says_what_was_chosen_and_what_is_slow(speedup, ca
 @pytest.mark.parametrize(
     ("flags", "chosen"), [((), None), (("--bf16", "true"), "bfloat16"), (("--bf16", "false"), "float32")]
 )
-def test_a_run_follows_the_machine_or_the_flag_and_records_it(run, tmp_path, speedup, flags, chosen):
+def test_a_run_follows_the_machine_or_the_flag_and_records_it(succeed, tmp_path, speedup, flags, chosen):
     chosen = chosen or ("bfloat16" if speedup > 1 else "float32")
     flags = [*TINY, *QUIET, "--max_steps", "2", "--eval_strategy", "no", "--precision", "auto", *flags]
-    status, out, err = run("train-classifier", "--data", "sample", "--output_dir", tmp_path / "run", *flags)
-    assert status == 0, err
-    assert json.loads((tmp_path / "run" / "run.json").read_text())["precision"] == chosen
+    out = succeed("train-classifier", "--data", "sample", "--output_dir", tmp_path, *flags)
+    assert read_json(tmp_path / "run.json")["precision"] == chosen
     line = out.splitlines()[1]
     assert line.startswith(f"Computing in {chosen}: ") and ("12 times slower" in line) == (speedup < 1)
 
 
-def test_two_precisions_are_refused(run, tmp_path):
+def test_two_precisions_are_refused(refused, tmp_path):
     flags = ["--precision", "float32", "--bf16", "true", "--output_dir", tmp_path / "run"]
-    status, _, err = run("train-classifier", "--data", "sample", *flags)
-    assert status == 2 and "--precision float32: contradicts --bf16 true" in err
+    assert "--precision float32: contradicts --bf16 true" in refused("train-classifier", *flags)
     assert not (tmp_path / "run").exists()
