@@ -9,14 +9,14 @@ The result is a folder that AutoTokenizer loads. Of labelled data, only the trai
 
 import logging
 from dataclasses import dataclass
-from typing import Literal
 
 from transformers.hf_argparser import HfArg
 
 from ..data.labelled_text import load_labelled_text
 from ..data.plain_text import read_texts
 from ..training.checkpoints import prepare_output_dir
-from .arguments import check_at_least, exit_with_one_line, parse_arguments
+from .arguments import exit_with_one_line, parse_arguments
+from .settings import VocabularyKind, check_at_least
 from .vocabulary import train_vocabulary
 
 
@@ -30,7 +30,7 @@ class TokenizerArguments:
     encoding: str = HfArg(default="utf-8", help="Of the files, such as cp949.")
     vocab_size: int = HfArg(default=8007, help="Pieces and the seven special tokens together.")
     vocab_lines: int | None = HfArg(default=None, help="Train on this many texts, evenly spaced; by default on all.")
-    model: Literal["bpe", "unigram", "word"] = HfArg(default="bpe", help="What kind of vocabulary.")
+    model: VocabularyKind = HfArg(default="bpe", help="What kind of vocabulary.")
     lowercase: bool = HfArg(default=False, help="Lowercase all texts.")
     max_length: int = HfArg(default=256, help="Tokens that truncation keeps.")
 
