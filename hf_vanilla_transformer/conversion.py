@@ -319,16 +319,7 @@ def convert_checkpoint(state_dict: Mapping[str, torch.Tensor], source: str, **co
         for name, tensor in zip(row.ours, row.to_ours(state_dict[theirs].detach()), strict=True)
     }
 
-    told = structure | {
-        **{name: sizes[name] for name in ("d_model", "encoder_ffn_dim", "decoder_ffn_dim", "decoder_vocab_size")},
-        "vocab_size": sizes["encoder_vocab_size"],
-        "head_dim": _read_head_dim(sizes, fields),
-        "layer_norm_type": preset.layer_norm_type if sizes["norm_size"] == sizes["d_model"] else "unbiased_std_scalar",
-        "final_norm": preset.final_norm,
-        "share_encoder_decoder_embeddings": False,
-        "tie_word_embeddings": False,
-        "position_embedding_type": "none",
-    }
+    told = structure | _read_fields(sizes, preset, fields)
     if head == "classifier":
         told["num_labels"] = sizes["num_labels"]
         if fields.get("id2label"):
@@ -439,6 +430,22 @@ def _check_names_and_shapes(
     if any(problems.values()):
         listing = "; ".join(f"{problem}: {', '.join(names)}" for problem, names in problems.items() if names)
         raise ValueError(f"not a checkpoint of {source}: {listing}")
+
+
+def _read_fields(
+    sizes: Mapping[str, int], preset: VanillaTransformerConfig, fields: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The configuration fields that the shapes tell, or the preset fixes; position tables and labels aside."""
+    scalar_norm = sizes["norm_size"] != sizes["d_model"]
+    return {
+        **{name: sizes[name] for name in ("d_model", "encoder_ffn_dim", "decoder_ffn_dim", "decoder_vocab_size")},
+        "vocab_size": sizes["encoder_vocab_size"],
+        "head_dim": _read_head_dim(sizes, fields),
+        "layer_norm_type": "unbiased_std_scalar" if scalar_norm else preset.layer_norm_type,
+        "final_norm": preset.final_norm,
+        **dict.fromkeys(("share_encoder_decoder_embeddings", "tie_word_embeddings"), False),
+        "position_embedding_type": "none",
+    }
 
 
 def _read_head_dim(sizes: Mapping[str, int], fields: Mapping[str, Any]) -> int | None:
