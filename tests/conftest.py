@@ -21,7 +21,6 @@ import pytest
 import torch
 import torch._dynamo
 from shared import LINES, QUIET, ROOT, VARIANTS, error_line, tiny_config
-from transformers import Trainer
 
 from hf_vanilla_transformer import VanillaTransformerConfig
 from hf_vanilla_transformer.tokenizer import train_tokenizer
@@ -50,19 +49,6 @@ def config(request) -> VanillaTransformerConfig:
 @pytest.fixture(autouse=True)
 def seed():
     torch.manual_seed(0)
-
-
-@pytest.fixture
-def attentions(monkeypatch) -> list[str]:
-    """How each model attends that is trained in this process, in turn."""
-    noted, train = [], Trainer.train
-
-    def noting(trainer, *args, **kwargs):
-        noted.append(trainer.model.config._attn_implementation)
-        return train(trainer, *args, **kwargs)
-
-    monkeypatch.setattr(Trainer, "train", noting)
-    return noted
 
 
 @pytest.fixture

@@ -78,16 +78,9 @@ def files_of_at_most(number_of_bytes: int) -> Iterator[None]:
 
 
 def run_without_the_package(program: str, *arguments, home: Path, environment: dict[str, str] | None = None) -> str:
-    """Run a program in a process that sees the installed packages but not this one, and has no input.
+    """Run a program, which sees the installed packages but not this one, and has no input; returns what it prints.
 
-    Args:
-        program: Python code.
-        arguments: What it finds in `sys.argv[1:]`.
-        home: Where it runs, and keeps its caches.
-        environment: Its environment variables; by default this process's.
-
-    Returns:
-        What it prints.
+    It runs in the folder `home`, and keeps its caches there.
     """
     environment = {**(os.environ if environment is None else environment), "HF_HOME": str(home / "stranger")}
     result = run_program(program, *arguments, environment=environment, cwd=home, package=False)

@@ -11,7 +11,7 @@ import torch
 import yaml
 from safetensors.torch import load_file
 from shared import QUIET, ROOT, RUN_FILES, TINY, TWO_STEPS, read_json
-from transformers import AutoModelForSequenceClassification, AutoTokenizer, pipeline
+from transformers import AutoModelForSequenceClassification, AutoTokenizer, Trainer, pipeline
 
 from hf_vanilla_transformer.commands.classifier import headline
 from hf_vanilla_transformer.data.labelled_text import load_labelled_text
@@ -145,7 +145,14 @@ def test_a_trained_model_is_fine_tuned_with_new_labels(succeed, trained, tmp_pat
 
 
 @pytest.mark.slow
-def test_a_classifier_is_trained_with_the_attention_that_was_asked_for(succeed, trained, tmp_path, attentions):
+def test_a_classifier_is_trained_with_the_attention_that_was_asked_for(succeed, trained, tmp_path, monkeypatch):
+    attentions, train = [], Trainer.train
+
+    def noting(trainer, *args, **kwargs):
+        attentions.append(trainer.model.config._attn_implementation)
+        return train(trainer, *args, **kwargs)
+
+    monkeypatch.setattr(Trainer, "train", noting)
     for number, which in enumerate((QUICK, [*TWO_STEPS, "--model", trained])):
         for attention in ("eager", "sdpa"):
             flags = ["--data", "sample", "--attn_implementation", attention, "--max_steps", "1"]

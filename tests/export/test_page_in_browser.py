@@ -100,13 +100,9 @@ def visit(browser):
 
 
 def ask(page, model: str, work: str, texts: list[str]) -> list:
-    """What the page's own engine answers, a model loaded beside the page's.
+    """What the page's own engine answers, a second `Classifier` or `Translator`.
 
-    Args:
-        page: An open page.
-        model: `Classifier` or `Translator`.
-        work: JavaScript: a function of the model and a text.
-        texts: The texts.
+    `work` is JavaScript: a function of the model and a text.
     """
     program = f"""async (texts) => {{
         const engine = await import("./engine.js");
