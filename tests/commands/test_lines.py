@@ -124,10 +124,6 @@ def test_what_cannot_be_answered_is_refused_with_one_line(refused, classifier, t
     assert before == (texts.read_bytes(), (here / "there.tsv").read_bytes())
 
 
-def test_a_model_must_be_named(refused):
-    assert all("arguments are required: --model" in refused(command) for command in ("predict", "translate"))
-
-
 TABLE = [["1", "하나,\n둘", 'a "b"'], ["2", "", ""], *([str(number), f"셋 {number}", "c"] for number in range(3, 80))]
 
 

@@ -19,7 +19,7 @@ from hf_vanilla_transformer.metrics import translation_report
 from hf_vanilla_transformer.training.schedules import noam_peak
 
 
-def test_a_translator_is_a_folder_that_transformers_loads(succeed, corpus, tmp_path):
+def test_a_translator_is_a_folder_that_transformers_loads(succeed, refused, corpus, tmp_path):
     beams = ["--generation_num_beams", "2", "--length_penalty", "1.5"]
     out = train_translator(succeed, corpus, tmp_path / "run", "--average_last", "2", *beams)
     assert "\ntest BLEU: " in out and f"vanilla-transformer translate --model {tmp_path}/run" in out
@@ -42,6 +42,11 @@ def test_a_translator_is_a_folder_that_transformers_loads(succeed, corpus, tmp_p
     tokenizer = AutoTokenizer.from_pretrained(tmp_path / "run")
     ids = model.generate(**tokenizer(["1 2 3", "4"], padding=True, return_tensors="pt"))
     assert ids.shape[1] <= 12
+
+    script = ["average_checkpoints.py", "--run", tmp_path / "run", "--output_dir"]
+    assert "2 checkpoints, fewer than 10" in refused(*script, tmp_path / "more")
+    assert "the mean of checkpoint-2, checkpoint-4" in succeed(*script, tmp_path / "mean", "--last", "2")
+    torch.testing.assert_close(*(load_file(tmp_path / name / "model.safetensors") for name in ("mean", "run")))
 
 
 @pytest.mark.slow

@@ -1,11 +1,13 @@
-"""Rows of memory-mapped data sets."""
+"""Rows of memory-mapped data sets, and their checksums."""
 
+import hashlib
 import pickle
 
 import numpy as np
 import pytest
-from datasets import Dataset
+from datasets import ClassLabel, Dataset, Features, Value
 
+from hf_vanilla_transformer.data.checksums import checksum
 from hf_vanilla_transformer.data.rows import (
     ROWS_PER_PROCESS,
     Texts,
@@ -52,3 +54,10 @@ def test_few_rows_stay_in_this_process(monkeypatch):
     assert numbers == [None, None, 3, 8]
     monkeypatch.setattr("multiprocessing.get_all_start_methods", lambda: ["spawn", "fork"])
     assert tokenizing_processes(100 * ROWS_PER_PROCESS) is None
+
+
+def test_the_checksum_is_that_of_the_rows_as_json_lines():
+    """What published records and `NSMC_TEST_SHA256` were made with."""
+    features = Features({"text": Value("string"), "label": ClassLabel(names=["a", "b"])})
+    data = Dataset.from_dict({"text": ["a", "영화"], "label": [1, 0]}, features=features).select([1, 0])
+    assert checksum(data) == hashlib.sha256('["영화", 0]\n["a", 1]\n'.encode()).hexdigest()
