@@ -89,8 +89,7 @@ def train(
     if arguments.class_weights:
         if compute_loss_func is not None:
             raise ValueError("--class_weights: this run has a loss of its own")
-        weights = balanced_weights(torch.tensor(column_array(tokenized["train"], "labels")), len(labels))
-        compute_loss_func = WeightedLoss(weights, training.label_smoothing_factor)
+        compute_loss_func = balanced_loss(tokenized["train"], len(labels), training.label_smoothing_factor)
     trainer = trainer_class(
         model,
         training,
@@ -160,6 +159,10 @@ def headline(report: dict[str, Any], rows: int, problem_type: str) -> str:
             "one for more updates (recipe few-rows)."
         )
     return "\n".join(lines)
+
+
+def balanced_loss(rows: Dataset, number: int, label_smoothing: float) -> WeightedLoss:
+    return WeightedLoss(balanced_weights(torch.tensor(column_array(rows, "labels")), number), label_smoothing)
 
 
 def measure(
