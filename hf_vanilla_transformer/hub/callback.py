@@ -2,6 +2,8 @@
 """Callbacks of `Trainer` for the Hub: push checkpoints, write record and card of your own run."""
 
 import concurrent.futures
+import glob
+import json
 from pathlib import Path
 
 from datasets import DatasetDict
@@ -12,7 +14,7 @@ from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR, HubStrategy
 from ..inference.precision import training_precision
 from .embedding import save_embedding_modules
 from .model_card import save_model_card
-from .record import METRICS_FILE, RUN_FILES, changed_arguments, data_record, metrics_of_log, read_file, save_record
+from .record import METRICS_FILE, RUN_FILES, changed_arguments, data_record, listed_files, metrics_of_log, save_record
 
 
 class PushCallback(TrainerCallback):
@@ -38,7 +40,7 @@ class PushCallback(TrainerCallback):
         self.job = api.upload_folder(
             repo_id=api.create_repo(name, exist_ok=True, private=args.hub_private_repo).repo_id,
             folder_path=folder,
-            allow_patterns=[*RUN_FILES],
+            allow_patterns=[glob.escape(file.as_posix()) for file in listed_files(folder, RUN_FILES)],
             commit_message=f"Training in progress, step {state.global_step}",
             revision=args.hub_revision,
             run_as_future=True,
@@ -107,5 +109,5 @@ class RecordCallback(PushCallback):
             return  # during training
         file = Path(args.output_dir, METRICS_FILE)
         # Update record and card if something was measured since; a card that somebody edited stays otherwise.
-        if not file.is_file() or read_file(file) != metrics_of_log(args, state):
+        if not file.is_file() or json.loads(file.read_text(encoding="utf-8")) != metrics_of_log(args, state):
             self.on_train_end(args, state, control, **kwargs)
