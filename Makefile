@@ -2,7 +2,7 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 
-.PHONY: quickstart test test-fast test-oldest test-newest check benchmark docs .venv-newest/installed
+.PHONY: quickstart test test-fast test-contracts test-oldest test-newest check benchmark docs .venv-newest/installed
 
 REVIEWS := '정말 재미있고 감동적인 영화, 강력 추천합니다!' '지루하고 유치해서 시간이 아까웠다'
 
@@ -22,7 +22,12 @@ test: check
 test-fast: .venv/installed
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow"
 
-# The same with the oldest versions that pyproject.toml allows, or the newest that pip finds today, in a virtual
+# The tests with which transformers tests its own models, of the installed version, on this package's classes.
+test-contracts: .venv/installed
+	$(BIN)/python tests/contracts/fetch.py .venv/contracts
+	CONTRACTS_DIR=.venv/contracts $(BIN)/python -m pytest -n 2 --dist loadscope tests/contracts
+
+# The quick tests with the oldest versions that pyproject.toml allows, or the newest that pip finds today, in a virtual
 # environment of their own.
 test-oldest test-newest: test-%: .venv-%/installed
 	.venv-$*/bin/python -m pytest -n 2 --dist loadfile -m "not slow"
