@@ -20,6 +20,13 @@ FOLDER = os.environ.get("CONTRACTS_DIR")
 LACKING: list[str] = []
 
 
+@functools.cache
+def attribute(name: str):
+    if name.startswith("__"):
+        raise AttributeError(name)
+    return {} if name.islower() else type(name, (), {})
+
+
 class Placeholders(importlib.machinery.PathFinder):
     """Finds a module that the source distribution lacks as an empty one: its mixins have no tests, its tables no rows.
 
@@ -35,7 +42,7 @@ class Placeholders(importlib.machinery.PathFinder):
     @staticmethod
     def create_module(spec):
         module = ModuleType(spec.name)
-        module.__getattr__ = functools.cache(lambda name: {} if name.islower() else type(name, (), {}))
+        module.__getattr__ = attribute
         LACKING.append(spec.name.removeprefix("transformers_tests."))
         return module
 
