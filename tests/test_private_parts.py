@@ -45,7 +45,6 @@ OVERRIDDEN = {
     "_keys_to_ignore_on_load_unexpected": "PreTrainedModel",
     "_no_split_modules": "PreTrainedModel",
     "_resize_token_embeddings": "PreTrainedModel: `resize_token_embeddings` knows one vocabulary. test_saving.py",
-    "_run_epoch": "Trainer: a run that resumes after its last step takes one more. training/test_trainer.py",
     "_skip_keys_device_placement": "PreTrainedModel",
     "_supports_flash_attn": "PreTrainedModel",
     "_supports_flex_attn": "PreTrainedModel",

@@ -20,6 +20,7 @@ from transformers import (
     TrainingArguments,
 )
 from transformers.dynamic_module_utils import custom_object_save
+from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_pt_utils import LengthGroupedSampler
 from transformers.trainer_utils import EvalLoopOutput, IntervalStrategy, TrainOutput, get_last_checkpoint
 
@@ -68,6 +69,7 @@ class CheckedTrainer(Trainer):
     """`Trainer` that stops where a loss is not finite, and whose resumed runs end as uninterrupted ones do."""
 
     model: PreTrainedModel
+    _resumed: TrainerState | None = None  # the checkpoint's state, while `train` runs
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
@@ -85,7 +87,35 @@ class CheckedTrainer(Trainer):
             # torch's own message would list every weight whose shape differs.
             if not is_adapter(checkpoint) and architecture_fields(load_config(checkpoint)) != own:
                 raise ValueError(f"{checkpoint}: a checkpoint of another model; a run resumes with its own settings")
-        return super().train(resume_from_checkpoint, *args, **kwargs)
+            self._resumed = TrainerState.load_from_json(os.path.join(checkpoint, TRAINER_STATE_NAME))
+        try:
+            return super().train(resume_from_checkpoint, *args, **kwargs)
+        finally:
+            self._resumed = None
+
+    def set_initial_training_values(self, *args, **kwargs) -> tuple[Any, ...]:
+        """As in `Trainer`, but a run that resumes after its last step has no epoch left.
+
+        Trainer (transformers 5.24) checks only after a step whether it was the last, so it would take one more.
+        """
+        epochs, *values, max_steps = super().set_initial_training_values(*args, **kwargs)
+        ended = self._resumed is not None and (self._resumed.global_step >= max_steps or self._stopped_early())
+        return 0 if ended else epochs, *values, max_steps
+
+    def _stopped_early(self) -> bool:
+        """Whether the checkpoint's count has used up the patience, and goes on (Trainer restores it where asked to).
+
+        The callback's own count may be that of another run.
+        """
+        ours = any(isinstance(callback, EarlyStoppingCallback) for callback in self.callback_handler.callbacks)
+        if not ours or not self.args.restore_callback_states_from_checkpoint:
+            return False
+        resumed: Any = self._resumed
+        counts = resumed.stateful_callbacks.get(EarlyStoppingCallback.__name__, [])
+        return any(
+            count["attributes"]["early_stopping_patience_counter"] >= count["args"]["early_stopping_patience"]
+            for count in (counts if isinstance(counts, list) else [counts])
+        )
 
     def training_step(self, *args, **kwargs) -> torch.Tensor:
         """As in `Trainer`, but a loss that is infinite or NaN is a FloatingPointError."""
@@ -124,18 +154,6 @@ class CheckedTrainer(Trainer):
         column = self.args.length_column_name
         lengths = column_array(rows, column) if column in rows.column_names else list_lengths(rows, "input_ids")
         return LengthGroupedSampler(batch_size, lengths=lengths.tolist(), generator=generator)
-
-    def _run_epoch(self, *args, **kwargs) -> None:
-        # Trainer (transformers 5.23) checks only after a step whether it was the last: a run that resumes after its
-        # last step would take one more. No callback comes between; test_a_finished_run_takes_no_further_step.
-        if self.state.global_step >= self.state.max_steps or any(
-            isinstance(callback, EarlyStoppingCallback)
-            and callback.early_stopping_patience_counter >= callback.early_stopping_patience
-            for callback in self.callback_handler.callbacks
-        ):
-            self.control.should_training_stop = True
-        else:
-            super()._run_epoch(*args, **kwargs)
 
 
 class CheckedSeq2SeqTrainer(CheckedTrainer, Seq2SeqTrainer):

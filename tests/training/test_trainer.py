@@ -13,6 +13,7 @@ from transformers import (
     EarlyStoppingCallback,
     Seq2SeqTrainingArguments,
     Trainer,
+    TrainerCallback,
 )
 
 from hf_vanilla_transformer import (
@@ -143,6 +144,52 @@ def test_a_finished_run_takes_no_further_step(early, tmp_path, tokenizer):
     assert resumed.state.global_step == 3
     for (name, expected), value in zip(whole.model.named_parameters(), resumed.model.parameters(), strict=True):
         assert torch.equal(value, expected), name
+
+
+EARLY = {"load_best_model_at_end": True, "eval_strategy": "epoch", "save_strategy": "epoch", "learning_rate": 0.0}
+
+
+@pytest.mark.parametrize("case", ["folds", "a second train()", "trials"])
+def test_a_callback_that_stopped_one_run_stops_no_other_at_its_start(case, tmp_path, tokenizer):
+    """Folds that share it, a second call of `train`, and trials of a search with a new model each: as many steps as
+    with transformers' own Trainer."""
+    steps: dict[type, list[int]] = {Trainer: [], CheckedTrainer: []}
+    for trainer_class, taken in steps.items():
+        stopping = EarlyStoppingCallback(1)
+        settings = {**EARLY, "num_train_epochs": 5, "restore_callback_states_from_checkpoint": True}
+        for number in range(3 if case == "folds" else 1):
+            folder = tmp_path / f"{trainer_class.__name__}-{number}"
+            trainer = train_classifier(
+                folder, tokenizer, trainer_class=trainer_class, callbacks=[stopping], **settings
+            )
+            taken.append(trainer.state.global_step)
+        if case == "trials":
+            trainer.model_init = lambda: VanillaTransformerForSequenceClassification(tiny_config())
+        for _ in range(0 if case == "folds" else 2):
+            trainer.train()
+            taken.append(trainer.state.global_step)
+    assert steps[CheckedTrainer] == steps[Trainer] == [16, 16, 16]
+
+
+def test_a_run_that_stopped_early_goes_on_with_a_callback_that_counts_anew(tmp_path, tokenizer):
+    """Trainer restores the count only where it is asked to; what else ended a run, such as a time limit, is over."""
+
+    class TimeLimit(TrainerCallback):
+        def on_step_end(self, args, state, control, **kwargs):
+            control.should_training_stop = state.global_step == 3
+
+    settings = {"max_steps": 9, "save_strategy": "steps", "save_steps": 1, "eval_strategy": "steps", "eval_steps": 1}
+    settings |= {"load_best_model_at_end": True, "learning_rate": 0.0}
+    cases: list[tuple[list, bool]] = [
+        ([EarlyStoppingCallback(2)], False),
+        ([TimeLimit(), EarlyStoppingCallback(9)], True),
+    ]
+    for number, (callbacks, restore) in enumerate(cases):
+        settings["restore_callback_states_from_checkpoint"] = restore
+        folder = tmp_path / str(number)
+        assert train_classifier(folder, tokenizer, callbacks=callbacks, **settings).state.global_step == 3
+        new = [EarlyStoppingCallback(9)]
+        assert train_classifier(folder, tokenizer, resume=True, callbacks=new, **settings).state.global_step == 9
 
 
 @pytest.mark.parametrize("resume", [True, "checkpoint-1", Path("checkpoint-1")])
