@@ -1,3 +1,4 @@
+import copy
 import re
 import tomllib
 
@@ -52,7 +53,7 @@ WRONG = {
         ("eos_token_id", {"eos_token_id": [3, 100], "vocab_size": 100}),
         ("pad_token_id", {"pad_token_id": 50, "vocab_size": 99, "decoder_vocab_size": 50}),
         ("decoder_start_token_id", {"decoder_start_token_id": 7, "decoder_vocab_size": 6}),
-        ("id2label.* 0, 7", {"id2label": {0: "a", 7: "b"}}),
+        ("id2label.* 7", {"id2label": {0: "a", 7: "b"}}),
         # More memory than any model takes, in bytes.
         ("vocab_size.* 102,399,999,998,976 bytes", {"vocab_size": 99_999_999_999}),
         ("d_model.* bytes", {"d_model": 10**9}),
@@ -139,8 +140,54 @@ def test_a_preset_takes_overrides_by_either_name():
 def test_an_unknown_preset_or_field_is_refused_by_name():
     with pytest.raises(ValueError, match="no preset 'bert'; there are transformer-evolution, .*big"):
         VanillaTransformerConfig.from_preset("bert")
-    with pytest.raises(ValueError, match="no such field: n_head"):
-        VanillaTransformerConfig.from_preset("base", n_head=4)
+    with pytest.raises(ValueError, match="no such field: dropuot; did you mean dropout"):
+        VanillaTransformerConfig.from_preset("base", dropuot=0.5)
+
+
+def test_a_misspelt_field_is_warned_of_and_a_saved_one_is_not(tmp_path, caplog):
+    config = VanillaTransformerConfig(dropuot=0.5, **NAMES_OF_TRANSFORMERS)
+    (message,) = caplog.messages
+    assert "'dropuot'" in message and "did you mean dropout?" in message
+    caplog.clear()
+    config.auto_map = {"AutoConfig": "x.Y"}
+    config.save_pretrained(tmp_path)  # as a version with other fields has written it
+    AutoConfig.from_pretrained(tmp_path)
+    VanillaTransformerConfig.from_dict(config.to_dict())
+    VanillaTransformerConfig(**config.to_dict())
+    copy.deepcopy(config)
+    assert not caplog.messages
+
+
+@pytest.mark.parametrize("set_labels", ["constructor", "attribute", "from_pretrained", "update"])
+def test_labels_are_numbered_at_once(set_labels, tmp_path):
+    """Keys are text in JSON; wrong ones fail where they are set, not when a trained model is saved."""
+
+    def labelled(id2label):
+        if set_labels == "constructor":
+            return VanillaTransformerConfig(id2label=id2label)
+        config = VanillaTransformerConfig()
+        if set_labels == "attribute":
+            config.id2label = id2label
+        elif set_labels == "update":
+            config.update({"id2label": id2label})
+        else:
+            config.save_pretrained(tmp_path)
+            config = AutoConfig.from_pretrained(tmp_path, id2label=id2label)
+        return config
+
+    config = labelled({"1": "good", "0": "bad", "2": "so-so"})
+    assert config.id2label == {0: "bad", 1: "good", 2: "so-so"} and config.num_labels == 3
+    config.save_pretrained(tmp_path)
+    assert AutoConfig.from_pretrained(tmp_path).id2label == config.id2label
+    for wrong in ({"1": "good", "2": "bad"}, {"good": "0"}, {0: "bad", "0": "good"}, {-1: "bad", 0: "good"}, ["bad"]):
+        with pytest.raises((StrictDataclassError, ValueError), match="id2label"):
+            labelled(wrong)
+
+
+NAMES_OF_TRANSFORMERS = {
+    **{"attn_implementation": "eager", "torch_dtype": "float32", "hidden_size": 64, "name_or_path": "here"},
+    **{"num_beams": 2, "num_labels": 3, "output_attentions": True},
+}
 
 
 def test_the_versions_that_are_tested_are_those_of_pyproject_and_the_constraints():

@@ -6,7 +6,10 @@ Every saved model carries a copy of this file, so it imports only transformers a
 
 import copy
 import dataclasses
+import difflib
 import os
+import reprlib
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import transformers
@@ -19,6 +22,8 @@ if TYPE_CHECKING:
     # transformers caches a folder's code under a hash of this file and its imports: this adds the other file.
     from .modeling_vanilla_transformer import VanillaTransformerModel  # noqa: F401
 
+
+logger = logging.get_logger(__name__)
 
 # The oldest and the newest minor version of transformers that all tests pass with. A saved folder names them, too.
 TESTED_VERSIONS = ("5.18", "5.24")
@@ -37,13 +42,16 @@ def check_version(installed: str) -> None:
             f"pip install -U 'transformers>={oldest},<6'"
         )
     if version > high:
-        logging.get_logger(__name__).warning(
-            f"this model is tested with transformers {oldest} to {newest}, and {installed} is installed"
-        )
+        logger.warning(f"this model is tested with transformers {oldest} to {newest}, and {installed} is installed")
 
 
 check_version(transformers.__version__)  # before names that transformers 4 does not have
 
+# What transformers' own constructor and its models read besides its fields.
+_NAMES_OF_THE_BASE = {
+    *("name_or_path", "torch_dtype", "attn_implementation", "experts_implementation", "output_attentions"),
+    *("auto_map", "quantization_config", "gradient_checkpointing", "tokenizer_class", "task_specific_params"),
+}
 LAYER_NORM_TYPES = ("standard", "unbiased_std", "unbiased_std_scalar")
 POSITION_EMBEDDING_TYPES = ("sinusoidal", "learned", "none")
 INIT_SCHEMES = ("torch", "xavier_uniform", "tensor2tensor")
@@ -58,6 +66,11 @@ _AUTO_MAP = {
     "AutoModelForSequenceClassification": "modeling_vanilla_transformer.VanillaTransformerForSequenceClassification",
     "AutoModelForTextEncoding": "modeling_vanilla_transformer.VanillaTransformerEncoderModel",
 }
+
+
+def _nearest(name: str, known: Iterable[str]) -> str:
+    """The end of a message about a misspelt name; nothing where none is similar."""
+    return "".join(f"; did you mean {one}?" for one in difflib.get_close_matches(name, known, n=1))
 
 
 def _stacks(**sizes: int) -> dict[str, int]:
@@ -262,7 +275,26 @@ class VanillaTransformerConfig(transformers.PreTrainedConfig):
         labels = kwargs.get("num_labels") or 0  # the base class writes a name for each
         if (memory := 1024 * labels) > LARGEST_MATRIX:
             raise ValueError(f"`num_labels` {labels} is too large: {memory:,} bytes")
+        if self.transformers_version is None and "model_type" not in kwargs:  # not those of a saved configuration
+            known = self._known_names() | _NAMES_OF_THE_BASE | set(transformers.GenerationConfig().to_dict())
+            for name in kwargs.keys() - known:
+                logger.warning(
+                    f"{type(self).__name__} has no field {name!r}, which nothing reads{_nearest(name, known)}"
+                )
         super().__post_init__(**kwargs)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """As in transformers, but `id2label` takes the keys of JSON, "0", "1", …, and wrong ones fail here."""
+        if name == "id2label" and value is not None:
+            numbers = [int(key) if str(key).isdecimal() else key for key in value]
+            if not isinstance(value, dict) or set(numbers) != set(range(len(value))):
+                raise ValueError(f"`id2label` must number the labels from 0, got {reprlib.repr(value)}")
+            value = dict(zip(numbers, value.values(), strict=True))
+        super().__setattr__(name, value)
+
+    @classmethod
+    def _known_names(cls) -> set[str]:
+        return {field.name for field in dataclasses.fields(cls)} | set(cls.attribute_map) | {"num_labels"}
 
     @classmethod
     def from_preset(cls, name: str, **overrides) -> "VanillaTransformerConfig":
@@ -281,9 +313,9 @@ class VanillaTransformerConfig(transformers.PreTrainedConfig):
         """
         if name not in PRESETS:
             raise ValueError(f"no preset {name!r}; there are {', '.join(PRESETS)}")
-        known = {field.name for field in dataclasses.fields(cls)} | set(cls.attribute_map) | {"num_labels"}
+        known = cls._known_names()
         if unknown := sorted(set(overrides) - known):
-            raise ValueError(f"no such field: {', '.join(unknown)}")
+            raise ValueError(f"no such field: {', '.join(name + _nearest(name, known) for name in unknown)}")
         return cls(**{**PRESETS[name], **overrides})
 
     @property
@@ -389,11 +421,9 @@ class VanillaTransformerConfig(transformers.PreTrainedConfig):
                     raise ValueError(f"`{name}` must be in the vocabulary of {size} tokens, got {token_id}")
 
     def validate_task(self):
-        """The model is an encoder-decoder, and a classifier's labels are numbered from 0."""
+        """The model is an encoder-decoder."""
         if not self.is_encoder_decoder:
             raise ValueError("`is_encoder_decoder` must be true: this model has no other form")
-        if self.id2label is not None and sorted(self.id2label) != list(range(len(self.id2label))):
-            raise ValueError(f"`id2label` must number the labels from 0, got {', '.join(map(str, self.id2label))}")
 
 
 __all__ = ["VanillaTransformerConfig"]

@@ -38,6 +38,7 @@ from transformers.modeling_outputs import (
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 from transformers.processing_utils import Unpack
 from transformers.utils import ModelOutput, TransformersKwargs, can_return_tuple
+from transformers.utils.deprecation import deprecate_kwarg
 from transformers.utils.generic import merge_with_config_defaults
 from transformers.utils.output_capturing import OutputRecorder, capture_outputs
 
@@ -49,13 +50,15 @@ CACHE = "cache" if "cache" in inspect.signature(Seq2SeqLMOutput).parameters else
 
 
 def accept_past_key_values(method: Callable) -> Callable:
-    """Let a method take its `cache` also as `past_key_values`, as callers before transformers 5.24 pass it."""
+    """Let a method take its `cache` also as `past_key_values`, its old name, of which transformers 5.24 warns."""
+    if CACHE == "cache":
+        return deprecate_kwarg("past_key_values", "5.40.0", new_name="cache", raise_if_both_names=True)(method)
 
     @wraps(method)
     def renamed(self, *args, past_key_values: Cache | None = None, **kwargs):
         if past_key_values is not None:
             if kwargs.get("cache") is not None:
-                raise TypeError("`cache` and `past_key_values` are one argument: give one of them")
+                raise ValueError("`cache` and `past_key_values` are one argument: give one of them")
             kwargs["cache"] = past_key_values
         return method(self, *args, **kwargs)
 
@@ -65,30 +68,6 @@ def accept_past_key_values(method: Callable) -> Callable:
     new = inspect.Parameter("past_key_values", inspect.Parameter.KEYWORD_ONLY, default=None)
     renamed.__signature__ = signature.replace(parameters=[*parameters, new, kwargs])  # type: ignore[attr-defined]
     return renamed
-
-
-# Further arguments of a forward that something reads.
-_READ_ELSEWHERE = {
-    # the loss
-    "num_items_in_batch",
-    # transformers' decorators of `forward`
-    *("output_hidden_states", "output_attentions", "return_dict", "use_cache"),
-    *("debug_io", "debug_io_dir", "prune_layers"),
-    # transformers' attention functions
-    *("is_causal", "kernel_options", "cu_seq_lens_q", "cu_seq_lens_k", "max_length_q", "max_length_k"),
-}
-
-
-def read_elsewhere(kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """The further arguments of a forward. None is no argument, as in `generate`.
-
-    Raises:
-        TypeError: nothing reads one of them: it is misspelt, or new in transformers.
-    """
-    for name, value in kwargs.items():
-        if name not in _READ_ELSEWHERE and value is not None:
-            raise TypeError(f"forward() got an unexpected keyword argument {name!r}")
-    return {name: value for name, value in kwargs.items() if name in _READ_ELSEWHERE}
 
 
 class VanillaTransformerEmbedding(nn.Embedding):
@@ -104,6 +83,14 @@ class VanillaTransformerEmbedding(nn.Embedding):
     def forward(self, input_ids: torch.Tensor) -> torch.Tensor:
         """(B, L) to (B, L, D)."""
         return super().forward(input_ids) * self.embed_scale
+
+
+def embed(tokens: nn.Module, input_ids: torch.Tensor, config: VanillaTransformerConfig) -> torch.Tensor:
+    """(B, L) to (B, L, D), scaled: a plain `nn.Embedding`, which a user may set, does not scale itself."""
+    inputs_embeds = tokens(input_ids)
+    if config.scale_embedding and isinstance(tokens, nn.Embedding) and not hasattr(tokens, "embed_scale"):
+        inputs_embeds = inputs_embeds * math.sqrt(config.d_model)
+    return inputs_embeds
 
 
 def sinusoid_table(rows: int, d_model: int) -> torch.Tensor:
@@ -512,29 +499,11 @@ class VanillaTransformerPreTrainedModel(PreTrainedModel):
         return getattr(base, "encoder", base).embed_tokens
 
     def set_input_embeddings(self, value: nn.Module):
-        """Replace the source embeddings and, if shared, the target's. A plain `nn.Embedding` is scaled as they are."""
-        if type(value) is nn.Embedding:
-            plain = value
-            with torch.device("meta"):
-                value = VanillaTransformerEmbedding(plain.num_embeddings, self.config)
-            value.weight, value.padding_idx = plain.weight, plain.padding_idx
+        """Replace the source embeddings and, if shared, the target's."""
         base: Any = self.base_model
         getattr(base, "encoder", base).embed_tokens = value
         if hasattr(base, "decoder") and self.config.share_encoder_decoder_embeddings:
             base.decoder.embed_tokens = value
-
-    def load_state_dict(self, state_dict: Mapping[str, torch.Tensor], strict: bool = True, assign: bool = False):
-        """As in torch, but tied weights may be there once, as in saved files; torch would call the others missing."""
-        whole: Any = copy(state_dict)
-        for name, source in self.all_tied_weights_keys.items():
-            if source in whole:
-                whole.setdefault(name, whole[source])
-        incompatible_keys = super().load_state_dict(whole, strict, assign)
-        weights = dict(self.named_parameters(remove_duplicate=False))
-        ties = [pair for pair in self.all_tied_weights_keys.items() if weights.keys() >= set(pair)]
-        if any(weights[name] is not weights[source] for name, source in ties):  # by `assign`, or earlier by `to_empty`
-            self.tie_weights()
-        return incompatible_keys
 
     def _resize_token_embeddings(self, new_num_tokens, pad_to_multiple_of=None, mean_resizing=True):
         """Resize the source embeddings; with one vocabulary, also the target embeddings and the head.
@@ -619,7 +588,7 @@ class VanillaTransformerEncoder(VanillaTransformerPreTrainedModel):
         if (input_ids is None) == (inputs_embeds is None):
             raise ValueError("Give exactly one of `input_ids` and `inputs_embeds`")
         if inputs_embeds is None:
-            inputs_embeds = self.embed_tokens(input_ids)
+            inputs_embeds = embed(self.embed_tokens, input_ids, self.config)
         limit = self.config.max_position_embeddings
         _check_length(inputs_embeds.shape[1], 0, limit, f"give the tokenizer truncation=True, max_length={limit}")
         position_ids = _position_ids(inputs_embeds, attention_mask, 0)
@@ -712,7 +681,7 @@ class VanillaTransformerDecoder(VanillaTransformerPreTrainedModel):
         if encoder_hidden_states is None:
             raise ValueError("The decoder needs `encoder_hidden_states`")
         if inputs_embeds is None:
-            inputs_embeds = self.embed_tokens(input_ids)
+            inputs_embeds = embed(self.embed_tokens, input_ids, self.config)
         if use_cache and cache is None:
             cache = DynamicCache(config=self.config)
         if cache is not None and not isinstance(cache, EncoderDecoderCache):
@@ -819,7 +788,9 @@ class VanillaTransformerModel(VanillaTransformerPreTrainedModel):
             if self.config.decoder_start_token_id is None:
                 raise ValueError("Give `decoder_input_ids` or `decoder_inputs_embeds`: there is no start token")
             source = encoder_outputs.last_hidden_state
-            decoder_input_ids = torch.full((len(source), 1), self.config.decoder_start_token_id, device=source.device)
+            decoder_input_ids = torch.full(
+                (source.shape[0], 1), self.config.decoder_start_token_id, device=source.device
+            )
         decoder_outputs = self.decoder(
             input_ids=decoder_input_ids,
             attention_mask=decoder_attention_mask,
@@ -1031,7 +1002,7 @@ class VanillaTransformerForSequenceClassification(VanillaTransformerPreTrainedMo
         """
         if input_ids is not None and input_ids.shape[1] == 0 and self.config.pad_token_id is not None:
             # A pipeline passes an empty text alone like this; in a batch with others it is a row of padding.
-            input_ids = torch.full((len(input_ids), 1), self.config.pad_token_id, device=input_ids.device)
+            input_ids = torch.full((input_ids.shape[0], 1), self.config.pad_token_id, device=input_ids.device)
             attention_mask = torch.zeros_like(input_ids)
         if decoder_attention_mask is None and decoder_input_ids is not None and self.config.pad_token_id is not None:
             decoder_attention_mask = decoder_input_ids.ne(self.config.pad_token_id)
@@ -1067,6 +1038,30 @@ def _max_over_tokens(hidden_states: torch.Tensor, attention_mask: torch.Tensor |
             ~is_token.unsqueeze(-1).to(hidden_states.device), torch.finfo(hidden_states.dtype).min
         )
     return hidden_states.amax(dim=1)
+
+
+# Further arguments of a forward that something reads.
+_READ_ELSEWHERE = {
+    # the loss
+    "num_items_in_batch",
+    # transformers' decorators of `forward`
+    *("output_hidden_states", "output_attentions", "return_dict", "use_cache"),
+    *("debug_io", "debug_io_dir", "prune_layers"),
+    # transformers' attention functions
+    *("is_causal", "kernel_options", "cu_seq_lens_q", "cu_seq_lens_k", "max_length_q", "max_length_k"),
+}
+
+
+def read_elsewhere(kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """The further arguments of a forward. None is no argument, as in `generate`.
+
+    Raises:
+        TypeError: nothing reads one of them: it is misspelt, or new in transformers.
+    """
+    for name, value in kwargs.items():
+        if name not in _READ_ELSEWHERE and value is not None:
+            raise TypeError(f"forward() got an unexpected keyword argument {name!r}")
+    return {name: value for name, value in kwargs.items() if name in _READ_ELSEWHERE}
 
 
 def _can_fold_projections(

@@ -14,7 +14,7 @@ def settings(tmp_path, corpus, trained) -> list:
     """The settings that name tiny models and their data."""
     sentences = [line for file in corpus.iterdir() for line in file.read_text().splitlines()]
     tokenizer = train_tokenizer(sentences, vocab_size=1000, add_eos=True, max_length=16)
-    config = tiny_config(encoder_layers=1, decoder_layers=1, vocab_size=len(tokenizer), init_std=0.3)
+    config = tiny_config(encoder_layers=1, decoder_layers=1, vocab_size=len(tokenizer))
     for saved in (VanillaTransformerForConditionalGeneration(config), tokenizer):
         saved.save_pretrained(tmp_path / "translator")
     return [

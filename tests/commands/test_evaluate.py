@@ -101,7 +101,7 @@ def test_a_text_at_the_limit_of_a_group_is_in_it():
 def test_a_translator_is_measured_by_its_translations(succeed, refused, corpus, tmp_path):
     """In torch and exported, on the data that the model's recipe names."""
     tokenizer = train_tokenizer((corpus / "train.num").read_text().splitlines(), vocab_size=60, add_eos=True)
-    model = VanillaTransformerForConditionalGeneration(tiny_config(**TWIN, vocab_size=len(tokenizer), init_std=0.5))
+    model = VanillaTransformerForConditionalGeneration(tiny_config(**TWIN, vocab_size=len(tokenizer)))
     folder = tmp_path / "model"
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)

@@ -35,7 +35,7 @@ def classifier(tmp_path_factory):
     folder = tmp_path_factory.mktemp("classifier")
     tokenizer = train_tokenizer(TEXTS, vocab_size=60)
     tokenizer.save_pretrained(folder)
-    config = tiny_config(vocab_size=len(tokenizer), init_std=0.5)
+    config = tiny_config(vocab_size=len(tokenizer))
     VanillaTransformerForSequenceClassification(config).save_pretrained(folder)
     return folder
 

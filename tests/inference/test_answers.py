@@ -29,9 +29,7 @@ def classifier(tmp_path_factory):
     """A classifier's folder, with random weights."""
     folder = tmp_path_factory.mktemp("classifier")
     train_tokenizer(["가 나 다"], vocab_size=29, max_length=1000).save_pretrained(folder)
-    model = VanillaTransformerForSequenceClassification(
-        tiny_config(max_position_embeddings=4, num_labels=3, init_std=0.5)
-    )
+    model = VanillaTransformerForSequenceClassification(tiny_config(max_position_embeddings=4, num_labels=3))
     model.save_pretrained(folder)
     return str(folder)
 
@@ -44,7 +42,7 @@ def translator(tmp_path_factory):
     tokenizer.save_pretrained(folder)
     tokenizer.save_pretrained(folder / "target_tokenizer")
     torch.manual_seed(1)
-    config = tiny_config(vocab_size=len(tokenizer), decoder_vocab_size=len(tokenizer), init_std=0.5)
+    config = tiny_config(vocab_size=len(tokenizer), decoder_vocab_size=len(tokenizer))
     VanillaTransformerForConditionalGeneration(config).save_pretrained(folder)
     return str(folder)
 
