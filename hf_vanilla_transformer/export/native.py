@@ -28,7 +28,7 @@ from transformers import (
 
 from ..configuration_vanilla_transformer import VanillaTransformerConfig
 from ..inference.engine import read_export
-from ..inference.folder import Tokenizers, named_errors
+from ..inference.folder import Tokenizers, load_weights
 from ..modeling_vanilla_transformer import (
     VanillaTransformerForConditionalGeneration,
     VanillaTransformerPreTrainedModel,
@@ -174,8 +174,7 @@ def restore(folder: str) -> VanillaTransformerForConditionalGeneration:
     record = read_export(folder)
     if record is None or record["format"] != "transformers":
         raise ValueError(f"{folder}: no export in the format 'transformers'")
-    with named_errors(folder, "model"):
-        twin = AutoModelForSeq2SeqLM.from_pretrained(folder, dtype=torch.float32)
+    twin, _ = load_weights(AutoModelForSeq2SeqLM, folder, dtype=torch.float32)
     model = VanillaTransformerForConditionalGeneration._from_config(
         VanillaTransformerConfig.from_dict(record["config"]), dtype=torch.float32
     )

@@ -14,7 +14,7 @@ from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi, Mo
 from huggingface_hub.utils import filter_repo_objects, validate_repo_id
 from transformers import GenerationConfig, PreTrainedModel, Trainer, TrainingArguments
 
-from ..inference.folder import EXPORT_FILE, load_model, load_tokenizers, named_errors
+from ..inference.folder import EXPORT_FILE, check_index, load_model, load_tokenizers, named_errors
 from .model_card import CARD_FILE, has_card, load_model_card, make_model_card, rename_model_card, save_model_card
 from .record import (
     EXPORTED_FILES,
@@ -69,6 +69,9 @@ def repository_files(folder: str | Path, include: Iterable[str] = ()) -> list[Pa
             if file.match(pattern):
                 with named_errors(str(folder / file), "content"):
                     read((folder / file).read_text(encoding="utf-8"))
+    for file in files:
+        if file.match("*.index.json"):
+            check_index(folder / file)
     if not is_export:
         config = load_model(str(folder)).config
         if not hasattr(config, "auto_map"):

@@ -2,7 +2,9 @@
 """Load models and tokenizers from a folder or the Hub; errors are one line that names the folder."""
 
 import contextlib
+import json
 import re
+import threading
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from pickle import UnpicklingError
@@ -12,13 +14,14 @@ import torch
 from huggingface_hub import try_to_load_from_cache
 from huggingface_hub.errors import HFValidationError
 from transformers import AutoConfig, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
-from transformers.utils import logging
+from transformers.utils import cached_file, logging
 
 from .. import (
     modeling_vanilla_transformer,
     registration,  # noqa: F401  # the Auto classes know the package's
 )
 from ..configuration_vanilla_transformer import VanillaTransformerConfig
+from ..data.errors import DataError
 from ..data.network import hub_answers
 from ..modeling_vanilla_transformer import VanillaTransformerPreTrainedModel
 
@@ -32,6 +35,53 @@ Model = TypeVar("Model", bound=PreTrainedModel)
 Tokenizers = tuple[PreTrainedTokenizerBase, PreTrainedTokenizerBase]
 # The configuration fields that can be changed when a model is trained further.
 DROPOUT_FIELDS = {"dropout", "attention_dropout", "activation_dropout", "embedding_dropout"}
+# While transformers loads a model, it changes functions and torch's default dtype for the whole process.
+ONE_AT_A_TIME = threading.RLock()
+
+
+def load_from(loader: Any, folder: str, what: str, **options: Any) -> Any:
+    """Load by `from_pretrained` of a class of transformers or ours; nothing else here calls it.
+
+    No code of a folder or repository runs, and transformers does not ask whether it may, which would read the answer
+    from standard input.
+
+    Raises:
+        ValueError: there is no such thing that can be read, it needs code, or its weights lie outside of the folder.
+    """
+    for index in Path(folder).glob("*.index.json"):
+        check_index(index)
+    try:
+        with named_errors(folder, what), ONE_AT_A_TIME:
+            return loader.from_pretrained(folder, trust_remote_code=False, **options)
+    except ValueError as error:
+        if "trust_remote_code=True" in str(error):
+            file = "tokenizer_config.json" if what == "tokenizer" else "config.json"
+            code = code_named_in(cached_file(folder, file, subfolder=options.get("subfolder", "")))
+            raise DataError(f"{folder}: the {what} needs code, which is not run: {', '.join(code)}") from error
+        raise
+
+
+def code_named_in(file: str) -> list[str]:
+    """The files of Python that a configuration's file names, those of another repository as `USER/NAME--FILE.py`."""
+    auto_map = json.loads(Path(file).read_text(encoding="utf-8")).get("auto_map")
+    return sorted({f"{module}.py" for module in re.findall(r'"([^"]+)\.\w+"', json.dumps(auto_map))})
+
+
+def check_index(file: Path) -> None:
+    """Raise a DataError if a weights index names a file outside of its folder.
+
+    In the Hub's cache, files are links to the `blobs` beside `snapshots`. Of a repository's name, huggingface_hub
+    refuses such an index itself.
+    """
+    with named_errors(str(file), "weights index"):
+        shards = sorted(set(json.loads(file.read_text(encoding="utf-8"))["weight_map"].values()))
+        folder = file.parent.resolve()
+        caches = [place.parents[1] for place in (folder, *folder.parents) if place.parent.name == "snapshots"]
+        places = [folder, *(cache / "blobs" for cache in caches)]
+        found = {shard: (folder / shard).resolve() for shard in shards}
+    for shard, target in found.items():
+        if not any(target.is_relative_to(place) for place in places):
+            raise DataError(f"{file}: {shard} is outside of the folder ({target})")
 
 
 def check_exists(folder: str) -> None:
@@ -56,8 +106,7 @@ def load_config(folder: str) -> VanillaTransformerConfig:
     check_exists(folder)
     if Path(folder, EXPORT_FILE).is_file():
         raise ValueError(f"{folder}: an export, not a model of this package: give the model that it was made from")
-    with named_errors(folder, "model"):
-        config = AutoConfig.from_pretrained(folder)
+    config = load_from(AutoConfig, folder, "model")
     if not isinstance(config, VanillaTransformerConfig):
         raise ValueError(f"{folder}: a checkpoint of type {config.model_type!r}, not 'vanilla_transformer'")
     return config
@@ -74,11 +123,15 @@ def load_model(folder: str, **options) -> VanillaTransformerPreTrainedModel:
     if class_name not in modeling_vanilla_transformer.__all__:
         raise ValueError(f"{folder}: a model of class {class_name}, which is none of this package's")
     model_class = getattr(modeling_vanilla_transformer, class_name)
-    with named_errors(folder, "model"):
-        model, loading = model_class.from_pretrained(folder, config=config, output_loading_info=True, **options)
+    model, loading = load_weights(model_class, folder, config=config, **options)
     if loading["missing_keys"]:
         raise ValueError(f"{folder}: {class_name} lacks {', '.join(sorted(loading['missing_keys']))}")
     return model
+
+
+def load_weights(model_class: Any, folder: str, **options: Any) -> tuple[Any, dict[str, Any]]:
+    """A model by `load_from`, with its tied weights tied; and what `output_loading_info` tells."""
+    return load_from(model_class, folder, "model", output_loading_info=True, **options)
 
 
 def labels_of(config: VanillaTransformerConfig) -> list[str]:
@@ -110,13 +163,9 @@ def load_to_train(model_class: type[Model], folder: str, config: VanillaTransfor
     verbosity = logging.get_verbosity()
     logging.set_verbosity_error()  # a table of what is new, where a head is
     try:
-        with named_errors(folder, "model"):
-            loaded: Any = model_class.from_pretrained(
-                folder, config=config, dtype=torch.float32, output_loading_info=True, **options
-            )
+        model, loading = load_weights(model_class, folder, config=config, dtype=torch.float32, **options)
     finally:
         logging.set_verbosity(verbosity)
-    model, loading = loaded
     new = {*loading["missing_keys"], *(name for name, *_ in loading["mismatched_keys"])}
     if lacking := sorted(name for name in new if name.startswith(f"{model.base_model_prefix}.")):
         raise ValueError(f"{folder}: the model lacks {', '.join(lacking)}")
@@ -130,8 +179,7 @@ def load_tokenizer(folder: str, subfolder: str = "") -> PreTrainedTokenizerBase:
         ValueError: there is no such folder or repository, or no tokenizer in it.
     """
     check_exists(folder)
-    with named_errors(folder, "tokenizer"):
-        return AutoTokenizer.from_pretrained(folder, subfolder=subfolder)
+    return load_from(AutoTokenizer, folder, "tokenizer", subfolder=subfolder)
 
 
 def load_tokenizer_to_train(

@@ -10,7 +10,7 @@ from transformers import AutoModelForSeq2SeqLM
 from ..configuration_vanilla_transformer import VanillaTransformerConfig
 from .batches import answer_by_length
 from .engine import Engine, config_of, end_tokens
-from .folder import load_model, named_errors, on_accelerator
+from .folder import load_model, load_weights, on_accelerator
 from .precision import inference_dtype
 
 
@@ -36,8 +36,7 @@ class TorchEngine(Engine):
             config, model = None, load_model(folder, dtype=inference_dtype(dtype))
         else:
             config = config_of(folder, export)
-            with named_errors(folder, "model"):
-                model = AutoModelForSeq2SeqLM.from_pretrained(folder, dtype=inference_dtype(dtype))
+            model, _ = load_weights(AutoModelForSeq2SeqLM, folder, dtype=inference_dtype(dtype))
         return cls(on_accelerator(model), config)
 
     @torch.inference_mode()

@@ -90,6 +90,20 @@ def test_no_absolute_path_is_sent(server, succeed, folder):
     assert before == {name: (folder / name).read_text(encoding="utf-8") for name in before}  # which `evaluate` reads
 
 
+@pytest.mark.parametrize("place", ["", "native/"])
+@pytest.mark.parametrize("shard", ["../x.safetensors", "/etc/passwd", "link.safetensors"])
+def test_a_weights_index_that_leads_out_of_the_folder_is_refused(server, refused, folder, tmp_path, place, shard):
+    """Also that of an export, of which a push reads no weights."""
+    (folder / "native").mkdir()
+    (folder / "native" / "export.json").write_text("{}")
+    (folder / place / "link.safetensors").symlink_to(tmp_path / "x.safetensors")
+    (folder / place / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {"a": shard}}))
+    for arguments in ([], ["--dry_run"]):
+        line = refused("push-to-hub", folder, "--repo_id", REPO, "--include", "native/*.json", *arguments)
+        assert f"{place}model.safetensors.index.json: {shard} is outside of the folder" in line
+    assert server.requests == []
+
+
 def test_an_export_alone_is_a_repository(server, succeed, refused, tmp_path):
     """Without absolute paths, too; its card is its own."""
     files = {

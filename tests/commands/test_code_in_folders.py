@@ -1,0 +1,236 @@
+"""No command and no function runs the code of a folder that it loads, whatever standard input says.
+
+transformers asks by `input()`, which would read the texts: a first text of `y` would be consent.
+"""
+
+import importlib.util
+import io
+import json
+import shutil
+import sys
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+from export.models import TWIN, random_model, save
+from shared import LINES, QUIET, tiny_config
+
+from hf_vanilla_transformer import VanillaTransformerForSequenceClassification
+from hf_vanilla_transformer.data.errors import DataError
+from hf_vanilla_transformer.engines import load_engine
+from hf_vanilla_transformer.export import export
+from hf_vanilla_transformer.export.native import restore
+from hf_vanilla_transformer.export.page import make_page
+from hf_vanilla_transformer.hub import push, repository_files, upload
+from hf_vanilla_transformer.inference import classify, iterate_probabilities, iterate_translations, translate
+from hf_vanilla_transformer.loading import load_config, load_model, load_tokenizer, load_tokenizer_to_train
+from hf_vanilla_transformer.training.checkpoints import average_checkpoints, prepare_output_dir
+
+
+CONSENT = "y\nyes\n1\n" * 9
+CODE = """
+import pathlib
+pathlib.Path({marker!r}).touch()
+from transformers import PreTrainedConfig, PreTrainedTokenizerFast
+class Evil(PreTrainedTokenizerFast): pass
+class EvilConfig(PreTrainedConfig): model_type = "evil"
+class EvilModel: pass
+def generate(*arguments, **options): pass
+"""
+CONFIGURATION = {"AutoConfig": "evil.EvilConfig"} | dict.fromkeys(
+    ("AutoModel", "AutoModelForSequenceClassification", "AutoModelForSeq2SeqLM"), "evil.EvilModel"
+)
+
+
+def tokenizer_config(auto_map) -> dict:
+    return {"tokenizer_config.json": {"tokenizer_class": "Evil", "auto_map": auto_map}}
+
+
+def model_config(auto_map) -> dict:
+    return {"config.json": {"model_type": "evil", "auto_map": auto_map}}
+
+
+# What a folder may say in order to have its code run, by file.
+TOKENIZERS = {
+    "slow": tokenizer_config({"AutoTokenizer": ["evil.Evil", None]}),
+    "fast": tokenizer_config({"AutoTokenizer": [None, "evil.Evil"]}),
+    "as of old": tokenizer_config(["evil.Evil", None]),
+    "of another repository": tokenizer_config({"AutoTokenizer": ["kim/evil--evil.Evil", None]}),
+    "of another model": tokenizer_config({"AutoTokenizer": ["evil.Evil", None]}) | model_config(CONFIGURATION),
+}
+MODELS = {
+    "here": model_config(CONFIGURATION),
+    "of another repository": model_config({"AutoConfig": "kim/evil--evil.EvilConfig"}),
+}
+# The folder can be read without its code.
+HAS_CODE = {
+    "config.json": {"auto_map": CONFIGURATION},
+    "tokenizer_config.json": {"auto_map": {"AutoTokenizer": ["evil.Evil", "evil.Evil"]}},
+}
+
+
+@pytest.fixture(autouse=True)
+def consent(monkeypatch):
+    """Standard input stays open, and says yes; commands of the fixture `run` get it by `stdin`."""
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(CONSENT.encode())))
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory, trained) -> dict[str, Path]:
+    """A classifier's run, a translator and exports, by name."""
+    folder = tmp_path_factory.mktemp("models")
+    config = tiny_config(**TWIN, encoder_layers=1, decoder_layers=1)
+    for task in ("classification", "translation"):
+        save(random_model(config, task), folder / task)
+    for task, format in (("translation", "transformers"), ("classification", "onnx"), ("translation", "ctranslate2")):
+        if format == "transformers" or importlib.util.find_spec({"onnx": "onnxruntime"}.get(format, format)):
+            export(str(folder / task), str(folder / format), format)
+    (folder / "run").symlink_to(trained)
+    (folder / "checkpoint").symlink_to(next(trained.glob("checkpoint-*")))
+    return {place.name: place for place in folder.iterdir()}
+
+
+@pytest.fixture
+def plant(folders, tmp_path):
+    """Makes a copy of a folder, with code, and with what its files say; no code may run until the test is over."""
+    marker = tmp_path / "was_here"
+
+    def plant(kind: str, says: dict) -> Path:
+        if kind not in folders:
+            pytest.skip(f"the extra [{kind}] is not installed")
+        folder = shutil.copytree(
+            folders[kind], tmp_path / "checkpoint-7", ignore=shutil.ignore_patterns("checkpoint-*")
+        )
+        (folder / "custom_generate").mkdir()
+        for file in ("evil.py", "custom_generate/generate.py"):
+            (folder / file).write_text(CODE.format(marker=str(marker)))
+        for name, content in says.items():
+            file = folder / name
+            file.write_text(json.dumps({**json.loads(file.read_text(encoding="utf-8")), **content}))
+        return folder
+
+    yield plant
+    assert not marker.exists()
+
+
+# The folder that is planted, and the command, in which FOLDER is that folder and CLEAN is it without code.
+COMMANDS = {
+    "predict": ("classification", "predict --model FOLDER"),
+    "predict, onnx": ("onnx", "predict --model FOLDER"),
+    "translate": ("translation", "translate --model FOLDER"),
+    "translate, ctranslate2": ("ctranslate2", "translate --model FOLDER"),
+    "translate, native": ("transformers", "translate --model FOLDER"),
+    "evaluate": ("run", "evaluate --model FOLDER --data sample --output_dir OUT"),
+    "figures": ("classification", "figures --figure attention --text a --model FOLDER --file OUT.png"),
+    "page": ("classification", "page --model FOLDER --output_dir OUT"),
+    "push-to-hub": ("run", "push-to-hub FOLDER --repo_id kim/x --dry_run"),
+    "export ctranslate2": ("translation", "export --format ctranslate2 --model FOLDER --output_dir OUT"),
+    "export onnx": ("classification", "export --format onnx --model FOLDER --output_dir OUT"),
+    "export native": ("translation", "export --format transformers --model FOLDER --output_dir OUT"),
+    "export back": ("transformers", "export --format vanilla --model FOLDER --output_dir OUT"),
+    "convert": (
+        "translation",
+        "convert-checkpoint --source annotated-transformer --model FOLDER --checkpoint OUT.pt",
+    ),
+    "classifier": ("run", "train-classifier --data sample --model FOLDER --output_dir OUT"),
+    "classifier, tokenizer": ("run", "train-classifier --data sample --tokenizer FOLDER --output_dir OUT"),
+    "classifier, both": (
+        "run",
+        "train-classifier --data sample --model CLEAN --tokenizer FOLDER --output_dir OUT",
+    ),
+    "resumed": ("checkpoint", "train-classifier sample --resume_from_checkpoint FOLDER --output_dir OUT"),
+    "translator": (
+        "translation",
+        "train-translation --data TEXTS PAIR --model FOLDER --output_dir OUT",
+    ),
+    "pretrain": ("translation", "pretrain --texts TEXTS --model FOLDER --output_dir OUT"),
+    "pretrain, tokenizer": ("translation", "pretrain --texts TEXTS --tokenizer FOLDER --output_dir OUT"),
+    "average": ("checkpoint", "average_checkpoints.py --run PARENT --last 1 --output_dir OUT"),
+}
+# Those that read another part alone: the tokenizer, or the model by the export's own record, or the model.
+WITHOUT_MODEL = (
+    "classifier, tokenizer",
+    "classifier, both",
+    "pretrain, tokenizer",
+    "predict, onnx",
+    "translate, ctranslate2",
+)
+WITHOUT_TOKENIZER = {"convert", "translate, native", "export back"}
+
+
+@pytest.fixture
+def words(tmp_path):
+    """Makes the words of a command; it also has files that a command needs besides."""
+    (tmp_path / "table.tsv").write_text("a\tb\n" * 20)
+
+    def words(line: str, folder: Path, clean: Path) -> list:
+        places = {"FOLDER": folder, "CLEAN": clean, "PARENT": tmp_path, "TEXTS": tmp_path / "table.tsv"}
+        places |= {f"OUT{suffix}": tmp_path / f"out{suffix}" for suffix in ("", ".png", ".pt")}
+        command, *flags = line.replace("PAIR", "--source_column a --target_column b").split()
+        quiet = QUIET if command.startswith(("train", "pretrain")) else []
+        return [command, *(places.get(flag, flag) for flag in flags), *quiet]
+
+    return words
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name not in WITHOUT_TOKENIZER])
+def test_a_command_refuses_a_tokenizer_that_needs_code(refused, folders, plant, words, name):
+    kind, line = COMMANDS[name]
+    folder = plant(kind, TOKENIZERS["slow"])
+    assert "evil.py" in refused(*words(line, folder, folders[kind]), stdin=CONSENT)
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name not in WITHOUT_MODEL])
+def test_a_command_refuses_a_model_that_needs_code(refused, folders, plant, words, name):
+    kind, line = COMMANDS[name]
+    folder = plant(kind, MODELS["here"])
+    assert "evil.py" in refused(*words(line, folder, folders[kind]), stdin=CONSENT)
+
+
+@pytest.mark.parametrize("says", TOKENIZERS.values(), ids=TOKENIZERS)
+def test_functions_refuse_a_tokenizer_that_needs_code(plant, says):
+    folder = str(plant("translation", says))
+    functions = [lambda: load_tokenizer(folder), lambda: load_tokenizer_to_train(folder, None, [], 8)]
+    if "config.json" not in says:
+        functions += [lambda: translate(["y"], folder), lambda: list(iterate_translations(["y"], folder))]
+    for function in functions:
+        with pytest.raises(DataError, match="evil.py"):
+            function()
+
+
+@pytest.mark.parametrize("says", MODELS.values(), ids=MODELS)
+def test_functions_refuse_a_model_that_needs_code(plant, says, tmp_path):
+    folder, out = str(plant("run", says)), str(tmp_path / "out")
+    model_class = VanillaTransformerForSequenceClassification
+    for function in (
+        lambda: load_config(folder),
+        lambda: load_model(folder),
+        lambda: load_engine(folder),
+        lambda: classify(["y"], folder),
+        lambda: list(iterate_probabilities(["y"], folder)),
+        lambda: export(folder, out, "ctranslate2"),
+        lambda: make_page(folder, out, runtime=folder),
+        lambda: repository_files(folder),
+        lambda: upload(folder, "kim/x"),
+        lambda: push(model_class(tiny_config(name_or_path=folder)), "kim/x"),
+        lambda: prepare_output_dir(out, folder),
+        lambda: average_checkpoints([folder]),
+    ):
+        with pytest.raises(DataError, match="evil.py"):
+            function()
+
+
+def test_functions_refuse_a_native_twin_that_needs_code(plant):
+    folder = str(plant("transformers", MODELS["here"]))
+    for function in (restore, load_engine, partial(translate, ["y"])):
+        with pytest.raises(DataError, match="evil.py"):
+            function(folder)
+
+
+@pytest.mark.parametrize("kind", ["classification", "translation", "transformers", "ctranslate2"])
+def test_code_that_is_not_needed_does_not_run(plant, folders, kind):
+    """The package's classes, or transformers', answer as without it."""
+    answer = partial(classify if kind == "classification" else translate, LINES[:3])
+    found, expected = answer(str(plant(kind, HAS_CODE))), answer(str(folders[kind]))
+    assert np.array_equal(found[0], expected[0])
