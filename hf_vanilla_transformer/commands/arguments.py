@@ -4,6 +4,7 @@
 import argparse
 import contextlib
 import functools
+import logging
 import os
 import re
 import sys
@@ -252,15 +253,23 @@ class Escaped:
         return self.stream.write(escape_controls(text))
 
 
+class EscapedFormatter(logging.Formatter):
+    """Shows control characters in a warning, which may name a file."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return escape_controls(super().format(record))
+
+
 def exit_with_one_line(main: Callable[..., None]) -> Callable[..., None]:
     """Make a command report one of `USER_ERRORS` in one line on standard error, with exit status 2.
 
-    Other exceptions keep their traceback. A closed pipe ends the command silently, with status 1. What the command
-    prints is `Escaped`.
+    Other exceptions keep their traceback. Ctrl-C is one line, too, with status 130. A closed pipe ends the command
+    silently, with status 1. What the command prints is `Escaped`, and so are warnings.
     """
 
     @functools.wraps(main)
     def wrapped(argv: Sequence[str] | None = None) -> None:
+        logging.lastResort.setFormatter(EscapedFormatter())
         try:
             with AT_END, contextlib.redirect_stdout(sys.stdout and Escaped(sys.stdout)):
                 main(argv)
@@ -268,11 +277,19 @@ def exit_with_one_line(main: Callable[..., None]) -> Callable[..., None]:
         except BrokenPipeError:  # the reader, such as `head`, has gone
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nothing is left to flush at exit
             sys.exit(1)
+        except KeyboardInterrupt:
+            print_line("interrupted")
+            sys.exit(130)
         except USER_ERRORS as error:
-            print(f"{Path(sys.argv[0]).name}: error: {_one_line(error)}", file=sys.stderr)
+            print_line(f"error: {_one_line(error)}")
             sys.exit(2)
 
     return wrapped
+
+
+def print_line(message: str) -> None:
+    """Print the command's name and a message, on standard error."""
+    print(f"{Path(sys.argv[0]).name}: {escape_controls(message)}", file=sys.stderr, flush=True)
 
 
 def _one_line(error: Exception) -> str:

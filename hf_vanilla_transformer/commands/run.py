@@ -42,6 +42,7 @@ from ..inference.precision import explain_precision, training_precision
 from ..training.checkpoints import LOCK_FILE, prepare_output_dir, round_weights, save_weights_in
 from ..training.trainer import CheckedTrainer
 from .arguments import AT_END
+from .interruption import OpenFolder
 from .settings import ModelArguments
 from .vocabulary import train_vocabulary
 
@@ -107,11 +108,12 @@ def make_config(
     return config
 
 
-def open_output_dir(training: TrainingArguments) -> str | None:
+def open_output_dir(training: TrainingArguments) -> OpenFolder:
     """Lock the folder of a run until the command ends; print the folder and the precision.
 
-    Returns what `prepare_output_dir` returns. The lock of a run that was killed does not count.
+    The lock of a run that was killed does not count.
     """
+    training.enable_jit_checkpoint = False  # it saves within a step: no run could go on from there to the same end
     folder = Path(training.output_dir)
     with training.main_process_first(desc="output_dir"):
         if PartialState().is_main_process:
@@ -127,7 +129,7 @@ def open_output_dir(training: TrainingArguments) -> str | None:
     if PartialState().is_main_process:
         print(f"The result goes to {folder}", flush=True)
         print(explain_precision(training_precision(training), training.use_cpu), flush=True)
-    return checkpoint
+    return AT_END.enter_context(OpenFolder(training.output_dir, checkpoint))
 
 
 def print_facts(data: DatasetDict, *options: Any) -> None:
@@ -219,7 +221,10 @@ class Run:
                 prepare_output_dir(self.folder)
             training.output_dir = AT_END.enter_context(tempfile.TemporaryDirectory())  # Trainer makes its folder
             training.report_to, training.push_to_hub, training.disable_tqdm = [], False, True
-        self.checkpoint = None if arguments.dry_run else open_output_dir(training)
+            self._open = OpenFolder(training.output_dir, None)
+        else:
+            self._open = open_output_dir(training)
+        self.checkpoint = self._open.checkpoint
 
     def make_tokenizer(self, rows: Dataset | None, max_length: int, *needed: str) -> PreTrainedTokenizerBase:
         """The tokenizer of a run with one vocabulary: its checkpoint's, a named one, or one trained on `rows`.
@@ -251,7 +256,7 @@ class Run:
             rehearse(trainer, self.folder)
             sys.exit(0)
         trainer.add_callback(PushCallback)
-        trained = trainer.train(resume_from_checkpoint=self.checkpoint)
+        trained = self._open.train(trainer)
         return {
             "best_step": best_step(trainer.args, trainer.state),
             "training_seconds": round(trained.metrics["train_runtime"], 1),

@@ -81,7 +81,7 @@ def main(argv: list[str] | None = None) -> None:
     if training_arguments.push_to_hub:
         raise ValueError("--push_to_hub: a model that copies ten symbols is not for sharing")
     folder = training_arguments.output_dir
-    checkpoint = open_output_dir(training_arguments)
+    opened = open_output_dir(training_arguments)
 
     set_seed(training_arguments.seed)
     special = {"pad_token_id": PAD, "bos_token_id": START, "decoder_start_token_id": START, "eos_token_id": None}
@@ -98,7 +98,7 @@ def main(argv: list[str] | None = None) -> None:
         train_dataset=as_pairs(train),
         compute_loss_func=LabelSmoothingLoss(smoothing=0.0, pad_token_id=PAD),
     )
-    trained = trainer.train(resume_from_checkpoint=checkpoint)
+    trained = opened.train(trainer)
     trainer.save_model(folder)
     if not trainer.is_world_process_zero():
         return
@@ -114,7 +114,7 @@ def main(argv: list[str] | None = None) -> None:
         settings=settings,
         seed=training_arguments.seed,
         precision=training_precision(training_arguments),
-        resumed_from=checkpoint,
+        resumed_from=opened.checkpoint,
         data={"source": "random sequences"},
     )
     print(f"copied without a mistake: {copied:.1%} of {len(test)} fresh sequences")

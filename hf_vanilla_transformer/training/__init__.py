@@ -5,7 +5,7 @@ from .batches import TokenBudgetBatchSampler
 from .denoising import SpanInfilling
 from .losses import LabelSmoothingLoss, smoothed_targets
 from .schedules import noam_peak
-from .trainer import CheckedSeq2SeqTrainer, CheckedTrainer, TokenBudgetTrainer
+from .trainer import CheckedSeq2SeqTrainer, CheckedTrainer, TokenBudgetTrainer, TrainingStopped
 
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "SpanInfilling",
     "TokenBudgetBatchSampler",
     "TokenBudgetTrainer",
+    "TrainingStopped",
     "noam_peak",
     "smoothed_targets",
 ]

@@ -4,7 +4,6 @@
 import json
 import logging
 import tempfile
-from dataclasses import fields
 from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any
@@ -12,7 +11,7 @@ from typing import Any
 import torch
 from safetensors import SafetensorError, safe_open
 from torch.optim.swa_utils import AveragedModel
-from transformers import PreTrainedConfig, PreTrainedModel, TrainerState
+from transformers import PreTrainedConfig, PreTrainedModel
 from transformers.trainer_pt_utils import safe_globals
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
@@ -34,16 +33,10 @@ CHECKPOINT_FILES = (
     ("rng_state*.pth",),
     ("trainer_state.json",),
 )
-# What Trainer reads in some of them: names and, in the JSON, kinds.
-_STATES = {
-    "optimizer": {"state", "param_groups"},
-    "scheduler": {"last_epoch"},
-    "rng_state": {"python", "numpy", "cpu"},
-}
-_TRAINER_STATE: dict[str, Any] = {
-    **{"global_step": int, "epoch": (int, float), "log_history": list, "train_batch_size": int},
-    "stateful_callbacks": dict,
-}
+CHECKPOINT_PREFIX = f"{PREFIX_CHECKPOINT_DIR}-"
+# Of a run that was stopped between its checkpoints, which this one is none of: it counts neither for
+# `save_total_limit` nor in a mean of the last ones, and goes when the resumed run saves its next one.
+EXTRA_PREFIX = f"stopped-{CHECKPOINT_PREFIX}"
 # Fields that may differ between two models of one architecture.
 _OTHER_FIELDS = DROPOUT_FIELDS | {"architectures", "auto_map", "dtype", "problem_type", "requirements", "use_cache"}
 
@@ -76,7 +69,7 @@ def prepare_output_dir(output_dir: str, resume: str | bool | None = None) -> str
                 "(an interrupted run goes on with resume_from_checkpoint)"
             )
     else:
-        checkpoint = _last_whole_checkpoint(output_dir) if resume == LAST_CHECKPOINT else str(resume)
+        checkpoint = last_whole_checkpoint(output_dir) if resume == LAST_CHECKPOINT else str(resume)
         if checkpoint is None or not Path(checkpoint).is_dir():
             raise ValueError(f"{checkpoint or output_dir}: no checkpoint to go on from")
         if not is_adapter(checkpoint):
@@ -95,7 +88,7 @@ def is_adapter(checkpoint: str) -> bool:
 
 
 def checkpoint_damage(checkpoint: str) -> str | None:
-    """What is wrong with a checkpoint's folder: a file that is missing, cut off, or not Trainer's; None if nothing."""
+    """What is wrong with a checkpoint's folder: a file that is missing, cut off, or holds code; None if nothing."""
     for patterns in CHECKPOINT_FILES:
         files = sorted(file for pattern in patterns for file in Path(checkpoint).glob(pattern))
         if not files:
@@ -119,29 +112,20 @@ def _fault(file: Path) -> str | None:
         elif file.is_dir():
             (file / ".metadata").stat()  # of a folder of shards, written last
         elif file.suffix == ".json":
-            state = json.loads(file.read_text(encoding="utf-8"))
-            state = state if isinstance(state, dict) else {}
-            if missing := [name for name, kind in _TRAINER_STATE.items() if not isinstance(state.get(name), kind)]:
-                return f"has no {', '.join(missing)}"
-            if not all(isinstance(entry, dict) for entry in state["log_history"]):
-                return "has a log_history of something else than mappings"
-            if unknown := state.keys() - {field.name for field in fields(TrainerState)}:
-                return f"has {', '.join(sorted(unknown))}, which is not Trainer's"
+            json.loads(file.read_text(encoding="utf-8"))
         else:
             with safe_globals():
                 if code := torch.serialization.get_unsafe_globals_in_checkpoint(file):
                     return f"holds code ({', '.join(code)}), which is not run"
-                state = torch.load(file, map_location="cpu", mmap=True, weights_only=True)
-            names = _STATES.get(file.stem.rstrip("_0123456789"), set())  # weights may be there, too
-            if lacking := names.difference(state if isinstance(state, dict) else ()):
-                return f"has no {', '.join(sorted(lacking))}"
+                torch.load(file, map_location="cpu", mmap=True, weights_only=True)
     except (OSError, RuntimeError, ValueError, EOFError, UnpicklingError, SafetensorError):
         return "is broken off"
     return None
 
 
-def _last_whole_checkpoint(output_dir: str) -> str | None:
-    for checkpoint in reversed(_checkpoints(output_dir)):
+def last_whole_checkpoint(output_dir: str) -> str | None:
+    """The folder of a run's last checkpoint that is whole, with a warning for each later one that is not."""
+    for checkpoint in reversed(list_checkpoints(output_dir, CHECKPOINT_PREFIX, EXTRA_PREFIX)):
         damage = checkpoint_damage(checkpoint)
         if damage is None:
             return checkpoint
@@ -153,16 +137,17 @@ def last_checkpoints(folder: str, number: int) -> list[str]:
     """The folders of a run's last checkpoints, in the order of their steps; a ValueError if there are fewer."""
     if number < 1:
         raise ValueError(f"the number of checkpoints must be at least 1, not {number}")
-    checkpoints = _checkpoints(folder)
+    checkpoints = list_checkpoints(folder, CHECKPOINT_PREFIX)
     if len(checkpoints) < number:
         raise ValueError(f"{folder}: {len(checkpoints)} checkpoints, fewer than {number}")
     return checkpoints[-number:]
 
 
-def _checkpoints(folder: str) -> list[str]:
-    prefix = f"{PREFIX_CHECKPOINT_DIR}-"
-    steps = {path.name.removeprefix(prefix): path for path in Path(folder).glob(f"{prefix}*") if path.is_dir()}
-    return [str(steps[step]) for step in sorted(filter(str.isdecimal, steps), key=int)]
+def list_checkpoints(folder: str, *prefixes: str) -> list[str]:
+    """The subfolders that are named by one of the prefixes and a step, in the order of the steps."""
+    found = [(path, path.name.removeprefix(prefix)) for prefix in prefixes for path in Path(folder).glob(f"{prefix}*")]
+    steps = {str(path): int(step) for path, step in found if step.isdecimal() and path.is_dir()}
+    return sorted(steps, key=lambda path: steps[path])
 
 
 def architecture_fields(config: PreTrainedConfig) -> dict[str, Any]:

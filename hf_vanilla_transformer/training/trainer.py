@@ -2,10 +2,12 @@
 """transformers' Trainer that stops at a loss that is not finite, and resumes exactly."""
 
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
 import torch
+from accelerate.utils import gather
 from datasets import Dataset
 from huggingface_hub import ModelCard
 from torch.utils.data import DataLoader, Sampler
@@ -22,12 +24,13 @@ from transformers import (
 from transformers.dynamic_module_utils import custom_object_save
 from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_pt_utils import LengthGroupedSampler
-from transformers.trainer_utils import EvalLoopOutput, IntervalStrategy, TrainOutput, get_last_checkpoint
+from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR, EvalLoopOutput, IntervalStrategy, TrainOutput
 
+from ..data.errors import DataError
 from ..data.rows import column_array, list_lengths
 from ..inference.folder import load_config
 from .batches import TokenBudgetBatchSampler
-from .checkpoints import architecture_fields, is_adapter
+from .checkpoints import EXTRA_PREFIX, architecture_fields, is_adapter, last_whole_checkpoint, list_checkpoints
 
 
 def data_seed(arguments: TrainingArguments) -> int:
@@ -35,23 +38,52 @@ def data_seed(arguments: TrainingArguments) -> int:
     return arguments.seed if arguments.data_seed is None else arguments.data_seed
 
 
+class TrainingStopped(Exception):
+    """Training ended before its last step, as `CheckedTrainer.stop` asks, with a checkpoint."""
+
+
 class _RunCallback(TrainerCallback):
     """Saves a step's checkpoint after its log and evaluation, and pushes the model's code with the model.
 
     A resumed run continues after that step: logs and evaluations made after the checkpoint would be lost.
+
+    Attributes:
+        stop: Whether this process is asked to stop.
+        stepped: Whether the model has been updated since it was set to False.
     """
 
+    stop = stepped = False
     _postponed = False
+    _extra = False  # whether the checkpoint is made for the stop alone
+
+    def on_optimizer_step(self, *args, **kwargs) -> None:
+        self.stepped = True
 
     def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs) -> None:
         epoch_ends = control.should_training_stop or state.epoch.is_integer()
         self._postponed = control.should_save and epoch_ends and args.eval_strategy == IntervalStrategy.EPOCH
         control.should_save &= not self._postponed
+        if not epoch_ends:
+            self._save_if_stopped(args, control)
         self._log(args, control)
 
     def on_epoch_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs) -> None:
         control.should_save |= self._postponed
+        self._save_if_stopped(args, control)
         self._log(args, control)
+
+    def on_save(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs) -> None:
+        stops = self._stops(args)
+        checkpoint = Path(args.output_dir, f"{PREFIX_CHECKPOINT_DIR}-{state.global_step}")
+        # In a search, trials have folders of their own.
+        if state.is_world_process_zero and checkpoint.is_dir():
+            earlier = list_checkpoints(args.output_dir, EXTRA_PREFIX)
+            if stops and self._extra:
+                checkpoint.rename(checkpoint.with_name(f"{EXTRA_PREFIX}{state.global_step}"))
+            for folder in earlier:
+                shutil.rmtree(folder)
+        if stops:
+            raise TrainingStopped(f"training was stopped after step {state.global_step}")
 
     def on_push_begin(  # type: ignore[override]  # Trainer passes the model by name
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, model: Any, **kwargs
@@ -64,6 +96,15 @@ class _RunCallback(TrainerCallback):
         if args.logging_strategy != IntervalStrategy.NO:
             control.should_log |= control.should_save or control.should_evaluate
 
+    def _save_if_stopped(self, args: TrainingArguments, control: TrainerControl) -> None:
+        stops = self._stops(args)
+        self._extra = stops and not control.should_save
+        control.should_save |= stops
+
+    def _stops(self, args: TrainingArguments) -> bool:
+        """Whether one of the processes is asked to stop; all ask at the same time."""
+        return bool(gather(torch.tensor([int(self.stop)], device=args.device)).any())
+
 
 class CheckedTrainer(Trainer):
     """`Trainer` that stops where a loss is not finite, and whose resumed runs end as uninterrupted ones do."""
@@ -73,25 +114,55 @@ class CheckedTrainer(Trainer):
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
-        self.add_callback(_RunCallback)
+        self._run = _RunCallback()
+        self.add_callback(self._run)
 
     def train(self, resume_from_checkpoint: str | bool | None = None, *args, **kwargs) -> TrainOutput:
-        """As in `Trainer`, but a resumed run does not evaluate on start, and another model's checkpoint is refused."""
+        """As in `Trainer`, but a resumed run does not evaluate on start, and True means the last whole checkpoint.
+
+        Raises:
+            DataError: the checkpoint is another model's, or holds what no run can go on from.
+            TrainingStopped: `stop` was called.
+        """
         if resume_from_checkpoint is True:
-            resume_from_checkpoint = get_last_checkpoint(self.args.output_dir) or True
+            resume_from_checkpoint = last_whole_checkpoint(self.args.output_dir) or True
         if resume_from_checkpoint:
             self.args.eval_on_start = False
-        if isinstance(resume_from_checkpoint, (str, os.PathLike)):
-            checkpoint = resume_from_checkpoint = os.fspath(resume_from_checkpoint)
-            own = architecture_fields(self.model.config)
-            # torch's own message would list every weight whose shape differs.
-            if not is_adapter(checkpoint) and architecture_fields(load_config(checkpoint)) != own:
-                raise ValueError(f"{checkpoint}: a checkpoint of another model; a run resumes with its own settings")
-            self._resumed = TrainerState.load_from_json(os.path.join(checkpoint, TRAINER_STATE_NAME))
         try:
+            if isinstance(resume_from_checkpoint, (str, os.PathLike)):
+                return self._resume(os.fspath(resume_from_checkpoint), *args, **kwargs)
             return super().train(resume_from_checkpoint, *args, **kwargs)
         finally:
-            self._resumed = None
+            self._run.stop, self._resumed = False, None
+
+    def stop(self) -> None:
+        """Let `train` end after the step, evaluation or save that is running, with a checkpoint.
+
+        To be called while `train` runs: by a signal's handler, another thread or a callback. The run that resumes
+        with `train(True)` ends as if it had not been stopped.
+        """
+        self._run.stop = True
+
+    def _resume(self, checkpoint: str, *args, **kwargs) -> TrainOutput:
+        own = architecture_fields(self.model.config)
+        # torch's own message would list every weight whose shape differs.
+        if not is_adapter(checkpoint) and architecture_fields(load_config(checkpoint)) != own:
+            raise DataError(f"{checkpoint}: a checkpoint of another model; a run resumes with its own settings")
+        self._run.stepped = False
+        try:
+            self._resumed = state = TrainerState.load_from_json(os.path.join(checkpoint, TRAINER_STATE_NAME))
+            # Trainer would begin again, and whoever reads the log fail after the last step.
+            if not state.global_step or not all(isinstance(entry, dict) for entry in state.log_history):
+                raise ValueError(f"{TRAINER_STATE_NAME} has no step, or no log")
+            return super().train(checkpoint, *args, **kwargs)
+        except (FloatingPointError, torch.OutOfMemoryError):
+            raise
+        except Exception as error:
+            if self._run.stepped:
+                raise
+            # What the optimizer lacks is missed in its first step.
+            what = f"{type(error).__name__}: {error}"
+            raise DataError(f"{checkpoint}: no run can go on from this checkpoint ({what})") from error
 
     def set_initial_training_values(self, *args, **kwargs) -> tuple[Any, ...]:
         """As in `Trainer`, but a run that resumes after its last step has no epoch left.

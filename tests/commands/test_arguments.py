@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from processes import COMMAND, run_program
 from safetensors.torch import load_file
 from shared import QUIET, ROOT, TINY_TRANSLATOR
 from transformers import TrainingArguments
@@ -204,6 +205,14 @@ def test_control_characters_that_are_typed_do_nothing_to_a_terminal(arguments, m
         main(arguments)
     out, err = capfd.readouterr()
     assert r"\x1b[2J" in out + err and "\x1b" not in out + err
+
+
+@pytest.mark.slow
+def test_control_characters_in_a_warning_do_nothing_to_a_terminal(tmp_path):
+    """In a process of its own: pytest has a handler for all warnings."""
+    (tmp_path / "\x1b[2J" / "checkpoint-1").mkdir(parents=True)
+    result = run_program(COMMAND, "train-copy", "--resume_from_checkpoint", "--output_dir", tmp_path / "\x1b[2J")
+    assert result.returncode == 2 and "checkpoint-1: not a whole" in result.stderr and "\x1b" not in result.stderr
 
 
 def test_a_librarys_message_becomes_one_line(capsys):

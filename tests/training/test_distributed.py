@@ -86,6 +86,43 @@ def test_the_papers_own_recipe_trains_in_two_processes(corpus, tmp_path):
     assert (generation["num_beams"], generation["length_penalty"]) == (4, 0.6)
 
 
+TERMINATED = """
+import os, signal, sys
+import transformers
+from hf_vanilla_transformer.__main__ import main
+
+step, calls = transformers.Trainer.training_step, []
+
+def training_step(*args, **kwargs):
+    calls.append(1)
+    if len(calls) == (5 if os.environ["RANK"] == "0" else 3):
+        os.kill(os.getpid(), signal.SIGTERM)
+    return step(*args, **kwargs)
+
+transformers.Trainer.training_step = training_step
+main(sys.argv[1:])
+"""
+
+
+@pytest.mark.slow
+def test_processes_that_get_sigterm_at_different_steps_stop_after_the_same_one(corpus, tmp_path):
+    """As a launcher sends it; the resumed run ends with the weights of one that nothing happened to."""
+    words = [argument.format(corpus) for argument in TRANSLATION]
+    words += [*SETTINGS, "--max_steps", "6", "--save_steps", "2"]
+    home, folders = tmp_path / "home", [tmp_path / "whole", tmp_path / "run"]
+    output(*run_side_by_side(COMMAND, *words, "--output_dir", folders[0], homes=[home]))
+    stopped = run_side_by_side(TERMINATED, *words, "--output_dir", folders[1], homes=[home])
+    assert [result.returncode for result in stopped] == [143, 143]
+    lines = "".join(result.stderr for result in stopped)
+    assert lines.count("--resume_from_checkpoint") == 1 and "Traceback" not in lines
+    assert {file.name for file in folders[1].iterdir()} == {"checkpoint-2", "stopped-checkpoint-3"}
+    output(*run_side_by_side(COMMAND, *words, "--output_dir", folders[1], "--resume_from_checkpoint", homes=[home]))
+    assert read_json(folders[1] / "run.json")["resumed_from"] == "stopped-checkpoint-3"
+    weights = [(folder / "model.safetensors").read_bytes() for folder in folders]
+    assert weights[0] == weights[1]
+    assert not (folders[1] / "stopped-checkpoint-3").exists()
+
+
 BROADCAST = """
 import os, sys, torch
 from accelerate import PartialState

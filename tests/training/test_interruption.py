@@ -1,15 +1,17 @@
 """Runs that are killed, find no room on the disk, or diverge: what is left, and that a resumed run ends the same."""
 
+import json
 import shutil
 import signal
 from functools import partial
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import pytest
 import transformers
 from datasets import Dataset
 from processes import run_program
-from shared import QUIET, TINY, read_json, tiny_config, train_translator
+from shared import QUIET, TINY, TINY_TRANSLATOR, error_line, read_json, tiny_config, train_translator
 from transformers import DataCollatorWithPadding, TrainingArguments
 
 from hf_vanilla_transformer import VanillaTransformerForSequenceClassification
@@ -25,39 +27,42 @@ CLASSIFIER = [
     *("--per_device_eval_batch_size", "15", "--save_steps", "2", "--save_total_limit", "3"),
     *("--eval_strategy", "epoch", "--logging_steps", "5", "--learning_rate", "1e-3", "--use_cpu", "true"),
 ]
-# A command's run that comes to a bad end at one point.
+# A command's run that gets a signal, or finds the disk full, before some calls of Trainer's methods.
 DISASTER = """
-import os, resource, signal, sys
+import json, os, resource, subprocess, sys, time
 import transformers
 from hf_vanilla_transformer.__main__ import main
 
-point, *argv = sys.argv[1:]
+os.setpgrp()  # all processes of the run get the signal
+disaster, calls, *argv = sys.argv[1:]
 
-# The call of one of Trainer's methods before which it happens.
-name, number = {
-    "a step": ("training_step", 14),  # the 7th step's second batch
-    "an evaluation": ("prediction_step", 4),  # the second evaluation's second batch
-    "the measuring": ("predict", 2),
-    "a full disk": ("training_step", 14),
-}.get(point, ("train", 0))
-method, calls = getattr(transformers.Trainer, name), []
+def disturbed(name, method, numbers):
+    made = []
 
-def call(*args, **kwargs):
-    calls.append(name)
-    if len(calls) == number and point == "a full disk":
-        resource.setrlimit(resource.RLIMIT_FSIZE, (500_000, resource.RLIM_INFINITY))
-    elif len(calls) == number:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return method(*args, **kwargs)
+    def call(*args, **kwargs):
+        made.append(name)
+        if len(made) in numbers:
+            if disaster == "full disk":
+                resource.setrlimit(resource.RLIMIT_FSIZE, (500_000, resource.RLIM_INFINITY))
+            else:
+                # Not by itself: processes that load data take a signal of their parent's for the end of the work.
+                subprocess.run(["sh", "-c", f"kill -{disaster} 0"])
+                time.sleep(0.3)  # they end meanwhile
+        return method(*args, **kwargs)
 
-setattr(transformers.Trainer, name, call)
+    return call
+
+for name, numbers in json.loads(calls).items():
+    setattr(transformers.Trainer, name, disturbed(name, getattr(transformers.Trainer, name), numbers))
 main(argv)
 """
+STEP = {"training_step": [14]}  # the 7th step's second batch
 
 
-def run_into(point: str, *command) -> int:
-    """Run a command up to one of the points that `DISASTER` names; returns its exit status."""
-    return run_program(DISASTER, point, *command).returncode
+def run_into(disaster: str | int, calls: dict[str, list[int]], *command) -> CompletedProcess:
+    """Run a command up to a full disk or a signal, before some calls of Trainer's methods; they count from 1."""
+    disaster = disaster if isinstance(disaster, str) else int(disaster)
+    return run_program(DISASTER, disaster, json.dumps(calls), *command)
 
 
 def checkpoints(folder: Path) -> list[str]:
@@ -75,8 +80,11 @@ def without_times(record):
     return [without_times(value) for value in record] if isinstance(record, list) else record
 
 
-def assert_same_end(resumed: Path, whole: Path) -> None:
-    """Weights, the states of optimizer, scheduler and random numbers, the log and the record: bit for bit."""
+def assert_same_end(resumed: Path, whole: Path, logged_more: bool = False) -> None:
+    """Weights, the states of optimizer, scheduler and random numbers, the log and the record: bit for bit.
+
+    A run that was stopped has logged once more, so that its mean losses are sums in another order.
+    """
     assert checkpoints(resumed) == checkpoints(whole)
     for checkpoint in checkpoints(whole):
         for file in ("model.safetensors", "optimizer.pt", "scheduler.pt", "rng_state.pth"):
@@ -84,6 +92,12 @@ def assert_same_end(resumed: Path, whole: Path) -> None:
     assert (resumed / "model.safetensors").read_bytes() == (whole / "model.safetensors").read_bytes()
     for file in ("metrics.json", f"{checkpoints(whole)[-1]}/trainer_state.json"):
         records = [without_times(read_json(folder / file)) for folder in (resumed, whole)]
+        if logged_more and file == "metrics.json":
+            losses = [[epoch.pop("train_loss") for epoch in record["epochs"]] for record in records]
+            assert losses[0] == pytest.approx(losses[1], rel=1e-6)
+        elif logged_more:
+            for record in records:
+                record["log_history"] = [entry for entry in record["log_history"] if "eval_loss" in entry]
         assert records[0] == records[1]
     assert not {path.name for path in whole.iterdir()} ^ {path.name for path in resumed.iterdir()}
 
@@ -92,48 +106,117 @@ def assert_same_end(resumed: Path, whole: Path) -> None:
 def whole(tmp_path_factory) -> Path:
     """A run that nothing happened to."""
     folder = tmp_path_factory.mktemp("runs") / "whole"
-    assert run_into("no disaster", *CLASSIFIER, "--output_dir", folder) == 0
+    assert run_into("none", {}, *CLASSIFIER, "--output_dir", folder).returncode == 0
     assert checkpoints(folder) == ["checkpoint-8", "checkpoint-10", "checkpoint-11"]
     return folder
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("point", "left", "last_whole"),
+    ("disaster", "calls", "left", "last_whole"),
     [
-        ("a step", ["checkpoint-2", "checkpoint-4", "checkpoint-6"], "checkpoint-6"),
-        # That of the epoch's last step, which comes before the step's checkpoint.
-        ("an evaluation", ["checkpoint-2", "checkpoint-4", "checkpoint-6"], "checkpoint-6"),
-        # There is nothing more to train.
-        ("the measuring", ["checkpoint-8", "checkpoint-10", "checkpoint-11"], "checkpoint-11"),
+        (signal.SIGKILL, STEP, ["checkpoint-2", "checkpoint-4", "checkpoint-6"], "checkpoint-6"),
+        # In the evaluation of the epoch's last step, which comes before the step's checkpoint.
+        (signal.SIGKILL, {"prediction_step": [4]}, ["checkpoint-2", "checkpoint-4", "checkpoint-6"], "checkpoint-6"),
+        # In the measuring: there is nothing more to train.
+        (signal.SIGKILL, {"predict": [2]}, ["checkpoint-8", "checkpoint-10", "checkpoint-11"], "checkpoint-11"),
         # The limit on a file's length lets the weights pass, and not the optimizer's state.
-        ("a full disk", ["checkpoint-2", "checkpoint-4", "checkpoint-6", "checkpoint-8"], "checkpoint-6"),
+        ("full disk", STEP, ["checkpoint-2", "checkpoint-4", "checkpoint-6", "checkpoint-8"], "checkpoint-6"),
     ],
 )
-def test_a_killed_run_goes_on_to_the_same_end(succeed, whole, tmp_path, caplog, point, left, last_whole):
+def test_a_killed_run_goes_on_to_the_same_end(succeed, whole, tmp_path, caplog, disaster, calls, left, last_whole):
     command = [*CLASSIFIER, "--output_dir", tmp_path / "run"]
-    assert run_into(point, *command) == (1 if point == "a full disk" else -signal.SIGKILL)
+    result = run_into(disaster, calls, *command)
+    assert result.returncode == (2 if disaster == "full disk" else -disaster)
+    if disaster == "full disk":
+        assert str(tmp_path / "run") in error_line("train-classifier", result.stderr)
     assert checkpoints(tmp_path / "run") == left
-    if point == "a step":  # in a process that has imported nothing of the package
-        assert run_into("no disaster", *command, "--resume_from_checkpoint") == 0
+    if calls == STEP:  # in a process that has imported nothing of the package
+        assert run_into("none", {}, *command, "--resume_from_checkpoint").returncode == 0
     else:
         succeed(*command, "--resume_from_checkpoint")
     assert read_json(tmp_path / "run" / "run.json")["resumed_from"] == last_whole
     skipped = [line for line in caplog.messages if "not a whole checkpoint" in line]
     damage = "not a whole checkpoint (optimizer.pt is broken off), skipped"
-    assert skipped == [f"{tmp_path}/run/{left[-1]}: {damage}"] * (last_whole != left[-1])
+    assert skipped == [f"{tmp_path}/run/{left[-1]}: {damage}"] * (last_whole != left[-1] and calls != STEP)
     assert_same_end(tmp_path / "run", whole)
 
 
 @pytest.mark.slow
-def test_a_killed_run_with_a_token_budget_goes_on_to_the_same_end(succeed, corpus, tmp_path):
+@pytest.mark.parametrize(
+    ("number", "calls", "last", "flags"),
+    [
+        (signal.SIGTERM, {"training_step": [1]}, "stopped-checkpoint-1", []),
+        (signal.SIGTERM, STEP, "stopped-checkpoint-7", []),
+        (
+            signal.SIGTERM,
+            {"training_step": [13, 14], "_save_optimizer_and_scheduler": [4]},
+            "stopped-checkpoint-7",
+            [],
+        ),
+        (signal.SIGTERM, {"training_step": [16]}, "checkpoint-8", []),  # the epoch is evaluated first
+        (signal.SIGTERM, {"prediction_step": [4]}, "checkpoint-8", []),
+        (signal.SIGTERM, {"_save_optimizer_and_scheduler": [3]}, "checkpoint-6", []),
+        (signal.SIGTERM, {"training_step": [22]}, "checkpoint-11", []),  # the last
+        (signal.SIGTERM, {"predict": [2]}, "checkpoint-11", []),
+        (signal.SIGTERM, STEP, "stopped-checkpoint-7", ["--dataloader_num_workers", "1"]),
+        (signal.SIGINT, STEP, "checkpoint-6", []),
+        (signal.SIGINT, {"_save_optimizer_and_scheduler": [4]}, "checkpoint-6", []),
+    ],
+)
+def test_a_run_that_is_stopped_says_how_it_goes_on(succeed, whole, tmp_path, number, calls, last, flags):
+    """It goes on to the same end. By SIGTERM, also twice, it saves a checkpoint first."""
+    folder, handler = tmp_path / "run", signal.getsignal(signal.SIGTERM)
+    flags = [*flags, "--enable_jit_checkpoint", "true"]
+    result = run_into(number, calls, *CLASSIFIER, *flags, "--output_dir", folder)
+    assert result.returncode == 128 + number and "Traceback" not in result.stderr
+    (line,) = [line for line in result.stderr.splitlines() if line.startswith("vanilla-transformer ")]
+    assert "--resume_from_checkpoint" in line and line.endswith(f" {folder / last}")
+    assert not {file.name for file in folder.iterdir()} & {"README.md", "metrics.json", "run.json", "_run.lock"}
+    succeed(*CLASSIFIER, "--output_dir", folder, "--resume_from_checkpoint")
+    assert signal.getsignal(signal.SIGTERM) == handler
+    assert read_json(folder / "run.json")["resumed_from"] == last
+    assert_same_end(folder, whole, logged_more=last.startswith("stopped"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_run_that_is_stopped_before_its_first_step_leaves_nothing(tmp_path, number):
+    folder = tmp_path / "run"
+    result = run_into(number, {"__init__": [1]}, *CLASSIFIER, "--output_dir", folder)
+    assert result.returncode == 128 + number and "Traceback" not in result.stderr
+    assert "no checkpoint was saved" in result.stderr and not any(folder.iterdir())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("command", "flags"),
+    [
+        ("train-copy", ["--train_sequences", "64", "--test_sequences", "8"]),
+        ("pretrain", ["--texts", "{}", "--max_length", "12", "--vocab_size", "29", "--validation", "10"]),
+    ],
+)
+def test_the_other_commands_stop_on_sigterm_too(command, flags, text_file, tmp_path):
+    words = [command, *(flag.format(text_file) for flag in flags), *TINY_TRANSLATOR, *QUIET, "--max_steps", "9"]
+    calls = {"training_step": [3]}
+    result = run_into(signal.SIGTERM, calls, *words, "--output_dir", tmp_path / "run", "--save_strategy", "no")
+    assert result.returncode == 143 and [*(tmp_path / "run").iterdir()] == [tmp_path / "run" / "stopped-checkpoint-3"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("disaster", [signal.SIGKILL, signal.SIGTERM])
+def test_a_run_with_a_token_budget_goes_on_to_the_same_mean_of_its_checkpoints(succeed, corpus, tmp_path, disaster):
     settings = ["--max_tokens", "64", "--max_steps", "20", "--save_steps", "4", "--average_last", "2"]
     settings += ["--eval_steps", "4", "--label_smoothing_factor", "0.1", "--logging_steps", "3", "--use_cpu", "true"]
+    settings += ["--save_total_limit", "2"]
     train_translator(succeed, corpus, tmp_path / "whole", *settings)
-    assert train_translator(partial(run_into, "a step"), corpus, tmp_path / "run", *settings) == -signal.SIGKILL
-    assert checkpoints(tmp_path / "run")[-1] == "checkpoint-12"
+    run = partial(run_into, disaster, {"training_step": [18]})
+    stopped = train_translator(run, corpus, tmp_path / "run", *settings)
+    assert stopped.returncode == (143 if disaster == signal.SIGTERM else -disaster)
+    assert checkpoints(tmp_path / "run")[-1] == "checkpoint-16"
+    assert (tmp_path / "run" / "stopped-checkpoint-18").is_dir() == (disaster == signal.SIGTERM)
     train_translator(succeed, corpus, tmp_path / "run", *settings, "--resume_from_checkpoint")
-    assert_same_end(tmp_path / "run", tmp_path / "whole")
+    assert_same_end(tmp_path / "run", tmp_path / "whole", logged_more=disaster == signal.SIGTERM)
 
 
 @pytest.mark.slow

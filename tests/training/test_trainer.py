@@ -1,5 +1,7 @@
 """Training by transformers' Trainer: the loop is its own; here is what must hold of our model in it."""
 
+import json
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -20,11 +22,12 @@ from hf_vanilla_transformer import (
     VanillaTransformerForConditionalGeneration,
     VanillaTransformerForSequenceClassification,
 )
+from hf_vanilla_transformer.data.errors import DataError
 from hf_vanilla_transformer.hub.record import epochs
 from hf_vanilla_transformer.metrics import compute_metrics
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 from hf_vanilla_transformer.training.batches import TokenBudgetBatchSampler
-from hf_vanilla_transformer.training.trainer import CheckedTrainer, TokenBudgetTrainer
+from hf_vanilla_transformer.training.trainer import CheckedTrainer, TokenBudgetTrainer, TrainingStopped
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +57,7 @@ def arguments(folder, **overrides) -> Seq2SeqTrainingArguments:
 
 
 def train_classifier(
-    folder, tokenizer, model=None, resume=None, trainer_class=CheckedTrainer, callbacks=(), **overrides
+    folder, tokenizer, model=None, resume=None, trainer_class=CheckedTrainer, callbacks=(), stop=None, **overrides
 ) -> Trainer:
     torch.manual_seed(0)
     trainer = trainer_class(
@@ -67,8 +70,21 @@ def train_classifier(
         processing_class=tokenizer,
         compute_metrics=compute_metrics,
     )
+    if stop is not None:
+        trainer.add_callback(StopAt(trainer, stop))
     trainer.train(resume_from_checkpoint=resume)
     return trainer
+
+
+class StopAt(TrainerCallback):
+    """Tells a trainer to stop in its step number `step`."""
+
+    def __init__(self, trainer: CheckedTrainer, step: int):
+        self.trainer, self.step = trainer, step
+
+    def on_step_begin(self, args, state, control, **kwargs):
+        if state.global_step + 1 == self.step:
+            self.trainer.stop()
 
 
 @pytest.mark.slow
@@ -146,6 +162,33 @@ def test_a_finished_run_takes_no_further_step(early, tmp_path, tokenizer):
         assert torch.equal(value, expected), name
 
 
+@pytest.mark.parametrize("kept", ["no", "steps", "epoch", "best"])
+@pytest.mark.parametrize("step", [5, 8, 16])
+def test_a_trainer_that_is_told_to_stop_saves_and_goes_on_to_the_same_end(kept, step, tmp_path, tokenizer):
+    """In an epoch, at its end and in the last step; without a signal's handler of its own."""
+    settings = {"num_train_epochs": 2, "save_strategy": kept, "save_steps": 4, "eval_strategy": "epoch"}
+    settings |= {"metric_for_best_model": "loss"}
+    handler = signal.getsignal(signal.SIGTERM)
+
+    def train(name, stop=None, resume=None):
+        return train_classifier(tmp_path / name, tokenizer, resume=resume, stop=stop, **settings)
+
+    whole = train("whole")
+    with pytest.raises(TrainingStopped, match=f"step {step}$"):
+        train("run", stop=step)
+    saved = {path.name for path in (tmp_path / "run").iterdir()}
+    assert saved & {f"checkpoint-{step}", f"stopped-checkpoint-{step}"}
+    resumed = train("run", resume=True)
+    assert resumed.state.global_step == whole.state.global_step == 16
+    for (name, expected), value in zip(whole.model.named_parameters(), resumed.model.parameters(), strict=True):
+        assert torch.equal(value, expected), name
+    losses = [[row["eval_loss"] for row in epochs(run.state.log_history)] for run in (whole, resumed)]
+    assert losses[0] == losses[1] and len(losses[0]) == 2
+    assert signal.getsignal(signal.SIGTERM) == handler
+    resumed.train()  # the one that was stopped is over
+    assert resumed.state.global_step == 16
+
+
 EARLY = {"load_best_model_at_end": True, "eval_strategy": "epoch", "save_strategy": "epoch", "learning_rate": 0.0}
 
 
@@ -205,6 +248,50 @@ def test_a_checkpoint_of_another_model_is_refused_in_one_line(resume, tmp_path, 
     same = VanillaTransformerForSequenceClassification(tiny_config(dropout=0.3))
     trainer = train_classifier(tmp_path, tokenizer, same, resume, max_steps=2, **settings)
     assert trainer.state.global_step == 2
+
+
+@pytest.mark.parametrize(
+    ("file", "change"),
+    [
+        ("trainer_state.json", lambda state: []),
+        ("trainer_state.json", lambda state: {}),
+        ("trainer_state.json", lambda state: {**state, "global_step": "3"}),
+        ("trainer_state.json", lambda state: {**state, "log_history": [1, 2]}),
+        ("trainer_state.json", lambda state: {**state, "of_another_version": 3}),
+        ("optimizer.pt", lambda state: {"state": state["state"]}),
+        ("optimizer.pt", lambda state: {**state, "state": {0: {"step": state["state"][0]["step"]}}}),
+        ("optimizer.pt", lambda state: {**state, "param_groups": state["param_groups"][:1]}),
+        ("optimizer.pt", lambda state: [torch.zeros(1)]),
+        ("scheduler.pt", lambda state: {"last_epoch": 1}),
+        ("scheduler.pt", lambda state: [torch.zeros(1)]),
+        ("rng_state.pth", lambda state: {"cpu": state["cpu"]}),
+        ("rng_state.pth", lambda state: {**state, "cpu": torch.zeros(1)}),
+        ("rng_state.pth", lambda state: {**state, "python": 1}),
+    ],
+)
+@pytest.mark.parametrize("steps", [1, 8])
+def test_a_state_that_trainer_cannot_use_is_an_error_of_that_checkpoint(steps, file, change, tmp_path, tokenizer):
+    """In an epoch and at the start of one; Trainer's own errors come from its depths, the optimizer's at a step."""
+    settings = {"save_strategy": "steps", "save_steps": steps}
+    train_classifier(tmp_path, tokenizer, max_steps=steps, **settings)
+    changed = tmp_path / f"checkpoint-{steps}" / file
+    if file.endswith(".json"):
+        changed.write_text(json.dumps(change(read_json(changed))))
+    else:
+        torch.save(change(torch.load(changed, weights_only=False)), changed)
+    with pytest.raises(DataError, match=f"checkpoint-{steps}: ") as refusal:
+        train_classifier(tmp_path, tokenizer, resume=True, max_steps=9, **settings)
+    assert refusal.value.__cause__ is not None
+
+
+def test_an_error_after_a_resumed_runs_first_step_is_none_of_the_checkpoint(tmp_path, tokenizer):
+    class Fault(TrainerCallback):
+        def on_step_end(self, args, state, control, **kwargs):
+            raise KeyError("mine")
+
+    train_classifier(tmp_path, tokenizer, max_steps=1, save_strategy="steps", save_steps=1)
+    with pytest.raises(KeyError, match="mine"):
+        train_classifier(tmp_path, tokenizer, resume=True, callbacks=[Fault()], max_steps=9)
 
 
 @pytest.mark.parametrize(("max_tokens", "data_seed", "seed"), [(None, None, 42), (40, None, 42), (40, 7, 7)])
