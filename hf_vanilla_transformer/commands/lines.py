@@ -1,31 +1,40 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 """Answer texts from a file of any size, one per line or in a table, from standard input, or as they are typed."""
 
+import codecs
 import csv
+import errno
 import io
 import json
 import logging
 import os
+import reprlib
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from itertools import chain, islice, tee
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
+from filelock import FileLock, Timeout
 from tqdm import tqdm
 from transformers.hf_argparser import HfArg
 
 from ..data.errors import DataError
-from ..data.lines import stream_lines
-from ..data.table_files import find_columns, iterate_rows
+from ..data.lines import BYTE_ORDER_MARK, iterate_lines, local_path, stream_lines
+from ..data.table_files import NO_ROW, find_columns, iterate_rows
 from .arguments import AT_END
 from .recipes import escape_controls, recipe_of
 from .settings import EngineArguments, check_at_least
 
 
 logger = logging.getLogger(__name__)
+# A column that answers a text; numbers stay numbers in JSON.
+Answer = str | float
+JSON = (".json", ".jsonl")
+# What holds texts, but not one per line.
+NOT_READ = (".parquet", ".arrow", ".feather", ".xls", ".xlsx", ".ods", ".zip", ".bz2", ".xz", ".zst", ".pdf", ".docx")
 
 
 @dataclass
@@ -48,6 +57,8 @@ class LinesArguments(EngineArguments):
 
     def __post_init__(self):
         check_at_least(1, self, "batch_size")
+        if (ending := Path(self.file or "").suffix.lower()) in NOT_READ:
+            raise ValueError(f"--file: {self.file} is no text: save it as .csv, .tsv, .jsonl or .txt, not as {ending}")
         if self.is_table and self.resume:
             raise ValueError("--resume: is for texts that come one per line")
         if self.text_column and not self.is_table:
@@ -66,20 +77,62 @@ class LinesArguments(EngineArguments):
     def is_table(self) -> bool:
         """Whether --file is a table: by its ending; a `.txt` file is one if there is a --text_column."""
         ending = Path(self.file or "").suffix.lower()
-        return ending in (".csv", ".tsv", ".json", ".jsonl") or (ending == ".txt" and self.text_column is not None)
+        return ending in (".csv", ".tsv", *JSON) or (ending == ".txt" and self.text_column is not None)
 
 
 @dataclass
 class Table:
-    """A table of texts to answer: its columns, the place of the column with the texts, and its rows."""
+    """A CSV or TSV file, to be written with the answers added."""
 
     header: list[str]
-    place: int
+    place: int  # of the column with the texts
     rows: Iterator[list[str]]
+    delimiter: str
+    mark: str  # the file's byte order mark, for Excel
+
+    def text(self, row: list[str]) -> str:
+        return row[self.place]
+
+    def beginning(self, names: Sequence[str]) -> list[str]:
+        return [self.mark + self.line(self.header, names, names)]
+
+    def line(self, row: list[str], names: Sequence[str], answers: Sequence[Answer]) -> str:
+        line = io.StringIO()
+        # Before Python 3.13, a field is quoted for a character of this end of a line alone.
+        csv.writer(line, delimiter=self.delimiter, lineterminator="\r\n").writerow([*row, *map(as_text, answers)])
+        return line.getvalue().removesuffix("\r\n")
+
+
+@dataclass
+class JsonTable:
+    """A list of mappings in JSON, or one a line, to be written a line each with the answers added."""
+
+    name: str
+    column: str
+    rows: Iterator[dict[str, Any]]
+
+    def text(self, row: dict[str, Any]) -> str:
+        value: Any = row
+        for part in [self.column] if self.column in row else self.column.split("."):  # an entry of a mapping
+            value = value.get(part) if isinstance(value, dict) else None
+        if not isinstance(value, str | None):
+            raise DataError(f"{self.name}: the column {self.column!r} holds no texts but {reprlib.repr(value)}")
+        return value or ""
+
+    def beginning(self, names: Sequence[str]) -> list[str]:
+        return []
+
+    def line(self, row: dict[str, Any], names: Sequence[str], answers: Sequence[Answer]) -> str:
+        _check_free(self.name, row, names)
+        return json.dumps(row | dict(zip(names, answers, strict=True)), ensure_ascii=False)
+
+
+# None: a terminal.
+Source = BinaryIO | Table | JsonTable | None
 
 
 @contextmanager
-def open_texts(arguments: LinesArguments, recipe_column: str, *names: str) -> Iterator[BinaryIO | Table | None]:
+def open_texts(arguments: LinesArguments, recipe_column: str, *names: str) -> Iterator[Source]:
     """Open what is to be answered before a model is loaded; None for a terminal, where a user types.
 
     Args:
@@ -90,10 +143,10 @@ def open_texts(arguments: LinesArguments, recipe_column: str, *names: str) -> It
         column = arguments.text_column or recipe_of(arguments.model).get(recipe_column)
         if column is None:
             raise ValueError(f"--file: {arguments.file} is a table: name the column with the texts by --text_column")
-        table = _open_table(arguments, column)
-        if taken := set(names) & set(table.header):
-            raise DataError(f"{arguments.file}: the answers need the name {taken.pop()!r}: rename that column")
-        table.header += names
+        is_json = Path(arguments.file).suffix.lower() in JSON
+        table: Any = (_open_json if is_json else _open_table)(arguments.file, column, arguments.encoding)
+        if not is_json:
+            _check_free(arguments.file, table.header, names)
         yield table
     elif arguments.file is not None:
         with open(arguments.file, "rb") as file:
@@ -104,24 +157,61 @@ def open_texts(arguments: LinesArguments, recipe_column: str, *names: str) -> It
         yield None if sys.stdin.isatty() else sys.stdin.buffer
 
 
-def _open_table(arguments: LinesArguments, column: str) -> Table:
-    """The table of --file; of one in JSON the texts alone."""
-    if Path(arguments.file).suffix.lower() in (".json", ".jsonl"):
-        from ..data.tables import read_tables
-
-        texts = read_tables(arguments.file, [column], encoding=arguments.encoding)["train"]
-        return Table([column], 0, ([row[column] or ""] for row in texts))
-    rows: Any = iterate_rows(arguments.file, arguments.encoding)
+def _open_table(file: str, column: str, encoding: str) -> Table:
+    rows: Any = iterate_rows(file, encoding)
     AT_END.callback(rows.close)
     _, header = next(rows)
-    (place,) = find_columns(arguments.file, header, [column])
-    return Table([*header], place, (fields for _, fields in rows))
+    (place,) = find_columns(file, header, [column])
+    delimiter = "," if Path(file).suffix.lower() == ".csv" else "\t"
+    with open(local_path(file), "rb") as opened:
+        mark = BYTE_ORDER_MARK if opened.read(3) == codecs.BOM_UTF8 else ""
+    return Table(header, place, (fields for _, fields in rows), delimiter, mark)
+
+
+def _open_json(file: str, column: str, encoding: str) -> JsonTable:
+    rows = _json_rows(file, encoding)
+    AT_END.callback(rows.close)
+    first = next(rows, None)
+    if first is None:
+        raise DataError(f"{file}, line 1: {NO_ROW}")
+    if column.partition(".")[0] not in first:
+        (place,) = find_columns(file, [*first], [column])
+        column = [*first][place]
+    return JsonTable(file, column, chain([first], rows))
+
+
+def _json_rows(file: str, encoding: str) -> Generator[dict[str, Any]]:
+    lines = iterate_lines(file, encoding)
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            if number == 1 and line.lstrip().startswith("["):  # one list
+                found = json.loads("\n".join([line, *lines]))
+            else:
+                found = [json.loads(line)]
+        except ValueError as error:
+            raise DataError(f"{file}, line {number}: no JSON ({error})") from error
+        for row in found:
+            if not isinstance(row, dict):
+                raise DataError(f"{file}, line {number}: {reprlib.repr(row)} is no mapping of columns to values")
+            yield row
+
+
+def _check_free(file: str, columns: Collection[str], names: Sequence[str]) -> None:
+    if taken := [name for name in names if name in columns]:
+        raise DataError(f"{file}: the answers need the name {taken[0]!r}: rename that column")
+
+
+def as_text(answer: Answer) -> str:
+    return answer if isinstance(answer, str) else f"{answer:.4f}"
 
 
 def answer_lines(
-    texts: BinaryIO | Table | None,
+    texts: Source,
     arguments: LinesArguments,
-    answer: Callable[[Iterator[str], int], Iterator[list[str]]],
+    answer: Callable[[Iterator[str], int], Iterator[Sequence[Answer]]],
+    names: Sequence[str],
     *,
     repeat_text: bool,
 ) -> None:
@@ -130,6 +220,7 @@ def answer_lines(
     Args:
         texts: From `open_texts`. A table is written with the answers added.
         answer: Takes texts and the number of the first of them; yields the columns that answer each.
+        names: The names of these columns, in a table.
         repeat_text: Whether a line ends with the text that it answers.
     """
     from ..inference import WINDOW
@@ -137,7 +228,7 @@ def answer_lines(
     def answered(lines: Iterator[str], first: int) -> Iterator[str]:
         lines, given = tee(lines)
         for columns, text in zip(answer(lines, first), given, strict=True):
-            yield "\t".join([*columns, text] if repeat_text else columns)
+            yield "\t".join([*map(as_text, columns), *([text] if repeat_text else [])])
 
     with _open_output(arguments) as (output, done):
         number = done
@@ -147,9 +238,9 @@ def answer_lines(
                     _write(output, list(answered(iter([text]), number + 1)), number)
                     number += 1
                 return
-            if isinstance(texts, Table):
-                answers = _table_lines(texts, Path(arguments.file).suffix.lower(), answer)
-                number = -1  # the header
+            if isinstance(texts, Table | JsonTable):
+                answers = _table_lines(texts, answer, names)
+                number = -len(texts.beginning(names))  # the header
             else:
                 lines = stream_lines(texts, arguments.file or "standard input")
                 if (there := sum(1 for _ in islice(lines, done))) < done:
@@ -167,19 +258,16 @@ def answer_lines(
 
 
 def _table_lines(
-    table: Table, ending: str, answer: Callable[[Iterator[str], int], Iterator[list[str]]]
+    table: Table | JsonTable,
+    answer: Callable[[Iterator[str], int], Iterator[Sequence[Answer]]],
+    names: Sequence[str],
 ) -> Iterator[str]:
-    """The rows of a table with the answers added, in its own format; in JSON a line each."""
-    rows, again = tee(table.rows)
-    answers = answer((row[table.place] for row in rows), 1)
-    answered = ([*row, *columns] for row, columns in zip(again, answers, strict=True))
-    if ending in (".json", ".jsonl"):
-        yield from (json.dumps(dict(zip(table.header, row, strict=True)), ensure_ascii=False) for row in answered)
-        return
-    for row in chain([table.header], answered):
-        line = io.StringIO()
-        csv.writer(line, delimiter="," if ending == ".csv" else "\t", lineterminator="").writerow(row)
-        yield line.getvalue()
+    """The rows of a table with the answers added, in its own format; one with line breaks in a cell is one of them."""
+    rows: Any = table.rows
+    rows, again = tee(rows)
+    yield from table.beginning(names)
+    for row, answers in zip(again, answer(map(table.text, rows), 1), strict=True):
+        yield table.line(row, names, answers)
 
 
 def _typed_lines() -> Iterator[str]:
@@ -212,23 +300,49 @@ def _open_output(arguments: LinesArguments) -> Iterator[tuple[TextIO, int]]:
             raise ValueError("standard output is closed: give --output")
         yield stdout.stream, 0  # behind `Escaped`: for programs, the texts are as they were
         return
-    done = 0
-    if arguments.resume and Path(arguments.output).is_file():
-        with open(arguments.output, "r+b") as file:
-            whole = 0
-            for line in file:
-                if line.endswith(b"\n"):
-                    done, whole = done + 1, whole + len(line)
-            file.truncate(whole)
-    with open(arguments.output, "a", encoding="utf-8", newline="\n") as file:
-        yield file, done
+    output = Path(arguments.output)
+    done, is_new = 0, not output.exists()
+    with locked(output) if is_new or output.is_file() else nullcontext():
+        if arguments.resume and output.is_file():
+            with open(output, "r+b") as file:
+                whole = 0
+                for line in file:
+                    if line.endswith(b"\n"):
+                        done, whole = done + 1, whole + len(line)
+                file.truncate(whole)
+        try:
+            with open(output, "x" if is_new else "a", encoding="utf-8", newline="\n") as file:
+                yield file, done
+        finally:
+            if is_new and output.is_file() and not output.stat().st_size:
+                output.unlink()  # nothing was answered
 
 
 @contextmanager
-def _progress(texts: BinaryIO | Table, arguments: LinesArguments) -> Iterator[Callable[[int], Any]]:
+def locked(output: Path) -> Iterator[None]:
+    """Hold a file for this process; the lock of one that was killed does not count."""
+    if not output.parent.is_dir():  # which the lock would make
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(output))
+    lock = FileLock(output.with_name(f".{output.name}.lock"))
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise DataError(f"{output}: another command writes there: choose another --output") from None
+    except OSError as error:  # the folder's fault
+        error.filename = str(output)
+        raise
+    try:
+        yield
+    finally:
+        Path(lock.lock_file).unlink(missing_ok=True)
+        lock.release()
+
+
+@contextmanager
+def _progress(texts: Any, arguments: LinesArguments) -> Iterator[Callable[[int], Any]]:
     """A bar on a terminal, with the time left if the file's size is known; yields a function of the texts answered."""
     size, tell = None, lambda: 0
-    if not isinstance(texts, Table) and arguments.file and os.path.isfile(arguments.file):
+    if not isinstance(texts, Table | JsonTable) and arguments.file and os.path.isfile(arguments.file):
         size, tell = os.path.getsize(arguments.file), texts.tell
     # disable=None: no bar unless standard error is a terminal; none either where the answers themselves appear there.
     hidden = True if arguments.output is None and sys.stdout.isatty() else None

@@ -9,7 +9,7 @@
 Prints one line per text, in the order of the input: label, probability and text, separated by tabs. A model of
 several labels a text gives those with a probability above 1/2, as a|b, with their probabilities; a model of numbers
 gives value and text. The file may have any size. A table (.csv, .tsv, .json, .jsonl) is written with the answers
-added, as the columns `predicted` and `probability`; of one in JSON, the texts with their answers.
+added, as the columns `predicted` and `probability`; one in JSON, a line each.
 """
 
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ from transformers.hf_argparser import HfArg
 
 from ..data.problem_types import MULTI, REGRESSION
 from .arguments import exit_with_one_line, parse_arguments
-from .lines import LinesArguments, Table, answer_lines, open_texts
+from .lines import Answer, LinesArguments, answer_lines, open_texts
 
 
 if TYPE_CHECKING:
@@ -32,11 +32,13 @@ class PredictArguments(LinesArguments):
     model: str = HfArg(help="A classifier's folder or Hub name, or an exported folder.")
 
 
-def answer_of(row: "np.ndarray", labels: list[str], problem_type: str | None) -> list[str]:
+def answer_of(row: "np.ndarray", labels: list[str], problem_type: str | None) -> list[Answer]:
     """The columns that answer a text, from what the model answers: (labels,), float."""
     if problem_type == REGRESSION:
-        return ["|".join(f"{value:.4f}" for value in row)]
-    chosen = (row > 0.5).nonzero()[0] if problem_type == MULTI else [int(row.argmax())]
+        return [round(float(row[0]), 4)]
+    if problem_type != MULTI:
+        return [labels[row.argmax()], round(float(row.max()), 4)]
+    chosen = (row > 0.5).nonzero()[0]
     return ["|".join(labels[place] for place in chosen), "|".join(f"{row[place]:.4f}" for place in chosen)]
 
 
@@ -51,11 +53,10 @@ def main(argv: list[str] | None = None) -> None:
         engine = load_engine(arguments.model, arguments.dtype, "classification")
         tokenizer = load_tokenizer(arguments.model)
         labels, problem_type = labels_of(engine.config), engine.config.problem_type
-        if problem_type == REGRESSION and isinstance(texts, Table):
-            texts.header.remove("probability")
+        names = ["predicted"] if problem_type == REGRESSION else ["predicted", "probability"]
 
-        def answer(lines: Iterator[str], first: int) -> Iterator[list[str]]:
+        def answer(lines: Iterator[str], first: int) -> Iterator[list[Answer]]:
             rows = iterate_probabilities(lines, engine, tokenizer, batch_size=arguments.batch_size)
             return (answer_of(row, labels, problem_type) for row in rows)
 
-        answer_lines(texts, arguments, answer, repeat_text=True)
+        answer_lines(texts, arguments, answer, names, repeat_text=True)

@@ -6,7 +6,7 @@
     vanilla-transformer translate --model runs/en-de --file millions.txt.gz --output translations.txt --resume
 
 Prints one line per text, in the order of the input. An empty line stays empty. The file may have any size. A table
-(.csv, .tsv, .json, .jsonl) is written with the column `translation` added; of one in JSON, the texts with theirs.
+(.csv, .tsv, .json, .jsonl) is written with the column `translation` added; one in JSON, a line each.
 """
 
 import logging
@@ -62,4 +62,4 @@ def main(argv: list[str] | None = None) -> None:
             # One line per text, even where a model of bytes writes a line feed.
             return ([translation.replace("\n", " ")] for translation in translations)
 
-        answer_lines(texts, arguments, answer, repeat_text=False)
+        answer_lines(texts, arguments, answer, ["translation"], repeat_text=False)

@@ -4,12 +4,16 @@
 import csv
 import io
 import os
+from collections import deque
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from .errors import DataError
 from .lines import CUT_OFF, appearance, decode_lines, local_path
 
 
+# A quoted field of a file with tabs goes on for at most so many lines.
+MAX_LINES_OF_A_ROW = 100
 NO_ROW = "the file ends here, without any row"
 
 
@@ -18,7 +22,7 @@ def iterate_rows(
 ) -> Iterator[tuple[int, list[str]]]:
     """The number of each row's last line, and its fields as written: first the header; empty rows are left out.
 
-    Other files than `.csv` have fields between tabs, one row a line, quoted as in CSV `quoting_levels` times, or not.
+    Other files than `.csv` have fields between tabs, quoted as in CSV `quoting_levels` times, or not.
     """
     path, name = local_path(file), os.fspath(file)
     header, count, line = None, 0, 0
@@ -63,17 +67,65 @@ def _comma_separated(lines: Iterator[tuple[int, str]], name: str) -> Iterator[tu
 
 def _tab_separated(lines: Iterator[tuple[int, str]], quoting_levels: int) -> Iterator[tuple[int, list[str], bool]]:
     empty: list[int] = []
-    for number, text in lines:
-        fields = text.removesuffix("\n").removesuffix("\r").split("\t")
+    for number, fields, whole in _rows_of_tabs(lines, quoting_levels):
         if fields == [""]:
             empty.append(number)
             continue
         yield from ((line, [""], True) for line in empty)  # empty lines at the end are none
         empty.clear()
-        if '"' in text:
+        yield number, fields, whole
+
+
+def _rows_of_tabs(lines: Iterator[tuple[int, str]], quoting_levels: int) -> Iterator[tuple[int, list[str], bool]]:
+    """A row a line; but a quoted field may hold tabs and line feeds."""
+    waiting: deque[tuple[int, str]] = deque()
+    width = 0
+    while waiting or (line := next(lines, None)):
+        number, text = waiting.popleft() if waiting else line
+        fields = _split(text)
+        quotes, quoted = text.count('"'), None
+        if quoting_levels == 1 and quotes and (quotes % 2 or len(fields) != width):
+            quoted = _quoted_row(number, text, waiting, lines, width)
+        if quoted:
+            number, fields, text = quoted
+        elif quotes:
             for _ in range(quoting_levels):
                 fields = [_unquote(field) for field in fields]
+        width = width or len(fields)
         yield number, fields, text.endswith("\n")
+
+
+def _quoted_row(
+    number: int, text: str, waiting: deque[tuple[int, str]], lines: Iterator[tuple[int, str]], width: int
+) -> tuple[int, list[str], str] | None:
+    """The row that a line begins, as CSV is quoted; it may end in one of the next lines. None if it is no such row.
+
+    A file that no program has quoted may have texts that begin with a quotation mark: what are whole rows by
+    themselves are not joined.
+    """
+    is_whole = 1 < width == len(_split(text))
+    for place in range(MAX_LINES_OF_A_ROW):
+        if text.count('"') % 2 == 0:
+            try:
+                (fields,) = csv.reader(io.StringIO(text, newline=""), delimiter="\t", strict=True)
+            except (csv.Error, ValueError):  # ValueError: more than one row
+                return None
+            if len(fields) != (width or len(fields)):
+                return None
+            for _ in range(place):
+                waiting.popleft()
+            return number, fields, text
+        if place == len(waiting):
+            waiting.extend(islice(lines, 1))
+        if place == len(waiting) or (is_whole and len(_split(waiting[place][1])) == width):
+            return None
+        number = waiting[place][0]
+        text += waiting[place][1]
+    return None
+
+
+def _split(text: str) -> list[str]:
+    return text.removesuffix("\n").removesuffix("\r").split("\t")
 
 
 def _unquote(field: str) -> str:

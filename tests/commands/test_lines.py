@@ -1,5 +1,6 @@
 """Texts of any number, one per line: streamed, resumed, interrupted, typed."""
 
+import codecs
 import csv
 import functools
 import gzip
@@ -14,14 +15,16 @@ import sys
 import time
 from types import SimpleNamespace
 
+import pandas as pd
 import pytest
+import yaml
 from export.models import random_model, save
 from shared import tiny_config
 from tqdm import tqdm
 
 from hf_vanilla_transformer import VanillaTransformerForSequenceClassification
 from hf_vanilla_transformer.commands import lines, predict
-from hf_vanilla_transformer.inference import WINDOW
+from hf_vanilla_transformer.inference import WINDOW, classify
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 
 
@@ -124,31 +127,127 @@ def test_what_cannot_be_answered_is_refused_with_one_line(refused, classifier, t
     assert before == (texts.read_bytes(), (here / "there.tsv").read_bytes())
 
 
-TABLE = [["1", "하나,\n둘", 'a "b"'], ["2", "", ""], *([str(number), f"셋 {number}", "c"] for number in range(3, 80))]
+# Cells that a file must quote, or that look as if.
+CELLS = [
+    *(
+        "a\nb",
+        "a\rb",
+        "a\r\nb",
+        "a\n\nb",
+        "\n",
+        'a "b"',
+        '"',
+        '"a"',
+        'a"\n"b',
+        "a,b",
+        "a\tb",
+        "",
+        "  a",
+        "a  ",
+        "'",
+        "#",
+        "x\u2028y",
+    ),
+    "\ttab\nbreak",
+]
 
 
-@pytest.mark.parametrize(("ending", "delimiter", "encoding"), [("csv", ",", "cp949"), ("tsv", "\t", "utf-8")])
-def test_a_table_is_written_with_the_answers_added(run, succeed, classifier, tmp_path, ending, delimiter, encoding):
-    """More than a window of rows; the column is that of the model's recipe, or given."""
-    rows = TABLE if ending == "csv" else [[cell.replace("\n", " ") for cell in row] for row in TABLE]
+def rotated(columns: int, rows: int) -> list[list[str]]:
+    """Every cell in every column, more than a window of rows."""
+    return [[CELLS[(row + 5 * column) % len(CELLS)] for column in range(columns)] for row in range(rows)]
+
+
+@pytest.mark.parametrize("columns", [1, 3])
+@pytest.mark.parametrize(
+    ("ending", "delimiter", "encoding"),
+    [("csv", ",", "utf-8"), ("csv", ",", "utf-8-sig"), ("csv", ",", "cp949"), ("tsv", "\t", "utf-8")],
+)
+def test_a_table_comes_back_with_the_answers_added(
+    succeed, classifier, tmp_path, ending, delimiter, encoding, columns
+):
+    header = ["te\nxt", 'no"te', "i,d\te"][:columns]
+    rows = [
+        [cell.replace("\u2028", " ") for cell in row] if encoding == "cp949" else row for row in rotated(columns, 90)
+    ]
+    rows = [row for row in rows if row != [""]]  # an empty line
     file, output = tmp_path / f"texts.{ending}", tmp_path / f"answers.{ending}"
     with open(file, "w", encoding=encoding, newline="") as opened:
-        csv.writer(opened, delimiter=delimiter).writerows([["id", "text", "note"], *rows])
+        csv.writer(opened, delimiter=delimiter).writerows([header, *rows])
     model = shutil.copytree(classifier, tmp_path / "model")
-    (model / "recipe.yaml").write_text("text_column: text\n")
-    arguments = ["--file", file, "--encoding", encoding, "--batch_size", "1", "--output", output]
-    succeed("predict", "--model", model, *arguments)
-    with open(output, encoding="utf-8", newline="") as opened:
-        header, *answered = csv.reader(opened, delimiter=delimiter)
-    assert header == ["id", "text", "note", "predicted", "probability"] and [row[:3] for row in answered] == rows
-    _, out, _ = run("predict", "--model", classifier, stdin="".join(" ".join(row[1].split()) + "\n" for row in rows))
-    assert [row[3:] for row in answered] == [line.split("\t")[:2] for line in out.splitlines()]
+    (model / "recipe.yaml").write_text(yaml.safe_dump({"text_column": header[0]}))
+    arguments = ["--file", file, "--batch_size", "1", "--output", output]
+    succeed("predict", "--model", model, *arguments, *(["--encoding", "cp949"] if encoding == "cp949" else []))
+    back = encoding if encoding == "utf-8-sig" else "utf-8"
+    assert output.read_bytes().startswith(codecs.BOM_UTF8) == (back == "utf-8-sig")
+    with open(output, encoding=back, newline="") as opened:
+        names, *answered = csv.reader(opened, delimiter=delimiter)
+    assert names == [*header, "predicted", "probability"]
+    assert [row[:columns] for row in answered] == rows
+    by_pandas = pd.read_csv(output, sep=delimiter, encoding=back, dtype=str, keep_default_na=False)
+    assert [*by_pandas.columns] == names and by_pandas.values.tolist() == answered
+    probabilities, labels = classify([row[0] for row in rows], str(classifier))
+    expected = [[labels[one.argmax()], f"{one.max():.4f}"] for one in probabilities]
+    assert [row[columns:] for row in answered] == expected
 
-    (tmp_path / "texts.jsonl").write_text("".join(f'{{"text": "{row[1]}"}}\n' for row in rows[2:]))
-    arguments = ["--file", tmp_path / "texts.jsonl", "--text_column", "text"]
-    _, out, _ = run("predict", "--model", classifier, *arguments)
-    expected = [dict(zip(header[1:2] + header[3:], [row[1], *row[3:]], strict=True)) for row in answered[2:]]
-    assert [json.loads(line) for line in out.splitlines()] == expected
+
+def test_a_table_of_translations_comes_back(succeed, tmp_path):
+    save(random_model(tiny_config()), tmp_path / "translator")
+    with open(tmp_path / "texts.csv", "w", encoding="utf-8", newline="") as opened:
+        csv.writer(opened).writerows([["id", "text"], *(row for row in rotated(2, 20))])
+    arguments = ["--file", tmp_path / "texts.csv", "--text_column", "text", "--max_new_tokens", "2"]
+    succeed("translate", "--model", tmp_path / "translator", *arguments, "--output", tmp_path / "out.csv")
+    with open(tmp_path / "out.csv", encoding="utf-8", newline="") as opened:
+        names, *answered = csv.reader(opened)
+    assert names == ["id", "text", "translation"] and [row[:2] for row in answered] == rotated(2, 20)
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "json"])
+def test_json_keeps_its_columns_and_types(succeed, classifier, tmp_path, ending):
+    rows = [
+        {"id": number, "nested": {"text": cell}, "score": 0.5, "tags": ["a", None], "ok": True}
+        for number, cell in enumerate([*CELLS, "😀"] * 5)
+    ]
+    file = tmp_path / f"texts.{ending}"
+    text = json.dumps(rows, indent=1) if ending == "json" else "".join(f"{json.dumps(row)}\n" for row in rows)
+    file.write_text(text, encoding="utf-8")
+    out = succeed("predict", "--model", classifier, "--file", file, "--text_column", "nested.text")
+    answered = [json.loads(line) for line in out.split("\n")[:-1]]
+    assert [{name: row[name] for name in rows[0]} for row in answered] == rows
+    probabilities, labels = classify([row["nested"]["text"] for row in rows], str(classifier))
+    assert [row["predicted"] for row in answered] == [labels[one.argmax()] for one in probabilities]
+    assert [row["probability"] for row in answered] == [pytest.approx(one.max(), abs=5e-5) for one in probabilities]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("t.parquet", b"PAR1", "save it as"),
+        ("t.xlsx", b"PK", "save it as"),
+        ("t.jsonl", b'{"text": "a"}\n{"text": 1}\n', "'text' holds no texts but 1"),
+        ("t.jsonl", b'{"text": "a"}\n[1]\n', "line 2: [1] is no mapping"),
+        ("t.jsonl", b'{"text": "a"}\n{"text"', "line 2: no JSON"),
+        ("t.jsonl", b'{"text": "a", "predicted": 1}\n', "need the name 'predicted'"),
+        ("t.jsonl", b'{"other": "a"}\n', "no column 'text'; the columns are other"),
+        ("t.json", b"\n", "the file ends here"),
+    ],
+)
+def test_a_table_that_cannot_be_answered_leaves_no_empty_output(refused, classifier, here, name, content, message):
+    (here / name).write_bytes(content)
+    output = here / "answers.csv"
+    arguments = ["--file", name, "--output", output, *([] if "save it" in message else ["--text_column", "text"])]
+    assert message in refused("predict", "--model", classifier, *arguments)
+    assert not output.exists() or output.stat().st_size
+
+
+@pytest.mark.parametrize("resume", [[], ["--resume"]])
+def test_two_commands_do_not_write_into_one_file(refused, classifier, texts, tmp_path, resume):
+    output = tmp_path / "answers.tsv"
+    with lines.locked(output):
+        assert "another command writes there" in refused(
+            "predict", "--model", classifier, "--file", texts, "--output", output, *resume
+        )
+    assert not output.exists()
+    assert [file.name for file in tmp_path.iterdir()] == ["texts.txt"]
 
 
 def test_answers_that_standard_output_cannot_hold_are_escaped(classifier, monkeypatch, caplog):
