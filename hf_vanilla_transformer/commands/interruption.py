@@ -83,7 +83,7 @@ class OpenFolder:
         if self._trainer is not None:
             # Where all processes get the signal, those that load data end: torch would raise an error in this one.
             if hasattr(signal, "SIGCHLD"):
-                self._handle(signal.SIGCHLD, signal.SIG_DFL)
+                self._handle(signal.SIGCHLD, lambda *args: None)  # Python complains of SIG_DFL if one is on its way
             self._trainer.stop()
         elif first:
             raise _Terminated
