@@ -85,16 +85,3 @@ def test_a_module_knows_nothing_of_what_lies_outside(module):
     assert not re.search(r"^\s*(from|import) (scripts|experiments|benchmarks|tests)\b", code, re.MULTILINE)
     if module.parts[0] not in DOOR:
         assert not re.search(r"argparse|HfArgumentParser|sys\.argv", code)
-
-
-def test_no_function_is_longer_than_a_screen():
-    """Without its docstring; a constructor lists its fields, and `forward` its arguments."""
-    long = []
-    for file in [*PACKAGE.rglob("*.py"), *(ROOT / "scripts").rglob("*.py")]:
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.FunctionDef) and node.name not in ("__init__", "forward"):
-                docstring = node.body[:1] if ast.get_docstring(node) is not None else []
-                lines = [one.end_lineno - one.lineno + 1 for one in (node, *docstring)]
-                if lines[0] - sum(lines[1:]) > 60:
-                    long.append(f"{file.relative_to(ROOT)}: {node.name}")
-    assert not long

@@ -2,6 +2,7 @@
 """The training of a classifier."""
 
 import logging
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -70,7 +71,8 @@ def train(
         # A wrong model is refused before the data are read.
         configs = [load_config(folder) for folder in (arguments.model, run.checkpoint) if folder]
         max_length = data_arguments.max_length or (configs[0].max_position_embeddings if configs else 256)
-        data = data_arguments.load(data_arguments.problem_type)
+        dropped: Counter[str] = Counter()
+        data = data_arguments.load(data_arguments.problem_type, dropped=dropped)
         further = describe(data) if describe else {}
     tokenizer = run.make_tokenizer(data["train"], max_length, "pad_token", "bos_token", "unk_token")
     if "spacing" in arguments.augment:
@@ -108,7 +110,7 @@ def train(
         metrics,
         headline=headline(metrics["test"], len(rows), problem_type),
         use="predict --model FOLDER --file texts.txt",
-        data=lambda: {**data_record(data_arguments.data, data), **further},
+        data=lambda: {**data_record(data_arguments.data, data, dropped), **further},
         script=script,
     )
 

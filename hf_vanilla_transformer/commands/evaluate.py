@@ -6,13 +6,14 @@
     vanilla-transformer evaluate --model model_cards/nsmc-small --robustness all --output_dir runs/robustness
     vanilla-transformer evaluate --model runs/de-en-int8 --data multi30k --num_beams 5 --output_dir runs/bleu
 
-Measures the test split, or `--split`, of `--data`, by default the data of the model's recipe. Columns, files and
-cuts that no flag names are the recipe's, too.
+Measures the test split, or `--split`, of `--data`, by default the data of the model's recipe. A single file is
+measured as a whole, unless the model was trained on it. Columns, files and cuts that no flag names are the recipe's.
 
 Writes `report.md`, for people, and `evaluation.json`. Of a classifier: accuracy, precision, recall and F1 of each
-label, confusion matrix, accuracy by length, calibration, texts per second; also `errors.tsv` (every misclassified
-text, the most confident first) and `reliability.png`. A model of several labels a text, or of numbers, is measured as
-such. Of a translator: BLEU, cased and lower-cased; also `translations.tsv`.
+label, confusion matrix, accuracy by length, calibration, texts per second; also `reliability.png` and `errors.tsv`:
+every misclassified text with its line in the file (its row, where there are no lines), the most confident first. A
+model of several labels a text, or of numbers, is measured as such. Of a translator: BLEU, cased and lower-cased; also
+`translations.tsv`.
 
 `--robustness all` measures a classifier with changed texts, too (`data/changes.py`): without spaces, with a space
 between all characters or at random, with ㅋㅋ and ㅠㅠ of other lengths, without punctuation, decomposed (NFD), with
@@ -27,6 +28,10 @@ from .settings import EvaluationArguments
 @exit_with_one_line
 def main(argv: list[str] | None = None) -> None:
     (arguments,), _ = parse_arguments([EvaluationArguments], __doc__, argv)
+    from ..inference.engine import import_extra
+
+    for module, name in (("matplotlib", "matplotlib"), ("sklearn", "scikit-learn"), ("sacrebleu", "sacreBLEU")):
+        import_extra(module, name, "train")
     from .evaluation import evaluate
 
     evaluate(arguments)

@@ -4,18 +4,23 @@
 import csv
 import re
 import time
+from contextlib import suppress
 from dataclasses import MISSING, fields
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from datasets import Dataset
+from datasets import Dataset, DatasetDict
 from tqdm import tqdm
 
+from ..data.checksums import checksum
+from ..data.errors import DataError
 from ..data.labels import MULTI, REGRESSION, SEPARATOR, SINGLE, label_names, multi_hot
+from ..data.lines import local_path
 from ..figures import plot_reliability, plot_robustness
-from ..hub.record import describe_environment, save_json
+from ..hub.record import RUN_FILE, describe_environment, save_json
 from ..inference import classify, translate
 from ..inference.engine import TASKS, Engine, check_task, load_engine, read_export
 from ..inference.folder import labels_of, load_tokenizer, load_tokenizers
@@ -32,7 +37,7 @@ from ..metrics import (
     translation_report,
 )
 from ..training.checkpoints import prepare_output_dir
-from .recipes import recipe_of
+from .recipes import recipe_of, record_of
 from .settings import EvaluationArguments, LabelledTextArguments, PairArguments
 
 
@@ -62,7 +67,7 @@ def save_report(
     folder: Path, arguments: EvaluationArguments, report: dict[str, Any], headline: str, table: list[Any]
 ) -> None:
     """Write `report.md`: the figures for people, and the first rows of the table beside it."""
-    lines = [f"# {arguments.model}, measured", "", f"Split {arguments.split} of {arguments.data}: {headline}", ""]
+    lines = [f"# {arguments.model}, measured", "", f"{arguments.split} of {arguments.data}: {headline}", ""]
     lines += [f"{report['precision']} on {report['device']}, {report['texts_per_second']:.0f} texts a second", ""]
     titles = {"per_label": "Labels", "by_length": "By length in characters", "robustness": "Changed texts"}
     for name, title in titles.items():
@@ -70,6 +75,11 @@ def save_report(
         rows = rows["changes"] if isinstance(rows, dict) else rows
         if rows:
             lines += [f"## {title}", "", *markdown_table([list(rows[0]), *(row.values() for row in rows)]), ""]
+    if 2 <= len(confusion := report.get("confusion_matrix", [])) <= TABLE_LIMIT:
+        names = [one["label"] for one in report["per_label"]]
+        table_of_labels = [["label", *(f"answered {name}" for name in names)]]
+        table_of_labels += [[name, *row] for name, row in zip(names, confusion, strict=True)]
+        lines += ["## Labels and answers", "", *markdown_table(table_of_labels), ""]
     name = "translations.tsv" if "bleu" in report else "errors.tsv"
     lines += [f"## The first rows of {name}", "", *markdown_table(table[:21]), ""]
     (folder / "report.md").write_text("\n".join(lines), encoding="utf-8")
@@ -86,16 +96,17 @@ def markdown_table(rows: list[Any]) -> list[str]:
     return [lines[0], f"|{'---|' * len(list(rows[0]))}", *lines[1:]]
 
 
-def accuracy_by_length(texts: list[str], right: np.ndarray) -> list[dict[str, float]]:
-    """Accuracy by length of text: of each group its upper limit in characters, its rows and its accuracy."""
+def accuracy_by_length(texts: list[str], right: np.ndarray) -> list[dict[str, Any]]:
+    """Accuracy by length of text: of each group its characters, its rows and its accuracy."""
     group = np.searchsorted(LENGTHS, [len(text) for text in texts])
+    names = [f"{low + 1} to {high}" for low, high in pairwise((0, *LENGTHS))] + [f"more than {LENGTHS[-1]}"]
     return [
         {
-            "most_characters": limit,
+            "characters": name,
             "rows": int((group == place).sum()),
             "accuracy": float(right[group == place].mean()),
         }
-        for place, limit in enumerate((*LENGTHS, None))
+        for place, name in enumerate(names)
         if (group == place).any()
     ]
 
@@ -136,12 +147,10 @@ def evaluate_translator(arguments: EvaluationArguments, engine: Engine, folder: 
 
 def evaluate_classifier(arguments: EvaluationArguments, engine: Engine, folder: Path) -> Measurement:
     problem_type = engine.config.problem_type or SINGLE
-    split = load_split(arguments, LabelledTextArguments, problem_type=problem_type)
+    own = None if problem_type == REGRESSION else labels_of(engine.config)
+    options = {"problem_type": problem_type, "known_labels": own, "id_column": arguments.id_column}
+    split = load_split(arguments, LabelledTextArguments, **options, with_lines=True)
     names = label_names(split)
-    if names and names != (own := labels_of(engine.config)):
-        raise ValueError(
-            f"{arguments.model}: its labels are {', '.join(own)}; those of the data are {', '.join(names)}"
-        )
     tokenizer = load_tokenizer(arguments.model)
 
     def measure(rows: Dataset) -> Measurement:
@@ -193,15 +202,16 @@ def measure_classes(split: Dataset, probabilities: np.ndarray, names: list[str])
         **calibration_report(probabilities, labels),
     }
     wrong = sorted(np.flatnonzero(~right), key=lambda row: -probabilities[row].max())
+    header, origins = origins_of(split)
     mistakes = [
-        [row, names[labels[row]], names[predicted[row]], f"{probabilities[row].max():.4f}", texts[row]]
+        [*origins[row], names[labels[row]], names[predicted[row]], f"{probabilities[row].max():.4f}", texts[row]]
         for row in wrong
     ]
     headline = (
         f"accuracy {report['accuracy']:.4f}, expected calibration error "
         f"{report['expected_calibration_error']:.4f}, {len(wrong):,} of {len(texts):,} misread"
     )
-    return report, headline, [["row", "label", "predicted", "probability", "text"], *mistakes]
+    return report, headline, [[*header, "label", "predicted", "probability", "text"], *mistakes]
 
 
 def measure_label_sets(split: Dataset, probabilities: np.ndarray, names: list[str]) -> Measurement:
@@ -214,15 +224,14 @@ def measure_label_sets(split: Dataset, probabilities: np.ndarray, names: list[st
     }
     different = (predicted != labels).sum(axis=1)
     wrong = sorted(np.flatnonzero(different), key=lambda row: -different[row])
-    mistakes = [
-        [row, *(SEPARATOR.join(np.array(names)[chosen[row] > 0]) for chosen in (labels, predicted)), texts[row]]
-        for row in wrong
-    ]
+    header, origins = origins_of(split)
+    sets = [[SEPARATOR.join(np.array(names)[row > 0]) for row in chosen] for chosen in (labels, predicted)]
+    mistakes = [[*origins[row], sets[0][row], sets[1][row], texts[row]] for row in wrong]
     headline = (
         f"micro F1 {report['micro_f1']:.4f}, macro F1 {report['macro_f1']:.4f}, all labels right "
         f"{report['exact_match']:.4f}, {len(wrong):,} of {len(texts):,} misread"
     )
-    return report, headline, [["row", "labels", "predicted", "text"], *mistakes]
+    return report, headline, [[*header, "labels", "predicted", "text"], *mistakes]
 
 
 def measure_numbers(split: Dataset, values: np.ndarray, names: list[str]) -> Measurement:
@@ -230,16 +239,23 @@ def measure_numbers(split: Dataset, values: np.ndarray, names: list[str]) -> Mea
     texts, labels, values = split["text"][:], np.array(split["label"][:]), values[:, 0]
     report = regression_report(values, labels)
     order = np.argsort(-np.abs(values - labels), kind="stable")
-    rows = [[row, f"{labels[row]:g}", f"{values[row]:.4f}", texts[row]] for row in order]
+    header, origins = origins_of(split)
+    rows = [[*origins[row], f"{labels[row]:g}", f"{values[row]:.4f}", texts[row]] for row in order]
     headline = (
         f"mean absolute error {report['mae']:.4f}, root mean squared error {report['rmse']:.4f}, "
         f"R2 {report['r2']:.4f}, correlation {report['pearson']:.4f}"
     )
-    return report, headline, [["row", "label", "predicted", "text"], *rows]
+    return report, headline, [[*header, "label", "predicted", "text"], *rows]
+
+
+def origins_of(split: Dataset) -> tuple[list[str], list[tuple]]:
+    """The columns that say where a row is in the user's file, and their values, row by row."""
+    header = [name for name in ("line", "row", "id") if name in split.column_names]
+    return header, [*zip(*(split[name][:] for name in header), strict=True)]
 
 
 def load_split(arguments: EvaluationArguments, data_arguments: type, **options: Any) -> Any:
-    """Load the split to measure by `data_arguments.load(**options)`.
+    """Load the rows to measure by `data_arguments.load(**options)`, and print which they are.
 
     Settings that are not given are those of the model's recipe; `arguments` gets them, for the report.
     """
@@ -252,8 +268,37 @@ def load_split(arguments: EvaluationArguments, data_arguments: type, **options: 
     data: Any = data_arguments(**found)
     arguments.__dict__ |= vars(data)
     whose = "" if "data" in given else ", the data of the model's recipe" if "data" in of_recipe else ", by default"
-    print(f"Measuring {arguments.split} of {data.data}{whose}", flush=True)
     try:
-        return data.load(**options)[arguments.split]
+        there = data.load(cut=False, **options)
+        if (
+            arguments.split is None
+            and len(there) == 1
+            and not seen(data, arguments.model, of_recipe.get("data"), there)
+        ):
+            (rows,) = there.values()
+            arguments.split = "all rows"  # type: ignore[assignment]  # for the report
+            print(f"Measuring all {len(rows):,} rows of {data.data}{whose}", flush=True)
+            return rows
+        arguments.split = arguments.split or "test"
+        print(f"Measuring {arguments.split} of {data.data}{whose}", flush=True)
+        # Others are cut from train, as in training.
+        return (there if arguments.split in there and arguments.split != "train" else data.load(**options))[
+            arguments.split
+        ]
     except (OSError, ValueError) as error:
         raise error if "data" in given else ValueError(f"{error} (--data: where the data are)") from error
+
+
+def seen(data: Any, model: str, of_recipe: str | None, there: DatasetDict) -> bool:
+    """Whether the one split of these data is what the model's run has split and trained on."""
+    ((split, rows),) = there.items()
+    path = local_path(data.data)
+    if split != "train":
+        return False
+    if not path.exists() or (of_recipe and Path(of_recipe).expanduser().resolve() == path.resolve()):
+        return True
+    trained_on = record_of(model, RUN_FILE).get("data", {}).get("train", {}).get("sha256")
+    columns = [column for column in ("text", "label", "source", "target") if column in rows.column_names]
+    with suppress(DataError):  # too few rows to be cut
+        return trained_on == checksum(data.load()["train"].select_columns(columns))
+    return False

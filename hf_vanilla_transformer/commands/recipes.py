@@ -30,16 +30,23 @@ def commands_of_recipes() -> dict[str, str]:
 
 def recipe_of(model: str) -> dict[str, Any]:
     """The recipe of a model, or of the model that an export was made from; nothing where there is none."""
+    from ..hub.record import RECIPE_FILE
+
+    return record_of(model, RECIPE_FILE)
+
+
+def record_of(model: str, name: str) -> dict[str, Any]:
+    """A file of the record of a model, or of the model that an export was made from; nothing where there is none."""
     from transformers.utils import cached_file
 
-    from ..hub.record import RECIPE_FILE, read_file
+    from ..hub.record import read_file
     from ..inference.engine import read_export
 
     file = None
     with suppress(OSError):  # the export's model is elsewhere
         export = read_export(model)
         source = model if export is None else export.get("source", model)
-        file = cached_file(source, RECIPE_FILE, _raise_exceptions_for_missing_entries=False)
+        file = cached_file(source, name, _raise_exceptions_for_missing_entries=False)
     return read_file(Path(file)) if file else {}
 
 

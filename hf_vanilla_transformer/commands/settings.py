@@ -35,6 +35,7 @@ class SplitArguments:
     split_seed: int = HfArg(default=42, help="Seed of the split into train and validation.")
     encoding: str | None = HfArg(default=None, help="Of the files, such as cp949; by default UTF-8.")
     dataset_config_name: str | None = HfArg(default=None, help="A Hub data set's configuration.")
+    drop_repeats: bool = HfArg(default=False, help="Leave out texts that were there before, or are in another split.")
 
 
 @dataclass(kw_only=True)
@@ -44,8 +45,9 @@ class LabelledTextArguments(SplitArguments):
     data: str = HfArg(default="sample", help="`sample`, `nsmc` or its folder, a TSV/CSV/JSON file, a Hub data set.")
     text_column: str = HfArg(default="document", help="The column with the texts.")
     label_column: str = HfArg(default="label", help="The column with the labels.")
+    drop_unlabelled: bool = HfArg(default=False, help="Leave out rows without a label, an error otherwise.")
 
-    def load(self, problem_type: str | None = SINGLE) -> "DatasetDict":
+    def load(self, problem_type: str | None = SINGLE, **options: Any) -> "DatasetDict":
         from ..data.labelled_text import load_labelled_text
 
         return load_labelled_text(
@@ -57,6 +59,9 @@ class LabelledTextArguments(SplitArguments):
             seed=self.split_seed,
             encoding=self.encoding or "utf-8",
             config_name=self.dataset_config_name,
+            drop_unlabelled=self.drop_unlabelled,
+            drop_repeats=self.drop_repeats,
+            **options,
         )
 
 
@@ -69,7 +74,7 @@ class PairArguments(SplitArguments):
     validation_prefix: str | None = HfArg(default=None, help="Beginning of the validation files' names.")
     test_prefix: str | None = HfArg(default=None, help="Beginning of the test files' names.")
 
-    def load(self) -> "DatasetDict":
+    def load(self, **options: Any) -> "DatasetDict":
         from ..data.parallel_text import load_parallel_text
 
         prefixes = {"train": self.train_prefix, "validation": self.validation_prefix, "test": self.test_prefix}
@@ -82,6 +87,8 @@ class PairArguments(SplitArguments):
             seed=self.split_seed,
             encoding=self.encoding or "utf-8",
             config_name=self.dataset_config_name,
+            drop_repeats=self.drop_repeats,
+            **options,
         )
 
 
@@ -260,7 +267,11 @@ AnyDataArguments: Any = make_dataclass(
 class EvaluationArguments(RobustnessArguments, EngineArguments, AnyDataArguments):
     model: str = HfArg(kw_only=True, help="A model's folder or Hub name, or an exported folder.")
     output_dir: str = HfArg(kw_only=True, help="The folder to write to; made if it is not there.")
-    split: Literal["train", "validation", "test"] = HfArg(default="test", help="Split to measure.")
+    split: Literal["train", "validation", "test"] | None = HfArg(
+        default=None,
+        help="Split to measure: by default test, or the whole of a single file, unless it is the run's own.",
+    )
+    id_column: str | None = HfArg(default=None, help="A column of a classifier's data to repeat in errors.tsv.")
     num_beams: int | None = HfArg(
         default=None, help="Beams of a translator's search; by default as the model's `generate` has."
     )

@@ -2,6 +2,7 @@
 """The training of a translator."""
 
 import copy
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -56,7 +57,8 @@ def train(
     with training.main_process_first(desc="data"):
         # A wrong model is refused before the data are read.
         tokenizers: Any = load_tokenizers_to_train(arguments) if arguments.model else None
-        data = data_arguments.load()
+        dropped: Counter[str] = Counter()
+        data = data_arguments.load(dropped=dropped)
     tokenizer, target_tokenizer = tokenizers or broadcast_from_main(lambda: make_tokenizers(arguments, data["train"]))
     config = make_translator_config(arguments, tokenizer, target_tokenizer)
     print_facts(data, {"source": tokenizer, "target": target_tokenizer})
@@ -93,7 +95,7 @@ def train(
         metrics,
         headline=f"test BLEU{words}: {metrics['test'][f'beams_{beams}'][bleu]:.2f}",
         use="translate --model FOLDER --file texts.txt",
-        data=lambda: data_record(data_arguments.data, data),
+        data=lambda: data_record(data_arguments.data, data, dropped),
         script=script,
     )
 

@@ -52,7 +52,7 @@ def find_label_names(source: str, data: DatasetDict, column: str, problem_type: 
 
     Labels that may be numbers to predict are an error unless `problem_type` is given.
     """
-    feature = data["train"].features[column]
+    feature = next(iter(data.values())).features[column]
     feature = getattr(feature, "feature", feature)
     if isinstance(feature, ClassLabel):
         _check_names(source, feature.names)
@@ -68,7 +68,7 @@ def find_label_names(source: str, data: DatasetDict, column: str, problem_type: 
         )
     names = sorted(labels, key=int if integers else None)
     _check_names(source, names)
-    for split, its_labels in found.items():
+    for split, its_labels in found.items() if "train" in found else ():
         if unknown := sorted(its_labels - found["train"]):
             message = f"{source}, split {split}: no row of train has the label {', '.join(unknown)}"
             if len(unknown) == len(its_labels):

@@ -2,6 +2,7 @@
 """Parallel text: load pairs of sentences, check them, tokenize them."""
 
 import os
+from collections import Counter
 from pathlib import Path
 
 from datasets import Dataset, DatasetDict, Features, List, Value, concatenate_datasets
@@ -11,6 +12,7 @@ from .errors import DataError
 from .lines import local_path
 from .plain_text import read_texts
 from .rows import complete_splits, convert_rows, tokenize_rows
+from .rows import drop_repeats as drop_repeated_rows
 from .tables import NAMES, TABLE_SUFFIXES, files_ending, find_splits, name_unused, read_tables
 
 
@@ -29,6 +31,9 @@ def load_parallel_text(
     encoding: str = "utf-8",
     config_name: str | None = None,
     cache_dir: str | os.PathLike | None = None,
+    drop_repeats: bool = False,
+    dropped: Counter[str] | None = None,
+    cut: bool = True,
 ) -> DatasetDict:
     """Load pairs of sentences, as the splits `train`, `validation` and `test`.
 
@@ -45,7 +50,8 @@ def load_parallel_text(
             Hub's translation data sets have is named `translation.de`.
         prefixes: How the names of aligned files begin, by split, in place of `train`; `validation`, `valid`, `val` or
             `dev`; and `test`. A split whose files are not there is taken from `train`, unless the folder has others.
-        validation_fraction, seed, encoding, config_name, cache_dir: As in `load_labelled_text`.
+        validation_fraction, seed, encoding, config_name, cache_dir, drop_repeats, dropped: As in `load_labelled_text`.
+        cut: Whether missing splits are cut; else those that are there are returned, to be measured.
 
     Returns:
         The three splits, each with the columns `source` and `target` (strings).
@@ -59,11 +65,18 @@ def load_parallel_text(
     source = os.fspath(source)
     columns = [source_column, target_column]
     folder = local_path(source)
-    data = _read_aligned_files(folder, columns, prefixes or {}, encoding, cache_dir) if folder.is_dir() else None
+    data = _read_aligned_files(folder, columns, prefixes or {}, cut, encoding, cache_dir) if folder.is_dir() else None
     if data is None:
-        data = read_tables(source, columns, encoding=encoding, config_name=config_name, cache_dir=cache_dir)
+        data = read_tables(
+            source, columns, to_train=cut, encoding=encoding, config_name=config_name, cache_dir=cache_dir
+        )
     for split, pairs in data.items():
-        data[split] = _keep_pairs(pairs, f"{source}, split {split}", columns, training=split == "train")
+        training = split == "train" and (cut or len(data) > 1)
+        data[split] = _keep_pairs(pairs, f"{source}, split {split}", columns, training)
+    if drop_repeats and (repeated := drop_repeated_rows(data, source, [*_PAIR])) and dropped is not None:
+        dropped["repeated"] += repeated
+    if not cut:
+        return data
     return complete_splits(data, source, validation_fraction, seed)
 
 
@@ -93,7 +106,12 @@ def tokenize_pairs(
 
 
 def _read_aligned_files(
-    folder: Path, columns: list[str], prefixes: dict[str, str], encoding: str, cache_dir: str | os.PathLike | None
+    folder: Path,
+    columns: list[str],
+    prefixes: dict[str, str],
+    to_train: bool,
+    encoding: str,
+    cache_dir: str | os.PathLike | None,
 ) -> DatasetDict | None:
     """The splits that a folder holds as aligned files; None if it holds none."""
     names = {**NAMES, **{split: (prefix,) for split, prefix in prefixes.items()}}
@@ -111,7 +129,7 @@ def _read_aligned_files(
             place = files.index(None)
             missing = files[1 - place].name.removesuffix(".gz").removesuffix(columns[1 - place]) + columns[place]
             raise DataError(f"{folder / missing}: no such file, plain or .gz")
-        elif others and (split in prefixes or split == "train"):  # without others, it is cut from train
+        elif to_train and others and (split in prefixes or split == "train"):  # without others, it is cut from train
             missing = " nor ".join(f"{names[split][0]}.{column}" for column in columns)
             raise DataError(f"{folder}: neither {missing}, plain or .gz; there are {', '.join(others)}")
     if not splits:

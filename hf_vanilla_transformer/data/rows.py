@@ -7,6 +7,7 @@ import logging
 import multiprocessing
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -116,6 +117,26 @@ def convert_rows(
             f"{name}: {dropped:,} of {len(rows):,} rows have {lack} and are dropped, {len(kept):,} are left"
         )
     return kept
+
+
+def drop_repeats(data: DatasetDict, source: str, columns: Sequence[str]) -> int:
+    """Leave out, in place, rows whose texts were there before; of train also those of other splits. How many."""
+    seen: set[int] = set()
+    number = 0
+    for split in reversed([split for split in SPLITS if split in data]):
+        batches = (zip(*batch.values(), strict=True) for batch in data[split].select_columns([*columns]).iter(1000))
+        kept = []
+        for place, texts in enumerate(chain.from_iterable(batches)):
+            if (content := hash(texts)) not in seen:
+                seen.add(content)
+                kept.append(place)
+        if not kept:
+            raise DataError(f"{source}, split {split}: all rows are in another split, too")
+        if dropped := len(data[split]) - len(kept):
+            data[split] = select_rows(data[split], np.array(kept))
+            number += dropped
+            logger.warning(f"{source}, split {split}: {dropped:,} repeated rows are left out")
+    return number
 
 
 def complete_splits(

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from glob import escape
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from datasets import Dataset, DatasetDict, Value, load_dataset
 from datasets.exceptions import DatasetsError
@@ -30,6 +31,8 @@ NAMES = {"train": ("train",), "validation": ("validation", "valid", "val", "dev"
 JSON_SUFFIXES = (".json", ".jsonl")
 TABLE_SUFFIXES = (".csv", ".tsv", ".txt", *JSON_SUFFIXES)
 DATA_SUFFIXES = (*TABLE_SUFFIXES, ".parquet", ".arrow")
+# The column that says in which line of a CSV or TSV file a row ends.
+LINE = "line of the file"
 HUB_NAME = re.compile(r"\w[\w.-]*(/[\w.-]+)?")
 # Half of a character in JSON, which `datasets` reads as an empty text.
 _SURROGATE = re.compile(
@@ -43,6 +46,8 @@ def read_tables(
     labels: Mapping[str, Collection[str]] | None = None,
     *,
     nsmc_files: Mapping[str, Path] | None = None,
+    further: Sequence[str] = (),
+    to_train: bool = True,
     encoding: str = "utf-8",
     config_name: str | None = None,
     cache_dir: str | os.PathLike | None = None,
@@ -50,20 +55,23 @@ def read_tables(
     """Read some columns of a table, a folder or a data set of the Hub; a file is the split train.
 
     `column.entry` names an entry of a column of mappings. `labels` has the columns of labels, with those that a CSV or
-    TSV file may hold; none means any. `nsmc_files` are read in place of `source`.
+    TSV file may hold; none means any. `nsmc_files` are read in place of `source`. `further` columns are kept as they
+    are; `LINE` is one of CSV and TSV files alone. With `to_train`, there must be a split train.
     """
     labels, path = labels or {}, local_path(source)
     files, quoting_levels = nsmc_files, NSMC_QUOTING_LEVELS
     if files is None:
         files, quoting_levels = _find_tables(path), 1
     data = {
-        split: _read_table(file, texts, labels, encoding, cache_dir, quoting_levels) for split, file in files.items()
+        split: _read_table(file, texts, labels, further, encoding, cache_dir, quoting_levels)
+        for split, file in files.items()
     }
     if not data:
         with _data_errors(source):
             loaded = _load(source, path, config_name, cache_dir)
-        data = {split: _select(source, rows, [*texts, *labels]) for split, rows in loaded.items()}
-    if "train" not in data:
+        columns = [*texts, *labels, *(column for column in further if column != LINE)]
+        data = {split: _select(source, rows, columns) for split, rows in loaded.items()}
+    if to_train and "train" not in data:
         raise DataError(f"{source}: no split train; the splits are {', '.join(data)}")
     data = DatasetDict({split: data[split] for split in SPLITS if split in data})
     for column in texts:
@@ -101,8 +109,10 @@ def _find_tables(path: Path) -> dict[str, Path]:
     """A table, or a folder's by split; none if its data are in other files, or on the Hub: `datasets` reads those."""
     if path.is_file():
         if (suffix := path.suffix.lower()) not in TABLE_SUFFIXES:
+            if suffix == ".parquet":
+                return {}
             hint = "; save a workbook as CSV UTF-8" if suffix.startswith(".xls") else ""
-            raise DataError(f"{path}: not a .csv, .tsv, .txt, .json or .jsonl file{hint}")
+            raise DataError(f"{path}: not a .csv, .tsv, .txt, .json, .jsonl or .parquet file{hint}")
         return {"train": path}
     files, tables = find_splits(path, TABLE_SUFFIXES), files_ending(path, TABLE_SUFFIXES)
     if not files and tables == files_ending(path, DATA_SUFFIXES, "**/*"):
@@ -116,7 +126,10 @@ def _find_tables(path: Path) -> dict[str, Path]:
 
 
 def _load(source: str, path: Path, config_name: str | None, cache_dir: str | os.PathLike | None) -> DatasetDict:
-    """Load by `datasets` a folder without tables, or a data set of the Hub."""
+    """Load by `datasets` a Parquet file, a folder without tables, or a data set of the Hub."""
+    if path.is_file():
+        files = {"train": escape(str(path))}
+        return load_dataset("parquet", data_files=files, cache_dir=cache_dir, description=file_checksum(path))
     if path.is_dir():
         folder = str(path.resolve())
         if folder != escape(folder):
@@ -159,12 +172,14 @@ def _read_table(
     file: Path,
     texts: list[str],
     labels: Mapping[str, Collection[str]],
+    further: Sequence[str],
     encoding: str,
     cache_dir: str | os.PathLike | None,
     quoting_levels: int,
 ) -> Dataset:
     """Some columns of a table; those of a CSV or TSV file are strings. The cache goes by the file's content."""
-    suffix, columns = file.suffix.lower(), [*texts, *labels]
+    with_line = [LINE] if LINE in further else []
+    suffix, columns = file.suffix.lower(), [*texts, *labels, *(column for column in further if column != LINE)]
     if suffix in JSON_SUFFIXES:
         _check_json(file)
         cached = {"cache_dir": cache_dir, "description": file_checksum(file)}  # of which the cache's key is made
@@ -172,9 +187,9 @@ def _read_table(
             rows = load_dataset("json", data_files=escape(str(file)), split="train", **cached)
         return _select(str(file), rows, columns)
     allowed = {column: list(labels[column]) for column in labels}
-    key = ("table", suffix == ".csv", file_checksum(file), texts, allowed, encoding, quoting_levels)
+    key = ["table", suffix == ".csv", file_checksum(file), texts, allowed, encoding, quoting_levels, *further]
 
-    def batches() -> Iterator[dict[str, list[str]]]:
+    def batches() -> Iterator[dict[str, list[Any]]]:
         rows = iterate_rows(file, encoding, quoting_levels)
         _, header = next(rows)
         places = dict(zip(columns, find_columns(f"{file}, line 1", header, columns), strict=True))
@@ -182,9 +197,11 @@ def _read_table(
             for column in allowed:
                 for line, fields in batch:
                     check_label(f"{file}, line {line}", fields[places[column]].strip(), allowed[column])
-            yield {column: [fields[place] for _, fields in batch] for column, place in places.items()}
+            lines = dict.fromkeys(with_line, [line for line, _ in batch])
+            yield {column: [fields[place] for _, fields in batch] for column, place in places.items()} | lines
 
-    return cached_rows(key, batches(), dict.fromkeys(columns, Value("string")), cache_dir)
+    types = dict.fromkeys(columns, Value("string")) | dict.fromkeys(with_line, Value("int64"))
+    return cached_rows(key, batches(), types, cache_dir)
 
 
 def check_label(place: str, label: str, allowed: Collection[str] = ()) -> None:

@@ -6,7 +6,7 @@ import json
 import platform
 import re
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from glob import glob
 from importlib import metadata
 from pathlib import Path
@@ -184,12 +184,14 @@ def json_text(content: Any) -> str:
     return json.dumps(content, ensure_ascii=False, indent=2) + "\n"
 
 
-def data_record(source: str, data: DatasetDict) -> dict[str, Any]:
-    """What a record says about data: their source, and each split's rows and checksum.
+def data_record(source: str, data: DatasetDict, dropped: Mapping[str, int] | None = None) -> dict[str, Any]:
+    """What a record says about data: their source, each split's rows and checksum, rows left out by reason.
 
     Also `examples` for card and page: short texts of the validation split, of up to three labels one each.
     """
     described: dict[str, Any] = {"source": source, **describe_splits(data)}
+    if dropped:
+        described["dropped"] = dict(dropped)
     head = data["validation"][:1000] if "validation" in data else {}
     texts = head.get("text") or head.get("source") or []
     examples: dict[str, str] = {}

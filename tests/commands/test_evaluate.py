@@ -7,13 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from export.models import TWIN
-from shared import ROOT, read_json, tiny_config
+from export.models import TWIN, random_model, save
+from shared import ROOT, TINY, TWO_STEPS, read_json, tiny_config
 
 from hf_vanilla_transformer import VanillaTransformerForConditionalGeneration
 from hf_vanilla_transformer.commands.evaluation import accuracy_by_length
 from hf_vanilla_transformer.data.changes import CHANGES, change_texts
 from hf_vanilla_transformer.data.labelled_text import load_labelled_text
+from hf_vanilla_transformer.data.nsmc import SAMPLES
 from hf_vanilla_transformer.export import export
 from hf_vanilla_transformer.inference import classify, translate
 from hf_vanilla_transformer.metrics import translation_report
@@ -30,7 +31,7 @@ def test_the_evaluation_is_the_runs_own(succeed, trained, tmp_path):
     out = succeed("evaluate", "--model", trained, "--output_dir", tmp_path / "run", *flags)
     assert out.startswith("Measuring validation of sample, the data of the model's recipe\n")
     summary = (tmp_path / "run" / "report.md").read_text(encoding="utf-8")
-    assert f"Split validation of sample: {out.splitlines()[-2].removeprefix('validation: ')}\n" in summary
+    assert f"validation of sample: {out.splitlines()[-2].removeprefix('validation: ')}\n" in summary
     report = read_json(tmp_path / "run" / "evaluation.json")
     expected = read_json(trained / "metrics.json")["validation"]
     del expected["loss"]
@@ -41,8 +42,10 @@ def test_the_evaluation_is_the_runs_own(succeed, trained, tmp_path):
         assert sum(group["rows"] * group["accuracy"] for group in groups) == pytest.approx(90 * expected["accuracy"])
     errors = read_tsv(tmp_path / "run" / "errors.tsv")
     assert len(errors) == round(90 * (1 - expected["accuracy"]))
-    texts = load_labelled_text("sample", validation_fraction=0.15)["validation"]["text"][:]  # as the recipe cuts
-    assert all(error["label"] != error["predicted"] and error["text"] == texts[int(error["row"])] for error in errors)
+    lines = (SAMPLES / "ratings_train.txt").read_text(encoding="utf-8").split("\n")
+    for error in errors:
+        assert error["label"] != error["predicted"]
+        assert lines[int(error["line"]) - 1].split("\t")[1].strip('"') == error["text"].strip('"')
     surest = [float(error["probability"]) for error in errors]
     assert surest == sorted(surest, reverse=True)
     assert (tmp_path / "run" / "reliability.png").stat().st_size > 5_000
@@ -91,10 +94,67 @@ def test_an_evaluation_in_half_precision_is_nearly_the_same(succeed, trained, tm
     assert report["accuracy"] == pytest.approx(read_json(trained / "metrics.json")["test"]["accuracy"], abs=0.05)
 
 
+def test_a_file_that_the_run_has_not_seen_is_measured_as_a_whole(succeed, trained, tmp_path):
+    """With some labels alone, line breaks and an id; and a folder that has the split test alone."""
+    rows = [(f"id-{number}", f"정말 재미있는\n영화 {number}", "positive") for number in range(40)]
+    (tmp_path / "folder").mkdir()
+    for file in (tmp_path / "mine.csv", tmp_path / "folder" / "test.csv"):
+        with open(file, "w", encoding="utf-8", newline="") as opened:
+            csv.writer(opened).writerows([("number", "document", "label"), *rows])
+    for data in ("mine.csv", "folder"):
+        out_dir = tmp_path / f"run-{data}"
+        arguments = ["--data", tmp_path / data, "--output_dir", out_dir, "--id_column", "number"]
+        out = succeed("evaluate", "--model", trained, *arguments)
+        assert out.startswith(f"Measuring all 40 rows of {tmp_path / data}\n")
+        report = read_json(out_dir / "evaluation.json")
+        assert report["rows"] == 40 and [one["rows"] for one in report["per_label"]] == [0, 40]
+        wrong = report["confusion_matrix"][1][0]
+        errors = read_tsv(out_dir / "errors.tsv")
+        assert len(errors) == wrong
+        for error in errors:
+            number = int(error["id"].removeprefix("id-"))
+            assert int(error["line"]) == 2 * number + 3 and error["text"] == rows[number][1]
+        summary = (out_dir / "report.md").read_text(encoding="utf-8")
+        assert f"| positive | {wrong} | {40 - wrong} |" in summary.replace("\\", "")
+    for flags in (["--data", tmp_path / "folder"], ["--data", tmp_path / "mine.csv", "--validation_fraction", "0.5"]):
+        folder = tmp_path / f"x{len(flags)}"
+        out = succeed("evaluate", "--model", trained, *flags, "--output_dir", folder, "--split", "test")
+        assert out.startswith("Measuring test of")
+        assert read_json(folder / "evaluation.json")["rows"] == (40 if len(flags) == 2 else 20)
+
+
+def test_of_the_file_that_the_run_was_trained_on_the_test_split_is_measured(succeed, tmp_path):
+    rows = "".join(f"재미있다 {number},good\n지루하다 {number},bad\n" for number in range(50))
+    (tmp_path / "mine.csv").write_text(f"document,label\n{rows}", encoding="utf-8")
+    data = ["--data", tmp_path / "mine.csv", "--validation_fraction", "0.1", "--vocab_size", "60"]
+    succeed("train-classifier", *data, *TINY, *TWO_STEPS, "--output_dir", tmp_path / "run")
+    (tmp_path / "moved.csv").write_bytes((tmp_path / "mine.csv").read_bytes())
+    for name in ("mine.csv", "moved.csv"):
+        arguments = ["--model", tmp_path / "run", "--data", tmp_path / name, "--output_dir", tmp_path / f"{name}-out"]
+        assert succeed("evaluate", *arguments).startswith("Measuring test of")
+        assert read_json(tmp_path / f"{name}-out" / "evaluation.json")["rows"] == 10
+
+
+def test_a_translators_own_file_is_measured_as_a_whole(succeed, corpus, tmp_path):
+    tokenizer = train_tokenizer((corpus / "train.num").read_text().splitlines(), vocab_size=60, add_eos=True)
+    save(random_model(tiny_config(**TWIN, vocab_size=len(tokenizer))), tmp_path / "model")
+    tokenizer.save_pretrained(tmp_path / "model")
+    (tmp_path / "files").mkdir()
+    for ending in ("num", "de"):
+        (tmp_path / "files" / f"test.{ending}").write_bytes((corpus / f"test.{ending}").read_bytes())
+    table = zip(*((corpus / f"test.{ending}").read_text().splitlines() for ending in ("num", "de")), strict=True)
+    with open(tmp_path / "pairs.tsv", "w", encoding="utf-8", newline="") as opened:
+        csv.writer(opened, delimiter="\t").writerows([("num", "de"), *table])
+    columns = ["--source_column", "num", "--target_column", "de"]
+    for data in ("files", "pairs.tsv"):
+        flags = ["--data", tmp_path / data, *columns, "--output_dir", tmp_path / f"{data}-out"]
+        assert "Measuring all 13 rows" in succeed("evaluate", "--model", tmp_path / "model", *flags)
+
+
 def test_a_text_at_the_limit_of_a_group_is_in_it():
     groups = accuracy_by_length(["a" * 5, "a" * 6, "a" * 80, "a" * 81], np.array([True, False, True, True]))
-    assert [(group["most_characters"], group["rows"], group["accuracy"]) for group in groups] == [
-        *((5, 1, 1.0), (10, 1, 0.0), (80, 1, 1.0), (None, 1, 1.0))
+    assert [(group["characters"], group["rows"], group["accuracy"]) for group in groups] == [
+        *(("1 to 5", 1, 1.0), ("6 to 10", 1, 0.0), ("41 to 80", 1, 1.0), ("more than 80", 1, 1.0))
     ]
 
 
@@ -146,7 +206,7 @@ def test_an_evaluation_is_of_the_cut_that_the_flags_tell(succeed, trained, tmp_p
     succeed("evaluate", "--model", trained, "--output_dir", tmp_path, *flags)
     texts = load_labelled_text("sample", validation_fraction=0.3, seed=8)["validation"]["text"][:]
     errors = read_tsv(tmp_path / "errors.tsv")
-    assert errors and all(error["text"] == texts[int(error["row"])] for error in errors)
+    assert errors and {error["text"] for error in errors} <= {*texts}
 
 
 @pytest.mark.parametrize(
@@ -158,7 +218,7 @@ def test_an_evaluation_is_of_the_cut_that_the_flags_tell(succeed, trained, tmp_p
         (["--model", "nowhere"], "nowhere"),
         (["--data", "nowhere.csv"], "nowhere.csv"),
         (["--robustness", "upside_down"], "no such change: upside_down"),
-        (["--data", "three.csv"], "its labels are negative, positive; those of the data are a, b, c"),
+        (["--data", "three.csv"], "the model's labels are negative, positive; those of the data are a, b, c"),
     ],
 )
 def test_an_evaluation_is_refused_with_one_line(refused, trained, here, arguments, message):

@@ -103,7 +103,7 @@ def test_texts_are_numbered_from_the_first_after_resuming(succeed, texts, tmp_pa
     [
         (["--resume"], "--resume: needs --output"),
         (["--output", "./there.tsv"], "--output: ./there.tsv is there, and nothing is overwritten"),
-        (["--output", "./nowhere/answers.tsv"], "./nowhere/answers.tsv: No such file"),
+        (["--output", "./nowhere/answers.tsv"], "nowhere/answers.tsv: No such file"),
         (["--output", "."], "Is a directory"),
         (["--file", "./texts.txt", "--output", "./texts.txt", "--resume"], "is --file itself"),
         (["--file", "./texts.txt", "--output", "./there.tsv", "--resume"], "there.tsv has 999 lines, but there are"),

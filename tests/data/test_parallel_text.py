@@ -1,13 +1,14 @@
 """Parallel text: what is loaded, and what is refused before any training."""
 
 import json
+from collections import Counter
 from itertools import chain
 
 import pytest
 from datasets import Dataset
 from datasets.table import MemoryMappedTable
 
-from data.files import data_error, write_lines
+from data.files import data_error, write_lines, write_table
 from hf_vanilla_transformer.data.parallel_text import tokenize_pairs
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 
@@ -139,3 +140,11 @@ def test_both_sides_end_with_eos_and_the_longer_one_counts(folder, load_pairs):
     longest = tokenize_pairs(data["test"].map(lambda _: {"source": "안녕 " * 20}), tokenizer, target_tokenizer)
     assert {len(ids) for ids in longest["input_ids"]} == {6}  # cut, with its end
     assert longest["input_ids"][0][-1] == tokenizer.eos_token_id
+
+
+def test_repeated_pairs_are_left_out(load_pairs, tmp_path):
+    pairs = [("eins", "one"), ("eins", "one"), ("eins", "a"), *((f"w{number}", f"v{number}") for number in range(20))]
+    write_table(tmp_path / "t.csv", [dict(zip(("ko", "en"), pair, strict=True)) for pair in pairs])
+    dropped = Counter()
+    data = load_pairs(tmp_path / "t.csv", drop_repeats=True, dropped=dropped)
+    assert sum(map(len, data.values())) == 22 and dropped == {"repeated": 1}

@@ -63,7 +63,7 @@ NOT_UTF_8 = "is not UTF-8 (invalid start byte); it "
         ("t.csv", HEAD + b"a,0,1\nb,0,1\n", "t.csv, line 2: 3 columns instead of 2"),
         ("t.csv", HEAD + b'a,0\n"b,1\n', "t.csv, line 3: unexpected end of data"),
         ("t.csv", HEAD + b"a,0\n\xb0\xa1,1\n", f"t.csv, line 3: byte 1 {NOT_UTF_8}looks like cp949"),
-        ("t.csv", HEAD + b"a,0\nb,\n", "split train, row 2: no label"),
+        ("t.csv", HEAD + b"a,0\nb,\n", "1 of 2 rows have no label in the column label, rows 2"),
         ("t.csv", HEAD + b",0\n ,1\n", "split train: all rows have no text"),
         ("t.csv", HEAD + b"a,0\nb,0\nc,1\n", "one row alone has the label '1'"),
         ("t.csv", HEAD + b"a,0\nb,0\n", "the column 'label' has fewer than two labels: ['0']"),
@@ -85,8 +85,16 @@ NOT_UTF_8 = "is not UTF-8 (invalid start byte); it "
         ("t.jsonl", JSON % b'"\xff"', "t.jsonl, line 1: byte 29 is not UTF-8"),
         ("t.jsonl", b'{"document": 1, "label": 1}\n', "the column 'document' holds no texts"),
         *(("t.jsonl", JSON % label, "holds neither integers nor strings") for label in (b"0.5", b"[1]")),
-        ("t.jsonl", JSON % b'"b"' + JSON % b"null" + JSON % b'"None"', "row 2: no label"),
-        ("t.xls", b"document\tlabel\na\t1\n", "t.xls: not a .csv, .tsv, .txt, .json or .jsonl file; save a workbook"),
+        (
+            "t.jsonl",
+            JSON % b'"b"' + JSON % b"null" + JSON % b'"None"',
+            "no label in the column label, rows 2",
+        ),
+        (
+            "t.xls",
+            b"document\tlabel\na\t1\n",
+            "t.xls: not a .csv, .tsv, .txt, .json, .jsonl or .parquet file; save",
+        ),
     ],
 )
 def test_bad_table(load, tmp_path, name, content, message):
@@ -220,3 +228,24 @@ def test_data_sets_of_the_hub(load, monkeypatch):
     ):
         with data_error(name, message):
             load(name)
+
+
+def test_a_parquet_file_is_read(load, tmp_path):
+    rows = Dataset.from_dict({"review": [f"감상 {number}" for number in range(30)], "mood": ["a", "b", "c"] * 10})
+    rows.to_parquet(tmp_path / "reviews.parquet")
+    loaded = load(tmp_path / "reviews.parquet", text_column="review", label_column="mood")
+    assert_shape(loaded, ["a", "b", "c"])
+    assert sum(map(len, loaded.values())) == 30
+    with data_error("no column 'nowhere'; the columns are review, mood"):
+        load(tmp_path / "reviews.parquet", text_column="nowhere", label_column="mood")
+    (tmp_path / "broken.parquet").write_bytes(b"PAR1")
+    with data_error("broken.parquet"):
+        load(tmp_path / "broken.parquet")
+
+
+def test_a_quoted_field_of_tabs_may_hold_line_feeds(load, tmp_path):
+    texts = ["one\ntwo", "tab\there", 'a "quoted"\n\nword', "\n", "plain", "end\n"]
+    records = [{"label": number % 2, "text": text, "n": number} for number, text in enumerate(texts * 3)]
+    loaded = load(write_table(tmp_path / "t.tsv", records), text_column="text")
+    kept = [text for text in texts if text.strip()]
+    assert sorted(text for split in loaded.values() for text in split["text"]) == sorted(kept * 3)
