@@ -270,21 +270,17 @@ def load_split(arguments: EvaluationArguments, data_arguments: type, **options: 
     whose = "" if "data" in given else ", the data of the model's recipe" if "data" in of_recipe else ", by default"
     try:
         there = data.load(cut=False, **options)
-        if (
-            arguments.split is None
-            and len(there) == 1
-            and not seen(data, arguments.model, of_recipe.get("data"), there)
-        ):
+        is_seen = len(there) > 1 or seen(data, arguments.model, of_recipe.get("data"), there)
+        if arguments.split is None and not is_seen:
             (rows,) = there.values()
             arguments.split = "all rows"  # type: ignore[assignment]  # for the report
             print(f"Measuring all {len(rows):,} rows of {data.data}{whose}", flush=True)
             return rows
         arguments.split = arguments.split or "test"
         print(f"Measuring {arguments.split} of {data.data}{whose}", flush=True)
-        # Others are cut from train, as in training.
-        return (there if arguments.split in there and arguments.split != "train" else data.load(**options))[
-            arguments.split
-        ]
+        if arguments.split != "train" and arguments.split in there:
+            return there[arguments.split]
+        return data.load(**options)[arguments.split]  # cut as in training
     except (OSError, ValueError) as error:
         raise error if "data" in given else ValueError(f"{error} (--data: where the data are)") from error
 
