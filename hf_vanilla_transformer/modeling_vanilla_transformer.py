@@ -587,6 +587,9 @@ class VanillaTransformerEncoder(VanillaTransformerPreTrainedModel):
         kwargs = read_elsewhere(kwargs)
         if (input_ids is None) == (inputs_embeds is None):
             raise ValueError("Give exactly one of `input_ids` and `inputs_embeds`")
+        if input_ids is not None and input_ids.shape[1] == 0:  # texts without a token, in a batch by themselves
+            size = input_ids.shape[0], 0, self.config.d_model
+            return BaseModelOutput(last_hidden_state=torch.zeros(size, dtype=self.dtype, device=input_ids.device))
         if inputs_embeds is None:
             inputs_embeds = embed(self.embed_tokens, input_ids, self.config)
         limit = self.config.max_position_embeddings
@@ -680,6 +683,9 @@ class VanillaTransformerDecoder(VanillaTransformerPreTrainedModel):
             raise ValueError("Give exactly one of `decoder_input_ids` and `decoder_inputs_embeds`")
         if encoder_hidden_states is None:
             raise ValueError("The decoder needs `encoder_hidden_states`")
+        if encoder_hidden_states.shape[1] == 0:  # as in a batch with others, where an empty text is padding
+            encoder_hidden_states = nn.functional.pad(encoder_hidden_states, (0, 0, 0, 1))
+            encoder_attention_mask = encoder_hidden_states.new_zeros(encoder_hidden_states.shape[:2])
         if inputs_embeds is None:
             inputs_embeds = embed(self.embed_tokens, input_ids, self.config)
         if use_cache and cache is None:
@@ -755,7 +761,7 @@ class VanillaTransformerModel(VanillaTransformerPreTrainedModel):
         """Encode the source and decode the target.
 
         Args:
-            input_ids: (B, S), the source tokens.
+            input_ids: (B, S), the source tokens; texts without any, (B, 0), are answered as padding is.
             attention_mask: (B, S).
             decoder_input_ids: (B, T), the target tokens after the cached ones; by default `decoder_start_token_id`.
             decoder_attention_mask: (B, P + T).
@@ -990,7 +996,6 @@ class VanillaTransformerForSequenceClassification(VanillaTransformerPreTrainedMo
         Arguments and errors are as in `VanillaTransformerModel`, and:
 
         Args:
-            input_ids: (B, S); empty texts (B, 0) count as one padding token.
             decoder_attention_mask: (B, T); by default every `decoder_input_ids` but `pad_token_id` is a token.
             labels: (B,), int64, for `problem_type` "single_label_classification"; (B, num_labels), float, for
                 "multi_label_classification"; (B,) or (B, num_labels), float, for "regression".
@@ -1000,10 +1005,6 @@ class VanillaTransformerForSequenceClassification(VanillaTransformerPreTrainedMo
         Returns:
             `logits` (B, num_labels), `loss` if there are labels, and the other outputs of `VanillaTransformerModel`.
         """
-        if input_ids is not None and input_ids.shape[1] == 0 and self.config.pad_token_id is not None:
-            # A pipeline passes an empty text alone like this; in a batch with others it is a row of padding.
-            input_ids = torch.full((input_ids.shape[0], 1), self.config.pad_token_id, device=input_ids.device)
-            attention_mask = torch.zeros_like(input_ids)
         if decoder_attention_mask is None and decoder_input_ids is not None and self.config.pad_token_id is not None:
             decoder_attention_mask = decoder_input_ids.ne(self.config.pad_token_id)
         kwargs.setdefault("use_cache", False)  # type: ignore[typeddict-item]

@@ -450,7 +450,7 @@ CACHES = {"cache": DynamicCache(), "past_key_values": DynamicCache()}
         (BARE, {}, {}, "input_ids"),
         (BARE, {}, {"input_ids": IDS, "inputs_embeds": EMBEDDINGS}, "input_ids"),
         (BARE, {}, {"input_ids": IDS, "decoder_input_ids": IDS, "decoder_inputs_embeds": EMBEDDINGS}, "decoder_input"),
-        (BARE, {}, {"input_ids": IDS[:, :0]}, "at least one token"),
+        (BARE, {}, {"input_ids": IDS, "decoder_input_ids": IDS[:, :0]}, "at least one token"),
         (BARE, NO_START, {"input_ids": IDS}, "Give `decoder_input_ids` or"),
         (TRANSLATOR, NO_START, {"input_ids": IDS, "labels": IDS}, "Give `decoder_input_ids`:"),
         (TRANSLATOR, {"pad_token_id": None}, {"input_ids": IDS, "labels": IDS}, "Give `decoder_input_ids`:"),

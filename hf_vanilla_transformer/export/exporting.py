@@ -176,6 +176,9 @@ def make_record(
     generation = getattr(model, "generation_config", None)
     config = model.config.to_dict()
     config.pop("_name_or_path", None)
+    answer = {}
+    if TASKS[type(model).__name__] == "classification":
+        answer["logits_without_tokens"] = TorchEngine(model).logits([[]], 1)[0].tolist()
     return {
         "format": format,
         "task": TASKS[type(model).__name__],
@@ -184,5 +187,6 @@ def make_record(
         "parameters": model.num_parameters(),
         "config": config,
         "generation": None if generation is None else generation.to_diff_dict(),
+        **answer,
         **environment,
     }

@@ -64,7 +64,7 @@ def iterate_probabilities(
     max_length = min(tokenizer.model_max_length, engine.config.max_position_embeddings)
     for window in _windows(texts, WINDOW * batch_size):
         # A text without a token has no ids, as in transformers' pipeline.
-        ids = tokenizer(window, truncation=True, max_length=max_length)["input_ids"]
+        ids, _ = token_ids(window, tokenizer, max_length)
         logits = torch.from_numpy(engine.logits(ids, batch_size))
         if (kind := engine.config.problem_type) != REGRESSION:
             logits = logits.sigmoid() if kind == MULTI else logits.softmax(dim=-1)
@@ -125,14 +125,13 @@ def iterate_translations(
     number = first
     try:
         for window in _windows(texts, WINDOW * batch_size, first):
-            input_ids = tokenizer(window, verbose=False)["input_ids"]
-            if long := [place for place, ids in enumerate(input_ids) if len(ids) > limit]:
-                tokens = len(input_ids[long[0]])
+            input_ids, lengths = token_ids(window, tokenizer, limit)
+            if long := [place for place, length in enumerate(lengths) if length > limit]:
+                tokens = lengths[long[0]]
                 message = message or f"text {number + long[0]} has {tokens} tokens, the model reads {limit}"
                 if not truncation:
                     raise ValueError(message)
                 cut += len(long)
-                input_ids = tokenizer(window, truncation=True, max_length=limit)["input_ids"]
             number += len(window)
             translations = [""] * len(window)
             if places := [place for place, ids in enumerate(input_ids) if len(ids) > without_text]:
@@ -145,6 +144,29 @@ def iterate_translations(
     finally:
         if cut:
             logger.warning(f"{message}; cut: {cut} of {number - first} texts")
+
+
+def token_ids(
+    texts: list[str], tokenizer: PreTrainedTokenizerBase, max_length: int
+) -> tuple[list[list[int]], list[int]]:
+    """The ids of texts, cut to `max_length` as the tokenizer cuts, and how many ids they had before.
+
+    A fast tokenizer keeps the settings of its last call: with others in another thread, it would cut or not cut by
+    those. So it gets the same ones in every call, and cuts nothing.
+    """
+    encoded = tokenizer(texts, truncation=False, padding=False, verbose=False)
+    rows = encoded["input_ids"]
+    lengths = [len(ids) for ids in rows]
+    for place in (place for place, length in enumerate(lengths) if length > max_length):
+        if not tokenizer.is_fast:
+            rows[place] = tokenizer(texts[place], truncation=True, max_length=max_length)["input_ids"]
+            continue
+        added = encoded[place].special_tokens_mask
+        own = [number for number, mark in enumerate(added) if not mark]
+        surplus = min(lengths[place] - max_length, len(own))
+        left_out = {*(own[:surplus] if tokenizer.truncation_side == "left" else own[len(own) - surplus :])}
+        rows[place] = [token for number, token in enumerate(rows[place]) if number not in left_out]
+    return rows, lengths
 
 
 def _load(

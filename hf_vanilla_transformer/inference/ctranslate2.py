@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from ..data.errors import DataError
 from .engine import Engine, config_of, end_tokens, import_extra
 from .folder import named_errors
 
@@ -15,8 +16,8 @@ from .folder import named_errors
 class CTranslate2Engine(Engine):
     """Computes on the CPU, as many batches at a time as torch would use threads, with one thread each.
 
-    CTranslate2 translates a source of the end token alone into nothing. It cannot classify a text without a token,
-    which becomes the unknown token.
+    CTranslate2 translates a source of the end token alone into nothing. It cannot classify a text without a token, so
+    the record has the logits of one.
     """
 
     def __init__(self, folder: str, export: dict[str, Any]):
@@ -38,13 +39,21 @@ class CTranslate2Engine(Engine):
         self.source_tokens, self.target_tokens = (
             _vocabulary(Path(folder), f"{side}_vocabulary.json") for side in ("source", "target")
         )
-        self.unknown = json.loads(Path(folder, "config.json").read_text(encoding="utf-8")).get("unk_token")
+        self.folder, self.logits_without_tokens = folder, export.get("logits_without_tokens")
         self.target_ids = {token: token_id for token_id, token in enumerate(self.target_tokens)}
 
     def logits(self, input_ids: list[list[int]], batch_size: int) -> np.ndarray:
-        sources = [row or [self.unknown] for row in self.sources(input_ids)]
+        logits = np.empty((len(input_ids), self.config.num_labels), dtype=np.float32)
+        places = [place for place, row in enumerate(input_ids) if row]
+        if len(places) < len(input_ids):
+            if self.logits_without_tokens is None:
+                raise DataError(f"{self.folder}: cannot answer a text without a token: export the model again")
+            logits[:] = self.logits_without_tokens
+        sources = self.sources([input_ids[place] for place in places])
         results = self._answer(sources, batch_size, beam_size=1, max_decoding_length=1, return_logits_vocab=True)
-        return np.stack([np.array(result.logits[0][0])[: self.config.num_labels] for result in results])
+        for place, result in zip(places, results, strict=True):
+            logits[place] = np.array(result.logits[0][0])[: self.config.num_labels]
+        return logits
 
     def translate(
         self, input_ids: list[list[int]], batch_size: int, num_beams: int = 1, max_new_tokens: int | None = None

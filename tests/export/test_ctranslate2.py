@@ -1,5 +1,6 @@
 """CTranslate2 computes what torch computes: every preset and variant, and what it cannot express is refused."""
 
+import json
 import os
 import re
 from pathlib import Path
@@ -7,17 +8,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from shared import ROOT, run_without_the_package, tiny_config
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from shared import LINES, ROOT, read_json, run_without_the_package, tiny_config
 from transformers import GenerationConfig
 
 from export.models import CONFIGS, HEADS, program_of, random_model, save
 from hf_vanilla_transformer.data import load_parallel_text
+from hf_vanilla_transformer.data.errors import DataError
 from hf_vanilla_transformer.engines import load_engine
 from hf_vanilla_transformer.export import export, proof
-from hf_vanilla_transformer.inference import translate
+from hf_vanilla_transformer.inference import classify, translate
 from hf_vanilla_transformer.inference.pytorch import TorchEngine
-from hf_vanilla_transformer.loading import load_model
+from hf_vanilla_transformer.loading import load_model, load_tokenizer
 from hf_vanilla_transformer.metrics import translation_report
+from hf_vanilla_transformer.tokenizer import train_tokenizer
 
 
 ctranslate2 = pytest.importorskip("ctranslate2", reason="the extra [ctranslate2] is not installed")
@@ -153,6 +158,49 @@ def test_the_start_token_alone_is_a_text_and_nothing_a_translation(tmp_path):
     assert engine.translate([[5, 6, 7]], 1) == [[]]
 
 
+# Texts that a tokenizer leaves nothing of, and others.
+BLANK = ["", " ", "\t \u3000", "\u200b", "\u200e\u200f", "\x01", "\ufeff"]
+
+
+@pytest.mark.parametrize("name", ["preset base", "variant default", "variant learned"])
+@pytest.mark.parametrize("quantize", [None, "int8"])
+def test_a_text_without_a_token_is_answered_as_in_torch(name, quantize, tmp_path):
+    folder = tmp_path / "model"
+    model = random_model(CONFIGS[name](), "classification")
+    model.save_pretrained(folder)
+    train_tokenizer(LINES, vocab_size=29, max_length=16).save_pretrained(folder)
+    export(str(folder), str(tmp_path / "export"), "ctranslate2", quantize)
+    expected, _ = classify([""], str(folder))
+    for texts in (BLANK, ["가 나 다", *BLANK, "라 마"], ["", "가"]):
+        found, _ = classify(texts, str(tmp_path / "export"))
+        blank = [place for place, text in enumerate(texts) if text in BLANK]
+        np.testing.assert_allclose(found[blank], np.repeat(expected, len(blank), axis=0), atol=1e-6)
+        assert np.isfinite(found).all()
+    record = read_json(tmp_path / "export" / "export.json")
+    del record["logits_without_tokens"]
+    (tmp_path / "export" / "export.json").write_text(json.dumps(record))
+    assert classify(["가"], str(tmp_path / "export"))[0].shape == (1, 2)
+    with pytest.raises(DataError, match="export the model again"):
+        classify(["가", ""], str(tmp_path / "export"))
+
+
+@given(texts=st.lists(st.text(max_size=8), min_size=1, max_size=4))
+@settings(max_examples=60, deadline=None)
+def test_engines_agree_on_any_text(published, texts):
+    texts = [text for text in texts if not re.search("[\ud800-\udfff]", text)]
+    expected, found = (classify(texts, one, tokenizer)[0] for one, tokenizer in published)
+    assert np.isfinite(found).all()
+    np.testing.assert_allclose(found, expected, atol=1e-4)
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory):
+    """The published classifier and its export, with their tokenizers."""
+    folders = [str(ROOT / "model_cards" / "nsmc-small"), str(tmp_path_factory.mktemp("published") / "export")]
+    export(*folders, "ctranslate2")
+    return [(load_engine(folder), load_tokenizer(folder)) for folder in folders]
+
+
 def test_a_text_that_is_too_long_is_a_value_error(tmp_path):
     engine, _ = exported(random_model(tiny_config(), "classification"), tmp_path)
     with pytest.raises(ValueError, match="positions"):
@@ -192,6 +240,11 @@ def test_published_models(name, tmp_path):
     record = export(str(folder), str(tmp_path / "export"), "ctranslate2")
     assert record["proof"]["random_texts"]["longest"] == 128
     assert record["proof"]["random_texts"]["greatest_difference"] < 1e-5
+    if name == "nsmc-small":
+        program = re.sub(r'encode\(".*"\)', 'encode("\u200b")', program_of(tmp_path / "export"))
+        label, probability = run_without_the_package(program, home=tmp_path / "export").split()
+        ((row,), labels) = classify([""], str(folder))
+        assert label == labels[row.argmax()] and float(probability) == pytest.approx(row.max(), abs=1e-5)
     if name == "multi30k-de-en":
         printed = run_without_the_package(program_of(tmp_path / "export"), home=tmp_path / "export")
         assert printed == "Two dogs play in the snow.\n"

@@ -17,6 +17,7 @@ from export.models import CONFIGS, program_of, random_model, save
 from hf_vanilla_transformer.data import load_labelled_text
 from hf_vanilla_transformer.engines import load_engine
 from hf_vanilla_transformer.export import export, proof
+from hf_vanilla_transformer.inference import classify
 from hf_vanilla_transformer.inference.pytorch import TorchEngine
 from hf_vanilla_transformer.loading import load_tokenizer
 
@@ -225,6 +226,10 @@ def test_published_classifier(tmp_path):
     assert abs(right[0] - right[1]) <= 0.01
     printed = run_without_the_package(WITHOUT_TORCH + program_of(tmp_path / "export"), home=tmp_path / "export")
     assert printed.startswith("positive 0.99")
+    program = re.sub(r'encode\(".*"\)', 'encode(" ")', program_of(tmp_path / "export"))
+    label, probability = run_without_the_package(WITHOUT_TORCH + program, home=tmp_path / "export").split()
+    (row,), names = classify([" "], folder)
+    assert label == names[row.argmax()] and float(probability) == pytest.approx(row.max(), abs=1e-5)
 
 
 TRANSFORMERS_JS = os.environ.get("TRANSFORMERS_JS_DIR", "")

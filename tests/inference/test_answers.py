@@ -1,9 +1,12 @@
 """Texts in, probabilities and translations out."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 import torch
 from shared import tiny_config
+from tokenizers.processors import TemplateProcessing
 
 from hf_vanilla_transformer import (
     VanillaTransformerForConditionalGeneration,
@@ -17,6 +20,7 @@ from hf_vanilla_transformer.inference import (
     iterate_translations,
     translate,
 )
+from hf_vanilla_transformer.inference.answers import token_ids
 from hf_vanilla_transformer.loading import load_tokenizer
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 
@@ -67,6 +71,41 @@ def test_a_text_is_cut_to_what_tokenizer_and_model_read(classifier):
     probabilities, _ = classify(texts, engine, tokenizer)
     tokenizer.model_max_length = 4
     np.testing.assert_array_equal(classify(texts, engine, tokenizer)[0], probabilities)
+
+
+@pytest.mark.parametrize("side", ["right", "left"])
+@pytest.mark.parametrize("template", ["$A", "$A [EOS]", "[CLS] [BOS] $A [SEP]"])
+@pytest.mark.parametrize("limit", [3, 4, 7, 50])
+def test_a_text_is_cut_as_the_tokenizer_cuts_it(side, template, limit):
+    tokenizer = train_tokenizer(["가 나 다"], vocab_size=29)
+    ids = [(token, tokenizer.convert_tokens_to_ids(token)) for token in ("[CLS]", "[BOS]", "[SEP]", "[EOS]")]
+    tokenizer.backend_tokenizer.post_processor = TemplateProcessing(single=template, special_tokens=ids)
+    tokenizer.truncation_side = side
+    texts = ["", "가", "가 나 다 가 나 다", "다 [SEP] 나 [EOS] 가 가 [CLS]"]
+    whole = tokenizer(texts)["input_ids"]
+    expected = tokenizer(texts, truncation=True, max_length=limit)["input_ids"]
+    tokenizer(texts, padding=True, truncation=True, max_length=2)  # which a fast tokenizer remembers
+    assert token_ids(texts, tokenizer, limit) == (expected, [*map(len, whole)])
+
+
+def test_threads_with_other_settings_share_a_tokenizer(classifier, translator):
+    """Long texts are cut, refused, and classified at once."""
+    long = ["가 " * 60]
+    engine, tokenizer = load_engine(translator), load_tokenizer(translator)
+    scorer, shared = load_engine(classifier), load_tokenizer(classifier)
+    expected = translate(long, engine, tokenizer, tokenizer, max_new_tokens=2), classify(long, scorer, shared)[0]
+
+    def ask(number: int) -> bool:
+        if number % 3 == 0:
+            return translate(long, engine, tokenizer, tokenizer, max_new_tokens=2) == expected[0]
+        if number % 3 == 1:
+            return np.array_equal(classify(long, scorer, shared)[0], expected[1])
+        with pytest.raises(ValueError, match="text 1 has 121 tokens"):
+            translate(long, engine, tokenizer, tokenizer, truncation=False)
+        return True
+
+    with ThreadPoolExecutor(8) as threads:
+        assert all(threads.map(ask, range(240)))
 
 
 def test_a_translator_is_a_folder_an_engine_or_a_model(translator):
