@@ -5,6 +5,7 @@ import contextlib
 import json
 import re
 import threading
+import warnings
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from pickle import UnpicklingError
@@ -23,7 +24,7 @@ from .. import (
 from ..configuration_vanilla_transformer import VanillaTransformerConfig
 from ..data.errors import DataError
 from ..data.network import hub_answers
-from ..modeling_vanilla_transformer import VanillaTransformerPreTrainedModel
+from ..modeling_vanilla_transformer import VanillaTransformerPreTrainedModel, transformers_tie_weights
 
 
 # An export's record: `format`, `task`, `quantize`, the model's `config` and `generation`, `proof`.
@@ -130,8 +131,30 @@ def load_model(folder: str, **options) -> VanillaTransformerPreTrainedModel:
 
 
 def load_weights(model_class: Any, folder: str, **options: Any) -> tuple[Any, dict[str, Any]]:
-    """A model by `load_from`, with its tied weights tied; and what `output_loading_info` tells."""
-    return load_from(model_class, folder, "model", output_loading_info=True, **options)
+    """A model by `load_from`, its tied weights tied; and what `output_loading_info` tells.
+
+    A thread that loads a model by transformers at the same time keeps it from tying in all threads, and its dtype can
+    become this model's.
+
+    Raises:
+        RuntimeError: another thread loads a model in another dtype.
+    """
+    with ONE_AT_A_TIME:
+        model, loading = load_from(model_class, folder, "model", output_loading_info=True, **options)
+        transformers_tie_weights(model, missing_keys=loading["missing_keys"], recompute_mapping=False)
+        if PreTrainedModel.tie_weights is not transformers_tie_weights:
+            warnings.warn(
+                "another thread loads a model by transformers, or two did at once: weights of models that are not "
+                "this package's may not be tied from now on (`no_tie_weights`); load one model after the other",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+    tensors = [] if "quantization_config" in options else [*model.parameters(), *model.buffers()]
+    if {one.dtype for one in tensors if one.is_floating_point()} - {model.config.dtype}:
+        raise RuntimeError(
+            f"{folder}: another thread loaded a model by transformers in another dtype at the same time: load again"
+        )
+    return model, loading
 
 
 def labels_of(config: VanillaTransformerConfig) -> list[str]:

@@ -443,6 +443,18 @@ class VanillaTransformerDecoderLayer(GradientCheckpointingLayer):
         return self.feed_forward_residual.after(residual, hidden_states)
 
 
+def _find_tie_weights(*args, **kwargs) -> None:
+    PreTrainedModel.tie_weights(*args, **kwargs)
+
+
+# While a thread loads a model, `no_tie_weights` (transformers 5.24) has a function in this one's place that does
+# nothing, for all threads; of two such threads, one leaves it there. Where this file is imported just then, no better
+# function can be found than what stands there later.
+transformers_tie_weights: Callable[..., None] = (
+    PreTrainedModel.tie_weights if PreTrainedModel.tie_weights.__name__ == "tie_weights" else _find_tie_weights
+)
+
+
 class VanillaTransformerPreTrainedModel(PreTrainedModel):
     """What all models here share: loading and saving, initialisation, resizing of the vocabularies."""
 
@@ -504,6 +516,12 @@ class VanillaTransformerPreTrainedModel(PreTrainedModel):
         getattr(base, "encoder", base).embed_tokens = value
         if hasattr(base, "decoder") and self.config.share_encoder_decoder_embeddings:
             base.decoder.embed_tokens = value
+
+    def tie_weights(self, missing_keys: set[str] | None = None, recompute_mapping: bool = True) -> None:
+        """Tie as transformers does, also while another thread loads a model; `from_pretrained` ties what it loaded."""
+        is_being_loaded = missing_keys is None and self.device.type == "meta"
+        tie = PreTrainedModel.tie_weights if is_being_loaded else transformers_tie_weights
+        tie(self, missing_keys=missing_keys, recompute_mapping=recompute_mapping)
 
     def _resize_token_embeddings(self, new_num_tokens, pad_to_multiple_of=None, mean_resizing=True):
         """Resize the source embeddings; with one vocabulary, also the target embeddings and the head.
