@@ -49,6 +49,20 @@ def imported(module: Path) -> set[str]:
     return {name[1] for name in parts if name[0] == "hf_vanilla_transformer" and len(name) > 1}
 
 
+def test_one_function_loads_from_folders():
+    """Which runs none of their code. A generation configuration has none."""
+    calls = {
+        (module.as_posix(), ast.unparse(node.func))
+        for module in MODULES
+        for node in ast.walk(ast.parse((PACKAGE / module).read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith((".from_pretrained", "pipeline"))
+    }
+    assert calls == {
+        ("inference/folder.py", "loader.from_pretrained"),
+        ("hub/upload.py", "GenerationConfig.from_pretrained"),
+    }
+
+
 @pytest.mark.parametrize("module", [m for m in MODULES if m.parts[0] != "commands"], ids=str)
 def test_imports_point_one_way(module):
     """Hub files <- data <- inference <- training <- hub <- export <- commands; see CONTRIBUTING.md."""

@@ -180,7 +180,7 @@ def restore(folder: str) -> VanillaTransformerForConditionalGeneration:
     )
     model.load_state_dict(own_state_dict(model, twin.state_dict()))
     if model.config.position_embedding_type != "learned":
-        expected = twin_state_dict(model, AutoModelForSeq2SeqLM.from_config(twin.config))
+        expected = twin_state_dict(model, AutoModelForSeq2SeqLM.from_config(twin.config, trust_remote_code=False))
         for name, tensor in twin.state_dict().items():
             if name.endswith("embed_positions.weight") and not torch.allclose(tensor, expected[name], atol=1e-6):
                 raise ValueError(f"{folder}: {name} was trained, which the model has no place for")

@@ -131,7 +131,7 @@ def rename_first_shard(folder, name: str) -> None:
     first.rename(folder / name)
 
 
-@pytest.mark.parametrize("name", ["../x.safetensors", "/{place}/x.safetensors", "a/../../x.safetensors"])
+@pytest.mark.parametrize("name", ["../x.safetensors", "{place}/x.safetensors", "a/../../x.safetensors"])
 @pytest.mark.parametrize("index", ["model.safetensors.index.json", "other.safetensors.index.json"])
 def test_an_index_that_leads_out_of_the_folder_is_refused(sharded, name, index):
     rename_first_shard(sharded, name.format(place=sharded.parent))
