@@ -5,6 +5,7 @@ import contextlib
 import functools
 import hashlib
 import json
+import re
 import shutil
 import subprocess
 import tarfile
@@ -205,9 +206,16 @@ class _Handler(SimpleHTTPRequestHandler):
     # Windows may have other ideas of what a script is, and browsers insist.
     extensions_map = SimpleHTTPRequestHandler.extensions_map | dict.fromkeys((".js", ".mjs"), "text/javascript")
     extensions_map |= {".wasm": "application/wasm"}
+    timeout = 30  # seconds in which a client may be silent
 
     def send_head(self):
-        """As in the base class, but no link out of the folder is followed, and no folder is listed."""
+        """As in the base class, but no link out of the folder is followed, and no folder is listed.
+
+        Only who asks for this machine is answered: any site can let its own name point here (DNS rebinding).
+        """
+        if not re.fullmatch(r"(127\.0\.0\.1|localhost)(:\d+)?", self.headers.get("Host", ""), re.IGNORECASE):
+            self.send_error(HTTPStatus.MISDIRECTED_REQUEST)
+            return None
         file, root = Path(self.translate_path(self.path)), Path(self.directory).resolve()
         file = file / "index.html" if file.is_dir() else file
         if file.is_file() and file.resolve().is_relative_to(root):

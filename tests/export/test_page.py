@@ -1,11 +1,13 @@
 """The page's folder: what is in it, what is refused. tests/export/test_page_in_browser.py runs it."""
 
 import contextlib
+import functools
 import hashlib
 import http.client
 import json
 import os
 import re
+import socket
 import sys
 import threading
 from pathlib import Path
@@ -115,13 +117,12 @@ def test_the_pages_own_files_name_nothing_outside_and_only_what_is_there():
 
 def test_both_languages_say_the_same_things():
     texts = read_json(STATIC / "words.json")
-    own = {"positive", "negative"}  # labels, which are English
 
     def places(words):
         return {
             name: places(text) if isinstance(text, dict) else sorted(re.findall(r"\{\w+\}", text))
             for name, text in words.items()
-            if name not in own
+            if name != "labelNames"  # of labels, which are English
         }
 
     assert places(texts["ko"]) == places(texts["en"])
@@ -261,3 +262,48 @@ def test_the_server_gives_the_pages_files_alone_and_on_loopback(tmp_path, capsys
             connection.close()
         server.shutdown()
     assert capsys.readouterr() == ("", "")
+
+
+def served_answer(server, request: bytes) -> bytes:
+    """What the server sends until it closes the connection."""
+    with socket.create_connection(("127.0.0.1", server.server_port), timeout=20) as connection:
+        connection.sendall(request)
+        return b"".join(iter(functools.partial(connection.recv, 9999), b""))
+
+
+@pytest.fixture
+def server(tmp_path):
+    (tmp_path / "index.html").write_text("the page")
+    with page.page_server(str(tmp_path), port=0) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server
+        server.shutdown()
+
+
+def test_the_server_answers_who_asks_for_this_machine_alone(server):
+    """A site whose name points to this machine for a moment, by DNS, cannot read the page."""
+    port = server.server_port
+    for host in ("127.0.0.1", "localhost", f"127.0.0.1:{port}", f"LOCALHOST:{port}", "localhost:9000"):
+        for method, content in (("GET", b"the page"), ("HEAD", b"")):
+            answer = served_answer(server, f"{method} / HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+            assert b" 200 " in answer.splitlines()[0] and answer.endswith(b"\r\n\r\n" + content), host
+    for host in (
+        f"evil.example:{port}",
+        "localhost.evil.example",
+        "evil-localhost",
+        "127.0.0.1.nip.io",
+        "",
+        "[::1",
+        "a@b",
+    ):
+        answer = served_answer(server, f"GET / HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+        assert b" 421 " in answer.splitlines()[0] and b"the page" not in answer, host
+    for request in (b"GET /\r\n\r\n", b"GET / HTTP/1.0\r\n\r\n"):  # without a host
+        assert b"the page" not in served_answer(server, request)
+
+
+@pytest.mark.parametrize("begun", [b"", b"GET / HT", b"GET / HTTP/1.1\r\nHost: localhost\r\n"])
+def test_the_server_leaves_a_client_that_is_silent(server, begun, monkeypatch):
+    assert 0 < server.RequestHandlerClass.func.timeout <= 60
+    monkeypatch.setattr(server.RequestHandlerClass.func, "timeout", 0.2)
+    assert served_answer(server, begun) == b""

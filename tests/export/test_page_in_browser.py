@@ -3,6 +3,8 @@
 Needs npm, Debian's chromium with fonts-nanum, and playwright from PyPI; skipped where one of them is missing.
 """
 
+import contextlib
+import functools
 import json
 import re
 import shutil
@@ -12,13 +14,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from shared import ROOT
+from shared import ROOT, tiny_config
 
+from export.models import random_model
 from hf_vanilla_transformer.data import load_labelled_text
 from hf_vanilla_transformer.data.labelled_text import encode
 from hf_vanilla_transformer.export.page import copy_runtime, make_page, page_server
 from hf_vanilla_transformer.inference import classify, translate
 from hf_vanilla_transformer.loading import load_model, load_tokenizer
+from hf_vanilla_transformer.tokenizer import train_tokenizer
 
 
 pytestmark = pytest.mark.slow
@@ -97,6 +101,32 @@ def visit(browser):
     for context in contexts:
         context.close()
     assert not problems
+
+
+MARKUP = "<img src=x onerror=document.title='ran'>"
+NAMES_OF_OBJECTS = ["__proto__", "constructor", "toString", "hasOwnProperty", "valueOf", "__defineGetter__", "then"]
+
+
+@pytest.fixture(scope="session")
+def strange_address(browser, runtime, tmp_path_factory):
+    """Function of a task: the page of a tiny model whose labels, tokens, examples and name are markup and names."""
+    folder, stack = tmp_path_factory.mktemp("strange"), contextlib.ExitStack()
+
+    def strange_address(task: str) -> tuple[str, str]:
+        model = folder / task / f"{MARKUP} __proto__"
+        tokenizer = train_tokenizer([" ".join(NAMES_OF_OBJECTS)] * 20, vocab_size=100, max_length=16)
+        tokenizer.add_tokens([MARKUP, "__proto__", "constructor"])
+        labels = dict(enumerate([*NAMES_OF_OBJECTS[:3], MARKUP, "empty"]))
+        fields = {"id2label": labels} if task == "classification" else {}
+        random_model(tiny_config(vocab_size=len(tokenizer), **fields), task).save_pretrained(model)
+        tokenizer.save_pretrained(model)
+        examples = {"examples": [MARKUP, "constructor", "{name} $& __proto__"]}
+        (model / "run.json").write_text(json.dumps({"data": {"validation": examples}}))
+        pages = contextlib.contextmanager(served)(str(model), runtime, folder / task / "page")
+        return stack.enter_context(pages), str(model)
+
+    with stack:
+        yield functools.cache(strange_address)
 
 
 def ask(page, model: str, work: str, texts: list[str]) -> list:
@@ -240,9 +270,9 @@ def test_no_text_breaks_a_page_on_a_phone(visit, kind, request):
     page = visit(address, viewport={"width": 375, "height": 720}, locale="ko-KR", has_touch=True)
     for summary in page.locator("section:not([hidden]) summary").all():
         summary.click()
-    for text in ["", "😀👍🏽👨‍👩‍👧", "지루하고 유치했다 " * 1_000, "x" * 10_000, "<b>굵게</b>", REVIEW]:
+    for text in ["", " ", "\u200b", "😀👍🏽👨‍👩‍👧", "지루하고 유치했다 " * 1_000, "x" * 10_000, "<b>굵게</b>", REVIEW]:
         page.locator("#input").fill(text)
-        playwright.expect(page.locator("#answer")).to_be_visible(visible=bool(text), timeout=60_000)
+        playwright.expect(page.locator("#answer")).to_be_visible(visible=bool(text.strip(" \u200b")), timeout=60_000)
         assert page.evaluate("document.documentElement.scrollWidth") <= 375, text
         if len(text) > 1_000 and kind == "classifier":
             playwright.expect(page.locator("#notice")).to_contain_text("토큰 128개까지만")
@@ -320,3 +350,60 @@ def test_the_settings_say_how_much_is_loaded(visit, classifier_address):
     )
     settings = json.loads(page.evaluate("fetch('model/page.json').then((answer) => answer.text())"))
     assert size == pytest.approx(settings["bytes"], rel=0.05)
+
+
+def words_of(texts: dict) -> set[str]:
+    return set(texts).union(*(words_of(text) for text in texts.values() if isinstance(text, dict)))
+
+
+@pytest.mark.parametrize("locale", ["en-US", "ko-KR"])
+def test_labels_are_shown_as_they_are(visit, strange_address, locale):
+    """Also those that are names of the page's own words, or that every object of JavaScript has."""
+    address, folder = strange_address("classification")
+    page = visit(address, locale=locale)
+    own = {"positive": "긍정", "negative": "부정"} if locale == "ko-KR" else {}
+    words = words_of(json.loads(page.evaluate("fetch('words.json').then((answer) => answer.text())")))
+    settings = json.loads(page.evaluate("fetch('model/page.json').then((answer) => answer.text())"))
+    assert settings["labels"] == [*NAMES_OF_OBJECTS[:3], MARKUP, "empty"]
+    labels = [*settings["labels"], *NAMES_OF_OBJECTS[3:], *sorted(words), "{time}", "$&", "undefined", "0"]
+    assert len(labels) > 40
+    page.route("**/model/page.json", lambda route: route.fulfill(json=settings))
+    for start in range(0, len(labels), 5):
+        settings["labels"] = (labels[start:] + labels)[:5]
+        page.reload()
+        page.wait_for_selector("body[data-ready]")
+        page.locator("#input").fill("constructor")
+        shown = [own.get(label, label) for label in settings["labels"]]
+        playwright.expect(page.locator("#labels th")).to_have_text(shown)
+        probabilities, _ = classify(["constructor"], folder)
+        best = shown[probabilities.argmax()]
+        playwright.expect(page.locator("#verdict")).to_have_text(f"{best} {probabilities.max():.2%}")
+        playwright.expect(page.locator("#spoken")).to_contain_text(best)
+
+
+@pytest.mark.parametrize("task", ["classification", "translation"])
+def test_tokens_examples_and_names_are_texts_and_no_code(visit, strange_address, task):
+    address, folder = strange_address(task)
+    page = visit(address, locale="ko-KR")
+    texts = [" ".join(NAMES_OF_OBJECTS), f"constructor{MARKUP}__proto__", "toString 가 <b>"]
+    tokenizer = load_tokenizer(folder)
+    model = {"classification": "Classifier", "translation": "Translator"}[task]
+    assert ask(page, model, "(model, text) => model.encode(text).ids", texts) == tokenizer(texts)["input_ids"]
+    name = Path(folder).name
+    assert page.title().endswith(name) and page.locator("#about").inner_text().startswith(name)
+    assert page.locator("#examples button").all_inner_texts() == [MARKUP, "constructor", "{name} $& __proto__"]
+    for summary in page.locator("section:not([hidden]) summary").all():
+        summary.click()
+    for text in [*texts, "", " ", "\u200b", "\t\n"]:
+        page.locator("#input").fill(text)
+        playwright.expect(page.locator("#answer")).to_be_visible(visible=text in texts)
+        playwright.expect(page.locator("#notice")).to_be_visible(visible=text not in texts)
+        if task == "translation":
+            (translation,) = translate([text], folder, num_beams=1)
+            assert text in texts or translation == ""
+            if translation:
+                playwright.expect(page.locator("#verdict")).to_have_text(translation)
+        elif text in texts:
+            heads = page.locator("#encoder tbody th")
+            playwright.expect(heads).to_have_text([one.replace("▁", "") or "␣" for one in tokenizer.tokenize(text)])
+    assert page.locator("main img, main b").count() == 0 and page.title().endswith(name)

@@ -52,7 +52,9 @@ const percent = (share) =>
 
 function showLabels() {
   const { probabilities, tokens, cross, encoder } = latest;
-  const label = (place) => words(config.labels[place]) || config.labels[place];
+  // A label is a stranger's text: never a key of an object, which has `constructor` and others of its own.
+  const names = new Map(Object.entries(texts[language].labelNames));
+  const label = (place) => names.get(config.labels[place]) ?? config.labels[place];
   const order = [...probabilities.keys()].sort((a, b) => probabilities[b] - probabilities[a]);
   const [best] = order;
   get("verdict").replaceChildren(make("strong", { text: label(best) }), ` ${percent(probabilities[best])}`);
