@@ -6,6 +6,7 @@ import sys
 
 from . import __version__
 from .commands.recipes import commands_of_recipes, did_you_mean, escape_controls, find_recipe
+from .errors import DataError
 
 
 COMMANDS = {
@@ -50,7 +51,7 @@ def main(argv: list[str] | None = None) -> None:
     try:
         if name not in COMMANDS:
             program = "vanilla-transformer"
-            raise ValueError(f"no command {name!r}{did_you_mean(name, COMMANDS)}; there are {', '.join(COMMANDS)}")
+            raise DataError(f"no command {name!r}{did_you_mean(name, COMMANDS)}; there are {', '.join(COMMANDS)}")
         if name in commands_of_recipes().values() and arguments and not arguments[0].startswith("-"):
             find_recipe(arguments[0], name)
     except ValueError as error:

@@ -22,6 +22,7 @@ import torch
 from transformers import PreTrainedModel
 
 from .configuration_vanilla_transformer import VanillaTransformerConfig
+from .errors import DataError
 from .modeling_vanilla_transformer import (
     VanillaTransformerForConditionalGeneration,
     VanillaTransformerForSequenceClassification,
@@ -237,7 +238,7 @@ def _rows(source: _Source, head: str | None, fields: Mapping[str, Any]) -> dict[
 def _find_source(name: str) -> tuple[str, _Source]:
     preset = _VARIANTS.get(name, name)
     if preset not in _SOURCES:
-        raise ValueError(f"no source {name!r}; there are {', '.join([*_SOURCES, *_VARIANTS])}")
+        raise DataError(f"no source {name!r}; there are {', '.join([*_SOURCES, *_VARIANTS])}")
     return preset, _SOURCES[preset]
 
 
@@ -305,7 +306,7 @@ def convert_checkpoint(state_dict: Mapping[str, torch.Tensor], source: str, **co
         for name in ("encoder_attention_heads", "decoder_attention_heads", *family.asked_for)
         if fields.get(name) is None
     ]:
-        raise ValueError(f"{source}: the tensors do not tell {', '.join(missing)}; give them as config fields")
+        raise DataError(f"{source}: the tensors do not tell {', '.join(missing)}; give them as config fields")
     dtype = _check_tensors(state_dict)
     head, structure = _read_structure(state_dict, family)
     rows = _rows(family, head, {**structure, "norm_first": fields.get("norm_first", preset.norm_first)})
@@ -344,7 +345,7 @@ def convert_checkpoint(state_dict: Mapping[str, torch.Tensor], source: str, **co
             told[f"decoder_{name}"] = None
     if wrong := [name for name in told if name in fields and fields[name] != told[name]]:
         contradictions = ", ".join(f"{name}={fields[name]!r} (it has {told[name]!r})" for name in wrong)
-        raise ValueError(f"{source}: the checkpoint contradicts {contradictions}")
+        raise DataError(f"{source}: the checkpoint contradicts {contradictions}")
 
     config = VanillaTransformerConfig.from_preset(preset_name, **{**fields, **told})
     # Made in its dtype, so that the sinusoid is rounded once, as after loading.
@@ -359,18 +360,18 @@ _DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 def _check_tensors(state_dict: Mapping[str, torch.Tensor]) -> torch.dtype:
     """Check that all values are floating-point tensors of one dtype, which is returned."""
     if not isinstance(state_dict, Mapping) or not state_dict:
-        raise ValueError("a checkpoint must be a mapping of names to tensors, with at least one tensor")
+        raise DataError("a checkpoint must be a mapping of names to tensors, with at least one tensor")
     others = []
     for name, value in state_dict.items():
         is_tensor = isinstance(value, torch.Tensor)
         if not (isinstance(name, str) and is_tensor and value.layout == torch.strided and value.dtype in _DTYPES):
             others.append(f"{name!r} ({value.dtype if is_tensor else type(value).__name__})")
     if others:
-        raise ValueError(f"neither 16-, 32- nor 64-bit floating-point tensors: {', '.join(others)}")
+        raise DataError(f"neither 16-, 32- nor 64-bit floating-point tensors: {', '.join(others)}")
     dtypes = {tensor.dtype: name for name, tensor in state_dict.items()}
     if len(dtypes) > 1:
         examples = ", ".join(f"{name} is {dtype}" for dtype, name in dtypes.items())
-        raise ValueError(f"a model has one dtype, but {examples}")
+        raise DataError(f"a model has one dtype, but {examples}")
     return next(iter(dtypes))
 
 
@@ -429,7 +430,7 @@ def _check_names_and_shapes(
     }
     if any(problems.values()):
         listing = "; ".join(f"{problem}: {', '.join(names)}" for problem, names in problems.items() if names)
-        raise ValueError(f"not a checkpoint of {source}: {listing}")
+        raise DataError(f"not a checkpoint of {source}: {listing}")
 
 
 def _read_fields(
@@ -454,14 +455,14 @@ def _read_head_dim(sizes: Mapping[str, int], fields: Mapping[str, Any]) -> int |
     for side in ("encoder", "decoder"):
         heads, width = fields[f"{side}_attention_heads"], sizes[f"{side}_width"]
         if type(heads) is not int or heads < 1 or width % heads:
-            raise ValueError(
+            raise DataError(
                 f"{side}_attention_heads: {heads!r} heads cannot share the {width} rows of the {side}'s projections"
             )
         widths[side] = width // heads
     if fields.get("head_dim") is None and all(sizes[f"{side}_width"] == sizes["d_model"] for side in widths):
         return None
     if widths["encoder"] != widths["decoder"]:
-        raise ValueError(
+        raise DataError(
             f"encoder_attention_heads, decoder_attention_heads: heads of {widths['encoder']} and {widths['decoder']} "
             "features, where one head_dim holds for both"
         )
@@ -506,10 +507,10 @@ def to_source_state_dict(model: PreTrainedModel, source: str) -> dict[str, torch
     heads = {model_class.__name__: head for head, model_class in _CLASSES.items()}
     head = heads.get(type(model).__name__, "another model's")
     if head is not None and head not in family.names:
-        raise ValueError(f"{source} has no counterpart of {type(model).__name__}")
+        raise DataError(f"{source} has no counterpart of {type(model).__name__}")
     config: Any = model.config
     if problems := _not_in_the_source(config, preset_name, family):
-        raise ValueError(f"{source} has no such model: {'; '.join(problems)}")
+        raise DataError(f"{source} has no such model: {'; '.join(problems)}")
 
     rows = _rows(family, head, vars(config))
     ours = dict(model.state_dict())
@@ -522,7 +523,7 @@ def to_source_state_dict(model: PreTrainedModel, source: str) -> dict[str, torch
     if "none" in family.position_types:  # the source has no embeddings
         ours = {name: tensor for name, tensor in ours.items() if "embed_tokens" not in name}
     if lost := [name for name, tensor in ours.items() if tensor.any()]:
-        raise ValueError(f"{source} has no place for {', '.join(lost)}")
+        raise DataError(f"{source} has no place for {', '.join(lost)}")
     return theirs
 
 
@@ -581,7 +582,7 @@ def load_source_state_dict(file: str) -> dict[str, torch.Tensor]:
     """
     suffix = Path(file).suffix.lower()
     if suffix not in (".pt", ".pth", ".safetensors"):
-        raise ValueError(f"{file}: not a .pt, .pth or .safetensors file")
+        raise DataError(f"{file}: not a .pt, .pth or .safetensors file")
     with open(file, "rb") as stream:
         try:
             if suffix == ".safetensors":
@@ -593,11 +594,11 @@ def load_source_state_dict(file: str) -> dict[str, torch.Tensor]:
                     content = torch.load(stream, map_location="cpu", weights_only=True)
         except Exception as error:  # damaged files raise a dozen kinds, such as KeyError and struct.error
             if found := re.search(r"GLOBAL (\S+)", str(error)):
-                raise ValueError(
+                raise DataError(
                     f"{file}: holds code or Python objects besides tensors ({found[1]}), which are not run: "
                     "save the model's state_dict() alone"
                 ) from error
-            raise ValueError(f"{file}: cannot be read as a checkpoint: damaged, cut, or of another kind") from error
+            raise DataError(f"{file}: cannot be read as a checkpoint: damaged, cut, or of another kind") from error
     for wrapper in ("state_dict", "model_state_dict"):
         if isinstance(content, Mapping) and isinstance(content.get(wrapper), Mapping):
             content = content[wrapper]

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from .errors import DataError
 from .modeling_vanilla_transformer import sinusoid_table
 
 
@@ -32,9 +33,9 @@ def check_file(file: str | Path) -> None:
     """
     file = Path(file)
     if file.suffix.lower() not in FORMATS:
-        raise ValueError(f"{file}: a picture's name ends in {' or '.join(FORMATS)}")
+        raise DataError(f"{file}: a picture's name ends in {' or '.join(FORMATS)}")
     if not file.parent.is_dir():
-        raise ValueError(f"{file}: there is no folder {file.parent}")
+        raise DataError(f"{file}: there is no folder {file.parent}")
 
 
 def _new_figure(width: float, height: float, layout: Any = "constrained") -> "Figure":
@@ -63,7 +64,7 @@ def _save(figure: "Figure", file: str | Path | None) -> "Figure":
 def plot_sinusoid_table(rows: int, d_model: int, file: str | Path | None = None) -> "Figure":
     """Draw the table of sinusoidal positions (§3.5); one without a row or a column is a ValueError."""
     if rows < 1 or d_model < 1:
-        raise ValueError(f"rows and d_model must be at least 1, not {rows} and {d_model}")
+        raise DataError(f"rows and d_model must be at least 1, not {rows} and {d_model}")
     figure = _new_figure(7, 4)
     axes = figure.subplots()
     # Adjacent cells differ in sign: interpolation would mix them to grey.
@@ -90,7 +91,7 @@ def plot_masks(tokens: Sequence[str], attention_mask: Sequence[int], file: str |
 
     length = len(tokens)
     if length == 0 or length != len(attention_mask):
-        raise ValueError(f"{length} tokens and an attention mask of {len(attention_mask)}")
+        raise DataError(f"{length} tokens and an attention mask of {len(attention_mask)}")
     pad_mask = torch.tensor(attention_mask).bool().expand(length, length)
     causal_mask = torch.ones(length, length, dtype=torch.bool).tril()
     masks = {"pad mask": pad_mask, "causal mask": causal_mask, "pad and causal mask": pad_mask & causal_mask}
@@ -137,7 +138,7 @@ def plot_smoothed_targets(targets: torch.Tensor, file: str | Path | None = None)
         targets: (N, V), float, else a ValueError: row n is the target distribution of token n.
     """
     if targets.dim() != 2:
-        raise ValueError(f"targets must be (N, V), not {tuple(targets.shape)}")
+        raise DataError(f"targets must be (N, V), not {tuple(targets.shape)}")
     targets = targets.detach().float().cpu()
     number, vocab_size = targets.shape
     figure = _new_figure(5.5, 4)
@@ -176,7 +177,7 @@ def plot_attention(
         heads = heads[None]
     queries, keys = len(query_tokens), len(key_tokens)
     if heads.ndim != 3 or heads.shape[1:] != (queries, keys) or heads.size == 0:
-        raise ValueError(f"probabilities {tuple(probabilities.shape)} for {queries} query and {keys} key tokens")
+        raise DataError(f"probabilities {tuple(probabilities.shape)} for {queries} query and {keys} key tokens")
 
     # Fill the grid, and make it about as wide as high.
     columns = next(

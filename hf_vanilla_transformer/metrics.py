@@ -16,6 +16,7 @@ from transformers import EvalPrediction, PreTrainedTokenizerBase, Trainer
 
 from .data.changes import SPACINGS, as_written, change_texts
 from .data.labels import MULTI, REGRESSION, SINGLE
+from .errors import DataError
 from .tokenizer import split_words
 
 
@@ -244,7 +245,7 @@ def translation_report(translations: list[str], references: list[str]) -> dict[s
     from sacrebleu.metrics import BLEU
 
     if len(translations) != len(references):
-        raise ValueError(f"{len(translations)} translations, {len(references)} references")
+        raise DataError(f"{len(translations)} translations, {len(references)} references")
 
     report = {}
     for name, metric in (("bleu", BLEU()), ("bleu_lowercased", BLEU(lowercase=True))):

@@ -27,6 +27,8 @@ from tokenizers import (
 )
 from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast, SentencePieceBackend
 
+from .errors import DataError
+
 
 logger = logging.getLogger(__name__)
 
@@ -92,13 +94,13 @@ def train_tokenizer(
             large, or cannot hold the special tokens and the texts' characters.
     """
     if model not in ("bpe", "unigram", "word"):
-        raise ValueError(f"model must be 'bpe', 'unigram' or 'word', not {model!r}")
+        raise DataError(f"model must be 'bpe', 'unigram' or 'word', not {model!r}")
     if isinstance(texts, str):
-        raise ValueError("texts must be several strings, not a single one")
+        raise DataError("texts must be several strings, not a single one")
     if max_length < 1:
-        raise ValueError(f"max_length must be at least 1, not {max_length}")
+        raise DataError(f"max_length must be at least 1, not {max_length}")
     if vocab_size > 10**8:  # the library would end the process
-        raise ValueError(f"vocab_size: {vocab_size} is too large, it takes {256 * vocab_size:,} bytes")
+        raise DataError(f"vocab_size: {vocab_size} is too large, it takes {256 * vocab_size:,} bytes")
     normalizer = _normalizer(lowercase)
     if isinstance(texts, Iterator):
         texts = list(texts)  # they are read twice
@@ -107,11 +109,11 @@ def train_tokenizer(
         counts.update(normalizer.normalize_str(text))
     del counts[" "]
     if not counts:
-        raise ValueError("there are no texts to train a tokenizer on")
+        raise DataError("there are no texts to train a tokenizer on")
     rare = _rare_characters(counts)
     least = len(SPECIAL_TOKENS) + (0 if model == "word" else len(counts) - len(rare) + len(SPACE_MARK))
     if vocab_size < least:
-        raise ValueError(f"vocab_size is {vocab_size}, but special tokens and the texts' characters need {least}")
+        raise DataError(f"vocab_size is {vocab_size}, but special tokens and the texts' characters need {least}")
 
     tokenizer, trainer = _untrained_tokenizer(model, vocab_size)
     tokenizer.normalizer = normalizer
@@ -182,7 +184,7 @@ def encode(texts: list[str], tokenizer: PreTrainedTokenizerBase, max_length: int
         ValueError: The tokenizer has no unknown token.
     """
     if tokenizer.unk_token_id is None:
-        raise ValueError("the tokenizer has no unk_token")
+        raise DataError("the tokenizer has no unk_token")
     unused = {"return_attention_mask": False, "return_token_type_ids": False}
     encoded = tokenizer(texts, truncation=True, max_length=max_length, **unused)
     return [ids or [tokenizer.unk_token_id] for ids in encoded["input_ids"]]
@@ -251,13 +253,13 @@ def import_sentencepiece(
             `backend` is unknown; or `backend="tokenizers"` cannot follow a setting of the model.
     """
     if max_length < 1:
-        raise ValueError(f"max_length must be at least 1, not {max_length}")
+        raise DataError(f"max_length must be at least 1, not {max_length}")
     if backend not in (None, "tokenizers", "sentencepiece"):
-        raise ValueError(f"backend must be 'tokenizers' or 'sentencepiece', not {backend!r}")
+        raise DataError(f"backend must be 'tokenizers' or 'sentencepiece', not {backend!r}")
     proto, processor = _read_sentencepiece(path)
     obstacle, special_tokens = _obstacle_to_fast(proto), _special_tokens(proto, processor)
     if backend == "tokenizers" and obstacle:
-        raise ValueError(f"{path}: {obstacle} is not possible with backend='tokenizers'")
+        raise DataError(f"{path}: {obstacle} is not possible with backend='tokenizers'")
     is_bpe = proto.trainer_spec.model_type == proto.trainer_spec.BPE
     if backend == "sentencepiece" or (backend is None and (obstacle or not is_bpe)):
         return _with_settings(SentencePieceBackend, special_tokens, max_length, vocab_file=str(path))
@@ -281,10 +283,10 @@ def _read_sentencepiece(path: str | PathLike):
         proto.pieces[0]  # an IndexError where there are none
         processor = SentencePieceProcessor(model_proto=content)
     except (DecodeError, IndexError, RuntimeError, ValueError) as error:
-        raise ValueError(f"{path}: not a SentencePiece model") from error
+        raise DataError(f"{path}: not a SentencePiece model") from error
     spec = proto.trainer_spec
     if (name := type(spec).ModelType.Name(spec.model_type)) not in ("UNIGRAM", "BPE"):
-        raise ValueError(f"{path}: a SentencePiece model of type {name}; only BPE and UNIGRAM can be imported")
+        raise DataError(f"{path}: a SentencePiece model of type {name}; only BPE and UNIGRAM can be imported")
     return proto, processor
 
 

@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, get_args, get_type_hints
 
 import yaml
-from huggingface_hub.errors import HTTPError, StrictDataclassError
+from huggingface_hub.errors import HFValidationError, HTTPError, StrictDataclassError
 from safetensors import SafetensorError
 from transformers import HfArgumentParser
 from transformers.hf_argparser import string_to_bool
 
+from ..errors import DataError
 from .recipes import RECIPES, did_you_mean, escape_controls, find_recipe
 from .settings import JsonMapping, check_at_least
 
@@ -33,7 +34,8 @@ USER_ERRORS = (
     OSError,  # files, folders, a full disk
     HTTPError,  # of the Hub
     SafetensorError,
-    ValueError,  # also DataError
+    DataError,
+    HFValidationError,  # of a name on the Hub
     StrictDataclassError,  # of a configuration
     FloatingPointError,  # a loss that is not finite
     ImportError,  # an extra that is not installed
@@ -94,6 +96,9 @@ def parse_arguments(
         for name, value in recipe.items()
         if value is not None and not (isinstance(value, (list, dict)) and name in structured)
     ]
+    for name, value in flags.items():
+        if isinstance(value, dict) and isinstance(recipe.get(name), dict):
+            flags[name] = {**recipe[name], **value}  # a flag's fields override the recipe's
     given = {**recipe, **vars(parser.parse_args(plain)), **flags}
     if file is not None and file.parent == RECIPES and "model" not in flags:
         _find_model(parser, given)
@@ -221,9 +226,9 @@ def _check_training(arguments: "TrainingArguments") -> None:
         1, arguments, "per_device_train_batch_size", "per_device_eval_batch_size", "gradient_accumulation_steps"
     )
     if not 0 <= arguments.label_smoothing_factor < 1:
-        raise ValueError(f"--label_smoothing_factor: at least 0 and below 1, not {arguments.label_smoothing_factor:g}")
+        raise DataError(f"--label_smoothing_factor: at least 0 and below 1, not {arguments.label_smoothing_factor:g}")
     if arguments.push_to_hub and arguments.hub_strategy not in ("every_save", "end"):
-        raise ValueError("--hub_strategy: every_save or end; others send whatever lies in the folder")
+        raise DataError("--hub_strategy: every_save or end; others send whatever lies in the folder")
     # Metrics are computed over all predictions at once.
     for name, needed in (
         ("prediction_loss_only", False),
@@ -234,10 +239,10 @@ def _check_training(arguments: "TrainingArguments") -> None:
         ("label_names", None),
     ):
         if getattr(arguments, name) != needed:
-            raise ValueError(f"--{name}: cannot be changed here, a record needs all predictions as they are")
+            raise DataError(f"--{name}: cannot be changed here, a record needs all predictions as they are")
     if arguments.dataloader_persistent_workers:
         # torch draws a seed for each start of the workers.
-        raise ValueError("--dataloader_persistent_workers: a resumed run would draw other random numbers")
+        raise DataError("--dataloader_persistent_workers: a resumed run would draw other random numbers")
 
 
 class Escaped:
@@ -263,8 +268,9 @@ class EscapedFormatter(logging.Formatter):
 def exit_with_one_line(main: Callable[..., None]) -> Callable[..., None]:
     """Make a command report one of `USER_ERRORS` in one line on standard error, with exit status 2.
 
-    Other exceptions keep their traceback. Ctrl-C is one line, too, with status 130. A closed pipe ends the command
-    silently, with status 1. What the command prints is `Escaped`, and so are warnings.
+    Other exceptions keep their traceback; with `VANILLA_TRACEBACK=1` in the environment, these do, too. Ctrl-C is one
+    line, with status 130. A closed pipe ends the command silently, with status 1. What the command prints is
+    `Escaped`, and so are warnings.
     """
 
     @functools.wraps(main)
@@ -281,6 +287,8 @@ def exit_with_one_line(main: Callable[..., None]) -> Callable[..., None]:
             print_line("interrupted")
             sys.exit(130)
         except USER_ERRORS as error:
+            if os.environ.get("VANILLA_TRACEBACK") == "1":
+                raise
             print_line(f"error: {_one_line(error)}")
             sys.exit(2)
 

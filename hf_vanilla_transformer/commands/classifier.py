@@ -22,6 +22,7 @@ from .. import VanillaTransformerForSequenceClassification
 from ..data.labelled_text import tokenize
 from ..data.labels import MULTI, REGRESSION, SINGLE, label_names
 from ..data.rows import column_array
+from ..errors import DataError
 from ..hub.record import data_record
 from ..inference.folder import labels_of, load_config
 from ..metrics import TABLE_LIMIT, TRAINER_METRICS, compute_metrics, evaluate_split, label_table, robustness_report
@@ -90,7 +91,7 @@ def train(
     model = make_model(run, tokenizer, max_length, labels, problem_type)
     if arguments.class_weights:
         if compute_loss_func is not None:
-            raise ValueError("--class_weights: this run has a loss of its own")
+            raise DataError("--class_weights: this run has a loss of its own")
         compute_loss_func = balanced_loss(tokenized["train"], len(labels), training.label_smoothing_factor)
     trainer = trainer_class(
         model,
@@ -120,11 +121,9 @@ def check_settings(
 ) -> None:
     """Check settings against each other; replace `metric_for_best_model` if the recipe's is for other labels."""
     if arguments.early_stopping_patience is not None and not training.load_best_model_at_end:
-        raise ValueError("--early_stopping_patience: needs --load_best_model_at_end true, to know what is best")
+        raise DataError("--early_stopping_patience: needs --load_best_model_at_end true, to know what is best")
     if arguments.class_weights and problem_type != SINGLE:
-        raise ValueError(
-            f"--class_weights: only where each text has one class, not with --problem_type {problem_type}"
-        )
+        raise DataError(f"--class_weights: only where each text has one class, not with --problem_type {problem_type}")
     if "metric_for_best_model" in settings and settings["metric_for_best_model"] is None:
         training.metric_for_best_model = settings["metric_for_best_model"] = HEADLINES[problem_type][0]
         training.greater_is_better = True

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from transformers.hf_argparser import HfArg
 
+from ..errors import DataError
 from .arguments import exit_with_one_line, parse_arguments
 from .settings import JsonMapping
 
@@ -34,17 +35,17 @@ class ConvertArguments:
 
     def __post_init__(self):
         if (self.output_dir is None) == (self.model is None):
-            raise ValueError("--output_dir makes a model, --model a checkpoint: give exactly one of the two")
+            raise DataError("--output_dir makes a model, --model a checkpoint: give exactly one of the two")
         if self.model and self.config:
-            raise ValueError("--config: for a checkpoint that is read; --model has its configuration")
+            raise DataError("--config: for a checkpoint that is read; --model has its configuration")
 
 
 def write_checkpoint(arguments: ConvertArguments) -> None:
     file = Path(arguments.checkpoint)
     if file.suffix.lower() not in (".pt", ".pth", ".safetensors"):
-        raise ValueError(f"{file}: not a .pt, .pth or .safetensors file")
+        raise DataError(f"{file}: not a .pt, .pth or .safetensors file")
     if file.exists():
-        raise ValueError(f"{file} is there, and nothing is overwritten: choose another --checkpoint")
+        raise DataError(f"{file} is there, and nothing is overwritten: choose another --checkpoint")
     import safetensors.torch
     import torch
 

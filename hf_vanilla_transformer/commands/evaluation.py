@@ -16,9 +16,9 @@ from datasets import Dataset, DatasetDict
 from tqdm import tqdm
 
 from ..data.checksums import checksum
-from ..data.errors import DataError
 from ..data.labels import MULTI, REGRESSION, SEPARATOR, SINGLE, label_names, multi_hot
 from ..data.lines import local_path
+from ..errors import DataError
 from ..figures import plot_reliability, plot_robustness
 from ..hub.record import RUN_FILE, describe_environment, save_json
 from ..inference import classify, translate
@@ -53,7 +53,7 @@ def evaluate(arguments: EvaluationArguments) -> None:
     if not translates:
         check_task(engine, "classification", arguments.model)
     elif arguments.robustness:
-        raise ValueError("--robustness: is for classifiers")
+        raise DataError("--robustness: is for classifiers")
     prepare_output_dir(arguments.output_dir)
     folder = Path(arguments.output_dir)
     report, headline, table = (evaluate_translator if translates else evaluate_classifier)(arguments, engine, folder)
@@ -264,7 +264,7 @@ def load_split(arguments: EvaluationArguments, data_arguments: type, **options: 
     of_recipe = {name: value for name, value in recipe_of(arguments.model).items() if name in settings}
     found = of_recipe | given
     if missing := [f"--{name}" for name, one in settings.items() if one.default is MISSING and name not in found]:
-        raise ValueError(f"{', '.join(missing)}: neither given nor in the model's recipe")
+        raise DataError(f"{', '.join(missing)}: neither given nor in the model's recipe")
     data: Any = data_arguments(**found)
     arguments.__dict__ |= vars(data)
     whose = "" if "data" in given else ", the data of the model's recipe" if "data" in of_recipe else ", by default"

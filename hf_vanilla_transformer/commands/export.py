@@ -19,6 +19,7 @@ from typing import Any, Literal
 
 from transformers.hf_argparser import HfArg
 
+from ..errors import DataError
 from ..export import export, restore
 from .arguments import exit_with_one_line, parse_arguments
 from .recipes import recipe_of
@@ -36,7 +37,7 @@ class ExportArguments:
 
     def __post_init__(self):
         if self.format == "vanilla" and self.quantize:
-            raise ValueError("--quantize: has no effect with --format vanilla, which is the model as it was")
+            raise DataError("--quantize: has no effect with --format vanilla, which is the model as it was")
 
 
 def validation_texts(folder: str, most: int = 200) -> list[str]:

@@ -22,6 +22,7 @@ import torch
 from transformers.hf_argparser import HfArg
 
 from ..data.labelled_text import encode
+from ..errors import DataError
 from ..figures import (
     check_file,
     plot_attention,
@@ -74,12 +75,12 @@ class FigureArguments:
         needed = {"attention": ["model", "text"], "curves": ["model"]}.get(self.figure, [])
         for name in needed:
             if not (getattr(self, name) or "").strip():
-                raise ValueError(f"--figure {self.figure} needs a --{name}")
+                raise DataError(f"--figure {self.figure} needs a --{name}")
         if not 0 <= self.smoothing <= 1:
-            raise ValueError(f"--smoothing: {self.smoothing} is not between 0 and 1")
+            raise DataError(f"--smoothing: {self.smoothing} is not between 0 and 1")
         check_at_least(1, self, "steps")
         if max(self.rows * self.d_model, self.steps) > 10**8:
-            raise ValueError("--rows, --d_model, --steps: too large for a picture")
+            raise DataError("--rows, --d_model, --steps: too large for a picture")
 
 
 def noam_rates(setting: str, steps: int) -> tuple[str, list[float]]:
@@ -88,7 +89,7 @@ def noam_rates(setting: str, steps: int) -> tuple[str, list[float]]:
         d_model, factor, warmup_steps = map(float, setting.split(":"))
         peak = noam_peak(d_model, warmup_steps, factor)
     except ValueError:
-        raise ValueError(f"--noam: {setting!r} is not D_MODEL:FACTOR:WARMUP_STEPS, each above 0") from None
+        raise DataError(f"--noam: {setting!r} is not D_MODEL:FACTOR:WARMUP_STEPS, each above 0") from None
     label = f"d_model {d_model:g}, factor {factor:g}, warm-up {warmup_steps:,.0f} steps"
     return label, [peak * min(step / warmup_steps, (warmup_steps / step) ** 0.5) for step in range(1, steps + 1)]
 
@@ -100,13 +101,13 @@ def draw_attention(arguments: FigureArguments) -> None:
     is_encoder = arguments.kind == "encoder"
     if not hasattr(model.base_model, "decoder"):
         if not is_encoder:
-            raise ValueError(f"{arguments.model}: an encoder alone has no --kind {arguments.kind}")
+            raise DataError(f"{arguments.model}: an encoder alone has no --kind {arguments.kind}")
         output = "attentions"
     layers = config.encoder_layers if is_encoder else config.decoder_layers
     heads = config.encoder_attention_heads if is_encoder else config.decoder_attention_heads
     for name, number, size in (("layer", arguments.layer, layers), ("head", arguments.head or 0, heads)):
         if not 0 <= number < size:
-            raise ValueError(f"--{name}: {number} is not between 0 and {size - 1}")
+            raise DataError(f"--{name}: {number} is not between 0 and {size - 1}")
 
     tokenizer = load_tokenizer(arguments.model)
     (source,) = encode([arguments.text], tokenizer, max_length=config.max_position_embeddings)
@@ -116,7 +117,7 @@ def draw_attention(arguments: FigureArguments) -> None:
     if not is_encoder:
         target_tokenizer = load_target_tokenizer(arguments.model, config, tokenizer)
         if config.decoder_start_token_id is None:
-            raise ValueError(f"{arguments.model}: the configuration has no decoder_start_token_id")
+            raise DataError(f"{arguments.model}: the configuration has no decoder_start_token_id")
         target = [config.decoder_start_token_id]
         if arguments.target is not None:
             target += target_tokenizer(arguments.target, add_special_tokens=False)["input_ids"]
@@ -144,7 +145,7 @@ def draw_curves(arguments: FigureArguments) -> None:
     file = Path(arguments.model, METRICS_FILE)
     epochs = read_file(file).get("epochs")
     if not isinstance(epochs, list) or not all(isinstance(epoch, dict) for epoch in epochs or [None]):
-        raise ValueError(f"{file}: no `epochs`: the run was not evaluated during training")
+        raise DataError(f"{file}: no `epochs`: the run was not evaluated during training")
     plot_training_curves(epochs, arguments.file)
 
 

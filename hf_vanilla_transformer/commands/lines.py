@@ -21,9 +21,9 @@ from filelock import FileLock, Timeout
 from tqdm import tqdm
 from transformers.hf_argparser import HfArg
 
-from ..data.errors import DataError
 from ..data.lines import BYTE_ORDER_MARK, iterate_lines, local_path, stream_lines
 from ..data.table_files import NO_ROW, find_columns, iterate_rows
+from ..errors import DataError
 from .arguments import AT_END
 from .recipes import escape_controls, recipe_of
 from .settings import EngineArguments, check_at_least
@@ -58,18 +58,18 @@ class LinesArguments(EngineArguments):
     def __post_init__(self):
         check_at_least(1, self, "batch_size")
         if (ending := Path(self.file or "").suffix.lower()) in NOT_READ:
-            raise ValueError(f"--file: {self.file} is no text: save it as .csv, .tsv, .jsonl or .txt, not as {ending}")
+            raise DataError(f"--file: {self.file} is no text: save it as .csv, .tsv, .jsonl or .txt, not as {ending}")
         if self.is_table and self.resume:
-            raise ValueError("--resume: is for texts that come one per line")
+            raise DataError("--resume: is for texts that come one per line")
         if self.text_column and not self.is_table:
-            raise ValueError("--text_column: needs --file, a table")
+            raise DataError("--text_column: needs --file, a table")
         if self.resume and self.output is None:
-            raise ValueError("--resume: needs --output, the file to go on with")
+            raise DataError("--resume: needs --output, the file to go on with")
         if self.output is not None and Path(self.output).is_file():
             if self.file is not None and Path(self.output).samefile(self.file):
-                raise ValueError(f"--output: {self.output} is --file itself")
+                raise DataError(f"--output: {self.output} is --file itself")
             if not self.resume:
-                raise ValueError(
+                raise DataError(
                     f"--output: {self.output} is there, and nothing is overwritten: choose another, or --resume"
                 )
 
@@ -142,7 +142,7 @@ def open_texts(arguments: LinesArguments, recipe_column: str, *names: str) -> It
     if arguments.is_table:
         column = arguments.text_column or recipe_of(arguments.model).get(recipe_column)
         if column is None:
-            raise ValueError(f"--file: {arguments.file} is a table: name the column with the texts by --text_column")
+            raise DataError(f"--file: {arguments.file} is a table: name the column with the texts by --text_column")
         is_json = Path(arguments.file).suffix.lower() in JSON
         table: Any = (_open_json if is_json else _open_table)(arguments.file, column, arguments.encoding)
         if not is_json:
@@ -152,7 +152,7 @@ def open_texts(arguments: LinesArguments, recipe_column: str, *names: str) -> It
         with open(arguments.file, "rb") as file:
             yield file
     elif sys.stdin is None:  # `<&-`
-        raise ValueError("standard input is closed: give --file")
+        raise DataError("standard input is closed: give --file")
     else:
         yield None if sys.stdin.isatty() else sys.stdin.buffer
 
@@ -244,7 +244,7 @@ def answer_lines(
             else:
                 lines = stream_lines(texts, arguments.file or "standard input")
                 if (there := sum(1 for _ in islice(lines, done))) < done:
-                    raise ValueError(f"--resume: {arguments.output} has {done:,} lines, but there are {there:,} texts")
+                    raise DataError(f"--resume: {arguments.output} has {done:,} lines, but there are {there:,} texts")
                 answers = answered(lines, done + 1)
             with _progress(texts, arguments) as show:
                 while window := list(islice(answers, WINDOW * arguments.batch_size)):
@@ -297,7 +297,7 @@ def _open_output(arguments: LinesArguments) -> Iterator[tuple[TextIO, int]]:
     if arguments.output is None:
         stdout: Any = sys.stdout
         if stdout is None:  # `>&-`
-            raise ValueError("standard output is closed: give --output")
+            raise DataError("standard output is closed: give --output")
         yield stdout.stream, 0  # behind `Escaped`: for programs, the texts are as they were
         return
     output = Path(arguments.output)

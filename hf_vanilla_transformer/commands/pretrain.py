@@ -23,6 +23,7 @@ from transformers.hf_argparser import HfArg
 from .. import VanillaTransformerConfig, VanillaTransformerForConditionalGeneration
 from ..data.checksums import file_checksum
 from ..data.plain_text import load_corpus, stream_corpus, tokenize_corpus
+from ..errors import DataError
 from ..inference.folder import load_config
 from ..metrics import compute_perplexity, token_losses
 from ..training.denoising import SpanInfilling
@@ -133,7 +134,7 @@ def main(argv: list[str] | None = None) -> None:
 def check_settings(data: TextArguments, model: DenoiserArguments, training: Seq2SeqTrainingArguments) -> None:
     """Refuse `--predict_with_generate`, and what `--streaming` cannot do."""
     if training.predict_with_generate:
-        raise ValueError("--predict_with_generate: what is measured is the loss of the text, not what is generated")
+        raise DataError("--predict_with_generate: what is measured is the loss of the text, not what is generated")
     whole = data.validation >= 1 and data.validation % 1 == 0
     for problem, remedy in (
         (training.max_steps <= 0, "--max_steps, for the stream has no end"),
@@ -144,7 +145,7 @@ def check_settings(data: TextArguments, model: DenoiserArguments, training: Seq2
         (training.world_size > 1, "a single process"),
     ):
         if problem and data.streaming:
-            raise ValueError(f"--streaming: needs {remedy}")
+            raise DataError(f"--streaming: needs {remedy}")
 
 
 def check_config(
@@ -154,8 +155,8 @@ def check_config(
     for name in ("pad_token_id", "bos_token_id", "eos_token_id") if arguments.model else ():
         if getattr(tokenizer, name) != getattr(config, name):
             given, known = getattr(tokenizer, name), getattr(config, name)
-            raise ValueError(f"--tokenizer: its {name} is {given}, --model's is {known}")
+            raise DataError(f"--tokenizer: its {name} is {given}, --model's is {known}")
     if config.decoder_vocab_size is not None:
-        raise ValueError(f"{arguments.model or '--config'}: one vocabulary is needed, not two")
+        raise DataError(f"{arguments.model or '--config'}: one vocabulary is needed, not two")
     if config.max_target_positions < max_length:
-        raise ValueError(f"--max_length: {max_length} is more than the model has positions")
+        raise DataError(f"--max_length: {max_length} is more than the model has positions")

@@ -8,6 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from ..errors import DataError
+
 
 RECIPES = Path(__file__).parents[1] / "recipes"
 
@@ -64,9 +66,7 @@ def find_recipe(recipe: str, command: str) -> Path:
     names = [name for name, of in commands.items() if other_program or of == command]
     if recipe not in commands:
         similar = did_you_mean(recipe, names)
-        raise ValueError(
-            f"{recipe}: no such file, and no recipe of the package{similar}; those are {', '.join(names)}"
-        )
+        raise DataError(f"{recipe}: no such file, and no recipe of the package{similar}; those are {', '.join(names)}")
     if recipe not in names:
-        raise ValueError(f"{recipe}: that recipe is for {commands[recipe]}")
+        raise DataError(f"{recipe}: that recipe is for {commands[recipe]}")
     return RECIPES / f"{recipe}.yaml"

@@ -20,6 +20,7 @@ from filelock import FileLock, Timeout
 from transformers import (
     EarlyStoppingCallback,
     GenerationConfig,
+    PreTrainedModel,
     PreTrainedTokenizerBase,
     PrinterCallback,
     TrainerCallback,
@@ -32,6 +33,7 @@ from transformers.trainer_utils import IntervalStrategy, SaveStrategy
 from .. import VanillaTransformerConfig
 from ..data.report import describe_data
 from ..data.rows import column_array, select_rows
+from ..errors import DataError, user_errors
 from ..hub.callback import PushCallback
 from ..hub.embedding import save_embedding_modules
 from ..hub.model_card import CARD_FILE, save_model_card
@@ -87,8 +89,9 @@ def make_config(
     """
     if arguments.model:
         config = load_config(arguments.model)
-        config.update(arguments.config)
-        config.validate()
+        with user_errors():
+            config.update(arguments.config)
+            config.validate()
     else:
         new = {
             "vocab_size": len(tokenizer),
@@ -99,12 +102,13 @@ def make_config(
             "eos_token_id": tokenizer.eos_token_id,
             "decoder_start_token_id": tokenizer.bos_token_id,  # the classifier's decoder reads it, too
         }
-        config = VanillaTransformerConfig.from_preset(preset, **{**new, **fields, **arguments.config})
+        with user_errors():
+            config = VanillaTransformerConfig.from_preset(preset, **{**new, **fields, **arguments.config})
     if config.vocab_size < len(tokenizer):
-        raise ValueError(f"vocab_size: {config.vocab_size} is less than the tokenizer's {len(tokenizer)} tokens")
+        raise DataError(f"vocab_size: {config.vocab_size} is less than the tokenizer's {len(tokenizer)} tokens")
     if config.max_position_embeddings < max_length:
         limit = config.max_position_embeddings
-        raise ValueError(f"--max_length: {max_length} is more than the model's {limit} positions")
+        raise DataError(f"--max_length: {max_length} is more than the model's {limit} positions")
     return config
 
 
@@ -122,7 +126,7 @@ def open_output_dir(training: TrainingArguments) -> OpenFolder:
             try:
                 lock.acquire(timeout=0)
             except Timeout:
-                raise ValueError(f"{folder}: another run is going on there: choose another --output_dir") from None
+                raise DataError(f"{folder}: another run is going on there: choose another --output_dir") from None
             AT_END.callback(lock.release)
             AT_END.callback((folder / LOCK_FILE).unlink, missing_ok=True)
         checkpoint = prepare_output_dir(training.output_dir, training.resume_from_checkpoint)
@@ -136,6 +140,22 @@ def print_facts(data: DatasetDict, *options: Any) -> None:
     """Print what `describe_data` says; `options` are its further arguments."""
     if PartialState().is_main_process:
         print(*describe_data(data, *options), sep="\n", flush=True)
+
+
+def print_model(model: PreTrainedModel) -> None:
+    """Print the sizes of a model."""
+    config: Any = model.config
+    sizes = {
+        "layers": (config.encoder_layers, config.decoder_layers),
+        "heads": (config.encoder_attention_heads, config.decoder_attention_heads),
+        "feed-forward": (config.encoder_ffn_dim, config.decoder_ffn_dim),
+        "vocabulary": (config.vocab_size, config.target_vocab_size),
+    }
+    words = [f"d_model {config.d_model:,}"]
+    for name, (encoder, decoder) in sizes.items():
+        words.append(f"{name} {encoder:,}" + ("" if encoder == decoder else f" and {decoder:,}"))
+    if PartialState().is_main_process:
+        print(f"model: {', '.join(words)}; {model.num_parameters():,} parameters", flush=True)
 
 
 class _Clock(TrainerCallback):
@@ -200,7 +220,7 @@ class Run:
     ):
         best = training.metric_for_best_model
         if best is not None and best.removeprefix("eval_") not in metrics:
-            raise ValueError(f"--metric_for_best_model: {', '.join(metrics)}; not {best}")
+            raise DataError(f"--metric_for_best_model: {', '.join(metrics)}; not {best}")
         # Fail before training if an extra is not installed. scikit-learn also draws a random number when it is
         # imported: a resumed run would draw it twice, if that happened at the first evaluation.
         for package in ("matplotlib", *packages):
@@ -246,9 +266,13 @@ class Run:
         """
         set_seed(self.training.seed)
         attention = {"attn_implementation": self.arguments.attn_implementation}
-        if self.arguments.model:
-            return load_to_train(model_class, self.arguments.model, config, **attention, **options)
-        return model_class._from_config(config, **attention)
+        with user_errors():  # such as an attention implementation that does not exist
+            if self.arguments.model:
+                model = load_to_train(model_class, self.arguments.model, config, **attention, **options)
+            else:
+                model = model_class._from_config(config, **attention)
+        print_model(model)
+        return model
 
     def train(self, trainer: CheckedTrainer) -> dict[str, Any]:
         """Train, from the checkpoint if there is one; returns the first part of the record's metrics."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from transformers.hf_argparser import HfArg
 
 from ..data.problem_types import SINGLE
+from ..errors import DataError, user_errors
 
 
 # Not for a command's help, which needs none of it.
@@ -23,7 +24,7 @@ class JsonMapping(dict[str, Any]):
 
     def __new__(cls, text: str = "{}"):  # argparse calls a type with a flag's text
         if not isinstance(mapping := json.loads(text), dict):
-            raise ValueError(f"not a JSON mapping: {text}")
+            raise DataError(f"not a JSON mapping: {text}")
         return mapping
 
 
@@ -117,7 +118,7 @@ class ModelArguments:
     )
     config: JsonMapping = HfArg(
         default_factory=JsonMapping,
-        help="VanillaTransformerConfig fields of a new model, or dropout rates of --model: JSON.",
+        help="VanillaTransformerConfig fields of a new model, or dropout rates of --model: JSON; added to a recipe's.",
     )
     attn_implementation: str = HfArg(default="sdpa", help="`sdpa`, or `eager`: faster on CPUs with short texts.")
     precision: Literal["auto", "float32", "bfloat16"] = HfArg(
@@ -132,10 +133,13 @@ class ModelArguments:
     dry_run: bool = HfArg(default=False, help="Say what the data are and how long a run takes; write nothing.")
 
     def __post_init__(self):
+        from ..configuration_vanilla_transformer import VanillaTransformerConfig
         from ..inference.folder import DROPOUT_FIELDS
 
+        with user_errors():
+            VanillaTransformerConfig.check_names(self.config)
         if self.model and set(self.config) - DROPOUT_FIELDS:
-            raise ValueError(
+            raise DataError(
                 "--config: of --model, only the dropout rates can be changed; a recipe's `config` is for a new model"
             )
 
@@ -210,10 +214,10 @@ class ClassifierArguments(ModelAndVocabularyArguments):
 
         super().__post_init__()
         if LABEL_FIELDS & set(self.config):
-            raise ValueError(f"--config: the labels are the data's, so none of {', '.join(sorted(LABEL_FIELDS))}")
+            raise DataError(f"--config: the labels are the data's, so none of {', '.join(sorted(LABEL_FIELDS))}")
         check_at_least(1, self, "early_stopping_patience")
         if unknown := set(self.augment) - set(AUGMENTATIONS):
-            raise ValueError(f"--augment: {', '.join(AUGMENTATIONS)}; not {', '.join(sorted(unknown))}")
+            raise DataError(f"--augment: {', '.join(AUGMENTATIONS)}; not {', '.join(sorted(unknown))}")
 
 
 @dataclass
@@ -247,9 +251,9 @@ class TranslatorArguments(ModelArguments):
         new = {"preset": "base", "vocabularies": "joint", "tokenizer_model": "bpe", "vocab_size": 8000}
         apply_defaults(self, "model", **new, target_vocab_size=None, vocab_lines=None)
         if self.target_vocab_size is not None and self.vocabularies == "joint":
-            raise ValueError("--target_vocab_size: needs --vocabularies separate")
+            raise DataError("--target_vocab_size: needs --vocabularies separate")
         if self.max_sentences is not None and (self.max_tokens is None or self.max_sentences < 1):
-            raise ValueError("--max_sentences: at least 1, and with --max_tokens")
+            raise DataError("--max_sentences: at least 1, and with --max_tokens")
 
 
 # The settings of both kinds of data, all optional.
@@ -291,7 +295,7 @@ def apply_defaults(arguments: Any, flag: str, **defaults: Any) -> None:
         if getattr(arguments, name) is None:
             setattr(arguments, name, default)
         elif getattr(arguments, flag):
-            raise ValueError(f"--{name}: has no effect with --{flag}, which has its own")
+            raise DataError(f"--{name}: has no effect with --{flag}, which has its own")
 
 
 def check_at_least(minimum: int, arguments: Any, *names: str) -> None:
@@ -299,4 +303,4 @@ def check_at_least(minimum: int, arguments: Any, *names: str) -> None:
     for name in names:
         value = getattr(arguments, name)
         if value is not None and value < minimum:
-            raise ValueError(f"--{name}: at least {minimum}, not {value}")
+            raise DataError(f"--{name}: at least {minimum}, not {value}")

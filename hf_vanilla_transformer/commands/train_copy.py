@@ -17,12 +17,13 @@ from transformers import Seq2SeqTrainingArguments, default_data_collator, set_se
 from transformers.hf_argparser import HfArg
 
 from .. import VanillaTransformerConfig, VanillaTransformerForConditionalGeneration
+from ..errors import DataError, user_errors
 from ..hub.record import save_record
 from ..inference.precision import training_precision
 from ..training.losses import LabelSmoothingLoss
 from ..training.trainer import CheckedSeq2SeqTrainer
 from .arguments import JsonMapping, check_at_least, exit_with_one_line, parse_arguments
-from .run import open_output_dir
+from .run import open_output_dir, print_model
 
 
 PAD, START, SYMBOLS = 0, 1, 11
@@ -41,7 +42,7 @@ class CopyArguments:
     def __post_init__(self):
         check_at_least(1, self, "sequence_length", "train_sequences", "test_sequences")
         if self.config.get("vocab_size", SYMBOLS) < SYMBOLS:
-            raise ValueError(f"--config: vocab_size must be at least {SYMBOLS}, the number of symbols")
+            raise DataError(f"--config: vocab_size must be at least {SYMBOLS}, the number of symbols")
 
 
 ARGUMENTS = [CopyArguments, Seq2SeqTrainingArguments]
@@ -79,15 +80,17 @@ def copy_accuracy(model: VanillaTransformerForConditionalGeneration, sequences: 
 def main(argv: list[str] | None = None) -> None:
     (arguments, training_arguments), settings = parse_arguments(ARGUMENTS, __doc__, argv)
     if training_arguments.push_to_hub:
-        raise ValueError("--push_to_hub: a model that copies ten symbols is not for sharing")
+        raise DataError("--push_to_hub: a model that copies ten symbols is not for sharing")
     folder = training_arguments.output_dir
     opened = open_output_dir(training_arguments)
 
     set_seed(training_arguments.seed)
     special = {"pad_token_id": PAD, "bos_token_id": START, "decoder_start_token_id": START, "eos_token_id": None}
     fields = {"vocab_size": SYMBOLS, **special, **arguments.config}
-    config = VanillaTransformerConfig.from_preset(arguments.preset, **fields)
+    with user_errors():
+        config = VanillaTransformerConfig.from_preset(arguments.preset, **fields)
     model = VanillaTransformerForConditionalGeneration(config)
+    print_model(model)
     train_seed, test_seed = np.random.SeedSequence(training_arguments.seed).spawn(2)
     train = random_sequences(arguments.train_sequences, arguments.sequence_length, train_seed)
     test = random_sequences(arguments.test_sequences, arguments.sequence_length, test_seed)

@@ -14,6 +14,7 @@ from transformers.hf_argparser import HfArg
 
 from ..data.labelled_text import load_labelled_text
 from ..data.plain_text import read_texts
+from ..errors import DataError
 from ..training.checkpoints import prepare_output_dir
 from .arguments import exit_with_one_line, parse_arguments
 from .settings import VocabularyKind, check_at_least
@@ -37,7 +38,7 @@ class TokenizerArguments:
     def __post_init__(self):
         check_at_least(1, self, "vocab_lines")
         if bool(self.texts) == bool(self.data):
-            raise ValueError("name either --texts or --data")
+            raise DataError("name either --texts or --data")
 
 
 @exit_with_one_line

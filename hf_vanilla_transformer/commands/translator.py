@@ -22,6 +22,7 @@ from transformers.trainer_utils import SaveStrategy
 
 from .. import VanillaTransformerConfig, VanillaTransformerForConditionalGeneration
 from ..data.parallel_text import tokenize_pairs
+from ..errors import DataError
 from ..hub.record import data_record
 from ..inference.folder import TARGET_TOKENIZER, Tokenizers, load_config, load_tokenizers
 from ..metrics import compute_perplexity, token_losses, translation_report, word_report
@@ -103,21 +104,21 @@ def train(
 def check_settings(arguments: TranslatorArguments, training: Seq2SeqTrainingArguments, beams: int) -> None:
     """Refuse a length penalty without beams, and averaging more checkpoints than the run keeps."""
     if beams == 1 and arguments.length_penalty != 1:
-        raise ValueError("--length_penalty: needs --generation_num_beams above 1")
+        raise DataError("--length_penalty: needs --generation_num_beams above 1")
     if arguments.average_last == 1:
         return
     if training.load_best_model_at_end:
-        raise ValueError("--average_last: takes the last checkpoints, --load_best_model_at_end the best one: choose")
+        raise DataError("--average_last: takes the last checkpoints, --load_best_model_at_end the best one: choose")
     if training.save_strategy == SaveStrategy.NO:
-        raise ValueError("--average_last: takes checkpoints, which --save_strategy no does not leave")
+        raise DataError("--average_last: takes checkpoints, which --save_strategy no does not leave")
     if arguments.average_last > (training.save_total_limit or arguments.average_last):
-        raise ValueError(
+        raise DataError(
             f"--average_last: {arguments.average_last} checkpoints, but --save_total_limit is "
             f"{training.save_total_limit}"
         )
     updates = training.save_steps * (arguments.average_last - 1)
     if training.save_strategy == SaveStrategy.STEPS and training.save_steps >= 1 and 0 < training.max_steps <= updates:
-        raise ValueError(f"--average_last: with --max_steps {training.max_steps} there are fewer checkpoints")
+        raise DataError(f"--average_last: with --max_steps {training.max_steps} there are fewer checkpoints")
 
 
 def average_last(trainer: Seq2SeqTrainer, number: int) -> list[int]:
@@ -136,12 +137,10 @@ def load_tokenizers_to_train(arguments: TranslatorArguments) -> Tokenizers:
     tokenizers = load_tokenizers(arguments.model, config)
     limit = min(config.max_position_embeddings, config.max_target_positions)
     if (arguments.max_length or limit) > limit:
-        raise ValueError(f"--max_length: {arguments.max_length} is more than the model's {limit} positions")
+        raise DataError(f"--max_length: {arguments.max_length} is more than the model's {limit} positions")
     for one in tokenizers:
         if not one.is_fast or one("")["input_ids"] != [config.eos_token_id]:
-            raise ValueError(
-                f"{arguments.model}: no translator, a fast tokenizer that ends texts with [EOS] is needed"
-            )
+            raise DataError(f"{arguments.model}: no translator, a fast tokenizer that ends texts with [EOS] is needed")
         one.model_max_length = arguments.max_length or limit
     return tokenizers
 
@@ -180,7 +179,7 @@ def make_translator_config(
     }
     config = make_config(arguments, tokenizer, tokenizer.model_max_length, arguments.preset, **vocabularies)
     if config.target_vocab_size < len(target_tokenizer):
-        raise ValueError("--config: the target vocabulary does not fit the size that it gives")
+        raise DataError("--config: the target vocabulary does not fit the size that it gives")
     return config
 
 

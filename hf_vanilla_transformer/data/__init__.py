@@ -7,7 +7,6 @@ from typing import Any
 
 # The names of each module. It is imported at the first use: `predict` reads lines without `datasets`.
 _NAMES = {
-    "errors": ["DataError"],
     "labelled_text": ["encode", "load_labelled_text", "tokenize"],
     "lines": ["iterate_lines", "read_lines"],
     "parallel_text": ["load_parallel_text", "tokenize_pairs"],

@@ -11,6 +11,8 @@ from random import Random
 
 from datasets import Dataset
 
+from ..errors import DataError
+
 
 # The share of the gaps between characters that `random_spaces` changes, as in kiwi-farm.
 RATE = 0.2
@@ -116,7 +118,7 @@ def change_texts(rows: Dataset, name: str, seed: int) -> Dataset:
 def check_changes(names: Iterable[str]) -> None:
     """Raise a ValueError if one of these is not the name of a change."""
     if unknown := [name for name in names if name not in CHANGES]:
-        raise ValueError(f"no such change: {', '.join(unknown)}; there are {', '.join(CHANGES)}")
+        raise DataError(f"no such change: {', '.join(unknown)}; there are {', '.join(CHANGES)}")
 
 
 def _slip(syllable: str, generator: Random) -> str | None:

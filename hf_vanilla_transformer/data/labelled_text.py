@@ -11,8 +11,8 @@ from typing import Any
 from datasets import ClassLabel, Dataset, DatasetDict, Features, List, Value
 from transformers import PreTrainedTokenizerBase
 
+from ..errors import DataError
 from ..tokenizer import encode
-from .errors import DataError
 from .labels import check_labels, find_label_names, label_names, multi_hot, problem_type_of, read_label
 from .nsmc import NSMC_LABELS, find_nsmc_files
 from .problem_types import MULTI, PROBLEM_TYPES, REGRESSION, SINGLE
@@ -150,7 +150,7 @@ def tokenize(
         ValueError: `max_length` is less than 1.
     """
     if max_length is not None and max_length < 1:
-        raise ValueError(f"max_length must be at least 1, not {max_length}")
+        raise DataError(f"max_length must be at least 1, not {max_length}")
     encode([""], tokenizer, max_length)  # `save_pretrained` writes this truncation, with rows from the cache, too
     rows = next(iter(dataset.values())) if isinstance(dataset, DatasetDict) else dataset
     number_of_labels = len(label_names(rows)) if problem_type_of(rows) == MULTI else None

@@ -9,7 +9,7 @@ from typing import Any
 
 from datasets import ClassLabel, Dataset, DatasetDict
 
-from .errors import DataError
+from ..errors import DataError
 from .lines import appearance
 from .problem_types import MULTI, REGRESSION, SINGLE
 from .tables import check_label, check_type

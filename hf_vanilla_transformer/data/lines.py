@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from .errors import DataError
+from ..errors import DataError
 
 
 BYTE_ORDER_MARK = "\ufeff"

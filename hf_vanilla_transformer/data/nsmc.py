@@ -7,8 +7,8 @@ from pathlib import Path
 
 from datasets import DownloadConfig, DownloadManager
 
+from ..errors import DataError
 from .checksums import file_checksum
-from .errors import DataError
 from .lines import local_path
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from datasets import Dataset, DatasetDict, Features, List, Value, concatenate_datasets
 from transformers import PreTrainedTokenizerBase
 
-from .errors import DataError
+from ..errors import DataError
 from .lines import local_path
 from .plain_text import read_texts
 from .rows import complete_splits, convert_rows, tokenize_rows

@@ -11,8 +11,8 @@ import numpy as np
 from datasets import Dataset, DatasetDict, Features, IterableDataset, List, Value
 from transformers import PreTrainedTokenizerBase
 
+from ..errors import DataError
 from .checksums import file_checksum
-from .errors import DataError
 from .lines import iterate_lines
 from .rows import cached_rows, select_rows, tokenize_rows
 

@@ -20,7 +20,7 @@ from datasets.table import MemoryMappedTable
 from pyarrow import compute
 from transformers import PreTrainedTokenizerBase
 
-from .errors import DataError
+from ..errors import DataError
 
 
 logger = logging.getLogger(__name__)

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from .errors import DataError
+from ..errors import DataError
 from .lines import CUT_OFF, appearance, decode_lines, local_path
 
 

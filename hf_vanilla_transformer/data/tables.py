@@ -16,8 +16,8 @@ from datasets.exceptions import DatasetsError
 from datasets.fingerprint import Hasher
 from datasets.load import CachedDatasetModuleFactory
 
+from ..errors import DataError
 from .checksums import file_checksum
-from .errors import DataError
 from .lines import CONTROLS, iterate_lines, local_path
 from .network import hub_answers
 from .nsmc import NSMC_QUOTING_LEVELS

@@ -10,6 +10,7 @@ from torch import nn
 from transformers import PreTrainedTokenizerBase
 
 from ..configuration_vanilla_transformer import VanillaTransformerConfig
+from ..errors import DataError
 from ..inference.engine import end_tokens, import_extra
 from ..inference.folder import Tokenizers, labels_of
 from ..modeling_vanilla_transformer import (
@@ -84,18 +85,18 @@ def check(model: VanillaTransformerPreTrainedModel) -> None:
     """Check that CTranslate2 can express a model and the settings of its search."""
     config = model.config
     if config.activation_function not in ACTIVATIONS:
-        raise ValueError(
+        raise DataError(
             f"activation_function: {config.activation_function!r} is none of CTranslate2's ({', '.join(ACTIVATIONS)})"
         )
     if config.layer_norm_type != "standard" and config.layer_norm_eps > MOST_UNBIASED_EPS:
-        raise ValueError(
+        raise DataError(
             f"layer_norm_eps: {config.layer_norm_eps:g} with layer_norm_type {config.layer_norm_type!r}; "
             f"CTranslate2 adds it elsewhere, and only up to {MOST_UNBIASED_EPS:g} that makes no difference"
         )
     for name, neutral in NEUTRAL_SETTINGS.items():
         value = getattr(getattr(model, "generation_config", None), name, None)
         if value not in (None, neutral):
-            raise ValueError(f"generation_config.{name}: {value!r}; the CTranslate2 engine has no such search")
+            raise DataError(f"generation_config.{name}: {value!r}; the CTranslate2 engine has no such search")
 
 
 def quantize_weights(spec) -> None:
@@ -133,7 +134,7 @@ def set_classifier(spec, model: Any, _) -> None:
     labels = labels_of(model.config)
     start, unknown, end = special = ["<|start|>", "<|unknown|>", "<|end|>"]
     if len({*labels, *special}) < len(labels) + len(special):
-        raise ValueError(f"id2label: CTranslate2 needs different names, other than {', '.join(special)}")
+        raise DataError(f"id2label: CTranslate2 needs different names, other than {', '.join(special)}")
     tokens = [*labels, *special]
     spec.register_target_vocabulary(tokens)
     spec.config.decoder_start_token = start

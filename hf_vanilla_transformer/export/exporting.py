@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from filelock import FileLock, Timeout
 
+from ..errors import DataError
 from ..hub.record import describe_environment, save_json
 from ..inference.engine import ENGINES, EXPORT_FILE, NOUNS, TASKS, load_engine
 from ..inference.folder import TARGET_TOKENIZER, Tokenizers, load_model, load_tokenizers
@@ -72,10 +73,10 @@ def export(
         OSError: a file cannot be written.
     """
     if format not in FORMATS:
-        raise ValueError(f"no format {format!r}; there are {', '.join(FORMATS)}")
+        raise DataError(f"no format {format!r}; there are {', '.join(FORMATS)}")
     form = FORMATS[format]
     if quantize is not None and quantize not in form.quantizations:
-        raise ValueError(f"quantize: {quantize!r} is not for {format} ({', '.join(form.quantizations) or 'none is'})")
+        raise DataError(f"quantize: {quantize!r} is not for {format} ({', '.join(form.quantizations) or 'none is'})")
     with finished_folder(output_dir) as folder:
         writer = importlib.import_module(f".{form.module}", __package__)
         model, tokenizers = load_exportable(model_folder)
@@ -115,7 +116,7 @@ def finished_folder(output_dir: str) -> Iterator[Path]:
     """A folder that becomes `output_dir`, which must be empty or missing; if anything fails it is removed."""
     target = Path(output_dir).absolute()
     if target.exists() and (not target.is_dir() or {file.name for file in target.iterdir()} - {".DS_Store"}):
-        raise ValueError(f"{output_dir} is not empty, and nothing is overwritten: choose another output_dir")
+        raise DataError(f"{output_dir} is not empty, and nothing is overwritten: choose another output_dir")
     # On the same disk, so that the last step is a single one.
     there = next(parent for parent in target.parents if parent.exists())
     for lock in there.glob(f"{SCRATCH}*/lock"):  # of a killed export, where no process holds it
@@ -137,16 +138,16 @@ def check(model: VanillaTransformerPreTrainedModel, format: str) -> None:
     task = TASKS[type(model).__name__]
     if (format, task) not in ENGINES:
         formats = " or ".join(name for name, other in ENGINES if other == task)
-        raise ValueError(f"architectures: a {NOUNS[task]} is exported to {formats}, not to {format}")
+        raise DataError(f"architectures: a {NOUNS[task]} is exported to {formats}, not to {format}")
     for name in ("decoder_start_token_id", *(["eos_token_id"] if task == "translation" else [])):
         if getattr(model.config, name) is None:
-            raise ValueError(f"{name}: none, and other engines need one")
+            raise DataError(f"{name}: none, and other engines need one")
 
 
 def load_exportable(folder: str) -> tuple[VanillaTransformerPreTrainedModel, Tokenizers]:
     model = load_model(folder, dtype="float32").eval()
     if type(model).__name__ not in TASKS:
-        raise ValueError(f"{folder}: neither classifier nor translator but a {type(model).__name__}")
+        raise DataError(f"{folder}: neither classifier nor translator but a {type(model).__name__}")
     return model, load_fast_tokenizers(folder, model)
 
 
@@ -155,9 +156,9 @@ def load_fast_tokenizers(folder: str, model: VanillaTransformerPreTrainedModel) 
     sizes = model.config.vocab_size, model.config.target_vocab_size
     for one, size in zip(tokenizers, sizes, strict=True):
         if not one.is_fast:
-            raise ValueError(f"{folder}: its tokenizer is not a fast one, which other engines could read")
+            raise DataError(f"{folder}: its tokenizer is not a fast one, which other engines could read")
         if len(one) > size:
-            raise ValueError(f"{folder}: its tokenizer has {len(one)} tokens, the model {size}")
+            raise DataError(f"{folder}: its tokenizer has {len(one)} tokens, the model {size}")
     return tokenizers
 
 

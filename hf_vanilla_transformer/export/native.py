@@ -27,6 +27,7 @@ from transformers import (
 )
 
 from ..configuration_vanilla_transformer import VanillaTransformerConfig
+from ..errors import DataError
 from ..inference.engine import read_export
 from ..inference.folder import Tokenizers, load_weights
 from ..modeling_vanilla_transformer import (
@@ -64,24 +65,24 @@ def write(
 
 def check(config: VanillaTransformerConfig) -> None:
     if config.layer_norm_type != "standard":
-        raise ValueError(f"layer_norm_type: {config.layer_norm_type!r}; models of transformers have 'standard' norms")
+        raise DataError(f"layer_norm_type: {config.layer_norm_type!r}; models of transformers have 'standard' norms")
     if config.layer_norm_eps != 1e-5:
-        raise ValueError(f"layer_norm_eps: {config.layer_norm_eps:g}; Pegasus, Blenderbot and Marian have 1e-05")
+        raise DataError(f"layer_norm_eps: {config.layer_norm_eps:g}; Pegasus, Blenderbot and Marian have 1e-05")
     for side in ("encoder", "decoder"):
         heads = getattr(config, f"{side}_attention_heads")
         if (config.head_dim or config.d_model // heads) * heads != config.d_model:
-            raise ValueError(f"head_dim: {heads} heads of {config.head_dim} are not d_model, {config.d_model}")
+            raise DataError(f"head_dim: {heads} heads of {config.head_dim} are not d_model, {config.d_model}")
     if config.norm_first != config.final_norm:
-        raise ValueError(
+        raise DataError(
             f"final_norm: {config.final_norm} with norm_first {config.norm_first}; Pegasus and Blenderbot are pre-norm"
             " with final norms, Marian is post-norm without"
         )
     if config.norm_first and config.decoder_vocab_size is not None:
-        raise ValueError("decoder_vocab_size: Pegasus and Blenderbot have one vocabulary")
+        raise DataError("decoder_vocab_size: Pegasus and Blenderbot have one vocabulary")
     if not config.norm_first and config.position_embedding_type != "sinusoidal":
-        raise ValueError(f"position_embedding_type: {config.position_embedding_type!r}; Marian has 'sinusoidal'")
+        raise DataError(f"position_embedding_type: {config.position_embedding_type!r}; Marian has 'sinusoidal'")
     if not config.norm_first and config.position_offset != 0:
-        raise ValueError(f"position_offset: {config.position_offset}; Marian's positions begin with 0")
+        raise DataError(f"position_offset: {config.position_offset}; Marian's positions begin with 0")
 
 
 def has_native_sinusoid(config: VanillaTransformerConfig) -> bool:
@@ -173,7 +174,7 @@ def restore(folder: str) -> VanillaTransformerForConditionalGeneration:
     """
     record = read_export(folder)
     if record is None or record["format"] != "transformers":
-        raise ValueError(f"{folder}: no export in the format 'transformers'")
+        raise DataError(f"{folder}: no export in the format 'transformers'")
     twin, _ = load_weights(AutoModelForSeq2SeqLM, folder, dtype=torch.float32)
     model = VanillaTransformerForConditionalGeneration._from_config(
         VanillaTransformerConfig.from_dict(record["config"]), dtype=torch.float32
@@ -183,7 +184,7 @@ def restore(folder: str) -> VanillaTransformerForConditionalGeneration:
         expected = twin_state_dict(model, AutoModelForSeq2SeqLM.from_config(twin.config, trust_remote_code=False))
         for name, tensor in twin.state_dict().items():
             if name.endswith("embed_positions.weight") and not torch.allclose(tensor, expected[name], atol=1e-6):
-                raise ValueError(f"{folder}: {name} was trained, which the model has no place for")
+                raise DataError(f"{folder}: {name} was trained, which the model has no place for")
     model.generation_config = twin.generation_config
     return model.eval()
 

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from ..data.labels import SINGLE
+from ..errors import DataError
 from ..hub.model_card import load_model_card, markdown
 from ..hub.record import example_texts, save_json
 from ..inference.engine import TASKS, end_tokens, import_extra
@@ -98,7 +99,7 @@ def make_page(
     with finished_folder(output_dir) as folder:
         model, tokenizers = load_exportable(model_folder)
         if model.config.problem_type not in (None, SINGLE):
-            raise ValueError(f"{model_folder}: trained for {model.config.problem_type}, which gives no single label")
+            raise DataError(f"{model_folder}: trained for {model.config.problem_type}, which gives no single label")
         with resources.as_file(resources.files(__package__) / "page") as static:
             shutil.copytree(static, folder, dirs_exist_ok=True)
         copy_runtime(folder / "runtime", runtime)
@@ -175,10 +176,10 @@ def copy_runtime(folder: Path, source: str | None = None) -> None:
                 places = (Path(source, package, path), Path(source, Path(path).name))
                 place = next((place for place in places if place.is_file()), None)
                 if place is None:
-                    raise ValueError(f"{source}: lacks {places[1].name}, of the npm package {package} {version}")
+                    raise DataError(f"{source}: lacks {places[1].name}, of the npm package {package} {version}")
                 content = place.read_bytes()
                 if hashlib.sha256(content).hexdigest() != checksum:
-                    raise ValueError(f"{place}: not the file of the npm package {package} {version}")
+                    raise DataError(f"{place}: not the file of the npm package {package} {version}")
                 (folder / place.name).write_bytes(content)
 
 
@@ -186,14 +187,14 @@ def _download_runtime(folder: Path) -> None:
     npm = shutil.which("npm")
     hint = "or give the files by --runtime FOLDER"
     if npm is None:
-        raise ValueError(f"npm, which downloads the page's runtime, is not installed: install Node.js, {hint}")
+        raise DataError(f"npm, which downloads the page's runtime, is not installed: install Node.js, {hint}")
     names = [f"{package}@{version}" for package, (version, _) in RUNTIME.items()]
     command = [npm, "pack", "--json", "--pack-destination", str(folder), *names]
     # Beside the folder: a project's own settings of npm are not for this.
     result = subprocess.run(command, cwd=folder, capture_output=True, encoding="utf-8", stdin=subprocess.DEVNULL)
     if result.returncode != 0:
         reason = " ".join(line.removeprefix("npm error").strip() for line in result.stderr.splitlines()[:3])
-        raise ValueError(f"npm could not download {' and '.join(names)}: try again, {hint} ({reason})")
+        raise DataError(f"npm could not download {' and '.join(names)}: try again, {hint} ({reason})")
     for packed in json.loads(result.stdout):
         with tarfile.open(folder / packed["filename"]) as archive:
             for path in RUNTIME[packed["name"]].files:

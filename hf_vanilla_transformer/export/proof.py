@@ -11,6 +11,7 @@ from tokenizers import Tokenizer
 from transformers import PreTrainedTokenizerBase
 
 from ..configuration_vanilla_transformer import VanillaTransformerConfig
+from ..errors import DataError
 from ..inference.batches import pad
 from ..inference.ctranslate2 import CTranslate2Engine
 from ..inference.engine import TASKS, Engine, end_tokens
@@ -78,7 +79,7 @@ def prove_tokenizer(
     expected = tokenizer(texts, **limit)["input_ids"]
     found = [load_tokenizer(str(folder))(texts, **limit)["input_ids"], [alone.encode(text).ids for text in texts]]
     if found != [expected, expected]:
-        raise ValueError("the export does not agree with torch: its tokenizer gives other ids than the model's")
+        raise DataError("the export does not agree with torch: its tokenizer gives other ids than the model's")
     return count_equal(expected, found[1])
 
 
@@ -137,7 +138,7 @@ def compare_translations(
     written = [engine.translate(rows, BATCH, max_new_tokens=limit) for engine in (model, export)]
     for source, ours, theirs in zip(rows, *written, strict=True):
         if rounded is None and ours != theirs and not is_tie(model, source, ours, theirs):
-            raise ValueError(
+            raise DataError(
                 f"the export does not agree with torch: translations differ, the ids {theirs} instead of {ours}"
             )
     return {**report, "same_translation": count_equal(*written)}
@@ -188,11 +189,11 @@ def compare(
     # Both conditions are written so that a number that is not finite fails.
     if rounded is None:
         if not (difference <= TOLERANCE * np.maximum(1, np.abs(expected))).all():
-            raise ValueError(f"the export does not agree with torch: {name} differ by up to {greatest:.2g}")
+            raise DataError(f"the export does not agree with torch: {name} differ by up to {greatest:.2g}")
         return report
     apart, cost = (float(np.abs(np.concatenate(rounded) - one).mean()) for one in (found, expected))
     if not apart <= QUANTIZED_TOLERANCE * cost:
-        raise ValueError(
+        raise DataError(
             f"the export does not agree with torch: {name} differ by {apart:.2g} on average from those of the model "
             f"rounded in torch, and these by {cost:.2g} from those of the model"
         )

@@ -17,6 +17,7 @@ from jinja2 import UndefinedError
 
 from ..data.labels import MULTI, REGRESSION, SINGLE
 from ..data.tables import HUB_NAME, SPLITS, TABLE_SUFFIXES
+from ..errors import DataError
 from ..inference.folder import TARGET_TOKENIZER, named_errors
 from .record import (
     CURVES_FILE,
@@ -141,7 +142,7 @@ def make_model_card(folder: str | Path, name: str | None = None) -> ModelCard:
         return _make(folder, name or folder.resolve().name, *files.values())
     except (KeyError, TypeError, AttributeError, IndexError, UndefinedError) as error:
         names = ", ".join(files)
-        raise ValueError(f"{folder}: no card can be made of {names}: {type(error).__name__} {error}") from error
+        raise DataError(f"{folder}: no card can be made of {names}: {type(error).__name__} {error}") from error
 
 
 def _make(folder: Path, name: str, config: Record, metrics: Record, settings: Record, run: Record) -> ModelCard:
@@ -217,7 +218,7 @@ def load_model_card(folder: str | Path) -> ModelCard:
     with named_errors(str(file), "card"):
         card = ModelCard.load(file)
     if missing := [key for key in REQUIRED_METADATA if not card.data.get(key)]:
-        raise ValueError(f"{file}: its metadata lack {', '.join(missing).replace('eval_results', 'model-index')}")
+        raise DataError(f"{file}: its metadata lack {', '.join(missing).replace('eval_results', 'model-index')}")
     return card
 
 
@@ -246,7 +247,7 @@ def _task(config: Record, recipe: Record, run: Record) -> str:
     if architecture.endswith("ForSequenceClassification"):
         return "classification"
     if not architecture.endswith("ForConditionalGeneration"):
-        raise ValueError(f"no model card can be made of a {architecture}")
+        raise DataError(f"no model card can be made of a {architecture}")
     if run.get("own_trainer"):
         return "generation"
     return "translation" if "source_column" in recipe else "denoising"

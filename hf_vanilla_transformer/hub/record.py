@@ -19,6 +19,7 @@ from datasets import DatasetDict
 from transformers import GenerationConfig, PreTrainedModel, TrainerState, TrainingArguments
 
 from ..data.checksums import describe_splits
+from ..errors import DataError
 from ..figures import plot_training_curves
 from ..inference.folder import EXPORT_FILE, TARGET_TOKENIZER, named_errors
 from ..training.checkpoints import world_size
@@ -80,7 +81,7 @@ def exports_in(folder: Path) -> list[Path]:
 def listed_files(folder: Path, patterns: Iterable[str]) -> list[Path]:
     """The sorted files of a folder that match a pattern, relative to the folder, but no links that lead out of it."""
     if not folder.is_dir():
-        raise ValueError(f"{folder}: no such folder")
+        raise DataError(f"{folder}: no such folder")
     options: Any = {"root_dir": folder, "recursive": True, "include_hidden": True}
     found = {folder / file for pattern in patterns for file in glob(pattern, **options)}
     inside = folder.resolve()
@@ -153,7 +154,7 @@ def read_file(file: Path) -> dict[str, Any]:
     with named_errors(str(file), "content"):
         content = json.loads(text) if file.suffix == ".json" else yaml.safe_load(text)
     if not isinstance(content, dict):
-        raise ValueError(f"{file}: holds no mapping of names to values")
+        raise DataError(f"{file}: holds no mapping of names to values")
     return content
 
 

@@ -14,6 +14,7 @@ from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi, Mo
 from huggingface_hub.utils import filter_repo_objects, validate_repo_id
 from transformers import GenerationConfig, PreTrainedModel, Trainer, TrainingArguments
 
+from ..errors import DataError
 from ..inference.folder import EXPORT_FILE, check_index, load_model, load_tokenizers, named_errors
 from .model_card import CARD_FILE, has_card, load_model_card, make_model_card, rename_model_card, save_model_card
 from .record import (
@@ -63,7 +64,7 @@ def repository_files(folder: str | Path, include: Iterable[str] = ()) -> list[Pa
     files = listed_files(folder, (*RUN_FILES, *exported, *include))
     whole = {file.as_posix() for file in files if (folder / file).stat().st_size}
     if lacking := [name for name in (REQUIRED_IN_EXPORT if is_export else REQUIRED_FILES) if name not in whole]:
-        raise ValueError(f"{folder}: not complete, {', '.join(lacking)} missing or empty")
+        raise DataError(f"{folder}: not complete, {', '.join(lacking)} missing or empty")
     for pattern, read in (("*.json", json.loads), ("*.py", ast.parse), (CARD_FILE, ModelCard)):
         for file in files:
             if file.match(pattern):
@@ -75,7 +76,7 @@ def repository_files(folder: str | Path, include: Iterable[str] = ()) -> list[Pa
     if not is_export:
         config = load_model(str(folder)).config
         if not hasattr(config, "auto_map"):
-            raise ValueError(f"{folder / 'config.json'}: without auto_map, the folder's code would not be found")
+            raise DataError(f"{folder / 'config.json'}: without auto_map, the folder's code would not be found")
         load_tokenizers(str(folder), config)
         with named_errors(str(folder / "generation_config.json"), "content"):
             GenerationConfig.from_pretrained(folder)
@@ -94,7 +95,7 @@ def space_files(folder: str | Path, include: Iterable[str] = ()) -> list[Path]:
     files = listed_files(folder, (*PAGE_FILES, *include))
     card = folder / CARD_FILE
     if Path("index.html") not in files or not card.is_file() or "\nsdk: static\n" not in card.read_text("utf-8"):
-        raise ValueError(f"{folder}: no page (a README.md with `sdk: static`, and index.html); `page` makes one")
+        raise DataError(f"{folder}: no page (a README.md with `sdk: static`, and index.html); `page` makes one")
     return files
 
 
@@ -130,7 +131,7 @@ def sent_texts(folder: Path) -> tuple[dict[str, str], set[str]]:
 def check_repo_id(repo_id: str) -> None:
     """Raise a ValueError if the name of a repository is not of the form `USER/NAME`."""
     if repo_id.count("/") != 1:
-        raise ValueError(f"repo_id: not of the form USER/NAME: {repo_id!r}")
+        raise DataError(f"repo_id: not of the form USER/NAME: {repo_id!r}")
     validate_repo_id(repo_id)
 
 
@@ -217,9 +218,9 @@ def _send(
     api.create_repo(**repository, space_sdk=kind if is_space else None, private=private or None, exist_ok=True)
     there: Any = api.repo_info(**repository)
     if (other := there.sdk if is_space else (there.config or {}).get("model_type")) not in (None, kind):
-        raise ValueError(f"{repo_id}: the name is taken, by {other}")
+        raise DataError(f"{repo_id}: the name is taken, by {other}")
     if private and not there.private:
-        raise ValueError(f"{repo_id}: it exists and is public; this does not make it private")
+        raise DataError(f"{repo_id}: it exists and is public; this does not make it private")
     if revision is not None and not revision.startswith("refs/"):
         api.create_branch(**repository, branch=revision, exist_ok=True)
     old = filter_repo_objects(api.list_repo_files(**repository, revision=revision), allow_patterns=[*delete_patterns])
@@ -249,10 +250,10 @@ def push(
     """
     folder = model.name_or_path
     if not folder or not Path(folder).is_dir():
-        raise ValueError(f"the model was not loaded from a run's folder (name_or_path is {folder!r})")
+        raise DataError(f"the model was not loaded from a run's folder (name_or_path is {folder!r})")
     own, saved = model.state_dict(), load_model(folder, dtype=model.dtype).state_dict()
     if own.keys() != saved.keys() or not all(torch.equal(own[name].cpu(), saved[name]) for name in saved):
-        raise ValueError(f"{folder}: the model's weights are not those of the folder; save the model there first")
+        raise DataError(f"{folder}: the model's weights are not those of the folder; save the model there first")
     return upload(folder, repo_id, private=private, revision=revision, token=token)
 
 

@@ -11,6 +11,7 @@ import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from ..data.problem_types import MULTI, REGRESSION
+from ..errors import DataError
 from .engine import Engine, check_task, load_engine
 from .folder import labels_of, load_target_tokenizer, load_tokenizer
 
@@ -118,7 +119,7 @@ def iterate_translations(
     engine, tokenizer = _load(model, tokenizer, "translation")
     if target_tokenizer is None:
         if folder is None and engine.config.decoder_vocab_size is not None:
-            raise ValueError("a loaded model with two vocabularies needs its target_tokenizer, too")
+            raise DataError("a loaded model with two vocabularies needs its target_tokenizer, too")
         target_tokenizer = load_target_tokenizer(folder, engine.config, tokenizer)
     limit, without_text = engine.config.max_position_embeddings, tokenizer.num_special_tokens_to_add()
     message, cut = "", 0
@@ -130,7 +131,7 @@ def iterate_translations(
                 tokens = lengths[long[0]]
                 message = message or f"text {number + long[0]} has {tokens} tokens, the model reads {limit}"
                 if not truncation:
-                    raise ValueError(message)
+                    raise DataError(message)
                 cut += len(long)
             number += len(window)
             translations = [""] * len(window)
@@ -175,7 +176,7 @@ def _load(
     if isinstance(model, str):
         return load_engine(model, dtype, task), tokenizer or load_tokenizer(model)
     if tokenizer is None:
-        raise ValueError("a loaded model needs its tokenizer, too")
+        raise DataError("a loaded model needs its tokenizer, too")
     if not isinstance(model, Engine):
         from .pytorch import TorchEngine
 
@@ -191,6 +192,6 @@ def _windows(texts: Iterable[str], size: int, first: int = 1) -> Iterator[list[s
     while window := list(islice(texts, size)):
         for number, text in enumerate(window, first):
             if half := re.search("[\ud800-\udfff]", text):
-                raise ValueError(f"text {number}: {half[0]!a} is half of a character")
+                raise DataError(f"text {number}: {half[0]!a} is half of a character")
         yield window
         first += size

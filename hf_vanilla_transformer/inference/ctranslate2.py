@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..data.errors import DataError
+from ..errors import DataError
 from .engine import Engine, config_of, end_tokens, import_extra
 from .folder import named_errors
 
@@ -25,7 +25,7 @@ class CTranslate2Engine(Engine):
         self.config = config_of(folder, export)
         compute_type = export["quantize"] or "float32"
         if compute_type not in (known := ctranslate2.get_supported_compute_types("cpu")):
-            raise ValueError(f"{folder}: in {compute_type}, but this CPU computes in {', '.join(sorted(known))} only")
+            raise DataError(f"{folder}: in {compute_type}, but this CPU computes in {', '.join(sorted(known))} only")
         threads = torch.get_num_threads()
         with named_errors(folder, "model"):
             self.translator = ctranslate2.Translator(
@@ -81,7 +81,7 @@ class CTranslate2Engine(Engine):
                 sources, max_batch_size=batch_size, max_input_length=0, min_decoding_length=0, **options
             )
         except RuntimeError as error:  # a text that is too long
-            raise ValueError(str(error)) from error
+            raise DataError(str(error)) from error
 
 
 def _vocabulary(folder: Path, name: str) -> list[str]:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..configuration_vanilla_transformer import VanillaTransformerConfig
+from ..errors import DataError
 from ..modeling_vanilla_transformer import (
     VanillaTransformerForConditionalGeneration,
     VanillaTransformerForSequenceClassification,
@@ -99,14 +100,14 @@ def read_export(folder: str) -> dict[str, Any] | None:
     try:
         export = json.loads(file.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise ValueError(f"{file}: not JSON ({error})") from error
+        raise DataError(f"{file}: not JSON ({error})") from error
     export = export if isinstance(export, dict) else {}
     formats = list(dict.fromkeys(format for format, _ in ENGINES))
     if export.get("format") not in formats:
-        raise ValueError(f"{file}: format {export.get('format')!r} is none of {', '.join(formats)}")
+        raise DataError(f"{file}: format {export.get('format')!r} is none of {', '.join(formats)}")
     kinds = {"task": str, "quantize": str | None, "config": dict, "generation": dict | None}
     if not all(name in export and isinstance(export[name], kind) for name, kind in kinds.items()):
-        raise ValueError(f"{file}: no whole record of an export: {', '.join(kinds)}")
+        raise DataError(f"{file}: no whole record of an export: {', '.join(kinds)}")
     return export
 
 
@@ -140,12 +141,12 @@ def load_engine(folder: str, dtype: str = "float32", task: str | None = None) ->
         if place not in ENGINES:
             formats = ", ".join(format for format, other in ENGINES if other == export["task"])
             noun = NOUNS.get(export["task"], export["task"])
-            raise ValueError(
+            raise DataError(
                 f"{folder}: a {noun} in the format {place[0]} is for other programs; here {noun}s run in {formats}"
             )
         module, name = ENGINES[place]
     if dtype == "bfloat16" and module != "pytorch":
-        raise ValueError(f"{folder}: dtype {dtype}: only torch has this choice, this is an export to {module}")
+        raise DataError(f"{folder}: dtype {dtype}: only torch has this choice, this is an export to {module}")
     engine_class = getattr(importlib.import_module(f".{module}", __package__), name)
     engine = engine_class.load(folder, export, dtype) if module == "pytorch" else engine_class(folder, export)
     if task is not None:
@@ -158,4 +159,4 @@ def load_engine(folder: str, dtype: str = "float32", task: str | None = None) ->
 def check_task(engine: Engine, task: str, name: str) -> None:
     """Raise a `ValueError` that begins with a model's name if it is for another task."""
     if TASKS.get(engine.model_class) != task:
-        raise ValueError(f"{name}: not a {NOUNS[task]} but a {engine.model_class}")
+        raise DataError(f"{name}: not a {NOUNS[task]} but a {engine.model_class}")

@@ -5,6 +5,7 @@ import contextlib
 import json
 import re
 import threading
+import traceback
 import warnings
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -22,8 +23,8 @@ from .. import (
     registration,  # noqa: F401  # the Auto classes know the package's
 )
 from ..configuration_vanilla_transformer import VanillaTransformerConfig
-from ..data.errors import DataError
 from ..data.network import hub_answers
+from ..errors import DataError
 from ..modeling_vanilla_transformer import VanillaTransformerPreTrainedModel, transformers_tie_weights
 
 
@@ -31,6 +32,8 @@ from ..modeling_vanilla_transformer import VanillaTransformerPreTrainedModel, tr
 EXPORT_FILE = "export.json"
 # The subfolder of a translator's folder that holds the target tokenizer, where the target has its own vocabulary.
 TARGET_TOKENIZER = "target_tokenizer"
+# What no file makes the model's own code raise.
+FAULTS_OF_CODE = (TypeError, AttributeError, LookupError, NameError, AssertionError)
 Model = TypeVar("Model", bound=PreTrainedModel)
 # Of source and target; the same one twice where there is one vocabulary.
 Tokenizers = tuple[PreTrainedTokenizerBase, PreTrainedTokenizerBase]
@@ -92,9 +95,9 @@ def check_exists(folder: str) -> None:
     try:
         cached = [try_to_load_from_cache(folder, file) for file in ("config.json", "tokenizer.json")]
         if not any(isinstance(file, str) for file in cached) and not hub_answers(folder):
-            raise ValueError(f"no folder {folder} here, and no network to look for it on the Hub")
+            raise DataError(f"no folder {folder} here, and no network to look for it on the Hub")
     except HFValidationError as error:
-        raise ValueError(f"no folder {folder!r} here") from error
+        raise DataError(f"no folder {folder!r} here") from error
 
 
 def load_config(folder: str) -> VanillaTransformerConfig:
@@ -106,10 +109,10 @@ def load_config(folder: str) -> VanillaTransformerConfig:
     """
     check_exists(folder)
     if Path(folder, EXPORT_FILE).is_file():
-        raise ValueError(f"{folder}: an export, not a model of this package: give the model that it was made from")
+        raise DataError(f"{folder}: an export, not a model of this package: give the model that it was made from")
     config = load_from(AutoConfig, folder, "model")
     if not isinstance(config, VanillaTransformerConfig):
-        raise ValueError(f"{folder}: a checkpoint of type {config.model_type!r}, not 'vanilla_transformer'")
+        raise DataError(f"{folder}: a checkpoint of type {config.model_type!r}, not 'vanilla_transformer'")
     return config
 
 
@@ -122,11 +125,11 @@ def load_model(folder: str, **options) -> VanillaTransformerPreTrainedModel:
     config = load_config(folder)
     class_name = (config.architectures or ["None"])[0]
     if class_name not in modeling_vanilla_transformer.__all__:
-        raise ValueError(f"{folder}: a model of class {class_name}, which is none of this package's")
+        raise DataError(f"{folder}: a model of class {class_name}, which is none of this package's")
     model_class = getattr(modeling_vanilla_transformer, class_name)
     model, loading = load_weights(model_class, folder, config=config, **options)
     if loading["missing_keys"]:
-        raise ValueError(f"{folder}: {class_name} lacks {', '.join(sorted(loading['missing_keys']))}")
+        raise DataError(f"{folder}: {class_name} lacks {', '.join(sorted(loading['missing_keys']))}")
     return model
 
 
@@ -166,7 +169,7 @@ def labels_of(config: VanillaTransformerConfig) -> list[str]:
     names: Any = config.id2label  # its keys are numbers, not text as in a file
     labels = [str(names[number]) for number in range(config.num_labels)]
     if wrong := [label for label in labels if re.search(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]", label)]:
-        raise ValueError(f"id2label: the name {wrong[0]!r} has a line break or another control character: rename it")
+        raise DataError(f"id2label: the name {wrong[0]!r} has a line break or another control character: rename it")
     return labels
 
 
@@ -191,7 +194,7 @@ def load_to_train(model_class: type[Model], folder: str, config: VanillaTransfor
         logging.set_verbosity(verbosity)
     new = {*loading["missing_keys"], *(name for name, *_ in loading["mismatched_keys"])}
     if lacking := sorted(name for name in new if name.startswith(f"{model.base_model_prefix}.")):
-        raise ValueError(f"{folder}: the model lacks {', '.join(lacking)}")
+        raise DataError(f"{folder}: the model lacks {', '.join(lacking)}")
     return model
 
 
@@ -222,14 +225,14 @@ def load_tokenizer_to_train(
     tokenizer = load_tokenizer(folder or model)
     for name in needed:
         if getattr(tokenizer, name) is None:
-            raise ValueError(f"{folder or model}: the tokenizer has no {name}")
+            raise DataError(f"{folder or model}: the tokenizer has no {name}")
     if folder and model:
         try:
             learned = load_tokenizer(model).get_vocab()
         except ValueError:
             learned = {}  # a model that was saved without its tokenizer
         if not learned.items() <= tokenizer.get_vocab().items():
-            raise ValueError(f"tokenizer: {folder} gives other ids than those that {model} was trained with")
+            raise DataError(f"tokenizer: {folder} gives other ids than those that {model} was trained with")
     tokenizer.model_max_length = max_length
     return tokenizer
 
@@ -249,12 +252,19 @@ def load_tokenizers(folder: str, config: VanillaTransformerConfig) -> Tokenizers
 
 @contextlib.contextmanager
 def named_errors(folder: str, what: str) -> Iterator[None]:
-    """Raise an error of a library that reads files of this folder as one ValueError with the folder's name."""
+    """Raise an error of a library that reads files of this folder as one `DataError` with the folder's name."""
     try:
         yield
     except ImportError:  # an extra
         raise
     except UnpicklingError as error:  # torch's own message says how to run the code
-        raise ValueError(f"{folder}: no {what} can be read here (a file of torch that holds code)") from error
+        raise DataError(f"{folder}: no {what} can be read here (a file of torch that holds code)") from error
     except Exception as error:
-        raise ValueError(f"{folder}: no {what} can be read here ({error})") from error
+        if isinstance(error, FAULTS_OF_CODE) and passes_through(error, modeling_vanilla_transformer.__file__):
+            raise
+        raise DataError(f"{folder}: no {what} can be read here ({error})") from error
+
+
+def passes_through(error: BaseException, file: str) -> bool:
+    """Whether code of a file was running when an error was raised."""
+    return any(frame.f_code.co_filename == file for frame, _ in traceback.walk_tb(error.__traceback__))

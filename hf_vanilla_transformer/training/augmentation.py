@@ -10,6 +10,7 @@ from transformers import DataCollatorWithPadding, PreTrainedTokenizerBase, Train
 
 from ..data.changes import SPACINGS, typing_slip
 from ..data.labelled_text import encode
+from ..errors import DataError
 
 
 AUGMENTATIONS = ("spacing", "typing_slip")
@@ -30,7 +31,7 @@ class EpochCollator(TrainerCallback):
     def epoch(self) -> int:
         """The epoch, from 0. If it is not set, this is a ValueError."""
         if (epoch := int(self._epoch)) < 0:
-            raise ValueError("the collator does not know the epoch: give its `callback` to the trainer")
+            raise DataError("the collator does not know the epoch: give its `callback` to the trainer")
         return epoch
 
     def set_epoch(self, epoch: int) -> None:

@@ -8,6 +8,8 @@ import torch
 from accelerate.data_loader import SeedableRandomSampler
 from torch.utils.data import BatchSampler
 
+from ..errors import DataError
+
 
 class TokenBudgetBatchSampler(BatchSampler):
     """Batches of as many sequences as fit in a number of tokens, padding included (as in the Annotated Transformer).
@@ -29,7 +31,7 @@ class TokenBudgetBatchSampler(BatchSampler):
 
     def __init__(self, lengths: Sequence[int] | np.ndarray, max_tokens: int, seed: int, max_rows: int | None = None):
         if max_rows is not None and max_rows < 1:
-            raise ValueError(f"max_rows must be at least 1, not {max_rows}")
+            raise DataError(f"max_rows must be at least 1, not {max_rows}")
         self.lengths = np.asarray(lengths, dtype=np.int32)
         self.max_tokens = max_tokens
         self.max_rows = len(lengths) if max_rows is None else max_rows
@@ -39,7 +41,7 @@ class TokenBudgetBatchSampler(BatchSampler):
         self.batch_size = None  # for accelerate: it varies
         self.drop_last = False
         if len(lengths) and self.lengths.max() > max_tokens:
-            raise ValueError(f"a sequence of {self.lengths.max()} tokens does not fit in a batch of {max_tokens}")
+            raise DataError(f"a sequence of {self.lengths.max()} tokens does not fit in a batch of {max_tokens}")
         self._ends = self._cut(np.sort(self.lengths))
 
     def _cut(self, sorted_lengths: np.ndarray) -> list[int]:

@@ -15,6 +15,7 @@ from transformers import PreTrainedConfig, PreTrainedModel
 from transformers.trainer_pt_utils import safe_globals
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
+from ..errors import DataError
 from ..inference.folder import DROPOUT_FIELDS, load_config, load_model
 from ..modeling_vanilla_transformer import VanillaTransformerPreTrainedModel
 
@@ -64,18 +65,18 @@ def prepare_output_dir(output_dir: str, resume: str | bool | None = None) -> str
     resume = {"true": LAST_CHECKPOINT, "false": None}.get(str(resume).lower(), resume)
     if resume is None:
         if folder.is_dir() and {file.name for file in folder.iterdir()} - {LOCK_FILE, ".DS_Store"}:
-            raise ValueError(
+            raise DataError(
                 f"{output_dir} is not empty, and nothing is overwritten: choose another output_dir "
                 "(an interrupted run goes on with resume_from_checkpoint)"
             )
     else:
         checkpoint = last_whole_checkpoint(output_dir) if resume == LAST_CHECKPOINT else str(resume)
         if checkpoint is None or not Path(checkpoint).is_dir():
-            raise ValueError(f"{checkpoint or output_dir}: no checkpoint to go on from")
+            raise DataError(f"{checkpoint or output_dir}: no checkpoint to go on from")
         if not is_adapter(checkpoint):
             load_config(checkpoint)
         if damage := checkpoint_damage(checkpoint):
-            raise ValueError(f"{checkpoint}: not a whole checkpoint ({damage})")
+            raise DataError(f"{checkpoint}: not a whole checkpoint ({damage})")
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryFile(dir=folder):
         pass  # fails here, not after hours, where the folder cannot be written
@@ -136,10 +137,10 @@ def last_whole_checkpoint(output_dir: str) -> str | None:
 def last_checkpoints(folder: str, number: int) -> list[str]:
     """The folders of a run's last checkpoints, in the order of their steps; a ValueError if there are fewer."""
     if number < 1:
-        raise ValueError(f"the number of checkpoints must be at least 1, not {number}")
+        raise DataError(f"the number of checkpoints must be at least 1, not {number}")
     checkpoints = list_checkpoints(folder, CHECKPOINT_PREFIX)
     if len(checkpoints) < number:
-        raise ValueError(f"{folder}: {len(checkpoints)} checkpoints, fewer than {number}")
+        raise DataError(f"{folder}: {len(checkpoints)} checkpoints, fewer than {number}")
     return checkpoints[-number:]
 
 
@@ -172,7 +173,7 @@ def average_checkpoints(folders: list[str]) -> VanillaTransformerPreTrainedModel
     for folder in folders[1:]:
         other = load_model(folder)
         if type(other) is not type(model) or architecture_fields(other.config) != architecture_fields(model.config):
-            raise ValueError(f"{folder}: another model than {folders[0]}")
+            raise DataError(f"{folder}: another model than {folders[0]}")
         average.update_parameters(other.float())
     model.load_state_dict(average.module.state_dict())
     return model.to(dtype)  # type: ignore[arg-type]  # transformers wraps `to`

@@ -15,6 +15,7 @@ from datasets import Dataset, Features, Value
 from torch.nn.utils.rnn import pad_sequence
 from transformers import PreTrainedConfig, PreTrainedTokenizerBase
 
+from ..errors import DataError
 from ..modeling_vanilla_transformer import shift_tokens_right
 from .augmentation import EpochCollator
 
@@ -49,12 +50,12 @@ class SpanInfilling(EpochCollator):
         seed: int = 0,
     ):
         if not 0 < mask_rate < 1:
-            raise ValueError(f"mask_rate must lie between 0 and 1, not be {mask_rate}")
+            raise DataError(f"mask_rate must lie between 0 and 1, not be {mask_rate}")
         if not 1 <= mean_span_length <= 100:
-            raise ValueError(f"mean_span_length must lie between 1 and 100, not be {mean_span_length}")
+            raise DataError(f"mean_span_length must lie between 1 and 100, not be {mean_span_length}")
         for name in ("mask_token", "eos_token", "pad_token"):
             if getattr(tokenizer, name) is None:
-                raise ValueError(f"the tokenizer has no {name}")
+                raise DataError(f"the tokenizer has no {name}")
         self.mask_token_id = tokenizer.mask_token_id
         self.eos_token_id = tokenizer.eos_token_id
         self.pad_token_id = tokenizer.pad_token_id

@@ -5,6 +5,8 @@ import torch
 from torch import nn
 from transformers.modeling_outputs import Seq2SeqLMOutput, Seq2SeqSequenceClassifierOutput
 
+from ..errors import DataError
+
 
 def smoothed_targets(targets: torch.Tensor, vocab_size: int, smoothing: float, pad_token_id: int) -> torch.Tensor:
     """§5.4, the Annotated Transformer's `LabelSmoothing`: the distribution that replaces the one-hot targets.
@@ -21,9 +23,9 @@ def smoothed_targets(targets: torch.Tensor, vocab_size: int, smoothing: float, p
         ValueError: `smoothing` is not in [0, 1], `vocab_size` is less than 3, or `pad_token_id` is not in it.
     """
     if not 0 <= smoothing <= 1:
-        raise ValueError(f"smoothing must be between 0 and 1, not {smoothing}")
+        raise DataError(f"smoothing must be between 0 and 1, not {smoothing}")
     if not 0 <= pad_token_id < vocab_size or vocab_size < 3:
-        raise ValueError(f"pad_token_id {pad_token_id} in a vocabulary of {vocab_size}, which must be at least 3")
+        raise DataError(f"pad_token_id {pad_token_id} in a vocabulary of {vocab_size}, which must be at least 3")
     distribution = torch.full((len(targets), vocab_size), smoothing / (vocab_size - 2), device=targets.device)
     distribution.scatter_(1, targets.unsqueeze(1), 1 - smoothing)
     distribution[:, pad_token_id] = 0
@@ -59,7 +61,7 @@ class LabelSmoothingLoss:
             ValueError: a label is the padding token.
         """
         if (labels == self.pad_token_id).any():
-            raise ValueError(f"a label is the pad, {self.pad_token_id}: where nothing is predicted it must be -100")
+            raise DataError(f"a label is the pad, {self.pad_token_id}: where nothing is predicted it must be -100")
         targets = labels.flatten()
         targets = targets.masked_fill(targets == -100, self.pad_token_id)
         log_probabilities = outputs.logits.flatten(0, 1).float().log_softmax(dim=-1)

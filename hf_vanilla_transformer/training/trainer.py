@@ -26,8 +26,8 @@ from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_pt_utils import LengthGroupedSampler
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR, EvalLoopOutput, IntervalStrategy, TrainOutput
 
-from ..data.errors import DataError
 from ..data.rows import column_array, list_lengths
+from ..errors import DataError
 from ..inference.folder import load_config
 from .batches import TokenBudgetBatchSampler
 from .checkpoints import EXTRA_PREFIX, architecture_fields, is_adapter, last_whole_checkpoint, list_checkpoints
@@ -153,7 +153,7 @@ class CheckedTrainer(Trainer):
             self._resumed = state = TrainerState.load_from_json(os.path.join(checkpoint, TRAINER_STATE_NAME))
             # Trainer would begin again, and whoever reads the log fail after the last step.
             if not state.global_step or not all(isinstance(entry, dict) for entry in state.log_history):
-                raise ValueError(f"{TRAINER_STATE_NAME} has no step, or no log")
+                raise DataError(f"{TRAINER_STATE_NAME} has no step, or no log")
             return super().train(checkpoint, *args, **kwargs)
         except (FloatingPointError, torch.OutOfMemoryError):
             raise

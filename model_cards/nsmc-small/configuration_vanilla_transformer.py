@@ -276,7 +276,7 @@ class VanillaTransformerConfig(transformers.PreTrainedConfig):
         if (memory := 1024 * labels) > LARGEST_MATRIX:
             raise ValueError(f"`num_labels` {labels} is too large: {memory:,} bytes")
         if self.transformers_version is None and "model_type" not in kwargs:  # not those of a saved configuration
-            known = self._known_names() | _NAMES_OF_THE_BASE | set(transformers.GenerationConfig().to_dict())
+            known = self.known_names() | _NAMES_OF_THE_BASE | set(transformers.GenerationConfig().to_dict())
             for name in kwargs.keys() - known:
                 logger.warning(
                     f"{type(self).__name__} has no field {name!r}, which nothing reads{_nearest(name, known)}"
@@ -293,8 +293,16 @@ class VanillaTransformerConfig(transformers.PreTrainedConfig):
         super().__setattr__(name, value)
 
     @classmethod
-    def _known_names(cls) -> set[str]:
+    def known_names(cls) -> set[str]:
+        """The fields that the constructor takes, by either name."""
         return {field.name for field in dataclasses.fields(cls)} | set(cls.attribute_map) | {"num_labels"}
+
+    @classmethod
+    def check_names(cls, names: Iterable[str]) -> None:
+        """Raise a ValueError that names a field which does not exist, and the nearest one."""
+        known = cls.known_names()
+        if unknown := sorted(set(names) - known):
+            raise ValueError(f"no such field: {', '.join(name + _nearest(name, known) for name in unknown)}")
 
     @classmethod
     def from_preset(cls, name: str, **overrides) -> "VanillaTransformerConfig":
@@ -313,9 +321,7 @@ class VanillaTransformerConfig(transformers.PreTrainedConfig):
         """
         if name not in PRESETS:
             raise ValueError(f"no preset {name!r}; there are {', '.join(PRESETS)}")
-        known = cls._known_names()
-        if unknown := sorted(set(overrides) - known):
-            raise ValueError(f"no such field: {', '.join(name + _nearest(name, known) for name in unknown)}")
+        cls.check_names(overrides)
         return cls(**{**PRESETS[name], **overrides})
 
     @property

@@ -38,9 +38,9 @@ from transformers.hf_argparser import HfArg
 from hf_vanilla_transformer.commands.arguments import check_at_least, exit_with_one_line, parse_arguments
 from hf_vanilla_transformer.commands.settings import LabelledTextArguments
 from hf_vanilla_transformer.data.checksums import describe_splits, file_checksum
-from hf_vanilla_transformer.data.errors import DataError
 from hf_vanilla_transformer.data.lines import iterate_lines, normalize_spaces
 from hf_vanilla_transformer.engines import load_engine
+from hf_vanilla_transformer.errors import DataError
 from hf_vanilla_transformer.hub.record import METRICS_FILE, RECIPE_FILE, describe_environment, recipe_text, save_json
 from hf_vanilla_transformer.inference import classify
 from hf_vanilla_transformer.loading import labels_of, load_config, load_tokenizer

@@ -7,17 +7,22 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
 from processes import COMMAND, run_program
 from safetensors.torch import load_file
-from shared import QUIET, ROOT, TINY_TRANSLATOR
+from shared import QUIET, ROOT, TINY_TRANSLATOR, TWO_STEPS
 from transformers import TrainingArguments
 
 from hf_vanilla_transformer.__main__ import main
 from hf_vanilla_transformer.commands import train_classifier
 from hf_vanilla_transformer.commands.arguments import exit_with_one_line, parse_arguments
+from hf_vanilla_transformer.errors import DataError
 from hf_vanilla_transformer.hub.record import recipe_text
+
+
+NSMC_SMALL, DE_EN = (ROOT / "model_cards" / name for name in ("nsmc-small", "multi30k-de-en"))
 
 
 def read(tmp_path, recipe: str, *flags) -> tuple[TrainingArguments, dict]:
@@ -161,7 +166,7 @@ def test_help_shows_a_commands_own_settings_on_a_page_and_help_all_transformers_
             train_classifier.main([flag])
         text = capsys.readouterr().out
         named[flag] = set(re.findall(r"^  --(\w+)", text, re.MULTILINE))
-        assert "--help-all" in text and (len(text.splitlines()) <= 50 or flag == "--help-all")
+        assert "--help-all" in text and (len(text.splitlines()) <= 55 or flag == "--help-all")
     assert named["--help"] == set().union(*own, ["help", "output_dir", "resume_from_checkpoint"])
     assert named["--help-all"] >= every.union(*own)
 
@@ -227,3 +232,44 @@ def test_a_configuration_that_is_refused_is_named_by_its_field_alone(refused, tm
     flags = ["--vocab_size", "1500", "--config", '{"d_model": 1000000000}']
     line = refused("train-classifier", "--output_dir", tmp_path / "run", *flags)
     assert "error: `d_model` 1000000000 is too large" in line and line.endswith(" bytes")
+
+
+def numpy_s_error(*args, **kwargs):
+    np.zeros(2) + np.zeros(3)
+
+
+def strict_zip(*args, **kwargs):
+    return list(zip([1], [], strict=True))
+
+
+@pytest.mark.parametrize("fault", [numpy_s_error, strict_zip])
+@pytest.mark.parametrize(
+    ("command", "arguments", "place"),
+    [
+        ("predict", ["--model", NSMC_SMALL], "inference.answers.token_ids"),
+        ("translate", ["--model", DE_EN], "inference.answers.token_ids"),
+        ("evaluate", ["--model", NSMC_SMALL, "--data", "sample", "--output_dir", "x"], "commands.evaluation.classify"),
+        ("export", ["--model", NSMC_SMALL, "--format", "ctranslate2", "--output_dir", "x"], "export.exporting.prove"),
+        ("train-classifier", ["sample", "--output_dir", "x", *TWO_STEPS], "commands.classifier.tokenize"),
+        ("train-tokenizer", ["--data", "sample", "--output_dir", "x"], "data.labelled_text.read_tables"),
+    ],
+)
+def test_a_fault_of_the_package_keeps_its_traceback(run, here, monkeypatch, command, arguments, place, fault):
+    monkeypatch.setattr(f"hf_vanilla_transformer.{place}", fault)
+    with pytest.raises(ValueError, match="broadcast|shorter"):
+        run(command, *arguments, stdin="하나\n")
+
+
+def test_a_fault_of_the_models_code_is_not_taken_for_an_unreadable_folder(run, monkeypatch):
+    monkeypatch.setattr(
+        "hf_vanilla_transformer.modeling_vanilla_transformer.VanillaTransformerEncoder.__init__",
+        lambda *args: {}["field"],
+    )
+    with pytest.raises(KeyError):
+        run("predict", "--model", NSMC_SMALL, stdin="하나\n")
+
+
+def test_tracebacks_can_be_asked_for(run, monkeypatch):
+    monkeypatch.setenv("VANILLA_TRACEBACK", "1")
+    with pytest.raises(DataError, match="no folder"):
+        run("predict", "--model", "./nowhere", stdin="하나\n")

@@ -17,8 +17,8 @@ from export.models import TWIN, random_model, save
 from shared import LINES, QUIET, tiny_config
 
 from hf_vanilla_transformer import VanillaTransformerForSequenceClassification
-from hf_vanilla_transformer.data.errors import DataError
 from hf_vanilla_transformer.engines import load_engine
+from hf_vanilla_transformer.errors import DataError
 from hf_vanilla_transformer.export import export
 from hf_vanilla_transformer.export.native import restore
 from hf_vanilla_transformer.export.page import make_page

@@ -233,7 +233,7 @@ def test_a_run_without_evaluations_shows_its_training_loss(succeed, tmp_path):
         (["--weights_dtype", "int8"], "--weights_dtype: invalid choice: 'int8'"),
         (["--tokenizer", "./nowhere"], "nowhere"),
         (["--config", '{"d_model": 7}'], "encoder_attention_heads"),
-        (["--config", '{"d_modle": 8}'], "no such field: d_modle"),
+        (["--config", '{"d_modle": 8}', "--data", "./nowhere"], "no such field: d_modle; did you mean d_model?"),
         (["--config", '{"vocab_size": 8}'], "less than the tokenizer's"),
         (["--config", '{"max_position_embeddings": 8}'], "more than the model's 8 positions"),
         (["--early_stopping_patience", "1"], "--load_best_model_at_end"),
@@ -262,6 +262,21 @@ def test_training_refuses_with_one_line(refused, faults, arguments, message):
     before = {file for file in faults.rglob("*") if file.is_file()}
     assert message in refused("train-classifier", *TWO_STEPS, "--output_dir", faults / "new", *arguments)
     assert {file for file in faults.rglob("*") if file.is_file()} == before
+
+
+@pytest.mark.parametrize("dry_run", [[], ["--dry_run"]])
+def test_fields_on_the_command_line_are_added_to_the_recipes(succeed, tmp_path, dry_run):
+    """The sizes are printed; the record has both."""
+    flags = ["--config", '{"encoder_layers": 2, "dropout": 0.2}', "--output_dir", tmp_path / "run", *TWO_STEPS]
+    out = succeed("train-classifier", "sample", *flags, *dry_run)
+    assert "model: d_model 128, layers 2 and 1, heads 4, feed-forward 256, vocabulary 1,507; " in out
+    if not dry_run:
+        config = read_json(tmp_path / "run" / "config.json")
+        assert (config["d_model"], config["encoder_layers"], config["dropout"]) == (128, 2, 0.2)
+        recipe = yaml.safe_load((tmp_path / "run" / "recipe.yaml").read_text())
+        assert recipe["config"] | {"encoder_layers": 2, "dropout": 0.2, "d_model": 128} == recipe["config"]
+        number = sum(weight.numel() for weight in load_file(tmp_path / "run" / "model.safetensors").values())
+        assert f"; {number:,} parameters" in out
 
 
 @pytest.mark.slow

@@ -12,8 +12,8 @@ from datasets import ClassLabel, Dataset, DatasetDict, Value
 
 from data.files import assert_shape, data_error, write_table
 from hf_vanilla_transformer.data import tables
-from hf_vanilla_transformer.data.errors import DataError
 from hf_vanilla_transformer.data.network import hub_answers
+from hf_vanilla_transformer.errors import DataError
 
 
 pytestmark = pytest.mark.usefixtures("online")

@@ -26,8 +26,8 @@ from transformers.modeling_outputs import Seq2SeqSequenceClassifierOutput
 
 from hf_vanilla_transformer import VanillaTransformerForSequenceClassification
 from hf_vanilla_transformer.data.checksums import file_checksum
-from hf_vanilla_transformer.data.errors import DataError
 from hf_vanilla_transformer.data.labelled_text import load_labelled_text, tokenize
+from hf_vanilla_transformer.errors import DataError
 from hf_vanilla_transformer.inference import classify
 from hf_vanilla_transformer.loading import load_tokenizer
 from hf_vanilla_transformer.training.trainer import CheckedTrainer

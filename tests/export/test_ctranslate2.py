@@ -15,8 +15,8 @@ from transformers import GenerationConfig
 
 from export.models import CONFIGS, HEADS, program_of, random_model, save
 from hf_vanilla_transformer.data import load_parallel_text
-from hf_vanilla_transformer.data.errors import DataError
 from hf_vanilla_transformer.engines import load_engine
+from hf_vanilla_transformer.errors import DataError
 from hf_vanilla_transformer.export import export, proof
 from hf_vanilla_transformer.inference import classify, translate
 from hf_vanilla_transformer.inference.pytorch import TorchEngine

@@ -12,9 +12,9 @@ from hf_vanilla_transformer import (
     VanillaTransformerForConditionalGeneration,
     VanillaTransformerForSequenceClassification,
 )
-from hf_vanilla_transformer.data.errors import DataError
 from hf_vanilla_transformer.data.network import hub_answers
 from hf_vanilla_transformer.engines import load_engine
+from hf_vanilla_transformer.errors import DataError
 from hf_vanilla_transformer.loading import (
     load_config,
     load_model,

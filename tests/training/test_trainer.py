@@ -22,7 +22,7 @@ from hf_vanilla_transformer import (
     VanillaTransformerForConditionalGeneration,
     VanillaTransformerForSequenceClassification,
 )
-from hf_vanilla_transformer.data.errors import DataError
+from hf_vanilla_transformer.errors import DataError
 from hf_vanilla_transformer.hub.record import epochs
 from hf_vanilla_transformer.metrics import compute_metrics
 from hf_vanilla_transformer.tokenizer import train_tokenizer
