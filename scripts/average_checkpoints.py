@@ -13,8 +13,9 @@ from pathlib import Path
 from transformers.hf_argparser import HfArg
 
 from hf_vanilla_transformer.commands.arguments import exit_with_one_line, parse_arguments
+from hf_vanilla_transformer.finished_folder import finished_folder
 from hf_vanilla_transformer.loading import TARGET_TOKENIZER, load_tokenizer
-from hf_vanilla_transformer.training.checkpoints import average_checkpoints, last_checkpoints, prepare_output_dir
+from hf_vanilla_transformer.training.checkpoints import average_checkpoints, last_checkpoints
 
 
 @dataclass
@@ -34,10 +35,10 @@ def main(argv: list[str] | None = None) -> None:
         tokenizers[""] = load_tokenizer(checkpoints[-1])
         if model.config.decoder_vocab_size is not None:
             tokenizers[TARGET_TOKENIZER] = load_tokenizer(arguments.run, TARGET_TOKENIZER)
-    prepare_output_dir(arguments.output_dir)
-    model.save_pretrained(arguments.output_dir)
-    for subfolder, tokenizer in tokenizers.items():
-        tokenizer.save_pretrained(Path(arguments.output_dir, subfolder))
+    with finished_folder(arguments.output_dir) as folder:
+        model.save_pretrained(folder)
+        for subfolder, tokenizer in tokenizers.items():
+            tokenizer.save_pretrained(folder / subfolder)
     print(f"{arguments.output_dir}: the mean of {', '.join(Path(folder).name for folder in checkpoints)}")
 
 

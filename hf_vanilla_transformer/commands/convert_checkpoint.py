@@ -69,9 +69,9 @@ def main(argv: list[str] | None = None) -> None:
         write_checkpoint(arguments)
         return
     from ..conversion import convert_checkpoint, load_source_state_dict
-    from ..training.checkpoints import prepare_output_dir
+    from ..finished_folder import finished_folder
 
-    model = convert_checkpoint(load_source_state_dict(arguments.checkpoint), arguments.source, **arguments.config)
-    prepare_output_dir(arguments.output_dir)
-    model.save_pretrained(arguments.output_dir)
+    with finished_folder(arguments.output_dir) as folder:
+        model = convert_checkpoint(load_source_state_dict(arguments.checkpoint), arguments.source, **arguments.config)
+        model.save_pretrained(folder)
     print(f"{arguments.output_dir}: {type(model).__name__} of {model.num_parameters()} parameters")

@@ -20,6 +20,7 @@ from ..data.labels import MULTI, REGRESSION, SEPARATOR, SINGLE, label_names, mul
 from ..data.lines import local_path
 from ..errors import DataError
 from ..figures import plot_reliability, plot_robustness
+from ..finished_folder import finished_folder
 from ..hub.record import RUN_FILE, describe_environment, save_json
 from ..inference import classify, translate
 from ..inference.engine import TASKS, Engine, check_task, load_engine, read_export
@@ -36,7 +37,6 @@ from ..metrics import (
     robustness_report,
     translation_report,
 )
-from ..training.checkpoints import prepare_output_dir
 from .recipes import recipe_of, record_of
 from .settings import EvaluationArguments, LabelledTextArguments, PairArguments
 
@@ -54,13 +54,14 @@ def evaluate(arguments: EvaluationArguments) -> None:
         check_task(engine, "classification", arguments.model)
     elif arguments.robustness:
         raise DataError("--robustness: is for classifiers")
-    prepare_output_dir(arguments.output_dir)
-    folder = Path(arguments.output_dir)
-    report, headline, table = (evaluate_translator if translates else evaluate_classifier)(arguments, engine, folder)
-    report |= describe_engine(engine, arguments.model)
-    save_json(folder / "evaluation.json", {"arguments": vars(arguments), **describe_environment(), **report})
-    save_report(folder, arguments, report, headline, table)
-    print(f"{arguments.split}: {headline}\n{folder}: {', '.join(sorted(file.name for file in folder.iterdir()))}")
+    measure = evaluate_translator if translates else evaluate_classifier
+    with finished_folder(arguments.output_dir) as folder:
+        report, headline, table = measure(arguments, engine, folder)
+        report |= describe_engine(engine, arguments.model)
+        save_json(folder / "evaluation.json", {"arguments": vars(arguments), **describe_environment(), **report})
+        save_report(folder, arguments, report, headline, table)
+        files = ", ".join(sorted(file.name for file in folder.iterdir()))
+    print(f"{arguments.split}: {headline}\n{arguments.output_dir}: {files}")
 
 
 def save_report(

@@ -12,8 +12,8 @@ from transformers.hf_argparser import HfArg
 
 from ..data.lines import read_lines
 from ..data.tables import read_tables
+from ..finished_folder import finished_folder
 from ..tokenizer import import_sentencepiece
-from ..training.checkpoints import prepare_output_dir
 from .arguments import exit_with_one_line, parse_arguments
 
 
@@ -36,22 +36,22 @@ class ImportArguments:
 @exit_with_one_line
 def main(argv: list[str] | None = None) -> None:
     (arguments,), _ = parse_arguments([ImportArguments], __doc__, argv)
-    prepare_output_dir(arguments.output_dir)
-    tokenizer = import_sentencepiece(
-        arguments.sentencepiece_model, max_length=arguments.max_length, backend=arguments.backend
-    )
-    texts: list[str] = []
-    column = arguments.text_column
-    for file in arguments.compare:
-        # A table may have rows without a text.
-        texts += read_lines(file) if column is None else filter(None, read_tables(file, [column])["train"][column])
-    if texts:
-        # Here rather than above, since the import has checked that the package is there.
-        from sentencepiece import SentencePieceProcessor
+    with finished_folder(arguments.output_dir) as folder:
+        tokenizer = import_sentencepiece(
+            arguments.sentencepiece_model, max_length=arguments.max_length, backend=arguments.backend
+        )
+        texts: list[str] = []
+        column = arguments.text_column
+        for file in arguments.compare:
+            # A table may have rows without a text.
+            texts += read_lines(file) if column is None else filter(None, read_tables(file, [column])["train"][column])
+        if texts:
+            # Here rather than above, since the import has checked that the package is there.
+            from sentencepiece import SentencePieceProcessor
 
-        expected = SentencePieceProcessor(model_file=arguments.sentencepiece_model).encode(texts)
-        ids = tokenizer(texts, verbose=False).input_ids
-        differing = sum(ours != theirs for ours, theirs in zip(ids, expected, strict=True))
-        print(f"{differing} of {len(texts)} lines differ")
-    tokenizer.save_pretrained(arguments.output_dir)
+            expected = SentencePieceProcessor(model_file=arguments.sentencepiece_model).encode(texts)
+            ids = tokenizer(texts, verbose=False).input_ids
+            differing = sum(ours != theirs for ours, theirs in zip(ids, expected, strict=True))
+            print(f"{differing} of {len(texts)} lines differ")
+        tokenizer.save_pretrained(folder)
     print(f"{arguments.output_dir}: {type(tokenizer).__name__}, vocabulary of {len(tokenizer)}")

@@ -15,7 +15,7 @@ from transformers.hf_argparser import HfArg
 from ..data.labelled_text import load_labelled_text
 from ..data.plain_text import read_texts
 from ..errors import DataError
-from ..training.checkpoints import prepare_output_dir
+from ..finished_folder import finished_folder
 from .arguments import exit_with_one_line, parse_arguments
 from .settings import VocabularyKind, check_at_least
 from .vocabulary import train_vocabulary
@@ -45,13 +45,13 @@ class TokenizerArguments:
 def main(argv: list[str] | None = None) -> None:
     (arguments,), _ = parse_arguments([TokenizerArguments], __doc__, argv)
     logging.basicConfig(format="%(message)s", level=logging.INFO)
-    prepare_output_dir(arguments.output_dir)
-    if arguments.texts:
-        rows = read_texts(arguments.texts, encoding=arguments.encoding)
-    else:
-        columns = {"text_column": arguments.text_column, "label_column": arguments.label_column}
-        rows = load_labelled_text(arguments.data, **columns, encoding=arguments.encoding)["train"]
-    options = {name: getattr(arguments, name) for name in ("vocab_size", "model", "lowercase", "max_length")}
-    tokenizer = train_vocabulary(rows, ["text"], arguments.vocab_lines, **options)
-    tokenizer.save_pretrained(arguments.output_dir)
+    with finished_folder(arguments.output_dir) as folder:
+        if arguments.texts:
+            rows = read_texts(arguments.texts, encoding=arguments.encoding)
+        else:
+            columns = {"text_column": arguments.text_column, "label_column": arguments.label_column}
+            rows = load_labelled_text(arguments.data, **columns, encoding=arguments.encoding)["train"]
+        options = {name: getattr(arguments, name) for name in ("vocab_size", "model", "lowercase", "max_length")}
+        tokenizer = train_vocabulary(rows, ["text"], arguments.vocab_lines, **options)
+        tokenizer.save_pretrained(folder)
     print(f"{arguments.output_dir}: {arguments.model} vocabulary of {len(tokenizer)}")

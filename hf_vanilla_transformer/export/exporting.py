@@ -1,19 +1,13 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 """Export a model: convert it, compare it with torch, and only then give it its folder."""
 
-import contextlib
 import importlib
-import os
-import shutil
-import tempfile
-from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from filelock import FileLock, Timeout
-
 from ..errors import DataError
+from ..finished_folder import finished_folder
 from ..hub.record import describe_environment, save_json
 from ..inference.engine import ENGINES, EXPORT_FILE, NOUNS, TASKS, load_engine
 from ..inference.folder import TARGET_TOKENIZER, Tokenizers, load_model, load_tokenizers
@@ -22,10 +16,6 @@ from ..modeling_vanilla_transformer import VanillaTransformerPreTrainedModel
 from . import native
 from .card import save_card
 from .proof import prove
-
-
-# The prefix of the folders that exports are written to first.
-SCRATCH = ".export-"
 
 
 class Format(NamedTuple):
@@ -109,28 +99,6 @@ def restore(folder: str, output_dir: str) -> None:
         model = native.restore(folder)
         model.save_pretrained(made)
         save_tokenizers(load_fast_tokenizers(folder, model), made)
-
-
-@contextlib.contextmanager
-def finished_folder(output_dir: str) -> Iterator[Path]:
-    """A folder that becomes `output_dir`, which must be empty or missing; if anything fails it is removed."""
-    target = Path(output_dir).absolute()
-    if target.exists() and (not target.is_dir() or {file.name for file in target.iterdir()} - {".DS_Store"}):
-        raise DataError(f"{output_dir} is not empty, and nothing is overwritten: choose another output_dir")
-    # On the same disk, so that the last step is a single one.
-    there = next(parent for parent in target.parents if parent.exists())
-    for lock in there.glob(f"{SCRATCH}*/lock"):  # of a killed export, where no process holds it
-        with contextlib.suppress(Timeout, OSError), FileLock(lock, timeout=0):
-            shutil.rmtree(lock.parent, ignore_errors=True)
-    with tempfile.TemporaryDirectory(dir=there, prefix=SCRATCH) as scratch, FileLock(Path(scratch, "lock")):
-        folder = Path(scratch, "export")
-        folder.mkdir()
-        yield folder
-        target.parent.mkdir(parents=True, exist_ok=True)
-        if target.exists():
-            (target / ".DS_Store").unlink(missing_ok=True)
-            target.rmdir()  # Windows does not rename to a folder that exists
-        os.rename(folder, target)
 
 
 def check(model: VanillaTransformerPreTrainedModel, format: str) -> None:

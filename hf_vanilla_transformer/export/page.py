@@ -20,12 +20,13 @@ import yaml
 
 from ..data.labels import SINGLE
 from ..errors import DataError
+from ..finished_folder import finished_folder
 from ..hub.model_card import load_model_card, markdown
 from ..hub.record import example_texts, save_json
 from ..inference.engine import TASKS, end_tokens, import_extra
 from ..inference.folder import labels_of
 from ..modeling_vanilla_transformer import VanillaTransformerPreTrainedModel
-from .exporting import finished_folder, load_exportable, save_tokenizers
+from .exporting import load_exportable, save_tokenizers
 
 
 class NpmPackage(NamedTuple):

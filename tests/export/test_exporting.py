@@ -110,17 +110,6 @@ def test_an_interrupted_export_leaves_nothing(where, error, model, monkeypatch, 
     refuse_export(model, None, error=error)
 
 
-def test_what_a_killed_export_left_is_removed_by_the_next(model, tmp_path, monkeypatch):
-    """But not what one that still runs is writing."""
-    with exporting.finished_folder(str(tmp_path / "running")):
-        (running,) = tmp_path.glob(".export-*")
-        (tmp_path / ".export-killed" / "export").mkdir(parents=True)
-        (tmp_path / ".export-killed" / "lock").touch()
-        (tmp_path / ".export-mine").mkdir()  # no export's
-        export(model, str(tmp_path / "export"), "transformers")
-        assert left(tmp_path) == sorted([".export-mine", running.name, "export", "model"])
-
-
 def test_an_empty_folder_is_used_and_a_full_one_refused(model, tmp_path):
     (tmp_path / "export").mkdir()
     (tmp_path / "export" / ".DS_Store").touch()
