@@ -15,7 +15,7 @@ from torch import nn
 from transformers import EvalPrediction, PreTrainedTokenizerBase, Trainer
 
 from .data.changes import SPACINGS, as_written, change_texts
-from .data.labels import MULTI, REGRESSION, SINGLE
+from .data.problem_types import METRICS, MULTI, REGRESSION, SINGLE
 from .errors import DataError
 from .tokenizer import split_words
 
@@ -150,14 +150,6 @@ def calibration_report(probabilities: np.ndarray, labels: np.ndarray, bins: int 
     return {"expected_calibration_error": error, "bins": filled}
 
 
-# The metrics of an evaluation by Trainer, which `metric_for_best_model` can name, by the kind of labels.
-TRAINER_METRICS = {
-    SINGLE: ("accuracy", "f1"),
-    MULTI: ("exact_match", "micro_f1", "macro_f1"),
-    REGRESSION: ("mae", "rmse", "r2", "pearson"),
-}
-
-
 def report_of(
     problem_type: str, logits: np.ndarray, labels: np.ndarray, names: Sequence[str] | None = None
 ) -> dict[str, Any]:
@@ -169,9 +161,9 @@ def report_of(
 
 
 def compute_metrics(prediction: EvalPrediction, problem_type: str = SINGLE) -> dict[str, float]:
-    """Trainer's `compute_metrics` for a classifier: those of `report_of` that `TRAINER_METRICS` names."""
+    """Trainer's `compute_metrics` for a classifier: those of `report_of` that `METRICS` names."""
     report = report_of(problem_type, np.asarray(prediction.predictions), np.asarray(prediction.label_ids))
-    return {name: report[name] for name in TRAINER_METRICS[problem_type]}
+    return {name: report[name] for name in METRICS[problem_type]}
 
 
 def robustness_report(
@@ -179,10 +171,9 @@ def robustness_report(
     changes: Sequence[str],
     measure: Callable[[Dataset], dict[str, Any]],
     report: dict[str, Any],
-    problem_type: str = SINGLE,
     seed: int = 42,
 ) -> dict[str, Any]:
-    """Measure a classifier on texts under changes of them.
+    """Measure a classifier of single labels on texts under changes of them.
 
     Args:
         rows: As `load_labelled_text` returns a split.
@@ -192,10 +183,10 @@ def robustness_report(
 
     Returns:
         `seed`; `changes`, for the texts as written and then for each change `change`, its name, `changed`, the number
-        of texts that differ, and the metrics that `TRAINER_METRICS` names; `mean_of_spacings`, of the first metric
-        over `SPACINGS`, if all of them were measured.
+        of texts that differ, and the metrics; `mean_of_spacings`, of the accuracy over `SPACINGS`, if all of them were
+        measured.
     """
-    names, texts = TRAINER_METRICS[problem_type], rows["text"][:]
+    names, texts = [*METRICS[SINGLE]], rows["text"][:]
     measured = [{"change": as_written.__name__, "changed": 0, **{name: report[name] for name in names}}]
     for change in changes:
         changed = change_texts(rows, change, seed)

@@ -86,6 +86,8 @@ def parse_arguments(
     if empty := [name for name, value in recipe.items() if value is None and name not in optional]:
         parser.error(f"argument --{empty[0]}: the recipe gives no value")
     unset = _take_nulls(words, optional)
+    if recipe.get("push_to_hub") and not any(word.partition("=")[0] == "--push_to_hub" for word in words):
+        parser.error("the recipe says push_to_hub: to send the result to the Hub, give --push_to_hub as a flag")
     flags = {**vars(parser.parse_args(words)), **unset}
     if "metric_for_best_model" not in flags and flags.get("problem_type") not in (None, recipe.get("problem_type")):
         recipe |= {"metric_for_best_model": None} if "metric_for_best_model" in recipe else {}  # of other labels

@@ -20,28 +20,22 @@ from transformers import (
 
 from .. import VanillaTransformerForSequenceClassification
 from ..data.labelled_text import tokenize
-from ..data.labels import MULTI, REGRESSION, SINGLE, label_names
+from ..data.labels import label_names
+from ..data.problem_types import METRICS, SINGLE, headline_of
 from ..data.rows import column_array
 from ..errors import DataError
 from ..hub.record import data_record
 from ..inference.folder import labels_of, load_config
-from ..metrics import TABLE_LIMIT, TRAINER_METRICS, compute_metrics, evaluate_split, label_table, robustness_report
+from ..metrics import TABLE_LIMIT, compute_metrics, evaluate_split, label_table, robustness_report
 from ..tokenizer import join_spaced_characters
 from ..training.augmentation import AugmentingCollator
 from ..training.losses import WeightedLoss, balanced_weights
 from ..training.trainer import CheckedTrainer, data_seed
 from .run import Run, make_config, print_facts
-from .settings import ClassifierArguments, DataArguments
+from .settings import ClassifierArguments, DataArguments, check_robustness
 
 
 logger = logging.getLogger(__name__)
-
-# The headline metric of each kind of labels, and what it is called.
-HEADLINES = {
-    SINGLE: ("accuracy", "accuracy"),
-    MULTI: ("micro_f1", "micro F1"),
-    REGRESSION: ("mae", "mean absolute error"),
-}
 
 
 def train(
@@ -67,7 +61,8 @@ def train(
     """
     problem_type = data_arguments.problem_type or SINGLE
     check_settings(arguments, training, settings, problem_type)
-    run = Run(arguments, training, settings, ("loss", *TRAINER_METRICS[problem_type]), ["sklearn.metrics"])
+    check_robustness(data_arguments.robustness, problem_type)
+    run = Run(arguments, training, settings, ("loss", *METRICS[problem_type]), ["sklearn.metrics"])
     with training.main_process_first(desc="data"):
         # A wrong model is refused before the data are read.
         configs = [load_config(folder) for folder in (arguments.model, run.checkpoint) if folder]
@@ -125,7 +120,7 @@ def check_settings(
     if arguments.class_weights and problem_type != SINGLE:
         raise DataError(f"--class_weights: only where each text has one class, not with --problem_type {problem_type}")
     if "metric_for_best_model" in settings and settings["metric_for_best_model"] is None:
-        training.metric_for_best_model = settings["metric_for_best_model"] = HEADLINES[problem_type][0]
+        training.metric_for_best_model = settings["metric_for_best_model"] = headline_of(problem_type)[0]
         training.greater_is_better = True
     if training.metric_for_best_model in ("mae", "rmse") and "greater_is_better" not in settings:
         training.greater_is_better = False
@@ -150,7 +145,7 @@ def collator_and_callbacks(
 def headline(report: dict[str, Any], rows: int, problem_type: str) -> str:
     """What is printed of the test split: a table of labels, the headline metric, and whether all answers are one."""
     table = [label_table(report["per_label"])] if len(report.get("per_label", [])) in range(2, TABLE_LIMIT + 1) else []
-    name, words = HEADLINES[problem_type]
+    name, words = headline_of(problem_type)
     lines = [*table, f"test {words}: {report[name]:.4f}"]
     answered = np.flatnonzero(np.sum(report.get("confusion_matrix", []), axis=0))
     if len(answered) == 1:
@@ -178,7 +173,6 @@ def measure(
             changes,
             lambda rows: evaluate_split(trainer, tokenize(rows, tokenizer, max_length)),
             metrics["test"],
-            trainer.model.config.problem_type or SINGLE,
         )
     return metrics
 

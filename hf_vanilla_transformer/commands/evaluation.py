@@ -2,7 +2,6 @@
 """What `evaluate` measures, and writes."""
 
 import csv
-import re
 import time
 from contextlib import suppress
 from dataclasses import MISSING, fields
@@ -21,6 +20,7 @@ from ..data.lines import local_path
 from ..errors import DataError
 from ..figures import plot_reliability, plot_robustness
 from ..finished_folder import finished_folder
+from ..hub.model_card import markdown
 from ..hub.record import RUN_FILE, describe_environment, save_json
 from ..inference import classify, translate
 from ..inference.engine import TASKS, Engine, check_task, load_engine, read_export
@@ -28,7 +28,6 @@ from ..inference.folder import labels_of, load_tokenizer, load_tokenizers
 from ..inference.pytorch import TorchEngine
 from ..metrics import (
     TABLE_LIMIT,
-    TRAINER_METRICS,
     calibration_report,
     classification_report,
     label_table,
@@ -38,7 +37,7 @@ from ..metrics import (
     translation_report,
 )
 from .recipes import recipe_of, record_of
-from .settings import EvaluationArguments, LabelledTextArguments, PairArguments
+from .settings import EvaluationArguments, LabelledTextArguments, PairArguments, check_robustness
 
 
 # Upper limits of the groups of texts, in characters; one more group has none.
@@ -68,7 +67,8 @@ def save_report(
     folder: Path, arguments: EvaluationArguments, report: dict[str, Any], headline: str, table: list[Any]
 ) -> None:
     """Write `report.md`: the figures for people, and the first rows of the table beside it."""
-    lines = [f"# {arguments.model}, measured", "", f"{arguments.split} of {arguments.data}: {headline}", ""]
+    model, data = markdown(arguments.model), markdown(arguments.data)
+    lines = [f"# {model}, measured", "", f"{arguments.split} of {data}: {headline}", ""]
     lines += [f"{report['precision']} on {report['device']}, {report['texts_per_second']:.0f} texts a second", ""]
     titles = {"per_label": "Labels", "by_length": "By length in characters", "robustness": "Changed texts"}
     for name, title in titles.items():
@@ -90,8 +90,7 @@ def markdown_table(rows: list[Any]) -> list[str]:
     """The lines of a table with a header, whose cells show texts as they are."""
 
     def cell(value: Any) -> str:
-        text = f"{value:.4f}" if isinstance(value, float) else "" if value is None else " ".join(str(value).split())
-        return re.sub(r"([\\`*_|<>\[\]#])", r"\\\1", text)
+        return f"{value:.4f}" if isinstance(value, float) else "" if value is None else markdown(str(value))
 
     lines = [f"| {' | '.join(map(cell, row))} |" for row in rows]
     return [lines[0], f"|{'---|' * len(list(rows[0]))}", *lines[1:]]
@@ -148,6 +147,7 @@ def evaluate_translator(arguments: EvaluationArguments, engine: Engine, folder: 
 
 def evaluate_classifier(arguments: EvaluationArguments, engine: Engine, folder: Path) -> Measurement:
     problem_type = engine.config.problem_type or SINGLE
+    check_robustness(arguments.robustness, problem_type)
     own = None if problem_type == REGRESSION else labels_of(engine.config)
     options = {"problem_type": problem_type, "known_labels": own, "id_column": arguments.id_column}
     split = load_split(arguments, LabelledTextArguments, **options, with_lines=True)
@@ -164,12 +164,9 @@ def evaluate_classifier(arguments: EvaluationArguments, engine: Engine, folder: 
     report, headline, mistakes = measure(split)
     seconds = time.perf_counter() - begin
     if arguments.robustness:
-        report["robustness"] = robustness_report(
-            split, arguments.robustness, lambda rows: measure(rows)[0], report, problem_type
-        )
-        metric = TRAINER_METRICS[problem_type][0]
-        plot_robustness(report["robustness"]["changes"], metric, folder / "robustness.png")
-        print(robustness_table(report["robustness"], metric))
+        report["robustness"] = robustness_report(split, arguments.robustness, lambda rows: measure(rows)[0], report)
+        plot_robustness(report["robustness"]["changes"], "accuracy", folder / "robustness.png")
+        print(robustness_table(report["robustness"], "accuracy"))
     if "bins" in report:
         plot_reliability(report["bins"], folder / "reliability.png")
     save_table(folder / "errors.tsv", mistakes)

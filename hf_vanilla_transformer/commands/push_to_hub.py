@@ -7,8 +7,9 @@
 
 Log in first with `hf auth login`, or set HF_TOKEN. --dry_run sends nothing: it checks the folder and lists what would
 be sent, what would not, and what names this machine. Sent are the files that a run, an export or a page writes, and
-those that --include names; not sent are checkpoints, links out of the folder, and absolute paths in the record. The
-same command completes an interrupted upload. --space uploads a folder of `vanilla-transformer page` as a static Space.
+those that --include names, where a wildcard finds neither hidden files nor keys. Not sent are checkpoints, links out
+of the folder, and absolute paths in the record. The same command completes an interrupted upload. --space uploads a
+folder of `vanilla-transformer page` as a static Space.
 """
 
 import argparse

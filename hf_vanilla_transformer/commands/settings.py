@@ -109,6 +109,11 @@ class RobustnessArguments:
         check_changes(self.robustness)
 
 
+def check_robustness(changes: list[str], problem_type: str) -> None:
+    if changes and problem_type != SINGLE:
+        raise DataError(f"--robustness: is for models that give a text one label, not for {problem_type}")
+
+
 @dataclass
 class ModelArguments:
     """Settings of a model that is trained: a new one, or one that is trained further."""

@@ -1,5 +1,22 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""The names of the kinds of labels, as transformers has them; apart, because `predict` starts without `datasets`."""
+"""The kinds of labels, named as in transformers; apart, because `predict` starts without `datasets`."""
 
 SINGLE, MULTI, REGRESSION = "single_label_classification", "multi_label_classification", "regression"
 PROBLEM_TYPES = (SINGLE, MULTI, REGRESSION)
+# The metrics of each kind, and their titles; the first is the headline.
+METRICS = {
+    SINGLE: {"accuracy": "Accuracy", "f1": "F1"},
+    MULTI: {"micro_f1": "Micro F1", "macro_f1": "Macro F1", "exact_match": "All labels right"},
+    REGRESSION: {
+        "mae": "Mean absolute error",
+        "rmse": "Root mean squared error",
+        "r2": "R²",
+        "pearson": "Correlation",
+    },
+}
+
+
+def headline_of(problem_type: str) -> tuple[str, str]:
+    """The headline metric of a kind of labels, and its title in a sentence."""
+    name, title = next(iter(METRICS[problem_type].items()))
+    return name, title[0].lower() + title[1:]

@@ -8,6 +8,7 @@ import json
 import math
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,7 +16,7 @@ from typing import Any, NamedTuple
 from huggingface_hub import EvalResult, ModelCard, ModelCardData
 from jinja2 import UndefinedError
 
-from ..data.labels import MULTI, REGRESSION, SINGLE
+from ..data.problem_types import METRICS, SINGLE
 from ..data.tables import HUB_NAME, SPLITS, TABLE_SUFFIXES
 from ..errors import DataError
 from ..inference.folder import TARGET_TOKENIZER, named_errors
@@ -26,6 +27,7 @@ from .record import (
     RECIPE_FILE,
     RUN_FILE,
     example_texts,
+    own_file,
     read_file,
     recipe_text,
     without_local_paths,
@@ -43,17 +45,6 @@ PIPELINES = {
     "translation": ("translation", "Translation"),
     "denoising": ("text2text-generation", "Denoising"),
     "generation": ("text2text-generation", "Text generation"),
-}
-# A classifier's metrics, by its kind of labels; the first is the headline.
-CLASSIFIER_TITLES = {
-    SINGLE: {"accuracy": "Accuracy", "f1": "F1"},
-    MULTI: {"micro_f1": "Micro F1", "macro_f1": "Macro F1", "exact_match": "All labels right"},
-    REGRESSION: {
-        "mae": "Mean absolute error",
-        "rmse": "Root mean squared error",
-        "r2": "R²",
-        "pearson": "Correlation",
-    },
 }
 # The usage example: a sentence, by source language; and reviews.
 EXAMPLE_TEXTS = {
@@ -121,6 +112,20 @@ def markdown(text: str) -> str:
     return re.sub(r"([\\`*\[\]|<>&#]|(?<!\w)_|_(?!\w))", r"\\\1", plain)
 
 
+def code(text: Any) -> str:
+    """A value from data for a code span or block of Markdown, in one line."""
+    return " ".join("".join(c if c.isprintable() and c != "`" else " " for c in str(text)).split())
+
+
+def escaped(value: Any) -> Any:
+    """A part of a record with all of its texts escaped: it may come from a stranger's folder."""
+    if isinstance(value, dict):
+        return {name: escaped(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [escaped(part) for part in value]
+    return markdown(value) if isinstance(value, str) else value
+
+
 def make_model_card(folder: str | Path, name: str | None = None) -> ModelCard:
     """Make the card of a run of a training command or of a Trainer with a `RecordCallback`.
 
@@ -140,7 +145,9 @@ def make_model_card(folder: str | Path, name: str | None = None) -> ModelCard:
     files = {file: read_file(folder / file) for file in ("config.json", METRICS_FILE, RECIPE_FILE, RUN_FILE)}
     try:
         return _make(folder, name or folder.resolve().name, *files.values())
-    except (KeyError, TypeError, AttributeError, IndexError, UndefinedError) as error:
+    except DataError:
+        raise
+    except (KeyError, TypeError, AttributeError, IndexError, ValueError, RecursionError, UndefinedError) as error:
         names = ", ".join(files)
         raise DataError(f"{folder}: no card can be made of {names}: {type(error).__name__} {error}") from error
 
@@ -151,7 +158,7 @@ def _make(folder: Path, name: str, config: Record, metrics: Record, settings: Re
     task = _task(config, recipe, run)
     data = _data_source(run)
     origins = _origins(recipe, run)
-    earlier = [origin["data"] for origin in origins]
+    earlier = [origin.data for origin in origins]
     # Of a column like `translation.ko`, the language is the last part.
     columns = ("source_column", "target_column") if task == "translation" else ()
     sides = [recipe[column].rsplit(".", 1)[-1] for column in columns]
@@ -168,12 +175,13 @@ def _make(folder: Path, name: str, config: Record, metrics: Record, settings: Re
         library_name="transformers",
         pipeline_tag=PIPELINES[task][0],
         tags=["vanilla-transformer", "encoder-decoder", "custom_code"],
-        base_model=run.get("base_model"),
+        base_model=base_model_of(run),
         datasets=[data.identifier] if data.is_on_hub else None,
         metrics=sorted({result.metric_type for result in results}),
         model_name=name,
         eval_results=results,
     )
+    text = (recipe_text(recipe) if recipe != settings else as_written).strip()
     labels = [config["id2label"][number] for number in sorted(config.get("id2label", {}), key=int)]
     return ModelCard.from_template(
         card_data,
@@ -185,16 +193,22 @@ def _make(folder: Path, name: str, config: Record, metrics: Record, settings: Re
         sides=[markdown(side) for side in sides],
         examples=[json.dumps(text, ensure_ascii=False) for text in examples],
         longest=min(limits.get("model_max_length", math.inf), config["max_position_embeddings"]),
-        metrics=metrics,
+        metrics=escaped(metrics),
         results=results,
         recipe=recipe,
-        recipe_text=(recipe_text(recipe) if recipe != settings else as_written).strip(),
-        run=run,
+        recipe_text=text,
+        # A longer fence than any in the recipe.
+        fence="`" * max(3, *(len(run) + 1 for run in re.findall("`+", text) or [""])),
+        run=escaped(run),
+        script=code(run["script"]) if run.get("script") else None,
+        base_model=base_model_of(run),
         data=data,
         markdown=markdown,
-        further_data={part: run["data"][part] for part in run["data"] if part not in ("source", *SPLITS)},
+        code=code,
+        further_data={part: run["data"][part] for part in run["data"] if part not in ("source", "dropped", *SPLITS)},
         splits=[split for split in SPLITS if split in run["data"]],
         origins=origins,
+        machine=machine(run),
         # Of the data that the models before had seen, those known here.
         sources=[data, *(known for known in KNOWN_DATA.values() if known in earlier and known != data)],
         has_weights=any(folder.glob("*.safetensors")),
@@ -205,7 +219,7 @@ def _make(folder: Path, name: str, config: Record, metrics: Record, settings: Re
 
 def save_model_card(folder: str | Path, name: str | None = None) -> None:
     """Write the card of `make_model_card` to the run's folder."""
-    make_model_card(folder, name).save(Path(folder) / CARD_FILE)
+    make_model_card(folder, name).save(own_file(Path(folder) / CARD_FILE))
 
 
 def load_model_card(folder: str | Path) -> ModelCard:
@@ -239,7 +253,7 @@ def rename_model_card(folder: str | Path, name: str) -> None:
         for call in ('model="{}"', 'from_pretrained("{}"'):
             card.text = card.text.replace(call.format(data.model_name), call.format(name))
         data.model_name = name
-        card.save(Path(folder) / CARD_FILE)
+        card.save(own_file(Path(folder) / CARD_FILE))
 
 
 def _task(config: Record, recipe: Record, run: Record) -> str:
@@ -268,15 +282,45 @@ def _data_source(run: Record) -> DataSource:
     return DataSource(Path(source).name, Path(source).stem, Path(source).name)
 
 
-def _origins(recipe: Record, run: Record) -> list[dict[str, Any]]:
-    """The models that a run's model was trained from, the last one first: names, and records where known."""
-    origins = []
-    while recipe.get("model") or "began_as" in run:
-        record = run.get("began_as", {})
-        data = _data_source(record["run"]) if "run" in record else None
-        origins.append({**record, "name": recipe.get("model"), "data": data})
-        recipe, run = record.get("recipe", {}), record.get("run", {})
+class Origin(NamedTuple):
+    """What a card says of a model that a run's model was trained from; None: not known."""
+
+    name: str | None
+    data: DataSource | None
+    minutes: float | None
+    machine: str | None
+    is_pretrained: bool  # without labels
+
+
+def _origins(recipe: Record, run: Record) -> list[Origin]:
+    """The models that a run's model was trained from, the last one first. Their records may be strangers'."""
+    origins: list[Origin] = []
+    while (recipe.get("model") or "began_as" in run) and len(origins) < 20:
+        name, record = recipe.get("model"), run.get("began_as")
+        parts = record if isinstance(record, dict) else {}
+        recipe, run, metrics = (
+            part if isinstance(part := parts.get(which), dict) else {} for which in ("recipe", "run", "metrics")
+        )
+        data = None
+        with suppress(KeyError, TypeError, AttributeError, IndexError, ValueError):
+            data = _data_source(run)
+        seconds = metrics.get("training_seconds")
+        minutes = seconds / 60 if isinstance(seconds, int | float) else None
+        origins.append(Origin(name, data, minutes, machine(run) if run else None, "texts" in recipe))
     return origins
+
+
+def machine(run: Record) -> str:
+    """The device of a run, for the card."""
+    parts = (run.get("device"), run.get("processes", 1), run.get("threads"))
+    device, processes, threads = (markdown(str(part)) for part in parts)
+    return f"{device} (processes: {processes}, threads in each: {threads})"
+
+
+def base_model_of(run: Record) -> str | None:
+    """The name on the Hub of the model that was trained further."""
+    name = run.get("base_model")
+    return name if isinstance(name, str) and HUB_NAME.fullmatch(name) else None
 
 
 def _results(
@@ -306,7 +350,7 @@ def _results(
         elif task == "denoising":
             titles = {"perplexity": "Perplexity"}
         else:
-            titles = CLASSIFIER_TITLES[config.get("problem_type") or SINGLE]
+            titles = METRICS[config.get("problem_type") or SINGLE]
         for name, title in titles.items():
             value = round(report[name], 2 if task == "denoising" else 4)
             yield result(metric_type=name, metric_name=title, metric_value=value)

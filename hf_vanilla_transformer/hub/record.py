@@ -7,7 +7,7 @@ import platform
 import re
 import subprocess
 from collections.abc import Iterable, Mapping
-from glob import glob
+from glob import glob, has_magic
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -66,6 +66,11 @@ PAGE_FILES = (
     *(f"model/{name}" for name in ("classifier.onnx", "encoder.onnx", "decoder.onnx", "page.json", *_TOKENIZER)),
     *("runtime/*.mjs", "runtime/*.wasm", "runtime/LICENSE*", "runtime/NOTICE.txt"),
 )
+# Keys, tokens and what describes the machine: no wildcard of a user sends them.
+SECRETS = (
+    *("id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", "*.pem", "*.key", "*.p12", "*.pfx", "*.ppk", "*.kdbx"),
+    *("*token", "*token.txt", "*secret*", "*credential*", "*password*", "training_args.bin"),
+)
 # Settings that belong to one machine or one call.
 NOT_IN_RECIPE = {
     *("output_dir", "run_name", "logging_dir", "resume_from_checkpoint", "use_cpu", "disable_tqdm"),
@@ -82,12 +87,40 @@ def listed_files(folder: Path, patterns: Iterable[str]) -> list[Path]:
     """The sorted files of a folder that match a pattern, relative to the folder, but no links that lead out of it."""
     if not folder.is_dir():
         raise DataError(f"{folder}: no such folder")
-    options: Any = {"root_dir": folder, "recursive": True, "include_hidden": True}
-    found = {folder / file for pattern in patterns for file in glob(pattern, **options)}
-    inside = folder.resolve()
-    return sorted(
-        file.relative_to(folder) for file in found if file.is_file() and file.resolve().is_relative_to(inside)
-    )
+    found = {file for pattern in patterns for file in matching(folder, pattern)}
+    return sorted(file for file in found if leads_inside(folder, folder / file))
+
+
+def included_files(folder: Path, patterns: Iterable[str]) -> list[Path]:
+    """The files that a user's patterns name, relative to the folder. What is secret must be named without a wildcard.
+
+    Raises:
+        DataError: a pattern matches nothing, or what cannot be sent.
+    """
+    found: set[Path] = set()
+    for pattern in patterns:
+        files = [
+            file for file in matching(folder, pattern, include_hidden=False) if leads_inside(folder, folder / file)
+        ]
+        if has_magic(pattern):
+            files = [file for file in files if not any(file.match(secret) for secret in SECRETS)]
+        if not files:
+            raise DataError(f"{folder}: nothing to send is called {pattern}")
+        if any(".git" in file.parts for file in files):
+            raise DataError(f"{folder}: {pattern} is in .git, which the Hub does not take")
+        found.update(files)
+    return sorted(found)
+
+
+def matching(folder: Path, pattern: str, **options: Any) -> list[Path]:
+    """The files that match a pattern, relative to the folder, hidden ones, too."""
+    names = glob(pattern, root_dir=folder, recursive=True, **{"include_hidden": True, **options})
+    return [Path(name) for name in names if (folder / name).is_file() and not Path(name).is_absolute()]
+
+
+def leads_inside(folder: Path, file: Path) -> bool:
+    """Whether a file of a folder is not a link that leads out of it."""
+    return file.resolve().is_relative_to(folder.resolve())
 
 
 def save_record(
@@ -119,8 +152,8 @@ def save_record(
     """
     save_json(Path(folder, METRICS_FILE), metrics)
     if "epochs" in metrics:
-        plot_training_curves(metrics["epochs"], Path(folder, CURVES_FILE))
-    Path(folder, RECIPE_FILE).write_text(recipe_text(settings), encoding="utf-8")
+        plot_training_curves(metrics["epochs"], own_file(Path(folder, CURVES_FILE)))
+    own_file(Path(folder, RECIPE_FILE)).write_text(recipe_text(settings), encoding="utf-8")
     generation_config = getattr(model, "generation_config", None) or GenerationConfig.from_model_config(model.config)
     generation_config.save_pretrained(folder)
     run = {
@@ -286,8 +319,16 @@ def metrics_of_log(arguments: TrainingArguments, state: TrainerState) -> dict[st
     return metrics
 
 
+def own_file(file: str | Path) -> Path:
+    """The path of a file to write; a link of that name is removed, so that nothing is written elsewhere."""
+    file = Path(file)
+    if file.is_symlink():
+        file.unlink()
+    return file
+
+
 def save_json(file: str | Path, content: Any) -> None:
-    Path(file).write_text(json_text(content), encoding="utf-8")
+    own_file(file).write_text(json_text(content), encoding="utf-8")
 
 
 def best_step(arguments: TrainingArguments, state: TrainerState) -> int:

@@ -26,7 +26,9 @@ from .record import (
     RUN_FILE,
     RUN_FILES,
     exports_in,
+    included_files,
     json_text,
+    leads_inside,
     listed_files,
     read_file,
     recipe_text,
@@ -61,7 +63,8 @@ def repository_files(folder: str | Path, include: Iterable[str] = ()) -> list[Pa
     folder = Path(folder)
     is_export = (folder / EXPORT_FILE).is_file()
     exported = [f"{escape(export.as_posix())}/{name}" for export in exports_in(folder) for name in EXPORTED_FILES]
-    files = listed_files(folder, (*RUN_FILES, *exported, *include))
+    check_card_is_here(folder)
+    files = sorted({*listed_files(folder, (*RUN_FILES, *exported)), *included_files(folder, include)})
     whole = {file.as_posix() for file in files if (folder / file).stat().st_size}
     if lacking := [name for name in (REQUIRED_IN_EXPORT if is_export else REQUIRED_FILES) if name not in whole]:
         raise DataError(f"{folder}: not complete, {', '.join(lacking)} missing or empty")
@@ -92,11 +95,19 @@ def space_files(folder: str | Path, include: Iterable[str] = ()) -> list[Path]:
     Arguments, result and errors are those of `repository_files`.
     """
     folder = Path(folder)
-    files = listed_files(folder, (*PAGE_FILES, *include))
+    check_card_is_here(folder)
+    files = sorted({*listed_files(folder, PAGE_FILES), *included_files(folder, include)})
     card = folder / CARD_FILE
     if Path("index.html") not in files or not card.is_file() or "\nsdk: static\n" not in card.read_text("utf-8"):
         raise DataError(f"{folder}: no page (a README.md with `sdk: static`, and index.html); `page` makes one")
     return files
+
+
+def check_card_is_here(folder: Path) -> None:
+    """Raise a `DataError` if a folder's card is a link that leads out of the folder."""
+    card = folder / CARD_FILE
+    if card.is_symlink() and not leads_inside(folder, card):
+        raise DataError(f"{card}: a link that leads out of the folder")
 
 
 def files_left_out(folder: Path, files: list[Path]) -> list[str]:

@@ -1,5 +1,6 @@
 """Model cards: every figure is the record's, the metadata are the Hub's, the examples run."""
 
+import contextlib
 import importlib
 import json
 import os
@@ -11,11 +12,13 @@ from pathlib import Path
 import pytest
 import yaml
 from huggingface_hub import ModelCard
+from markdown_it import MarkdownIt
 from shared import EMBEDDING_FILES, ROOT, RUN_FILES, read_json, run_without_the_package, train_translator
 from transformers import AutoConfig, AutoTokenizer
 
 from hf_vanilla_transformer.commands import pretrain, train_translation
 from hf_vanilla_transformer.commands.arguments import parse_arguments
+from hf_vanilla_transformer.errors import DataError
 from hf_vanilla_transformer.hub.model_card import load_model_card, make_model_card, rename_model_card, save_model_card
 from hf_vanilla_transformer.loading import TARGET_TOKENIZER, load_model
 from hub.repository import edit
@@ -388,3 +391,87 @@ def test_a_card_is_renamed_and_keeps_what_was_added(nsmc):
     before = (nsmc / "README.md").read_bytes()
     rename_model_card(nsmc, "kim/mine")
     assert (nsmc / "README.md").read_bytes() == before
+
+
+EVIL = "x\n# Verified by Hugging Face\n\n![pixel](https://evil.example/p.png) [more](https://evil.example) <b>`code`|"
+
+
+def leaves(value, path=()):
+    """Where texts are in a record."""
+    if isinstance(value, dict):
+        for name, part in value.items():
+            yield from leaves(part, (*path, name))
+    elif isinstance(value, list):
+        for place, part in enumerate(value):
+            yield from leaves(part, (*path, place))
+    elif isinstance(value, str):
+        yield path
+
+
+def put(value, path, new):
+    """A copy of a record with another value in a place."""
+    value = json.loads(json.dumps(value))
+    inside = value
+    for name in path[:-1]:
+        inside = inside[name]
+    inside[path[-1]] = new
+    return value
+
+
+def shape(card: str) -> list:
+    """The headings, links, pictures and raw HTML of a card's text."""
+    tokens = MarkdownIt("commonmark").enable("table").parse(card.split("---\n", 2)[2])
+    inline = [child for token in tokens for child in token.children or []]
+    found = [token.type for token in tokens if token.type in ("heading_open", "html_block", "fence", "tr_open")]
+    links = sorted(str(one.attrs.get("href") or one.attrs.get("src")) for one in inline if one.attrs)
+    return [*found, *links, *(one.type for one in inline if one.type == "html_inline")]
+
+
+@pytest.mark.parametrize("published", ["nsmc-small", "multi30k-de-en"])
+def test_a_strangers_record_adds_nothing_to_a_card_but_its_words(published, tmp_path):
+    """Each text of the record in turn, and of the same record as that of the model before."""
+    folder = shutil.copytree(ROOT / "model_cards" / published, tmp_path / "run")
+    run, metrics = (read_json(folder / f"{name}.json") for name in ("run", "metrics"))
+    began_as = {"run": run, "metrics": metrics, "recipe": yaml.safe_load((folder / "recipe.yaml").read_text())}
+    own = {**run, "began_as": began_as}
+    (folder / "run.json").write_text(json.dumps(own))
+    expected = shape(str(make_model_card(folder)))
+    made = 0
+    for name, record in (("run", own), ("metrics", metrics)):
+        for path in leaves(record):
+            (folder / f"{name}.json").write_text(json.dumps(put(record, path, EVIL)))
+            with contextlib.suppress(DataError):  # of a value that no card can be made of
+                found = shape(str(make_model_card(folder)))
+                assert set(found) <= set(expected) and found.count("heading_open") == 7, path
+                made += 1
+        (folder / f"{name}.json").write_text(json.dumps(record))
+    assert made > 30
+
+
+@pytest.mark.parametrize(
+    "wrong", [None, [], "x", 5, {"run": []}, {"run": {"data": 3}, "metrics": {"training_seconds": "x"}}]
+)
+def test_a_record_of_the_model_before_that_says_nothing_spoils_no_card(classifier, wrong):
+    edit(classifier / "run.json", began_as=wrong)
+    assert "It began as another run's model." in str(make_model_card(classifier))
+
+
+def test_a_recipe_stays_in_its_fence(classifier):
+    before = shape(str(make_model_card(classifier)))
+    (classifier / "recipe.yaml").write_text("data: |\n  x\n  ````\n  # Verified\n  ```\nproblem_type: null\n")
+    assert shape(str(make_model_card(classifier))) == before
+
+
+def test_the_headline_of_several_labels_is_no_other_metric(succeed, refused, tmp_path):
+    """Changed texts are measured where a text has one label alone."""
+    rows = "".join(f"재미있다 {number},a|b\n지루하다 {number},b\n" for number in range(40))
+    (tmp_path / "t.csv").write_text(f"document,label\n{rows}", encoding="utf-8")
+    flags = ["--data", tmp_path / "t.csv", "--problem_type", "multi_label_classification", "--vocab_size", "60"]
+    flags += ["--config", json.dumps(TINY), *QUICK]
+    said = refused("train-classifier", *flags, "--output_dir", tmp_path / "x", "--robustness", "all")
+    assert "--robustness: is for models that give a text one label" in said and not (tmp_path / "x").exists()
+    succeed("train-classifier", *flags, "--output_dir", tmp_path / "run")
+    test = read_json(tmp_path / "run" / "metrics.json")["test"]
+    assert f"| test | Micro F1 | {test['micro_f1']:.4f} |" in (tmp_path / "run" / "README.md").read_text()
+    arguments = ["--model", tmp_path / "run", "--output_dir", tmp_path / "out", "--robustness", "all"]
+    assert "--robustness: is for models that give a text one label" in refused("evaluate", *arguments)

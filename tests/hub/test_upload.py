@@ -56,11 +56,64 @@ def test_what_is_sent_is_what_a_run_writes_and_what_is_included(server, succeed,
     assert left == strangers | {"checkpoint-2/", "sub/", "wandb/", "runs/", r"bell\x07.txt"}
     succeed("push-to-hub", folder, "--repo_id", REPO)
     assert in_repository(server).keys() == sizes.keys()
-    include = ["--include", "notes.*", "--include", "runs/**/*", "--include", "link.txt", "--include", "/etc/hosts"]
+    include = ["--include", "notes.*", "--include", "runs/**/*"]
     more, *_ = dry_run(succeed, folder, *include)
     assert more.keys() == sizes.keys() | {"notes.txt", "runs/today_host/events.out"}
     succeed("push-to-hub", folder, "--repo_id", REPO, *include)
     assert in_repository(server).keys() == more.keys()
+
+
+@pytest.mark.parametrize(
+    ("pattern", "message"),
+    [
+        *((pattern, "nothing to send is called") for pattern in ("typo.*", "link.txt", "/etc/hosts", "../elsewhere")),
+        *((pattern, ".git, which") for pattern in (".git/**", ".git/config", "sub/.git/*")),
+    ],
+)
+def test_what_cannot_be_included_is_refused(server, refused, folder, tmp_path, pattern, message):
+    (tmp_path / "elsewhere").write_text("secret")
+    (folder / "link.txt").symlink_to(tmp_path / "elsewhere")
+    for name in (".git", "sub/.git"):
+        (folder / name).mkdir(parents=True)
+        (folder / name / "config").write_text("x")
+    include = ["--include", "config.json", "--include", pattern]
+    for flags in (["--dry_run"], []):
+        assert message in refused("push-to-hub", folder, "--repo_id", REPO, *include, *flags)
+    assert server.requests == []
+
+
+def test_a_wildcard_finds_no_hidden_file_and_no_key(server, succeed, folder):
+    secret = {".env", "id_ed25519", "my.pem", "token", "sub/server.key", ".ssh/config", "aws_credentials.json"}
+    for name in (*secret, "notes.txt", "sub/more.csv"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text("{}")
+    flags = ["--include", "*", "--include", "**/*"]
+    sizes, *_ = dry_run(succeed, folder, *flags)
+    assert sizes.keys() >= {"notes.txt", "sub/more.csv", "my.csv"}
+    assert not sizes.keys() & (secret | {".secret", "id_rsa", "training_args.bin"})
+    succeed("push-to-hub", folder, "--repo_id", REPO, *flags)
+    assert in_repository(server).keys() == sizes.keys()
+    named, *_ = dry_run(succeed, folder, "--include", ".env", "--include", "my.pem")
+    assert named.keys() >= {".env", "my.pem"}
+
+
+def test_nothing_is_written_through_a_link(server, succeed, refused, folder, tmp_path):
+    """Of a card that leads out of the folder, of one that leads nowhere, and of one within."""
+    (folder / "README.md").rename(tmp_path / "card.md")
+    before = (tmp_path / "card.md").read_bytes()
+    for target in (tmp_path / "card.md", tmp_path / "made.md"):
+        (folder / "README.md").unlink(missing_ok=True)
+        (folder / "README.md").symlink_to(target)
+        for flags in (["--dry_run"], []):
+            said = refused("push-to-hub", folder, "--repo_id", REPO, *flags)
+            assert "README.md: a link that leads out of the folder" in said
+    assert server.requests == [] and not (tmp_path / "made.md").exists()
+    assert (tmp_path / "card.md").read_bytes() == before
+    (folder / "README.md").unlink()
+    (folder / "card.md").write_bytes(before)
+    (folder / "README.md").symlink_to("card.md")
+    succeed("push-to-hub", folder, "--repo_id", REPO)
+    assert (folder / "card.md").read_bytes() == before and not (folder / "README.md").is_symlink()
 
 
 def test_no_absolute_path_is_sent(server, succeed, folder):
