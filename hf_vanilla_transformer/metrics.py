@@ -224,11 +224,17 @@ def compute_perplexity(prediction: EvalPrediction) -> dict[str, float]:
     return {"token_loss": float(losses / tokens), "perplexity": float(np.exp(losses / tokens))}
 
 
-def translation_report(translations: list[str], references: list[str]) -> dict[str, Any]:
+def translation_report(
+    translations: list[str], references: list[str], tokenizer: PreTrainedTokenizerBase | None = None
+) -> dict[str, Any]:
     """Measure translations, detokenized, with sacreBLEU.
 
+    Args:
+        tokenizer: The target tokenizer. What its normalizer changes, such as the letter `ㅋ`, no model can write.
+
     Returns:
-        `bleu`, cased, and `bleu_lowercased`, both with sacreBLEU's own tokenizer (13a); the signature of each; `rows`.
+        `bleu`, cased, and `bleu_lowercased`, both with sacreBLEU's own tokenizer (13a); the signature of each; `rows`;
+        and where the normalizer changes references, `bleu_normalized`, as `bleu` against the changed ones.
 
     Raises:
         ValueError: the numbers of translations and references differ.
@@ -242,6 +248,11 @@ def translation_report(translations: list[str], references: list[str]) -> dict[s
     for name, metric in (("bleu", BLEU()), ("bleu_lowercased", BLEU(lowercase=True))):
         report[name] = metric.corpus_score(translations, [references]).score
         report[f"{name}_signature"] = str(metric.get_signature())
+    normalizer = tokenizer.backend_tokenizer.normalizer if tokenizer is not None and tokenizer.is_fast else None
+    if normalizer is not None:
+        normalized = [normalizer.normalize_str(text) for text in references]
+        if normalized != references:
+            report["bleu_normalized"] = BLEU().corpus_score(translations, [normalized]).score
     return {**report, "rows": len(references)}
 
 

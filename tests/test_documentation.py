@@ -167,6 +167,27 @@ def test_the_table_of_changed_texts_is_the_records():
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("page", ["README.md", "README.ko.md"])
+def test_the_readmes_own_training_takes_empty_cells_and_blanks(page, clone, monkeypatch):
+    rows = [
+        "좋다, good ",
+        "나쁘다,bad",
+        ",good",
+        "그저 그렇다,",
+        "재미있다,good",
+        "지루하다,bad ",
+        "  , ",
+        '"두\n줄",bad',
+    ]
+    Path("my.csv").write_text("text,label\n" + "\n".join(rows * 8) + "\n", encoding="utf-8")
+    (program,) = [one for one in blocks(page, "python") if "load_dataset" in one]
+    names: dict = {}
+    exec(compile(program.replace("num_train_epochs=3", "max_steps=1"), page, "exec"), names)
+    assert names["labels"] == ["bad", "good"]
+    assert len(names["rows"]["train"]) + len(names["rows"]["test"]) == 5 * 8
+
+
+@pytest.mark.slow
 def test_the_readmes_programs_run(published, capsys):
     run_programs("README.md")
     out = capsys.readouterr().out

@@ -136,11 +136,13 @@ def evaluate_translator(arguments: EvaluationArguments, engine: Engine, folder: 
         batch_size=arguments.batch_size,
     )
     seconds = time.perf_counter() - begin
-    report = translation_report(translations, references)
+    report = translation_report(translations, references, tokenizers[1])
     table = [["source", "translation", "reference"], *zip(sources, translations, references, strict=True)]
     save_table(folder / "translations.tsv", table)
     search = "greedy search" if arguments.num_beams == 1 else f"{arguments.num_beams} beams"
     headline = f"BLEU {report['bleu']:.2f}, lower-cased {report['bleu_lowercased']:.2f}, {search}"
+    if "bleu_normalized" in report:
+        headline += f"; BLEU {report['bleu_normalized']:.2f} against references as the vocabulary writes them"
     report["texts_per_second"] = len(split) / seconds
     return report, headline, table
 
