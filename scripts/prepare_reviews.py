@@ -42,9 +42,9 @@ class ReviewArguments:
 
     def __post_init__(self):
         if self.labelled and self.raw:
-            raise ValueError("--labelled: the labelled reviews are not in --raw")
+            raise DataError("--labelled: the labelled reviews are not in --raw")
         if not 0 <= self.validation_fraction < 1:
-            raise ValueError(f"--validation_fraction: at least 0 and below 1, not {self.validation_fraction}")
+            raise DataError(f"--validation_fraction: at least 0 and below 1, not {self.validation_fraction}")
 
 
 def read_reviews(raw: Path) -> Iterator[tuple[str | None, str]]:
@@ -74,9 +74,9 @@ def main(argv: list[str] | None = None) -> None:
     (arguments,), _ = parse_arguments([ReviewArguments], __doc__, argv)
     file = Path(arguments.file)
     if file.exists():
-        raise ValueError(f"{file} is there, and nothing is overwritten")
+        raise DataError(f"{file} is there, and nothing is overwritten")
     if not file.parent.is_dir():
-        raise ValueError(f"{file.parent}: no such folder")
+        raise DataError(f"{file.parent}: no such folder")
     checkout = str(Path(arguments.nsmc).absolute())  # the bare name `nsmc` is the data set that is downloaded
     test_ids, test_texts = (
         {normalize_spaces(value) for value in load_labelled_text(checkout, text_column=column)["test"]["text"]}

@@ -114,7 +114,7 @@ def made_small(name: str, arguments: list[str]) -> list[str]:
         stop = ["--early_stopping_patience", "null"] if "--early_stopping_patience" in arguments else []
         return [*TWO_STEPS, *data, *size, *stop]
     if name == "pretrain":
-        return [*TWO_STEPS, *TINY, "--vocab_size", "60", "--validation", "5"]
+        return [*TWO_STEPS, *TINY_TRANSLATOR, "--vocab_size", "60", "--validation", "5"]
     if name == "train-translation":
         flags = ["--max_steps", "1", "--save_strategy", "steps", "--save_steps", "1", "--eval_strategy", "no"]
         flags += ["--load_best_model_at_end", "false", "--average_last", "1", "--generation_max_length", "3"]

@@ -35,7 +35,7 @@ class PredictArguments(LinesArguments):
 def answer_of(row: "np.ndarray", labels: list[str], problem_type: str | None) -> list[Answer]:
     """The columns that answer a text, from what the model answers: (labels,), float."""
     if problem_type == REGRESSION:
-        return [round(float(row[0]), 4)]
+        return [round(float(row[0]), 4)] if len(row) == 1 else ["|".join(f"{value:.4f}" for value in row)]
     if problem_type != MULTI:
         return [labels[row.argmax()], round(float(row.max()), 4)]
     chosen = (row > 0.5).nonzero()[0]

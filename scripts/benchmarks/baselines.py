@@ -16,6 +16,7 @@ from transformers import (
 )
 
 from hf_vanilla_transformer import VanillaTransformerConfig
+from hf_vanilla_transformer.errors import DataError
 from hf_vanilla_transformer.modeling_vanilla_transformer import sinusoid_table
 
 
@@ -111,7 +112,7 @@ def as_marian(model: PreTrainedModel) -> MarianMTModel:
     """
     config: VanillaTransformerConfig = model.config
     if config.norm_first or config.final_norm or not config.attention_bias or config.head_dim is not None:
-        raise ValueError("Marian has post-norm models alone, without a final norm and with biases in the attention")
+        raise DataError("Marian has post-norm models alone, without a final norm and with biases in the attention")
     names = ("vocab_size", "scale_embedding", "activation_function", "pad_token_id", "eos_token_id")
     marian = MarianMTModel(
         MarianConfig(

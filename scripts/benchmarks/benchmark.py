@@ -44,6 +44,7 @@ from hf_vanilla_transformer.commands.arguments import (
 )
 from hf_vanilla_transformer.data.labelled_text import encode, load_labelled_text
 from hf_vanilla_transformer.engines import Engine, load_engine
+from hf_vanilla_transformer.errors import DataError, user_errors
 from hf_vanilla_transformer.export import export
 from hf_vanilla_transformer.hub.record import describe_environment, save_json
 from hf_vanilla_transformer.inference.precision import choose_precision
@@ -79,13 +80,13 @@ class BenchmarkArguments:
 
     def __post_init__(self):
         if unknown := sorted(set(self.tasks) - set(TASKS)):
-            raise ValueError(f"--tasks: {', '.join(TASKS)}; not {', '.join(unknown)}")
+            raise DataError(f"--tasks: {', '.join(TASKS)}; not {', '.join(unknown)}")
         if unknown := sorted(set(self.contenders) - set(OTHERS)):
-            raise ValueError(f"--contenders: of {'; '.join(OTHERS)}; not {'; '.join(unknown)}")
+            raise DataError(f"--contenders: of {'; '.join(OTHERS)}; not {'; '.join(unknown)}")
         if unknown := sorted(set(self.precisions) - set(DTYPES)):
-            raise ValueError(f"--precisions: {', '.join(DTYPES)}; not {', '.join(unknown)}")
+            raise DataError(f"--precisions: {', '.join(DTYPES)}; not {', '.join(unknown)}")
         if self.device not in ("", "cpu", "cuda") or (self.device == "cuda" and not torch.cuda.is_available()):
-            raise ValueError(f"--device: cpu, or cuda where there is a GPU that torch can use; not {self.device}")
+            raise DataError(f"--device: cpu, or cuda where there is a GPU that torch can use; not {self.device}")
         check_at_least(1, self, "texts", "batch_size", "rounds")
 
 
@@ -230,7 +231,8 @@ def main(argv: list[str] | None = None) -> None:
     prepare_output_dir(arguments.output_dir)
     device = torch.device(arguments.device or ("cuda" if torch.cuda.is_available() else "cpu"))
     torch.manual_seed(arguments.seed)
-    config = VanillaTransformerConfig.from_preset(arguments.preset, **arguments.config)
+    with user_errors():
+        config = VanillaTransformerConfig.from_preset(arguments.preset, **arguments.config)
     tokenizer, input_ids = draw_texts(arguments, config)
     faster = choose_precision("auto", use_cpu=device.type == "cpu")
     precisions = arguments.precisions or sorted({"float32", faster}, reverse=True)

@@ -30,6 +30,7 @@ from hf_vanilla_transformer.commands.arguments import check_at_least, exit_with_
 from hf_vanilla_transformer.data.labelled_text import encode, load_labelled_text
 from hf_vanilla_transformer.data.parallel_text import load_parallel_text
 from hf_vanilla_transformer.engines import Engine, load_engine
+from hf_vanilla_transformer.errors import DataError
 from hf_vanilla_transformer.export import export
 from hf_vanilla_transformer.hub.record import describe_environment, save_json
 from hf_vanilla_transformer.loading import load_target_tokenizer, load_tokenizer
@@ -95,14 +96,14 @@ class BenchmarkArguments:
     def __post_init__(self):
         for name, known in (("tasks", TASKS), ("contenders", CONTENDERS)):
             if unknown := [one for one in getattr(self, name) if one not in known]:
-                raise ValueError(f"--{name}: {'; '.join(known)}; not {'; '.join(unknown)}")
+                raise DataError(f"--{name}: {'; '.join(known)}; not {'; '.join(unknown)}")
         if TORCH not in self.contenders:
-            raise ValueError(f"--contenders: {TORCH} must be one, it is what the others are compared with")
+            raise DataError(f"--contenders: {TORCH} must be one, it is what the others are compared with")
         if min(self.threads) < 1:
-            raise ValueError(f"--threads: at least 1, not {min(self.threads)}")
+            raise DataError(f"--threads: at least 1, not {min(self.threads)}")
         check_at_least(1, self, "texts", "single_texts", "batch_size", "rounds")
         if self.page and not TABLES.search(Path(self.page).read_text(encoding="utf-8")):
-            raise ValueError(f"--page: {self.page} has no marks for the tables of {PROCESSOR}")
+            raise DataError(f"--page: {self.page} has no marks for the tables of {PROCESSOR}")
 
 
 @dataclass

@@ -24,6 +24,7 @@ from transformers.hf_argparser import HfArg
 
 from hf_vanilla_transformer.commands.arguments import check_at_least, exit_with_one_line, parse_arguments
 from hf_vanilla_transformer.data.parallel_text import load_parallel_text
+from hf_vanilla_transformer.errors import DataError
 from hf_vanilla_transformer.hub.record import describe_environment, save_json
 from hf_vanilla_transformer.inference.engine import check_task
 from hf_vanilla_transformer.inference.folder import load_model, load_tokenizer, on_accelerator
@@ -51,9 +52,9 @@ class BenchmarkArguments:
     def __post_init__(self):
         check_at_least(1, self, "sentences", "batch_size", "max_new_tokens", "rounds")
         if self.file and Path(self.file).exists():
-            raise ValueError(f"{self.file} is there, and nothing is overwritten: choose another --file")
+            raise DataError(f"{self.file} is there, and nothing is overwritten: choose another --file")
         if self.file and not Path(self.file).parent.is_dir():
-            raise ValueError(f"--file: no folder {Path(self.file).parent}")
+            raise DataError(f"--file: no folder {Path(self.file).parent}")
 
 
 def time_translations(

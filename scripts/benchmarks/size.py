@@ -38,6 +38,7 @@ from hf_vanilla_transformer.commands.vocabulary import train_vocabulary
 from hf_vanilla_transformer.data.checksums import describe_splits
 from hf_vanilla_transformer.data.labelled_text import load_labelled_text, tokenize
 from hf_vanilla_transformer.data.parallel_text import load_parallel_text, tokenize_pairs
+from hf_vanilla_transformer.errors import DataError
 from hf_vanilla_transformer.hub.record import describe_environment, save_json
 from hf_vanilla_transformer.training.checkpoints import prepare_output_dir
 from hf_vanilla_transformer.training.trainer import CheckedTrainer, TokenBudgetTrainer
@@ -62,9 +63,9 @@ class SizeArguments:
     def __post_init__(self):
         check_at_least(1, self, "vocab_lines")
         if min(self.rows) < 100:
-            raise ValueError(f"--rows: at least 100, not {min(self.rows)}")
+            raise DataError(f"--rows: at least 100, not {min(self.rows)}")
         if unknown := sorted(set(self.kinds) - set(KINDS)):
-            raise ValueError(f"--kinds: {', '.join(KINDS)}; not {', '.join(unknown)}")
+            raise DataError(f"--kinds: {', '.join(KINDS)}; not {', '.join(unknown)}")
 
 
 def sentences(number: int, seed: int) -> Iterator[str]:

@@ -14,6 +14,7 @@ from random import Random
 from datasets import Dataset, concatenate_datasets
 from transformers import PreTrainedTokenizerBase
 
+from hf_vanilla_transformer.errors import DataError
 from hf_vanilla_transformer.tokenizer import SPACE_MARK
 
 
@@ -42,7 +43,7 @@ class BpeDropout:
         backend = json.loads(tokenizer.backend_tokenizer.to_str()) if tokenizer.is_fast else {"model": {}}
         model = backend["model"]
         if model.get("type") != "BPE" or model["continuing_subword_prefix"] or model["end_of_word_suffix"]:
-            raise ValueError(
+            raise DataError(
                 "BPE-dropout needs a fast tokenizer with a BPE vocabulary, whose pieces have no prefix or suffix"
             )
         self.rate = rate
@@ -103,7 +104,7 @@ def draw_segmentations(
         undropped = BpeDropout(tokenizer, 0)
         for ids in rows[:_PROBE][column]:
             if len(ids) < max_length and undropped(ids, Random(0)) != ids:  # a text that was cut off may differ
-                raise ValueError(
+                raise DataError(
                     f"BPE-dropout cannot follow this tokenizer, which cuts {tokenizer.decode(ids)!r} in another way"
                 )
     return concatenate_datasets(

@@ -7,6 +7,8 @@ import torch
 from torch import nn
 from transformers import Trainer
 
+from hf_vanilla_transformer.errors import DataError
+
 
 class RDrop:
     """Adds R-Drop to a class of trainers; comes before it among the bases."""
@@ -32,7 +34,7 @@ class RDrop:
         if not model.training:
             return super().compute_loss(model, inputs, return_outputs, num_items_in_batch)
         if inputs["labels"].is_floating_point():
-            raise ValueError("R-Drop needs one label for each row or token, an integer")
+            raise DataError("R-Drop needs one label for each row or token, an integer")
         is_predicted = inputs["labels"] != -100
         twice = {name: torch.cat([tensor, tensor]) for name, tensor in inputs.items()}
         loss, outputs = super().compute_loss(model, twice, True, 2 * num_items_in_batch)

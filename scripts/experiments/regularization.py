@@ -10,6 +10,8 @@ from rdrop import with_rdrop
 from transformers import PreTrainedTokenizerBase, Trainer
 from transformers.hf_argparser import HfArg
 
+from hf_vanilla_transformer.errors import DataError
+
 
 @dataclass
 class RegularizationArguments:
@@ -29,11 +31,11 @@ class RegularizationArguments:
 
     def __post_init__(self):
         if self.rdrop_alpha < 0:
-            raise ValueError(f"--rdrop_alpha: at least 0, not {self.rdrop_alpha}")
+            raise DataError(f"--rdrop_alpha: at least 0, not {self.rdrop_alpha}")
         if not 0 <= self.bpe_dropout < 1:
-            raise ValueError(f"--bpe_dropout: at least 0 and below 1, not {self.bpe_dropout}")
+            raise DataError(f"--bpe_dropout: at least 0 and below 1, not {self.bpe_dropout}")
         if self.segmentations is not None and (not self.bpe_dropout or self.segmentations < 1):
-            raise ValueError("--segmentations: at least 1, and with --bpe_dropout")
+            raise DataError("--segmentations: at least 1, and with --bpe_dropout")
 
     def trainer_class(self, base: type[Trainer]) -> type[Trainer]:
         """`base`, with R-Drop if it is asked for."""

@@ -73,17 +73,17 @@ class SoftLabelArguments(LabelledTextArguments):
 
     def __post_init__(self):
         if not self.models and not self.linear:
-            raise ValueError("no teacher: give --models, --linear true, or both")
+            raise DataError("no teacher: give --models, --linear true, or both")
         if len({*self.models, LINEAR, TOGETHER, NEIGHBOURS}) < len(self.models) + 3:
-            raise ValueError(f"--models: each once, and none by the name of {LINEAR}, {TOGETHER} or {NEIGHBOURS}")
+            raise DataError(f"--models: each once, and none by the name of {LINEAR}, {TOGETHER} or {NEIGHBOURS}")
         check_at_least(0, self, "neighbours", "pieces")
         check_at_least(1, self, "batch_size")
         if self.neighbours and not self.texts:
-            raise ValueError("--neighbours: needs --texts, whose lines they are")
+            raise DataError("--neighbours: needs --texts, whose lines they are")
         if not (self.texts or self.pieces or self.cross_fit):
-            raise ValueError("nothing to label: give --texts, --pieces or --cross_fit true")
+            raise DataError("nothing to label: give --texts, --pieces or --cross_fit true")
         if self.cross_fit and (self.models or not self.linear):
-            raise ValueError("--cross_fit: with --linear true alone, for --models have seen the training texts")
+            raise DataError("--cross_fit: with --linear true alone, for --models have seen the training texts")
 
 
 def check_labels(arguments: SoftLabelArguments, train: Dataset) -> None:
@@ -123,7 +123,7 @@ def teacher_probabilities(
     engines = {folder: load_engine(folder, task="classification") for folder in arguments.models}
     for folder, engine in engines.items():
         if names != (own := labels_of(engine.config)):
-            raise ValueError(f"{folder}: its labels are {', '.join(own)}; those of the data are {', '.join(names)}")
+            raise DataError(f"{folder}: its labels are {', '.join(own)}; those of the data are {', '.join(names)}")
     if arguments.linear:
         yield LINEAR, linear_classifier().fit(train["text"][:], train["label"][:]).predict_proba(texts)
     for folder, engine in engines.items():

@@ -18,6 +18,7 @@ from transformers.hf_argparser import HfArg
 from hf_vanilla_transformer.commands.arguments import exit_with_one_line, parse_arguments
 from hf_vanilla_transformer.commands.classifier import train
 from hf_vanilla_transformer.commands.settings import ClassifierArguments, DataArguments
+from hf_vanilla_transformer.errors import DataError
 from hf_vanilla_transformer.training.trainer import CheckedTrainer, data_seed
 
 
@@ -35,7 +36,7 @@ ARGUMENTS = [DataArguments, ClassifierArguments, ExperimentArguments, TrainingAr
 def main(argv: list[str] | None = None) -> None:
     (data, model, experiment, training), settings = parse_arguments(ARGUMENTS, __doc__, argv)
     if model.augment and experiment.bpe_dropout:
-        raise ValueError("--bpe_dropout: not with --augment, which cuts its own texts into pieces")
+        raise DataError("--bpe_dropout: not with --augment, which cuts its own texts into pieces")
     if experiment.soft_labels:
         check_soft_labels(experiment, training)
     soft_labels = SoftLabels(experiment.soft_labels) if experiment.soft_labels else None
@@ -58,10 +59,10 @@ def main(argv: list[str] | None = None) -> None:
 def check_soft_labels(experiment: ExperimentArguments, training: TrainingArguments) -> None:
     """Refuse what does not go together with the loss of soft labels."""
     if experiment.rdrop_alpha or training.label_smoothing_factor:
-        raise ValueError("--soft_labels: neither with --rdrop_alpha nor with --label_smoothing_factor")
+        raise DataError("--soft_labels: neither with --rdrop_alpha nor with --label_smoothing_factor")
     if training.n_gpu > 1:
         # Trainer would multiply the loss by their number, as with every loss that is not the model's own.
-        raise ValueError("--soft_labels: several devices need a process each, so start the script with torchrun")
+        raise DataError("--soft_labels: several devices need a process each, so start the script with torchrun")
 
 
 if __name__ == "__main__":

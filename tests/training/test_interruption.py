@@ -29,11 +29,12 @@ CLASSIFIER = [
 ]
 # A command's run that gets a signal, or finds the disk full, before some calls of Trainer's methods.
 DISASTER = """
-import json, os, resource, subprocess, sys, time
+import json, os, resource, signal, subprocess, sys, time
 import transformers
 from hf_vanilla_transformer.__main__ import main
 
 os.setpgrp()  # all processes of the run get the signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell has its background jobs ignore it
 disaster, calls, *argv = sys.argv[1:]
 
 def disturbed(name, method, numbers):
