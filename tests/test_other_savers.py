@@ -60,9 +60,9 @@ def of_transformers(model: nn.Module, other: nn.Module, folder: Path) -> None:
 
 
 def distributed(model: nn.Module, other: nn.Module, folder: Path) -> None:
-    dcp.save(model.state_dict(), checkpoint_id=folder, no_dist=True)
+    dcp.save(model.state_dict(), checkpoint_id=folder)
     state = other.state_dict()
-    dcp.load(state, checkpoint_id=folder, no_dist=True)
+    dcp.load(state, checkpoint_id=folder)
     other.load_state_dict(state)
 
 
