@@ -179,6 +179,8 @@ def _make_parser(
             action.help += f" (default: {action.default})".replace("%", "%%")
         if action.required:
             action.help += " (required)"
+        if action.type is string_to_bool and action.nargs is None:  # of `bool | None`
+            action.nargs, action.const = "?", True
         if action.choices is None and action.nargs != 0:
             action.metavar = {int: "N", float: "X", str: "TEXT", JsonMapping: "JSON"}.get(action.type, "VALUE")
         action.option_strings = action.option_strings[:1]

@@ -103,7 +103,7 @@ def test_a_file_that_the_run_has_not_seen_is_measured_as_a_whole(succeed, traine
             csv.writer(opened).writerows([("number", "document", "label"), *rows])
     for data in ("mine.csv", "folder"):
         out_dir = tmp_path / f"run-{data}"
-        arguments = ["--data", tmp_path / data, "--output_dir", out_dir, "--id_column", "number"]
+        arguments = ["--data", tmp_path / data, "--output_dir", out_dir, "--drop_unlabelled", "--id_column", "number"]
         out = succeed("evaluate", "--model", trained, *arguments)
         assert out.startswith(f"Measuring all 40 rows of {tmp_path / data}\n")
         report = read_json(out_dir / "evaluation.json")
