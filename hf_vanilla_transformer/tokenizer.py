@@ -27,7 +27,7 @@ from tokenizers import (
 )
 from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast, SentencePieceBackend
 
-from .errors import DataError
+from .errors import DataError, panic_as_error
 
 
 logger = logging.getLogger(__name__)
@@ -186,7 +186,8 @@ def encode(texts: list[str], tokenizer: PreTrainedTokenizerBase, max_length: int
     if tokenizer.unk_token_id is None:
         raise DataError("the tokenizer has no unk_token")
     unused = {"return_attention_mask": False, "return_token_type_ids": False}
-    encoded = tokenizer(texts, truncation=True, max_length=max_length, **unused)
+    with panic_as_error(tokenizer.name_or_path):
+        encoded = tokenizer(texts, truncation=True, max_length=max_length, **unused)
     return [ids or [tokenizer.unk_token_id] for ids in encoded["input_ids"]]
 
 

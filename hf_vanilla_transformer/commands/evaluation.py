@@ -154,7 +154,7 @@ def evaluate_classifier(arguments: EvaluationArguments, engine: Engine, folder: 
     options = {"problem_type": problem_type, "known_labels": own, "id_column": arguments.id_column}
     split = load_split(arguments, LabelledTextArguments, **options, with_lines=True)
     names = label_names(split)
-    tokenizer = load_tokenizer(arguments.model)
+    tokenizer = load_tokenizer(arguments.model, vocab_size=engine.config.vocab_size)
 
     def measure(rows: Dataset) -> Measurement:
         shown = tqdm(rows["text"][:], disable=None, leave=False)

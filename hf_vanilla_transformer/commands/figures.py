@@ -109,7 +109,7 @@ def draw_attention(arguments: FigureArguments) -> None:
         if not 0 <= number < size:
             raise DataError(f"--{name}: {number} is not between 0 and {size - 1}")
 
-    tokenizer = load_tokenizer(arguments.model)
+    tokenizer = load_tokenizer(arguments.model, vocab_size=config.vocab_size)
     (source,) = encode([arguments.text], tokenizer, max_length=config.max_position_embeddings)
     batch = {"input_ids": torch.tensor([source]), "attention_mask": torch.ones(1, len(source), dtype=torch.long)}
     source_tokens = tokenizer.convert_ids_to_tokens(source)

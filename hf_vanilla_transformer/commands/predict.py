@@ -51,7 +51,7 @@ def main(argv: list[str] | None = None) -> None:
         from ..inference.folder import labels_of, load_tokenizer
 
         engine = load_engine(arguments.model, arguments.dtype, "classification")
-        tokenizer = load_tokenizer(arguments.model)
+        tokenizer = load_tokenizer(arguments.model, vocab_size=engine.config.vocab_size)
         labels, problem_type = labels_of(engine.config), engine.config.problem_type
         names = ["predicted"] if problem_type == REGRESSION else ["predicted", "probability"]
 

@@ -39,7 +39,7 @@ from ..hub.embedding import save_embedding_modules
 from ..hub.model_card import CARD_FILE, save_model_card
 from ..hub.record import CURVES_FILE, METRICS_FILE, RECIPE_FILE, RUN_FILE, best_step, epochs, save_record
 from ..hub.upload import keep_token_out_of_files, upload_run
-from ..inference.folder import Model, load_config, load_to_train, load_tokenizer, load_tokenizer_to_train
+from ..inference.folder import Model, load_config, load_to_train, load_tokenizer, load_tokenizer_to_train, size_needed
 from ..inference.precision import explain_precision, training_precision
 from ..training.checkpoints import LOCK_FILE, prepare_output_dir, round_weights, save_weights_in
 from ..training.trainer import CheckedTrainer
@@ -104,8 +104,8 @@ def make_config(
         }
         with user_errors():
             config = VanillaTransformerConfig.from_preset(preset, **{**new, **fields, **arguments.config})
-    if config.vocab_size < len(tokenizer):
-        raise DataError(f"vocab_size: {config.vocab_size} is less than the tokenizer's {len(tokenizer)} tokens")
+    if config.vocab_size < (needed := size_needed(tokenizer)):
+        raise DataError(f"vocab_size: {config.vocab_size} is less than the tokenizer's {needed} tokens")
     if config.max_position_embeddings < max_length:
         limit = config.max_position_embeddings
         raise DataError(f"--max_length: {max_length} is more than the model's {limit} positions")

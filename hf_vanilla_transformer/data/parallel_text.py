@@ -8,7 +8,7 @@ from pathlib import Path
 from datasets import Dataset, DatasetDict, Features, List, Value, concatenate_datasets
 from transformers import PreTrainedTokenizerBase
 
-from ..errors import DataError
+from ..errors import DataError, panic_as_error
 from .lines import local_path
 from .plain_text import read_texts
 from .rows import complete_splits, convert_rows, tokenize_rows
@@ -96,8 +96,9 @@ def tokenize_pairs(
         one("", truncation=True)  # `save_pretrained` writes this, so it must not depend on the cache
 
     def tokenize_batch(batch: dict[str, list]) -> dict[str, list]:
-        input_ids = tokenizer(batch["source"], truncation=True)["input_ids"]
-        labels = target_tokenizer(batch["target"], truncation=True)["input_ids"]
+        with panic_as_error(tokenizer.name_or_path):
+            input_ids = tokenizer(batch["source"], truncation=True)["input_ids"]
+            labels = target_tokenizer(batch["target"], truncation=True)["input_ids"]
         lengths = [max(len(side) for side in pair) for pair in zip(input_ids, labels, strict=True)]
         return {"input_ids": input_ids, "labels": labels, "length": lengths}
 

@@ -11,7 +11,7 @@ import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from ..data.problem_types import MULTI, REGRESSION
-from ..errors import DataError
+from ..errors import DataError, panic_as_error
 from .engine import Engine, check_task, load_engine
 from .folder import labels_of, load_target_tokenizer, load_tokenizer
 
@@ -155,7 +155,8 @@ def token_ids(
     A fast tokenizer keeps the settings of its last call: with others in another thread, it would cut or not cut by
     those. So it gets the same ones in every call, and cuts nothing.
     """
-    encoded = tokenizer(texts, truncation=False, padding=False, verbose=False)
+    with panic_as_error(tokenizer.name_or_path):
+        encoded = tokenizer(texts, truncation=False, padding=False, verbose=False)
     rows = encoded["input_ids"]
     lengths = [len(ids) for ids in rows]
     for place in (place for place, length in enumerate(lengths) if length > max_length):
@@ -174,7 +175,8 @@ def _load(
     model: str | Engine | PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None, task: str, dtype: str = "float32"
 ) -> tuple[Engine, PreTrainedTokenizerBase]:
     if isinstance(model, str):
-        return load_engine(model, dtype, task), tokenizer or load_tokenizer(model)
+        engine = load_engine(model, dtype, task)
+        return engine, tokenizer or load_tokenizer(model, vocab_size=engine.config.vocab_size)
     if tokenizer is None:
         raise DataError("a loaded model needs its tokenizer, too")
     if not isinstance(model, Engine):

@@ -3,6 +3,7 @@
 
 import contextlib
 import json
+import math
 import re
 import threading
 import traceback
@@ -24,7 +25,7 @@ from .. import (
 )
 from ..configuration_vanilla_transformer import VanillaTransformerConfig
 from ..data.network import hub_answers
-from ..errors import DataError
+from ..errors import DataError, panic_as_error
 from ..modeling_vanilla_transformer import VanillaTransformerPreTrainedModel, transformers_tie_weights
 
 
@@ -32,6 +33,8 @@ from ..modeling_vanilla_transformer import VanillaTransformerPreTrainedModel, tr
 EXPORT_FILE = "export.json"
 # The subfolder of a translator's folder that holds the target tokenizer, where the target has its own vocabulary.
 TARGET_TOKENIZER = "target_tokenizer"
+# Characters that a tokenizer's normalizer or decoder may make of one: a chain of twelve could make 10^12.
+MOST_OF_ONE = 1000
 # What no file makes the model's own code raise.
 FAULTS_OF_CODE = (TypeError, AttributeError, LookupError, NameError, AssertionError)
 Model = TypeVar("Model", bound=PreTrainedModel)
@@ -55,7 +58,7 @@ def load_from(loader: Any, folder: str, what: str, **options: Any) -> Any:
     for index in Path(folder).glob("*.index.json"):
         check_index(index)
     try:
-        with named_errors(folder, what), ONE_AT_A_TIME:
+        with named_errors(folder, what), panic_as_error(folder), ONE_AT_A_TIME:
             return loader.from_pretrained(folder, trust_remote_code=False, **options)
     except ValueError as error:
         if "trust_remote_code=True" in str(error):
@@ -198,14 +201,39 @@ def load_to_train(model_class: type[Model], folder: str, config: VanillaTransfor
     return model
 
 
-def load_tokenizer(folder: str, subfolder: str = "") -> PreTrainedTokenizerBase:
+def load_tokenizer(folder: str, subfolder: str = "", vocab_size: int | None = None) -> PreTrainedTokenizerBase:
     """Load a tokenizer from a path or the Hub.
 
     Raises:
-        ValueError: there is no such folder or repository, or no tokenizer in it.
+        ValueError: there is no such folder or repository, or no tokenizer in it, or one that writes ids from
+            `vocab_size` on, which a model lacks.
     """
     check_exists(folder)
-    return load_from(AutoTokenizer, folder, "tokenizer", subfolder=subfolder)
+    with named_errors(folder, "tokenizer"):
+        file = cached_file(folder, "tokenizer.json", subfolder=subfolder, _raise_exceptions_for_missing_entries=False)
+        content = json.loads(Path(file).read_bytes()) if file else {}
+        growth = max(longest_of_one(content.get(name)) for name in ("normalizer", "decoder"))
+    if growth > MOST_OF_ONE:
+        raise DataError(f"{folder}: the tokenizer makes {growth:,} characters of one")
+    tokenizer = load_from(AutoTokenizer, folder, "tokenizer", subfolder=subfolder)
+    limit: Any = tokenizer.model_max_length
+    if not isinstance(limit, int | float) or limit < 1 or limit % 1 > 0:
+        raise DataError(f"{folder}: model_max_length is {limit!r}, no number of tokens")
+    if vocab_size is not None and (needed := size_needed(tokenizer)) > vocab_size:
+        raise DataError(f"{folder}: the tokenizer has the id {needed - 1}, the model's vocabulary {vocab_size} tokens")
+    return tokenizer
+
+
+def longest_of_one(step: Any) -> int:
+    """How many characters a normalizer or decoder of tokenizer.json makes of one by what it puts in."""
+    step = step or {}
+    steps = map(longest_of_one, [*step.get("normalizers", []), *step.get("decoders", [])])
+    return (1 + len(step.get("content", "")) + len(step.get("prepend", ""))) * math.prod(steps)
+
+
+def size_needed(tokenizer: PreTrainedTokenizerBase) -> int:
+    """The smallest vocabulary of a model that has all ids of a tokenizer, those of added tokens and templates, too."""
+    return 1 + max([*tokenizer.get_vocab().values(), *tokenizer("")["input_ids"]], default=0)
 
 
 def load_tokenizer_to_train(
@@ -241,12 +269,13 @@ def load_target_tokenizer(
     folder: str, config: VanillaTransformerConfig, tokenizer: PreTrainedTokenizerBase
 ) -> PreTrainedTokenizerBase:
     """The source tokenizer where there is one vocabulary, else the one in the subfolder `target_tokenizer`."""
-    return tokenizer if config.decoder_vocab_size is None else load_tokenizer(folder, TARGET_TOKENIZER)
+    size = config.decoder_vocab_size
+    return tokenizer if size is None else load_tokenizer(folder, TARGET_TOKENIZER, size)
 
 
 def load_tokenizers(folder: str, config: VanillaTransformerConfig) -> Tokenizers:
     """The tokenizers of the model with this configuration."""
-    tokenizer = load_tokenizer(folder)
+    tokenizer = load_tokenizer(folder, vocab_size=config.vocab_size)
     return tokenizer, load_target_tokenizer(folder, config, tokenizer)
 
 

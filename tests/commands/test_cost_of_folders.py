@@ -1,0 +1,94 @@
+"""What a stranger's folder may cost: each attack is one line, after bounded seconds and memory."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from export.models import TWIN, random_model, save
+from processes import Attack, run_attacks
+from shared import error_line, tiny_config
+
+
+SECONDS, MEBIBYTES = 3, 150
+
+
+def attack(folder: Path, place: Path, changes: dict) -> Path:
+    """A copy of a folder; `changes` are by file, and each is by the path to a value in it."""
+    copy = shutil.copytree(folder, place)
+    for name, values in changes.items():
+        file = copy / name
+        content = json.loads(file.read_text(encoding="utf-8"))
+        for path, value in values.items():
+            *parents, last = path.split(".")
+            inside = content
+            for parent in parents:
+                inside = inside[parent]
+            inside[last] = value
+        file.write_text(json.dumps(content), encoding="utf-8")
+    return copy
+
+
+def tokenizer(**values) -> dict:
+    return {"tokenizer.json": {path.replace("__", "."): value for path, value in values.items()}}
+
+
+def replace(old: str, new: str) -> dict:
+    return {"type": "Replace", "pattern": {"String": old}, "content": new}
+
+
+ADDED = [
+    {"id": number, "content": f"<{number}>", "special": True}
+    | dict.fromkeys(["single_word", "lstrip", "rstrip", "normalized"], False)
+    for number in (28, 29)
+]
+TEN_TO_THE_TWELFTH = [replace("가", "가" * 10)] * 12
+EVIL_REGEX = {"type": "Split", "pattern": {"Regex": "(가|가|가가)+$"}, "behavior": "Isolated", "invert": False}
+EOS_BEYOND = {"[EOS]": {"id": "[EOS]", "ids": [2**31], "tokens": ["[EOS]"]}}
+TOKENIZERS = {
+    "an added token beyond the embedding": tokenizer(added_tokens=ADDED),
+    "a template beyond the embedding": tokenizer(post_processor__special_tokens=EOS_BEYOND),
+    "a vocabulary beyond the embedding": tokenizer(model__vocab__가=10**6),
+    "a normalizer of 10^12": tokenizer(normalizer={"type": "Sequence", "normalizers": TEN_TO_THE_TWELFTH}),
+    "a decoder of 10^12": tokenizer(decoder={"type": "Sequence", "decoders": TEN_TO_THE_TWELFTH}),
+    "a normalizer that puts in much": tokenizer(normalizer=replace("가", "가" * 10**6)),
+    "a normalizer that begins with much": tokenizer(normalizer={"type": "Prepend", "prepend": "가" * 10**6}),
+    "a pattern that backtracks": tokenizer(pre_tokenizer=EVIL_REGEX),
+    "a length below zero": {"tokenizer_config.json": {"model_max_length": -5}},
+    "a length that is a text": {"tokenizer_config.json": {"model_max_length": "x"}},
+    "a length of half a token": {"tokenizer_config.json": {"model_max_length": 1.5}},
+    "a length that is none": {"tokenizer_config.json": {"model_max_length": [8]}},
+}
+
+
+# By place. Each attack is tried with both commands.
+TABLES = {"tokenizer": TOKENIZERS}
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory) -> dict[tuple[str, str, str], Attack]:
+    """What each attack led to, by table, name and command; the folders themselves are answered."""
+    place = tmp_path_factory.mktemp("models")
+    (place / "text.txt").write_text("가" * 60 + "나\n")
+    config = tiny_config(**TWIN, encoder_layers=1, decoder_layers=1)
+    tasks = {"predict": "classification", "translate": "translation"}
+    folders = {command: Path(save(random_model(config, task), place / task)) for command, task in tasks.items()}
+    attacks = {
+        (table, name, command): attack(folders[command], place / table / name / command, changes)
+        for table, rows in TABLES.items()
+        for name, changes in rows.items()
+        for command in folders
+    }
+    commands = [[name, "--model", folder] for name, folder in folders.items()]
+    commands += [[name, "--model", folder] for (*_, name), folder in attacks.items()]
+    attacked = run_attacks([[*words, "--file", place / "text.txt"] for words in commands], MEBIBYTES)
+    assert [one.status for one in attacked[:2]] == [0, 0], attacked[:2]
+    return dict(zip(attacks, attacked[2:], strict=True))
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_an_attack_is_one_line_after_bounded_seconds_and_memory(found, table):
+    for (place, name, command), one in found.items():
+        if place == table:
+            assert one.status == 2 and one.seconds < SECONDS and one.mebibytes < MEBIBYTES, (name, one)
+            error_line(command, one.err)
