@@ -28,7 +28,7 @@ from transformers import (
 
 from ..configuration_vanilla_transformer import VanillaTransformerConfig
 from ..errors import DataError
-from ..inference.engine import read_export
+from ..inference.engine import config_of, read_export
 from ..inference.folder import Tokenizers, load_weights
 from ..modeling_vanilla_transformer import (
     VanillaTransformerForConditionalGeneration,
@@ -176,9 +176,8 @@ def restore(folder: str) -> VanillaTransformerForConditionalGeneration:
     if record is None or record["format"] != "transformers":
         raise DataError(f"{folder}: no export in the format 'transformers'")
     twin, _ = load_weights(AutoModelForSeq2SeqLM, folder, dtype=torch.float32)
-    model = VanillaTransformerForConditionalGeneration._from_config(
-        VanillaTransformerConfig.from_dict(record["config"]), dtype=torch.float32
-    )
+    config = config_of(folder, record)
+    model = VanillaTransformerForConditionalGeneration._from_config(config, dtype=torch.float32)
     model.load_state_dict(own_state_dict(model, twin.state_dict()))
     if model.config.position_embedding_type != "learned":
         expected = twin_state_dict(model, AutoModelForSeq2SeqLM.from_config(twin.config, trust_remote_code=False))

@@ -15,7 +15,7 @@ from ..modeling_vanilla_transformer import (
     VanillaTransformerForConditionalGeneration,
     VanillaTransformerForSequenceClassification,
 )
-from .folder import EXPORT_FILE, labels_of, named_errors
+from .folder import EXPORT_FILE, check_config, labels_of, named_errors
 
 
 # The task of each class of models, and what such a model is called.
@@ -114,7 +114,9 @@ def read_export(folder: str) -> dict[str, Any] | None:
 def config_of(folder: str, export: dict[str, Any]) -> VanillaTransformerConfig:
     """The configuration in an export's record; a ValueError that names the folder if there is none."""
     with named_errors(folder, "model"):
-        return VanillaTransformerConfig.from_dict(export["config"])
+        config = VanillaTransformerConfig.from_dict(export["config"])
+    check_config(str(folder), config)
+    return config
 
 
 def load_engine(folder: str, dtype: str = "float32", task: str | None = None) -> Engine:

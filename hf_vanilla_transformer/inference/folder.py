@@ -17,7 +17,7 @@ import torch
 from huggingface_hub import try_to_load_from_cache
 from huggingface_hub.errors import HFValidationError
 from transformers import AutoConfig, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
-from transformers.utils import cached_file, logging
+from transformers.utils import SAFE_WEIGHTS_NAME, cached_file, logging
 
 from .. import (
     modeling_vanilla_transformer,
@@ -37,6 +37,8 @@ TARGET_TOKENIZER = "target_tokenizer"
 MOST_OF_ONE = 1000
 # What no file makes the model's own code raise.
 FAULTS_OF_CODE = (TypeError, AttributeError, LookupError, NameError, AssertionError)
+# What `cached_file` takes for a file that may be missing.
+OPTIONAL: dict[str, Any] = {"_raise_exceptions_for_missing_entries": False}
 Model = TypeVar("Model", bound=PreTrainedModel)
 # Of source and target; the same one twice where there is one vocabulary.
 Tokenizers = tuple[PreTrainedTokenizerBase, PreTrainedTokenizerBase]
@@ -66,6 +68,32 @@ def load_from(loader: Any, folder: str, what: str, **options: Any) -> Any:
             code = code_named_in(cached_file(folder, file, subfolder=options.get("subfolder", "")))
             raise DataError(f"{folder}: the {what} needs code, which is not run: {', '.join(code)}") from error
         raise
+
+
+def check_config(folder: str, config: Any) -> None:
+    """Check a configuration before its model is made, also one of transformers' own classes.
+
+    Raises:
+        DataError: the model would take far more memory than its folder's files, or answer in another way.
+    """
+    classes = config.architectures or []
+    if not isinstance(classes, list) or not all(isinstance(name, str) for name in classes):
+        raise DataError(f"{folder}: architectures is {classes!r}, no list of names")
+    if config.return_dict is False:
+        raise DataError(f"{folder}: return_dict is false, and answers have no names")
+    with named_errors(folder, "model"):
+        width = config.d_model
+        rows = ("vocab_size", "decoder_vocab_size", "max_position_embeddings", "decoder_max_position_embeddings")
+        numbers = width * sum(getattr(config, name, 0) or 0 for name in rows) + 256 * config.num_labels
+        for side in ("encoder", "decoder"):
+            layers, heads, inner = (getattr(config, f"{side}_{n}") for n in ("layers", "attention_heads", "ffn_dim"))
+            heads_width = (getattr(config, "head_dim", None) or width // heads) * heads
+            numbers += layers * max(2 * width * (2 * heads_width + inner), 2**14)  # modules take memory, too
+        weights = None if Path(folder).is_dir() else cached_file(folder, SAFE_WEIGHTS_NAME, **OPTIONAL)
+        files = [Path(weights)] if weights else Path(folder).rglob("*")
+        size = sum(file.stat().st_size for file in files if file.is_file())
+    if numbers > 2 * size + 2**24 and (weights or Path(folder).is_dir()):
+        raise DataError(f"{folder}: config.json is of a model of {numbers:,} weights, the files have {size:,} bytes")
 
 
 def code_named_in(file: str) -> list[str]:
@@ -116,6 +144,7 @@ def load_config(folder: str) -> VanillaTransformerConfig:
     config = load_from(AutoConfig, folder, "model")
     if not isinstance(config, VanillaTransformerConfig):
         raise DataError(f"{folder}: a checkpoint of type {config.model_type!r}, not 'vanilla_transformer'")
+    check_config(folder, config)
     return config
 
 
@@ -145,6 +174,9 @@ def load_weights(model_class: Any, folder: str, **options: Any) -> tuple[Any, di
     Raises:
         RuntimeError: another thread loads a model in another dtype.
     """
+    if "config" not in options:
+        options["config"] = load_from(AutoConfig, folder, "model")
+        check_config(folder, options["config"])
     with ONE_AT_A_TIME:
         model, loading = load_from(model_class, folder, "model", output_loading_info=True, **options)
         transformers_tie_weights(model, missing_keys=loading["missing_keys"], recompute_mapping=False)
@@ -210,7 +242,7 @@ def load_tokenizer(folder: str, subfolder: str = "", vocab_size: int | None = No
     """
     check_exists(folder)
     with named_errors(folder, "tokenizer"):
-        file = cached_file(folder, "tokenizer.json", subfolder=subfolder, _raise_exceptions_for_missing_entries=False)
+        file = cached_file(folder, "tokenizer.json", subfolder=subfolder, **OPTIONAL)
         content = json.loads(Path(file).read_bytes()) if file else {}
         growth = max(longest_of_one(content.get(name)) for name in ("normalizer", "decoder"))
     if growth > MOST_OF_ONE:

@@ -61,8 +61,30 @@ TOKENIZERS = {
 }
 
 
+def model(**values) -> dict:
+    return {"config.json": values}
+
+
+SIZES = {
+    "a vocabulary of 2^28": model(vocab_size=2**28),
+    "positions of 2^25": model(max_position_embeddings=2**25),
+    "target positions of 2^25": model(decoder_max_position_embeddings=2**25),
+    "an inner width of 2^28": model(encoder_ffn_dim=2**28),
+    "2^20 layers": model(encoder_layers=2**20),
+    "2^20 layers by their other name": model(num_hidden_layers=2**20),
+    "2^20 layers of the decoder": model(decoder_layers=2**20),
+    "2^20 heads": model(decoder_attention_heads=2**20, head_dim=16),
+    "2^24 labels": model(num_labels=2**24),
+    "2^17 labels": model(num_labels=2**17),
+    "architectures that are a text": model(architectures="x"),
+    "architectures that are a mapping": model(architectures={"a": 1}),
+    "architectures that are a number": model(architectures=7),
+    "architectures of lists": model(architectures=[["x"]]),
+    "answers without names": model(return_dict=False),
+}
+
 # By place. Each attack is tried with both commands.
-TABLES = {"tokenizer": TOKENIZERS}
+TABLES = {"tokenizer": TOKENIZERS, "sizes": SIZES}
 
 
 @pytest.fixture(scope="module")

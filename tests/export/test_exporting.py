@@ -144,7 +144,7 @@ def test_other_mistakes_are_told(model, tmp_path, refuse_export):
     refuse_export(model, "quantize: 'int8' is not for transformers", quantize="int8")
     refuse_export("nowhere", "nowhere")
     refuse_export(VanillaTransformerModel(tiny_config()), "neither classifier nor translator but a VanillaTransformer")
-    refuse_export(random_model(tiny_config(vocab_size=20)), "the tokenizer has the id 27, the model's vocabulary 20 tokens")
+    refuse_export(random_model(tiny_config(vocab_size=20)), "the tokenizer has the id 27")
     random_model(tiny_config(vocab_size=400)).save_pretrained(tmp_path / "slow")
     ByT5Tokenizer().save_pretrained(tmp_path / "slow")
     refuse_export(str(tmp_path / "slow"), "its tokenizer is not a fast one")
