@@ -10,7 +10,7 @@ import torch
 
 from ..errors import DataError
 from .engine import Engine, config_of, end_tokens, import_extra
-from .folder import named_errors
+from .folder import named_errors, search_settings
 
 
 class CTranslate2Engine(Engine):
@@ -33,7 +33,7 @@ class CTranslate2Engine(Engine):
             )
         torch.set_num_threads(threads)  # `intra_threads` (CTranslate2 4.8) would hold for torch, too
         # With 0 itself, CTranslate2 searches in another way.
-        generation = export["generation"] or {}
+        generation = search_settings(str(folder), export["generation"] or {}, self.config.target_vocab_size)
         self.length_penalty = generation.get("length_penalty", 1.0) or 1e-9
         self.num_beams = generation.get("num_beams") or 1
         self.source_tokens, self.target_tokens = (

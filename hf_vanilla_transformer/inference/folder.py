@@ -29,10 +29,20 @@ from ..errors import DataError, panic_as_error
 from ..modeling_vanilla_transformer import VanillaTransformerPreTrainedModel, transformers_tie_weights
 
 
+logger = logging.get_logger(__name__)
 # An export's record: `format`, `task`, `quantize`, the model's `config` and `generation`, `proof`.
 EXPORT_FILE = "export.json"
 # The subfolder of a translator's folder that holds the target tokenizer, where the target has its own vocabulary.
 TARGET_TOKENIZER = "target_tokenizer"
+# What a search takes from a folder's generation_config.json: the least and the greatest value, and ids of tokens.
+SEARCH: dict[str, tuple[float, float]] = {
+    **{"num_beams": (1, 100), "length_penalty": (-10.0, 10.0)},
+    **dict.fromkeys(("repetition_penalty", "encoder_repetition_penalty"), (0.1, 10.0)),
+    **dict.fromkeys(("min_length", "min_new_tokens", "no_repeat_ngram_size", "early_stopping"), (0, 1000)),
+}
+TOKENS = [f"{name}_token_id" for name in ("pad", "bos", "eos", "decoder_start", "forced_bos", "forced_eos")]
+# What changes no search of beams, or is given with every call.
+WITHOUT_EFFECT = re.compile("^_|assistant|lookbehind|sample|temperature|^top_|_p$|cutoff|max_length|use_cache|version")
 # Characters that a tokenizer's normalizer or decoder may make of one: a chain of twelve could make 10^12.
 MOST_OF_ONE = 1000
 # What no file makes the model's own code raise.
@@ -213,6 +223,25 @@ def on_accelerator(model: Model) -> Model:
     if torch.accelerator.is_available():
         model.to(torch.accelerator.current_accelerator())  # type: ignore[arg-type]  # transformers wraps `to`
     return model.eval()
+
+
+def search_settings(folder: str, given: dict[str, Any], vocab_size: int) -> dict[str, Any]:
+    """What a search takes from a generation configuration; the log names what is ignored.
+
+    Raises:
+        DataError: a value is of another type, or out of its bounds.
+    """
+    bounds = SEARCH | dict.fromkeys(TOKENS, (0, vocab_size - 1))
+    kept = {name: given[name] for name in bounds if given.get(name) is not None}
+    for name, value in kept.items():
+        (low, high), several = bounds[name], name in TOKENS and isinstance(value, list)
+        for one in value if several else [value]:
+            if not isinstance(one, int if isinstance(low, int) else int | float) or not low <= one <= high:
+                raise DataError(f"{folder}: {name} of the generation is {value!r}, not between {low} and {high}")
+    others = [name for name in given.keys() - bounds.keys() if given[name] not in (None, False, 0, 1)]
+    if ignored := sorted(name for name in others if not WITHOUT_EFFECT.search(name)):
+        logger.warning(f"{folder}: ignored of the generation: {', '.join(ignored)}")
+    return kept
 
 
 def load_to_train(model_class: type[Model], folder: str, config: VanillaTransformerConfig, **options: Any) -> Model:

@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 import torch
-from transformers import AutoModelForSeq2SeqLM
+from transformers import AutoModelForSeq2SeqLM, GenerationConfig
 
 from ..configuration_vanilla_transformer import VanillaTransformerConfig
 from .batches import answer_by_length
 from .engine import Engine, config_of, end_tokens
-from .folder import load_model, load_weights, on_accelerator
+from .folder import load_model, load_weights, on_accelerator, search_settings
 from .precision import inference_dtype
 
 
@@ -37,6 +37,9 @@ class TorchEngine(Engine):
         else:
             config = config_of(folder, export)
             model, _ = load_weights(AutoModelForSeq2SeqLM, folder, dtype=inference_dtype(dtype))
+        if generation := getattr(model, "generation_config", None):
+            size = (config or model.config).target_vocab_size
+            model.generation_config = GenerationConfig(**search_settings(folder, generation.to_diff_dict(), size))
         return cls(on_accelerator(model), config)
 
     @torch.inference_mode()

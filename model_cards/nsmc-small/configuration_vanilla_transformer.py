@@ -55,10 +55,8 @@ _NAMES_OF_THE_BASE = {
 LAYER_NORM_TYPES = ("standard", "unbiased_std", "unbiased_std_scalar")
 POSITION_EMBEDDING_TYPES = ("sinusoidal", "learned", "none")
 INIT_SCHEMES = ("torch", "xavier_uniform", "tensor2tensor")
-# Bytes, in float32: no matrix, and no stack of layers, can be meant to take more.
-LARGEST_MATRIX, LARGEST_STACK = 2**35, 2**42
-# Labels without names: a name is made for each.
-MOST_LABELS = 2**17
+# Bytes, in float32: no matrix, no stack of layers, and no names of labels can be meant to take more.
+LARGEST_MATRIX, LARGEST_STACK, LARGEST_NAMES = 2**35, 2**42, 2**27
 
 # Where transformers' Auto classes find the classes in a saved folder.
 _AUTO_MAP = {
@@ -275,8 +273,8 @@ class VanillaTransformerConfig(transformers.PreTrainedConfig):
         if self.share_encoder_decoder_embeddings and self.decoder_vocab_size == self.vocab_size:
             self.decoder_vocab_size = None  # one vocabulary, also for `resize_token_embeddings`
         labels = kwargs.get("num_labels") or 0  # the base class writes a name for each
-        if labels > MOST_LABELS:
-            raise ValueError(f"`num_labels` {labels} is too large: give the names of so many, by `id2label`")
+        if (memory := 1024 * labels) > LARGEST_NAMES:
+            raise ValueError(f"`num_labels` {labels} is too large: {memory:,} bytes")
         if self.transformers_version is None and "model_type" not in kwargs:  # not those of a saved configuration
             known = self.known_names() | _NAMES_OF_THE_BASE | set(transformers.GenerationConfig().to_dict())
             for name in kwargs.keys() - known:
