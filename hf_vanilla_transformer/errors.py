@@ -19,14 +19,3 @@ def user_errors() -> Iterator[None]:
         yield
     except ValueError as error:
         raise error if isinstance(error, DataError) else DataError(str(error)) from error
-
-
-@contextmanager
-def panic_as_error(name: str) -> Iterator[None]:
-    """Raise a panic of a library in Rust, which is no Exception, as a `DataError` about the folder of this name."""
-    try:
-        yield
-    except BaseException as error:
-        if type(error).__name__ != "PanicException":
-            raise
-        raise DataError(f"{name}: the tokenizer fails ({error})") from error

@@ -27,7 +27,7 @@ from tokenizers import (
 )
 from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast, SentencePieceBackend
 
-from .errors import DataError, panic_as_error
+from .errors import DataError
 
 
 logger = logging.getLogger(__name__)
@@ -46,6 +46,8 @@ SPACE_MARK = "▁"
 # SentencePiece's defaults: the share of characters that the vocabulary covers, and the maximum length of a piece.
 CHARACTER_COVERAGE = 0.9995
 MAX_PIECE_LENGTH = 16
+# More than any piece has, also where NFKC composes three or four to one: what lies behind so many is not read.
+CHARACTERS_PER_TOKEN = 64
 
 # What SentencePiece's default normalization, nmt_nfkc, does besides NFKC.
 _CONTROLS = Regex("[\x01-\x08\x0b\x0e-\x1f\x7f\x8f\x9f]")
@@ -171,6 +173,18 @@ def join_spaced_characters(tokenizer: PreTrainedTokenizerBase) -> None:
         backend.normalizer = normalizers.Sequence([backend.normalizer, join]) if backend.normalizer else join
 
 
+def tokenize(tokenizer: PreTrainedTokenizerBase, texts: list[str], tokens: float, **options: Any) -> Any:
+    """What a tokenizer makes of the characters of each text that can still matter to so many tokens."""
+    most = int(min(CHARACTERS_PER_TOKEN * tokens, 2**30))
+    part = slice(-most, None) if tokenizer.truncation_side == "left" else slice(most)
+    try:
+        return tokenizer([text[part] for text in texts], **options)
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":  # of Rust, which is no Exception
+            raise
+        raise DataError(f"{tokenizer.name_or_path}: the tokenizer fails ({error})") from error
+
+
 def encode(texts: list[str], tokenizer: PreTrainedTokenizerBase, max_length: int | None = None) -> list[list[int]]:
     """Turn texts into token ids, at least one per text, since the model needs one.
 
@@ -186,8 +200,8 @@ def encode(texts: list[str], tokenizer: PreTrainedTokenizerBase, max_length: int
     if tokenizer.unk_token_id is None:
         raise DataError("the tokenizer has no unk_token")
     unused = {"return_attention_mask": False, "return_token_type_ids": False}
-    with panic_as_error(tokenizer.name_or_path):
-        encoded = tokenizer(texts, truncation=True, max_length=max_length, **unused)
+    most = max_length or tokenizer.model_max_length
+    encoded = tokenize(tokenizer, texts, most, truncation=True, max_length=max_length, **unused)
     return [ids or [tokenizer.unk_token_id] for ids in encoded["input_ids"]]
 
 

@@ -181,7 +181,7 @@ def _open_json(file: str, column: str, encoding: str) -> JsonTable:
 
 
 def _json_rows(file: str, encoding: str) -> Generator[dict[str, Any]]:
-    lines = iterate_lines(file, encoding)
+    lines = iterate_lines(file, encoding, longest=0)
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
@@ -190,7 +190,7 @@ def _json_rows(file: str, encoding: str) -> Generator[dict[str, Any]]:
                 found = json.loads("\n".join([line, *lines]))
             else:
                 found = [json.loads(line)]
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise DataError(f"{file}, line {number}: no JSON ({error})") from error
         for row in found:
             if not isinstance(row, dict):
@@ -212,6 +212,7 @@ def answer_lines(
     arguments: LinesArguments,
     answer: Callable[[Iterator[str], int], Iterator[Sequence[Answer]]],
     names: Sequence[str],
+    config: Any,
     *,
     repeat_text: bool,
 ) -> None:
@@ -221,9 +222,11 @@ def answer_lines(
         texts: From `open_texts`. A table is written with the answers added.
         answer: Takes texts and the number of the first of them; yields the columns that answer each.
         names: The names of these columns, in a table.
+        config: The model's: lines are cut to what can matter to its positions.
         repeat_text: Whether a line ends with the text that it answers.
     """
     from ..inference import WINDOW
+    from ..tokenizer import CHARACTERS_PER_TOKEN
 
     def answered(lines: Iterator[str], first: int) -> Iterator[str]:
         lines, given = tee(lines)
@@ -242,7 +245,8 @@ def answer_lines(
                 answers = _table_lines(texts, answer, names)
                 number = -len(texts.beginning(names))  # the header
             else:
-                lines = stream_lines(texts, arguments.file or "standard input")
+                longest = CHARACTERS_PER_TOKEN * config.max_position_embeddings
+                lines = stream_lines(texts, arguments.file or "standard input", longest=longest)
                 if (there := sum(1 for _ in islice(lines, done))) < done:
                     raise DataError(f"--resume: {arguments.output} has {done:,} lines, but there are {there:,} texts")
                 answers = answered(lines, done + 1)

@@ -59,4 +59,4 @@ def main(argv: list[str] | None = None) -> None:
             rows = iterate_probabilities(lines, engine, tokenizer, batch_size=arguments.batch_size)
             return (answer_of(row, labels, problem_type) for row in rows)
 
-        answer_lines(texts, arguments, answer, names, repeat_text=True)
+        answer_lines(texts, arguments, answer, names, engine.config, repeat_text=True)

@@ -62,4 +62,4 @@ def main(argv: list[str] | None = None) -> None:
             # One line per text, even where a model of bytes writes a line feed.
             return ([translation.replace("\n", " ")] for translation in translations)
 
-        answer_lines(texts, arguments, answer, ["translation"], repeat_text=False)
+        answer_lines(texts, arguments, answer, ["translation"], engine.config, repeat_text=False)

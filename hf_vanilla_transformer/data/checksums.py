@@ -8,6 +8,7 @@ from typing import Any
 
 from datasets import Dataset, DatasetDict
 
+from ..errors import DataError
 from .lines import local_path
 
 
@@ -23,6 +24,8 @@ def checksum(dataset: Dataset) -> str:
 
 def file_checksum(file: str | os.PathLike) -> str:
     """SHA-256, hexadecimal, of a file's bytes."""
+    if local_path(file).is_char_device():
+        raise DataError(f"{file}: a device, which has no end")
     with open(local_path(file), "rb") as content:
         return hashlib.file_digest(content, "sha256").hexdigest()
 

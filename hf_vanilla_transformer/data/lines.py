@@ -4,6 +4,7 @@
 import codecs
 import gzip
 import io
+import logging
 import os
 import re
 import unicodedata
@@ -16,6 +17,9 @@ from typing import Any, BinaryIO
 from ..errors import DataError
 
 
+logger = logging.getLogger(__name__)
+# Characters of a text that are read at most; bytes of a line of a table, and of a line of text with what is left out.
+LONGEST_TEXT, LONGEST_ROW, LONGEST_LINE = 2**20, 2**26, 2**30
 BYTE_ORDER_MARK = "\ufeff"
 CUT_OFF = "the last line is incomplete, the file has been cut off"
 # Characters that a name must not have: they would break a line of output, or control a terminal.
@@ -24,12 +28,13 @@ CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 WORKBOOKS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
 
 
-def iterate_lines(file: str | os.PathLike, encoding: str = "utf-8") -> Iterator[str]:
+def iterate_lines(file: str | os.PathLike, encoding: str = "utf-8", longest: int = LONGEST_TEXT) -> Iterator[str]:
     """Read a text file line by line.
 
     Args:
         file: With or without a byte order mark; gzip where the name ends in `.gz`.
         encoding: Of the file; any that Python knows.
+        longest: The number of characters that lines are cut to, which the log counts; 0 refuses long ones.
 
     Yields:
         The lines without their ends. Only LF and CRLF end a line: reviews contain Unicode's other line separators.
@@ -39,14 +44,14 @@ def iterate_lines(file: str | os.PathLike, encoding: str = "utf-8") -> Iterator[
         DataError: A line is not in this encoding, or the compressed file is damaged.
     """
     with open(local_path(file), "rb") as stream:
-        yield from stream_lines(stream, os.fspath(file), encoding)
+        yield from stream_lines(stream, os.fspath(file), encoding, longest)
 
 
-def stream_lines(stream: BinaryIO, name: str, encoding: str = "utf-8") -> Iterator[str]:
+def stream_lines(stream: BinaryIO, name: str, encoding: str = "utf-8", longest: int = LONGEST_TEXT) -> Iterator[str]:
     """The lines of an open file, as `iterate_lines` yields them; `name` is the file's."""
     plain: Any = gzip.GzipFile(fileobj=stream) if name.endswith(".gz") else stream
     try:
-        for _, text in decode_lines(plain, name, encoding):
+        for _, text in decode_lines(plain, name, encoding, longest):
             yield text.removesuffix("\n").removesuffix("\r")
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise DataError(f"{name}: {error}") from error
@@ -57,19 +62,31 @@ def read_lines(file: str | os.PathLike, encoding: str = "utf-8") -> list[str]:
     return list(iterate_lines(file, encoding))
 
 
-def decode_lines(lines: BinaryIO, name: str, encoding: str = "utf-8") -> Iterator[tuple[int, str]]:
-    """The number of each line and its text with its end, without the file's byte order mark."""
+def decode_lines(lines: BinaryIO, name: str, encoding: str = "utf-8", longest: int = 0) -> Iterator[tuple[int, str]]:
+    """The number of each line and its text with its end, without the file's byte order mark; `longest` as above."""
     try:
         codec = codecs.lookup(encoding).name
-    except LookupError:
+        "".encode(codec)
+    except (LookupError, UnicodeError):
         raise DataError(f"{name}: Python knows no encoding {encoding!r}") from None
-    number, line, encoded = 0, b"", lines
+    number, line, read, cut = 0, b"", lines.readline, 0
     if codec.startswith(("utf-16", "utf-32")):  # in which a line feed is more than one byte
-        encoded, codec = (text.encode() for text in io.TextIOWrapper(lines, codec, newline="\n")), "utf-8"
+        wrapper = io.TextIOWrapper(lines, codec, newline="\n")
+        read, codec = (lambda size: wrapper.readline(size).encode()), "utf-8"
     try:
-        for number, line in enumerate(encoded, start=1):
-            text = line.decode(codec)
-            yield number, text.removeprefix(BYTE_ORDER_MARK) if number == 1 else text
+        while line := read(4 * longest if longest else LONGEST_ROW):
+            number, size, rest = number + 1, len(line), line
+            while not rest.endswith(b"\n") and (rest := read(2**20)):
+                size += len(rest)
+                if not longest or size > LONGEST_LINE:
+                    raise DataError(f"{name}, line {number}: longer than {size:,} bytes, which is no text")
+            text = codecs.getincrementaldecoder(codec)().decode(line, size == len(line))
+            text = text.removeprefix(BYTE_ORDER_MARK) if number == 1 else text
+            if longest and (size > len(line) or len(text) > longest + 2):  # with the line's end
+                cut, text = cut + 1, text[:longest]
+            yield number, text
+        if cut:
+            logger.warning(f"{name}: {cut:,} of {number:,} lines are cut to {longest:,} characters")
     except UnicodeDecodeError as error:
         if not line.endswith(b"\n") and error.reason == "unexpected end of data":
             raise DataError(f"{name}, line {number}: {CUT_OFF}") from None

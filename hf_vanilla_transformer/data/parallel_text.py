@@ -8,7 +8,8 @@ from pathlib import Path
 from datasets import Dataset, DatasetDict, Features, List, Value, concatenate_datasets
 from transformers import PreTrainedTokenizerBase
 
-from ..errors import DataError, panic_as_error
+from ..errors import DataError
+from ..tokenizer import tokenize
 from .lines import local_path
 from .plain_text import read_texts
 from .rows import complete_splits, convert_rows, tokenize_rows
@@ -96,9 +97,10 @@ def tokenize_pairs(
         one("", truncation=True)  # `save_pretrained` writes this, so it must not depend on the cache
 
     def tokenize_batch(batch: dict[str, list]) -> dict[str, list]:
-        with panic_as_error(tokenizer.name_or_path):
-            input_ids = tokenizer(batch["source"], truncation=True)["input_ids"]
-            labels = target_tokenizer(batch["target"], truncation=True)["input_ids"]
+        sides = zip((tokenizer, target_tokenizer), (batch["source"], batch["target"]), strict=True)
+        input_ids, labels = (
+            tokenize(one, texts, one.model_max_length, truncation=True)["input_ids"] for one, texts in sides
+        )
         lengths = [max(len(side) for side in pair) for pair in zip(input_ids, labels, strict=True)]
         return {"input_ids": input_ids, "labels": labels, "length": lengths}
 

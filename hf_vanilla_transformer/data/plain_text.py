@@ -11,7 +11,8 @@ import numpy as np
 from datasets import Dataset, DatasetDict, Features, IterableDataset, List, Value
 from transformers import PreTrainedTokenizerBase
 
-from ..errors import DataError, panic_as_error
+from ..errors import DataError
+from ..tokenizer import tokenize
 from .checksums import file_checksum
 from .lines import iterate_lines
 from .rows import cached_rows, select_rows, tokenize_rows
@@ -104,8 +105,8 @@ def tokenize_corpus(corpus: DatasetDict, tokenizer: PreTrainedTokenizerBase, max
 def _tokenize_batch(
     batch: dict[str, list], rows: list[int], tokenizer: PreTrainedTokenizerBase, max_length: int
 ) -> dict[str, list]:
-    with panic_as_error(tokenizer.name_or_path):
-        encoded = tokenizer(batch["text"], add_special_tokens=False, return_attention_mask=False, verbose=False)
+    options = {"add_special_tokens": False, "return_attention_mask": False, "verbose": False}
+    encoded = tokenize(tokenizer, batch["text"], max_length, **options)
     kept = [(row, ids[:max_length]) for row, ids in zip(rows, encoded["input_ids"], strict=True) if ids]
     return {
         "input_ids": [ids for _, ids in kept],

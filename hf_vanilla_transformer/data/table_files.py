@@ -14,6 +14,7 @@ from .lines import CUT_OFF, appearance, decode_lines, local_path
 
 # A quoted field of a file with tabs goes on for at most so many lines.
 MAX_LINES_OF_A_ROW = 100
+LONGEST_CELL = 2**24
 NO_ROW = "the file ends here, without any row"
 
 
@@ -54,8 +55,8 @@ def find_columns(name: str, found: Sequence[str], wanted: Sequence[str]) -> list
 
 
 def _comma_separated(lines: Iterator[tuple[int, str]], name: str) -> Iterator[tuple[int, list[str], bool]]:
-    # A field may be as long as it likes. Lines may end in CR, as those of old Macs.
-    limit = csv.field_size_limit(2**31 - 1)
+    # Lines may end in CR, as those of old Macs.
+    limit = csv.field_size_limit(LONGEST_CELL)
     reader = csv.reader((part for _, text in lines for part in io.StringIO(text, newline="")), strict=True)
     try:
         yield from ((reader.line_num, fields, True) for fields in reader if fields)

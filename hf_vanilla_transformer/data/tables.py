@@ -35,6 +35,7 @@ DATA_SUFFIXES = (*TABLE_SUFFIXES, ".parquet", ".arrow")
 LINE = "line of the file"
 HUB_NAME = re.compile(r"\w[\w.-]*(/[\w.-]+)?")
 # Half of a character in JSON, which `datasets` reads as an empty text.
+_BRACKETS, _STRINGS = re.compile(r"[\[\]{}]"), re.compile(r'"(?:[^"\\]|\\.)*"')
 _SURROGATE = re.compile(
     r"(?<!\\)(?:\\\\)*(\\u[dD][89abAB]\w\w(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB]\w\w)\\u[dD][c-fC-F]\w\w)"
 )
@@ -214,9 +215,13 @@ def check_label(place: str, label: str, allowed: Collection[str] = ()) -> None:
 
 def _check_json(file: Path) -> None:
     """Refuse JSON that crashes `datasets` (5.2), or that it silently misreads."""
-    beginning, number = "", 0
-    for number, text in enumerate(iterate_lines(file), start=1):
+    beginning, number, depth = "", 0, 0
+    for number, text in enumerate(iterate_lines(file, longest=0), start=1):
         beginning = beginning or text.lstrip()[:1]
+        for mark in _BRACKETS.findall(_STRINGS.sub("", text)):
+            depth += 1 if mark in "[{" else -1
+            if depth > 100:
+                raise DataError(f"{file}, line {number}: JSON of more than 100 levels")
         if beginning not in ("", "{", "["):
             raise DataError(f"{file}, line {number}: neither a mapping nor a list in JSON")
         if "\\u" in text and (half := _SURROGATE.search(text)):

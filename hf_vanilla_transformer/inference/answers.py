@@ -11,7 +11,8 @@ import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from ..data.problem_types import MULTI, REGRESSION
-from ..errors import DataError, panic_as_error
+from ..errors import DataError
+from ..tokenizer import tokenize
 from .engine import Engine, check_task, load_engine
 from .folder import labels_of, load_target_tokenizer, load_tokenizer
 
@@ -20,6 +21,8 @@ logger = logging.getLogger(__name__)
 
 # Batches in a window: the texts of a window are read, sorted by length, and answered together.
 WINDOW = 64
+# Texts that are tokenized together.
+MOST_AT_ONCE = 256
 
 
 def classify(
@@ -155,8 +158,11 @@ def token_ids(
     A fast tokenizer keeps the settings of its last call: with others in another thread, it would cut or not cut by
     those. So it gets the same ones in every call, and cuts nothing.
     """
-    with panic_as_error(tokenizer.name_or_path):
-        encoded = tokenizer(texts, truncation=False, padding=False, verbose=False)
+    if len(texts) > MOST_AT_ONCE:
+        parts = [texts[place : place + MOST_AT_ONCE] for place in range(0, len(texts), MOST_AT_ONCE)]
+        found = [token_ids(part, tokenizer, max_length) for part in parts]
+        return [ids for part, _ in found for ids in part], [length for _, part in found for length in part]
+    encoded = tokenize(tokenizer, texts, max_length, truncation=False, padding=False, verbose=False)
     rows = encoded["input_ids"]
     lengths = [len(ids) for ids in rows]
     for place in (place for place, length in enumerate(lengths) if length > max_length):

@@ -25,7 +25,7 @@ from .. import (
 )
 from ..configuration_vanilla_transformer import VanillaTransformerConfig
 from ..data.network import hub_answers
-from ..errors import DataError, panic_as_error
+from ..errors import DataError
 from ..modeling_vanilla_transformer import VanillaTransformerPreTrainedModel, transformers_tie_weights
 
 
@@ -35,11 +35,8 @@ EXPORT_FILE = "export.json"
 # The subfolder of a translator's folder that holds the target tokenizer, where the target has its own vocabulary.
 TARGET_TOKENIZER = "target_tokenizer"
 # What a search takes from a folder's generation_config.json: the least and the greatest value, and ids of tokens.
-SEARCH: dict[str, tuple[float, float]] = {
-    **{"num_beams": (1, 100), "length_penalty": (-10.0, 10.0)},
-    **dict.fromkeys(("repetition_penalty", "encoder_repetition_penalty"), (0.1, 10.0)),
-    **dict.fromkeys(("min_length", "min_new_tokens", "no_repeat_ngram_size", "early_stopping"), (0, 1000)),
-}
+SEARCH: dict[str, Any] = {"num_beams": (1, 100), "length_penalty": (-10.0, 10.0), "repetition_penalty": (0.1, 10.0)}
+SEARCH |= dict.fromkeys(["min_length", "no_repeat_ngram_size", "early_stopping"], (0, 1000))
 TOKENS = [f"{name}_token_id" for name in ("pad", "bos", "eos", "decoder_start", "forced_bos", "forced_eos")]
 # What changes no search of beams, or is given with every call.
 WITHOUT_EFFECT = re.compile("^_|assistant|lookbehind|sample|temperature|^top_|_p$|cutoff|max_length|use_cache|version")
@@ -70,7 +67,7 @@ def load_from(loader: Any, folder: str, what: str, **options: Any) -> Any:
     for index in Path(folder).glob("*.index.json"):
         check_index(index)
     try:
-        with named_errors(folder, what), panic_as_error(folder), ONE_AT_A_TIME:
+        with named_errors(folder, what), ONE_AT_A_TIME:
             return loader.from_pretrained(folder, trust_remote_code=False, **options)
     except ValueError as error:
         if "trust_remote_code=True" in str(error):
@@ -81,29 +78,18 @@ def load_from(loader: Any, folder: str, what: str, **options: Any) -> Any:
 
 
 def check_config(folder: str, config: Any) -> None:
-    """Check a configuration before its model is made, also one of transformers' own classes.
-
-    Raises:
-        DataError: the model would take far more memory than its folder's files, or answer in another way.
-    """
+    """Raise a DataError if a model, also of transformers' own classes, would take far more memory than its files."""
     classes = config.architectures or []
     if not isinstance(classes, list) or not all(isinstance(name, str) for name in classes):
         raise DataError(f"{folder}: architectures is {classes!r}, no list of names")
     if config.return_dict is False:
         raise DataError(f"{folder}: return_dict is false, and answers have no names")
     with named_errors(folder, "model"):
-        width = config.d_model
-        rows = ("vocab_size", "decoder_vocab_size", "max_position_embeddings", "decoder_max_position_embeddings")
-        numbers = width * sum(getattr(config, name, 0) or 0 for name in rows) + 256 * config.num_labels
-        for side in ("encoder", "decoder"):
-            layers, heads, inner = (getattr(config, f"{side}_{n}") for n in ("layers", "attention_heads", "ffn_dim"))
-            heads_width = (getattr(config, "head_dim", None) or width // heads) * heads
-            numbers += layers * max(2 * width * (2 * heads_width + inner), 2**14)  # modules take memory, too
         weights = None if Path(folder).is_dir() else cached_file(folder, SAFE_WEIGHTS_NAME, **OPTIONAL)
         files = [Path(weights)] if weights else Path(folder).rglob("*")
         size = sum(file.stat().st_size for file in files if file.is_file())
-    if numbers > 2 * size + 2**24 and (weights or Path(folder).is_dir()):
-        raise DataError(f"{folder}: config.json is of a model of {numbers:,} weights, the files have {size:,} bytes")
+        if size:  # of a repository whose weights are in several files, only their loading tells
+            VanillaTransformerConfig.check_sizes(config, 2**26 + 8 * size, 2**26 + 8 * size)
 
 
 def code_named_in(file: str) -> list[str]:
@@ -226,11 +212,7 @@ def on_accelerator(model: Model) -> Model:
 
 
 def search_settings(folder: str, given: dict[str, Any], vocab_size: int) -> dict[str, Any]:
-    """What a search takes from a generation configuration; the log names what is ignored.
-
-    Raises:
-        DataError: a value is of another type, or out of its bounds.
-    """
+    """What a search takes from a generation configuration, or a DataError; the log names what is ignored."""
     bounds = SEARCH | dict.fromkeys(TOKENS, (0, vocab_size - 1))
     kept = {name: given[name] for name in bounds if given.get(name) is not None}
     for name, value in kept.items():
@@ -238,8 +220,8 @@ def search_settings(folder: str, given: dict[str, Any], vocab_size: int) -> dict
         for one in value if several else [value]:
             if not isinstance(one, int if isinstance(low, int) else int | float) or not low <= one <= high:
                 raise DataError(f"{folder}: {name} of the generation is {value!r}, not between {low} and {high}")
-    others = [name for name in given.keys() - bounds.keys() if given[name] not in (None, False, 0, 1)]
-    if ignored := sorted(name for name in others if not WITHOUT_EFFECT.search(name)):
+    set_here = {name for name, value in given.items() if value is True or value not in (None, False, 0, 1)}
+    if ignored := sorted(name for name in set_here - bounds.keys() if not WITHOUT_EFFECT.search(name)):
         logger.warning(f"{folder}: ignored of the generation: {', '.join(ignored)}")
     return kept
 
@@ -266,8 +248,7 @@ def load_tokenizer(folder: str, subfolder: str = "", vocab_size: int | None = No
     """Load a tokenizer from a path or the Hub.
 
     Raises:
-        ValueError: there is no such folder or repository, or no tokenizer in it, or one that writes ids from
-            `vocab_size` on, which a model lacks.
+        ValueError: there is no such folder or repository, or no tokenizer in it, or one with ids from `vocab_size` on.
     """
     check_exists(folder)
     with named_errors(folder, "tokenizer"):

@@ -56,7 +56,7 @@ LAYER_NORM_TYPES = ("standard", "unbiased_std", "unbiased_std_scalar")
 POSITION_EMBEDDING_TYPES = ("sinusoidal", "learned", "none")
 INIT_SCHEMES = ("torch", "xavier_uniform", "tensor2tensor")
 # Bytes, in float32: no matrix, no stack of layers, and no names of labels can be meant to take more.
-LARGEST_MATRIX, LARGEST_STACK, LARGEST_NAMES = 2**35, 2**42, 2**27
+LARGEST_MATRIX, LARGEST_STACK, LARGEST_NAMES = 2**35, 2**42, 2**26
 
 # Where transformers' Auto classes find the classes in a saved folder.
 _AUTO_MAP = {
@@ -364,21 +364,27 @@ class VanillaTransformerConfig(transformers.PreTrainedConfig):
 
     def validate_sizes(self):
         """Sizes are at least 1, and take less memory than any model can."""
+        self.check_sizes()
+
+    def check_sizes(self, largest_matrix: int = LARGEST_MATRIX, largest_stack: int = LARGEST_STACK):
+        """Raise a ValueError if a size takes more bytes; also of configurations with the same names of fields."""
         for name in (
             *("d_model", "head_dim", "encoder_attention_heads", "decoder_attention_heads", "encoder_ffn_dim"),
             *("decoder_ffn_dim", "vocab_size", "decoder_vocab_size", "position_offset", "max_position_embeddings"),
             *("decoder_max_position_embeddings", "encoder_layers", "decoder_layers"),
         ):
-            size, least = getattr(self, name), 0 if name == "position_offset" else 1
+            size, least = getattr(self, name, None), 0 if name == "position_offset" else 1
             if size is None:
                 continue
             if size < least:
                 raise ValueError(f"`{name}` must be at least {least}, got {size}")
-            width, limit = self.d_model, LARGEST_MATRIX
+            width, limit, heads = self.d_model, largest_matrix, getattr(self, "head_dim", None) or 1
             if name.endswith("_heads"):
-                width *= self.head_dim or 1
+                width *= heads
             elif name.endswith("_layers"):
-                width, limit = max(4 * width**2, 2**14), LARGEST_STACK  # its modules alone take 64 KiB
+                heads *= getattr(self, name.replace("layers", "attention_heads"))
+                inner = 2 * max(width, heads) + getattr(self, name.replace("layers", "ffn_dim"))
+                width, limit = max(2 * width * inner, 2**14), largest_stack  # its modules alone take 64 KiB
             if (memory := 4 * size * width) > limit:
                 raise ValueError(f"`{name}` {size} is too large: with `d_model` {self.d_model}, {memory:,} bytes")
 
