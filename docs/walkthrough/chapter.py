@@ -1,0 +1,17 @@
+# Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
+"""What each chapter's first cell sets."""
+
+import datasets
+import matplotlib
+import torch
+import transformers
+import words
+
+
+def begin(language: str) -> None:
+    """Set the language of drawings and checks, the seed, and how pictures and progress are shown."""
+    words.use(language)
+    torch.manual_seed(0)
+    matplotlib.rcParams.update({"figure.dpi": 80, "text.hinting": "none"})  # small Hangul can be read
+    datasets.disable_progress_bars()
+    transformers.utils.logging.disable_progress_bar()
