@@ -4,6 +4,7 @@ import ast
 import contextlib
 import importlib
 import io
+import linecache
 import re
 import subprocess
 import sys
@@ -19,8 +20,16 @@ from shared import ROOT
 
 FOLDER = ROOT / "docs" / "walkthrough"
 CHAPTERS = sorted(FOLDER.glob("[0-9]*.py"))
-QUICK = ("00", "01", "02", "03", "04", "05")
-BADGE = "https://colab.research.google.com/github/OWNER/hf_vanilla_transformer/blob/main/docs/walkthrough/{}.ipynb"
+QUICK = ("00", "01", "02", "03", "04", "05", "10")
+COLAB = "https://colab.research.google.com/github/OWNER/hf_vanilla_transformer/blob/main"
+# By the folder of a chapter.
+NOT_WRITTEN = {"walkthrough": "아직 쓰지 않았습니다", "en": "[Nn]ot written yet"}
+FORM = {
+    "walkthrough": {
+        **{"summary": "English summary.", "recap": "정리", "think": "더 생각해 보기.", "questions": "확인 문제"},
+        **{"exercises": "직접 해 보기", "exercise": "연습", "minutes": "분"},
+    },
+}
 DECIMAL = re.compile(r"-?\d[\d,]*\.\d*(?:e[-+]\d+)?")
 
 
@@ -34,17 +43,25 @@ def code_cells(file) -> list:
     return [cell for cell in jupytext.read(file).cells if cell.cell_type == "code"]
 
 
-def is_solution(cell) -> bool:
-    return cell.source.startswith("# @title 풀이")
+def tags(cell) -> list[str]:
+    return cell.metadata.get("tags", [])
 
 
-def output_of(cell, names: dict) -> str:
-    """Run a cell: what it prints, and its last expression's value."""
-    tree = ast.parse("\n".join(line for line in cell.source.splitlines() if not line.startswith("%")))
+def is_filled_in(cell) -> bool:
+    """Whether the reader's edition has a stub instead."""
+    return "blank" in tags(cell) or "exercise" in tags(cell)
+
+
+def output_of(source: str, names: dict) -> str:
+    """Run a cell, as IPython does: what it prints, and its last expression's value."""
+    code = "\n".join("" if line.startswith("%") else line for line in source.splitlines())
+    name = f"<ipykernel {hash(code)}>"
+    linecache.cache[name] = (len(code), None, code.splitlines(keepends=True), name)
+    tree = ast.parse(code)
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
     with contextlib.redirect_stdout(io.StringIO()) as printed:
-        exec(compile(tree, "<cell>", "exec"), names)
-        value = None if last is None else eval(compile(ast.Expression(last.value), "<cell>", "eval"), names)
+        exec(compile(tree, name, "exec"), names)
+        value = None if last is None else eval(compile(ast.Expression(last.value), name, "eval"), names)
     return printed.getvalue() + ("" if value is None else repr(value))
 
 
@@ -54,23 +71,43 @@ def words_and_numbers(text: str) -> tuple[str, list[float]]:
     return words.strip(), [float(number.replace(",", "")) for number in DECIMAL.findall(text)]
 
 
-@pytest.mark.parametrize("chapter", chapters(slow=True))
-def test_a_chapter_runs_and_its_notebook_shows_that(chapter, tmp_path, monkeypatch):
-    """Where it may write, with `model_cards` and `docs` as in a clone.
+@pytest.fixture
+def import_beside(monkeypatch):
+    """Import a module that lies beside the chapters."""
+    monkeypatch.syspath_prepend(FOLDER)
+    yield importlib.import_module
+    importlib.import_module("words").use("ko")
 
-    Cells that measure time, or have the tag "varies", are run only. Where nothing is trained, decimals agree, too;
-    elsewhere another CPU trains to others.
-    """
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """A folder to run chapters in, with `model_cards` and `docs` as in a clone."""
     for name in ("model_cards", "docs"):
         (tmp_path / name).symlink_to(ROOT / name)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
+    return tmp_path
+
+
+@pytest.mark.parametrize("chapter", chapters(slow=True))
+def test_a_chapter_runs_and_its_notebook_shows_that(chapter, place, import_beside):
+    """In both editions: a stub is told that nothing is written yet, then its answer passes.
+
+    Cells that measure time, or have the tag "varies", are run only. Where nothing is trained, decimals agree, too;
+    elsewhere another CPU trains to others.
+    """
+    stub, not_right = import_beside("make_notebooks").stub, import_beside("check").NotRight
     names = {"__name__": "__main__"}
-    saved = code_cells(chapter.with_suffix(".ipynb"))
-    with matplotlib.rc_context(), pd.option_context("display.max_columns", 20):
-        for number, (cell, before) in enumerate(zip(code_cells(chapter), saved, strict=True)):
-            output = output_of(cell, names)
-            if is_solution(cell) or "perf_counter" in cell.source or "varies" in cell.metadata.get("tags", []):
+    cells, saved = code_cells(chapter), code_cells(chapter.with_suffix(".ipynb"))
+    with matplotlib.rc_context(), pd.option_context("display.max_columns", 20, "display.max_colwidth", 50):
+        for number, (cell, before) in enumerate(zip(cells, saved, strict=True)):
+            if is_filled_in(cell):
+                with torch.random.fork_rng():
+                    output_of(stub(cell.source), names)
+                    with pytest.raises(not_right, match=NOT_WRITTEN[chapter.parent.name]):
+                        output_of(cells[number + 1].source, names)
+            output = output_of(cell.source, names)
+            if "perf_counter" in cell.source or "varies" in tags(cell):
                 continue
             shown = (one.text if one.output_type == "stream" else one.data["text/plain"] for one in before.outputs)
             (words, numbers), (old_words, old_numbers) = map(words_and_numbers, (output, "".join(shown)))
@@ -81,7 +118,7 @@ def test_a_chapter_runs_and_its_notebook_shows_that(chapter, tmp_path, monkeypat
 
 @pytest.mark.parametrize("chapter", chapters())
 def test_a_notebook_has_its_sources_cells_outputs_and_nothing_of_the_machine(chapter):
-    """`make docs` makes it anew. A solution's output would tell the answer: it is cleared."""
+    """`make docs` makes it anew."""
     file = chapter.with_suffix(".ipynb")
     notebook, code = jupytext.read(file), code_cells(file)
     cells, sources = (
@@ -90,8 +127,7 @@ def test_a_notebook_has_its_sources_cells_outputs_and_nothing_of_the_machine(cha
     )
     assert cells == sources
     outputs = [output for cell in code for output in cell.outputs]
-    assert outputs and not any(cell.outputs for cell in code if is_solution(cell))
-    assert [cell.execution_count for cell in code] == list(range(1, len(code) + 1))
+    assert outputs and [cell.execution_count for cell in code] == list(range(1, len(code) + 1))
     assert all(output.output_type != "error" and output.get("name") != "stderr" for output in outputs)
     assert set(notebook.metadata) == {"kernelspec", "language_info"} and notebook.metadata.kernelspec.name == "python3"
     text = file.read_text(encoding="utf-8")
@@ -100,33 +136,85 @@ def test_a_notebook_has_its_sources_cells_outputs_and_nothing_of_the_machine(cha
 
 
 @pytest.mark.parametrize("chapter", chapters())
+def test_the_readers_edition_is_of_today_and_has_no_outputs(chapter, import_beside):
+    made = import_beside("make_notebooks").blanks(chapter)
+    saved = jupytext.read(chapter.parent / "blanks" / f"{chapter.stem}.ipynb")
+    cells, expected = ([(c.cell_type, c.source, c.metadata) for c in one.cells] for one in (saved, made))
+    assert cells == expected, "stale: make docs"
+    assert not any(cell.get("outputs") or cell.get("execution_count") for cell in saved.cells)
+
+
+def test_a_stub_tells_what_each_step_gives_and_keeps_what_refuses(import_beside):
+    source = """
+class Half(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        if d % 2:
+            raise ValueError(d)
+        self.layer = nn.Linear(d, d // 2)
+        self.norm = nn.LayerNorm(d)  # at the end
+
+    def forward(self, x):  # (B, D)
+        x = self.layer(x)  # (B, D/2)
+        return self.norm(x)  # the norm
+"""
+    assert (
+        import_beside("make_notebooks").stub(source)
+        == """\
+class Half(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        if d % 2:
+            raise ValueError(d)
+        # self.layer: nn.Linear
+        # self.norm: at the end
+        raise NotImplementedError
+
+    def forward(self, x):  # (B, D)
+        # x: (B, D/2)
+        # return: the norm
+        raise NotImplementedError"""
+    )
+
+
+@pytest.mark.parametrize("chapter", chapters())
 def test_a_chapter_keeps_the_form(chapter):
-    """Title, badge, English summary; set-up, map; four lines of summary, a question, exercises; folded solutions."""
+    """Title, badge, summary in the other language; set-up, map; four lines of summary, a question, questions with
+    choices, exercises with their time, two hints, an answer and a check."""
+    words = FORM[chapter.parent.name]
     cells = jupytext.read(chapter).cells
     number = int(chapter.stem[:2])
     title, badge, *summary = [line for line in cells[0].source.splitlines() if line]
     assert title.startswith(f"# {number}. ")
-    assert f"({BADGE.format(chapter.stem)})" in badge
-    assert summary[0].startswith("> **English summary.**") and all(line.startswith(">") for line in summary[:3])
-    first = code_cells(CHAPTERS[0])[0].source.partition("# 학습된 모델")[0]
-    assert cells[1].source.startswith(first) and "google.colab" in first
+    folder = chapter.parent.relative_to(ROOT).as_posix()
+    assert f"({COLAB}/{folder}/blanks/{chapter.stem}.ipynb)" in badge
+    assert summary[0].startswith(f"> **{words['summary']}**") and all(line.startswith(">") for line in summary[:3])
+    first = code_cells(chapter.parent / f"{CHAPTERS[0].stem}.py")[0]
+    assert cells[1].source == first.source and "google.colab" in first.source
+    assert cells[1].metadata == {"cellView": "form", "jupyter": {"source_hidden": True}}
     text = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
-    end = text[text.index("\n## 정리\n") :]
-    assert len(re.findall(r"^- ", end, re.MULTILINE)) == 4
-    assert end.index("**더 생각해 보기.**") < end.index("\n## 직접 해 보기\n") < end.index("## 풀이")
+    end = text[text.index(f"\n## {words['recap']}\n") :]
+    recap, questions, exercises = end.partition("<details>")[0], *end.split(f"\n## {words['exercises']}\n")
+    assert len(re.findall(r"^- ", recap.partition("**1.**")[0], re.MULTILINE)) == 4
+    assert questions.index(f"**{words['think']}**") < questions.index(f"\n## {words['questions']}\n")
+    assert 2 <= questions.count("<details>") == len(re.findall(r"^\*\*\d\.\*\*", questions, re.MULTILINE)) <= 3
     assert f"drawings.model_map({number or ''})" in [cell.source for cell in cells]
-    solutions = cells[next(number for number, cell in enumerate(cells) if cell.source.startswith("## 풀이")) + 1 :]
-    assert len(solutions) >= 2
-    for cell in solutions:
-        assert is_solution(cell) and "assert" in cell.source
-        assert cell.metadata == {"cellView": "form", "jupyter": {"source_hidden": True}}
+    headings = re.findall(rf"^### {words['exercise']} (\d) ★{{1,3}} \d+{words['minutes']}$", exercises, re.MULTILINE)
+    code = [cell for cell in cells if cell.cell_type == "code"]
+    answers = [place for place, cell in enumerate(code) if "exercise" in tags(cell)]
+    assert [int(one) for one in headings] == list(range(1, len(answers) + 1)) and len(answers) >= 2
+    assert exercises.count("<details>") == 2 * len(answers)
+    assert all("check_answer(" in code[place + 1].source for place in answers)
+    for place, cell in enumerate(cells):
+        if "blank" in tags(cell):
+            assert re.fullmatch(r"check\(\w+\)", cells[place + 1].source)
+            assert cells[place + 2].source.count("<details>") == 2
 
 
-@pytest.fixture
-def import_beside(monkeypatch):
-    """Import a module that lies beside the chapters."""
-    monkeypatch.syspath_prepend(FOLDER)
-    return importlib.import_module
+def test_the_reader_fills_in_fifteen_blanks_and_more(import_beside):
+    mistakes = import_beside("mistakes").MISTAKES
+    blanks = [cell for chapter in CHAPTERS for cell in code_cells(chapter) if "blank" in tags(cell)]
+    assert len(blanks) == len(mistakes) >= 15
 
 
 def test_what_is_made_of_the_chapters_is_of_today(import_beside):
@@ -135,7 +223,7 @@ def test_what_is_made_of_the_chapters_is_of_today(import_beside):
 
 
 def test_a_notebook_outside_the_clone_says_what_to_do(tmp_path):
-    setup = code_cells(CHAPTERS[0])[0].source.partition("import math")[0]
+    setup = code_cells(CHAPTERS[0])[0].source.partition("sys.path.append")[0]
     program = subprocess.run([sys.executable, "-c", setup], cwd=tmp_path, capture_output=True, encoding="utf-8")
     assert program.returncode == 1
     assert program.stderr.splitlines() == [
@@ -164,12 +252,16 @@ def test_drawings_stay_on_their_card_and_say_what_they_show(import_beside):
             assert all(0 <= x <= width and 0 <= y <= height for x, y in points), call
 
 
-def test_the_packages_plots_are_in_korean(import_beside):
-    plots, ab = import_beside("chapter_plots"), list("ab")
-    attention = plots.plot_attention(torch.eye(2).expand(2, 2, 2), ab, ab)
-    figures = [plots.plot_masks(ab, [1, 0]), attention, plots.plot_sinusoid_table(4, 4)]
-    texts = {text.get_text() for figure in figures for text in figure.findobj(matplotlib.text.Text)}
-    assert {*plots.KOREAN.values(), "헤드 1"} <= texts
+def test_the_packages_plots_are_in_the_chapters_language(import_beside):
+    plots, words, ab = import_beside("chapter_plots"), import_beside("words"), list("ab")
+    for language, hangul in (("ko", True), ("en", False)):
+        words.use(language)
+        attention = plots.plot_attention(torch.eye(2).expand(2, 2, 2), ab, ab)
+        figures = [plots.plot_masks(ab, [1, 0]), attention, plots.plot_sinusoid_table(4, 4)]
+        texts = {text.get_text() for figure in figures for text in figure.findobj(matplotlib.text.Text)}
+        words_of_it = {text for text in texts if re.search("[^\\W\\d_]{2}", text)}
+        assert len(words_of_it) > 10
+        assert all(bool(re.search("[가-힣]", text)) == hangul for text in words_of_it), words_of_it
 
 
 def test_the_index_names_every_chapter():

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 0. 왜 Transformer인가
 #
-# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/hf_vanilla_transformer/blob/main/docs/walkthrough/00_why_transformer.ipynb)
+# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/hf_vanilla_transformer/blob/main/docs/walkthrough/blanks/00_why_transformer.ipynb)
 #
 # > **English summary.** Why the Transformer: recurrent networks read in order and forget what is far; the paper's
 # > table of cost, sequential steps and path length; what it claims and measured; where BERT, GPT and T5 come from.
@@ -16,8 +16,9 @@
 # 글은 **토큰**(token)이라는 조각으로 나누고, 토큰마다 **벡터**(vector)를 하나씩 주어 신경망에 넣습니다(1장과 2장).
 # 벡터는 숫자를 한 줄로 늘어놓은 것이고, 그 숫자의 개수를 **차원**(dimension)이라고 합니다.
 
-# %%
-# 준비: Colab에서는 저장소와 한글 글꼴을 내려받습니다. 이미 저장소 안이라면 건너뜁니다.
+# %% cellView="form" jupyter={"source_hidden": true}
+# @title 준비: 실행하고 넘어가세요
+# Colab에서는 저장소와 한글 글꼴을 내려받습니다. 이미 저장소 안이라면 건너뜁니다.
 import os
 import subprocess
 import sys
@@ -33,22 +34,24 @@ if "google.colab" in sys.modules and not os.path.isdir("model_cards"):
 CLONE = next((folder for folder in [Path.cwd(), *Path.cwd().parents] if (folder / "model_cards").is_dir()), None)
 if CLONE is None:
     sys.exit("저장소를 받아 그 안에서 노트북을 여세요: git clone https://github.com/OWNER/hf_vanilla_transformer")
-sys.path.append(str(CLONE / "docs" / "walkthrough"))  # 그림을 그리는 코드가 있는 곳
-MODELS = CLONE / "model_cards"  # 학습된 모델
-
-import math
-
-import drawings
-import matplotlib
-import pandas as pd
-import torch
-from chapter_plots import plot_lines
-from torch import nn
+sys.path.append(str(CLONE / "docs" / "walkthrough"))  # 그림, 그래프, 확인하는 코드가 있는 곳
+import chapter
 
 
 # %matplotlib inline
-torch.manual_seed(0)
-matplotlib.rcParams.update({"figure.dpi": 100, "text.hinting": "none"})  # 작은 한글도 읽히도록
+chapter.begin("ko")
+MODELS = CLONE / "model_cards"  # 학습된 모델
+
+# %%
+import math
+
+import drawings
+import pandas as pd
+import torch
+from chapter_plots import plot_lines
+from check import check_answer
+from torch import nn
+
 
 # %% [markdown]
 # ## 순환 신경망은 차례로 읽는다
@@ -162,7 +165,8 @@ pd.DataFrame(costs).rename(columns="길이 {}".format).round(1)
 # | T5 (2019) | 인코더와 디코더 | 빠진 부분 채우기 | 글을 받아 글로 답하기 |
 #
 # 원래의 Transformer를 알면 나머지도 이해할 수 있습니다. 아래는 이 연재에서 만들 모델의 지도입니다.
-# 숫자는 그 부분을 만드는 장입니다.
+# 숫자는 그 부분을 만드는 장입니다. 2장부터 그 부분을 **직접 작성**합니다. 빈 셀을 채우고 `check(...)`를 실행하면
+# 맞았는지, 틀렸다면 무엇이 틀렸는지 알려 줍니다.
 
 # %%
 drawings.model_map()
@@ -278,41 +282,140 @@ with torch.inference_mode():
 # **더 생각해 보기.** 사람은 글을 앞에서부터 차례로 읽습니다. 한꺼번에 읽는 모델이 사람보다 유리한 점과 불리한 점은
 # 무엇일까요?
 #
-# ## 직접 해 보기
+# ## 확인 문제
 #
-# 풀이는 이 장의 맨 끝에 있습니다. 풀이의 출력은 셀을 실행해야 보입니다.
+# 답을 고른 다음 펼쳐 보세요.
 #
-# 1. 브로드캐스팅으로 9 × 9 구구단 표를 한 줄에 만들어 보세요.
-# 2. `softmax`를 호출하지 않고 `exp`와 `sum`만으로 `table.softmax(dim=-1)`과 같은 것을 만들어 보세요.
-# 3. `number`가 1에 가까워질 때까지 기울기의 반대쪽으로 움직이는 일을 되풀이해 보세요.
-#    값을 고치는 줄은 `with torch.no_grad():` 안에 적고, 기울기는 쌓이므로 매번 `number.grad = None`으로 비웁니다.
+# **1.** 글이 100배 길어지면 셀프 어텐션의 계산량은 몇 배가 될까요?
 #
-# 다음 장에서는 글을 숫자로 바꿉니다. → [1. 어휘](01_vocabulary.ipynb)
+# - (가) 100배
+# - (나) 10,000배
+# - (다) 그대로
+#
+# <details><summary>보기마다 설명</summary>
+#
+# - (가) 아닙니다. 길이에 비례하는 것은 순환 층입니다(n · d²).
+# - (나) 맞습니다. 셀프 어텐션은 n² · d이므로 길이의 제곱에 비례합니다.
+# - (다) 아닙니다. 한꺼번에 계산한다고 해서 계산의 양이 줄지는 않습니다. 차례로 해야 하는 *횟수*가 1입니다.
+#
+# </details>
+#
+# **2.** `table`의 모양이 (2, 3)일 때 `table.sum(dim=0)`의 모양은 무엇일까요?
+#
+# - (가) (2,)
+# - (나) (3,)
+# - (다) (1, 3)
+#
+# <details><summary>보기마다 설명</summary>
+#
+# - (가) 아닙니다. (2,)는 `dim=1`, 곧 행마다 더한 것입니다.
+# - (나) 맞습니다. 0번 차원(행)을 따라 더해 없애면 열 셋이 남습니다.
+# - (다) 아닙니다. `keepdim=True`를 주었을 때의 모양입니다.
+#
+# </details>
 
 # %% [markdown]
-# ## 풀이
+# ## 직접 해 보기
+#
+# 연습마다 어려운 정도(★)와 걸리는 시간을 적었습니다. 셀의 `...`을 채우고, 바로 아래의 셀로 확인하세요. 막히면 힌트를
+# 하나씩 펼치세요. 답은 빈칸판에서는 접혀 있고, 풀이판에는 채워져 있습니다.
 
-# %% cellView="form" jupyter={"source_hidden": true}
-# @title 풀이 1
+# %% [markdown]
+# ### 연습 1 ★ 3분
+#
+# 브로드캐스팅으로 1부터 9까지의 구구단 표를 한 줄에 만들어 보세요. 7행 8열의 칸은 56입니다.
+#
+# <details><summary>힌트 1</summary>
+#
+# 세로로 선 (9, 1)과 가로로 누운 (1, 9)를 곱하면 (9, 9)가 됩니다.
+#
+# </details>
+# <details><summary>힌트 2</summary>
+#
+# `numbers[:, None]`은 (9, 1)이고 `numbers[None, :]`은 (1, 9)입니다.
+#
+# </details>
+
+# %% tags=["exercise"]
 numbers = torch.arange(1, 10)
-products = numbers[:, None] * numbers[None, :]  # (9, 1) * (1, 9) -> (9, 9)
-print(products)
-assert products[6, 7] == 56
+products = numbers[:, None] * numbers[None, :]  # 구구단 (9, 1) * (1, 9) -> (9, 9)
 
-# %% cellView="form" jupyter={"source_hidden": true}
-# @title 풀이 2
+# %%
+numbers = torch.arange(1, 10)
+check_answer(
+    products,
+    torch.outer(numbers, numbers),
+    (lambda it: it.shape == (9,), "같은 수끼리만 곱했습니다. 한쪽을 세로로 세우세요."),
+    (lambda it: it.equal(numbers[:, None] + numbers[None, :]), "곱셈이 아니라 덧셈의 표입니다."),
+)
+
+# %% [markdown]
+# ### 연습 2 ★ 5분
+#
+# `softmax`를 호출하지 않고 `exp`와 `sum`만으로 `table.softmax(dim=-1)`과 같은 것을 만들어 보세요.
+#
+# <details><summary>힌트 1</summary>
+#
+# 먼저 모든 칸에 지수 함수를 씌우고, 행마다 합을 구합니다.
+#
+# </details>
+# <details><summary>힌트 2</summary>
+#
+# 합의 모양은 (2, 1)이어야 행마다 나누어집니다. `keepdim=True`를 주세요.
+#
+# </details>
+
+# %% tags=["exercise"]
 exponentials = table.exp()
-by_hand = exponentials / exponentials.sum(dim=-1, keepdim=True)  # (2, 3) / (2, 1)
-assert torch.allclose(by_hand, table.softmax(dim=-1))
+by_hand = exponentials / exponentials.sum(dim=-1, keepdim=True)  # 소프트맥스 (2, 3) / (2, 1) -> (2, 3)
 
-# %% cellView="form" jupyter={"source_hidden": true}
-# @title 풀이 3
-number = torch.tensor(3.0, requires_grad=True)
-for _ in range(50):
-    loss = (number - 1) ** 2
-    loss.backward()
-    with torch.no_grad():
-        number -= 0.1 * number.grad
-    number.grad = None
-print(number.item())
-assert abs(number.item() - 1) < 0.001
+# %%
+check_answer(
+    by_hand,
+    table.softmax(dim=-1),
+    (table.exp() / table.exp().sum(), "표 전체의 합으로 나누었습니다. 행마다 합이 1이어야 합니다."),
+    (table.softmax(dim=0), "열마다 합이 1입니다. dim=-1을 따라 더하세요."),
+    (table / table.sum(dim=-1, keepdim=True), "지수 함수를 씌우지 않았습니다."),
+)
+
+# %% [markdown]
+# ### 연습 3 ★★ 8분
+#
+# 손실 $(x - 1)^2$이 작아지도록 3에서 시작한 수를 고쳐 나가는 함수를 써 보세요. 기울기의 반대쪽으로 `rate`만큼
+# 움직이는 일을 `steps`번 되풀이합니다.
+#
+# <details><summary>힌트 1</summary>
+#
+# 한 번은 이렇습니다. 손실을 구하고, `loss.backward()`를 부르고, `number.grad`의 반대쪽으로 움직입니다.
+#
+# </details>
+# <details><summary>힌트 2</summary>
+#
+# 값을 고치는 줄은 `with torch.no_grad():` 안에 적습니다. 기울기는 쌓이므로 매번 `number.grad = None`으로 비웁니다.
+#
+# </details>
+
+
+# %% tags=["exercise"]
+def descend(steps, rate):
+    """3에서 시작해 steps번 고친 수"""
+    number = torch.tensor(3.0, requires_grad=True)
+    for _ in range(steps):
+        loss = (number - 1) ** 2  # 손실
+        loss.backward()  # 기울기
+        with torch.no_grad():
+            number -= rate * number.grad  # 기울기의 반대쪽으로
+        number.grad = None  # 기울기를 비웁니다
+    return number.item()  # 파이썬의 수
+
+
+# %%
+check_answer(
+    lambda: (descend(1, 0.1), descend(50, 0.1)),
+    lambda it: math.isclose(it[0], 2.6, abs_tol=1e-4) and abs(it[1] - 1) < 1e-3,
+    (lambda it: it[0] > 3, "기울기 쪽으로 움직여 손실이 커졌습니다. 반대쪽으로 움직이세요."),
+    (lambda it: math.isclose(it[0], 2.6, abs_tol=1e-4), "첫 스텝은 맞습니다. 기울기를 비우지 않아 쌓인 것 같습니다."),
+)
+
+# %% [markdown]
+# 다음 장에서는 글을 숫자로 바꿉니다. → [1. 어휘](01_vocabulary.ipynb)

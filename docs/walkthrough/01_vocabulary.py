@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 1. 어휘
 #
-# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/hf_vanilla_transformer/blob/main/docs/walkthrough/01_vocabulary.ipynb)
+# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/hf_vanilla_transformer/blob/main/docs/walkthrough/blanks/01_vocabulary.ipynb)
 #
 # > **English summary.** A model reads numbers, so a text must first become numbers.
 # > This chapter compares words, characters and sub-words, merges pairs by hand as BPE does, and trains a vocabulary.
@@ -9,14 +9,16 @@
 #
 # 이 장부터 Transformer를 한 조각씩 만듭니다.
 # Transformer는 글을 읽는 **인코더**(encoder)와 답을 쓰는 **디코더**(decoder)로 이루어집니다.
-# 셀을 위에서부터 차례로 실행하세요. 다른 튜토리얼과 비교하는 상자는 건너뛰어도 됩니다.
+# 셀을 위에서부터 차례로 실행하세요. 빈 셀이 나오면 직접 채우고, 그 아래의 `check(...)`로 확인합니다.
+# 다른 튜토리얼과 비교하는 상자는 건너뛰어도 됩니다.
 #
 # 신경망은 숫자만 계산하므로, 가장 먼저 할 일은 글을 숫자로 바꾸는 것입니다.
 # 글을 잘게 나눈 조각을 **토큰**(token), 토큰 전체의 목록을 **어휘**(vocabulary)라고 합니다.
 # 토큰마다 번호를 하나씩 붙이면 글은 번호의 목록이 됩니다.
 
-# %%
-# 준비: Colab에서는 저장소와 한글 글꼴을 내려받습니다. 이미 저장소 안이라면 건너뜁니다.
+# %% cellView="form" jupyter={"source_hidden": true}
+# @title 준비: 실행하고 넘어가세요
+# Colab에서는 저장소와 한글 글꼴을 내려받습니다. 이미 저장소 안이라면 건너뜁니다.
 import os
 import subprocess
 import sys
@@ -32,21 +34,25 @@ if "google.colab" in sys.modules and not os.path.isdir("model_cards"):
 CLONE = next((folder for folder in [Path.cwd(), *Path.cwd().parents] if (folder / "model_cards").is_dir()), None)
 if CLONE is None:
     sys.exit("저장소를 받아 그 안에서 노트북을 여세요: git clone https://github.com/OWNER/hf_vanilla_transformer")
-sys.path.append(str(CLONE / "docs" / "walkthrough"))  # 그림을 그리는 코드가 있는 곳
+sys.path.append(str(CLONE / "docs" / "walkthrough"))  # 그림, 그래프, 확인하는 코드가 있는 곳
+import chapter
+
+
+# %matplotlib inline
+chapter.begin("ko")
 MODELS = CLONE / "model_cards"  # 학습된 모델
 
+# %%
 from collections import Counter
 
-import datasets
 import drawings
 import pandas as pd
+from check import check, check_answer
 from transformers import AutoTokenizer
 
 from hf_vanilla_transformer.data import load_labelled_text
 from hf_vanilla_transformer.tokenizer import SPECIAL_TOKENS, train_tokenizer
 
-
-datasets.disable_progress_bars()
 
 # %%
 drawings.model_map(1)
@@ -69,8 +75,8 @@ for review in train[:3]:
 # '영화'로 시작하는 단어만 모아 봐도 이렇게 많습니다.
 
 # %%
-words = Counter(word for review in train for word in review.split())
-print([word for word in words if word.startswith("영화")])
+counts = Counter(word for review in train for word in review.split())
+print([word for word in counts if word.startswith("영화")])
 
 # %% [markdown]
 # 모두 다른 단어로 세면 어휘가 끝없이 커집니다. 그래도 처음 보는 단어가 계속 나옵니다.
@@ -101,22 +107,81 @@ pd.DataFrame([describe(str.split), describe(list)], index=["단어", "글자"]).
 #
 # > 가장 자주 붙어 나오는 두 조각을 찾아 하나로 합친다. 이 일을 되풀이한다.
 #
-# 세 단어로 해 봅시다. 처음에는 모든 단어를 글자로 나눠 둡니다.
+# 이 규칙을 함수 둘로 씁니다. 단어 하나는 조각의 목록입니다. 처음에는 모든 단어를 글자로 나눠 둡니다.
+#
+# ### 만들기: `most_frequent_pair`
+#
+# 이웃한 두 조각의 쌍을 모든 단어에서 세어, 가장 자주 나온 쌍을 돌려줍니다. `Counter`는 같은 것이 몇 번 나왔는지
+# 셉니다.
+
+
+# %% tags=["blank"]
+def most_frequent_pair(words):  # 단어마다 조각의 목록
+    pairs = Counter(pair for word in words for pair in zip(word, word[1:], strict=False))  # 이웃한 두 조각마다 횟수
+    return pairs.most_common(1)[0][0]  # 가장 자주 나온 쌍: (왼쪽, 오른쪽)
+
 
 # %%
-pieces = [list("재미있다"), list("재미없다"), list("재미있고")]
+check(most_frequent_pair)
+
+# %% [markdown]
+# <details><summary>힌트 1</summary>
+#
+# 한 단어의 쌍은 `zip(word, word[1:])`로 얻습니다. `list("재미있다")`로 먼저 출력해 보세요.
+#
+# </details>
+# <details><summary>힌트 2</summary>
+#
+# 모든 단어의 쌍을 `Counter(...)` 하나에 넣고, `most_common(1)`의 첫 항목에서 횟수를 뺀 쌍만 돌려줍니다.
+#
+# </details>
+
+# %% [markdown]
+# ### 만들기: `merge`
+#
+# 단어 하나에서 `left` 바로 뒤에 `right`가 오는 곳을 모두 `left + right` 한 조각으로 바꿉니다.
+
+
+# %% tags=["blank"]
+def merge(word, left, right):  # 조각의 목록, 합칠 두 조각
+    merged = []  # 새 목록
+    for piece in word:
+        if merged and (merged[-1], piece) == (left, right):
+            merged[-1] = left + right  # 바로 앞이 left이고 지금이 right이면 하나로
+        else:
+            merged.append(piece)
+    return merged  # 합친 목록. 받은 목록은 그대로 둡니다
+
+
+# %%
+check(merge)
+
+# %% [markdown]
+# <details><summary>힌트 1</summary>
+#
+# 새 목록을 만들면서 조각을 하나씩 옮기세요. 마지막으로 옮긴 조각이 `left`이고 지금 조각이 `right`이면 합칩니다.
+#
+# </details>
+# <details><summary>힌트 2</summary>
+#
+# 합칠 때는 `merged[-1] = left + right`, 아니면 `merged.append(piece)`입니다. 첫 조각에서는 `merged`가 비어 있습니다.
+#
+# </details>
+
+# %% [markdown]
+# 세 단어로 해 봅시다.
+
+# %%
+words = [list("재미있다"), list("재미없다"), list("재미있고")]
 for _ in range(3):
-    pairs = Counter(pair for word in pieces for pair in zip(word, word[1:], strict=False))
-    left, right = pairs.most_common(1)[0][0]
-    for word in pieces:
-        for i in reversed(range(len(word) - 1)):
-            if (word[i], word[i + 1]) == (left, right):
-                word[i : i + 2] = [left + right]
-    print(f"{left} + {right}:", pieces)
+    left, right = most_frequent_pair(words)
+    words = [merge(word, left, right) for word in words]
+    print(f"{left} + {right}:", words)
 
 # %% [markdown]
 # `재미`(세 번), `재미있`(두 번)이 차례로 한 조각이 되었습니다. 누가 알려 준 것이 아니라 빈도만 세어서 찾은 것입니다.
-# 세 번째에는 남은 쌍이 모두 한 번씩만 나와서 맨 앞의 쌍을 합쳤습니다. '재미있다'가 합쳐진 순서를 그리면 나무가 됩니다.
+# 세 번째에는 남은 쌍이 모두 한 번씩만 나와서 맨 앞의 쌍을 합쳤습니다. '재미있다'가 합쳐진 순서를 그리면 나무가
+# 됩니다.
 
 # %%
 drawings.merges(list("재미있다"), [(0, 1), (0, 2), (0, 3)])
@@ -256,37 +321,135 @@ for sentence in sentences:
 # **더 생각해 보기.** '재미있다'와 '재밌다'는 뜻이 같지만 토큰은 다릅니다. 어휘를 어떻게 만들면 모델이 둘을 더 쉽게
 # 연결할 수 있을까요? 그때 잃는 것은 무엇일까요?
 #
-# ## 직접 해 보기
+# ## 확인 문제
 #
-# 풀이는 이 장의 맨 끝에 있습니다. 풀이의 출력은 셀을 실행해야 보입니다.
+# 답을 고른 다음 펼쳐 보세요.
 #
-# 1. 어휘의 크기를 1,000으로 줄이면 테스트 리뷰의 토큰 수는 늘까요, 줄까요? 평균을 세어 보세요.
-# 2. `attention_mask` 없이 `batch["input_ids"]`와 `tokenizer.pad_token_id`만으로 같은 마스크를 만들어 보세요.
-# 3. 패딩을 왼쪽에 붙이려면 어떻게 해야 할까요? 토크나이저의 `padding_side`를 찾아보세요. 이때 마스크는 어떻게 되나요?
+# **1.** 어휘를 2,000개에서 8,000개로 늘리면 무엇이 달라질까요?
 #
-# 다음 장에서는 번호 하나를 벡터로 바꾸고, 거기에 위치를 더합니다.
-# → [2. 임베딩과 위치](02_embeddings_and_positions.ipynb)
+# - (가) 글이 더 짧은 번호의 목록이 됩니다
+# - (나) `[UNK]`가 모두 없어집니다
+# - (다) 임베딩의 표가 작아집니다
+#
+# <details><summary>보기마다 설명</summary>
+#
+# - (가) 맞습니다. 자주 나오는 단어가 통째로 한 토큰이 되기 때문입니다.
+# - (나) 아닙니다. 학습할 때 본 적이 없는 글자는 어휘가 커도 `[UNK]`입니다.
+# - (다) 아닙니다. 토큰마다 벡터가 하나씩 있으므로(2장) 표는 오히려 커집니다.
+#
+# </details>
+#
+# **2.** 마스크가 `[1, 1, 1, 0]`인 문장에 대해 맞는 말은 무엇일까요?
+#
+# - (가) 진짜 토큰이 셋이고 마지막은 패딩입니다
+# - (나) 마지막 토큰은 `[UNK]`입니다
+# - (다) 모델은 마지막 토큰만 봅니다
+#
+# <details><summary>보기마다 설명</summary>
+#
+# - (가) 맞습니다. 1은 진짜 토큰, 0은 패딩입니다.
+# - (나) 아닙니다. `[UNK]`는 모르는 글자이지만 자리가 비어 있지는 않으므로 1입니다.
+# - (다) 아닙니다. 거꾸로 0인 자리를 보지 않습니다. 0과 1의 뜻은 도구마다 다르므로 늘 확인하세요(3장).
+#
+# </details>
 
 # %% [markdown]
-# ## 풀이
+# ## 직접 해 보기
+#
+# 연습마다 어려운 정도(★)와 걸리는 시간을 적었습니다. 셀의 `...`을 채우고, 바로 아래의 셀로 확인하세요. 막히면 힌트를
+# 하나씩 펼치세요. 답은 빈칸판에서는 접혀 있고, 풀이판에는 채워져 있습니다.
 
-# %% cellView="form" jupyter={"source_hidden": true}
-# @title 풀이 1
+# %% [markdown]
+# ### 연습 1 ★ 5분
+#
+# 어휘의 크기를 1,000으로 줄이면 테스트 리뷰의 토큰 수는 늘까요, 줄까요? 리뷰 하나의 평균 토큰 수를 구해 보세요.
+#
+# <details><summary>힌트 1</summary>
+#
+# `train_tokenizer(train, vocab_size=1000)`으로 작은 토크나이저를 만듭니다.
+#
+# </details>
+# <details><summary>힌트 2</summary>
+#
+# `tokenize(review)`의 길이를 `test`에서 모두 더해 `len(test)`로 나눕니다.
+#
+# </details>
+
+# %% tags=["exercise"]
 small = train_tokenizer(train, vocab_size=1000)
-lengths = {
-    size: round(sum(len(one.tokenize(review)) for review in test) / len(test), 1)
-    for size, one in {1000: small, 2000: tokenizer}.items()
-}
-print(lengths)
-assert lengths[1000] > lengths[2000]  # 합치기를 덜 하므로 조각이 짧고, 글은 길어집니다
+average = sum(len(small.tokenize(review)) for review in test) / len(test)  # 리뷰마다 토큰 몇 개인지, 수 하나
+print(average)
 
-# %% cellView="form" jupyter={"source_hidden": true}
-# @title 풀이 2
-mask = (batch["input_ids"] != tokenizer.pad_token_id).long()
-assert mask.equal(batch["attention_mask"])
+# %%
+large_average = sum(len(tokenizer.tokenize(review)) for review in test) / len(test)
+check_answer(
+    average,
+    lambda it: large_average < it < 1.5 * large_average,  # 합치기를 덜 하므로 조각이 짧고, 글은 길어집니다
+    (large_average, "어휘 2,000개로 센 값입니다."),
+    (lambda it: it > 100, "합계인 것 같습니다. 리뷰의 수로 나누세요."),
+)
 
-# %% cellView="form" jupyter={"source_hidden": true}
-# @title 풀이 3
-left = tokenizer(sentences, padding=True, pad_to_multiple_of=8, padding_side="left", return_tensors="pt")
-print(left["attention_mask"])
-assert left["attention_mask"].equal(batch["attention_mask"].flip(1))  # 0이 왼쪽으로 옮겨 갑니다
+# %% [markdown]
+# ### 연습 2 ★ 3분
+#
+# `attention_mask` 없이 `batch["input_ids"]`와 `tokenizer.pad_token_id`만으로 같은 마스크를 만들어 보세요.
+#
+# <details><summary>힌트 1</summary>
+#
+# 패딩이 아닌 자리가 1입니다.
+#
+# </details>
+# <details><summary>힌트 2</summary>
+#
+# `!=`로 비교하면 True와 False가 됩니다. `.long()`으로 1과 0으로 바꾸세요.
+#
+# </details>
+
+# %% tags=["exercise"]
+mask = (batch["input_ids"] != tokenizer.pad_token_id).long()  # 1과 0 (2, 8)
+
+# %%
+check_answer(
+    mask,
+    batch["attention_mask"],
+    (1 - batch["attention_mask"], "거꾸로입니다. 진짜 토큰이 1입니다."),
+    (batch["input_ids"], "번호 그대로입니다. 패딩의 번호와 비교하세요."),
+)
+
+# %% [markdown]
+# ### 연습 3 ★★ 8분
+#
+# 문장을 어휘로 나누는 함수를 써 보세요. 글자로 나눈 다음, 학습할 때 합친 순서대로 다시 합칩니다. 위에서 찾은 세 쌍이
+# `pairs`에 차례로 들어 있습니다.
+#
+# <details><summary>힌트 1</summary>
+#
+# `merge`를 쌍마다 한 번씩 부릅니다.
+#
+# </details>
+# <details><summary>힌트 2</summary>
+#
+# `pieces = list(word)`에서 시작해 `for left, right in pairs:`로 되풀이합니다.
+#
+# </details>
+
+
+# %% tags=["exercise"]
+def tokenize_word(word, pairs):
+    pieces = list(word)  # 글자로 나눈 목록
+    for left, right in pairs:
+        pieces = merge(pieces, left, right)  # 배운 순서대로 합칩니다
+    return pieces  # 조각의 목록
+
+
+# %%
+pairs = [("재", "미"), ("재미", "있"), ("재미있", "다")]
+check_answer(
+    lambda: (tokenize_word("재미있다", pairs), tokenize_word("재미있었다", pairs)),
+    (["재미있다"], ["재미있", "었", "다"]),
+    ((list("재미있다"), list("재미있었다")), "글자로 나누기만 했습니다. 쌍을 합치세요."),
+)
+
+# %% [markdown]
+# 다음 장에서는 번호 하나를 벡터로 바꾸고, 거기에 위치를 더합니다.
+# → [2. 임베딩과 위치](02_embeddings_and_positions.ipynb)

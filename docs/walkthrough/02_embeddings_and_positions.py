@@ -1,16 +1,18 @@
 # %% [markdown]
 # # 2. 임베딩과 위치
 #
-# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/hf_vanilla_transformer/blob/main/docs/walkthrough/02_embeddings_and_positions.ipynb)
+# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/hf_vanilla_transformer/blob/main/docs/walkthrough/blanks/02_embeddings_and_positions.ipynb)
 #
 # > **English summary.** An embedding turns each id into a vector, multiplied by sqrt(d) as in the paper (§3.4).
 # > The sinusoid of §3.5 is derived, computed in four lines, drawn, and shown to turn a shift into a rotation.
-# > The reader writes `Embedding`; in the package, positions follow the mask, so that padding may stand on either side.
+# > The reader writes `Embedding`; in the package, positions follow the mask, so that padding may stand on either
+# > side.
 #
 # 1장에서 글은 번호의 목록이 되었습니다. 이 장에서는 번호마다 벡터를 하나씩 주고, 거기에 순서를 더합니다.
 
-# %%
-# 준비: Colab에서는 저장소와 한글 글꼴을 내려받습니다. 이미 저장소 안이라면 건너뜁니다.
+# %% cellView="form" jupyter={"source_hidden": true}
+# @title 준비: 실행하고 넘어가세요
+# Colab에서는 저장소와 한글 글꼴을 내려받습니다. 이미 저장소 안이라면 건너뜁니다.
 import os
 import subprocess
 import sys
@@ -26,18 +28,22 @@ if "google.colab" in sys.modules and not os.path.isdir("model_cards"):
 CLONE = next((folder for folder in [Path.cwd(), *Path.cwd().parents] if (folder / "model_cards").is_dir()), None)
 if CLONE is None:
     sys.exit("저장소를 받아 그 안에서 노트북을 여세요: git clone https://github.com/OWNER/hf_vanilla_transformer")
-sys.path.append(str(CLONE / "docs" / "walkthrough"))  # 그림을 그리는 코드가 있는 곳
+sys.path.append(str(CLONE / "docs" / "walkthrough"))  # 그림, 그래프, 확인하는 코드가 있는 곳
+import chapter
+
+
+# %matplotlib inline
+chapter.begin("ko")
 MODELS = CLONE / "model_cards"  # 학습된 모델
 
+# %%
 import math
 
-import datasets
 import drawings
-import matplotlib
 import pandas as pd
 import torch
-import transformers
 from chapter_plots import plot_lines, plot_matrix, plot_sinusoid_table
+from check import check, check_answer
 from torch import nn
 from transformers import AutoTokenizer
 
@@ -47,12 +53,6 @@ from hf_vanilla_transformer.data import load_labelled_text
 from hf_vanilla_transformer.loading import load_model
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 
-
-# %matplotlib inline
-torch.manual_seed(0)
-matplotlib.rcParams.update({"figure.dpi": 100, "text.hinting": "none"})  # 작은 한글도 읽히도록
-datasets.disable_progress_bars()
-transformers.utils.logging.disable_progress_bar()
 
 # %%
 drawings.model_map(2)
@@ -98,6 +98,7 @@ for token in ("▁지루", "▁감동", "▁배우"):
 # 논문 §3.4는 임베딩에 $\sqrt{d}$를 곱합니다. $d$는 벡터의 차원이고, 코드에서는 `d_model`이라고 부릅니다.
 #
 # 이유는 크기에 있습니다. 논문의 코드(tensor2tensor)에서 임베딩은 표준편차가 $1/\sqrt{d}$인 작은 수로 시작합니다.
+# `nn.Embedding`은 그냥 두면 표준편차 1로 시작하므로, 우리 모델에서는 직접 맞추어 주어야 합니다.
 # 잠시 뒤 여기에 더할 위치는 -1과 1 사이의 사인과 코사인입니다. 둘의 크기를 비교해 봅시다.
 
 # %%
@@ -107,6 +108,7 @@ pd.DataFrame({name: [numbers.square().mean().sqrt().item()] for name, numbers in
 
 # %% [markdown]
 # 곱하지 않으면 위치가 임베딩을 덮어 버립니다. 곱하고 나면 임베딩이 조금 더 큽니다.
+# 거꾸로 표준편차 1로 시작해서 √d까지 곱하면 임베딩이 위치를 덮어 버리고, 학습이 좀처럼 되지 않습니다(6장).
 #
 # 튜토리얼마다 선택이 다르므로, 이 패키지에서는 설정으로 고릅니다. `base`가 논문이고,
 # `init_scheme`은 파라미터의 초깃값을 정하는 방법입니다. 위치에 관한 두 열은 뒤에서 설명합니다.
@@ -123,16 +125,32 @@ pd.DataFrame([[getattr(one, field) for field in fields] for one in configs], ind
 #
 # ## 순서는 어디에 있을까
 #
-# 3장에서 볼 어텐션은 벡터마다 가중치를 곱해 더한 것입니다. 더하는 순서를 바꾸어도 합은 같으므로,
-# 어텐션만으로는 토큰의 순서를 알 수 없습니다. 가중치가 모두 같은 경우로 확인해 봅시다.
+# 3장에서 만들 어텐션은 토큰마다 다른 토큰의 벡터를 섞어서 가져옵니다. 섞는 비율은 두 벡터의 내적으로 정하므로, 토큰이
+# 몇 번째에 있는지는 계산에 들어가지 않습니다. 토큰의 순서를 바꾸어 넣어 봅시다. 토큰마다 나온 결과가 그대로라면
+# 어텐션은 순서를 모르는 것입니다. 아래의 `attend`는 0장에서 본 어텐션을 한 줄로 쓴 것입니다.
+
 
 # %%
-shuffled = input_ids[:, torch.randperm(8)]
-print(torch.allclose(embedding(input_ids).sum(dim=1), embedding(shuffled).sum(dim=1), atol=1e-5))
+def attend(x):  # (L, D)
+    return (x @ x.T / math.sqrt(x.shape[-1])).softmax(dim=-1) @ x  # (L, L) @ (L, D) -> (L, D)
+
+
+vectors = nn.functional.normalize(embedding.weight[input_ids[1]].detach(), dim=-1)  # 둘째 문장 (8, 128)
+order = torch.randperm(8)
+print("위치 없이:", torch.allclose(attend(vectors)[order], attend(vectors[order]), atol=1e-6))
 
 # %% [markdown]
+# 같습니다. 순서를 바꾸어 넣으면 결과의 순서만 바뀌고, 토큰마다 얻은 벡터는 그대로입니다.
 # 그런데 '개가 사람을 물었다'와 '사람이 개를 물었다'는 뜻이 다릅니다.
 # 그래서 자리마다 다른 벡터를 더해 순서를 알려 줍니다. 이것이 **위치 인코딩**(positional encoding)입니다.
+# 자리마다 아무 벡터나 더해도 결과가 달라집니다.
+
+# %%
+places = torch.randn(8, 128) / 8  # 자리마다 벡터 하나
+print("위치를 더하고:", torch.allclose(attend(vectors + places)[order], attend(vectors[order] + places), atol=1e-6))
+
+# %% [markdown]
+# 이제 같은 토큰이라도 어디에 있느냐에 따라 결과가 다릅니다. 어떤 벡터를 더하는 것이 좋을까요?
 #
 # ## 사인과 코사인
 #
@@ -203,33 +221,60 @@ plot_matrix(positions[:60] @ positions[:60].T, title="두 자리의 내적", xla
 # ## 만들기: `Embedding`
 #
 # 이제 첫 클래스를 만듭니다. 토큰의 표에서 행을 꺼내 √d를 곱하고, 자리의 벡터를 더합니다.
+# 표의 수는 표준편차 $1/\sqrt{d}$로 시작하게 합니다(`nn.init.normal_`).
 # 위치의 표는 학습하지 않으므로 파라미터가 아니라 버퍼(buffer)로 둡니다.
 # 언제든 다시 계산할 수 있으므로 저장하지도 않습니다(`persistent=False`).
-# 주석은 텐서의 모양입니다. B는 문장 수, L은 길이, D는 `d_model`, P는 자리의 수입니다.
+#
+# 주석은 그 줄에서 하는 일과 텐서의 모양입니다. B는 문장 수, L은 길이, D는 `d_model`, P는 자리의 수, V는 어휘의
+# 크기입니다. 이름(`tokens`, `positions`)은 주석대로 지으세요. 5장에서 그 이름으로 학습된 가중치를 옮겨 넣습니다.
 
 
-# %%
+# %% tags=["blank"]
 class Embedding(nn.Module):
     def __init__(self, vocab_size, d_model, max_length=128):
         super().__init__()
+        if d_model % 2:
+            raise ValueError(f"d_model은 짝수여야 합니다. 사인과 코사인이 짝을 이룹니다: {d_model}")
         self.tokens = nn.Embedding(vocab_size, d_model)  # 표 (V, D)
-        speed = 1 / 10000 ** (torch.arange(0, d_model, 2, dtype=torch.float64) / d_model)  # (D/2,)
-        angle = torch.arange(max_length).unsqueeze(1) * speed  # (P, 1) × (D/2,) -> (P, D/2)
-        table = torch.stack([angle.sin(), angle.cos()], dim=2).flatten(1)  # (P, D/2, 2) -> (P, D)
-        self.register_buffer("positions", table.float(), persistent=False)
+        nn.init.normal_(self.tokens.weight, std=d_model**-0.5)  # 표의 수는 표준편차 1/√D로 시작
+        speed = 1 / 10000 ** (torch.arange(0, d_model, 2, dtype=torch.float64) / d_model)  # 바늘마다 빠르기 (D/2,)
+        angle = torch.arange(max_length).unsqueeze(1) * speed  # 자리마다 각도 (P, 1) × (D/2,) -> (P, D/2)
+        table = torch.stack([angle.sin(), angle.cos()], dim=2).flatten(1)  # 번갈아 (P, D/2, 2) -> (P, D)
+        self.register_buffer("positions", table.float(), persistent=False)  # 버퍼 self.positions (P, D)
 
     def forward(self, ids):  # (B, L)
+        if ids.shape[1] > len(self.positions):
+            raise ValueError(f"길이 {ids.shape[1]}인 글이 위치 {len(self.positions)}개보다 깁니다")
         x = self.tokens(ids)  # (B, L, D)
-        x = x * math.sqrt(x.shape[-1])  # (B, L, D)
-        return x + self.positions[: ids.shape[1]]  # (B, L, D) + (L, D) -> (B, L, D)
+        x = x * math.sqrt(x.shape[-1])  # √D를 곱합니다 (B, L, D)
+        return x + self.positions[: ids.shape[1]]  # 위치를 더합니다 (B, L, D) + (L, D) -> (B, L, D)
 
+
+# %%
+check(Embedding)
 
 # %% [markdown]
-# 두 문장을 한꺼번에 넣어 봅시다. 임베딩은 표준편차 $1/\sqrt{d}$로 시작하게 합니다.
+# <details><summary>힌트 1</summary>
+#
+# 표는 `nn.Embedding(vocab_size, d_model)`입니다. 위치의 표를 만드는 네 줄은 이 장의 "사인과 코사인"에서 이미
+# 실행했습니다.
+#
+# </details>
+# <details><summary>힌트 2</summary>
+#
+# 버퍼는 `self.register_buffer("positions", table.float(), persistent=False)`로 만듭니다. `forward`에서는
+# `self.tokens(ids)`에 `math.sqrt(x.shape[-1])`을 곱하고 `self.positions[: ids.shape[1]]`을 더합니다.
+#
+# </details>
+
+# %% [markdown]
+# 통과한 클래스는 저장소의 `runs/my_classes.py`에 저장됩니다. 다음 장은 거기서 이 클래스를 가져다 사용합니다.
+
+# %% [markdown]
+# 두 문장을 한꺼번에 넣어 봅시다.
 
 # %%
 my_embedding = Embedding(2000, 128)
-nn.init.normal_(my_embedding.tokens.weight, std=128**-0.5)
 with torch.inference_mode():
     inputs = my_embedding(input_ids)
 print(tuple(input_ids.shape), "->", tuple(inputs.shape))
@@ -312,33 +357,134 @@ for kind in ("sinusoidal", "learned"):
 #
 # **더 생각해 보기.** 위치를 더하지 않고 벡터 뒤에 이어 붙이면(concat) 무엇이 좋아지고 무엇이 나빠질까요?
 #
-# ## 직접 해 보기
+# ## 확인 문제
 #
-# 풀이는 이 장의 맨 끝에 있습니다. 풀이의 출력은 셀을 실행해야 보입니다.
+# 답을 고른 다음 펼쳐 보세요.
 #
-# 1. `d_model`이 4일 때 3번 자리의 벡터를 `math.sin`과 `math.cos`만으로 계산하고, `sinusoid_table`과 비교해 보세요.
-# 2. 마스크 `[0, 0, 1, 1, 1]`에서 자리 `[0, 0, 1, 2, 3]`을 `cumsum`으로 만들어 보세요. 1부터 세고 패딩은 0입니다.
-# 3. 가장 느린 바늘은 몇 자리를 가야 한 바퀴를 돌까요? `speed`로 계산해 보세요.
+# **1.** 사인만 쓰지 않고 코사인과 짝지은 이유는 무엇일까요?
 #
-# 다음 장에서는 이 벡터들이 서로를 봅니다. → [3. 어텐션](03_attention.ipynb)
+# - (가) 값을 더 크게 하려고
+# - (나) 같은 회전으로 모든 자리를 몇 자리 뒤로 옮길 수 있게 하려고
+# - (다) 파라미터를 줄이려고
+#
+# <details><summary>보기마다 설명</summary>
+#
+# - (가) 아닙니다. 사인도 코사인도 -1과 1 사이입니다.
+# - (나) 맞습니다. 바늘 끝의 두 좌표가 모두 있어야 바늘을 돌릴 수 있습니다. 10장에서는 이 회전으로 복사하는 모델을
+#   학습 없이 만듭니다.
+# - (다) 아닙니다. 위치 인코딩에는 파라미터가 없습니다.
+#
+# </details>
+#
+# **2.** `nn.Embedding`의 초깃값(표준편차 1)에 √d를 곱하면 어떻게 될까요?
+#
+# - (가) 위치보다 훨씬 커서 순서를 알아보기 어렵습니다
+# - (나) 위치와 크기가 같아집니다
+# - (다) 학습하면 저절로 맞추어지므로 상관없습니다
+#
+# <details><summary>보기마다 설명</summary>
+#
+# - (가) 맞습니다. d = 128이면 임베딩이 위치의 열여섯 배쯤 됩니다. 6장의 과제를 300스텝 학습해도 하나도 복사하지
+#   못합니다.
+# - (나) 아닙니다. 표준편차 1/√d로 시작할 때의 이야기입니다.
+# - (다) 아닙니다. 오래 학습하면 나아지지만, 시작이 나쁘면 훨씬 오래 걸립니다.
+#
+# </details>
 
 # %% [markdown]
-# ## 풀이
+# ## 직접 해 보기
+#
+# 연습마다 어려운 정도(★)와 걸리는 시간을 적었습니다. 셀의 `...`을 채우고, 바로 아래의 셀로 확인하세요. 막히면 힌트를
+# 하나씩 펼치세요. 답은 빈칸판에서는 접혀 있고, 풀이판에는 채워져 있습니다.
 
-# %% cellView="form" jupyter={"source_hidden": true}
-# @title 풀이 1
-by_hand = [math.sin(3), math.cos(3), math.sin(3 / 100), math.cos(3 / 100)]  # 10000 ** (2 / 4) = 100
-print([round(number, 4) for number in by_hand])
-assert torch.allclose(torch.tensor(by_hand, dtype=torch.float64), modeling.sinusoid_table(4, 4)[3])
+# %% [markdown]
+# ### 연습 1 ★ 5분
+#
+# `d_model`이 4일 때 3번 자리의 벡터를 `math.sin`과 `math.cos`만으로 계산해 보세요. 네 수의 목록입니다.
+#
+# <details><summary>힌트 1</summary>
+#
+# 바늘은 둘입니다. 첫 바늘의 빠르기는 1, 둘째 바늘의 빠르기는 $1/10000^{2/4}$입니다.
+#
+# </details>
+# <details><summary>힌트 2</summary>
+#
+# $10000^{2/4} = 100$이므로 둘째 바늘의 각도는 3 / 100입니다.
+#
+# </details>
 
-# %% cellView="form" jupyter={"source_hidden": true}
-# @title 풀이 2
-mask = torch.tensor([0, 0, 1, 1, 1])
-print((mask.cumsum(dim=0) * mask).tolist())
-assert (mask.cumsum(dim=0) * mask).tolist() == [0, 0, 1, 2, 3]
+# %% tags=["exercise"]
+by_hand = [math.sin(3), math.cos(3), math.sin(3 / 100), math.cos(3 / 100)]  # 수 네 개
 
-# %% cellView="form" jupyter={"source_hidden": true}
-# @title 풀이 3
-turn = 2 * math.pi / speed[-1].item()
-print(f"{turn:,.0f}자리")
-assert 50_000 < turn < 2 * math.pi * 10_000  # d가 커질수록 2π × 10000에 가까워집니다
+# %%
+check_answer(
+    by_hand,
+    modeling.sinusoid_table(4, 4)[3].tolist(),
+    (
+        [math.sin(3), math.sin(3 / 100), math.cos(3), math.cos(3 / 100)],
+        "사인 둘, 코사인 둘의 차례입니다. 번갈아 두세요.",
+    ),
+    ([math.cos(3), math.sin(3), math.cos(3 / 100), math.sin(3 / 100)], "사인과 코사인이 바뀌었습니다."),
+    (lambda it: math.isclose(it[2], math.sin(3 / 10)), "둘째 바늘의 지수가 i/d입니다. 2i/d로 계산하세요."),
+)
+
+# %% [markdown]
+# ### 연습 2 ★★ 5분
+#
+# 마스크 `[0, 0, 1, 1, 1]`에서 자리 `[0, 0, 1, 2, 3]`을 `cumsum`으로 만들어 보세요. 1부터 세고 패딩은 0입니다.
+#
+# <details><summary>힌트 1</summary>
+#
+# `mask.cumsum(dim=0)`을 먼저 출력해 보세요.
+#
+# </details>
+# <details><summary>힌트 2</summary>
+#
+# 마스크가 왼쪽이 아니라 오른쪽에 0을 가지면(`[1, 1, 0]`) 누적합은 `[1, 2, 2]`입니다. 패딩의 자리를 0으로 만들려면
+# 마스크를 곱하세요.
+#
+# </details>
+
+
+# %% tags=["exercise"]
+def positions_from_mask(mask):  # (L,)
+    return mask.cumsum(dim=0) * mask  # 자리 (L,)
+
+
+# %%
+masks = torch.tensor([[0, 0, 1, 1, 1], [1, 1, 1, 0, 0]])
+check_answer(
+    lambda: [positions_from_mask(mask).tolist() for mask in masks],
+    [[0, 0, 1, 2, 3], [1, 2, 3, 0, 0]],
+    ([[0, 0, 1, 2, 3], [1, 2, 3, 3, 3]], "오른쪽에 있는 패딩의 자리가 0이 아닙니다."),
+)
+
+# %% [markdown]
+# ### 연습 3 ★ 3분
+#
+# 가장 느린 바늘은 몇 자리를 가야 한 바퀴를 돌까요? `speed`로 계산해 보세요.
+#
+# <details><summary>힌트 1</summary>
+#
+# 한 바퀴는 $2\pi$라디안입니다.
+#
+# </details>
+# <details><summary>힌트 2</summary>
+#
+# 빠르기는 한 자리에 도는 각도입니다. 한 바퀴를 그 각도로 나누세요. 가장 느린 바늘은 `speed[-1]`입니다.
+#
+# </details>
+
+# %% tags=["exercise"]
+turn = 2 * math.pi / speed[-1].item()  # 자리의 수
+
+# %%
+check_answer(
+    turn,
+    lambda it: 50_000 < it < 2 * math.pi * 10_000,  # d가 커질수록 2π × 10000에 가까워집니다
+    (lambda it: it < 7, "가장 빠른 바늘입니다. speed[-1]이 가장 느립니다."),
+    (lambda it: it < 10_000, "2π를 곱했는지 보세요."),
+)
+
+# %% [markdown]
+# 다음 장에서는 이 벡터들이 서로를 봅니다. → [3. 어텐션](03_attention.ipynb)

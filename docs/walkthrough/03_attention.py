@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 3. 어텐션
 #
-# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/hf_vanilla_transformer/blob/main/docs/walkthrough/03_attention.ipynb)
+# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/hf_vanilla_transformer/blob/main/docs/walkthrough/blanks/03_attention.ipynb)
 #
 # > **English summary.** Attention (§3.2.1) in five steps: scores, scale, mask, softmax, weighted sum. Each step is
 # > printed for three fruits, then the reader writes `ScaledDotProductAttention` and follows two sentences through a
@@ -11,8 +11,9 @@
 # '배가 아프다'의 '배'와 '배를 탔다'의 '배'는 임베딩이 같습니다. 뜻은 옆에 있는 단어가 정합니다.
 # **어텐션**(attention)은 토큰이 다른 토큰을 보고 필요한 것을 가져오는 계산입니다.
 
-# %%
-# 준비: Colab에서는 저장소와 한글 글꼴을 내려받습니다. 이미 저장소 안이라면 건너뜁니다.
+# %% cellView="form" jupyter={"source_hidden": true}
+# @title 준비: 실행하고 넘어가세요
+# Colab에서는 저장소와 한글 글꼴을 내려받습니다. 이미 저장소 안이라면 건너뜁니다.
 import os
 import subprocess
 import sys
@@ -28,18 +29,22 @@ if "google.colab" in sys.modules and not os.path.isdir("model_cards"):
 CLONE = next((folder for folder in [Path.cwd(), *Path.cwd().parents] if (folder / "model_cards").is_dir()), None)
 if CLONE is None:
     sys.exit("저장소를 받아 그 안에서 노트북을 여세요: git clone https://github.com/OWNER/hf_vanilla_transformer")
-sys.path.append(str(CLONE / "docs" / "walkthrough"))  # 그림을 그리는 코드가 있는 곳
+sys.path.append(str(CLONE / "docs" / "walkthrough"))  # 그림, 그래프, 확인하는 코드가 있는 곳
+import chapter
+
+
+# %matplotlib inline
+chapter.begin("ko")
 MODELS = CLONE / "model_cards"  # 학습된 모델
 
+# %%
 import math
 
 import drawings
-import matplotlib
 import pandas as pd
 import torch
-import transformers
 from chapter_plots import plot_attention, plot_masks
-from my_transformer import Embedding  # 2장에서 만든 클래스
+from check import check, check_answer, mine
 from torch import nn
 from torch.nn.functional import scaled_dot_product_attention
 from transformers import AutoTokenizer
@@ -48,10 +53,7 @@ from hf_vanilla_transformer import modeling_vanilla_transformer as modeling
 from hf_vanilla_transformer.loading import load_model
 
 
-# %matplotlib inline
-torch.manual_seed(0)
-matplotlib.rcParams.update({"figure.dpi": 100, "text.hinting": "none"})  # 작은 한글도 읽히도록
-transformers.utils.logging.disable_progress_bar()
+Embedding = mine("Embedding")  # 2장에서 만든 클래스
 
 # %%
 drawings.model_map(3)
@@ -84,7 +86,8 @@ pd.DataFrame(scores, index=fruits, columns=fruits)
 # %% [markdown]
 # ### 소프트맥스
 #
-# 점수를 합이 1인 **어텐션 가중치**(attention weight)로 바꿉니다. 지수 함수를 씌워 모두 양수로 만들고, 합으로 나눕니다.
+# 점수를 합이 1인 **어텐션 가중치**(attention weight)로 바꿉니다. 지수 함수를 씌워 모두 양수로 만들고, 합으로
+# 나눕니다.
 
 # %%
 pd.DataFrame(scores.softmax(dim=1), index=fruits, columns=fruits).round(3)
@@ -130,20 +133,42 @@ drawings.attention()
 #
 # 식을 클래스로 옮깁니다. L은 쿼리의 수, M은 키와 밸류의 수, K는 벡터의 차원입니다.
 # `...`은 배치처럼 앞에 붙는 차원입니다.
-# `mask`는 볼 수 있는 자리가 True입니다. 볼 수 없는 자리의 점수를 $-\infty$로 바꾸면 소프트맥스 뒤에 0이 됩니다.
+# `mask`는 볼 수 있는 자리가 True입니다. 모양은 점수와 같거나, 쿼리마다 같은 마스크라면 (..., 1, M)입니다.
+# 볼 수 없는 자리의 점수를 $-\infty$로 바꾸면 소프트맥스 뒤에 0이 됩니다. 마스크를 주지 않으면(`None`) 모두 봅니다.
+
+
+# %% tags=["blank"]
+class ScaledDotProductAttention(nn.Module):
+    def forward(self, query, key, value, mask=None):  # (..., L, K), (..., M, K), (..., M, K), (..., L이나 1, M)
+        scores = query @ key.transpose(-2, -1)  # 점수 (..., L, K) @ (..., K, M) -> (..., L, M)
+        scores = scores / math.sqrt(key.shape[-1])  # √K로 나눈 점수 (..., L, M)
+        if mask is not None:
+            scores = scores.masked_fill(~mask, -math.inf)  # 볼 수 없는 자리는 -∞ (..., L, M)
+        weights = scores.softmax(dim=-1)  # 어텐션 가중치. 행마다 합이 1 (..., L, M)
+        return weights @ value, weights  # 가중합 (..., L, M) @ (..., M, K) -> (..., L, K)과 가중치
 
 
 # %%
-class ScaledDotProductAttention(nn.Module):
-    def forward(self, query, key, value, mask=None):  # (..., L, K), (..., M, K), (..., M, K), (..., L, M)
-        scores = query @ key.transpose(-2, -1)  # (..., L, K) @ (..., K, M) -> (..., L, M)
-        scores = scores / math.sqrt(key.shape[-1])  # (..., L, M)
-        if mask is not None:
-            scores = scores.masked_fill(~mask, -math.inf)  # (..., L, M)
-        weights = scores.softmax(dim=-1)  # (..., L, M), 행마다 합이 1
-        return weights @ value, weights  # (..., L, M) @ (..., M, K) -> (..., L, K)
+check(ScaledDotProductAttention)
 
+# %% [markdown]
+# <details><summary>힌트 1</summary>
+#
+# 위에서 과일로 한 단계들을 그대로 적으면 됩니다: 점수, 스케일, 마스크, 소프트맥스, 가중합. 배치가 앞에 붙으므로
+# `key.T` 대신 마지막 두 차원을 바꾸는 `key.transpose(-2, -1)`을 사용하세요.
+#
+# </details>
+# <details><summary>힌트 2</summary>
+#
+# 가릴 때는 `scores.masked_fill(~mask, -math.inf)`, 소프트맥스는 `scores.softmax(dim=-1)`입니다. 마지막 줄은 `return
+# weights @ value, weights`입니다.
+#
+# </details>
 
+# %% [markdown]
+# 위에서 한 단계씩 계산한 과일의 결과와도 같습니다.
+
+# %%
 my_attention = ScaledDotProductAttention()
 mixed, same_weights = my_attention(query, key, value)
 print(tuple(mixed.shape), torch.allclose(same_weights, weights), torch.allclose(mixed, weights @ value))
@@ -187,8 +212,9 @@ print(batch["attention_mask"])
 # 한 문장이 자기 자신을 보는 이런 어텐션을 **셀프 어텐션**(self-attention)이라고 합니다.
 # `pre_norm`은 벡터의 크기를 고르게 맞추는 단계로, 5장에서 설명합니다.
 # 헤드(head)는 4장에서 설명합니다. 여기서는 첫 헤드의 64칸만 사용합니다.
-# 임베딩과 위치는 2장에서 만든 `Embedding`에 학습된 표를 옮겨 계산합니다. 앞 장에서 만든 클래스는
-# [my_transformer.py](my_transformer.py)에 모아 두었습니다.
+# 임베딩과 위치는 2장에서 만든 `Embedding`에 학습된 표를 옮겨 계산합니다. 이 장의 첫 셀이 어느 것을 가져왔는지 알려
+# 줍니다. 2장의 `check`를 통과했다면 내가 만든 것이고, 아니면 저장소의 [my_transformer.py](my_transformer.py)에 있는
+# 것입니다.
 
 # %%
 encoder, layer = model.model.encoder, model.model.encoder.layers[0]
@@ -264,6 +290,33 @@ plot_attention(attentions[0, 0], tokens[0], tokens[0], title="0번 층, 0번 헤
 plot_attention(attentions[1, 0], tokens[1], tokens[1], title="0번 층, 0번 헤드")
 
 # %% [markdown]
+# 이 그림을 다른 문장으로도 보고 싶다면 터미널에서 아래의 명령을 실행하세요. 브라우저에서 글자를 칠 때마다 같은 모델의
+# 어텐션이 바뀝니다(9장).
+#
+# ```sh
+# vanilla-transformer page --model model_cards/nsmc-small --output_dir runs/page --serve
+# ```
+#
+# ## 두 '배'는 달라졌을까
+#
+# 이 장의 첫머리에서 '배가 아프다'의 '배'와 '배를 탔다'의 '배'는 임베딩이 같다고 했습니다. 어텐션으로 옆의 단어를 보고
+# 나면 달라져야 합니다. 두 `▁배`의 벡터를 인코더의 층마다 꺼내 코사인 유사도를 재 봅시다. 1이면 방향이 같습니다.
+
+# %%
+states = []
+for text in ("배가 너무 아프다", "배를 타고 바다로 갔다"):
+    with torch.inference_mode():
+        hidden = encoder(**tokenizer(text, return_tensors="pt"), output_hidden_states=True).hidden_states
+    states.append([layer[0, 0] for layer in hidden])  # 층마다 첫 토큰 ▁배의 벡터
+similarity = [torch.cosine_similarity(first, second, dim=0).item() for first, second in zip(*states, strict=True)]
+names = ["임베딩", *(f"층 {number}" for number in range(len(similarity) - 1))]
+pd.DataFrame([similarity], index=["두 ▁배의 유사도"], columns=names).round(2)
+
+# %% [markdown]
+# 인코더에 들어갈 때는 1, 곧 같은 벡터였습니다. 층 하나만 지나도 0.85로 떨어집니다. 옆에 있는 '아프다'와 '타고'가 섞여
+# 들어왔기 때문입니다. 그 뒤로 다시 조금 가까워지는 것은, 이 모델이 뜻이 아니라 감정을 맞히도록 학습되어 '배'의 뜻을
+# 끝까지 간직할 필요가 없기 때문일 것입니다.
+#
 # ## 마스크의 세 가지 모양
 #
 # 인코더는 패딩만 가리면 됩니다. 디코더는 글을 앞에서부터 한 토큰씩 쓰므로 **뒤를 보면 안 됩니다.**
@@ -322,35 +375,146 @@ print(scaled_dot_product_attention(q1, k1, v1, attn_mask=torch.zeros(1, 1, 2, 2,
 # **더 생각해 보기.** 가중치의 합은 늘 1입니다. 볼 만한 토큰이 하나도 없을 때 모델은 어디를 볼까요?
 # 합이 1이 아니어도 된다면 무엇이 달라질까요?
 #
-# ## 직접 해 보기
+# ## 확인 문제
 #
-# 풀이는 이 장의 맨 끝에 있습니다. 풀이의 출력은 셀을 실행해야 보입니다.
+# 답을 고른 다음 펼쳐 보세요.
 #
-# 1. 키위가 쿼리일 때 세 과일의 가중치를 파이썬의 `math.exp`만으로 계산해 보세요.
-# 2. 과일 셋에 인과 마스크를 씌우면 첫째 행과 둘째 행의 가중치는 어떻게 될까요? 먼저 예상하고 계산해 보세요.
-# 3. 위에서 한 단계씩 계산한 `output`을 `scaled_dot_product_attention` 한 줄로 얻어 보세요.
+# **1.** 점수를 √d_k로 나누지 않고 d_k로 나누면 어떻게 될까요?
 #
-# 다음 장에서는 어텐션을 여러 개로 나누고, 토큰마다 따로 계산하는 단계를 더합니다.
-# → [4. 멀티헤드와 피드포워드](04_multi_head_and_feed_forward.ipynb)
+# - (가) 가중치가 한 곳에 몰립니다
+# - (나) 가중치가 지나치게 고르게 퍼집니다
+# - (다) 아무 차이도 없습니다
+#
+# <details><summary>보기마다 설명</summary>
+#
+# - (가) 아닙니다. 나누지 않을 때의 이야기입니다.
+# - (나) 맞습니다. 점수의 크기가 $1/\sqrt{d_k}$로 줄어 소프트맥스가 거의 평균이 됩니다.
+# - (다) 아닙니다. 소프트맥스는 점수의 차이에 민감합니다.
+#
+# </details>
+#
+# **2.** 가린 자리의 점수를 −∞가 아니라 0으로 바꾸면 어떻게 될까요?
+#
+# - (가) 똑같이 가려집니다
+# - (나) 오류가 납니다
+# - (다) 가린 자리도 계속 봅니다
+#
+# <details><summary>보기마다 설명</summary>
+#
+# - (가) 아닙니다. exp(0)은 0이 아니라 1입니다.
+# - (나) 아닙니다. 오류가 나지 않아서 더 찾기 어렵습니다.
+# - (다) 맞습니다. exp(0) = 1이므로 점수가 음수인 자리보다 오히려 더 많이 봅니다.
+#
+# </details>
+#
+# **3.** 어텐션에서 쿼리 3개가 키 5개를 봅니다. 출력은 몇 개일까요?
+#
+# - (가) 3개
+# - (나) 5개
+# - (다) 15개
+#
+# <details><summary>보기마다 설명</summary>
+#
+# - (가) 맞습니다. 출력은 쿼리마다 하나입니다.
+# - (나) 아닙니다. 키와 밸류의 수입니다.
+# - (다) 아닙니다. 15는 가중치(3 × 5)의 수입니다.
+#
+# </details>
 
 # %% [markdown]
-# ## 풀이
+# ## 직접 해 보기
+#
+# 연습마다 어려운 정도(★)와 걸리는 시간을 적었습니다. 셀의 `...`을 채우고, 바로 아래의 셀로 확인하세요. 막히면 힌트를
+# 하나씩 펼치세요. 답은 빈칸판에서는 접혀 있고, 풀이판에는 채워져 있습니다.
 
-# %% cellView="form" jupyter={"source_hidden": true}
-# @title 풀이 1
-exponentials = [math.exp(score / math.sqrt(2)) for score in (1, 1, 2)]  # 키위와 사과, 바나나, 키위의 내적
-by_hand = [one / sum(exponentials) for one in exponentials]
-print([round(one, 3) for one in by_hand])
-assert torch.allclose(torch.tensor(by_hand), weights[2])
+# %% [markdown]
+# ### 연습 1 ★ 5분
+#
+# 키위가 쿼리일 때 세 과일의 가중치를 파이썬의 `math.exp`만으로 계산해 보세요. 세 수의 목록입니다.
+#
+# <details><summary>힌트 1</summary>
+#
+# 키위와 사과, 바나나, 키위의 내적은 1, 1, 2입니다.
+#
+# </details>
+# <details><summary>힌트 2</summary>
+#
+# √2로 나눈 세 점수에 `math.exp`를 씌운 다음, 셋의 합으로 나눕니다.
+#
+# </details>
 
-# %% cellView="form" jupyter={"source_hidden": true}
-# @title 풀이 2
-_, causal_weights = my_attention(query, key, value, torch.ones(3, 3, dtype=torch.bool).tril())
-print(causal_weights)
-assert causal_weights[0].tolist() == [1, 0, 0]  # 사과는 자기 자신밖에 볼 수 없습니다
-assert causal_weights[1, 2] == 0
+# %% tags=["exercise"]
+exponentials = [math.exp(score / math.sqrt(2)) for score in (1, 1, 2)]
+by_hand = [one / sum(exponentials) for one in exponentials]  # 가중치 세 개
 
-# %% cellView="form" jupyter={"source_hidden": true}
-# @title 풀이 3
-by_torch = scaled_dot_product_attention(q, k, v, attn_mask=is_token[:, None, :])
-assert torch.allclose(by_torch, output, atol=1e-5)
+# %%
+without_scale = torch.tensor([1.0, 1.0, 2.0]).softmax(dim=0).tolist()
+check_answer(
+    by_hand,
+    weights[2].tolist(),
+    (without_scale, "√2로 나누지 않았습니다."),
+    (lambda it: not math.isclose(sum(it), 1), "합이 1이 아닙니다. 셋의 합으로 나누세요."),
+)
+
+# %% [markdown]
+# ### 연습 2 ★ 5분
+#
+# 과일 셋에 인과 마스크를 씌우면 가중치는 어떻게 될까요? 첫째 행과 둘째 행을 먼저 예상하고, `my_attention`으로 계산해
+# 보세요.
+#
+# <details><summary>힌트 1</summary>
+#
+# 인과 마스크는 아래쪽 삼각형만 True입니다.
+#
+# </details>
+# <details><summary>힌트 2</summary>
+#
+# `torch.ones(3, 3, dtype=torch.bool).tril()`을 넷째 인자로 주고, 두 결과 가운데 가중치를 받으세요.
+#
+# </details>
+
+# %% tags=["exercise"]
+_, causal_weights = my_attention(query, key, value, torch.ones(3, 3, dtype=torch.bool).tril())  # 가중합과 가중치
+
+# %%
+check_answer(
+    causal_weights,
+    # 사과는 자기 자신밖에 볼 수 없고, 바나나는 키위를 보지 못합니다.
+    lambda it: it[0].tolist() == [1, 0, 0] and it[1, 2] == 0 and torch.allclose(it.sum(dim=1), torch.ones(3)),
+    (weights, "가리지 않은 가중치입니다."),
+    (lambda it: it[2].tolist() == [0, 0, 1], "뒤가 아니라 앞을 가렸습니다. tril을 사용하세요."),
+)
+
+# %% [markdown]
+# ### 연습 3 ★★ 8분
+#
+# 위에서 한 단계씩 계산한 `output`을 PyTorch의 `scaled_dot_product_attention` 한 줄로 얻어 보세요.
+#
+# <details><summary>힌트 1</summary>
+#
+# q, k, v와 마스크를 주면 됩니다. 마스크의 이름은 `attn_mask`입니다.
+#
+# </details>
+# <details><summary>힌트 2</summary>
+#
+# 마스크는 `is_token`(2, M)에 쿼리의 차원을 끼운 (2, 1, M)이어야 합니다: `is_token[:, None, :]`.
+#
+# </details>
+
+# %% tags=["exercise"]
+by_torch = scaled_dot_product_attention(q, k, v, attn_mask=is_token[:, None, :])  # (2, 5, 64)
+
+# %%
+check_answer(
+    by_torch,
+    output,
+    (scaled_dot_product_attention(q, k, v), "마스크를 주지 않았습니다."),
+    (
+        scaled_dot_product_attention(q, k, v, attn_mask=~is_token[:, None, :]),
+        "마스크가 거꾸로입니다. 볼 토큰이 True입니다.",
+    ),
+)
+
+# %% [markdown]
+# 다음 장에서는 어텐션을 여러 개로 나누고, 토큰마다 따로 계산하는 단계를 더합니다.
+# → [4. 멀티헤드와 피드포워드](04_multi_head_and_feed_forward.ipynb)

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 4. 멀티헤드와 피드포워드
 #
-# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/hf_vanilla_transformer/blob/main/docs/walkthrough/04_multi_head_and_feed_forward.ipynb)
+# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/hf_vanilla_transformer/blob/main/docs/walkthrough/blanks/04_multi_head_and_feed_forward.ipynb)
 #
 # > **English summary.** Heads are a reshape: d columns become h heads of d/h columns, each with its own attention.
 # > The reader writes `MultiHeadAttention` (§3.2.2) and `FeedForward` (§3.3), which equal the package's modules.
@@ -11,8 +11,9 @@
 # 누가 했는지, 무엇을 꾸미는지, 부정하는 단어가 있는지. 그래서 Transformer는 어텐션을 여러 개로 나눕니다.
 # 하나하나를 **헤드**(head)라고 합니다.
 
-# %%
-# 준비: Colab에서는 저장소와 한글 글꼴을 내려받습니다. 이미 저장소 안이라면 건너뜁니다.
+# %% cellView="form" jupyter={"source_hidden": true}
+# @title 준비: 실행하고 넘어가세요
+# Colab에서는 저장소와 한글 글꼴을 내려받습니다. 이미 저장소 안이라면 건너뜁니다.
 import os
 import subprocess
 import sys
@@ -28,18 +29,22 @@ if "google.colab" in sys.modules and not os.path.isdir("model_cards"):
 CLONE = next((folder for folder in [Path.cwd(), *Path.cwd().parents] if (folder / "model_cards").is_dir()), None)
 if CLONE is None:
     sys.exit("저장소를 받아 그 안에서 노트북을 여세요: git clone https://github.com/OWNER/hf_vanilla_transformer")
-sys.path.append(str(CLONE / "docs" / "walkthrough"))  # 그림을 그리는 코드가 있는 곳
+sys.path.append(str(CLONE / "docs" / "walkthrough"))  # 그림, 그래프, 확인하는 코드가 있는 곳
+import chapter
+
+
+# %matplotlib inline
+chapter.begin("ko")
 MODELS = CLONE / "model_cards"  # 학습된 모델
 
+# %%
 import math
 
 import drawings
-import matplotlib
 import pandas as pd
 import torch
-import transformers
 from chapter_plots import plot_attention, plot_lines
-from my_transformer import Embedding, ScaledDotProductAttention  # 2장과 3장에서 만든 클래스
+from check import check, check_answer, mine
 from torch import nn
 from transformers import AutoTokenizer
 
@@ -47,10 +52,7 @@ from hf_vanilla_transformer import VanillaTransformerConfig
 from hf_vanilla_transformer.loading import load_model
 
 
-# %matplotlib inline
-torch.manual_seed(0)
-matplotlib.rcParams.update({"figure.dpi": 100, "text.hinting": "none"})  # 작은 한글도 읽히도록
-transformers.utils.logging.disable_progress_bar()
+Embedding, ScaledDotProductAttention = mine("Embedding", "ScaledDotProductAttention")  # 2장과 3장에서 만든 클래스
 
 # %%
 drawings.model_map(4)
@@ -104,10 +106,12 @@ drawings.heads()
 # H는 헤드의 수, K는 헤드마다 가진 칸의 수 D/H입니다. 쿼리와 키를 따로 받는 이유는 5장에서 알게 됩니다.
 
 
-# %%
+# %% tags=["blank"]
 class MultiHeadAttention(nn.Module):
     def __init__(self, d_model, heads):
         super().__init__()
+        if d_model % heads:
+            raise ValueError(f"d_model {d_model}이 헤드 {heads}개로 나누어떨어지지 않습니다")
         self.heads = heads
         self.q_proj = nn.Linear(d_model, d_model)  # 모든 헤드의 W^Q를 이어 둔 행렬
         self.k_proj = nn.Linear(d_model, d_model)  # W^K
@@ -123,9 +127,26 @@ class MultiHeadAttention(nn.Module):
         key = self.split(self.k_proj(key))  # (B, M, D) -> (B, H, M, K)
         value = self.split(self.v_proj(value))  # (B, M, D) -> (B, H, M, K)
         heads, weights = self.attention(query, key, value, mask)  # (B, H, L, K), (B, H, L, M)
-        joined = heads.transpose(1, 2).flatten(-2)  # (B, L, H, K) -> (B, L, D)
+        joined = heads.transpose(1, 2).flatten(-2)  # 이어 붙이기 (B, L, H, K) -> (B, L, D)
         return self.out_proj(joined), weights  # (B, L, D), (B, H, L, M)
 
+
+# %%
+check(MultiHeadAttention)
+
+# %% [markdown]
+# <details><summary>힌트 1</summary>
+#
+# `split`은 이 장의 첫 부분에서 숫자로 해 본 것입니다. 다만 맨 앞에 배치가 있으므로 바꿀 두 차원은 1번과 2번입니다.
+# `forward`는 그림을 아래에서 위로 따라갑니다.
+#
+# </details>
+# <details><summary>힌트 2</summary>
+#
+# `split`은 `x.unflatten(-1, (self.heads, -1)).transpose(1, 2)`입니다. 이을 때는 `transpose(1, 2)`로 되돌린 다음
+# `flatten(-2)`로 잇고, 마지막에 `out_proj`를 거칩니다. 마스크는 `self.attention`에 그대로 넘깁니다.
+#
+# </details>
 
 # %% [markdown]
 # 학습된 nsmc-small의 첫 층에서 가중치를 옮겨, 두 문장을 한꺼번에 넣어 봅시다. 헤드는 셋입니다.
@@ -201,6 +222,9 @@ pd.DataFrame(offset, index=[f"헤드 {head}" for head in range(3)], columns=toke
 # 아무도 이렇게 하라고 정해 주지 않았습니다.
 # 다만 가중치가 크다고 그 토큰 때문에 답이 정해졌다는 뜻은 아닙니다. 뒤에 여러 층이 더 있습니다.
 #
+# 내 문장으로도 해 보세요. `vanilla-transformer page --model model_cards/nsmc-small --output_dir runs/page --serve`가
+# 여는 페이지에서는 층과 헤드를 골라 가며 같은 그림을 볼 수 있습니다(9장).
+#
 # ## 피드포워드 네트워크
 #
 # 어텐션은 토큰 사이에서 정보를 옮깁니다. 그다음에는 토큰마다 **혼자** 계산하는 단계가 옵니다.
@@ -214,7 +238,7 @@ pd.DataFrame(offset, index=[f"헤드 {head}" for head in range(3)], columns=toke
 # F는 늘린 칸의 수입니다. $f$는 논문처럼 ReLU로 합니다.
 
 
-# %%
+# %% tags=["blank"]
 class FeedForward(nn.Module):
     def __init__(self, d_model, ffn_dim):
         super().__init__()
@@ -223,10 +247,29 @@ class FeedForward(nn.Module):
 
     def forward(self, x):  # (B, L, D)
         x = self.fc1(x)  # (B, L, F)
-        x = torch.relu(x)  # (B, L, F)
+        x = torch.relu(x)  # f를 거칩니다 (B, L, F)
         return self.fc2(x)  # (B, L, D)
 
 
+# %%
+check(FeedForward)
+
+# %% [markdown]
+# <details><summary>힌트 1</summary>
+#
+# `nn.Linear(들어오는 칸, 나가는 칸)` 둘입니다. 이름은 `fc1`, `fc2`로 하세요.
+#
+# </details>
+# <details><summary>힌트 2</summary>
+#
+# `self.fc2(torch.relu(self.fc1(x)))`를 세 줄로 나누어 적으면 됩니다.
+#
+# </details>
+
+# %% [markdown]
+# 학습된 가중치를 옮겨 패키지의 모듈과 비교합시다.
+
+# %%
 feed_forward = FeedForward(192, 768)
 print(feed_forward.load_state_dict(layer.feed_forward.state_dict()))
 with torch.inference_mode():
@@ -268,8 +311,8 @@ with torch.inference_mode():
 #
 # ## ReLU와 GELU
 #
-# 선형 층 둘을 그냥 이으면 선형 층 하나와 다름없습니다. 사이에 **비선형** 함수 $f$, 곧 **활성화 함수**가 있어야 합니다.
-# 논문의 ReLU는 음수를 0으로 자릅니다. GELU는 그 모서리를 둥글게 다듬은 함수입니다.
+# 선형 층 둘을 그냥 이으면 선형 층 하나와 다름없습니다. 사이에 **비선형** 함수 $f$, 곧 **활성화 함수**가 있어야
+# 합니다. 논문의 ReLU는 음수를 0으로 자릅니다. GELU는 그 모서리를 둥글게 다듬은 함수입니다.
 
 # %%
 line = torch.linspace(-4, 4, 161)
@@ -289,18 +332,30 @@ presets = ["base", "annotated-transformer", "pytorch-seq2seq", "pytorch-transfor
 print({name: VanillaTransformerConfig.from_preset(name).activation_function for name in presets})
 
 # %% [markdown]
-# ReLU가 실제로 얼마나 자를까요? 학습된 nsmc-small에서 층마다 0이 된 칸의 비율을 세어 봅시다.
-# 모듈의 출력은 PyTorch의 훅(hook)으로 엿볼 수 있습니다.
+# ReLU가 실제로 얼마나 자를까요? 학습된 nsmc-small에서 층마다 0이 된 칸의 비율을 세어 봅시다. 그러려면 층의
+# 한가운데에서 나온 값을 보아야 합니다. PyTorch의 **훅**(hook)은 모듈이 계산을 마칠 때마다 불리는 함수입니다. 모듈과
+# 입력, 출력을 받습니다. 먼저 첫 층 하나에 달아 봅시다.
+
 
 # %%
-share = {}
-for number, layer in enumerate(model.model.encoder.layers):
-    layer.feed_forward.activation.register_forward_hook(
-        lambda module, inputs, output, number=number: share.update({number: (output == 0).float().mean().item()})
-    )
+def show(module, inputs, output):
+    print(type(module).__name__, tuple(output.shape), f"0인 칸 {(output == 0).float().mean():.0%}")
+
+
+hook = model.model.encoder.layers[0].feed_forward.activation.register_forward_hook(show)
 with torch.inference_mode():
     model.model.encoder(**source)
-print({f"층 {number}": f"{value:.0%}" for number, value in share.items()})
+hook.remove()  # 다 보았으면 뗍니다
+
+# %% [markdown]
+# 같은 훅을 여섯 층에 모두 달면 차례로 출력됩니다.
+
+# %%
+hooks = [layer.feed_forward.activation.register_forward_hook(show) for layer in model.model.encoder.layers]
+with torch.inference_mode():
+    model.model.encoder(**source)
+for hook in hooks:
+    hook.remove()
 
 # %% [markdown]
 # 0이 아닌 칸, 곧 켜진 칸은 층에 따라 768칸 가운데 7~17%뿐입니다.
@@ -315,37 +370,135 @@ print({f"층 {number}": f"{value:.0%}" for number, value in share.items()})
 # **더 생각해 보기.** 헤드가 하나뿐인 모델과 셋인 모델의 파라미터 수는 같습니다. 그렇다면 헤드를 192개로 나누어
 # 칸이 하나씩이 되게 하면 어떤 점이 나빠질까요?
 #
-# ## 직접 해 보기
+# ## 확인 문제
 #
-# 풀이는 이 장의 맨 끝에 있습니다. 풀이의 출력은 셀을 실행해야 보입니다.
+# 답을 고른 다음 펼쳐 보세요.
 #
-# 1. 헤드를 나눌 때 `x.view(3, 2, 2)`라고 쓰면 모양은 같습니다. 무엇이 잘못될까요?
-# 2. GELU의 식은 $x\,\Phi(x)$입니다. $\Phi$는 정규분포의 누적분포함수이고,
-#    $\Phi(x) = \frac{1}{2}(1 + \mathrm{erf}(x/\sqrt{2}))$입니다. `torch.erf`로 계산해
-#    `nn.functional.gelu`와 비교해 보세요.
-# 3. 피드포워드에서 $f$를 없애면 선형 층 하나와 같다는 것을 보여 주세요. $W_1$과 $W_2$를 곱하면 됩니다.
+# **1.** 헤드를 3개에서 6개로 늘리면 파라미터의 수는 어떻게 될까요?
 #
-# 큰 부품은 모두 모였습니다. 다음 장에서 모델 전체를 조립합니다.
-# → [5. 인코더와 디코더](05_encoder_and_decoder.ipynb)
+# - (가) 두 배가 됩니다
+# - (나) 그대로입니다
+# - (다) 절반이 됩니다
+#
+# <details><summary>보기마다 설명</summary>
+#
+# - (가) 아닙니다. 헤드마다 행렬이 하나씩 더 생기는 것이 아니라, 같은 행렬의 칸을 더 잘게 나눕니다.
+# - (나) 맞습니다. 헤드마다 가진 칸이 절반이 될 뿐입니다.
+# - (다) 아닙니다. 헤드마다 가진 칸은 절반이 되지만 모두 합치면 같습니다.
+#
+# </details>
+#
+# **2.** 문장에서 셋째 토큰만 바꾸었습니다. 피드포워드의 출력은 어디가 바뀔까요?
+#
+# - (가) 셋째 토큰만
+# - (나) 모든 토큰
+# - (다) 셋째 토큰과 그 뒤
+#
+# <details><summary>보기마다 설명</summary>
+#
+# - (가) 맞습니다. 토큰마다 혼자 계산합니다.
+# - (나) 아닙니다. 셀프 어텐션이라면 그렇습니다.
+# - (다) 아닙니다. 인과 마스크가 있는 셀프 어텐션이라면 그렇습니다.
+#
+# </details>
 
 # %% [markdown]
-# ## 풀이
+# ## 직접 해 보기
+#
+# 연습마다 어려운 정도(★)와 걸리는 시간을 적었습니다. 셀의 `...`을 채우고, 바로 아래의 셀로 확인하세요. 막히면 힌트를
+# 하나씩 펼치세요. 답은 빈칸판에서는 접혀 있고, 풀이판에는 채워져 있습니다.
 
-# %% cellView="form" jupyter={"source_hidden": true}
-# @title 풀이 1
-wrong = x.view(3, 2, 2)
-print(wrong[0])  # 첫 헤드에 첫 토큰의 칸만 들어 있습니다. 둘째 행은 둘째 토큰이어야 합니다
-assert wrong[0, 1].tolist() == [102, 103]
-assert x.unflatten(-1, (3, 2)).transpose(0, 1)[0, 1].tolist() == [200, 201]
+# %% [markdown]
+# ### 연습 1 ★★ 8분
+#
+# 헤드를 나눌 때 `x.view(3, 2, 2)`라고 쓰면 모양은 (헤드 3, 토큰 2, 칸 2)로 같습니다. 그런데 첫 헤드의 둘째 행에는
+# 무엇이 들어 있나요? 원래 있어야 할 것과 함께 적어 보세요. 두 수씩의 목록 둘입니다.
+#
+# <details><summary>힌트 1</summary>
+#
+# `x.view(3, 2, 2)`를 출력해 보세요. 백의 자리가 토큰의 번호입니다.
+#
+# </details>
+# <details><summary>힌트 2</summary>
+#
+# 틀린 쪽은 `x.view(3, 2, 2)[0, 1].tolist()`, 맞는 쪽은 `x.unflatten(-1, (3, 2)).transpose(0, 1)[0,
+# 1].tolist()`입니다.
+#
+# </details>
 
-# %% cellView="form" jupyter={"source_hidden": true}
-# @title 풀이 2
-gelu = line * 0.5 * (1 + torch.erf(line / math.sqrt(2)))
-assert torch.allclose(gelu, nn.functional.gelu(line), atol=1e-6)
+# %% tags=["exercise"]
+wrong = x.view(3, 2, 2)[0, 1].tolist()  # view로 나누었을 때
+right = x.unflatten(-1, (3, 2)).transpose(0, 1)[0, 1].tolist()  # 있어야 할 것
 
-# %% cellView="form" jupyter={"source_hidden": true}
-# @title 풀이 3
+# %%
+check_answer(
+    (wrong, right),
+    ([102, 103], [200, 201]),  # 첫 토큰의 칸이 둘째 토큰의 자리에 들어갔습니다
+    (([200, 201], [102, 103]), "둘이 바뀌었습니다."),
+    (lambda it: it[0] == it[1], "둘이 같습니다. 첫 헤드(0)의 둘째 행(1)을 보세요."),
+)
+
+# %% [markdown]
+# ### 연습 2 ★★ 8분
+#
+# GELU의 식은 $x\,\Phi(x)$입니다. $\Phi$는 정규분포의 누적분포함수이고,
+# $\Phi(x) = \frac{1}{2}(1 + \mathrm{erf}(x/\sqrt{2}))$입니다. `torch.erf`로 `line`의 GELU를 계산해 보세요.
+#
+# <details><summary>힌트 1</summary>
+#
+# 먼저 $\Phi(x)$를 식 그대로 옮기세요.
+#
+# </details>
+# <details><summary>힌트 2</summary>
+#
+# `line * 0.5 * (1 + torch.erf(...))`의 꼴입니다. erf 안은 `line / math.sqrt(2)`입니다.
+#
+# </details>
+
+# %% tags=["exercise"]
+gelu = line * 0.5 * (1 + torch.erf(line / math.sqrt(2)))  # (161,)
+
+# %%
+check_answer(
+    gelu,
+    nn.functional.gelu(line),
+    (lambda it: torch.allclose(it, 0.5 * (1 + torch.erf(line / math.sqrt(2)))), "Φ(x)입니다. x를 곱하세요."),
+    (lambda it: torch.allclose(it, line * 0.5 * (1 + torch.erf(line))), "erf 안을 √2로 나누지 않았습니다."),
+)
+
+# %% [markdown]
+# ### 연습 3 ★★★ 12분
+#
+# 피드포워드에서 $f$를 없애면 선형 층 하나와 같습니다. 그 선형 층의 행렬과 편향을 `fc1`과 `fc2`에서 만들어 보세요.
+#
+# <details><summary>힌트 1</summary>
+#
+# $(xW_1 + b_1)W_2 + b_2$를 전개하면 $x(W_1 W_2) + (b_1 W_2 + b_2)$입니다.
+#
+# </details>
+# <details><summary>힌트 2</summary>
+#
+# `nn.Linear`의 `weight`는 (나가는 칸, 들어오는 칸)이므로 순서가 거꾸로입니다: `fc2.weight @ fc1.weight`.
+#
+# </details>
+
+# %% tags=["exercise"]
 fc1, fc2 = feed_forward.fc1, feed_forward.fc2
+weight = fc2.weight @ fc1.weight  # (192, 768) @ (768, 192) -> (192, 192)
+bias = fc2.weight @ fc1.bias + fc2.bias  # (192,)
+
+# %%
 with torch.inference_mode():
-    weight, bias = fc2.weight @ fc1.weight, fc2.weight @ fc1.bias + fc2.bias
-    assert torch.allclose(fc2(fc1(states)), nn.functional.linear(states, weight, bias), atol=1e-5)
+    without_activation = feed_forward.fc2(feed_forward.fc1(states))
+    check_answer(
+        (weight, bias),
+        lambda it: torch.allclose(nn.functional.linear(states, *it), without_activation, atol=1e-4),
+        (
+            lambda it: torch.allclose(it[0], feed_forward.fc2.weight @ feed_forward.fc1.weight, atol=1e-5),
+            "행렬은 맞습니다. 편향에는 fc1의 편향이 fc2의 행렬을 거친 것도 들어갑니다.",
+        ),
+    )
+
+# %% [markdown]
+# 큰 부품은 모두 모였습니다. 다음 장에서 모델 전체를 조립합니다.
+# → [5. 인코더와 디코더](05_encoder_and_decoder.ipynb)

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 5. 인코더와 디코더
 #
-# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/hf_vanilla_transformer/blob/main/docs/walkthrough/05_encoder_and_decoder.ipynb)
+# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/hf_vanilla_transformer/blob/main/docs/walkthrough/blanks/05_encoder_and_decoder.ipynb)
 #
 # > **English summary.** Residuals, layer norm; post-norm and pre-norm with their gradients by depth; cross-attention.
 # > The reader writes the layers, the stacks and `Transformer`, and loads the package's trained weights into it:
@@ -10,8 +10,9 @@
 # 4장까지 임베딩, 위치, 멀티헤드 어텐션, 피드포워드를 만들었습니다. 이 장에서는 이것들을 쌓아 모델을 완성하고,
 # 학습된 가중치를 넣어 **내가 만든 모델로 번역까지** 해 봅니다.
 
-# %%
-# 준비: Colab에서는 저장소와 한글 글꼴을 내려받습니다. 이미 저장소 안이라면 건너뜁니다.
+# %% cellView="form" jupyter={"source_hidden": true}
+# @title 준비: 실행하고 넘어가세요
+# Colab에서는 저장소와 한글 글꼴을 내려받습니다. 이미 저장소 안이라면 건너뜁니다.
 import os
 import subprocess
 import sys
@@ -27,16 +28,20 @@ if "google.colab" in sys.modules and not os.path.isdir("model_cards"):
 CLONE = next((folder for folder in [Path.cwd(), *Path.cwd().parents] if (folder / "model_cards").is_dir()), None)
 if CLONE is None:
     sys.exit("저장소를 받아 그 안에서 노트북을 여세요: git clone https://github.com/OWNER/hf_vanilla_transformer")
-sys.path.append(str(CLONE / "docs" / "walkthrough"))  # 그림을 그리는 코드가 있는 곳
+sys.path.append(str(CLONE / "docs" / "walkthrough"))  # 그림, 그래프, 확인하는 코드가 있는 곳
+import chapter
+
+
+# %matplotlib inline
+chapter.begin("ko")
 MODELS = CLONE / "model_cards"  # 학습된 모델
 
+# %%
 import drawings
-import matplotlib
 import pandas as pd
 import torch
-import transformers
 from chapter_plots import plot_attention, plot_lines
-from my_transformer import Embedding, FeedForward, MultiHeadAttention  # 2장부터 4장까지 만든 클래스
+from check import check, check_answer, mine
 from torch import nn
 from transformers import AutoTokenizer
 
@@ -48,10 +53,7 @@ from hf_vanilla_transformer import (
 from hf_vanilla_transformer.loading import load_model
 
 
-# %matplotlib inline
-torch.manual_seed(0)
-matplotlib.rcParams.update({"figure.dpi": 100, "text.hinting": "none"})  # 작은 한글도 읽히도록
-transformers.utils.logging.disable_progress_bar()
+Embedding, MultiHeadAttention, FeedForward = mine("Embedding", "MultiHeadAttention", "FeedForward")  # 2장과 4장에서
 
 # %%
 drawings.model_map(5)
@@ -90,44 +92,8 @@ print(torch.allclose(by_hand, nn.LayerNorm(4, eps=1e-5)(x), atol=1e-6))
 drawings.norms()
 
 # %% [markdown]
-# pre-norm에서 $x$는 정규화를 만나지 않고 끝까지 더해지기만 합니다. 그 차이는 기울기(gradient)에서 드러납니다.
-# 기울기는 출력에서 입력 쪽으로 거꾸로 전해집니다(**역전파**, backpropagation).
-# 디코더가 열두 층인 모델에서 층마다 기울기의 크기를 재 봅시다.
-
-
-# %%
-def gradient_norms(norm_first):
-    torch.manual_seed(0)
-    sizes = {"vocab_size": 100, "d_model": 64, "encoder_ffn_dim": 256, "decoder_ffn_dim": 256}
-    config = VanillaTransformerConfig.from_preset(
-        "base", **sizes, encoder_layers=12, decoder_layers=12, norm_first=norm_first, final_norm=norm_first
-    )
-    model = VanillaTransformerForConditionalGeneration(config).eval()  # 드롭아웃 없이
-    model(input_ids=torch.randint(7, 100, (16, 20)), labels=torch.randint(7, 100, (16, 20))).loss.backward()
-    return [
-        torch.cat([parameter.grad.flatten() for parameter in layer.parameters()]).norm().item()
-        for layer in model.model.decoder.layers
-    ]
-
-
-norms = {"post-norm": gradient_norms(norm_first=False), "pre-norm": gradient_norms(norm_first=True)}
-plot_lines(
-    norms,
-    list(range(12)),
-    title="학습하기 전, 층마다 기울기의 크기",
-    xlabel="디코더의 층 (11번이 출력 바로 앞)",
-    ylabel="기울기의 크기",
-    log_scale=True,
-)
-
-# %%
-for name, values in norms.items():
-    print(f"{name}: 첫 층 {values[0]:.3f}, 마지막 층 {values[-1]:.3f}, {values[-1] / values[0]:.1f}배")
-
-# %% [markdown]
-# post-norm에서는 출력에 가까운 층의 기울기가 훨씬 큽니다. 처음부터 가중치를 크게 고치면 학습이 불안정하므로,
-# 한 번에 고치는 정도(학습률)를 천천히 올리며 시작합니다(6장의 워밍업, Xiong et al. 2020).
-# pre-norm에서는 층 사이의 차이가 두 배 남짓입니다.
+# pre-norm에서 $x$는 정규화를 만나지 않고 끝까지 더해지기만 합니다. 그래서 층이 많아도 학습하기 쉽습니다. 얼마나
+# 다른지는 이 장의 뒤에서 모델을 다 만든 다음에 재 봅니다.
 # 그 대신 더할수록 벡터가 커지므로, 맨 끝에 정규화를 한 번 더 합니다.
 # 이 패키지에서는 `norm_first`와 `final_norm`으로 고릅니다.
 #
@@ -144,30 +110,96 @@ pd.DataFrame(
 )
 
 # %% [markdown]
+# ## 만들기: `Dropout`
+#
+# 논문은 하위 층의 출력과, 임베딩과 위치의 합에 **드롭아웃**(dropout)을 넣습니다(§5.4). 학습하는 동안 숫자 가운데
+# 일부를 무작위로 0으로 만들어, 모델이 숫자 몇 개에만 기대지 않게 합니다. 남은 수는 1 - rate로 나누어 키웁니다. 그래야
+# 평균이 변하지 않습니다.
+#
+# 모듈에는 `self.training`이 있습니다. `model.train()`이 True로, `model.eval()`이 False로 바꿉니다. 학습할 때가 아니면
+# 아무것도 하지 않습니다.
+
+
+# %% tags=["blank"]
+class Dropout(nn.Module):
+    def __init__(self, rate):
+        super().__init__()
+        self.rate = rate
+
+    def forward(self, x):
+        if not self.training:
+            return x  # model.eval()일 때는 그대로
+        keep = torch.rand_like(x) >= self.rate  # 남길 칸은 True. 칸마다 따로, 확률 1 - rate
+        return x * keep / (1 - self.rate)  # 평균이 변하지 않게 남은 칸을 키웁니다
+
+
+# %%
+check(Dropout)
+
+# %% [markdown]
+# <details><summary>힌트 1</summary>
+#
+# `torch.rand_like(x)`는 모양이 같고 0과 1 사이인 난수입니다. 난수가 rate보다 크거나 같은 칸을 남기면, 남을 확률이 1 -
+# rate입니다.
+#
+# </details>
+# <details><summary>힌트 2</summary>
+#
+# `keep = torch.rand_like(x) >= self.rate`는 True와 False입니다. `x * keep`은 False인 칸을 0으로 만듭니다.
+#
+# </details>
+
+# %% [markdown]
+# PyTorch의 `nn.Dropout`도 같은 일을 합니다. 출력은 매번 다르고, 평균은 그대로입니다.
+
+# %%
+for module in (Dropout(0.25), nn.Dropout(0.25)):
+    dropped = module(torch.ones(8))
+    print(type(module).__name__, dropped, f"많이 하면 평균 {module(torch.ones(100_000)).mean():.2f}")
+
+# %% [markdown]
 # ## 만들기: `EncoderLayer`
 #
 # 저장소의 학습된 두 모델은 pre-norm이므로 우리도 pre-norm으로 만듭니다.
-# 하위 층마다 정규화하고, 계산하고, 입력에 더합니다.
+# 하위 층마다 정규화하고, 계산하고, 드롭아웃을 거쳐, 입력에 더합니다.
 
 # %%
 drawings.encoder_layer()
 
 
-# %%
+# %% tags=["blank"]
 class EncoderLayer(nn.Module):
-    def __init__(self, d_model, heads, ffn_dim):
+    def __init__(self, d_model, heads, ffn_dim, dropout=0.1):
         super().__init__()
         self.self_attention_norm = nn.LayerNorm(d_model)
         self.self_attention = MultiHeadAttention(d_model, heads)
         self.feed_forward_norm = nn.LayerNorm(d_model)
         self.feed_forward = FeedForward(d_model, ffn_dim)
+        self.dropout = Dropout(dropout)
 
     def forward(self, x, mask):  # (B, S, D), (B, 1, 1, S)
         normed = self.self_attention_norm(x)  # (B, S, D)
-        x = x + self.self_attention(normed, normed, normed, mask)[0]  # (B, S, D)
+        x = x + self.dropout(self.self_attention(normed, normed, normed, mask)[0])  # 잔차 연결 (B, S, D)
         normed = self.feed_forward_norm(x)  # (B, S, D)
-        return x + self.feed_forward(normed)  # (B, S, D)
+        return x + self.dropout(self.feed_forward(normed))  # 잔차 연결 (B, S, D)
 
+
+# %%
+check(EncoderLayer)
+
+# %% [markdown]
+# <details><summary>힌트 1</summary>
+#
+# 그림을 아래에서 위로 따라가세요. 하위 층 하나는 두 줄입니다: 정규화한 `normed`를 구하고, 그것으로 계산한 결과를
+# `x`에 더합니다.
+#
+# </details>
+# <details><summary>힌트 2</summary>
+#
+# `x = x + self.dropout(self.self_attention(normed, normed, normed, mask)[0])`입니다. `[0]`은 (출력, 가중치)에서
+# 출력만 꺼냅니다. 피드포워드도 같은 꼴입니다.
+#
+# </details>
 
 # %% [markdown]
 # 계속 사용해 온 두 문장을 넣어 봅시다. S는 원문의 길이입니다. 인코더 쪽의 출력은 흔히 `memory`라고 부릅니다.
@@ -195,9 +227,9 @@ print(tuple(batch["input_ids"].shape), "->", tuple(x.shape), "->", tuple(memory.
 drawings.decoder_layer()
 
 
-# %%
+# %% tags=["blank"]
 class DecoderLayer(nn.Module):
-    def __init__(self, d_model, heads, ffn_dim):
+    def __init__(self, d_model, heads, ffn_dim, dropout=0.1):
         super().__init__()
         self.self_attention_norm = nn.LayerNorm(d_model)
         self.self_attention = MultiHeadAttention(d_model, heads)
@@ -205,15 +237,32 @@ class DecoderLayer(nn.Module):
         self.cross_attention = MultiHeadAttention(d_model, heads)
         self.feed_forward_norm = nn.LayerNorm(d_model)
         self.feed_forward = FeedForward(d_model, ffn_dim)
+        self.dropout = Dropout(dropout)
 
     def forward(self, x, memory, causal, source_mask):  # (B, T, D), (B, S, D), (T, T), (B, 1, 1, S)
         normed = self.self_attention_norm(x)  # (B, T, D)
-        x = x + self.self_attention(normed, normed, normed, causal)[0]  # (B, T, D)
+        x = x + self.dropout(self.self_attention(normed, normed, normed, causal)[0])  # 지금까지 쓴 글 (B, T, D)
         normed = self.cross_attention_norm(x)  # (B, T, D)
-        x = x + self.cross_attention(normed, memory, memory, source_mask)[0]  # 쿼리 T개, 키와 밸류 S개 -> (B, T, D)
+        x = x + self.dropout(self.cross_attention(normed, memory, memory, source_mask)[0])  # 원문: T × S -> (B, T, D)
         normed = self.feed_forward_norm(x)  # (B, T, D)
-        return x + self.feed_forward(normed)  # (B, T, D)
+        return x + self.dropout(self.feed_forward(normed))  # (B, T, D)
 
+
+# %%
+check(DecoderLayer)
+
+# %% [markdown]
+# <details><summary>힌트 1</summary>
+#
+# 인코더 층에 하위 층 하나(교차 어텐션)가 더 끼어 있습니다. 셋 모두 자기 정규화 층이 있습니다.
+#
+# </details>
+# <details><summary>힌트 2</summary>
+#
+# 셀프 어텐션에는 `normed`를 세 번과 `causal`을, 교차 어텐션에는 쿼리로 `normed`, 키와 밸류로 `memory`, 마스크로
+# `source_mask`를 넣습니다.
+#
+# </details>
 
 # %% [markdown]
 # 두 문장의 답을 네 토큰까지 썼다고 하고 넣어 봅시다. T는 지금까지 쓴 글의 길이입니다. 무작위 벡터로 대신합니다.
@@ -259,59 +308,127 @@ plot_attention(
 # ## 만들기: `Encoder`, `Decoder`, `Transformer`
 #
 # 부품은 모두 모였습니다. 인코더도 디코더도 임베딩, 층 여러 개, 마지막 정규화입니다.
+#
+# ### `Encoder`
 
 
-# %%
+# %% tags=["blank"]
 class Encoder(nn.Module):
-    def __init__(self, vocab_size, d_model, heads, ffn_dim, layers):
+    def __init__(self, vocab_size, d_model, heads, ffn_dim, layers, dropout=0.1):
         super().__init__()
         self.embedding = Embedding(vocab_size, d_model)
-        self.layers = nn.ModuleList(EncoderLayer(d_model, heads, ffn_dim) for _ in range(layers))
+        self.dropout = Dropout(dropout)
+        self.layers = nn.ModuleList(EncoderLayer(d_model, heads, ffn_dim, dropout) for _ in range(layers))
         self.norm = nn.LayerNorm(d_model)
 
     def forward(self, ids, mask):  # (B, S), (B, 1, 1, S)
-        x = self.embedding(ids)  # (B, S, D)
+        x = self.dropout(self.embedding(ids))  # (B, S, D)
         for layer in self.layers:
             x = layer(x, mask)  # (B, S, D)
         return self.norm(x)  # (B, S, D)
 
 
+# %%
+check(Encoder)
+
+# %% [markdown]
+# <details><summary>힌트 1</summary>
+#
+# 층을 여러 개 담을 때는 파이썬의 목록이 아니라 `nn.ModuleList`를 사용합니다. 그래야 PyTorch가 그 안의 파라미터를
+# 찾습니다.
+#
+# </details>
+# <details><summary>힌트 2</summary>
+#
+# `nn.ModuleList(EncoderLayer(d_model, heads, ffn_dim, dropout) for _ in range(layers))`입니다. `forward`는 임베딩,
+# 드롭아웃, 층마다 되풀이, 마지막 정규화의 네 줄입니다.
+#
+# </details>
+
+# %% [markdown]
+# ### `Decoder`
+#
+# 인코더와 거의 같습니다. 다른 점은 인과 마스크를 스스로 만든다는 것입니다. 마스크는 입력이 있는 장치(CPU나 GPU)에
+# 만들어야 합니다. `device=ids.device`를 주세요.
+
+
+# %% tags=["blank"]
 class Decoder(nn.Module):
-    def __init__(self, vocab_size, d_model, heads, ffn_dim, layers):
+    def __init__(self, vocab_size, d_model, heads, ffn_dim, layers, dropout=0.1):
         super().__init__()
         self.embedding = Embedding(vocab_size, d_model)
-        self.layers = nn.ModuleList(DecoderLayer(d_model, heads, ffn_dim) for _ in range(layers))
+        self.dropout = Dropout(dropout)
+        self.layers = nn.ModuleList(DecoderLayer(d_model, heads, ffn_dim, dropout) for _ in range(layers))
         self.norm = nn.LayerNorm(d_model)
 
     def forward(self, ids, memory, source_mask):  # (B, T), (B, S, D), (B, 1, 1, S)
-        x = self.embedding(ids)  # (B, T, D)
-        causal = torch.ones(ids.shape[1], ids.shape[1], dtype=torch.bool).tril()  # (T, T)
+        x = self.dropout(self.embedding(ids))  # (B, T, D)
+        length = ids.shape[1]
+        causal = torch.ones(length, length, dtype=torch.bool, device=ids.device).tril()  # 인과 마스크 (T, T)
         for layer in self.layers:
             x = layer(x, memory, causal, source_mask)  # (B, T, D)
         return self.norm(x)  # (B, T, D)
 
 
+# %%
+check(Decoder)
+
 # %% [markdown]
+# <details><summary>힌트 1</summary>
+#
+# 인과 마스크는 3장에서 만든 아래쪽 삼각형입니다. 크기는 지금까지 쓴 글의 길이 `ids.shape[1]`입니다.
+#
+# </details>
+# <details><summary>힌트 2</summary>
+#
+# `torch.ones(length, length, dtype=torch.bool, device=ids.device).tril()`입니다. 층에는 `layer(x, memory, causal,
+# source_mask)`로 넘깁니다.
+#
+# </details>
+
+# %% [markdown]
+# ### `Transformer`
+#
 # 맨 끝에는 쓰임새에 따라 선형 층 하나를 붙입니다. 다음 토큰을 고르려면 어휘의 크기만큼, 리뷰를 분류하려면
 # 긍정과 부정의 두 칸짜리를 붙입니다. 이것도 head라고 부르지만 4장의 헤드와는 다릅니다.
 # 출력은 **로짓**(logit)이라고 부르는 점수이고, 소프트맥스를 거치면 확률이 됩니다.
 
 
-# %%
+# %% tags=["blank"]
 class Transformer(nn.Module):
-    def __init__(self, vocab_size, d_model, heads, ffn_dim, encoder_layers, decoder_layers, head):
+    def __init__(self, vocab_size, d_model, heads, ffn_dim, encoder_layers, decoder_layers, head, dropout=0.1):
         super().__init__()
-        self.encoder = Encoder(vocab_size, d_model, heads, ffn_dim, encoder_layers)
-        self.decoder = Decoder(vocab_size, d_model, heads, ffn_dim, decoder_layers)
+        self.encoder = Encoder(vocab_size, d_model, heads, ffn_dim, encoder_layers, dropout)
+        self.decoder = Decoder(vocab_size, d_model, heads, ffn_dim, decoder_layers, dropout)
         self.head = head
 
     def forward(self, source, is_token, target):  # (B, S), (B, S), (B, T)
-        source_mask = is_token[:, None, None, :]  # (B, 1, 1, S)
+        source_mask = is_token[:, None, None, :]  # 헤드와 쿼리마다 같은 마스크 (B, 1, 1, S)
         memory = self.encoder(source, source_mask)  # (B, S, D)
         x = self.decoder(target, memory, source_mask)  # (B, T, D)
         return self.head(x)  # (B, T, 출력의 수)
 
 
+# %%
+check(Transformer)
+
+# %% [markdown]
+# <details><summary>힌트 1</summary>
+#
+# `is_token`은 (B, S)입니다. 헤드와 쿼리의 차원을 끼워 (B, 1, 1, S)로 만든 것이 마스크입니다.
+#
+# </details>
+# <details><summary>힌트 2</summary>
+#
+# 인코더에는 원문과 마스크를, 디코더에는 `target`과 인코더의 출력, 같은 마스크를 넣고, 그 결과가 `self.head`를
+# 거칩니다.
+#
+# </details>
+
+# %% [markdown]
+# 리뷰를 분류하는 모델의 크기로 만들어 두 문장을 넣어 봅시다.
+
+# %%
 # 분류의 선형 층에는 편향이 없습니다. 디코더는 [BOS] 하나만 읽습니다(7장).
 sizes = {"d_model": 192, "heads": 3, "ffn_dim": 768, "encoder_layers": 6, "decoder_layers": 1}
 my_classifier = Transformer(len(reviews_tokenizer), **sizes, head=nn.Linear(192, 2, bias=False))
@@ -321,7 +438,7 @@ print(tuple(batch["input_ids"].shape), tuple(start.shape), "->", tuple(logits.sh
 
 # %% [markdown]
 # 이것이 Transformer입니다. `nn.Linear`, `nn.Embedding`, `nn.LayerNorm`만으로 처음부터 만들었습니다.
-# 모두 모으면 [my_transformer.py](my_transformer.py)가 됩니다.
+# 저장소의 답을 모두 모은 것이 [my_transformer.py](my_transformer.py)입니다.
 #
 # ## 학습된 가중치를 내 모델에
 #
@@ -329,8 +446,8 @@ print(tuple(batch["input_ids"].shape), tuple(start.shape), "->", tuple(logits.sh
 # 파라미터의 이름만 바꾸어 주면 됩니다.
 
 
-# %%
-NAMES = {
+# %% tags=["shared"]
+NAMES = {  # 패키지의 이름: 내 이름
     "model.": "",
     "embed_tokens": "embedding.tokens",
     "self_attn_residual.pre_norm": "self_attention_norm",
@@ -344,13 +461,16 @@ NAMES = {
 }
 
 
+def my_name(name):
+    """패키지의 파라미터 이름을 내 모델의 이름으로"""
+    for theirs, ours in NAMES.items():
+        name = name.replace(theirs, ours)
+    return name
+
+
+# %%
 def my_weights(package_model):
-    weights = {}
-    for name, tensor in package_model.state_dict().items():
-        for theirs, mine in NAMES.items():
-            name = name.replace(theirs, mine)
-        weights[name] = tensor
-    return weights
+    return {my_name(name): tensor for name, tensor in package_model.state_dict().items()}
 
 
 classifier = load_model(str(MODELS / "nsmc-small")).eval()
@@ -361,13 +481,13 @@ print(my_classifier.load_state_dict(my_weights(classifier)))
 # 32비트 실수는 더하는 순서에 따라 끝자리가 달라지므로, 64비트로 바꾸어(`double`) 비교합니다.
 
 # %%
-my_classifier.double(), classifier.double()
+my_classifier.double().eval(), classifier.double()
 with torch.inference_mode():
-    mine = my_classifier(batch["input_ids"], is_token, start)[:, 0]  # (B, 1, 2) -> (B, 2)
+    ours = my_classifier(batch["input_ids"], is_token, start)[:, 0]  # (B, 1, 2) -> (B, 2)
     theirs = classifier(**batch).logits
-print("내 모델:", mine)
+print("내 모델:", ours)
 print("패키지: ", theirs)
-assert torch.allclose(mine, theirs, rtol=0, atol=1e-6)
+assert torch.allclose(ours, theirs, rtol=0, atol=1e-6)
 
 # %% [markdown]
 # 같습니다! 번역 모델도 옮겨 봅시다. 이번에는 어휘 6,000개의 로짓이 자리마다 나옵니다.
@@ -376,14 +496,17 @@ assert torch.allclose(mine, theirs, rtol=0, atol=1e-6)
 sizes = {"d_model": 128, "heads": 4, "ffn_dim": 256, "encoder_layers": 4, "decoder_layers": 4}
 my_translator = Transformer(len(tokenizer), **sizes, head=nn.Linear(128, len(tokenizer)))
 print(my_translator.load_state_dict(my_weights(translator)))
-my_translator.double(), translator.double()
+my_translator.double().eval(), translator.double()
 with torch.inference_mode():
-    mine = my_translator(source["input_ids"], source["attention_mask"].bool(), target)  # (B, T, V)
+    ours = my_translator(source["input_ids"], source["attention_mask"].bool(), target)  # (B, T, V)
     theirs = translator(**source, decoder_input_ids=target).logits
-print(tuple(mine.shape), "가장 큰 차이가 1e-6보다 작은가:", ((mine - theirs).abs().max() < 1e-6).item())
+largest = (ours - theirs).abs().amax(dim=-1)[0]  # 자리마다 가장 큰 차이 (T,)
+print(tuple(ours.shape), "자리마다 1e-6보다 작은가:", (largest < 1e-6).tolist())
+assert (largest < 1e-6).all()
 
 # %% [markdown]
-# 그렇다면 번역도 할 수 있습니다. `[BOS]`에서 시작해 로짓이 가장 큰 토큰을 이어 붙이고, `[EOS]`가 나오면 멈춥니다(6장).
+# 그렇다면 번역도 할 수 있습니다. `[BOS]`에서 시작해 로짓이 가장 큰 토큰을 이어 붙이고, `[EOS]`가 나오면
+# 멈춥니다(6장).
 
 
 # %%
@@ -403,20 +526,209 @@ print(translate("Eine Frau liest ein Buch auf einer Bank im Park."))  # 한 여�
 # %% [markdown]
 # 내가 한 줄씩 만든 모델이 독일어를 영어로 옮겼습니다.
 #
+# ## pre-norm과 post-norm의 기울기
+#
+# 앞에서 미루어 둔 것을 재 봅시다. 정규화의 자리는 기울기(gradient)를 바꿉니다.
+# 기울기는 출력에서 입력 쪽으로 거꾸로 전해집니다(**역전파**, backpropagation).
+# 디코더가 열두 층이고 아직 학습하지 않은 모델을 두 가지로 만들어, 손실에서 거꾸로 내려온 기울기의 크기를 층마다 재
+# 봅시다. 우리 모델은 pre-norm뿐이므로 설정으로 둘 다 만들 수 있는 패키지의 모델을 사용합니다.
+
+
+# %%
+def gradient_norms(norm_first):
+    torch.manual_seed(0)
+    sizes = {"vocab_size": 100, "d_model": 64, "encoder_ffn_dim": 256, "decoder_ffn_dim": 256}
+    config = VanillaTransformerConfig.from_preset(
+        "base", **sizes, encoder_layers=12, decoder_layers=12, norm_first=norm_first, final_norm=norm_first
+    )
+    model = VanillaTransformerForConditionalGeneration(config).eval()  # 드롭아웃 없이
+    model(input_ids=torch.randint(7, 100, (16, 20)), labels=torch.randint(7, 100, (16, 20))).loss.backward()
+    return [
+        torch.cat([parameter.grad.flatten() for parameter in layer.parameters()]).norm().item()
+        for layer in model.model.decoder.layers
+    ]
+
+
+norms = {"post-norm": gradient_norms(norm_first=False), "pre-norm": gradient_norms(norm_first=True)}
+plot_lines(
+    norms,
+    list(range(12)),
+    title="학습하기 전, 층마다 기울기의 크기",
+    xlabel="디코더의 층 (11번이 출력 바로 앞)",
+    ylabel="기울기의 크기",
+    log_scale=True,
+)
+
+# %%
+for name, values in norms.items():
+    print(f"{name}: 첫 층 {values[0]:.3f}, 마지막 층 {values[-1]:.3f}, {values[-1] / values[0]:.1f}배")
+
+# %% [markdown]
+# post-norm에서는 출력에 가까운 층의 기울기가 훨씬 큽니다. 처음부터 가중치를 크게 고치면 학습이 불안정하므로,
+# 한 번에 고치는 정도(학습률)를 천천히 올리며 시작합니다(6장의 워밍업, Xiong et al. 2020).
+# pre-norm에서는 층 사이의 차이가 두 배 남짓입니다.
+#
 # ## 이 패키지에서는
 #
 # 계산은 같습니다. [모델 파일](../../hf_vanilla_transformer/modeling_vanilla_transformer.py)에는 다음이 더 있습니다.
 #
 # | 더 있는 것 | 이유 | 장 |
 # |---|---|---|
-# | 드롭아웃 네 군데 | 외우지 않고 배우게 | 6 |
+# | 드롭아웃이 두 군데 더 | 외우지 않고 배우게 | 6 |
 # | 패딩을 세지 않는 위치, 모두 가려진 행의 0 | 패딩을 어디에 두어도 같은 답을 내도록 | 2, 3 |
 # | 생성할 때의 캐시, 여러 어텐션 구현 | 빠르게 | 6 |
 # | `norm_first`, `position_embedding_type` 같은 설정 | 튜토리얼마다 다른 모델을 모두 만들 수 있게 | 2~5 |
 # | 임베딩과 마지막 선형 층의 공유 | 파라미터를 줄이려고. 논문도 그렇습니다(§3.4) | 5 |
 # | 저장하고 불러오기, 입력 검사 | 다른 사람도 사용할 수 있게 | 9 |
+
+# %% [markdown]
+# ## 정리
 #
-# ## 파라미터 세기
+# - 하위 층마다 입력에 결과를 더하고(잔차 연결), 벡터의 크기를 고르게 맞춥니다(층 정규화).
+# - pre-norm에서는 기울기가 깊은 곳까지 고르게 전해집니다. post-norm은 워밍업이 필요합니다.
+# - 디코더는 자기가 쓴 글을 인과 마스크로 보고, 원문을 교차 어텐션으로 봅니다.
+# - 만든 것: `Dropout`, `EncoderLayer`, `DecoderLayer`, `Encoder`, `Decoder`, `Transformer`. 학습된 가중치를 넣으면
+#   패키지와 같은 로짓을 냅니다.
+#
+# **더 생각해 보기.** BERT는 인코더만, GPT는 디코더만 있습니다. 인코더가 없다면 디코더 층의 무엇이 필요 없어질까요?
+# 그런 모델로 번역을 하려면 원문을 어디에 넣어야 할까요?
+#
+# ## 확인 문제
+#
+# 답을 고른 다음 펼쳐 보세요.
+#
+# **1.** 교차 어텐션에서 쿼리, 키, 밸류는 어디서 올까요?
+#
+# - (가) 셋 다 디코더에서
+# - (나) 쿼리는 디코더에서, 키와 밸류는 인코더에서
+# - (다) 쿼리는 인코더에서, 키와 밸류는 디코더에서
+#
+# <details><summary>보기마다 설명</summary>
+#
+# - (가) 아닙니다. 그것은 디코더의 셀프 어텐션입니다.
+# - (나) 맞습니다. 디코더가 묻고, 원문이 대답합니다.
+# - (다) 아닙니다. 그러면 출력이 원문의 길이가 됩니다. 쓸 글의 자리마다 벡터가 하나씩 나와야 합니다.
+#
+# </details>
+#
+# **2.** 인과 마스크가 한 칸 넓어서 바로 다음 토큰까지 보인다면, 학습된 가중치로 번역할 때 무엇이 달라질까요?
+#
+# - (가) 출력이 엉망이 됩니다
+# - (나) 아무것도 달라지지 않습니다
+# - (다) 로짓은 달라지지만 번역은 같을 수도 있습니다
+#
+# <details><summary>보기마다 설명</summary>
+#
+# - (가) 아닙니다. 생성할 때는 뒤에 아무것도 없어서 마지막 자리의 계산은 똑같습니다.
+# - (나) 아닙니다. 앞자리들의 로짓이 달라집니다. 그래서 모든 자리에서 비교해야 합니다.
+# - (다) 맞습니다. 그래서 이런 실수는 번역을 보아서는 찾기 어렵습니다. 학습할 때는 답을 베끼게 되어 아무것도 배우지
+#   못합니다(6장).
+#
+# </details>
+#
+# **3.** `[EncoderLayer(...)] * 6`을 `nn.ModuleList`에 담으면 어떻게 될까요?
+#
+# - (가) 서로 다른 층이 여섯 개 생깁니다
+# - (나) 층 하나를 여섯 번 거칩니다
+# - (다) 오류가 납니다
+#
+# <details><summary>보기마다 설명</summary>
+#
+# - (가) 아닙니다. 파이썬의 `*`는 같은 물건을 여섯 번 가리킵니다.
+# - (나) 맞습니다. 파라미터의 수가 6분의 1로 줄고, 여섯 층이 함께 바뀝니다.
+# - (다) 아닙니다. 오류가 나지 않아서 더 찾기 어렵습니다.
+#
+# </details>
+
+# %% [markdown]
+# ## 직접 해 보기
+#
+# 연습마다 어려운 정도(★)와 걸리는 시간을 적었습니다. 셀의 `...`을 채우고, 바로 아래의 셀로 확인하세요. 막히면 힌트를
+# 하나씩 펼치세요. 답은 빈칸판에서는 접혀 있고, 풀이판에는 채워져 있습니다.
+
+# %% [markdown]
+# ### 연습 1 ★ 8분
+#
+# 인과 마스크가 하는 일을 확인해 보세요. `my_translator`에 넣는 번역문 `target`의 마지막 토큰을 다른 것으로 바꾸면
+# 어느 자리의 로짓이 바뀌나요? 자리마다 그대로이면 True인 목록을 만드세요.
+#
+# <details><summary>힌트 1</summary>
+#
+# `other = target.clone()`을 만들어 `other[0, -1]`을 바꾸고, `my_translator`에 넣어 `ours`와 비교합니다.
+#
+# </details>
+# <details><summary>힌트 2</summary>
+#
+# 자리마다 어휘 6,000개의 로짓이 모두 같은지 봅니다: `(changed == ours).all(dim=-1)[0].tolist()`.
+#
+# </details>
+
+# %% tags=["exercise"]
+other = target.clone()
+other[0, -1] = (other[0, -1] + 1) % len(tokenizer)
+with torch.inference_mode():
+    changed = my_translator(source["input_ids"], source["attention_mask"].bool(), other)
+is_same = (changed == ours).all(dim=-1)[0].tolist()  # 자리마다 True나 False
+
+# %%
+check_answer(
+    is_same,
+    [True] * (target.shape[1] - 1) + [False],  # 앞자리들은 마지막 토큰을 보지 못합니다
+    (lambda it: all(it), "모두 같다고 나왔습니다. 바꾼 글을 넣었는지 보세요."),
+    (lambda it: not any(it), "모두 다르다고 나왔습니다. 원문을 바꾸지는 않았나요?"),
+)
+
+# %% [markdown]
+# ### 연습 2 ★★ 12분
+#
+# `EncoderLayer`를 물려받아 `forward`를 post-norm으로 고쳐 보세요. 논문의 식 $\mathrm{LayerNorm}(x +
+# \mathrm{Sublayer}(x))$입니다. PyTorch의 `nn.TransformerEncoderLayer`는 post-norm이므로, 같은 가중치를 넣으면 출력이
+# 같아야 합니다.
+#
+# <details><summary>힌트 1</summary>
+#
+# 하위 층에는 정규화하지 않은 `x`를 넣고, 더한 것을 정규화합니다.
+#
+# </details>
+# <details><summary>힌트 2</summary>
+#
+# `x = self.self_attention_norm(x + self.dropout(self.self_attention(x, x, x, mask)[0]))`, 피드포워드도 같은 꼴입니다.
+#
+# </details>
+
+
+# %% tags=["exercise"]
+class PostNormEncoderLayer(EncoderLayer):
+    def forward(self, x, mask=None):  # (B, S, D), (B, 1, 1, S)
+        x = self.self_attention_norm(x + self.dropout(self.self_attention(x, x, x, mask)[0]))  # (B, S, D)
+        return self.feed_forward_norm(x + self.dropout(self.feed_forward(x)))  # (B, S, D)
+
+
+# %%
+def with_the_same_weights(layer):
+    """PyTorch의 층. in_proj_weight는 Q, K, V의 행렬을 위아래로 이어 둔 것입니다."""
+    by_torch = nn.TransformerEncoderLayer(64, nhead=4, dim_feedforward=128, dropout=0.0, batch_first=True)
+    attention = layer.self_attention
+    in_projections = (attention.q_proj, attention.k_proj, attention.v_proj)
+    by_torch.self_attn.in_proj_weight.data = torch.cat([one.weight for one in in_projections])
+    by_torch.self_attn.in_proj_bias.data = torch.cat([one.bias for one in in_projections])
+    by_torch.self_attn.out_proj.load_state_dict(attention.out_proj.state_dict())
+    by_torch.linear1.load_state_dict(layer.feed_forward.fc1.state_dict())
+    by_torch.linear2.load_state_dict(layer.feed_forward.fc2.state_dict())
+    return by_torch
+
+
+post_norm = PostNormEncoderLayer(64, heads=4, ffn_dim=128).eval()
+inputs = torch.randn(2, 5, 64)
+with torch.no_grad():
+    check_answer(
+        lambda: post_norm(inputs),
+        with_the_same_weights(post_norm)(inputs),
+        (EncoderLayer.forward(post_norm, inputs, None), "그대로 pre-norm입니다."),
+    )
+
+# %% [markdown]
+# ## 부록: 파라미터 세기
 #
 # 층 하나의 파라미터는 설정만 보고 셀 수 있습니다. 행렬은 가로 × 세로, 편향은 칸 수입니다.
 
@@ -476,71 +788,37 @@ small = {"nsmc-small": classifier.model, "multi30k-de-en": translator.model}
 pd.DataFrame({name: parameters_by_part(model) for name, model in small.items()}).map("{:,}".format)
 
 # %% [markdown]
-# ## 정리
+# ### 연습 3 ★★ 8분
 #
-# - 하위 층마다 입력에 결과를 더하고(잔차 연결), 벡터의 크기를 고르게 맞춥니다(층 정규화).
-# - pre-norm에서는 기울기가 깊은 곳까지 고르게 전해집니다. post-norm은 워밍업이 필요합니다.
-# - 디코더는 자기가 쓴 글을 인과 마스크로 보고, 원문을 교차 어텐션으로 봅니다.
-# - 만든 것: `EncoderLayer`, `DecoderLayer`, `Encoder`, `Decoder`, `Transformer`. 학습된 가중치를 넣으면 패키지와 같은
-#   로짓을 냅니다.
+# 임베딩을 공유하지 않는다면(행렬 세 개) base의 파라미터는 모두 몇 개가 될까요? 위의 `counted`를 사용하세요.
 #
-# **더 생각해 보기.** BERT는 인코더만, GPT는 디코더만 있습니다. 인코더가 없다면 디코더 층의 무엇이 필요 없어질까요?
-# 그런 모델로 번역을 하려면 원문을 어디에 넣어야 할까요?
+# <details><summary>힌트 1</summary>
 #
-# ## 직접 해 보기
+# 공유할 때는 37,000 × 512의 행렬이 하나뿐입니다.
 #
-# 풀이는 이 장의 맨 끝에 있습니다. 풀이의 출력은 셀을 실행해야 보입니다.
+# </details>
+# <details><summary>힌트 2</summary>
 #
-# 1. 임베딩을 공유하지 않는다면(행렬 세 개) base의 파라미터는 몇 개가 될까요?
-# 2. 인과 마스크가 하는 일을 확인해 보세요. `my_translator`에 넣는 번역문의 마지막 토큰을 바꾸면
-#    어느 자리의 로짓이 바뀌나요?
-# 3. `EncoderLayer`를 물려받아 `forward`를 post-norm으로 고쳐 보세요. `nn.TransformerEncoderLayer`에 같은 가중치를
-#    넣으면 출력이 같아야 합니다. 이 모듈은 `batch_first=True`, `dropout=0.0`으로 만드세요. `in_proj_weight`는
-#    Q, K, V의 행렬을 위아래로 이어 둔 것입니다.
+# 행렬이 두 개 더 생깁니다. `counted["base"]["전체"]`에 더하세요.
 #
-# 이 장에서는 학습된 가중치를 빌려 왔습니다. 다음 장에서는 가중치를 직접 학습합니다. → [6. 학습](06_training.ipynb)
+# </details>
 
-# %% [markdown]
-# ## 풀이
-
-# %% cellView="form" jupyter={"source_hidden": true}
-# @title 풀이 1
-separate = counted["base"]["전체"] + 2 * 37000 * 512
+# %% tags=["exercise"]
+separate = counted["base"]["전체"] + 2 * 37000 * 512  # 파라미터의 수
 print(f"{separate:,}")
+
+# %%
 config = VanillaTransformerConfig.from_preset("base")
 config.share_encoder_decoder_embeddings = config.tie_word_embeddings = False
 with torch.device("meta"):
     model = VanillaTransformerForConditionalGeneration(config)
-assert model.num_parameters() - 37000 == separate  # 마지막 선형 층에는 편향 37,000개가 더 있습니다
+check_answer(
+    separate,
+    model.num_parameters() - 37000,  # 마지막 선형 층에는 편향 37,000개가 더 있습니다
+    (counted["base"]["전체"] + 37000 * 512, "행렬을 하나만 더했습니다. 모두 셋이어야 합니다."),
+    (counted["base"]["전체"] + 3 * 37000 * 512, "하나는 이미 세어져 있습니다."),
+)
 
-# %% cellView="form" jupyter={"source_hidden": true}
-# @title 풀이 2
-other = target.clone()
-other[0, -1] = (other[0, -1] + 1) % len(tokenizer)
-with torch.inference_mode():
-    changed = my_translator(source["input_ids"], source["attention_mask"].bool(), other)
-is_same = (changed == mine).all(dim=-1)[0].tolist()
-print(is_same)
-assert is_same == [True] * (len(is_same) - 1) + [False]  # 앞자리들은 마지막 토큰을 보지 못합니다
-
-
-# %% cellView="form" jupyter={"source_hidden": true}
-# @title 풀이 3
-class PostNormEncoderLayer(EncoderLayer):
-    def forward(self, x, mask=None):
-        x = self.self_attention_norm(x + self.self_attention(x, x, x, mask)[0])
-        return self.feed_forward_norm(x + self.feed_forward(x))
-
-
-post_norm = PostNormEncoderLayer(64, heads=4, ffn_dim=128)
-by_torch = nn.TransformerEncoderLayer(64, nhead=4, dim_feedforward=128, dropout=0.0, batch_first=True)
-attention = post_norm.self_attention
-in_projections = (attention.q_proj, attention.k_proj, attention.v_proj)
-by_torch.self_attn.in_proj_weight.data = torch.cat([one.weight for one in in_projections])
-by_torch.self_attn.in_proj_bias.data = torch.cat([one.bias for one in in_projections])
-by_torch.self_attn.out_proj.load_state_dict(attention.out_proj.state_dict())
-by_torch.linear1.load_state_dict(post_norm.feed_forward.fc1.state_dict())
-by_torch.linear2.load_state_dict(post_norm.feed_forward.fc2.state_dict())
-with torch.no_grad():
-    inputs = torch.randn(2, 5, 64)
-    assert torch.allclose(post_norm(inputs), by_torch(inputs), atol=1e-5)
+# %% [markdown]
+# 이 장에서는 학습된 가중치를 빌려 왔습니다. 다음 장에서는 내가 만든 모델을 처음부터 직접 학습합니다.
+# → [6. 학습](06_training.ipynb)

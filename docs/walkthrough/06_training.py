@@ -1,20 +1,21 @@
 # %% [markdown]
 # # 6. 학습
 #
-# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/hf_vanilla_transformer/blob/main/docs/walkthrough/06_training.ipynb)
+# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/hf_vanilla_transformer/blob/main/docs/walkthrough/blanks/06_training.ipynb)
 #
-# > **English summary.** A model learns to copy sequences: shifted targets, the loss, label smoothing, the Noam
-# > schedule and where dropout acts, each written, computed or drawn; then a training loop of a dozen lines. One table
-# > shows what is lost without positions, the causal mask, residuals or warm-up. Greedy decoding is written by hand
-# > and compared with `generate` and its cache: same tokens, less time.
+# > **English summary.** The reader's own Transformer learns to copy sequences. The reader writes the shift of labels,
+# > label smoothing, the loss, the Noam schedule, greedy decoding and one training step. One table shows what is lost
+# > without positions, the causal mask, residuals or warm-up. At the end the package's `generate` with its cache gives
+# > the same tokens from the reader's weights, in less time.
 #
 # 5장의 모델은 남이 학습해 둔 가중치로 번역했습니다. 새로 만든 모델은 가중치가 난수라서 아무것도 모릅니다.
-# 이 장에서는 그런 모델을 처음부터 **학습**(training)시킵니다.
+# 이 장에서는 **내가 만든 `Transformer`**를 처음부터 **학습**(training)시킵니다.
 # 과제는 가장 간단한 것, 입력받은 숫자를 그대로 내보내는 **복사**입니다.
 # 과제는 간단하지만 하는 일은 번역기를 학습할 때와 같습니다.
 
-# %%
-# 준비: Colab에서는 저장소와 한글 글꼴을 내려받습니다. 이미 저장소 안이라면 건너뜁니다.
+# %% cellView="form" jupyter={"source_hidden": true}
+# @title 준비: 실행하고 넘어가세요
+# Colab에서는 저장소와 한글 글꼴을 내려받습니다. 이미 저장소 안이라면 건너뜁니다.
 import os
 import subprocess
 import sys
@@ -30,17 +31,24 @@ if "google.colab" in sys.modules and not os.path.isdir("model_cards"):
 CLONE = next((folder for folder in [Path.cwd(), *Path.cwd().parents] if (folder / "model_cards").is_dir()), None)
 if CLONE is None:
     sys.exit("저장소를 받아 그 안에서 노트북을 여세요: git clone https://github.com/OWNER/hf_vanilla_transformer")
-sys.path.append(str(CLONE / "docs" / "walkthrough"))  # 그림을 그리는 코드가 있는 곳
+sys.path.append(str(CLONE / "docs" / "walkthrough"))  # 그림, 그래프, 확인하는 코드가 있는 곳
+import chapter
+
+
+# %matplotlib inline
+chapter.begin("ko")
 MODELS = CLONE / "model_cards"  # 학습된 모델
 
+# %%
 import math
 import time
 
 import drawings
-import matplotlib
 import pandas as pd
 import torch
 from chapter_plots import plot_lines
+from check import check, check_answer, mine
+from my_transformer import my_name  # 5장의 이름표
 from torch import nn
 from transformers import get_inverse_sqrt_schedule
 
@@ -48,8 +56,7 @@ from hf_vanilla_transformer import VanillaTransformerConfig, VanillaTransformerF
 from hf_vanilla_transformer import modeling_vanilla_transformer as modeling
 
 
-# %matplotlib inline
-matplotlib.rcParams["figure.dpi"] = 80
+Transformer, EncoderLayer, DecoderLayer = mine("Transformer", "EncoderLayer", "DecoderLayer")  # 5장에서 만든 클래스
 
 # %%
 drawings.model_map(6)
@@ -74,27 +81,19 @@ labels = random_sequences(2)
 print(labels)
 
 # %% [markdown]
-# 작은 모델을 하나 만듭니다. *The Annotated Transformer*의 설정에서 크기를 줄이고, 토큰 번호를 과제에 맞췄습니다.
+# 5장에서 만든 클래스로 작은 모델을 하나 만듭니다. 마지막 선형 층은 기호 11개의 점수를 냅니다.
+
 
 # %%
-config = VanillaTransformerConfig.from_preset(
-    "annotated-transformer",
-    vocab_size=SYMBOLS,
-    pad_token_id=PAD,
-    bos_token_id=START,
-    decoder_start_token_id=START,
-    eos_token_id=None,
-    d_model=64,
-    encoder_layers=1,
-    decoder_layers=1,
-    encoder_attention_heads=4,
-    decoder_attention_heads=4,
-    encoder_ffn_dim=128,
-    decoder_ffn_dim=128,
-    max_position_embeddings=64,
-)
-model = VanillaTransformerForConditionalGeneration(config)
-print(f"파라미터 {model.num_parameters():,}개")
+def small_transformer(layers=1):
+    head = nn.Linear(64, SYMBOLS)
+    return Transformer(
+        SYMBOLS, d_model=64, heads=4, ffn_dim=128, encoder_layers=layers, decoder_layers=layers, head=head
+    )
+
+
+model = small_transformer()
+print(f"파라미터 {sum(parameter.numel() for parameter in model.parameters()):,}개")
 
 # %% [markdown]
 # ## 정답을 한 칸 밀기
@@ -105,14 +104,37 @@ print(f"파라미터 {model.num_parameters():,}개")
 # %%
 drawings.shift_right(["5", "3", "8", "2"], start="1")
 
+# %% [markdown]
+# ### 만들기: `shift_right`
+#
+# 길이가 다른 정답을 한 배치로 만들 때 빈자리에 `-100`을 넣는 도구가 많습니다. "여기는 채점하지 않는다"는 표시입니다.
+# `-100`은 어휘에 없는 번호이므로 디코더의 입력에서는 패딩 토큰으로 바꿉니다.
+
+
+# %% tags=["blank"]
+def shift_right(labels, start=1, pad=0):  # (B, T)
+    first = torch.full_like(labels[:, :1], start)  # 시작 토큰 (B, 1)
+    shifted = torch.cat([first, labels[:, :-1]], dim=1)  # 마지막 토큰은 떨어져 나갑니다 (B, T)
+    return shifted.masked_fill(shifted == -100, pad)  # -100은 패딩으로 (B, T)
+
 
 # %%
-def shift_right(labels):
-    start = torch.full((len(labels), 1), START)  # (문장, 1)
-    shifted = torch.cat([start, labels[:, :-1]], dim=1)  # (문장, 길이): 마지막 토큰은 떨어져 나갑니다
-    return shifted.masked_fill(shifted == -100, PAD)  # -100은 잠시 뒤에 설명합니다
+check(shift_right)
 
+# %% [markdown]
+# <details><summary>힌트 1</summary>
+#
+# 시작 토큰의 열 (B, 1)과, 정답에서 마지막 토큰을 뺀 (B, T - 1)을 옆으로 잇습니다.
+#
+# </details>
+# <details><summary>힌트 2</summary>
+#
+# `torch.full_like(labels[:, :1], start)`와 `labels[:, :-1]`을 `torch.cat(..., dim=1)`로 잇고, `masked_fill`로 -100을
+# 바꿉니다.
+#
+# </details>
 
+# %%
 decoder_input_ids = shift_right(labels)
 pd.DataFrame(
     [decoder_input_ids[0].tolist(), labels[0].tolist()],
@@ -126,8 +148,7 @@ pd.DataFrame(
 # 그래서 한 토큰씩 열 번 계산하지 않고, 열 문제를 한꺼번에 **병렬**(parallel)로 풀면서 배울 수 있습니다.
 # 이렇게 모델이 예측한 토큰 대신 정답을 다음 입력으로 주는 방법을 **교사 강요**(teacher forcing)라고 합니다.
 #
-# 길이가 다른 정답을 한 배치로 만들 때는 빈자리에 `-100`을 넣습니다. "여기는 채점하지 않는다"는 표시입니다.
-# 디코더의 입력에서는 `-100`이 패딩 토큰으로 바뀝니다. 이 패키지의 `shift_tokens_right`도 같은 일을 합니다.
+# 이 패키지의 `shift_tokens_right`도 같은 일을 합니다.
 
 # %%
 padded = torch.tensor([[5, 3, 8, -100, -100]])
@@ -140,21 +161,22 @@ assert shift_right(padded).equal(modeling.shift_tokens_right(padded, PAD, START)
 #
 # ## 손실: 얼마나 틀렸나
 #
-# 디코더의 출력은 위치마다 64칸짜리 벡터입니다. 마지막 선형 층 `lm_head`가 그것을 기호 11개의 점수인
+# 디코더의 출력은 위치마다 64칸짜리 벡터입니다. 마지막 선형 층 `head`가 그것을 기호 11개의 점수인
 # **로짓**(logit)으로 바꿉니다. 로짓은 소프트맥스를 거쳐 확률이 됩니다.
 # **손실**(loss)은 정답의 확률에 로그를 취하고 음수를 붙인 값을 모든 위치에서 평균 낸 것입니다(**교차 엔트로피**,
-# cross-entropy). 정답의 확률이 1이면 0이고, 작을수록 커집니다. `labels`를 주면 모델이 한 칸 밀기와 손실
-# 계산까지 합니다.
+# cross-entropy). 정답의 확률이 1이면 0이고, 작을수록 커집니다. PyTorch의 `cross_entropy`는 로짓에서 바로 계산합니다.
 
 # %%
 model.eval()
-output = model(input_ids=labels, labels=labels)
-probabilities = output.logits.softmax(dim=-1)
+with torch.inference_mode():
+    logits = model(labels, labels != PAD, shift_right(labels))  # (문장, 위치, 기호)
+probabilities = logits.softmax(dim=-1)
 of_the_answer = probabilities.gather(-1, labels.unsqueeze(-1))
 by_hand = -of_the_answer.log().mean()
-print(output.logits.shape)
-print(f"손으로 계산한 손실 {by_hand:.4f}, 모델이 돌려준 손실 {output.loss:.4f}")
-assert torch.allclose(by_hand, output.loss)
+by_torch = nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten())
+print(logits.shape)
+print(f"손으로 계산한 손실 {by_hand:.4f}, PyTorch의 손실 {by_torch:.4f}")
+assert torch.allclose(by_hand, by_torch)
 
 # %% [markdown]
 # 아무것도 모를 때의 손실은 어느 정도일까요? 11개를 똑같은 확률로 찍으면 손실은 log 11입니다.
@@ -173,16 +195,38 @@ print(f"log 11 = {math.log(SYMBOLS):.4f}")
 # **레이블 스무딩**(label smoothing)은 정답의 몫을 1보다 조금 줄이고, 줄인 만큼(논문 §5.4에서는 0.1)을 다른 토큰에
 # 똑같이 나누어 줍니다. 모델이 따라야 할 이 확률을 **목표 분포**라고 합시다. 토큰마다 한 행씩 만듭니다.
 
+# %% [markdown]
+# ### 만들기: `smoothed_targets`
+#
+# N은 토큰의 수, V는 어휘의 크기입니다. 정답이 아닌 토큰은 V - 1개이지만, 패딩은 답이 될 수 없으므로 나머지는 V -
+# 2개입니다.
+
+
+# %% tags=["blank"]
+def smoothed_targets(labels, vocab_size, smoothing, pad=0):  # (N,)
+    others = vocab_size - 2  # 정답과 패딩을 뺀 나머지의 수
+    targets = torch.full((len(labels), vocab_size), smoothing / others, device=labels.device)  # (N, V)
+    targets[torch.arange(len(labels)), labels] = 1 - smoothing  # 행마다 정답의 칸
+    targets[:, pad] = 0  # 패딩은 답이 될 수 없습니다
+    targets[labels == pad] = 0  # 정답이 패딩인 행은 채점하지 않습니다
+    return targets  # (N, V)
+
 
 # %%
-def smoothed_targets(labels, vocab_size, smoothing):
-    others = vocab_size - 2  # 정답과 패딩을 뺀 나머지
-    targets = torch.full((len(labels), vocab_size), smoothing / others)  # (토큰, 어휘)
-    targets[torch.arange(len(labels)), labels] = 1 - smoothing  # 행마다 정답의 칸
-    targets[:, PAD] = 0  # 패딩은 답이 될 수 없습니다
-    targets[labels == PAD] = 0  # 정답이 패딩인 행은 채점하지 않습니다
-    return targets
+check(smoothed_targets)
 
+# %% [markdown]
+# <details><summary>힌트 1</summary>
+#
+# 먼저 모든 칸을 나머지의 몫으로 채운 다음, 정답의 칸, 패딩의 열, 정답이 패딩인 행을 차례로 고칩니다.
+#
+# </details>
+# <details><summary>힌트 2</summary>
+#
+# `torch.full((len(labels), vocab_size), smoothing / (vocab_size - 2))`로 채우고, `targets[torch.arange(len(labels)),
+# labels]`에 행마다 정답의 칸을 적습니다.
+#
+# </details>
 
 # %% [markdown]
 # 잘 보이도록 0.4를 나누어 주고 표로 봅시다. 다섯 행은 정답이 2, 1, 0, 3, 3일 때의 목표 분포입니다.
@@ -196,7 +240,38 @@ pd.DataFrame(targets, index=[f"정답 {answer}" for answer in answers.tolist()])
 # %% [markdown]
 # 정답은 0.6이고, 패딩(0번)을 뺀 나머지 세 토큰이 0.4를 똑같이 나눕니다. 셋째 행은 정답이 패딩이므로 모두 0입니다.
 #
-# 모델의 확률이 목표 분포와 얼마나 다른지(KL 발산)를 손실로 삼으면, 지나치게 확신할 때 손실이 커집니다.
+# ### 만들기: `smoothed_loss`
+#
+# 목표 분포로 교차 엔트로피를 계산합니다. 토큰마다 (목표 분포) × (모델의 로그 확률)을 어휘에서 모두 더해 음수를
+# 붙이고, 패딩이 아닌 토큰에서 평균을 냅니다.
+
+
+# %% tags=["blank"]
+def smoothed_loss(logits, labels, smoothing, pad=0):  # (B, T, V), (B, T)
+    targets = smoothed_targets(labels.flatten(), logits.shape[-1], smoothing, pad)  # 목표 분포 (B × T, V)
+    log_probabilities = logits.flatten(0, 1).log_softmax(dim=-1)  # 모델의 로그 확률 (B × T, V)
+    return -(targets * log_probabilities).sum() / (labels != pad).sum()  # 패딩이 아닌 토큰의 평균
+
+
+# %%
+check(smoothed_loss)
+
+# %% [markdown]
+# <details><summary>힌트 1</summary>
+#
+# `labels.flatten()`은 (B × T,)이고 `logits.flatten(0, 1)`은 (B × T, V)입니다. 둘의 행이 짝을 이룹니다.
+#
+# </details>
+# <details><summary>힌트 2</summary>
+#
+# 합에 음수를 붙이고 `(labels != pad).sum()`으로 나눕니다. 정답이 패딩인 행은 목표 분포가 모두 0이라 합에 들어가지
+# 않습니다.
+#
+# </details>
+
+# %% [markdown]
+# 모델의 확률이 목표 분포와 얼마나 다른지(KL 발산)를 재 보면, 지나치게 확신할 때 손실이 커집니다. 교차 엔트로피와는
+# 목표 분포만으로 정해지는 수만큼 차이가 나므로, 어디서 가장 작은지는 같습니다.
 # 정답의 확률을 높여 가며 손실을 그려 봅시다.
 
 
@@ -235,14 +310,33 @@ plot_lines(curves, confidences, title="정답의 확률과 손실", xlabel="정�
 #
 # $d$는 모델의 차원, $step$은 가중치를 고친 횟수(**스텝**, step), $warmup$은 학습률을 올리는 스텝의 수입니다.
 
+# %% [markdown]
+# ### 만들기: `noam`
 
-# %%
+
+# %% tags=["blank"]
 def noam(step, d_model, warmup):
     falling = step**-0.5  # 스텝의 제곱근에 반비례해서 내려갑니다
     rising = step * warmup**-1.5  # 스텝에 비례해서 올라갑니다. step = warmup에서 위와 만납니다
-    return d_model**-0.5 * min(falling, rising)
+    return d_model**-0.5 * min(falling, rising)  # 둘 가운데 작은 쪽
 
 
+# %%
+check(noam)
+
+# %% [markdown]
+# <details><summary>힌트 1</summary>
+#
+# 식 3을 그대로 옮기면 됩니다. 파이썬에서 $x^{-0.5}$는 `x**-0.5`입니다.
+#
+# </details>
+# <details><summary>힌트 2</summary>
+#
+# `d_model**-0.5 * min(step**-0.5, step * warmup**-1.5)`
+#
+# </details>
+
+# %%
 curves = {
     f"차원 {d_model}, 워밍업 {warmup}": [noam(step, d_model, warmup) for step in range(1, 20001)]
     for d_model, warmup in ((512, 4000), (512, 8000), (256, 4000))
@@ -258,28 +352,29 @@ plot_lines(curves, range(1, 20001), title="Noam 학습률", xlabel="스텝", yla
 # 줍니다. 두 곡선이 같은지 봅시다.
 
 # %%
-WARMUP = 100
-peak = noam(WARMUP, config.d_model, WARMUP)
+D_MODEL, WARMUP = 64, 100
+peak = noam(WARMUP, D_MODEL, WARMUP)
 unused = torch.optim.Adam(model.parameters(), lr=peak)
 package_schedule = get_inverse_sqrt_schedule(unused, WARMUP).lr_lambdas[0]
 steps = (50, 100, 200, 400)
-ours = [noam(step, config.d_model, WARMUP) for step in steps]
+ours = [noam(step, D_MODEL, WARMUP) for step in steps]
 theirs = [peak * package_schedule(step) for step in steps]
-assert math.isclose(peak, training.noam_peak(config.d_model, WARMUP))
+assert math.isclose(peak, training.noam_peak(D_MODEL, WARMUP))
 assert torch.allclose(torch.tensor(ours), torch.tensor(theirs))
 pd.DataFrame([ours, theirs], index=["식 3", "inverse_sqrt"], columns=[f"{step}스텝" for step in steps]).round(4)
 
 # %% [markdown]
 # > *다른 튜토리얼에서는* 학습률이 끝까지 그대로입니다. *pytorch-seq2seq*의 Adam은 0.0005, *pytorch-transformer*의
 # > Adam은 0.0001, *transformer-evolution*의 노트북은 0.00005입니다(각 튜토리얼의 코드). *pytorch-seq2seq*의 본문은
-# > BERT도 고정된 학습률을 사용한다고 적었지만, BERT의 논문(Devlin et al. 2019, 부록 A.2)은 처음 10,000스텝 동안 올리고
+# > BERT도 고정된 학습률을 사용한다고 적었지만, BERT의 논문(Devlin et al. 2019, 부록 A.2)은 처음 10,000스텝 동안
+# > 올리고
 # > 그 뒤로 직선으로 내린다고 합니다.
 #
 # ## 드롭아웃은 어디에 있나
 #
-# **드롭아웃**(dropout)은 학습하는 동안 숫자 가운데 일부를 무작위로 0으로 만듭니다. 모델이 숫자 몇 개에만 기대지
-# 않게 하려는 것입니다. 드롭아웃을 넣을 수 있는 곳은 네 군데입니다. 논문(§5.4)은 그 가운데 두 곳만 말합니다.
-# 표의 하위 층(sublayer)은 5장에서 본 어텐션이나 피드포워드입니다.
+# 5장에서 만든 `Dropout`은 학습하는 동안 숫자 가운데 일부를 무작위로 0으로 만듭니다. 모델이 숫자 몇 개에만 기대지 않게
+# 하려는 것입니다. 드롭아웃을 넣을 수 있는 곳은 네 군데입니다. 논문(§5.4)은 그 가운데 두 곳만 말하고, 우리 모델도 그
+# 두 곳에 넣었습니다. 표의 하위 층(sublayer)은 5장에서 본 어텐션이나 피드포워드입니다.
 
 # %%
 places = {
@@ -290,7 +385,7 @@ places = {
 }
 presets = ["base", "transformer-evolution", "annotated-transformer", "pytorch-seq2seq"]
 table = pd.DataFrame({name: VanillaTransformerConfig.from_preset(name).to_dict() for name in presets})
-table.loc[list(places)].assign(어디에=places.values())
+table.loc[list(places)].assign(**{"어디에": places.values()})
 
 # %% [markdown]
 # > *transformer-evolution에서는* 임베딩에 드롭아웃이 없고 어텐션 가중치에는 있습니다. *The Annotated Transformer*와
@@ -302,52 +397,139 @@ table.loc[list(places)].assign(어디에=places.values())
 for mode in (model.train, model.eval):
     mode()
     with torch.no_grad():
-        first, second = (model(input_ids=labels, labels=labels).loss.item() for _ in range(2))
+        logits = [model(labels, labels != PAD, shift_right(labels)) for _ in range(2)]
+        first, second = (smoothed_loss(one, labels, smoothing=0.1).item() for one in logits)
     print(f"{mode.__name__:5}  {first:.4f}  {second:.4f}")
+
+# %% [markdown]
+# ## 한 토큰씩 생성하기
+#
+# 학습할 때는 정답을 한꺼번에 읽지만, 실제로 생성할 때는 정답이 없습니다. 모델은 방금 고른 토큰을 다시 읽으며 한
+# 토큰씩 이어 갑니다. 매번 확률이 가장 높은 토큰을 고르는 것이 **탐욕적 디코딩**(greedy decoding)입니다.
+#
+# ### 만들기: `greedy`
+#
+# 원문은 `model.encoder`로 한 번만 읽습니다. 그다음 `model.decoder`와 `model.head`로 다음 토큰을 골라 이어 붙이는 일을
+# `length`번 되풀이합니다.
+
+
+# %% tags=["blank"]
+@torch.inference_mode()
+def greedy(model, source, length, start=1, pad=0):  # (B, S)
+    source_mask = (source != pad)[:, None, None, :]  # (B, 1, 1, S)
+    memory = model.encoder(source, source_mask)  # 원문은 한 번만 읽습니다 (B, S, D)
+    written = torch.full_like(source[:, :1], start)  # 시작 토큰 (B, 1)
+    for _ in range(length):
+        logits = model.head(model.decoder(written, memory, source_mask))  # (B, T, V)
+        best = logits[:, -1].argmax(dim=-1, keepdim=True)  # 마지막 자리에서 로짓이 가장 큰 토큰 (B, 1)
+        written = torch.cat([written, best], dim=1)  # (B, T + 1)
+    return written  # (B, 1 + length)
+
+
+# %%
+check(greedy)
+
+# %% [markdown]
+# <details><summary>힌트 1</summary>
+#
+# `written`은 시작 토큰의 열에서 시작합니다. 되풀이할 때마다 한 열씩 길어집니다.
+#
+# </details>
+# <details><summary>힌트 2</summary>
+#
+# 다음 토큰은 마지막 자리의 로짓 `logits[:, -1]`에서 `argmax(dim=-1, keepdim=True)`로 고르고 `torch.cat`으로 잇습니다.
+#
+# </details>
+
+# %% [markdown]
+# 아직 학습하지 않은 모델은 아무 기호나 늘어놓습니다. 출력의 첫 1은 시작 토큰입니다.
+
+# %%
+model.eval()
+source = torch.tensor([[2, 3, 4, 5, 6, 7, 8, 9, 10, 2]])
+print("입력:", source[0].tolist())
+print("출력:", greedy(model, source, LENGTH)[0].tolist())
 
 # %% [markdown]
 # ## 학습하기
 #
-# 이제 다 모였습니다. 스텝마다 손실을 구하고, 역전파로 기울기를 구하고, 가중치를 고치고, 다음 학습률을 정하고,
-# 기울기를 비웁니다. 답이 하나뿐인 과제이므로 레이블 스무딩은 넣지 않습니다.
-# 100스텝마다 새로 만든 200개를 복사시켜, 처음부터 끝까지 맞은 것의 비율을 셉니다.
+# 이제 다 모였습니다. 한 스텝은 이렇습니다. 손실을 구하고, 역전파로 기울기를 구하고, 가중치를 고치고, 다음 학습률을
+# 정하고, 기울기를 비웁니다. PyTorch는 기울기를 쌓아 두므로 비우지 않으면 지난 스텝의 것이 섞입니다.
+#
+# ### 만들기: `training_step`
+
+
+# %% tags=["blank"]
+def training_step(model, optimizer, scheduler, source, labels, smoothing=0.1, start=1, pad=0):
+    logits = model(source, source != pad, shift_right(labels, start, pad))  # (B, T, V)
+    loss = smoothed_loss(logits, labels, smoothing, pad)  # 손실
+    loss.backward()  # 역전파: 모든 파라미터의 기울기
+    optimizer.step()  # 파라미터를 고칩니다
+    scheduler.step()  # 다음 스텝의 학습률
+    optimizer.zero_grad()  # 기울기를 비웁니다
+    return loss.item()  # 손실의 값
 
 
 # %%
-@torch.inference_mode()
+check(training_step)
+
+# %% [markdown]
+# <details><summary>힌트 1</summary>
+#
+# 모델에는 원문, 원문의 마스크(패딩이 아닌 자리가 True), 한 칸 민 정답을 넣습니다.
+#
+# </details>
+# <details><summary>힌트 2</summary>
+#
+# `loss.backward()`, `optimizer.step()`, `scheduler.step()`, `optimizer.zero_grad()`를 이 순서로 부릅니다.
+#
+# </details>
+
+# %% [markdown]
+# 이 함수를 되풀이하면 학습입니다. 배치마다 기호 열 개짜리 64줄을 새로 만듭니다.
+# 100스텝마다 새로 만든 200개를 복사시켜, 처음부터 끝까지 맞은 것의 비율을 셉니다. 모델은 입력이 있는 장치에서
+# 계산하므로, GPU가 있다면 모델과 배치에 `.to("cuda")`를 붙이기만 하면 됩니다.
+
+
+# %%
 def copy_accuracy(model, number=200, length=LENGTH):
     model.eval()
     source = random_sequences(number, length)
-    copies = model.generate(source, max_new_tokens=length, do_sample=False)
+    copies = greedy(model, source, length)
     return (copies[:, 1:] == source).all(dim=1).float().mean().item()
 
 
-def train(model, steps, rate=noam, show=True, **inputs):
+def train(model, steps, rate=noam, show=True):
     optimizer = torch.optim.Adam(model.parameters(), lr=1.0, betas=(0.9, 0.98), eps=1e-9)
-    scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: rate(step + 1, config.d_model, WARMUP))
+    scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: rate(step + 1, D_MODEL, WARMUP))
     losses = []
     for step in range(1, steps + 1):
         model.train()
-        batch = random_sequences(64)  # (문장 64, 길이 10)
-        loss = model(input_ids=batch, labels=batch, **inputs).loss  # 한 칸 밀기는 모델이 합니다
-        loss.backward()
-        optimizer.step()
-        scheduler.step()
-        optimizer.zero_grad()
-        losses.append(loss.item())
+        batch = random_sequences(64)  # 입력이 곧 정답입니다 (64, 10)
+        losses.append(training_step(model, optimizer, scheduler, batch, batch))
         if show and step % 100 == 0:
-            print(f"{step}스텝  손실 {loss.item():.3f}  그대로 복사한 비율 {copy_accuracy(model):.1%}")
+            print(f"{step}스텝  손실 {losses[-1]:.3f}  그대로 복사한 비율 {copy_accuracy(model):.1%}")
     return losses
 
 
 torch.manual_seed(0)
+model = small_transformer()
 losses = train(model, steps=300)
 
 # %%
 plot_lines({"학습 손실": losses}, range(1, 301), title="복사의 학습 곡선", xlabel="스텝", ylabel="손실")
 
 # %% [markdown]
-# 300스텝 만에 거의 모두 그대로 복사합니다. 학습 중의 손실이 0까지 내려가지 않는 데에는 드롭아웃도 한몫합니다.
+# 300스텝 만에 거의 모두 그대로 복사합니다. 모든 줄을 내가 쓴 모델과 함수로 한 일입니다.
+# 손실이 0까지 내려가지 않는 것은 레이블 스무딩 때문입니다. 목표 분포를 똑같이 맞힐 때의 손실은 0.9와 0.1/9의 교차
+# 엔트로피입니다. 드롭아웃도 조금 보탭니다.
+
+# %%
+print(f"가장 작은 손실 {-(0.9 * math.log(0.9) + 0.1 * math.log(0.1 / 9)):.3f}")
+print("입력:", source[0].tolist())
+print("출력:", greedy(model.eval(), source, LENGTH)[0].tolist())
+
+# %% [markdown]
 # 새로 만든 500개로 다시 세어 봅시다.
 
 # %%
@@ -356,15 +538,76 @@ print(f"{copied:.1%}")
 assert copied > 0.95
 
 # %% [markdown]
+# 2장에서 임베딩을 표준편차 $1/\sqrt{d}$로 시작하게 한 것이 얼마나 중요한지도 봅시다. 같은 모델을 `nn.Embedding`의
+# 초깃값인 표준편차 1로 시작해 150스텝 학습합니다.
+
+# %%
+torch.manual_seed(0)
+large = small_transformer()
+for stack in (large.encoder, large.decoder):
+    nn.init.normal_(stack.embedding.tokens.weight, std=1.0)
+print(f"마지막 손실 {train(large, 150, show=False)[-1]:.3f}, 그대로 복사한 비율 {copy_accuracy(large):.1%}")
+
+# %% [markdown]
 # ## 하나씩 빼 보기
 #
-# 지금까지 배운 것은 모두 꼭 필요할까요? 하나씩 빼고 200스텝만 학습해 봅시다. 나머지는 모두 그대로입니다.
-# 이렇게 부품을 빼 보는 실험을 **절제 실험**(ablation)이라고 합니다.
+# 지금까지 배운 것은 모두 꼭 필요할까요? 하나씩 빼고 150스텝만 학습해 봅시다. 나머지는 모두 그대로입니다.
+# 이렇게 부품을 빼 보는 실험을 **절제 실험**(ablation)이라고 합니다. 빼는 방법을 하나씩 봅시다.
 #
-# - **위치 인코딩**을 뺍니다. `position_embedding_type="none"`이면 아무것도 더하지 않습니다.
-# - **인과 마스크**를 뺍니다. 학습할 때 모든 자리를 볼 수 있는 마스크를 줍니다.
-# - **잔차 연결**을 뺍니다. 하위 층에 들어온 벡터를 더하지 않고 출력만 내보냅니다.
-# - **워밍업**을 뺍니다. 식 3에서 올라가는 항을 지우면 첫 스텝의 학습률이 가장 큽니다.
+# **위치 인코딩**을 빼려면 두 `Embedding`의 위치의 표를 0으로 만듭니다.
+
+
+# %%
+def without_positions(model):
+    for stack in (model.encoder, model.decoder):
+        stack.embedding.positions.zero_()
+    return model
+
+
+# %% [markdown]
+# **인과 마스크**를 빼려면 디코더의 층이 받은 마스크를 버립니다. 클래스를 물려받아 `forward`만 바꿉니다.
+
+
+# %%
+class SeesEverything(DecoderLayer):
+    def forward(self, x, memory, causal, source_mask):
+        return super().forward(x, memory, None, source_mask)
+
+
+def without_causal_mask(model):
+    model.decoder.layers[0] = SeesEverything(64, heads=4, ffn_dim=128)
+    return model
+
+
+# %% [markdown]
+# **잔차 연결**을 빼려면 `x + ...`에서 `x`를 지웁니다. 하위 층의 출력만 다음으로 넘어갑니다.
+
+
+# %%
+class EncoderWithoutResiduals(EncoderLayer):
+    def forward(self, x, mask):
+        normed = self.self_attention_norm(x)
+        x = self.dropout(self.self_attention(normed, normed, normed, mask)[0])  # x + 가 없습니다
+        return self.dropout(self.feed_forward(self.feed_forward_norm(x)))
+
+
+class DecoderWithoutResiduals(DecoderLayer):
+    def forward(self, x, memory, causal, source_mask):
+        normed = self.self_attention_norm(x)
+        x = self.dropout(self.self_attention(normed, normed, normed, causal)[0])
+        x = self.dropout(self.cross_attention(self.cross_attention_norm(x), memory, memory, source_mask)[0])
+        return self.dropout(self.feed_forward(self.feed_forward_norm(x)))
+
+
+def without_residuals(model):
+    for number in range(len(model.encoder.layers)):
+        model.encoder.layers[number] = EncoderWithoutResiduals(64, heads=4, ffn_dim=128)
+        model.decoder.layers[number] = DecoderWithoutResiduals(64, heads=4, ffn_dim=128)
+    return model
+
+
+# %% [markdown]
+# **워밍업**을 빼려면 식 3에서 올라가는 항을 지웁니다. 첫 스텝의 학습률이 가장 큽니다.
 
 
 # %%
@@ -372,25 +615,25 @@ def without_warmup(step, d_model, warmup):
     return d_model**-0.5 * step**-0.5
 
 
-def after_200_steps(positions="sinusoidal", residuals=True, **changes):
+# %% [markdown]
+# 이제 모두 학습해 봅시다. 시작하는 난수는 늘 같습니다.
+
+
+# %%
+def after_150_steps(change=lambda model: model, rate=noam, layers=1):
     torch.manual_seed(0)
-    settings = {**config.to_dict(), "position_embedding_type": positions}
-    model = VanillaTransformerForConditionalGeneration(VanillaTransformerConfig.from_dict(settings))
-    for module in model.modules():
-        if isinstance(module, modeling.VanillaTransformerResidual) and not residuals:
-            module.after = lambda residual, output, dropout=module.dropout: dropout(output)
-    losses = train(model, 200, show=False, **changes)
+    model = change(small_transformer(layers))
+    losses = train(model, 150, rate, show=False)
     return {"마지막 손실": sum(losses[-10:]) / 10, "그대로 복사한 비율": copy_accuracy(model)}
 
 
-everything_visible = torch.ones(64, 1, LENGTH, LENGTH, dtype=torch.bool)  # (문장, 1, 쿼리, 키)
 results = pd.DataFrame(
     {
-        "없음 (전체)": after_200_steps(),
-        "위치 인코딩": after_200_steps(positions="none"),
-        "인과 마스크": after_200_steps(decoder_attention_mask=everything_visible),
-        "잔차 연결": after_200_steps(residuals=False),
-        "워밍업": after_200_steps(rate=without_warmup),
+        "없음 (전체)": after_150_steps(),
+        "위치 인코딩": after_150_steps(without_positions),
+        "인과 마스크": after_150_steps(without_causal_mask),
+        "잔차 연결": after_150_steps(without_residuals),
+        "워밍업": after_150_steps(rate=without_warmup),
     }
 ).T.rename_axis("뺀 것")
 results.round(3)
@@ -399,15 +642,27 @@ results.round(3)
 # - 위치 인코딩이 없으면 어떤 기호가 있는지는 알아도 순서는 알 수 없습니다. 하나도 복사하지 못합니다.
 # - 인과 마스크가 없으면 학습 손실은 작습니다. 바로 뒤에 있는 답을 베끼면 되기 때문입니다. 하지만 실제로 생성할 때는
 #   뒤에 아무것도 없으므로 하나도 복사하지 못합니다. **손실이 작다고 잘 배운 것은 아닙니다.**
-# - 잔차 연결이 없으면 층이 하나씩뿐인 모델도 학습이 더뎌집니다. 층을 두 개씩 쌓고 같은 실험을 하면 잔차 연결이 없는
-#   모델은 하나도 복사하지 못합니다.
-# - 워밍업이 없으면 처음에 가중치를 너무 크게 고쳐서, 200스텝이 지나도 찍는 것과 다름없습니다.
+# - 잔차 연결이 없으면 층이 하나씩뿐인 모델도 학습이 더뎌집니다.
+# - 워밍업이 없으면 처음에 가중치를 너무 크게 고쳐서, 150스텝이 지나도 찍는 것과 다름없습니다.
 
 # %%
 copied = results["그대로 복사한 비율"]
 assert copied["없음 (전체)"] > 0.9 > copied["잔차 연결"]
-assert copied[["위치 인코딩", "인과 마스크", "워밍업"]].max() < 0.05
-assert results.loc["인과 마스크", "마지막 손실"] < 0.5  # 손실만 보면 잘 배운 것 같습니다
+assert copied[["위치 인코딩", "인과 마스크", "워밍업"]].max() < 0.1
+assert (
+    results.loc["인과 마스크", "마지막 손실"] < results.loc["없음 (전체)", "마지막 손실"] + 0.1
+)  # 손실만 보면 잘 배운 것 같습니다
+
+# %% [markdown]
+# 층을 두 개씩 쌓고 같은 실험을 하면 잔차 연결이 없는 모델은 하나도 복사하지 못합니다.
+
+# %% tags=["varies"]
+two_layers = pd.DataFrame(
+    {"있음": after_150_steps(layers=2), "없음": after_150_steps(without_residuals, layers=2)}
+).T.rename_axis("잔차 연결")
+assert two_layers.loc["있음", "그대로 복사한 비율"] > 0.9
+assert two_layers.loc["없음", "그대로 복사한 비율"] < 0.1
+two_layers.round(3)
 
 # %% [markdown]
 # 명령으로도 같은 과제를 학습할 수 있습니다. 모델은 조금 더 큽니다(층 2 + 2개, `d_model` 128).
@@ -420,36 +675,26 @@ assert results.loc["인과 마스크", "마지막 손실"] < 0.5  # 손실만 �
 # > 2022년판은 복사를 시킬 때 0으로 시작하는 입력과 시작 토큰 0을 줍니다. 0은 패딩이라 학습할 때 예측해 본 적이
 # > 없습니다. 시작 토큰은 학습할 때와 생성할 때가 같아야 합니다.
 #
-# ## 한 토큰씩 생성하기
-#
-# 실제로 생성할 때는 정답이 없습니다. 모델은 방금 고른 토큰을 다시 읽으며 한 토큰씩 이어 갑니다.
-# 매번 확률이 가장 높은 토큰을 고르는 것이 **탐욕적 디코딩**(greedy decoding)입니다. 직접 만들어 봅시다.
-
-
-# %%
-@torch.inference_mode()
-def greedy(model, source, length):
-    encoded = model.model.encoder(input_ids=source)  # 입력은 한 번만 읽습니다
-    written = torch.full((len(source), 1), START)
-    for _ in range(length):
-        logits = model(encoder_outputs=encoded, decoder_input_ids=written, use_cache=False).logits
-        written = torch.cat([written, logits[:, -1].argmax(dim=-1, keepdim=True)], dim=1)
-    return written
-
-
-model.eval()
-source = torch.tensor([[2, 3, 4, 5, 6, 7, 8, 9, 10, 2]])
-print("입력:", source[0].tolist())
-print("출력:", greedy(model, source, LENGTH)[0].tolist())
-
-# %% [markdown]
-# 출력의 첫 1은 시작 토큰입니다. 그 뒤가 입력과 같습니다.
-#
 # ## `generate`와 캐시
 #
-# 위의 반복문에는 낭비가 있습니다. 토큰을 하나 더할 때마다 이미 읽은 토큰의 키와 밸류를 모두 다시 계산합니다.
+# `greedy`의 반복문에는 낭비가 있습니다. 토큰을 하나 더할 때마다 이미 읽은 토큰의 키와 밸류를 모두 다시 계산합니다.
 # 인과 마스크가 있으므로 앞 토큰의 키와 밸류는 뒤에 무엇이 오든 변하지 않습니다. 한 번 계산한 것을 **캐시**(cache)에
 # 두면 새 토큰 하나만 계산하면 됩니다. transformers의 `generate`가 그렇게 합니다.
+#
+# 비교하려면 같은 가중치를 가진 패키지의 모델이 필요합니다. 5장과 반대로, 이번에는 **내 가중치를 패키지의 모델에**
+# 넣습니다. 우리 모델과 구조가 같도록 설정합니다.
+
+# %%
+config = VanillaTransformerConfig.from_preset(
+    "annotated-transformer",
+    **{"vocab_size": SYMBOLS, "d_model": D_MODEL, "pad_token_id": PAD, "eos_token_id": None},
+    **{"bos_token_id": START, "decoder_start_token_id": START, "layer_norm_type": "standard", "layer_norm_eps": 1e-5},
+    **{f"{side}_{name}": size for side in ("encoder", "decoder") for name, size in
+       {"layers": 1, "attention_heads": 4, "ffn_dim": 128}.items()},
+)  # fmt: skip
+package = VanillaTransformerForConditionalGeneration(config).eval()
+my_weights = model.state_dict()
+print(package.load_state_dict({name: my_weights[my_name(name)] for name in package.state_dict()}))
 
 # %%
 many = random_sequences(1000)
@@ -462,7 +707,7 @@ def timed(function):
 
 
 by_hand, slow = timed(lambda: greedy(model, many, LENGTH))
-generated, fast = timed(lambda: model.generate(many, max_new_tokens=LENGTH, do_sample=False))
+generated, fast = timed(lambda: package.generate(many, max_new_tokens=LENGTH, do_sample=False))
 print("같은 토큰:", torch.equal(by_hand, generated))
 print(f"반복문 {slow:.2f}초, generate {fast:.2f}초: {slow / fast:.1f}배")
 assert torch.equal(by_hand, generated)
@@ -489,45 +734,153 @@ pd.DataFrame({"반복문": {n: sum(range(1, n + 1)) for n in (10, 50, 100)}, "�
 # **더 생각해 보기.** 학습할 때는 늘 정답을 읽지만, 생성할 때는 자기가 고른 토큰을 읽습니다. 한 번 틀리면 그 뒤는
 # 어떻게 될까요? 이 차이를 줄일 방법이 있을까요?
 #
-# ## 직접 해 보기
+# ## 확인 문제
 #
-# 풀이는 이 장의 맨 끝에 있습니다. 풀이의 출력은 셀을 실행해야 보입니다.
+# 답을 고른 다음 펼쳐 보세요.
 #
-# 1. 레이블 스무딩이 0.3이면 정답의 확률이 얼마일 때 손실이 가장 작을까요? `loss_at`으로 찾아보세요.
-# 2. 정답을 한 칸 밀지 않고 디코더에 그대로 주면(`decoder_input_ids=labels`) 어떻게 될까요?
-#    손실이 어떻게 변하는지, 복사는 할 수 있는지 확인해 보세요.
-# 3. 길이 10으로 학습한 모델은 길이 14도 복사할 수 있을까요?
+# **1.** 인과 마스크를 빼면 학습 손실은 작아지는데 왜 복사를 못 할까요?
 #
-# 다음 장에서는 한국어 영화 리뷰를 읽고 긍정인지 부정인지 맞힙니다.
-# → [7. 영화 리뷰 감정 분석](07_review_classification.ipynb)
+# - (가) 학습률이 너무 커서
+# - (나) 학습할 때 답을 보고 베꼈기 때문에
+# - (다) 위치 인코딩이 없어서
+#
+# <details><summary>보기마다 설명</summary>
+#
+# - (가) 아닙니다. 학습률은 그대로입니다.
+# - (나) 맞습니다. 바로 뒤에 있는 답을 보는 법만 배웠는데, 생성할 때는 뒤에 아무것도 없습니다.
+# - (다) 아닙니다. 위치 인코딩은 그대로 두었습니다.
+#
+# </details>
+#
+# **2.** `optimizer.zero_grad()`를 빠뜨리면 어떻게 될까요?
+#
+# - (가) 오류가 납니다
+# - (나) 기울기가 스텝마다 쌓입니다
+# - (다) 파라미터가 바뀌지 않습니다
+#
+# <details><summary>보기마다 설명</summary>
+#
+# - (가) 아닙니다. 오류가 나지 않아서 찾기 어렵습니다. 그래서 `check`가 확인합니다.
+# - (나) 맞습니다. 지난 배치들의 기울기가 더해져, 고치는 방향과 크기가 틀어집니다.
+# - (다) 아닙니다. 바뀌기는 합니다.
+#
+# </details>
+#
+# **3.** 레이블 스무딩이 0.1일 때 손실이 0이 될 수 있을까요?
+#
+# - (가) 충분히 오래 학습하면 됩니다
+# - (나) 될 수 없습니다
+# - (다) 드롭아웃을 끄면 됩니다
+#
+# <details><summary>보기마다 설명</summary>
+#
+# - (가) 아닙니다. 목표 분포를 똑같이 맞혀도 손실은 0.545입니다.
+# - (나) 맞습니다. 정답의 확률이 0.9일 때 가장 작고, 그때의 손실이 목표 분포의 엔트로피입니다.
+# - (다) 아닙니다. 드롭아웃이 보태는 것은 조금입니다.
+#
+# </details>
 
 # %% [markdown]
-# ## 풀이
+# ## 직접 해 보기
+#
+# 연습마다 어려운 정도(★)와 걸리는 시간을 적었습니다. 셀의 `...`을 채우고, 바로 아래의 셀로 확인하세요. 막히면 힌트를
+# 하나씩 펼치세요. 답은 빈칸판에서는 접혀 있고, 풀이판에는 채워져 있습니다.
 
-# %% cellView="form" jupyter={"source_hidden": true}
-# @title 풀이 1
-best = min(confidences, key=lambda confidence: loss_at(confidence, smoothing=0.3))
-print(best)
-assert abs(best - 0.7) < 0.01  # 목표 분포에서 정답의 몫인 1 - 0.3과 같을 때입니다
+# %% [markdown]
+# ### 연습 1 ★ 5분
+#
+# 레이블 스무딩이 0.3이면 정답의 확률이 얼마일 때 손실이 가장 작을까요? `confidences`에서 찾아보세요.
+#
+# <details><summary>힌트 1</summary>
+#
+# 먼저 예상해 보세요. 스무딩이 0.1일 때는 0.9였습니다.
+#
+# </details>
+# <details><summary>힌트 2</summary>
+#
+# `min(confidences, key=...)`에 `loss_at`을 주면 손실이 가장 작은 확률을 찾습니다.
+#
+# </details>
 
-# %% cellView="form" jupyter={"source_hidden": true}
-# @title 풀이 2
+# %% tags=["exercise"]
+best = min(confidences, key=lambda confidence: loss_at(confidence, smoothing=0.3))  # 확률
+
+# %%
+check_answer(
+    best,
+    lambda it: abs(it - 0.7) < 0.01,  # 목표 분포에서 정답의 몫인 1 - 0.3과 같을 때입니다
+    (lambda it: abs(it - 0.9) < 0.01, "스무딩이 0.1일 때의 값입니다."),
+    (lambda it: it < 0.31, "손실이 가장 큰 곳입니다."),
+)
+
+# %% [markdown]
+# ### 연습 2 ★★ 10분
+#
+# 정답을 한 칸 밀지 않고 디코더에 그대로 주면 어떻게 될까요? 150스텝 학습해 마지막 손실과 복사한 비율을 구해 보세요.
+# `training_step`에서 한 줄만 다른 함수를 쓰면 됩니다.
+#
+# <details><summary>힌트 1</summary>
+#
+# `train`을 베껴 쓰되, 모델에 `shift_right(batch)` 대신 `batch`를 넣습니다. 스무딩은 0으로 하세요.
+#
+# </details>
+# <details><summary>힌트 2</summary>
+#
+# 손실은 `smoothed_loss(model(batch, batch != PAD, batch), batch, 0.0)`입니다. 옵티마이저는
+# `torch.optim.Adam(cheater.parameters(), lr=1e-3)`이면 됩니다.
+#
+# </details>
+
+# %% tags=["exercise"]
 torch.manual_seed(0)
-cheater = VanillaTransformerForConditionalGeneration(config)
-cheater_optimizer = torch.optim.Adam(cheater.parameters(), lr=1e-3)
+cheater = small_transformer()
+optimizer = torch.optim.Adam(cheater.parameters(), lr=1e-3)
 for _ in range(150):
+    cheater.train()
     batch = random_sequences(64)
-    loss = cheater(input_ids=batch, decoder_input_ids=batch, labels=batch).loss
+    loss = smoothed_loss(cheater(batch, batch != PAD, batch), batch, 0.0)
     loss.backward()
-    cheater_optimizer.step()
-    cheater_optimizer.zero_grad()
-copied = copy_accuracy(cheater)
-print(f"손실 {loss.item():.3f}, 복사한 비율 {copied:.1%}")
-# 손실은 금방 작아지지만 배운 것은 '방금 읽은 토큰을 다시 내보내기'입니다. 생성할 때는 답이 없으므로 복사하지 못합니다.
-assert loss.item() < 0.5 and copied < 0.1
+    optimizer.step()
+    optimizer.zero_grad()
+last_loss, share = loss.item(), copy_accuracy(cheater)  # 마지막 손실, 복사한 비율
+print(f"손실 {last_loss:.3f}, 복사한 비율 {share:.1%}")
 
-# %% cellView="form" jupyter={"source_hidden": true}
-# @title 풀이 3
-shares = {length: copy_accuracy(model, length=length) for length in (8, 10, 14)}
+# %%
+# 손실은 금방 작아지지만 배운 것은 '방금 읽은 토큰을 다시 내보내기'입니다. 생성할 때는 답이 없으므로 복사하지 못합니다.
+check_answer(
+    (last_loss, share),
+    lambda it: it[0] < 0.5 and it[1] < 0.1,
+    (lambda it: it[1] > 0.5, "정답을 밀어서 넣은 것 같습니다. 그대로 넣어 보세요."),
+    (lambda it: it[0] > 1, "아직 덜 배웠습니다. 150스텝을 학습하고, 기울기를 비웠는지 보세요."),
+)
+
+# %% [markdown]
+# ### 연습 3 ★ 5분
+#
+# 길이 10으로 학습한 모델은 길이 8, 10, 14를 얼마나 복사할까요? 길이마다 비율을 적은 `dict`를 만드세요.
+#
+# <details><summary>힌트 1</summary>
+#
+# `copy_accuracy`에는 `length`가 있습니다.
+#
+# </details>
+# <details><summary>힌트 2</summary>
+#
+# `{length: copy_accuracy(model, length=length) for length in (8, 10, 14)}`
+#
+# </details>
+
+# %% tags=["exercise"]
+shares = {length: copy_accuracy(model, length=length) for length in (8, 10, 14)}  # 길이: 비율
 print({length: f"{share:.1%}" for length, share in shares.items()})
-assert shares[14] < 0.5 < shares[10]  # 11번째부터는 배운 적이 없는 위치라서 대부분 틀립니다
+
+# %%
+check_answer(
+    shares,
+    lambda it: it[14] < 0.5 < it[10],  # 11번째부터는 배운 적이 없는 위치라서 대부분 틀립니다
+    (lambda it: set(it) != {8, 10, 14}, "길이 8, 10, 14가 모두 있어야 합니다."),
+)
+
+# %% [markdown]
+# 다음 장에서는 한국어 영화 리뷰를 읽고 긍정인지 부정인지 맞힙니다.
+# → [7. 영화 리뷰 감정 분석](07_review_classification.ipynb)

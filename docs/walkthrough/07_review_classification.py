@@ -1,19 +1,21 @@
 # %% [markdown]
 # # 7. 영화 리뷰 감정 분석
 #
-# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/hf_vanilla_transformer/blob/main/docs/walkthrough/07_review_classification.ipynb)
+# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/hf_vanilla_transformer/blob/main/docs/walkthrough/blanks/07_review_classification.ipynb)
 #
 # > **English summary.** An encoder-decoder classifies film reviews with a decoder that reads a single start token.
-# > The data are looked at first: raw lines, empty ones, lengths. A small model is trained on the embedded sample in a
-# > loop of a dozen lines and memorises it; the ready nsmc-small, pretrained on more reviews, is then looked into: its
-# > attention over your own sentence, and what it gets wrong.
+# > The data are looked at first: raw lines, empty ones, lengths. The reader's Transformer is trained on the embedded
+# > sample and memorises it; then it gets the weights of nsmc-small, pretrained on more reviews, and is fine-tuned.
+# > nsmc-small is looked into: its attention over your own sentence, and what it gets wrong.
 #
 # 이 장에서는 영화 리뷰를 읽고 긍정(positive)인지 부정(negative)인지 맞히는 분류 모델을 학습합니다.
 # 맞혀야 할 답을 **레이블**(label)이라고 합니다.
-# 먼저 패키지에 들어 있는 리뷰 몇백 개로 직접 해 보고, 그다음 많은 리뷰로 학습해 둔 모델을 들여다봅니다.
+# 먼저 내가 만든 `Transformer`를 패키지에 들어 있는 리뷰 몇백 개로 학습해 봅니다. 그다음 많은 리뷰로 학습해 둔 모델의
+# 가중치를 내 모델에 넣고 이어서 학습합니다.
 
-# %%
-# 준비: Colab에서는 저장소와 한글 글꼴을 내려받습니다. 이미 저장소 안이라면 건너뜁니다.
+# %% cellView="form" jupyter={"source_hidden": true}
+# @title 준비: 실행하고 넘어가세요
+# Colab에서는 저장소와 한글 글꼴을 내려받습니다. 이미 저장소 안이라면 건너뜁니다.
 import os
 import subprocess
 import sys
@@ -29,35 +31,37 @@ if "google.colab" in sys.modules and not os.path.isdir("model_cards"):
 CLONE = next((folder for folder in [Path.cwd(), *Path.cwd().parents] if (folder / "model_cards").is_dir()), None)
 if CLONE is None:
     sys.exit("저장소를 받아 그 안에서 노트북을 여세요: git clone https://github.com/OWNER/hf_vanilla_transformer")
-sys.path.append(str(CLONE / "docs" / "walkthrough"))  # 그림을 그리는 코드가 있는 곳
+sys.path.append(str(CLONE / "docs" / "walkthrough"))  # 그림, 그래프, 확인하는 코드가 있는 곳
+import chapter
+
+
+# %matplotlib inline
+chapter.begin("ko")
 MODELS = CLONE / "model_cards"  # 학습된 모델
 
+# %%
 import copy
 import csv
 
-import datasets
 import drawings
-import matplotlib
 import numpy as np
 import pandas as pd
 import torch
-import transformers
 from chapter_plots import plot_attention, plot_histogram, plot_lines
+from check import check_answer, mine
+from my_transformer import my_name  # 5장의 이름표
+from torch import nn
 from torch.utils.data import DataLoader
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, DataCollatorWithPadding
 
-from hf_vanilla_transformer import VanillaTransformerConfig, VanillaTransformerForSequenceClassification
 from hf_vanilla_transformer.data import load_labelled_text, tokenize
 from hf_vanilla_transformer.data.nsmc import SAMPLES
 from hf_vanilla_transformer.inference import classify
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 
 
-# %matplotlib inline
-matplotlib.rcParams.update({"figure.dpi": 100, "text.hinting": "none"})  # 작은 한글도 읽히도록
-datasets.disable_progress_bars()
-transformers.utils.logging.disable_progress_bar()
 pd.set_option("display.max_colwidth", None)
+Transformer = mine("Transformer")  # 5장에서 만든 클래스
 
 # %%
 drawings.model_map(7)
@@ -147,38 +151,37 @@ print({name: tuple(tensor.shape) for name, tensor in next(iter(loader)).items()}
 # ## 인코더-디코더가 분류하는 법
 #
 # 인코더는 리뷰를 읽고, 디코더는 시작 토큰 `[BOS]` 하나만 읽습니다. 디코더의 교차 어텐션이 인코더의 출력(토큰마다
-# 벡터 하나)에서 필요한 것을 모아 벡터 하나를 만들고, 선형 층이 그 벡터를 두 점수로 바꿉니다. 작은 모델로 확인해
-# 봅시다.
+# 벡터 하나)에서 필요한 것을 모아 벡터 하나를 만들고, 선형 층이 그 벡터를 두 점수로 바꿉니다. 5장에서 만든 클래스로
+# 작은 모델을 만들어 확인해 봅시다. 마지막 선형 층은 두 칸짜리이고 편향이 없습니다.
 
 # %%
 torch.manual_seed(0)
-config = VanillaTransformerConfig(
-    vocab_size=len(tokenizer),
-    d_model=64,
-    encoder_layers=2,
-    decoder_layers=1,
-    encoder_ffn_dim=256,
-    decoder_ffn_dim=256,
-    init_scheme="xavier_uniform",
-    scale_embedding=True,
-    id2label=dict(enumerate(names)),
-    label2id={name: i for i, name in enumerate(names)},
-)
-model = VanillaTransformerForSequenceClassification(config).eval()
-print(f"파라미터 {model.num_parameters():,}개")
+head = nn.Linear(64, 2, bias=False)
+model = Transformer(
+    len(tokenizer), d_model=64, heads=4, ffn_dim=256, encoder_layers=2, decoder_layers=1, head=head
+).eval()
+print(f"파라미터 {sum(parameter.numel() for parameter in model.parameters()):,}개")
+
 
 # %%
+def scores(model, batch):
+    """리뷰마다 두 점수 (B, 2)"""
+    start = torch.full((len(batch["input_ids"]), 1), tokenizer.bos_token_id)  # [BOS] 하나 (B, 1)
+    return model(batch["input_ids"], batch["attention_mask"].bool(), start)[:, 0]  # (B, 1, 2) -> (B, 2)
+
+
 batch = tokenizer(["정말 재미있다", "지루하고 유치했다"], padding=True, return_tensors="pt")
-with torch.no_grad():
-    states = model.model(**batch)  # decoder_input_ids를 주지 않으면 [BOS] 하나를 읽습니다
-    logits = model.classifier(states.last_hidden_state[:, 0])
-    assert torch.allclose(logits, model(**batch).logits, atol=1e-6)
-print("인코더의 출력", tuple(states.encoder_last_hidden_state.shape))
-print("디코더의 출력", tuple(states.last_hidden_state.shape))
-print("점수        ", tuple(logits.shape))
+with torch.inference_mode():
+    source_mask = batch["attention_mask"].bool()[:, None, None, :]
+    memory = model.encoder(batch["input_ids"], source_mask)
+    vector = model.decoder(torch.full((2, 1), tokenizer.bos_token_id), memory, source_mask)
+    print("인코더의 출력", tuple(memory.shape))
+    print("디코더의 출력", tuple(vector.shape))
+    print("점수        ", tuple(scores(model, batch).shape))
 
 # %% [markdown]
-# > *transformer-evolution에서는* 디코더의 모든 위치에서 최댓값을 구해 선형 층에 넣습니다. 이때 패딩 자리도 들어갑니다.
+# > *transformer-evolution에서는* 디코더의 모든 위치에서 최댓값을 구해 선형 층에 넣습니다. 이때 패딩 자리도
+# > 들어갑니다.
 # > 이 패키지는 패딩을 뺍니다. NSMC에서는 디코더가 `[BOS]` 하나만 읽으므로 둘의 결과가 같습니다. 그 코드의 주석은
 # > `Transformer`의 출력을 `(bs, n_dec_seq, n_dec_vocab)`이라고 적었지만, 실제로는
 # > `(bs, n_dec_seq, d_hidn)`입니다.
@@ -191,25 +194,38 @@ print("점수        ", tuple(logits.shape))
 
 
 # %%
-def accuracy(model, tokenizer, split):
+@torch.inference_mode()
+def predict(model, tokenizer, texts):
+    """레이블마다 확률 (N, 2)"""
     model.eval()
-    probabilities, _ = classify(split["text"][:], model, tokenizer)
-    return float((probabilities.argmax(axis=-1) == np.array(split["label"][:])).mean())
+    parts = [texts[start : start + 64] for start in range(0, len(texts), 64)]
+    batches = [tokenizer(part, padding=True, truncation=True, max_length=128, return_tensors="pt") for part in parts]
+    return torch.cat([scores(model, batch) for batch in batches]).softmax(dim=-1)
+
+
+def accuracy(model, tokenizer, split):
+    predicted = predict(model, tokenizer, split["text"][:]).argmax(dim=-1)
+    return (predicted == torch.tensor(split["label"][:])).float().mean().item()
+
+
+def train_an_epoch(model, optimizer, loader):
+    model.train()
+    losses = []
+    for batch in loader:
+        loss = nn.functional.cross_entropy(scores(model, batch), batch["labels"])
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        losses.append(loss.item())
+    return sum(losses) / len(losses)
 
 
 optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
 history, best = {}, 0.0
 for epoch in range(1, 7):
-    model.train()
-    losses = []
-    for batch in loader:
-        loss = model(**batch).loss
-        loss.backward()
-        optimizer.step()
-        optimizer.zero_grad()
-        losses.append(loss.item())
+    loss = train_an_epoch(model, optimizer, loader)
     score = accuracy(model, tokenizer, data["validation"])
-    history[epoch] = {"학습 손실": sum(losses) / len(losses), "검증 정확도": score}
+    history[epoch] = {"학습 손실": loss, "검증 정확도": score}
     if score > best:
         best, best_weights = score, copy.deepcopy(model.state_dict())
 model.load_state_dict(best_weights)
@@ -226,8 +242,8 @@ plot_lines(
 )
 
 # %%
-scores = {split: accuracy(model, tokenizer, data[split]) for split in ("train", "validation", "test")}
-print({split: round(score, 3) for split, score in scores.items()})
+accuracies = {split: accuracy(model, tokenizer, data[split]) for split in ("train", "validation", "test")}
+print({split: round(score, 3) for split, score in accuracies.items()})
 
 # %% [markdown]
 # 학습 데이터는 거의 다 맞히지만 처음 보는 리뷰에서는 정확도가 뚝 떨어집니다. 이것이 **과적합**(overfitting)입니다.
@@ -240,20 +256,56 @@ print({split: round(score, 3) for split, score in scores.items()})
 # ## 많은 리뷰로 학습한 모델
 #
 # 저장소에는 nsmc-small이 들어 있습니다. 레이블이 없는 리뷰로 먼저 배우고(**사전 학습**, pretraining) 레이블이 있는
-# NSMC로 이어서 학습한 모델입니다. 같은 테스트 리뷰를 맡겨 봅시다. 어텐션을 보려면 `attn_implementation="eager"`로
-# 불러옵니다.
+# NSMC로 이어서 학습한 모델입니다. 5장에서 했듯이 그 가중치를 **내 모델에** 넣고, 같은 테스트 리뷰를 맡겨 봅시다.
 
 # %%
 ready = AutoModelForSequenceClassification.from_pretrained(MODELS / "nsmc-small", attn_implementation="eager").eval()
 ready_tokenizer = AutoTokenizer.from_pretrained(MODELS / "nsmc-small")
-print(f"파라미터 {ready.num_parameters():,}개, 어휘 {len(ready_tokenizer):,}개")
-ready_score = accuracy(ready, ready_tokenizer, data["test"])
-print(f"테스트 정확도: 방금 학습한 모델 {scores['test']:.3f}, nsmc-small {ready_score:.3f}")
+head = nn.Linear(192, 2, bias=False)
+my_model = Transformer(
+    len(ready_tokenizer), d_model=192, heads=3, ffn_dim=768, encoder_layers=6, decoder_layers=1, head=head
+)
+print(my_model.load_state_dict({my_name(name): tensor for name, tensor in ready.state_dict().items()}))
+ready_score = accuracy(my_model, ready_tokenizer, data["test"])
+print(f"테스트 정확도: 처음부터 학습한 모델 {accuracies['test']:.3f}, nsmc-small의 가중치 {ready_score:.3f}")
+
+# %% [markdown]
+# 많은 글을 읽은 가중치에서 시작하니 훨씬 낫습니다. 이어서 내 데이터로 조금 더 학습하는 것을
+# **미세조정**(fine-tuning)이라고 합니다. 위의 `train_an_epoch`를 그대로 사용하되, 이미 잘 배운 가중치가 망가지지
+# 않도록 학습률을 작게 합니다.
+
+# %% tags=["varies"]
+torch.manual_seed(0)
+fine_tuning_loader = DataLoader(
+    tokenize(data, ready_tokenizer)["train"].remove_columns("length"),
+    batch_size=32,
+    shuffle=True,
+    collate_fn=DataCollatorWithPadding(ready_tokenizer),
+)
+optimizer = torch.optim.Adam(my_model.parameters(), lr=3e-5)
+for epoch in (1, 2):
+    loss = train_an_epoch(my_model, optimizer, fine_tuning_loader)
+    print(f"에포크 {epoch}  손실 {loss:.3f}  검증 {accuracy(my_model, ready_tokenizer, data['validation']):.3f}")
+print(f"테스트 정확도 {accuracy(my_model, ready_tokenizer, data['test']):.3f}")
+(CLONE / "runs").mkdir(exist_ok=True)
+torch.save(my_model.state_dict(), CLONE / "runs" / "my_classifier.pt")  # 9장에서 사용합니다
+
+# %% [markdown]
+# 모델도 반복문도 내가 쓴 것입니다. 리뷰 몇백 개를 더 보았다고 점수가 크게 오르지는 않습니다. 이미 NSMC 전체로 배운
+# 모델이기 때문입니다. 검증 정확도가 내려가면 과적합이 시작된 것이니 멈춥니다.
+#
+# 이제 미세조정하기 전의 nsmc-small을 패키지의 모델로 들여다봅시다. 어텐션을 보려고 `attn_implementation="eager"`로
+# 불러왔습니다.
 
 # %% [markdown]
 # ## 내 문장의 어텐션
 #
-# 아래의 문장을 바꾸어 가며 실행해 보세요.
+# 아래의 문장을 바꾸어 가며 실행해 보세요. 셀을 고치는 대신 브라우저에서 해 볼 수도 있습니다. 터미널에서 다음 명령을
+# 실행하면 글자를 칠 때마다 이 장의 두 그림과 확률이 바뀌는 페이지가 열립니다(9장).
+#
+# ```sh
+# vanilla-transformer page --model model_cards/nsmc-small --output_dir runs/page --serve
+# ```
 
 # %%
 review = "음악은 훌륭하지만 시나리오가 엉망이라 실망했다"
@@ -313,8 +365,8 @@ pd.DataFrame(
 # %% [markdown]
 # 비꼬는 말("이렇게 졸릴 수 있다니 대단하네요")과 부정적인 단어로 하는 칭찬("나 왜 울고 있냐")이 어렵습니다.
 # nsmc-small의 이전 판이 NSMC의 검증 데이터에서 크게 확신하고도 틀린 리뷰 50개를, 이 패키지의 저자들이 읽고 유형별로
-# 나누었습니다. 그 표는 [결과 문서(영어)](../results.md#what-it-gets-wrong)에 있습니다. 칭찬과 비판이 섞인 리뷰가 12개,
-# 레이블이 글과 맞지 않는 리뷰가 9개입니다.
+# 나누었습니다. 그 표는 [결과 문서(영어)](../results.md#what-it-gets-wrong)에 있습니다. 칭찬과 비판이 섞인 리뷰가
+# 12개, 레이블이 글과 맞지 않는 리뷰가 9개입니다.
 #
 # ## NSMC 전체로 학습하기
 #
@@ -346,42 +398,150 @@ pd.DataFrame(
 # **더 생각해 보기.** '이렇게 졸릴 수 있다니 대단하네요'를 맞히려면 모델이 무엇을 더 알아야 할까요? 리뷰를 더 많이
 # 모으면 해결될까요?
 #
-# ## 직접 해 보기
+# ## 확인 문제
 #
-# 풀이는 이 장의 맨 끝에 있습니다. 풀이의 출력은 셀을 실행해야 보입니다.
+# 답을 고른 다음 펼쳐 보세요.
 #
-# 1. 같은 테스트 리뷰에서 nsmc-small의 확신이 0.9보다 큰 답만 세면 정확도는 얼마인가요?
-# 2. 패딩이 답을 바꾸지 않는지 확인해 보세요. 짧은 리뷰를 혼자 넣을 때와 긴 리뷰와 함께 넣을 때의 점수를 비교합니다.
-# 3. '전혀 지루하지 않다'와 '전혀 재미있지 않다'를 nsmc-small은 어떻게 읽나요? 교차 어텐션도 그려 보세요.
+# **1.** 학습 데이터의 정확도는 1에 가까운데 테스트 데이터의 정확도는 훨씬 낮습니다. 무슨 일일까요?
 #
-# 다음 장에서는 디코더가 문장을 끝까지 생성합니다. → [8. 번역](08_translation.ipynb)
+# - (가) 과적합
+# - (나) 학습률이 너무 작음
+# - (다) 테스트 데이터가 잘못됨
+#
+# <details><summary>보기마다 설명</summary>
+#
+# - (가) 맞습니다. 학습 데이터를 외웠을 뿐입니다. 데이터를 늘리거나, 많은 글로 먼저 배운 가중치에서 시작하면
+#   나아집니다.
+# - (나) 아닙니다. 학습률이 너무 작다면 학습 데이터도 잘 맞히지 못합니다.
+# - (다) 아닙니다. 그럴 수도 있지만 먼저 의심할 것은 아닙니다.
+#
+# </details>
+#
+# **2.** 에포크를 테스트 정확도로 고르면 왜 안 될까요?
+#
+# - (가) 시간이 오래 걸려서
+# - (나) 점수가 실제보다 높게 나와서
+# - (다) 테스트 데이터가 적어서
+#
+# <details><summary>보기마다 설명</summary>
+#
+# - (가) 아닙니다. 걸리는 시간은 검증 데이터로 고를 때와 같습니다.
+# - (나) 맞습니다. 여러 점수 가운데 가장 높은 것을 고르면 우연히 높은 것이 뽑힙니다. 처음 보는 글에서는 그만큼 나오지
+#   않습니다.
+# - (다) 아닙니다. 많아도 고르는 데 사용하면 안 됩니다.
+#
+# </details>
+#
+# **3.** 디코더가 `[BOS]` 하나만 읽는데 어떻게 리뷰를 분류할까요?
+#
+# - (가) [BOS]의 임베딩에 리뷰의 뜻이 들어 있어서
+# - (나) 교차 어텐션이 인코더의 출력에서 모아 오므로
+# - (다) 인코더의 마지막 토큰을 읽으므로
+#
+# <details><summary>보기마다 설명</summary>
+#
+# - (가) 아닙니다. `[BOS]`의 임베딩은 어떤 리뷰든 같습니다.
+# - (나) 맞습니다. 리뷰가 들어오는 길은 교차 어텐션뿐입니다.
+# - (다) 아닙니다. 모든 토큰의 출력을 볼 수 있습니다.
+#
+# </details>
 
 # %% [markdown]
-# ## 풀이
+# ## 직접 해 보기
+#
+# 연습마다 어려운 정도(★)와 걸리는 시간을 적었습니다. 셀의 `...`을 채우고, 바로 아래의 셀로 확인하세요. 막히면 힌트를
+# 하나씩 펼치세요. 답은 빈칸판에서는 접혀 있고, 풀이판에는 채워져 있습니다.
 
-# %% cellView="form" jupyter={"source_hidden": true}
-# @title 풀이 1
+# %% [markdown]
+# ### 연습 1 ★ 5분
+#
+# 같은 테스트 리뷰에서 nsmc-small의 확신이 0.9보다 큰 답만 세면 정확도는 얼마인가요? 위의 `confidence`, `predicted`,
+# `labels`를 사용하세요.
+#
+# <details><summary>힌트 1</summary>
+#
+# `confidence > 0.9`는 True와 False의 배열입니다. 배열의 칸을 고르는 데 사용할 수 있습니다.
+#
+# </details>
+# <details><summary>힌트 2</summary>
+#
+# `predicted[sure] == labels[sure]`의 평균입니다.
+#
+# </details>
+
+# %% tags=["exercise"]
 sure = confidence > 0.9
-accuracy_when_sure = float((predicted[sure] == labels[sure]).mean())
+accuracy_when_sure = float((predicted[sure] == labels[sure]).mean())  # 0과 1 사이의 수
 print(f"{sure.sum()}개 가운데 {accuracy_when_sure:.3f}")
-assert accuracy_when_sure > ready_score
 
-# %% cellView="form" jupyter={"source_hidden": true}
-# @title 풀이 2
+# %%
+check_answer(
+    accuracy_when_sure,
+    lambda it: ready_score < it < 1 and abs(it - (predicted == labels)[confidence > 0.9].mean()) < 1e-6,
+    (ready_score, "모든 답의 정확도입니다."),
+    (lambda it: it > 1, "맞힌 개수인 것 같습니다. 비율로 바꾸세요."),
+)
+
+# %% [markdown]
+# ### 연습 2 ★★ 8분
+#
+# 패딩이 답을 바꾸지 않는지 확인해 보세요. 짧은 리뷰 "재미있다"를 혼자 넣을 때와 긴 `review`와 함께 넣을 때, 내 모델
+# `my_model`의 두 점수는 얼마나 다른가요? 가장 큰 차이를 구하세요.
+#
+# <details><summary>힌트 1</summary>
+#
+# `ready_tokenizer([...], padding=True, return_tensors="pt")`로 배치를 두 개 만듭니다.
+#
+# </details>
+# <details><summary>힌트 2</summary>
+#
+# `scores(my_model.eval(), together)[0] - scores(my_model, alone)[0]`의 절댓값에서 최댓값을 구합니다.
+#
+# </details>
+
+# %% tags=["exercise"]
 together = ready_tokenizer(["재미있다", review], padding=True, return_tensors="pt")
 alone = ready_tokenizer(["재미있다"], return_tensors="pt")
-with torch.no_grad():
-    difference = (ready(**together).logits[0] - ready(**alone).logits[0]).abs().max().item()
-print(f"점수의 차이 {difference:.1e}")
-assert difference < 1e-4  # 마스크 덕분에 [PAD]는 보이지 않습니다
+my_model.eval()
+with torch.inference_mode():
+    largest = (scores(my_model, together)[0] - scores(my_model, alone)[0]).abs().max().item()  # 수 하나
+print(f"점수의 차이 {largest:.1e}")
 
-# %% cellView="form" jupyter={"source_hidden": true}
-# @title 풀이 3
+# %%
+check_answer(
+    largest,
+    lambda it: it < 1e-4,  # 마스크 덕분에 [PAD]는 보이지 않습니다
+    (lambda it: it > 0.01, "너무 다릅니다. 같은 리뷰끼리 비교했는지, my_model.eval()을 했는지 보세요."),
+)
+
+# %% [markdown]
+# ### 연습 3 ★★ 8분
+#
+# '전혀 지루하지 않다'와 '전혀 재미있지 않다'를 내 모델은 어떻게 읽나요? 긍정일 확률 두 개의 목록을 만드세요. 교차
+# 어텐션도 `plot_attention`으로 그려 보세요.
+#
+# <details><summary>힌트 1</summary>
+#
+# `predict(my_model, ready_tokenizer, [...])`의 1번 열이 긍정일 확률입니다.
+#
+# </details>
+# <details><summary>힌트 2</summary>
+#
+# `predict(...)[:, 1].tolist()`입니다.
+#
+# </details>
+
+# %% tags=["exercise"]
 negated = ["전혀 지루하지 않다", "전혀 재미있지 않다"]
-answers = classify(negated, ready, ready_tokenizer)[0][:, 1].tolist()
-print(dict(zip(negated, [round(answer, 3) for answer in answers], strict=True)))
-assert answers[0] > 0.5 > answers[1]
-encoded = ready_tokenizer(negated[0], return_tensors="pt")
-with torch.no_grad():
-    cross = ready(**encoded, output_attentions=True).cross_attentions[0][0]
-plot_attention(cross, ["[BOS]"], ready_tokenizer.convert_ids_to_tokens(encoded["input_ids"][0]))
+positives = predict(my_model, ready_tokenizer, negated)[:, 1].tolist()  # 확률 두 개
+print(dict(zip(negated, [round(one, 3) for one in positives], strict=True)))
+
+# %%
+check_answer(
+    positives,
+    lambda it: it[0] > 0.5 > it[1],  # '않다'가 뒤집은 뜻을 알아봅니다
+    (lambda it: it[1] > 0.5 > it[0], "부정일 확률(0번 열)인 것 같습니다."),
+)
+
+# %% [markdown]
+# 다음 장에서는 디코더가 문장을 끝까지 생성합니다. → [8. 번역](08_translation.ipynb)

@@ -1,19 +1,22 @@
 # %% [markdown]
 # # 8. 번역
 #
-# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/hf_vanilla_transformer/blob/main/docs/walkthrough/08_translation.ipynb)
+# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/hf_vanilla_transformer/blob/main/docs/walkthrough/blanks/08_translation.ipynb)
 #
 # > **English summary.** Sentence pairs, Korean and English, are made by code and looked at; batches are filled up to
-# > a number of tokens; a translator is trained, with samples every 100 steps; BLEU is computed by hand and by
-# > sacreBLEU. Then the ready German-English translator writes a sentence token by token while its cross-attention
-# > shows where it looks. Beam search is written by hand in one cell, drawn as a tree, and equals `generate`.
+# > a number of tokens; the reader's Transformer is trained on them, with samples every 100 steps; BLEU is computed by
+# > hand and by sacreBLEU. Then the ready German-English translator writes a sentence token by token while its
+# > cross-attention shows where it looks. Beam search is written in three steps, drawn as a tree, and equals
+# > `generate`.
 #
-# 논문이 Transformer를 만든 이유가 바로 번역입니다. 이 장에서는 먼저 작은 한국어-영어 번역기를 처음부터 학습합니다.
+# 논문이 Transformer를 만든 이유가 바로 번역입니다. 이 장에서는 먼저 내가 만든 `Transformer`를 작은 한국어-영어
+# 번역기로 처음부터 학습합니다.
 # 그다음 진짜 문장으로 학습해 둔 독일어-영어 번역기를 들여다봅니다. 독일어를 몰라도 괜찮습니다. 단어마다 뜻을 적어
 # 두었습니다.
 
-# %%
-# 준비: Colab에서는 저장소와 한글 글꼴을 내려받습니다. 이미 저장소 안이라면 건너뜁니다.
+# %% cellView="form" jupyter={"source_hidden": true}
+# @title 준비: 실행하고 넘어가세요
+# Colab에서는 저장소와 한글 글꼴을 내려받습니다. 이미 저장소 안이라면 건너뜁니다.
 import os
 import subprocess
 import sys
@@ -29,34 +32,35 @@ if "google.colab" in sys.modules and not os.path.isdir("model_cards"):
 CLONE = next((folder for folder in [Path.cwd(), *Path.cwd().parents] if (folder / "model_cards").is_dir()), None)
 if CLONE is None:
     sys.exit("저장소를 받아 그 안에서 노트북을 여세요: git clone https://github.com/OWNER/hf_vanilla_transformer")
-sys.path.append(str(CLONE / "docs" / "walkthrough"))  # 그림을 그리는 코드가 있는 곳
+sys.path.append(str(CLONE / "docs" / "walkthrough"))  # 그림, 그래프, 확인하는 코드가 있는 곳
+import chapter
+
+
+# %matplotlib inline
+chapter.begin("ko")
 MODELS = CLONE / "model_cards"  # 학습된 모델
 
-
+# %%
 import math
 import random
 import re
 from collections import Counter
 
 import drawings
-import matplotlib
 import pandas as pd
 import sacrebleu
 import torch
-import transformers
 from chapter_plots import plot_attention, plot_beam_search, plot_lines
+from check import check_answer, mine
 from torch import nn
 from torch.nn.utils.rnn import pad_sequence
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
-from hf_vanilla_transformer import VanillaTransformerConfig, VanillaTransformerForConditionalGeneration
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 
 
-# %matplotlib inline
-matplotlib.rcParams["figure.dpi"] = 80
-transformers.utils.logging.disable_progress_bar()
 pd.set_option("display.max_colwidth", None)
+Transformer, noam, training_step, greedy = mine("Transformer", "noam", "training_step", "greedy")  # 5장과 6장에서
 
 # %%
 drawings.model_map(8)
@@ -178,72 +182,53 @@ pd.DataFrame(
 )
 
 # %% [markdown]
-# 이 패키지에서는 `training.TokenBudgetBatchSampler`가 이 일을 합니다. 배치를 텐서로 바꿀 때 원문의 빈자리는
-# `[PAD]`, 정답의 빈자리는 -100입니다(6장).
+# 이 패키지에서는 `training.TokenBudgetBatchSampler`가 이 일을 합니다. 배치를 텐서로 바꿀 때 빈자리는 `[PAD]`, 곧
+# 0입니다. 6장에서 쓴 `smoothed_loss`는 정답이 `[PAD]`인 자리를 세지 않습니다.
 
 
 # %%
 def collate(batch):
     source, labels = zip(*(examples[number] for number in batch), strict=True)
-    input_ids = pad_sequence([torch.tensor(ids) for ids in source], batch_first=True)  # [PAD]는 0번입니다
-    labels = pad_sequence([torch.tensor(ids) for ids in labels], batch_first=True, padding_value=-100)
-    return {"input_ids": input_ids, "attention_mask": (input_ids != tokenizer.pad_token_id).long(), "labels": labels}
+    return [pad_sequence([torch.tensor(ids) for ids in side], batch_first=True) for side in (source, labels)]
 
 
-print({name: tuple(tensor.shape) for name, tensor in collate(by_tokens[0]).items()})
+print([tuple(tensor.shape) for tensor in collate(by_tokens[0])])
 
 # %% [markdown]
 # ## 학습하기
 #
-# 논문의 `base`에서 크기만 줄인 모델을 6장의 반복문으로 학습합니다. 학습률은 6장의 Noam을 따르고,
-# 이번에는 레이블 스무딩도 0.1만큼 합니다. 100스텝마다 검증 데이터에서 가장 긴 문장을 번역해 봅니다.
+# 5장의 `Transformer`를 6장의 `training_step`으로 학습합니다. 학습률은 6장의 Noam을 따르고, 레이블 스무딩은 0.1입니다.
+# 시작 토큰은 `[BOS]`의 번호입니다. 번역은 6장의 `greedy`로 하고, `[EOS]`에서 자릅니다.
+# 100스텝마다 검증 데이터에서 가장 긴 문장을 번역해 봅니다.
 
 # %% tags=["varies"]
 torch.manual_seed(0)
-config = VanillaTransformerConfig.from_preset(
-    "base",
-    vocab_size=len(tokenizer),
-    d_model=64,
-    encoder_layers=2,
-    decoder_layers=2,
-    encoder_attention_heads=4,
-    decoder_attention_heads=4,
-    encoder_ffn_dim=256,
-    decoder_ffn_dim=256,
-    max_position_embeddings=64,
-)
-model = VanillaTransformerForConditionalGeneration(config)
-print(f"파라미터 {model.num_parameters():,}개")
+sizes = {"d_model": 64, "heads": 4, "ffn_dim": 256, "encoder_layers": 2, "decoder_layers": 2}
+my_model = Transformer(len(tokenizer), **sizes, head=nn.Linear(64, len(tokenizer)))
+my_tokenizer = tokenizer
+print(f"파라미터 {sum(parameter.numel() for parameter in my_model.parameters()):,}개")
 
 
-def noam(step, d_model=64, warmup=400):
-    return d_model**-0.5 * min(step**-0.5, step * warmup**-1.5)
+def translate(texts):
+    my_model.eval()
+    source = my_tokenizer(texts, padding=True, return_tensors="pt")["input_ids"]
+    rows = greedy(my_model, source, 40, start=my_tokenizer.bos_token_id)[:, 1:].tolist()
+    ends = [[*row, my_tokenizer.eos_token_id].index(my_tokenizer.eos_token_id) for row in rows]
+    return [my_tokenizer.decode(row[:end]) for row, end in zip(rows, ends, strict=True)]
 
 
-def translate(texts, model, tokenizer, **settings):
-    model.eval()
-    source = tokenizer(texts, padding=True, return_tensors="pt")
-    return tokenizer.batch_decode(model.generate(**source, **settings), skip_special_tokens=True)
-
-
-optimizer = torch.optim.Adam(model.parameters(), lr=1.0, betas=(0.9, 0.98), eps=1e-9)
-scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: noam(step + 1))
+optimizer = torch.optim.Adam(my_model.parameters(), lr=1.0, betas=(0.9, 0.98), eps=1e-9)
+scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: noam(step + 1, d_model=64, warmup=400))
 losses = []
 longest = max(validation, key=lambda one: len(one[0]))
 print("원문:", longest[0])
 print("정답:", longest[1])
 while len(losses) < 500:
-    for batch in map(collate, token_batches(examples, max_tokens=300)):
-        model.train()
-        logits = model(**batch).logits.transpose(1, 2)  # (문장, 어휘, 길이)
-        loss = nn.functional.cross_entropy(logits, batch["labels"], label_smoothing=0.1)  # -100은 세지 않습니다
-        loss.backward()
-        optimizer.step()
-        scheduler.step()
-        optimizer.zero_grad()
-        losses.append(loss.item())
+    for source, labels in map(collate, token_batches(examples, max_tokens=300)):
+        my_model.train()
+        losses.append(training_step(my_model, optimizer, scheduler, source, labels, start=my_tokenizer.bos_token_id))
         if len(losses) % 100 == 0:
-            print(f"{len(losses)}스텝", *translate([longest[0]], model, tokenizer, max_new_tokens=40))
+            print(f"{len(losses)}스텝", *translate([longest[0]]))
         if len(losses) == 500:
             break
 
@@ -257,7 +242,7 @@ plot_lines({"학습 손실": losses}, range(1, 501), title="번역기의 학습 
 # %% tags=["varies"]
 texts = ["말 두 마리가 배 위에서 말을 하고 있다.", "젊은 의사 한 명이 다리 위에서 배를 먹고 있다."]
 assert not {korean for korean, _ in train} & set(texts)
-for text, translation in zip(texts, translate(texts, model, tokenizer, max_new_tokens=40), strict=True):
+for text, translation in zip(texts, translate(texts), strict=True):
     print(text, "->", translation)
 
 # %% [markdown]
@@ -312,17 +297,21 @@ pd.DataFrame(precisions(hypotheses, references), index=[f"n = {n}" for n in (1, 
 # 방법이 다르므로, 비교할 수 있도록 모두 같은 도구 **sacreBLEU**로 잽니다. 이제 테스트 200쌍으로 재 봅시다.
 
 # %% tags=["varies"]
-translations = translate([korean for korean, _ in test], model, tokenizer, max_new_tokens=40)
+translations = translate([korean for korean, _ in test])
 score = sacrebleu.corpus_bleu(translations, [[english for _, english in test]]).score
 exact = sum(ours == english for ours, (_, english) in zip(translations, test, strict=True))
 print(f"BLEU {score:.1f}, 정답과 똑같은 번역 {exact}개 / {len(test)}개")
-assert score > 90
+assert score > 95
+(CLONE / "runs").mkdir(exist_ok=True)
+torch.save(my_model.state_dict(), CLONE / "runs" / "my_translator.pt")  # 9장에서 사용할 수 있습니다
+saved = my_tokenizer.save_pretrained(CLONE / "runs" / "my_translator_tokenizer")
 
 # %% [markdown]
-# 규칙으로 만든 문장이라 점수가 아주 높습니다. 진짜 문장에서는 어림도 없습니다. 규칙에 없는 단어 하나만 넣어 봅시다.
+# 한 줄씩 내가 쓴 모델이 내가 쓴 함수로 배워서 번역했습니다. 규칙으로 만든 문장이라 점수가 아주 높습니다. 진짜
+# 문장에서는 어림도 없습니다. 규칙에 없는 단어 하나만 넣어 봅시다.
 
 # %% tags=["varies"]
-print(*translate(["작은 토끼 두 마리가 공원에서 놀고 있다."], model, tokenizer, max_new_tokens=40))
+print(*translate(["작은 토끼 두 마리가 공원에서 놀고 있다."]))
 
 # %% [markdown]
 # 토끼를 본 적이 없으니 아는 것 가운데 하나로 바꿉니다. 모델이 아는 세계는 학습 데이터가 전부입니다.
@@ -392,7 +381,12 @@ plot_attention(
 )
 
 # %% [markdown]
-# 대체로 대각선을 따라 내려가는 것은 두 언어의 어순이 비슷하기 때문입니다.
+# 대체로 대각선을 따라 내려가는 것은 두 언어의 어순이 비슷하기 때문입니다. 내 문장으로도 보고 싶다면 터미널에서 다음
+# 명령을 실행하세요. 브라우저가 한 토큰씩 번역하면서 같은 그림을 그립니다(9장).
+#
+# ```sh
+# vanilla-transformer page --model model_cards/multi30k-de-en --output_dir runs/translator-page --serve
+# ```
 #
 # > *pytorch-seq2seq의* 그림은 행에 읽은 토큰이 아니라 그때 생성한 토큰을 적습니다. 같은 행렬이지만 이름이 한 칸 밀려
 # > 있으니 비교할 때 주의하세요.
@@ -410,9 +404,65 @@ for beams in (1, 3):
     print(beams, tokenizer.decode(output[0], skip_special_tokens=True))
 
 # %% [markdown]
-# 답이 다릅니다. 어떻게 된 일인지 직접 만들어 봅시다. 규칙은 이렇습니다.
+# 답이 다릅니다. 어떻게 된 일인지 세 번에 나누어 만들어 봅시다.
 #
-# 1. 남아 있는 문장마다 다음 토큰의 확률을 구하고, 로그 확률을 문장의 점수에 더합니다.
+# ### 먼저 탐욕적 디코딩
+#
+# 다음 토큰의 확률에 로그를 취한 것을 더해 가며 한 토큰씩 잇습니다. 로그 확률의 합이 문장의 **점수**입니다. 확률은
+# 1보다 작으므로 점수는 늘 0보다 작고, 클수록 그럴듯한 문장입니다.
+
+# %%
+with torch.inference_mode():
+    encoded = model.model.encoder(**source).last_hidden_state  # 원문은 한 번만 읽습니다
+
+
+@torch.inference_mode()
+def next_log_probabilities(sentences):
+    """지금까지 쓴 문장마다 다음 토큰의 로그 확률 (문장, 어휘)"""
+    states = (encoded.expand(len(sentences), -1, -1),)
+    output = model(encoder_outputs=states, decoder_input_ids=torch.tensor(sentences), use_cache=False)
+    return output.logits[:, -1].log_softmax(dim=-1)
+
+
+def show(total, ids):
+    print(f"{total:.2f}", *tokenizer.convert_ids_to_tokens(ids)[1:])
+
+
+total, ids = 0.0, [tokenizer.bos_token_id]
+for _ in range(4):
+    best = next_log_probabilities([ids])[0].max(dim=-1)
+    total, ids = total + best.values.item(), [*ids, best.indices.item()]
+    show(total, ids)
+
+# %% [markdown]
+# ### 문장 두 개를 남기기
+#
+# 이번에는 점수가 높은 문장을 둘씩 남깁니다. 두 문장을 저마다 가장 그럴듯한 토큰 둘로 늘려 후보 넷을 만들고, 그 가운데
+# 둘만 다음으로 보냅니다.
+
+# %%
+running = [(0.0, [tokenizer.bos_token_id])]
+for step in range(1, 5):
+    rows = next_log_probabilities([ids for _, ids in running])
+    candidates = []
+    for (total, ids), row in zip(running, rows, strict=True):
+        best = row.topk(2)
+        for value, token in zip(best.values.tolist(), best.indices.tolist(), strict=True):
+            candidates.append((total + value, [*ids, token]))
+    running = sorted(candidates, reverse=True)[:2]
+    print(f"토큰 {step}개")
+    for total, ids in running:
+        show(total, ids)
+
+# %% [markdown]
+# 토큰 세 개까지는 탐욕적 디코딩이 고른 `repair`가 위에 있습니다. 하지만 `are`를 버리지 않았더니, 토큰 네 개에서 이
+# 문장이 앞섭니다.
+#
+# ### 몇 개든, 문장이 끝날 때까지
+#
+# 이제 빔의 수를 정할 수 있게 하고, `[EOS]`를 다룹니다. 규칙은 이렇습니다.
+#
+# 1. 남아 있는 문장마다 다음 토큰의 로그 확률을 구해 문장의 점수에 더합니다.
 # 2. 모든 문장의 모든 토큰 가운데 점수가 높은 것부터 빔의 두 배만큼 후보로 뽑습니다.
 # 3. 순위가 빔의 수 안에 드는 후보가 `[EOS]`로 끝나면 완성된 문장으로 따로 둡니다.
 #    `[EOS]`가 아닌 후보는 위에서부터 빔의 수만큼 남깁니다.
@@ -421,41 +471,40 @@ for beams in (1, 3):
 
 
 # %%
-@torch.inference_mode()
-def beam_search(source, beams):
-    """완성된 문장 (점수, 번호들, 마지막 후보의 자리)과, 스텝마다의 후보 (부모의 자리, 토큰, 점수, 남았는지)."""
-    encoded = model.model.encoder(**source).last_hidden_state
-    running = [(0.0, [tokenizer.bos_token_id], 0)]
+def candidates_of(running, beams):
+    """점수가 높은 후보: (점수, 늘리기 전 문장의 자리, 토큰)"""
+    totals = torch.tensor([[total] for total, _ in running]) + next_log_probabilities([ids for _, ids in running])
+    best = totals.flatten().topk(2 * beams)
+    places = [divmod(index, totals.shape[1]) for index in best.indices.tolist()]
+    return [(total, place, token) for total, (place, token) in zip(best.values.tolist(), places, strict=True)]
+
+
+def beam_search(beams):
+    """완성된 문장 (점수, 번호들, 마지막 후보의 자리)과, 그림에 필요한 스텝마다의 후보."""
+    running, parents = [(0.0, [tokenizer.bos_token_id])], [0]
     finished, steps = [], []
-    while running:
-        written = torch.tensor([ids for _, ids, _ in running])
-        logits = model(
-            encoder_outputs=(encoded.expand(len(running), -1, -1),), decoder_input_ids=written, use_cache=False
-        ).logits[:, -1]
-        totals = torch.tensor([[total] for total, _, _ in running]) + logits.log_softmax(dim=-1)
-        best = totals.flatten().topk(2 * beams)
-        step, following = [], []
-        for place, (total, index) in enumerate(zip(best.values.tolist(), best.indices.tolist(), strict=True)):
-            _, ids, parent = running[index // totals.shape[1]]
-            token = index % totals.shape[1]
+    while True:
+        following, following_parents, step = [], [], []
+        for rank, (total, place, token) in enumerate(candidates_of(running, beams)):
+            ids = [*running[place][1], token]
             if token == tokenizer.eos_token_id:
-                kept = place < beams
+                kept = rank < beams
                 if kept:
-                    finished.append((total / len(ids), [*ids, token], (len(steps), place)))
+                    finished.append((total / (len(ids) - 1), ids, (len(steps), rank)))
             else:
                 kept = len(following) < beams
                 if kept:
-                    following.append((total, [*ids, token], place))
-            step.append((parent, tokenizer.convert_ids_to_tokens(token), total, kept))
+                    following.append((total, ids))
+                    following_parents.append(rank)
+            step.append((parents[place], tokenizer.convert_ids_to_tokens(token), total, kept))
         steps.append(step)
-        running = following
+        running, parents = following, following_parents
         finished = sorted(finished, reverse=True)[:beams]
         if len(finished) == beams and finished[-1][0] >= running[0][0] / len(steps):
-            break
-    return finished, steps
+            return finished, steps
 
 
-finished, steps = beam_search(source, beams=3)
+finished, steps = beam_search(beams=3)
 for score, ids, _ in finished:
     print(f"{score:.4f}  {tokenizer.decode(ids, skip_special_tokens=True)}")
 
@@ -542,40 +591,148 @@ print(tokenizer.tokenize("Der Bundestag hat das Gesetz heute verabschiedet."))
 # **더 생각해 보기.** 뜻은 같지만 정답과 단어가 하나도 겹치지 않는 번역의 BLEU는 0입니다. 좋은 번역을 기계로 채점하는
 # 더 나은 방법이 있을까요?
 #
-# ## 직접 해 보기
+# ## 확인 문제
 #
-# 풀이는 이 장의 맨 끝에 있습니다. 풀이의 출력은 셀을 실행해야 보입니다.
+# 답을 고른 다음 펼쳐 보세요.
 #
-# 1. 두 문장을 한 번에(`padding=True`) 번역해도 따로 번역한 것과 같을까요?
-# 2. "Ein Kind schläft."(한 아이가 잔다)를 빔 3개로 번역하면서 `length_penalty`를 1.0과 0.0으로 바꿔 보세요.
-#    0.0이면 점수를 길이로 나누지 않습니다. 어느 쪽이 더 짧은가요?
-# 3. 첫째 층의 교차 어텐션(`layer=0`)은 마지막 층과 어떻게 다른가요? 각 행의 최댓값을 평균 내어 비교해 보세요.
+# **1.** 번역 두 개의 BLEU가 40과 41입니다. 무엇을 알 수 있을까요?
 #
-# 마지막 장에서는 모델을 저장하고, 공유하고, 다른 곳에서 사용합니다. → [9. Hugging Face로](09_hugging_face.ipynb)
+# - (가) 41인 번역이 언제나 더 좋습니다
+# - (나) 같은 데이터, 같은 도구로 쟀다면 41이 정답과 조금 더 겹칩니다
+# - (다) 아무것도 알 수 없습니다
+#
+# <details><summary>보기마다 설명</summary>
+#
+# - (가) 아닙니다. 뜻이 같아도 다른 단어를 쓰면 BLEU는 낮습니다.
+# - (나) 맞습니다. 데이터나 단어를 나누는 방법이 다르면 숫자를 비교할 수 없습니다.
+# - (다) 아닙니다. 조건이 같다면 비교할 수 있습니다.
+#
+# </details>
+#
+# **2.** 빔을 1로 하면 빔 탐색은 무엇과 같아질까요?
+#
+# - (가) 탐욕적 디코딩
+# - (나) 무작위 생성
+# - (다) 모든 문장을 다 보는 탐색
+#
+# <details><summary>보기마다 설명</summary>
+#
+# - (가) 맞습니다. 문장을 하나만 남기므로 매번 가장 그럴듯한 토큰을 고릅니다.
+# - (나) 아닙니다. 빔 탐색에는 난수가 없습니다.
+# - (다) 아닙니다. 그러려면 빔이 어휘의 길이 제곱만큼 커야 합니다.
+#
+# </details>
+#
+# **3.** 배치를 문장의 수가 아니라 토큰의 수로 정하는 이유는 무엇일까요?
+#
+# - (가) 패딩을 계산하느라 버리는 시간을 줄이려고
+# - (나) 짧은 문장을 먼저 배우려고
+# - (다) 어휘를 줄이려고
+#
+# <details><summary>보기마다 설명</summary>
+#
+# - (가) 맞습니다. 길이가 비슷한 문장끼리 담으면 패딩이 거의 없습니다.
+# - (나) 아닙니다. 배치의 순서는 섞습니다.
+# - (다) 아닙니다. 어휘와는 상관이 없습니다.
+#
+# </details>
 
 # %% [markdown]
-# ## 풀이
+# ## 직접 해 보기
+#
+# 연습마다 어려운 정도(★)와 걸리는 시간을 적었습니다. 셀의 `...`을 채우고, 바로 아래의 셀로 확인하세요. 막히면 힌트를
+# 하나씩 펼치세요. 답은 빈칸판에서는 접혀 있고, 풀이판에는 채워져 있습니다.
 
-# %% cellView="form" jupyter={"source_hidden": true}
-# @title 풀이 1
+# %% [markdown]
+# ### 연습 1 ★ 5분
+#
+# 독일어 두 문장을 한 번에(`padding=True`) 번역해도 따로 번역한 것과 같을까요? 한 번에 번역한 결과를 `together`에
+# 담으세요. 문장 두 개의 목록입니다.
+#
+# <details><summary>힌트 1</summary>
+#
+# `tokenizer(texts, padding=True, return_tensors="pt")`를 `model.generate`에 넣습니다. 빔은 3개로 하세요.
+#
+# </details>
+# <details><summary>힌트 2</summary>
+#
+# `tokenizer.batch_decode(..., skip_special_tokens=True)`로 글로 바꿉니다.
+#
+# </details>
+
+# %% tags=["exercise"]
 texts = ["Zwei Hunde spielen im Schnee.", "Eine Frau liest ein Buch auf einer Bank im Park."]
-together = model.generate(**tokenizer(texts, padding=True, return_tensors="pt"), num_beams=3)
+output = model.generate(**tokenizer(texts, padding=True, return_tensors="pt"), num_beams=3)
+together = tokenizer.batch_decode(output, skip_special_tokens=True)  # 문장 두 개
+print(together)
+
+# %%
 alone = [model.generate(**tokenizer(text, return_tensors="pt"), num_beams=3)[0] for text in texts]
-translations = tokenizer.batch_decode(together, skip_special_tokens=True)
-print(translations)
-assert translations == [tokenizer.decode(ids, skip_special_tokens=True) for ids in alone]
+check_answer(
+    together,
+    [tokenizer.decode(ids, skip_special_tokens=True) for ids in alone],
+    (lambda it: "[PAD]" in it[0] or "[EOS]" in it[0], "특수 토큰을 빼세요: skip_special_tokens=True"),
+)
 
-# %% cellView="form" jupyter={"source_hidden": true}
-# @title 풀이 2
+# %% [markdown]
+# ### 연습 2 ★★ 8분
+#
+# "Ein Kind schläft."(한 아이가 잔다)를 빔 3개로 번역하면서 `length_penalty`를 1.0과 0.0으로 바꿔 보세요. 0.0이면
+# 점수를 길이로 나누지 않습니다. 두 번역의 토큰 수를 차례로 적은 목록을 만드세요.
+#
+# <details><summary>힌트 1</summary>
+#
+# `model.generate(**source, num_beams=3, length_penalty=penalty)[0]`의 길이를 셉니다.
+#
+# </details>
+# <details><summary>힌트 2</summary>
+#
+# `[len(model.generate(...)[0]) for penalty in (1.0, 0.0)]`
+#
+# </details>
+
+# %% tags=["exercise"]
 source = tokenizer("Ein Kind schläft.", return_tensors="pt")
-for penalty in (1.0, 0.0):
-    output = model.generate(**source, num_beams=3, length_penalty=penalty)[0]
-    print(penalty, len(output), tokenizer.decode(output, skip_special_tokens=True))
-assert len(output) < len(model.generate(**source, num_beams=3)[0])
-# 로그 확률은 0보다 작으므로 토큰이 늘면 합은 줄기만 합니다. 나누지 않으면 짧은 문장이 유리합니다.
+lengths = [len(model.generate(**source, num_beams=3, length_penalty=one)[0]) for one in (1.0, 0.0)]  # 수 두 개
+print(lengths)
 
-# %% cellView="form" jupyter={"source_hidden": true}
-# @title 풀이 3
-sharpness = {layer: cross_attention(texts[1], layer)[0].amax(dim=-1).mean().item() for layer in (0, -1)}
+# %%
+# 로그 확률은 0보다 작으므로 토큰이 늘면 합은 줄기만 합니다. 나누지 않으면 짧은 문장이 유리합니다.
+check_answer(
+    lengths,
+    lambda it: it[1] < it[0],
+    (lambda it: it[0] < it[1], "순서가 바뀌었습니다. 1.0, 0.0의 차례입니다."),
+    (lambda it: it[0] == it[1], "같습니다. length_penalty가 바뀌었는지 보세요."),
+)
+
+# %% [markdown]
+# ### 연습 3 ★★ 8분
+#
+# 첫째 층의 교차 어텐션(`layer=0`)은 마지막 층(`layer=-1`)과 어떻게 다른가요? 각 행의 최댓값을 평균 내면 얼마나 한
+# 곳을 또렷하게 보는지 알 수 있습니다. 위의 `cross_attention`으로 두 층의 값을 구해 `{0: ..., -1: ...}`을 만드세요.
+# 문장은 `texts[1]`입니다.
+#
+# <details><summary>힌트 1</summary>
+#
+# `cross_attention(texts[1], layer)[0]`은 (헤드, 읽은 토큰, 원문 토큰)입니다.
+#
+# </details>
+# <details><summary>힌트 2</summary>
+#
+# 마지막 차원의 최댓값 `amax(dim=-1)`을 평균 냅니다.
+#
+# </details>
+
+# %% tags=["exercise"]
+sharpness = {layer: cross_attention(texts[1], layer)[0].amax(dim=-1).mean().item() for layer in (0, -1)}  # 층: 수
 print({layer: round(value, 3) for layer, value in sharpness.items()})
-assert sharpness[0] < sharpness[-1]  # 마지막 층이 한 토큰을 더 또렷하게 봅니다
+
+# %%
+check_answer(
+    sharpness,
+    lambda it: 0 < it[0] < it[-1] < 1,  # 마지막 층이 한 토큰을 더 또렷하게 봅니다
+    (lambda it: it[-1] < it[0], "두 층이 바뀐 것 같습니다."),
+)
+
+# %% [markdown]
+# 다음 장에서는 모델을 저장하고, 공유하고, 다른 곳에서 사용합니다. → [9. Hugging Face로](09_hugging_face.ipynb)

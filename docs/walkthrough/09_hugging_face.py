@@ -1,18 +1,21 @@
 # %% [markdown]
 # # 9. Hugging Face로
 #
-# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/hf_vanilla_transformer/blob/main/docs/walkthrough/09_hugging_face.ipynb)
+# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/hf_vanilla_transformer/blob/main/docs/walkthrough/blanks/09_hugging_face.ipynb)
 #
 # > **English summary.** What makes this Transformer a Hugging Face model: a configuration that checks itself, a saved
 # > folder that carries its own code and loads with and without the package, `Trainer` in thirty lines of one's own,
-# > and a dry run of an upload to the Hub. The end says what the exported engines and the page in the browser are for.
+# > and a dry run of an upload to the Hub. At the end the reader's own Transformer goes into the package, is saved,
+# > and
+# > runs in a page that a friend opens in the browser.
 #
 # 8장까지 모델을 만들고, 학습하고, 사용해 보았습니다. 혼자 사용할 모델이라면 여기서 끝내도 됩니다.
 # 이 장에서는 다른 사람도 사용할 수 있게 합니다. 저장하고, 불러오고, 다시 학습하고, 올리는 일은 Hugging Face의
 # transformers가 정해 둔 방식을 따릅니다. 그러면 이 모델을 처음 보는 사람도 늘 하던 대로 사용할 수 있습니다.
 
-# %%
-# 준비: Colab에서는 저장소와 한글 글꼴을 내려받습니다. 이미 저장소 안이라면 건너뜁니다.
+# %% cellView="form" jupyter={"source_hidden": true}
+# @title 준비: 실행하고 넘어가세요
+# Colab에서는 저장소와 한글 글꼴을 내려받습니다. 이미 저장소 안이라면 건너뜁니다.
 import os
 import subprocess
 import sys
@@ -28,20 +31,28 @@ if "google.colab" in sys.modules and not os.path.isdir("model_cards"):
 CLONE = next((folder for folder in [Path.cwd(), *Path.cwd().parents] if (folder / "model_cards").is_dir()), None)
 if CLONE is None:
     sys.exit("저장소를 받아 그 안에서 노트북을 여세요: git clone https://github.com/OWNER/hf_vanilla_transformer")
-sys.path.append(str(CLONE / "docs" / "walkthrough"))  # 그림을 그리는 코드가 있는 곳
+sys.path.append(str(CLONE / "docs" / "walkthrough"))  # 그림, 그래프, 확인하는 코드가 있는 곳
+import chapter
+
+
+# %matplotlib inline
+chapter.begin("ko")
 MODELS = CLONE / "model_cards"  # 학습된 모델
 
+# %%
 import contextlib
 import io
 import json
 import re
 import tempfile
 
-import datasets
 import drawings
 import pandas as pd
 import torch
 import transformers
+from check import check_answer, mine
+from my_transformer import my_name  # 5장의 이름표
+from torch import nn
 from transformers import (
     AutoConfig,
     AutoModel,
@@ -59,12 +70,11 @@ from hf_vanilla_transformer.hub import RecordCallback
 from hf_vanilla_transformer.metrics import compute_metrics
 
 
-datasets.disable_progress_bars()
-transformers.utils.logging.disable_progress_bar()
 transformers.utils.logging.set_verbosity_error()
-# 이 장에서 만드는 파일은 모두 임시 폴더에 둡니다.
+# 이 장에서 만드는 파일은 거의 모두 임시 폴더에 둡니다.
 temporary = tempfile.TemporaryDirectory()
 WORK = Path(temporary.name)
+Transformer = mine("Transformer")  # 5장에서 만든 클래스
 
 # %%
 drawings.model_map(9)
@@ -253,6 +263,8 @@ print("\n".join(sorted(file.name for file in (WORK / "own").iterdir() if file.is
 
 # %% [markdown]
 # `run.json`에는 버전과 데이터의 체크섬이, `metrics.json`에는 정확도 같은 결과가 있습니다. 카드는 이렇게 시작합니다.
+# 나머지는 영어입니다. Hub의 독자는 여러 나라 사람이기 때문입니다. 한국어 글로 학습한 모델의 카드는 한국어 요약으로
+# 시작합니다.
 
 # %%
 print((WORK / "own" / "README.md").read_text(encoding="utf-8").split("---")[2].split("## ")[0].strip())
@@ -273,10 +285,12 @@ with contextlib.chdir(WORK), contextlib.redirect_stdout(io.StringIO()) as printe
 print(re.sub(r"(?m)^ *[\d,]+ +", "", printed.getvalue()))  # 크기는 빼고 봅니다
 
 # %% [markdown]
-# 체크포인트와 옵티마이저의 상태는 올라가지 않습니다. `modules.json`, `sentence_bert_config.json`, `1_Pooling`은 문장의
-# 벡터를 구하는 도구 sentence-transformers가 읽는 파일입니다. 실제로 올리려면 `hf auth login`으로 한 번 로그인한 뒤
-# `--dry_run`을 빼면 됩니다. 그러면 누구나 `from_pretrained("USER/NAME", trust_remote_code=True)`로 불러올 수 있습니다.
-# 파이썬에서는 `hf_vanilla_transformer.hub.push(model, "USER/NAME")`이 같은 일을 합니다.
+# 올라갈 파일의 목록입니다. `stays here`는 올라가지 않는 폴더이고, `a text of the data`는 그 파일에 학습 데이터의 글이
+# 예로 들어 있다는 알림입니다. 내 데이터라면 공개해도 되는 글인지 확인하세요.
+# 체크포인트와 옵티마이저의 상태는 올라가지 않습니다. `modules.json`, `sentence_bert_config.json`, `1_Pooling`은
+# 문장의 벡터를 구하는 도구 sentence-transformers가 읽는 파일입니다. 실제로 올리려면 `hf auth login`으로 한 번
+# 로그인한 뒤 `--dry_run`을 빼면 됩니다. 그러면 누구나 `from_pretrained("USER/NAME", trust_remote_code=True)`로 불러올
+# 수 있습니다. 파이썬에서는 `hf_vanilla_transformer.hub.push(model, "USER/NAME")`이 같은 일을 합니다.
 # `model.push_to_hub("USER/NAME")`도 있지만 가중치, 설정, 코드만 올리고 토크나이저와 카드는 올리지 않습니다.
 #
 # 어떤 데이터로 학습했는지, 그 데이터의 이용 조건이 무엇인지도 함께 생각하세요. Multi30k는 비영리 목적으로만 사용할
@@ -301,17 +315,57 @@ print(re.sub(r"(?m)^ *[\d,]+ +", "", printed.getvalue()))  # 크기는 빼고 �
 # `--quantize int8`은 가중치를 8비트 정수로 줄입니다. 파일이 작아지고 빨라지는 대신 답이 조금 달라질 수 있습니다.
 # 무엇을 고를지는 [엔진(영어)](../engines.md)에 있습니다.
 #
-# `page`는 서버 없이 브라우저 안에서 모델을 실행하는 웹 페이지를 만듭니다. 리뷰를 입력하는 동안 글자를 칠 때마다 분류
-# 결과와 어텐션이 바뀝니다. 7장에서 본 그림을 다른 사람에게 보여 주기에 좋습니다.
+# ## 내가 만든 모델을 브라우저로
+#
+# 이제 2장부터 한 줄씩 만든 **내 모델**을 같은 길로 보내 봅시다. 7장에서 미세조정한 내 분류 모델을 꺼냅니다. 7장을
+# 실행하지 않았다면 nsmc-small의 가중치를 내 클래스에 넣어 대신합니다.
+
+# %%
+config = AutoConfig.from_pretrained(MODELS / "nsmc-small")
+head = nn.Linear(config.d_model, 2, bias=False)
+my_model = Transformer(
+    config.vocab_size, d_model=192, heads=3, ffn_dim=768, encoder_layers=6, decoder_layers=1, head=head
+).eval()
+file = CLONE / "runs" / "my_classifier.pt"
+if file.is_file():
+    my_weights = torch.load(file, weights_only=True)
+else:
+    ready = AutoModelForSequenceClassification.from_pretrained(MODELS / "nsmc-small")
+    my_weights = {my_name(name): tensor for name, tensor in ready.state_dict().items()}
+print("7장에서 학습한 내 가중치" if file.is_file() else "nsmc-small의 가중치", my_model.load_state_dict(my_weights))
+
+# %% [markdown]
+# 5장에서는 패키지의 가중치를 내 모델에 넣었습니다. 이번에는 거꾸로 내 가중치를 패키지의 모델에 넣습니다. 이름만
+# 바꾸면 되고, 남거나 모자라는 이름은 없습니다. 두 모델의 점수가 같은지 확인하고 저장합니다.
+
+# %%
+package = VanillaTransformerForSequenceClassification(config).eval()
+print(package.load_state_dict({name: my_weights[my_name(name)] for name in package.state_dict()}))
+review = tokenizer(["내가 만든 모델이 드디어 돌아간다", "지루하고 유치했다"], padding=True, return_tensors="pt")
+start = torch.full((2, 1), tokenizer.bos_token_id)
+with torch.inference_mode():
+    ours = my_model(review["input_ids"], review["attention_mask"].bool(), start)[:, 0]
+    theirs = package(**review).logits
+print("점수의 가장 큰 차이가 1e-4보다 작은가:", ((ours - theirs).abs().max() < 1e-4).item())
+assert torch.allclose(ours, theirs, atol=1e-4)
+package.save_pretrained(CLONE / "runs" / "my-model")
+saved = tokenizer.save_pretrained(CLONE / "runs" / "my-model")
+print(*sorted(file.name for file in (CLONE / "runs" / "my-model").iterdir()), sep="\n")
+
+# %% [markdown]
+# `page`는 서버 없이 브라우저 안에서 모델을 실행하는 웹 페이지를 만듭니다. 저장소의 폴더에서 터미널을 열고 실행하세요.
 #
 # ```sh
-# vanilla-transformer page --model model_cards/nsmc-small --output_dir page
+# vanilla-transformer page --model runs/my-model --output_dir runs/my-page --serve
 # ```
+#
+# 친구가 한국어를 한 글자씩 칠 때마다, 내가 한 줄씩 만들고 학습한 모델이 긍정인지 부정인지 답하고 어디를 보았는지
+# 그립니다. 폴더째 정적 웹 호스팅에 올리면 인터넷 어디서나 열립니다.
 #
 # ## 튜토리얼에서 온 체크포인트
 #
-# 튜토리얼의 코드로 이미 학습한 모델이 있다면 버리지 마세요. 체크포인트와 `.model` 파일을 세 단계로 가져올 수 있습니다.
-# → [체크포인트 가져오기](checkpoint.ko.md)
+# 튜토리얼의 코드로 이미 학습한 모델이 있다면 버리지 마세요. 체크포인트와 `.model` 파일을 세 단계로 가져올 수
+# 있습니다. → [체크포인트 가져오기](checkpoint.ko.md)
 #
 # ## 정리
 #
@@ -322,50 +376,146 @@ print(re.sub(r"(?m)^ *[\d,]+ +", "", printed.getvalue()))  # 크기는 빼고 �
 #
 # **더 생각해 보기.** 내 모델을 받은 사람이 결과를 똑같이 다시 얻으려면 폴더에 무엇이 더 있어야 할까요?
 #
-# ## 직접 해 보기
+# ## 확인 문제
 #
-# 풀이는 이 장의 맨 끝에 있습니다. 풀이의 출력은 셀을 실행해야 보입니다.
+# 답을 고른 다음 펼쳐 보세요.
 #
-# 1. `nsmc-small`의 설정을 불러와 기본값과 다른 항목만 골라 보세요. *transformer-evolution*과 무엇이 다른가요?
-# 2. 처음에 저장한 폴더의 `config.json`에서 `d_model`을 128로 바꾸고 불러오면 어떻게 될까요?
-# 3. 가중치를 반정밀도(`torch.float16`)로 저장하면 파일의 크기와 출력은 얼마나 달라지나요?
+# **1.** `model.safetensors`만 친구에게 보내면 친구가 모델을 사용할 수 있을까요?
 #
-# 여기까지 오느라 수고 많으셨습니다. 어휘에서 Hub까지, Transformer 하나를 처음부터 끝까지 만들었습니다.
-# 다음에는 [내 데이터로 학습](../../README.ko.md#내-데이터로-학습하기)해 보세요. 코드를 더 읽고 싶다면 모델 전체가
-# [파일 하나](../../hf_vanilla_transformer/modeling_vanilla_transformer.py)에 논문의 순서대로 있습니다.
+# - (가) 있습니다
+# - (나) 설정과 코드, 토크나이저도 있어야 합니다
+# - (다) 친구에게 GPU가 있으면 됩니다
+#
+# <details><summary>보기마다 설명</summary>
+#
+# - (가) 아닙니다. 가중치만으로는 모델의 모양도, 글을 번호로 바꾸는 법도 알 수 없습니다.
+# - (나) 맞습니다. 그래서 `save_pretrained`가 폴더를 만들고, 토크나이저도 같은 폴더에 저장합니다.
+# - (다) 아닙니다. GPU와는 상관이 없습니다.
+#
+# </details>
+#
+# **2.** `trust_remote_code=True`는 무엇을 허락하는 것일까요?
+#
+# - (가) 인터넷에서 가중치를 내려받는 것
+# - (나) 폴더에 든 파이썬 코드를 내 컴퓨터에서 실행하는 것
+# - (다) 내 데이터를 Hub에 보내는 것
+#
+# <details><summary>보기마다 설명</summary>
+#
+# - (가) 아닙니다. 가중치는 허락하지 않아도 내려받습니다.
+# - (나) 맞습니다. 그래서 코드를 먼저 읽어 보는 것이 좋습니다.
+# - (다) 아닙니다. 아무것도 보내지 않습니다.
+#
+# </details>
 
 # %% [markdown]
-# ## 풀이
+# ## 직접 해 보기
+#
+# 연습마다 어려운 정도(★)와 걸리는 시간을 적었습니다. 셀의 `...`을 채우고, 바로 아래의 셀로 확인하세요. 막히면 힌트를
+# 하나씩 펼치세요. 답은 빈칸판에서는 접혀 있고, 풀이판에는 채워져 있습니다.
 
-# %% cellView="form" jupyter={"source_hidden": true}
-# @title 풀이 1
+# %% [markdown]
+# ### 연습 1 ★★ 8분
+#
+# `nsmc-small`의 설정을 불러와 기본값과 다른 항목만 골라 보세요. 이름과 값을 적은 `dict`입니다.
+# *transformer-evolution*과 무엇이 다른가요?
+#
+# <details><summary>힌트 1</summary>
+#
+# `AutoConfig.from_pretrained(...)`와 `VanillaTransformerConfig()`를 `to_dict()`로 바꾸어 비교합니다.
+#
+# </details>
+# <details><summary>힌트 2</summary>
+#
+# `{name: theirs[name] for name in ours if theirs.get(name) != ours[name]}`의 꼴입니다. `_name_or_path`,
+# `architectures`처럼 모양과 상관없는 것은 빼세요.
+#
+# </details>
+
+# %% tags=["exercise"]
 theirs, ours = AutoConfig.from_pretrained(MODELS / "nsmc-small").to_dict(), VanillaTransformerConfig().to_dict()
 others = {"_name_or_path", "architectures", "dtype", "id2label", "label2id"}
-different = {name: theirs[name] for name in ours if name not in others and theirs.get(name) != ours[name]}
+different = {name: theirs[name] for name in ours if name not in others and theirs.get(name) != ours[name]}  # 이름: 값
 print(different)
-assert different["norm_first"] and different["decoder_layers"] == 1
 
-# %% cellView="form" jupyter={"source_hidden": true}
-# @title 풀이 2
+# %%
+check_answer(
+    different,
+    lambda it: it["norm_first"] and it["decoder_layers"] == 1 and "pad_token_id" not in it,
+    (lambda it: it["decoder_layers"] == 6, "기본값을 적었습니다. nsmc-small의 값을 적으세요."),
+    (lambda it: "pad_token_id" in it, "같은 항목까지 들어 있습니다. 다른 것만 고르세요."),
+)
+
+# %% [markdown]
+# ### 연습 2 ★★ 8분
+#
+# 처음에 저장한 폴더를 `WORK / "second"`에 한 번 더 저장하고, 그 `config.json`에서 `d_model`을 128로 바꾸세요.
+# 불러오면 어떤 오류가 나나요? 오류의 이름을 적으세요.
+#
+# <details><summary>힌트 1</summary>
+#
+# `json.loads`로 읽어 고친 다음 `json.dumps`로 적습니다. `try`와 `except Exception as error`로 오류를 잡습니다.
+#
+# </details>
+# <details><summary>힌트 2</summary>
+#
+# `type(error).__name__`이 오류의 이름입니다.
+#
+# </details>
+
+# %% tags=["exercise"]
 changed = json.loads((WORK / "first" / "config.json").read_text())
 model.save_pretrained(WORK / "second")
 (WORK / "second" / "config.json").write_text(json.dumps({**changed, "d_model": 128}))
 try:
     AutoModelForSequenceClassification.from_pretrained(WORK / "second")
-    refused = False
-except RuntimeError as error:  # 가중치의 모양이 설정과 맞지 않습니다
-    refused = True
-    print(type(error).__name__)
-assert refused
+except Exception as error:
+    name = type(error).__name__  # 오류의 이름
 
-# %% cellView="form" jupyter={"source_hidden": true}
-# @title 풀이 3
+# %%
+check_answer(
+    name,
+    "RuntimeError",  # 가중치의 모양이 설정과 맞지 않습니다
+    ("NameError", "오류가 나지 않았거나, 다른 셀의 이름이 틀렸습니다."),
+)
+
+# %% [markdown]
+# ### 연습 3 ★★ 8분
+#
+# 가중치를 반정밀도(`torch.float16`)로 저장하면 파일의 크기와 출력은 얼마나 달라지나요? 크기의 비(반정밀도 / 원래)와
+# 점수의 가장 큰 차이를 구하세요. 원래 가중치는 `WORK / "first"`에 있습니다.
+#
+# <details><summary>힌트 1</summary>
+#
+# `model.half().save_pretrained(WORK / "half")`로 저장하고, 두 폴더의 `model.safetensors`의 크기를 `stat().st_size`로
+# 비교합니다.
+#
+# </details>
+# <details><summary>힌트 2</summary>
+#
+# 점수를 비교하려면 `from_pretrained(WORK / "half", dtype=torch.float32)`로 다시 불러옵니다.
+#
+# </details>
+
+# %% tags=["exercise"]
 with torch.no_grad():
-    before = model(**batch).logits
+    before = again(**batch).logits
 model.half().save_pretrained(WORK / "half")
 full, half = ((WORK / name / "model.safetensors").stat().st_size for name in ("first", "half"))
 loaded = AutoModelForSequenceClassification.from_pretrained(WORK / "half", dtype=torch.float32).eval()
 with torch.no_grad():
-    difference = (loaded(**batch).logits - before).abs().max().item()
-print(f"{full:,} -> {half:,}, 출력의 차이 {difference:.1e}")
-assert half < 0.6 * full and 0 < difference < 0.01
+    after = loaded(**batch).logits
+ratio, largest = half / full, (after - before).abs().max().item()  # 크기의 비, 가장 큰 차이
+print(f"크기 {ratio:.2f}배, 출력의 차이 {largest:.1e}")
+
+# %%
+check_answer(
+    (ratio, largest),
+    lambda it: 0.4 < it[0] < 0.6 and 0 < it[1] < 0.01,
+    (lambda it: it[0] > 1.5, "비가 거꾸로입니다. 반정밀도를 원래로 나누세요."),
+    (lambda it: it[1] == 0, "차이가 없습니다. 반정밀도로 저장한 것을 불러왔는지 보세요."),
+)
+
+# %% [markdown]
+# 마지막 장에서는 학습 없이 손으로 가중치를 정해, 모델의 속을 끝까지 들여다봅니다.
+# → [10. 손으로 정하는 가중치](10_weights_by_hand.ipynb)

@@ -1,34 +1,31 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""Pictures that only the chapters draw, and the package's in Korean. Each is a `Figure`, which a notebook shows."""
+"""Pictures that only the chapters draw, and the package's, in the chapter's language; each is a `Figure`."""
 
 import functools
 import re
 from collections.abc import Callable, Sequence
 
 import torch
+import words
 from matplotlib.figure import Figure
 from matplotlib.text import Text
+from words import word
 
 from hf_vanilla_transformer import figures
 from hf_vanilla_transformer.figures import drawable, with_hangul
 
 
-KOREAN = {
-    **{"pad mask": "패딩 마스크", "causal mask": "인과 마스크", "pad and causal mask": "둘을 함께"},
-    **{"may be seen": "볼 수 있음", "hidden": "가림", "query position": "쿼리", "key position": "키"},
-    **{"query token": "쿼리의 토큰", "key token": "키의 토큰", "probability": "어텐션 가중치"},
-    **{"Positional encoding": "위치 인코딩", "position (tokens)": "자리", "value": "값"},
-    "column of the vector (even: sine, odd: cosine)": "벡터의 칸 (짝수: 사인, 홀수: 코사인)",
-}
+KOREAN = {english: korean for korean, english in words.ENGLISH.items()}
+KOREAN |= {"probability": "어텐션 가중치", "Attention": "어텐션"}
 
 
 def in_korean(plot: Callable[..., Figure]) -> Callable[..., Figure]:
-    """One of the package's plots, with its title, axes and legend in Korean."""
+    """One of the package's plots, with its title, axes and legend in Korean, where the chapter is in Korean."""
 
     @functools.wraps(plot)
     def draw(*args, **kwargs) -> Figure:
         figure = plot(*args, **kwargs)
-        for text in figure.findobj(Text):
+        for text in figure.findobj(Text) if words.LANGUAGE == "ko" else []:
             english = text.get_text()
             text.set_text(KOREAN.get(english, re.sub(r"^head (?=\d+$)", "헤드 ", english)))
         return figure
@@ -89,7 +86,7 @@ def plot_matrix(
         axis.get_major_locator().set_params(integer=True)
     if rows is not None:
         axes.set_yticks(range(len(rows)), drawable(rows), parse_math=False)
-    figure.colorbar(image, ax=axes, label="값")
+    figure.colorbar(image, ax=axes, label=word("값"))
     return with_hangul(figure)
 
 
@@ -123,9 +120,9 @@ def plot_beam_search(steps: Sequence[Sequence[tuple[int, str, float, bool]]], be
             label = f"{next(remaining)}\n{score:.2f}"
             axes.text(number + 1, place, label, bbox=box, color="black" if kept else "grey", **style)
     axes.set(
-        title="빔 탐색",
-        xlabel="스텝 (토큰)",
-        ylabel="순위",
+        title=word("빔 탐색"),
+        xlabel=word("스텝 (토큰)"),
+        ylabel=word("순위"),
         xlim=(-0.5, len(steps) + 0.5),
         ylim=(height - 0.4, -0.6),
         xticks=range(len(steps) + 1),

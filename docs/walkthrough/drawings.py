@@ -8,6 +8,8 @@ colours are attributes, for viewers that drop styles; where styles are kept, the
 from collections.abc import Sequence
 from html import escape
 
+from words import word
+
 
 # Fill in light and in dark. A kind is also named by the text in its boxes: nothing depends on colour alone.
 FILLS = {
@@ -49,7 +51,7 @@ class Drawing:
         colour = {"ink": INK, "pale": PALE, "mark": MARK}[kind][0]
         self.parts.append(
             f'<text class="vt-{kind}" x="{x:g}" y="{y + size * 0.36:g}" text-anchor="{anchor}" font-size="{size}" '
-            f'fill="{colour}">{escape(words)}</text>'
+            f'fill="{colour}">{escape(word(words))}</text>'
         )
 
     def box(
@@ -106,7 +108,7 @@ class Drawing:
                 f'<svg xmlns="http://www.w3.org/2000/svg" width="{self.width}" height="{self.height}" '
                 f'viewBox="0 0 {self.width} {self.height}" style="max-width:100%;height:auto" role="img" '
                 "font-family=\"NanumGothic, 'Noto Sans KR', 'Apple SD Gothic Neo', 'Malgun Gothic', sans-serif\">",
-                f"<title>{escape(self.description)}</title>",
+                f"<title>{escape(word(self.description))}</title>",
                 f"<style>@media (prefers-color-scheme:dark){{{DARK}}}</style>",
                 f'<rect class="vt-card" width="{self.width}" height="{self.height}" rx="10" fill="#ffffff"/>',
                 *self.parts,
@@ -118,15 +120,15 @@ class Drawing:
         return {"image/svg+xml": self.svg(), "text/plain": repr(self)}
 
     def __repr__(self) -> str:
-        return f"그림(Jupyter에서는 셀을 실행하면 보입니다): {self.description}"
+        return word("그림(Jupyter에서는 셀을 실행하면 보입니다): {}").format(word(self.description))
 
 
 def model_map(here: int | None = None) -> Drawing:
     """The whole model, with the chapter of each part; the parts of chapter `here` are marked."""
     words = "왼쪽의 인코더는 원문을 읽고, 오른쪽의 디코더는 다음 토큰을 예측합니다. 숫자는 그 부분을 만드는 장입니다."
-    drawing = Drawing(400, 510 if here else 490, "Transformer 전체 지도. " + words)
+    drawing = Drawing(400, 510 if here else 490, f"{word('Transformer 전체 지도.')} {word(words)}")
     if here:
-        drawing.text(200, 494, f"빨간 테두리: 여기, {here}장", kind="mark")
+        drawing.text(200, 494, word("빨간 테두리: 여기, {}장").format(here), kind="mark")
 
     def part(x: float, y: float, words: str, kind: str, *chapters: int, height: int = 30) -> None:
         drawing.box(x, y, 148, height, words, kind=kind, mark=here in chapters)
@@ -146,8 +148,8 @@ def model_map(here: int | None = None) -> Drawing:
             if number:
                 drawing.arrow((x + 74, y + 38), (x + 74, y + 30))
 
-    for x, source in ((26, "원문"), (226, "지금까지 쓴 글")):
-        part(x, 448, f"{source}의 토큰", "plain", 1)
+    for x, source in ((26, "원문의 토큰"), (226, "지금까지 쓴 글의 토큰")):
+        part(x, 448, source, "plain", 1)
         part(x, 398, "임베딩 + 위치", "embedding", 2)
         drawing.arrow((x + 74, 448), (x + 74, 430))
     feed_forward = ("피드포워드", "feed_forward", 4)
@@ -161,8 +163,8 @@ def model_map(here: int | None = None) -> Drawing:
         drawing.arrow((300, low), (300, high))
     drawing.text(300, 32, "다음 토큰의 확률")
     drawing.text(100, 26, "완성한 모델로 하는 일", size=12, kind="pale")
-    for number, words in enumerate(("학습", "감정 분석", "번역", "Hugging Face")):
-        part(26, 42 + 38 * number, words, "plain", 6 + number, height=26)
+    for number, words in enumerate(("학습", "감정 분석", "번역", "Hugging Face", "손으로 정하기")):
+        part(26, 42 + 31 * number, words, "plain", 6 + number, height=22)
     return drawing
 
 
@@ -236,7 +238,7 @@ def attention() -> Drawing:
     drawing.box(110, 356, 180, 28, "입력 x (B, L, D)", kind="embedding")
     for x, letter in ((75, "Q"), (200, "K"), (325, "V")):
         drawing.arrow((200, 356), (200, 344), (x, 344), (x, 332))
-        drawing.box(x - 45, 304, 90, 28, f"선형 층 {letter}")
+        drawing.box(x - 45, 304, 90, 28, word(f"선형 층 {letter}"))
         drawing.arrow((x, 304), (x, 284), tip=letter != "V")
         drawing.text(x + 14, 293, letter, kind="mark")
     steps = ["점수: 쿼리 · 키 (L × L)", "÷ √d_k", "마스크: 볼 수 없으면 -∞", "소프트맥스: 합이 1"]
@@ -256,7 +258,7 @@ def attention() -> Drawing:
 
 def heads(number: int = 3) -> Drawing:
     """Columns cut into heads, attention in each, joined again."""
-    words = f"벡터의 칸을 헤드 {number}개로 나누어 따로 어텐션을 하고, 이어 붙인 뒤 선형 층을 지납니다."
+    words = word("벡터의 칸을 헤드 {}개로 나누어 따로 어텐션을 하고, 이어 붙인 뒤 선형 층을 지납니다.").format(number)
     drawing = Drawing(400, 330, words)
     width = 340 / number
     drawing.text(200, 316, "Q, K, V (B, L, D)를 (B, H, L, D/H)로 나누기")
@@ -267,13 +269,13 @@ def heads(number: int = 3) -> Drawing:
     for head in range(number):
         x = 30 + width * head
         middle = x + width / 2
-        drawing.box(x, 264, width, 28, f"칸 {head + 1}/{number}", kind="embedding")
+        drawing.box(x, 264, width, 28, word("칸 {}/{}").format(head + 1, number), kind="embedding")
         drawing.arrow((middle, 264), (middle, 226))
         drawing.box(x + 5, 162, width - 10, 62, kind="attention")
-        drawing.text(middle, 182, f"헤드 {head + 1}")
+        drawing.text(middle, 182, word("헤드 {}").format(head + 1))
         drawing.text(middle, 204, "어텐션")
         drawing.arrow((middle, 162), (middle, 136))
-        drawing.box(x, 106, width, 28, f"결과 {head + 1}", kind="embedding")
+        drawing.box(x, 106, width, 28, word("결과 {}").format(head + 1), kind="embedding")
     drawing.arrow((200, 106), (200, 74))
     drawing.text(210, 90, "이어 붙이기", anchor="start", size=12, kind="pale")
     return drawing
@@ -293,17 +295,20 @@ def merges(letters: Sequence[str], steps: Sequence[tuple[int, int]]) -> Drawing:
             drawing.arrow((start, low - 14), (x, y + 15), tip=False)
         width = 20 + 15 * len(left + right)
         drawing.box(x - width / 2, y - 14, width, 28, left + right, kind="output")
-        drawing.text(x + width / 2 + 8, y, f"합치기 {rank}", anchor="start", size=12, kind="pale")
+        drawing.text(x + width / 2 + 8, y, word("합치기 {}").format(rank), anchor="start", size=12, kind="pale")
         pieces[place : place + 2] = [(left + right, x, y)]
     ends = ", ".join(piece for piece, _, _ in pieces)
-    drawing.description = f"합치기 나무: 글자 {', '.join(letters)}가 {len(steps)}번 합쳐져 {ends}가 됩니다."
+    words = word("합치기 나무: 글자 {}가 {}번 합쳐져 {}가 됩니다.")
+    drawing.description = words.format(", ".join(letters), len(steps), ends)
     return drawing
 
 
 def shift_right(tokens: Sequence[str], start: str) -> Drawing:
     """The right answer, moved one place to the right as the decoder's input, and what it predicts at each place."""
-    words = f"정답 {', '.join(tokens)}를 오른쪽으로 한 칸 밀고 맨 앞에 {start}을 넣은 것이 디코더의 입력입니다."
-    drawing = Drawing(400, 270, words + " 디코더는 자리마다 정답의 토큰을 예측합니다.")
+    words = word(
+        "정답 {}를 한 칸 밀고 맨 앞에 {}을 넣은 것이 디코더의 입력입니다. 디코더는 자리마다 정답을 예측합니다."
+    )
+    drawing = Drawing(400, 270, words.format(", ".join(tokens), start))
     for y, words in ((34, "예측할 것"), (100, "디코더"), (168, "디코더 입력"), (236, "정답")):
         drawing.text(12, y, words, anchor="start", size=12, kind="pale")
     drawing.box(86, 84, 300, 32, "자리마다 앞만 봄 (인과 마스크)", kind="attention")

@@ -1,48 +1,149 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""Run chapters and write their notebooks, with outputs: all of them, or the sources named as arguments.
+"""Make the notebooks of the chapters in both editions; of the sources named as arguments, else of all.
 
-It also writes `map.svg`, and `my_transformer.py` with the classes that the chapters build.
+A source holds the answers. The solved edition lies beside it and is executed, with outputs. The reader's edition lies
+in `blanks/`, without outputs: a cell with the tag "blank" or "exercise" becomes a stub, and its answer comes folded
+after its check and hints. `map.svg` and `my_transformer.py`, the answers of all blanks and what other chapters
+import (tag "shared"), are written, too.
 
 python docs/walkthrough/make_notebooks.py docs/walkthrough/01_vocabulary.py
 """
 
 import ast
+import io
 import os
+import re
 import sys
 import tempfile
+import tokenize
 from pathlib import Path
 
 import drawings
 import jupytext
+import words
 from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell
 
 
 HERE = Path(__file__).resolve().parent
+SOURCES = "[0-9]*.py"
+FOLDED = {"cellView": "form", "jupyter": {"source_hidden": True}}
 MY_TRANSFORMER = '''\
-"""2장에서 5장까지 만든 클래스. make_notebooks.py가 각 장의 셀에서 옮겨 적습니다."""
+"""1장에서 10장까지 채우는 빈칸의 답. make_notebooks.py가 각 장의 셀에서 옮겨 적습니다."""
 
 import math
+from collections import Counter
 
 import torch
 from torch import nn
 '''
 
 
+def sources() -> list[Path]:
+    """The chapters in Korean, then those in English."""
+    return [*sorted(HERE.glob(SOURCES)), *sorted((HERE / "en").glob(SOURCES))]
+
+
+def language(source: Path) -> str:
+    return "en" if source.parent.name == "en" else "ko"
+
+
+def has_tag(cell: NotebookNode, *tags: str) -> bool:
+    return not set(tags).isdisjoint(cell.metadata.get("tags", []))
+
+
 def notebook(source: Path) -> NotebookNode:
-    """A chapter's cells, without outputs. Ids and metadata are the same each time and everywhere."""
-    made = jupytext.read(source)
+    """The solved edition's cells, without outputs. Ids and metadata are the same each time and everywhere."""
+    return as_notebook(jupytext.read(source).cells)
+
+
+def as_notebook(cells: list[NotebookNode]) -> NotebookNode:
+    made = NotebookNode(cells=cells, nbformat=4, nbformat_minor=5)
     made.metadata = NotebookNode(
         kernelspec={"display_name": "Python 3", "language": "python", "name": "python3"},
         language_info={"name": "python"},
     )
-    made.nbformat, made.nbformat_minor = 4, 5
-    for number, cell in enumerate(made.cells):
+    for number, cell in enumerate(cells):
         cell.id = f"cell-{number}"
     return made
 
 
+def blanks(source: Path) -> NotebookNode:
+    """The reader's edition: stubs for answers, and each answer folded behind its check and hints."""
+    title = "답: 펼쳐서 실행하세요" if language(source) == "ko" else "Answer: unfold and run it"
+    cells, answer, checked = [], None, False
+    for cell in jupytext.read(source).cells:
+        if answer is not None and checked and not cell.source.startswith("<details>"):
+            cells.append(answer)
+            answer = None
+        if has_tag(cell, "blank", "exercise"):
+            answer, checked = new_code_cell(f"# @title {title}\n{cell.source}", metadata=FOLDED), False
+            cell.source = stub(cell.source)
+        elif answer is not None and cell.cell_type == "code":
+            answer.source += f"\n\n\n{cell.source}"
+            checked = True
+        elif cell.cell_type == "markdown":
+            cell.source = re.sub(r"\]\((?!https?://|#|\d\d_\w+\.ipynb)([^)]+)\)", r"](../\1)", cell.source)
+        cells.append(cell)
+    return as_notebook([*cells, *([answer] if answer is not None else [])])
+
+
+def stub(source: str) -> str:
+    """What the reader fills in: definitions with their comments, and `...` for the results of an exercise.
+
+    Of a function stay the signature, its docstring, `super().__init__()` and what refuses wrong input. Its other lines
+    become the comment at their end, which tells the step and the shape.
+    """
+    lines, kept = source.splitlines(), []
+    comments = {
+        token.start[0]: token.string
+        for token in tokenize.generate_tokens(io.StringIO(source).readline)
+        if token.type == tokenize.COMMENT and lines[token.start[0] - 1].strip() != token.string
+    }
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.ClassDef):
+            kept += ["", "", lines[node.lineno - 1]]
+            for method in node.body:
+                kept += [*_function(method, lines, comments), ""]
+        elif isinstance(node, ast.FunctionDef):
+            kept += ["", "", *_function(node, lines, comments), ""]
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            kept.append(lines[node.lineno - 1])
+        else:
+            results = [one for one in ast.walk(node) if isinstance(one, ast.Assign) and one.end_lineno in comments]
+            for result in results:
+                targets = ast.unparse(result.targets[0]).strip("()")
+                dots = ", ".join(["..."] * (targets.count(",") + 1))
+                kept.append(f"{targets} = {dots}  {comments[result.end_lineno]}")
+    return re.sub(r"\n{4,}", "\n\n\n", "\n".join(kept)).strip("\n")
+
+
+def _function(node: ast.FunctionDef, lines: list[str], comments: dict[int, str]) -> list[str]:
+    first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
+    kept = lines[first - 1 : node.body[0].lineno - 1]
+    for statement in node.body:
+        code = lines[statement.lineno - 1 : statement.end_lineno]
+        indent = " " * node.body[0].col_offset
+        refuses = isinstance(statement, ast.If) and isinstance(statement.body[0], ast.Raise)
+        if refuses or code[0].strip() == "super().__init__()" or code[0].strip().startswith('"""'):
+            kept += code
+            continue
+        for number in range(statement.lineno, statement.end_lineno + 1):
+            comment = comments.get(number, "").removeprefix("# ")
+            target = re.match(r"\s*((?:self\.)?\w+(?:, \w+)*) = ", lines[number - 1])
+            if not comment and target and target[1].startswith("self."):
+                comment = ast.unparse(getattr(statement.value, "func", statement.value))  # the class of a module
+            if comment and target:
+                kept.append(f"{indent}# {target[1]}: {comment}")
+            elif comment and lines[number - 1].strip().startswith("return"):
+                kept.append(f"{indent}# return: {comment}")
+            elif comment:
+                kept.append(f"{indent}# {comment}")
+    return [*kept, " " * node.body[0].col_offset + "raise NotImplementedError"]
+
+
 def execute(made: NotebookNode) -> None:
-    """Run the cells in a folder that has nothing but `model_cards` and `docs`; solutions keep no output."""
+    """Run the cells in a folder that has nothing but `model_cards` and `docs`."""
     from nbclient import NotebookClient
 
     with tempfile.TemporaryDirectory() as folder:
@@ -53,35 +154,37 @@ def execute(made: NotebookNode) -> None:
         )
         client.execute()
     made.metadata.language_info = NotebookNode(name="python")  # without the version
-    for cell in made.cells:
-        if "jupyter" in cell.metadata:  # folded
-            cell.outputs = []
+
+
+def answers(folder: Path) -> str:
+    """The text of `my_transformer.py`: the answers of a language's blanks, as they stand in the cells."""
+    cells = [cell for file in sorted(folder.glob(SOURCES)) for cell in jupytext.read(file).cells]
+    return (
+        "\n\n\n".join([MY_TRANSFORMER.rstrip(), *(cell.source for cell in cells if has_tag(cell, "blank", "shared"))])
+        + "\n"
+    )
 
 
 def made_files() -> dict[str, str]:
-    """The text of `map.svg`, and of `my_transformer.py`: the classes of chapters 2 to 5, as they stand in cells."""
-    classes = []
-    for source in sorted(HERE.glob("0[2-5]_*.py")):
-        code = source.read_text(encoding="utf-8").partition("# ## 풀이")[0]
-        for node in ast.parse(code).body:
-            if isinstance(node, ast.ClassDef):
-                classes.append("\n".join(code.splitlines()[node.lineno - 1 : node.end_lineno]))  # and comments
-    return {
-        "map.svg": drawings.model_map().svg(),
-        "my_transformer.py": "\n\n\n".join([MY_TRANSFORMER.rstrip(), *classes]) + "\n",
-    }
+    words.use("ko")
+    return {"map.svg": drawings.model_map().svg(), "my_transformer.py": answers(HERE)}
 
 
 def main() -> None:
     os.environ["HF_HUB_OFFLINE"] = "1"
+    os.environ["OMP_NUM_THREADS"] = "1"  # as in tests: more threads round sums otherwise
     os.environ["PYTHONWARNINGS"] = "ignore:IProgress not found"  # progress bars need no widgets here
     for name, text in made_files().items():
         (HERE / name).write_text(text, encoding="utf-8")
-    for source in [Path(name) for name in sys.argv[1:]] or sorted(HERE.glob("[0-9]*.py")):
+    for source in sources():
+        (source.parent / "blanks").mkdir(exist_ok=True)
+        jupytext.write(blanks(source), source.parent / "blanks" / f"{source.stem}.ipynb")
+    for source in [Path(name).resolve() for name in sys.argv[1:]] or sources():
         made = notebook(source)
         execute(made)
-        jupytext.write(made, source.with_suffix(".ipynb"))
-        print(f"{source.with_suffix('.ipynb').name}: {source.with_suffix('.ipynb').stat().st_size / 1000:.0f} kB")
+        file = source.with_suffix(".ipynb")
+        jupytext.write(made, file)
+        print(f"{file.name}: {file.stat().st_size / 1000:.0f} kB")
 
 
 if __name__ == "__main__":

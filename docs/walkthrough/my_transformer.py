@@ -1,39 +1,62 @@
-"""2장에서 5장까지 만든 클래스. make_notebooks.py가 각 장의 셀에서 옮겨 적습니다."""
+"""1장에서 10장까지 채우는 빈칸의 답. make_notebooks.py가 각 장의 셀에서 옮겨 적습니다."""
 
 import math
+from collections import Counter
 
 import torch
 from torch import nn
 
 
+def most_frequent_pair(words):  # 단어마다 조각의 목록
+    pairs = Counter(pair for word in words for pair in zip(word, word[1:], strict=False))  # 이웃한 두 조각마다 횟수
+    return pairs.most_common(1)[0][0]  # 가장 자주 나온 쌍: (왼쪽, 오른쪽)
+
+
+def merge(word, left, right):  # 조각의 목록, 합칠 두 조각
+    merged = []  # 새 목록
+    for piece in word:
+        if merged and (merged[-1], piece) == (left, right):
+            merged[-1] = left + right  # 바로 앞이 left이고 지금이 right이면 하나로
+        else:
+            merged.append(piece)
+    return merged  # 합친 목록. 받은 목록은 그대로 둡니다
+
+
 class Embedding(nn.Module):
     def __init__(self, vocab_size, d_model, max_length=128):
         super().__init__()
+        if d_model % 2:
+            raise ValueError(f"d_model은 짝수여야 합니다. 사인과 코사인이 짝을 이룹니다: {d_model}")
         self.tokens = nn.Embedding(vocab_size, d_model)  # 표 (V, D)
-        speed = 1 / 10000 ** (torch.arange(0, d_model, 2, dtype=torch.float64) / d_model)  # (D/2,)
-        angle = torch.arange(max_length).unsqueeze(1) * speed  # (P, 1) × (D/2,) -> (P, D/2)
-        table = torch.stack([angle.sin(), angle.cos()], dim=2).flatten(1)  # (P, D/2, 2) -> (P, D)
-        self.register_buffer("positions", table.float(), persistent=False)
+        nn.init.normal_(self.tokens.weight, std=d_model**-0.5)  # 표의 수는 표준편차 1/√D로 시작
+        speed = 1 / 10000 ** (torch.arange(0, d_model, 2, dtype=torch.float64) / d_model)  # 바늘마다 빠르기 (D/2,)
+        angle = torch.arange(max_length).unsqueeze(1) * speed  # 자리마다 각도 (P, 1) × (D/2,) -> (P, D/2)
+        table = torch.stack([angle.sin(), angle.cos()], dim=2).flatten(1)  # 번갈아 (P, D/2, 2) -> (P, D)
+        self.register_buffer("positions", table.float(), persistent=False)  # 버퍼 self.positions (P, D)
 
     def forward(self, ids):  # (B, L)
+        if ids.shape[1] > len(self.positions):
+            raise ValueError(f"길이 {ids.shape[1]}인 글이 위치 {len(self.positions)}개보다 깁니다")
         x = self.tokens(ids)  # (B, L, D)
-        x = x * math.sqrt(x.shape[-1])  # (B, L, D)
-        return x + self.positions[: ids.shape[1]]  # (B, L, D) + (L, D) -> (B, L, D)
+        x = x * math.sqrt(x.shape[-1])  # √D를 곱합니다 (B, L, D)
+        return x + self.positions[: ids.shape[1]]  # 위치를 더합니다 (B, L, D) + (L, D) -> (B, L, D)
 
 
 class ScaledDotProductAttention(nn.Module):
-    def forward(self, query, key, value, mask=None):  # (..., L, K), (..., M, K), (..., M, K), (..., L, M)
-        scores = query @ key.transpose(-2, -1)  # (..., L, K) @ (..., K, M) -> (..., L, M)
-        scores = scores / math.sqrt(key.shape[-1])  # (..., L, M)
+    def forward(self, query, key, value, mask=None):  # (..., L, K), (..., M, K), (..., M, K), (..., L이나 1, M)
+        scores = query @ key.transpose(-2, -1)  # 점수 (..., L, K) @ (..., K, M) -> (..., L, M)
+        scores = scores / math.sqrt(key.shape[-1])  # √K로 나눈 점수 (..., L, M)
         if mask is not None:
-            scores = scores.masked_fill(~mask, -math.inf)  # (..., L, M)
-        weights = scores.softmax(dim=-1)  # (..., L, M), 행마다 합이 1
-        return weights @ value, weights  # (..., L, M) @ (..., M, K) -> (..., L, K)
+            scores = scores.masked_fill(~mask, -math.inf)  # 볼 수 없는 자리는 -∞ (..., L, M)
+        weights = scores.softmax(dim=-1)  # 어텐션 가중치. 행마다 합이 1 (..., L, M)
+        return weights @ value, weights  # 가중합 (..., L, M) @ (..., M, K) -> (..., L, K)과 가중치
 
 
 class MultiHeadAttention(nn.Module):
     def __init__(self, d_model, heads):
         super().__init__()
+        if d_model % heads:
+            raise ValueError(f"d_model {d_model}이 헤드 {heads}개로 나누어떨어지지 않습니다")
         self.heads = heads
         self.q_proj = nn.Linear(d_model, d_model)  # 모든 헤드의 W^Q를 이어 둔 행렬
         self.k_proj = nn.Linear(d_model, d_model)  # W^K
@@ -49,7 +72,7 @@ class MultiHeadAttention(nn.Module):
         key = self.split(self.k_proj(key))  # (B, M, D) -> (B, H, M, K)
         value = self.split(self.v_proj(value))  # (B, M, D) -> (B, H, M, K)
         heads, weights = self.attention(query, key, value, mask)  # (B, H, L, K), (B, H, L, M)
-        joined = heads.transpose(1, 2).flatten(-2)  # (B, L, H, K) -> (B, L, D)
+        joined = heads.transpose(1, 2).flatten(-2)  # 이어 붙이기 (B, L, H, K) -> (B, L, D)
         return self.out_proj(joined), weights  # (B, L, D), (B, H, L, M)
 
 
@@ -61,27 +84,40 @@ class FeedForward(nn.Module):
 
     def forward(self, x):  # (B, L, D)
         x = self.fc1(x)  # (B, L, F)
-        x = torch.relu(x)  # (B, L, F)
+        x = torch.relu(x)  # f를 거칩니다 (B, L, F)
         return self.fc2(x)  # (B, L, D)
 
 
+class Dropout(nn.Module):
+    def __init__(self, rate):
+        super().__init__()
+        self.rate = rate
+
+    def forward(self, x):
+        if not self.training:
+            return x  # model.eval()일 때는 그대로
+        keep = torch.rand_like(x) >= self.rate  # 남길 칸은 True. 칸마다 따로, 확률 1 - rate
+        return x * keep / (1 - self.rate)  # 평균이 변하지 않게 남은 칸을 키웁니다
+
+
 class EncoderLayer(nn.Module):
-    def __init__(self, d_model, heads, ffn_dim):
+    def __init__(self, d_model, heads, ffn_dim, dropout=0.1):
         super().__init__()
         self.self_attention_norm = nn.LayerNorm(d_model)
         self.self_attention = MultiHeadAttention(d_model, heads)
         self.feed_forward_norm = nn.LayerNorm(d_model)
         self.feed_forward = FeedForward(d_model, ffn_dim)
+        self.dropout = Dropout(dropout)
 
     def forward(self, x, mask):  # (B, S, D), (B, 1, 1, S)
         normed = self.self_attention_norm(x)  # (B, S, D)
-        x = x + self.self_attention(normed, normed, normed, mask)[0]  # (B, S, D)
+        x = x + self.dropout(self.self_attention(normed, normed, normed, mask)[0])  # 잔차 연결 (B, S, D)
         normed = self.feed_forward_norm(x)  # (B, S, D)
-        return x + self.feed_forward(normed)  # (B, S, D)
+        return x + self.dropout(self.feed_forward(normed))  # 잔차 연결 (B, S, D)
 
 
 class DecoderLayer(nn.Module):
-    def __init__(self, d_model, heads, ffn_dim):
+    def __init__(self, d_model, heads, ffn_dim, dropout=0.1):
         super().__init__()
         self.self_attention_norm = nn.LayerNorm(d_model)
         self.self_attention = MultiHeadAttention(d_model, heads)
@@ -89,54 +125,133 @@ class DecoderLayer(nn.Module):
         self.cross_attention = MultiHeadAttention(d_model, heads)
         self.feed_forward_norm = nn.LayerNorm(d_model)
         self.feed_forward = FeedForward(d_model, ffn_dim)
+        self.dropout = Dropout(dropout)
 
     def forward(self, x, memory, causal, source_mask):  # (B, T, D), (B, S, D), (T, T), (B, 1, 1, S)
         normed = self.self_attention_norm(x)  # (B, T, D)
-        x = x + self.self_attention(normed, normed, normed, causal)[0]  # (B, T, D)
+        x = x + self.dropout(self.self_attention(normed, normed, normed, causal)[0])  # 지금까지 쓴 글 (B, T, D)
         normed = self.cross_attention_norm(x)  # (B, T, D)
-        x = x + self.cross_attention(normed, memory, memory, source_mask)[0]  # 쿼리 T개, 키와 밸류 S개 -> (B, T, D)
+        x = x + self.dropout(self.cross_attention(normed, memory, memory, source_mask)[0])  # 원문: T × S -> (B, T, D)
         normed = self.feed_forward_norm(x)  # (B, T, D)
-        return x + self.feed_forward(normed)  # (B, T, D)
+        return x + self.dropout(self.feed_forward(normed))  # (B, T, D)
 
 
 class Encoder(nn.Module):
-    def __init__(self, vocab_size, d_model, heads, ffn_dim, layers):
+    def __init__(self, vocab_size, d_model, heads, ffn_dim, layers, dropout=0.1):
         super().__init__()
         self.embedding = Embedding(vocab_size, d_model)
-        self.layers = nn.ModuleList(EncoderLayer(d_model, heads, ffn_dim) for _ in range(layers))
+        self.dropout = Dropout(dropout)
+        self.layers = nn.ModuleList(EncoderLayer(d_model, heads, ffn_dim, dropout) for _ in range(layers))
         self.norm = nn.LayerNorm(d_model)
 
     def forward(self, ids, mask):  # (B, S), (B, 1, 1, S)
-        x = self.embedding(ids)  # (B, S, D)
+        x = self.dropout(self.embedding(ids))  # (B, S, D)
         for layer in self.layers:
             x = layer(x, mask)  # (B, S, D)
         return self.norm(x)  # (B, S, D)
 
 
 class Decoder(nn.Module):
-    def __init__(self, vocab_size, d_model, heads, ffn_dim, layers):
+    def __init__(self, vocab_size, d_model, heads, ffn_dim, layers, dropout=0.1):
         super().__init__()
         self.embedding = Embedding(vocab_size, d_model)
-        self.layers = nn.ModuleList(DecoderLayer(d_model, heads, ffn_dim) for _ in range(layers))
+        self.dropout = Dropout(dropout)
+        self.layers = nn.ModuleList(DecoderLayer(d_model, heads, ffn_dim, dropout) for _ in range(layers))
         self.norm = nn.LayerNorm(d_model)
 
     def forward(self, ids, memory, source_mask):  # (B, T), (B, S, D), (B, 1, 1, S)
-        x = self.embedding(ids)  # (B, T, D)
-        causal = torch.ones(ids.shape[1], ids.shape[1], dtype=torch.bool).tril()  # (T, T)
+        x = self.dropout(self.embedding(ids))  # (B, T, D)
+        length = ids.shape[1]
+        causal = torch.ones(length, length, dtype=torch.bool, device=ids.device).tril()  # 인과 마스크 (T, T)
         for layer in self.layers:
             x = layer(x, memory, causal, source_mask)  # (B, T, D)
         return self.norm(x)  # (B, T, D)
 
 
 class Transformer(nn.Module):
-    def __init__(self, vocab_size, d_model, heads, ffn_dim, encoder_layers, decoder_layers, head):
+    def __init__(self, vocab_size, d_model, heads, ffn_dim, encoder_layers, decoder_layers, head, dropout=0.1):
         super().__init__()
-        self.encoder = Encoder(vocab_size, d_model, heads, ffn_dim, encoder_layers)
-        self.decoder = Decoder(vocab_size, d_model, heads, ffn_dim, decoder_layers)
+        self.encoder = Encoder(vocab_size, d_model, heads, ffn_dim, encoder_layers, dropout)
+        self.decoder = Decoder(vocab_size, d_model, heads, ffn_dim, decoder_layers, dropout)
         self.head = head
 
     def forward(self, source, is_token, target):  # (B, S), (B, S), (B, T)
-        source_mask = is_token[:, None, None, :]  # (B, 1, 1, S)
+        source_mask = is_token[:, None, None, :]  # 헤드와 쿼리마다 같은 마스크 (B, 1, 1, S)
         memory = self.encoder(source, source_mask)  # (B, S, D)
         x = self.decoder(target, memory, source_mask)  # (B, T, D)
         return self.head(x)  # (B, T, 출력의 수)
+
+
+NAMES = {  # 패키지의 이름: 내 이름
+    "model.": "",
+    "embed_tokens": "embedding.tokens",
+    "self_attn_residual.pre_norm": "self_attention_norm",
+    "encoder_attn_residual.pre_norm": "cross_attention_norm",
+    "feed_forward_residual.pre_norm": "feed_forward_norm",
+    "self_attn.": "self_attention.",
+    "encoder_attn.": "cross_attention.",
+    "final_norm": "norm",
+    "classifier": "head",
+    "lm_head": "head",
+}
+
+
+def my_name(name):
+    """패키지의 파라미터 이름을 내 모델의 이름으로"""
+    for theirs, ours in NAMES.items():
+        name = name.replace(theirs, ours)
+    return name
+
+
+def shift_right(labels, start=1, pad=0):  # (B, T)
+    first = torch.full_like(labels[:, :1], start)  # 시작 토큰 (B, 1)
+    shifted = torch.cat([first, labels[:, :-1]], dim=1)  # 마지막 토큰은 떨어져 나갑니다 (B, T)
+    return shifted.masked_fill(shifted == -100, pad)  # -100은 패딩으로 (B, T)
+
+
+def smoothed_targets(labels, vocab_size, smoothing, pad=0):  # (N,)
+    others = vocab_size - 2  # 정답과 패딩을 뺀 나머지의 수
+    targets = torch.full((len(labels), vocab_size), smoothing / others, device=labels.device)  # (N, V)
+    targets[torch.arange(len(labels)), labels] = 1 - smoothing  # 행마다 정답의 칸
+    targets[:, pad] = 0  # 패딩은 답이 될 수 없습니다
+    targets[labels == pad] = 0  # 정답이 패딩인 행은 채점하지 않습니다
+    return targets  # (N, V)
+
+
+def smoothed_loss(logits, labels, smoothing, pad=0):  # (B, T, V), (B, T)
+    targets = smoothed_targets(labels.flatten(), logits.shape[-1], smoothing, pad)  # 목표 분포 (B × T, V)
+    log_probabilities = logits.flatten(0, 1).log_softmax(dim=-1)  # 모델의 로그 확률 (B × T, V)
+    return -(targets * log_probabilities).sum() / (labels != pad).sum()  # 패딩이 아닌 토큰의 평균
+
+
+def noam(step, d_model, warmup):
+    falling = step**-0.5  # 스텝의 제곱근에 반비례해서 내려갑니다
+    rising = step * warmup**-1.5  # 스텝에 비례해서 올라갑니다. step = warmup에서 위와 만납니다
+    return d_model**-0.5 * min(falling, rising)  # 둘 가운데 작은 쪽
+
+
+@torch.inference_mode()
+def greedy(model, source, length, start=1, pad=0):  # (B, S)
+    source_mask = (source != pad)[:, None, None, :]  # (B, 1, 1, S)
+    memory = model.encoder(source, source_mask)  # 원문은 한 번만 읽습니다 (B, S, D)
+    written = torch.full_like(source[:, :1], start)  # 시작 토큰 (B, 1)
+    for _ in range(length):
+        logits = model.head(model.decoder(written, memory, source_mask))  # (B, T, V)
+        best = logits[:, -1].argmax(dim=-1, keepdim=True)  # 마지막 자리에서 로짓이 가장 큰 토큰 (B, 1)
+        written = torch.cat([written, best], dim=1)  # (B, T + 1)
+    return written  # (B, 1 + length)
+
+
+def training_step(model, optimizer, scheduler, source, labels, smoothing=0.1, start=1, pad=0):
+    logits = model(source, source != pad, shift_right(labels, start, pad))  # (B, T, V)
+    loss = smoothed_loss(logits, labels, smoothing, pad)  # 손실
+    loss.backward()  # 역전파: 모든 파라미터의 기울기
+    optimizer.step()  # 파라미터를 고칩니다
+    scheduler.step()  # 다음 스텝의 학습률
+    optimizer.zero_grad()  # 기울기를 비웁니다
+    return loss.item()  # 손실의 값
+
+
+def rotation(speed, steps):  # 바늘의 빠르기(라디안), 자리 수
+    sin, cos = math.sin(steps * speed), math.cos(steps * speed)  # 돌릴 각도의 사인과 코사인
+    return torch.tensor([[cos, sin], [-sin, cos]])  # (2, 2): (sin pw, cos pw)를 (sin (p+n)w, cos (p+n)w)로
