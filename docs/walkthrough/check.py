@@ -168,7 +168,8 @@ def check_answer(answer: Any, right: Any, *wrong: tuple[Any, str]) -> None:
         wrong: Known wrong values, or functions that know them, each with its sentence.
     """
     answer = result(answer) if callable(answer) else answer
-    if isinstance(answer, NotImplementedError) or any(one is ... for one in [answer, *_parts(answer)]):
+    is_empty = isinstance(answer, NotImplementedError) or "'ellipsis'" in str(answer)
+    if is_empty or any(one is ... for one in [answer, *_parts(answer)]):
         raise NotRight(say("아직 쓰지 않았습니다.", "Not written yet."))
     if isinstance(answer, Exception):
         raise NotRight(failure(answer)) from answer
