@@ -10,7 +10,7 @@ REVIEWS := '정말 재미있고 감동적인 영화, 강력 추천합니다!' '�
 quickstart: .venv/installed
 	printf '%s\n' $(REVIEWS) | $(BIN)/vanilla-transformer predict --model model_cards/nsmc-small
 	rm -rf runs/quickstart
-	$(BIN)/vanilla-transformer train-classifier sample-finetune --output_dir runs/quickstart
+	$(BIN)/vanilla-transformer train-classifier scripts/recipes/sample-finetune.yaml --output_dir runs/quickstart
 	printf '%s\n' $(REVIEWS) | $(BIN)/vanilla-transformer predict --model runs/quickstart
 	printf '%s\n' 'Zwei Hunde spielen im Schnee.' | $(BIN)/vanilla-transformer translate --model model_cards/multi30k-de-en
 

@@ -5,8 +5,8 @@ import importlib
 import sys
 
 from . import __version__
-from .commands.recipes import commands_of_recipes, did_you_mean, escape_controls, find_recipe
 from .errors import DataError
+from .recipes import commands_of_recipes, did_you_mean, escape_controls, find_recipe
 
 
 COMMANDS = {
@@ -20,10 +20,8 @@ COMMANDS = {
     "import-sentencepiece": "Convert a SentencePiece model to a tokenizer.",
     "convert-checkpoint": "Convert a tutorial's checkpoint, or back.",
     "export": "Export a model to CTranslate2, ONNX, native classes.",
-    "figures": "Draw attention, masks, positions, schedules, curves.",
     "page": "Make a web page that runs a model in the browser.",
     "push-to-hub": "Upload a run's folder to the Hugging Face Hub.",
-    "train-copy": "Train the Annotated Transformer's copy task.",
 }
 
 

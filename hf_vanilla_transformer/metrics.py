@@ -15,8 +15,8 @@ from torch import nn
 from transformers import EvalPrediction, PreTrainedTokenizerBase, Trainer
 
 from .data.changes import SPACINGS, as_written, change_texts
-from .data.problem_types import METRICS, MULTI, REGRESSION, SINGLE
 from .errors import DataError
+from .tasks import METRICS, MULTI, REGRESSION, SINGLE
 from .tokenizer import split_words
 
 

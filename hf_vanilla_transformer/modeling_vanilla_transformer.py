@@ -49,27 +49,6 @@ from .configuration_vanilla_transformer import VanillaTransformerConfig
 CACHE = "cache" if "cache" in inspect.signature(Seq2SeqLMOutput).parameters else "past_key_values"
 
 
-def accept_past_key_values(method: Callable) -> Callable:
-    """Let a method take its `cache` also as `past_key_values`, its old name, of which transformers 5.24 warns."""
-    if CACHE == "cache":
-        return deprecate_kwarg("past_key_values", "5.40.0", new_name="cache", raise_if_both_names=True)(method)
-
-    @wraps(method)
-    def renamed(self, *args, past_key_values: Cache | None = None, **kwargs):
-        if past_key_values is not None:
-            if kwargs.get("cache") is not None:
-                raise ValueError("`cache` and `past_key_values` are one argument: give one of them")
-            kwargs["cache"] = past_key_values
-        return method(self, *args, **kwargs)
-
-    # `generate` and peft look for the name here.
-    signature = inspect.signature(method)
-    *parameters, kwargs = signature.parameters.values()
-    new = inspect.Parameter("past_key_values", inspect.Parameter.KEYWORD_ONLY, default=None)
-    renamed.__signature__ = signature.replace(parameters=[*parameters, new, kwargs])  # type: ignore[attr-defined]
-    return renamed
-
-
 class VanillaTransformerEmbedding(nn.Embedding):
     """§3.4: token embeddings, multiplied by sqrt(D) if `scale_embedding`.
 
@@ -266,13 +245,11 @@ class VanillaTransformerAttention(nn.Module):
             **kwargs,
         )
         query = self._split_heads(self.q_proj(hidden_states))
-        if not _can_fold_projections(self, query, encoder_hidden_states, cache):
-            key, value = self._keys_and_values(hidden_states, encoder_hidden_states, cache)
-            heads, probabilities = attend(query, key, value, attention_mask)
-        else:  # the same numbers sooner, where one query attends to the source, as in the classifier
-            heads, probabilities = _attend_with_folded_projections(
-                self, attend, query, encoder_hidden_states, attention_mask
-            )
+        if _can_fold_projections(self, query, encoder_hidden_states, cache):
+            # The same numbers sooner, where one query attends to the source, as in the classifier.
+            return _attend_with_folded_projections(self, attend, query, encoder_hidden_states, attention_mask)
+        key, value = self._keys_and_values(hidden_states, encoder_hidden_states, cache)
+        heads, probabilities = attend(query, key, value, attention_mask)
         return self.out_proj(heads.flatten(-2)), probabilities  # (B, L, H, K) -> (B, L, H*K) -> (B, L, D)
 
     def _keys_and_values(
@@ -672,7 +649,6 @@ class VanillaTransformerDecoder(VanillaTransformerPreTrainedModel):
         self.register_load_state_dict_post_hook(_refill_sinusoid)
         self.post_init()
 
-    @accept_past_key_values
     @merge_with_config_defaults
     @capture_outputs
     def forward(  # type: ignore[misc]  # TransformersKwargs has `position_ids`, too
@@ -760,7 +736,6 @@ class VanillaTransformerModel(VanillaTransformerPreTrainedModel):
             return super().get_expanded_tied_weights_keys(all_submodels=True)
         return dict(self._tied_weights_keys or {})
 
-    @accept_past_key_values
     @can_return_tuple
     def forward(
         self,
@@ -881,7 +856,6 @@ class VanillaTransformerForConditionalGeneration(VanillaTransformerPreTrainedMod
         self.loss_type = "ForMaskedLM"
         self.post_init()
 
-    @accept_past_key_values
     @can_return_tuple
     def forward(
         self,
@@ -931,7 +905,6 @@ class VanillaTransformerForConditionalGeneration(VanillaTransformerPreTrainedMod
             loss = self.loss_function(logits, labels, vocab_size=self.config.target_vocab_size, **kwargs)
         return Seq2SeqLMOutput(loss=loss, logits=logits, **_without_last_hidden_state(outputs))
 
-    @accept_past_key_values
     def generate(
         self,
         inputs: torch.Tensor | None = None,
@@ -1123,7 +1096,7 @@ def _attend_with_folded_projections(
     queries of a single head of size D + 1, whose keys and values are the source states with a column of ones.
 
     Returns:
-        For a query (B, H, 1, K), the output (B, 1, H, K), and the probabilities (B, H, 1, S) if `attend` returns them.
+        For a query (B, H, 1, K), the output (B, 1, D), and the probabilities (B, H, 1, S) if `attend` returns them.
     """
 
     def matrix(linear: nn.Linear) -> torch.Tensor:  # [W b], (H, K, D + 1)
@@ -1134,7 +1107,38 @@ def _attend_with_folded_projections(
     source = nn.functional.pad(encoder_hidden_states, (0, 1), value=1.0).unsqueeze(1)  # (B, 1, S, D + 1)
     heads, probabilities = attend(query, source, source, attention_mask)  # (B, H, 1, D + 1), (B, 1, H, S)
     heads = torch.einsum("bhld,hkd->blhk", heads, matrix(attention.v_proj))  # (B, 1, H, K)
-    return heads, None if probabilities is None else probabilities.transpose(1, 2)
+    output = attention.out_proj(heads.flatten(-2))
+    return output, None if probabilities is None else probabilities.transpose(1, 2)
+
+
+def accept_past_key_values(method: Callable) -> Callable:
+    """Let a method take its `cache` also as `past_key_values`, its old name, of which transformers 5.24 warns."""
+    if CACHE == "cache":
+        return deprecate_kwarg("past_key_values", "5.40.0", new_name="cache", raise_if_both_names=True)(method)
+
+    @wraps(method)
+    def renamed(self, *args, past_key_values: Cache | None = None, **kwargs):
+        if past_key_values is not None:
+            if kwargs.get("cache") is not None:
+                raise ValueError("`cache` and `past_key_values` are one argument: give one of them")
+            kwargs["cache"] = past_key_values
+        return method(self, *args, **kwargs)
+
+    # `generate` and peft look for the name here.
+    signature = inspect.signature(method)
+    *parameters, kwargs = signature.parameters.values()
+    new = inspect.Parameter("past_key_values", inspect.Parameter.KEYWORD_ONLY, default=None)
+    renamed.__signature__ = signature.replace(parameters=[*parameters, new, kwargs])  # type: ignore[attr-defined]
+    return renamed
+
+
+for _model_class, _name in (
+    (VanillaTransformerDecoder, "forward"),
+    (VanillaTransformerModel, "forward"),
+    (VanillaTransformerForConditionalGeneration, "forward"),
+    (VanillaTransformerForConditionalGeneration, "generate"),
+):
+    setattr(_model_class, _name, accept_past_key_values(getattr(_model_class, _name)))
 
 
 __all__ = [

@@ -27,6 +27,7 @@ from tokenizers import (
 )
 from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast, SentencePieceBackend
 
+from .characters import part_that_matters, tokenizer_errors
 from .errors import DataError
 
 
@@ -46,8 +47,6 @@ SPACE_MARK = "▁"
 # SentencePiece's defaults: the share of characters that the vocabulary covers, and the maximum length of a piece.
 CHARACTER_COVERAGE = 0.9995
 MAX_PIECE_LENGTH = 16
-# More than any piece has, also where NFKC composes three or four to one: what lies behind so many is not read.
-CHARACTERS_PER_TOKEN = 64
 
 # What SentencePiece's default normalization, nmt_nfkc, does besides NFKC.
 _CONTROLS = Regex("[\x01-\x08\x0b\x0e-\x1f\x7f\x8f\x9f]")
@@ -175,14 +174,8 @@ def join_spaced_characters(tokenizer: PreTrainedTokenizerBase) -> None:
 
 def tokenize(tokenizer: PreTrainedTokenizerBase, texts: list[str], tokens: float, **options: Any) -> Any:
     """What a tokenizer makes of the characters of each text that can still matter to so many tokens."""
-    most = int(min(CHARACTERS_PER_TOKEN * tokens, 2**30))
-    part = slice(-most, None) if tokenizer.truncation_side == "left" else slice(most)
-    try:
-        return tokenizer([text[part] for text in texts], **options)
-    except BaseException as error:
-        if type(error).__name__ != "PanicException":  # of Rust, which is no Exception
-            raise
-        raise DataError(f"{tokenizer.name_or_path}: the tokenizer fails ({error})") from error
+    with tokenizer_errors(tokenizer.name_or_path):
+        return tokenizer(part_that_matters(texts, tokens, tokenizer.truncation_side), **options)
 
 
 def encode(texts: list[str], tokenizer: PreTrainedTokenizerBase, max_length: int | None = None) -> list[list[int]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 from accelerate.commands.launch import launch_command_parser
-from export.models import random_model, save
+from exports.models import random_model, save
 from shared import QUIET, ROOT, TINY, TINY_TRANSLATOR, TWO_STEPS, read_json, tiny_config
 from test_conversion import checkpoint
 from test_tokenizer import train_sentencepiece
@@ -77,6 +77,7 @@ def clone(trained, translator, tmp_path, monkeypatch) -> Path:
     for name, model in (("nsmc-small", trained), ("multi30k-de-en", translator)):
         (tmp_path / "model_cards" / name).symlink_to(model)
     (tmp_path / "runs" / "quickstart").symlink_to(trained)
+    (tmp_path / "scripts").symlink_to(ROOT / "scripts")
     splits = {"multi30k": ("train", "val", "test_2016_flickr"), "wmt14": ("train", "validation", "test")}
     for stem in (f"{folder}/{split}" for folder in splits for split in splits[folder]):
         (tmp_path / f"{stem}.en").write_text("Two dogs play in the snow.\n" * 2)
@@ -91,7 +92,7 @@ def clone(trained, translator, tmp_path, monkeypatch) -> Path:
     (tmp_path / "sentences.txt").write_text("Two dogs.\n")
     torch.save(checkpoint("annotated-transformer"), tmp_path / "model.pt")
     # npm would download it.
-    copy_runtime = "hf_vanilla_transformer.export.page.copy_runtime"
+    copy_runtime = "hf_vanilla_transformer.exports.browser_page.copy_runtime"
     monkeypatch.setattr(copy_runtime, lambda folder, source=None: folder.mkdir(exist_ok=True))
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -107,7 +108,7 @@ def published(clone):
 
 def made_small(name: str, arguments: list[str]) -> list[str]:
     """Flags that come after a command's own, for a run of seconds that sends nothing."""
-    from_scratch = "--model" not in arguments and "sample-finetune" not in arguments
+    from_scratch = "--model" not in arguments and "scripts/recipes/sample-finetune.yaml" not in arguments
     if name == "train-classifier":
         data = [] if "--data" in arguments else ["--data", "sample"]
         size = ["--vocab_size", "30" if "my.csv" in arguments else "1500", *TINY] if from_scratch else []
@@ -234,3 +235,17 @@ def test_the_tutorials_pages_programs_run(tmp_path, monkeypatch):
     train_sentencepiece(tmp_path / "kowiki.model")
     run_programs("docs/tutorials.md")
     assert len(AutoTokenizer.from_pretrained("runs/converted")) == 1500
+
+
+@pytest.mark.slow
+def test_the_notebook_does_all_in_ten_cells(published, monkeypatch):
+    """Without a shell. What its cells print is in it."""
+    cells = [cell for cell in read_json(ROOT / "docs" / "in_python.ipynb")["cells"] if cell["cell_type"] == "code"]
+    names: dict = {}
+    for cell in cells:
+        source = "".join(cell["source"]).replace("num_train_epochs=6", "max_steps=2")
+        assert not source.startswith(("!", "%"))
+        exec(compile(source, "in_python.ipynb", "exec"), names)
+    assert len(cells) == 10 and all(cell["outputs"] for cell in cells[1:])
+    assert names["run"].metrics["test"]["accuracy"] == names["report"]["accuracy"]
+    assert names["classify"].labels == ["negative", "positive"]

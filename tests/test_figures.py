@@ -1,5 +1,6 @@
 """Pictures: what is drawn is what was given, it is drawn on the file, in letters that a reader can read."""
 
+import sys
 import warnings
 from pathlib import Path
 from xml.etree import ElementTree
@@ -8,11 +9,16 @@ import matplotlib
 import pytest
 import torch
 from matplotlib.image import imread
-from shared import tiny_config
+from shared import ROOT, tiny_config
 from transformers.masking_utils import create_causal_mask
 
 from hf_vanilla_transformer import figures
 from hf_vanilla_transformer.modeling_vanilla_transformer import CACHE, sinusoid_table
+
+
+sys.path.insert(0, str(ROOT / "docs" / "walkthrough"))
+
+import paper_plots
 
 
 KOREAN = ["[BOS]", "▁정말", "▁재미", "있고"]
@@ -31,14 +37,14 @@ def history(epochs: int) -> list[dict]:
 
 # Each picture, made from two inputs.
 PICTURES = {
-    "sinusoid": lambda file, i: figures.plot_sinusoid_table(40, (32, 16)[i], file),
-    "masks": lambda file, i: figures.plot_masks(list("abcd"), ([1, 1, 1, 0], [1, 1, 1, 1])[i], file),
-    "noam": lambda file, i: figures.plot_noam_rates({"a": [1, 2, 3], "b": [3, 2, 1 + i]}, file),
-    "smoothing": lambda file, i: figures.plot_smoothed_targets(torch.eye(4 + i), file),
-    "large smoothing": lambda file, i: figures.plot_smoothed_targets(torch.eye(13, 50 + i), file),
-    "attention": lambda file, i: figures.plot_attention(maps(4, 3, 5), list("abc"), list("defgh"), file),
-    "one head": lambda file, i: figures.plot_attention(maps(3, 3), list("abc"), list("abc"), file),
-    "one query": lambda file, i: figures.plot_attention(maps(2, 1, 9), ["a"], list("abcdefghi"), file),
+    "sinusoid": lambda file, i: paper_plots.plot_sinusoid_table(40, (32, 16)[i], file),
+    "masks": lambda file, i: paper_plots.plot_masks(list("abcd"), ([1, 1, 1, 0], [1, 1, 1, 1])[i], file),
+    "noam": lambda file, i: paper_plots.plot_noam_rates({"a": [1, 2, 3], "b": [3, 2, 1 + i]}, file),
+    "smoothing": lambda file, i: paper_plots.plot_smoothed_targets(torch.eye(4 + i), file),
+    "large smoothing": lambda file, i: paper_plots.plot_smoothed_targets(torch.eye(13, 50 + i), file),
+    "attention": lambda file, i: paper_plots.plot_attention(maps(4, 3, 5), list("abc"), list("defgh"), file),
+    "one head": lambda file, i: paper_plots.plot_attention(maps(3, 3), list("abc"), list("abc"), file),
+    "one query": lambda file, i: paper_plots.plot_attention(maps(2, 1, 9), ["a"], list("abcdefghi"), file),
     "curves": lambda file, i: figures.plot_training_curves(history(3 + i), file),
 }
 
@@ -99,7 +105,7 @@ REFUSED = [
 @pytest.mark.parametrize(("name", "arguments", "file", "message"), REFUSED)
 def test_what_cannot_be_drawn_is_refused(name, arguments, file, message, tmp_path):
     with pytest.raises(ValueError, match=message):
-        getattr(figures, f"plot_{name}")(*arguments, tmp_path / file)
+        getattr(paper_plots, f"plot_{name}")(*arguments, tmp_path / file)
     assert not list(tmp_path.iterdir())
 
 
@@ -112,13 +118,13 @@ def labels(axis) -> list[str]:
 
 
 def test_the_sinusoid_is_the_models(tmp_path):
-    (image,) = images(figures.plot_sinusoid_table(9, 6, tmp_path / "a.png"))
+    (image,) = images(paper_plots.plot_sinusoid_table(9, 6, tmp_path / "a.png"))
     assert torch.equal(image, sinusoid_table(9, 6))
 
 
 @pytest.mark.parametrize("attention_mask", [[1, 1, 1, 1], [1, 1, 0, 0]])
 def test_the_combined_mask_is_the_decoders(attention_mask, tmp_path):
-    figure = figures.plot_masks(list("abcd"), attention_mask, tmp_path / "a.png")
+    figure = paper_plots.plot_masks(list("abcd"), attention_mask, tmp_path / "a.png")
     pad, causal, both = images(figure)
     config = tiny_config()
     config._attn_implementation = "eager"
@@ -135,14 +141,14 @@ def test_the_combined_mask_is_the_decoders(attention_mask, tmp_path):
 
 
 def test_rates_begin_with_the_first_update(tmp_path):
-    figure = figures.plot_noam_rates({"a": [0.1, 0.3], "b": [0.2, 0.1]}, tmp_path / "a.png")
+    figure = paper_plots.plot_noam_rates({"a": [0.1, 0.3], "b": [0.2, 0.1]}, tmp_path / "a.png")
     lines = {line.get_label(): line.get_xydata().tolist() for line in figure.axes[0].get_lines()}
     assert lines == {"a": [[1, 0.1], [2, 0.3]], "b": [[1, 0.2], [2, 0.1]]}
 
 
 def test_targets_are_drawn_as_given(tmp_path):
     targets = maps(3, 4)
-    figure = figures.plot_smoothed_targets(targets, tmp_path / "a.png")
+    figure = paper_plots.plot_smoothed_targets(targets, tmp_path / "a.png")
     assert torch.equal(images(figure)[0], targets)
     assert [float(text.get_text()) for text in figure.axes[0].texts] == pytest.approx(
         targets.flatten().tolist(), rel=1e-2
@@ -152,7 +158,7 @@ def test_targets_are_drawn_as_given(tmp_path):
 @pytest.mark.parametrize("heads", [1, 4, 5, 8])
 def test_each_head_has_its_map(heads, tmp_path):
     probabilities = maps(heads, 3, 5)
-    figure = figures.plot_attention(probabilities, list("abc"), list("defgh"), tmp_path / "a.png", "Cross")
+    figure = paper_plots.plot_attention(probabilities, list("abc"), list("defgh"), tmp_path / "a.png", "Cross")
     assert torch.equal(torch.stack(images(figure)), probabilities)
     assert [axes.get_title() for axes in figure.axes[:-1]] == [f"head {head}" for head in range(heads)]
     assert labels(figure.axes[0].yaxis) == list("abc")
@@ -162,7 +168,7 @@ def test_each_head_has_its_map(heads, tmp_path):
 
 def test_tick_labels_of_many_tokens_do_not_overlap(tmp_path):
     tokens = [f"word{i}" for i in range(40)]
-    figure = figures.plot_attention(maps(2, 40, 40), tokens, tokens, tmp_path / "a.png")
+    figure = paper_plots.plot_attention(maps(2, 40, 40), tokens, tokens, tmp_path / "a.png")
     for axis, ends in ((figure.axes[0].yaxis, ("y0", "y1")), (figure.axes[0].xaxis, ("x0", "x1"))):
         boxes = [label.get_window_extent() for label in axis.get_ticklabels()]
         places = sorted(tuple(getattr(box, end) for end in ends) for box in boxes)
@@ -170,7 +176,7 @@ def test_tick_labels_of_many_tokens_do_not_overlap(tmp_path):
 
 
 def attention_labels(tokens: list[str], file: Path) -> list[str]:
-    figure = figures.plot_attention(maps(len(tokens), len(tokens)), tokens, tokens, file)
+    figure = paper_plots.plot_attention(maps(len(tokens), len(tokens)), tokens, tokens, file)
     assert labels(figure.axes[0].xaxis) == labels(figure.axes[0].yaxis)
     return labels(figure.axes[0].xaxis)
 
@@ -193,8 +199,8 @@ def test_korean_is_drawn_with_an_installed_font_that_matplotlib_has_not_listed_y
     monkeypatch.setattr(font_manager.fontManager, "ttflist", latin)
     figures._families.cache_clear()
     attention_labels(KOREAN, tmp_path / "a.png")
-    figures.plot_noam_rates({"학습률": [1, 2]}, tmp_path / "b.png")
-    figures.plot_attention(maps(1, 1), ["a"], ["b"], tmp_path / "c.png", title="어텐션")
+    paper_plots.plot_noam_rates({"학습률": [1, 2]}, tmp_path / "b.png")
+    paper_plots.plot_attention(maps(1, 1), ["a"], ["b"], tmp_path / "c.png", title="어텐션")
     assert not [str(warning.message) for warning in recwarn if "Glyph" in str(warning.message)]
 
 

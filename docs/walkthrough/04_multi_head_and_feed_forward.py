@@ -49,7 +49,7 @@ from torch import nn
 from transformers import AutoTokenizer
 
 from hf_vanilla_transformer import VanillaTransformerConfig
-from hf_vanilla_transformer.loading import load_model
+from hf_vanilla_transformer.inference.folder import load_model
 
 
 Embedding, ScaledDotProductAttention = mine("Embedding", "ScaledDotProductAttention")  # 2장과 3장에서 만든 클래스

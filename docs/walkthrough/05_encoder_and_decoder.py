@@ -50,7 +50,7 @@ from hf_vanilla_transformer import (
     VanillaTransformerForConditionalGeneration,
     VanillaTransformerModel,
 )
-from hf_vanilla_transformer.loading import load_model
+from hf_vanilla_transformer.inference.folder import load_model
 
 
 Embedding, MultiHeadAttention, FeedForward = mine("Embedding", "MultiHeadAttention", "FeedForward")  # 2장과 4장에서

@@ -668,7 +668,7 @@ two_layers.round(3)
 # 명령으로도 같은 과제를 학습할 수 있습니다. 모델은 조금 더 큽니다(층 2 + 2개, `d_model` 128).
 #
 # ```sh
-# vanilla-transformer train-copy copy --output_dir runs/copy
+# python scripts/train_copy.py scripts/recipes/copy.yaml --output_dir runs/copy
 # ```
 #
 # > *The Annotated Transformer의* 예제는 모든 행이 1로 시작하는 데이터로 학습하고 0을 패딩으로 정합니다. 그런데

@@ -56,7 +56,7 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer, Data
 
 from hf_vanilla_transformer.data import load_labelled_text, tokenize
 from hf_vanilla_transformer.data.nsmc import SAMPLES
-from hf_vanilla_transformer.inference import classify
+from hf_vanilla_transformer.inference import Classifier
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 
 
@@ -341,7 +341,8 @@ pd.DataFrame(cross[:, 0].numpy(), index=[f"헤드 {head}" for head in range(3)],
 # %%
 words = review.split()
 shorter = [" ".join(words[:i] + words[i + 1 :]) for i in range(len(words))]
-positive = classify([review, *shorter], ready, ready_tokenizer)[0][:, 1]
+classify = Classifier(ready, ready_tokenizer)
+positive = classify.probabilities([review, *shorter])[:, 1]
 pd.DataFrame({"뺀 단어": ["(없음)", *words], "긍정일 확률": positive}).round(4)
 
 # %% [markdown]
@@ -354,7 +355,7 @@ pd.DataFrame({"뺀 단어": ["(없음)", *words], "긍정일 확률": positive})
 
 # %%
 test = data["test"]
-probabilities, _ = classify(test["text"][:], ready, ready_tokenizer)
+probabilities = classify.probabilities(test["text"][:])
 labels = np.array(test["label"][:])
 confidence, predicted = probabilities.max(axis=-1), probabilities.argmax(axis=-1)
 wrong = sorted(np.flatnonzero(predicted != labels).tolist(), key=lambda i: -confidence[i])
@@ -381,7 +382,7 @@ pd.DataFrame(
 # 0.942와는 다릅니다. 내 데이터로 nsmc-small을 이어서 학습(**미세조정**, fine-tuning)하려면 이렇게 합니다.
 #
 # ```sh
-# vanilla-transformer train-classifier sample-finetune --data my.csv --text_column text --label_column label \
+# vanilla-transformer train-classifier scripts/recipes/sample-finetune.yaml --data my.csv --text_column text \
 #     --output_dir runs/mine-finetuned
 # vanilla-transformer evaluate --model runs/mine-finetuned --output_dir runs/evaluation
 # ```

@@ -5,14 +5,15 @@ import functools
 import re
 from collections.abc import Callable, Sequence
 
+import paper_plots
 import torch
 import words
 from matplotlib.figure import Figure
 from matplotlib.text import Text
+from paper_plots import drawable
 from words import word
 
-from hf_vanilla_transformer import figures
-from hf_vanilla_transformer.figures import drawable, with_hangul
+from hf_vanilla_transformer.figures import with_hangul
 
 
 KOREAN = {english: korean for korean, english in words.ENGLISH.items()}
@@ -34,7 +35,7 @@ def in_korean(plot: Callable[..., Figure]) -> Callable[..., Figure]:
 
 
 plot_attention, plot_masks, plot_sinusoid_table = map(
-    in_korean, (figures.plot_attention, figures.plot_masks, figures.plot_sinusoid_table)
+    in_korean, (paper_plots.plot_attention, paper_plots.plot_masks, paper_plots.plot_sinusoid_table)
 )
 
 

@@ -15,8 +15,8 @@ from pathlib import Path
 from transformers.hf_argparser import HfArg
 
 from ..errors import DataError
+from ..settings import JsonMapping
 from .arguments import exit_with_one_line, parse_arguments
-from .settings import JsonMapping
 
 
 @dataclass

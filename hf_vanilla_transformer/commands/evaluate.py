@@ -21,17 +21,13 @@ one slip of the fingers, with upper and lower case exchanged. It adds `robustnes
 `robustness.png`.
 """
 
-from .arguments import exit_with_one_line, parse_arguments
-from .settings import EvaluationArguments
+from ..settings import EvaluationArguments
+from .arguments import exit_with_one_line, read_command_line
 
 
 @exit_with_one_line
 def main(argv: list[str] | None = None) -> None:
-    (arguments,), _ = parse_arguments([EvaluationArguments], __doc__, argv)
-    from ..inference.engine import import_extra
+    _, settings = read_command_line([EvaluationArguments], __doc__, argv)
+    from ..evaluation import evaluate
 
-    for module, name in (("matplotlib", "matplotlib"), ("sklearn", "scikit-learn"), ("sacrebleu", "sacreBLEU")):
-        import_extra(module, name, "train")
-    from .evaluation import evaluate
-
-    evaluate(arguments)
+    evaluate(**settings)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from transformers.hf_argparser import HfArg
 
-from ..export.page import make_page, page_server
+from ..exports.browser_page import make_page, page_server
 from .arguments import exit_with_one_line, parse_arguments
 
 

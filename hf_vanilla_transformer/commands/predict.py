@@ -14,17 +14,13 @@ added, as the columns `predicted` and `probability`; one in JSON, a line each.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from transformers.hf_argparser import HfArg
 
-from ..data.problem_types import MULTI, REGRESSION
+from ..inference import Classifier
+from ..tasks import REGRESSION
+from .answering import Answer, LinesArguments, answer_lines, as_text, open_texts
 from .arguments import exit_with_one_line, parse_arguments
-from .lines import Answer, LinesArguments, answer_lines, open_texts
-
-
-if TYPE_CHECKING:
-    import numpy as np
 
 
 @dataclass
@@ -32,31 +28,24 @@ class PredictArguments(LinesArguments):
     model: str = HfArg(help="A classifier's folder or Hub name, or an exported folder.")
 
 
-def answer_of(row: "np.ndarray", labels: list[str], problem_type: str | None) -> list[Answer]:
-    """The columns that answer a text, from what the model answers: (labels,), float."""
-    if problem_type == REGRESSION:
-        return [round(float(row[0]), 4)] if len(row) == 1 else ["|".join(f"{value:.4f}" for value in row)]
-    if problem_type != MULTI:
-        return [labels[row.argmax()], round(float(row.max()), 4)]
-    chosen = (row > 0.5).nonzero()[0]
-    return ["|".join(labels[place] for place in chosen), "|".join(f"{row[place]:.4f}" for place in chosen)]
+def columns_of(answer: dict | list[dict], is_number: bool) -> list[Answer]:
+    """The columns of a text, from what the model answers."""
+    if isinstance(answer, dict):
+        score = round(answer["score"], 4)
+        return [score] if is_number else [answer["label"], score]
+    scores = "|".join(as_text(one["score"]) for one in answer)
+    return [scores] if is_number else ["|".join(one["label"] for one in answer), scores]
 
 
 @exit_with_one_line
 def main(argv: list[str] | None = None) -> None:
     (arguments,), _ = parse_arguments([PredictArguments], __doc__, argv)
     with open_texts(arguments, "text_column", "predicted", "probability") as texts:
-        from ..inference import iterate_probabilities
-        from ..inference.engine import load_engine
-        from ..inference.folder import labels_of, load_tokenizer
-
-        engine = load_engine(arguments.model, arguments.dtype, "classification")
-        tokenizer = load_tokenizer(arguments.model, vocab_size=engine.config.vocab_size)
-        labels, problem_type = labels_of(engine.config), engine.config.problem_type
-        names = ["predicted"] if problem_type == REGRESSION else ["predicted", "probability"]
+        classify = Classifier(arguments.model, dtype=arguments.dtype, batch_size=arguments.batch_size)
+        is_number = classify.problem_type == REGRESSION
 
         def answer(lines: Iterator[str], first: int) -> Iterator[list[Answer]]:
-            rows = iterate_probabilities(lines, engine, tokenizer, batch_size=arguments.batch_size)
-            return (answer_of(row, labels, problem_type) for row in rows)
+            return (columns_of(one, is_number) for one in classify.stream(lines))
 
-        answer_lines(texts, arguments, answer, names, engine.config, repeat_text=True)
+        names = ["predicted"] if is_number else ["predicted", "probability"]
+        answer_lines(texts, arguments, answer, names, classify.max_characters, repeat_text=True)

@@ -7,8 +7,8 @@
 
 Log in first with `hf auth login`, or set HF_TOKEN. --dry_run sends nothing: it checks the folder and lists what would
 be sent, what would not, and what names this machine. Sent are the files that a run, an export or a page writes, and
-those that --include names, where a wildcard finds neither hidden files nor keys. Not sent are checkpoints, links out
-of the folder, and absolute paths in the record. The same command completes an interrupted upload. --space uploads a
+those that --include names, where a wildcard finds neither hidden files nor keys. Not sent are checkpoints, and links
+out of the folder; a record has no absolute paths. The same command completes an interrupted upload. --space uploads a
 folder of `vanilla-transformer page` as a static Space.
 """
 
@@ -21,17 +21,16 @@ from ..hub.upload import (
     check_repo_id,
     files_left_out,
     repository_files,
-    sent_texts,
     space_files,
     upload,
     upload_space,
 )
-from .arguments import OneLineParser, exit_with_one_line
+from .arguments import CommandLine, exit_with_one_line
 
 
 def parse_arguments(argv: list[str] | None) -> argparse.Namespace:
     # Other commands begin with a recipe; this one begins with a folder.
-    parser = OneLineParser(description=__doc__)
+    parser = CommandLine([], __doc__, usage=None)
     parser.add_argument("folder", metavar="FOLDER", help="The folder of a run, an export or a page.")
     target = parser.add_mutually_exclusive_group(required=True)
     target.add_argument("--repo_id", metavar="USER/NAME", help="The model's repository; created if missing.")
@@ -45,12 +44,12 @@ def parse_arguments(argv: list[str] | None) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
-def list_files(folder: Path, files: list[Path], texts: dict[str, str]) -> int:
+def list_files(folder: Path, files: list[Path]) -> int:
     """Print what would be uploaded, and what would not; returns the number of bytes."""
     total = 0
     for file in files:
         name, made = file.as_posix(), not (folder / file).is_file()
-        size = 0 if made else len(texts[name].encode()) if name in texts else (folder / file).stat().st_size
+        size = 0 if made else (folder / file).stat().st_size
         print(f"{size:>13,}  {name}{' (made from the record)' if made else ''}")
         total += size
     for name in files_left_out(folder, files):
@@ -58,18 +57,15 @@ def list_files(folder: Path, files: list[Path], texts: dict[str, str]) -> int:
     return total
 
 
-def list_places(folder: Path, files: list[Path], texts: dict[str, str], paths: set[str]) -> None:
+def list_places(folder: Path, files: list[Path]) -> None:
     """Print what names this machine, in what would be uploaded."""
-    for path in sorted(paths):
-        print(f"{path}: sent without its folder, in {', '.join(texts)}")
     for text in example_texts(str(folder)):
         print(f"README.md, run.json: a text of the data, {text!r}")
     names = {name for name in (str(Path.home()), socket.gethostname()) if len(name) > 3}
     for file in files:
         if file.suffix in (".md", ".json", ".yaml", ".txt") and (folder / file).is_file():
-            text = texts.get(file.as_posix()) or (folder / file).read_text(encoding="utf-8", errors="replace")
             for name in names:
-                if name in text:
+                if name in (folder / file).read_text(encoding="utf-8", errors="replace"):
                     print(f"{file.as_posix()}: names this machine, {name}")
 
 
@@ -81,9 +77,8 @@ def main(argv: list[str] | None = None) -> None:
     if arguments.dry_run:
         check_repo_id(repo_id)
         files = (space_files if is_space else repository_files)(folder, arguments.include)
-        texts, paths = ({}, set()) if is_space else sent_texts(folder)
-        total = list_files(folder, files, texts)
-        list_places(folder, files, texts, paths)
+        total = list_files(folder, files)
+        list_places(folder, files)
         print(f"{total:>13,}  bytes in {len(files)} files for {repo_id}; README.md is valid; nothing was sent")
         return
     send = upload_space if is_space else upload

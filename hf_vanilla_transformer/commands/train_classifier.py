@@ -9,18 +9,13 @@ The result is a folder that AutoModelForSequenceClassification loads. Flags over
 resumes with the same command and --resume_from_checkpoint.
 """
 
-from transformers import TrainingArguments
-
-from .arguments import exit_with_one_line, parse_arguments
-from .settings import ClassifierArguments, DataArguments
-
-
-ARGUMENTS = [DataArguments, ClassifierArguments, TrainingArguments]
+from ..training.classifier import GROUPS, train_classifier
+from .arguments import exit_with_one_line, read_command_line
+from .interruption import one_line_if_interrupted
 
 
 @exit_with_one_line
 def main(argv: list[str] | None = None) -> None:
-    (data_arguments, arguments, training_arguments), settings = parse_arguments(ARGUMENTS, __doc__, argv)
-    from .classifier import train
-
-    train(data_arguments, arguments, training_arguments, settings)
+    recipe, settings = read_command_line(GROUPS, __doc__, argv)
+    with one_line_if_interrupted():
+        train_classifier(recipe, **settings)

@@ -16,9 +16,9 @@ from ..data.labelled_text import load_labelled_text
 from ..data.plain_text import read_texts
 from ..errors import DataError
 from ..finished_folder import finished_folder
+from ..settings import VocabularyKind, check_at_least
+from ..training.vocabulary import train_vocabulary
 from .arguments import exit_with_one_line, parse_arguments
-from .settings import VocabularyKind, check_at_least
-from .vocabulary import train_vocabulary
 
 
 @dataclass

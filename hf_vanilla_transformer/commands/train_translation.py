@@ -10,18 +10,13 @@ The result is a folder that AutoModelForSeq2SeqLM loads. Flags override the reci
 same command and --resume_from_checkpoint.
 """
 
-from transformers import Seq2SeqTrainingArguments
-
-from .arguments import exit_with_one_line, parse_arguments
-from .settings import PairArguments, TranslatorArguments
-
-
-ARGUMENTS = [PairArguments, TranslatorArguments, Seq2SeqTrainingArguments]
+from ..training.translator import GROUPS, train_translator
+from .arguments import exit_with_one_line, read_command_line
+from .interruption import one_line_if_interrupted
 
 
 @exit_with_one_line
 def main(argv: list[str] | None = None) -> None:
-    (data_arguments, arguments, training_arguments), settings = parse_arguments(ARGUMENTS, __doc__, argv)
-    from .translator import train
-
-    train(data_arguments, arguments, training_arguments, settings)
+    recipe, settings = read_command_line(GROUPS, __doc__, argv)
+    with one_line_if_interrupted():
+        train_translator(recipe, **settings)

@@ -15,9 +15,10 @@ from dataclasses import dataclass
 
 from transformers.hf_argparser import HfArg
 
+from ..inference import Translator
+from ..settings import check_at_least
+from .answering import LinesArguments, answer_lines, open_texts
 from .arguments import exit_with_one_line, parse_arguments
-from .lines import LinesArguments, answer_lines, open_texts
-from .settings import check_at_least
 
 
 @dataclass
@@ -41,25 +42,17 @@ def main(argv: list[str] | None = None) -> None:
     (arguments,), _ = parse_arguments([TranslateArguments], __doc__, argv)
     logging.basicConfig(format="%(message)s")
     with open_texts(arguments, "source_column", "translation") as texts:
-        from ..inference import iterate_translations
-        from ..inference.engine import load_engine
-        from ..inference.folder import load_tokenizers
-
-        engine = load_engine(arguments.model, arguments.dtype, "translation")
-        tokenizers = load_tokenizers(arguments.model, engine.config)
+        translate = Translator(
+            arguments.model,
+            num_beams=arguments.num_beams,
+            max_new_tokens=arguments.max_new_tokens,
+            truncation=arguments.truncation,
+            batch_size=arguments.batch_size,
+            dtype=arguments.dtype,
+        )
 
         def answer(lines: Iterator[str], first: int) -> Iterator[list[str]]:
-            translations = iterate_translations(
-                lines,
-                engine,
-                *tokenizers,
-                num_beams=arguments.num_beams,
-                max_new_tokens=arguments.max_new_tokens,
-                batch_size=arguments.batch_size,
-                truncation=arguments.truncation,
-                first=first,
-            )
             # One line per text, even where a model of bytes writes a line feed.
-            return ([translation.replace("\n", " ")] for translation in translations)
+            return ([translation.replace("\n", " ")] for translation in translate.stream(lines, first=first))
 
-        answer_lines(texts, arguments, answer, ["translation"], engine.config, repeat_text=False)
+        answer_lines(texts, arguments, answer, ["translation"], translate.max_characters, repeat_text=False)

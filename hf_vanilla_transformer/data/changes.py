@@ -102,6 +102,8 @@ def as_written(text: str, generator: Random | None = None) -> str:
 
 
 SPACINGS = (as_written, no_spaces, all_spaced, random_spaces)
+# How training texts can be changed anew in each epoch (`training.augmentation`).
+AUGMENTATIONS = ("spacing", "typing_slip")
 
 _ALL = (no_spaces, all_spaced, random_spaces, repeats, no_punctuation, decomposed, typing_slip, swapped_case)
 CHANGES: dict[str, Callable[[str, Random], str]] = {change.__name__: change for change in _ALL}

@@ -12,10 +12,11 @@ from datasets import ClassLabel, Dataset, DatasetDict, Features, List, Value
 from transformers import PreTrainedTokenizerBase
 
 from ..errors import DataError
+from ..tasks import MULTI, PROBLEM_TYPES, REGRESSION, SINGLE
 from ..tokenizer import encode
+from .in_memory import is_in_memory, name_of
 from .labels import check_labels, find_label_names, label_names, multi_hot, problem_type_of, read_label
 from .nsmc import NSMC_LABELS, find_nsmc_files
-from .problem_types import MULTI, PROBLEM_TYPES, REGRESSION, SINGLE
 from .rows import complete_splits, convert_rows, tokenize_rows
 from .rows import drop_repeats as drop_repeated_rows
 from .tables import LINE, read_tables
@@ -25,7 +26,7 @@ logger = logging.getLogger(__name__)
 
 
 def load_labelled_text(
-    source: str | os.PathLike,
+    source: Any,
     *,
     text_column: str = "document",
     label_column: str = "label",
@@ -57,7 +58,8 @@ def load_labelled_text(
             `.jsonl`;
             a folder of a single table, or of tables named after their splits: train, validation (or valid, val,
             dev) and test;
-            any other folder or Hub name that `datasets.load_dataset` takes.
+            any other folder or Hub name that `datasets.load_dataset` takes;
+            a data set of `datasets`, or a pandas DataFrame; a single table is the split `train`.
         text_column: The column with the texts.
         label_column: The column with the labels.
         problem_type: What the labels are: `"single_label_classification"`, integers or strings;
@@ -84,7 +86,7 @@ def load_labelled_text(
         OSError: A file cannot be read, or the Hub cannot be reached.
         DataError: The source does not exist, or there is an error in it.
     """
-    source = os.fspath(source)
+    given, source = source, name_of(source)
     if not source:
         raise DataError("the name of the data is empty")
     if problem_type not in (None, *PROBLEM_TYPES):
@@ -92,10 +94,10 @@ def load_labelled_text(
     kind = problem_type or SINGLE
     if text_column == label_column:
         raise DataError(f"texts and labels are the same column, {text_column!r}")
-    nsmc_files = find_nsmc_files(source, cache_dir)
+    nsmc_files = None if is_in_memory(given) else find_nsmc_files(source, cache_dir)
     names = NSMC_LABELS if nsmc_files and label_column == "label" and kind == SINGLE else {}
     data = read_tables(
-        source,
+        given,
         [text_column],
         {label_column: names},
         nsmc_files=nsmc_files,

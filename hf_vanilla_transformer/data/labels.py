@@ -10,8 +10,8 @@ from typing import Any
 from datasets import ClassLabel, Dataset, DatasetDict
 
 from ..errors import DataError
+from ..tasks import MULTI, REGRESSION, SINGLE
 from .lines import appearance
-from .problem_types import MULTI, REGRESSION, SINGLE
 from .tables import check_label, check_type
 
 
@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 # Separates the labels of a text in a CSV or TSV file.
 SEPARATOR = "|"
 # With more labels than this, all whole numbers, the user must say whether they are classes.
-MOST_NUMBERS = 50
+MAX_NUMBERS = 50
 
 
 def problem_type_of(data: Dataset) -> str:
@@ -61,7 +61,7 @@ def find_label_names(source: str, data: DatasetDict, column: str, problem_type: 
     labels = set().union(*found.values())
     integers = all(re.fullmatch(r"[+-]?\d+", label) for label in labels)
     numbers = all(map(is_number, labels))
-    if problem_type is None and numbers and (not integers or len(labels) > MOST_NUMBERS):
+    if problem_type is None and numbers and (not integers or len(labels) > MAX_NUMBERS):
         raise DataError(
             f"{source}: the column {column!r} holds {len(labels)} different numbers: is problem_type {REGRESSION}, "
             f"numbers to predict, or {SINGLE}, names of classes?"

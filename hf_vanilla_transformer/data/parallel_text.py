@@ -4,12 +4,14 @@
 import os
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 from datasets import Dataset, DatasetDict, Features, List, Value, concatenate_datasets
 from transformers import PreTrainedTokenizerBase
 
 from ..errors import DataError
 from ..tokenizer import tokenize
+from .in_memory import is_in_memory, name_of
 from .lines import local_path
 from .plain_text import read_texts
 from .rows import complete_splits, convert_rows, tokenize_rows
@@ -22,7 +24,7 @@ _TOKENIZED = Features({"input_ids": List(Value("int32")), "labels": List(Value("
 
 
 def load_parallel_text(
-    source: str | os.PathLike,
+    source: Any,
     source_column: str,
     target_column: str,
     *,
@@ -45,7 +47,7 @@ def load_parallel_text(
     Args:
         source: A folder of aligned text files, one sentence per line, plain or gzip: `PREFIX.SOURCE_COLUMN` and
             `PREFIX.TARGET_COLUMN`, with or without `.gz`, for each split, as in `train.de.gz` and `train.en.gz`; or a
-            table, a folder of tables or a Hub name, as in `load_labelled_text`.
+            table, a folder of tables, a Hub name, a data set or a DataFrame, as in `load_labelled_text`.
         source_column: The column with the sentences to translate, or the files' ending: a language, say.
         target_column: The column with their translations, or the files' ending. An entry of the mapping that the
             Hub's translation data sets have is named `translation.de`.
@@ -63,13 +65,14 @@ def load_parallel_text(
     """
     if source_column == target_column:
         raise DataError(f"source and target are the same column, {source_column!r}")
-    source = os.fspath(source)
+    given, source = source, name_of(source)
     columns = [source_column, target_column]
-    folder = local_path(source)
-    data = _read_aligned_files(folder, columns, prefixes or {}, cut, encoding, cache_dir) if folder.is_dir() else None
+    data = None
+    if not is_in_memory(given) and (folder := local_path(source)).is_dir():
+        data = _read_aligned_files(folder, columns, prefixes or {}, cut, encoding, cache_dir)
     if data is None:
         data = read_tables(
-            source, columns, to_train=cut, encoding=encoding, config_name=config_name, cache_dir=cache_dir
+            given, columns, to_train=cut, encoding=encoding, config_name=config_name, cache_dir=cache_dir
         )
     for split, pairs in data.items():
         training = split == "train" and (cut or len(data) > 1)

@@ -14,7 +14,7 @@ from .rows import column_array
 
 
 # Texts whose tokens are counted; labels that are listed; labels from which on numbers may be ratings.
-SAMPLE, MOST_LABELS, RATINGS = 1000, 20, 5
+SAMPLE, MAX_LABELS, RATINGS = 1000, 20, 5
 
 
 def describe_data(
@@ -49,9 +49,9 @@ def _describe_labels(rows: Dataset) -> Iterator[str]:
         return
     labels = column_array(rows, "label") if kind == SINGLE else [*chain.from_iterable(rows["label"])]
     counts = np.bincount(np.asarray(labels, dtype=int), minlength=len(names))
-    order = np.argsort(-counts, kind="stable")[:MOST_LABELS]
+    order = np.argsort(-counts, kind="stable")[:MAX_LABELS]
     listed = [f"{names[label]} {counts[label]:,} ({counts[label] / len(rows):.0%})" for label in order]
-    more = [f"{len(names) - MOST_LABELS} more"] if len(names) > MOST_LABELS else []
+    more = [f"{len(names) - MAX_LABELS} more"] if len(names) > MAX_LABELS else []
     yield f"labels of train: {', '.join(listed + more)}"
     if kind == SINGLE and len(names) >= RATINGS and all(map(is_number, names)):
         yield f"labels: all {len(names)} are numbers; if they are ratings, problem_type {REGRESSION} predicts them"

@@ -18,6 +18,7 @@ from datasets.load import CachedDatasetModuleFactory
 
 from ..errors import DataError
 from .checksums import file_checksum
+from .in_memory import NAME, is_in_memory, name_of, splits_of
 from .lines import CONTROLS, iterate_lines, local_path
 from .network import hub_answers
 from .nsmc import NSMC_QUOTING_LEVELS
@@ -42,7 +43,7 @@ _SURROGATE = re.compile(
 
 
 def read_tables(
-    source: str,
+    source: Any,
     texts: list[str],
     labels: Mapping[str, Collection[str]] | None = None,
     *,
@@ -53,14 +54,15 @@ def read_tables(
     config_name: str | None = None,
     cache_dir: str | os.PathLike | None = None,
 ) -> DatasetDict:
-    """Read some columns of a table, a folder or a data set of the Hub; a file is the split train.
+    """Read some columns of a table, a folder, a data set of the Hub or one in memory; a single table is train.
 
     `column.entry` names an entry of a column of mappings. `labels` has the columns of labels, with those that a CSV or
     TSV file may hold; none means any. `nsmc_files` are read in place of `source`. `further` columns are kept as they
     are; `LINE` is one of CSV and TSV files alone. With `to_train`, there must be a split train.
     """
-    labels, path = labels or {}, local_path(source)
-    files, quoting_levels = nsmc_files, NSMC_QUOTING_LEVELS
+    labels, given, source = labels or {}, source, name_of(source)
+    path = local_path(source)
+    files, quoting_levels = {} if is_in_memory(given) else nsmc_files, NSMC_QUOTING_LEVELS
     if files is None:
         files, quoting_levels = _find_tables(path), 1
     data = {
@@ -69,7 +71,7 @@ def read_tables(
     }
     if not data:
         with _data_errors(source):
-            loaded = _load(source, path, config_name, cache_dir)
+            loaded = splits_of(given) if is_in_memory(given) else _load(source, path, config_name, cache_dir)
         columns = [*texts, *labels, *(column for column in further if column != LINE)]
         data = {split: _select(source, rows, columns) for split, rows in loaded.items()}
     if to_train and "train" not in data:
@@ -137,6 +139,8 @@ def _load(source: str, path: Path, config_name: str | None, cache_dir: str | os.
             raise DataError(f"{source}: `datasets` takes *, ? and [ for patterns: rename the folder")
         content = [(str(file), file_checksum(file)) for file in files_ending(path, DATA_SUFFIXES, "**/*")]
         return load_dataset(folder, config_name, cache_dir=cache_dir, description=Hasher.hash(content))
+    if NAME.fullmatch(source):
+        raise DataError(f"{source}: give the data again, as such an object or a file")
     if path.suffix in TABLE_SUFFIXES or not HUB_NAME.fullmatch(source):
         raise DataError(f"{source}: no such file or folder")
     if not hub_answers(source, "dataset"):

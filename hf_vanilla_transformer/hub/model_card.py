@@ -16,21 +16,20 @@ from typing import Any, NamedTuple
 from huggingface_hub import EvalResult, ModelCard, ModelCardData
 from jinja2 import UndefinedError
 
-from ..data.problem_types import METRICS, SINGLE
+from ..data.in_memory import NAME
 from ..data.tables import HUB_NAME, SPLITS, TABLE_SUFFIXES
-from ..errors import DataError
-from ..inference.folder import TARGET_TOKENIZER, named_errors
+from ..errors import DataError, named_errors
+from ..inference.engine import TARGET_TOKENIZER
+from ..recipes import LOCAL
+from ..tasks import CLASSIFICATION, DENOISING, EXAMPLES, GENERATION, METRICS, SINGLE, TRANSLATION, Task
 from .record import (
     CURVES_FILE,
-    LOCAL,
     METRICS_FILE,
     RECIPE_FILE,
     RUN_FILE,
     example_texts,
     own_file,
     read_file,
-    recipe_text,
-    without_local_paths,
 )
 
 
@@ -39,20 +38,6 @@ TEMPLATE = Path(__file__).parent / "model_card.md.jinja"
 # Metadata that every card needs: the Hub finds models by them. Results stay in the model-index: the newer folder
 # `.eval_results` is for registered benchmarks alone, which NSMC and Multi30k are not.
 REQUIRED_METADATA = ("library_name", "pipeline_tag", "tags", "eval_results")
-# The pipeline and the title of what a model was trained for; generation: by a user's own Trainer.
-PIPELINES = {
-    "classification": ("text-classification", "Text classification"),
-    "translation": ("translation", "Translation"),
-    "denoising": ("text2text-generation", "Denoising"),
-    "generation": ("text2text-generation", "Text generation"),
-}
-# The usage example: a sentence, by source language; and reviews.
-EXAMPLE_TEXTS = {
-    "de": "Zwei Hunde spielen im Schnee.",
-    "en": "Two dogs play in the snow.",
-    "ko": "강아지 두 마리가 눈밭에서 논다.",
-}
-EXAMPLE_REVIEWS = ["정말 재미있고 감동적인 영화", "지루하고 유치했다"]
 # Two letters: a code of three could be "src" or "tgt".
 LANGUAGE_CODE = re.compile(r"[a-z]{2}")
 Record = dict[str, Any]  # or a part of one
@@ -152,20 +137,19 @@ def make_model_card(folder: str | Path, name: str | None = None) -> ModelCard:
         raise DataError(f"{folder}: no card can be made of {names}: {type(error).__name__} {error}") from error
 
 
-def _make(folder: Path, name: str, config: Record, metrics: Record, settings: Record, run: Record) -> ModelCard:
-    recipe, run = without_local_paths(settings, set()), without_local_paths(run, set())
-    as_written = (folder / RECIPE_FILE).read_text(encoding="utf-8")
+def _make(folder: Path, name: str, config: Record, metrics: Record, recipe: Record, run: Record) -> ModelCard:
     task = _task(config, recipe, run)
     data = _data_source(run)
     origins = _origins(recipe, run)
     earlier = [origin.data for origin in origins]
     # Of a column like `translation.ko`, the language is the last part.
-    columns = ("source_column", "target_column") if task == "translation" else ()
+    columns = ("source_column", "target_column") if task is TRANSLATION else ()
     sides = [recipe[column].rsplit(".", 1)[-1] for column in columns]
     languages = sides or [data.language or ""]
     own = [] if data in KNOWN_DATA.values() else example_texts(str(folder))
-    sentence = EXAMPLE_TEXTS.get(sides[0] if sides else "ko", EXAMPLE_TEXTS["en"])
-    examples = own or (EXAMPLE_REVIEWS if task == "classification" else [sentence])
+    sentences = EXAMPLES[TRANSLATION.name]
+    (sentence, *_) = sentences.get(sides[0] if sides else "ko", sentences["en"])
+    examples = own or (EXAMPLES[task.name]["ko"][:2] if task is CLASSIFICATION else [sentence])
     tokenizer_file = folder / "tokenizer_config.json"
     limits = read_file(tokenizer_file) if tokenizer_file.is_file() else {}
     results = list(_results(task, sides, data, config, recipe, run, metrics))
@@ -173,7 +157,7 @@ def _make(folder: Path, name: str, config: Record, metrics: Record, settings: Re
         language=languages if all(map(LANGUAGE_CODE.fullmatch, languages)) else None,
         license=run.get("license"),
         library_name="transformers",
-        pipeline_tag=PIPELINES[task][0],
+        pipeline_tag=task.pipeline_tag,
         tags=["vanilla-transformer", "encoder-decoder", "custom_code"],
         base_model=base_model_of(run),
         datasets=[data.identifier] if data.is_on_hub else None,
@@ -181,13 +165,14 @@ def _make(folder: Path, name: str, config: Record, metrics: Record, settings: Re
         model_name=name,
         eval_results=results,
     )
-    text = (recipe_text(recipe) if recipe != settings else as_written).strip()
+    text = (folder / RECIPE_FILE).read_text(encoding="utf-8").strip()
     labels = [config["id2label"][number] for number in sorted(config.get("id2label", {}), key=int)]
     return ModelCard.from_template(
         card_data,
         template_path=str(TEMPLATE),
         name=name,
-        task=task,
+        task=task.name,
+        command=task.command,
         config=config,
         labels=[markdown(label) for label in labels],
         sides=[markdown(side) for side in sides],
@@ -256,15 +241,15 @@ def rename_model_card(folder: str | Path, name: str) -> None:
         card.save(own_file(Path(folder) / CARD_FILE))
 
 
-def _task(config: Record, recipe: Record, run: Record) -> str:
+def _task(config: Record, recipe: Record, run: Record) -> Task:
     architecture = config["architectures"][0]
-    if architecture.endswith("ForSequenceClassification"):
-        return "classification"
-    if not architecture.endswith("ForConditionalGeneration"):
+    if architecture == CLASSIFICATION.model_class:
+        return CLASSIFICATION
+    if architecture != TRANSLATION.model_class:
         raise DataError(f"no model card can be made of a {architecture}")
     if run.get("own_trainer"):
-        return "generation"
-    return "translation" if "source_column" in recipe else "denoising"
+        return GENERATION
+    return TRANSLATION if "source_column" in recipe else DENOISING
 
 
 def _data_source(run: Record) -> DataSource:
@@ -273,6 +258,8 @@ def _data_source(run: Record) -> DataSource:
         names = [Path(file).name for file in source]
         name, checksums = ", ".join(names), ", ".join(source.values())
         return DataSource(name, names[0].split(".")[0], name, f"SHA-256 {checksums}")
+    if NAME.fullmatch(source):
+        return DataSource(source, "data-given-in-python", "파이썬에서 준 데이터")
     known = TEST_SPLITS.get(run["data"].get("test", {}).get("sha256"), source)
     if known in KNOWN_DATA:
         return KNOWN_DATA[known]
@@ -324,16 +311,16 @@ def base_model_of(run: Record) -> str | None:
 
 
 def _results(
-    task: str, sides: list[str], data: DataSource, config: Record, recipe: Record, run: Record, metrics: Record
+    task: Task, sides: list[str], data: DataSource, config: Record, recipe: Record, run: Record, metrics: Record
 ) -> Iterator[EvalResult]:
     """What a record says about each split; the headline first."""
-    kind, task_name = PIPELINES[task]
-    if sides:
-        task_name = f"Translation, {sides[0]} to {sides[1]}"
+    task_name = f"{task.title}, {sides[0]} to {sides[1]}" if sides else task.title
     for split in [split for split in ("test", "validation") if split in metrics] or ("train",):
         report = metrics[split]
-        result = partial(EvalResult, kind, data.identifier, data.name, task_name=task_name, dataset_split=split)
-        if task == "translation":
+        result = partial(
+            EvalResult, task.pipeline_tag, data.identifier, data.name, task_name=task_name, dataset_split=split
+        )
+        if task is TRANSLATION:
             # A model that writes lower case is measured without regard to case.
             name, title = ("bleu_lowercased", "BLEU, lower-cased") if recipe.get("lowercase") else ("bleu", "BLEU")
             for beams in sorted((int(key.split("_")[1]) for key in report if key.startswith("beams_")), reverse=True):
@@ -347,10 +334,10 @@ def _results(
         if run.get("own_trainer"):
             numbers = [name for name, value in report.items() if isinstance(value, (int, float))]
             titles = {name: name.replace("_", " ").capitalize() for name in sorted(numbers, key="loss".__eq__)}
-        elif task == "denoising":
+        elif task is DENOISING:
             titles = {"perplexity": "Perplexity"}
         else:
             titles = METRICS[config.get("problem_type") or SINGLE]
         for name, title in titles.items():
-            value = round(report[name], 2 if task == "denoising" else 4)
+            value = round(report[name], 2 if task is DENOISING else 4)
             yield result(metric_type=name, metric_name=title, metric_value=value)

@@ -4,7 +4,6 @@
 import contextlib
 import json
 import platform
-import re
 import subprocess
 from collections.abc import Iterable, Mapping
 from glob import glob, has_magic
@@ -17,12 +16,16 @@ import torch
 import yaml
 from datasets import DatasetDict
 from transformers import GenerationConfig, PreTrainedModel, TrainerState, TrainingArguments
+from transformers.utils import cached_file
 
 from ..data.checksums import describe_splits
-from ..errors import DataError
+from ..data.in_memory import name_of
+from ..errors import DataError, named_errors
 from ..figures import plot_training_curves
-from ..inference.folder import EXPORT_FILE, TARGET_TOKENIZER, named_errors
-from ..training.checkpoints import world_size
+from ..inference.engine import EXPORT_FILE, TARGET_TOKENIZER, read_export
+from ..reading import NOT_IN_RECIPE
+from ..recipes import LOCAL_FILE, with_local_paths, without_local_paths
+from ..tasks import FORMATS
 
 
 RECIPE_FILE = "recipe.yaml"
@@ -30,14 +33,6 @@ RUN_FILE = "run.json"
 METRICS_FILE = "metrics.json"
 CURVES_FILE = "curves.png"
 PACKAGES = ("torch", "transformers", "tokenizers", "datasets", "accelerate", "safetensors")
-# Replaces a folder of this machine.
-LOCAL = "LOCAL/"
-# What every run's folder has, besides weights and vocabulary, which have more than one form.
-REQUIRED_FILES = (
-    *("config.json", "configuration_vanilla_transformer.py", "modeling_vanilla_transformer.py"),
-    *("generation_config.json", "tokenizer_config.json", METRICS_FILE, RECIPE_FILE, RUN_FILE, CURVES_FILE),
-)
-REQUIRED_IN_EXPORT = ("README.md", "config.json", EXPORT_FILE, "tokenizer.json")
 _TOKENIZER = tuple(
     folder + file
     for folder in ("", f"{TARGET_TOKENIZER}/")
@@ -47,18 +42,20 @@ _TOKENIZER = tuple(
         *("spiece.model", "sentencepiece.bpe.model", "sentencepiece.model", "spm.model", "tokenizer.model"),
     )
 )
-# What is sent to the Hub: what a run, the exports in its folder, and a page write. Keys and data may lie beside it.
+# What is sent to the Hub of a run, an export and a page, as patterns; keys and data may lie beside it. The first ones
+# must be there; weights and vocabularies have more than one form.
 RUN_FILES = (
-    *REQUIRED_FILES,
+    *("config.json", "configuration_vanilla_transformer.py", "modeling_vanilla_transformer.py"),
+    *("generation_config.json", "tokenizer_config.json", METRICS_FILE, RECIPE_FILE, RUN_FILE, CURVES_FILE),
     *("README.md", "model.safetensors", "model.safetensors.index.json"),
     f"model-{'[0-9]' * 5}-of-{'[0-9]' * 5}.safetensors",
     *_TOKENIZER,
     *("modules.json", "sentence_bert_config.json", "1_Pooling/config.json"),
     *("adapter_config.json", "adapter_model.safetensors"),
 )
-EXPORTED_FILES = (
-    *("README.md", "config.json", EXPORT_FILE, "model.bin", "onnx/*.onnx", "model.safetensors"),
-    *("shared_vocabulary.json", "source_vocabulary.json", "target_vocabulary.json", "generation_config.json"),
+EXPORT_FILES = (
+    *("README.md", "config.json", EXPORT_FILE, "tokenizer.json"),
+    *(file for form in FORMATS.values() for file in form.files),
     *_TOKENIZER,
 )
 PAGE_FILES = (
@@ -66,16 +63,12 @@ PAGE_FILES = (
     *(f"model/{name}" for name in ("classifier.onnx", "encoder.onnx", "decoder.onnx", "page.json", *_TOKENIZER)),
     *("runtime/*.mjs", "runtime/*.wasm", "runtime/LICENSE*", "runtime/NOTICE.txt"),
 )
+REQUIRED_FILES, REQUIRED_IN_EXPORT = RUN_FILES[:9], EXPORT_FILES[:4]
 # Keys, tokens and what describes the machine: no wildcard of a user sends them.
 SECRETS = (
     *("id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", "*.pem", "*.key", "*.p12", "*.pfx", "*.ppk", "*.kdbx"),
     *("*token", "*token.txt", "*secret*", "*credential*", "*password*", "training_args.bin"),
 )
-# Settings that belong to one machine or one call.
-NOT_IN_RECIPE = {
-    *("output_dir", "run_name", "logging_dir", "resume_from_checkpoint", "use_cpu", "disable_tqdm"),
-    *("push_to_hub", "hub_token", "hub_model_id", "hub_private_repo", "hub_revision", "hub_strategy"),
-}
 
 
 def exports_in(folder: Path) -> list[Path]:
@@ -150,10 +143,13 @@ def save_record(
         script: The script of a checkout that takes `settings`, if the package's command does not.
         license: The licence of the weights, by its name on the Hub.
     """
+    places: dict[str, str] = {}
     save_json(Path(folder, METRICS_FILE), metrics)
     if "epochs" in metrics:
         plot_training_curves(metrics["epochs"], own_file(Path(folder, CURVES_FILE)))
-    own_file(Path(folder, RECIPE_FILE)).write_text(recipe_text(settings), encoding="utf-8")
+    own_file(Path(folder, RECIPE_FILE)).write_text(
+        recipe_text(without_local_paths(settings, places)), encoding="utf-8"
+    )
     generation_config = getattr(model, "generation_config", None) or GenerationConfig.from_model_config(model.config)
     generation_config.save_pretrained(folder)
     run = {
@@ -174,7 +170,10 @@ def save_record(
             optional["began_as"] = before
     else:
         optional["base_model"] = base_model  # on the Hub, with a card of its own
-    save_json(Path(folder, RUN_FILE), run | {name: value for name, value in optional.items() if value})
+    run |= {name: value for name, value in optional.items() if value}
+    save_json(Path(folder, RUN_FILE), without_local_paths(run, places))
+    if places:
+        save_json(Path(folder, LOCAL_FILE), places)
 
 
 def read_file(file: Path) -> dict[str, Any]:
@@ -191,23 +190,26 @@ def read_file(file: Path) -> dict[str, Any]:
     return content
 
 
+def recipe_of(model: str) -> dict[str, Any]:
+    """The recipe of a model, or of the model that an export was made from; nothing where there is none."""
+    return record_of(model, RECIPE_FILE)
+
+
+def record_of(model: str, name: str) -> dict[str, Any]:
+    """A file of the record of a model, or of the model that an export was made from; nothing where there is none."""
+    file = None
+    with contextlib.suppress(OSError):  # the export's model is elsewhere
+        export = read_export(model)
+        source = model if export is None else with_local_paths(export.get("source", model), Path(model))
+        file = cached_file(source, name, _raise_exceptions_for_missing_entries=False)
+    return with_local_paths(read_file(Path(file)), Path(file).parent) if file else {}
+
+
 def example_texts(folder: str) -> list[str]:
     """Texts of the run's own data, where its record has some."""
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
         return list(map(str, read_file(Path(folder, RUN_FILE))["data"]["validation"]["examples"]))
     return []
-
-
-def without_local_paths(value: Any, found: set[str]) -> Any:
-    """A part of a record with `LOCAL/` and the last part in place of each absolute path, which `found` collects."""
-    if isinstance(value, dict):
-        return {without_local_paths(key, found): without_local_paths(item, found) for key, item in value.items()}
-    if isinstance(value, list):
-        return [without_local_paths(item, found) for item in value]
-    if not isinstance(value, str) or not re.match(r"((~|\.\.)?[/\\]+|[A-Za-z]:[/\\])[^/\\]", value):
-        return value
-    found.add(value)
-    return LOCAL + re.split(r"[/\\]", value.rstrip("/\\"))[-1]
 
 
 def recipe_text(settings: dict[str, Any]) -> str:
@@ -218,12 +220,12 @@ def json_text(content: Any) -> str:
     return json.dumps(content, ensure_ascii=False, indent=2) + "\n"
 
 
-def data_record(source: str, data: DatasetDict, dropped: Mapping[str, int] | None = None) -> dict[str, Any]:
+def data_record(source: Any, data: DatasetDict, dropped: Mapping[str, int] | None = None) -> dict[str, Any]:
     """What a record says about data: their source, each split's rows and checksum, rows left out by reason.
 
     Also `examples` for card and page: short texts of the validation split, of up to three labels one each.
     """
-    described: dict[str, Any] = {"source": source, **describe_splits(data)}
+    described: dict[str, Any] = {"source": name_of(source), **describe_splits(data)}
     if dropped:
         described["dropped"] = dict(dropped)
     head = data["validation"][:1000] if "validation" in data else {}
@@ -235,6 +237,11 @@ def data_record(source: str, data: DatasetDict, dropped: Mapping[str, int] | Non
     if examples:
         described["validation"]["examples"] = list(examples.values())[:3]
     return described
+
+
+def world_size() -> int:
+    """The number of processes that train together."""
+    return torch.distributed.get_world_size() if torch.distributed.is_initialized() else 1
 
 
 def describe_environment() -> dict[str, Any]:

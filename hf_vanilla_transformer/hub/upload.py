@@ -2,9 +2,10 @@
 """Upload a run's folder to a Hub repository, and a page's folder to a Space."""
 
 import ast
+import contextlib
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from glob import escape
 from pathlib import Path
 from typing import Any
@@ -14,11 +15,13 @@ from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi, Mo
 from huggingface_hub.utils import filter_repo_objects, validate_repo_id
 from transformers import GenerationConfig, PreTrainedModel, Trainer, TrainingArguments
 
-from ..errors import DataError
-from ..inference.folder import EXPORT_FILE, check_index, load_model, load_tokenizers, named_errors
+from ..errors import DataError, named_errors
+from ..inference.engine import EXPORT_FILE
+from ..inference.folder import check_index, load_model, load_tokenizers
+from ..recipes import without_local_paths
 from .model_card import CARD_FILE, has_card, load_model_card, make_model_card, rename_model_card, save_model_card
 from .record import (
-    EXPORTED_FILES,
+    EXPORT_FILES,
     PAGE_FILES,
     RECIPE_FILE,
     REQUIRED_FILES,
@@ -27,12 +30,9 @@ from .record import (
     RUN_FILES,
     exports_in,
     included_files,
-    json_text,
     leads_inside,
     listed_files,
     read_file,
-    recipe_text,
-    without_local_paths,
 )
 
 
@@ -62,7 +62,7 @@ def repository_files(folder: str | Path, include: Iterable[str] = ()) -> list[Pa
     """
     folder = Path(folder)
     is_export = (folder / EXPORT_FILE).is_file()
-    exported = [f"{escape(export.as_posix())}/{name}" for export in exports_in(folder) for name in EXPORTED_FILES]
+    exported = [f"{escape(export.as_posix())}/{name}" for export in exports_in(folder) for name in EXPORT_FILES]
     check_card_is_here(folder)
     files = sorted({*listed_files(folder, (*RUN_FILES, *exported)), *included_files(folder, include)})
     whole = {file.as_posix() for file in files if (folder / file).stat().st_size}
@@ -76,6 +76,7 @@ def repository_files(folder: str | Path, include: Iterable[str] = ()) -> list[Pa
     for file in files:
         if file.match("*.index.json"):
             check_index(folder / file)
+    check_paths(folder, [file for file in files if file.name in (RECIPE_FILE, RUN_FILE, EXPORT_FILE)])
     if not is_export:
         config = load_model(str(folder)).config
         if not hasattr(config, "auto_map"):
@@ -103,6 +104,15 @@ def space_files(folder: str | Path, include: Iterable[str] = ()) -> list[Path]:
     return files
 
 
+def check_paths(folder: Path, records: Iterable[Path]) -> None:
+    """Raise a `DataError` if a record names a folder of a machine: somebody has edited it."""
+    for file in records:
+        found: dict[str, str] = {}
+        without_local_paths(read_file(folder / file), found)
+        if found:
+            raise DataError(f"{folder / file}: names {', '.join(found.values())}: write {', '.join(found)} instead")
+
+
 def check_card_is_here(folder: Path) -> None:
     """Raise a `DataError` if a folder's card is a link that leads out of the folder."""
     card = folder / CARD_FILE
@@ -115,28 +125,6 @@ def files_left_out(folder: Path, files: list[Path]) -> list[str]:
     folders = {parent for file in files for parent in file.parents}
     found = {file.relative_to(folder) for place in folders for file in (folder / place).iterdir()}
     return sorted(file.as_posix() + "/" * (folder / file).is_dir() for file in found - {*folders, *files})
-
-
-def sent_texts(folder: Path) -> tuple[dict[str, str], set[str]]:
-    """The cards and records that hold absolute paths, as they are sent without them; and those paths."""
-    found: set[str] = set()
-    texts = {}
-    exports = exports_in(folder)
-    records = [(export / name).as_posix() for export in exports for name in ("config.json", EXPORT_FILE)]
-    for name in (RECIPE_FILE, RUN_FILE, *records):
-        content = read_file(folder / name) if (folder / name).is_file() else {}
-        if (changed := without_local_paths(content, found)) != content:
-            texts[name] = recipe_text(changed) if name == RECIPE_FILE else json_text(changed)
-    for name in sorted({(export / CARD_FILE).as_posix() for export in (Path(), *exports)}):
-        if found and (folder / name).is_file():
-            card = (folder / name).read_text(encoding="utf-8")
-            if RECIPE_FILE in texts:  # as a whole: YAML breaks long lines
-                recipe = (folder / RECIPE_FILE).read_text(encoding="utf-8")
-                card = card.replace(recipe.strip(), texts[RECIPE_FILE].strip())
-            for path in sorted(found, key=len, reverse=True):
-                card = card.replace(path, without_local_paths(path, set()))
-            texts[name] = card
-    return texts, found
 
 
 def check_repo_id(repo_id: str) -> None:
@@ -157,9 +145,8 @@ def upload(
 ) -> str:
     """Upload the folder of a run or an export to a Hub repository, which is created if it does not exist.
 
-    A run's card is made where it is missing or Trainer's draft, and gets the repository's name. Absolute paths in
-    cards and records are sent as `LOCAL/` and their last part. The upload is one commit; after an interruption, the
-    next upload does not send files again that have arrived.
+    A run's card is made where it is missing or Trainer's draft, and gets the repository's name. The upload is one
+    commit; after an interruption, the next upload does not send files again that have arrived.
 
     Args:
         folder: A folder that `repository_files` finds complete.
@@ -183,11 +170,7 @@ def upload(
     files = repository_files(folder, include)
     if not (folder / EXPORT_FILE).is_file():
         (rename_model_card if has_card(folder) else save_model_card)(folder, repo_id)
-    texts, _ = sent_texts(folder)
-    additions = [
-        CommitOperationAdd(name, texts[name].encode() if name in texts else folder / name)
-        for name in (file.as_posix() for file in files)
-    ]
+    additions = [CommitOperationAdd(file.as_posix(), folder / file) for file in files]
     kind = read_file(folder / "config.json").get("model_type")
     return _send("model", repo_id, kind, additions, TRAINING_STATE, private=private, revision=revision, token=token)
 
@@ -286,7 +269,15 @@ def upload_run(trainer: Trainer) -> None:
     )
 
 
-def keep_token_out_of_files(arguments: TrainingArguments) -> None:
-    """Move the token from the arguments, which Trainer pickles and uploads, to the environment variable HF_TOKEN."""
+@contextlib.contextmanager
+def keep_token_out_of_files(arguments: TrainingArguments) -> Iterator[None]:
+    """Keep the token in HF_TOKEN for the time of a run: Trainer pickles and uploads its arguments."""
+    before = os.environ.get("HF_TOKEN")
     if arguments.hub_token:
         os.environ["HF_TOKEN"], arguments.hub_token = arguments.hub_token, None
+    try:
+        yield
+    finally:
+        os.environ.pop("HF_TOKEN", None)
+        if before is not None:
+            os.environ["HF_TOKEN"] = before

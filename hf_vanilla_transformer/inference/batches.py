@@ -5,19 +5,19 @@ from collections.abc import Callable, Iterable
 from operator import itemgetter
 from typing import TypeVar
 
-import torch
+import numpy as np
 
 
 Answer = TypeVar("Answer")
 
 
-def pad(rows: list[list[int]], pad_token_id: int | None) -> tuple[torch.Tensor, torch.Tensor]:
+def pad(rows: list[list[int]], pad_token_id: int | None) -> tuple[np.ndarray, np.ndarray]:
     """The ids (B, L), right-padded, and their mask (B, L), int64; L is at least 1."""
     length = max(1, *map(len, rows))
-    ids = torch.full((len(rows), length), pad_token_id or 0)
-    mask = torch.zeros_like(ids)
+    ids = np.full((len(rows), length), pad_token_id or 0, dtype=np.int64)
+    mask = np.zeros_like(ids)
     for place, row in enumerate(rows):
-        ids[place, : len(row)] = torch.tensor(row, dtype=torch.long)
+        ids[place, : len(row)] = row
         mask[place, : len(row)] = 1
     return ids, mask
 
@@ -26,7 +26,7 @@ def answer_by_length(
     input_ids: list[list[int]],
     batch_size: int,
     pad_token_id: int | None,
-    answer: Callable[[torch.Tensor, torch.Tensor], Iterable[Answer]],
+    answer: Callable[[np.ndarray, np.ndarray], Iterable[Answer]],
 ) -> list[Answer]:
     """Answer texts, in their order, in batches of similar length, which have few pads.
 

@@ -1,16 +1,12 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 """Load models and tokenizers from a folder or the Hub; errors are one line that names the folder."""
 
-import contextlib
 import json
-import math
 import re
 import threading
-import traceback
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
-from pickle import UnpicklingError
 from typing import Any, TypeVar
 
 import torch
@@ -25,25 +21,13 @@ from .. import (
 )
 from ..configuration_vanilla_transformer import VanillaTransformerConfig
 from ..data.network import hub_answers
-from ..errors import DataError
+from ..errors import DataError, named_errors
 from ..modeling_vanilla_transformer import VanillaTransformerPreTrainedModel, transformers_tie_weights
+from ..tasks import TASKS, Task, task_of
+from .engine import EXPORT_FILE, TARGET_TOKENIZER, read_export
+from .tokenization import check_growth, check_ids, check_max_length
 
 
-logger = logging.get_logger(__name__)
-# An export's record: `format`, `task`, `quantize`, the model's `config` and `generation`, `proof`.
-EXPORT_FILE = "export.json"
-# The subfolder of a translator's folder that holds the target tokenizer, where the target has its own vocabulary.
-TARGET_TOKENIZER = "target_tokenizer"
-# What a search takes from a folder's generation_config.json: the least and the greatest value, and ids of tokens.
-SEARCH: dict[str, Any] = {"num_beams": (1, 100), "length_penalty": (-10.0, 10.0), "repetition_penalty": (0.1, 10.0)}
-SEARCH |= dict.fromkeys(["min_length", "no_repeat_ngram_size", "early_stopping"], (0, 1000))
-TOKENS = [f"{name}_token_id" for name in ("pad", "bos", "eos", "decoder_start", "forced_bos", "forced_eos")]
-# What changes no search of beams, or is given with every call.
-WITHOUT_EFFECT = re.compile("^_|assistant|lookbehind|sample|temperature|^top_|_p$|cutoff|max_length|use_cache|version")
-# Characters that a tokenizer's normalizer or decoder may make of one: a chain of twelve could make 10^12.
-MOST_OF_ONE = 1000
-# What no file makes the model's own code raise.
-FAULTS_OF_CODE = (TypeError, AttributeError, LookupError, NameError, AssertionError)
 # What `cached_file` takes for a file that may be missing.
 OPTIONAL: dict[str, Any] = {"_raise_exceptions_for_missing_entries": False}
 Model = TypeVar("Model", bound=PreTrainedModel)
@@ -144,6 +128,16 @@ def load_config(folder: str) -> VanillaTransformerConfig:
     return config
 
 
+def task_of_folder(folder: str) -> Task:
+    """What the model of a folder or Hub name was trained for; a DataError if it neither classifies nor translates."""
+    export = read_export(folder)
+    name = (load_config(folder).architectures or ["None"])[0] if export is None else export["task"]
+    task = task_of(name) or TASKS.get(name)
+    if task is None:
+        raise DataError(f"{folder}: neither {' nor '.join(task.noun for task in TASKS.values())} but a {name}")
+    return task
+
+
 def load_model(folder: str, **options) -> VanillaTransformerPreTrainedModel:
     """Load a model of the class that its configuration names; `options` are those of `from_pretrained`.
 
@@ -191,39 +185,11 @@ def load_weights(model_class: Any, folder: str, **options: Any) -> tuple[Any, di
     return model, loading
 
 
-def labels_of(config: VanillaTransformerConfig) -> list[str]:
-    """The names of a classifier's labels, by number.
-
-    Raises:
-        ValueError: one has a line break, a tab or another control character, with which no line can hold it.
-    """
-    names: Any = config.id2label  # its keys are numbers, not text as in a file
-    labels = [str(names[number]) for number in range(config.num_labels)]
-    if wrong := [label for label in labels if re.search(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]", label)]:
-        raise DataError(f"id2label: the name {wrong[0]!r} has a line break or another control character: rename it")
-    return labels
-
-
 def on_accelerator(model: Model) -> Model:
     """The model in evaluation mode, on the accelerator if there is one."""
     if torch.accelerator.is_available():
         model.to(torch.accelerator.current_accelerator())  # type: ignore[arg-type]  # transformers wraps `to`
     return model.eval()
-
-
-def search_settings(folder: str, given: dict[str, Any], vocab_size: int) -> dict[str, Any]:
-    """What a search takes from a generation configuration, or a DataError; the log names what is ignored."""
-    bounds = SEARCH | dict.fromkeys(TOKENS, (0, vocab_size - 1))
-    kept = {name: given[name] for name in bounds if given.get(name) is not None}
-    for name, value in kept.items():
-        (low, high), several = bounds[name], name in TOKENS and isinstance(value, list)
-        for one in value if several else [value]:
-            if not isinstance(one, int if isinstance(low, int) else int | float) or not low <= one <= high:
-                raise DataError(f"{folder}: {name} of the generation is {value!r}, not between {low} and {high}")
-    set_here = {name for name, value in given.items() if value is True or value not in (None, False, 0, 1)}
-    if ignored := sorted(name for name in set_here - bounds.keys() if not WITHOUT_EFFECT.search(name)):
-        logger.warning(f"{folder}: ignored of the generation: {', '.join(ignored)}")
-    return kept
 
 
 def load_to_train(model_class: type[Model], folder: str, config: VanillaTransformerConfig, **options: Any) -> Model:
@@ -254,23 +220,11 @@ def load_tokenizer(folder: str, subfolder: str = "", vocab_size: int | None = No
     with named_errors(folder, "tokenizer"):
         file = cached_file(folder, "tokenizer.json", subfolder=subfolder, **OPTIONAL)
         content = json.loads(Path(file).read_bytes()) if file else {}
-        growth = max(longest_of_one(content.get(name)) for name in ("normalizer", "decoder"))
-    if growth > MOST_OF_ONE:
-        raise DataError(f"{folder}: the tokenizer makes {growth:,} characters of one")
+    check_growth(folder, content)
     tokenizer = load_from(AutoTokenizer, folder, "tokenizer", subfolder=subfolder)
-    limit: Any = tokenizer.model_max_length
-    if not isinstance(limit, int | float) or limit < 1 or limit % 1 > 0:
-        raise DataError(f"{folder}: model_max_length is {limit!r}, no number of tokens")
-    if vocab_size is not None and (needed := size_needed(tokenizer)) > vocab_size:
-        raise DataError(f"{folder}: the tokenizer has the id {needed - 1}, the model's vocabulary {vocab_size} tokens")
+    check_max_length(folder, tokenizer.model_max_length)
+    check_ids(folder, size_needed(tokenizer), vocab_size)
     return tokenizer
-
-
-def longest_of_one(step: Any) -> int:
-    """How many characters a normalizer or decoder of tokenizer.json makes of one by what it puts in."""
-    step = step or {}
-    steps = map(longest_of_one, [*step.get("normalizers", []), *step.get("decoders", [])])
-    return (1 + len(step.get("content", "")) + len(step.get("prepend", ""))) * math.prod(steps)
 
 
 def size_needed(tokenizer: PreTrainedTokenizerBase) -> int:
@@ -307,35 +261,7 @@ def load_tokenizer_to_train(
     return tokenizer
 
 
-def load_target_tokenizer(
-    folder: str, config: VanillaTransformerConfig, tokenizer: PreTrainedTokenizerBase
-) -> PreTrainedTokenizerBase:
-    """The source tokenizer where there is one vocabulary, else the one in the subfolder `target_tokenizer`."""
-    size = config.decoder_vocab_size
-    return tokenizer if size is None else load_tokenizer(folder, TARGET_TOKENIZER, size)
-
-
 def load_tokenizers(folder: str, config: VanillaTransformerConfig) -> Tokenizers:
     """The tokenizers of the model with this configuration."""
-    tokenizer = load_tokenizer(folder, vocab_size=config.vocab_size)
-    return tokenizer, load_target_tokenizer(folder, config, tokenizer)
-
-
-@contextlib.contextmanager
-def named_errors(folder: str, what: str) -> Iterator[None]:
-    """Raise an error of a library that reads files of this folder as one `DataError` with the folder's name."""
-    try:
-        yield
-    except ImportError:  # an extra
-        raise
-    except UnpicklingError as error:  # torch's own message says how to run the code
-        raise DataError(f"{folder}: no {what} can be read here (a file of torch that holds code)") from error
-    except Exception as error:
-        if isinstance(error, FAULTS_OF_CODE) and passes_through(error, modeling_vanilla_transformer.__file__):
-            raise
-        raise DataError(f"{folder}: no {what} can be read here ({error})") from error
-
-
-def passes_through(error: BaseException, file: str) -> bool:
-    """Whether code of a file was running when an error was raised."""
-    return any(frame.f_code.co_filename == file for frame, _ in traceback.walk_tb(error.__traceback__))
+    tokenizer, size = load_tokenizer(folder, vocab_size=config.vocab_size), config.decoder_vocab_size
+    return tokenizer, tokenizer if size is None else load_tokenizer(folder, TARGET_TOKENIZER, size)

@@ -13,9 +13,6 @@ from ..data.labelled_text import encode
 from ..errors import DataError
 
 
-AUGMENTATIONS = ("spacing", "typing_slip")
-
-
 class EpochCollator(TrainerCallback):
     """A collator whose random draws depend on a seed, the epoch and the rows: a resumed run sees the same inputs.
 

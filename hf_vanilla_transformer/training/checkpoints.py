@@ -16,6 +16,7 @@ from transformers.trainer_pt_utils import safe_globals
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
 from ..errors import DataError
+from ..hub.record import world_size
 from ..inference.folder import DROPOUT_FIELDS, load_config, load_model
 from ..modeling_vanilla_transformer import VanillaTransformerPreTrainedModel
 
@@ -40,11 +41,6 @@ CHECKPOINT_PREFIX = f"{PREFIX_CHECKPOINT_DIR}-"
 EXTRA_PREFIX = f"stopped-{CHECKPOINT_PREFIX}"
 # Fields that may differ between two models of one architecture.
 _OTHER_FIELDS = DROPOUT_FIELDS | {"architectures", "auto_map", "dtype", "problem_type", "requirements", "use_cache"}
-
-
-def world_size() -> int:
-    """The number of processes that train together."""
-    return torch.distributed.get_world_size() if torch.distributed.is_initialized() else 1
 
 
 def prepare_output_dir(output_dir: str, resume: str | bool | None = None) -> str | None:

@@ -73,105 +73,6 @@ def _nearest(name: str, known: Iterable[str]) -> str:
     return "".join(f"; did you mean {one}?" for one in difflib.get_close_matches(name, known, n=1))
 
 
-def _stacks(**sizes: int) -> dict[str, int]:
-    """Sizes that encoder and decoder share: `layers`, `attention_heads`, `ffn_dim`."""
-    return {f"{side}_{name}": size for name, size in sizes.items() for side in ("encoder", "decoder")}
-
-
-# Table 3, "base"; also the sizes of three of the tutorials.
-_BASE_SIZES = {"d_model": 512, **_stacks(attention_heads=8, ffn_dim=2048)}
-# §5.4: dropout of each sub-layer's output and of the embeddings only.
-_PAPER_BASE = {
-    "vocab_size": 37000,
-    **_BASE_SIZES,
-    "max_position_embeddings": 1024,
-    "activation_function": "relu",
-    "attention_dropout": 0.0,
-    "embedding_dropout": 0.1,
-    "layer_norm_eps": 1e-5,
-    "position_offset": 0,
-    "scale_embedding": True,
-    "init_scheme": "tensor2tensor",
-    "share_encoder_decoder_embeddings": True,
-    "tie_word_embeddings": True,
-}
-_ANNOTATED_TRANSFORMER = {
-    **_BASE_SIZES,
-    "max_position_embeddings": 5000,
-    "activation_function": "relu",
-    "activation_dropout": 0.1,
-    "embedding_dropout": 0.1,
-    "norm_first": True,
-    "final_norm": True,
-    "layer_norm_type": "unbiased_std",
-    "layer_norm_eps": 1e-6,
-    "position_offset": 0,
-    "scale_embedding": True,
-    "init_scheme": "xavier_uniform",
-}
-_PYTORCH_TRANSFORMER = {
-    **_ANNOTATED_TRANSFORMER,
-    "max_position_embeddings": 350,
-    "decoder_max_position_embeddings": 350,
-    "attention_bias": False,
-}
-# The fields in which each published model differs from the defaults.
-PRESETS: dict[str, dict[str, Any]] = {
-    # https://github.com/paul-hyun/transformer-evolution: config_half.json, config.json
-    "transformer-evolution": {},
-    "transformer-evolution-half": {},
-    "transformer-evolution-full": {
-        "d_model": 768,
-        **_stacks(layers=12, attention_heads=12, ffn_dim=3072),
-        "head_dim": 64,
-        "max_position_embeddings": 512,
-    },
-    # https://nlp.seas.harvard.edu/annotated-transformer
-    "annotated-transformer": _ANNOTATED_TRANSFORMER,
-    # https://github.com/bentrevett/pytorch-seq2seq, "Attention is All You Need"
-    "pytorch-seq2seq": {
-        "vocab_size": 7853,
-        "decoder_vocab_size": 5893,
-        **_stacks(layers=3, attention_heads=8, ffn_dim=512),
-        "max_position_embeddings": 100,
-        "activation_function": "relu",
-        "activation_dropout": 0.1,
-        "embedding_dropout": 0.1,
-        "layer_norm_eps": 1e-5,
-        "position_embedding_type": "learned",
-        "position_offset": 0,
-        "scale_embedding": True,
-        "init_scheme": "xavier_uniform",
-        "pad_token_id": 1,
-        "bos_token_id": 2,
-        "eos_token_id": 3,
-        "decoder_start_token_id": 2,
-    },
-    # https://github.com/hkproj/pytorch-transformer; in the accompanying document, a norm has one scale and one shift
-    "pytorch-transformer": _PYTORCH_TRANSFORMER,
-    "pytorch-transformer-scalar-norm": {**_PYTORCH_TRANSFORMER, "layer_norm_type": "unbiased_std_scalar"},
-    # https://docs.pytorch.org/docs/stable/generated/torch.nn.Transformer.html; it takes embeddings
-    "torch-nn-transformer": {
-        **_BASE_SIZES,
-        "max_position_embeddings": 5000,
-        "activation_function": "relu",
-        "activation_dropout": 0.1,
-        "final_norm": True,
-        "layer_norm_eps": 1e-5,
-        "position_embedding_type": "none",
-        "init_scheme": "xavier_uniform",
-    },
-    "base": _PAPER_BASE,
-    "big": {
-        **_PAPER_BASE,
-        "d_model": 1024,
-        **_stacks(attention_heads=16, ffn_dim=4096),
-        "dropout": 0.3,
-        "embedding_dropout": 0.3,
-    },
-}
-
-
 @strict
 class VanillaTransformerConfig(transformers.PreTrainedConfig):
     r"""Sizes and variants of an encoder-decoder Transformer.
@@ -436,6 +337,105 @@ class VanillaTransformerConfig(transformers.PreTrainedConfig):
         """The model is an encoder-decoder."""
         if not self.is_encoder_decoder:
             raise ValueError("`is_encoder_decoder` must be true: this model has no other form")
+
+
+def _stacks(**sizes: int) -> dict[str, int]:
+    """Sizes that encoder and decoder share: `layers`, `attention_heads`, `ffn_dim`."""
+    return {f"{side}_{name}": size for name, size in sizes.items() for side in ("encoder", "decoder")}
+
+
+# Table 3, "base"; also the sizes of three of the tutorials.
+_BASE_SIZES = {"d_model": 512, **_stacks(attention_heads=8, ffn_dim=2048)}
+# §5.4: dropout of each sub-layer's output and of the embeddings only.
+_PAPER_BASE = {
+    "vocab_size": 37000,
+    **_BASE_SIZES,
+    "max_position_embeddings": 1024,
+    "activation_function": "relu",
+    "attention_dropout": 0.0,
+    "embedding_dropout": 0.1,
+    "layer_norm_eps": 1e-5,
+    "position_offset": 0,
+    "scale_embedding": True,
+    "init_scheme": "tensor2tensor",
+    "share_encoder_decoder_embeddings": True,
+    "tie_word_embeddings": True,
+}
+_ANNOTATED_TRANSFORMER = {
+    **_BASE_SIZES,
+    "max_position_embeddings": 5000,
+    "activation_function": "relu",
+    "activation_dropout": 0.1,
+    "embedding_dropout": 0.1,
+    "norm_first": True,
+    "final_norm": True,
+    "layer_norm_type": "unbiased_std",
+    "layer_norm_eps": 1e-6,
+    "position_offset": 0,
+    "scale_embedding": True,
+    "init_scheme": "xavier_uniform",
+}
+_PYTORCH_TRANSFORMER = {
+    **_ANNOTATED_TRANSFORMER,
+    "max_position_embeddings": 350,
+    "decoder_max_position_embeddings": 350,
+    "attention_bias": False,
+}
+# The fields in which each published model differs from the defaults.
+PRESETS: dict[str, dict[str, Any]] = {
+    # https://github.com/paul-hyun/transformer-evolution: config_half.json, config.json
+    "transformer-evolution": {},
+    "transformer-evolution-half": {},
+    "transformer-evolution-full": {
+        "d_model": 768,
+        **_stacks(layers=12, attention_heads=12, ffn_dim=3072),
+        "head_dim": 64,
+        "max_position_embeddings": 512,
+    },
+    # https://nlp.seas.harvard.edu/annotated-transformer
+    "annotated-transformer": _ANNOTATED_TRANSFORMER,
+    # https://github.com/bentrevett/pytorch-seq2seq, "Attention is All You Need"
+    "pytorch-seq2seq": {
+        "vocab_size": 7853,
+        "decoder_vocab_size": 5893,
+        **_stacks(layers=3, attention_heads=8, ffn_dim=512),
+        "max_position_embeddings": 100,
+        "activation_function": "relu",
+        "activation_dropout": 0.1,
+        "embedding_dropout": 0.1,
+        "layer_norm_eps": 1e-5,
+        "position_embedding_type": "learned",
+        "position_offset": 0,
+        "scale_embedding": True,
+        "init_scheme": "xavier_uniform",
+        "pad_token_id": 1,
+        "bos_token_id": 2,
+        "eos_token_id": 3,
+        "decoder_start_token_id": 2,
+    },
+    # https://github.com/hkproj/pytorch-transformer; in the accompanying document, a norm has one scale and one shift
+    "pytorch-transformer": _PYTORCH_TRANSFORMER,
+    "pytorch-transformer-scalar-norm": {**_PYTORCH_TRANSFORMER, "layer_norm_type": "unbiased_std_scalar"},
+    # https://docs.pytorch.org/docs/stable/generated/torch.nn.Transformer.html; it takes embeddings
+    "torch-nn-transformer": {
+        **_BASE_SIZES,
+        "max_position_embeddings": 5000,
+        "activation_function": "relu",
+        "activation_dropout": 0.1,
+        "final_norm": True,
+        "layer_norm_eps": 1e-5,
+        "position_embedding_type": "none",
+        "init_scheme": "xavier_uniform",
+    },
+    "base": _PAPER_BASE,
+    "big": {
+        **_PAPER_BASE,
+        "d_model": 1024,
+        **_stacks(attention_heads=16, ffn_dim=4096),
+        "dropout": 0.3,
+        "embedding_dropout": 0.3,
+    },
+}
 
 
 __all__ = ["VanillaTransformerConfig"]

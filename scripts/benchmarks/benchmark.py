@@ -36,18 +36,14 @@ from transformers import PreTrainedTokenizerBase
 from transformers.hf_argparser import HfArg
 
 from hf_vanilla_transformer import VanillaTransformerConfig, VanillaTransformerForSequenceClassification
-from hf_vanilla_transformer.commands.arguments import (
-    JsonMapping,
-    check_at_least,
-    exit_with_one_line,
-    parse_arguments,
-)
+from hf_vanilla_transformer.commands.arguments import exit_with_one_line, parse_arguments
 from hf_vanilla_transformer.data.labelled_text import encode, load_labelled_text
-from hf_vanilla_transformer.engines import Engine, load_engine
 from hf_vanilla_transformer.errors import DataError, user_errors
-from hf_vanilla_transformer.export import export
+from hf_vanilla_transformer.exports import export
 from hf_vanilla_transformer.hub.record import describe_environment, save_json
+from hf_vanilla_transformer.inference import Engine, load_engine
 from hf_vanilla_transformer.inference.precision import choose_precision
+from hf_vanilla_transformer.settings import JsonMapping, check_at_least
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 from hf_vanilla_transformer.training.checkpoints import prepare_output_dir
 
@@ -140,7 +136,7 @@ def exported_classifier(setup: Setup) -> Engine:
         trained, exported = f"{folder}/model", f"{folder}/export"
         model.save_pretrained(trained)
         setup.tokenizer.save_pretrained(trained)
-        export(trained, exported, "ctranslate2", "int8")
+        export(trained, output_dir=exported, format="ctranslate2", quantize="int8")
         return load_engine(exported)
 
 

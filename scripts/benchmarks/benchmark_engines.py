@@ -26,15 +26,16 @@ import torch
 from measures import take_turns
 from transformers.hf_argparser import HfArg
 
-from hf_vanilla_transformer.commands.arguments import check_at_least, exit_with_one_line, parse_arguments
+from hf_vanilla_transformer.commands.arguments import exit_with_one_line, parse_arguments
 from hf_vanilla_transformer.data.labelled_text import encode, load_labelled_text
 from hf_vanilla_transformer.data.parallel_text import load_parallel_text
-from hf_vanilla_transformer.engines import Engine, load_engine
 from hf_vanilla_transformer.errors import DataError
-from hf_vanilla_transformer.export import export
+from hf_vanilla_transformer.exports import export
 from hf_vanilla_transformer.hub.record import describe_environment, save_json
-from hf_vanilla_transformer.loading import load_target_tokenizer, load_tokenizer
+from hf_vanilla_transformer.inference import Engine, load_engine
+from hf_vanilla_transformer.inference.folder import load_config, load_tokenizer, load_tokenizers
 from hf_vanilla_transformer.metrics import classification_report, translation_report
+from hf_vanilla_transformer.settings import check_at_least
 from hf_vanilla_transformer.training.checkpoints import prepare_output_dir
 
 
@@ -121,10 +122,9 @@ def translation_tasks(arguments: BenchmarkArguments) -> dict[str, Task]:
     columns = arguments.source_column, arguments.target_column
     prefixes = {"validation": "val", "test": arguments.test_prefix}
     test = load_parallel_text(arguments.parallel_data, *columns, prefixes=prefixes)["test"]
-    tokenizer = load_tokenizer(arguments.translator)
-    engine = load_engine(arguments.translator, task="translation")
-    target_tokenizer = load_target_tokenizer(arguments.translator, engine.config, tokenizer)
-    rows = tokenizer(test["source"][:], truncation=True, max_length=engine.config.max_position_embeddings)["input_ids"]
+    config = load_config(arguments.translator)
+    tokenizer, target_tokenizer = load_tokenizers(arguments.translator, config)
+    rows = tokenizer(test["source"][:], truncation=True, max_length=config.max_position_embeddings)["input_ids"]
 
     def measure(name: str, engine: Engine, ids: list[list[int]]) -> dict[str, float]:
         report = translation_report(target_tokenizer.batch_decode(ids, skip_special_tokens=True), test["target"][:])
@@ -133,7 +133,7 @@ def translation_tasks(arguments: BenchmarkArguments) -> dict[str, Task]:
     def answer(name: str, engine: Engine, beams: int) -> list[list[int]]:
         size = arguments.batch_size if name == UNSORTED else len(rows)
         groups = (rows[begin : begin + size] for begin in range(0, len(rows), size))
-        return [ids for group in groups for ids in engine.translate(group, arguments.batch_size, beams)]
+        return [ids for group in groups for ids, *_ in engine.translate(group, arguments.batch_size, beams)]
 
     # bfloat16 and onnxruntime are for classifiers.
     contenders = {name: CONTENDERS[name] for name in arguments.contenders}
@@ -149,7 +149,7 @@ def classification_tasks(arguments: BenchmarkArguments) -> dict[str, Task]:
     test = load_labelled_text(arguments.labelled_data)["test"]
     labels = np.array(test["label"][:])
     tokenizer = load_tokenizer(arguments.classifier)
-    config = load_engine(arguments.classifier, task="classification").config
+    config = load_config(arguments.classifier)
     rows = encode(test["text"][:], tokenizer, min(tokenizer.model_max_length, config.max_position_embeddings))
     drawn = random.Random(arguments.seed).sample(rows, min(len(rows), max(arguments.texts, arguments.single_texts)))
     timed, single = drawn[: arguments.texts], drawn[: arguments.single_texts]
@@ -177,7 +177,7 @@ def load_contenders(arguments: BenchmarkArguments, model: str, names: list[str],
         else:
             exported = folder / Path(model).name / f"{format}-{dtype}"
             if not exported.exists():
-                export(model, str(exported), format, None if dtype == "float32" else dtype)
+                export(model, output_dir=str(exported), format=format, quantize=None if dtype == "float32" else dtype)
             engines[name] = load_engine(str(exported))
     return engines
 

@@ -22,13 +22,14 @@ from measures import take_turns
 from transformers import PreTrainedModel
 from transformers.hf_argparser import HfArg
 
-from hf_vanilla_transformer.commands.arguments import check_at_least, exit_with_one_line, parse_arguments
+from hf_vanilla_transformer.commands.arguments import exit_with_one_line, parse_arguments
 from hf_vanilla_transformer.data.parallel_text import load_parallel_text
 from hf_vanilla_transformer.errors import DataError
 from hf_vanilla_transformer.hub.record import describe_environment, save_json
-from hf_vanilla_transformer.inference.engine import check_task
+from hf_vanilla_transformer.inference.engine import ModelFacts, check_task
 from hf_vanilla_transformer.inference.folder import load_model, load_tokenizer, on_accelerator
-from hf_vanilla_transformer.inference.pytorch import TorchEngine
+from hf_vanilla_transformer.inference.torch_engine import TorchEngine
+from hf_vanilla_transformer.settings import check_at_least
 
 
 OURS = "this model, in batches"
@@ -68,10 +69,11 @@ def time_translations(
     prefixes = {} if arguments.test_prefix is None else {"test": arguments.test_prefix}
     data = load_parallel_text(arguments.data, arguments.source_column, arguments.target_column, prefixes=prefixes)
     sources = tokenizer(data["test"]["source"][: arguments.sentences], truncation=True)["input_ids"]
-    limit = arguments.max_new_tokens
+    limit, facts = arguments.max_new_tokens, ModelFacts.of(model.config)
 
     def in_batches(translator: PreTrainedModel) -> list[list[int]]:
-        return TorchEngine(translator).translate(sources, arguments.batch_size, max_new_tokens=limit)
+        found = TorchEngine(translator, facts).translate(sources, arguments.batch_size, max_new_tokens=limit)
+        return [ids for ids, *_ in found]
 
     def one_by_one() -> list[list[int]]:
         special = {model.config.decoder_start_token_id, model.config.eos_token_id}

@@ -22,7 +22,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from tutorial import MovieClassification
 
 from hf_vanilla_transformer import VanillaTransformerConfig, VanillaTransformerForSequenceClassification
-from hf_vanilla_transformer.engines import Engine
+from hf_vanilla_transformer.inference import Engine
 
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}

@@ -33,15 +33,16 @@ from hf_vanilla_transformer import (
     VanillaTransformerForConditionalGeneration,
     VanillaTransformerForSequenceClassification,
 )
-from hf_vanilla_transformer.commands.arguments import check_at_least, exit_with_one_line, parse_arguments
-from hf_vanilla_transformer.commands.vocabulary import train_vocabulary
+from hf_vanilla_transformer.commands.arguments import exit_with_one_line, parse_arguments
 from hf_vanilla_transformer.data.checksums import describe_splits
 from hf_vanilla_transformer.data.labelled_text import load_labelled_text, tokenize
 from hf_vanilla_transformer.data.parallel_text import load_parallel_text, tokenize_pairs
 from hf_vanilla_transformer.errors import DataError
 from hf_vanilla_transformer.hub.record import describe_environment, save_json
+from hf_vanilla_transformer.settings import check_at_least
 from hf_vanilla_transformer.training.checkpoints import prepare_output_dir
 from hf_vanilla_transformer.training.trainer import CheckedTrainer, TokenBudgetTrainer
+from hf_vanilla_transformer.training.vocabulary import train_vocabulary
 
 
 KINDS = ("parallel", "labelled")

@@ -35,16 +35,15 @@ from distillation import (
 )
 from transformers.hf_argparser import HfArg
 
-from hf_vanilla_transformer.commands.arguments import check_at_least, exit_with_one_line, parse_arguments
-from hf_vanilla_transformer.commands.settings import LabelledTextArguments
+from hf_vanilla_transformer.commands.arguments import exit_with_one_line, parse_arguments
 from hf_vanilla_transformer.data.checksums import describe_splits, file_checksum
 from hf_vanilla_transformer.data.lines import iterate_lines, normalize_spaces
-from hf_vanilla_transformer.engines import load_engine
 from hf_vanilla_transformer.errors import DataError
 from hf_vanilla_transformer.hub.record import METRICS_FILE, RECIPE_FILE, describe_environment, recipe_text, save_json
-from hf_vanilla_transformer.inference import classify
-from hf_vanilla_transformer.loading import labels_of, load_config, load_tokenizer
+from hf_vanilla_transformer.inference import Classifier
+from hf_vanilla_transformer.inference.folder import load_config
 from hf_vanilla_transformer.metrics import classification_report
+from hf_vanilla_transformer.settings import LabelledTextArguments, check_at_least
 from hf_vanilla_transformer.training.checkpoints import prepare_output_dir
 
 
@@ -120,15 +119,14 @@ def teacher_probabilities(
     train = data["train"]
     names = train.features["label"].names
     # A wrong model is refused before the hours of the others.
-    engines = {folder: load_engine(folder, task="classification") for folder in arguments.models}
-    for folder, engine in engines.items():
-        if names != (own := labels_of(engine.config)):
+    classifiers = {folder: Classifier(folder, batch_size=arguments.batch_size) for folder in arguments.models}
+    for folder, classify in classifiers.items():
+        if names != (own := classify.labels):
             raise DataError(f"{folder}: its labels are {', '.join(own)}; those of the data are {', '.join(names)}")
     if arguments.linear:
         yield LINEAR, linear_classifier().fit(train["text"][:], train["label"][:]).predict_proba(texts)
-    for folder, engine in engines.items():
-        probabilities, _ = classify(texts, engine, load_tokenizer(folder), batch_size=arguments.batch_size)
-        yield folder, probabilities
+    for folder, classify in classifiers.items():
+        yield folder, classify.probabilities(texts)
 
 
 ARGUMENTS = [SoftLabelArguments]

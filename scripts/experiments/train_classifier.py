@@ -16,9 +16,9 @@ from transformers import PreTrainedTokenizerBase, TrainingArguments
 from transformers.hf_argparser import HfArg
 
 from hf_vanilla_transformer.commands.arguments import exit_with_one_line, parse_arguments
-from hf_vanilla_transformer.commands.classifier import train
-from hf_vanilla_transformer.commands.settings import ClassifierArguments, DataArguments
 from hf_vanilla_transformer.errors import DataError
+from hf_vanilla_transformer.settings import ClassifierArguments, DataArguments
+from hf_vanilla_transformer.training.classifier import train
 from hf_vanilla_transformer.training.trainer import CheckedTrainer, data_seed
 
 

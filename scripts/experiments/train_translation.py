@@ -12,9 +12,9 @@ from regularization import RegularizationArguments
 from transformers import PreTrainedTokenizerBase, Seq2SeqTrainingArguments
 
 from hf_vanilla_transformer.commands.arguments import exit_with_one_line, parse_arguments
-from hf_vanilla_transformer.commands.settings import PairArguments, TranslatorArguments
-from hf_vanilla_transformer.commands.translator import train
+from hf_vanilla_transformer.settings import PairArguments, TranslatorArguments
 from hf_vanilla_transformer.training.trainer import TokenBudgetTrainer, data_seed
+from hf_vanilla_transformer.training.translator import train
 
 
 ARGUMENTS = [PairArguments, TranslatorArguments, RegularizationArguments, Seq2SeqTrainingArguments]

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from export.models import save, tiny_preset
+from exports.models import save, tiny_preset
 from shared import LINES, read_json
 
 from hf_vanilla_transformer import VanillaTransformerForConditionalGeneration

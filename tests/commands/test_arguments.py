@@ -12,7 +12,7 @@ import pytest
 import yaml
 from processes import COMMAND, run_program
 from safetensors.torch import load_file
-from shared import QUIET, ROOT, TINY_TRANSLATOR, TWO_STEPS
+from shared import ROOT, TWO_STEPS
 from transformers import TrainingArguments
 
 from hf_vanilla_transformer.__main__ import main
@@ -20,6 +20,8 @@ from hf_vanilla_transformer.commands import train_classifier
 from hf_vanilla_transformer.commands.arguments import exit_with_one_line, parse_arguments
 from hf_vanilla_transformer.errors import DataError
 from hf_vanilla_transformer.hub.record import recipe_text
+from hf_vanilla_transformer.reading import SettingsError
+from hf_vanilla_transformer.training.classifier import GROUPS
 
 
 NSMC_SMALL, DE_EN = (ROOT / "model_cards" / name for name in ("nsmc-small", "multi30k-de-en"))
@@ -44,7 +46,7 @@ def test_flags_override_the_recipe_and_the_recipe_the_defaults(tmp_path):
         ("learning_rat: 1\n", [], "--learning_rat=1; did you mean --learning_rate?"),
         ("seed: 1\n", ["--outptu_dir", "x"], "--outptu_dir x; did you mean --output_dir?"),
         ("- 1\n", [], "not a YAML mapping"),
-        ("push_to_hub: true\n", [], "give --push_to_hub as a flag"),
+        ("push_to_hub: true\n", [], "give push_to_hub yourself"),
         ("a: [\n", [], "recipe.yaml"),
         ("learning_rate: high\n", [], "learning_rate"),
         ("learning_rate: null\n", [], "argument --learning_rate: the recipe gives no value"),
@@ -71,13 +73,9 @@ def test_flags_override_the_recipe_and_the_recipe_the_defaults(tmp_path):
         ("help_all: true\n", [], "--help_all"),
     ],
 )
-def test_arguments_that_make_no_sense_end_with_status_2_and_one_line(recipe, flags, message, tmp_path, capsys):
-    with pytest.raises(SystemExit) as stop:
+def test_settings_that_make_no_sense_are_errors(recipe, flags, message, tmp_path):
+    with pytest.raises(SettingsError, match=re.escape(message)):
         read(tmp_path, recipe, *flags)
-    assert stop.value.code == 2
-    error = capsys.readouterr().err
-    assert message in error
-    assert error.count("\n") == 1
 
 
 @pytest.mark.parametrize(("given", "expected"), [("loss", ["loss"]), ("[-x, a b]", ["-x", "a b"]), ("[]", [])])
@@ -107,7 +105,7 @@ def test_text_is_text_null_unsets_and_a_home_is_found(tmp_path, recipe, flags, e
 
 def test_a_mapping_is_json_as_a_flag():
     command = ["--config", '{"d_model": 16}', "--report_to", "none"]
-    (_, arguments, _), settings = parse_arguments(train_classifier.ARGUMENTS, "test", command)
+    (_, arguments, _), settings = parse_arguments(GROUPS, "test", command)
     assert arguments.config == settings["config"] == {"d_model": 16}
     assert yaml.safe_load(yaml.safe_dump(settings)) == settings
 
@@ -129,38 +127,22 @@ def test_a_recipe_holds_nothing_of_one_call():
     assert settings == {"seed": 3, "report_to": "none"}
 
 
-def test_a_recipe_of_the_package_goes_by_its_name(here, capsys):
+def test_a_recipe_of_the_package_goes_by_its_name(here):
     """A file of the name comes first, a folder does not; for a wrong name, all recipes are told."""
     Path("nsmc").mkdir()
-    _, settings = parse_arguments(train_classifier.ARGUMENTS, "test", ["nsmc", "--output_dir", "run"])
+    _, settings = parse_arguments(GROUPS, "test", ["nsmc", "--output_dir", "run"])
     assert settings == yaml.safe_load((ROOT / "hf_vanilla_transformer/recipes/nsmc.yaml").read_text())
     Path("nsmc").rmdir()
     Path("nsmc").write_text("data: mine.csv\n")
-    _, settings = parse_arguments(train_classifier.ARGUMENTS, "test", ["nsmc", "--output_dir", "run"])
+    _, settings = parse_arguments(GROUPS, "test", ["nsmc", "--output_dir", "run"])
     assert settings == {"data": "mine.csv"}
-    with pytest.raises(SystemExit):
-        parse_arguments(train_classifier.ARGUMENTS, "test", ["nsmk", "--output_dir", "run"])
-    assert "nsmk: no such file, and no recipe of the package; did you mean nsmc?" in capsys.readouterr().err
-
-
-def test_a_model_that_a_recipe_of_the_package_names_is_found_from_every_folder(here, capsys):
-    command = ["sample-finetune", "--output_dir", "runs/mine"]
-    (_, arguments, _), settings = parse_arguments(train_classifier.ARGUMENTS, "test", command)
-    assert Path(arguments.model) == ROOT / "model_cards" / "nsmc-small"
-    assert settings["model"] == "model_cards/nsmc-small"
-    (_, arguments, _), _ = parse_arguments(train_classifier.ARGUMENTS, "test", [*command, "--model", "mine"])
-    assert arguments.model == "mine"
-    (here / "model_cards" / "nsmc-small").mkdir(parents=True)
-    (_, arguments, _), _ = parse_arguments(train_classifier.ARGUMENTS, "test", command)
-    assert arguments.model == "model_cards/nsmc-small"
-    with pytest.raises(SystemExit):
-        parse_arguments(train_classifier.ARGUMENTS, "test", ["nsmc-pretrained", *command[1:]])
-    assert "the recipe's model, runs/reviews, is neither here nor in a clone" in capsys.readouterr().err
+    with pytest.raises(DataError, match="nsmk: no such file, and no recipe of the package; did you mean nsmc?"):
+        parse_arguments(GROUPS, "test", ["nsmk", "--output_dir", "run"])
 
 
 def test_help_shows_a_commands_own_settings_on_a_page_and_help_all_transformers_too(monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "120")
-    *own, every = [{setting.name for setting in dataclasses.fields(group)} for group in train_classifier.ARGUMENTS]
+    *own, every = [{setting.name for setting in dataclasses.fields(group)} for group in GROUPS]
     named = {}
     for flag in ("--help", "--help-all"):
         with pytest.raises(SystemExit):
@@ -201,7 +183,7 @@ def test_other_errors_keep_their_traceback():
         ["train-classifier", "--\x1b[2J", "x"],
         ["predict", "--model", "x", "--file", "\x1b[2J"],
         ["predict", "--model", "\x1b[2J"],
-        ["train-copy", "--output_dir", "\x1b[2J", "--train_sequences", "8", *TINY_TRANSLATOR, *QUIET],
+        ["train-tokenizer", "--texts", "\x1b[2J", "--output_dir", "\x1b[2J"],
         ["push-to-hub", "\x1b[2J", "--repo_id", "a/b", "--dry_run"],
     ],
 )
@@ -217,7 +199,9 @@ def test_control_characters_that_are_typed_do_nothing_to_a_terminal(arguments, m
 def test_control_characters_in_a_warning_do_nothing_to_a_terminal(tmp_path):
     """In a process of its own: pytest has a handler for all warnings."""
     (tmp_path / "\x1b[2J" / "checkpoint-1").mkdir(parents=True)
-    result = run_program(COMMAND, "train-copy", "--resume_from_checkpoint", "--output_dir", tmp_path / "\x1b[2J")
+    result = run_program(
+        COMMAND, "train-classifier", "sample", "--resume_from_checkpoint", "--output_dir", tmp_path / "\x1b[2J"
+    )
     assert result.returncode == 2 and "checkpoint-1: not a whole" in result.stderr and "\x1b" not in result.stderr
 
 
@@ -247,11 +231,19 @@ def strict_zip(*args, **kwargs):
 @pytest.mark.parametrize(
     ("command", "arguments", "place"),
     [
-        ("predict", ["--model", NSMC_SMALL], "inference.answers.token_ids"),
-        ("translate", ["--model", DE_EN], "inference.answers.token_ids"),
-        ("evaluate", ["--model", NSMC_SMALL, "--data", "sample", "--output_dir", "x"], "commands.evaluation.classify"),
-        ("export", ["--model", NSMC_SMALL, "--format", "ctranslate2", "--output_dir", "x"], "export.exporting.prove"),
-        ("train-classifier", ["sample", "--output_dir", "x", *TWO_STEPS], "commands.classifier.tokenize"),
+        ("predict", ["--model", NSMC_SMALL], "inference.tokenization.TransformersTokenizer.encode"),
+        ("translate", ["--model", DE_EN], "inference.tokenization.TransformersTokenizer.encode"),
+        (
+            "evaluate",
+            ["--model", NSMC_SMALL, "--data", "sample", "--output_dir", "x"],
+            "evaluation.classification_report",
+        ),
+        (
+            "export",
+            ["--model", NSMC_SMALL, "--format", "ctranslate2", "--output_dir", "x"],
+            "exports.exporting.compare",
+        ),
+        ("train-classifier", ["sample", "--output_dir", "x", *TWO_STEPS], "training.classifier.tokenize"),
         ("train-tokenizer", ["--data", "sample", "--output_dir", "x"], "data.labelled_text.read_tables"),
     ],
 )

@@ -8,23 +8,20 @@ import io
 import json
 import shutil
 import sys
-from functools import partial
 from pathlib import Path
 
-import numpy as np
 import pytest
-from export.models import TWIN, random_model, save
+from exports.models import TWIN, random_model, save
 from shared import LINES, QUIET, tiny_config
 
 from hf_vanilla_transformer import VanillaTransformerForSequenceClassification
-from hf_vanilla_transformer.engines import load_engine
 from hf_vanilla_transformer.errors import DataError
-from hf_vanilla_transformer.export import export
-from hf_vanilla_transformer.export.native import restore
-from hf_vanilla_transformer.export.page import make_page
+from hf_vanilla_transformer.exports import export
+from hf_vanilla_transformer.exports.browser_page import make_page
+from hf_vanilla_transformer.exports.native_writer import restore
 from hf_vanilla_transformer.hub import push, repository_files, upload
-from hf_vanilla_transformer.inference import classify, iterate_probabilities, iterate_translations, translate
-from hf_vanilla_transformer.loading import load_config, load_model, load_tokenizer, load_tokenizer_to_train
+from hf_vanilla_transformer.inference import Classifier, Translator, load_engine
+from hf_vanilla_transformer.inference.folder import load_config, load_model, load_tokenizer, load_tokenizer_to_train
 from hf_vanilla_transformer.training.checkpoints import average_checkpoints, prepare_output_dir
 
 
@@ -85,7 +82,7 @@ def folders(tmp_path_factory, trained) -> dict[str, Path]:
         save(random_model(config, task), folder / task)
     for task, format in (("translation", "transformers"), ("classification", "onnx"), ("translation", "ctranslate2")):
         if format == "transformers" or importlib.util.find_spec({"onnx": "onnxruntime"}.get(format, format)):
-            export(str(folder / task), str(folder / format), format)
+            export(str(folder / task), output_dir=str(folder / format), format=format)
     places = {place.name: place for place in folder.iterdir()}
     return {**places, "run": trained, "checkpoint": next(trained.glob("checkpoint-*"))}
 
@@ -121,7 +118,7 @@ COMMANDS = {
     "translate, ctranslate2": ("ctranslate2", "translate --model FOLDER"),
     "translate, native": ("transformers", "translate --model FOLDER"),
     "evaluate": ("run", "evaluate --model FOLDER --data sample --output_dir OUT"),
-    "figures": ("classification", "figures --figure attention --text a --model FOLDER --file OUT.png"),
+    "figures": ("classification", "figures.py --figure attention --text a --model FOLDER --file OUT.png"),
     "page": ("classification", "page --model FOLDER --output_dir OUT"),
     "push-to-hub": ("run", "push-to-hub FOLDER --repo_id kim/x --dry_run"),
     "export ctranslate2": ("translation", "export --format ctranslate2 --model FOLDER --output_dir OUT"),
@@ -155,7 +152,8 @@ WITHOUT_MODEL = (
     "predict, onnx",
     "translate, ctranslate2",
 )
-WITHOUT_TOKENIZER = {"convert", "translate, native", "export back"}
+# An export is read by `tokenizers` alone, which knows no code.
+WITHOUT_TOKENIZER = {"convert", "translate, native", "export back", "predict, onnx", "translate, ctranslate2"}
 
 
 @pytest.fixture
@@ -192,7 +190,7 @@ def test_functions_refuse_a_tokenizer_that_needs_code(plant, says):
     folder = str(plant("translation", says))
     functions = [lambda: load_tokenizer(folder), lambda: load_tokenizer_to_train(folder, None, [], 8)]
     if "config.json" not in says:
-        functions += [lambda: translate(["y"], folder), lambda: list(iterate_translations(["y"], folder))]
+        functions.append(lambda: Translator(folder))
     for function in functions:
         with pytest.raises(DataError, match="evil.py"):
             function()
@@ -206,9 +204,8 @@ def test_functions_refuse_a_model_that_needs_code(plant, says, tmp_path):
         lambda: load_config(folder),
         lambda: load_model(folder),
         lambda: load_engine(folder),
-        lambda: classify(["y"], folder),
-        lambda: list(iterate_probabilities(["y"], folder)),
-        lambda: export(folder, out, "ctranslate2"),
+        lambda: Classifier(folder),
+        lambda: export(folder, output_dir=out, format="ctranslate2"),
         lambda: make_page(folder, out, runtime=folder),
         lambda: repository_files(folder),
         lambda: upload(folder, "kim/x"),
@@ -222,7 +219,7 @@ def test_functions_refuse_a_model_that_needs_code(plant, says, tmp_path):
 
 def test_functions_refuse_a_native_twin_that_needs_code(plant):
     folder = str(plant("transformers", MODELS["here"]))
-    for function in (restore, load_engine, partial(translate, ["y"])):
+    for function in (restore, load_engine, Translator):
         with pytest.raises(DataError, match="evil.py"):
             function(folder)
 
@@ -230,9 +227,8 @@ def test_functions_refuse_a_native_twin_that_needs_code(plant):
 @pytest.mark.parametrize("kind", ["classification", "translation", "transformers", "ctranslate2"])
 def test_code_that_is_not_needed_does_not_run(plant, folders, kind):
     """The package's classes, or transformers', answer as without it."""
-    answer = partial(classify if kind == "classification" else translate, LINES[:3])
-    found, expected = answer(str(plant(kind, HAS_CODE))), answer(str(folders[kind]))
-    assert np.array_equal(found[0], expected[0])
+    load = Classifier if kind == "classification" else Translator
+    assert load(plant(kind, HAS_CODE))(LINES[:3]) == load(folders[kind])(LINES[:3])
 
 
 def test_the_way_back_from_a_native_twin_needs_no_code(plant):

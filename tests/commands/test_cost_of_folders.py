@@ -5,11 +5,11 @@ import shutil
 from pathlib import Path
 
 import pytest
-from export.models import TWIN, random_model, save
+from exports.models import TWIN, random_model, save
 from processes import Attack, run_attacks
 from shared import error_line, tiny_config
 
-from hf_vanilla_transformer.inference.folder import search_settings
+from hf_vanilla_transformer.inference.search import search_settings
 
 
 SECONDS, MEBIBYTES = 3, 150

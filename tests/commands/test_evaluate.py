@@ -7,16 +7,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from export.models import TWIN, random_model, save
+from exports.models import TWIN, random_model, save
 from shared import ROOT, TINY, TWO_STEPS, read_json, tiny_config
 
 from hf_vanilla_transformer import VanillaTransformerForConditionalGeneration
-from hf_vanilla_transformer.commands.evaluation import accuracy_by_length
 from hf_vanilla_transformer.data.changes import CHANGES, change_texts
 from hf_vanilla_transformer.data.labelled_text import load_labelled_text
 from hf_vanilla_transformer.data.nsmc import SAMPLES
-from hf_vanilla_transformer.export import export
-from hf_vanilla_transformer.inference import classify, translate
+from hf_vanilla_transformer.evaluation import accuracy_by_length
+from hf_vanilla_transformer.exports import export
+from hf_vanilla_transformer.inference import Classifier, Translator
 from hf_vanilla_transformer.metrics import translation_report
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 
@@ -68,7 +68,7 @@ def test_an_evaluation_with_changed_texts(succeed, trained, tmp_path):
     # The same rows as a table of one's own: the changed texts are what is measured.
     texts = load_labelled_text("sample", validation_fraction=0.15)["validation"]
     spaced = change_texts(texts, "all_spaced", 42)
-    probabilities, _ = classify(spaced["text"][:], str(trained))
+    probabilities = Classifier(str(trained)).probabilities(spaced["text"][:])
     right = probabilities.argmax(axis=1) == np.array(spaced["label"][:])
     assert by_name["all_spaced"]["accuracy"] == pytest.approx(right.mean())
 
@@ -169,9 +169,9 @@ def test_a_translator_is_measured_by_its_translations(succeed, refused, corpus, 
     assert "--source_column, --target_column: neither given nor in the model's recipe" in said
     recipe = {"data": str(corpus), "source_column": "num", "target_column": "de", "validation_prefix": "val"}
     (folder / "recipe.yaml").write_text(yaml.safe_dump(recipe))
-    export(str(folder), str(tmp_path / "native"), "transformers")
+    export(str(folder), output_dir=str(tmp_path / "native"), format="transformers")
     sources, references = ((corpus / f"test.{ending}").read_text().splitlines() for ending in ("num", "de"))
-    translations = translate(sources, str(folder), num_beams=2)
+    translations = Translator(str(folder), num_beams=2)(sources)
     expected = translation_report(translations, references)
     for name in ("model", "native"):
         out_dir = tmp_path / f"{name}-run"
@@ -190,7 +190,7 @@ def test_an_exported_classifier_is_measured_as_its_model(succeed, trained, tmp_p
     reports = {}
     for quantize in (None, "int8"):
         folder = tmp_path / f"{quantize}"
-        export(str(trained), str(folder), "ctranslate2", quantize)
+        export(str(trained), output_dir=str(folder), format="ctranslate2", quantize=quantize)
         succeed("evaluate", "--model", folder, "--output_dir", tmp_path / f"{quantize}-run")
         reports[quantize] = read_json(tmp_path / f"{quantize}-run" / "evaluation.json")
     expected = read_json(trained / "metrics.json")["test"]

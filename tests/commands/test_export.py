@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from export.models import TWIN, random_model, save
+from exports.models import TWIN, random_model, save
 from safetensors.torch import load_file
 from shared import LINES, files_of_at_most, tiny_config
 from test_conversion import assert_identical

@@ -4,10 +4,10 @@ import json
 from importlib.util import find_spec
 
 import pytest
-from export.models import TWIN, random_model, save
+from exports.models import TWIN, random_model, save
 from shared import LINES, tiny_config
 
-from hf_vanilla_transformer.export import export
+from hf_vanilla_transformer.exports import export
 
 
 TEXTS = "".join(f"{line}\n" for line in [*LINES[:7], "", " ", LINES[-1] * 9, *LINES[7:20]])
@@ -36,7 +36,7 @@ def test_an_export_answers_as_its_model(run, refused, succeed, models, tmp_path,
     if format != "transformers" and find_spec({"onnx": "onnxruntime"}.get(format, format)) is None:
         pytest.skip(f"the extra [{format}] is not installed")
     folder = tmp_path / "exported"
-    export(models[name], str(folder), format)
+    export(models[name], output_dir=str(folder), format=format)
     (tmp_path / "texts.txt").write_text(TEXTS, encoding="utf-8")
     arguments = ["--file", tmp_path / "texts.txt", "--batch_size", "4"]
     caplog.clear()

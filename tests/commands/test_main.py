@@ -14,7 +14,7 @@ from hf_vanilla_transformer import __version__
 from hf_vanilla_transformer.__main__ import COMMANDS, main
 
 
-PROGRAMS = {"average_checkpoints.py", "prepare_reviews.py"}
+PROGRAMS = {"average_checkpoints.py", "figures.py", "prepare_reviews.py", "train_copy.py"}
 WRAPPER = '''"""`vanilla-transformer {command}`, from a checkout."""
 
 from hf_vanilla_transformer.commands.{module} import main
@@ -62,7 +62,7 @@ def test_a_recipe_of_the_package_names_its_command():
     for file in (ROOT / "hf_vanilla_transformer/recipes").glob("*.yaml"):
         command = file.read_text(encoding="utf-8").removeprefix("# ").partition(":")[0]
         module = importlib.import_module(f"hf_vanilla_transformer.commands.{command.replace('-', '_')}")
-        settings = {setting.name for group in module.ARGUMENTS for setting in dataclasses.fields(group)}
+        settings = {setting.name for group in module.GROUPS for setting in dataclasses.fields(group)}
         assert yaml.safe_load(file.read_text(encoding="utf-8")).keys() <= settings, file
 
 

@@ -13,10 +13,10 @@ from safetensors.torch import load_file
 from shared import QUIET, ROOT, RUN_FILES, TINY, TWO_STEPS, read_json
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, Trainer, pipeline
 
-from hf_vanilla_transformer.commands.classifier import headline
 from hf_vanilla_transformer.data.labelled_text import load_labelled_text
 from hf_vanilla_transformer.metrics import classification_report
 from hf_vanilla_transformer.tokenizer import train_tokenizer
+from hf_vanilla_transformer.training.classifier import headline
 
 
 QUICK = [*TWO_STEPS, "--vocab_size", "1500", *TINY]
@@ -282,10 +282,10 @@ def test_fields_on_the_command_line_are_added_to_the_recipes(succeed, tmp_path, 
 @pytest.mark.slow
 def test_the_quickstart_fine_tunes_the_ready_made_classifier(succeed, tmp_path, monkeypatch):
     """Without learning anything it knows the embedded reviews already."""
-    assert "train-classifier sample-finetune" in (ROOT / "Makefile").read_text()
+    assert "train-classifier scripts/recipes/sample-finetune.yaml" in (ROOT / "Makefile").read_text()
     monkeypatch.chdir(ROOT)
     flags = ["--max_steps", "1", "--learning_rate", "0", "--disable_tqdm", "true"]
-    succeed("train-classifier", "sample-finetune", "--output_dir", tmp_path / "run", *flags)
+    succeed("train-classifier", "scripts/recipes/sample-finetune.yaml", "--output_dir", tmp_path / "run", *flags)
     test = read_json(tmp_path / "run" / "metrics.json")["test"]
     published = read_json(ROOT / "model_cards/nsmc-small/metrics.json")["test"]
     assert test["accuracy"] > published["accuracy"] - 0.05

@@ -12,11 +12,11 @@ from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
 from hf_vanilla_transformer import VanillaTransformerConfig
 from hf_vanilla_transformer.commands.arguments import parse_arguments
-from hf_vanilla_transformer.commands.train_translation import ARGUMENTS
 from hf_vanilla_transformer.data.checksums import describe_splits
 from hf_vanilla_transformer.data.parallel_text import load_parallel_text
 from hf_vanilla_transformer.metrics import translation_report
 from hf_vanilla_transformer.training.schedules import noam_peak
+from hf_vanilla_transformer.training.translator import GROUPS
 
 
 def test_a_translator_is_a_folder_that_transformers_loads(succeed, refused, corpus, tmp_path):
@@ -97,7 +97,7 @@ def test_what_cannot_be_trained_further_is_refused(succeed, refused, corpus, tmp
 
 def test_the_papers_own_recipe_has_the_papers_settings(tmp_path):
     words = ["wmt14-en-de-base", "--data", "wmt14", "--output_dir", str(tmp_path / "run")]
-    (_, model, training), _ = parse_arguments(ARGUMENTS, "", words)
+    (_, model, training), _ = parse_arguments(GROUPS, "", words)
     config = VanillaTransformerConfig.from_preset(model.preset, **model.config)
     sizes = (config.d_model, config.encoder_ffn_dim, config.decoder_ffn_dim)
     layers = (config.encoder_layers, config.decoder_layers)

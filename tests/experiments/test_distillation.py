@@ -28,8 +28,8 @@ from hf_vanilla_transformer import VanillaTransformerForSequenceClassification
 from hf_vanilla_transformer.data.checksums import file_checksum
 from hf_vanilla_transformer.data.labelled_text import load_labelled_text, tokenize
 from hf_vanilla_transformer.errors import DataError
-from hf_vanilla_transformer.inference import classify
-from hf_vanilla_transformer.loading import load_tokenizer
+from hf_vanilla_transformer.inference import Classifier
+from hf_vanilla_transformer.inference.folder import load_tokenizer
 from hf_vanilla_transformer.training.trainer import CheckedTrainer
 
 
@@ -205,7 +205,7 @@ def test_teachers_label_texts_and_a_classifier_learns_from_them(succeed, label, 
     assert rows["text"][2:] == compose_texts(data["train"]["text"][:], 1, seed=42)
     assert out.strip().splitlines()[-1] == f"{len(rows)} texts labelled"
 
-    probabilities = [teacher.predict_proba(rows["text"][:]), classify(rows["text"][:], SMALL)[0]]
+    probabilities = [teacher.predict_proba(rows["text"][:]), Classifier(SMALL).probabilities(rows["text"][:])]
     np.testing.assert_allclose(rows["label"][:], np.mean(probabilities, axis=0), atol=1e-5)
     metrics = read_json(tmp_path / "soft/metrics.json")
     assert list(metrics["validation"]) == ["linear", SMALL, "together"]

@@ -70,7 +70,7 @@ def read_stage(words: list[str]) -> Stage:
         module = importlib.import_module(Path(command).stem)
     else:
         module = importlib.import_module(f"hf_vanilla_transformer.commands.{command.replace('-', '_')}")
-    _, settings = parse_arguments(module.ARGUMENTS, "", flags)
+    _, settings = parse_arguments(getattr(module, "GROUPS", None) or module.ARGUMENTS, "", flags)
     return Stage(flags[flags.index("--output_dir") + 1], processes, settings)
 
 

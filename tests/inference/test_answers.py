@@ -1,27 +1,31 @@
-"""Texts in, probabilities and translations out."""
+"""Texts in, labels, probabilities and translations out."""
 
-from concurrent.futures import ThreadPoolExecutor
+import pickle
+import subprocess
+import sys
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
 
 import numpy as np
 import pytest
 import torch
-from shared import tiny_config
+from shared import ROOT, tiny_config
 from tokenizers.processors import TemplateProcessing
+from transformers import AutoModelForSeq2SeqLM, pipeline
 
 from hf_vanilla_transformer import (
+    Classifier,
+    Translator,
     VanillaTransformerForConditionalGeneration,
     VanillaTransformerForSequenceClassification,
+    export,
 )
-from hf_vanilla_transformer.engines import load_engine
-from hf_vanilla_transformer.inference import (
-    WINDOW,
-    classify,
-    iterate_probabilities,
-    iterate_translations,
-    translate,
-)
-from hf_vanilla_transformer.inference.answers import token_ids
-from hf_vanilla_transformer.loading import load_tokenizer
+from hf_vanilla_transformer.errors import DataError
+from hf_vanilla_transformer.inference import load_engine
+from hf_vanilla_transformer.inference.folder import load_tokenizer
+from hf_vanilla_transformer.inference.loaded import WINDOW
+from hf_vanilla_transformer.inference.tokenization import ExportedTokenizer, TransformersTokenizer
+from hf_vanilla_transformer.tasks import MULTI, REGRESSION
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 
 
@@ -52,71 +56,167 @@ def translator(tmp_path_factory):
 
 
 def test_a_classifier_is_a_folder_an_engine_or_a_model(classifier):
-    probabilities, labels = classify(TEXTS, classifier)
+    classify = Classifier(classifier)
+    probabilities = classify.probabilities(TEXTS)
     assert probabilities.shape == (5, 3) and probabilities.dtype == np.float32
-    assert labels == ["LABEL_0", "LABEL_1", "LABEL_2"]
+    assert classify.labels == ["LABEL_0", "LABEL_1", "LABEL_2"]
     np.testing.assert_allclose(probabilities.sum(axis=1), 1, atol=1e-6)
     engine, tokenizer = load_engine(classifier), load_tokenizer(classifier)
     for model in (engine, engine.model):
-        again, _ = classify(TEXTS, model, tokenizer, batch_size=2)
+        again = Classifier(model, tokenizer, batch_size=2).probabilities(TEXTS)
         np.testing.assert_allclose(again, probabilities, atol=1e-6)
     batch = tokenizer(TEXTS[2:3], return_tensors="pt").to(engine.model.device)
     torch.testing.assert_close(engine.model(**batch).logits.softmax(-1).cpu(), torch.from_numpy(probabilities[2:3]))
-    assert classify([], classifier)[0].shape == (0, 3)
+    assert classify.probabilities([]).shape == (0, 3) and classify([]) == []
+
+
+@pytest.mark.parametrize("kind", [None, MULTI, REGRESSION])
+def test_answers_are_those_of_transformers_pipeline(kind, tmp_path):
+    torch.manual_seed(2)
+    labels = {"num_labels": 1} if kind == REGRESSION else {"id2label": {0: "나쁨", 1: "좋음"}}
+    model = VanillaTransformerForSequenceClassification(tiny_config(problem_type=kind, **labels))
+    model.classifier.weight.data *= 30
+    model.save_pretrained(tmp_path)
+    train_tokenizer(["가 나 다"], vocab_size=29, max_length=16).save_pretrained(tmp_path)
+    expected = pipeline("text-classification", str(tmp_path), trust_remote_code=True)(
+        TEXTS, top_k=None, truncation=True
+    )
+    answers = Classifier(tmp_path)(iter(TEXTS))
+    for answer, every in zip(answers, expected, strict=True):
+        every = [one for one in every if one["score"] > 0.5] if kind == MULTI else every[:1]
+        answer = sorted(answer, key=lambda one: -one["score"]) if kind == MULTI else [answer]
+        assert [one["label"] for one in answer] == [one["label"] for one in every]
+        assert [one["score"] for one in answer] == pytest.approx([one["score"] for one in every], rel=1e-6)
+    assert len({str(answer) for answer in answers}) > 2
 
 
 def test_a_text_is_cut_to_what_tokenizer_and_model_read(classifier):
     engine, tokenizer = load_engine(classifier), load_tokenizer(classifier)
     texts = ["가 나 다 가 나 다"]
-    probabilities, _ = classify(texts, engine, tokenizer)
+    probabilities = Classifier(engine, tokenizer).probabilities(texts)
     tokenizer.model_max_length = 4
-    np.testing.assert_array_equal(classify(texts, engine, tokenizer)[0], probabilities)
+    np.testing.assert_array_equal(Classifier(engine, tokenizer).probabilities(texts), probabilities)
 
 
 @pytest.mark.parametrize("side", ["right", "left"])
 @pytest.mark.parametrize("template", ["$A", "$A [EOS]", "[CLS] [BOS] $A [SEP]"])
 @pytest.mark.parametrize("limit", [3, 4, 7, 50])
-def test_a_text_is_cut_as_the_tokenizer_cuts_it(side, template, limit):
+def test_a_text_is_cut_as_the_tokenizer_cuts_it(side, template, limit, tmp_path):
     tokenizer = train_tokenizer(["가 나 다"], vocab_size=29)
     ids = [(token, tokenizer.convert_tokens_to_ids(token)) for token in ("[CLS]", "[BOS]", "[SEP]", "[EOS]")]
     tokenizer.backend_tokenizer.post_processor = TemplateProcessing(single=template, special_tokens=ids)
     tokenizer.truncation_side = side
+    tokenizer.save_pretrained(tmp_path)
     texts = ["", "가", "가 나 다 가 나 다", "다 [SEP] 나 [EOS] 가 가 [CLS]"]
     whole = tokenizer(texts)["input_ids"]
     expected = tokenizer(texts, truncation=True, max_length=limit)["input_ids"]
     tokenizer(texts, padding=True, truncation=True, max_length=2)  # which a fast tokenizer remembers
-    assert token_ids(texts, tokenizer, limit) == (expected, [*map(len, whole)])
+    for one in (TransformersTokenizer(tokenizer), ExportedTokenizer(str(tmp_path))):
+        assert one.encode(texts, limit) == (expected, [*map(len, whole)])
+        assert one.decode(whole) == tokenizer.batch_decode(whole, skip_special_tokens=True)
+        assert one.added_tokens == tokenizer.num_special_tokens_to_add()
 
 
-def test_threads_with_other_settings_share_a_tokenizer(classifier, translator):
+def test_threads_share_a_tokenizer_with_other_settings(classifier, translator):
     """Long texts are cut, refused, and classified at once."""
     long = ["가 " * 60]
-    engine, tokenizer = load_engine(translator), load_tokenizer(translator)
-    scorer, shared = load_engine(classifier), load_tokenizer(classifier)
-    expected = translate(long, engine, tokenizer, tokenizer, max_new_tokens=2), classify(long, scorer, shared)[0]
+    tokenizer, engine = load_tokenizer(translator), load_engine(translator)
+    cuts = Translator(engine, tokenizer, tokenizer, max_new_tokens=2)
+    refuses = Translator(engine, tokenizer, tokenizer, truncation=False)
+    classify = Classifier(classifier)
+    expected = cuts(long), classify.probabilities(long)
 
     def ask(number: int) -> bool:
         if number % 3 == 0:
-            return translate(long, engine, tokenizer, tokenizer, max_new_tokens=2) == expected[0]
+            return cuts(long) == expected[0]
         if number % 3 == 1:
-            return np.array_equal(classify(long, scorer, shared)[0], expected[1])
+            return np.array_equal(classify.probabilities(long), expected[1])
         with pytest.raises(ValueError, match="text 1 has 121 tokens"):
-            translate(long, engine, tokenizer, tokenizer, truncation=False)
+            refuses(long)
         return True
 
     with ThreadPoolExecutor(8) as threads:
         assert all(threads.map(ask, range(240)))
 
 
+@pytest.mark.slow
+def test_they_are_pickled_by_their_folder(classifier, translator):
+    """As a pool of processes, Ray and Spark send them."""
+    classify, translate = Classifier(classifier, batch_size=2), Translator(translator, num_beams=2, max_new_tokens=3)
+    again = pickle.loads(pickle.dumps(translate))
+    assert (again.num_beams, again.max_new_tokens) == (2, 3) and len(pickle.dumps(classify)) < 1000
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        found = [pool.submit(answer, TEXTS).result() for answer in (classify, translate)]
+    assert [one["label"] for one in found[0]] == [one["label"] for one in classify(TEXTS)]
+    assert found[1] == translate(TEXTS)
+    with pytest.raises(TypeError, match="pickled by its folder"):
+        pickle.dumps(Classifier(load_engine(classifier), load_tokenizer(classifier)))
+
+
 def test_a_translator_is_a_folder_an_engine_or_a_model(translator):
-    translations = translate(TEXTS, translator, num_beams=2, max_new_tokens=5)
+    options = {"num_beams": 2, "max_new_tokens": 5}
+    translations = Translator(translator, **options)(TEXTS)
     assert translations[1] == "" and len(set(translations)) > 2
     engine, tokenizer = load_engine(translator), load_tokenizer(translator)
     for model in (engine, engine.model):
-        options = {"num_beams": 2, "max_new_tokens": 5, "batch_size": 2}
-        assert translate(TEXTS, model, tokenizer, tokenizer, **options) == translations
+        assert Translator(model, tokenizer, tokenizer, batch_size=2, **options)(TEXTS) == translations
     with pytest.raises(ValueError, match="needs its target_tokenizer"):
-        translate(TEXTS, engine, tokenizer)
+        Translator(engine, tokenizer)
+    assert Translator(translator, **options)(TEXTS[0]) == translations[:1]
+
+
+@pytest.mark.parametrize("max_new_tokens", [None, 3])
+def test_each_text_has_its_best_translations_and_their_log_probabilities(translator, max_new_tokens):
+    """The sum of the chosen tokens' log-probabilities, as `generate` of transformers has them."""
+    translate = Translator(translator, num_beams=3, max_new_tokens=max_new_tokens, batch_size=2)
+    found = translate(TEXTS, num_return_sequences=3, return_scores=True)
+    assert translate(TEXTS, num_return_sequences=2) == [[one["translation"] for one in each[:2]] for each in found]
+    assert translate(TEXTS, return_scores=True) == [pytest.approx(each[0], abs=1e-6) for each in found]
+    assert found[1] == [{"translation": "", "score": 0.0, "score_per_token": 0.0}] * 3
+    model, tokenizer = AutoModelForSeq2SeqLM.from_pretrained(translator), load_tokenizer(translator)
+    for text, each in zip(TEXTS, found, strict=True):
+        if not text:
+            continue
+        limit = {"max_length": model.config.max_target_positions if max_new_tokens is None else 4}
+        settings = {"num_beams": 3, "num_return_sequences": 3, "return_dict_in_generate": True, "output_scores": True}
+        written = model.generate(**tokenizer(text, return_tensors="pt"), **settings, **limit)
+        ids, beams = written.sequences, written.beam_indices
+        steps = model.compute_transition_scores(ids, written.scores, beams, normalize_logits=False)
+        expected = [float(row[mask].sum()) for row, mask in zip(steps, beams >= 0, strict=True)]
+        assert [one["score"] for one in each] == pytest.approx(expected, abs=1e-4)
+        tokens = (beams >= 0).sum(dim=1).tolist()
+        assert [one["score_per_token"] * n for one, n in zip(each, tokens, strict=True)] == pytest.approx(
+            expected, abs=1e-4
+        )
+    with pytest.raises(DataError, match="num_return_sequences: 4, with num_beams 3"):
+        translate(TEXTS, num_return_sequences=4)
+
+
+@pytest.mark.slow
+def test_torch_and_ctranslate2_have_the_same_scores(tmp_path):
+    pytest.importorskip("ctranslate2", reason="the extra [ctranslate2] is not installed")
+    folder = ROOT / "model_cards" / "multi30k-de-en"
+    export(folder, format="ctranslate2", output_dir=tmp_path / "export")
+    texts = ["Zwei Hunde spielen im Schnee.", "Ein Mann liest.", "", "Eine Frau mit Hut fährt mit dem Fahrrad."]
+    one, other = (Translator(place, num_beams=1)(texts, return_scores=True) for place in (folder, tmp_path / "export"))
+    assert one == [pytest.approx(each, abs=1e-4) for each in other] and one[0]["score"] < -0.5
+
+
+@pytest.mark.slow
+def test_an_export_answers_without_an_import_of_torch(tmp_path):
+    pytest.importorskip("onnxruntime", reason="the extra [onnx] is not installed")
+    folder = ROOT / "model_cards" / "nsmc-small"
+    export(folder, format="onnx", output_dir=tmp_path / "export")
+    program = """
+import resource, sys
+sys.modules["torch"] = sys.modules["transformers"] = None  # an import fails
+from hf_vanilla_transformer import Classifier
+(answer,) = Classifier(sys.argv[1])("정말 재미있고 감동적인 영화")
+print(answer["label"], resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+    command = [sys.executable, "-c", program, str(tmp_path / "export")]
+    label, kilobytes = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    assert label == "positive" and int(kilobytes) < 150 * 1024
 
 
 def test_texts_are_read_a_window_at_a_time(classifier, translator):
@@ -128,14 +228,14 @@ def test_texts_are_read_a_window_at_a_time(classifier, translator):
             yield TEXTS[read % len(TEXTS)]
             read += 1
 
-    expected, _ = classify(TEXTS, classifier)
-    rows = iterate_probabilities(endless(), classifier, batch_size=1)
+    expected = Classifier(classifier)(TEXTS)
+    answers = Classifier(classifier, batch_size=1).stream(endless())
     for number in range(2 * WINDOW):
-        np.testing.assert_allclose(next(rows), expected[number % len(TEXTS)], atol=1e-6)
+        assert next(answers) == pytest.approx(expected[number % len(TEXTS)], abs=1e-6)
         assert read == (WINDOW - 1 if number < WINDOW else 2 * WINDOW - 1)
     read = 0
-    translations = iterate_translations(endless(), translator, batch_size=2, max_new_tokens=3)
-    expected = translate(TEXTS, translator, max_new_tokens=3)
+    translate = Translator(translator, batch_size=2, max_new_tokens=3)
+    translations, expected = translate.stream(endless()), translate(TEXTS)
     for number in range(4 * WINDOW):
         assert next(translations) == expected[number % len(TEXTS)]
     assert read == 4 * WINDOW - 1
@@ -143,13 +243,16 @@ def test_texts_are_read_a_window_at_a_time(classifier, translator):
 
 def test_what_cannot_be_answered_is_refused(classifier, translator):
     with pytest.raises(ValueError, match="not a translator but a VanillaTransformerForSequenceClassification"):
-        translate(TEXTS, classifier)
+        Translator(classifier)
     with pytest.raises(ValueError, match="not a classifier but a VanillaTransformerForConditionalGeneration"):
-        classify(TEXTS, load_engine(translator), load_tokenizer(translator))
-    with pytest.raises(ValueError, match="a loaded model needs its tokenizer"):
-        classify(TEXTS, load_engine(classifier))
-    with pytest.raises(TypeError, match="not one string"):
-        classify("가 나 다", classifier)
-    for answer, model in ((classify, classifier), (translate, translator)):
+        Classifier(load_engine(translator), load_tokenizer(translator))
+    with pytest.raises(ValueError, match="a loaded classifier needs its tokenizer"):
+        Classifier(load_engine(classifier))
+    for wrong in ({"batch_size": 0}, {"num_beams": 0}, {"max_new_tokens": 0}):
+        with pytest.raises(DataError, match="at least 1, not 0"):
+            Translator(translator, **wrong)
+    for answer in (Classifier(classifier), Translator(translator)):
         with pytest.raises(ValueError, match=r"^text 2: '\\ud800' is half of a character$"):
-            answer(["가", "나\ud800"], model)
+            answer(["가", "나\ud800"])
+        with pytest.raises(TypeError, match="text 2: NoneType, not str"):
+            answer(["가", None])

@@ -13,9 +13,9 @@ from hf_vanilla_transformer import (
     VanillaTransformerForSequenceClassification,
 )
 from hf_vanilla_transformer.data.network import hub_answers
-from hf_vanilla_transformer.engines import load_engine
 from hf_vanilla_transformer.errors import DataError
-from hf_vanilla_transformer.loading import (
+from hf_vanilla_transformer.inference import load_engine
+from hf_vanilla_transformer.inference.folder import (
     load_config,
     load_model,
     load_to_train,

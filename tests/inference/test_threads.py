@@ -10,7 +10,7 @@ from multiprocessing.pool import ThreadPool
 import numpy as np
 import pytest
 import torch
-from export.models import TWIN, random_model, save
+from exports.models import TWIN, random_model, save
 from shared import LINES, VARIANTS, tiny_config
 from transformers import AutoModelForSeq2SeqLM, PreTrainedModel
 from transformers.initialization import no_tie_weights
@@ -20,9 +20,9 @@ from hf_vanilla_transformer import (
     VanillaTransformerForSequenceClassification,
     modeling_vanilla_transformer,
 )
-from hf_vanilla_transformer.export import export
-from hf_vanilla_transformer.inference import classify, translate
-from hf_vanilla_transformer.loading import load_to_train
+from hf_vanilla_transformer.exports import export
+from hf_vanilla_transformer.inference import Classifier, Translator
+from hf_vanilla_transformer.inference.folder import load_to_train
 
 
 @pytest.fixture(autouse=True)
@@ -42,7 +42,7 @@ def folders(tmp_path_factory) -> dict[str, str]:
     config = tiny_config(**TWIN, encoder_layers=1, decoder_layers=1)
     for task in ("classification", "translation"):
         save(random_model(config, task), folder / task)
-    export(str(folder / "translation"), str(folder / "native"), "transformers")
+    export(str(folder / "translation"), output_dir=str(folder / "native"), format="transformers")
     return {place.name: str(place) for place in folder.iterdir()}
 
 
@@ -62,9 +62,9 @@ def logits_of_transformers(folder: str) -> np.ndarray:
 def answers(folders: dict[str, str]) -> list:
     """Functions that load a model of the package, and answer."""
     return [
-        lambda: classify(LINES[:3], folders["classification"])[0],
-        lambda: translate(LINES[:3], folders["translation"]),
-        lambda: translate(LINES[:3], folders["native"]),
+        lambda: Classifier(folders["classification"]).probabilities(LINES[:3])[0],
+        lambda: Translator(folders["translation"])(LINES[:3]),
+        lambda: Translator(folders["native"])(LINES[:3]),
     ]
 
 
@@ -104,12 +104,12 @@ def test_a_model_is_tied_while_another_thread_keeps_transformers_from_it(tmp_pat
     config = tiny_config(**VARIANTS[variant])
     save(random_model(config), tmp_path)
     folder = str(tmp_path)
-    expected, texts = logits_of_transformers(folder), translate(LINES[:3], folder)
+    expected, texts = logits_of_transformers(folder), Translator(folder)(LINES[:3])
     model_class = VanillaTransformerForConditionalGeneration
     with no_tie_weights():
         assert is_tied(model_class(config)) and is_tied(load_to_train(model_class, folder, config))
         assert np.array_equal(logits_of_transformers(folder), expected)
-        assert translate(LINES[:3], folder) == texts
+        assert Translator(folder)(LINES[:3]) == texts
 
 
 def test_the_model_file_may_be_imported_just_then():
@@ -122,9 +122,9 @@ def test_the_model_file_may_be_imported_just_then():
 
 
 def test_a_native_twin_is_tied_then_too_and_a_warning_says_what_happens(folders):
-    expected = translate(LINES[:3], folders["native"])
+    expected = Translator(folders["native"])(LINES[:3])
     with no_tie_weights(), pytest.warns(RuntimeWarning, match="another thread"):
-        assert translate(LINES[:3], folders["native"]) == expected
+        assert Translator(folders["native"])(LINES[:3]) == expected
 
 
 def test_a_model_in_which_another_threads_dtype_got_is_refused(folders, monkeypatch):
@@ -138,5 +138,5 @@ def test_a_model_in_which_another_threads_dtype_got_is_refused(folders, monkeypa
     with monkeypatch.context() as patch:
         patch.setattr(VanillaTransformerForSequenceClassification, "__init__", make_beside_another_thread)
         with pytest.raises(RuntimeError, match="another thread"):
-            classify(LINES[:3], folders["classification"])
-    classify(LINES[:3], folders["classification"])
+            Classifier(folders["classification"]).probabilities(LINES[:3])
+    Classifier(folders["classification"]).probabilities(LINES[:3])

@@ -126,7 +126,7 @@ def test_processes_that_get_sigterm_at_different_steps_stop_after_the_same_one(c
 BROADCAST = """
 import os, sys, torch
 from accelerate import PartialState
-from hf_vanilla_transformer.commands.run import broadcast_from_main
+from hf_vanilla_transformer.training.run import broadcast_from_main
 
 PartialState(cpu=True)
 here = []

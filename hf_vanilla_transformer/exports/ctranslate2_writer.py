@@ -1,0 +1,195 @@
+# Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
+"""Write a model for CTranslate2: a translator as it is, a classifier as a translator into one word."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+from transformers import PreTrainedTokenizerBase
+
+from ..configuration_vanilla_transformer import VanillaTransformerConfig
+from ..errors import DataError
+from ..inference.engine import ModelFacts, import_extra, labels_of
+from ..inference.folder import Tokenizers
+from ..modeling_vanilla_transformer import (
+    VanillaTransformerDecoder,
+    VanillaTransformerEncoder,
+    VanillaTransformerForSequenceClassification,
+    VanillaTransformerPreTrainedModel,
+)
+from . import quantization
+
+
+specs = import_extra("ctranslate2.specs", "CTranslate2", "ctranslate2")
+Activation = specs.common_spec.Activation
+
+ACTIVATIONS = {
+    "relu": Activation.RELU,
+    "gelu": Activation.GELU,
+    "gelu_new": Activation.GELUTanh,
+    "gelu_pytorch_tanh": Activation.GELUTanh,
+    "quick_gelu": Activation.GELUSigmoid,
+    "silu": Activation.SWISH,
+    "swish": Activation.SWISH,
+    "tanh": Activation.Tanh,
+    "sigmoid": Activation.Sigmoid,
+}
+# Settings of transformers' search that CTranslate2 lacks, and the values that have no effect.
+NEUTRAL_SETTINGS = {
+    **{"min_length": 0, "min_new_tokens": 0, "no_repeat_ngram_size": 0, "encoder_no_repeat_ngram_size": 0},
+    **{"repetition_penalty": 1.0, "encoder_repetition_penalty": 1.0},
+    **dict.fromkeys(["bad_words_ids", "suppress_tokens", "begin_suppress_tokens", "sequence_bias"]),
+    **dict.fromkeys(["forced_bos_token_id", "forced_eos_token_id", "exponential_decay_length_penalty"]),
+}
+# With a larger eps, adding it inside the root instead of outside changes the answers.
+MAX_UNBIASED_EPS = 1e-5
+
+
+@torch.no_grad()
+def write(
+    model: VanillaTransformerPreTrainedModel, tokenizers: Tokenizers, folder: Path, quantize: str | None
+) -> None:
+    """Write the model's files; arguments and errors as in `Format`."""
+    config = model.config
+    check(model)
+    spec = specs.TransformerSpec(stack_spec(model.model.encoder), stack_spec(model.model.decoder))
+    # CTranslate2 takes a source of this token alone for an empty one.
+    spec.config.bos_token = "<|none|>"
+    # eps inside the root, where an unbiased norm has it outside: sqrt(1 + 2 eps) is about 1 + eps.
+    spec.config.layer_norm_epsilon = config.layer_norm_eps * (1 if config.layer_norm_type == "standard" else 2)
+    spec.register_source_vocabulary(vocabulary(tokenizers[0], config.vocab_size))
+    set_head = set_classifier if isinstance(model, VanillaTransformerForSequenceClassification) else set_translator
+    set_head(spec, model, tokenizers[1])
+    if quantize is not None:
+        quantize_weights(spec)
+    spec.validate()
+    spec.optimize()
+    spec.save(str(folder))
+
+
+def check(model: VanillaTransformerPreTrainedModel) -> None:
+    """Check that CTranslate2 can express a model and the settings of its search."""
+    config = model.config
+    if config.activation_function not in ACTIVATIONS:
+        raise DataError(
+            f"activation_function: {config.activation_function!r} is none of CTranslate2's ({', '.join(ACTIVATIONS)})"
+        )
+    if config.layer_norm_type != "standard" and config.layer_norm_eps > MAX_UNBIASED_EPS:
+        raise DataError(
+            f"layer_norm_eps: {config.layer_norm_eps:g} with layer_norm_type {config.layer_norm_type!r}; "
+            f"CTranslate2 adds it elsewhere, and only up to {MAX_UNBIASED_EPS:g} that makes no difference"
+        )
+    for name, neutral in NEUTRAL_SETTINGS.items():
+        value = getattr(getattr(model, "generation_config", None), name, None)
+        if value not in (None, neutral):
+            raise DataError(f"generation_config.{name}: {value!r}; the CTranslate2 engine has no such search")
+
+
+def quantize_weights(spec) -> None:
+    """Quantize the weights to int8. CTranslate2's own quantization goes up to 127, and overflows without VNNI."""
+
+    def quantize(layer, name: str, value: torch.Tensor) -> None:
+        if name.endswith("/weight"):
+            layer.weight, layer.weight_scale = quantization.quantize_rows(value)
+
+    specs.model_spec.visit_spec(spec, quantize)
+
+
+def vocabulary(tokenizer: PreTrainedTokenizerBase, size: int) -> list[str]:
+    """The tokens by id; ids that the tokenizer does not know get names of their own."""
+    tokens = {token_id: token for token, token_id in tokenizer.get_vocab().items()}
+    return [tokens.get(token_id, f"<unused {token_id}>") for token_id in range(size)]
+
+
+def set_translator(spec, model: Any, tokenizer: PreTrainedTokenizerBase) -> None:
+    config = model.config
+    set_linear(spec.decoder.projection, model.lm_head)
+    tokens = vocabulary(tokenizer, config.target_vocab_size)
+    spec.register_target_vocabulary(tokens)
+    spec.config.decoder_start_token = tokens[config.decoder_start_token_id]
+    spec.config.eos_token = tokens[ModelFacts.of(config).end_token_ids[0]]
+    spec.config.unk_token = tokenizer.unk_token or spec.config.eos_token
+
+
+def set_classifier(spec, model: Any, _) -> None:
+    """Make the labels the target vocabulary, and the classifier the projection onto it.
+
+    CTranslate2 needs start, end and unknown token in the vocabulary, too: they come last, with a bias far below any
+    label's logit.
+    """
+    labels = labels_of(model.config)
+    start, unknown, end = special = ["<|start|>", "<|unknown|>", "<|end|>"]
+    if len({*labels, *special}) < len(labels) + len(special):
+        raise DataError(f"id2label: CTranslate2 needs different names, other than {', '.join(special)}")
+    tokens = [*labels, *special]
+    spec.register_target_vocabulary(tokens)
+    spec.config.decoder_start_token = start
+    spec.config.unk_token, spec.config.eos_token = unknown, end
+
+    embedding = model.model.decoder.embed_tokens.weight
+    rows = embedding.new_zeros(len(tokens), embedding.shape[1])
+    rows[tokens.index(start)] = embedding[model.config.decoder_start_token_id]
+    spec.decoder.embeddings.weight = rows
+    spec.decoder.projection.weight = nn.functional.pad(model.classifier.weight, (0, 0, 0, len(special)))
+    bias = embedding.new_zeros(len(tokens))
+    bias[len(labels) :] = -1e9
+    spec.decoder.projection.bias = bias
+
+
+def stack_spec(stack: VanillaTransformerEncoder | VanillaTransformerDecoder) -> Any:
+    """The encoder, or the decoder without a head, as CTranslate2 describes it."""
+    config, decoder = stack.config, isinstance(stack, VanillaTransformerDecoder)
+    side = "decoder" if decoder else "encoder"
+    make = getattr(specs.transformer_spec, f"Transformer{side.capitalize()}Spec")
+    spec = make(
+        len(stack.layers),
+        getattr(config, f"{side}_attention_heads"),
+        no_final_norm=not config.final_norm,
+        activation=ACTIVATIONS[config.activation_function],
+        head_dim=config.head_dim,
+    )
+    spec.pre_norm = config.norm_first  # afterwards: the constructor would leave no place for a final norm
+    (spec.embeddings if decoder else spec.embeddings[0]).weight = stack.embed_tokens.weight
+    spec.scale_embeddings = float(stack.embed_tokens.embed_scale)
+    if config.position_embedding_type == "none":  # CTranslate2 would compute a sinusoid
+        positions = config.max_target_positions if decoder else config.max_position_embeddings
+        spec.position_encodings.encodings = torch.zeros(positions, config.d_model)
+    else:
+        table: Any = stack.embed_positions.weight
+        spec.position_encodings.encodings = table[config.position_offset :]
+    if config.final_norm:
+        set_norm(spec.layer_norm, stack.final_norm, config)
+    layer: Any  # a module's attributes have no types
+    for layer_spec, layer in zip(spec.layer, stack.layers, strict=True):
+        own, ffn = layer.self_attn, layer.feed_forward
+        # Each of CTranslate2's matrices is one linear layer, or several above each other.
+        set_linear(layer_spec.self_attention.linear[0], own.q_proj, own.k_proj, own.v_proj)
+        set_linear(layer_spec.self_attention.linear[1], own.out_proj)
+        set_linear(layer_spec.ffn.linear_0, ffn.fc1)
+        set_linear(layer_spec.ffn.linear_1, ffn.fc2)
+        norms = [(layer_spec.self_attention, layer.self_attn_residual), (layer_spec.ffn, layer.feed_forward_residual)]
+        if decoder:
+            cross = layer.encoder_attn
+            set_linear(layer_spec.attention.linear[0], cross.q_proj)
+            set_linear(layer_spec.attention.linear[1], cross.k_proj, cross.v_proj)
+            set_linear(layer_spec.attention.linear[2], cross.out_proj)
+            norms.append((layer_spec.attention, layer.encoder_attn_residual))
+        for sublayer, residual in norms:
+            set_norm(sublayer.layer_norm, residual.pre_norm if config.norm_first else residual.post_norm, config)
+    return spec
+
+
+def set_linear(spec, *layers: nn.Linear) -> None:
+    spec.weight = torch.cat([layer.weight for layer in layers])
+    if layers[0].bias is not None:
+        spec.bias = torch.cat([layer.bias for layer in layers])
+
+
+def set_norm(spec, norm, config: VanillaTransformerConfig) -> None:
+    """Set a norm. An unbiased standard deviation is sqrt(D / (D - 1)) times the other: the scale absorbs it."""
+    weight, bias = norm.weight.expand(config.d_model), norm.bias.expand(config.d_model)
+    if config.layer_norm_type != "standard":
+        weight = weight * math.sqrt((config.d_model - 1) / config.d_model)
+    spec.gamma, spec.beta = weight.contiguous(), bias.contiguous()

@@ -1,0 +1,44 @@
+# Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
+"""The engine of classifiers in ONNX files."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import named_errors
+from .batches import answer_by_length
+from .engine import Engine, default_threads, facts_of_export, import_extra
+
+
+def onnx_file(quantize: str | None) -> str:
+    """The path of the graph in an exported folder, as transformers.js and optimum name it."""
+    return f"onnx/model{'_quantized' if quantize else ''}.onnx"
+
+
+def open_session(folder: str | Path, name: str, num_threads: int | None = None) -> Any:
+    """Open a graph for onnxruntime, on the CPU; `num_threads` as in `load_engine`."""
+    onnxruntime = import_extra("onnxruntime", "onnxruntime", "onnx")
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = num_threads or default_threads()
+    options.log_severity_level = 3  # errors only
+    with named_errors(f"{folder}: {name}", "model"):
+        return onnxruntime.InferenceSession(str(Path(folder, name)), options, providers=["CPUExecutionProvider"])
+
+
+class OnnxEngine(Engine):
+    """Computes with onnxruntime."""
+
+    def __init__(self, folder: str, export: dict[str, Any], num_threads: int | None = None):
+        self.facts = facts_of_export(folder, export)
+        self.session = open_session(folder, onnx_file(export["quantize"]), num_threads)
+
+    @classmethod
+    def load(cls, folder: str, export: Any, *, dtype: str = "float32", num_threads: int | None = None) -> "OnnxEngine":
+        return cls(folder, export, num_threads)
+
+    def logits(self, input_ids: list[list[int]], batch_size: int) -> np.ndarray:
+        def answer(ids: np.ndarray, mask: np.ndarray) -> np.ndarray:
+            return self.session.run(None, {"input_ids": ids, "attention_mask": mask})[0]
+
+        return np.stack(answer_by_length(input_ids, batch_size, self.facts.pad_token_id, answer))

@@ -1,0 +1,143 @@
+# Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
+"""Texts to ids and back, with the tokenizer of an export, which needs `tokenizers` alone, or one of transformers."""
+
+import json
+import math
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from tokenizers import Encoding, Tokenizer
+
+from ..characters import part_that_matters, tokenizer_errors
+from ..errors import DataError, named_errors
+
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+# Texts that are tokenized together.
+MAX_AT_ONCE = 256
+# Characters that a normalizer or decoder may make of one: a chain of twelve could make 10^12.
+MAX_OF_ONE = 1000
+
+
+class TextTokenizer(Protocol):
+    """What `Classifier` and `Translator` need of a tokenizer. Threads can share it."""
+
+    max_length: int
+    added_tokens: int  # those that are added to each text, such as [EOS]
+
+    def encode(self, texts: list[str], max_length: int) -> tuple[list[list[int]], list[int]]:
+        """The ids of texts, cut to `max_length` as the tokenizer cuts, and how many ids they had before."""
+        ...
+
+    def decode(self, rows: list[list[int]]) -> list[str]:
+        """The texts of ids, without special tokens."""
+        ...
+
+
+class ExportedTokenizer:
+    """The tokenizer of an exported folder."""
+
+    def __init__(self, folder: str, subfolder: str = "", vocab_size: int | None = None):
+        file = Path(folder, subfolder, "tokenizer.json")
+        with named_errors(folder, "tokenizer"):
+            self._tokenizer = Tokenizer.from_file(str(file))
+            settings = json.loads(file.with_name("tokenizer_config.json").read_text(encoding="utf-8"))
+            self.max_length = settings.get("model_max_length", sys.maxsize)
+            self._side = settings.get("truncation_side", "right")
+        check_growth(folder, json.loads(self._tokenizer.to_str()))
+        check_max_length(folder, self.max_length)
+        ids = [*self._tokenizer.get_vocab().values(), *self._tokenizer.encode("").ids]
+        check_ids(folder, 1 + max(ids, default=0), vocab_size)
+        self._folder = folder
+        self._tokenizer.no_truncation()
+        self._tokenizer.no_padding()
+        self.added_tokens = self._tokenizer.num_special_tokens_to_add(is_pair=False)
+
+    def encode(self, texts: list[str], max_length: int) -> tuple[list[list[int]], list[int]]:
+        rows: list[list[int]] = []
+        lengths: list[int] = []
+        for part in in_parts(part_that_matters(texts, max_length, self._side)):
+            with tokenizer_errors(self._folder):
+                encoded = self._tokenizer.encode_batch(part)
+            rows += [cut(one, max_length, self._side) for one in encoded]
+            lengths += map(len, encoded)
+        return rows, lengths
+
+    def decode(self, rows: list[list[int]]) -> list[str]:
+        return self._tokenizer.decode_batch(rows, skip_special_tokens=True)
+
+
+class TransformersTokenizer:
+    """A tokenizer of transformers.
+
+    A fast one keeps the settings of its last call: with others in another thread, it would cut or not cut by those.
+    So it gets the same ones in every call, and cuts nothing.
+    """
+
+    def __init__(self, tokenizer: "PreTrainedTokenizerBase"):
+        self._tokenizer: Any = tokenizer
+        self.max_length, self.added_tokens = tokenizer.model_max_length, tokenizer.num_special_tokens_to_add()
+
+    def encode(self, texts: list[str], max_length: int) -> tuple[list[list[int]], list[int]]:
+        rows, lengths, side = [], [], self._tokenizer.truncation_side
+        for part in in_parts(part_that_matters(texts, max_length, side)):
+            with tokenizer_errors(self._tokenizer.name_or_path):
+                encoded = self._tokenizer(part, truncation=False, padding=False, verbose=False)
+            for place, ids in enumerate(encoded["input_ids"]):
+                lengths.append(len(ids))
+                if len(ids) > max_length:
+                    slow = not self._tokenizer.is_fast
+                    ids = self._cut_slowly(part[place], max_length) if slow else cut(encoded[place], max_length, side)
+                rows.append(ids)
+        return rows, lengths
+
+    def _cut_slowly(self, text: str, max_length: int) -> list[int]:
+        return self._tokenizer(text, truncation=True, max_length=max_length)["input_ids"]
+
+    def decode(self, rows: list[list[int]]) -> list[str]:
+        return self._tokenizer.batch_decode(rows, skip_special_tokens=True)
+
+
+def cut(encoding: Encoding, max_length: int, side: str) -> list[int]:
+    """The ids of a text without those that are too many on one side; what the tokenizer added to it stays."""
+    if len(encoding) <= max_length:
+        return encoding.ids
+    own = [place for place, mark in enumerate(encoding.special_tokens_mask) if not mark]
+    surplus = min(len(encoding) - max_length, len(own))
+    left_out = {*(own[:surplus] if side == "left" else own[len(own) - surplus :])}
+    return [token for place, token in enumerate(encoding.ids) if place not in left_out]
+
+
+def in_parts(texts: list[str]) -> Iterator[list[str]]:
+    """At most `MAX_AT_ONCE` texts at a time, which are tokenized together."""
+    return (texts[place : place + MAX_AT_ONCE] for place in range(0, len(texts), MAX_AT_ONCE))
+
+
+def check_growth(folder: str, content: Mapping[str, Any]) -> None:
+    """Raise a DataError if what is in tokenizer.json makes too many characters of one."""
+    with named_errors(folder, "tokenizer"):
+        growth = max(longest_of_one(content.get(name)) for name in ("normalizer", "decoder"))
+    if growth > MAX_OF_ONE:
+        raise DataError(f"{folder}: the tokenizer makes {growth:,} characters of one")
+
+
+def longest_of_one(step: Any) -> int:
+    """How many characters a normalizer or decoder of tokenizer.json makes of one by what it puts in."""
+    step = step or {}
+    steps = map(longest_of_one, [*step.get("normalizers", []), *step.get("decoders", [])])
+    return (1 + len(step.get("content", "")) + len(step.get("prepend", ""))) * math.prod(steps)
+
+
+def check_max_length(folder: str, limit: Any) -> None:
+    if not isinstance(limit, int | float) or limit < 1 or limit % 1 > 0:
+        raise DataError(f"{folder}: model_max_length is {limit!r}, no number of tokens")
+
+
+def check_ids(folder: str, needed: int, vocab_size: int | None) -> None:
+    """Raise a DataError if a tokenizer, which needs a vocabulary of this size, has ids that the model lacks."""
+    if vocab_size is not None and needed > vocab_size:
+        raise DataError(f"{folder}: the tokenizer has the id {needed - 1}, the model's vocabulary {vocab_size} tokens")

@@ -1,0 +1,157 @@
+# Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
+"""Translate texts with the engine of the model's folder."""
+
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import Any
+
+from ..errors import DataError
+from .engine import TARGET_TOKENIZER
+from .loaded import LoadedModel, load_text_tokenizer
+from .tokenization import TextTokenizer, TransformersTokenizer
+
+
+logger = logging.getLogger(__name__)
+
+
+class Translator(LoadedModel):
+    """A translator.
+
+        translate = Translator("model_cards/multi30k-de-en", num_beams=5)
+        translate(["Zwei Hunde spielen im Schnee."])  # ["Two dogs play in the snow."]
+
+    Args:
+        model: A translator's folder or Hub name, an exported folder, an engine, or a loaded model.
+        tokenizer: The source tokenizer; by default that of the folder.
+        target_tokenizer: The target tokenizer where the target has its own vocabulary; by default that of the folder.
+        num_beams: Beams of the search; 1 is greedy; by default as many as the model's `generate` has.
+        max_new_tokens: Greatest number of tokens of a translation; by default the model's limit.
+        truncation: Cut texts that are longer than the model reads, and warn at the end; False refuses them.
+        batch_size, dtype, num_threads: As in `Classifier`.
+
+    Attributes:
+        num_beams: Beams of the search.
+
+    Raises:
+        DataError: there is no such model that can be read, or it is none that translates; or a loaded model comes
+            without its tokenizers.
+        ImportError: an extra that an export's engine needs is not installed.
+    """
+
+    task = "translation"
+    target_tokenizer: TextTokenizer
+
+    def __init__(
+        self,
+        model: Any,
+        tokenizer: Any = None,
+        target_tokenizer: Any = None,
+        *,
+        num_beams: int | None = None,
+        max_new_tokens: int | None = None,
+        truncation: bool = True,
+        **options: Any,
+    ):
+        super().__init__(model, tokenizer, **options)
+        for name, value in (("num_beams", num_beams), ("max_new_tokens", max_new_tokens)):
+            if value is not None and value < 1:
+                raise DataError(f"{name}: at least 1, not {value}")
+        self.num_beams = num_beams or self.engine.num_beams
+        self.max_new_tokens, self.truncation = max_new_tokens, truncation
+        if target_tokenizer is not None:
+            self.target_tokenizer, self._pickled = TransformersTokenizer(target_tokenizer), None
+        elif not self.engine.facts.has_target_vocabulary:
+            self.target_tokenizer = self.tokenizer
+        elif tokenizer is not None:
+            raise DataError("a loaded model with two vocabularies needs its target_tokenizer, too")
+        else:
+            self.target_tokenizer = load_text_tokenizer(
+                str(model), TARGET_TOKENIZER, self.engine.facts.target_vocab_size
+            )
+        if self._pickled is not None:
+            own = {"num_beams": num_beams, "max_new_tokens": max_new_tokens, "truncation": truncation}
+            self._pickled = partial(self._pickled, **own)
+
+    def __call__(
+        self, texts: str | Iterable[str], *, num_return_sequences: int | None = None, return_scores: bool = False
+    ) -> list[Any]:
+        """The translation of each text; one text counts as a list of one. Arguments and errors as in `stream`."""
+        return list(self.stream(texts, num_return_sequences=num_return_sequences, return_scores=return_scores))
+
+    def stream(
+        self,
+        texts: str | Iterable[str],
+        *,
+        num_return_sequences: int | None = None,
+        return_scores: bool = False,
+        first: int = 1,
+    ) -> Iterator[Any]:
+        """Translate any number of texts, in their order; `WINDOW` batches of them are in memory.
+
+        Args:
+            texts: The texts.
+            num_return_sequences: How many translations of each text, the best first; at most `num_beams`.
+            return_scores: Whether a translation comes with its log-probability.
+            first: The number of the first text in messages.
+
+        Yields:
+            The translation of a text, empty for a text without a token. With scores it is a mapping:
+            `{"translation": str, "score": float, "score_per_token": float}`, the natural logarithm of its
+            probability, and that divided by its tokens, the end included. With `num_return_sequences`, a list.
+
+        Raises:
+            DataError: a text is too long and not to be cut, or there are fewer beams than translations.
+        """
+        if not 1 <= (number_of_each := num_return_sequences or 1) <= self.num_beams:
+            raise DataError(f"num_return_sequences: {num_return_sequences}, with num_beams {self.num_beams}")
+        shown: Callable = list if num_return_sequences is not None else _first
+        limit, message, cut, number = self.engine.facts.max_positions, "", 0, first
+        try:
+            for window in self._windows(texts, first):
+                rows, lengths = self.tokenizer.encode(window, limit)
+                if long := [place for place, length in enumerate(lengths) if length > limit]:
+                    tokens = lengths[long[0]]
+                    message = message or f"text {number + long[0]} has {tokens} tokens, the model reads {limit}"
+                    if not self.truncation:
+                        raise DataError(message)
+                    cut += len(long)
+                number += len(window)
+                yield from map(shown, self._translate(rows, number_of_each, return_scores))
+        finally:
+            if cut:
+                logger.warning(f"{message}; cut: {cut} of {number - first} texts")
+
+    def _translate(self, rows: list[list[int]], number: int, return_scores: bool) -> list[list[Any]]:
+        empty: Any = {"translation": "", "score": 0.0, "score_per_token": 0.0} if return_scores else ""
+        answers: list[list[Any]] = [[empty] * number for _ in rows]
+        places = [place for place, ids in enumerate(rows) if len(ids) > self.tokenizer.added_tokens]
+        if not places:
+            return answers
+        sources = [rows[place] for place in places]
+        written = self.engine.translate(sources, self.batch_size, self.num_beams, self.max_new_tokens, number)
+        flat = [(source, ids) for source, found in zip(sources, written, strict=True) for ids in found]
+        texts: Iterable[Any] = self.target_tokenizer.decode([ids for _, ids in flat])
+        if return_scores:
+            texts = [self._scored(text, *scores) for text, scores in zip(texts, self._scores(flat), strict=True)]
+        texts = iter(texts)
+        for place, found in zip(places, written, strict=True):
+            answers[place] = [next(texts) for _ in found]
+        return answers
+
+    @staticmethod
+    def _scored(text: str, score: float, tokens: int) -> dict[str, Any]:
+        return {"translation": text, "score": score, "score_per_token": score / max(1, tokens)}
+
+    def _scores(self, pairs: list[tuple[list[int], list[int]]]) -> Iterator[tuple[float, int]]:
+        """The log-probability of each translation, and its tokens; one that was broken off has no end token."""
+        limit = self.max_new_tokens or self.engine.facts.max_target_positions - 1
+        for begin in range(0, len(pairs), self.batch_size):
+            sources, targets = zip(*pairs[begin : begin + self.batch_size], strict=True)
+            for ids, each in zip(targets, self.engine.log_probabilities([*sources], [*targets]), strict=True):
+                counted = len(ids) + (len(ids) < limit)
+                yield float(each[:counted].sum()), counted
+
+
+def _first(answers: list[Any]) -> Any:
+    return answers[0]

@@ -1,0 +1,358 @@
+# Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
+"""The settings of functions and commands, without imports of what does the work: --help and errors need no more."""
+
+import json
+from dataclasses import dataclass, fields, make_dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from transformers.hf_argparser import HfArg
+
+from .errors import DataError, user_errors
+from .tasks import FORMATS, OWN, SINGLE
+
+
+# Not for a command's help, which needs none of it.
+if TYPE_CHECKING:
+    from datasets import DatasetDict
+
+LABEL_FIELDS = {"id2label", "label2id", "problem_type"}
+VocabularyKind = Literal["bpe", "unigram", "word"]
+
+
+class JsonMapping(dict[str, Any]):
+    """The type of a setting that is a mapping: JSON as a flag, a mapping in a recipe."""
+
+    def __new__(cls, text: str = "{}"):  # a parser calls a type with a flag's text
+        if not isinstance(mapping := json.loads(text), dict):
+            raise DataError(f"not a JSON mapping: {text}")
+        return mapping
+
+
+@dataclass(kw_only=True)
+class SplitArguments:
+    """Settings of the commands that read data with splits."""
+
+    validation_fraction: float = HfArg(default=0.05, help="Share of train that becomes validation.")
+    split_seed: int = HfArg(default=42, help="Seed of the split into train and validation.")
+    encoding: str | None = HfArg(default=None, help="Of the files, such as cp949; by default UTF-8.")
+    dataset_config_name: str | None = HfArg(default=None, help="A Hub data set's configuration.")
+    drop_repeats: bool = HfArg(default=False, help="Leave out texts that were there before, or are in another split.")
+
+
+@dataclass(kw_only=True)
+class LabelledTextArguments(SplitArguments):
+    """Settings of the commands that read labelled text."""
+
+    data: str = HfArg(default="sample", help="`sample`, `nsmc` or its folder, a TSV/CSV/JSON file, a Hub data set.")
+    text_column: str = HfArg(default="document", help="The column with the texts.")
+    label_column: str = HfArg(default="label", help="The column with the labels.")
+    drop_unlabelled: bool = HfArg(default=False, help="Leave out rows without a label, an error otherwise.")
+
+    def load(self, problem_type: str | None = SINGLE, **options: Any) -> "DatasetDict":
+        from .data.labelled_text import load_labelled_text
+
+        return load_labelled_text(
+            self.data,
+            text_column=self.text_column,
+            label_column=self.label_column,
+            problem_type=problem_type,
+            validation_fraction=self.validation_fraction,
+            seed=self.split_seed,
+            encoding=self.encoding or "utf-8",
+            config_name=self.dataset_config_name,
+            drop_unlabelled=self.drop_unlabelled,
+            drop_repeats=self.drop_repeats,
+            **options,
+        )
+
+
+@dataclass(kw_only=True)
+class PairArguments(SplitArguments):
+    source_column: str = HfArg(help="Column, or ending of the files, with the texts to translate.")
+    target_column: str = HfArg(help="Column, or ending of the files, with the translations.")
+    data: str = HfArg(help="A folder of aligned files, a TSV/CSV/JSON file, or a Hub data set.")
+    train_prefix: str | None = HfArg(default=None, help="Beginning of the training files' names.")
+    validation_prefix: str | None = HfArg(default=None, help="Beginning of the validation files' names.")
+    test_prefix: str | None = HfArg(default=None, help="Beginning of the test files' names.")
+
+    def load(self, **options: Any) -> "DatasetDict":
+        from .data.parallel_text import load_parallel_text
+
+        prefixes = {"train": self.train_prefix, "validation": self.validation_prefix, "test": self.test_prefix}
+        return load_parallel_text(
+            self.data,
+            self.source_column,
+            self.target_column,
+            prefixes={split: prefix for split, prefix in prefixes.items() if prefix is not None},
+            validation_fraction=self.validation_fraction,
+            seed=self.split_seed,
+            encoding=self.encoding or "utf-8",
+            config_name=self.dataset_config_name,
+            drop_repeats=self.drop_repeats,
+            **options,
+        )
+
+
+@dataclass
+class RobustnessArguments:
+    """Settings of the commands that measure a classifier under changes of the texts."""
+
+    robustness: list[str] = HfArg(
+        default_factory=list, help="Measure with changed texts, too: `all`, or some changes by name."
+    )
+
+    def __post_init__(self):
+        from .data.changes import CHANGES, check_changes
+
+        if self.robustness == ["all"]:
+            self.robustness = list(CHANGES)
+        check_changes(self.robustness)
+
+
+def check_robustness(changes: list[str], problem_type: str) -> None:
+    if changes and problem_type != SINGLE:
+        raise DataError(f"--robustness: is for models that give a text one label, not for {problem_type}")
+
+
+@dataclass
+class ModelArguments:
+    """Settings of a model that is trained: a new one, or one that is trained further."""
+
+    model: str | None = HfArg(
+        default=None, help="A model folder or Hub name to train further; by default a new model."
+    )
+    config: JsonMapping = HfArg(
+        default_factory=JsonMapping,
+        help="VanillaTransformerConfig fields of a new model, or dropout rates of --model: JSON; added to a recipe's.",
+    )
+    attn_implementation: str = HfArg(default="sdpa", help="`sdpa`, or `eager`: faster on CPUs with short texts.")
+    precision: Literal["auto", "float32", "bfloat16"] = HfArg(
+        default="float32", help="Of training; `auto`: what this machine is faster in."
+    )
+    weights_dtype: Literal["float32", "float16", "bfloat16"] = HfArg(
+        default="float32", help="Precision the trained weights are rounded to and saved in."
+    )
+    license: str | None = HfArg(
+        default=None, help="Licence of the weights, as the Hub names it: the card says none by default."
+    )
+    dry_run: bool = HfArg(default=False, help="Say what the data are and how long a run takes; write nothing.")
+
+    def __post_init__(self):
+        from .configuration_vanilla_transformer import VanillaTransformerConfig
+        from .inference.folder import DROPOUT_FIELDS
+
+        with user_errors():
+            VanillaTransformerConfig.check_names(self.config)
+        if self.model and set(self.config) - DROPOUT_FIELDS:
+            raise DataError(
+                "--config: of --model, only the dropout rates can be changed; a recipe's `config` is for a new model"
+            )
+
+
+@dataclass
+class VocabularyArguments:
+    """Settings of a vocabulary that is trained here, unless --tokenizer or --model brings one."""
+
+    tokenizer: str | None = HfArg(
+        default=None, help="A tokenizer folder or Hub name; by default --model's, or one trained on the texts."
+    )
+    vocab_size: int | None = HfArg(default=None, help="Size of a new vocabulary, by default 8007.")
+    tokenizer_model: VocabularyKind | None = HfArg(default=None, help="Kind of a new vocabulary, by default `bpe`.")
+    vocab_lines: int | None = HfArg(
+        default=None, help="Train a new vocabulary on this many texts, evenly spaced; by default on all."
+    )
+
+    def __post_init__(self):
+        check_at_least(1, self, "vocab_lines")
+        new = {"vocab_size": 8007, "tokenizer_model": "bpe", "vocab_lines": None}
+        apply_defaults(self, "tokenizer" if self.tokenizer else "model", **new)
+
+
+@dataclass
+class ModelAndVocabularyArguments(ModelArguments, VocabularyArguments):
+    """Settings of a model with one vocabulary."""
+
+    def __post_init__(self):
+        ModelArguments.__post_init__(self)
+        VocabularyArguments.__post_init__(self)
+
+
+@dataclass
+class EngineArguments:
+    """Settings of the commands that use a model or an export."""
+
+    model: str
+    dtype: Literal["auto", "float32", "bfloat16"] = HfArg(
+        default="float32",
+        help="Precision of the weights; `auto`: what this machine is faster in. An export has its own.",
+    )
+
+
+@dataclass
+class DataArguments(RobustnessArguments, LabelledTextArguments):
+    problem_type: Literal["single_label_classification", "multi_label_classification", "regression"] | None = HfArg(
+        default=None, help="Labels: one of several, the default; any number (lists, or `a|b`); or numbers."
+    )
+    max_length: int | None = HfArg(
+        default=None, help="Tokens kept of a text; by default 256, or as many as --model has positions."
+    )
+
+    def __post_init__(self):
+        super().__post_init__()
+        check_at_least(1, self, "max_length")
+
+
+@dataclass
+class ClassifierArguments(ModelAndVocabularyArguments):
+    class_weights: Literal["balanced"] | None = HfArg(
+        default=None, help="`balanced`: in the loss, rare classes count as much in all as frequent ones."
+    )
+    augment: list[str] = HfArg(
+        default_factory=list, help="Change training texts anew in each epoch: `spacing`, `typing_slip`."
+    )
+    early_stopping_patience: int | None = HfArg(
+        default=None, help="Stop after this many evaluations without a better one."
+    )
+
+    def __post_init__(self):
+        from .data.changes import AUGMENTATIONS
+
+        super().__post_init__()
+        if LABEL_FIELDS & set(self.config):
+            raise DataError(f"--config: the labels are the data's, so none of {', '.join(sorted(LABEL_FIELDS))}")
+        check_at_least(1, self, "early_stopping_patience")
+        if unknown := set(self.augment) - set(AUGMENTATIONS):
+            raise DataError(f"--augment: {', '.join(AUGMENTATIONS)}; not {', '.join(sorted(unknown))}")
+
+
+@dataclass
+class TranslatorArguments(ModelArguments):
+    preset: str | None = HfArg(default=None, help="Preset of a new model's configuration, by default `base`.")
+    vocabularies: Literal["joint", "separate"] | None = HfArg(
+        default=None, help="Of a new model: `joint` (one, its embeddings shared and tied) or `separate`."
+    )
+    tokenizer_model: VocabularyKind | None = HfArg(default=None, help="Kind of a new vocabulary, by default `bpe`.")
+    vocab_size: int | None = HfArg(default=None, help="Size of a new joint or source vocabulary, by default 8000.")
+    target_vocab_size: int | None = HfArg(
+        default=None, help="Size of a separate target vocabulary, by default the source's."
+    )
+    vocab_lines: int | None = HfArg(
+        default=None, help="Train a new vocabulary on this many pairs, evenly spaced; by default on all."
+    )
+    lowercase: bool = HfArg(default=False, help="Lowercase all texts.")
+    max_length: int | None = HfArg(
+        default=None, help="Tokens kept of a sentence; by default 256, or as many as --model keeps."
+    )
+    max_tokens: int | None = HfArg(default=None, help="Fill training batches up to this number of tokens.")
+    max_sentences: int | None = HfArg(default=None, help="With --max_tokens, the most sentences in a training batch.")
+    average_last: int = HfArg(default=1, help="Number of last checkpoints whose mean weights are saved.")
+    length_penalty: float = HfArg(
+        default=1.0, help="Beam scores are divided by length to this power; more favours longer texts."
+    )
+
+    def __post_init__(self):
+        super().__post_init__()
+        check_at_least(1, self, "max_length", "average_last", "vocab_lines")
+        new = {"preset": "base", "vocabularies": "joint", "tokenizer_model": "bpe", "vocab_size": 8000}
+        apply_defaults(self, "model", **new, target_vocab_size=None, vocab_lines=None)
+        if self.target_vocab_size is not None and self.vocabularies == "joint":
+            raise DataError("--target_vocab_size: needs --vocabularies separate")
+        if self.max_sentences is not None and (self.max_tokens is None or self.max_sentences < 1):
+            raise DataError("--max_sentences: at least 1, and with --max_tokens")
+
+
+@dataclass
+class TextArguments:
+    texts: list[str] = HfArg(help="Files with one text per line, plain or .gz.")
+    encoding: str | None = HfArg(default=None, help="Of the files, such as cp949; by default UTF-8.")
+    validation: float = HfArg(
+        default=0.01, help="Lines held out for validation: a share (below 1) or a number (1 or more)."
+    )
+    split_seed: int = HfArg(default=42, help="Seed of the choice of these lines.")
+    streaming: bool = HfArg(default=False, help="Read the lines while training.")
+    max_length: int | None = HfArg(
+        default=None, help="Tokens per line, [EOS] included; by default 128, or as many as --model has positions."
+    )
+    max_tokens: int | None = HfArg(default=None, help="Fill training batches up to this number of tokens.")
+
+    def __post_init__(self):
+        check_at_least(2, self, "max_length")
+
+
+@dataclass
+class DenoisingArguments:
+    mask_rate: float = HfArg(default=0.3, help="Share of the tokens that are hidden.")
+    mean_span_length: float = HfArg(default=3.0, help="Mean length of a hidden span.")
+
+
+@dataclass
+class DenoiserArguments(ModelAndVocabularyArguments):
+    preset: str | None = HfArg(default=None, help="Preset of a new model's configuration, by default `base`.")
+
+    def __post_init__(self):
+        super().__post_init__()
+        apply_defaults(self, "model", preset="base")
+
+
+# The settings of both kinds of data, all optional.
+AnyDataArguments: Any = make_dataclass(
+    "AnyDataArguments",
+    {
+        one.name: (one.name, one.type | None, HfArg(default=None, **one.metadata))  # type: ignore[operator]
+        for group in (PairArguments, LabelledTextArguments)
+        for one in fields(group)
+    }.values(),
+)
+
+
+@dataclass
+class EvaluationArguments(RobustnessArguments, EngineArguments, AnyDataArguments):
+    model: str = HfArg(kw_only=True, help="A model's folder or Hub name, or an exported folder.")
+    output_dir: str | None = HfArg(default=None, help="A folder for the report, with all mistakes; by default none.")
+    split: Literal["train", "validation", "test"] | None = HfArg(
+        default=None,
+        help="Split to measure: by default test, or the whole of a single file, unless it is the run's own.",
+    )
+    id_column: str | None = HfArg(default=None, help="A column of a classifier's data to repeat in errors.tsv.")
+    num_beams: int | None = HfArg(
+        default=None, help="Beams of a translator's search; by default as the model's `generate` has."
+    )
+    batch_size: int = HfArg(default=128, help="Texts in one pass through the model.")
+
+    def __post_init__(self):
+        super().__post_init__()
+        check_at_least(1, self, "batch_size", "num_beams")
+
+
+@dataclass
+class ExportArguments:
+    model: str = HfArg(help="A model's folder or Hub name; for `vanilla` an exported folder.")
+    format: Literal[(*FORMATS, OWN.name)] = HfArg(  # type: ignore[valid-type]
+        help="`ctranslate2`; `onnx` (classifiers), `transformers` (translators); `vanilla`, the way back from there."
+    )
+    output_dir: str = HfArg(help="The folder for the export; it must be empty or missing.")
+    quantize: Literal["int8"] | None = HfArg(default=None, help="`int8`; by default float32.")
+
+    def __post_init__(self):
+        if self.format == "vanilla" and self.quantize:
+            raise DataError("--quantize: has no effect with --format vanilla, which is the model as it was")
+
+
+def apply_defaults(arguments: Any, flag: str, **defaults: Any) -> None:
+    """Fill in the defaults of a new model or vocabulary; refuse such settings if `flag` names an existing one.
+
+    A setting that was not given is None.
+    """
+    for name, default in defaults.items():
+        if getattr(arguments, name) is None:
+            setattr(arguments, name, default)
+        elif getattr(arguments, flag):
+            raise DataError(f"--{name}: has no effect with --{flag}, which has its own")
+
+
+def check_at_least(minimum: int, arguments: Any, *names: str) -> None:
+    """Raise a ValueError if one of these settings is given and is less than `minimum`."""
+    for name in names:
+        value = getattr(arguments, name)
+        if value is not None and value < minimum:
+            raise DataError(f"--{name}: at least {minimum}, not {value}")

@@ -1,0 +1,135 @@
+# Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
+"""The one table of each fact: what models are for, what labels there are, what a model is exported to."""
+
+from dataclasses import dataclass
+
+
+SINGLE, MULTI, REGRESSION = "single_label_classification", "multi_label_classification", "regression"
+PROBLEM_TYPES = (SINGLE, MULTI, REGRESSION)
+# The metrics of each kind of labels, and their titles; the first is the headline.
+METRICS = {
+    SINGLE: {"accuracy": "Accuracy", "f1": "F1"},
+    MULTI: {"micro_f1": "Micro F1", "macro_f1": "Macro F1", "exact_match": "All labels right"},
+    REGRESSION: {
+        "mae": "Mean absolute error",
+        "rmse": "Root mean squared error",
+        "r2": "R²",
+        "pearson": "Correlation",
+    },
+}
+# The metrics of which less is better.
+ERRORS = ("loss", "mae", "rmse")
+
+
+def headline_of(problem_type: str) -> tuple[str, str]:
+    """The headline metric of a kind of labels, and its title in a sentence."""
+    name, title = next(iter(METRICS[problem_type].items()))
+    return name, title[0].lower() + title[1:]
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a model was trained for."""
+
+    name: str
+    noun: str  # what such a model is called
+    model_class: str
+    pipeline_tag: str  # on the Hub
+    title: str
+    command: str | None = None  # that trains such a model
+
+
+@dataclass(frozen=True)
+class Format:
+    """What a model can be exported to.
+
+    `writer` is a module of `exports` with the function `write(model, tokenizers, folder, quantize)`. It takes a
+    classifier or a translator in float32, on the CPU, in evaluation mode; its fast tokenizers of source and target,
+    the same one twice where there is one vocabulary; an empty folder, which tokenizers and record are added to; and
+    one of `quantizations`, or None for float32. Its DataError begins with the field that the format cannot
+    express. `engine` is a module and class of `inference`.
+    """
+
+    name: str
+    title: str
+    tasks: tuple[str, ...]  # those whose models run here
+    writer: str
+    engine: str
+    quantizations: tuple[str, ...] = ()
+    # Packages besides torch and transformers whose versions the record has.
+    packages: tuple[str, ...] = ()
+    runs_in_torch: bool = False
+    # What is sent to the Hub, besides card, record and tokenizers.
+    files: tuple[str, ...] = ("config.json", "generation_config.json", "model.safetensors")
+
+
+CLASSIFICATION = Task(
+    "classification",
+    "classifier",
+    "VanillaTransformerForSequenceClassification",
+    "text-classification",
+    "Text classification",
+    "train-classifier",
+)
+_GENERATOR = "VanillaTransformerForConditionalGeneration"
+TRANSLATION = Task("translation", "translator", _GENERATOR, "translation", "Translation", "train-translation")
+TASKS = {task.name: task for task in (CLASSIFICATION, TRANSLATION)}
+# Cards know two more: models that were pretrained, and those of a user's own Trainer.
+DENOISING = Task("denoising", "denoiser", _GENERATOR, "text2text-generation", "Denoising", "pretrain")
+GENERATION = Task("generation", "generator", _GENERATOR, "text2text-generation", "Text generation")
+
+# A model's own folder.
+OWN = Format("vanilla", "torch", tuple(TASKS), "", "torch_engine.TorchEngine", runs_in_torch=True)
+FORMATS = {
+    form.name: form
+    for form in (
+        Format(
+            "ctranslate2",
+            "CTranslate2",
+            tuple(TASKS),
+            "ctranslate2_writer",
+            "ctranslate2_engine.CTranslate2Engine",
+            ("int8",),
+            ("ctranslate2",),
+            files=("config.json", "model.bin", "*_vocabulary.json"),
+        ),
+        Format(
+            "onnx",
+            "onnxruntime",
+            ("classification",),
+            "onnx_writer",
+            "onnx_engine.OnnxEngine",
+            ("int8",),
+            ("onnx", "onnxruntime"),
+            files=("config.json", "onnx/*.onnx"),
+        ),
+        Format(
+            "transformers",
+            "transformers",
+            ("translation",),
+            "native_writer",
+            "torch_engine.TorchEngine",
+            runs_in_torch=True,
+        ),
+    )
+}
+# Texts to try, by task and language.
+EXAMPLES = {
+    CLASSIFICATION.name: {
+        "ko": [
+            "정말 재미있고 감동적인 영화",
+            "지루하고 유치했다",
+            "배우들의 연기가 정말 좋았지만 이야기는 지루했다",
+        ]
+    },
+    TRANSLATION.name: {
+        "de": ["Zwei Hunde spielen im Schnee.", "Ein Mann mit Hut fährt mit dem Fahrrad durch die Stadt."],
+        "en": ["Two dogs play in the snow.", "A man in a hat rides his bicycle through the city."],
+        "ko": ["강아지 두 마리가 눈밭에서 논다."],
+    },
+}
+
+
+def task_of(model_class: str) -> Task | None:
+    """The task of a class of models; None where there is none."""
+    return next((task for task in TASKS.values() if task.model_class == model_class), None)

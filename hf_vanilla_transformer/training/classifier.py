@@ -1,0 +1,251 @@
+# Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
+"""The training of a classifier."""
+
+import logging
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from datasets import Dataset, DatasetDict
+from transformers import (
+    DataCollatorWithPadding,
+    EarlyStoppingCallback,
+    PreTrainedTokenizerBase,
+    TrainerCallback,
+    TrainingArguments,
+)
+
+from ..data.labelled_text import tokenize
+from ..data.labels import label_names
+from ..data.rows import column_array
+from ..errors import DataError
+from ..hub.record import data_record
+from ..inference.engine import labels_of
+from ..inference.folder import load_config
+from ..metrics import TABLE_LIMIT, compute_metrics, evaluate_split, label_table, robustness_report
+from ..modeling_vanilla_transformer import VanillaTransformerForSequenceClassification
+from ..reading import read_settings
+from ..settings import ClassifierArguments, DataArguments, check_robustness
+from ..tasks import CLASSIFICATION, ERRORS, METRICS, SINGLE, headline_of
+from ..tokenizer import join_spaced_characters
+from .augmentation import AugmentingCollator
+from .losses import WeightedLoss, balanced_weights
+from .run import Run, make_config, print_facts
+from .trainer import CheckedTrainer, data_seed
+
+
+logger = logging.getLogger(__name__)
+
+
+GROUPS = (DataArguments, ClassifierArguments, TrainingArguments)
+
+
+def train_classifier(recipe: str | Path | None = None, **settings: Any) -> Run:
+    """Train a text classifier.
+
+        run = train_classifier("few-rows", data="my.csv", text_column="text", output_dir="runs/mine")
+        run.metrics["test"]["accuracy"], run.model, run.tokenizer, run.folder
+
+    Args:
+        recipe: The name of a recipe of the package, or a recipe's file; None for the defaults.
+        **settings: What overrides the recipe: what `vanilla-transformer train-classifier --help-all` lists. `data` can
+            also be a `datasets.Dataset` or `DatasetDict`, or a pandas DataFrame.
+
+    Returns:
+        The run, whose folder can be shared.
+
+    Raises:
+        DataError: a setting, the data, or a model's folder is wrong.
+        ImportError: an extra is not installed.
+        FloatingPointError: a loss is not finite.
+        OSError: a file cannot be read or written.
+    """
+    (data, model, training), recorded = read_settings(
+        GROUPS, recipe, settings, CLASSIFICATION.command, metric_of_these_labels
+    )
+    return train(data, model, training, recorded)
+
+
+def train(
+    data_arguments: DataArguments,
+    arguments: ClassifierArguments,
+    training: TrainingArguments,
+    settings: dict[str, Any],
+    *,
+    extend: Callable[[Dataset, PreTrainedTokenizerBase, int], Dataset] | None = None,
+    compute_loss_func: Callable | None = None,
+    trainer_class: type[CheckedTrainer] = CheckedTrainer,
+    describe: Callable[[DatasetDict], dict[str, Any]] | None = None,
+    script: str | None = None,
+) -> Run:
+    """Train, measure and save a classifier; `settings` are those of recipe and keywords, for the record.
+
+    Args:
+        extend: Called with the tokenized training set, the tokenizer and `max_length`; returns the set to train on.
+        compute_loss_func: As in `Trainer`.
+        trainer_class: A `CheckedTrainer`.
+        describe: Called with the splits before they are tokenized; returns further entries of the record's `data`.
+        script: As in `Run.finish`.
+    """
+    problem_type = data_arguments.problem_type or SINGLE
+    check_settings(arguments, training, settings, problem_type)
+    check_robustness(data_arguments.robustness, problem_type)
+    with Run(arguments, training, settings, ("loss", *METRICS[problem_type]), ["sklearn.metrics"]) as run:
+        with training.main_process_first(desc="data"):
+            # A wrong model is refused before the data are read.
+            configs = [load_config(folder) for folder in (arguments.model, run.checkpoint) if folder]
+            max_length = data_arguments.max_length or (configs[0].max_position_embeddings if configs else 256)
+            dropped: Counter[str] = Counter()
+            data = data_arguments.load(data_arguments.problem_type, dropped=dropped)
+            further = describe(data) if describe else {}
+        tokenizer = run.make_tokenizer(data["train"], max_length, "pad_token", "bos_token", "unk_token")
+        if "spacing" in arguments.augment:
+            join_spaced_characters(tokenizer)
+        print_facts(data, {"text": tokenizer}, max_length)
+        with training.main_process_first(desc="tokens"):
+            tokenized = tokenize(data, tokenizer, max_length)
+            rows = tokenized["train"]
+            if arguments.augment:  # the collator changes the texts
+                rows = tokenize(data["train"], tokenizer, max_length, keep_texts=True)
+            if extend is not None:
+                rows = extend(rows, tokenizer, max_length)
+
+        labels = label_names(data["train"]) or [data_arguments.label_column]
+        model = make_model(run, tokenizer, max_length, labels, problem_type)
+        if arguments.class_weights:
+            if compute_loss_func is not None:
+                raise DataError("--class_weights: this run has a loss of its own")
+            compute_loss_func = balanced_loss(tokenized["train"], len(labels), training.label_smoothing_factor)
+        trainer = trainer_class(
+            model,
+            training,
+            train_dataset=rows,
+            eval_dataset=tokenized["validation"],
+            processing_class=tokenizer,
+            compute_metrics=partial(compute_metrics, problem_type=problem_type),
+            compute_loss_func=compute_loss_func,
+            **collator_and_callbacks(arguments, training, tokenizer, max_length),
+        )
+        if run.train(trainer):
+            run.save(trainer)
+            run.metrics |= measure(trainer, tokenized, max_length, data["test"], data_arguments.robustness)
+            run.finish(
+                trainer,
+                headline=headline(run.metrics["test"], len(rows), problem_type),
+                use="predict --model FOLDER --file texts.txt",
+                data=lambda: {**data_record(data_arguments.data, data, dropped), **further},
+                script=script,
+            )
+        return run
+
+
+def metric_of_these_labels(recipe: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+    """A recipe with the headline metric of the kind of labels that is given, where that is not the recipe's."""
+    kind = given.get("problem_type")
+    if "metric_for_best_model" in {*recipe} - {*given} and kind not in (None, recipe.get("problem_type")):
+        return recipe | {"metric_for_best_model": headline_of(kind)[0]}
+    return recipe
+
+
+def check_settings(
+    arguments: ClassifierArguments, training: TrainingArguments, settings: dict[str, Any], problem_type: str
+) -> None:
+    """Check settings against each other; of an error, less is better."""
+    if arguments.early_stopping_patience is not None and not training.load_best_model_at_end:
+        raise DataError("--early_stopping_patience: needs --load_best_model_at_end true, to know what is best")
+    if arguments.class_weights and problem_type != SINGLE:
+        raise DataError(f"--class_weights: only where each text has one class, not with --problem_type {problem_type}")
+    if training.metric_for_best_model in ERRORS and "greater_is_better" not in settings:
+        training.greater_is_better = False
+
+
+def collator_and_callbacks(
+    arguments: ClassifierArguments, training: TrainingArguments, tokenizer: PreTrainedTokenizerBase, max_length: int
+) -> dict[str, Any]:
+    """Arguments of `Trainer`: a collator that pads, and with `--augment` changes texts; early stopping."""
+    collator: Any = DataCollatorWithPadding(tokenizer)
+    callbacks: list[TrainerCallback] = []
+    if arguments.early_stopping_patience is not None:
+        training.restore_callback_states_from_checkpoint = True  # a resumed run goes on counting
+        callbacks.append(EarlyStoppingCallback(arguments.early_stopping_patience))
+    if arguments.augment:
+        training.remove_unused_columns = False  # the collator reads texts
+        collator = AugmentingCollator(tokenizer, max_length, data_seed(training), arguments.augment)
+        callbacks.append(collator.callback)
+    return {"data_collator": collator, "callbacks": callbacks}
+
+
+def headline(report: dict[str, Any], rows: int, problem_type: str) -> str:
+    """What is printed of the test split: a table of labels, the headline metric, and whether all answers are one."""
+    table = [label_table(report["per_label"])] if len(report.get("per_label", [])) in range(2, TABLE_LIMIT + 1) else []
+    name, words = headline_of(problem_type)
+    lines = [*table, f"test {words}: {report[name]:.4f}"]
+    answered = np.flatnonzero(np.sum(report.get("confusion_matrix", []), axis=0))
+    if len(answered) == 1:
+        lines.append(
+            f"The model answers {report['per_label'][answered[0]]['label']} to every text of test: it has learned "
+            f"nothing from {rows:,} texts. Fine-tune a model (--model), or train a small "
+            "one for more updates (recipe few-rows)."
+        )
+    return "\n".join(lines)
+
+
+def balanced_loss(rows: Dataset, number: int, label_smoothing: float) -> WeightedLoss:
+    return WeightedLoss(balanced_weights(torch.tensor(column_array(rows, "labels")), number), label_smoothing)
+
+
+def measure(
+    trainer: CheckedTrainer, tokenized: DatasetDict, max_length: int, test: Dataset, changes: list[str]
+) -> dict[str, Any]:
+    """The metrics of each split; those of the test split also with changed texts, if asked for."""
+    tokenizer: Any = trainer.processing_class
+    metrics: dict[str, Any] = {split: evaluate_split(trainer, tokenized[split]) for split in tokenized}
+    if changes:
+        metrics["test"]["robustness"] = robustness_report(
+            test,
+            changes,
+            lambda rows: evaluate_split(trainer, tokenize(rows, tokenizer, max_length)),
+            metrics["test"],
+        )
+    return metrics
+
+
+def make_model(
+    run: Run, tokenizer: PreTrainedTokenizerBase, max_length: int, labels: list[str], problem_type: str
+) -> VanillaTransformerForSequenceClassification:
+    """A new model, or the one that is trained further, with a head for the data's labels."""
+    config = make_config(run.arguments, tokenizer, max_length)
+    config.update(
+        {
+            "id2label": dict(enumerate(labels)),
+            "label2id": {label: i for i, label in enumerate(labels)},
+            "problem_type": None if problem_type == SINGLE else problem_type,
+        }
+    )
+    # A head for another number of labels is a new one.
+    model = run.make_model(VanillaTransformerForSequenceClassification, config, ignore_mismatched_sizes=True)
+    if run.arguments.model:
+        match_labels(model, labels_of(load_config(run.arguments.model)), labels)
+    return model
+
+
+def match_labels(model: VanillaTransformerForSequenceClassification, known: list[str], labels: list[str]) -> None:
+    """Reorder a loaded model's head by the data's labels; if the model knows other labels, make a new head.
+
+    Labels without names (`LABEL_0`) count as the data's.
+    """
+    if known == labels or known == [f"LABEL_{i}" for i in range(len(labels))]:
+        return
+    head = model.classifier.weight
+    if sorted(known) == sorted(labels):
+        rows = head[[known.index(label) for label in labels]]
+    else:
+        # A head for another number of labels is a new one already.
+        rows = head if len(known) != len(labels) else type(model)(model.config).classifier.weight
+        logger.warning(f"--model: knows {', '.join(known)}; for {', '.join(labels)} it gets a new head")
+    with torch.no_grad():
+        head.copy_(rows)

@@ -1,0 +1,129 @@
+# Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
+"""The pretraining of an encoder-decoder by denoising."""
+
+from pathlib import Path
+from typing import Any
+
+from transformers import PreTrainedTokenizerBase, Seq2SeqTrainingArguments
+
+from ..configuration_vanilla_transformer import VanillaTransformerConfig
+from ..data.checksums import file_checksum
+from ..data.plain_text import load_corpus, stream_corpus, tokenize_corpus
+from ..errors import DataError
+from ..inference.folder import load_config
+from ..metrics import compute_perplexity, token_losses
+from ..modeling_vanilla_transformer import VanillaTransformerForConditionalGeneration
+from ..reading import read_settings
+from ..settings import DenoiserArguments, DenoisingArguments, TextArguments
+from ..tasks import DENOISING
+from .denoising import SpanInfilling
+from .run import Run, generation_config, make_config, print_facts, sorted_by_length
+from .trainer import TokenBudgetTrainer, data_seed
+
+
+GROUPS = (TextArguments, DenoisingArguments, DenoiserArguments, Seq2SeqTrainingArguments)
+NEEDED_TOKENS = ("pad_token", "bos_token", "eos_token", "unk_token", "mask_token")
+JOINT = {"decoder_vocab_size": None, "share_encoder_decoder_embeddings": True, "tie_word_embeddings": True}
+
+
+def pretrain(recipe: str | Path | None = None, **settings: Any) -> Run:
+    """Pretrain an encoder-decoder by denoising lines of plain text.
+
+        run = pretrain("pretrain-reviews", texts=["reviews.txt.gz"], output_dir="runs/reviews")
+
+    Args:
+        recipe: The name of a recipe of the package, or a recipe's file; None for the defaults.
+        **settings: What overrides the recipe: what `vanilla-transformer pretrain --help-all` lists.
+
+    Returns:
+        The run, whose folder is one to fine-tune. Result and errors are those of `train_classifier`.
+    """
+    (text_arguments, denoising, arguments, training), recorded = read_settings(
+        GROUPS, recipe, settings, DENOISING.command
+    )
+    check_settings(text_arguments, arguments, training)
+    training.remove_unused_columns = False  # the collator reads columns that the model does not
+    texts, held = text_arguments.texts, text_arguments.validation
+    options: dict[str, Any] = {"seed": text_arguments.split_seed, "encoding": text_arguments.encoding or "utf-8"}
+    with Run(arguments, training, recorded, ("loss", "token_loss", "perplexity")) as run:
+        with training.main_process_first(desc="data"):
+            # A wrong model is refused before the data are read.
+            trained = load_config(arguments.model) if arguments.model else None
+            positions = min(trained.max_position_embeddings, trained.max_target_positions) if trained else 128
+            max_length = text_arguments.max_length or positions
+            corpus = None if text_arguments.streaming else load_corpus(texts, validation=held, **options)
+        tokenizer = run.make_tokenizer(corpus and corpus["train"], max_length, *NEEDED_TOKENS)
+        config = make_config(arguments, tokenizer, max_length, arguments.preset, **JOINT)
+        check_config(arguments, config, tokenizer, max_length)
+        collator = SpanInfilling(tokenizer, config, **vars(denoising), seed=data_seed(training))
+        if corpus is not None:
+            print_facts(corpus, {"text": tokenizer}, max_length)
+        with training.main_process_first(desc="tokens"):
+            if corpus is None:
+                rows, validation = stream_corpus(texts, tokenizer, max_length - 1, validation=int(held), **options)
+            else:
+                rows, validation = tokenize_corpus(corpus, tokenizer, max_length - 1).values()
+            validation = collator.corrupted(sorted_by_length(validation))
+
+        model = run.make_model(VanillaTransformerForConditionalGeneration, config)
+        model.generation_config = generation_config(config)
+        trainer = TokenBudgetTrainer(
+            max_tokens=text_arguments.max_tokens,
+            model=model,
+            args=training,
+            data_collator=collator,
+            train_dataset=rows,
+            eval_dataset=validation,
+            processing_class=tokenizer,
+            compute_metrics=compute_perplexity,
+            preprocess_logits_for_metrics=token_losses,
+            callbacks=[collator.callback],
+        )
+        if not run.train(trainer):
+            return run
+        run.save(trainer)
+        measured, number = trainer.evaluate(), len(validation)
+        loss, perplexity = measured["eval_token_loss"], measured["eval_perplexity"]
+        run.metrics["validation"] = {"loss": loss, "perplexity": perplexity, "rows": number}
+        run.finish(
+            trainer,
+            headline=f"validation perplexity: {perplexity:.3f}",
+            use="train-classifier --model FOLDER --data nsmc",
+            data=lambda: {
+                "source": {file: file_checksum(file) for file in texts},
+                "train": {"rows": None if corpus is None else len(rows)},
+                "validation": {"rows": number},
+            },
+        )
+        return run
+
+
+def check_settings(data: TextArguments, model: DenoiserArguments, training: Seq2SeqTrainingArguments) -> None:
+    """Refuse `--predict_with_generate`, and what `--streaming` cannot do."""
+    if training.predict_with_generate:
+        raise DataError("--predict_with_generate: what is measured is the loss of the text, not what is generated")
+    whole = data.validation >= 1 and data.validation % 1 == 0
+    for problem, remedy in (
+        (training.max_steps <= 0, "--max_steps, for the stream has no end"),
+        (not (model.tokenizer or model.model), "--tokenizer, as the command train-tokenizer makes one"),
+        (not whole, "--validation as a number of lines, for nobody knows how many there are"),
+        (data.max_tokens is not None, "no --max_tokens, but --per_device_train_batch_size"),
+        (training.dataloader_num_workers > 1, "--dataloader_num_workers 0 or 1"),
+        (training.world_size > 1, "a single process"),
+    ):
+        if problem and data.streaming:
+            raise DataError(f"--streaming: needs {remedy}")
+
+
+def check_config(
+    arguments: DenoiserArguments, config: VanillaTransformerConfig, tokenizer: PreTrainedTokenizerBase, max_length: int
+) -> None:
+    """Refuse a model with two vocabularies, other special ids than the tokenizer's, or too few target positions."""
+    for name in ("pad_token_id", "bos_token_id", "eos_token_id") if arguments.model else ():
+        if getattr(tokenizer, name) != getattr(config, name):
+            given, known = getattr(tokenizer, name), getattr(config, name)
+            raise DataError(f"--tokenizer: its {name} is {given}, --model's is {known}")
+    if config.decoder_vocab_size is not None:
+        raise DataError(f"{arguments.model or '--config'}: one vocabulary is needed, not two")
+    if config.max_target_positions < max_length:
+        raise DataError(f"--max_length: {max_length} is more than the model has positions")

@@ -1,0 +1,278 @@
+"""CTranslate2 computes what torch computes: every preset and variant, and what it cannot express is refused."""
+
+import json
+import os
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from shared import LINES, ROOT, read_json, run_without_the_package, tiny_config
+from transformers import GenerationConfig
+
+from exports.models import CONFIGS, HEADS, program_of, random_model, save
+from hf_vanilla_transformer.data import load_parallel_text
+from hf_vanilla_transformer.errors import DataError
+from hf_vanilla_transformer.exports import comparison, export
+from hf_vanilla_transformer.inference import Classifier, Translator, load_engine
+from hf_vanilla_transformer.inference.folder import load_model
+from hf_vanilla_transformer.inference.torch_engine import TorchEngine
+from hf_vanilla_transformer.metrics import translation_report
+from hf_vanilla_transformer.tokenizer import train_tokenizer
+
+
+ctranslate2 = pytest.importorskip("ctranslate2", reason="the extra [ctranslate2] is not installed")
+
+from hf_vanilla_transformer.exports import ctranslate2_writer  # noqa: E402
+
+
+def exported(model, tmp_path, quantize=None):
+    """The engine of a model's export, and its record."""
+    record = export(
+        save(model, tmp_path / "model"), output_dir=str(tmp_path / "export"), format="ctranslate2", quantize=quantize
+    )
+    return load_engine(str(tmp_path / "export")), record
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("task", HEADS)
+@pytest.mark.parametrize("name", CONFIGS)
+def test_every_preset_and_variant_computes_the_same(name, task, tmp_path):
+    model = random_model(CONFIGS[name](), task)
+    engine, record = exported(model, tmp_path)
+    compared = record["comparison"]["random_texts"]
+    assert compared["greatest_difference"] < 1e-5
+    same = [value for key, value in compared.items() if key.startswith("same")]
+    assert same and all(value.split()[0] == value.split()[2] for value in same)
+    # Not by the comparison's own code: single texts, in another order than by length.
+    torch_engine, texts = TorchEngine(model), [[5, 6, 7, 8, 9], [4], [9, 4, 8, 1, 2, 3, 7]]
+    if task == "classification":
+        np.testing.assert_allclose(engine.logits(texts, 2), torch_engine.logits(texts, 1), atol=1e-5)
+    else:
+        model.generation_config.early_stopping = True
+        for beams, limit in ((1, None), (1, 3), (4, None), (4, 3)):
+            assert engine.translate(texts, 2, beams, limit) == torch_engine.translate(texts, 1, beams, limit)
+
+
+def test_torch_keeps_its_threads(tmp_path):
+    exported(random_model(CONFIGS["preset base"]()), tmp_path)
+    threads = torch.get_num_threads()
+    try:
+        torch.set_num_threads(2)
+        for _ in range(2):
+            assert load_engine(str(tmp_path / "export")).translator.num_translators == 2
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(threads)
+
+
+@pytest.mark.parametrize("task", HEADS)
+@pytest.mark.parametrize("name", ["preset base", "preset annotated-transformer", "variant two-vocabularies"])
+def test_int8_is_near(name, task, tmp_path):
+    """Weights of seven bits, rounded by at most 1/128 of the greatest: without VNNI, too."""
+    model = random_model(CONFIGS[name](), task)
+    engine, record = exported(model, tmp_path, "int8")
+    assert 1e-4 < record["comparison"]["random_texts"]["mean_difference"] < 0.1
+    texts = comparison.random_texts(model.config)
+    if task == "classification":
+        found, expected = (np.concatenate(one.logits(texts, 8)) for one in (engine, TorchEngine(model)))
+    else:
+        targets = comparison.random_translations(model.config, len(texts))
+        found, expected = (
+            np.concatenate(one.log_probabilities(texts, targets)) for one in (engine, TorchEngine(model))
+        )
+    assert np.corrcoef(found, expected)[0, 1] > 0.99
+    int8, float32 = (tmp_path / name for name in ("export/model.bin", "model/model.safetensors"))
+    assert int8.stat().st_size < 0.5 * float32.stat().st_size
+
+
+@torch.no_grad()
+def test_products_of_int8_weights_fit_in_sixteen_bits():
+    """Two of them, with inputs up to 255, as processors without VNNI add them."""
+    spec = ctranslate2_writer.stack_spec(random_model(CONFIGS["preset base"]()).model.encoder)
+    ctranslate2_writer.quantize_weights(spec)
+    weights = [value for name, value in spec.variables().items() if name.endswith("/weight")]
+    assert {weight.dtype for weight in weights} == {torch.int8}
+    assert 2 * 255 * max(weight.int().abs().max() for weight in weights) < 2**15
+
+
+@pytest.mark.parametrize("length_penalty", [0.0, 0.3, 3.0])
+def test_length_penalty_is_the_model_s(length_penalty, tmp_path):
+    model = random_model(CONFIGS["preset base"]())
+    model.lm_head.weight.data *= 3  # translations of many lengths
+    model.lm_head.bias.data[model.config.eos_token_id] += 3
+    model.generation_config = GenerationConfig.from_model_config(model.config)
+    model.generation_config.num_beams, model.generation_config.length_penalty = 5, length_penalty
+    engine, _ = exported(model, tmp_path)
+    texts = [[5 + number % 7] * (1 + number) for number in range(14)]
+    model.generation_config.early_stopping = True
+    expected = TorchEngine(model).translate(texts, 3, 5)
+    assert engine.translate(texts, 3, 5) == expected and len({len(first) for first, *_ in expected}) > 2
+
+
+@pytest.mark.parametrize("activation", ["relu", "gelu", "gelu_new", "quick_gelu", "silu", "swish", "tanh", "sigmoid"])
+def test_activations(activation, tmp_path):
+    model = random_model(tiny_config(activation_function=activation), "classification")
+    _, record = exported(model, tmp_path)
+    assert record["comparison"]["random_texts"]["greatest_difference"] < 1e-5
+
+
+@pytest.mark.parametrize(
+    "fields, message",
+    [
+        ({"activation_function": "mish"}, "activation_function: 'mish' is none of CTranslate2's"),
+        ({"layer_norm_type": "unbiased_std", "layer_norm_eps": 1e-2}, "layer_norm_eps: 0.01 with layer_norm_type"),
+        ({"id2label": {0: "same", 1: "same"}}, "id2label: "),
+    ],
+)
+def test_what_cannot_be_expressed_is_refused_by_its_field(fields, message, refuse_export):
+    task = "classification" if "id2label" in fields else "translation"
+    refuse_export(random_model(tiny_config(**fields), task), f"^{message}", "ctranslate2")
+
+
+def test_another_search_is_refused(refuse_export):
+    model = random_model(tiny_config())
+    model.generation_config.no_repeat_ngram_size = 2
+    refuse_export(model, "^generation_config.no_repeat_ngram_size: 2", "ctranslate2")
+
+
+def test_several_end_tokens_end_a_translation(tmp_path):
+    model = random_model(tiny_config(eos_token_id=[3, 7]))
+    model.lm_head.bias.data[7] += 2
+    engine, _ = exported(model, tmp_path)
+    texts = [[5], [8, 9, 4], [6] * 12]
+    expected = TorchEngine(model).translate(texts, 1)
+    assert engine.translate(texts, 2) == expected and min(len(first) for first, *_ in expected) < 15
+
+
+def test_the_start_token_alone_is_a_text_and_nothing_a_translation(tmp_path):
+    """CTranslate2 has other ideas of both."""
+    model = random_model(CONFIGS["preset base"]())
+    engine, _ = exported(model, tmp_path)
+    texts = [[model.config.decoder_start_token_id]]
+    expected = TorchEngine(model).translate(texts, 1)
+    assert engine.translate(texts, 1) == expected and expected != [[[]]]
+    model.lm_head.bias.data[model.config.eos_token_id] += 99
+    engine, _ = exported(model, tmp_path / "silent")
+    assert engine.translate([[5, 6, 7]], 1) == [[[]]]
+
+
+# Texts that a tokenizer leaves nothing of, and others.
+BLANK = ["", " ", "\t \u3000", "\u200b", "\u200e\u200f", "\x01", "\ufeff"]
+
+
+@pytest.mark.parametrize("name", ["preset base", "variant default", "variant learned"])
+@pytest.mark.parametrize("quantize", [None, "int8"])
+def test_a_text_without_a_token_is_answered_as_in_torch(name, quantize, tmp_path):
+    folder = tmp_path / "model"
+    model = random_model(CONFIGS[name](), "classification")
+    model.save_pretrained(folder)
+    train_tokenizer(LINES, vocab_size=29, max_length=16).save_pretrained(folder)
+    export(str(folder), output_dir=str(tmp_path / "export"), format="ctranslate2", quantize=quantize)
+    expected = Classifier(str(folder)).probabilities([""])
+    for texts in (BLANK, ["가 나 다", *BLANK, "라 마"], ["", "가"]):
+        found = Classifier(str(tmp_path / "export")).probabilities(texts)
+        blank = [place for place, text in enumerate(texts) if text in BLANK]
+        np.testing.assert_allclose(found[blank], np.repeat(expected, len(blank), axis=0), atol=1e-6)
+        assert np.isfinite(found).all()
+    record = read_json(tmp_path / "export" / "export.json")
+    del record["logits_without_tokens"]
+    (tmp_path / "export" / "export.json").write_text(json.dumps(record))
+    assert Classifier(str(tmp_path / "export")).probabilities(["가"]).shape == (1, 2)
+    with pytest.raises(DataError, match="export the model again"):
+        Classifier(str(tmp_path / "export")).probabilities(["가", ""])
+
+
+@given(texts=st.lists(st.text(max_size=8), min_size=1, max_size=4))
+@settings(max_examples=60, deadline=None)
+def test_engines_agree_on_any_text(published, texts):
+    texts = [text for text in texts if not re.search("[\ud800-\udfff]", text)]
+    expected, found = (one.probabilities(texts) for one in published)
+    assert np.isfinite(found).all()
+    np.testing.assert_allclose(found, expected, atol=1e-4)
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory):
+    """The published classifier and its export."""
+    folders = [str(ROOT / "model_cards" / "nsmc-small"), str(tmp_path_factory.mktemp("published") / "export")]
+    export(folders[0], output_dir=folders[1], format="ctranslate2")
+    return [*map(Classifier, folders)]
+
+
+def test_a_text_that_is_too_long_is_a_value_error(tmp_path):
+    engine, _ = exported(random_model(tiny_config(), "classification"), tmp_path)
+    with pytest.raises(ValueError, match="positions"):
+        engine.logits([[5] * 17], 1)
+
+
+def test_a_damaged_export_is_named(tmp_path):
+    exported(random_model(tiny_config()), tmp_path)
+    (tmp_path / "export" / "model.bin").write_bytes(b"\x06\x00")
+    with pytest.raises(ValueError, match=f"^{re.escape(str(tmp_path / 'export'))}: "):
+        load_engine(str(tmp_path / "export"))
+
+
+def test_a_processor_without_int8_is_told(tmp_path, monkeypatch, refuse_export):
+    exported(random_model(tiny_config()), tmp_path, "int8")
+    monkeypatch.setattr(ctranslate2, "get_supported_compute_types", lambda device: {"float32"})
+    message = "in int8, but this CPU computes in float32 only"
+    with pytest.raises(ValueError, match=message):
+        load_engine(str(tmp_path / "export"))
+    refuse_export(str(tmp_path / "model"), message, "ctranslate2", "int8")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["preset base", "variant two-vocabularies"])
+@pytest.mark.parametrize("task", HEADS)
+def test_readme_s_program_needs_ctranslate2_and_tokenizers_alone(name, task, tmp_path):
+    exported(random_model(CONFIGS[name](), task), tmp_path)
+    program = program_of(tmp_path / "export")
+    assert "transformers" not in program and "torch" not in program
+    assert run_without_the_package(program, home=tmp_path / "export").strip() or task == "translation"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["nsmc-small", "multi30k-de-en"])
+def test_published_models(name, tmp_path):
+    folder = ROOT / "model_cards" / name
+    record = export(str(folder), output_dir=str(tmp_path / "export"), format="ctranslate2")
+    assert record["comparison"]["random_texts"]["longest"] == 128
+    assert record["comparison"]["random_texts"]["greatest_difference"] < 1e-5
+    if name == "nsmc-small":
+        program = re.sub(r'encode\(".*"\)', 'encode("\u200b")', program_of(tmp_path / "export"))
+        label, probability = run_without_the_package(program, home=tmp_path / "export").split()
+        (answer,) = Classifier(str(folder))("")
+        assert label == answer["label"] and float(probability) == pytest.approx(answer["score"], abs=1e-5)
+    if name == "multi30k-de-en":
+        printed = run_without_the_package(program_of(tmp_path / "export"), home=tmp_path / "export")
+        assert printed == "Two dogs play in the snow.\n"
+    export(str(folder), output_dir=str(tmp_path / "int8"), format="ctranslate2", quantize="int8")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif("MULTI30K_DIR" not in os.environ, reason="MULTI30K_DIR does not name the folder of Multi30k")
+def test_multi30k_is_translated_alike(tmp_path):
+    prefixes = {"validation": "val", "test": "test_2016_flickr"}
+    test = load_parallel_text(Path(os.environ["MULTI30K_DIR"]), "de", "en", prefixes=prefixes)["test"]
+    folder = str(ROOT / "model_cards" / "multi30k-de-en")
+    export(folder, output_dir=str(tmp_path / "exact"), format="ctranslate2")
+    export(folder, output_dir=str(tmp_path / "int8"), format="ctranslate2", quantize="int8")
+    expected, exact, int8 = (
+        Translator(one, num_beams=1)(test["source"][:])  # with beams, CTranslate2 stops earlier
+        for one in (folder, f"{tmp_path}/exact", f"{tmp_path}/int8")
+    )
+    assert exact == expected
+    bleu = [translation_report(translations, test["target"][:])["bleu"] for translations in (int8, expected)]
+    assert bleu[0] == pytest.approx(bleu[1], abs=0.3)
+
+
+def test_a_model_in_half_precision_is_exported_in_float32(tmp_path):
+    model = random_model(tiny_config()).half()
+    engine, _ = exported(model, tmp_path)
+    texts = [[5, 6, 7]]
+    whole = TorchEngine(load_model(str(tmp_path / "model"), dtype="float32").eval())
+    np.testing.assert_allclose(*(one.log_probabilities(texts, [[8]])[0] for one in (engine, whole)), atol=1e-5)

@@ -1,0 +1,178 @@
+"""scripts/figures.py: a model's attention, a run's curves, and refusals."""
+
+import json
+import runpy
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from matplotlib.image import imread
+from shared import ROOT, tiny_config
+
+from hf_vanilla_transformer import (
+    VanillaTransformerForConditionalGeneration,
+    VanillaTransformerForSequenceClassification,
+    VanillaTransformerModel,
+)
+from hf_vanilla_transformer.inference.folder import load_tokenizer
+from hf_vanilla_transformer.tokenizer import train_tokenizer
+
+
+figures = runpy.run_path(str(ROOT / "scripts/figures.py"))
+EPOCHS = [{"epoch": e, "train_loss": 1 / e, "eval_loss": 1.1 / e, "eval_accuracy": 1 - 0.5 / e} for e in (1, 2, 3)]
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory) -> Path:
+    """Model folders by name, with random weights."""
+    folder = tmp_path_factory.mktemp("models")
+    tokenizer = train_tokenizer(["가 나 다 라", "가나다라 마바사"], vocab_size=29, max_length=16)
+    for name, model in {
+        "classifier": VanillaTransformerForSequenceClassification(tiny_config()),
+        "translator": VanillaTransformerForConditionalGeneration(tiny_config()),
+        "two-vocabularies": VanillaTransformerForConditionalGeneration(tiny_config(decoder_vocab_size=23)),
+        "bare": VanillaTransformerModel(tiny_config()),
+        "no-tokenizer": VanillaTransformerModel(tiny_config()),
+        "no-start": VanillaTransformerModel(tiny_config(decoder_start_token_id=None)),
+        "encoder": VanillaTransformerModel(tiny_config()).encoder,
+    }.items():
+        model.save_pretrained(folder / name)
+        if name != "no-tokenizer":
+            tokenizer.save_pretrained(folder / name)
+    target_tokenizer = train_tokenizer(["a b c d", "abcd efg"], vocab_size=23, max_length=16)
+    target_tokenizer.save_pretrained(folder / "two-vocabularies" / "target_tokenizer")
+    (folder / "classifier" / "metrics.json").write_text(json.dumps({"epochs": EPOCHS}))
+    for name, metrics in (("not-evaluated", '{"epochs": []}'), ("list", "[]"), ("numbers", '{"epochs": [1]}')):
+        (folder / name).mkdir()
+        (folder / name / "metrics.json").write_text(metrics)
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def in_the_models_folder(models, monkeypatch):
+    monkeypatch.chdir(models)
+
+
+# The arguments of the commands in the docstring.
+COMMANDS = [
+    shlex.split(line)[2:]
+    for line in figures["__doc__"].replace("\\\n", "").splitlines()
+    if line.startswith("    python scripts/figures.py")
+]
+
+
+@pytest.mark.parametrize("arguments", COMMANDS, ids=lambda arguments: arguments[1])
+def test_the_docstrings_commands_run(arguments, succeed, tmp_path):
+    assert arguments[arguments.index("--file") + 1].endswith(".png")
+    arguments = ["classifier" if argument == "runs/sample" else argument for argument in arguments]
+    succeed("figures.py", *arguments, "--file", tmp_path / "a.png")
+    assert imread(tmp_path / "a.png").std() > 0.05
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    """What the command gave to `plot_attention`."""
+    calls = []
+
+    def plot_attention(probabilities, query_tokens, key_tokens, file, title):
+        calls.append((probabilities, query_tokens, key_tokens, title))
+
+    monkeypatch.setattr(sys.modules["paper_plots"], "plot_attention", plot_attention)
+    return calls
+
+
+SOURCE, TARGET = "가나다라 마바사 다", "가 나"
+
+
+@pytest.mark.parametrize("model", ["classifier", "bare", "translator", "two-vocabularies"])
+@pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
+@pytest.mark.parametrize("target", [None, TARGET])
+def test_attention_is_the_models(model, kind, target, succeed, drawn):
+    """Rows sum to 1, the decoder sees nothing that comes later, and tokens are in their places."""
+    target = "ab c" if target and model == "two-vocabularies" else target
+    arguments = ["--figure", "attention", "--model", model, "--kind", kind, "--layer", "1", "--file", "a.png"]
+    succeed("figures.py", *arguments, "--text", SOURCE, *(["--target", target] if target else []))
+    ((probabilities, queries, keys, title),) = drawn
+    assert probabilities.shape == (tiny_config().encoder_attention_heads, len(queries), len(keys))
+    torch.testing.assert_close(probabilities.sum(dim=-1), torch.ones(probabilities.shape[:-1]))
+    assert "layer 1" in title and "head" not in title
+
+    def text(tokens):
+        return "".join(tokens).replace("▁", " ").strip()
+
+    if kind != "decoder":
+        assert text(keys) == SOURCE
+    if kind == "encoder":
+        assert queries == keys
+    else:
+        assert queries[0] == "[BOS]"
+        if target:
+            assert text(queries[1:]) == target
+        elif model in ("classifier", "bare"):
+            assert len(queries) == 1
+    if kind == "decoder":
+        assert queries == keys
+        assert torch.equal(probabilities, probabilities.tril())
+
+
+def test_the_layer_and_the_head_are_those_asked_for(succeed, drawn):
+    arguments = ["--figure", "attention", "--model", "classifier", "--layer", "1", "--text", SOURCE, "--file", "a.png"]
+    succeed("figures.py", *arguments)
+    succeed("figures.py", *arguments, "--head", "2")
+    (all_heads, tokens, *_), (head, *_, title) = drawn
+    model = VanillaTransformerForSequenceClassification.from_pretrained("classifier", attn_implementation="eager")
+    input_ids = load_tokenizer("classifier").convert_tokens_to_ids(tokens)
+    with torch.no_grad():
+        attentions = model(torch.tensor([input_ids]), output_attentions=True).encoder_attentions
+    torch.testing.assert_close(all_heads, attentions[1][0])
+    torch.testing.assert_close(head, attentions[1][0, 2])
+    assert title == "Encoder self-attention, layer 1, head 2"
+
+
+def test_rates_are_the_papers():
+    _, rates = figures["noam_rates"]("512:2:40", 100)
+    expected = [2 * 512**-0.5 * min(step**-0.5, step * 40**-1.5) for step in range(1, 101)]
+    assert rates == pytest.approx(expected, rel=1e-12)
+
+
+ATTENTION = ["--figure", "attention", "--model", "classifier", "--text", "가나"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "--figure"),
+        (["--figure", "portrait"], "portrait"),
+        (["--figure", "sinusoid", "--file", "a.jpg"], ".png or .svg"),
+        (["--figure", "sinusoid", "--file", "picture"], ".png or .svg"),
+        (["--figure", "sinusoid", "--file", "nowhere/a.png"], "no folder nowhere"),
+        (["--figure", "sinusoid", "--rows", "0"], "at least 1"),
+        (["--figure", "noam", "--noam", "512:4000"], "512:4000"),
+        (["--figure", "noam", "--noam", "512:1:0"], "512:1:0"),
+        (["--figure", "noam", "--steps", "0"], "--steps"),
+        (["--figure", "sinusoid", "--rows", "99999999999"], "too large for a picture"),
+        (["--figure", "smoothing", "--smoothing", "1.5"], "--smoothing"),
+        (["--figure", "attention", "--text", "가나"], "--model"),
+        (["--figure", "attention", "--model", "classifier"], "--text"),
+        ([*ATTENTION, "--text", " "], "--text"),
+        ([*ATTENTION, "--model", "nowhere"], "nowhere"),
+        ([*ATTENTION, "--model", "nowhere", "--file", "a.jpg"], "a.jpg"),  # before the model is looked for
+        ([*ATTENTION, "--model", "no-tokenizer"], "no-tokenizer: no tokenizer"),
+        ([*ATTENTION, "--model", "encoder", "--kind", "cross"], "encoder: an encoder alone"),
+        ([*ATTENTION, "--model", "no-start", "--kind", "cross"], "decoder_start_token_id"),
+        ([*ATTENTION, "--layer", "2"], "--layer: 2 is not between 0 and 1"),
+        ([*ATTENTION, "--layer", "-1"], "--layer: -1"),
+        ([*ATTENTION, "--head", "8"], "--head: 8 is not between 0 and 3"),
+        ([*ATTENTION, "--kind", "sideways"], "sideways"),
+        (["--figure", "curves"], "--model"),
+        (["--figure", "curves", "--model", "bare"], "metrics.json"),
+        (["--figure", "curves", "--model", "not-evaluated"], "epochs"),
+        (["--figure", "curves", "--model", "list"], "list/metrics.json: holds no mapping"),
+        (["--figure", "curves", "--model", "numbers"], "numbers/metrics.json: no `epochs`"),
+    ],
+)
+def test_wrong_settings_are_refused_with_one_line(arguments, message, refused, tmp_path):
+    assert message in refused("figures.py", "--file", tmp_path / "a.png", *arguments)
+    assert not list(tmp_path.iterdir())
