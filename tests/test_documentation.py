@@ -24,7 +24,7 @@ DOCS = sorted(
     page.relative_to(ROOT).as_posix() for page in (ROOT / "docs").rglob("*.md") if "records" not in page.parts
 )
 PAGES = ["README.md", "CONTRIBUTING.md", *DOCS]
-CHAPTERS = sorted(file.relative_to(ROOT).as_posix() for file in (ROOT / "docs" / "walkthrough").glob("[0-9]*.py"))
+CHAPTERS = sorted(file.relative_to(ROOT).as_posix() for file in (ROOT / "docs" / "walkthrough").rglob("[0-9]*.py"))
 # Their commands need a tutorial's files: see below and test_korean_pages.py.
 WITH_FILES = ("docs/tutorials.md", "docs/tutorials.ko.md", "docs/walkthrough/checkpoint.ko.md")
 

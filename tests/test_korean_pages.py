@@ -17,7 +17,8 @@ TRANSLATED = ["README.md", "docs/tutorials.md"]
 # Links that a page and its translation need not share.
 OWN = {
     *("README.md", "README.ko.md", "tutorials.md", "tutorials.ko.md", "docs/tutorials.md", "docs/tutorials.ko.md"),
-    *(f"docs/walkthrough/{name}" for name in ("README.md", "posts.ko.md", "checkpoint.ko.md")),
+    *(f"docs/walkthrough/{name}" for name in ("README.md", "posts.ko.md", "checkpoint.ko.md", "en/README.md")),
+    "docs/walkthrough/en/posts.md",
     "walkthrough/posts.ko.md",
 }
 

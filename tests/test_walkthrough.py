@@ -8,6 +8,7 @@ import linecache
 import re
 import subprocess
 import sys
+from pathlib import Path
 from xml.etree import ElementTree
 
 import jupytext
@@ -19,7 +20,8 @@ from shared import ROOT
 
 
 FOLDER = ROOT / "docs" / "walkthrough"
-CHAPTERS = sorted(FOLDER.glob("[0-9]*.py"))
+KOREAN, ENGLISH = sorted(FOLDER.glob("[0-9]*.py")), sorted((FOLDER / "en").glob("[0-9]*.py"))
+CHAPTERS = [*KOREAN, *ENGLISH]
 QUICK = ("00", "01", "02", "03", "04", "05", "10")
 COLAB = "https://colab.research.google.com/github/OWNER/hf_vanilla_transformer/blob/main"
 # By the folder of a chapter.
@@ -29,6 +31,10 @@ FORM = {
         **{"summary": "English summary.", "recap": "정리", "think": "더 생각해 보기.", "questions": "확인 문제"},
         **{"exercises": "직접 해 보기", "exercise": "연습", "minutes": "분"},
     },
+    "en": {
+        **{"summary": "Summary.", "recap": "In short", "think": "To think about.", "questions": "Questions"},
+        **{"exercises": "Exercises", "exercise": "Exercise", "minutes": " min"},
+    },
 }
 DECIMAL = re.compile(r"-?\d[\d,]*\.\d*(?:e[-+]\d+)?")
 
@@ -36,7 +42,10 @@ DECIMAL = re.compile(r"-?\d[\d,]*\.\d*(?:e[-+]\d+)?")
 def chapters(slow: bool = False) -> list:
     """The sources as a test's parameters; with `slow`, those that take more than a few seconds are marked."""
     marks = {chapter: [pytest.mark.slow] if slow and chapter.stem[:2] not in QUICK else [] for chapter in CHAPTERS}
-    return [pytest.param(chapter, id=chapter.stem, marks=marks[chapter]) for chapter in CHAPTERS]
+    return [
+        pytest.param(chapter, id=f"{chapter.parent.name[:2]}-{chapter.stem}", marks=marks[chapter])
+        for chapter in CHAPTERS
+    ]
 
 
 def code_cells(file) -> list:
@@ -189,7 +198,7 @@ def test_a_chapter_keeps_the_form(chapter):
     folder = chapter.parent.relative_to(ROOT).as_posix()
     assert f"({COLAB}/{folder}/blanks/{chapter.stem}.ipynb)" in badge
     assert summary[0].startswith(f"> **{words['summary']}**") and all(line.startswith(">") for line in summary[:3])
-    first = code_cells(chapter.parent / f"{CHAPTERS[0].stem}.py")[0]
+    first = code_cells(chapter.parent / f"{KOREAN[0].stem}.py")[0]
     assert cells[1].source == first.source and "google.colab" in first.source
     assert cells[1].metadata == {"cellView": "form", "jupyter": {"source_hidden": True}}
     text = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
@@ -213,7 +222,7 @@ def test_a_chapter_keeps_the_form(chapter):
 
 def test_the_reader_fills_in_fifteen_blanks_and_more(import_beside):
     mistakes = import_beside("mistakes").MISTAKES
-    blanks = [cell for chapter in CHAPTERS for cell in code_cells(chapter) if "blank" in tags(cell)]
+    blanks = [cell for chapter in KOREAN for cell in code_cells(chapter) if "blank" in tags(cell)]
     assert len(blanks) == len(mistakes) >= 15
 
 
@@ -223,7 +232,7 @@ def test_what_is_made_of_the_chapters_is_of_today(import_beside):
 
 
 def test_a_notebook_outside_the_clone_says_what_to_do(tmp_path):
-    setup = code_cells(CHAPTERS[0])[0].source.partition("sys.path.append")[0]
+    setup = code_cells(KOREAN[0])[0].source.partition("sys.path.append")[0]
     program = subprocess.run([sys.executable, "-c", setup], cwd=tmp_path, capture_output=True, encoding="utf-8")
     assert program.returncode == 1
     assert program.stderr.splitlines() == [
@@ -231,12 +240,14 @@ def test_a_notebook_outside_the_clone_says_what_to_do(tmp_path):
     ]
 
 
-def test_drawings_stay_on_their_card_and_say_what_they_show(import_beside):
+@pytest.mark.parametrize("language", ["ko", "en"])
+def test_drawings_stay_on_their_card_and_say_what_they_show(language, import_beside):
     """Every drawing that a chapter shows is an SVG of a phone's width, with a title; nothing lies outside."""
     names = {"drawings": import_beside("drawings")}
+    import_beside("words").use(language)
     shown = {
         node
-        for chapter in CHAPTERS
+        for chapter in (KOREAN if language == "ko" else ENGLISH)
         for node in re.findall(r"^drawings\.\w+\(.*\)$", chapter.read_text(encoding="utf-8"), re.MULTILINE)
     }
     assert len(shown) > 10
@@ -250,6 +261,8 @@ def test_drawings_stay_on_their_card_and_say_what_they_show(import_beside):
                 x, y = float(part.get("x")), float(part.get("y"))
                 points += [(x, y), (x + float(part.get("width", 0)), y + float(part.get("height", 0)))]
             assert all(0 <= x <= width and 0 <= y <= height for x, y in points), call
+        words = [part.text or "" for part in root if part.tag.endswith(("text", "title"))]
+        assert language == "ko" or not re.search("[가-힣]", " ".join(words)), call
 
 
 def test_the_packages_plots_are_in_the_chapters_language(import_beside):
@@ -264,6 +277,8 @@ def test_the_packages_plots_are_in_the_chapters_language(import_beside):
         assert all(bool(re.search("[가-힣]", text)) == hangul for text in words_of_it), words_of_it
 
 
-def test_the_index_names_every_chapter():
-    index = re.findall(r"\]\((\w+)\.ipynb\)", (FOLDER / "README.md").read_text(encoding="utf-8"))
-    assert index == sorted(index) and {chapter.stem for chapter in CHAPTERS} <= set(index)
+@pytest.mark.parametrize("folder", [FOLDER, FOLDER / "en"], ids=["ko", "en"])
+def test_the_index_names_every_chapter(folder):
+    index = re.findall(r"\]\(([\w./]+)\.ipynb\)", (folder / "README.md").read_text(encoding="utf-8"))
+    assert [Path(chapter).name for chapter in index] == [chapter.stem for chapter in KOREAN]
+    assert set(index) >= {chapter.stem for chapter in folder.glob("[0-9]*.py")}

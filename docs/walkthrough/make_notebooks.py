@@ -28,15 +28,16 @@ from nbformat.v4 import new_code_cell
 HERE = Path(__file__).resolve().parent
 SOURCES = "[0-9]*.py"
 FOLDED = {"cellView": "form", "jupyter": {"source_hidden": True}}
-MY_TRANSFORMER = '''\
-"""1장에서 10장까지 채우는 빈칸의 답. make_notebooks.py가 각 장의 셀에서 옮겨 적습니다."""
-
+HEADS = {
+    "ko": "1장에서 10장까지 채우는 빈칸의 답. make_notebooks.py가 각 장의 셀에서 옮겨 적습니다.",
+    "en": "The answers of all blanks, which make_notebooks.py copies from the chapters' cells.",
+}
+IMPORTS = """
 import math
 from collections import Counter
 
 import torch
-from torch import nn
-'''
+from torch import nn"""
 
 
 def sources() -> list[Path]:
@@ -159,15 +160,19 @@ def execute(made: NotebookNode) -> None:
 def answers(folder: Path) -> str:
     """The text of `my_transformer.py`: the answers of a language's blanks, as they stand in the cells."""
     cells = [cell for file in sorted(folder.glob(SOURCES)) for cell in jupytext.read(file).cells]
-    return (
-        "\n\n\n".join([MY_TRANSFORMER.rstrip(), *(cell.source for cell in cells if has_tag(cell, "blank", "shared"))])
-        + "\n"
-    )
+    code = [cell.source for cell in cells if has_tag(cell, "blank", "shared")]
+    head = f'"""{HEADS["en" if folder.name == "en" else "ko"]}"""\n{IMPORTS}'
+    return "\n\n\n".join([head, *code]) + "\n"
 
 
 def made_files() -> dict[str, str]:
+    """The text of `map.svg` and `my_transformer.py` in both languages."""
+    made = {}
+    for name, folder in (("ko", ""), ("en", "en/")):
+        words.use(name)
+        made |= {f"{folder}map.svg": drawings.model_map().svg(), f"{folder}my_transformer.py": answers(HERE / folder)}
     words.use("ko")
-    return {"map.svg": drawings.model_map().svg(), "my_transformer.py": answers(HERE)}
+    return made
 
 
 def main() -> None:

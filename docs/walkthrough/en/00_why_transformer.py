@@ -1,0 +1,434 @@
+# %% [markdown] source="9501f054"
+# # 0. Why the Transformer
+#
+# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/hf_vanilla_transformer/blob/main/docs/walkthrough/en/blanks/00_why_transformer.ipynb)
+#
+# > **Summary.** Recurrent networks read in order and forget what is far away. The paper's table of cost, sequential
+# > steps and path length, what it claims and what it measured, and where BERT, GPT and T5 come from. The second half
+# > shows the dozen PyTorch operations that the chapters use.
+#
+# In these chapters you build the Transformer of the paper ["Attention Is All You
+# Need"](https://arxiv.org/abs/1706.03762) (Vaswani et al. 2017) from nothing, cell by cell. This chapter says where
+# the model came from, and shows the PyTorch operations that you will need. If you know Python, you know enough.
+#
+# A **neural network** such as the Transformer is a large function that multiplies and adds numbers. The numbers
+# inside it (its **parameters** or **weights**) are adjusted little by little to fit examples; that is **training**.
+# A text is cut into pieces called **tokens**, and the network gets one **vector** for each of them (chapters 1 and
+# 2). A vector is a row of numbers; how many they are is its **dimension**.
+
+# %% cellView="form" jupyter={"source_hidden": true}
+# @title Set-up: run this and go on
+# In Colab, this downloads the repository and a Korean font; within the repository, it does neither.
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+
+if "google.colab" in sys.modules and not os.path.isdir("model_cards"):
+    subprocess.run("git clone -q https://github.com/OWNER/hf_vanilla_transformer", shell=True, check=True)
+    subprocess.run("pip install -q './hf_vanilla_transformer[train]'", shell=True, check=True)
+    subprocess.run("apt-get install -qq fonts-nanum", shell=True, check=True)
+    os.chdir("hf_vanilla_transformer")
+# The folder of the repository: from here upwards, the one that has model_cards.
+CLONE = next((folder for folder in [Path.cwd(), *Path.cwd().parents] if (folder / "model_cards").is_dir()), None)
+if CLONE is None:
+    sys.exit(
+        "Clone the repository, and open the notebook in it: git clone https://github.com/OWNER/hf_vanilla_transformer"
+    )
+sys.path.append(str(CLONE / "docs" / "walkthrough"))  # the code of drawings, plots and checks
+import chapter
+
+
+# %matplotlib inline
+chapter.begin("en")
+MODELS = CLONE / "model_cards"  # trained models
+
+# %%
+import math
+
+import drawings
+import pandas as pd
+import torch
+from chapter_plots import plot_lines
+from check import check_answer
+from torch import nn
+
+
+# %% [markdown] source="96e4a0f7"
+# ## Recurrent networks read in order
+#
+# Before the Transformer, texts were read by **recurrent neural networks** (RNNs). A recurrent network holds one
+# state vector, reads the tokens one by one from the front, and changes the state with each of them.
+#
+# $$h_t = \tanh(W x_t + U h_{t-1} + b)$$
+#
+# $x_t$ is the vector of token t, $h_t$ is the state after reading it, and $W, U, b$ are parameters. In code it is a
+# loop. We leave out $b$.
+
+# %%
+x = torch.randn(50, 64)  # 50 tokens, each a vector of 64 columns
+w, u = torch.randn(64, 64) / 8, torch.randn(64, 64) / 8
+h = torch.zeros(64)
+for x_t in x:
+    h = torch.tanh(x_t @ w + h @ u)
+print(tuple(h.shape))
+
+# %% [markdown] source="f18d9f28"
+# This has two problems.
+#
+# 1. **It has to wait.** The 50th state needs the 49th. A GPU can do thousands of multiplications at once, in
+#    **parallel**, and a loop makes no use of that.
+# 2. **It forgets what is far away.** Before anything of the first token reaches the end, it passes through 49
+#    states. In each it is mixed with another token, and the gradient that training needs gets a little smaller.
+#
+# Let us measure the second one. A **gradient** says how much the output changes if the input changes a little. We
+# compute how sensitive the last state is to each token, and compare it with the Transformer's **attention**. You
+# will write attention in chapter 3; for now, it is a computation that sees all tokens at once and mixes them.
+# `softmax` and `backward` are explained later in this chapter.
+
+
+# %%
+def sensitivity(read):
+    """How large the gradient of the last output is for each token (50,)"""
+    tokens = x.clone().requires_grad_()
+    read(tokens)[-1].sum().backward()
+    return tokens.grad.norm(dim=1).tolist()
+
+
+def recurrent(tokens):
+    states = [torch.zeros(64)]
+    for token in tokens:
+        states.append(torch.tanh(token @ w + states[-1] @ u))
+    return states
+
+
+def attention(tokens):
+    weights = (tokens @ tokens.T / math.sqrt(64)).softmax(dim=-1)  # how much each token looks at each other
+    return weights @ tokens
+
+
+distance = list(range(49, 0, -1))  # distance from the last token
+plot_lines(
+    {"recurrent network": sensitivity(recurrent)[:-1], "attention": sensitivity(attention)[:-1]},
+    distance,
+    title="How sensitive is the last output to each token?",
+    xlabel="distance from the last token",
+    ylabel="size of the gradient",
+    log_scale=True,
+)
+
+
+# %% [markdown] source="8533cc65"
+# In the recurrent network, the gradient gets smaller with distance; note the logarithmic axis. Attention does not
+# care about distance. Improved recurrent networks such as the LSTM forget less, but they wait all the same.
+#
+# ## Cost, order, distance
+#
+# A network consists of stages called **layers**. Table 1 of the paper compares three properties of each kind of
+# layer. **Self-attention** is attention of a text to itself (chapter 3); a **convolution** computes a few
+# neighbouring tokens together (chapter 4). n is the number of tokens, d the dimension of the vectors, k how many
+# tokens a convolution sees at once.
+#
+# | layer | computations | sequential steps | longest path between two tokens |
+# |---|---|---|---|
+# | self-attention | n² · d | 1 | 1 |
+# | recurrent | n · d² | n | n |
+# | convolution | k · n · d² | 1 | log_k(n) |
+#
+# Self-attention computes everything at once, and reaches any token in one step. Its price grows with the **square**
+# of the length. Let us count for a dimension of 512 and several lengths, in millions.
+
+# %%
+d = 512
+costs = {n: {"self-attention": n * n * d / 1e6, "recurrent": n * d * d / 1e6} for n in (30, 512, 4096)}
+pd.DataFrame(costs).rename(columns="length {}".format).round(1)
+
+# %% [markdown] source="aa1d2536"
+# Where the sentence is shorter than the dimension, self-attention computes less. Sentences to be translated mostly
+# are.
+#
+# ## What the paper claims and found
+#
+# The claim is the title: with **attention alone**, neither recurrence nor convolution, a model translates better
+# after less training. The following is from Table 2 and §5 of the paper. BLEU scores translations; larger is better
+# (chapter 8). A **step** changes the parameters once.
+#
+# | model | English-German BLEU | English-French BLEU | training (eight P100 GPUs) |
+# |---|---|---|---|
+# | the best until then (ensembles) | 26.4 | 41.3 | |
+# | Transformer base | 27.3 | 38.1 | 100,000 steps, 12 hours |
+# | Transformer big | **28.4** | **41.8** | 300,000 steps, 3.5 days |
+#
+# The Transformer has an **encoder**, which reads a text, and a **decoder**, which writes the answer. Many later
+# models took one of the two, or both, and made them larger.
+#
+# | model | what it took | what it is trained to do | what it is good at |
+# |---|---|---|---|
+# | BERT (2018) | the encoder | guess hidden tokens | reading and classifying |
+# | GPT (2018 on) | the decoder, without cross-attention to an encoder | guess the next token | going on with a text |
+# | T5 (2019) | encoder and decoder | fill gaps | answering a text with a text |
+#
+# Whoever knows the original Transformer understands the others. Below is a map of the model that you will build; the
+# numbers are the chapters that build each part. From chapter 2 on, you **write these parts yourself**: you fill in
+# an empty cell and run `check(...)`, which tells you whether it is right, and if not, what is wrong.
+
+# %%
+drawings.model_map()
+
+# %% [markdown] source="41100d35"
+# ## A dozen PyTorch operations
+#
+# Almost all of the code to come consists of the operations below. Skip them if you know them.
+#
+# A **tensor** is a rectangle of numbers. Its size is called its **shape**.
+#
+# ### 1. Shape, 2. Picking rows, 3. Adding a dimension
+
+# %%
+table = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+ids = torch.tensor([1, 0, 1])
+print(table.shape)  # two rows, three columns
+print(table[ids])  # rows 1, 0 and 1
+print(ids.shape, ids.unsqueeze(1).shape, ids[None, :].shape)  # insert a dimension of size 1
+
+# %% [markdown] source="c686002f"
+# ### 4. Broadcasting
+#
+# Where two tensors of different shapes meet, a dimension of size 1 is repeated to match the other (broadcasting).
+
+# %%
+print(torch.tensor([[10.0], [20.0]]) + torch.tensor([1.0, 2.0, 3.0]))  # (2, 1) + (3,) -> (2, 3)
+
+# %% [markdown] source="faaa32c7"
+# ### 5. Matrix product, 6. Transposing
+#
+# One entry of `a @ b` multiplies a row of a by a column of b, entry by entry, and adds up: their **dot product**. If
+# there is a batch dimension in front, each matrix in the batch is multiplied on its own.
+
+# %%
+print(table @ table.T)  # (2, 3) @ (3, 2) -> (2, 2)
+batch = torch.randn(5, 2, 3)
+print((batch @ batch.transpose(1, 2)).shape)  # (5, 2, 3) @ (5, 3, 2) -> (5, 2, 2)
+
+# %% [markdown] source="55f7086e"
+# ### 7. Splitting and joining dimensions, 8. Concatenating
+
+# %%
+six = torch.arange(6)
+print(six.unflatten(0, (3, 2)))  # (6,) -> (3, 2)
+print(six.unflatten(0, (3, 2)).flatten())  # (6,) again
+print(
+    torch.cat([table, table], dim=1).shape, torch.stack([table, table]).shape
+)  # side by side; stacked in a new dimension
+
+# %% [markdown] source="98255bb4"
+# ### 9. Computing along a dimension: sum, mean, softmax
+#
+# `dim=1` means "along the columns", so one result for each row. `-1` is the last dimension. With `keepdim=True`, the
+# dimension stays, with size 1. The **softmax** takes the exponential and divides by the sum: all results are
+# positive, and sum to 1.
+
+# %%
+print(table.sum(dim=1), table.mean(dim=1, keepdim=True).shape)
+print(table.softmax(dim=-1))
+
+# %% [markdown] source="c74249ef"
+# ### 10. Masking
+#
+# `tril()` keeps the diagonal and what is below it; `~` swaps True and False.
+
+# %%
+allowed = torch.ones(3, 3, dtype=torch.bool).tril()  # True in the lower triangle
+print(allowed)
+print(torch.zeros(3, 3).masked_fill(~allowed, -math.inf))  # -inf where it was False
+
+# %% [markdown] source="495ee2ae"
+# ### 11. Layers and modules
+#
+# An `nn.Module` holds parameters and a computation (`forward`) together. `nn.Linear` multiplies by a matrix and adds
+# a vector, the bias.
+
+
+# %%
+class Twice(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(3, 3)  # a 3 × 3 matrix and 3 biases
+
+    def forward(self, x):
+        return self.linear(self.linear(x))
+
+
+twice = Twice()
+print(tuple(twice(table).shape), [(name, tuple(p.shape)) for name, p in twice.named_parameters()])
+
+
+# %% [markdown] source="f1b67cc9"
+# ### 12. Gradients
+#
+# `backward()` goes back from the result to the parameters and computes their gradients (**backpropagation**). Moving
+# a parameter a little against its gradient makes the result smaller. Training does this again and again. Where no
+# gradients are needed, compute inside `torch.inference_mode()`.
+
+# %%
+number = torch.tensor(3.0, requires_grad=True)
+loss = (number - 1) ** 2
+loss.backward()
+print(loss.item(), number.grad.item())  # (3 - 1)² and its derivative 2 × (3 - 1)
+with torch.inference_mode():
+    print(((number - 0.1 * number.grad - 1) ** 2).item())  # after a small move, it is smaller
+
+# %% [markdown] source="cf8504bf"
+# ## In short
+#
+# - A recurrent network reads tokens in order: it cannot work in parallel, and the gradients of distant tokens fade.
+# - Self-attention sees all tokens at once. Its price is a cost that grows with the square of the length.
+# - With attention alone, the paper trained better translators in less time. BERT, GPT and T5 come from it.
+# - The code to come changes shapes, multiplies matrices and computes along dimensions: a dozen operations.
+#
+# **To think about.** People read from front to back. What does a model gain, and what does it lose, by reading
+# everything at once?
+#
+# ## Questions
+#
+# Choose an answer, then unfold the explanations.
+#
+# **1.** A text becomes 100 times as long. How much more does self-attention compute?
+#
+# - (a) 100 times
+# - (b) 10,000 times
+# - (c) the same
+#
+# <details><summary>Each choice explained</summary>
+#
+# - (a) No. The recurrent layer grows with the length (n · d²).
+# - (b) Yes. Self-attention costs n² · d, so it grows with the square of the length.
+# - (c) No. Computing at once does not mean computing less. It is the number of *sequential steps* that stays 1.
+#
+# </details>
+#
+# **2.** `table` has the shape (2, 3). What is the shape of `table.sum(dim=0)`?
+#
+# - (a) (2,)
+# - (b) (3,)
+# - (c) (1, 3)
+#
+# <details><summary>Each choice explained</summary>
+#
+# - (a) No. (2,) is the result of `dim=1`, one sum for each row.
+# - (b) Yes. Dimension 0, the rows, is summed away, and three columns remain.
+# - (c) No. That is the shape with `keepdim=True`.
+#
+# </details>
+
+# %% [markdown] source="deb26a2e"
+# ## Exercises
+#
+# Each exercise says how hard it is (★) and how long it takes. Replace the `...` in the cell, then run the check
+# below it. If you are stuck, unfold the hints one at a time. The answer is folded in the edition with blanks, and
+# filled in in the solved edition.
+
+# %% [markdown] source="27fddba8"
+# ### Exercise 1 ★ 3 min
+#
+# By broadcasting, make the multiplication table of 1 to 9 in one line. Its entry in row 7, column 8 is 56.
+#
+# <details><summary>Hint 1</summary>
+#
+# An upright (9, 1) times a flat (1, 9) gives (9, 9).
+#
+# </details>
+# <details><summary>Hint 2</summary>
+#
+# `numbers[:, None]` is (9, 1), and `numbers[None, :]` is (1, 9).
+#
+# </details>
+
+# %% tags=["exercise"]
+numbers = torch.arange(1, 10)
+products = numbers[:, None] * numbers[None, :]  # the table (9, 1) * (1, 9) -> (9, 9)
+
+# %%
+numbers = torch.arange(1, 10)
+check_answer(
+    products,
+    torch.outer(numbers, numbers),
+    (lambda it: it.shape == (9,), "Each number meets only itself. Stand one of them upright."),
+    (lambda it: it.equal(numbers[:, None] + numbers[None, :]), "This is the table of sums, not of products."),
+)
+
+# %% [markdown] source="eecb5ffb"
+# ### Exercise 2 ★ 5 min
+#
+# Without calling `softmax`, make the same as `table.softmax(dim=-1)` from `exp` and `sum` alone.
+#
+# <details><summary>Hint 1</summary>
+#
+# Take the exponential of all entries, then the sum of each row.
+#
+# </details>
+# <details><summary>Hint 2</summary>
+#
+# The sums must have the shape (2, 1), so that each row is divided by its own. Use `keepdim=True`.
+#
+# </details>
+
+# %% tags=["exercise"]
+exponentials = table.exp()
+by_hand = exponentials / exponentials.sum(dim=-1, keepdim=True)  # softmax (2, 3) / (2, 1) -> (2, 3)
+
+# %%
+check_answer(
+    by_hand,
+    table.softmax(dim=-1),
+    (table.exp() / table.exp().sum(), "This divides by the sum of the whole table. Each row must sum to 1."),
+    (table.softmax(dim=0), "The columns sum to 1. Sum along dim=-1."),
+    (table / table.sum(dim=-1, keepdim=True), "The exponential is missing."),
+)
+
+# %% [markdown] source="f200f588"
+# ### Exercise 3 ★★ 8 min
+#
+# Write a function that starts at 3 and lowers the loss $(x - 1)^2$. It moves `steps` times against the gradient, by
+# `rate` times the gradient.
+#
+# <details><summary>Hint 1</summary>
+#
+# One step is: compute the loss, call `loss.backward()`, move against `number.grad`.
+#
+# </details>
+# <details><summary>Hint 2</summary>
+#
+# Change the value inside `with torch.no_grad():`. Gradients add up, so clear them each time with `number.grad =
+# None`.
+#
+# </details>
+
+
+# %% tags=["exercise"]
+def descend(steps, rate):
+    """The number that starts at 3, after so many steps"""
+    number = torch.tensor(3.0, requires_grad=True)
+    for _ in range(steps):
+        loss = (number - 1) ** 2  # the loss
+        loss.backward()  # the gradient
+        with torch.no_grad():
+            number -= rate * number.grad  # against the gradient
+        number.grad = None  # clear the gradient
+    return number.item()  # a Python number
+
+
+# %%
+check_answer(
+    lambda: (descend(1, 0.1), descend(50, 0.1)),
+    lambda it: math.isclose(it[0], 2.6, abs_tol=1e-4) and abs(it[1] - 1) < 1e-3,
+    (lambda it: it[0] > 3, "This moves along the gradient, and the loss grows. Move against it."),
+    (
+        lambda it: math.isclose(it[0], 2.6, abs_tol=1e-4),
+        "The first step is right. The gradients seem to add up: clear them.",
+    ),
+)
+
+# %% [markdown] source="5c9de0bf"
+# The next chapter turns text into numbers. → [1. Vocabulary](01_vocabulary.ipynb)

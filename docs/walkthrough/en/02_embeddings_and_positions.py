@@ -1,0 +1,512 @@
+# %% [markdown] source="b690bd29"
+# # 2. Embeddings and positions
+#
+# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/hf_vanilla_transformer/blob/main/docs/walkthrough/en/blanks/02_embeddings_and_positions.ipynb)
+#
+# > **Summary.** An embedding turns each id into a vector, multiplied by √d as in the paper (§3.4). The sinusoid of
+# > §3.5 is derived, computed in four lines, drawn, and shown to turn a shift into a rotation. You write `Embedding`;
+# > in the package, positions follow the mask, so that padding may stand on either side.
+#
+# In chapter 1, a text became a list of ids. In this chapter each id becomes a vector, to which we add where it
+# stands.
+
+# %% cellView="form" jupyter={"source_hidden": true}
+# @title Set-up: run this and go on
+# In Colab, this downloads the repository and a Korean font; within the repository, it does neither.
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+
+if "google.colab" in sys.modules and not os.path.isdir("model_cards"):
+    subprocess.run("git clone -q https://github.com/OWNER/hf_vanilla_transformer", shell=True, check=True)
+    subprocess.run("pip install -q './hf_vanilla_transformer[train]'", shell=True, check=True)
+    subprocess.run("apt-get install -qq fonts-nanum", shell=True, check=True)
+    os.chdir("hf_vanilla_transformer")
+# The folder of the repository: from here upwards, the one that has model_cards.
+CLONE = next((folder for folder in [Path.cwd(), *Path.cwd().parents] if (folder / "model_cards").is_dir()), None)
+if CLONE is None:
+    sys.exit(
+        "Clone the repository, and open the notebook in it: git clone https://github.com/OWNER/hf_vanilla_transformer"
+    )
+sys.path.append(str(CLONE / "docs" / "walkthrough"))  # the code of drawings, plots and checks
+import chapter
+
+
+# %matplotlib inline
+chapter.begin("en")
+MODELS = CLONE / "model_cards"  # trained models
+
+# %% tags=["english"]
+import math
+
+import drawings
+import pandas as pd
+import torch
+from chapter_plots import plot_lines, plot_matrix, plot_sinusoid_table
+from check import check, check_answer
+from torch import nn
+from transformers import AutoTokenizer
+
+from hf_vanilla_transformer import VanillaTransformerConfig
+from hf_vanilla_transformer import modeling_vanilla_transformer as modeling
+from hf_vanilla_transformer.loading import load_model
+from hf_vanilla_transformer.tokenizer import train_tokenizer
+
+
+# %%
+drawings.model_map(2)
+
+# %% [markdown] source="9e8dc05f"
+# Turn the two sentences of chapter 1 into ids again.
+
+# %% tags=["english"]
+lines = (CLONE / "docs" / "walkthrough" / "en" / "lines.txt").read_text(encoding="utf-8").splitlines()
+tokenizer = train_tokenizer(lines[:200], vocab_size=600)
+sentences = ["What a warm film!", "Winter is cold."]
+batch = tokenizer(sentences, padding=True, pad_to_multiple_of=8, return_tensors="pt")
+input_ids, attention_mask = batch["input_ids"], batch["attention_mask"]
+print(input_ids)
+
+# %% [markdown] source="94f84a2a"
+# ## From ids to vectors
+#
+# An id is only a name. That 131 is larger than 130 means nothing. So each token gets a number of numbers, a vector:
+# its **embedding**. PyTorch's `nn.Embedding` does something simple: from a large table, it picks the row with that
+# number.
+
+# %% tags=["english"]
+embedding = nn.Embedding(600, 128)  # for 600 tokens, a vector of 128 columns each
+vectors = embedding(input_ids)
+print("table:", tuple(embedding.weight.shape), " two sentences:", tuple(input_ids.shape), "->", tuple(vectors.shape))
+first = input_ids[0, 0].item()
+print(f"Is the first token's vector row {first} of the table?", vectors[0, 0].equal(embedding.weight[first]))
+
+# %% [markdown] source="fe8951f8"
+# Two sentences × eight places × 128 columns (dimensions). At first the numbers in the table are random; training
+# changes them. Afterwards, tokens that are used alike point in similar directions. Let us look at the table of the
+# trained translator multi30k-de-en. The **dot product** of two vectors of length 1 (multiply entry by entry, and add
+# up) is the larger, the more they point the same way.
+
+# %% tags=["english"]
+folder = MODELS / "multi30k-de-en"
+trained, pieces = load_model(str(folder)), AutoTokenizer.from_pretrained(folder)
+table = torch.nn.functional.normalize(trained.get_input_embeddings().weight.detach(), dim=1)
+for token in ("▁red", "▁dog", "▁three"):
+    similarity = table @ table[pieces.convert_tokens_to_ids(token)]
+    print(token, "->", pieces.convert_ids_to_tokens(similarity.topk(6).indices.tolist())[1:])
+
+# %% [markdown] source="0990310e"
+# ## Why multiply by √d?
+#
+# §3.4 of the paper multiplies the embeddings by $\sqrt{d}$. $d$ is the dimension of the vectors, `d_model` in the
+# code.
+#
+# The reason is size. In the paper's code (tensor2tensor), embeddings start as small numbers with a standard
+# deviation of $1/\sqrt{d}$. `nn.Embedding` on its own starts with a standard deviation of 1, so in your model you
+# will have to set it. In a moment we add positions, which are sines and cosines between -1 and 1. Compare the sizes.
+
+# %% tags=["english"]
+small = torch.randn(2000, 128) * 128**-0.5
+sizes = {"embedding": small, "embedding × √d": small * math.sqrt(128), "position": modeling.sinusoid_table(100, 128)}
+pd.DataFrame({name: [numbers.square().mean().sqrt().item()] for name, numbers in sizes.items()}, ["size"]).round(2)
+
+# %% [markdown] source="ff9a5d23"
+# Without the factor, the positions drown the embeddings. With it, the embeddings are a little larger. The other way
+# round, with a standard deviation of 1 *and* the factor √d, the embeddings drown the positions, and the model hardly
+# learns (chapter 6).
+#
+# Tutorials choose differently, so in this package it is a setting. `base` is the paper; `init_scheme` says how
+# parameters start. The two columns about positions are explained below.
+
+# %%
+presets = ["base", "annotated-transformer", "pytorch-seq2seq", "pytorch-transformer", "transformer-evolution"]
+fields = ["scale_embedding", "init_scheme", "position_embedding_type", "position_offset"]
+configs = [VanillaTransformerConfig.from_preset(name) for name in presets]
+pd.DataFrame([[getattr(one, field) for field in fields] for one in configs], index=presets, columns=fields)
+
+# %% [markdown] source="2f9f308b"
+# > *transformer-evolution* does not multiply by √d. Its embeddings start with a standard deviation of 1 instead
+# > (`torch` in `init_scheme`), so their size is similar to that of the positions.
+#
+# ## Where is the order?
+#
+# The attention that you will write in chapter 3 mixes, for each token, the vectors of the others. How much of each
+# depends on the dot product of two vectors; where a token stands does not enter. Let us change the order of the
+# tokens. If each token gets what it got before, attention does not know the order. `attend` below is the attention
+# of chapter 0 in one line.
+
+
+# %%
+def attend(x):  # (L, D)
+    return (x @ x.T / math.sqrt(x.shape[-1])).softmax(dim=-1) @ x  # (L, L) @ (L, D) -> (L, D)
+
+
+vectors = nn.functional.normalize(embedding.weight[input_ids[1]].detach(), dim=-1)  # the second sentence (8, 128)
+order = torch.randperm(8)
+print("without positions:", torch.allclose(attend(vectors)[order], attend(vectors[order]), atol=1e-6))
+
+
+# %% [markdown] source="75575db1"
+# The same: if the tokens come in another order, so do the results, but each token gets the same vector. Yet "the dog
+# bit the man" and "the man bit the dog" mean different things. So we add to each position a vector of its own that
+# tells the order: the **positional encoding**. Any vectors will do to make a difference.
+
+# %%
+places = torch.randn(8, 128) / 8  # a vector for each position
+print("with positions:", torch.allclose(attend(vectors + places)[order], attend(vectors[order] + places), atol=1e-6))
+
+# %% [markdown] source="04eeb8a5"
+# Now the same token gets different results in different places. Which vectors are good ones to add?
+#
+# ## Sines and cosines
+#
+# If we added the position itself, 0, 1, 2, …, the numbers would grow with the text. We need vectors of similar size
+# that differ from position to position.
+#
+# Think of a clock. The second hand turns fast, the hour hand slowly. Each only goes round and round, but together
+# they tell the hour, the minute and the second. A positional encoding is $d/2$ hands of different speeds. From one
+# position to the next, hand $i$ (counting from 0) turns by $1/10000^{2i/d}$ radians. The two coordinates of its tip,
+# a sine and a cosine, go into an even and an odd column.
+#
+# $$PE_{(pos,\,2i)} = \sin\frac{pos}{10000^{2i/d}} \qquad PE_{(pos,\,2i+1)} = \cos\frac{pos}{10000^{2i/d}}$$
+
+# %%
+d = 128
+speed = 1 / 10000 ** (torch.arange(0, d, 2, dtype=torch.float64) / d)  # the speeds of 64 hands
+angle = torch.arange(100).unsqueeze(1) * speed  # 100 positions × 64 hands
+positions = torch.stack([angle.sin(), angle.cos()], dim=2).flatten(1)  # sines and cosines, alternating
+
+print(tuple(positions.shape), torch.allclose(positions, modeling.sinusoid_table(100, d)))
+
+# %% [markdown] source="dacb5a94"
+# It equals the package's `sinusoid_table`. Here is the whole table; each row is the vector of a position.
+
+# %%
+plot_sinusoid_table(100, 128)
+
+# %% [markdown] source="f9ca5456"
+# The columns on the left are fast hands: their colours change from row to row. Those on the right are so slow that
+# they hardly change from top to bottom. The stripes are sines near 0 beside cosines near 1. Four columns on their
+# own:
+
+# %%
+plot_lines(
+    {f"column {column}": positions[:, column].tolist() for column in (0, 10, 20, 40)},
+    list(range(100)),
+    title="Four columns of the positional encoding",
+    xlabel="position",
+    ylabel="value",
+)
+
+# %% [markdown] source="c1c1db51"
+# ## Distances are easy to find
+#
+# There is a reason to pair sines with cosines. Five positions on, a hand is the same hand, turned a little further.
+# The angle depends on the hand, but not on where we are. So the same rotation leads from the vector of any position
+# to the one five positions later. The addition theorems of sine and cosine compute it.
+
+# %%
+cos, sin = (5 * speed).cos(), (5 * speed).sin()
+turned = torch.stack(
+    [positions[:, 0::2] * cos + positions[:, 1::2] * sin, positions[:, 1::2] * cos - positions[:, 0::2] * sin], dim=2
+).flatten(1)
+print(torch.allclose(turned[:95], positions[5:]))
+
+# %% [markdown] source="8a6fa49b"
+# The dot product of two positions depends on their distance alone, because for each hand $\sin a \sin b + \cos a
+# \cos b = \cos(a - b)$. In the picture, the colour does not change along lines parallel to the diagonal.
+
+# %%
+plot_matrix(
+    positions[:60] @ positions[:60].T, title="Dot products of two positions", xlabel="position", ylabel="position"
+)
+
+# %% [markdown] source="0b038895"
+# > *The Annotated Transformer* computes this table in float32. This package computes it in float64 and then converts
+# > it. For an input of 350 tokens, the encoder's outputs differ by about 2e-5 ([table](../../tutorials.md)). *The
+# > document that came with pytorch-transformer* takes the exponential once too often, so that its speeds are not the
+# > paper's.
+#
+# ## Write it: `Embedding`
+#
+# Now for your first class. It picks rows from the table of tokens, multiplies them by √d, and adds the vectors of
+# the positions. The numbers in the table start with a standard deviation of $1/\sqrt{d}$ (`nn.init.normal_`). The
+# table of positions is not trained, so it is a buffer and not a parameter. It can be computed at any time, so it
+# need not be saved (`persistent=False`).
+#
+# Each comment says what its line does, and the shape of the tensor. B is the number of sentences, L their length, D
+# is `d_model`, P the number of positions, V the size of the vocabulary. Use the names in the comments (`tokens`,
+# `positions`): in chapter 5, trained weights come in under these names.
+
+
+# %% tags=["blank"]
+class Embedding(nn.Module):
+    def __init__(self, vocab_size, d_model, max_length=128):
+        super().__init__()
+        if d_model % 2:
+            raise ValueError(f"d_model must be even, for sines and cosines come in pairs: {d_model}")
+        self.tokens = nn.Embedding(vocab_size, d_model)  # the table (V, D)
+        nn.init.normal_(self.tokens.weight, std=d_model**-0.5)  # starts with a standard deviation of 1/√D
+        speed = 1 / 10000 ** (
+            torch.arange(0, d_model, 2, dtype=torch.float64) / d_model
+        )  # the speed of each hand (D/2,)
+        angle = torch.arange(max_length).unsqueeze(1) * speed  # the angles (P, 1) × (D/2,) -> (P, D/2)
+        table = torch.stack([angle.sin(), angle.cos()], dim=2).flatten(1)  # alternating (P, D/2, 2) -> (P, D)
+        self.register_buffer("positions", table.float(), persistent=False)  # the buffer self.positions (P, D)
+
+    def forward(self, ids):  # (B, L)
+        if ids.shape[1] > len(self.positions):
+            raise ValueError(f"a text of {ids.shape[1]} tokens is longer than the {len(self.positions)} positions")
+        x = self.tokens(ids)  # (B, L, D)
+        x = x * math.sqrt(x.shape[-1])  # times √D (B, L, D)
+        return x + self.positions[: ids.shape[1]]  # plus positions (B, L, D) + (L, D) -> (B, L, D)
+
+
+# %%
+check(Embedding)
+
+# %% [markdown] source="4885c332"
+# <details><summary>Hint 1</summary>
+#
+# The table is `nn.Embedding(vocab_size, d_model)`. You have already run the four lines that make the table of
+# positions: they are in "Sines and cosines" above.
+#
+# </details>
+# <details><summary>Hint 2</summary>
+#
+# Make the buffer with `self.register_buffer("positions", table.float(), persistent=False)`. In `forward`, multiply
+# `self.tokens(ids)` by `math.sqrt(x.shape[-1])` and add `self.positions[: ids.shape[1]]`.
+#
+# </details>
+
+# %% [markdown] source="be20f85c"
+# A class that passes is kept in `runs/my_classes.py` of the repository, and the next chapters take it from there.
+
+# %% [markdown] source="971fdab1"
+# Put in both sentences at once.
+
+# %% tags=["english"]
+my_embedding = Embedding(600, 128)
+with torch.inference_mode():
+    inputs = my_embedding(input_ids)
+print(tuple(input_ids.shape), "->", tuple(inputs.shape))
+
+# %% [markdown] source="4e8e1127"
+# Here are the first 40 columns of the first sentence. In pictures, the `▁` of a token is written as an underscore,
+# `_`. The two `[PAD]` have the same embedding, but other positions were added, so that their rows differ a little.
+
+# %%
+plot_matrix(
+    inputs[0, :, :40],
+    tokenizer.convert_ids_to_tokens(input_ids[0]),
+    title="Embeddings plus positions",
+    xlabel="column of the vector",
+    ylabel="token",
+)
+
+# %% [markdown] source="510ebc53"
+# The model's computation starts from this sum.
+#
+# ## In this package
+#
+# The package does the same with two modules: one multiplies embeddings by √d (`VanillaTransformerEmbedding`), the
+# other adds positions (`VanillaTransformerSinusoidalPositions`). There is one difference. Your `Embedding` counts
+# padding as positions, too; the package counts **real tokens only** and gives padding the position -1.
+
+# %%
+left = tokenizer(sentences, padding=True, pad_to_multiple_of=8, padding_side="left", return_tensors="pt")
+for side, mask in (("right", attention_mask[:1]), ("left", left["attention_mask"][:1])):
+    print(f"padding on the {side}: mask {mask.tolist()}, positions {modeling.position_ids_from_mask(mask).tolist()}")
+
+# %% [markdown] source="acc04548"
+# The positions are running sums of the mask. So with padding on the left, the real tokens still have the positions 0
+# to 5. A decoder that goes on with several texts at once has its padding on the left, and positions that depended on
+# it would be a nuisance.
+#
+# Are the results really the same? Give the trained encoder the same sentences in both ways, and compare its outputs
+# for the real tokens.
+
+# %%
+states = {}
+for side in ("right", "left"):
+    padded = pieces(sentences, padding=True, padding_side=side, return_tensors="pt")
+    with torch.inference_mode():
+        states[side] = trained.model.encoder(**padded).last_hidden_state[padded["attention_mask"].bool()]
+    print(side, states[side][0, :4])
+print(torch.allclose(states["right"], states["left"], atol=1e-5))
+
+# %% [markdown] source="cab5be39"
+# > *transformer-evolution* counts from 1 and gives padding 0; here, that is `position_offset` 1. *pytorch-seq2seq*
+# > counts padding as well, from 0. With padding on the right, that leaves the positions of the real tokens as they
+# > are.
+#
+# ## Learnt positions
+#
+# Positions can also be learnt, as embeddings are. The paper found almost the same results with both (Table 3, row
+# E). Learnt positions are more parameters. The table of sines and cosines can be computed for any length, but the
+# model has not seen positions beyond the lengths of its training, so neither kind reads them well (you will try it
+# in chapter 6). That is why the package raises the same error for both, beyond the length in its settings
+# (`max_position_embeddings`).
+
+# %%
+for kind in ("sinusoidal", "learned"):
+    config = VanillaTransformerConfig(
+        vocab_size=2000, d_model=128, encoder_layers=1, decoder_layers=1, position_embedding_type=kind
+    )
+    encoder = modeling.VanillaTransformerEncoder(config)
+    print(f"{kind}: {sum(p.numel() for p in encoder.embed_positions.parameters()):,} parameters of positions")
+    try:
+        encoder(input_ids=torch.full((1, config.max_position_embeddings + 1), 7))
+    except ValueError as error:
+        print("  ", error)
+
+# %% [markdown] source="588662b3"
+# Only `pytorch-seq2seq` was `learned` in the table above. `position_embedding_type` chooses.
+#
+# ## In short
+#
+# - An embedding picks the row of an id from a table. After training, tokens that are used alike point in similar
+#   directions.
+# - Embeddings start small; the factor √d makes them as large as the positions.
+# - Positional encodings are sines and cosines of hands with different speeds. To move on is to turn the hands.
+# - You wrote `Embedding`: ids (B, L) become vectors (B, L, D).
+#
+# **To think about.** What would be better, and what worse, if positions were appended to the vectors instead of
+# added?
+#
+# ## Questions
+#
+# Choose an answer, then unfold the explanations.
+#
+# **1.** Why are there cosines beside the sines?
+#
+# - (a) To make the values larger
+# - (b) So that one and the same rotation moves any position on by a few places
+# - (c) To save parameters
+#
+# <details><summary>Each choice explained</summary>
+#
+# - (a) No. Both lie between -1 and 1.
+# - (b) Yes. A hand can only be turned if both coordinates of its tip are known. In chapter 10, this rotation makes a
+#   model that copies without any training.
+# - (c) No. Positional encodings have no parameters.
+#
+# </details>
+#
+# **2.** What if `nn.Embedding` starts as it is (standard deviation 1) and is multiplied by √d?
+#
+# - (a) It is far larger than the positions, so that the order is hard to see
+# - (b) It is as large as the positions
+# - (c) It does not matter: training will adjust it
+#
+# <details><summary>Each choice explained</summary>
+#
+# - (a) Yes. For d = 128, the embeddings are about sixteen times as large. On the task of chapter 6, such a model
+#   copies nothing after 150 steps.
+# - (b) No. That is so with a standard deviation of 1/√d.
+# - (c) No. It gets better after long training, but a bad start costs a lot of it.
+#
+# </details>
+
+# %% [markdown] source="deb26a2e"
+# ## Exercises
+#
+# Each exercise says how hard it is (★) and how long it takes. Replace the `...` in the cell, then run the check
+# below it. If you are stuck, unfold the hints one at a time. The answer is folded in the edition with blanks, and
+# filled in in the solved edition.
+
+# %% [markdown] source="3e2f7c5c"
+# ### Exercise 1 ★ 5 min
+#
+# For a `d_model` of 4, compute the vector of position 3 with `math.sin` and `math.cos` alone: a list of four
+# numbers.
+#
+# <details><summary>Hint 1</summary>
+#
+# There are two hands. The speed of the first is 1, that of the second $1/10000^{2/4}$.
+#
+# </details>
+# <details><summary>Hint 2</summary>
+#
+# $10000^{2/4} = 100$, so the angle of the second hand is 3 / 100.
+#
+# </details>
+
+# %% tags=["exercise"]
+by_hand = [math.sin(3), math.cos(3), math.sin(3 / 100), math.cos(3 / 100)]  # four numbers
+
+# %%
+check_answer(
+    by_hand,
+    modeling.sinusoid_table(4, 4)[3].tolist(),
+    (
+        [math.sin(3), math.sin(3 / 100), math.cos(3), math.cos(3 / 100)],
+        "These are two sines, then two cosines. They alternate.",
+    ),
+    ([math.cos(3), math.sin(3), math.cos(3 / 100), math.sin(3 / 100)], "Sine and cosine are swapped."),
+    (lambda it: math.isclose(it[2], math.sin(3 / 10)), "The exponent of the second hand is i/d. It should be 2i/d."),
+)
+
+# %% [markdown] source="f39c33a4"
+# ### Exercise 2 ★★ 5 min
+#
+# From the mask `[0, 0, 1, 1, 1]`, make the positions `[0, 0, 1, 2, 3]` with `cumsum`. They count from 1; padding is
+# 0.
+#
+# <details><summary>Hint 1</summary>
+#
+# Print `mask.cumsum(dim=0)` first.
+#
+# </details>
+# <details><summary>Hint 2</summary>
+#
+# If the zeros are on the right (`[1, 1, 0]`), the running sum is `[1, 2, 2]`. Multiply by the mask to make padding
+# 0.
+#
+# </details>
+
+
+# %% tags=["exercise"]
+def positions_from_mask(mask):  # (L,)
+    return mask.cumsum(dim=0) * mask  # positions (L,)
+
+
+# %%
+masks = torch.tensor([[0, 0, 1, 1, 1], [1, 1, 1, 0, 0]])
+check_answer(
+    lambda: [positions_from_mask(mask).tolist() for mask in masks],
+    [[0, 0, 1, 2, 3], [1, 2, 3, 0, 0]],
+    ([[0, 0, 1, 2, 3], [1, 2, 3, 3, 3]], "Padding on the right is not 0."),
+)
+
+# %% [markdown] source="ef764434"
+# ### Exercise 3 ★ 3 min
+#
+# How many positions does the slowest hand need for one full turn? Compute it from `speed`.
+#
+# <details><summary>Hint 1</summary>
+#
+# A full turn is $2\pi$ radians.
+#
+# </details>
+# <details><summary>Hint 2</summary>
+#
+# The speed is the angle from one position to the next. Divide the full turn by it. The slowest hand is `speed[-1]`.
+#
+# </details>
+
+# %% tags=["exercise"]
+turn = 2 * math.pi / speed[-1].item()  # a number of positions
+
+# %%
+check_answer(
+    turn,
+    lambda it: 50_000 < it < 2 * math.pi * 10_000,  # the larger d, the closer to 2π × 10000
+    (lambda it: it < 7, "This is the fastest hand. The slowest is speed[-1]."),
+    (lambda it: it < 10_000, "Did you multiply by 2π?"),
+)
+
+# %% [markdown] source="f21562ca"
+# In the next chapter, these vectors look at each other. → [3. Attention](03_attention.ipynb)

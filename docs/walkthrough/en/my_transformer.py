@@ -1,0 +1,207 @@
+"""The answers of all blanks, which make_notebooks.py copies from the chapters' cells."""
+
+import math
+from collections import Counter
+
+import torch
+from torch import nn
+
+
+def most_frequent_pair(words):  # for each word, the list of its pieces
+    pairs = Counter(pair for word in words for pair in zip(word, word[1:], strict=False))  # counts of neighbours
+    return pairs.most_common(1)[0][0]  # the most frequent pair: (left, right)
+
+
+def merge(word, left, right):  # a list of pieces, and the two to be merged
+    merged = []  # a new list
+    for piece in word:
+        if merged and (merged[-1], piece) == (left, right):
+            merged[-1] = left + right  # left, followed by right: one piece
+        else:
+            merged.append(piece)
+    return merged  # the merged list; the given one stays as it is
+
+
+class Embedding(nn.Module):
+    def __init__(self, vocab_size, d_model, max_length=128):
+        super().__init__()
+        if d_model % 2:
+            raise ValueError(f"d_model must be even, for sines and cosines come in pairs: {d_model}")
+        self.tokens = nn.Embedding(vocab_size, d_model)  # the table (V, D)
+        nn.init.normal_(self.tokens.weight, std=d_model**-0.5)  # starts with a standard deviation of 1/√D
+        speed = 1 / 10000 ** (
+            torch.arange(0, d_model, 2, dtype=torch.float64) / d_model
+        )  # the speed of each hand (D/2,)
+        angle = torch.arange(max_length).unsqueeze(1) * speed  # the angles (P, 1) × (D/2,) -> (P, D/2)
+        table = torch.stack([angle.sin(), angle.cos()], dim=2).flatten(1)  # alternating (P, D/2, 2) -> (P, D)
+        self.register_buffer("positions", table.float(), persistent=False)  # the buffer self.positions (P, D)
+
+    def forward(self, ids):  # (B, L)
+        if ids.shape[1] > len(self.positions):
+            raise ValueError(f"a text of {ids.shape[1]} tokens is longer than the {len(self.positions)} positions")
+        x = self.tokens(ids)  # (B, L, D)
+        x = x * math.sqrt(x.shape[-1])  # times √D (B, L, D)
+        return x + self.positions[: ids.shape[1]]  # plus positions (B, L, D) + (L, D) -> (B, L, D)
+
+
+class ScaledDotProductAttention(nn.Module):
+    def forward(self, query, key, value, mask=None):  # (..., L, K), (..., M, K), (..., M, K), (..., L or 1, M)
+        scores = query @ key.transpose(-2, -1)  # scores (..., L, K) @ (..., K, M) -> (..., L, M)
+        scores = scores / math.sqrt(key.shape[-1])  # divided by √K (..., L, M)
+        if mask is not None:
+            scores = scores.masked_fill(~mask, -math.inf)  # -∞ where nothing may be seen (..., L, M)
+        weights = scores.softmax(dim=-1)  # attention weights; each row sums to 1 (..., L, M)
+        return weights @ value, weights  # weighted sum (..., L, M) @ (..., M, K) -> (..., L, K), and weights
+
+
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, heads):
+        super().__init__()
+        if d_model % heads:
+            raise ValueError(f"d_model {d_model} cannot be divided among {heads} heads")
+        self.heads = heads
+        self.q_proj = nn.Linear(d_model, d_model)  # W^Q of all heads, side by side
+        self.k_proj = nn.Linear(d_model, d_model)  # W^K
+        self.v_proj = nn.Linear(d_model, d_model)  # W^V
+        self.out_proj = nn.Linear(d_model, d_model)  # W^O
+        self.attention = ScaledDotProductAttention()
+
+    def split(self, x):  # (B, L, D)
+        return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)  # (B, L, H, K) -> (B, H, L, K)
+
+    def forward(self, query, key, value, mask=None):  # (B, L, D), (B, M, D), (B, M, D), (B, 1, L or 1, M)
+        query = self.split(self.q_proj(query))  # (B, L, D) -> (B, H, L, K)
+        key = self.split(self.k_proj(key))  # (B, M, D) -> (B, H, M, K)
+        value = self.split(self.v_proj(value))  # (B, M, D) -> (B, H, M, K)
+        heads, weights = self.attention(query, key, value, mask)  # (B, H, L, K), (B, H, L, M)
+        joined = heads.transpose(1, 2).flatten(-2)  # joined (B, L, H, K) -> (B, L, D)
+        return self.out_proj(joined), weights  # (B, L, D), (B, H, L, M)
+
+
+class FeedForward(nn.Module):
+    def __init__(self, d_model, ffn_dim):
+        super().__init__()
+        self.fc1 = nn.Linear(d_model, ffn_dim)  # W_1, b_1
+        self.fc2 = nn.Linear(ffn_dim, d_model)  # W_2, b_2
+
+    def forward(self, x):  # (B, L, D)
+        x = self.fc1(x)  # (B, L, F)
+        x = torch.relu(x)  # through f (B, L, F)
+        return self.fc2(x)  # (B, L, D)
+
+
+class Dropout(nn.Module):
+    def __init__(self, rate):
+        super().__init__()
+        self.rate = rate
+
+    def forward(self, x):
+        if not self.training:
+            return x  # as it is after model.eval()
+        keep = torch.rand_like(x) >= self.rate  # True where it is kept, for each number with probability 1 - rate
+        return x * keep / (1 - self.rate)  # larger, so that the mean stays
+
+
+class EncoderLayer(nn.Module):
+    def __init__(self, d_model, heads, ffn_dim, dropout=0.1):
+        super().__init__()
+        self.self_attention_norm = nn.LayerNorm(d_model)
+        self.self_attention = MultiHeadAttention(d_model, heads)
+        self.feed_forward_norm = nn.LayerNorm(d_model)
+        self.feed_forward = FeedForward(d_model, ffn_dim)
+        self.dropout = Dropout(dropout)
+
+    def forward(self, x, mask):  # (B, S, D), (B, 1, 1, S)
+        normed = self.self_attention_norm(x)  # (B, S, D)
+        x = x + self.dropout(self.self_attention(normed, normed, normed, mask)[0])  # residual (B, S, D)
+        normed = self.feed_forward_norm(x)  # (B, S, D)
+        return x + self.dropout(self.feed_forward(normed))  # residual (B, S, D)
+
+
+class DecoderLayer(nn.Module):
+    def __init__(self, d_model, heads, ffn_dim, dropout=0.1):
+        super().__init__()
+        self.self_attention_norm = nn.LayerNorm(d_model)
+        self.self_attention = MultiHeadAttention(d_model, heads)
+        self.cross_attention_norm = nn.LayerNorm(d_model)
+        self.cross_attention = MultiHeadAttention(d_model, heads)
+        self.feed_forward_norm = nn.LayerNorm(d_model)
+        self.feed_forward = FeedForward(d_model, ffn_dim)
+        self.dropout = Dropout(dropout)
+
+    def forward(self, x, memory, causal, source_mask):  # (B, T, D), (B, S, D), (T, T), (B, 1, 1, S)
+        normed = self.self_attention_norm(x)  # (B, T, D)
+        x = x + self.dropout(self.self_attention(normed, normed, normed, causal)[0])  # what was written (B, T, D)
+        normed = self.cross_attention_norm(x)  # (B, T, D)
+        x = x + self.dropout(
+            self.cross_attention(normed, memory, memory, source_mask)[0]
+        )  # the source: T × S -> (B, T, D)
+        normed = self.feed_forward_norm(x)  # (B, T, D)
+        return x + self.dropout(self.feed_forward(normed))  # (B, T, D)
+
+
+class Encoder(nn.Module):
+    def __init__(self, vocab_size, d_model, heads, ffn_dim, layers, dropout=0.1):
+        super().__init__()
+        self.embedding = Embedding(vocab_size, d_model)
+        self.dropout = Dropout(dropout)
+        self.layers = nn.ModuleList(EncoderLayer(d_model, heads, ffn_dim, dropout) for _ in range(layers))
+        self.norm = nn.LayerNorm(d_model)
+
+    def forward(self, ids, mask):  # (B, S), (B, 1, 1, S)
+        x = self.dropout(self.embedding(ids))  # (B, S, D)
+        for layer in self.layers:
+            x = layer(x, mask)  # (B, S, D)
+        return self.norm(x)  # (B, S, D)
+
+
+class Decoder(nn.Module):
+    def __init__(self, vocab_size, d_model, heads, ffn_dim, layers, dropout=0.1):
+        super().__init__()
+        self.embedding = Embedding(vocab_size, d_model)
+        self.dropout = Dropout(dropout)
+        self.layers = nn.ModuleList(DecoderLayer(d_model, heads, ffn_dim, dropout) for _ in range(layers))
+        self.norm = nn.LayerNorm(d_model)
+
+    def forward(self, ids, memory, source_mask):  # (B, T), (B, S, D), (B, 1, 1, S)
+        x = self.dropout(self.embedding(ids))  # (B, T, D)
+        length = ids.shape[1]
+        causal = torch.ones(length, length, dtype=torch.bool, device=ids.device).tril()  # causal mask (T, T)
+        for layer in self.layers:
+            x = layer(x, memory, causal, source_mask)  # (B, T, D)
+        return self.norm(x)  # (B, T, D)
+
+
+class Transformer(nn.Module):
+    def __init__(self, vocab_size, d_model, heads, ffn_dim, encoder_layers, decoder_layers, head, dropout=0.1):
+        super().__init__()
+        self.encoder = Encoder(vocab_size, d_model, heads, ffn_dim, encoder_layers, dropout)
+        self.decoder = Decoder(vocab_size, d_model, heads, ffn_dim, decoder_layers, dropout)
+        self.head = head
+
+    def forward(self, source, is_token, target):  # (B, S), (B, S), (B, T)
+        source_mask = is_token[:, None, None, :]  # the same for all heads and queries (B, 1, 1, S)
+        memory = self.encoder(source, source_mask)  # (B, S, D)
+        x = self.decoder(target, memory, source_mask)  # (B, T, D)
+        return self.head(x)  # (B, T, number of outputs)
+
+
+NAMES = {  # name in the package: my name
+    "model.": "",
+    "embed_tokens": "embedding.tokens",
+    "self_attn_residual.pre_norm": "self_attention_norm",
+    "encoder_attn_residual.pre_norm": "cross_attention_norm",
+    "feed_forward_residual.pre_norm": "feed_forward_norm",
+    "self_attn.": "self_attention.",
+    "encoder_attn.": "cross_attention.",
+    "final_norm": "norm",
+    "classifier": "head",
+    "lm_head": "head",
+}
+
+
+def my_name(name):
+    """The name in my model of a parameter of the package"""
+    for theirs, ours in NAMES.items():
+        name = name.replace(theirs, ours)
+    return name
