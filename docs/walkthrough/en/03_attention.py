@@ -52,7 +52,7 @@ from torch.nn.functional import scaled_dot_product_attention
 from transformers import AutoTokenizer
 
 from hf_vanilla_transformer import modeling_vanilla_transformer as modeling
-from hf_vanilla_transformer.loading import load_model
+from hf_vanilla_transformer.inference.folder import load_model
 
 
 Embedding = mine("Embedding")  # from chapter 2

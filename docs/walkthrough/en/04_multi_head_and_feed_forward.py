@@ -51,7 +51,7 @@ from torch import nn
 from transformers import AutoTokenizer
 
 from hf_vanilla_transformer import VanillaTransformerConfig
-from hf_vanilla_transformer.loading import load_model
+from hf_vanilla_transformer.inference.folder import load_model
 
 
 Embedding, ScaledDotProductAttention = mine("Embedding", "ScaledDotProductAttention")  # from chapters 2 and 3

@@ -53,7 +53,7 @@ from hf_vanilla_transformer import (
     VanillaTransformerForConditionalGeneration,
     VanillaTransformerModel,
 )
-from hf_vanilla_transformer.loading import load_model
+from hf_vanilla_transformer.inference.folder import load_model
 
 
 Embedding, MultiHeadAttention, FeedForward = mine(
