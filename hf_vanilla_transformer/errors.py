@@ -34,7 +34,7 @@ def named_errors(folder: str, what: str) -> Iterator[None]:
     """Raise an error of a library that reads files of this folder as one `DataError` with the folder's name."""
     try:
         yield
-    except ImportError:  # an extra
+    except (ImportError, DataError):  # an extra; what is said already
         raise
     except UnpicklingError as error:  # torch's own message says how to run the code
         raise DataError(f"{folder}: no {what} can be read here (a file of torch that holds code)") from error

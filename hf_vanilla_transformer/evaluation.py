@@ -291,13 +291,15 @@ def load_split(arguments: EvaluationArguments, data_arguments: type, **options: 
     """
     settings = {one.name: one for one in fields(data_arguments)}
     given = {name: value for name, value in vars(arguments).items() if name in settings and value is not None}
-    of_recipe = {name: value for name, value in recipe_of(arguments.model).items() if name in settings}
+    of_recipe = recipe_of(arguments.model, data_arguments)
     found = of_recipe | given
     if missing := [f"--{name}" for name, one in settings.items() if one.default is MISSING and name not in found]:
         raise DataError(f"{', '.join(missing)}: neither given nor in the model's recipe")
     data: Any = data_arguments(**found)
     arguments.__dict__ |= vars(data)
     whose = "" if "data" in given else ", the data of the model's recipe" if "data" in of_recipe else ", by default"
+    if "data" in of_recipe and "data" not in given:
+        print(f"Reading {data.data}{whose}", flush=True)  # before a stranger's path is read
     try:
         there = data.load(cut=False, **options)
         is_seen = len(there) > 1 or seen(data, arguments.model, of_recipe.get("data"), there)
@@ -324,7 +326,9 @@ def seen(data: Any, model: str, of_recipe: str | None, there: DatasetDict) -> bo
         path = local_path(data.data)
         if not path.exists() or (of_recipe and Path(of_recipe).expanduser().resolve() == path.resolve()):
             return True
-    trained_on = record_of(model, RUN_FILE).get("data", {}).get("train", {}).get("sha256")
+    trained_on: Any = record_of(model, RUN_FILE)
+    for name in ("data", "train", "sha256"):
+        trained_on = trained_on.get(name) if isinstance(trained_on, dict) else None
     columns = [column for column in ("text", "label", "source", "target") if column in rows.column_names]
     with suppress(DataError):  # too few rows to be cut
         return trained_on == checksum(data.load()["train"].select_columns(columns))

@@ -15,7 +15,7 @@ from transformers.hf_argparser import string_to_bool
 
 from .data.in_memory import is_in_memory, name_of
 from .errors import DataError
-from .recipes import did_you_mean, find_recipe, with_local_paths
+from .recipes import did_you_mean, find_recipe, read_yaml, with_local_paths
 from .settings import JsonMapping, check_at_least
 
 
@@ -48,6 +48,7 @@ class SettingsParser(HfArgumentParser):
         self.groups = groups
         self.required = [action.dest for action in self._actions if action.required]
         hints = {name: hint for group in groups for name, hint in get_type_hints(group).items()}
+        self.texts = {name for name, hint in hints.items() if hint in (str, str | None)}
         self.optional = {name for name, hint in hints.items() if type(None) in get_args(hint)} - {*self.required}
         for action in self._actions:
             if action.type is string_to_bool and action.nargs is None:  # of `bool | None`
@@ -69,8 +70,9 @@ class SettingsParser(HfArgumentParser):
         for name, value in settings.items():
             value = os.fspath(value) if isinstance(value, os.PathLike) else value
             value = value.value if isinstance(value, Enum) else list(value) if isinstance(value, tuple) else value
-            if not isinstance(value, str | int | float | list | dict | None):
-                self.error(f"argument --{name}: a {type(value).__name__} is no value of a setting")
+            kinds = (str, int, float, type(None)) if name in self.texts else (str, int, float, list, dict, type(None))
+            if not isinstance(value, kinds):
+                self.error(f"argument --{name}: a {type(value).__name__} is no value of this setting")
             if value is None or (isinstance(value, list | dict) and name in structured):
                 kept[name] = value
             else:
@@ -147,9 +149,8 @@ def is_training(group: type) -> bool:
 def read_recipe(parser: SettingsParser, file: Path) -> Settings:
     """The settings in a recipe's file, as they stand there."""
     try:
-        text = file.read_text(encoding="utf-8")
-        settings, texts = yaml.safe_load(text), yaml.load(text, yaml.BaseLoader)
-    except (UnicodeDecodeError, yaml.YAMLError) as error:
+        settings, texts = read_yaml(file), read_yaml(file, "BaseLoader")
+    except (UnicodeDecodeError, RecursionError, yaml.YAMLError) as error:
         raise SettingsError(f"{file}: {' '.join(str(error).split())}") from error
     if not isinstance(settings, dict):
         raise SettingsError(f"{file}: not a YAML mapping of settings")

@@ -9,12 +9,15 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from .errors import DataError
 
 
 # What a record has in place of this machine's folders, and the file that says which they are: it is never sent.
 LOCAL, LOCAL_FILE = "LOCAL/", "local.json"
 RECIPES = Path(__file__).parent / "recipes"
+LONGEST_RECORD = 2**20  # bytes
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
@@ -51,6 +54,23 @@ def find_recipe(recipe: str, command: str) -> Path:
     if recipe not in names:
         raise DataError(f"{recipe}: that recipe is for {commands[recipe]}")
     return RECIPES / f"{recipe}.yaml"
+
+
+def read_record(file: Path) -> bytes:
+    """A file of a record, which may be a stranger's; a DataError if it is longer than any record."""
+    with open(file, "rb") as opened:
+        content = opened.read(LONGEST_RECORD + 1)
+    if len(content) > LONGEST_RECORD:
+        raise DataError(f"{file}: more than {LONGEST_RECORD:,} bytes, which is no record of a run")
+    return content
+
+
+def read_yaml(file: Path, loader: str = "SafeLoader") -> Any:
+    """What a recipe holds; a DataError if it has aliases, ten levels of which can take gigabytes."""
+    text, kind = read_record(file).decode(), getattr(yaml, f"C{loader}", getattr(yaml, loader))
+    if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, kind)):
+        raise DataError(f"{file}: has an alias (*), which no recipe needs")
+    return yaml.load(text, kind)
 
 
 def without_local_paths(value: Any, places: dict[str, str]) -> Any:

@@ -26,7 +26,7 @@ from ..data.table_files import NO_ROW, find_columns, iterate_rows
 from ..errors import DataError
 from ..inference.loaded import WINDOW
 from ..recipes import escape_controls
-from ..settings import EngineArguments, check_at_least
+from ..settings import AnyDataArguments, EngineArguments, check_at_least
 
 
 logger = logging.getLogger(__name__)
@@ -162,7 +162,7 @@ def open_texts(arguments: LinesArguments, recipe_column: str, *names: str) -> It
 def _column_of_recipe(model: str, setting: str) -> str | None:
     from ..hub.record import recipe_of
 
-    return recipe_of(model).get(setting)
+    return recipe_of(model, AnyDataArguments, setting).get(setting)
 
 
 def _open_table(file: str, column: str, rows: Any) -> Table:

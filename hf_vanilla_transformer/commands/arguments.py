@@ -154,8 +154,9 @@ def exit_with_one_line(main: Callable[..., None]) -> Callable[..., None]:
         except KeyboardInterrupt:
             print_line("interrupted")
             sys.exit(130)
-        except USER_ERRORS as error:
-            if os.environ.get("VANILLA_TRACEBACK") == "1":
+        except Exception as error:
+            of_a_file = type(error) is Exception and "(os error " in str(error)  # of tokenizers, in Rust
+            if os.environ.get("VANILLA_TRACEBACK") == "1" or not (isinstance(error, USER_ERRORS) or of_a_file):
                 raise
             hint = " (--help lists the settings)" if isinstance(error, SettingsError) else ""
             print_line(f"error: {_one_line(error)}{hint}")

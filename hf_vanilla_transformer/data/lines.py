@@ -82,7 +82,7 @@ def decode_lines(lines: BinaryIO, name: str, encoding: str = "utf-8", longest: i
                     raise DataError(f"{name}, line {number}: longer than {size:,} bytes, which is no text")
             text = codecs.getincrementaldecoder(codec)().decode(line, size == len(line))
             text = text.removeprefix(BYTE_ORDER_MARK) if number == 1 else text
-            if longest and (size > len(line) or len(text) > longest + 2):  # with the line's end
+            if longest and (size > len(line) or len(text.rstrip("\r\n")) > longest):
                 cut, text = cut + 1, text[:longest]
             yield number, text
         if cut:

@@ -2,15 +2,15 @@
 """Export a model: convert it, compare it with torch, and only then give it its folder."""
 
 import importlib
+import sys
 from collections.abc import Sequence
-from dataclasses import fields
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from ..errors import DataError
 from ..finished_folder import finished_folder
-from ..hub.record import describe_environment, recipe_of, save_json
+from ..hub.record import RECIPE_FILE, describe_environment, recipe_of, record_of, save_json
 from ..inference.engine import EXPORT_FILE, TARGET_TOKENIZER, load_engine
 from ..inference.folder import Tokenizers, load_model, load_tokenizers
 from ..inference.torch_engine import TorchEngine
@@ -65,14 +65,15 @@ def export(model: str | Path, **settings: Any) -> dict[str, Any]:
 def validation_texts(folder: str, most: int = 200) -> list[str]:
     """The first texts of the run's validation split, where its recipe names data that are here."""
     try:
-        recipe = recipe_of(folder)
-        source = str(recipe.get("data", "sample"))
+        recipe = record_of(folder, RECIPE_FILE)
+        pairs = {"source_column", "target_column", "data"} <= recipe.keys()
+        group: Any = PairArguments if pairs else LabelledTextArguments
+        settings = recipe_of(folder, group)
+        source = settings.get("data", "sample")
         if not recipe or source != "sample" and not Path(source).expanduser().exists():
             return []
-        pairs = "source_column" in recipe
-        group: Any = PairArguments if pairs else LabelledTextArguments
-        arguments = group(**{field.name: recipe[field.name] for field in fields(group) if field.name in recipe})
-        data = arguments.load() if pairs else arguments.load(recipe.get("problem_type"))
+        print(f"Reading {source}, the data of the model's recipe", file=sys.stderr)
+        data = group(**settings).load(**({} if pairs else {"problem_type": recipe.get("problem_type")}))
     except (OSError, ValueError) as error:
         print(f"No texts of the validation split: {error}")
         return []

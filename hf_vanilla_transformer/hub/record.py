@@ -4,12 +4,13 @@
 import contextlib
 import json
 import platform
+import reprlib
 import subprocess
 from collections.abc import Iterable, Mapping
 from glob import glob, has_magic
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import numpy as np
 import torch
@@ -24,7 +25,7 @@ from ..errors import DataError, named_errors
 from ..figures import plot_training_curves
 from ..inference.engine import EXPORT_FILE, TARGET_TOKENIZER, read_export
 from ..reading import NOT_IN_RECIPE
-from ..recipes import LOCAL_FILE, with_local_paths, without_local_paths
+from ..recipes import LOCAL_FILE, read_record, read_yaml, with_local_paths, without_local_paths
 from ..tasks import FORMATS
 
 
@@ -182,17 +183,28 @@ def read_file(file: Path) -> dict[str, Any]:
     Raises:
         OSError, ValueError: the file cannot be read, or holds no mapping.
     """
-    text = file.read_bytes()
     with named_errors(str(file), "content"):
-        content = json.loads(text) if file.suffix == ".json" else yaml.safe_load(text)
+        if file.suffix == ".json":
+            content = json.loads(read_record(file) if file.name == RUN_FILE else file.read_bytes())
+        else:
+            content = read_yaml(file)
     if not isinstance(content, dict):
         raise DataError(f"{file}: holds no mapping of names to values")
     return content
 
 
-def recipe_of(model: str) -> dict[str, Any]:
-    """The recipe of a model, or of the model that an export was made from; nothing where there is none."""
-    return record_of(model, RECIPE_FILE)
+def recipe_of(model: str, group: type, *names: str) -> dict[str, Any]:
+    """A dataclass's settings, or some, in the recipe of a model, or of the model that an export was made from.
+
+    Raises:
+        DataError: one has another type.
+    """
+    recipe, kinds = record_of(model, RECIPE_FILE), get_type_hints(group)
+    found = {name: recipe[name] for name in names or kinds if name in recipe}
+    for name, value in found.items():
+        if not isinstance(value, (kinds[name], int if kinds[name] in (float, float | None) else kinds[name])):
+            raise DataError(f"{model}: {name} in the recipe is {reprlib.repr(value)}, of another type")
+    return found
 
 
 def record_of(model: str, name: str) -> dict[str, Any]:

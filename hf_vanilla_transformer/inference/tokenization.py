@@ -43,18 +43,18 @@ class ExportedTokenizer:
 
     def __init__(self, folder: str, subfolder: str = "", vocab_size: int | None = None):
         file = Path(folder, subfolder, "tokenizer.json")
-        with named_errors(folder, "tokenizer"):
+        with named_errors(folder, "tokenizer"), tokenizer_errors(folder):
+            check_growth(folder, json.loads(file.read_bytes()))
             self._tokenizer = Tokenizer.from_file(str(file))
+            self._tokenizer.no_truncation()
+            self._tokenizer.no_padding()
             settings = json.loads(file.with_name("tokenizer_config.json").read_text(encoding="utf-8"))
             self.max_length = settings.get("model_max_length", sys.maxsize)
             self._side = settings.get("truncation_side", "right")
-        check_growth(folder, json.loads(self._tokenizer.to_str()))
         check_max_length(folder, self.max_length)
         ids = [*self._tokenizer.get_vocab().values(), *self._tokenizer.encode("").ids]
         check_ids(folder, 1 + max(ids, default=0), vocab_size)
         self._folder = folder
-        self._tokenizer.no_truncation()
-        self._tokenizer.no_padding()
         self.added_tokens = self._tokenizer.num_special_tokens_to_add(is_pair=False)
 
     def encode(self, texts: list[str], max_length: int) -> tuple[list[list[int]], list[int]]:
