@@ -140,7 +140,8 @@ class Attack(NamedTuple):
 def run_attacks(commands: list[list], mebibytes: int) -> list[Attack]:
     """Run commands in one process; each but the first can take so many MiB more than the one before left, and 30 s."""
     words = [list(map(str, command)) for command in commands]
-    result = run_program(ATTACKS, mebibytes, json.dumps(words))
+    quiet = {**os.environ, "RUST_BACKTRACE": "0"}
+    result = run_program(ATTACKS, mebibytes, json.dumps(words), environment=quiet)
     found = [Attack(*json.loads(line)) for line in result.stdout.splitlines()]
-    assert len(found) == len(words), f"{words[len(found)]}: {result.returncode}, {result.stderr}"
+    assert len(found) == len(words), f"{words[len(found)]}: {result.returncode}, {result.stderr[-2000:]}"
     return found

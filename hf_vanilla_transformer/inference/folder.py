@@ -25,7 +25,7 @@ from ..errors import DataError, named_errors
 from ..modeling_vanilla_transformer import VanillaTransformerPreTrainedModel, transformers_tie_weights
 from ..tasks import TASKS, Task, task_of
 from .engine import EXPORT_FILE, TARGET_TOKENIZER, read_export
-from .tokenization import check_growth, check_ids, check_max_length
+from .tokenization import check_growth, check_ids, check_lengths
 
 
 # What `cached_file` takes for a file that may be missing.
@@ -222,7 +222,7 @@ def load_tokenizer(folder: str, subfolder: str = "", vocab_size: int | None = No
         content = json.loads(Path(file).read_bytes()) if file else {}
     check_growth(folder, content)
     tokenizer = load_from(AutoTokenizer, folder, "tokenizer", subfolder=subfolder)
-    check_max_length(folder, tokenizer.model_max_length)
+    check_lengths(folder, tokenizer.model_max_length, tokenizer.num_special_tokens_to_add())
     check_ids(folder, size_needed(tokenizer), vocab_size)
     return tokenizer
 

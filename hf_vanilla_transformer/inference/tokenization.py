@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 MAX_AT_ONCE = 256
 # Characters that a normalizer or decoder may make of one: a chain of twelve could make 10^12.
 MAX_OF_ONE = 1000
+# Tokens, such as [EOS], that a template may add to a text.
+MAX_ADDED = 16
 
 
 class TextTokenizer(Protocol):
@@ -51,11 +53,11 @@ class ExportedTokenizer:
             settings = json.loads(file.with_name("tokenizer_config.json").read_text(encoding="utf-8"))
             self.max_length = settings.get("model_max_length", sys.maxsize)
             self._side = settings.get("truncation_side", "right")
-        check_max_length(folder, self.max_length)
         ids = [*self._tokenizer.get_vocab().values(), *self._tokenizer.encode("").ids]
         check_ids(folder, 1 + max(ids, default=0), vocab_size)
         self._folder = folder
         self.added_tokens = self._tokenizer.num_special_tokens_to_add(is_pair=False)
+        check_lengths(folder, self.max_length, self.added_tokens)
 
     def encode(self, texts: list[str], max_length: int) -> tuple[list[list[int]], list[int]]:
         rows: list[list[int]] = []
@@ -132,9 +134,12 @@ def longest_of_one(step: Any) -> int:
     return (1 + len(step.get("content", "")) + len(step.get("prepend", ""))) * math.prod(steps)
 
 
-def check_max_length(folder: str, limit: Any) -> None:
-    if not isinstance(limit, int | float) or limit < 1 or limit % 1 > 0:
+def check_lengths(folder: str, limit: Any, added: int) -> None:
+    """Raise a DataError if texts are cut to no number of tokens, or if a template adds too many."""
+    if not isinstance(limit, int | float) or not limit >= 1 or limit % 1 > 0:
         raise DataError(f"{folder}: model_max_length is {limit!r}, no number of tokens")
+    if added > MAX_ADDED:
+        raise DataError(f"{folder}: the tokenizer adds {added:,} tokens to each text")
 
 
 def check_ids(folder: str, needed: int, vocab_size: int | None) -> None:

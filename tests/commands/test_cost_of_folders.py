@@ -46,6 +46,7 @@ ADDED = [
 ]
 TEN_TO_THE_TWELFTH = [replace("가", "가" * 10)] * 12
 EVIL_REGEX = {"type": "Split", "pattern": {"Regex": "(가|가|가가)+$"}, "behavior": "Isolated", "invert": False}
+A, EOS = {"Sequence": {"id": "A", "type_id": 0}}, {"SpecialToken": {"id": "[EOS]", "type_id": 0}}
 EOS_BEYOND = {"[EOS]": {"id": "[EOS]", "ids": [2**31], "tokens": ["[EOS]"]}}
 TOKENIZERS = {
     "an added token beyond the embedding": tokenizer(added_tokens=ADDED),
@@ -56,6 +57,8 @@ TOKENIZERS = {
     "a normalizer that puts in much": tokenizer(normalizer=replace("가", "가" * 10**6)),
     "a normalizer that begins with much": tokenizer(normalizer={"type": "Prepend", "prepend": "가" * 10**6}),
     "a pattern that backtracks": tokenizer(pre_tokenizer=EVIL_REGEX),
+    "a template of 1,000 tokens": tokenizer(post_processor__single=[A, *[EOS] * 1000]),
+    "a length that is no number": {"tokenizer_config.json": {"model_max_length": float("nan")}},
     "a length below zero": {"tokenizer_config.json": {"model_max_length": -5}},
     "a length that is a text": {"tokenizer_config.json": {"model_max_length": "x"}},
     "a length of half a token": {"tokenizer_config.json": {"model_max_length": 1.5}},
