@@ -29,7 +29,8 @@ def read_tsv(file: Path) -> list[dict[str, str]]:
 def test_the_evaluation_is_the_runs_own(succeed, trained, tmp_path):
     flags = ["--split", "validation", "--batch_size", "32"]
     out = succeed("evaluate", "--model", trained, "--output_dir", tmp_path / "run", *flags)
-    assert out.startswith("Measuring validation of sample, the data of the model's recipe\n")
+    whose = "sample, the data of the model's recipe"  # named before it is read
+    assert out.startswith(f"Reading {whose}\nMeasuring validation of {whose}\n")
     summary = (tmp_path / "run" / "report.md").read_text(encoding="utf-8")
     assert f"validation of sample: {out.splitlines()[-2].removeprefix('validation: ')}\n" in summary
     report = read_json(tmp_path / "run" / "evaluation.json")
