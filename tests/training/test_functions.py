@@ -1,0 +1,134 @@
+"""What a command does, a function does: in one process, more than once, without exits."""
+
+import os
+import signal
+
+import pandas as pd
+import pytest
+from datasets import ClassLabel, Dataset, DatasetDict
+from shared import TINY_TRANSLATOR, read_json
+from transformers import Trainer
+
+import hf_vanilla_transformer as vt
+from hf_vanilla_transformer.errors import DataError
+from hf_vanilla_transformer.reading import SettingsError
+
+
+CONFIG = {"d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "encoder_ffn_dim": 16, "decoder_ffn_dim": 16}
+QUICK = {"max_steps": 2, "report_to": "none", "disable_tqdm": True, "use_cpu": True, "vocab_size": 40}
+QUICK |= {"config": CONFIG | {"encoder_attention_heads": 2, "decoder_attention_heads": 2}}
+TEXTS, LABELS = ["가 나", "다 라", "마 바", "사 아"] * 15, ["좋음", "나쁨"] * 30
+
+
+def data_in(kind: str):
+    columns = {"review": TEXTS, "label": LABELS, "when": pd.Timestamp("2026-01-01")}
+    if kind == "DataFrame":
+        return pd.DataFrame(columns, index=[*range(7, 67)])
+    rows = Dataset.from_dict({"review": TEXTS, "label": LABELS})
+    if kind == "Dataset":
+        return rows.cast_column("label", ClassLabel(names=["나쁨", "좋음"]))
+    return DatasetDict(train=rows, test=rows.select(range(20)))
+
+
+@pytest.mark.parametrize("kind", ["DataFrame", "Dataset", "DatasetDict"])
+def test_data_can_be_an_object(kind, tmp_path):
+    data = data_in(kind)
+    run = vt.train_classifier("few-rows", data=data, text_column="review", output_dir=tmp_path / "run", **QUICK)
+    assert run.model.config.id2label == {0: "나쁨", 1: "좋음"} and len(run.tokenizer) == run.model.config.vocab_size
+    assert run.folder == str(tmp_path / "run") and run.metrics == read_json(tmp_path / "run" / "metrics.json")
+    record = read_json(tmp_path / "run" / "run.json")["data"]
+    assert record["source"].startswith(f"{kind} ") and "review, label" in record["source"]
+    assert sum(record[split]["rows"] for split in ("train", "validation")) + record["test"]["rows"] in (60, 80)
+    assert f"Data: {kind} " in (tmp_path / "run" / "README.md").read_text()
+    report = vt.evaluate(
+        run.folder, data=data
+    )  # the columns are the recipe's, and the split that it was trained on, too
+    assert report["accuracy"] == run.metrics["test"]["accuracy"]
+    with pytest.raises(DataError, match="give the data again"):
+        vt.evaluate(run.folder)
+
+
+def test_pairs_can_be_an_object_too(tmp_path):
+    pairs = pd.DataFrame({"de": TEXTS, "en": TEXTS[::-1]})
+    columns = {"source_column": "de", "target_column": "en"}
+    run = vt.train_translator(data=pairs, **columns, output_dir=tmp_path, save_strategy="no", **QUICK)
+    assert run.target_tokenizer is run.tokenizer
+    assert vt.evaluate(tmp_path, data=pairs)["bleu"] == run.metrics["test"]["beams_1"]["bleu"]
+
+
+@pytest.mark.slow
+def test_a_function_trains_as_its_command(succeed, tmp_path):
+    flags = ["--max_steps", "2", "--report_to", "none", "--use_cpu", "true", "--vocab_size", "1500", *TINY_TRANSLATOR]
+    succeed("train-classifier", "sample", *flags, "--output_dir", tmp_path / "command")
+    config = read_json(tmp_path / "command" / "config.json")
+    sizes = {name: config[name] for name in QUICK["config"]}
+    settings = {"max_steps": 2, "report_to": "none", "use_cpu": True, "vocab_size": 1500, "config": sizes}
+    vt.train_classifier("sample", output_dir=str(tmp_path / "function"), **settings)
+    files = ("model.safetensors", "config.json", "tokenizer.json")
+    one, other = ([(tmp_path / name / file).read_bytes() for file in files] for name in ("command", "function"))
+    assert one == other
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"learning_rat": 1e-3}, "--learning_rat=0.001; did you mean --learning_rate?"),
+        ({"learning_rate": "high"}, "--learning_rate: invalid float value: 'high'"),
+        ({"seed": 1.5}, "--seed: invalid int value"),
+        ({"data": object()}, "--data: a object is no value of this setting"),
+        ({"eval_strategy": "sometimes"}, "sometimes"),
+        ({"config": {"d_modl": 8}}, "no such field: d_modl; did you mean d_model?"),
+        ({"metric_for_best_model": "bleu"}, "--metric_for_best_model: loss, accuracy, f1; not bleu"),
+        ({"data": pd.DataFrame({"a": [1]}), "text_column": "text"}, "no column 'text'"),
+    ],
+)
+def test_a_wrong_setting_is_an_exception_and_holds_nothing(settings, message, tmp_path):
+    with pytest.raises(DataError, match=message.replace("?", r"\?")):
+        vt.train_classifier("few-rows", **{"data": data_in("Dataset"), "output_dir": tmp_path / "run", **settings})
+    assert not [*(tmp_path / "run").glob("*")]
+
+
+def test_of_recipes_the_nearest_is_named():
+    with pytest.raises(DataError, match="did you mean few-rows?"):
+        vt.train_classifier("few-row")
+    with pytest.raises(DataError, match="multi30k-de-en: that recipe is for train-translation"):
+        vt.train_classifier("multi30k-de-en")
+    with pytest.raises(SettingsError, match="--source_column, --target_column, --data"):
+        vt.train_translator()
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError, SystemExit])
+def test_a_run_that_fails_leaves_no_lock_and_nothing_changed(error, tmp_path, monkeypatch):
+    """As in a notebook, whose next cell begins it again."""
+    monkeypatch.setenv("HF_TOKEN", "mine")
+    handlers = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)]
+    settings = {"data": data_in("Dataset"), "text_column": "review", "output_dir": tmp_path / "run", **QUICK}
+
+    def fail(*args, **kwargs):
+        assert os.environ["HF_TOKEN"] == "other"
+        raise error
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Trainer, "training_step", fail)
+        with pytest.raises(error) as failed:
+            vt.train_classifier("few-rows", hub_token="other", **settings)
+    if error is KeyboardInterrupt:
+        assert failed.value.__notes__ == ["no checkpoint was saved"]
+    assert os.environ["HF_TOKEN"] == "mine" and not [*(tmp_path / "run").iterdir()]
+    assert [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)] == handlers
+    assert vt.train_classifier("few-rows", **settings).metrics["best_step"] == 2
+
+
+def test_a_dry_run_measures_nothing(tmp_path, capsys):
+    settings = {"data": data_in("Dataset"), "text_column": "review", "output_dir": tmp_path / "run", **QUICK}
+    run = vt.train_classifier("few-rows", dry_run=True, **settings)
+    assert run.metrics == {} and not (tmp_path / "run").exists()
+    assert "Nothing was written there" in capsys.readouterr().out
+
+
+def test_the_package_imports_nothing_until_a_name_is_used():
+    assert set(vt.__all__) <= set(dir(vt))
+    with pytest.raises(AttributeError, match="has no attribute 'train_clasifier'"):
+        _ = vt.train_clasifier
+    for name in vt.__all__:
+        assert callable(getattr(vt, name)) and getattr(vt, name).__doc__, name
