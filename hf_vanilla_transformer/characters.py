@@ -13,8 +13,8 @@ CHARACTERS_PER_TOKEN = 64
 
 def part_that_matters(texts: list[str], tokens: float, side: str) -> list[str]:
     """The part of each text that can matter to so many tokens; the rest is on the `side` where a tokenizer cuts."""
-    most = int(min(CHARACTERS_PER_TOKEN * tokens, 2**30))
-    part = slice(-most, None) if side == "left" else slice(most)
+    limit = int(min(CHARACTERS_PER_TOKEN * tokens, 2**30))
+    part = slice(-limit, None) if side == "left" else slice(limit)
     return [text[part] for text in texts]
 
 

@@ -320,9 +320,9 @@ def convert_checkpoint(state_dict: Mapping[str, torch.Tensor], source: str, **co
         for name, tensor in zip(row.ours, row.to_ours(state_dict[theirs].detach()), strict=True)
     }
 
-    told = structure | _read_fields(sizes, preset, fields)
+    found = structure | _read_fields(sizes, preset, fields)
     if head == "classifier":
-        told["num_labels"] = sizes["num_labels"]
+        found["num_labels"] = sizes["num_labels"]
         if fields.get("id2label"):
             fields.setdefault("num_labels", len(fields["id2label"]))
     if "none" in family.position_types:
@@ -331,7 +331,7 @@ def convert_checkpoint(state_dict: Mapping[str, torch.Tensor], source: str, **co
         fields = {"bos_token_id": None, "eos_token_id": None, "decoder_start_token_id": None, **fields}
     else:
         as_learned = fields.get("position_embedding_type") == "learned" or _differs_from_sinusoid(ours, rows, family)
-        told |= {
+        found |= {
             "position_embedding_type": "learned" if as_learned else "sinusoidal",
             "position_offset": preset.position_offset,
             "max_position_embeddings": sizes["encoder_rows"] - preset.position_offset,
@@ -341,13 +341,13 @@ def convert_checkpoint(state_dict: Mapping[str, torch.Tensor], source: str, **co
             ours = {name: tensor for name, tensor in ours.items() if "embed_positions" not in name}
     for name in ("vocab_size", "max_position_embeddings"):
         # None: the same as the encoder's.
-        if told.get(f"decoder_{name}") == told.get(name) and fields.get(f"decoder_{name}") is None:
-            told[f"decoder_{name}"] = None
-    if wrong := [name for name in told if name in fields and fields[name] != told[name]]:
-        contradictions = ", ".join(f"{name}={fields[name]!r} (it has {told[name]!r})" for name in wrong)
+        if found.get(f"decoder_{name}") == found.get(name) and fields.get(f"decoder_{name}") is None:
+            found[f"decoder_{name}"] = None
+    if wrong := [name for name in found if name in fields and fields[name] != found[name]]:
+        contradictions = ", ".join(f"{name}={fields[name]!r} (it has {found[name]!r})" for name in wrong)
         raise DataError(f"{source}: the checkpoint contradicts {contradictions}")
 
-    config = VanillaTransformerConfig.from_preset(preset_name, **{**fields, **told})
+    config = VanillaTransformerConfig.from_preset(preset_name, **{**fields, **found})
     # Made in its dtype, so that the sinusoid is rounded once, as after loading.
     model = _CLASSES[head]._from_config(config, dtype=dtype)
     model.load_state_dict(ours, strict=True)

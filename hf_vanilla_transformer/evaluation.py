@@ -297,29 +297,29 @@ def load_split(arguments: EvaluationArguments, data_arguments: type, **options: 
         raise DataError(f"{', '.join(missing)}: neither given nor in the model's recipe")
     data: Any = data_arguments(**found)
     arguments.__dict__ |= vars(data)
-    whose = "" if "data" in given else ", the data of the model's recipe" if "data" in of_recipe else ", by default"
+    origin = "" if "data" in given else ", the data of the model's recipe" if "data" in of_recipe else ", by default"
     if "data" in of_recipe and "data" not in given:
-        print(f"Reading {data.data}{whose}", flush=True)  # before a stranger's path is read
+        print(f"Reading {name_of(data.data)}{origin}", flush=True)  # before a stranger's path is read
     try:
-        there = data.load(cut=False, **options)
-        is_seen = len(there) > 1 or seen(data, arguments.model, of_recipe.get("data"), there)
+        loaded = data.load(cut=False, **options)
+        is_seen = len(loaded) > 1 or seen(data, arguments.model, of_recipe.get("data"), loaded)
         if arguments.split is None and not is_seen:
-            (rows,) = there.values()
+            (rows,) = loaded.values()
             arguments.split = "all rows"  # type: ignore[assignment]  # for the report
-            print(f"Measuring all {len(rows):,} rows of {name_of(data.data)}{whose}", flush=True)
+            print(f"Measuring all {len(rows):,} rows of {name_of(data.data)}{origin}", flush=True)
             return rows
         arguments.split = arguments.split or "test"
-        print(f"Measuring {arguments.split} of {name_of(data.data)}{whose}", flush=True)
-        if arguments.split != "train" and arguments.split in there:
-            return there[arguments.split]
+        print(f"Measuring {arguments.split} of {name_of(data.data)}{origin}", flush=True)
+        if arguments.split != "train" and arguments.split in loaded:
+            return loaded[arguments.split]
         return data.load(**options)[arguments.split]  # cut as in training
     except (OSError, DataError) as error:
         raise error if "data" in given else DataError(f"{error} (--data: where the data are)") from error
 
 
-def seen(data: Any, model: str, of_recipe: str | None, there: DatasetDict) -> bool:
+def seen(data: Any, model: str, of_recipe: str | None, loaded: DatasetDict) -> bool:
     """Whether the one split of these data is what the model's run has split and trained on."""
-    ((split, rows),) = there.items()
+    ((split, rows),) = loaded.items()
     if split != "train":
         return False
     if not is_in_memory(data.data):

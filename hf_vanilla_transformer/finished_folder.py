@@ -34,10 +34,10 @@ def finished_folder(output_dir: str | Path) -> Iterator[Path]:
     # Such as a volume of Docker, or a folder whose parent is another user's: it cannot be replaced.
     stays = target.is_dir() and (target.is_mount() or not os.access(target.parent, os.W_OK))
     # On the same disk, so that files are moved and not copied.
-    there = target if stays else next(parent for parent in target.parents if parent.exists())
-    _remove_what_was_left(there)
+    parent = target if stays else next(folder for folder in target.parents if folder.exists())
+    _remove_what_was_left(parent)
     _check_free(output_dir)
-    with tempfile.TemporaryDirectory(dir=there, prefix=SCRATCH) as scratch, FileLock(Path(scratch, "lock")):
+    with tempfile.TemporaryDirectory(dir=parent, prefix=SCRATCH) as scratch, FileLock(Path(scratch, "lock")):
         Path(scratch, MARK).write_text(MARKED, encoding="utf-8")
         folder = Path(scratch, "result")
         folder.mkdir()
@@ -64,9 +64,9 @@ def _check_free(output_dir: str | Path, own: str = "") -> None:
         raise DataError(f"{output_dir} is not empty, and nothing is overwritten: choose another output_dir")
 
 
-def _remove_what_was_left(there: Path) -> None:
+def _remove_what_was_left(parent: Path) -> None:
     """Remove the folders of killed processes: they have the mark, and no process holds their lock."""
-    for mark in there.glob(f"{SCRATCH}*/{MARK}"):
+    for mark in parent.glob(f"{SCRATCH}*/{MARK}"):
         with contextlib.suppress(Timeout, OSError, UnicodeError):
             if mark.read_text(encoding="utf-8") == MARKED:
                 with FileLock(mark.with_name("lock"), timeout=0):

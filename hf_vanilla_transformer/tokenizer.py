@@ -193,8 +193,8 @@ def encode(texts: list[str], tokenizer: PreTrainedTokenizerBase, max_length: int
     if tokenizer.unk_token_id is None:
         raise DataError("the tokenizer has no unk_token")
     unused = {"return_attention_mask": False, "return_token_type_ids": False}
-    most = max_length or tokenizer.model_max_length
-    encoded = tokenize(tokenizer, texts, most, truncation=True, max_length=max_length, **unused)
+    limit = max_length or tokenizer.model_max_length
+    encoded = tokenize(tokenizer, texts, limit, truncation=True, max_length=max_length, **unused)
     return [ids or [tokenizer.unk_token_id] for ids in encoded["input_ids"]]
 
 

@@ -248,8 +248,8 @@ def answer_lines(
                 number = -len(texts.beginning(names))  # the header
             else:
                 lines = stream_lines(texts, arguments.file or "standard input", longest=max_characters)
-                if (there := sum(1 for _ in islice(lines, done))) < done:
-                    raise DataError(f"--resume: {arguments.output} has {done:,} lines, but there are {there:,} texts")
+                if (found := sum(1 for _ in islice(lines, done))) < done:
+                    raise DataError(f"--resume: {arguments.output} has {done:,} lines, but there are {found:,} texts")
                 answers = answered(lines, done + 1)
             with _progress(texts, arguments) as show:
                 while window := list(islice(answers, WINDOW * arguments.batch_size)):

@@ -79,8 +79,10 @@ class CommandLine(SettingsParser):
 
     def read(self, words: list[str]) -> tuple[str | None, dict[str, Any]]:
         """The recipe, if there is one, and the settings that are given."""
-        if odd := [word for word in words if re.search(r"[\ud800-\udfff]", word)]:  # bytes that Python cannot decode
-            self.error(f"{ascii(odd[0])}: not UTF-8; rename the file or folder")
+        if undecodable := [
+            word for word in words if re.search(r"[\ud800-\udfff]", word)
+        ]:  # bytes that Python cannot decode
+            self.error(f"{ascii(undecodable[0])}: not UTF-8; rename the file or folder")
         recipe = words.pop(0) if words and not words[0].startswith("-") else None
         unset = self._take_nulls(words)
         return recipe, {**vars(self.parse_args(words)), **unset}

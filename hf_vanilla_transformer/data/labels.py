@@ -39,12 +39,14 @@ def label_names(data: Dataset) -> list[str]:
 def check_labels(source: str, data: DatasetDict, column: str, problem_type: str) -> None:
     """Raise a `DataError` if a column's type does not allow labels of this kind."""
     names = r"(bool|u?int\d+|(large_)?string)"
-    pattern, lack = {
+    pattern, problem = {
         SINGLE: (names, "neither integers nor strings"),
         MULTI: (rf"{names}|\w*list<item: {names}>.*", "no lists of labels"),
         REGRESSION: (f"{names}|halffloat|float|double|decimal.*", "no numbers"),
     }[problem_type]
-    check_type(source, data, column, pattern, lack, f"; problem_type {REGRESSION} is for numbers, {MULTI} for lists")
+    check_type(
+        source, data, column, pattern, problem, f"; problem_type {REGRESSION} is for numbers, {MULTI} for lists"
+    )
 
 
 def find_label_names(source: str, data: DatasetDict, column: str, problem_type: str | None) -> dict[str, str]:

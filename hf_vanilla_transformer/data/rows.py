@@ -178,7 +178,7 @@ def _choose(rows: Dataset, name: str, fraction: float, seed: int) -> list[np.nda
     return parts if label is None else [np.sort(part) for part in parts]
 
 
-class Texts:
+class TextsOfColumns:
     """The texts of some columns, one column after the other, read from the disk anew in each iteration."""
 
     def __init__(self, rows: Dataset, columns: Sequence[str]):

@@ -48,8 +48,8 @@ class TokenBudgetBatchSampler(BatchSampler):
         """The end of each batch among the sequences in order of length."""
         ends, start = [], 0
         while start < len(sorted_lengths):
-            most = min(self.max_rows, self.max_tokens // max(1, sorted_lengths[start]))
-            lengths = sorted_lengths[start : start + most]
+            rows = min(self.max_rows, self.max_tokens // max(1, sorted_lengths[start]))
+            lengths = sorted_lengths[start : start + rows]
             # Tokens of a batch that ends with each of these sequences.
             start += int(np.searchsorted(lengths * np.arange(1, 1 + len(lengths)), self.max_tokens, side="right"))
             ends.append(start)

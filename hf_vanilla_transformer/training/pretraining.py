@@ -43,7 +43,7 @@ def pretrain(recipe: str | Path | None = None, **settings: Any) -> Run:
     )
     check_settings(text_arguments, arguments, training)
     training.remove_unused_columns = False  # the collator reads columns that the model does not
-    texts, held = text_arguments.texts, text_arguments.validation
+    texts, held_out = text_arguments.texts, text_arguments.validation
     options: dict[str, Any] = {"seed": text_arguments.split_seed, "encoding": text_arguments.encoding or "utf-8"}
     with Run(arguments, training, recorded, ("loss", "token_loss", "perplexity")) as run:
         with training.main_process_first(desc="data"):
@@ -51,7 +51,7 @@ def pretrain(recipe: str | Path | None = None, **settings: Any) -> Run:
             trained = load_config(arguments.model) if arguments.model else None
             positions = min(trained.max_position_embeddings, trained.max_target_positions) if trained else 128
             max_length = text_arguments.max_length or positions
-            corpus = None if text_arguments.streaming else load_corpus(texts, validation=held, **options)
+            corpus = None if text_arguments.streaming else load_corpus(texts, validation=held_out, **options)
         tokenizer = run.make_tokenizer(corpus and corpus["train"], max_length, *NEEDED_TOKENS)
         config = make_config(arguments, tokenizer, max_length, arguments.preset, **JOINT)
         check_config(arguments, config, tokenizer, max_length)
@@ -60,7 +60,7 @@ def pretrain(recipe: str | Path | None = None, **settings: Any) -> Run:
             print_facts(corpus, {"text": tokenizer}, max_length)
         with training.main_process_first(desc="tokens"):
             if corpus is None:
-                rows, validation = stream_corpus(texts, tokenizer, max_length - 1, validation=int(held), **options)
+                rows, validation = stream_corpus(texts, tokenizer, max_length - 1, validation=int(held_out), **options)
             else:
                 rows, validation = tokenize_corpus(corpus, tokenizer, max_length - 1).values()
             validation = collator.corrupted(sorted_by_length(validation))
