@@ -229,7 +229,9 @@ def load_tokenizer(folder: str, subfolder: str = "", vocab_size: int | None = No
 
 def size_needed(tokenizer: PreTrainedTokenizerBase) -> int:
     """The smallest vocabulary of a model that has all ids of a tokenizer, those of added tokens and templates, too."""
-    return 1 + max([*tokenizer.get_vocab().values(), *tokenizer("")["input_ids"]], default=0)
+    # Not by a call of a fast one: `save_pretrained` writes how it cut its last text.
+    added = tokenizer.backend_tokenizer.encode("").ids if tokenizer.is_fast else tokenizer("")["input_ids"]
+    return 1 + max([*tokenizer.get_vocab().values(), *added], default=0)
 
 
 def load_tokenizer_to_train(

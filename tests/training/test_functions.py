@@ -35,6 +35,7 @@ def test_data_can_be_an_object(kind, tmp_path):
     data = data_in(kind)
     run = vt.train_classifier("few-rows", data=data, text_column="review", output_dir=tmp_path / "run", **QUICK)
     assert run.model.config.id2label == {0: "나쁨", 1: "좋음"} and len(run.tokenizer) == run.model.config.vocab_size
+    assert read_json(tmp_path / "run" / "tokenizer.json")["truncation"]["max_length"] == 128
     assert run.folder == str(tmp_path / "run") and run.metrics == read_json(tmp_path / "run" / "metrics.json")
     record = read_json(tmp_path / "run" / "run.json")["data"]
     assert record["source"].startswith(f"{kind} ") and "review, label" in record["source"]
