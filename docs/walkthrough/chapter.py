@@ -10,6 +10,8 @@ import torch
 import transformers
 import words
 
+import hf_vanilla_transformer.registration  # noqa: F401 - its models load by transformers' Auto classes
+
 
 def begin(language: str) -> None:
     """Set the language of drawings and checks, the seed, and how pictures and progress are shown."""

@@ -844,4 +844,4 @@ check_answer(
 
 # %% [markdown] source="2cde3217"
 # In this chapter, we borrowed trained weights. In the next one, you train the model that you built, from scratch. →
-# [6. Training](../06_training.ipynb)
+# [6. Training](06_training.ipynb)

@@ -205,3 +205,61 @@ def my_name(name):
     for theirs, ours in NAMES.items():
         name = name.replace(theirs, ours)
     return name
+
+
+def shift_right(labels, start=1, pad=0):  # (B, T)
+    first = torch.full_like(labels[:, :1], start)  # the start token (B, 1)
+    shifted = torch.cat([first, labels[:, :-1]], dim=1)  # the last token drops off (B, T)
+    return shifted.masked_fill(shifted == -100, pad)  # -100 becomes padding (B, T)
+
+
+def smoothed_targets(labels, vocab_size, smoothing, pad=0):  # (N,)
+    others = vocab_size - 2  # how many are neither answer nor padding
+    targets = torch.full((len(labels), vocab_size), smoothing / others, device=labels.device)  # (N, V)
+    targets[torch.arange(len(labels)), labels] = 1 - smoothing  # the answer's column of each row
+    targets[:, pad] = 0  # padding is no answer
+    targets[labels == pad] = 0  # rows whose answer is padding do not count
+    return targets  # (N, V)
+
+
+def smoothed_loss(logits, labels, smoothing, pad=0):  # (B, T, V), (B, T)
+    targets = smoothed_targets(
+        labels.flatten(), logits.shape[-1], smoothing, pad
+    )  # the target distribution (B × T, V)
+    log_probabilities = logits.flatten(0, 1).log_softmax(dim=-1)  # the model's log-probabilities (B × T, V)
+    return -(targets * log_probabilities).sum() / (labels != pad).sum()  # the mean over tokens that are not padding
+
+
+def noam(step, d_model, warmup):
+    falling = step**-0.5  # falls as the inverse square root of the step
+    rising = step * warmup**-1.5  # rises with the step, and meets the other at warmup
+    return d_model**-0.5 * min(falling, rising)  # the smaller of the two
+
+
+@torch.inference_mode()
+def greedy(model, source, length, start=1, pad=0):  # (B, S)
+    source_mask = (source != pad)[:, None, None, :]  # (B, 1, 1, S)
+    memory = model.encoder(source, source_mask)  # the source is read once (B, S, D)
+    written = torch.full_like(source[:, :1], start)  # the start token (B, 1)
+    for _ in range(length):
+        logits = model.head(model.decoder(written, memory, source_mask))  # (B, T, V)
+        best = logits[:, -1].argmax(
+            dim=-1, keepdim=True
+        )  # the token with the largest logit at the last position (B, 1)
+        written = torch.cat([written, best], dim=1)  # (B, T + 1)
+    return written  # (B, 1 + length)
+
+
+def training_step(model, optimizer, scheduler, source, labels, smoothing=0.1, start=1, pad=0):
+    logits = model(source, source != pad, shift_right(labels, start, pad))  # (B, T, V)
+    loss = smoothed_loss(logits, labels, smoothing, pad)  # the loss
+    loss.backward()  # backpropagation: gradients of all parameters
+    optimizer.step()  # change the parameters
+    scheduler.step()  # the next learning rate
+    optimizer.zero_grad()  # clear the gradients
+    return loss.item()  # the value of the loss
+
+
+def rotation(speed, steps):  # the speed of a hand (radians), how many positions
+    sin, cos = math.sin(steps * speed), math.cos(steps * speed)  # sine and cosine of the angle
+    return torch.tensor([[cos, sin], [-sin, cos]])  # (2, 2): from (sin pw, cos pw) to (sin (p+n)w, cos (p+n)w)

@@ -1,0 +1,912 @@
+# %% [markdown] source="66502053"
+# # 6. Training
+#
+# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/hf_vanilla_transformer/blob/main/docs/walkthrough/en/blanks/06_training.ipynb)
+#
+# > **Summary.** Your own Transformer learns to copy sequences. You write the shift of labels, label smoothing, the
+# > loss, the Noam schedule, greedy decoding and one training step. One table shows what is lost without positions,
+# > the causal mask, residuals or warm-up. At the end, the package's `generate` with its cache gives the same tokens
+# > from your weights, in less time.
+#
+# The model of chapter 5 translated with weights that somebody else had trained. The weights of a new model are
+# random numbers, and it knows nothing. In this chapter, you **train** the **`Transformer` that you wrote**, from
+# scratch. The task is as simple as can be: **copying** the numbers that it is given. What it takes is the same as
+# for a translator.
+
+# %% cellView="form" jupyter={"source_hidden": true}
+# @title Set-up: run this and go on
+# In Colab, this downloads the repository and a Korean font; within the repository, it does neither.
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+
+if "google.colab" in sys.modules and not os.path.isdir("model_cards"):
+    subprocess.run("git clone -q https://github.com/OWNER/hf_vanilla_transformer", shell=True, check=True)
+    subprocess.run("pip install -q './hf_vanilla_transformer[train]'", shell=True, check=True)
+    subprocess.run("apt-get install -qq fonts-nanum", shell=True, check=True)
+    os.chdir("hf_vanilla_transformer")
+# The folder of the repository: from here upwards, the one that has model_cards.
+CLONE = next((folder for folder in [Path.cwd(), *Path.cwd().parents] if (folder / "model_cards").is_dir()), None)
+if CLONE is None:
+    sys.exit(
+        "Clone the repository, and open the notebook in it: git clone https://github.com/OWNER/hf_vanilla_transformer"
+    )
+sys.path.append(str(CLONE / "docs" / "walkthrough"))  # the code of drawings, plots and checks
+import chapter
+
+
+# %matplotlib inline
+chapter.begin("en")
+MODELS = CLONE / "model_cards"  # trained models
+
+# %%
+import math
+import time
+
+import drawings
+import pandas as pd
+import torch
+from chapter_plots import plot_lines
+from check import check, check_answer, mine
+from my_transformer import my_name  # the names of chapter 5
+from torch import nn
+from transformers import get_inverse_sqrt_schedule
+
+from hf_vanilla_transformer import VanillaTransformerConfig, VanillaTransformerForConditionalGeneration, training
+from hf_vanilla_transformer import modeling_vanilla_transformer as modeling
+
+
+Transformer, EncoderLayer, DecoderLayer = mine("Transformer", "EncoderLayer", "DecoderLayer")  # from chapter 5
+
+# %%
+drawings.model_map(6)
+
+# %% [markdown] source="4b0cecaa"
+# ## The task: copying
+#
+# There are nine symbols, 2 to 10. 0 is kept for padding, 1 for the start token. An input is ten random symbols in a
+# row, and the right answer (the **label**) is the input itself. All have the same length, so no end token is needed.
+
+# %%
+PAD, START, SYMBOLS, LENGTH = 0, 1, 11, 10
+
+
+def random_sequences(number, length=LENGTH):
+    return torch.randint(2, SYMBOLS, (number, length))
+
+
+torch.manual_seed(0)
+labels = random_sequences(2)
+print(labels)
+
+
+# %% [markdown] source="e49d619a"
+# Make a small model of the classes of chapter 5. Its last linear layer gives a score to each of 11 symbols.
+
+
+# %%
+def small_transformer(layers=1):
+    head = nn.Linear(64, SYMBOLS)
+    return Transformer(
+        SYMBOLS, d_model=64, heads=4, ffn_dim=128, encoder_layers=layers, decoder_layers=layers, head=head
+    )
+
+
+model = small_transformer()
+print(f"{sum(parameter.numel() for parameter in model.parameters()):,} parameters")
+
+
+# %% [markdown] source="ae8bafe3"
+# ## Shifting the labels by one
+#
+# The decoder reads the tokens so far and predicts the next one. So its input is the right answer, shifted to the
+# right by one. The start token fills the place at the front.
+
+# %%
+drawings.shift_right(["5", "3", "8", "2"], start="1")
+
+# %% [markdown] source="02b2d697"
+# ### Write it: `shift_right`
+#
+# Many tools fill the end of shorter answers in a batch with `-100`, which means: do not count this. `-100` is no id
+# of the vocabulary, so in the decoder's input it becomes padding.
+
+
+# %% tags=["blank"]
+def shift_right(labels, start=1, pad=0):  # (B, T)
+    first = torch.full_like(labels[:, :1], start)  # the start token (B, 1)
+    shifted = torch.cat([first, labels[:, :-1]], dim=1)  # the last token drops off (B, T)
+    return shifted.masked_fill(shifted == -100, pad)  # -100 becomes padding (B, T)
+
+
+# %%
+check(shift_right)
+
+# %% [markdown] source="2ae050da"
+# <details><summary>Hint 1</summary>
+#
+# Put a column of start tokens (B, 1) beside the labels without their last token (B, T - 1).
+#
+# </details>
+# <details><summary>Hint 2</summary>
+#
+# Join `torch.full_like(labels[:, :1], start)` and `labels[:, :-1]` by `torch.cat(..., dim=1)`, and replace -100 by
+# `masked_fill`.
+#
+# </details>
+
+# %%
+decoder_input_ids = shift_right(labels)
+pd.DataFrame(
+    [decoder_input_ids[0].tolist(), labels[0].tolist()],
+    index=["the decoder reads", "and predicts"],
+    columns=[f"position {i}" for i in range(LENGTH)],
+)
+
+# %% [markdown] source="f65ce0b9"
+# At position 0, the decoder sees the start token `1` and predicts the first symbol; at position 1, it sees the first
+# symbol and predicts the second. The causal mask of chapter 3 hides the answers that follow. So it need not compute
+# ten times, once for each token: it works on ten questions at once, in **parallel**. Giving the decoder the right
+# answer as its next input, in place of the token that it predicted, is called **teacher forcing**.
+#
+# `shift_tokens_right` of this package does the same.
+
+# %%
+padded = torch.tensor([[5, 3, 8, -100, -100]])
+print(shift_right(padded))
+assert shift_right(padded).equal(modeling.shift_tokens_right(padded, PAD, START))
+
+# %% [markdown] source="2564b562"
+# > In *The Annotated Transformer*, `Batch` cuts the answer into `tgt[:, :-1]` and `tgt[:, 1:]`, because its first
+# > token serves as the start token. Here, answers have no start token; it is added when the input is made.
+#
+# ## The loss: how wrong is it?
+#
+# The decoder gives a vector of 64 columns for each position. The last linear layer, `head`, turns it into scores of
+# 11 symbols, the **logits**; the softmax turns these into probabilities. The **loss** is minus the logarithm of the
+# answer's probability, averaged over all positions (**cross-entropy**). It is 0 if that probability is 1, and grows
+# as it gets smaller. PyTorch's `cross_entropy` computes it from the logits.
+
+# %%
+model.eval()
+with torch.inference_mode():
+    logits = model(labels, labels != PAD, shift_right(labels))  # (sentence, position, symbol)
+probabilities = logits.softmax(dim=-1)
+of_the_answer = probabilities.gather(-1, labels.unsqueeze(-1))
+by_hand = -of_the_answer.log().mean()
+by_torch = nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten())
+print(logits.shape)
+print(f"by hand {by_hand:.4f}, by PyTorch {by_torch:.4f}")
+assert torch.allclose(by_hand, by_torch)
+
+# %% [markdown] source="8ace245b"
+# How large is the loss of a model that knows nothing? If all 11 symbols are equally probable, it is log 11. An
+# untrained model may favour some symbol for no reason, and be a little worse.
+
+# %%
+print(f"log 11 = {math.log(SYMBOLS):.4f}")
+
+# %% [markdown] source="a6c5aab9"
+# > The `Generator` of *The Annotated Transformer* computes the logarithm of the softmax (log-softmax) as well. Here,
+# > logits are returned; `logits.log_softmax(-1)` are the same numbers.
+#
+# ## Label smoothing
+#
+# A model that is told to give the answer the probability 1 becomes overconfident. **Label smoothing** takes a little
+# of the answer's share (0.1 in §5.4 of the paper) and divides it evenly among the other tokens. Call these
+# probabilities, which the model is to match, the **target distribution**. There is one row for each token.
+
+# %% [markdown] source="beb9379c"
+# ### Write it: `smoothed_targets`
+#
+# N is the number of tokens, V the size of the vocabulary. V - 1 tokens are not the answer, but padding cannot be an
+# answer, so V - 2 are left.
+
+
+# %% tags=["blank"]
+def smoothed_targets(labels, vocab_size, smoothing, pad=0):  # (N,)
+    others = vocab_size - 2  # how many are neither answer nor padding
+    targets = torch.full((len(labels), vocab_size), smoothing / others, device=labels.device)  # (N, V)
+    targets[torch.arange(len(labels)), labels] = 1 - smoothing  # the answer's column of each row
+    targets[:, pad] = 0  # padding is no answer
+    targets[labels == pad] = 0  # rows whose answer is padding do not count
+    return targets  # (N, V)
+
+
+# %%
+check(smoothed_targets)
+
+# %% [markdown] source="62a13151"
+# <details><summary>Hint 1</summary>
+#
+# First fill everything with the share of the others; then correct the answer's column, the column of padding, and
+# the rows whose answer is padding.
+#
+# </details>
+# <details><summary>Hint 2</summary>
+#
+# Fill with `torch.full((len(labels), vocab_size), smoothing / (vocab_size - 2))`.
+# `targets[torch.arange(len(labels)), labels]` is the answer's column of each row.
+#
+# </details>
+
+# %% [markdown] source="7aa333ac"
+# To see it well, give away 0.4. The five rows are the target distributions of the answers 2, 1, 0, 3 and 3.
+
+# %%
+answers = torch.tensor([2, 1, 0, 3, 3])
+targets = smoothed_targets(answers, vocab_size=5, smoothing=0.4)
+assert targets.equal(training.smoothed_targets(answers, 5, 0.4, pad_token_id=PAD))  # of this package
+pd.DataFrame(targets, index=[f"answer {answer}" for answer in answers.tolist()]).round(3)
+
+# %% [markdown] source="7e3fb767"
+# The answer has 0.6, and the other three tokens that are not padding (0) share 0.4. The answer of the third row is
+# padding, so that row is 0.
+#
+# ### Write it: `smoothed_loss`
+#
+# Compute the cross-entropy with the target distribution. For each token, multiply (target distribution) ×
+# (log-probabilities of the model), sum over the vocabulary, and put a minus in front; then take the mean over the
+# tokens that are not padding.
+
+
+# %% tags=["blank"]
+def smoothed_loss(logits, labels, smoothing, pad=0):  # (B, T, V), (B, T)
+    targets = smoothed_targets(
+        labels.flatten(), logits.shape[-1], smoothing, pad
+    )  # the target distribution (B × T, V)
+    log_probabilities = logits.flatten(0, 1).log_softmax(dim=-1)  # the model's log-probabilities (B × T, V)
+    return -(targets * log_probabilities).sum() / (labels != pad).sum()  # the mean over tokens that are not padding
+
+
+# %%
+check(smoothed_loss)
+
+# %% [markdown] source="8c29aac6"
+# <details><summary>Hint 1</summary>
+#
+# `labels.flatten()` is (B × T,), and `logits.flatten(0, 1)` is (B × T, V). Their rows belong together.
+#
+# </details>
+# <details><summary>Hint 2</summary>
+#
+# Put a minus in front of the sum, and divide by `(labels != pad).sum()`. Where the answer is padding, the target
+# distribution is 0, so nothing is added.
+#
+# </details>
+
+# %% [markdown] source="c3d3b887"
+# How far the model's probabilities are from the target distribution (the KL divergence) grows again if the model is
+# overconfident. It differs from the cross-entropy by a number that depends on the target distribution alone, so both
+# are smallest at the same place. Let us draw it against the probability of the answer.
+
+
+# %%
+def loss_at(confidence, smoothing):
+    """Of five tokens, 0 is padding and 1 the answer; 2, 3 and 4 share what is left."""
+    predicted = torch.tensor([confidence] + [(1 - confidence) / 3] * 3)
+    expected = smoothed_targets(torch.tensor([1]), 5, smoothing)[0, 1:]
+    return nn.functional.kl_div(predicted.log(), expected, reduction="sum").item()
+
+
+confidences = [i / 200 for i in range(60, 200)]
+curves = {f"smoothing {s}": [loss_at(c, s) for c in confidences] for s in (0.0, 0.1)}
+plot_lines(
+    curves, confidences, title="Loss by the answer's probability", xlabel="probability of the answer", ylabel="loss"
+)
+
+
+# %% [markdown] source="d4f7fce7"
+# Without smoothing, the loss keeps falling as the answer's probability goes to 1. With 0.1, it is smallest at 0.9,
+# and grows from there.
+#
+# > `LabelSmoothing` of *The Annotated Transformer* also divides among the V - 2 tokens that are neither padding nor
+# > the answer, and computes the KL divergence; `training.LabelSmoothingLoss` of this package is the same.
+# > `label_smoothing_factor` of transformers divides among all V and computes the cross-entropy. *pytorch-seq2seq*
+# > has no label smoothing, and says so.
+#
+# ## The learning rate: up, then down
+#
+# In which direction should weights be changed to lower the loss? The **gradient** tells. Going back from the loss
+# through all weights to find their gradients is called **backpropagation**; in PyTorch it is `loss.backward()`.
+#
+# The **learning rate** sets how far one step goes in that direction. The paper first raises it little by little
+# (**warm-up**), and then slowly lowers it (§5.3, equation 3). *The Annotated Transformer* calls this Noam. It is the
+# smaller of two terms.
+#
+# $$\mathrm{rate} = d^{-0.5} \cdot \min(step^{-0.5},\; step \cdot warmup^{-1.5})$$
+#
+# $d$ is the dimension of the model, $step$ how often the weights have been changed, and $warmup$ the number of steps
+# in which the rate rises.
+
+# %% [markdown] source="0e0ee276"
+# ### Write it: `noam`
+
+
+# %% tags=["blank"]
+def noam(step, d_model, warmup):
+    falling = step**-0.5  # falls as the inverse square root of the step
+    rising = step * warmup**-1.5  # rises with the step, and meets the other at warmup
+    return d_model**-0.5 * min(falling, rising)  # the smaller of the two
+
+
+# %%
+check(noam)
+
+# %% [markdown] source="a7640d80"
+# <details><summary>Hint 1</summary>
+#
+# Write down equation 3. In Python, $x^{-0.5}$ is `x**-0.5`.
+#
+# </details>
+# <details><summary>Hint 2</summary>
+#
+# `d_model**-0.5 * min(step**-0.5, step * warmup**-1.5)`
+#
+# </details>
+
+# %%
+curves = {
+    f"dimension {d_model}, warm-up {warmup}": [noam(step, d_model, warmup) for step in range(1, 20001)]
+    for d_model, warmup in ((512, 4000), (512, 8000), (256, 4000))
+}
+plot_lines(curves, range(1, 20001), title="Noam schedule", xlabel="step", ylabel="learning rate")
+
+# %% [markdown] source="32302c0a"
+# At first, weights are random, and so gradients cannot be trusted. Large steps would be hard to undo, so training
+# starts slowly.
+#
+# What changes the weights by gradient and learning rate is the **optimizer**. We use Adam with the settings of the
+# paper. What sets the learning rate of each step is the **schedule**; `LambdaLR` makes one from your function. The
+# commands of this package give `inverse_sqrt` of transformers the rate at the end of the warm-up, the peak. Are the
+# two curves the same?
+
+# %%
+D_MODEL, WARMUP = 64, 100
+peak = noam(WARMUP, D_MODEL, WARMUP)
+unused = torch.optim.Adam(model.parameters(), lr=peak)
+package_schedule = get_inverse_sqrt_schedule(unused, WARMUP).lr_lambdas[0]
+steps = (50, 100, 200, 400)
+ours = [noam(step, D_MODEL, WARMUP) for step in steps]
+theirs = [peak * package_schedule(step) for step in steps]
+assert math.isclose(peak, training.noam_peak(D_MODEL, WARMUP))
+assert torch.allclose(torch.tensor(ours), torch.tensor(theirs))
+pd.DataFrame([ours, theirs], index=["equation 3", "inverse_sqrt"], columns=[f"step {step}" for step in steps]).round(4)
+
+# %% [markdown] source="497d2cfc"
+# > *Other tutorials* keep the learning rate constant: Adam at 0.0005 in *pytorch-seq2seq*, at 0.0001 in
+# > *pytorch-transformer*, and 0.00005 in the notebook of *transformer-evolution* (from the code of each).
+# > *pytorch-seq2seq* says that BERT uses a constant rate, too; BERT's paper (Devlin et al. 2019, appendix A.2) says
+# > that it rises for 10,000 steps and then falls in a straight line.
+#
+# ## Where dropout is
+#
+# The `Dropout` of chapter 5 sets some numbers to 0 by chance, in training, so that the model does not rely on a few
+# of them. There are four places for it. The paper (§5.4) speaks of two of them, and these are where your model has
+# it. The sub-layers in the table are the attentions and feed-forward networks of chapter 5.
+
+# %%
+places = {
+    "embedding_dropout": "on embeddings plus positions (paper)",
+    "dropout": "on a sub-layer's output (paper)",
+    "attention_dropout": "on attention weights",
+    "activation_dropout": "between the two linear layers",
+}
+presets = ["base", "transformer-evolution", "annotated-transformer", "pytorch-seq2seq"]
+table = pd.DataFrame({name: VanillaTransformerConfig.from_preset(name).to_dict() for name in presets})
+table.loc[list(places)].assign(**{"where": places.values()})
+
+# %% [markdown] source="136bba63"
+# > *transformer-evolution* has no dropout on embeddings, but on attention weights. *The Annotated Transformer* and
+# > *pytorch-seq2seq* have it in all four places.
+#
+# `model.train()` switches dropout on, `model.eval()` off. While it is on, the same input gives another output each
+# time.
+
+# %%
+for mode in (model.train, model.eval):
+    mode()
+    with torch.no_grad():
+        logits = [model(labels, labels != PAD, shift_right(labels)) for _ in range(2)]
+        first, second = (smoothed_loss(one, labels, smoothing=0.1).item() for one in logits)
+    print(f"{mode.__name__:5}  {first:.4f}  {second:.4f}")
+
+# %% [markdown] source="40ef6954"
+# ## Generating token by token
+#
+# In training, the decoder reads the right answer at once. When it really generates, there is none: it reads the
+# token that it has just chosen, and goes on. Choosing the most probable token each time is called **greedy
+# decoding**.
+#
+# ### Write it: `greedy`
+#
+# Read the source once, with `model.encoder`. Then, `length` times, choose the next token with `model.decoder` and
+# `model.head`, and append it.
+
+
+# %% tags=["blank"]
+@torch.inference_mode()
+def greedy(model, source, length, start=1, pad=0):  # (B, S)
+    source_mask = (source != pad)[:, None, None, :]  # (B, 1, 1, S)
+    memory = model.encoder(source, source_mask)  # the source is read once (B, S, D)
+    written = torch.full_like(source[:, :1], start)  # the start token (B, 1)
+    for _ in range(length):
+        logits = model.head(model.decoder(written, memory, source_mask))  # (B, T, V)
+        best = logits[:, -1].argmax(
+            dim=-1, keepdim=True
+        )  # the token with the largest logit at the last position (B, 1)
+        written = torch.cat([written, best], dim=1)  # (B, T + 1)
+    return written  # (B, 1 + length)
+
+
+# %%
+check(greedy)
+
+# %% [markdown] source="d4563f9e"
+# <details><summary>Hint 1</summary>
+#
+# `written` starts as a column of start tokens, and grows by one column each time.
+#
+# </details>
+# <details><summary>Hint 2</summary>
+#
+# Choose the next token from the logits of the last position, `logits[:, -1]`, by `argmax(dim=-1, keepdim=True)`;
+# append it with `torch.cat`.
+#
+# </details>
+
+# %% [markdown] source="d00118ba"
+# The model is not trained yet, so it writes any symbols. The first 1 of the output is the start token.
+
+# %%
+model.eval()
+source = torch.tensor([[2, 3, 4, 5, 6, 7, 8, 9, 10, 2]])
+print("input: ", source[0].tolist())
+print("output:", greedy(model, source, LENGTH)[0].tolist())
+
+# %% [markdown] source="c400faff"
+# ## Training
+#
+# Everything is there. A step computes the loss, its gradients by backpropagation, changes the weights, sets the next
+# learning rate, and clears the gradients. PyTorch adds gradients up; without clearing, those of earlier steps are
+# mixed in.
+#
+# ### Write it: `training_step`
+
+
+# %% tags=["blank"]
+def training_step(model, optimizer, scheduler, source, labels, smoothing=0.1, start=1, pad=0):
+    logits = model(source, source != pad, shift_right(labels, start, pad))  # (B, T, V)
+    loss = smoothed_loss(logits, labels, smoothing, pad)  # the loss
+    loss.backward()  # backpropagation: gradients of all parameters
+    optimizer.step()  # change the parameters
+    scheduler.step()  # the next learning rate
+    optimizer.zero_grad()  # clear the gradients
+    return loss.item()  # the value of the loss
+
+
+# %%
+check(training_step)
+
+# %% [markdown] source="4abf0234"
+# <details><summary>Hint 1</summary>
+#
+# The model gets the source, its mask (True where there is no padding), and the labels, shifted by one.
+#
+# </details>
+# <details><summary>Hint 2</summary>
+#
+# Call `loss.backward()`, `optimizer.step()`, `scheduler.step()` and `optimizer.zero_grad()`, in this order.
+#
+# </details>
+
+# %% [markdown] source="5b91bbaa"
+# Repeat this function, and it is training. Each batch is 64 new rows of ten symbols. Every 100 steps, the model
+# copies 200 new rows, and we count those that are right from the first symbol to the last. The model computes on the
+# device of its input: if you have a GPU, it is enough to add `.to("cuda")` to the model and the batches.
+
+
+# %%
+def copy_accuracy(model, number=200, length=LENGTH):
+    model.eval()
+    source = random_sequences(number, length)
+    copies = greedy(model, source, length)
+    return (copies[:, 1:] == source).all(dim=1).float().mean().item()
+
+
+def train(model, steps, rate=noam, show=True):
+    optimizer = torch.optim.Adam(model.parameters(), lr=1.0, betas=(0.9, 0.98), eps=1e-9)
+    scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: rate(step + 1, D_MODEL, WARMUP))
+    losses = []
+    for step in range(1, steps + 1):
+        model.train()
+        batch = random_sequences(64)  # the input is the answer (64, 10)
+        losses.append(training_step(model, optimizer, scheduler, batch, batch))
+        if show and step % 100 == 0:
+            print(f"step {step}  loss {losses[-1]:.3f}  copied {copy_accuracy(model):.1%}")
+    return losses
+
+
+torch.manual_seed(0)
+model = small_transformer()
+losses = train(model, steps=300)
+
+
+# %%
+plot_lines({"training loss": losses}, range(1, 301), title="Learning to copy", xlabel="step", ylabel="loss")
+
+# %% [markdown] source="701a846a"
+# After 300 steps, it copies almost everything. Every line of this was done by the model and the functions that you
+# wrote. The loss does not go to 0 because of label smoothing: for a model that matches the target distribution
+# exactly, it is the entropy of 0.9 and nine times 0.1/9. Dropout adds a little.
+
+# %%
+print(f"the least loss {-(0.9 * math.log(0.9) + 0.1 * math.log(0.1 / 9)):.3f}")
+print("input: ", source[0].tolist())
+print("output:", greedy(model.eval(), source, LENGTH)[0].tolist())
+
+# %% [markdown] source="34d535b6"
+# Count again, on 500 new rows.
+
+# %%
+copied = copy_accuracy(model, 500)
+print(f"{copied:.1%}")
+assert copied > 0.95
+
+# %% [markdown] source="51c267ce"
+# How much does it matter that embeddings start with a standard deviation of $1/\sqrt{d}$, as chapter 2 has it? Train
+# the same model for 150 steps from a standard deviation of 1, where `nn.Embedding` starts on its own.
+
+# %%
+torch.manual_seed(0)
+large = small_transformer()
+for stack in (large.encoder, large.decoder):
+    nn.init.normal_(stack.embedding.tokens.weight, std=1.0)
+print(f"last loss {train(large, 150, show=False)[-1]:.3f}, copied {copy_accuracy(large):.1%}")
+
+# %% [markdown] source="76867f66"
+# ## Leaving things out, one at a time
+#
+# Is everything that you have learnt necessary? Leave things out, one at a time, and train for 150 steps. The rest
+# stays as it is. Such an experiment is called an **ablation**. Let us see how each is left out.
+#
+# To leave out the **positional encoding**, set the table of positions in both `Embedding` to 0.
+
+
+# %%
+def without_positions(model):
+    for stack in (model.encoder, model.decoder):
+        stack.embedding.positions.zero_()
+    return model
+
+
+# %% [markdown] source="81a168f2"
+# To leave out the **causal mask**, the decoder layer throws away the mask that it gets. Derive a class, and change
+# `forward` only.
+
+
+# %%
+class SeesEverything(DecoderLayer):
+    def forward(self, x, memory, causal, source_mask):
+        return super().forward(x, memory, None, source_mask)
+
+
+def without_causal_mask(model):
+    model.decoder.layers[0] = SeesEverything(64, heads=4, ffn_dim=128)
+    return model
+
+
+# %% [markdown] source="4e01b42c"
+# To leave out the **residual connections**, remove the `x` of `x + ...`. Only the output of the sub-layer goes on.
+
+
+# %%
+class EncoderWithoutResiduals(EncoderLayer):
+    def forward(self, x, mask):
+        normed = self.self_attention_norm(x)
+        x = self.dropout(self.self_attention(normed, normed, normed, mask)[0])  # without x +
+        return self.dropout(self.feed_forward(self.feed_forward_norm(x)))
+
+
+class DecoderWithoutResiduals(DecoderLayer):
+    def forward(self, x, memory, causal, source_mask):
+        normed = self.self_attention_norm(x)
+        x = self.dropout(self.self_attention(normed, normed, normed, causal)[0])
+        x = self.dropout(self.cross_attention(self.cross_attention_norm(x), memory, memory, source_mask)[0])
+        return self.dropout(self.feed_forward(self.feed_forward_norm(x)))
+
+
+def without_residuals(model):
+    for number in range(len(model.encoder.layers)):
+        model.encoder.layers[number] = EncoderWithoutResiduals(64, heads=4, ffn_dim=128)
+        model.decoder.layers[number] = DecoderWithoutResiduals(64, heads=4, ffn_dim=128)
+    return model
+
+
+# %% [markdown] source="a9a75afb"
+# To leave out the **warm-up**, remove the rising term of equation 3. The first step has the largest rate.
+
+
+# %%
+def without_warmup(step, d_model, warmup):
+    return d_model**-0.5 * step**-0.5
+
+
+# %% [markdown] source="66931da7"
+# Now train them all. The random numbers at the start are the same each time.
+
+
+# %%
+def after_150_steps(change=lambda model: model, rate=noam, layers=1):
+    torch.manual_seed(0)
+    model = change(small_transformer(layers))
+    losses = train(model, 150, rate, show=False)
+    return {"last loss": sum(losses[-10:]) / 10, "copied": copy_accuracy(model)}
+
+
+results = pd.DataFrame(
+    {
+        "nothing": after_150_steps(),
+        "positions": after_150_steps(without_positions),
+        "causal mask": after_150_steps(without_causal_mask),
+        "residuals": after_150_steps(without_residuals),
+        "warm-up": after_150_steps(rate=without_warmup),
+    }
+).T.rename_axis("left out")
+results.round(3)
+
+
+# %% [markdown] source="1d98e3f2"
+# - Without positions, the model knows which symbols there are, but not their order. It copies nothing.
+# - Without the causal mask, the loss in training is small: the model copies the answer that stands right after. But
+#   when it generates, nothing stands there, and it copies nothing. **A small loss does not mean that much was
+#   learnt.**
+# - Without residuals, even a model of one layer each learns more slowly.
+# - Without warm-up, the first steps are too large, and after 150 of them the model does no better than guessing.
+
+# %%
+copied = results["copied"]
+assert copied["nothing"] > 0.9 > copied["residuals"]
+assert copied[["positions", "causal mask", "warm-up"]].max() < 0.1
+assert (
+    results.loc["causal mask", "last loss"] < results.loc["nothing", "last loss"] + 0.1
+)  # by its loss, it seems to have learnt well
+
+# %% [markdown] source="05749e76"
+# With two layers each, the model without residuals copies nothing at all.
+
+# %% tags=["varies"]
+two_layers = pd.DataFrame(
+    {"with": after_150_steps(layers=2), "without": after_150_steps(without_residuals, layers=2)}
+).T.rename_axis("residuals")
+assert two_layers.loc["with", "copied"] > 0.9
+assert two_layers.loc["without", "copied"] < 0.1
+two_layers.round(3)
+
+# %% [markdown] source="1dffb0d9"
+# A command trains the same task, with a slightly larger model (2 + 2 layers, `d_model` 128).
+#
+# ```sh
+# python scripts/train_copy.py scripts/recipes/copy.yaml --output_dir runs/copy
+# ```
+#
+# > The example of *The Annotated Transformer* trains on rows that all start with 1, and has 0 as padding. But to see
+# > the model copy, the edition of 2022 gives it an input that starts with 0, and the start token 0. That is padding,
+# > which the model never had to predict. The start token must be the same in training and generation.
+#
+# ## `generate` and its cache
+#
+# The loop of `greedy` is wasteful. With each new token, it computes the keys and values of all earlier ones again.
+# Because of the causal mask, the keys and values of earlier tokens do not change, whatever follows. If they are kept
+# in a **cache**, only the new token has to be computed. `generate` of transformers does that.
+#
+# To compare, we need a model of the package with the same weights. The other way round than in chapter 5, **your
+# weights go into the package's model**, whose settings give it the structure of yours.
+
+# %%
+config = VanillaTransformerConfig.from_preset(
+    "annotated-transformer",
+    **{"vocab_size": SYMBOLS, "d_model": D_MODEL, "pad_token_id": PAD, "eos_token_id": None},
+    **{"bos_token_id": START, "decoder_start_token_id": START, "layer_norm_type": "standard", "layer_norm_eps": 1e-5},
+    **{f"{side}_{name}": size for side in ("encoder", "decoder") for name, size in
+       {"layers": 1, "attention_heads": 4, "ffn_dim": 128}.items()},
+)  # fmt: skip
+package = VanillaTransformerForConditionalGeneration(config).eval()
+my_weights = model.state_dict()
+print(package.load_state_dict({name: my_weights[my_name(name)] for name in package.state_dict()}))
+
+# %%
+many = random_sequences(1000)
+
+
+def timed(function):
+    start = time.perf_counter()
+    result = function()
+    return result, time.perf_counter() - start
+
+
+by_hand, slow = timed(lambda: greedy(model, many, LENGTH))
+generated, fast = timed(lambda: package.generate(many, max_new_tokens=LENGTH, do_sample=False))
+print("same tokens:", torch.equal(by_hand, generated))
+print(f"loop {slow:.2f} s, generate {fast:.2f} s: {slow / fast:.1f} times")
+assert torch.equal(by_hand, generated)
+
+
+# %% [markdown] source="cd7ad3a6"
+# The tokens are the same, in less time. The longer the text, the larger the difference: for n tokens, the loop
+# computes 1 + 2 + … + n of them, and the cache n.
+
+# %%
+pd.DataFrame({"loop": {n: sum(range(1, n + 1)) for n in (10, 50, 100)}, "cache": {n: n for n in (10, 50, 100)}})
+
+# %% [markdown] source="ebe8c837"
+# > `greedy_decode` (The Annotated Transformer, pytorch-transformer) and `translate_sentence` (pytorch-seq2seq) put
+# > in everything from the start for each token, as the loop above does.
+#
+# ## In short
+#
+# - The decoder reads the answer shifted right by one, and predicts the next token at all positions in parallel
+#   (teacher forcing).
+# - The loss is minus the logarithm of the answer's probability. Label smoothing keeps the model from overconfidence.
+# - The learning rate rises in the warm-up, then falls slowly. Without positions, causal mask or residuals, copying
+#   is learnt slowly or not at all.
+# - When generating there is no answer, so the model goes on token by token. A cache gives the same answer sooner.
+#
+# **To think about.** In training, the model always reads the right answer; when generating, it reads what it chose.
+# If it is wrong once, what happens next? Can this gap be narrowed?
+#
+# ## Questions
+#
+# Choose an answer, then unfold the explanations.
+#
+# **1.** Without the causal mask, the loss is smaller. Why does the model not copy?
+#
+# - (a) The learning rate is too high
+# - (b) In training, it saw the answers and copied them
+# - (c) It has no positions
+#
+# <details><summary>Each choice explained</summary>
+#
+# - (a) No. The learning rate is as before.
+# - (b) Yes. It only learnt to look at the answer that follows, and when it generates, nothing follows.
+# - (c) No. The positions are still there.
+#
+# </details>
+#
+# **2.** What happens without `optimizer.zero_grad()`?
+#
+# - (a) There is an error
+# - (b) Gradients add up from step to step
+# - (c) The parameters do not change
+#
+# <details><summary>Each choice explained</summary>
+#
+# - (a) No. There is no error, which makes it hard to find. That is why `check` looks for it.
+# - (b) Yes. Those of earlier batches are added, and both direction and size of the steps are wrong.
+# - (c) No. They do change.
+#
+# </details>
+#
+# **3.** Can the loss be 0 with a label smoothing of 0.1?
+#
+# - (a) Yes, after enough training
+# - (b) No
+# - (c) Yes, without dropout
+#
+# <details><summary>Each choice explained</summary>
+#
+# - (a) No. Even for a model that matches the targets exactly, it is 0.545.
+# - (b) Yes: it cannot. It is smallest when the answer has the probability 0.9, and is then the entropy of the target
+#   distribution.
+# - (c) No. Dropout adds only a little.
+#
+# </details>
+
+# %% [markdown] source="deb26a2e"
+# ## Exercises
+#
+# Each exercise says how hard it is (★) and how long it takes. Replace the `...` in the cell, then run the check
+# below it. If you are stuck, unfold the hints one at a time. The answer is folded in the edition with blanks, and
+# filled in in the solved edition.
+
+# %% [markdown] source="eafcbfd5"
+# ### Exercise 1 ★ 5 min
+#
+# With a label smoothing of 0.3, for which probability of the answer is the loss smallest? Find it in `confidences`.
+#
+# <details><summary>Hint 1</summary>
+#
+# Guess first. With a smoothing of 0.1, it was 0.9.
+#
+# </details>
+# <details><summary>Hint 2</summary>
+#
+# `min(confidences, key=...)` with `loss_at` finds the probability with the smallest loss.
+#
+# </details>
+
+# %% tags=["exercise"]
+best = min(confidences, key=lambda confidence: loss_at(confidence, smoothing=0.3))  # a probability
+
+# %%
+check_answer(
+    best,
+    lambda it: abs(it - 0.7) < 0.01,  # where it equals the answer's share, 1 - 0.3
+    (lambda it: abs(it - 0.9) < 0.01, "This is the one for a smoothing of 0.1."),
+    (lambda it: it < 0.31, "Here the loss is largest."),
+)
+
+# %% [markdown] source="e448c425"
+# ### Exercise 2 ★★ 10 min
+#
+# What happens if the decoder gets the labels as they are, not shifted? Train for 150 steps, and find the last loss
+# and the share of copied rows. It is `training_step` with one line changed.
+#
+# <details><summary>Hint 1</summary>
+#
+# Follow `train`, but give the model `batch` in place of `shift_right(batch)`. Use a smoothing of 0.
+#
+# </details>
+# <details><summary>Hint 2</summary>
+#
+# The loss is `smoothed_loss(model(batch, batch != PAD, batch), batch, 0.0)`. As an optimizer,
+# `torch.optim.Adam(cheater.parameters(), lr=1e-3)` will do.
+#
+# </details>
+
+# %% tags=["exercise"]
+torch.manual_seed(0)
+cheater = small_transformer()
+optimizer = torch.optim.Adam(cheater.parameters(), lr=1e-3)
+for _ in range(150):
+    cheater.train()
+    batch = random_sequences(64)
+    loss = smoothed_loss(cheater(batch, batch != PAD, batch), batch, 0.0)
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+last_loss, share = loss.item(), copy_accuracy(cheater)  # the last loss, the share of copied rows
+print(f"loss {last_loss:.3f}, copied {share:.1%}")
+
+# %%
+# The loss is small soon, but what it learnt is to repeat the token just read. Without the answer, it cannot copy.
+check_answer(
+    (last_loss, share),
+    lambda it: it[0] < 0.5 and it[1] < 0.1,
+    (lambda it: it[1] > 0.5, "The labels seem to be shifted. Put them in as they are."),
+    (lambda it: it[0] > 1, "It has not learnt enough. Train for 150 steps, and clear the gradients."),
+)
+
+# %% [markdown] source="71e129cf"
+# ### Exercise 3 ★ 5 min
+#
+# The model was trained on rows of length 10. How many rows of length 8, 10 and 14 does it copy? Make a `dict` of the
+# shares.
+#
+# <details><summary>Hint 1</summary>
+#
+# `copy_accuracy` has an argument `length`.
+#
+# </details>
+# <details><summary>Hint 2</summary>
+#
+# `{length: copy_accuracy(model, length=length) for length in (8, 10, 14)}`
+#
+# </details>
+
+# %% tags=["exercise"]
+shares = {length: copy_accuracy(model, length=length) for length in (8, 10, 14)}  # length: share
+print({length: f"{share:.1%}" for length, share in shares.items()})
+
+# %%
+check_answer(
+    shares,
+    lambda it: it[14] < 0.5 < it[10],  # positions from the 11th on were never trained
+    (lambda it: set(it) != {8, 10, 14}, "Lengths 8, 10 and 14 should all be there."),
+)
+
+# %% [markdown] source="72e98678"
+# In the next chapter, your model reads film reviews and says whether they are positive. → [7. Classifying
+# reviews](07_review_classification.ipynb)

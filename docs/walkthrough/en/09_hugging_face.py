@@ -1,0 +1,538 @@
+# %% [markdown] source="8b66be59"
+# # 9. To Hugging Face
+#
+# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/hf_vanilla_transformer/blob/main/docs/walkthrough/en/blanks/09_hugging_face.ipynb)
+#
+# > **Summary.** What makes this Transformer a Hugging Face model: a configuration that checks itself, a saved folder
+# > that carries its own code and loads with and without the package, `Trainer` in thirty lines of one's own, and a
+# > dry run of an upload to the Hub. At the end, your own Transformer goes into the package, is saved, and runs in a
+# > page that a friend opens in the browser.
+#
+# By now you have built, trained and used models. If a model is for you alone, that is enough. In this chapter,
+# others can use it, too. Saving, loading, training further and sharing follow the conventions of Hugging Face's
+# transformers, so that even those who have never seen this model can use it as they use any other.
+
+# %% cellView="form" jupyter={"source_hidden": true}
+# @title Set-up: run this and go on
+# In Colab, this downloads the repository and a Korean font; within the repository, it does neither.
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+
+if "google.colab" in sys.modules and not os.path.isdir("model_cards"):
+    subprocess.run("git clone -q https://github.com/OWNER/hf_vanilla_transformer", shell=True, check=True)
+    subprocess.run("pip install -q './hf_vanilla_transformer[train]'", shell=True, check=True)
+    subprocess.run("apt-get install -qq fonts-nanum", shell=True, check=True)
+    os.chdir("hf_vanilla_transformer")
+# The folder of the repository: from here upwards, the one that has model_cards.
+CLONE = next((folder for folder in [Path.cwd(), *Path.cwd().parents] if (folder / "model_cards").is_dir()), None)
+if CLONE is None:
+    sys.exit(
+        "Clone the repository, and open the notebook in it: git clone https://github.com/OWNER/hf_vanilla_transformer"
+    )
+sys.path.append(str(CLONE / "docs" / "walkthrough"))  # the code of drawings, plots and checks
+import chapter
+
+
+# %matplotlib inline
+chapter.begin("en")
+MODELS = CLONE / "model_cards"  # trained models
+
+# %%
+import contextlib
+import io
+import json
+import re
+import tempfile
+
+import drawings
+import pandas as pd
+import torch
+import transformers
+from check import check_answer, mine
+from my_transformer import my_name  # the names of chapter 5
+from torch import nn
+from transformers import (
+    AutoConfig,
+    AutoModel,
+    AutoModelForSequenceClassification,
+    AutoTokenizer,
+    Trainer,
+    TrainingArguments,
+    pipeline,
+)
+
+from hf_vanilla_transformer import VanillaTransformerConfig, VanillaTransformerForSequenceClassification
+from hf_vanilla_transformer.commands.push_to_hub import main as push_to_hub
+from hf_vanilla_transformer.data import load_labelled_text, tokenize
+from hf_vanilla_transformer.hub import RecordCallback
+from hf_vanilla_transformer.metrics import compute_metrics
+
+
+transformers.utils.logging.set_verbosity_error()
+# Almost all files of this chapter go into a temporary folder.
+temporary = tempfile.TemporaryDirectory()
+WORK = Path(temporary.name)
+Transformer = mine("Transformer")  # from chapter 5
+
+# %%
+drawings.model_map(9)
+
+# %% [markdown] source="c5c61dfe"
+# ## The configuration: `VanillaTransformerConfig`
+#
+# Sizes and variants of a model are all in one **configuration** (config). Its defaults are those of
+# *transformer-evolution*.
+
+# %%
+config = VanillaTransformerConfig()
+sizes = ["vocab_size", "d_model", "encoder_layers", "decoder_layers", "encoder_ffn_dim", "encoder_attention_heads"]
+pd.DataFrame(
+    {
+        name: {size: getattr(VanillaTransformerConfig.from_preset(name), size) for size in sizes}
+        for name in ("transformer-evolution", "annotated-transformer", "pytorch-seq2seq", "base", "big")
+    }
+)
+
+# %% [markdown] source="19f43207"
+# From a configuration with a name (a **preset**), as in the columns of the table, you can also change a few values.
+# Values that do not fit each other raise an error, with the reason, before a model is made.
+
+# %%
+small = VanillaTransformerConfig.from_preset("base", d_model=128, encoder_layers=2, decoder_layers=2)
+print(small.d_model, small.encoder_layers, small.tie_word_embeddings)
+try:
+    VanillaTransformerConfig(d_model=100, encoder_attention_heads=8)
+except Exception as error:
+    print(error)
+
+# %% [markdown] source="0dd9d2ae"
+# Some tools look for the name `hidden_size`, so the names that BERT uses can be read, too.
+
+# %%
+print(config.hidden_size, config.num_hidden_layers, config.num_attention_heads)
+
+# %% [markdown] source="f428af6d"
+# ## Saving: `save_pretrained`
+
+# %%
+torch.manual_seed(0)
+model = VanillaTransformerForSequenceClassification(
+    VanillaTransformerConfig(vocab_size=100, d_model=64, encoder_layers=1, decoder_layers=1)
+).eval()
+model.save_pretrained(WORK / "first")
+print(*sorted(file.name for file in (WORK / "first").iterdir()), sep="\n")
+
+# %%
+drawings.saved_folder()
+
+# %% [markdown] source="7563736a"
+# `config.json` is the configuration, `model.safetensors` the weights. And **the two files of the model's code are
+# saved as well**, because this model is not part of transformers. The tokenizer, at the bottom of the drawing, is
+# saved separately. `auto_map` in `config.json` says which class is in which file.
+
+# %%
+print(json.dumps(json.loads((WORK / "first" / "config.json").read_text())["auto_map"], indent=1))
+
+# %% [markdown] source="d9e4dd60"
+# > *Tutorials* save the weights alone, with `torch.save(model.state_dict(), file)`. To load them, you must have kept
+# > the same code and the same settings.
+#
+# ## Loading with the package
+#
+# Importing a class of the package registers the model with the `Auto` classes of transformers. Then it loads without
+# knowing its class.
+
+# %%
+again = AutoModelForSequenceClassification.from_pretrained(WORK / "first").eval()
+print(type(again).__name__)
+batch = {"input_ids": torch.tensor([[7, 8, 9]]), "attention_mask": torch.ones(1, 3, dtype=torch.long)}
+with torch.no_grad():
+    print("same output:", torch.equal(model(**batch).logits, again(**batch).logits))
+
+# %% [markdown] source="af4a69e6"
+# `AutoModel` loads the model without the linear layer that classifies, and `AutoConfig` the configuration alone.
+
+# %%
+print(type(AutoModel.from_pretrained(MODELS / "nsmc-small")).__name__)
+print(type(AutoConfig.from_pretrained(MODELS / "nsmc-small")).__name__)
+
+# %% [markdown] source="2d1f9817"
+# A **pipeline**, which is tokenizer and model in one, works as well. The review says "a really enjoyable and moving
+# film".
+
+# %% tags=["korean"]
+classify = pipeline("text-classification", model=str(MODELS / "nsmc-small"), truncation=True)
+print(classify("정말 재미있고 감동적인 영화"))
+
+
+# %% [markdown] source="d15bf96a"
+# ## Loading without the package
+#
+# Whoever gets your model need not have this package. `trust_remote_code=True` allows the code in the folder to run.
+# It is somebody else's code, so read it before you allow it; it is only two files.
+#
+# Try it in a new Python process that cannot import this package.
+
+# %% tags=["korean"]
+program = """
+import sys
+sys.modules["hf_vanilla_transformer"] = None  # importing this name is an error
+from transformers import pipeline
+classify = pipeline("text-classification", model=sys.argv[1], trust_remote_code=True)
+print(classify("정말 재미있고 감동적인 영화"))
+print(type(classify.model).__module__.split(".")[0])
+"""
+print(
+    subprocess.run(
+        [sys.executable, "-c", program, str(MODELS / "nsmc-small")],
+        env={**os.environ, "HF_MODULES_CACHE": str(WORK / "modules"), "PYTHONIOENCODING": "utf-8"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        encoding="utf-8",
+        check=True,
+    ).stdout
+)
+
+
+# %% [markdown] source="539a11d1"
+# The answer is the same, and the class comes from `transformers_modules`: the code that transformers copied from the
+# folder.
+#
+# ## `Trainer`: training in thirty lines
+#
+# Loops such as those of chapters 6 to 8 are good for learning. But choosing the best model, going on after an
+# interruption and training on several GPUs make them longer and longer. `Trainer` does all that. Train nsmc-small a
+# little further on the package's reviews.
+
+# %%
+tokenizer = AutoTokenizer.from_pretrained(MODELS / "nsmc-small")
+data = load_labelled_text("sample", validation_fraction=0.15)
+tokens = tokenize(data, tokenizer)
+
+trainer = Trainer(
+    AutoModelForSequenceClassification.from_pretrained(MODELS / "nsmc-small"),
+    TrainingArguments(
+        output_dir=str(WORK / "own"),
+        num_train_epochs=2,
+        per_device_train_batch_size=32,
+        per_device_eval_batch_size=64,
+        learning_rate=1e-4,
+        eval_strategy="epoch",
+        save_strategy="epoch",
+        load_best_model_at_end=True,
+        metric_for_best_model="accuracy",
+        logging_strategy="epoch",
+        report_to="none",
+        disable_tqdm=True,
+        dataloader_pin_memory=False,
+        seed=42,
+    ),
+    train_dataset=tokens["train"],
+    eval_dataset=tokens["validation"],
+    processing_class=tokenizer,
+    compute_metrics=compute_metrics,
+    callbacks=[RecordCallback("sample", data)],
+)
+with contextlib.redirect_stdout(None):
+    trainer.train()
+
+# %%
+log = pd.DataFrame([entry for entry in trainer.state.log_history if "eval_accuracy" in entry])
+log[["epoch", "eval_loss", "eval_accuracy"]].round(3)
+
+# %%
+print(f"test accuracy {trainer.predict(tokens['test']).metrics['test_accuracy']:.3f}")
+
+# %% [markdown] source="d55a8abe"
+# In chapter 7, it was 0.942. That is one more of 120, so it is too early to call it better.
+#
+# What was in the loop has become settings.
+#
+# | loop | `Trainer` |
+# |---|---|
+# | `for epoch in range(...)` | `num_train_epochs` |
+# | `loss.backward()`, `optimizer.step()` | `train()` |
+# | `DataLoader(..., shuffle=True, collate_fn=...)` | `train_dataset`, `processing_class` |
+# | keeping the best weights | `load_best_model_at_end`, `metric_for_best_model` |
+# | `model.eval()`, `torch.no_grad()`, counting the accuracy | `evaluate()`, `compute_metrics` |
+# | the Noam schedule of chapter 6 | `lr_scheduler_type="inverse_sqrt"` |
+# | the batches by tokens of chapter 8 | `TokenBudgetTrainer` (of this package) |
+# | label smoothing | `label_smoothing_factor`, or `compute_loss_func=LabelSmoothingLoss(...)` |
+#
+# `RecordCallback`, in `callbacks`, is of this package. After training, it saves the model, its tokenizer and the
+# records into the folder, and a **model card** (`README.md`), which introduces the model.
+
+# %%
+print("\n".join(sorted(file.name for file in (WORK / "own").iterdir() if file.is_file())))
+
+# %% [markdown] source="2134fe84"
+# `run.json` has versions and checksums of the data, `metrics.json` results such as the accuracy. The card of a model
+# for Korean starts with a summary in Korean; the rest is in English. It says what the model does, from what data,
+# and how accurate it is.
+
+# %%
+print((WORK / "own" / "README.md").read_text(encoding="utf-8").split("---")[2].split("## ")[0].strip())
+
+# %% [markdown] source="7c4c025d"
+# ## Upload to the Hub
+#
+# The **Hub** is the website of Hugging Face where models are shared. This folder becomes a repository there as it
+# is. First, `--dry_run` shows what would be uploaded; nothing is sent. In a terminal, type:
+#
+# ```sh
+# vanilla-transformer push-to-hub runs/quickstart --repo_id USER/NAME --dry_run
+# ```
+
+# %%
+with contextlib.chdir(WORK), contextlib.redirect_stdout(io.StringIO()) as printed:
+    push_to_hub(["own", "--repo_id", "USER/NAME", "--dry_run"])
+print(re.sub(r"(?m)^ *[\d,]+ +", "", printed.getvalue()))  # without sizes
+
+# %% [markdown] source="4ddf1477"
+# This lists the files that would be uploaded. `stays here` is a folder that is not uploaded; `a text of the data`
+# warns that a file contains a text of the training data as an example. If the data are yours, see whether that text
+# may be public. Checkpoints and the state of the optimizer are not uploaded. `modules.json`,
+# `sentence_bert_config.json` and `1_Pooling` are for sentence-transformers, which computes vectors of sentences. To
+# really upload, log in once with `hf auth login`, and leave out `--dry_run`. Then everybody can load it by
+# `from_pretrained("USER/NAME", trust_remote_code=True)`. In Python, `hf_vanilla_transformer.hub.push(model,
+# "USER/NAME")` does the same. `model.push_to_hub("USER/NAME")` uploads weights, configuration and code, but neither
+# tokenizer nor card.
+#
+# Think also of the data that it was trained on, and of their conditions. Multi30k may be used for non-commercial
+# purposes only.
+#
+# ## Using it elsewhere
+#
+# Sometimes a model is to run where there is neither torch nor transformers. `export` turns it into another format,
+# and ends only after comparing its answers with torch's.
+#
+# | format | when |
+# |---|---|
+# | `ctranslate2` | fast on CPUs, above all for translation |
+# | `onnx` | where there is onnxruntime; in browsers and Node.js |
+# | `transformers` | with neither `trust_remote_code` nor this package, if transformers has the same model |
+#
+# ```sh
+# vanilla-transformer export --model model_cards/multi30k-de-en --format ctranslate2 --quantize int8 \
+#     --output_dir runs/fast
+# ```
+#
+# `--quantize int8` makes the weights 8-bit integers. The file gets smaller and faster, and answers may change a
+# little. [Engines](../../engines.md) says which to choose.
+#
+# ## Your model in the browser
+#
+# Now send **your own model**, which you have written line by line since chapter 2, along the same way. Take the
+# classifier that you fine-tuned in chapter 7. If you have not run that chapter, the weights of nsmc-small in your
+# classes stand in for it.
+
+# %%
+config = AutoConfig.from_pretrained(MODELS / "nsmc-small")
+head = nn.Linear(config.d_model, 2, bias=False)
+my_model = Transformer(
+    config.vocab_size, d_model=192, heads=3, ffn_dim=768, encoder_layers=6, decoder_layers=1, head=head
+).eval()
+file = CLONE / "runs" / "my_classifier.pt"
+if file.is_file():
+    my_weights = torch.load(file, weights_only=True)
+else:
+    ready = AutoModelForSequenceClassification.from_pretrained(MODELS / "nsmc-small")
+    my_weights = {my_name(name): tensor for name, tensor in ready.state_dict().items()}
+print(
+    "my weights of chapter 7" if file.is_file() else "the weights of nsmc-small", my_model.load_state_dict(my_weights)
+)
+
+# %% [markdown] source="3d3f3786"
+# In chapter 5, the package's weights went into your model. This time, your weights go into the package's model. Only
+# the names change; none is left, and none is missing. Compare the scores of both models, and save.
+
+# %% tags=["korean"]
+package = VanillaTransformerForSequenceClassification(config).eval()
+print(package.load_state_dict({name: my_weights[my_name(name)] for name in package.state_dict()}))
+review = tokenizer(
+    ["내가 만든 모델이 드디어 돌아간다", "지루하고 유치했다"], padding=True, return_tensors="pt"
+)  # "my model runs at last"; "boring and childish"
+start = torch.full((2, 1), tokenizer.bos_token_id)
+with torch.inference_mode():
+    ours = my_model(review["input_ids"], review["attention_mask"].bool(), start)[:, 0]
+    theirs = package(**review).logits
+print("largest difference of scores below 1e-4:", ((ours - theirs).abs().max() < 1e-4).item())
+assert torch.allclose(ours, theirs, atol=1e-4)
+package.save_pretrained(CLONE / "runs" / "my-model")
+saved = tokenizer.save_pretrained(CLONE / "runs" / "my-model")
+print(*sorted(file.name for file in (CLONE / "runs" / "my-model").iterdir()), sep="\n")
+
+# %% [markdown] source="cfe82f47"
+# `page` makes a web page that runs a model in the browser, without a server. Open a terminal in the repository's
+# folder, and run:
+#
+# ```sh
+# vanilla-transformer page --model runs/my-model --output_dir runs/my-page --serve
+# ```
+#
+# With each letter of Korean that a friend types, the model whose every line you wrote and trained says whether it is
+# positive, and draws where it looked. Put the folder on any host of static files, and it opens anywhere.
+#
+# ## A checkpoint of a tutorial
+#
+# If you have trained a model with the code of a tutorial, do not throw it away: checkpoint and vocabulary can be
+# converted. → [From a tutorial](../../tutorials.md)
+#
+# ## In short
+#
+# - One configuration sets sizes and variants, and values that do not fit raise an error before a model is made.
+# - A saved folder has configuration, weights and code, so it also loads without the package.
+# - `Trainer` turns the training loop into settings; `RecordCallback` leaves records and a model card.
+# - Before an upload, see with `--dry_run` what goes up, and read the conditions of the data.
+#
+# **To think about.** What else would have to be in the folder for others to get exactly your results?
+#
+# ## Questions
+#
+# Choose an answer, then unfold the explanations.
+#
+# **1.** Can a friend use your model if you send `model.safetensors` alone?
+#
+# - (a) Yes
+# - (b) No: configuration, code and tokenizer are needed, too
+# - (c) Yes, with a GPU
+#
+# <details><summary>Each choice explained</summary>
+#
+# - (a) No. The weights say neither what the model looks like nor how text becomes ids.
+# - (b) Yes. That is why `save_pretrained` makes a folder, and the tokenizer is saved into it as well.
+# - (c) No. It has nothing to do with GPUs.
+#
+# </details>
+#
+# **2.** What does `trust_remote_code=True` allow?
+#
+# - (a) Downloading weights from the internet
+# - (b) Running the Python code in the folder on your machine
+# - (c) Sending your data to the Hub
+#
+# <details><summary>Each choice explained</summary>
+#
+# - (a) No. Weights are downloaded without it.
+# - (b) Yes. So it is a good idea to read the code first.
+# - (c) No. Nothing is sent.
+#
+# </details>
+
+# %% [markdown] source="deb26a2e"
+# ## Exercises
+#
+# Each exercise says how hard it is (★) and how long it takes. Replace the `...` in the cell, then run the check
+# below it. If you are stuck, unfold the hints one at a time. The answer is folded in the edition with blanks, and
+# filled in in the solved edition.
+
+# %% [markdown] source="e78239b2"
+# ### Exercise 1 ★★ 8 min
+#
+# Load the configuration of `nsmc-small`, and pick out what differs from the defaults, as a `dict` of names and
+# values. How does it differ from *transformer-evolution*?
+#
+# <details><summary>Hint 1</summary>
+#
+# Turn `AutoConfig.from_pretrained(...)` and `VanillaTransformerConfig()` into `to_dict()`, and compare.
+#
+# </details>
+# <details><summary>Hint 2</summary>
+#
+# `{name: theirs[name] for name in ours if theirs.get(name) != ours[name]}`. Leave out what has nothing to do with
+# the shape, such as `_name_or_path` and `architectures`.
+#
+# </details>
+
+# %% tags=["exercise"]
+theirs, ours = AutoConfig.from_pretrained(MODELS / "nsmc-small").to_dict(), VanillaTransformerConfig().to_dict()
+others = {"_name_or_path", "architectures", "dtype", "id2label", "label2id"}
+different = {
+    name: theirs[name] for name in ours if name not in others and theirs.get(name) != ours[name]
+}  # name: value
+print(different)
+
+# %%
+check_answer(
+    different,
+    lambda it: it["norm_first"] and it["decoder_layers"] == 1 and "pad_token_id" not in it,
+    (lambda it: it["decoder_layers"] == 6, "These are the defaults. Write the values of nsmc-small."),
+    (lambda it: "pad_token_id" in it, "Some are the same. Pick those that differ."),
+)
+
+# %% [markdown] source="f04c4f99"
+# ### Exercise 2 ★★ 8 min
+#
+# Save the first model once more, into `WORK / "second"`, and change `d_model` to 128 in its `config.json`. What
+# error is there when you load it? Write down its name.
+#
+# <details><summary>Hint 1</summary>
+#
+# Read it with `json.loads`, change it, and write it with `json.dumps`. Catch the error with `try` and `except
+# Exception as error`.
+#
+# </details>
+# <details><summary>Hint 2</summary>
+#
+# The name of the error is `type(error).__name__`.
+#
+# </details>
+
+# %% tags=["exercise"]
+changed = json.loads((WORK / "first" / "config.json").read_text())
+model.save_pretrained(WORK / "second")
+(WORK / "second" / "config.json").write_text(json.dumps({**changed, "d_model": 128}))
+try:
+    AutoModelForSequenceClassification.from_pretrained(WORK / "second")
+except Exception as error:
+    name = type(error).__name__  # the name of the error
+
+# %%
+check_answer(
+    name,
+    "RuntimeError",  # the shapes of the weights do not fit the configuration
+    ("NameError", "There was no error, or a name of another cell is wrong."),
+)
+
+# %% [markdown] source="4d7673b6"
+# ### Exercise 3 ★★ 8 min
+#
+# Save the weights in half precision (`torch.float16`). How do the size of the file and the outputs change? Find the
+# ratio of sizes (half / full) and the largest difference of scores. The full weights are in `WORK / "first"`.
+#
+# <details><summary>Hint 1</summary>
+#
+# Save with `model.half().save_pretrained(WORK / "half")`, and compare `stat().st_size` of both `model.safetensors`.
+#
+# </details>
+# <details><summary>Hint 2</summary>
+#
+# To compare scores, load it again with `from_pretrained(WORK / "half", dtype=torch.float32)`.
+#
+# </details>
+
+# %% tags=["exercise"]
+with torch.no_grad():
+    before = again(**batch).logits
+model.half().save_pretrained(WORK / "half")
+full, half = ((WORK / name / "model.safetensors").stat().st_size for name in ("first", "half"))
+loaded = AutoModelForSequenceClassification.from_pretrained(WORK / "half", dtype=torch.float32).eval()
+with torch.no_grad():
+    after = loaded(**batch).logits
+ratio, largest = half / full, (after - before).abs().max().item()  # ratio of sizes, largest difference
+print(f"size × {ratio:.2f}, difference of outputs {largest:.1e}")
+
+# %%
+check_answer(
+    (ratio, largest),
+    lambda it: 0.4 < it[0] < 0.6 and 0 < it[1] < 0.01,
+    (lambda it: it[0] > 1.5, "The ratio is upside down: divide half by full."),
+    (lambda it: it[1] == 0, "There is no difference. Did you load what was saved in half precision?"),
+)
+
+# %% [markdown] source="8d805882"
+# In the last chapter, you set weights by hand, without training, and see what is inside a model. → [10. Weights by
+# hand](10_weights_by_hand.ipynb)
