@@ -72,7 +72,7 @@ def test_an_english_chapter_is_its_korean_one(english):
         if original.cell_type == "markdown":
             texts = original.source, translation.source
             hash_of_it = hashlib.sha256(original.source.encode()).hexdigest()[:8]
-            assert translation.metadata.get("source") == hash_of_it, f"translate anew: {texts[1][:60]}"
+            assert translation.metadata.get("source") == hash_of_it, f"translate anew: {texts[1][:60]}: {hash_of_it}"
             levels = [re.findall(r"^#+(?= )", text, re.MULTILINE) for text in texts]
             assert levels[0] == levels[1], texts[1][:60]
             assert links(texts[0]) == links(texts[1]), texts[1][:60]
