@@ -9,7 +9,7 @@ from typing import Any
 from huggingface_hub import ModelCard, ModelCardData
 from transformers import PreTrainedTokenizerBase
 
-from ..hub.model_card import CARD_FILE, markdown
+from ..hub.model_card import CARD_FILE, code, markdown
 from ..inference.engine import TARGET_TOKENIZER
 from ..tasks import EXAMPLES, FORMATS, TASKS
 
@@ -35,7 +35,8 @@ def save_card(folder: Path, record: dict[str, Any], tokenizer: PreTrainedTokeniz
             tags=["vanilla-transformer", *([record["quantize"]] if record["quantize"] else [])],
         ),
         template_path=str(TEMPLATE),
-        **record,
+        **record | {"source": code(record["source"])},
+        title=markdown(name),
         example=json.dumps(example, ensure_ascii=False),
         shell_example=shlex.quote(example),
         name=name,

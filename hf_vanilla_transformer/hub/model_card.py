@@ -40,6 +40,8 @@ TEMPLATE = Path(__file__).parent / "model_card.md.jinja"
 REQUIRED_METADATA = ("library_name", "pipeline_tag", "tags", "eval_results")
 # Two letters: a code of three could be "src" or "tgt".
 LANGUAGE_CODE = re.compile(r"[a-z]{2}")
+# Which scripts of a checkout a card tells the reader to run.
+SCRIPT = re.compile(r"scripts(/\w[\w-]*)+\.py", re.ASCII)
 Record = dict[str, Any]  # or a part of one
 
 
@@ -92,8 +94,13 @@ TEST_SPLITS = {
 
 
 def markdown(text: str) -> str:
-    """Escape a name or text from data for Markdown, in one line, also in a table's cell."""
+    """Escape a name or text from data for Markdown, in one line, also in a table's cell.
+
+    Addresses hold an invisible U+2060, or they would be links: GitHub's renderer and remark also read escapes and
+    entities as links.
+    """
     plain = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    plain = re.sub(r"((?<=:)(?=//)|(?<=www)(?=\.)|(?<=@))", "\u2060", plain, flags=re.IGNORECASE)
     return re.sub(r"([\\`*\[\]|<>&#]|(?<!\w)_|_(?!\w))", r"\\\1", plain)
 
 
@@ -102,12 +109,24 @@ def code(text: Any) -> str:
     return " ".join("".join(c if c.isprintable() and c != "`" else " " for c in str(text)).split())
 
 
+class _Mapping(dict):
+    """Where a text or number belongs, Python's notation would double backslashes, and texts be Markdown again."""
+
+    def __repr__(self) -> str:
+        return "{...}"
+
+
+class _List(list):
+    def __repr__(self) -> str:
+        return "[...]"
+
+
 def escaped(value: Any) -> Any:
-    """A part of a record with all of its texts escaped: it may come from a stranger's folder."""
+    """A part of a record with all of its texts and names escaped: it may come from a stranger's folder."""
     if isinstance(value, dict):
-        return {name: escaped(part) for name, part in value.items()}
+        return _Mapping({markdown(str(name)): escaped(part) for name, part in value.items()})
     if isinstance(value, list):
-        return [escaped(part) for part in value]
+        return _List(escaped(part) for part in value)
     return markdown(value) if isinstance(value, str) else value
 
 
@@ -173,7 +192,7 @@ def _make(folder: Path, name: str, config: Record, metrics: Record, recipe: Reco
         name=name,
         task=task.name,
         command=task.command,
-        config=config,
+        config=escaped(config),
         labels=[markdown(label) for label in labels],
         sides=[markdown(side) for side in sides],
         examples=[json.dumps(text, ensure_ascii=False) for text in examples],
@@ -185,7 +204,7 @@ def _make(folder: Path, name: str, config: Record, metrics: Record, recipe: Reco
         # A longer fence than any in the recipe.
         fence="`" * max(3, *(len(run) + 1 for run in re.findall("`+", text) or [""])),
         run=escaped(run),
-        script=code(run["script"]) if run.get("script") else None,
+        script=script if SCRIPT.fullmatch(script := str(run.get("script"))) else None,
         base_model=base_model_of(run),
         data=data,
         markdown=markdown,
@@ -257,7 +276,7 @@ def _data_source(run: Record) -> DataSource:
     if isinstance(source, dict):  # of pretraining: files with their checksums
         names = [Path(file).name for file in source]
         name, checksums = ", ".join(names), ", ".join(source.values())
-        return DataSource(name, names[0].split(".")[0], name, f"SHA-256 {checksums}")
+        return DataSource(name, names[0].split(".")[0], name, f"SHA-256 {markdown(checksums)}")
     if NAME.fullmatch(source):
         return DataSource(source, "data-given-in-python", "파이썬에서 준 데이터")
     known = TEST_SPLITS.get(run["data"].get("test", {}).get("sha256"), source)

