@@ -90,8 +90,8 @@ def without_local_paths(value: Any, places: dict[str, str]) -> Any:
 def with_local_paths(value: Any, folder: Path) -> Any:
     """A part of a record with this machine's paths, where the record's folder knows them."""
     places = {}
-    with suppress(OSError, ValueError):
-        places = json.loads((folder / LOCAL_FILE).read_text(encoding="utf-8"))
+    with suppress(OSError, ValueError, RecursionError):
+        places = json.loads(read_record(folder / LOCAL_FILE))
 
     def replaced(value: Any) -> Any:
         if isinstance(value, dict):

@@ -4,6 +4,7 @@
 import contextlib
 import json
 import platform
+import re
 import reprlib
 import subprocess
 from collections.abc import Iterable, Mapping
@@ -25,7 +26,7 @@ from ..errors import DataError, named_errors
 from ..figures import plot_training_curves
 from ..inference.engine import EXPORT_FILE, TARGET_TOKENIZER, read_export
 from ..reading import NOT_IN_RECIPE
-from ..recipes import LOCAL_FILE, read_record, read_yaml, with_local_paths, without_local_paths
+from ..recipes import LOCAL_FILE, LONGEST_RECORD, read_record, read_yaml, with_local_paths, without_local_paths
 from ..tasks import FORMATS
 
 
@@ -168,7 +169,8 @@ def save_record(
         with contextlib.suppress(OSError, ValueError):  # no record can be read there
             before = {name: read_file(Path(base_model, file)) for name, file in files.items()}
             before["metrics"].pop("epochs", None)
-            optional["began_as"] = before
+            if len(json_text(before)) <= LONGEST_RECORD // 2:  # what is written deeper in has more indentation
+                optional["began_as"] = before
     else:
         optional["base_model"] = base_model  # on the Hub, with a card of its own
     run |= {name: value for name, value in optional.items() if value}
@@ -188,9 +190,18 @@ def read_file(file: Path) -> dict[str, Any]:
             content = json.loads(read_record(file) if file.name == RUN_FILE else file.read_bytes())
         else:
             content = read_yaml(file)
+        check_plain(content)
     if not isinstance(content, dict):
         raise DataError(f"{file}: holds no mapping of names to values")
     return content
+
+
+def check_plain(content: Any) -> None:
+    """Raise an error unless a record holds plain JSON of at most 100 levels, and numbers that a float can hold."""
+    text = json.dumps(content, ensure_ascii=False, indent=1)
+    if re.search("^ {100}", text, re.MULTILINE):
+        raise ValueError("more than 100 levels")
+    json.loads(text.encode(), parse_int=lambda digits: int(digits) / 1)
 
 
 def recipe_of(model: str, group: type, *names: str) -> dict[str, Any]:

@@ -27,6 +27,38 @@ def test_a_record_takes_in_that_of_the_model_it_began_as(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("file", "content"),
+    [
+        *(("recipe.yaml", text) for text in ("model: 2020-01-01", "x: !!binary aGVsbG8=", "x: !!set {a}", "[a]: b")),
+        *(("recipe.yaml", text) for text in ("&a {b: *a}", "a: " + "[" * 150 + "]" * 150)),
+        *(
+            ("run.json", text)
+            for text in ('{"device": "x\\ud800y"}', '{"\\udfff": 1}', '{"a":' * 150 + "1" + "}" * 150)
+        ),
+        *(("run.json", text) for text in ("[]", "{", "x" * 2**20)),
+        ("metrics.json", '{"training_seconds": 1' + "0" * 400 + "}"),
+        ("metrics.json", '{"text": "' + "x" * 2**20 + '"}'),
+    ],
+)
+def test_a_record_that_is_no_plain_json_is_none(tmp_path, file, content):
+    """Of the model that a run began as: what was trained has its own record, which can be read."""
+    for name in ("recipe.yaml", "run.json", "metrics.json"):
+        (tmp_path / name).write_text(content if name == file else "{}")
+    (tmp_path / "new").mkdir()
+    model = VanillaTransformerForConditionalGeneration(tiny_config())
+    others = {"metrics": {}, "settings": {}, "seed": 0, "precision": "float32", "data": {}, "resumed_from": None}
+    save_record(str(tmp_path / "new"), model, base_model=str(tmp_path), **others)
+    assert "began_as" not in record.read_file(tmp_path / "new" / "run.json")
+
+
+@pytest.mark.parametrize("content", ["[" * 10**5, "x" * 2**20, "[]", '{"LOCAL/x": ' + "{}" * 2**20])
+def test_what_a_stranger_says_of_folders_may_be_anything(tmp_path, content):
+    (tmp_path / "recipe.yaml").write_text("data: LOCAL/x")
+    (tmp_path / "local.json").write_text(content)
+    assert record.record_of(str(tmp_path), "recipe.yaml") == {"data": "LOCAL/x"}
+
+
+@pytest.mark.parametrize(
     ("rows", "expected"),
     [
         ({"text": ["x" * 81, "가", "나", "다"], "label": [0, 1, 1, 0]}, ["가", "다"]),
