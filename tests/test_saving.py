@@ -306,11 +306,11 @@ def test_what_a_subclass_names_in_auto_map_stays(tmp_path):
 
 @pytest.mark.slow
 def test_a_clash_of_model_types_is_not_hidden():
-    """Should transformers itself come to have this model type, importing the package is an error."""
+    """Should transformers itself come to have this model type, registering the classes is an error."""
     program = (
         "from transformers.models.auto.configuration_auto import CONFIG_MAPPING\n"
         "CONFIG_MAPPING._mapping['vanilla_transformer'] = 'BartConfig'\n"
-        "import hf_vanilla_transformer\n"
+        "import hf_vanilla_transformer.registration\n"
     )
     result = run_program(program)
     assert result.returncode != 0 and "vanilla_transformer" in result.stderr.splitlines()[-1]

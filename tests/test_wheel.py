@@ -93,6 +93,5 @@ def test_an_installed_wheel_trains_and_predicts_in_an_empty_folder(installed, tm
     assert (elsewhere / "run" / "README.md").is_file()  # of a template in the wheel
     answers = run("vanilla-transformer", "predict", "--model", "run", text="재미있다\n지루하다\n")
     assert [line.split("\t")[2] for line in answers.splitlines()] == ["재미있다", "지루하다"]
-    attention = ["--figure", "attention", "--model", "run", "--text", "재미있다", "--file", "attention.png"]
-    run("vanilla-transformer", "figures", *attention)
-    assert {file.name for file in elsewhere.iterdir()} == {"run", "attention.png"}
+    run("vanilla-transformer", "evaluate", "--model", "run", "--output_dir", "measured")
+    assert {file.name for file in elsewhere.iterdir()} == {"run", "measured"}

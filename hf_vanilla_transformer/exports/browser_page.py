@@ -121,7 +121,7 @@ def _settings(
     with contextlib.suppress(ValueError):  # a model without a card
         languages = load_model_card(model_folder).data.get("language") or []
     if examples is None:
-        examples = example_texts(model_folder) or EXAMPLES[task.name].get(next(iter(languages), ""), [])
+        examples = example_texts(model_folder) or EXAMPLES[task.name].get(next(iter(languages), ""), [])[-3:]
     settings = {
         "task": task.name,
         "name": Path(model_folder).resolve().name,

@@ -85,7 +85,7 @@ def test_what_is_hidden_and_held_back_is_what_the_flags_say(succeed, text_file, 
             self.held_back = sorted(rows["input_ids"][:])
             return super().corrupted(rows)
 
-    monkeypatch.setattr("hf_vanilla_transformer.commands.pretrain.SpanInfilling", Noting)
+    monkeypatch.setattr("hf_vanilla_transformer.training.pretraining.SpanInfilling", Noting)
     flags = ["--mask_rate", "0.4", "--mean_span_length", "2", "--split_seed", "6"]
     for seeds, seed in ((["--seed", "5"], 5), (["--seed", "5", "--data_seed", "8"], 8)):
         pretrain(succeed, text_file, tmp_path / str(seed), *flags, *seeds)
@@ -108,7 +108,7 @@ def test_an_interrupted_run_on_a_stream_goes_on_to_the_same_end(
         seeds.append(seed)
         return stream_corpus(*args, seed=seed, **kwargs)
 
-    monkeypatch.setattr("hf_vanilla_transformer.commands.pretrain.stream_corpus", noting)
+    monkeypatch.setattr("hf_vanilla_transformer.training.pretraining.stream_corpus", noting)
     text_tokenizer.save_pretrained(tmp_path / "tokenizer")
     settings = ["--per_device_train_batch_size", "4", "--max_steps", "20", "--save_steps", "8"]
     settings += ["--streaming", "true", "--tokenizer", tmp_path / "tokenizer", "--split_seed", "6"]

@@ -221,7 +221,9 @@ def test_teachers_label_texts_and_a_classifier_learns_from_them(succeed, label, 
     record = read_json(tmp_path / "student/run.json")
     assert record["data"]["train"]["rows"] == len(data["train"])
     recorded = record["data"]["soft_labels"]
-    assert recorded["recipe"] == yaml.safe_load((tmp_path / "soft/recipe.yaml").read_text())
+    recipe = yaml.safe_load((tmp_path / "soft/recipe.yaml").read_text())
+    files = {name: [f"LOCAL/{Path(file).name}" for file in recipe[name]] for name in ("models", "texts")}
+    assert recorded["recipe"] == recipe | files
     assert recorded["validation"] == metrics["validation"]
     assert recorded["sha256"] == file_checksum(tmp_path / "soft" / SOFT_LABELS_FILE)
     card = (tmp_path / "student/README.md").read_text()

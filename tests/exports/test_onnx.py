@@ -148,7 +148,8 @@ def int8(classifier) -> Path:
 @pytest.mark.slow
 def test_the_folder_has_what_other_libraries_look_for(classifier):
     names = {path.name for path in (classifier / "export").iterdir()}
-    assert names == {"README.md", "config.json", "export.json", "onnx", "tokenizer.json", "tokenizer_config.json"}
+    record = {"README.md", "export.json", "local.json"}
+    assert names == {"config.json", "onnx", "tokenizer.json", "tokenizer_config.json", *record}
     assert [path.name for path in (classifier / "export" / "onnx").iterdir()] == ["model.onnx"]
     config = json.loads((classifier / "export" / "config.json").read_text())
     assert (config["hidden_size"], config["num_hidden_layers"], config["num_attention_heads"]) == (16, 1, 4)
