@@ -17,6 +17,12 @@ from itertools import chain, islice, tee
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None
+
 from filelock import FileLock, Timeout
 from tqdm import tqdm
 from transformers.hf_argparser import HfArg
@@ -33,6 +39,7 @@ logger = logging.getLogger(__name__)
 # A column that answers a text; numbers stay numbers in JSON.
 Answer = str | float
 JSON = (".json", ".jsonl")
+IN_USE = "{}: another command writes there: choose another --output"
 # What holds texts, but not one per line.
 NOT_READ = (".parquet", ".arrow", ".feather", ".xls", ".xlsx", ".ods", ".zip", ".bz2", ".xz", ".zst", ".pdf", ".docx")
 
@@ -235,7 +242,7 @@ def answer_lines(
         for columns, text in zip(answer(lines, first), given, strict=True):
             yield "\t".join([*map(as_text, columns), *([text] if repeat_text else [])])
 
-    with _open_output(arguments) as (output, done):
+    with open_output(arguments) as (output, done):
         number = done
         try:
             if texts is None:
@@ -297,7 +304,7 @@ def _write(output: TextIO, lines: list[str], done: int) -> None:
 
 
 @contextmanager
-def _open_output(arguments: LinesArguments) -> Iterator[tuple[TextIO, int]]:
+def open_output(arguments: LinesArguments) -> Iterator[tuple[TextIO, int]]:
     """The file for the answers, and the number of whole lines in it; an incomplete last line is cut off."""
     if arguments.output is None:
         stdout: Any = sys.stdout
@@ -307,32 +314,40 @@ def _open_output(arguments: LinesArguments) -> Iterator[tuple[TextIO, int]]:
         return
     output = Path(arguments.output)
     done, is_new = 0, not output.exists()
+    output = output.resolve() if is_new else output  # where a link leads that leads nowhere yet
     with locked(output) if is_new or output.is_file() else nullcontext():
-        if arguments.resume and output.is_file():
-            with open(output, "r+b") as file:
-                whole = 0
-                for line in file:
-                    if line.endswith(b"\n"):
-                        done, whole = done + 1, whole + len(line)
-                file.truncate(whole)
         try:
             with open(output, "x" if is_new else "a", encoding="utf-8", newline="\n") as file:
+                if output.is_file():
+                    _lock_opened(file)
+                    done = _cut_to_whole_lines(output) if arguments.resume else 0
                 yield file, done
         finally:
             if is_new and output.is_file() and not output.stat().st_size:
                 output.unlink()  # nothing was answered
 
 
+def _cut_to_whole_lines(output: Path) -> int:
+    done = whole = 0
+    with open(output, "r+b") as file:
+        for line in file:
+            if line.endswith(b"\n"):
+                done, whole = done + 1, whole + len(line)
+        file.truncate(whole)
+    return done
+
+
 @contextmanager
 def locked(output: Path) -> Iterator[None]:
-    """Hold a file for this process; the lock of one that was killed does not count."""
+    """Hold a file, or one to be made, for this process; the lock of one that was killed does not count."""
+    output = output.resolve()
     if not output.parent.is_dir():  # which the lock would make
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(output))
     lock = FileLock(output.with_name(f".{output.name}.lock"))
     try:
         lock.acquire(timeout=0)
     except Timeout:
-        raise DataError(f"{output}: another command writes there: choose another --output") from None
+        raise DataError(IN_USE.format(output)) from None
     except OSError as error:  # the folder's fault
         error.filename = str(output)
         raise
@@ -341,6 +356,17 @@ def locked(output: Path) -> Iterator[None]:
     finally:
         Path(lock.lock_file).unlink(missing_ok=True)
         lock.release()
+
+
+def _lock_opened(file: TextIO) -> None:
+    """Hold an open file under all of its names (hard links), where the system can."""
+    try:
+        if fcntl is not None:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise DataError(IN_USE.format(file.name)) from None
+    except OSError:  # a file system without locks
+        pass
 
 
 @contextmanager

@@ -251,6 +251,25 @@ def test_two_commands_do_not_write_into_one_file(refused, classifier, texts, tmp
     assert [file.name for file in tmp_path.iterdir()] == ["texts.txt"]
 
 
+@pytest.mark.parametrize("kind", ["symbolic", "hard", "dangling"])
+def test_a_file_of_two_names_is_one_file(refused, succeed, classifier, texts, tmp_path, kind):
+    output, other = tmp_path / "answers.tsv", tmp_path / "elsewhere" / "other.tsv"
+    other.parent.mkdir()
+    if kind != "dangling":
+        output.write_text("half a li")
+    os.link(output, other) if kind == "hard" else other.symlink_to(output)
+    arguments = ["--model", classifier, "--file", texts, "--resume", "--output"]
+    for first, second in ((output, other), (other, output)):
+        with answering.open_output(SimpleNamespace(output=str(first), resume=True)) as (file, _):
+            print("x", file=file, flush=True)
+            assert "another command writes there" in refused("predict", *arguments, second)
+        assert output.read_text() == "x\n" * (1 if first is output else 2)
+    output.write_text("half a li")
+    succeed("predict", *arguments, other)
+    assert len(output.read_text().splitlines()) == len(TEXTS) and other.samefile(output)
+    assert {file.name for file in tmp_path.rglob("*")} == {"texts.txt", output.name, "elsewhere", other.name}
+
+
 def test_answers_that_standard_output_cannot_hold_are_escaped(classifier, monkeypatch, caplog):
     """cp949 has no emoji; the line is named."""
     for encoding, isatty, text, expected in (
