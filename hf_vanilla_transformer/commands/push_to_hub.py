@@ -7,9 +7,9 @@
 
 Log in first with `hf auth login`, or set HF_TOKEN. --dry_run sends nothing: it checks the folder and lists what would
 be sent, what would not, and what names this machine. Sent are the files that a run, an export or a page writes, and
-those that --include names, where a wildcard finds neither hidden files nor keys. Not sent are checkpoints, and links
-out of the folder; a record has no absolute paths. The same command completes an interrupted upload. --space uploads a
-folder of `vanilla-transformer page` as a static Space.
+those that --include names, where a wildcard finds neither hidden files nor keys. Not sent are checkpoints; a link out
+of the folder that has the name of a run's file is an error. A record has no absolute paths. The same command completes
+an interrupted upload. --space uploads a folder of `vanilla-transformer page` as a static Space.
 """
 
 import argparse
@@ -44,16 +44,21 @@ def parse_arguments(argv: list[str] | None) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
+def escape_name(name: str) -> str:
+    """A file's name in one line of a list."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in name)
+
+
 def list_files(folder: Path, files: list[Path]) -> int:
     """Print what would be uploaded, and what would not; returns the number of bytes."""
     total = 0
     for file in files:
-        name, made = file.as_posix(), not (folder / file).is_file()
+        name, made = escape_name(file.as_posix()), not (folder / file).is_file()
         size = 0 if made else (folder / file).stat().st_size
         print(f"{size:>13,}  {name}{' (made from the record)' if made else ''}")
         total += size
     for name in files_left_out(folder, files):
-        print(f"{'stays here':>13}  {name}")
+        print(f"{'stays here':>13}  {escape_name(name)}")
     return total
 
 
@@ -66,7 +71,7 @@ def list_places(folder: Path, files: list[Path]) -> None:
         if file.suffix in (".md", ".json", ".yaml", ".txt") and (folder / file).is_file():
             for name in names:
                 if name in (folder / file).read_text(encoding="utf-8", errors="replace"):
-                    print(f"{file.as_posix()}: names this machine, {name}")
+                    print(f"{escape_name(file.as_posix())}: names this machine, {name}")
 
 
 @exit_with_one_line

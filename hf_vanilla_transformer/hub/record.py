@@ -8,6 +8,7 @@ import re
 import reprlib
 import subprocess
 from collections.abc import Iterable, Mapping
+from fnmatch import fnmatchcase
 from glob import glob, has_magic
 from importlib import metadata
 from pathlib import Path
@@ -66,9 +67,10 @@ PAGE_FILES = (
     *("runtime/*.mjs", "runtime/*.wasm", "runtime/LICENSE*", "runtime/NOTICE.txt"),
 )
 REQUIRED_FILES, REQUIRED_IN_EXPORT = RUN_FILES[:9], EXPORT_FILES[:4]
-# Keys, tokens and what describes the machine: no wildcard of a user sends them.
+# Keys, tokens and what describes the machine, in lower case: no wildcard of a user sends them.
 SECRETS = (
     *("id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", "*.pem", "*.key", "*.p12", "*.pfx", "*.ppk", "*.kdbx"),
+    *("*api_key*", "*api-key*", "*apikey*", "*access_key*", "*private_key*", "*.env", "*netrc", "*passwd*"),
     *("*token", "*token.txt", "*secret*", "*credential*", "*password*", "training_args.bin"),
 )
 
@@ -79,32 +81,49 @@ def exports_in(folder: Path) -> list[Path]:
 
 
 def listed_files(folder: Path, patterns: Iterable[str]) -> list[Path]:
-    """The sorted files of a folder that match a pattern, relative to the folder, but no links that lead out of it."""
+    """The sorted files of a folder that match a pattern, relative to the folder.
+
+    Raises:
+        DataError: there is no such folder, or a file is a link that leads out of it, and would be missing on the Hub.
+    """
     if not folder.is_dir():
         raise DataError(f"{folder}: no such folder")
-    found = {file for pattern in patterns for file in matching(folder, pattern)}
-    return sorted(file for file in found if leads_inside(folder, folder / file))
+    found = sorted({file for pattern in patterns for file in matching(folder, pattern)})
+    for file in found:
+        if not leads_inside(folder, folder / file):
+            raise DataError(f"{folder / file}: a link that leads out of the folder; put the file itself there")
+    return found
 
 
 def included_files(folder: Path, patterns: Iterable[str]) -> list[Path]:
-    """The files that a user's patterns name, relative to the folder. What is secret must be named without a wildcard.
+    """The files that a user's patterns name, relative to the folder.
+
+    What is hidden or secret must be named without a wildcard.
 
     Raises:
         DataError: a pattern matches nothing, or what cannot be sent.
     """
     found: set[Path] = set()
     for pattern in patterns:
+        if ".." in Path(pattern).parts:
+            raise DataError(f"{folder}: {pattern} has the part `..`, which may lead out of the folder")
         files = [
             file for file in matching(folder, pattern, include_hidden=False) if leads_inside(folder, folder / file)
         ]
-        if has_magic(pattern):
-            files = [file for file in files if not any(file.match(secret) for secret in SECRETS)]
-        if not files:
-            raise DataError(f"{folder}: nothing to send is called {pattern}")
         if any(".git" in file.parts for file in files):
             raise DataError(f"{folder}: {pattern} is in .git, which the Hub does not take")
+        if has_magic(pattern):
+            files = [file for file in files if not is_secret(file)]
+        if not files:
+            raise DataError(f"{folder}: nothing to send is called {pattern}")
         found.update(files)
     return sorted(found)
+
+
+def is_secret(file: Path) -> bool:
+    """Whether a part of a path is hidden, or called as keys are."""
+    parts = [part.lower() for part in file.parts]
+    return any(part[0] == "." or any(fnmatchcase(part, secret) for secret in SECRETS) for part in parts)
 
 
 def matching(folder: Path, pattern: str, **options: Any) -> list[Path]:

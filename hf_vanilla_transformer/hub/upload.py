@@ -62,7 +62,8 @@ def repository_files(folder: str | Path, include: Iterable[str] = ()) -> list[Pa
     """
     folder = Path(folder)
     is_export = (folder / EXPORT_FILE).is_file()
-    exported = [f"{escape(export.as_posix())}/{name}" for export in exports_in(folder) for name in EXPORT_FILES]
+    exports = [export for export in exports_in(folder) if leads_inside(folder, folder / export)]
+    exported = [f"{escape(export.as_posix())}/{name}" for export in exports for name in EXPORT_FILES]
     check_card_is_here(folder)
     files = sorted({*listed_files(folder, (*RUN_FILES, *exported)), *included_files(folder, include)})
     whole = {file.as_posix() for file in files if (folder / file).stat().st_size}

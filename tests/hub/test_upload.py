@@ -36,13 +36,15 @@ def dry_run(succeed, folder, *arguments) -> tuple[dict[str, int], set[str], list
 
 
 def test_what_is_sent_is_what_a_run_writes_and_what_is_included(server, succeed, folder, tmp_path):
-    """`folder` holds strangers; links that lead out of it stay even where their names are a run's."""
+    """`folder` holds strangers, and links that lead out of it."""
     (tmp_path / "elsewhere").write_text("secret")
-    for name in ("link.txt", "merges.txt"):
-        (folder / name).symlink_to(tmp_path / "elsewhere")
+    (folder / "link.txt").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "export").mkdir()
+    (tmp_path / "export" / "export.json").write_text("{}")
+    (folder / "export").symlink_to(tmp_path / "export")
     (folder / "vocab.txt").symlink_to(folder / "id_rsa")  # a link within
     strangers = {"notes.txt", "x.pkl", "model-key-of-my.safetensors", "int8[1]/id_rsa"}
-    for name in (*strangers, "bell\a.txt", "wandb/debug.log", "runs/today_host/events.out"):
+    for name in (*strangers, "bell\a.txt", "two\r\nlines\u2028.txt", "wandb/debug.log", "runs/today_host/events.out"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text("secret")
     exported = {f"int8[1]/{name}" for name in ("export.json", "model.bin", "config.json")}
@@ -52,8 +54,10 @@ def test_what_is_sent_is_what_a_run_writes_and_what_is_included(server, succeed,
     assert server.requests == [] and other == []
     assert sizes == {name: len(content) for name, content in contents(folder).items()}
     assert sizes.keys() == RUN_FILES | EMBEDDING_FILES | exported | {"vocab.txt"}
-    strangers |= {name for name in UNLISTED if "/" not in name} | {"training_args.bin", "link.txt", "merges.txt"}
-    assert left == strangers | {"checkpoint-2/", "sub/", "wandb/", "runs/", r"bell\x07.txt"}
+    strangers |= {name for name in UNLISTED if "/" not in name} | {"training_args.bin", "link.txt"}
+    assert left == strangers | {"checkpoint-2/", "sub/", "wandb/", "runs/", r"bell\x07.txt", "export/"} | {
+        r"two\r\nlines\u2028.txt"
+    }
     succeed("push-to-hub", folder, "--repo_id", REPO)
     assert in_repository(server).keys() == sizes.keys()
     include = ["--include", "notes.*", "--include", "runs/**/*"]
@@ -66,7 +70,8 @@ def test_what_is_sent_is_what_a_run_writes_and_what_is_included(server, succeed,
 @pytest.mark.parametrize(
     ("pattern", "message"),
     [
-        *((pattern, "nothing to send is called") for pattern in ("typo.*", "link.txt", "/etc/hosts", "../elsewhere")),
+        *((pattern, "nothing to send is called") for pattern in ("typo.*", "link.txt", "/etc/hosts", ".*")),
+        *((pattern, "has the part `..`") for pattern in ("../elsewhere", "sub/../.env", "sub/../*", "**/../id_rsa")),
         *((pattern, ".git, which") for pattern in (".git/**", ".git/config", "sub/.git/*")),
     ],
 )
@@ -84,10 +89,20 @@ def test_what_cannot_be_included_is_refused(server, refused, folder, tmp_path, p
 
 def test_a_wildcard_finds_no_hidden_file_and_no_key(server, succeed, folder):
     secret = {".env", "id_ed25519", "my.pem", "token", "sub/server.key", ".ssh/config", "aws_credentials.json"}
+    secret |= {
+        "PASSWORDS.txt",
+        "server.KEY",
+        "API_KEY.txt",
+        "wandb_api_key",
+        ".netrc",
+        "_netrc",
+        "Prod.env",
+        "Secrets/a",
+    }
     for name in (*secret, "notes.txt", "sub/more.csv"):
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text("{}")
-    flags = ["--include", "*", "--include", "**/*"]
+    flags = ["--include", "*", "--include", "**/*", "--include", "[!x]*"]
     sizes, *_ = dry_run(succeed, folder, *flags)
     assert sizes.keys() >= {"notes.txt", "sub/more.csv", "my.csv"}
     assert not sizes.keys() & (secret | {".secret", "id_rsa", "training_args.bin"})
@@ -95,6 +110,22 @@ def test_a_wildcard_finds_no_hidden_file_and_no_key(server, succeed, folder):
     assert in_repository(server).keys() == sizes.keys()
     named, *_ = dry_run(succeed, folder, "--include", ".env", "--include", "my.pem")
     assert named.keys() >= {".env", "my.pem"}
+
+
+@pytest.mark.parametrize(
+    "name", ["model.safetensors", "tokenizer.json", "config.json", "curves.png", "int8/model.bin"]
+)
+def test_a_file_of_the_run_that_is_a_link_out_of_the_folder_is_refused(server, refused, folder, tmp_path, name):
+    """It would not be sent, and the card would tell to load it."""
+    (folder / "int8").mkdir()
+    for file in ("export.json", "model.bin"):
+        (folder / "int8" / file).write_text("{}")
+    (folder / name).rename(tmp_path / "elsewhere")
+    (folder / name).symlink_to(tmp_path / "elsewhere")
+    for flags in (["--dry_run"], []):
+        said = refused("push-to-hub", folder, "--repo_id", REPO, *flags)
+        assert f"{name}: a link that leads out of the folder" in said
+    assert server.requests == []
 
 
 def test_nothing_is_written_through_a_link(server, succeed, refused, folder, tmp_path):
