@@ -145,6 +145,7 @@ def found(tmp_path_factory) -> dict[tuple[str, str, str], Attack]:
     return dict(zip(attacks, attacked[2:], strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", TABLES)
 def test_an_attack_is_one_line_after_bounded_seconds_and_memory(found, table):
     for (place, name, command), one in found.items():
