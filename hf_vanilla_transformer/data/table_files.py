@@ -21,7 +21,7 @@ NO_ROW = "the file ends here, without any row"
 def iterate_rows(
     file: str | os.PathLike, encoding: str = "utf-8", quoting_levels: int = 1
 ) -> Iterator[tuple[int, list[str]]]:
-    """The number of each row's last line, and its fields as written: first the header; empty rows are left out.
+    """The number of each row's first line, and its fields as written: first the header; empty rows are left out.
 
     Other files than `.csv` have fields between tabs, quoted as in CSV `quoting_levels` times, or not.
     """
@@ -58,8 +58,12 @@ def _comma_separated(lines: Iterator[tuple[int, str]], name: str) -> Iterator[tu
     # Lines may end in CR, as those of old Macs.
     limit = csv.field_size_limit(LONGEST_CELL)
     reader = csv.reader((part for _, text in lines for part in io.StringIO(text, newline="")), strict=True)
+    last = 0
     try:
-        yield from ((reader.line_num, fields, True) for fields in reader if fields)
+        for fields in reader:
+            if fields:
+                yield last + 1, fields, True
+            last = reader.line_num
     except csv.Error as error:
         raise DataError(f"{name}, line {reader.line_num}: {error}") from error
     finally:
@@ -86,9 +90,9 @@ def _rows_of_tabs(lines: Iterator[tuple[int, str]], quoting_levels: int) -> Iter
         fields = _split(text)
         quotes, quoted = text.count('"'), None
         if quoting_levels == 1 and quotes and (quotes % 2 or len(fields) != width):
-            quoted = _quoted_row(number, text, waiting, lines, width)
+            quoted = _quoted_row(text, waiting, lines, width)
         if quoted:
-            number, fields, text = quoted
+            fields, text = quoted
         elif quotes:
             for _ in range(quoting_levels):
                 fields = [_unquote(field) for field in fields]
@@ -97,8 +101,8 @@ def _rows_of_tabs(lines: Iterator[tuple[int, str]], quoting_levels: int) -> Iter
 
 
 def _quoted_row(
-    number: int, text: str, waiting: deque[tuple[int, str]], lines: Iterator[tuple[int, str]], width: int
-) -> tuple[int, list[str], str] | None:
+    text: str, waiting: deque[tuple[int, str]], lines: Iterator[tuple[int, str]], width: int
+) -> tuple[list[str], str] | None:
     """The row that a line begins, as CSV is quoted; it may end in one of the next lines. None if it is no such row.
 
     A file that no program has quoted may have texts that begin with a quotation mark: what are whole rows by
@@ -115,12 +119,11 @@ def _quoted_row(
                 return None
             for _ in range(place):
                 waiting.popleft()
-            return number, fields, text
+            return fields, text
         if place == len(waiting):
             waiting.extend(islice(lines, 1))
         if place == len(waiting) or (is_whole and len(_split(waiting[place][1])) == width):
             return None
-        number = waiting[place][0]
         text += waiting[place][1]
     return None
 

@@ -32,8 +32,8 @@ NAMES = {"train": ("train",), "validation": ("validation", "valid", "val", "dev"
 JSON_SUFFIXES = (".json", ".jsonl")
 TABLE_SUFFIXES = (".csv", ".tsv", ".txt", *JSON_SUFFIXES)
 DATA_SUFFIXES = (*TABLE_SUFFIXES, ".parquet", ".arrow")
-# The column that says in which line of a CSV or TSV file a row ends.
-LINE = "line of the file"
+# The column that says in which line of a CSV or TSV file a row begins.
+LINE = "first line in the file"
 HUB_NAME = re.compile(r"\w[\w.-]*(/[\w.-]+)?")
 # Half of a character in JSON, which `datasets` reads as an empty text.
 _BRACKETS, _STRINGS = re.compile(r"[\[\]{}]"), re.compile(r'"(?:[^"\\]|\\.)*"')

@@ -114,7 +114,7 @@ def test_a_file_that_the_run_has_not_seen_is_measured_as_a_whole(succeed, traine
         assert len(errors) == wrong
         for error in errors:
             number = int(error["id"].removeprefix("id-"))
-            assert int(error["line"]) == 2 * number + 3 and error["text"] == rows[number][1]
+            assert int(error["line"]) == 2 * number + 2 and error["text"] == rows[number][1]
         summary = (out_dir / "report.md").read_text(encoding="utf-8")
         assert f"| positive | {wrong} | {40 - wrong} |" in summary.replace("\\", "")
     for flags in (["--data", tmp_path / "folder"], ["--data", tmp_path / "mine.csv", "--validation_fraction", "0.5"]):

@@ -13,6 +13,7 @@ from datasets import ClassLabel, Dataset, DatasetDict, Value
 from data.files import assert_shape, data_error, write_table
 from hf_vanilla_transformer.data import tables
 from hf_vanilla_transformer.data.network import hub_answers
+from hf_vanilla_transformer.data.table_files import iterate_rows
 from hf_vanilla_transformer.errors import DataError
 
 
@@ -68,7 +69,7 @@ NOT_UTF_8 = "is not UTF-8 (invalid start byte); it "
         ("t.csv", HEAD + b"a,0\nb,0\nc,1\n", "one row alone has the label '1'"),
         ("t.csv", HEAD + b"a,0\nb,0\n", "the column 'label' has fewer than two labels: ['0']"),
         ("t.csv", b"document,label,label\na,0,1\n", "two columns 'label'; the columns are document, label, label"),
-        ("t.csv", HEAD + b'a,good\n"b\nc","good\nreally"\n', r"line 5: the label 'good\nreally' holds a control"),
+        ("t.csv", HEAD + b'a,good\n"b\nc","good\nreally"\n', r"line 3: the label 'good\nreally' holds a control"),
         ("t.csv", b"PK\x03\x04\xff", f"line 1: byte 5 {NOT_UTF_8}is an Excel workbook: save it as CSV UTF-8"),
         ("t.tsv", b"document\tlabel\tlabel\na\t0\t1\nb\t1\t0\n", "two columns 'label'; the columns are"),
         ("t.tsv", b"document\tlabel\na\n", "t.tsv, line 2: 1 columns instead of 2"),
@@ -249,3 +250,16 @@ def test_a_quoted_field_of_tabs_may_hold_line_feeds(load, tmp_path):
     loaded = load(write_table(tmp_path / "t.tsv", records), text_column="text")
     kept = [text for text in texts if text.strip()]
     assert sorted(text for split in loaded.values() for text in split["text"]) == sorted(kept * 3)
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.tsv"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_row_goes_by_its_first_line(tmp_path, name, end):
+    text = f'text,n{end}"a\nb\n\nc",1{end}d,2{end}"e\nf",3{end}g,4{end}'
+    (tmp_path / name).write_bytes((text if name == "t.csv" else text.replace(",", "\t")).encode())
+    assert [(line, row[1]) for line, row in iterate_rows(tmp_path / name)] == [
+        *((1, "n"), (2, "1"), (6, "2"), (7, "3"), (9, "4")),
+    ]
+    if name == "t.csv":
+        (tmp_path / name).write_bytes(b'text,n\n\n"a\nb",1\n\n\nd,2\n')
+        assert [line for line, _ in iterate_rows(tmp_path / name)] == [1, 3, 7]
