@@ -1,5 +1,5 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""Export a model to another engine, and prove that it computes the same there.
+"""Export a model to another engine, and compare it with torch.
 
     vanilla-transformer export --model model_cards/multi30k-de-en --format ctranslate2 --output_dir runs/de-en
     vanilla-transformer export --model model_cards/nsmc-small --format ctranslate2 --quantize int8 \\
