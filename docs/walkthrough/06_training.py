@@ -539,19 +539,19 @@ assert copied > 0.95
 
 # %% [markdown]
 # 2장에서 임베딩을 표준편차 $1/\sqrt{d}$로 시작하게 한 것이 얼마나 중요한지도 봅시다. 같은 모델을 `nn.Embedding`의
-# 초깃값인 표준편차 1로 시작해 150스텝 학습합니다.
+# 초깃값인 표준편차 1로 시작해 100스텝 학습합니다.
 
 # %%
 torch.manual_seed(0)
 large = small_transformer()
 for stack in (large.encoder, large.decoder):
     nn.init.normal_(stack.embedding.tokens.weight, std=1.0)
-print(f"마지막 손실 {train(large, 150, show=False)[-1]:.3f}, 그대로 복사한 비율 {copy_accuracy(large):.1%}")
+print(f"마지막 손실 {train(large, 100, show=False)[-1]:.3f}, 그대로 복사한 비율 {copy_accuracy(large):.1%}")
 
 # %% [markdown]
 # ## 하나씩 빼 보기
 #
-# 지금까지 배운 것은 모두 꼭 필요할까요? 하나씩 빼고 150스텝만 학습해 봅시다. 나머지는 모두 그대로입니다.
+# 지금까지 배운 것은 모두 꼭 필요할까요? 하나씩 빼고 100스텝만 학습해 봅시다. 나머지는 모두 그대로입니다.
 # 이렇게 부품을 빼 보는 실험을 **절제 실험**(ablation)이라고 합니다. 빼는 방법을 하나씩 봅시다.
 #
 # **위치 인코딩**을 빼려면 두 `Embedding`의 위치의 표를 0으로 만듭니다.
@@ -620,20 +620,20 @@ def without_warmup(step, d_model, warmup):
 
 
 # %%
-def after_150_steps(change=lambda model: model, rate=noam, layers=1):
+def after_100_steps(change=lambda model: model, rate=noam, layers=1):
     torch.manual_seed(0)
     model = change(small_transformer(layers))
-    losses = train(model, 150, rate, show=False)
+    losses = train(model, 100, rate, show=False)
     return {"마지막 손실": sum(losses[-10:]) / 10, "그대로 복사한 비율": copy_accuracy(model)}
 
 
 results = pd.DataFrame(
     {
-        "없음 (전체)": after_150_steps(),
-        "위치 인코딩": after_150_steps(without_positions),
-        "인과 마스크": after_150_steps(without_causal_mask),
-        "잔차 연결": after_150_steps(without_residuals),
-        "워밍업": after_150_steps(rate=without_warmup),
+        "없음 (전체)": after_100_steps(),
+        "위치 인코딩": after_100_steps(without_positions),
+        "인과 마스크": after_100_steps(without_causal_mask),
+        "잔차 연결": after_100_steps(without_residuals),
+        "워밍업": after_100_steps(rate=without_warmup),
     }
 ).T.rename_axis("뺀 것")
 results.round(3)
@@ -643,7 +643,7 @@ results.round(3)
 # - 인과 마스크가 없으면 학습 손실은 작습니다. 바로 뒤에 있는 답을 베끼면 되기 때문입니다. 하지만 실제로 생성할 때는
 #   뒤에 아무것도 없으므로 하나도 복사하지 못합니다. **손실이 작다고 잘 배운 것은 아닙니다.**
 # - 잔차 연결이 없으면 층이 하나씩뿐인 모델도 학습이 더뎌집니다.
-# - 워밍업이 없으면 처음에 가중치를 너무 크게 고쳐서, 150스텝이 지나도 찍는 것과 다름없습니다.
+# - 워밍업이 없으면 처음에 가중치를 너무 크게 고쳐서, 100스텝이 지나도 찍는 것과 다름없습니다.
 
 # %%
 copied = results["그대로 복사한 비율"]
@@ -658,9 +658,9 @@ assert (
 
 # %% tags=["varies"]
 two_layers = pd.DataFrame(
-    {"있음": after_150_steps(layers=2), "없음": after_150_steps(without_residuals, layers=2)}
+    {"있음": after_100_steps(layers=2), "없음": after_100_steps(without_residuals, layers=2)}
 ).T.rename_axis("잔차 연결")
-assert two_layers.loc["있음", "그대로 복사한 비율"] > 0.9
+assert two_layers.loc["있음", "그대로 복사한 비율"] > 0.7
 assert two_layers.loc["없음", "그대로 복사한 비율"] < 0.1
 two_layers.round(3)
 
@@ -816,7 +816,7 @@ check_answer(
 # %% [markdown]
 # ### 연습 2 ★★ 10분
 #
-# 정답을 한 칸 밀지 않고 디코더에 그대로 주면 어떻게 될까요? 150스텝 학습해 마지막 손실과 복사한 비율을 구해 보세요.
+# 정답을 한 칸 밀지 않고 디코더에 그대로 주면 어떻게 될까요? 100스텝 학습해 마지막 손실과 복사한 비율을 구해 보세요.
 # `training_step`에서 한 줄만 다른 함수를 쓰면 됩니다.
 #
 # <details><summary>힌트 1</summary>
@@ -835,7 +835,7 @@ check_answer(
 torch.manual_seed(0)
 cheater = small_transformer()
 optimizer = torch.optim.Adam(cheater.parameters(), lr=1e-3)
-for _ in range(150):
+for _ in range(100):
     cheater.train()
     batch = random_sequences(64)
     loss = smoothed_loss(cheater(batch, batch != PAD, batch), batch, 0.0)
@@ -851,7 +851,7 @@ check_answer(
     (last_loss, share),
     lambda it: it[0] < 0.5 and it[1] < 0.1,
     (lambda it: it[1] > 0.5, "정답을 밀어서 넣은 것 같습니다. 그대로 넣어 보세요."),
-    (lambda it: it[0] > 1, "아직 덜 배웠습니다. 150스텝을 학습하고, 기울기를 비웠는지 보세요."),
+    (lambda it: it[0] > 1, "아직 덜 배웠습니다. 100스텝을 학습하고, 기울기를 비웠는지 보세요."),
 )
 
 # %% [markdown]

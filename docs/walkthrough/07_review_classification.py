@@ -283,9 +283,8 @@ fine_tuning_loader = DataLoader(
     collate_fn=DataCollatorWithPadding(ready_tokenizer),
 )
 optimizer = torch.optim.Adam(my_model.parameters(), lr=3e-5)
-for epoch in (1, 2):
-    loss = train_an_epoch(my_model, optimizer, fine_tuning_loader)
-    print(f"에포크 {epoch}  손실 {loss:.3f}  검증 {accuracy(my_model, ready_tokenizer, data['validation']):.3f}")
+loss = train_an_epoch(my_model, optimizer, fine_tuning_loader)
+print(f"손실 {loss:.3f}, 검증 정확도 {accuracy(my_model, ready_tokenizer, data['validation']):.3f}")
 print(f"테스트 정확도 {accuracy(my_model, ready_tokenizer, data['test']):.3f}")
 (CLONE / "runs").mkdir(exist_ok=True)
 torch.save(my_model.state_dict(), CLONE / "runs" / "my_classifier.pt")  # 9장에서 사용합니다

@@ -362,7 +362,7 @@ for kind in ("sinusoidal", "learned"):
     except ValueError as error:
         print("  ", error)
 
-# %% [markdown] source="588662b3"
+# %% [markdown] source="60d21a41"
 # Only `pytorch-seq2seq` was `learned` in the table above. `position_embedding_type` chooses.
 #
 # ## In short
@@ -404,7 +404,7 @@ for kind in ("sinusoidal", "learned"):
 # <details><summary>Each choice explained</summary>
 #
 # - (a) Yes. For d = 128, the embeddings are about sixteen times as large. On the task of chapter 6, such a model
-#   copies nothing after 150 steps.
+#   copies nothing after 100 steps.
 # - (b) No. That is so with a standard deviation of 1/√d.
 # - (c) No. It gets better after long training, but a bad start costs a lot of it.
 #

@@ -555,21 +555,21 @@ copied = copy_accuracy(model, 500)
 print(f"{copied:.1%}")
 assert copied > 0.95
 
-# %% [markdown] source="51c267ce"
+# %% [markdown] source="45bd0607"
 # How much does it matter that embeddings start with a standard deviation of $1/\sqrt{d}$, as chapter 2 has it? Train
-# the same model for 150 steps from a standard deviation of 1, where `nn.Embedding` starts on its own.
+# the same model for 100 steps from a standard deviation of 1, where `nn.Embedding` starts on its own.
 
 # %%
 torch.manual_seed(0)
 large = small_transformer()
 for stack in (large.encoder, large.decoder):
     nn.init.normal_(stack.embedding.tokens.weight, std=1.0)
-print(f"last loss {train(large, 150, show=False)[-1]:.3f}, copied {copy_accuracy(large):.1%}")
+print(f"last loss {train(large, 100, show=False)[-1]:.3f}, copied {copy_accuracy(large):.1%}")
 
-# %% [markdown] source="76867f66"
+# %% [markdown] source="42a6f923"
 # ## Leaving things out, one at a time
 #
-# Is everything that you have learnt necessary? Leave things out, one at a time, and train for 150 steps. The rest
+# Is everything that you have learnt necessary? Leave things out, one at a time, and train for 100 steps. The rest
 # stays as it is. Such an experiment is called an **ablation**. Let us see how each is left out.
 #
 # To leave out the **positional encoding**, set the table of positions in both `Embedding` to 0.
@@ -639,32 +639,32 @@ def without_warmup(step, d_model, warmup):
 
 
 # %%
-def after_150_steps(change=lambda model: model, rate=noam, layers=1):
+def after_100_steps(change=lambda model: model, rate=noam, layers=1):
     torch.manual_seed(0)
     model = change(small_transformer(layers))
-    losses = train(model, 150, rate, show=False)
+    losses = train(model, 100, rate, show=False)
     return {"last loss": sum(losses[-10:]) / 10, "copied": copy_accuracy(model)}
 
 
 results = pd.DataFrame(
     {
-        "nothing": after_150_steps(),
-        "positions": after_150_steps(without_positions),
-        "causal mask": after_150_steps(without_causal_mask),
-        "residuals": after_150_steps(without_residuals),
-        "warm-up": after_150_steps(rate=without_warmup),
+        "nothing": after_100_steps(),
+        "positions": after_100_steps(without_positions),
+        "causal mask": after_100_steps(without_causal_mask),
+        "residuals": after_100_steps(without_residuals),
+        "warm-up": after_100_steps(rate=without_warmup),
     }
 ).T.rename_axis("left out")
 results.round(3)
 
 
-# %% [markdown] source="1d98e3f2"
+# %% [markdown] source="94d54aeb"
 # - Without positions, the model knows which symbols there are, but not their order. It copies nothing.
 # - Without the causal mask, the loss in training is small: the model copies the answer that stands right after. But
 #   when it generates, nothing stands there, and it copies nothing. **A small loss does not mean that much was
 #   learnt.**
 # - Without residuals, even a model of one layer each learns more slowly.
-# - Without warm-up, the first steps are too large, and after 150 of them the model does no better than guessing.
+# - Without warm-up, the first steps are too large, and after 100 of them the model does no better than guessing.
 
 # %%
 copied = results["copied"]
@@ -679,9 +679,9 @@ assert (
 
 # %% tags=["varies"]
 two_layers = pd.DataFrame(
-    {"with": after_150_steps(layers=2), "without": after_150_steps(without_residuals, layers=2)}
+    {"with": after_100_steps(layers=2), "without": after_100_steps(without_residuals, layers=2)}
 ).T.rename_axis("residuals")
-assert two_layers.loc["with", "copied"] > 0.9
+assert two_layers.loc["with", "copied"] > 0.7
 assert two_layers.loc["without", "copied"] < 0.1
 two_layers.round(3)
 
@@ -838,10 +838,10 @@ check_answer(
     (lambda it: it < 0.31, "Here the loss is largest."),
 )
 
-# %% [markdown] source="e448c425"
+# %% [markdown] source="186d4feb"
 # ### Exercise 2 ★★ 10 min
 #
-# What happens if the decoder gets the labels as they are, not shifted? Train for 150 steps, and find the last loss
+# What happens if the decoder gets the labels as they are, not shifted? Train for 100 steps, and find the last loss
 # and the share of copied rows. It is `training_step` with one line changed.
 #
 # <details><summary>Hint 1</summary>
@@ -860,7 +860,7 @@ check_answer(
 torch.manual_seed(0)
 cheater = small_transformer()
 optimizer = torch.optim.Adam(cheater.parameters(), lr=1e-3)
-for _ in range(150):
+for _ in range(100):
     cheater.train()
     batch = random_sequences(64)
     loss = smoothed_loss(cheater(batch, batch != PAD, batch), batch, 0.0)
@@ -876,7 +876,7 @@ check_answer(
     (last_loss, share),
     lambda it: it[0] < 0.5 and it[1] < 0.1,
     (lambda it: it[1] > 0.5, "The labels seem to be shifted. Put them in as they are."),
-    (lambda it: it[0] > 1, "It has not learnt enough. Train for 150 steps, and clear the gradients."),
+    (lambda it: it[0] > 1, "It has not learnt enough. Train for 100 steps, and clear the gradients."),
 )
 
 # %% [markdown] source="71e129cf"

@@ -291,9 +291,8 @@ fine_tuning_loader = DataLoader(
     collate_fn=DataCollatorWithPadding(ready_tokenizer),
 )
 optimizer = torch.optim.Adam(my_model.parameters(), lr=3e-5)
-for epoch in (1, 2):
-    loss = train_an_epoch(my_model, optimizer, fine_tuning_loader)
-    print(f"epoch {epoch}  loss {loss:.3f}  validation {accuracy(my_model, ready_tokenizer, data['validation']):.3f}")
+loss = train_an_epoch(my_model, optimizer, fine_tuning_loader)
+print(f"loss {loss:.3f}, validation accuracy {accuracy(my_model, ready_tokenizer, data['validation']):.3f}")
 print(f"test accuracy {accuracy(my_model, ready_tokenizer, data['test']):.3f}")
 (CLONE / "runs").mkdir(exist_ok=True)
 torch.save(my_model.state_dict(), CLONE / "runs" / "my_classifier.pt")  # for chapter 9
