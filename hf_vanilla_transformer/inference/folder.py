@@ -13,6 +13,7 @@ import torch
 from huggingface_hub import try_to_load_from_cache
 from huggingface_hub.errors import HFValidationError
 from transformers import AutoConfig, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 from transformers.utils import SAFE_WEIGHTS_NAME, cached_file, logging
 
 from .. import (
@@ -62,12 +63,15 @@ def load_from(loader: Any, folder: str, what: str, **options: Any) -> Any:
 
 
 def check_config(folder: str, config: Any) -> None:
-    """Raise a DataError if a model, also of transformers' own classes, would take far more memory than its files."""
+    """Raise a DataError if a model, also of transformers' own classes, needs code, or far more memory than files."""
     classes = config.architectures or []
     if not isinstance(classes, list) or not all(isinstance(name, str) for name in classes):
         raise DataError(f"{folder}: architectures is {classes!r}, no list of names")
     if config.return_dict is False:
         raise DataError(f"{folder}: return_dict is false, and answers have no names")
+    # The name of another one is a repository, whose code transformers fetches and runs.
+    if (attention := config._attn_implementation) not in (None, "eager", *ALL_ATTENTION_FUNCTIONS.valid_keys()):
+        raise DataError(f"{folder}: attn_implementation is {attention!r}, none of transformers' own")
     with named_errors(folder, "model"):
         weights = None if Path(folder).is_dir() else cached_file(folder, SAFE_WEIGHTS_NAME, **OPTIONAL)
         files = [Path(weights)] if weights else Path(folder).rglob("*")

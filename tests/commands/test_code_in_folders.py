@@ -224,6 +224,17 @@ def test_functions_refuse_a_native_twin_that_needs_code(plant):
             function(folder)
 
 
+@pytest.mark.parametrize("line", ["predict", "classifier", "translate, native", "export back", "push-to-hub"])
+@pytest.mark.parametrize("name", ["attn_implementation", "_attn_implementation"])
+@pytest.mark.parametrize("value", ["evil/kernel", "flash|evil/kernel@main:attend", {"": "evil/kernel"}, ["evil"]])
+def test_attention_that_is_a_repository_s_code_is_refused(refused, folders, plant, words, line, name, value):
+    """Before anything is fetched: transformers would say that `kernels` is not installed, or ask for it."""
+    kind, line = COMMANDS[line]
+    folder = plant(kind, {"config.json": {name: value}})
+    said = refused(*words(line, folder, folders[kind]), stdin=CONSENT)
+    assert str(folder) in said and "none of transformers' own" in said and "evil" in said
+
+
 @pytest.mark.parametrize("kind", ["classification", "translation", "transformers", "ctranslate2"])
 def test_code_that_is_not_needed_does_not_run(plant, folders, kind):
     """The package's classes, or transformers', answer as without it."""
