@@ -17,9 +17,8 @@ TRANSLATED = ["README.md", "docs/tutorials.md"]
 # Links that a page and its translation need not share.
 OWN = {
     *("README.md", "README.ko.md", "tutorials.md", "tutorials.ko.md", "docs/tutorials.md", "docs/tutorials.ko.md"),
-    *(f"docs/walkthrough/{name}" for name in ("README.md", "posts.ko.md", "checkpoint.ko.md", "en/README.md")),
-    "docs/walkthrough/en/posts.md",
-    "walkthrough/posts.ko.md",
+    *(f"docs/walkthrough/{name}" for name in ("README.md", "posts.ko.md", "checkpoint.ko.md", "posts.md")),
+    *("walkthrough/posts.ko.md", "walkthrough/posts.md"),
 }
 
 
@@ -42,7 +41,7 @@ def sections(text: str) -> list[str]:
 def links(text: str) -> set[str]:
     """Where links lead that are no link to a section, nor one of `OWN`."""
     found = re.findall(r"\]\(([^)#][^)]*)\)|<(https?://[^>]+)>", text)
-    return {address or url for address, url in found} - OWN
+    return {(address or url).replace("walkthrough/en/", "walkthrough/") for address, url in found} - OWN
 
 
 @pytest.mark.parametrize("part", [blocks, tables, sections, links])
@@ -62,7 +61,7 @@ def test_each_name_leads_to_the_chapter_that_explains_it():
     rows = "".join(tables_of_names).splitlines()
     assert len(tables_of_names) == 6 and "| theirs | ours |\n" not in page
     for row in rows:
-        chapters = re.findall(r"\[(\d)\]\(walkthrough/(0\d_\w+)\.ipynb\)", row.split("|")[-2])
+        chapters = re.findall(r"\[(\d)\]\(walkthrough/en/(0\d_\w+)\.ipynb\)", row.split("|")[-2])
         assert chapters and all(stem.startswith(f"0{number}_") for number, stem in chapters), row
 
 

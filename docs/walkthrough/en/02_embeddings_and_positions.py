@@ -72,8 +72,8 @@ print(input_ids)
 # %% [markdown] source="94f84a2a"
 # ## From ids to vectors
 #
-# An id is only a name. That 131 is larger than 130 means nothing. So each token gets a number of numbers, a vector:
-# its **embedding**. PyTorch's `nn.Embedding` does something simple: from a large table, it picks the row with that
+# An id is only a name. That 131 is larger than 130 means nothing. So each token gets several numbers, a vector: its
+# **embedding**. PyTorch's `nn.Embedding` does something simple: from a large table, it picks the row with that
 # number.
 
 # %% tags=["english"]
