@@ -163,12 +163,26 @@ def test_a_misspelt_module_is_named(checks, name, right, wrong):
     changes = [(place, place.replace(right, wrong)) for place in places]
     sentence = told(checks, rewritten(checks, name, *changes))
     assert f"there is no self.{right}." in sentence
-    assert wrong == "norm1" or f"Rename self.{wrong}." in sentence
+    assert f"Rename it: {wrong}" in sentence
 
 
 @pytest.mark.parametrize("name", ["Encoder", "Decoder"])
 def test_a_list_in_place_of_a_module_list_is_named(checks, name):
     assert "self.layers is a Python list" in told(checks, rewritten(checks, name, ("nn.ModuleList(", "list(")))
+
+
+def test_other_parameters_and_results_are_told_in_a_line(checks):
+    wrong = {
+        "FeedForward": (
+            ("nn.Linear(d_model, ffn_dim)", "nn.Linear(d_model, d_model)"),
+            "self.fc1.weight: shape (8, 8)",
+        ),
+        "Embedding": ((", persistent=False", ""), "self.positions is saved as well"),
+        "ScaledDotProductAttention": (("weights @ value, weights", "weights @ value"), "a tensor (2, 4, 4), where (a"),
+    }
+    for name, (change, words) in wrong.items():
+        sentence = told(checks, rewritten(checks, name, change))
+        assert words in sentence and "\n" not in sentence
 
 
 def test_an_error_is_shown_with_its_line(checks):
@@ -199,8 +213,17 @@ def test_what_passed_is_kept_for_the_next_chapters(checks, tmp_path, capsys):
     assert text.count("return 1 * ") == 3 and "@torch.inference_mode()\ndef greedy" in text
     with pytest.raises(checks.NotRight):
         checks.check(rewritten(checks, "Encoder", ("self.norm(x)", "x")))
-    assert set(checks.kept()) == {"Encoder", "greedy", "EncoderLayer"}  # a wrong answer replaces nothing
-    assert "return 1 * " in checks.kept()["Encoder"]
+    sources = importlib.import_module("kept").sources()
+    assert set(sources) == {"Encoder", "greedy", "EncoderLayer"}  # a wrong answer replaces nothing
+    assert "return 1 * " in sources["Encoder"]
+
+
+def test_what_stands_beside_an_answer_is_kept_with_it(checks):
+    beside = "import torch.nn.functional as F\n\n\ndef clipped(x):\n    return F.relu(x)\n\n\n"
+    changes = [("class FeedForward", f"{beside}class FeedForward"), ("torch.relu(x)", "clipped(x)")]
+    checks.check(rewritten(checks, "FeedForward", *changes))
+    checks.check(rewritten(checks, "noam"))
+    assert checks.mine("FeedForward")(8, 16)(torch.zeros(2, 8)).shape == (2, 8)
 
 
 def test_an_exercise_is_checked(checks, capsys):
