@@ -56,7 +56,11 @@ def main(argv: list[str] | None = None) -> None:
         print(f"{program}: error: {escape_controls(str(error))}", file=sys.stderr)
         sys.exit(2)
     sys.argv = [program, *arguments]  # error messages begin with the program's name
-    importlib.import_module(f".commands.{name.replace('-', '_')}", __package__).main(arguments)
+    try:
+        importlib.import_module(f".commands.{name.replace('-', '_')}", __package__).main(arguments)
+    except KeyboardInterrupt:  # during the imports
+        print(f"{program}: interrupted", file=sys.stderr)
+        sys.exit(130)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 import dataclasses
 import importlib
 import re
+import signal
 import subprocess
 import sys
 
@@ -56,6 +57,33 @@ def test_what_needs_no_model_is_answered_without_torch(words, status, answer):
     assert result.returncode == status and answer in result.stdout + result.stderr
     assert not re.search(r"\| *(torch|datasets)$", result.stderr, re.MULTILINE)
     assert len(words) > 1 and words[1][0] == "-" or not re.search(r"\| *transformers$", result.stderr, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("command", "module"),
+    [
+        *((command, f"commands.{command.replace('-', '_')}") for command in COMMANDS),
+        *(("evaluate", "evaluation"), ("export", "exports"), ("page", "exports.browser_page")),
+    ],
+)
+def test_ctrl_c_during_the_imports_is_one_line(command, module, monkeypatch, capsys):
+    class Interrupting:
+        @staticmethod
+        def find_spec(name, *args):
+            if name == f"hf_vanilla_transformer.{module}":
+                signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(sys, "argv", [])
+    monkeypatch.setattr(sys, "meta_path", [Interrupting, *sys.meta_path])
+    for name in (f"commands.{command.replace('-', '_')}", module):
+        monkeypatch.delitem(sys.modules, f"hf_vanilla_transformer.{name}", raising=False)
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(SystemExit) as stop:
+            main([command, "--model", "x", "--output_dir", "y"])
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    assert stop.value.code == 130 and capsys.readouterr().err == f"vanilla-transformer {command}: interrupted\n"
 
 
 def test_a_recipe_of_the_package_names_its_command():
