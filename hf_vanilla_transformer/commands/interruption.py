@@ -1,9 +1,11 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 """Runs that end before their last step: by Ctrl-C, or by SIGTERM (Slurm, spot machines)."""
 
+import _thread
 import signal
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -25,14 +27,15 @@ def one_line_if_interrupted() -> Iterator[None]:
     """Say in one line how an interrupted run goes on.
 
     Training that gets a SIGTERM ends after its step, with a checkpoint. Everything else ends at once, and so does
-    training on Ctrl-C. The exit status is that of a shell for the signal, 143 or 130.
+    training on Ctrl-C. The exit status is that of a shell for the signal, 143 or 130. A signal during a `__del__`,
+    where Python ignores errors, has its effect soon afterwards.
     """
     handlers: dict[signal.Signals, Any] = {}  # those of before
 
     def handle(number: signal.Signals, handler: Any) -> None:
         handlers.setdefault(number, signal.signal(number, handler) or signal.SIG_DFL)
 
-    is_first = True
+    is_first, is_over, show_ignored = True, False, sys.unraisablehook
 
     def on_sigterm(*args) -> None:
         nonlocal is_first
@@ -45,10 +48,27 @@ def one_line_if_interrupted() -> Iterator[None]:
             raise _Terminated
         is_first = False
 
+    def on_ignored_error(ignored: Any) -> None:
+        if issubclass(ignored.exc_type, KeyboardInterrupt):
+            number = signal.SIGTERM if ignored.exc_type is _Terminated else signal.SIGINT
+            _thread.start_new_thread(raise_again, (number,))  # no lock is taken, as may be held here
+        else:
+            show_ignored(ignored)
+
+    def raise_again(number: signal.Signals) -> None:
+        nonlocal is_first
+        time.sleep(0.1)
+        if not is_over:
+            is_first = is_first or number == signal.SIGTERM
+            signal.raise_signal(number)
+
     if threading.current_thread() is threading.main_thread():
         handle(signal.SIGTERM, on_sigterm)
+        sys.unraisablehook = on_ignored_error
     try:
         yield
+        if not is_first:  # something has caught what was raised
+            raise _Terminated
     except (KeyboardInterrupt, TrainingStopped) as error:
         if PartialState().is_main_process:
             with tqdm.external_write_mode(sys.stderr):  # not at the end of a bar
@@ -56,5 +76,6 @@ def one_line_if_interrupted() -> Iterator[None]:
         by_sigterm = isinstance(error, TrainingStopped | _Terminated)
         sys.exit(128 + (signal.SIGTERM if by_sigterm else signal.SIGINT))
     finally:
+        is_over, sys.unraisablehook = True, show_ignored
         for number, handler in handlers.items():
             signal.signal(number, handler)

@@ -1,8 +1,11 @@
 """Runs that are killed, find no room on the disk, or diverge: what is left, and that a resumed run ends the same."""
 
+import contextlib
 import json
 import shutil
 import signal
+import sys
+import time
 from functools import partial
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -15,6 +18,7 @@ from shared import QUIET, TINY, TINY_TRANSLATOR, error_line, read_json, tiny_con
 from transformers import DataCollatorWithPadding, TrainingArguments
 
 from hf_vanilla_transformer import VanillaTransformerForSequenceClassification
+from hf_vanilla_transformer.commands.interruption import one_line_if_interrupted
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 from hf_vanilla_transformer.training.trainer import CheckedTrainer
 
@@ -264,3 +268,42 @@ def test_weights_that_are_no_numbers_are_not_saved(tmp_path):
     with pytest.raises(FloatingPointError, match="after step 1"):
         trainer.train()
     assert not any(tmp_path.iterdir())
+
+
+class Deleted:
+    """Gets a signal while it is deleted, where Python ignores errors."""
+
+    def __del__(self):
+        signal.raise_signal(self.number)
+        for _ in range(3):
+            pass
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("goes_on", [True, False])
+def test_a_signal_where_python_ignores_errors_still_ends_the_command(number, goes_on, monkeypatch, capsys):
+    """Soon afterwards; of SIGTERM at the latest when the command ends."""
+    if number == signal.SIGINT and not goes_on:
+        return
+    monkeypatch.setattr(sys, "argv", ["vanilla-transformer x"])
+    handlers = signal.getsignal(signal.SIGTERM), signal.signal(signal.SIGINT, signal.default_int_handler)
+    hook, Deleted.number = sys.unraisablehook, number
+    begin = time.monotonic()
+    try:
+        with pytest.raises(SystemExit) as stop, one_line_if_interrupted():
+            Deleted()
+            while goes_on and time.monotonic() < begin + 30:
+                time.sleep(0.01)
+    finally:
+        signal.signal(signal.SIGINT, handlers[1])
+    assert stop.value.code == 128 + number and time.monotonic() < begin + 20
+    assert capsys.readouterr().err == "vanilla-transformer x: interrupted\n"
+    assert (signal.getsignal(signal.SIGTERM), sys.unraisablehook) == (handlers[0], hook)
+    time.sleep(0.2)  # nothing comes later
+
+
+def test_a_sigterm_that_a_library_catches_ends_the_command_with_143(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["vanilla-transformer x"])
+    with pytest.raises(SystemExit) as stop, one_line_if_interrupted(), contextlib.suppress(BaseException):
+        signal.raise_signal(signal.SIGTERM)
+    assert stop.value.code == 143 and capsys.readouterr().err == "vanilla-transformer x: interrupted\n"
