@@ -17,12 +17,6 @@ from itertools import chain, islice, tee
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
-
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None
-
 from filelock import FileLock, Timeout
 from tqdm import tqdm
 from transformers.hf_argparser import HfArg
@@ -320,21 +314,17 @@ def open_output(arguments: LinesArguments) -> Iterator[tuple[TextIO, int]]:
             with open(output, "x" if is_new else "a", encoding="utf-8", newline="\n") as file:
                 if output.is_file():
                     _lock_opened(file)
-                    done = _cut_to_whole_lines(output) if arguments.resume else 0
+                if arguments.resume and output.is_file():
+                    with open(output, "r+b") as written:
+                        whole = 0
+                        for line in written:
+                            if line.endswith(b"\n"):
+                                done, whole = done + 1, whole + len(line)
+                        written.truncate(whole)
                 yield file, done
         finally:
             if is_new and output.is_file() and not output.stat().st_size:
                 output.unlink()  # nothing was answered
-
-
-def _cut_to_whole_lines(output: Path) -> int:
-    done = whole = 0
-    with open(output, "r+b") as file:
-        for line in file:
-            if line.endswith(b"\n"):
-                done, whole = done + 1, whole + len(line)
-        file.truncate(whole)
-    return done
 
 
 @contextmanager
@@ -361,11 +351,12 @@ def locked(output: Path) -> Iterator[None]:
 def _lock_opened(file: TextIO) -> None:
     """Hold an open file under all of its names (hard links), where the system can."""
     try:
-        if fcntl is not None:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         raise DataError(IN_USE.format(file.name)) from None
-    except OSError:  # a file system without locks
+    except (ImportError, OSError):  # Windows; a file system without locks
         pass
 
 

@@ -27,15 +27,15 @@ def one_line_if_interrupted() -> Iterator[None]:
     """Say in one line how an interrupted run goes on.
 
     Training that gets a SIGTERM ends after its step, with a checkpoint. Everything else ends at once, and so does
-    training on Ctrl-C. The exit status is that of a shell for the signal, 143 or 130. A signal during a `__del__`,
-    where Python ignores errors, has its effect soon afterwards.
+    training on Ctrl-C. The exit status is that of a shell for the signal, 143 or 130. Where
+    Python ignores errors, in a `__del__`, SIGTERM has its effect soon afterwards.
     """
     handlers: dict[signal.Signals, Any] = {}  # those of before
 
     def handle(number: signal.Signals, handler: Any) -> None:
         handlers.setdefault(number, signal.signal(number, handler) or signal.SIG_DFL)
 
-    is_first, is_over, show_ignored = True, False, sys.unraisablehook
+    is_first, show_ignored = True, sys.unraisablehook
 
     def on_sigterm(*args) -> None:
         nonlocal is_first
@@ -49,18 +49,17 @@ def one_line_if_interrupted() -> Iterator[None]:
         is_first = False
 
     def on_ignored_error(ignored: Any) -> None:
-        if issubclass(ignored.exc_type, KeyboardInterrupt):
-            number = signal.SIGTERM if ignored.exc_type is _Terminated else signal.SIGINT
-            _thread.start_new_thread(raise_again, (number,))  # no lock is taken, as may be held here
+        if ignored.exc_type is _Terminated:
+            _thread.start_new_thread(raise_again, ())  # takes no lock, which may be held here
         else:
             show_ignored(ignored)
 
-    def raise_again(number: signal.Signals) -> None:
+    def raise_again() -> None:
         nonlocal is_first
         time.sleep(0.1)
-        if not is_over:
-            is_first = is_first or number == signal.SIGTERM
-            signal.raise_signal(number)
+        if signal.getsignal(signal.SIGTERM) is on_sigterm:
+            is_first = True
+            signal.raise_signal(signal.SIGTERM)
 
     if threading.current_thread() is threading.main_thread():
         handle(signal.SIGTERM, on_sigterm)
@@ -76,6 +75,6 @@ def one_line_if_interrupted() -> Iterator[None]:
         by_sigterm = isinstance(error, TrainingStopped | _Terminated)
         sys.exit(128 + (signal.SIGTERM if by_sigterm else signal.SIGINT))
     finally:
-        is_over, sys.unraisablehook = True, show_ignored
+        sys.unraisablehook = show_ignored
         for number, handler in handlers.items():
             signal.signal(number, handler)

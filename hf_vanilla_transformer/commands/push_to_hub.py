@@ -17,14 +17,7 @@ import socket
 from pathlib import Path
 
 from ..hub.record import example_texts
-from ..hub.upload import (
-    check_repo_id,
-    files_left_out,
-    repository_files,
-    space_files,
-    upload,
-    upload_space,
-)
+from ..hub.upload import check_repo_id, files_left_out, repository_files, space_files, upload, upload_space
 from .arguments import CommandLine, exit_with_one_line
 
 

@@ -22,15 +22,7 @@ from ..errors import DataError, named_errors
 from ..inference.engine import TARGET_TOKENIZER
 from ..recipes import LOCAL
 from ..tasks import CLASSIFICATION, DENOISING, EXAMPLES, GENERATION, METRICS, SINGLE, TRANSLATION, Task
-from .record import (
-    CURVES_FILE,
-    METRICS_FILE,
-    RECIPE_FILE,
-    RUN_FILE,
-    example_texts,
-    own_file,
-    read_file,
-)
+from .record import CURVES_FILE, METRICS_FILE, RECIPE_FILE, RUN_FILE, example_texts, own_file, read_file
 
 
 CARD_FILE = "README.md"
@@ -40,8 +32,6 @@ TEMPLATE = Path(__file__).parent / "model_card.md.jinja"
 REQUIRED_METADATA = ("library_name", "pipeline_tag", "tags", "eval_results")
 # Two letters: a code of three could be "src" or "tgt".
 LANGUAGE_CODE = re.compile(r"[a-z]{2}")
-# Which scripts of a checkout a card tells the reader to run.
-SCRIPT = re.compile(r"scripts(/\w[\w-]*)+\.py", re.ASCII)
 Record = dict[str, Any]  # or a part of one
 
 
@@ -94,12 +84,9 @@ TEST_SPLITS = {
 
 
 def markdown(text: str) -> str:
-    """Escape a name or text from data for Markdown, in one line, also in a table's cell.
-
-    Addresses hold an invisible U+2060, or they would be links: GitHub's renderer and remark also read escapes and
-    entities as links.
-    """
+    """Escape a name or text from data for Markdown, in one line, also in a table's cell."""
     plain = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    # An invisible U+2060, or addresses would be links: for GitHub and remark, escapes and entities are, too.
     plain = re.sub(r"((?<=:)(?=//)|(?<=www)(?=\.)|(?<=@))", "\u2060", plain, flags=re.IGNORECASE)
     return re.sub(r"([\\`*\[\]|<>&#]|(?<!\w)_|_(?!\w))", r"\\\1", plain)
 
@@ -109,16 +96,8 @@ def code(text: Any) -> str:
     return " ".join("".join(c if c.isprintable() and c != "`" else " " for c in str(text)).split())
 
 
-class _Mapping(dict):
-    """Where a text or number belongs, Python's notation would double backslashes, and texts be Markdown again."""
-
-    def __repr__(self) -> str:
-        return "{...}"
-
-
-class _List(list):
-    def __repr__(self) -> str:
-        return "[...]"
+# What prints none of its texts: Python's notation doubles backslashes, and they would be Markdown again.
+_Mapping, _List = (type(kind.__name__, (kind,), {"__repr__": lambda self: "..."}) for kind in (dict, list))
 
 
 def escaped(value: Any) -> Any:
@@ -204,7 +183,7 @@ def _make(folder: Path, name: str, config: Record, metrics: Record, recipe: Reco
         # A longer fence than any in the recipe.
         fence="`" * max(3, *(len(run) + 1 for run in re.findall("`+", text) or [""])),
         run=escaped(run),
-        script=script if SCRIPT.fullmatch(script := str(run.get("script"))) else None,
+        script=script if re.fullmatch(r"scripts(/\w[\w-]*)+\.py", script := str(run.get("script"))) else None,
         base_model=base_model_of(run),
         data=data,
         markdown=markdown,

@@ -67,9 +67,9 @@ PAGE_FILES = (
     *("runtime/*.mjs", "runtime/*.wasm", "runtime/LICENSE*", "runtime/NOTICE.txt"),
 )
 REQUIRED_FILES, REQUIRED_IN_EXPORT = RUN_FILES[:9], EXPORT_FILES[:4]
-# Keys, tokens and what describes the machine, in lower case: no wildcard of a user sends them.
+# Hidden files, keys, tokens and what describes the machine, in lower case: no wildcard of a user sends them.
 SECRETS = (
-    *("id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", "*.pem", "*.key", "*.p12", "*.pfx", "*.ppk", "*.kdbx"),
+    *(".*", "id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", "*.pem", "*.key", "*.p12", "*.pfx", "*.ppk", "*.kdbx"),
     *("*api_key*", "*api-key*", "*apikey*", "*access_key*", "*private_key*", "*.env", "*netrc", "*passwd*"),
     *("*token", "*token.txt", "*secret*", "*credential*", "*password*", "training_args.bin"),
 )
@@ -81,11 +81,7 @@ def exports_in(folder: Path) -> list[Path]:
 
 
 def listed_files(folder: Path, patterns: Iterable[str]) -> list[Path]:
-    """The sorted files of a folder that match a pattern, relative to the folder.
-
-    Raises:
-        DataError: there is no such folder, or a file is a link that leads out of it, and would be missing on the Hub.
-    """
+    """The sorted files of a folder that match a pattern, relative to it; a DataError of a link that leads out."""
     if not folder.is_dir():
         raise DataError(f"{folder}: no such folder")
     found = sorted({file for pattern in patterns for file in matching(folder, pattern)})
@@ -96,9 +92,7 @@ def listed_files(folder: Path, patterns: Iterable[str]) -> list[Path]:
 
 
 def included_files(folder: Path, patterns: Iterable[str]) -> list[Path]:
-    """The files that a user's patterns name, relative to the folder.
-
-    What is hidden or secret must be named without a wildcard.
+    """The files that a user's patterns name, relative to the folder. What is secret must be named without a wildcard.
 
     Raises:
         DataError: a pattern matches nothing, or what cannot be sent.
@@ -113,17 +107,12 @@ def included_files(folder: Path, patterns: Iterable[str]) -> list[Path]:
         if any(".git" in file.parts for file in files):
             raise DataError(f"{folder}: {pattern} is in .git, which the Hub does not take")
         if has_magic(pattern):
-            files = [file for file in files if not is_secret(file)]
+            parts = {file: [part.lower() for part in file.parts] for file in files}
+            files = [one for one in files if not any(fnmatchcase(part, key) for part in parts[one] for key in SECRETS)]
         if not files:
             raise DataError(f"{folder}: nothing to send is called {pattern}")
         found.update(files)
     return sorted(found)
-
-
-def is_secret(file: Path) -> bool:
-    """Whether a part of a path is hidden, or called as keys are."""
-    parts = [part.lower() for part in file.parts]
-    return any(part[0] == "." or any(fnmatchcase(part, secret) for secret in SECRETS) for part in parts)
 
 
 def matching(folder: Path, pattern: str, **options: Any) -> list[Path]:
@@ -209,18 +198,13 @@ def read_file(file: Path) -> dict[str, Any]:
             content = json.loads(read_record(file) if file.name == RUN_FILE else file.read_bytes())
         else:
             content = read_yaml(file)
-        check_plain(content)
+        text = json.dumps(content, ensure_ascii=False, indent=1)  # it is plain JSON, and without half characters,
+        json.loads(text.encode(), parse_int=lambda digits: int(digits) / 1)  # and floats can hold its numbers
+        if re.search("^ {100}", text, re.MULTILINE):
+            raise ValueError("more than 100 levels")
     if not isinstance(content, dict):
         raise DataError(f"{file}: holds no mapping of names to values")
     return content
-
-
-def check_plain(content: Any) -> None:
-    """Raise an error unless a record holds plain JSON of at most 100 levels, and numbers that a float can hold."""
-    text = json.dumps(content, ensure_ascii=False, indent=1)
-    if re.search("^ {100}", text, re.MULTILINE):
-        raise ValueError("more than 100 levels")
-    json.loads(text.encode(), parse_int=lambda digits: int(digits) / 1)
 
 
 def recipe_of(model: str, group: type, *names: str) -> dict[str, Any]:
