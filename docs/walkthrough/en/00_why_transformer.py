@@ -63,8 +63,8 @@ from torch import nn
 #
 # $$h_t = \tanh(W x_t + U h_{t-1} + b)$$
 #
-# $x_t$ is the vector of token t, $h_t$ is the state after reading it, and $W, U, b$ are parameters. In code it is a
-# loop. We leave out $b$.
+# $x_t$ is the vector of token t, $h_t$ is the state after reading it, and $W, U, b$ are parameters. In code, this
+# is a loop; the code below leaves out $b$.
 
 # %%
 x = torch.randn(50, 64)  # 50 tokens, each a vector of 64 columns
@@ -80,7 +80,8 @@ print(tuple(h.shape))
 # 1. **It has to wait.** The 50th state needs the 49th. A GPU can do thousands of multiplications at once, in
 #    **parallel**, and a loop makes no use of that.
 # 2. **It forgets what is far away.** Before anything of the first token reaches the end, it passes through 49
-#    states. In each it is mixed with another token, and the gradient that training needs gets a little smaller.
+#    states. In each state it is mixed with another token, and the gradient that training needs gets a little
+#    smaller.
 #
 # Let us measure the second one. A **gradient** says how much the output changes if the input changes a little. We
 # compute how sensitive the last state is to each token, and compare it with the Transformer's **attention**. You
@@ -121,14 +122,14 @@ plot_lines(
 
 # %% [markdown] source="8533cc65"
 # In the recurrent network, the gradient gets smaller with distance; note the logarithmic axis. Attention does not
-# care about distance. Improved recurrent networks such as the LSTM forget less, but they wait all the same.
+# depend on distance. Improved recurrent networks such as the LSTM forget less, but they wait all the same.
 #
 # ## Cost, order, distance
 #
 # A network consists of stages called **layers**. Table 1 of the paper compares three properties of each kind of
 # layer. **Self-attention** is attention of a text to itself (chapter 3); a **convolution** computes a few
-# neighbouring tokens together (chapter 4). n is the number of tokens, d the dimension of the vectors, k how many
-# tokens a convolution sees at once.
+# neighbouring tokens together (chapter 4). n is the number of tokens, d the dimension of the vectors, k the number
+# of tokens that a convolution sees at once.
 #
 # | layer | computations | sequential steps | longest path between two tokens |
 # |---|---|---|---|
@@ -137,7 +138,7 @@ plot_lines(
 # | convolution | k · n · d² | 1 | log_k(n) |
 #
 # Self-attention computes everything at once, and reaches any token in one step. Its price grows with the **square**
-# of the length. Let us count for a dimension of 512 and several lengths, in millions.
+# of the length. Let us count computations, in millions, for a dimension of 512 and several lengths.
 
 # %%
 d = 512
@@ -145,12 +146,12 @@ costs = {n: {"self-attention": n * n * d / 1e6, "recurrent": n * d * d / 1e6} fo
 pd.DataFrame(costs).rename(columns="length {}".format).round(1)
 
 # %% [markdown] source="aa1d2536"
-# Where the sentence is shorter than the dimension, self-attention computes less. Sentences to be translated mostly
-# are.
+# Where the sentence is shorter than the dimension, self-attention computes less than a recurrent layer. Most
+# sentences that are translated are shorter.
 #
 # ## What the paper claims and found
 #
-# The claim is the title: with **attention alone**, neither recurrence nor convolution, a model translates better
+# The title is the claim: with **attention alone**, neither recurrence nor convolution, a model translates better
 # after less training. The following is from Table 2 and §5 of the paper. BLEU scores translations; larger is better
 # (chapter 8). A **step** changes the parameters once.
 #
@@ -166,12 +167,12 @@ pd.DataFrame(costs).rename(columns="length {}".format).round(1)
 # | model | what it took | what it is trained to do | what it is good at |
 # |---|---|---|---|
 # | BERT (2018) | the encoder | guess hidden tokens | reading and classifying |
-# | GPT (2018 on) | the decoder, without cross-attention to an encoder | guess the next token | going on with a text |
+# | GPT (2018 on) | the decoder, without cross-attention to an encoder | guess the next token | continuing a text |
 # | T5 (2019) | encoder and decoder | fill gaps | answering a text with a text |
 #
-# Whoever knows the original Transformer understands the others. Below is a map of the model that you will build; the
-# numbers are the chapters that build each part. From chapter 2 on, you **write these parts yourself**: you fill in
-# an empty cell and run `check(...)`, which tells you whether it is right, and if not, what is wrong.
+# If you know the original Transformer, you can understand the others. Below is a map of the model that you will
+# build; the numbers are the chapters that build each part. From chapter 2 on, you **write these parts yourself**:
+# you fill in an empty cell and run `check(...)`, which tells you whether it is right, and if not, what is wrong.
 
 # %%
 drawings.model_map()
@@ -179,7 +180,7 @@ drawings.model_map()
 # %% [markdown] source="41100d35"
 # ## A dozen PyTorch operations
 #
-# Almost all of the code to come consists of the operations below. Skip them if you know them.
+# Almost all code in the next chapters consists of the operations below. Skip them if you know them.
 #
 # A **tensor** is a rectangle of numbers. Its size is called its **shape**.
 #
@@ -203,8 +204,8 @@ print(torch.tensor([[10.0], [20.0]]) + torch.tensor([1.0, 2.0, 3.0]))  # (2, 1) 
 # %% [markdown] source="faaa32c7"
 # ### 5. Matrix product, 6. Transposing
 #
-# One entry of `a @ b` multiplies a row of a by a column of b, entry by entry, and adds up: their **dot product**. If
-# there is a batch dimension in front, each matrix in the batch is multiplied on its own.
+# Each entry of `a @ b` is the **dot product** of a row of a and a column of b: multiply them entry by entry, and
+# add up. If there is a batch dimension in front, each matrix in the batch is multiplied on its own.
 
 # %%
 print(table @ table.T)  # (2, 3) @ (3, 2) -> (2, 2)
@@ -225,9 +226,9 @@ print(
 # %% [markdown] source="98255bb4"
 # ### 9. Computing along a dimension: sum, mean, softmax
 #
-# `dim=1` means "along the columns", so one result for each row. `-1` is the last dimension. With `keepdim=True`, the
-# dimension stays, with size 1. The **softmax** takes the exponential and divides by the sum: all results are
-# positive, and sum to 1.
+# `dim=1` goes through the columns, so there is one result for each row. `-1` is the last dimension. With
+# `keepdim=True`, the dimension stays, with size 1. The **softmax** takes the exponential and divides by the sum:
+# all results are positive, and sum to 1.
 
 # %%
 print(table.sum(dim=1), table.mean(dim=1, keepdim=True).shape)
@@ -282,7 +283,8 @@ with torch.inference_mode():
 # %% [markdown] source="cf8504bf"
 # ## In short
 #
-# - A recurrent network reads tokens in order: it cannot work in parallel, and the gradients of distant tokens fade.
+# - A recurrent network reads tokens in order: it cannot work in parallel, and the gradients of distant tokens
+#   vanish.
 # - Self-attention sees all tokens at once. Its price is a cost that grows with the square of the length.
 # - With attention alone, the paper trained better translators in less time. BERT, GPT and T5 come from it.
 # - The code to come changes shapes, multiplies matrices and computes along dimensions: a dozen operations.
@@ -326,17 +328,17 @@ with torch.inference_mode():
 # ## Exercises
 #
 # Each exercise says how hard it is (★) and how long it takes. Replace the `...` in the cell, then run the check
-# below it. If you are stuck, unfold the hints one at a time. The answer is folded in the edition with blanks, and
-# filled in in the solved edition.
+# below it. If you are stuck, unfold the hints one at a time. In the edition with blanks, the answer is folded; in
+# the solved edition, it is filled in.
 
 # %% [markdown] source="27fddba8"
 # ### Exercise 1 ★ 3 min
 #
-# By broadcasting, make the multiplication table of 1 to 9 in one line. Its entry in row 7, column 8 is 56.
+# Use broadcasting to make the multiplication table of 1 to 9 in one line. The entry for 7 times 8 is 56.
 #
 # <details><summary>Hint 1</summary>
 #
-# An upright (9, 1) times a flat (1, 9) gives (9, 9).
+# Stand the numbers upright, as a column (9, 1). A column (9, 1) times a row (1, 9) gives (9, 9).
 #
 # </details>
 # <details><summary>Hint 2</summary>
@@ -361,7 +363,7 @@ check_answer(
 # %% [markdown] source="eecb5ffb"
 # ### Exercise 2 ★ 5 min
 #
-# Without calling `softmax`, make the same as `table.softmax(dim=-1)` from `exp` and `sum` alone.
+# Without calling `softmax`, compute the result of `table.softmax(dim=-1)` with `exp` and `sum` alone.
 #
 # <details><summary>Hint 1</summary>
 #
@@ -390,8 +392,8 @@ check_answer(
 # %% [markdown] source="f200f588"
 # ### Exercise 3 ★★ 8 min
 #
-# Write a function that starts at 3 and lowers the loss $(x - 1)^2$. It moves `steps` times against the gradient, by
-# `rate` times the gradient.
+# Write a function that starts at $x = 3$ and lowers the loss $(x - 1)^2$. It moves $x$ `steps` times, each time by
+# `rate` times the gradient and against it, and returns $x$.
 #
 # <details><summary>Hint 1</summary>
 #

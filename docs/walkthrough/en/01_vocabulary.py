@@ -9,7 +9,7 @@
 #
 # From here on, you build the Transformer piece by piece. It has an **encoder**, which reads a text, and a
 # **decoder**, which writes the answer. Run the cells from top to bottom. Where a cell is empty, fill it in, and run
-# the `check(...)` below it. Boxes that compare other tutorials can be skipped.
+# the `check(...)` below it. You can skip the indented boxes, which compare other tutorials.
 #
 # A neural network computes with numbers only, so the first thing to do is to turn text into numbers. The pieces into
 # which a text is cut are called **tokens**; the list of all tokens is the **vocabulary**. Each token has a number,
@@ -61,8 +61,8 @@ drawings.model_map(1)
 # %% [markdown] source="2109b1eb"
 # ## What is a token?
 #
-# We start with short film reviews that were written for this course. `train` is for learning; `test` is put aside as
-# text that was never seen.
+# We start with short film reviews that were written for this course. The vocabulary is made from `train`; `test` is
+# put aside as text that was never seen.
 
 # %% tags=["english"]
 lines = (CLONE / "docs" / "walkthrough" / "en" / "lines.txt").read_text(encoding="utf-8").splitlines()
@@ -82,8 +82,8 @@ counts = Counter(word for review in korean for word in review.split())
 print([word for word in counts if word.startswith("영화")])
 
 # %% [markdown] source="5b33f6e2"
-# If each of these is a word of its own, the vocabulary grows without end, and new words keep coming. English does
-# the same more quietly: *bored*, *boring*, *boredom*. The other extreme is to make each character a token: then
+# If each of these is a token of its own, the vocabulary grows without end, and new words keep coming. English does
+# the same, but less often: *bored*, *boring*, *boredom*. The other extreme is to make each character a token: then
 # hardly any token is new, but texts become long, and one token means almost nothing. Let us count.
 
 
@@ -186,8 +186,8 @@ for _ in range(3):
     print(f"{left} + {right}:", words)
 
 # %% [markdown] source="6ab47371"
-# `bo` (three times), `bor` (three times) and `bore` (twice) became pieces. Nobody said so: they were found by
-# counting alone. The order in which *bored* was merged makes a tree.
+# `bo` (three times), `bor` (three times) and `bore` (twice) became pieces. Nobody chose them: counting alone found
+# them. The merges of *bored*, in their order, make a tree.
 
 # %% tags=["english"]
 drawings.merges(list("bored"), [(0, 1), (0, 2), (0, 3)])
@@ -195,7 +195,7 @@ drawings.merges(list("bored"), [(0, 1), (0, 2), (0, 3)])
 # %% [markdown] source="373c83b0"
 # ## Training a vocabulary
 #
-# `train_tokenizer` does the same with all reviews. It merges until there are 600 pieces, and returns a
+# `train_tokenizer` does the same with all reviews in `train`. It merges until there are 600 pieces, and returns a
 # **tokenizer**, which splits texts into tokens. The first seven are special tokens, which we will see in a moment.
 
 # %% tags=["english"]
@@ -205,8 +205,8 @@ print(len(tokenizer))
 print("The longest pieces:", sorted(pieces[7:], key=len)[-8:])
 
 # %% [markdown] source="6371298a"
-# Compare the trained vocabulary in the same table. It has far fewer new tokens than words, and texts are much
-# shorter than in characters.
+# Add the trained vocabulary to the table. Far fewer tokens are new than with words, and texts are much shorter than
+# with characters.
 
 # %%
 pd.DataFrame(
@@ -214,13 +214,13 @@ pd.DataFrame(
 ).round(1)
 
 # %% [markdown] source="9545e9e3"
-# There are fewer kinds than 600 because special tokens do not occur in the texts, nor do pieces that were only made
-# to be merged further.
+# There are fewer than 600 kinds because special tokens do not occur in the texts, nor do pieces that were always
+# merged further.
 #
 # ## Seven special tokens
 #
-# The first seven places of the vocabulary hold **special tokens**, which do not occur in texts. Their ids are 0 to
-# 6.
+# The first seven places of the vocabulary hold **special tokens**, which do not occur in texts. Their ids are 0
+# to 6.
 
 # %%
 meaning = {
@@ -242,8 +242,8 @@ pd.DataFrame(
 #
 # > *Each tutorial has its own ids.* In transformer-evolution and in this package, `[PAD]` is 0. The Multi30k
 # > vocabulary of *The Annotated Transformer* has `<s>`, `</s>`, `<blank>`, `<unk>` as 0, 1, 2, 3;
-# > *pytorch-transformer* has `[UNK]`, `[PAD]`, `[SOS]`, `[EOS]` as 0, 1, 2, 3. So whoever brings a model along says
-# > which ids it uses ([table](../../tutorials.md)).
+# > *pytorch-transformer* has `[UNK]`, `[PAD]`, `[SOS]`, `[EOS]` as 0, 1, 2, 3. So if you convert a model of a
+# > tutorial, you must say which ids it uses ([table](../../tutorials.md)).
 #
 # ## `▁` remembers the spaces
 
@@ -253,8 +253,8 @@ for text in ("Winter is cold.", "Winter is co ld."):
     print(tokens, "->", tokenizer.convert_tokens_to_string(tokens))
 
 # %% [markdown] source="c2b5471d"
-# `▁` looks like an underscore but is another character. It says: "there was a space before this" (the way of
-# SentencePiece). Join the tokens, replace `▁` by spaces, and the text is back. The first word of a text gets a `▁`
+# `▁` looks like an underscore but is another character. It means "there was a space before this", as in
+# SentencePiece. Join the tokens, replace `▁` by spaces, and the text is back. The first word of a text gets a `▁`
 # as well, so that a word is split in the same way at the start and in the middle of a sentence.
 #
 # ## What is unknown becomes `[UNK]`
@@ -266,7 +266,7 @@ print(tokenizer.decode(ids))
 
 # %% [markdown] source="ec544ca6"
 # For a character that never occurred in training, there is no piece. It becomes `[UNK]` (unknown), and turning the
-# ids back into text does not bring it back. The more text a vocabulary is made from, the rarer this is.
+# ids back into text does not restore it. The more text a vocabulary is made from, the rarer this is.
 #
 # ## Two sentences as numbers
 #
@@ -279,8 +279,8 @@ for sentence in sentences:
     print(tokenizer.convert_ids_to_tokens(ids), ids)
 
 # %% [markdown] source="fd86b92e"
-# A neural network computes many sentences at once. For that, the numbers must stand in a rectangle, a tensor. But
-# the two sentences differ in length. Filling the shorter one with `[PAD]` is called **padding**. GPUs are fastest if
+# A neural network processes many sentences at once. For that, the ids must stand in a rectangle, a tensor. But the
+# two sentences differ in length. Filling the shorter one with `[PAD]` is called **padding**. GPUs are fastest if
 # lengths are multiples of 8, so we pad to a multiple of 8.
 
 # %%
@@ -316,8 +316,8 @@ print(large.tokenize("A man plays the guitar in the park."))
 print(tokenizer.tokenize("A man plays the guitar in the park."))
 
 # %% [markdown] source="fee9e57f"
-# Each word is one token now. More text was counted, and the vocabulary has 6,000 pieces, so that frequent words
-# became pieces as a whole.
+# With the large vocabulary, each word is one token. It was made from more text and has 6,000 pieces, so frequent
+# words became whole pieces.
 #
 # ## In short
 #
@@ -359,8 +359,8 @@ print(tokenizer.tokenize("A man plays the guitar in the park."))
 #
 # - (a) Yes. 1 is a real token, 0 is padding.
 # - (b) No. `[UNK]` stands for an unknown character, but its place is not empty, so it has a 1.
-# - (c) No. It does not look where the mask is 0. What 0 and 1 mean differs between tools, so always check (chapter
-#   3).
+# - (c) No. The model does not look where the mask is 0. What 0 and 1 mean differs between tools, so always check
+#   (chapter 3).
 #
 # </details>
 
@@ -368,14 +368,14 @@ print(tokenizer.tokenize("A man plays the guitar in the park."))
 # ## Exercises
 #
 # Each exercise says how hard it is (★) and how long it takes. Replace the `...` in the cell, then run the check
-# below it. If you are stuck, unfold the hints one at a time. The answer is folded in the edition with blanks, and
-# filled in in the solved edition.
+# below it. If you are stuck, unfold the hints one at a time. In the edition with blanks, the answer is folded; in
+# the solved edition, it is filled in.
 
 # %% [markdown] source="38138dce"
 # ### Exercise 1 ★ 5 min
 #
 # Shrink the vocabulary to 300 pieces. Do the test reviews get more tokens, or fewer? Compute the average number of
-# tokens of a review.
+# tokens of a test review.
 #
 # <details><summary>Hint 1</summary>
 #
@@ -464,5 +464,5 @@ check_answer(
 )
 
 # %% [markdown] source="c3c04993"
-# In the next chapter, each id becomes a vector, and learns where it stands. → [2. Embeddings and
+# In the next chapter, each id becomes a vector, and its position is added. → [2. Embeddings and
 # positions](02_embeddings_and_positions.ipynb)

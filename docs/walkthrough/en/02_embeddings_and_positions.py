@@ -7,8 +7,8 @@
 # > §3.5 is derived, computed in four lines, drawn, and shown to turn a shift into a rotation. You write `Embedding`;
 # > in the package, positions follow the mask, so that padding may stand on either side.
 #
-# In chapter 1, a text became a list of ids. In this chapter each id becomes a vector, to which we add where it
-# stands.
+# In chapter 1, a text became a list of ids. In this chapter each id becomes a vector, to which we add a vector for
+# its position.
 
 # %% cellView="form" jupyter={"source_hidden": true}
 # @title Set-up: run this and go on
@@ -86,8 +86,8 @@ print(f"Is the first token's vector row {first} of the table?", vectors[0, 0].eq
 # %% [markdown] source="fe8951f8"
 # Two sentences × eight places × 128 columns (dimensions). At first the numbers in the table are random; training
 # changes them. Afterwards, tokens that are used alike point in similar directions. Let us look at the table of the
-# trained translator multi30k-de-en. The **dot product** of two vectors of length 1 (multiply entry by entry, and add
-# up) is the larger, the more they point the same way.
+# trained translator multi30k-de-en. For two vectors of length 1, the **dot product** (multiply entry by entry, and
+# add up) is larger the more they point the same way.
 
 # %% tags=["english"]
 folder = MODELS / "multi30k-de-en"
@@ -113,9 +113,9 @@ sizes = {"embedding": small, "embedding × √d": small * math.sqrt(128), "posit
 pd.DataFrame({name: [numbers.square().mean().sqrt().item()] for name, numbers in sizes.items()}, ["size"]).round(2)
 
 # %% [markdown] source="ff9a5d23"
-# Without the factor, the positions drown the embeddings. With it, the embeddings are a little larger. The other way
-# round, with a standard deviation of 1 *and* the factor √d, the embeddings drown the positions, and the model hardly
-# learns (chapter 6).
+# Without the factor, the positions drown out the embeddings. With it, the embeddings are a little larger. The other
+# way round, with a standard deviation of 1 *and* the factor √d, the embeddings drown out the positions, and the
+# model hardly learns (chapter 6).
 #
 # Tutorials choose differently, so in this package it is a setting. `base` is the paper; `init_scheme` says how
 # parameters start. The two columns about positions are explained below.
@@ -133,7 +133,7 @@ pd.DataFrame([[getattr(one, field) for field in fields] for one in configs], ind
 # ## Where is the order?
 #
 # The attention that you will write in chapter 3 mixes, for each token, the vectors of the others. How much of each
-# depends on the dot product of two vectors; where a token stands does not enter. Let us change the order of the
+# depends on the dot product of two vectors; where a token stands plays no part. Let us change the order of the
 # tokens. If each token gets what it got before, attention does not know the order. `attend` below is the attention
 # of chapter 0 in one line.
 
@@ -149,9 +149,9 @@ print("without positions:", torch.allclose(attend(vectors)[order], attend(vector
 
 
 # %% [markdown] source="75575db1"
-# The same: if the tokens come in another order, so do the results, but each token gets the same vector. Yet "the dog
-# bit the man" and "the man bit the dog" mean different things. So we add to each position a vector of its own that
-# tells the order: the **positional encoding**. Any vectors will do to make a difference.
+# The same: if the tokens come in another order, so do the results, but each token gets the same vector. Yet "the
+# dog bit the man" and "the man bit the dog" mean different things. So we add to each position a vector of its own
+# that tells the order: the **positional encoding**. Even random vectors make a difference.
 
 # %%
 places = torch.randn(8, 128) / 8  # a vector for each position
@@ -238,7 +238,7 @@ plot_matrix(
 #
 # Each comment says what its line does, and the shape of the tensor. B is the number of sentences, L their length, D
 # is `d_model`, P the number of positions, V the size of the vocabulary. Use the names in the comments (`tokens`,
-# `positions`): in chapter 5, trained weights come in under these names.
+# `positions`): in chapter 5, trained weights are loaded under these names.
 
 
 # %% tags=["blank"]
@@ -285,7 +285,7 @@ check(Embedding)
 # A class that passes is kept in `runs/my_classes.py` of the repository, and the next chapters take it from there.
 
 # %% [markdown] source="971fdab1"
-# Put in both sentences at once.
+# Give it both sentences at once.
 
 # %% tags=["english"]
 my_embedding = Embedding(600, 128)
@@ -295,7 +295,8 @@ print(tuple(input_ids.shape), "->", tuple(inputs.shape))
 
 # %% [markdown] source="4e8e1127"
 # Here are the first 40 columns of the first sentence. In pictures, the `▁` of a token is written as an underscore,
-# `_`. The two `[PAD]` have the same embedding, but other positions were added, so that their rows differ a little.
+# `_`. The two `[PAD]` tokens have the same embedding, but different positions were added, so their rows differ a
+# little.
 
 # %%
 plot_matrix(
@@ -321,12 +322,12 @@ for side, mask in (("right", attention_mask[:1]), ("left", left["attention_mask"
     print(f"padding on the {side}: mask {mask.tolist()}, positions {modeling.position_ids_from_mask(mask).tolist()}")
 
 # %% [markdown] source="acc04548"
-# The positions are running sums of the mask. So with padding on the left, the real tokens still have the positions 0
-# to 5. A decoder that goes on with several texts at once has its padding on the left, and positions that depended on
-# it would be a nuisance.
+# The positions are running sums of the mask. So with padding on the left, the real tokens still have the positions
+# 0 to 5. A decoder that continues several texts at once needs its padding on the left, and positions should not
+# depend on how much padding there is.
 #
-# Are the results really the same? Give the trained encoder the same sentences in both ways, and compare its outputs
-# for the real tokens.
+# Are the results really the same? Give the trained encoder the same sentences with padding on either side, and
+# compare its outputs for the real tokens.
 
 # %%
 states = {}
@@ -345,10 +346,10 @@ print(torch.allclose(states["right"], states["left"], atol=1e-5))
 # ## Learnt positions
 #
 # Positions can also be learnt, as embeddings are. The paper found almost the same results with both (Table 3, row
-# E). Learnt positions are more parameters. The table of sines and cosines can be computed for any length, but the
-# model has not seen positions beyond the lengths of its training, so neither kind reads them well (you will try it
-# in chapter 6). That is why the package raises the same error for both, beyond the length in its settings
-# (`max_position_embeddings`).
+# E). Learnt positions add parameters. The table of sines and cosines can be computed for any length, but the model
+# has not seen positions beyond the lengths of its training, so neither kind works well there (you will try it in
+# chapter 6). That is why, for both kinds, the package raises an error if a text is longer than its setting
+# `max_position_embeddings`.
 
 # %%
 for kind in ("sinusoidal", "learned"):
@@ -363,14 +364,15 @@ for kind in ("sinusoidal", "learned"):
         print("  ", error)
 
 # %% [markdown] source="60d21a41"
-# Only `pytorch-seq2seq` was `learned` in the table above. `position_embedding_type` chooses.
+# `position_embedding_type` chooses the kind. In the table above, only `pytorch-seq2seq` has learnt positions.
 #
 # ## In short
 #
 # - An embedding picks the row of an id from a table. After training, tokens that are used alike point in similar
 #   directions.
-# - Embeddings start small; the factor √d makes them as large as the positions.
-# - Positional encodings are sines and cosines of hands with different speeds. To move on is to turn the hands.
+# - Embeddings start small; the factor √d makes them about as large as the positions.
+# - Positional encodings are sines and cosines of hands with different speeds. Moving on by some positions turns the
+#   hands.
 # - You wrote `Embedding`: ids (B, L) become vectors (B, L, D).
 #
 # **To think about.** What would be better, and what worse, if positions were appended to the vectors instead of
@@ -406,7 +408,7 @@ for kind in ("sinusoidal", "learned"):
 # - (a) Yes. For d = 128, the embeddings are about sixteen times as large. On the task of chapter 6, such a model
 #   copies nothing after 100 steps.
 # - (b) No. That is so with a standard deviation of 1/√d.
-# - (c) No. It gets better after long training, but a bad start costs a lot of it.
+# - (c) No. Long training makes up for it, but the bad start costs many steps.
 #
 # </details>
 
@@ -414,8 +416,8 @@ for kind in ("sinusoidal", "learned"):
 # ## Exercises
 #
 # Each exercise says how hard it is (★) and how long it takes. Replace the `...` in the cell, then run the check
-# below it. If you are stuck, unfold the hints one at a time. The answer is folded in the edition with blanks, and
-# filled in in the solved edition.
+# below it. If you are stuck, unfold the hints one at a time. In the edition with blanks, the answer is folded; in
+# the solved edition, it is filled in.
 
 # %% [markdown] source="3e2f7c5c"
 # ### Exercise 1 ★ 5 min
@@ -452,8 +454,8 @@ check_answer(
 # %% [markdown] source="f39c33a4"
 # ### Exercise 2 ★★ 5 min
 #
-# From the mask `[0, 0, 1, 1, 1]`, make the positions `[0, 0, 1, 2, 3]` with `cumsum`. They count from 1; padding is
-# 0.
+# From the mask `[0, 0, 1, 1, 1]`, make the positions `[0, 0, 1, 2, 3]` with `cumsum`. They count from 1; padding
+# is 0.
 #
 # <details><summary>Hint 1</summary>
 #
@@ -462,8 +464,8 @@ check_answer(
 # </details>
 # <details><summary>Hint 2</summary>
 #
-# If the zeros are on the right (`[1, 1, 0]`), the running sum is `[1, 2, 2]`. Multiply by the mask to make padding
-# 0.
+# If the zeros are on the right (`[1, 1, 0]`), the running sum is `[1, 2, 2]`. Multiply by the mask to make
+# padding 0.
 #
 # </details>
 

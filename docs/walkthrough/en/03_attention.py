@@ -127,7 +127,7 @@ pd.DataFrame(weights @ value, index=fruits, columns=["sour", "soft"]).round(3)
 #
 # $$\mathrm{Attention}(Q, K, V) = \mathrm{softmax}\!\left(\frac{QK^\top}{\sqrt{d_k}}\right)V$$
 #
-# And as a drawing. The linear layers at the bottom come a little later, and after them the mask.
+# Here it is as a drawing. The linear layers at the bottom are explained a little later, and after them the mask.
 
 # %%
 drawings.attention()
@@ -170,7 +170,7 @@ check(ScaledDotProductAttention)
 # </details>
 
 # %% [markdown] source="ab6d617d"
-# It also gives what we computed step by step for the fruits.
+# Your class also gives the results that we computed step by step for the fruits.
 
 # %%
 my_attention = ScaledDotProductAttention()
@@ -198,9 +198,9 @@ pd.DataFrame.from_dict(rows, orient="index", columns=columns).round(2)
 #
 # ## A real model, real sentences
 #
-# A decoder is a stack of layers of the same kind. Let us follow two sentences through the first layer of the trained
-# translator, multi30k-de-en. Its decoder has read them up to here, and would now write the next word. They start
-# with `[BOS]`; the shorter one gets padding. `eager` is the implementation that also returns the weights.
+# A decoder is a stack of layers of the same kind. Let us follow two sentences through the first decoder layer of
+# the trained translator, multi30k-de-en, as if the decoder had written them. They start with `[BOS]`; the shorter
+# one gets padding. `eager` is the implementation that also returns the weights.
 
 # %% tags=["english"]
 tokenizer = AutoTokenizer.from_pretrained(MODELS / "multi30k-de-en")
@@ -222,12 +222,13 @@ print(is_token.long())
 
 # %% [markdown] source="a81b0ab9"
 # Where do queries, keys and values come from? Three different matrices are multiplied with the same input (the
-# linear layers at the bottom of the drawing). Training sets the matrices. So one token looks different when it
-# searches, when it is searched for, and when it hands something over. Attention of a sentence to itself is called
+# linear layers at the bottom of the drawing). Training sets the matrices. So each token has three vectors: one to
+# search with, one to be found by, and one to hand over. Attention of a sentence to itself is called
 # **self-attention**. `pre_norm` evens out the size of the vectors, and is explained in chapter 5; heads are
 # explained in chapter 4. Here we use only the 32 columns of the first head. Embeddings and positions come from the
-# `Embedding` of chapter 2, with the trained table in it. The first cell of this chapter says which one that is:
-# yours, if it passed its `check`, else the one in the repository's [my_transformer.py](my_transformer.py).
+# `Embedding` of chapter 2, with the trained table in it. The cell of imports at the top of this chapter prints
+# which `Embedding` that is: yours, if it passed its `check`, else the one in the repository's
+# [my_transformer.py](my_transformer.py).
 
 # %% tags=["english"]
 decoder, layer = model.model.decoder, model.model.decoder.layers[0]
@@ -270,8 +271,8 @@ probabilities = masked.softmax(dim=-1)
 pd.DataFrame(probabilities[0], index=tokens[0], columns=tokens[0]).round(2)
 
 # %% [markdown] source="c1afce63"
-# In the last *rows*, `[PAD]` is the query. They have values, but nobody looks at their outputs, so they may stay.
-# The weights of the second sentence, and four columns of the weighted sum:
+# In the last *rows*, `[PAD]` is the query. They have weights, but nothing uses their outputs, so they may stay. The
+# weights of the second sentence, and four columns of the weighted sum:
 
 # %%
 pd.DataFrame(probabilities[1], index=tokens[1], columns=tokens[1]).round(2)
@@ -334,17 +335,17 @@ pd.DataFrame([similarity], index=["similarity of both ▁swing"], columns=names)
 # On entering the decoder, they are the same vector: 1. Layer by layer they move apart, because *children* and *on a*
 # were mixed in: one is what the children do, the other a thing to sit on.
 #
-# ## Masks have three shapes
+# ## Three kinds of masks
 #
 # An encoder only has to hide padding. A decoder writes a text from left to right, so it **must not look ahead**. In
-# training it gets the whole right answer at once, and without a mask it would see what it is about to predict. The
-# mask that hides what follows is called the **causal mask**. A decoder uses both together.
+# training it gets the whole correct answer at once, and without a mask it would see what it is about to predict.
+# The mask that hides what follows is called the **causal mask**. A decoder uses both together.
 
 # %% tags=["english"]
 plot_masks(tokens[0], is_token[0].long().tolist())
 
 # %% [markdown] source="8802dec7"
-# Blue is what may be seen. Two lines make these masks; `&` joins them.
+# Blue is what may be seen. One line makes each of the two masks; `&` combines them.
 
 # %%
 pad = torch.tensor([1, 1, 1, 0]).bool()  # (M,)
@@ -373,7 +374,7 @@ print("the package:            ", by_package[0, 0, 0])
 # %% [markdown] source="57c5f4a8"
 # Masking with `-inf` divides 0 by 0, which is `nan`, and a single `nan` spreads through the whole model. Your class
 # does that, too. As long as padding is on the right, there are no such rows, so in these chapters we leave it.
-# Adding the smallest number gives no `nan`, but looks at all hidden places alike.
+# Adding the most negative number gives no `nan`, but the query then looks at all hidden places equally.
 #
 # **This package** (`eager_attention_forward`) sets the weights of hidden places to 0 once more after the softmax.
 # The weighted sum is 0, as in PyTorch's fast implementation (SDPA). In training, the weights also pass through
@@ -388,7 +389,7 @@ print(scaled_dot_product_attention(q1, k1, v1, attn_mask=torch.zeros(1, 1, 2, 2,
 # - A score is the dot product of a query and a key. The softmax turns scores into weights that sum to 1; the output
 #   is the weighted sum of the values.
 # - Dividing scores by √d_k keeps the weights from gathering in one place, however many dimensions there are.
-# - Masks hide what may not be seen: in an encoder padding, in a decoder also what follows.
+# - Masks hide what may not be seen: padding in an encoder; padding and what follows in a decoder.
 # - You wrote `ScaledDotProductAttention`: queries (B, L, K) become outputs (B, L, K).
 #
 # **To think about.** Weights always sum to 1. Where does a model look if no token is worth looking at? What would
@@ -444,13 +445,14 @@ print(scaled_dot_product_attention(q1, k1, v1, attn_mask=torch.zeros(1, 1, 2, 2,
 # ## Exercises
 #
 # Each exercise says how hard it is (★) and how long it takes. Replace the `...` in the cell, then run the check
-# below it. If you are stuck, unfold the hints one at a time. The answer is folded in the edition with blanks, and
-# filled in in the solved edition.
+# below it. If you are stuck, unfold the hints one at a time. In the edition with blanks, the answer is folded; in
+# the solved edition, it is filled in.
 
 # %% [markdown] source="59fb8349"
 # ### Exercise 1 ★ 5 min
 #
-# The kiwi is the query. Compute its weights for the three fruits with `math.exp` alone: a list of three numbers.
+# The kiwi is the query. With `math.exp` alone, compute its attention weights for the three fruits, scaled by √d_k
+# as above: a list of three numbers.
 #
 # <details><summary>Hint 1</summary>
 #
@@ -509,7 +511,8 @@ check_answer(
 # %% [markdown] source="a61e977b"
 # ### Exercise 3 ★★ 8 min
 #
-# Get the `output` that we computed step by step from one line with PyTorch's `scaled_dot_product_attention`.
+# Above, we computed `output` step by step. Compute the same in one line, with PyTorch's
+# `scaled_dot_product_attention`.
 #
 # <details><summary>Hint 1</summary>
 #
@@ -534,5 +537,5 @@ check_answer(
 )
 
 # %% [markdown] source="07f2367d"
-# In the next chapter, attention is divided into several, and a step is added that each token takes on its own. → [4.
-# Multi-head attention and feed-forward](04_multi_head_and_feed_forward.ipynb)
+# In the next chapter, attention is split into several heads, and a step is added that each token takes on its own.
+# → [4. Multi-head attention and feed-forward](04_multi_head_and_feed_forward.ipynb)

@@ -7,9 +7,9 @@
 # > write `MultiHeadAttention` (§3.2.2) and `FeedForward` (§3.3), which equal the package's modules. The feed-forward
 # > network is two linear layers, or two convolutions of kernel size 1; ReLU and GELU are drawn.
 #
-# The attention of chapter 3 looks at a sentence in a single way. But there is much to look at in a sentence: who did
-# it, what a word describes, whether there is a *not*. So the Transformer divides attention into several. Each of
-# them is called a **head**.
+# The attention of chapter 3 looks at a sentence in a single way. But there is much to look at in a sentence: who
+# did it, what a word describes, whether there is a *not*. So the Transformer computes several attentions side by
+# side. Each of them is called a **head**.
 
 # %% cellView="form" jupyter={"source_hidden": true}
 # @title Set-up: run this and go on
@@ -62,8 +62,9 @@ drawings.model_map(4)
 # %% [markdown] source="8edc5c63"
 # ## Splitting into heads is a reshape
 #
-# Splitting into heads computes nothing new. It only divides the columns of the vectors. Let us split two tokens with
-# vectors of six columns into three heads of two columns. The hundreds are the token, the ones are the column.
+# Splitting into heads computes nothing new. It only divides the columns of the vectors. Let us split two tokens
+# with vectors of six columns into three heads of two columns. The hundreds digit is the token, the last digit the
+# column.
 
 # %%
 x = torch.tensor([[100, 101, 102, 103, 104, 105], [200, 201, 202, 203, 204, 205]])
@@ -103,8 +104,8 @@ drawings.heads()
 # %% [markdown] source="a2913357"
 # ### Write it: `MultiHeadAttention`
 #
-# Multiplying by a matrix and adding a bias is a **linear layer**, `nn.Linear`. H is the number of heads, and K = D/H
-# the number of columns of each. Chapter 5 shows why queries and keys come in separately.
+# Multiplying by a matrix and adding a bias is a **linear layer**, `nn.Linear`. H is the number of heads, and K =
+# D/H the number of columns of each. Chapter 5 shows why `forward` takes queries and keys as separate arguments.
 
 
 # %% tags=["blank"]
@@ -205,7 +206,7 @@ for number in (1, 4, 8):
 # %% [markdown] source="77a6bbb0"
 # > *pytorch-transformer* has no biases in the four matrices. Here that is `attention_bias=False`.
 #
-# **In this package** (`VanillaTransformerAttention`), the same computation has four things more: dropout on the
+# **In this package** (`VanillaTransformerAttention`), the same computation has four additions: dropout on the
 # weights in training; a cache, so that keys and values are not computed again when generating (chapter 6);
 # `attn_implementation`, which chooses faster implementations; and settings for biases and the size of heads.
 #
@@ -243,7 +244,7 @@ pd.DataFrame(offset, index=[f"head {head}" for head in range(4)], columns=tokens
 #
 # Attention moves information between tokens. Then comes a step that each token takes **alone**: the **feed-forward
 # network** (FFN). It widens the vector (to four times as many columns, usually), and narrows it again. This is
-# equation (2) of the paper; the function $f$ is explained in a moment.
+# equation (2) of the paper, with a function $f$ in place of its max(0, ·). $f$ is explained below.
 #
 # $$\mathrm{FFN}(x) = f(xW_1 + b_1)W_2 + b_2$$
 #
@@ -326,8 +327,8 @@ with torch.inference_mode():
 #
 # ## ReLU and GELU
 #
-# Two linear layers in a row are no more than one. Between them, there must be a **non-linear** function $f$, the
-# **activation function**. The paper's ReLU cuts negative numbers to 0. GELU rounds off its corner.
+# Two linear layers in a row can compute no more than one. Between them, there must be a **non-linear** function
+# $f$, the **activation function**. The paper's ReLU cuts negative numbers to 0. GELU rounds off its corner.
 
 # %%
 line = torch.linspace(-4, 4, 161)
@@ -364,7 +365,7 @@ hook.remove()  # we have seen it
 
 
 # %% [markdown] source="69c99251"
-# With the same hook in all four layers, they report in turn.
+# Put the same hook into all four layers; they report in turn.
 
 # %% tags=["english"]
 hooks = [layer.feed_forward.activation.register_forward_hook(show) for layer in model.model.decoder.layers]
@@ -381,7 +382,8 @@ for hook in hooks:
 # - Heads divide the columns of the vectors. Each computes attention on its own; the results are joined, and mixed by
 #   $W^O$.
 # - The number of parameters does not depend on the number of heads. Training decides what each head looks at.
-# - The feed-forward network is computed for each token alone: it widens, passes a non-linear function, and narrows.
+# - The feed-forward network is computed for each token alone: it widens the vector, applies a non-linear function,
+#   and narrows it again.
 # - You wrote `MultiHeadAttention` and `FeedForward`. Both turn (B, L, D) into (B, L, D).
 #
 # **To think about.** A model with one head has as many parameters as one with four. What would be bad about 128
@@ -423,14 +425,15 @@ for hook in hooks:
 # ## Exercises
 #
 # Each exercise says how hard it is (★) and how long it takes. Replace the `...` in the cell, then run the check
-# below it. If you are stuck, unfold the hints one at a time. The answer is folded in the edition with blanks, and
-# filled in in the solved edition.
+# below it. If you are stuck, unfold the hints one at a time. In the edition with blanks, the answer is folded; in
+# the solved edition, it is filled in.
 
 # %% [markdown] source="26258e1d"
 # ### Exercise 1 ★★ 8 min
 #
-# Written as `x.view(3, 2, 2)`, splitting into heads gives the same shape (head 3, token 2, column 2). But what is in
-# the second row of its first head? Write it down, and what should be there: two lists of two numbers.
+# `x.view(3, 2, 2)` has the shape of a split into heads (head 3, token 2, column 2), but the numbers are in the
+# wrong places. What is in the second row of its first head, and what should be there? Write down both, each as a
+# list of two numbers.
 #
 # <details><summary>Hint 1</summary>
 #
@@ -520,5 +523,5 @@ with torch.inference_mode():
     )
 
 # %% [markdown] source="e7a8ec66"
-# All the large parts are there. The next chapter puts the model together. → [5. Encoder and
+# All large parts are ready. The next chapter puts the model together. → [5. Encoder and
 # decoder](05_encoder_and_decoder.ipynb)

@@ -66,8 +66,8 @@ drawings.model_map(5)
 # %% [markdown] source="b3e53417"
 # ## Residual connections and layer normalization
 #
-# The more layers are stacked, the harder training gets. So whenever a vector passes an attention or a feed-forward
-# network, two things are done.
+# The more layers are stacked, the harder training gets. So two things are done around each attention and each
+# feed-forward network.
 #
 # - **Residual connection**: the result is not handed on alone; it is **added** to the vector that came in. Even
 #   while a layer has learnt nothing yet, its input gets through.
@@ -89,7 +89,7 @@ print(torch.allclose(by_hand, nn.LayerNorm(4, eps=1e-5)(x), atol=1e-6))
 #
 # ## Normalize before or after?
 #
-# There are two places for the normalization. A Sublayer is an attention or a feed-forward network.
+# There are two places for the normalization. A sub-layer is an attention or a feed-forward network.
 #
 # - post-norm (the paper): $\mathrm{LayerNorm}(x + \mathrm{Sublayer}(x))$
 # - pre-norm: $x + \mathrm{Sublayer}(\mathrm{LayerNorm}(x))$
@@ -98,7 +98,7 @@ print(torch.allclose(by_hand, nn.LayerNorm(4, eps=1e-5)(x), atol=1e-6))
 drawings.norms()
 
 # %% [markdown] source="d15efe35"
-# In pre-norm, $x$ never meets a normalization: things are only added to it, up to the end. That makes deep stacks
+# In pre-norm, $x$ itself is not normalized: each sub-layer only adds to it, up to the end. That makes deep stacks
 # easy to train. How much it matters is measured later in this chapter, once the model is complete. The vectors grow
 # with each addition, so one more normalization stands at the very end. In this package, `norm_first` and
 # `final_norm` choose.
@@ -118,8 +118,8 @@ pd.DataFrame(
 # ## Write it: `Dropout`
 #
 # The paper puts **dropout** on the output of each sub-layer, and on the sum of embeddings and positions (§5.4). In
-# training, it sets some numbers to 0 by chance, so that the model does not rely on a few of them. The others are
-# divided by 1 - rate, which makes them larger, so that the mean stays as it was.
+# training, it sets some numbers, chosen at random, to 0, so that the model does not rely on a few of them. The
+# others are divided by 1 - rate, which makes them larger, so that the mean stays as it was.
 #
 # A module has `self.training`: `model.train()` sets it to True, `model.eval()` to False. Outside training, dropout
 # does nothing.
@@ -202,13 +202,13 @@ check(EncoderLayer)
 # <details><summary>Hint 2</summary>
 #
 # `x = x + self.dropout(self.self_attention(normed, normed, normed, mask)[0])`. The `[0]` picks the output out of
-# (output, weights). The feed-forward network looks alike.
+# (output, weights). The line of the feed-forward network is similar.
 #
 # </details>
 
 # %% [markdown] source="1e13fed4"
-# Put in two Korean sentences; nsmc-small, whose vocabulary this is, classifies Korean film reviews. S is the length
-# of the source. The encoder's output is often called `memory`.
+# Give it two Korean sentences, in the vocabulary of nsmc-small, the repository's classifier of Korean film reviews.
+# S is the length of the source. The encoder's output is often called `memory`.
 
 # %% tags=["english"]
 reviews_tokenizer = AutoTokenizer.from_pretrained(MODELS / "nsmc-small")
@@ -276,8 +276,8 @@ check(DecoderLayer)
 # </details>
 
 # %% [markdown] source="b2ac2449"
-# Suppose that four tokens of both answers are written. T is the length of what was written. Random vectors stand in
-# for it.
+# Suppose that four tokens of each answer have been written. T is the number of tokens written so far. Random
+# vectors stand in for them.
 
 # %%
 written = torch.randn(2, 4, 192)  # (B, T, D)
@@ -288,7 +288,8 @@ print("decoder layer:", tuple(written.shape), "->", tuple(layer(written, memory,
 print("weights of cross-attention (sentence, head, written, source):", tuple(cross.shape))
 
 # %% [markdown] source="87e3fd0c"
-# Take the cross-attention out of the repository's German-English translator. The decoder gets the right answer.
+# Now look at the cross-attention of the repository's German-English translator. Its decoder is given the correct
+# translation.
 
 # %%
 translator = load_model(str(MODELS / "multi30k-de-en"), attn_implementation="eager").eval()
@@ -319,7 +320,8 @@ plot_attention(
 #
 # ## Write it: `Encoder`, `Decoder`, `Transformer`
 #
-# All the parts are there. Both the encoder and the decoder are an embedding, some layers, and a last normalization.
+# All parts are ready. The encoder and the decoder each consist of an embedding, some layers, and a last
+# normalization.
 #
 # ### `Encoder`
 
@@ -401,10 +403,10 @@ check(Decoder)
 # %% [markdown] source="3a8fa269"
 # ### `Transformer`
 #
-# A linear layer at the very end depends on the task. To choose the next token, it has as many outputs as the
-# vocabulary has tokens; to classify reviews, it has two, positive and negative. It is called a head as well, but has
-# nothing to do with the heads of chapter 4. Its outputs are scores called **logits**; the softmax turns them into
-# probabilities.
+# The linear layer at the very end depends on the task. To choose the next token, it has as many outputs as the
+# vocabulary has tokens; to classify reviews, it has two, positive and negative. It is called a head as well, but
+# has nothing to do with the heads of chapter 4. Its outputs are scores called **logits**; the softmax turns them
+# into probabilities.
 
 
 # %% tags=["blank"]
@@ -439,7 +441,7 @@ check(Transformer)
 # </details>
 
 # %% [markdown] source="7096103d"
-# Make one of the size of the classifier, and put in both sentences.
+# Make a `Transformer` of the size of the classifier, and give it both sentences.
 
 # %%
 # The classifier's linear layer has no bias. Its decoder reads [BOS] alone (chapter 7).
@@ -450,13 +452,13 @@ logits = my_classifier(batch["input_ids"], is_token, start)
 print(tuple(batch["input_ids"].shape), tuple(start.shape), "->", tuple(logits.shape))
 
 # %% [markdown] source="2b268f1a"
-# This is the Transformer, built from nothing but `nn.Linear`, `nn.Embedding` and `nn.LayerNorm`. All answers of the
-# repository together are [my_transformer.py](my_transformer.py).
+# This is the Transformer, built from nothing but `nn.Linear`, `nn.Embedding` and `nn.LayerNorm`. All of the
+# repository's answers are together in [my_transformer.py](my_transformer.py).
 #
 # ## Trained weights in your model
 #
-# Is it really right? It is if it gives the same answers with the weights that the package trained. Only the names of
-# the parameters differ.
+# Is your model right? It is if, with the weights that the package trained, it gives the same answers as the
+# package. Only the names of the parameters differ.
 
 # %% tags=["shared"]
 NAMES = {  # name in the package: my name
@@ -490,8 +492,8 @@ print(my_classifier.load_state_dict(my_weights(classifier)))
 
 
 # %% [markdown] source="410d0838"
-# No name is missing, and none is left. Put the same two sentences into both, and compare the logits. The last digits
-# of 32-bit numbers depend on the order of addition, so we compare in 64 bits (`double`).
+# No name is missing, and none is left over. Put the same two sentences into both, and compare the logits. The last
+# digits of 32-bit numbers depend on the order of addition, so we compare in 64 bits (`double`).
 
 # %%
 my_classifier.double().eval(), classifier.double()
@@ -542,10 +544,10 @@ print(translate("Eine Frau liest ein Buch auf einer Bank im Park."))
 #
 # ## The gradients of pre-norm and post-norm
 #
-# Let us measure what was put off above. The place of the normalization changes the gradients. Gradients are passed
-# backwards, from the output towards the input (**backpropagation**). Make two untrained models with twelve decoder
-# layers, and measure the size of the gradient that comes back from the loss in each layer. Your model is pre-norm
-# only, so we use the package's, which can be either.
+# Let us now measure how pre-norm and post-norm differ. The place of the normalization changes the gradients.
+# Gradients are passed backwards, from the output towards the input (**backpropagation**). Make two untrained models
+# with twelve decoder layers, and measure the size of the gradient that comes back from the loss in each layer. Your
+# model is pre-norm only, so we use the package's, which can be either.
 
 
 # %%
@@ -602,7 +604,7 @@ for name, values in norms.items():
 #
 # - Each sub-layer adds its result to its input (residual connection), and vectors are brought to one size (layer
 #   norm).
-# - In pre-norm, gradients reach deep layers evenly. Post-norm needs a warm-up.
+# - In pre-norm, gradients reach all layers about equally. Post-norm needs a warm-up.
 # - A decoder looks at what it wrote through a causal mask, and at the source by cross-attention.
 # - You wrote `Dropout`, `EncoderLayer`, `DecoderLayer`, `Encoder`, `Decoder` and `Transformer`. With trained
 #   weights, it gives the logits of the package.
@@ -629,8 +631,8 @@ for name, values in norms.items():
 #
 # </details>
 #
-# **2.** Suppose that the causal mask is one too wide, so that each position sees the next token. What changes in
-# translations with trained weights?
+# **2.** Suppose that the causal mask is one position too wide, so that each position sees the next token. What
+# changes in translations with trained weights?
 #
 # - (a) They become nonsense
 # - (b) Nothing at all
@@ -638,9 +640,10 @@ for name, values in norms.items():
 #
 # <details><summary>Each choice explained</summary>
 #
-# - (a) No. In generation, nothing follows the last position, so it is computed as before.
+# - (a) No. In generation, nothing follows the last position, so it sees no token that it should not see. From the
+#   second layer on, it only reads changed vectors of the earlier positions.
 # - (b) No. The logits of earlier positions change. That is why all positions must be compared.
-# - (c) Yes. So translations do not show such a mistake. In training, though, the model would copy the answers and
+# - (c) Yes. So translations need not show such a mistake. In training, though, the model would copy the answers and
 #   learn nothing (chapter 6).
 #
 # </details>
@@ -653,7 +656,7 @@ for name, values in norms.items():
 #
 # <details><summary>Each choice explained</summary>
 #
-# - (a) No. In Python, `*` refers to the same object six times.
+# - (a) No. In Python, `*` makes a list with the same object six times.
 # - (b) Yes. It has a sixth of the parameters, and all six change together.
 # - (c) No. There is no error, which makes it harder to find.
 #
@@ -663,8 +666,8 @@ for name, values in norms.items():
 # ## Exercises
 #
 # Each exercise says how hard it is (★) and how long it takes. Replace the `...` in the cell, then run the check
-# below it. If you are stuck, unfold the hints one at a time. The answer is folded in the edition with blanks, and
-# filled in in the solved edition.
+# below it. If you are stuck, unfold the hints one at a time. In the edition with blanks, the answer is folded; in
+# the solved edition, it is filled in.
 
 # %% [markdown] source="09f1e011"
 # ### Exercise 1 ★ 8 min
@@ -712,8 +715,8 @@ check_answer(
 # </details>
 # <details><summary>Hint 2</summary>
 #
-# `x = self.self_attention_norm(x + self.dropout(self.self_attention(x, x, x, mask)[0]))`; the feed-forward network
-# looks alike.
+# `x = self.self_attention_norm(x + self.dropout(self.self_attention(x, x, x, mask)[0]))`; the line of the
+# feed-forward network is similar.
 #
 # </details>
 
@@ -803,8 +806,8 @@ for name, millions, d in (("base", 65, 512), ("big", 213, 1024)):
 # %% [markdown] source="ea0dd186"
 # The two ranges do not overlap. No single vocabulary gives both numbers, so those in the table must be rough.
 #
-# The two trained models are far smaller. They have a few parameters more than the three numbers add up to: those of
-# the last normalization (`final_norm`).
+# The two trained models are far smaller. Their totals are a little more than the sum of the other three numbers:
+# they include the last normalization (`final_norm`).
 
 # %%
 small = {"nsmc-small": classifier.model, "multi30k-de-en": translator.model}

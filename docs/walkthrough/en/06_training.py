@@ -10,8 +10,8 @@
 #
 # The model of chapter 5 translated with weights that somebody else had trained. The weights of a new model are
 # random numbers, and it knows nothing. In this chapter, you **train** the **`Transformer` that you wrote**, from
-# scratch. The task is as simple as can be: **copying** the numbers that it is given. What it takes is the same as
-# for a translator.
+# scratch. The task is as simple as can be: **copying** the numbers that it is given. A translator is trained in the
+# same way.
 
 # %% cellView="form" jupyter={"source_hidden": true}
 # @title Set-up: run this and go on
@@ -66,8 +66,9 @@ drawings.model_map(6)
 # %% [markdown] source="4b0cecaa"
 # ## The task: copying
 #
-# There are nine symbols, 2 to 10. 0 is kept for padding, 1 for the start token. An input is ten random symbols in a
-# row, and the right answer (the **label**) is the input itself. All have the same length, so no end token is needed.
+# There are nine symbols, 2 to 10. 0 is reserved for padding, 1 for the start token. An input is ten random symbols
+# in a row, and the right answer (the **label**) is the input itself. All have the same length, so no end token is
+# needed.
 
 # %%
 PAD, START, SYMBOLS, LENGTH = 0, 1, 11, 10
@@ -83,7 +84,8 @@ print(labels)
 
 
 # %% [markdown] source="e49d619a"
-# Make a small model of the classes of chapter 5. Its last linear layer gives a score to each of 11 symbols.
+# Make a small model of the classes of chapter 5. Its last linear layer gives a score to each of 11 ids: the nine
+# symbols, padding and the start token.
 
 
 # %%
@@ -146,10 +148,10 @@ pd.DataFrame(
 )
 
 # %% [markdown] source="f65ce0b9"
-# At position 0, the decoder sees the start token `1` and predicts the first symbol; at position 1, it sees the first
-# symbol and predicts the second. The causal mask of chapter 3 hides the answers that follow. So it need not compute
-# ten times, once for each token: it works on ten questions at once, in **parallel**. Giving the decoder the right
-# answer as its next input, in place of the token that it predicted, is called **teacher forcing**.
+# At position 0, the decoder sees the start token `1` and predicts the first symbol; at position 1, it sees the
+# first symbol and predicts the second. The causal mask of chapter 3 hides the answers that follow. So the model
+# need not compute ten times, once for each token: it predicts all ten at once, in **parallel**. Giving the decoder
+# the right answer as its next input, in place of the token that it predicted, is called **teacher forcing**.
 #
 # `shift_tokens_right` of this package does the same.
 
@@ -164,10 +166,10 @@ assert shift_right(padded).equal(modeling.shift_tokens_right(padded, PAD, START)
 #
 # ## The loss: how wrong is it?
 #
-# The decoder gives a vector of 64 columns for each position. The last linear layer, `head`, turns it into scores of
-# 11 symbols, the **logits**; the softmax turns these into probabilities. The **loss** is minus the logarithm of the
-# answer's probability, averaged over all positions (**cross-entropy**). It is 0 if that probability is 1, and grows
-# as it gets smaller. PyTorch's `cross_entropy` computes it from the logits.
+# The decoder gives a vector of 64 columns for each position. The last linear layer, `head`, turns it into 11
+# scores, one for each id, the **logits**; the softmax turns these into probabilities. The **loss** is minus the
+# logarithm of the answer's probability, averaged over all positions (**cross-entropy**). It is 0 if that
+# probability is 1, and grows as it gets smaller. PyTorch's `cross_entropy` computes it from the logits.
 
 # %%
 model.eval()
@@ -182,8 +184,8 @@ print(f"by hand {by_hand:.4f}, by PyTorch {by_torch:.4f}")
 assert torch.allclose(by_hand, by_torch)
 
 # %% [markdown] source="8ace245b"
-# How large is the loss of a model that knows nothing? If all 11 symbols are equally probable, it is log 11. An
-# untrained model may favour some symbol for no reason, and be a little worse.
+# How large is the loss of a model that knows nothing? If all 11 ids are equally probable, it is log 11. An
+# untrained model may favour some of them for no reason, and be a little worse.
 
 # %%
 print(f"log 11 = {math.log(SYMBOLS):.4f}")
@@ -194,9 +196,9 @@ print(f"log 11 = {math.log(SYMBOLS):.4f}")
 #
 # ## Label smoothing
 #
-# A model that is told to give the answer the probability 1 becomes overconfident. **Label smoothing** takes a little
-# of the answer's share (0.1 in §5.4 of the paper) and divides it evenly among the other tokens. Call these
-# probabilities, which the model is to match, the **target distribution**. There is one row for each token.
+# A model that is told to give the answer the probability 1 becomes overconfident. **Label smoothing** takes a
+# little of the answer's probability (0.1 in §5.4 of the paper) and divides it evenly among the other tokens. Call
+# these probabilities, which the model is to match, the **target distribution**. There is one row for each token.
 
 # %% [markdown] source="beb9379c"
 # ### Write it: `smoothed_targets`
@@ -233,7 +235,8 @@ check(smoothed_targets)
 # </details>
 
 # %% [markdown] source="7aa333ac"
-# To see it well, give away 0.4. The five rows are the target distributions of the answers 2, 1, 0, 3 and 3.
+# To see the effect clearly, take 0.4 from the answer. The five rows are the target distributions of the answers 2,
+# 1, 0, 3 and 3.
 
 # %%
 answers = torch.tensor([2, 1, 0, 3, 3])
@@ -278,9 +281,9 @@ check(smoothed_loss)
 # </details>
 
 # %% [markdown] source="c3d3b887"
-# How far the model's probabilities are from the target distribution (the KL divergence) grows again if the model is
-# overconfident. It differs from the cross-entropy by a number that depends on the target distribution alone, so both
-# are smallest at the same place. Let us draw it against the probability of the answer.
+# The **KL divergence** measures how far the model's probabilities are from the target distribution. It differs from
+# the cross-entropy by a number that depends on the target distribution alone, so both are smallest at the same
+# place. Let us plot it against the probability of the answer.
 
 
 # %%
@@ -309,7 +312,7 @@ plot_lines(
 #
 # ## The learning rate: up, then down
 #
-# In which direction should weights be changed to lower the loss? The **gradient** tells. Going back from the loss
+# The **gradient** tells in which direction to change the weights to lower the loss. Going back from the loss
 # through all weights to find their gradients is called **backpropagation**; in PyTorch it is `loss.backward()`.
 #
 # The **learning rate** sets how far one step goes in that direction. The paper first raises it little by little
@@ -358,10 +361,10 @@ plot_lines(curves, range(1, 20001), title="Noam schedule", xlabel="step", ylabel
 # At first, weights are random, and so gradients cannot be trusted. Large steps would be hard to undo, so training
 # starts slowly.
 #
-# What changes the weights by gradient and learning rate is the **optimizer**. We use Adam with the settings of the
-# paper. What sets the learning rate of each step is the **schedule**; `LambdaLR` makes one from your function. The
-# commands of this package give `inverse_sqrt` of transformers the rate at the end of the warm-up, the peak. Are the
-# two curves the same?
+# The **optimizer** changes the weights, by their gradients and the learning rate. We use Adam with the settings of
+# the paper. The **schedule** sets the learning rate of each step; `LambdaLR` makes one from your function. The
+# commands of this package use `inverse_sqrt` of transformers instead, which is given the rate at the end of the
+# warm-up, the peak. Are the two curves the same?
 
 # %%
 D_MODEL, WARMUP = 64, 100
@@ -383,9 +386,9 @@ pd.DataFrame([ours, theirs], index=["equation 3", "inverse_sqrt"], columns=[f"st
 #
 # ## Where dropout is
 #
-# The `Dropout` of chapter 5 sets some numbers to 0 by chance, in training, so that the model does not rely on a few
-# of them. There are four places for it. The paper (§5.4) speaks of two of them, and these are where your model has
-# it. The sub-layers in the table are the attentions and feed-forward networks of chapter 5.
+# In training, the `Dropout` of chapter 5 sets some numbers, chosen at random, to 0, so that the model does not rely
+# on a few of them. It can stand in four places. The paper (§5.4) names two of them, and your model has it in these
+# two. The sub-layers in the table are the attentions and feed-forward networks of chapter 5.
 
 # %%
 places = {
@@ -416,8 +419,8 @@ for mode in (model.train, model.eval):
 # %% [markdown] source="40ef6954"
 # ## Generating token by token
 #
-# In training, the decoder reads the right answer at once. When it really generates, there is none: it reads the
-# token that it has just chosen, and goes on. Choosing the most probable token each time is called **greedy
+# In training, the decoder reads the whole correct answer at once. In generation there is none: the decoder reads
+# the token that it has just chosen, and goes on. Choosing the most probable token each time is called **greedy
 # decoding**.
 #
 # ### Write it: `greedy`
@@ -458,7 +461,7 @@ check(greedy)
 # </details>
 
 # %% [markdown] source="d00118ba"
-# The model is not trained yet, so it writes any symbols. The first 1 of the output is the start token.
+# The model is not trained yet, so it writes arbitrary symbols. The first 1 of the output is the start token.
 
 # %%
 model.eval()
@@ -469,9 +472,9 @@ print("output:", greedy(model, source, LENGTH)[0].tolist())
 # %% [markdown] source="c400faff"
 # ## Training
 #
-# Everything is there. A step computes the loss, its gradients by backpropagation, changes the weights, sets the next
-# learning rate, and clears the gradients. PyTorch adds gradients up; without clearing, those of earlier steps are
-# mixed in.
+# Everything is ready. A step computes the loss and its gradients (backpropagation), changes the weights, sets the
+# next learning rate, and clears the gradients. PyTorch adds gradients up; without clearing, those of earlier steps
+# are mixed in.
 #
 # ### Write it: `training_step`
 
@@ -503,9 +506,9 @@ check(training_step)
 # </details>
 
 # %% [markdown] source="5b91bbaa"
-# Repeat this function, and it is training. Each batch is 64 new rows of ten symbols. Every 100 steps, the model
-# copies 200 new rows, and we count those that are right from the first symbol to the last. The model computes on the
-# device of its input: if you have a GPU, it is enough to add `.to("cuda")` to the model and the batches.
+# Training repeats this function. Each batch is 64 new rows of ten symbols. Every 100 steps, the model copies 200
+# new rows, and we count those that are right from the first symbol to the last. The model computes on the device of
+# its input: if you have a GPU, it is enough to add `.to("cuda")` to the model and the batches.
 
 
 # %%
@@ -538,9 +541,9 @@ losses = train(model, steps=300)
 plot_lines({"training loss": losses}, range(1, 301), title="Learning to copy", xlabel="step", ylabel="loss")
 
 # %% [markdown] source="701a846a"
-# After 300 steps, it copies almost everything. Every line of this was done by the model and the functions that you
-# wrote. The loss does not go to 0 because of label smoothing: for a model that matches the target distribution
-# exactly, it is the entropy of 0.9 and nine times 0.1/9. Dropout adds a little.
+# After 300 steps, it copies almost everything. All of this was done by the model and the functions that you wrote.
+# The loss does not go to 0 because of label smoothing: even for a model that matches the target distribution
+# exactly, it is the entropy of that distribution (once 0.9, nine times 0.1/9). Dropout adds a little.
 
 # %%
 print(f"the least loss {-(0.9 * math.log(0.9) + 0.1 * math.log(0.1 / 9)):.3f}")
@@ -556,8 +559,8 @@ print(f"{copied:.1%}")
 assert copied > 0.95
 
 # %% [markdown] source="45bd0607"
-# How much does it matter that embeddings start with a standard deviation of $1/\sqrt{d}$, as chapter 2 has it? Train
-# the same model for 100 steps from a standard deviation of 1, where `nn.Embedding` starts on its own.
+# How much does it matter that embeddings start with a standard deviation of $1/\sqrt{d}$, as chapter 2 has it?
+# Train the same model for 100 steps from a standard deviation of 1, the default of `nn.Embedding`.
 
 # %%
 torch.manual_seed(0)
@@ -660,10 +663,10 @@ results.round(3)
 
 # %% [markdown] source="94d54aeb"
 # - Without positions, the model knows which symbols there are, but not their order. It copies nothing.
-# - Without the causal mask, the loss in training is small: the model copies the answer that stands right after. But
-#   when it generates, nothing stands there, and it copies nothing. **A small loss does not mean that much was
-#   learnt.**
-# - Without residuals, even a model of one layer each learns more slowly.
+# - Without the causal mask, the loss in training is small: the model copies the answer, which stands one position
+#   ahead. But when it generates, nothing stands there, and it copies nothing. **A small loss does not mean that
+#   much was learnt.**
+# - Without residuals, even a model with a single layer in each stack learns more slowly.
 # - Without warm-up, the first steps are too large, and after 100 of them the model does no better than guessing.
 
 # %%
@@ -675,7 +678,7 @@ assert (
 )  # by its loss, it seems to have learnt well
 
 # %% [markdown] source="05749e76"
-# With two layers each, the model without residuals copies nothing at all.
+# With two layers in each stack, the model without residuals copies nothing at all.
 
 # %% tags=["varies"]
 two_layers = pd.DataFrame(
@@ -686,7 +689,7 @@ assert two_layers.loc["without", "copied"] < 0.1
 two_layers.round(3)
 
 # %% [markdown] source="1dffb0d9"
-# A command trains the same task, with a slightly larger model (2 + 2 layers, `d_model` 128).
+# A command trains on the same task, with a slightly larger model (2 + 2 layers, `d_model` 128).
 #
 # ```sh
 # python scripts/train_copy.py scripts/recipes/copy.yaml --output_dir runs/copy
@@ -702,8 +705,8 @@ two_layers.round(3)
 # Because of the causal mask, the keys and values of earlier tokens do not change, whatever follows. If they are kept
 # in a **cache**, only the new token has to be computed. `generate` of transformers does that.
 #
-# To compare, we need a model of the package with the same weights. The other way round than in chapter 5, **your
-# weights go into the package's model**, whose settings give it the structure of yours.
+# To compare, we need a model of the package with the same weights. In chapter 5, the package's weights went into
+# your model. Now **your weights go into the package's model**, whose settings give it the structure of yours.
 
 # %%
 config = VanillaTransformerConfig.from_preset(
@@ -752,7 +755,8 @@ pd.DataFrame({"loop": {n: sum(range(1, n + 1)) for n in (10, 50, 100)}, "cache":
 # - The loss is minus the logarithm of the answer's probability. Label smoothing keeps the model from overconfidence.
 # - The learning rate rises in the warm-up, then falls slowly. Without positions, causal mask or residuals, copying
 #   is learnt slowly or not at all.
-# - When generating there is no answer, so the model goes on token by token. A cache gives the same answer sooner.
+# - When generating there is no answer, so the model goes on token by token. A cache gives the same answer in less
+#   time.
 #
 # **To think about.** In training, the model always reads the right answer; when generating, it reads what it chose.
 # If it is wrong once, what happens next? Can this gap be narrowed?
@@ -798,8 +802,8 @@ pd.DataFrame({"loop": {n: sum(range(1, n + 1)) for n in (10, 50, 100)}, "cache":
 # <details><summary>Each choice explained</summary>
 #
 # - (a) No. Even for a model that matches the targets exactly, it is 0.545.
-# - (b) Yes: it cannot. It is smallest when the answer has the probability 0.9, and is then the entropy of the target
-#   distribution.
+# - (b) Yes, this is right. The loss is smallest when the answer has the probability 0.9, and is then the entropy of
+#   the target distribution.
 # - (c) No. Dropout adds only a little.
 #
 # </details>
@@ -808,8 +812,8 @@ pd.DataFrame({"loop": {n: sum(range(1, n + 1)) for n in (10, 50, 100)}, "cache":
 # ## Exercises
 #
 # Each exercise says how hard it is (★) and how long it takes. Replace the `...` in the cell, then run the check
-# below it. If you are stuck, unfold the hints one at a time. The answer is folded in the edition with blanks, and
-# filled in in the solved edition.
+# below it. If you are stuck, unfold the hints one at a time. In the edition with blanks, the answer is folded; in
+# the solved edition, it is filled in.
 
 # %% [markdown] source="eafcbfd5"
 # ### Exercise 1 ★ 5 min
@@ -841,12 +845,13 @@ check_answer(
 # %% [markdown] source="186d4feb"
 # ### Exercise 2 ★★ 10 min
 #
-# What happens if the decoder gets the labels as they are, not shifted? Train for 100 steps, and find the last loss
-# and the share of copied rows. It is `training_step` with one line changed.
+# What happens if the decoder gets the labels as they are, not shifted? Train for 100 steps with a label smoothing
+# of 0, and find the last loss and the share of copied rows. The loop does what `training_step` does, with one line
+# changed.
 #
 # <details><summary>Hint 1</summary>
 #
-# Follow `train`, but give the model `batch` in place of `shift_right(batch)`. Use a smoothing of 0.
+# Follow `train`, but give the model `batch` in place of `shift_right(batch)`. A constant learning rate is enough.
 #
 # </details>
 # <details><summary>Hint 2</summary>
@@ -882,8 +887,8 @@ check_answer(
 # %% [markdown] source="71e129cf"
 # ### Exercise 3 ★ 5 min
 #
-# The model was trained on rows of length 10. How many rows of length 8, 10 and 14 does it copy? Make a `dict` of the
-# shares.
+# The model was trained on rows of length 10. What share of rows of length 8, 10 and 14 does it copy? Make a `dict`
+# from length to share.
 #
 # <details><summary>Hint 1</summary>
 #

@@ -4,15 +4,15 @@
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/hf_vanilla_transformer/blob/main/docs/walkthrough/en/blanks/07_review_classification.ipynb)
 #
 # > **Summary.** An encoder-decoder classifies film reviews with a decoder that reads a single start token. The data
-# > are looked at first: raw lines, empty ones, lengths. Your Transformer is trained on the embedded sample and
+# > are looked at first: raw lines, empty ones, lengths. Your Transformer is trained on the bundled sample and
 # > memorizes it; then it gets the weights of nsmc-small, pretrained on more reviews, and is fine-tuned. nsmc-small
 # > is looked into: its attention, and what it gets wrong.
 #
 # In this chapter, a model reads film reviews and says whether they are positive or negative. The answer that it has
 # to give is called the **label**. The reviews are in Korean, for that is what the repository's classifier was
-# trained on; where you need to know what they say, it is said in English. First, the `Transformer` that you wrote is
-# trained on a few hundred reviews of the package. Then it gets weights that were trained on many reviews, and is
-# trained further.
+# trained on; where their meaning matters, it is given in English. First, the `Transformer` that you wrote is
+# trained on a few hundred reviews that come with the package. Then it gets weights that were trained on many
+# reviews, and is trained further.
 
 # %% cellView="form" jupyter={"source_hidden": true}
 # @title Set-up: run this and go on
@@ -72,11 +72,11 @@ drawings.model_map(7)
 # %% [markdown] source="6e1a991b"
 # ## Look at the data
 #
-# Whoever starts training without knowing the data cannot explain the results. First, the file as it is. This file of
-# the package is small, but has the format of the Naver film reviews (NSMC): an id, the text and the label (0
-# negative, 1 positive), separated by tabs. The first review says: "I really liked this director's early works, but
-# now he just imitates himself; this film is the worst of them." The second: "It's fun, so why does everybody
-# complain? I'm happy."
+# If you start training without knowing the data, you cannot explain the results. So look at the raw file first.
+# This file comes with the package; it is small, but has the format of the Naver film reviews (NSMC): an id, the
+# text and the label (0 negative, 1 positive), separated by tabs. The first review says: "I really liked this
+# director's early works, but now he just imitates himself; this film is the worst of them." The second: "It's fun,
+# so why does everybody complain? I'm happy."
 
 # %%
 file = SAMPLES / "ratings_train.txt"
@@ -108,7 +108,7 @@ plot_histogram(texts.str.len(), title="Length of reviews", xlabel="characters", 
 # Decide beforehand how empty rows are read. Without `keep_default_na=False`, pandas turns an empty text into the
 # number `nan`, and a tokenizer that gets it raises an error. Without `quoting=csv.QUOTE_NONE`, a review that starts
 # with a quotation mark may swallow the rows that follow. `load_labelled_text` of this package drops empty rows, and
-# reads quotation marks as they are meant.
+# reads quotation marks as ordinary characters.
 #
 # ## Split the data
 #
@@ -197,7 +197,7 @@ with torch.inference_mode():
 #
 # The loop is that of chapter 6. But the answer is one of two labels instead of a token, and the learning rate is
 # constant. Reading all training data once is an **epoch**. After each, we measure the accuracy on the validation
-# data, and keep the weights of the best.
+# data, and keep the weights of the best epoch.
 
 
 # %%
@@ -254,14 +254,14 @@ accuracies = {split: accuracy(model, tokenizer, data[split]) for split in ("trai
 print({split: round(score, 3) for split, score in accuracies.items()})
 
 # %% [markdown] source="f7a4862d"
-# Most of the training data are right, but on reviews that it has never seen, the accuracy drops. That is
+# The model gets most of the training data right, but on reviews that it has never seen, the accuracy drops. That is
 # **overfitting**: the model has memorized a few hundred reviews, and has not learnt Korean.
 #
 # > *transformer-evolution* chooses the epoch with the highest accuracy on the test data, and reports that. A score
 # > that is chosen on the test data is too high. This package chooses on validation data, which are taken from the
 # > training data, and uses the test data once, at the end.
 #
-# ## Weights that have read many reviews
+# ## Weights trained on many reviews
 #
 # The repository has nsmc-small. It first learnt from reviews without labels (**pretraining**), then from NSMC, which
 # has labels. As in chapter 5, put these weights into **your model**, and give it the same test reviews.
@@ -278,9 +278,9 @@ ready_score = accuracy(my_model, ready_tokenizer, data["test"])
 print(f"test accuracy: from scratch {accuracies['test']:.3f}, with nsmc-small's weights {ready_score:.3f}")
 
 # %% [markdown] source="6019ab21"
-# Starting from weights that have read a lot of text is far better. Training them a little further on one's own data
-# is called **fine-tuning**. We use the same `train_an_epoch`, with a smaller learning rate, so that what the weights
-# have learnt is not destroyed.
+# Starting from weights that were trained on a lot of text is far better. Training them a little further on one's
+# own data is called **fine-tuning**. We use the same `train_an_epoch`, with a smaller learning rate, so that what
+# the weights have learnt is not destroyed.
 
 # %% tags=["varies"]
 torch.manual_seed(0)
@@ -301,11 +301,11 @@ torch.save(my_model.state_dict(), CLONE / "runs" / "my_classifier.pt")  # for ch
 # The model and the loop are yours. A few hundred reviews more do not raise the score much, because the weights have
 # already learnt from all of NSMC. If the validation accuracy falls, overfitting has begun: stop.
 #
-# Now look into nsmc-small before fine-tuning, as a model of the package. It was loaded with
+# Now look inside nsmc-small as it was before this fine-tuning, as a model of the package. It was loaded with
 # `attn_implementation="eager"` to show its attention.
 
 # %% [markdown] source="3c7d60c1"
-# ## Attention of your own sentence
+# ## The attention in your own sentence
 #
 # Change the sentence below, and run the cells again. Or do it in the browser: the following command opens a page in
 # which both pictures of this chapter, and the probabilities, change with each letter that you type (chapter 9).
@@ -355,9 +355,9 @@ pd.DataFrame({"left out": ["(nothing)", *words], "positive": positive}).round(4)
 
 
 # %% [markdown] source="2d7d89ed"
-# Without 실망했다 (I was disappointed), "positive" becomes most probable, but no single word changes the answer.
-# Without 엉망이라 (is a mess), at which head 2 looked most, it hardly changes. What was looked at most need not be
-# what decided.
+# Without 실망했다 (I was disappointed), the probability of "positive" rises most, but whichever word is left out, the
+# answer stays negative. Without 엉망이라 (is a mess), at which head 2 looked most, it hardly changes. What gets the
+# most attention need not be what decides.
 #
 # ## What it gets wrong
 #
@@ -409,15 +409,15 @@ pd.DataFrame(
 # vanilla-transformer evaluate --model runs/mine-finetuned --output_dir runs/evaluation
 # ```
 #
-# `evaluate` lists all mistakes, as the table above; it also measures accuracy by the length of texts, and how far
+# `evaluate` lists all mistakes, like the table above; it also measures accuracy by the length of texts, and how far
 # probabilities can be trusted.
 #
 # ## In short
 #
-# - Look at the data before training. Empty rows, repeated rows and lengths that were counted cause no surprise
-#   later.
-# - An encoder-decoder classifies with a single start token: the one vector of its output becomes the scores of the
-#   labels.
+# - Look at the data before training. If you have counted empty rows, repeated rows and lengths, they cause no
+#   surprise later.
+# - An encoder-decoder classifies with a single start token: the decoder's one output vector becomes the scores of
+#   the labels.
 # - With few data, a model only memorizes (overfitting). Choose on validation data, and use test data once, at the
 #   end.
 # - Attention says where a model looked, not why it answered as it did.
@@ -429,7 +429,8 @@ pd.DataFrame(
 #
 # Choose an answer, then unfold the explanations.
 #
-# **1.** The accuracy is close to 1 on the training data, and far lower on the test data. What is it?
+# **1.** The accuracy is close to 1 on the training data, and far lower on the test data. What is the most likely
+# reason?
 #
 # - (a) Overfitting
 # - (b) A learning rate that is too small
@@ -437,7 +438,7 @@ pd.DataFrame(
 #
 # <details><summary>Each choice explained</summary>
 #
-# - (a) Yes. It has memorized the training data. More data help, or weights that have read a lot of text.
+# - (a) Yes. It has memorized the training data. More data help, or weights that were trained on a lot of text.
 # - (b) No. With too small a rate, the training data would not be right, either.
 # - (c) No. It may happen, but is not what to suspect first.
 #
@@ -475,8 +476,8 @@ pd.DataFrame(
 # ## Exercises
 #
 # Each exercise says how hard it is (★) and how long it takes. Replace the `...` in the cell, then run the check
-# below it. If you are stuck, unfold the hints one at a time. The answer is folded in the edition with blanks, and
-# filled in in the solved edition.
+# below it. If you are stuck, unfold the hints one at a time. In the edition with blanks, the answer is folded; in
+# the solved edition, it is filled in.
 
 # %% [markdown] source="55a3c79c"
 # ### Exercise 1 ★ 5 min
@@ -486,7 +487,7 @@ pd.DataFrame(
 #
 # <details><summary>Hint 1</summary>
 #
-# `confidence > 0.9` is an array of True and False, which can pick entries of an array.
+# `sure = confidence > 0.9` is an array of True and False. `predicted[sure]` picks the entries where it is True.
 #
 # </details>
 # <details><summary>Hint 2</summary>
@@ -511,8 +512,9 @@ check_answer(
 # %% [markdown] source="f3ab1913"
 # ### Exercise 2 ★★ 8 min
 #
-# See that padding does not change the answer. Give your model `my_model` the short review 재미있다 ("it is fun") on
-# its own, and together with the longer `review`. What is the largest difference of its two scores?
+# Check that padding does not change the answer. Give your model `my_model` the short review 재미있다 ("it is fun") on
+# its own, and together with the longer `review`. What is the largest difference between the short review's scores
+# in the two cases?
 #
 # <details><summary>Hint 1</summary>
 #
@@ -570,4 +572,4 @@ check_answer(
 )
 
 # %% [markdown] source="9c157a15"
-# In the next chapter, the decoder writes sentences to their end. → [8. Translation](08_translation.ipynb)
+# In the next chapter, the decoder writes whole sentences. → [8. Translation](08_translation.ipynb)

@@ -70,10 +70,10 @@ drawings.model_map(8)
 # %% [markdown] source="42d5ab8a"
 # ## Making sentence pairs
 #
-# A translator learns from pairs of sentences that mean the same. Data for translation mostly come with conditions
-# (Multi30k may be used for non-commercial purposes only) and cannot be part of this repository. So we make Korean
-# and English sentences that describe pictures by rules. The rules are short, but contain three of the things that
-# make translation hard.
+# A translator learns from pairs of sentences that mean the same. Most data for translation come with licence
+# conditions (Multi30k may be used for non-commercial purposes only) and cannot be part of this repository. So we
+# use rules to make Korean and English sentences that describe pictures. The rules are short, but contain three of
+# the things that make translation hard.
 #
 # - **Word order**: in Korean, the place comes before the verb; in English, after it.
 # - **Words that are far apart**: whether English has `dog` or `dogs`, `is` or `are`, depends on 한 (one) or 두 (two)
@@ -128,8 +128,8 @@ pd.DataFrame(train[:6], columns=["Korean", "English"])
 
 
 # %% [markdown] source="d4350bef"
-# Some scenes are odd, for rules made them, but each sentence has one right answer, so it is easy to count what is
-# right. 200 test pairs are put aside, to measure on sentences that were not seen in training.
+# Some scenes are odd, because rules made them, but each sentence has one right answer, so it is easy to count what
+# is right. 200 test pairs are put aside, to measure on sentences that were not seen in training.
 #
 # ## To tokens
 #
@@ -146,9 +146,9 @@ for ids in examples[1]:
 # %% [markdown] source="008499e6"
 # ## Batches by number of tokens
 #
-# In chapter 6, each sentence had ten tokens. Here their lengths differ, and a batch of any sentences has a lot of
-# padding on the short ones. So sort sentences by length, and fill a batch until its tokens, padding included, reach
-# a limit. Of short sentences it holds many, of long ones few.
+# In chapter 6, each sentence had ten tokens. Here their lengths differ, and in a batch of arbitrary sentences, the
+# short ones get a lot of padding. So sort sentences by length, and fill a batch until its tokens, padding included,
+# reach a limit. A batch then holds many short sentences or a few long ones.
 
 
 # %%
@@ -246,9 +246,9 @@ plot_lines({"training loss": losses}, range(1, 501), title="Training the transla
 
 # %% [markdown] source="8eff48ba"
 # At first it strings frequent words together; then sentences take shape; at last, the words are right. The loss
-# does not go to 0 because of label smoothing. Can it tell the two meanings of 말 and 배? The first sentence says
-# "two horses (말) are talking (말) on a boat (배)", the second "a young doctor is eating a pear (배) on a bridge".
-# Neither was seen in training.
+# does not go to 0 because of label smoothing. Can it tell apart the two meanings of 말 and of 배? The first sentence
+# says "two horses (말) are talking (말) on a boat (배)", the second "a young doctor is eating a pear (배) on a
+# bridge". Neither was seen in training.
 
 # %% tags=["varies", "english"]
 texts = ["말 두 마리가 배 위에서 말을 하고 있다.", "젊은 의사 한 명이 다리 위에서 배를 먹고 있다."]
@@ -261,13 +261,15 @@ for text, translation in zip(texts, translate(texts), strict=True):
 #
 # ## BLEU: scoring translations
 #
-# A sentence has several right translations, so accuracy is hard to count. **BLEU** says, as a number from 0 to 100,
-# how many **n-grams**, n words in a row, a model's translation shares with a human one. It is computed in two steps.
+# A sentence has several right translations, so accuracy is hard to measure. **BLEU** says, as a number from 0 to
+# 100, how many **n-grams**, n words in a row, a model's translation shares with a human one. It is computed in two
+# steps.
 #
 # 1. For n = 1, 2, 3, 4, count the share of the translation's n-grams that are also in the reference (precision).
 #    Take the geometric mean of the four.
-# 2. Short translations easily have a high precision. So if they are shorter than the reference, the score is reduced
-#    by the ratio of lengths (brevity penalty).
+# 2. Short translations easily have a high precision. So if the translations are shorter than the references, the
+#    score is multiplied by $e^{1 - r/c}$, where r is the length of the references and c that of the translations
+#    (brevity penalty).
 #
 # Compute it for two sentences. Punctuation counts as words.
 
@@ -308,8 +310,8 @@ pd.DataFrame(precisions(hypotheses, references), index=[f"n = {n}" for n in (1, 
 
 
 # %% [markdown] source="8c271fcb"
-# Only `book` is wrong, but words are missing and long n-grams are interrupted, so the score is low. Tools split
-# words differently; to be comparable, everybody uses the same one, **sacreBLEU**. Now measure the 200 test pairs.
+# Only `book` is wrong, but words are missing and long n-grams are broken up, so the score is low. Tools split words
+# differently; to get comparable scores, use the standard one, **sacreBLEU**. Now measure the 200 test pairs.
 
 # %% tags=["varies"]
 translations = translate([korean for korean, _ in test])
@@ -323,20 +325,20 @@ saved = my_tokenizer.save_pretrained(CLONE / "runs" / "my_translator_tokenizer")
 
 # %% [markdown] source="1edec1ea"
 # The model that you wrote line by line has learnt with the functions that you wrote, and translates. Sentences made
-# by rules give very high scores; real ones are far harder. Put in a single word that is not in the rules: 토끼,
-# rabbit. The sentence says "two small rabbits are playing in the park".
+# by rules give very high scores; real ones are far harder. Now use a word that is not in the rules: 토끼, rabbit. The
+# sentence says "two small rabbits are playing in the park".
 
 # %% tags=["varies", "english"]
 print(*translate(["작은 토끼 두 마리가 공원에서 놀고 있다."]))
 
 # %% [markdown] source="eb01b79d"
-# It has never seen a rabbit, and takes something that it knows. A model's world is its training data.
+# It has never seen the word for rabbit, and writes something that it knows. A model's world is its training data.
 #
 # ## A trained translator
 #
-# Now a model that was trained on real sentences. multi30k-de-en of this repository was trained on 29,000 pairs of
-# German and English sentences that describe pictures (Multi30k). It is loaded with `attn_implementation="eager"` to
-# show its attention.
+# Now look at a model that was trained on real sentences. multi30k-de-en of this repository was trained on 29,000
+# pairs of German and English sentences that describe pictures (Multi30k). It is loaded with
+# `attn_implementation="eager"` to show its attention.
 
 # %%
 folder = MODELS / "multi30k-de-en"
@@ -379,8 +381,8 @@ for step, layers in enumerate(output.cross_attentions):
 pd.DataFrame(rows, columns=["read", "written", "looked at most", "weight"])
 
 # %% [markdown] source="c6bd67cc"
-# Each head does something else. Take a longer sentence, and draw the heads of the last layer one by one. Rows are
-# the tokens that the decoder has **read**. What it collects in that row is used to choose the **next** token.
+# Each head does something different. Take a longer sentence, and draw the heads of the last layer one by one. Rows
+# are the tokens that the decoder has **read**. What it collects in that row is used to choose the **next** token.
 
 
 # %%
@@ -400,16 +402,16 @@ plot_attention(
 
 
 # %% [markdown] source="9761a218"
-# Most of it runs along the diagonal, because the word order of the two languages is similar. To see your own
-# sentences, run the following command in a terminal. The browser translates token by token, and draws the same
-# picture (chapter 9).
+# Most of the large weights lie along the diagonal, because the word order of the two languages is similar. To see
+# your own sentences, run the following command in a terminal. The browser translates token by token, and draws the
+# same picture (chapter 9).
 #
 # ```sh
 # vanilla-transformer page --model model_cards/multi30k-de-en --output_dir runs/translator-page --serve
 # ```
 #
-# > The pictures of *pytorch-seq2seq* name their rows by the token that was just written, not by the one that was
-# > read. The matrix is the same, but the names are shifted by one.
+# > The pictures of *pytorch-seq2seq* label each row with the token that was just written, not with the one that was
+# > just read. The matrix is the same, but the labels are shifted by one.
 #
 # ## Beam search
 #
@@ -460,7 +462,7 @@ for _ in range(4):
 # ### Keep two sentences
 #
 # Now keep the two sentences with the best scores. Extend each by its two most probable tokens, which gives four
-# candidates, and let only two of them go on.
+# candidates, and keep only the best two of them.
 
 # %%
 running = [(0.0, [tokenizer.bos_token_id])]
@@ -484,12 +486,13 @@ for step in range(1, 5):
 #
 # Now choose the number of beams, and handle `[EOS]`. These are the rules.
 #
-# 1. For each sentence that is left, compute the log-probabilities of the next token, and add them to its score.
+# 1. For each sentence that is not finished, compute the log-probabilities of the next token, and add them to its
+#    score.
 # 2. Of all tokens of all sentences, take the best candidates, twice as many as beams.
-# 3. A candidate that ends with `[EOS]` is a finished sentence, and put aside, if its rank is within the number of
-#    beams. Of the others, the best go on, as many as beams.
+# 3. With n beams, a candidate that ends with `[EOS]` and is among the best n is put aside as a finished sentence.
+#    Of the candidates without `[EOS]`, the best n go on.
 # 4. Finished sentences are compared by score divided by length; without that, short ones have an advantage. Stop
-#    when there are as many finished sentences as beams, and what is left scores lower.
+#    when there are n finished sentences and no unfinished one has a higher score than any of them.
 
 
 # %%
@@ -582,8 +585,8 @@ print(tokenizer.tokenize("Der Bundestag hat das Gesetz heute verabschiedet."))
 # %% [markdown] source="0344cfa2"
 # ## Training on your own sentences
 #
-# Training on real sentences is what you did in this chapter. You need two files whose lines belong together, or a
-# CSV, TSV or JSON file with two columns. Where to get the files of Multi30k is in the
+# You train on real sentences as you did in this chapter. You need two files whose lines correspond, or a CSV, TSV
+# or JSON file with two columns. Where to get the files of Multi30k is in the
 # [README](../../../README.md#train-a-translator).
 #
 # ```sh
@@ -608,8 +611,8 @@ print(tokenizer.tokenize("Der Bundestag hat das Gesetz heute verabschiedet."))
 #
 # ## In short
 #
-# - A translator learns from pairs of sentences. Batches have a number of tokens, not of sentences, and hold
-#   sentences of similar lengths.
+# - A translator learns from pairs of sentences. A batch is limited by its number of tokens, not of sentences, and
+#   holds sentences of similar lengths.
 # - BLEU measures how many n-grams are shared with the reference, and takes points off short translations.
 # - Cross-attention decides where in the source to look, for each token that is written.
 # - Beam search keeps several candidates, so that a sentence that is a little behind at first can still win.
@@ -629,7 +632,7 @@ print(tokenizer.tokenize("Der Bundestag hat das Gesetz heute verabschiedet."))
 #
 # <details><summary>Each choice explained</summary>
 #
-# - (a) No. Other words of the same meaning have a low BLEU.
+# - (a) No. A translation with other words of the same meaning has a low BLEU.
 # - (b) Yes. If data differ, or the way words are split, numbers cannot be compared.
 # - (c) No. Under the same conditions, they can be compared.
 #
@@ -649,7 +652,7 @@ print(tokenizer.tokenize("Der Bundestag hat das Gesetz heute verabschiedet."))
 #
 # </details>
 #
-# **3.** Why should a batch have a number of tokens, and not of sentences?
+# **3.** Why limit a batch by its number of tokens, and not of sentences?
 #
 # - (a) To waste less time on padding
 # - (b) To learn short sentences first
@@ -667,18 +670,19 @@ print(tokenizer.tokenize("Der Bundestag hat das Gesetz heute verabschiedet."))
 # ## Exercises
 #
 # Each exercise says how hard it is (★) and how long it takes. Replace the `...` in the cell, then run the check
-# below it. If you are stuck, unfold the hints one at a time. The answer is folded in the edition with blanks, and
-# filled in in the solved edition.
+# below it. If you are stuck, unfold the hints one at a time. In the edition with blanks, the answer is folded; in
+# the solved edition, it is filled in.
 
 # %% [markdown] source="3ee7a040"
 # ### Exercise 1 ★ 5 min
 #
-# Are two German sentences translated at once (`padding=True`) the same as one by one? Put the result of translating
-# them at once into `together`: a list of two sentences.
+# Do two German sentences get the same translations at once (`padding=True`) as one by one? Put "Zwei Hunde spielen
+# im Schnee." and "Eine Frau liest ein Buch auf einer Bank im Park." into the list `texts`, translate both at once
+# with three beams, and put the two translations into the list `together`.
 #
 # <details><summary>Hint 1</summary>
 #
-# Give `tokenizer(texts, padding=True, return_tensors="pt")` to `model.generate`. Use three beams.
+# Give `tokenizer(texts, padding=True, return_tensors="pt")` to `model.generate`, with `num_beams=3`.
 #
 # </details>
 # <details><summary>Hint 2</summary>
@@ -705,7 +709,8 @@ check_answer(
 # ### Exercise 2 ★★ 8 min
 #
 # Translate "Ein Kind schläft." (a child is sleeping) with three beams and a `length_penalty` of 1.0, then of 0.0.
-# With 0.0, scores are not divided by length. Make a list of the numbers of tokens of both.
+# With 0.0, scores are not divided by length. How many tokens does each translation have? Make a list of the two
+# numbers.
 #
 # <details><summary>Hint 1</summary>
 #
@@ -737,7 +742,7 @@ check_answer(
 #
 # How does the cross-attention of the first layer (`layer=0`) differ from that of the last (`layer=-1`)? The mean of
 # the largest weight of each row tells how sharply it looks at one place. Compute it for both layers with
-# `cross_attention`, as `{0: ..., -1: ...}`. The sentence is `texts[1]`.
+# `cross_attention`, as `{0: ..., -1: ...}`. The sentence is `texts[1]` of exercise 1.
 #
 # <details><summary>Hint 1</summary>
 #

@@ -97,7 +97,7 @@ pd.DataFrame(
 )
 
 # %% [markdown] source="19f43207"
-# From a configuration with a name (a **preset**), as in the columns of the table, you can also change a few values.
+# The columns of the table are configurations with a name (**presets**). You can take one and change a few values.
 # Values that do not fit each other raise an error, with the reason, before a model is made.
 
 # %%
@@ -142,8 +142,8 @@ print(json.dumps(json.loads((WORK / "first" / "config.json").read_text())["auto_
 #
 # ## Loading with the package
 #
-# Importing a class of the package registers the model with the `Auto` classes of transformers. Then it loads without
-# knowing its class.
+# Importing a class of the package registers the model with the `Auto` classes of transformers. Then you can load a
+# model without naming its class.
 
 # %%
 again = AutoModelForSequenceClassification.from_pretrained(WORK / "first").eval()
@@ -203,7 +203,7 @@ print(
 #
 # ## `Trainer`: training in thirty lines
 #
-# Loops such as those of chapters 6 to 8 are good for learning. But choosing the best model, going on after an
+# Loops such as those of chapters 6 to 8 are good for learning. But choosing the best model, resuming after an
 # interruption and training on several GPUs make them longer and longer. `Trainer` does all that. Train nsmc-small a
 # little further on the package's reviews.
 
@@ -247,9 +247,9 @@ log[["epoch", "eval_loss", "eval_accuracy"]].round(3)
 print(f"test accuracy {trainer.predict(tokens['test']).metrics['test_accuracy']:.3f}")
 
 # %% [markdown] source="d55a8abe"
-# In chapter 7, it was 0.942. That is one more of 120, so it is too early to call it better.
+# In chapter 7, it was 0.942. That is one more of 120 reviews, so it is too early to call it better.
 #
-# What was in the loop has become settings.
+# What was code in the loop has become settings.
 #
 # | loop | `Trainer` |
 # |---|---|
@@ -262,16 +262,16 @@ print(f"test accuracy {trainer.predict(tokens['test']).metrics['test_accuracy']:
 # | the batches by tokens of chapter 8 | `TokenBudgetTrainer` (of this package) |
 # | label smoothing | `label_smoothing_factor`, or `compute_loss_func=LabelSmoothingLoss(...)` |
 #
-# `RecordCallback`, in `callbacks`, is of this package. After training, it saves the model, its tokenizer and the
-# records into the folder, and a **model card** (`README.md`), which introduces the model.
+# `RecordCallback`, in `callbacks`, belongs to this package. After training, it saves the model, its tokenizer and
+# the records into the folder, and a **model card** (`README.md`), which introduces the model.
 
 # %%
 print("\n".join(sorted(file.name for file in (WORK / "own").iterdir() if file.is_file())))
 
 # %% [markdown] source="2134fe84"
-# `run.json` has versions and checksums of the data, `metrics.json` results such as the accuracy. The card of a model
-# for Korean starts with a summary in Korean; the rest is in English. It says what the model does, from what data,
-# and how accurate it is.
+# `run.json` has versions and checksums of the data, `metrics.json` results such as the accuracy. The card of a
+# model for Korean starts with a summary in Korean; the rest is in English. It says what the model does, what data
+# it was trained on, and how accurate it is.
 
 # %%
 print((WORK / "own" / "README.md").read_text(encoding="utf-8").split("---")[2].split("## ")[0].strip())
@@ -279,8 +279,8 @@ print((WORK / "own" / "README.md").read_text(encoding="utf-8").split("---")[2].s
 # %% [markdown] source="7c4c025d"
 # ## Upload to the Hub
 #
-# The **Hub** is the website of Hugging Face where models are shared. This folder becomes a repository there as it
-# is. First, `--dry_run` shows what would be uploaded; nothing is sent. In a terminal, type:
+# The **Hub** is the website of Hugging Face where models are shared. This folder, as it is, becomes a repository
+# there. First, `--dry_run` shows what would be uploaded; nothing is sent. In a terminal, type:
 #
 # ```sh
 # vanilla-transformer push-to-hub runs/quickstart --repo_id USER/NAME --dry_run
@@ -292,22 +292,21 @@ with contextlib.chdir(WORK), contextlib.redirect_stdout(io.StringIO()) as printe
 print(re.sub(r"(?m)^ *[\d,]+ +", "", printed.getvalue()))  # without sizes
 
 # %% [markdown] source="4ddf1477"
-# This lists the files that would be uploaded. `stays here` is a folder that is not uploaded; `a text of the data`
-# warns that a file contains a text of the training data as an example. If the data are yours, see whether that text
-# may be public. Checkpoints and the state of the optimizer are not uploaded. `modules.json`,
+# This lists the files that would be uploaded. `stays here` marks a folder that is not uploaded; `a text of the
+# data` warns that a file contains a text of the training data as an example. If the data are yours, see whether
+# that text may be public. Checkpoints and the state of the optimizer are not uploaded. `modules.json`,
 # `sentence_bert_config.json` and `1_Pooling` are for sentence-transformers, which computes vectors of sentences. To
-# really upload, log in once with `hf auth login`, and leave out `--dry_run`. Then everybody can load it by
+# really upload, log in once with `hf auth login`, and leave out `--dry_run`. Then everybody can load it with
 # `from_pretrained("USER/NAME", trust_remote_code=True)`. In Python, `hf_vanilla_transformer.hub.push(model,
 # "USER/NAME")` does the same. `model.push_to_hub("USER/NAME")` uploads weights, configuration and code, but neither
 # tokenizer nor card.
 #
-# Think also of the data that it was trained on, and of their conditions. Multi30k may be used for non-commercial
-# purposes only.
+# Check the licence of the training data, too. Multi30k may be used for non-commercial purposes only.
 #
 # ## Using it elsewhere
 #
 # Sometimes a model is to run where there is neither torch nor transformers. `export` turns it into another format,
-# and ends only after comparing its answers with torch's.
+# and then compares its answers with torch's.
 #
 # | format | when |
 # |---|---|
@@ -320,12 +319,12 @@ print(re.sub(r"(?m)^ *[\d,]+ +", "", printed.getvalue()))  # without sizes
 #     --output_dir runs/fast
 # ```
 #
-# `--quantize int8` makes the weights 8-bit integers. The file gets smaller and faster, and answers may change a
-# little. [Engines](../../engines.md) says which to choose.
+# `--quantize int8` makes the weights 8-bit integers. The file gets smaller and the model faster, but answers may
+# change a little. [Engines](../../engines.md) says which to choose.
 #
 # ## Your model in the browser
 #
-# Now send **your own model**, which you have written line by line since chapter 2, along the same way. Take the
+# Now **your own model**, which you have written line by line since chapter 2, goes the same way. Take the
 # classifier that you fine-tuned in chapter 7. If you have not run that chapter, the weights of nsmc-small in your
 # classes stand in for it.
 
@@ -346,8 +345,8 @@ print(
 )
 
 # %% [markdown] source="3d3f3786"
-# In chapter 5, the package's weights went into your model. This time, your weights go into the package's model. Only
-# the names change; none is left, and none is missing. Compare the scores of both models, and save.
+# In chapter 5, the package's weights went into your model. This time, your weights go into the package's model.
+# Only the names change; none is left over, and none is missing. Compare the scores of both models, and save.
 
 # %% tags=["korean"]
 package = VanillaTransformerForSequenceClassification(config).eval()
@@ -373,8 +372,9 @@ print(*sorted(file.name for file in (CLONE / "runs" / "my-model").iterdir()), se
 # vanilla-transformer page --model runs/my-model --output_dir runs/my-page --serve
 # ```
 #
-# With each letter of Korean that a friend types, the model whose every line you wrote and trained says whether it is
-# positive, and draws where it looked. Put the folder on any host of static files, and it opens anywhere.
+# With each Korean letter that a friend types, the model that you wrote and trained says whether the text is
+# positive, and the page draws where the model looked. Put the folder on any host of static files, and it opens
+# anywhere.
 #
 # ## A checkpoint of a tutorial
 #
@@ -386,7 +386,7 @@ print(*sorted(file.name for file in (CLONE / "runs" / "my-model").iterdir()), se
 # - One configuration sets sizes and variants, and values that do not fit raise an error before a model is made.
 # - A saved folder has configuration, weights and code, so it also loads without the package.
 # - `Trainer` turns the training loop into settings; `RecordCallback` leaves records and a model card.
-# - Before an upload, see with `--dry_run` what goes up, and read the conditions of the data.
+# - Before an upload, see with `--dry_run` what goes up, and read the licence of the data.
 #
 # **To think about.** What else would have to be in the folder for others to get exactly your results?
 #
@@ -426,18 +426,18 @@ print(*sorted(file.name for file in (CLONE / "runs" / "my-model").iterdir()), se
 # ## Exercises
 #
 # Each exercise says how hard it is (★) and how long it takes. Replace the `...` in the cell, then run the check
-# below it. If you are stuck, unfold the hints one at a time. The answer is folded in the edition with blanks, and
-# filled in in the solved edition.
+# below it. If you are stuck, unfold the hints one at a time. In the edition with blanks, the answer is folded; in
+# the solved edition, it is filled in.
 
 # %% [markdown] source="e78239b2"
 # ### Exercise 1 ★★ 8 min
 #
-# Load the configuration of `nsmc-small`, and pick out what differs from the defaults, as a `dict` of names and
-# values. How does it differ from *transformer-evolution*?
+# How does nsmc-small differ from *transformer-evolution*, whose values are the defaults? Load the configuration of
+# `nsmc-small`, and make a `dict` of the names whose values differ from the defaults, with the values of nsmc-small.
 #
 # <details><summary>Hint 1</summary>
 #
-# Turn `AutoConfig.from_pretrained(...)` and `VanillaTransformerConfig()` into `to_dict()`, and compare.
+# Call `to_dict()` on `AutoConfig.from_pretrained(...)` and on `VanillaTransformerConfig()`, and compare the two.
 #
 # </details>
 # <details><summary>Hint 2</summary>
@@ -466,8 +466,8 @@ check_answer(
 # %% [markdown] source="f04c4f99"
 # ### Exercise 2 ★★ 8 min
 #
-# Save the first model once more, into `WORK / "second"`, and change `d_model` to 128 in its `config.json`. What
-# error is there when you load it? Write down its name.
+# Save the first model once more, into `WORK / "second"`, and change `d_model` to 128 in its `config.json`. Which
+# error do you get when you load it? Put its name into `name`.
 #
 # <details><summary>Hint 1</summary>
 #
@@ -501,7 +501,8 @@ check_answer(
 # ### Exercise 3 ★★ 8 min
 #
 # Save the weights in half precision (`torch.float16`). How do the size of the file and the outputs change? Find the
-# ratio of sizes (half / full) and the largest difference of scores. The full weights are in `WORK / "first"`.
+# ratio of sizes (half / full) and the largest difference between the scores of `batch`. The full weights are in
+# `WORK / "first"`, and loaded as `again`.
 #
 # <details><summary>Hint 1</summary>
 #

@@ -83,12 +83,12 @@ pd.DataFrame([source[0].tolist(), *(answer[0].tolist() for answer in tasks.value
 # %% [markdown] source="51f06d5b"
 # ## Turning the hands
 #
-# In chapter 2, the position p of each hand with speed $w$ was $(\sin pw, \cos pw)$, and the dot product of two
-# positions was $\cos((s - t)w)$. It is largest, 1, where both are the same. So if positions themselves are queries
-# and keys, each position looks at itself. That is copying.
+# In chapter 2, a hand of speed $w$ stood at $(\sin pw, \cos pw)$ for position p, and its dot product for two
+# positions s and t was $\cos((s - t)w)$. It is largest, 1, where both are the same. So if positions themselves are
+# queries and keys, each position looks at itself. That is copying.
 #
-# To look elsewhere, turn the query's hands. Which 2 × 2 matrix turns the hand of position p into that of position p
-# + n? The addition theorems say it.
+# To look elsewhere, turn the query's hands. Which 2 × 2 matrix turns the hand of position p into that of position
+# p + n? The addition theorems give the answer.
 #
 # $$\sin((p+n)w) = \sin pw \cos nw + \cos pw \sin nw \qquad \cos((p+n)w) = \cos pw \cos nw - \sin pw \sin nw$$
 #
@@ -133,7 +133,7 @@ TURNS = {
 # %% [markdown] source="b1e2db0b"
 # ## Sharing out the columns
 #
-# The 64 columns of a vector are shared out like this. There are 32 hands, each with two columns, a sine and a
+# The 64 columns of a vector are shared out as in the table. There are 32 hands, each with two columns, a sine and a
 # cosine.
 #
 # | columns | what for |
@@ -146,8 +146,8 @@ TURNS = {
 # Slow hands hardly move within ten positions, so their sines are close to 0, and can be used for something else.
 #
 # The empty column is there because of layer normalization. It subtracts the mean of the vector, which differs a
-# little from position to position. Whichever column is read, subtract the empty one, and the mean is gone: $(x_j -
-# m) - (0 - m) = x_j$.
+# little from position to position. Whenever a column is read, the empty one is subtracted, and the mean is gone:
+# $(x_j - m) - (0 - m) = x_j$.
 
 # %%
 NEEDLES = 8
@@ -169,9 +169,10 @@ def reader(columns):
 # %% [markdown] source="0f9dde63"
 # ## Writing the weights
 #
-# Set all parameters to 0 first. Thanks to the residual connections, a sub-layer that is 0 hands on the vector that
-# came in. The encoder's layer, and the decoder's self-attention and feed-forward network, stay like that. Only
-# cross-attention, embeddings and the last linear layer are written.
+# First set all parameters to 0, except for the factors of the normalizations, which are 1. Thanks to the residual
+# connections, a sub-layer that is 0 hands on the vector that came in. The encoder's layer, and the decoder's
+# self-attention and feed-forward network, stay like that. Only cross-attention, embeddings and the last linear
+# layer are written.
 
 
 # %%
@@ -271,11 +272,11 @@ for name, turn in TURNS.items():
 # %% [markdown] source="efe1bedc"
 # ## In short
 #
-# - Where attention looks is decided by the dot products of queries and keys. With positions, it finds by place; with
-#   tokens, by meaning.
+# - Where attention looks is decided by the dot products of queries and keys. With positions, attention finds by
+#   place; with tokens, by meaning.
 # - Sines come with cosines, so hands can be turned to find another place.
 # - Only with separate matrices for queries and keys can a rule look in one direction, such as "the next one".
-# - You wrote `rotation`. Training finds such matrices on its own, from examples.
+# - You wrote `rotation`. Training has to find its matrices from examples.
 #
 # **To think about.** Does the model that you trained in chapter 6 copy in this way? Draw its cross-attention, and
 # see what the matrix of its queries does with the columns of positions.
@@ -308,8 +309,8 @@ for name, turn in TURNS.items():
 # <details><summary>Each choice explained</summary>
 #
 # - (a) No. No 2 × 2 matrix turns (sin tw, cos tw) into (sin 2tw, cos 2tw): that is not linear.
-# - (b) Yes: it cannot, within one hand. It could pair a hand with the key of another one that is exactly twice as
-#   fast, if there is one.
+# - (b) Yes, this is right: within one hand, no matrix can. A matrix could only pair a hand with the key of another
+#   one that is exactly twice as fast, if there is one.
 # - (c) No. Multiplying by 2 makes scores larger, but looks at the same place.
 #
 # </details>
@@ -318,8 +319,8 @@ for name, turn in TURNS.items():
 # ## Exercises
 #
 # Each exercise says how hard it is (★) and how long it takes. Replace the `...` in the cell, then run the check
-# below it. If you are stuck, unfold the hints one at a time. The answer is folded in the edition with blanks, and
-# filled in in the solved edition.
+# below it. If you are stuck, unfold the hints one at a time. In the edition with blanks, the answer is folded; in
+# the solved edition, it is filled in.
 
 # %% [markdown] source="479dbf41"
 # ### Exercise 1 ★ 5 min
@@ -352,8 +353,8 @@ check_answer(
 # %% [markdown] source="3a49e36f"
 # ### Exercise 2 ★★ 8 min
 #
-# Make a model that changes symbols while it copies: 2 becomes 3, 3 becomes 4, …, and 10 becomes 2. One place of the
-# model that copies has to change.
+# Make a model that changes symbols while it copies: 2 becomes 3, 3 becomes 4, …, and 10 becomes 2. Only one part of
+# the model that copies has to change.
 #
 # <details><summary>Hint 1</summary>
 #
@@ -362,7 +363,8 @@ check_answer(
 # </details>
 # <details><summary>Hint 2</summary>
 #
-# The rows of `head.weight` are the ids of the answer. The row of id n must read the column of n - 1; `roll` helps.
+# The rows of `head.weight` are the ids of the answer. The row of id n must read the column of n - 1, and the row of
+# 2 that of 10; `roll` moves the rows.
 #
 # </details>
 
@@ -380,7 +382,7 @@ check_answer(
 )
 
 # %% [markdown] source="1d5ba0e2"
-# You have come a long way. From the vocabulary to the Hub, and down to single weights, you have built a Transformer
-# from beginning to end. Now [train on your own data](../../../README.md#train-on-your-own-data). If you want to read
-# more code, the whole model is in [one file](../../../hf_vanilla_transformer/modeling_vanilla_transformer.py), in
-# the order of the paper.
+# From the vocabulary to the Hub, and down to single weights, you have built a Transformer from beginning to end.
+# Now [train on your own data](../../../README.md#train-on-your-own-data). If you want to read more code, the whole
+# model is in [one file](../../../hf_vanilla_transformer/modeling_vanilla_transformer.py), in the order of the
+# paper.
