@@ -47,7 +47,7 @@ ALLOWED = {
     ],
     "exports": [
         *HUB_FILES,
-        *("inference", "data", "hub", "finished_folder", "reading", "recipes", "settings", "tasks"),
+        *("inference", "data", "hub", "finished_folder", "reading", "recipes", "settings", "tasks", "characters"),
     ],
 }
 

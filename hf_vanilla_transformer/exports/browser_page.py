@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from ..characters import CHARACTERS_PER_TOKEN
 from ..errors import DataError
 from ..finished_folder import finished_folder
 from ..hub.model_card import load_model_card, markdown
@@ -94,6 +95,7 @@ def make_page(
         settings = _settings(model, model_folder, examples)
         # transformers' number for "no limit" is beyond what JavaScript counts to.
         settings["max_length"] = min(tokenizers[0].model_max_length, model.config.max_position_embeddings)
+        settings["max_characters"] = CHARACTERS_PER_TOKEN * settings["max_length"]
         settings["target_tokenizer"] = tokenizers[1] is not tokenizers[0]
         settings["bytes"] = sum(file.stat().st_size for file in folder.rglob("*") if file.suffix in (".onnx", ".wasm"))
         save_json(folder / "model" / "page.json", settings)

@@ -10,7 +10,7 @@ from datasets import ClassLabel, Dataset, Features, Value
 from hf_vanilla_transformer.data.checksums import checksum
 from hf_vanilla_transformer.data.rows import (
     ROWS_PER_PROCESS,
-    Texts,
+    TextsOfColumns,
     column_array,
     list_lengths,
     select_rows,
@@ -35,7 +35,7 @@ def test_chosen_rows_are_those_of_datasets_itself(rows):
     assert list_lengths(chosen, "list").tolist() == [number % 7 for number in order.tolist()]
     again = select_rows(chosen, np.arange(7, 5000))
     assert again[:] == expected.select(range(7, 5000))[:]
-    assert list(Texts(again, ["text"])) == again["text"][:] == list(Texts(again, ["text"]))
+    assert list(TextsOfColumns(again, ["text"])) == again["text"][:] == list(TextsOfColumns(again, ["text"]))
     # A process of `map` gets a shard, not a copy of all indices.
     if rows.cache_files:
         assert len(pickle.dumps(again.shard(4, 0, contiguous=True))) < 5000

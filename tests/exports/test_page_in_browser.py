@@ -157,8 +157,9 @@ def test_token_ids_equal_pythons(visit, classifier_address, translator_address):
     ):
         ids = ask(visit(address), model, "(model, text) => model.encode(text)?.ids ?? []", texts)
         tokenizer = load_tokenizer(folder)
-        own = tokenizer(texts, add_special_tokens=False)["input_ids"]
-        expected = tokenizer(texts, truncation=True, max_length=128)["input_ids"]
+        read = [text[: 64 * 128] for text in texts]
+        own = tokenizer(read, add_special_tokens=False)["input_ids"]
+        expected = tokenizer(read, truncation=True, max_length=128)["input_ids"]
         assert ids == [whole if tokens else [] for whole, tokens in zip(expected, own, strict=True)]
 
 

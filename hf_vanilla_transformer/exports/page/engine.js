@@ -54,7 +54,8 @@ function softmax(logits) {
 
 class Model {
   /** Ids and tokens of a text, cut to what the model reads; null where the text has no token of its own. */
-  encode(text) {
+  encode(whole) {
+    const text = [...whole].slice(0, this.config.max_characters).join("");
     const own = this.source.encode(text, { add_special_tokens: false }).ids;
     if (!own.length) return null;
     const { ids, tokens } = this.source.encode(text);
