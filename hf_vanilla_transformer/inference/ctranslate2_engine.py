@@ -20,6 +20,8 @@ class CTranslate2Engine(Engine):
     the record has the logits of one.
     """
 
+    survives_fork = False
+
     def __init__(self, folder: str, export: dict[str, Any], num_threads: int | None = None):
         ctranslate2 = import_extra("ctranslate2", "CTranslate2", "ctranslate2")
         self.facts = facts_of_export(folder, export)

@@ -22,6 +22,8 @@ from ..tasks import FORMATS, OWN, SINGLE, TASKS, Format, task_of
 EXPORT_FILE = "export.json"
 # The subfolder of a translator's folder that holds the target tokenizer, where the target has its own vocabulary.
 TARGET_TOKENIZER = "target_tokenizer"
+# Of torch; `inference.precision` chooses for "auto".
+PRECISIONS = ("auto", "float32", "bfloat16")
 
 
 @dataclass(frozen=True)
@@ -86,10 +88,12 @@ class Engine:
     Attributes:
         facts: What is known of the model.
         num_beams: The number of beams in the model's generation configuration.
+        survives_fork: Whether a forked process can use the engine of its parent.
     """
 
     facts: ModelFacts
     num_beams = 1
+    survives_fork = True
 
     @classmethod
     def load(

@@ -1,17 +1,19 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 """A model that is loaded once and answers any number of texts: what `Classifier` and `Translator` share."""
 
+import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..characters import CHARACTERS_PER_TOKEN
+from ..data.in_memory import is_in_memory
 from ..errors import DataError
 from ..tasks import TASKS
-from .engine import Engine, check_task, format_of, load_engine, read_export
+from .engine import PRECISIONS, Engine, check_task, format_of, load_engine, read_export
 from .tokenization import ExportedTokenizer, TextTokenizer, TransformersTokenizer
 
 
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 
 # Batches in a window: the texts of a window are read, sorted by length, and answered together.
 WINDOW = 64
+# Engines that a forked process has of its parent.
+_OF_PARENTS: list[Engine] = []
 
 
 class LoadedModel:
@@ -36,19 +40,22 @@ class LoadedModel:
 
     def __init__(
         self,
-        model: "str | Path | Engine | PreTrainedModel",
+        model: "str | os.PathLike | Engine | PreTrainedModel",
         tokenizer: "PreTrainedTokenizerBase | None" = None,
         *,
         batch_size: int = 64,
         dtype: str = "float32",
         num_threads: int | None = None,
     ):
-        if batch_size < 1:
-            raise DataError(f"batch_size: at least 1, not {batch_size}")
-        self.batch_size = batch_size
+        check_count("batch_size", batch_size or 0)
+        check_count("num_threads", num_threads)
+        if dtype not in PRECISIONS:
+            raise DataError(f"dtype: {', '.join(PRECISIONS)}; not {dtype!r}")
+        self.batch_size, self._process = batch_size, os.getpid()
         self._pickled: Callable | None = None
-        if isinstance(model, str | Path):
-            folder = str(model)
+        if isinstance(model, str | os.PathLike):
+            folder = os.fspath(model)
+            folder = os.path.abspath(folder) if os.path.isdir(folder) else folder
             self.engine = load_engine(folder, dtype, self.task, num_threads)
             if tokenizer is not None:
                 self.tokenizer = TransformersTokenizer(tokenizer)
@@ -58,7 +65,8 @@ class LoadedModel:
                 self._pickled = partial(type(self), folder, **options)
             return
         if tokenizer is None:
-            raise DataError(f"a loaded {TASKS[self.task].noun} needs its tokenizer, too")
+            what = f"a {type(model).__name__}: neither a folder nor a loaded model with its tokenizer"
+            raise DataError(f"a loaded {TASKS[self.task].noun} needs its tokenizer, too ({what})")
         if not isinstance(model, Engine):
             from .torch_engine import TorchEngine
 
@@ -76,7 +84,23 @@ class LoadedModel:
             raise TypeError(f"a {type(self).__name__} is pickled by its folder: this one was made of a loaded model")
         return self._pickled, ()
 
+    def _after_fork(self) -> None:
+        """In a forked process, do without the parent's threads, which are not there: to wait for one is to hang."""
+        if self._process == os.getpid():
+            return
+        if torch := sys.modules.get("torch"):
+            torch.set_num_threads(1)
+        if not self.engine.survives_fork:
+            if self._pickled is None:
+                raise RuntimeError(f"a {type(self).__name__} made of a loaded engine cannot be used after a fork")
+            _OF_PARENTS.append(self.engine)  # its end would wait for its threads
+            self.engine = self._pickled().engine
+        self._process = os.getpid()
+
     def _windows(self, texts: Iterable[str], first: int = 1) -> Iterator[list[str]]:
+        self._after_fork()
+        if isinstance(texts, Mapping) or is_in_memory(texts):
+            raise TypeError(f"a {type(texts).__name__}: give a text, or the texts of one column")
         texts, size = iter([texts] if isinstance(texts, str) else texts), WINDOW * self.batch_size
         while window := list(islice(texts, size)):
             for number, text in enumerate(window, first):
@@ -86,6 +110,12 @@ class LoadedModel:
                     raise DataError(f"text {number}: {half[0]!a} is half of a character")
             yield window
             first += size
+
+
+def check_count(name: str, value: Any) -> None:
+    """Raise a `DataError` that begins with the name of an argument which is neither None nor a number from 1 on."""
+    if value is not None and (not isinstance(value, int) or value < 1):
+        raise DataError(f"{name}: a whole number, at least 1, not {value!r}")
 
 
 def load_text_tokenizer(folder: str, subfolder: str = "", vocab_size: int | None = None) -> TextTokenizer:

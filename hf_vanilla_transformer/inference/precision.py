@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-PRECISIONS = ("auto", "float32", "bfloat16")
-
 
 @functools.cache
 def bfloat16_speedup() -> float:
@@ -49,7 +47,7 @@ def choose_precision(precision: str, use_cpu: bool = False) -> str:
 
 
 def inference_dtype(precision: str) -> torch.dtype:
-    """The dtype of the weights for one of `PRECISIONS`; the log says what `"auto"` chose, or that bfloat16 is slow."""
+    """The dtype for one of `engine.PRECISIONS`; the log says what `"auto"` chose, or that bfloat16 is slow."""
     chosen = choose_precision(precision)
     if precision == "auto" or (chosen == "bfloat16" and choose_precision("auto") == "float32"):
         logger.warning(explain_precision(chosen))

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..errors import DataError
 from .engine import TARGET_TOKENIZER
-from .loaded import LoadedModel, load_text_tokenizer
+from .loaded import LoadedModel, check_count, load_text_tokenizer
 from .tokenization import TextTokenizer, TransformersTokenizer
 
 
@@ -54,9 +54,10 @@ class Translator(LoadedModel):
         **options: Any,
     ):
         super().__init__(model, tokenizer, **options)
-        for name, value in (("num_beams", num_beams), ("max_new_tokens", max_new_tokens)):
-            if value is not None and value < 1:
-                raise DataError(f"{name}: at least 1, not {value}")
+        check_count("num_beams", num_beams)
+        check_count("max_new_tokens", max_new_tokens)
+        if (max_new_tokens or 0) > (limit := self.engine.facts.max_target_positions - 1):
+            raise DataError(f"max_new_tokens: at most the model's {limit}, not {max_new_tokens}")
         self.num_beams = num_beams or self.engine.num_beams
         self.max_new_tokens, self.truncation = max_new_tokens, truncation
         if target_tokenizer is not None:
@@ -91,7 +92,8 @@ class Translator(LoadedModel):
 
         Args:
             texts: The texts.
-            num_return_sequences: How many translations of each text, the best first; at most `num_beams`.
+            num_return_sequences: How many translations of each text, at most `num_beams`; first what the search
+                rates best: the log-probability by length (`length_penalty`).
             return_scores: Whether a translation comes with its log-probability.
             first: The number of the first text in messages.
 
@@ -103,7 +105,8 @@ class Translator(LoadedModel):
         Raises:
             DataError: a text is too long and not to be cut, or there are fewer beams than translations.
         """
-        if not 1 <= (number_of_each := num_return_sequences or 1) <= self.num_beams:
+        check_count("num_return_sequences", num_return_sequences)
+        if (number_of_each := num_return_sequences or 1) > self.num_beams:
             raise DataError(f"num_return_sequences: {num_return_sequences}, with num_beams {self.num_beams}")
         shown: Callable = list if num_return_sequences is not None else _first
         limit, message, cut, number = self.engine.facts.max_positions, "", 0, first
@@ -112,7 +115,9 @@ class Translator(LoadedModel):
                 rows, lengths = self.tokenizer.encode(window, limit)
                 if long := [place for place, length in enumerate(lengths) if length > limit]:
                     tokens = lengths[long[0]]
-                    message = message or f"text {number + long[0]} has {tokens} tokens, the model reads {limit}"
+                    message = (
+                        message or f"text {number + long[0]} has {tokens} tokens or more, the model reads {limit}"
+                    )
                     if not self.truncation:
                         raise DataError(message)
                     cut += len(long)

@@ -95,7 +95,7 @@ def test_texts_are_numbered_from_the_first_after_resuming(succeed, texts, tmp_pa
     (tmp_path / "out.txt").write_text("\n\n")
     arguments = ["--file", tmp_path / "long.txt", "--output", tmp_path / "out.txt", "--max_new_tokens", "2"]
     succeed("translate", "--model", tmp_path / "translator", *arguments, "--resume")
-    assert re.search(r"text 4 has \d+ tokens, the model reads 16; cut: 1 of 3 texts", caplog.text)
+    assert re.search(r"text 4 has \d+ tokens or more, the model reads 16; cut: 1 of 3 texts", caplog.text)
     assert len((tmp_path / "out.txt").read_text().splitlines()) == 5
 
 

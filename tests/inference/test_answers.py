@@ -1,14 +1,18 @@
 """Texts in, labels, probabilities and translations out."""
 
+import os
 import pickle
 import subprocess
 import sys
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
+from datasets import Dataset
 from shared import ROOT, tiny_config
 from tokenizers.processors import TemplateProcessing
 from transformers import AutoModelForSeq2SeqLM, pipeline
@@ -140,7 +144,7 @@ def test_threads_share_a_tokenizer_with_other_settings(classifier, translator):
 
 
 @pytest.mark.slow
-def test_they_are_pickled_by_their_folder(classifier, translator):
+def test_they_are_pickled_by_their_folder(classifier, translator, monkeypatch):
     """As a pool of processes, Ray and Spark send them."""
     classify, translate = Classifier(classifier, batch_size=2), Translator(translator, num_beams=2, max_new_tokens=3)
     again = pickle.loads(pickle.dumps(translate))
@@ -149,6 +153,10 @@ def test_they_are_pickled_by_their_folder(classifier, translator):
         found = [pool.submit(answer, TEXTS).result() for answer in (classify, translate)]
     assert [one["label"] for one in found[0]] == [one["label"] for one in classify(TEXTS)]
     assert found[1] == translate(TEXTS)
+    monkeypatch.chdir(Path(classifier).parent)
+    relative = pickle.dumps(Classifier(Path(classifier).name))
+    monkeypatch.chdir("/")
+    assert pickle.loads(relative)("가") == classify("가")
     with pytest.raises(TypeError, match="pickled by its folder"):
         pickle.dumps(Classifier(load_engine(classifier), load_tokenizer(classifier)))
 
@@ -203,6 +211,33 @@ def test_torch_and_ctranslate2_have_the_same_scores(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("form", ["transformers", "ctranslate2"])
+def test_a_forked_process_uses_what_its_parent_loaded(form, tmp_path):
+    """As `datasets.map(num_proc=2)` and `gunicorn --preload` do; a forked process has no threads of its parent."""
+    folder = ROOT / "model_cards" / "nsmc-small"
+    if form == "ctranslate2":
+        pytest.importorskip("ctranslate2", reason="the extra [ctranslate2] is not installed")
+        export(folder, format=form, output_dir=tmp_path / "export")
+        folder = tmp_path / "export"
+    program = """
+import sys
+from multiprocessing import get_context
+from hf_vanilla_transformer import Classifier
+classify = Classifier(sys.argv[1])
+used = classify(["정말 재미있는 영화 " * 9] * 64)
+def answer(number):
+    return classify(["정말 재미있는 영화 " * 9] * 64)[0]["label"]
+if __name__ == "__main__":
+    with get_context("fork").Pool(2) as pool:
+        print(*pool.map(answer, range(4)))
+"""
+    command = [sys.executable, "-c", program, str(folder)]
+    environment = os.environ | {"OMP_NUM_THREADS": "2"}
+    found = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=120)
+    assert found.stdout.split() == ["positive"] * 4
+
+
+@pytest.mark.slow
 def test_an_export_answers_without_an_import_of_torch(tmp_path):
     pytest.importorskip("onnxruntime", reason="the extra [onnx] is not installed")
     folder = ROOT / "model_cards" / "nsmc-small"
@@ -248,9 +283,18 @@ def test_what_cannot_be_answered_is_refused(classifier, translator):
         Classifier(load_engine(translator), load_tokenizer(translator))
     with pytest.raises(ValueError, match="a loaded classifier needs its tokenizer"):
         Classifier(load_engine(classifier))
-    for wrong in ({"batch_size": 0}, {"num_beams": 0}, {"max_new_tokens": 0}):
-        with pytest.raises(DataError, match="at least 1, not 0"):
-            Translator(translator, **wrong)
+    for name in ("batch_size", "num_threads", "num_beams", "max_new_tokens"):
+        for value in (0, 2.5, "4"):
+            with pytest.raises(DataError, match=f"^{name}: a whole number, at least 1, not {value!r}$"):
+                Translator(translator, **{name: value})
+    with pytest.raises(DataError, match="^max_new_tokens: at most the model's [0-9]+, not 10000$"):
+        Translator(translator, max_new_tokens=10_000)
+    for dtype in ("bfloat17", None, torch.float32):
+        with pytest.raises(DataError, match="^dtype: auto, float32, bfloat16; not "):
+            Classifier(classifier, dtype=dtype)
+    for texts in ({"text": ["가"]}, pd.DataFrame({"text": ["가"]}), Dataset.from_dict({"text": ["가"]})):
+        with pytest.raises(TypeError, match=f"^a {type(texts).__name__}: give a text, or the texts of one column$"):
+            Classifier(classifier)(texts)
     for answer in (Classifier(classifier), Translator(translator)):
         with pytest.raises(ValueError, match=r"^text 2: '\\ud800' is half of a character$"):
             answer(["가", "나\ud800"])
