@@ -9,6 +9,7 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
+import numpy as np
 import yaml
 from transformers import HfArgumentParser
 from transformers.hf_argparser import string_to_bool
@@ -28,6 +29,7 @@ NOT_IN_RECIPE = {
     *("output_dir", "run_name", "logging_dir", "resume_from_checkpoint", "use_cpu", "disable_tqdm"),
     *("push_to_hub", "hub_token", "hub_model_id", "hub_private_repo", "hub_revision", "hub_strategy"),
 }
+HINT_OF_DATA = ": give a file, a folder, a name of the Hub, a Dataset or DatasetDict of `datasets`, or a DataFrame"
 Settings = dict[str, Any]
 
 
@@ -58,21 +60,28 @@ class SettingsParser(HfArgumentParser):
                 action.option_strings = action.option_strings[:1]
 
     def error(self, message: str):
-        if unknown := re.match(r"unrecognized arguments: (--\w+)", message):
-            message += did_you_mean(unknown[1], self._option_string_actions)
+        if unknown := re.match(r"unrecognized arguments: (--[\w-]+)", message):
+            message += did_you_mean(unknown[1], [one.option_strings[0] for one in self._actions])
         raise SettingsError(message)
 
     def typed(self, settings: Mapping[str, Any]) -> Settings:
         """The settings with the types that flags have; None stays."""
         # Lists and mappings are written otherwise as flags: they are taken as they are.
-        structured = {one.dest for one in self._actions if one.nargs or one.type in (None, str, JsonMapping)}
-        kept, words = {}, []
+        mappings = {one.dest for one in self._actions if one.type is JsonMapping}
+        structured = mappings | {one.dest for one in self._actions if one.nargs or one.type in (None, str)}
+        known, kept, words = {one.dest for one in self._actions}, {}, []
         for name, value in settings.items():
+            if name not in known:
+                self.error(f"unrecognized arguments: --{name}")
             value = os.fspath(value) if isinstance(value, os.PathLike) else value
+            value = value.item() if isinstance(value, np.generic) else value
             value = value.value if isinstance(value, Enum) else list(value) if isinstance(value, tuple) else value
             kinds = (str, int, float, type(None)) if name in self.texts else (str, int, float, list, dict, type(None))
             if not isinstance(value, kinds):
-                self.error(f"argument --{name}: a {type(value).__name__} is no value of this setting")
+                hint = HINT_OF_DATA if name == "data" else ""
+                self.error(f"argument --{name}: a {type(value).__name__} is no value of this setting{hint}")
+            if isinstance(value, list) and name in mappings:
+                self.error(f"argument --{name}: a list is no mapping")
             if value is None or (isinstance(value, list | dict) and name in structured):
                 kept[name] = value
             else:
@@ -104,14 +113,19 @@ def read_settings(
         SettingsError: see there.
     """
     parser = SettingsParser(groups)
+    if is_in_memory(recipe):
+        parser.error(f"the recipe is a {type(recipe).__name__}: give data as data=")
     file = None if recipe is None else find_recipe(str(recipe), command)
     of_recipe = {} if file is None else read_recipe(parser, file)
     if empty := [name for name, value in of_recipe.items() if value is None and name not in parser.optional]:
         parser.error(f"argument --{empty[0]}: the recipe gives no value")
     if of_recipe.get("push_to_hub") and "push_to_hub" not in given:
         parser.error("the recipe says push_to_hub: to send the result to the Hub, give push_to_hub yourself")
+    given = {name: value for name, value in given.items() if name != "output_dir" or value is not None}
     objects = {name: value for name, value in given.items() if is_in_memory(value)}
-    given = parser.typed(dict(given) | {name: name_of(value) for name, value in objects.items()})
+    given = parser.typed(given | {name: name_of(value) for name, value in objects.items()})
+    if empty := [name for name, value in given.items() if value is None and name not in parser.optional]:
+        parser.error(f"argument --{empty[0]}: None is no value of this setting")
     if adapt is not None:
         of_recipe = adapt(of_recipe, given)
     for name, value in given.items():

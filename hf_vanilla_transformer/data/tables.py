@@ -18,7 +18,7 @@ from datasets.load import CachedDatasetModuleFactory
 
 from ..errors import DataError
 from .checksums import file_checksum
-from .in_memory import NAME, is_in_memory, name_of, splits_of
+from .in_memory import NAME, NAMES, is_in_memory, name_of, splits_of
 from .lines import CONTROLS, iterate_lines, local_path
 from .network import hub_answers
 from .nsmc import NSMC_QUOTING_LEVELS
@@ -27,8 +27,6 @@ from .table_files import NO_ROW, find_columns, iterate_rows
 
 
 logger = logging.getLogger(__name__)
-# How a file's name begins, for each split.
-NAMES = {"train": ("train",), "validation": ("validation", "valid", "val", "dev"), "test": ("test",)}
 JSON_SUFFIXES = (".json", ".jsonl")
 TABLE_SUFFIXES = (".csv", ".tsv", ".txt", *JSON_SUFFIXES)
 DATA_SUFFIXES = (*TABLE_SUFFIXES, ".parquet", ".arrow")
@@ -76,6 +74,8 @@ def read_tables(
         data = {split: _select(source, rows, columns) for split, rows in loaded.items()}
     if to_train and "train" not in data:
         raise DataError(f"{source}: no split train; the splits are {', '.join(data)}")
+    if unused := [split for split in data if split not in SPLITS]:
+        logger.warning(f"{source}: not read: the splits {', '.join(unused)}")
     data = DatasetDict({split: data[split] for split in SPLITS if split in data})
     for column in texts:
         check_type(source, data, column, "(large_)?string", "no texts")

@@ -60,6 +60,7 @@ def train_classifier(recipe: str | Path | None = None, **settings: Any) -> Run:
 
     Raises:
         DataError: a setting, the data, or a model's folder is wrong.
+        huggingface_hub.errors.StrictDataclassError: a field of `config` has a wrong type.
         ImportError: an extra is not installed.
         FloatingPointError: a loss is not finite.
         OSError: a file cannot be read or written.

@@ -4,10 +4,11 @@
 import contextlib
 import importlib
 import math
+import random
 import shlex
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -170,11 +171,24 @@ def rehearse(trainer: CheckedTrainer, folder: str) -> None:
     )
 
 
+@contextlib.contextmanager
+def _kept_random_numbers() -> Iterator[None]:
+    """Leave Python's, NumPy's and torch's random numbers (those of the processor) as they were found."""
+    states = random.getstate(), np.random.get_state()
+    with torch.random.fork_rng(devices=[]):
+        try:
+            yield
+        finally:
+            random.setstate(states[0])
+            np.random.set_state(states[1])
+
+
 class RunFolder:
     """The folder of a run, for the time in which the run writes to it: a context manager that holds its lock.
 
     The lock of a run that was killed does not count. A KeyboardInterrupt that leaves the context, and a
-    `TrainingStopped`, have a note that says where the run goes on.
+    `TrainingStopped`, have a note that says where the run goes on. A process has one run at a time, and its random
+    numbers back after it. `os.fspath` of a run is its folder.
 
     Args:
         training: transformers' training arguments.
@@ -195,8 +209,17 @@ class RunFolder:
         self._is_stopped = False
         self._at_end = contextlib.ExitStack()
 
+    def __fspath__(self) -> str:
+        return self.folder
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.folder}>"
+
     def __enter__(self) -> Self:
+        if self.opened:  # threads would draw each other's random numbers
+            raise DataError(f"{self.opened[0].folder}: a run is going on in this process: one at a time")
         with contextlib.ExitStack() as stack:  # which undoes all where something fails
+            stack.enter_context(_kept_random_numbers())
             self._open(stack)
             self._at_end = stack.pop_all()
         self.opened.append(self)

@@ -43,7 +43,7 @@ def test_flags_override_the_recipe_and_the_recipe_the_defaults(tmp_path):
 @pytest.mark.parametrize(
     ("recipe", "flags", "message"),
     [
-        ("learning_rat: 1\n", [], "--learning_rat=1; did you mean --learning_rate?"),
+        ("learning_rat: 1\n", [], "--learning_rat; did you mean --learning_rate?"),
         ("seed: 1\n", ["--outptu_dir", "x"], "--outptu_dir x; did you mean --output_dir?"),
         ("- 1\n", [], "not a YAML mapping"),
         ("push_to_hub: true\n", [], "give push_to_hub yourself"),

@@ -1,17 +1,22 @@
 """What a command does, a function does: in one process, more than once, without exits."""
 
 import os
+import random
 import signal
 
+import numpy as np
 import pandas as pd
 import pytest
+import torch
 from datasets import ClassLabel, Dataset, DatasetDict
 from shared import TINY_TRANSLATOR, read_json
-from transformers import Trainer
+from transformers import Trainer, TrainingArguments
 
 import hf_vanilla_transformer as vt
+from hf_vanilla_transformer.data.labelled_text import load_labelled_text
 from hf_vanilla_transformer.errors import DataError
 from hf_vanilla_transformer.reading import SettingsError
+from hf_vanilla_transformer.training.run import RunFolder
 
 
 CONFIG = {"d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "encoder_ffn_dim": 16, "decoder_ffn_dim": 16}
@@ -73,7 +78,7 @@ def test_a_function_trains_as_its_command(succeed, tmp_path):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"learning_rat": 1e-3}, "--learning_rat=0.001; did you mean --learning_rate?"),
+        ({"learning_rat": 1e-3}, "--learning_rat; did you mean --learning_rate?"),
         ({"learning_rate": "high"}, "--learning_rate: invalid float value: 'high'"),
         ({"seed": 1.5}, "--seed: invalid int value"),
         ({"data": object()}, "--data: a object is no value of this setting"),
@@ -81,12 +86,69 @@ def test_a_function_trains_as_its_command(succeed, tmp_path):
         ({"config": {"d_modl": 8}}, "no such field: d_modl; did you mean d_model?"),
         ({"metric_for_best_model": "bleu"}, "--metric_for_best_model: loss, accuracy, f1; not bleu"),
         ({"data": pd.DataFrame({"a": [1]}), "text_column": "text"}, "no column 'text'"),
+        ({"data": [{"text": "가"}]}, "--data: a list is no value of this setting: give a file"),
+        ({"recipe": pd.DataFrame({"a": [1]})}, "the recipe is a DataFrame: give data as data="),
+        ({"num-train-epochs": 1}, "unrecognized arguments: --num-train-epochs; did you mean --num_train_epochs?"),
+        ({"text_column": None}, "--text_column: None is no value of this setting"),
+        ({"learning_rate": None}, "--learning_rate: None is no value of this setting"),
+        ({"config": [1]}, "--config: a list is no mapping"),
+        ({"data": pd.DataFrame([["가", "나"]], columns=["text", "text"])}, "DataFrame: .*[Dd]uplicate"),
+        ({"data": pd.DataFrame({"text": ["가", "나"], "label": [1, "b"]})}, "DataFrame: .*label"),
+        ({"data": data_in("Dataset").with_transform(dict)}, "split train: the data set has a transform"),
+        (
+            {"data": DatasetDict(train=data_in("Dataset"), dev=data_in("Dataset"), val=data_in("Dataset"))},
+            "two splits",
+        ),
     ],
 )
 def test_a_wrong_setting_is_an_exception_and_holds_nothing(settings, message, tmp_path):
     with pytest.raises(DataError, match=message.replace("?", r"\?")):
-        vt.train_classifier("few-rows", **{"data": data_in("Dataset"), "output_dir": tmp_path / "run", **settings})
+        given = {"recipe": "few-rows", "data": data_in("Dataset"), "output_dir": tmp_path / "run", **settings}
+        vt.train_classifier(**given)
     assert not [*(tmp_path / "run").glob("*")]
+
+
+@pytest.mark.parametrize("form", ["numpy", "torch", "pandas", "arrow"])
+def test_the_format_of_a_data_set_does_not_matter(form):
+    data = load_labelled_text(data_in("Dataset").with_format(form, columns=["label"]), text_column="review")
+    assert data["train"]["text"][:] == load_labelled_text(data_in("Dataset"), text_column="review")["train"]["text"][:]
+
+
+def test_splits_have_the_names_that_files_have(caplog):
+    rows = data_in("Dataset")
+    data = DatasetDict(train=rows, dev=rows.select(range(20)), test=rows.select(range(10)), holdout=rows)
+    loaded = load_labelled_text(data, text_column="review")
+    assert {name: len(split) for name, split in loaded.items()} == {"train": 60, "validation": 20, "test": 10}
+    assert "not read: the splits holdout" in caplog.text
+
+
+def test_whole_numbers_stay_whole_beside_missing_ones(tmp_path):
+    """pandas makes 64-bit floats of them; of a file, they are read as they stand there."""
+    frame = pd.DataFrame({"text": TEXTS, "label": [None, 1, 0] * 20})
+    frame.astype({"label": "Int64"}).to_csv(tmp_path / "data.csv", index=False)
+    options = {"text_column": "text", "drop_unlabelled": True}
+    of_frame, of_file = (load_labelled_text(data, **options) for data in (frame, str(tmp_path / "data.csv")))
+    for split in of_file:
+        assert of_frame[split].to_dict() == of_file[split].to_dict()
+        assert of_frame[split].features["label"].names == ["0", "1"]
+
+
+def test_the_random_numbers_of_the_caller_are_as_they_were(tmp_path):
+    states = [random.getstate(), np.random.get_state()[1].tolist(), torch.get_rng_state().tolist()]
+    settings = QUICK | {"max_steps": np.int64(2), "drop_repeats": np.bool_(False)}
+    run = vt.train_classifier(
+        "few-rows", data=data_in("Dataset"), text_column="review", output_dir=tmp_path, **settings
+    )
+    assert [random.getstate(), np.random.get_state()[1].tolist(), torch.get_rng_state().tolist()] == states
+    assert vt.evaluate(run, data=data_in("Dataset"))["accuracy"] == run.metrics["test"]["accuracy"]
+    assert [random.getstate(), np.random.get_state()[1].tolist(), torch.get_rng_state().tolist()] == states
+
+
+def test_a_process_has_one_run_at_a_time(tmp_path):
+    """Threads would draw each other's random numbers."""
+    second = RunFolder(TrainingArguments(tmp_path / "two"))
+    with RunFolder(TrainingArguments(tmp_path / "one")), pytest.raises(DataError, match="one at a time"):
+        second.__enter__()
 
 
 def test_of_recipes_the_nearest_is_named():
