@@ -212,9 +212,9 @@ print(batch["attention_mask"])
 # 한 문장이 자기 자신을 보는 이런 어텐션을 **셀프 어텐션**(self-attention)이라고 합니다.
 # `pre_norm`은 벡터의 크기를 고르게 맞추는 단계로, 5장에서 설명합니다.
 # 헤드(head)는 4장에서 설명합니다. 여기서는 첫 헤드의 64칸만 사용합니다.
-# 임베딩과 위치는 2장에서 만든 `Embedding`에 학습된 표를 옮겨 계산합니다. 이 장의 첫 셀이 어느 것을 가져왔는지 알려
-# 줍니다. 2장의 `check`를 통과했다면 내가 만든 것이고, 아니면 저장소의 [my_transformer.py](my_transformer.py)에 있는
-# 것입니다.
+# 임베딩과 위치는 2장에서 만든 `Embedding`에 학습된 표를 옮겨 계산합니다. 어느 `Embedding`을 가져왔는지는 이 장
+# 앞부분의 `import` 셀이 알려 줍니다. 2장의 `check`를 통과했다면 내가 만든 것이고, 아니면 저장소의
+# [my_transformer.py](my_transformer.py)에 있는 것입니다.
 
 # %%
 encoder, layer = model.model.encoder, model.model.encoder.layers[0]
@@ -327,7 +327,7 @@ pd.DataFrame([similarity], index=["두 ▁배의 유사도"], columns=names).rou
 plot_masks([*tokens[0], "[PAD]"], [1, 1, 1, 1, 1, 0, 0])
 
 # %% [markdown]
-# 파란 칸이 볼 수 있는 자리입니다. 두 줄이면 만들 수 있습니다. 둘을 함께 적용하려면 `&`로 합칩니다.
+# 파란 칸이 볼 수 있는 자리입니다. 두 마스크는 각각 한 줄로 만들 수 있습니다. 둘을 함께 적용하려면 `&`로 합칩니다.
 
 # %%
 pad = torch.tensor([1, 1, 1, 0]).bool()  # (M,)

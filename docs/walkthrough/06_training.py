@@ -816,12 +816,12 @@ check_answer(
 # %% [markdown]
 # ### 연습 2 ★★ 10분
 #
-# 정답을 한 칸 밀지 않고 디코더에 그대로 주면 어떻게 될까요? 100스텝 학습해 마지막 손실과 복사한 비율을 구해 보세요.
-# `training_step`에서 한 줄만 다른 함수를 쓰면 됩니다.
+# 정답을 한 칸 밀지 않고 디코더에 그대로 주면 어떻게 될까요? 레이블 스무딩을 0으로 두고 100스텝 학습해, 마지막 손실과
+# 복사한 비율을 구해 보세요. 반복문에서 하는 일은 `training_step`과 한 줄만 다릅니다.
 #
 # <details><summary>힌트 1</summary>
 #
-# `train`을 베껴 쓰되, 모델에 `shift_right(batch)` 대신 `batch`를 넣습니다. 스무딩은 0으로 하세요.
+# `train`을 베껴 쓰되, 모델에 `shift_right(batch)` 대신 `batch`를 넣습니다. 학습률은 일정하게 두어도 됩니다.
 #
 # </details>
 # <details><summary>힌트 2</summary>

@@ -255,7 +255,8 @@ for text, translation in zip(texts, translate(texts), strict=True):
 #
 # 1. n = 1, 2, 3, 4마다, 번역의 n-gram 가운데 정답에도 있는 것의 비율(정밀도, precision)을 셉니다.
 #    네 정밀도의 기하 평균을 냅니다.
-# 2. 짧게 번역하면 정밀도가 높아지기 쉬우므로, 정답보다 짧으면 길이의 비에 따라 깎습니다(brevity penalty).
+# 2. 짧게 번역하면 정밀도가 높아지기 쉬우므로, 번역이 정답보다 짧으면 점수에 $e^{1 - r/c}$를 곱해 깎습니다(brevity
+#    penalty). r은 정답의 길이, c는 번역의 길이이고, 길이는 모든 문장의 단어 수를 더한 것입니다.
 #
 # 두 문장으로 계산해 봅시다. 문장 부호도 단어로 셉니다.
 
@@ -466,8 +467,9 @@ for step in range(1, 5):
 # 2. 모든 문장의 모든 토큰 가운데 점수가 높은 것부터 빔의 두 배만큼 후보로 뽑습니다.
 # 3. 순위가 빔의 수 안에 드는 후보가 `[EOS]`로 끝나면 완성된 문장으로 따로 둡니다.
 #    `[EOS]`가 아닌 후보는 위에서부터 빔의 수만큼 남깁니다.
-# 4. 완성된 문장은 점수를 길이로 나누어 비교합니다. 나누지 않으면 짧은 문장이 유리합니다.
-#    완성된 문장이 빔의 수만큼 모이고, 남은 문장의 점수가 그보다 낮으면 멈춥니다.
+# 4. 문장끼리는 점수를 길이로 나누어 비교합니다. 나누지 않으면 짧은 문장이 유리합니다.
+#    완성된 문장은 점수가 높은 것부터 빔의 수만큼만 둡니다. 그만큼 모이고, 아직 끝나지 않은 문장의 점수가 그 가운데
+#    가장 낮은 점수보다도 높지 않으면 멈춥니다.
 
 
 # %%
@@ -646,12 +648,13 @@ print(tokenizer.tokenize("Der Bundestag hat das Gesetz heute verabschiedet."))
 # %% [markdown]
 # ### 연습 1 ★ 5분
 #
-# 독일어 두 문장을 한 번에(`padding=True`) 번역해도 따로 번역한 것과 같을까요? 한 번에 번역한 결과를 `together`에
-# 담으세요. 문장 두 개의 목록입니다.
+# 독일어 두 문장을 한 번에(`padding=True`) 번역해도 따로 번역한 것과 같을까요? "Zwei Hunde spielen im Schnee."와
+# "Eine Frau liest ein Buch auf einer Bank im Park."를 목록 `texts`에 담아 빔 3개로 한 번에 번역하고, 번역한 두 문장을
+# 목록 `together`에 담으세요.
 #
 # <details><summary>힌트 1</summary>
 #
-# `tokenizer(texts, padding=True, return_tensors="pt")`를 `model.generate`에 넣습니다. 빔은 3개로 하세요.
+# `tokenizer(texts, padding=True, return_tensors="pt")`를 `num_beams=3`과 함께 `model.generate`에 넣습니다.
 #
 # </details>
 # <details><summary>힌트 2</summary>
@@ -710,7 +713,7 @@ check_answer(
 #
 # 첫째 층의 교차 어텐션(`layer=0`)은 마지막 층(`layer=-1`)과 어떻게 다른가요? 각 행의 최댓값을 평균 내면 얼마나 한
 # 곳을 또렷하게 보는지 알 수 있습니다. 위의 `cross_attention`으로 두 층의 값을 구해 `{0: ..., -1: ...}`을 만드세요.
-# 문장은 `texts[1]`입니다.
+# 문장은 연습 1의 `texts[1]`입니다.
 #
 # <details><summary>힌트 1</summary>
 #

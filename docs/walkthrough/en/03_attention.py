@@ -220,7 +220,7 @@ print(*tokens, sep="\n")
 print(is_token.long())
 
 
-# %% [markdown] source="a81b0ab9"
+# %% [markdown] source="6dd084bc"
 # Where do queries, keys and values come from? Three different matrices are multiplied with the same input (the
 # linear layers at the bottom of the drawing). Training sets the matrices. So each token has three vectors: one to
 # search with, one to be found by, and one to hand over. Attention of a sentence to itself is called
@@ -344,7 +344,7 @@ pd.DataFrame([similarity], index=["similarity of both ▁swing"], columns=names)
 # %% tags=["english"]
 plot_masks(tokens[0], is_token[0].long().tolist())
 
-# %% [markdown] source="8802dec7"
+# %% [markdown] source="685ca134"
 # Blue is what may be seen. One line makes each of the two masks; `&` combines them.
 
 # %%

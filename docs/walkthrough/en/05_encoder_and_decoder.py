@@ -599,7 +599,7 @@ for name, values in norms.items():
 # | embeddings shared with the last linear layer | fewer parameters, as in the paper (§3.4) | 5 |
 # | saving and loading, checks of inputs | so that others can use it | 9 |
 
-# %% [markdown] source="39c25110"
+# %% [markdown] source="6ddfa4bb"
 # ## In short
 #
 # - Each sub-layer adds its result to its input (residual connection), and vectors are brought to one size (layer

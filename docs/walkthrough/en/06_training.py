@@ -842,7 +842,7 @@ check_answer(
     (lambda it: it < 0.31, "Here the loss is largest."),
 )
 
-# %% [markdown] source="186d4feb"
+# %% [markdown] source="ce3855bc"
 # ### Exercise 2 ★★ 10 min
 #
 # What happens if the decoder gets the labels as they are, not shifted? Train for 100 steps with a label smoothing

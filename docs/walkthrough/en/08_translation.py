@@ -256,7 +256,7 @@ assert not {korean for korean, _ in train} & set(texts)
 for text, translation in zip(texts, translate(texts), strict=True):
     print(text, "->", translation)
 
-# %% [markdown] source="6204eaee"
+# %% [markdown] source="16a56bd5"
 # It chooses the meaning by the words beside it. This is what attention is good for.
 #
 # ## BLEU: scoring translations
@@ -478,7 +478,7 @@ for step in range(1, 5):
     for total, ids in running:
         show(total, ids)
 
-# %% [markdown] source="221a24cd"
+# %% [markdown] source="968f5b07"
 # Up to three tokens, `repair`, which greedy decoding chose, is ahead. But `are` was not thrown away, and with four
 # tokens, its sentence takes the lead.
 #
@@ -491,8 +491,8 @@ for step in range(1, 5):
 # 2. Of all tokens of all sentences, take the best candidates, twice as many as beams.
 # 3. With n beams, a candidate that ends with `[EOS]` and is among the best n is put aside as a finished sentence.
 #    Of the candidates without `[EOS]`, the best n go on.
-# 4. Finished sentences are compared by score divided by length; without that, short ones have an advantage. Stop
-#    when there are n finished sentences and no unfinished one has a higher score than any of them.
+# 4. Sentences are compared by score divided by length; without that, short ones have an advantage. Of the finished
+#    ones, keep the best n. Stop when there are n of them and no unfinished one scores higher than the lowest of them.
 
 
 # %%
@@ -673,7 +673,7 @@ print(tokenizer.tokenize("Der Bundestag hat das Gesetz heute verabschiedet."))
 # below it. If you are stuck, unfold the hints one at a time. In the edition with blanks, the answer is folded; in
 # the solved edition, it is filled in.
 
-# %% [markdown] source="3ee7a040"
+# %% [markdown] source="db64257b"
 # ### Exercise 1 ★ 5 min
 #
 # Do two German sentences get the same translations at once (`padding=True`) as one by one? Put "Zwei Hunde spielen
@@ -737,7 +737,7 @@ check_answer(
     (lambda it: it[0] == it[1], "They are equal. Did length_penalty change?"),
 )
 
-# %% [markdown] source="d7b432a0"
+# %% [markdown] source="19ee3c65"
 # ### Exercise 3 ★★ 8 min
 #
 # How does the cross-attention of the first layer (`layer=0`) differ from that of the last (`layer=-1`)? The mean of

@@ -166,7 +166,7 @@ def reader(columns):
     return matrix
 
 
-# %% [markdown] source="0f9dde63"
+# %% [markdown] source="28865c65"
 # ## Writing the weights
 #
 # First set all parameters to 0, except for the factors of the normalizations, which are 1. Thanks to the residual
