@@ -116,3 +116,10 @@ def test_a_module_knows_nothing_of_what_lies_outside(module):
     assert not re.search(r"^\s*(from|import) (scripts|experiments|benchmarks|tests)\b", code, re.MULTILINE)
     if module.parts[0] not in DOOR:
         assert not re.search(r"\bargparse\b|HfArgumentParser|sys\.argv", code)
+
+
+@pytest.mark.parametrize("file", [".ci/run", "Makefile", ".github/workflows/test.yml"])
+def test_what_is_run_by_a_name_is_there(file):
+    text = (ROOT / file).read_text(encoding="utf-8")
+    for name in re.findall(r"(?<![\w/.$)-])(?:tests|scripts|docs)/[\w/.-]+\w", text):
+        assert (ROOT / name).exists(), name
