@@ -61,7 +61,7 @@ class SettingsParser(HfArgumentParser):
 
     def error(self, message: str):
         if unknown := re.match(r"unrecognized arguments: (--[\w-]+)", message):
-            message += did_you_mean(unknown[1], [one.option_strings[0] for one in self._actions])
+            message += did_you_mean(unknown[1], [name for one in self._actions for name in one.option_strings[:1]])
         raise SettingsError(message)
 
     def typed(self, settings: Mapping[str, Any]) -> Settings:
