@@ -10,7 +10,6 @@ import math
 import os
 import re
 import warnings
-from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -172,18 +171,6 @@ _CLASSES = {
 }
 # transformer-evolution's classifier holds the Transformer under this prefix.
 _IN_A_CLASSIFIER = "transformer."
-# The shape of each of our weights, by its module's name; that of a bias is the first of these sizes.
-_SHAPES = {
-    "embed_tokens": ("{side}_vocab_size", "d_model"),
-    "embed_positions": ("{side}_rows", "d_model"),
-    **{f"{name}_proj": ("{side}_width", "d_model") for name in "qkv"},
-    "out_proj": ("d_model", "{side}_width"),
-    "fc1": ("{side}_ffn_dim", "d_model"),
-    "fc2": ("d_model", "{side}_ffn_dim"),
-    **{f"{name}_norm": ("norm_size",) for name in ("pre", "post", "final")},
-    "lm_head": ("decoder_vocab_size", "d_model"),
-    "classifier": ("num_labels", "d_model"),
-}
 
 
 class _Row(NamedTuple):
@@ -192,10 +179,16 @@ class _Row(NamedTuple):
     ours: list[str]
     unit_dimension: int | None
 
+    def can_hold(self, theirs: torch.Tensor) -> bool:
+        """Whether a tensor has as many dimensions as ours, and rows for all of ours."""
+        is_vector = self.ours[0].endswith(("_norm.weight", ".bias"))
+        dimensions = (1 if is_vector else 2) + (self.unit_dimension is not None)
+        return theirs.dim() == dimensions and len(theirs) % len(self.ours) == 0
+
     def to_ours(self, theirs: torch.Tensor) -> Sequence[torch.Tensor]:
         if self.unit_dimension is not None:
             theirs = theirs.squeeze(self.unit_dimension)
-        return theirs.chunk(len(self.ours)) if theirs.dim() else [theirs]
+        return theirs.chunk(len(self.ours))
 
     def to_theirs(self, ours: list[torch.Tensor]) -> torch.Tensor:
         stacked = torch.cat(ours)
@@ -282,7 +275,7 @@ def convert_checkpoint(state_dict: Mapping[str, torch.Tensor], source: str, **co
 
     Raises:
         ValueError: no such source; a field is missing, unknown, or contradicts the tensors; a value is not a tensor;
-            tensors are missing, extra, or of a wrong shape (the message names all); several dtypes.
+            tensors are missing, extra, or of a wrong shape; several dtypes.
         huggingface_hub.errors.StrictDataclassError: as `VanillaTransformerConfig`.
 
     Example:
@@ -310,35 +303,40 @@ def convert_checkpoint(state_dict: Mapping[str, torch.Tensor], source: str, **co
     dtype = _check_tensors(state_dict)
     head, structure = _read_structure(state_dict, family)
     rows = _rows(family, head, {**structure, "norm_first": fields.get("norm_first", preset.norm_first)})
-    sizes = _read_sizes(state_dict, rows)
-    if sizes["norm_size"] != 1 or "layer_norm_type" not in family.open_fields:
-        sizes["norm_size"] = sizes["d_model"]
-    _check_names_and_shapes(state_dict, rows, sizes, source)
-    ours = {
-        name: tensor
-        for theirs, row in rows.items()
-        for name, tensor in zip(row.ours, row.to_ours(state_dict[theirs].detach()), strict=True)
+    ours = _to_ours(state_dict, rows, source)
+    base = "model." if head else ""
+    projection = ours[f"{base}encoder.layers.0.self_attn.q_proj.weight"]
+    found = structure | {
+        "d_model": projection.shape[1],
+        "head_dim": _read_head_dim(projection, fields),
+        "layer_norm_type": preset.layer_norm_type,
+        "final_norm": preset.final_norm,
+        "share_encoder_decoder_embeddings": False,
+        "tie_word_embeddings": False,
+        "position_embedding_type": "none",
     }
-
-    found = structure | _read_fields(sizes, preset, fields)
+    for side in ("encoder", "decoder"):
+        found[f"{side}_ffn_dim"] = len(ours[f"{base}{side}.layers.0.feed_forward.fc1.weight"])
+    if "layer_norm_type" in family.open_fields and len(ours[f"{base}encoder.final_norm.weight"]) == 1:
+        found["layer_norm_type"] = "unbiased_std_scalar"
     if head == "classifier":
-        found["num_labels"] = sizes["num_labels"]
+        found["num_labels"] = len(ours["classifier.weight"])
         if fields.get("id2label"):
             fields.setdefault("num_labels", len(fields["id2label"]))
     if "none" in family.position_types:
         for side in ("encoder", "decoder"):
-            ours[f"{side}.embed_tokens.weight"] = torch.zeros(1, sizes["d_model"])
+            ours[f"{side}.embed_tokens.weight"] = torch.zeros(1, found["d_model"])
         fields = {"bos_token_id": None, "eos_token_id": None, "decoder_start_token_id": None, **fields}
     else:
         as_learned = fields.get("position_embedding_type") == "learned" or _differs_from_sinusoid(ours, rows, family)
-        found |= {
-            "position_embedding_type": "learned" if as_learned else "sinusoidal",
-            "position_offset": preset.position_offset,
-            "max_position_embeddings": sizes["encoder_rows"] - preset.position_offset,
-            "decoder_max_position_embeddings": sizes["decoder_rows"] - preset.position_offset,
-        }
+        found["position_embedding_type"] = "learned" if as_learned else "sinusoidal"
+        found["position_offset"] = preset.position_offset
+        for side, name in (("encoder", "max_position_embeddings"), ("decoder", "decoder_max_position_embeddings")):
+            found[name] = len(ours[f"{base}{side}.embed_positions.weight"]) - preset.position_offset
         if not as_learned:
             ours = {name: tensor for name, tensor in ours.items() if "embed_positions" not in name}
+    found["vocab_size"] = len(ours[f"{base}encoder.embed_tokens.weight"])
+    found["decoder_vocab_size"] = len(ours[f"{base}decoder.embed_tokens.weight"])
     for name in ("vocab_size", "max_position_embeddings"):
         # None: the same as the encoder's.
         if found.get(f"decoder_{name}") == found.get(name) and fields.get(f"decoder_{name}") is None:
@@ -350,7 +348,12 @@ def convert_checkpoint(state_dict: Mapping[str, torch.Tensor], source: str, **co
     config = VanillaTransformerConfig.from_preset(preset_name, **{**fields, **found})
     # Made in its dtype, so that the sinusoid is rounded once, as after loading.
     model = _CLASSES[head]._from_config(config, dtype=dtype)
-    model.load_state_dict(ours, strict=True)
+    try:
+        model.load_state_dict(ours)
+    except RuntimeError as error:  # a line for each tensor, by our names, whose shape does not fit the others'
+        _, first, *more = str(error).splitlines()
+        others = f" (and {len(more)} more tensors)" if more else ""
+        raise DataError(f"not a checkpoint of {source}: {first.strip()}{others}") from error
     return model.eval()
 
 
@@ -394,79 +397,35 @@ def _read_structure(state_dict: Mapping[str, torch.Tensor], source: _Source) -> 
     return head, fields | {f"{side}_layers": max(1, len(found)) for side, found in layers.items()}
 
 
-def _symbols(name: str) -> list[str]:
-    """The names of the sizes in the shape of our tensor."""
-    side = re.search(r"encoder\.|decoder\.|$", name)[0].rstrip(".")
-    *_, module, leaf = name.split(".")
-    return [symbol.format(side=side) for symbol in _SHAPES[module][: 1 if leaf == "bias" else None]]
-
-
-def _read_sizes(state_dict: Mapping[str, torch.Tensor], rows: dict[str, _Row]) -> dict[str, int]:
-    """Read each size by majority, so that an error names a single wrong tensor and not all others."""
-    votes: defaultdict[str, Counter[int]] = defaultdict(Counter)
-    for theirs, row in rows.items():
-        if theirs in state_dict:
-            for name, tensor in zip(row.ours, row.to_ours(state_dict[theirs]), strict=False):
-                for symbol, size in zip(_symbols(name), tensor.shape, strict=False):
-                    votes[symbol][size] += 1
-    return defaultdict(lambda: 1, {symbol: counter.most_common(1)[0][0] for symbol, counter in votes.items()})
-
-
-def _check_names_and_shapes(
-    state_dict: Mapping[str, torch.Tensor], rows: dict[str, _Row], sizes: Mapping[str, int], source: str
-) -> None:
-    expected = {}
-    for theirs, row in rows.items():
-        ours = [torch.empty([sizes[symbol] for symbol in _symbols(name)], device="meta") for name in row.ours]
-        expected[theirs] = tuple(row.to_theirs(ours).shape)
+def _to_ours(state_dict: Mapping[str, torch.Tensor], rows: dict[str, _Row], source: str) -> dict[str, torch.Tensor]:
+    """Our names of a checkpoint's tensors, once it has all of them, no others, and each with as many dimensions."""
     problems = {
-        "missing": [name for name in expected if name not in state_dict],
-        "extra": [name for name in state_dict if name not in expected],
+        "missing": [name for name in rows if name not in state_dict],
+        "extra": [name for name in state_dict if name not in rows],
         "of a wrong shape": [
-            f"{name} {tuple(state_dict[name].shape)} instead of {shape}"
-            for name, shape in expected.items()
-            if name in state_dict and tuple(state_dict[name].shape) != shape
+            f"{name} {tuple(state_dict[name].shape)}"
+            for name, row in rows.items()
+            if name in state_dict and not row.can_hold(state_dict[name])
         ],
     }
     if any(problems.values()):
         listing = "; ".join(f"{problem}: {', '.join(names)}" for problem, names in problems.items() if names)
         raise DataError(f"not a checkpoint of {source}: {listing}")
-
-
-def _read_fields(
-    sizes: Mapping[str, int], preset: VanillaTransformerConfig, fields: Mapping[str, Any]
-) -> dict[str, Any]:
-    """The configuration fields that the shapes tell, or the preset fixes; position tables and labels aside."""
-    scalar_norm = sizes["norm_size"] != sizes["d_model"]
     return {
-        **{name: sizes[name] for name in ("d_model", "encoder_ffn_dim", "decoder_ffn_dim", "decoder_vocab_size")},
-        "vocab_size": sizes["encoder_vocab_size"],
-        "head_dim": _read_head_dim(sizes, fields),
-        "layer_norm_type": "unbiased_std_scalar" if scalar_norm else preset.layer_norm_type,
-        "final_norm": preset.final_norm,
-        **dict.fromkeys(("share_encoder_decoder_embeddings", "tie_word_embeddings"), False),
-        "position_embedding_type": "none",
+        name: tensor
+        for theirs, row in rows.items()
+        for name, tensor in zip(row.ours, row.to_ours(state_dict[theirs].detach()), strict=True)
     }
 
 
-def _read_head_dim(sizes: Mapping[str, int], fields: Mapping[str, Any]) -> int | None:
-    """Read the width of a head; None if it is d_model // heads."""
-    widths = {}
-    for side in ("encoder", "decoder"):
-        heads, width = fields[f"{side}_attention_heads"], sizes[f"{side}_width"]
-        if type(heads) is not int or heads < 1 or width % heads:
-            raise DataError(
-                f"{side}_attention_heads: {heads!r} heads cannot share the {width} rows of the {side}'s projections"
-            )
-        widths[side] = width // heads
-    if fields.get("head_dim") is None and all(sizes[f"{side}_width"] == sizes["d_model"] for side in widths):
+def _read_head_dim(projection: torch.Tensor, fields: Mapping[str, Any]) -> int | None:
+    """The width of a head in an encoder's projection (width, d_model); None if it is d_model // heads."""
+    width, d_model = projection.shape
+    heads = fields["encoder_attention_heads"]
+    # Other numbers of heads than positive integers are the configuration's to refuse.
+    if (width == d_model and fields.get("head_dim") is None) or not isinstance(heads, int) or heads < 1:
         return None
-    if widths["encoder"] != widths["decoder"]:
-        raise DataError(
-            f"encoder_attention_heads, decoder_attention_heads: heads of {widths['encoder']} and {widths['decoder']} "
-            "features, where one head_dim holds for both"
-        )
-    return widths["encoder"]
+    return width // heads
 
 
 def _differs_from_sinusoid(ours: Mapping[str, torch.Tensor], rows: dict[str, _Row], source: _Source) -> bool:
