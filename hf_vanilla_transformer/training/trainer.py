@@ -4,6 +4,7 @@
 import os
 import shutil
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any
 
 import torch
@@ -145,7 +146,7 @@ class CheckedTrainer(Trainer):
 
     def _resume(self, checkpoint: str, *args, **kwargs) -> TrainOutput:
         own = architecture_fields(self.model.config)
-        # torch's own message would list every weight whose shape differs.
+        # Trainer would load weights of the same shapes, whatever they were trained to compute.
         if not is_adapter(checkpoint) and architecture_fields(load_config(checkpoint)) != own:
             raise DataError(f"{checkpoint}: a checkpoint of another model; a run resumes with its own settings")
         self._run.stepped = False
@@ -162,6 +163,8 @@ class CheckedTrainer(Trainer):
                 raise
             # What the optimizer lacks is missed in its first step.
             what = f"{type(error).__name__}: {error}"
+            if isinstance(error, UnpicklingError):  # torch's own message says how to run the code
+                what = "a file of torch that holds code"
             raise DataError(f"{checkpoint}: no run can go on from this checkpoint ({what})") from error
 
     def set_initial_training_values(self, *args, **kwargs) -> tuple[Any, ...]:
