@@ -106,7 +106,8 @@ def _is_whole(file: Path) -> bool:
             with safe_open(file, "pt"):
                 return True  # the header says how long the file is
         if file.suffix == ".json":
-            return bool(json.loads(file.read_text(encoding="utf-8")))
+            json.loads(file.read_text(encoding="utf-8"))
+            return True
     except (OSError, ValueError, SafetensorError):
         return False
     # A folder of shards has a list of them, which is written last; so is the index of torch's files.

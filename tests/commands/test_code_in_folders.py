@@ -11,7 +11,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from exports.models import TWIN, random_model, save
 from shared import LINES, QUIET, tiny_config
 
 from hf_vanilla_transformer import VanillaTransformerForSequenceClassification
@@ -74,17 +73,14 @@ def consent(monkeypatch):
 
 
 @pytest.fixture(scope="module")
-def folders(tmp_path_factory, trained) -> dict[str, Path]:
+def folders(tmp_path_factory, trained, tiny_models) -> dict[str, Path]:
     """A classifier's run, a translator and exports, by name."""
-    folder = tmp_path_factory.mktemp("models")
-    config = tiny_config(**TWIN, encoder_layers=1, decoder_layers=1)
-    for task in ("classification", "translation"):
-        save(random_model(config, task), folder / task)
+    folder = tmp_path_factory.mktemp("exports")
     for task, format in (("translation", "transformers"), ("classification", "onnx"), ("translation", "ctranslate2")):
         if format == "transformers" or importlib.util.find_spec({"onnx": "onnxruntime"}.get(format, format)):
-            export(str(folder / task), output_dir=str(folder / format), format=format)
-    places = {place.name: place for place in folder.iterdir()}
-    return {**places, "run": trained, "checkpoint": next(trained.glob("checkpoint-*"))}
+            export(str(tiny_models[task]), output_dir=str(folder / format), format=format)
+    exports = {place.name: place for place in folder.iterdir()}
+    return {**tiny_models, **exports, "run": trained, "checkpoint": next(trained.glob("checkpoint-*"))}
 
 
 @pytest.fixture

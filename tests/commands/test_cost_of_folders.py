@@ -5,9 +5,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from exports.models import TWIN, random_model, save
 from processes import Attack, run_attacks
-from shared import error_line, tiny_config
+from shared import error_line
 
 from hf_vanilla_transformer.inference.search import search_settings
 
@@ -124,13 +123,11 @@ TRANSLATORS = {"search", "ignored"}
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory) -> dict[tuple[str, str, str], Attack]:
+def found(tiny_models, tmp_path_factory) -> dict[tuple[str, str, str], Attack]:
     """What each attack led to, by table, name and command; the folders themselves are answered."""
     place = tmp_path_factory.mktemp("models")
     (place / "text.txt").write_text("가" * 60 + "나\n")
-    config = tiny_config(**TWIN, encoder_layers=1, decoder_layers=1)
-    tasks = {"predict": "classification", "translate": "translation"}
-    folders = {command: Path(save(random_model(config, task), place / task)) for command, task in tasks.items()}
+    folders = {"predict": tiny_models["classification"], "translate": tiny_models["translation"]}
     attacks = {
         (table, name, command): attack(folders[command], place / table / name / command, changes)
         for table, rows in TABLES.items()

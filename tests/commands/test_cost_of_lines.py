@@ -5,9 +5,8 @@ import json
 from itertools import pairwise
 
 import pytest
-from exports.models import TWIN, random_model, save
 from processes import run_attacks
-from shared import error_line, files_of_at_most, tiny_config
+from shared import error_line, files_of_at_most
 
 from hf_vanilla_transformer.characters import CHARACTERS_PER_TOKEN
 from hf_vanilla_transformer.data.lines import iterate_lines
@@ -47,10 +46,9 @@ FILES = {
 }
 
 
-@pytest.fixture(scope="module")
-def classifier(tmp_path_factory):
-    config = tiny_config(**TWIN, encoder_layers=1, decoder_layers=1)
-    return save(random_model(config, "classification"), tmp_path_factory.mktemp("models") / "classification")
+@pytest.fixture
+def classifier(tiny_models) -> str:
+    return str(tiny_models["classification"])
 
 
 @pytest.mark.slow
@@ -123,6 +121,14 @@ def test_a_full_disk_is_one_line_under_train_tokenizer(succeed, refused, text_fi
     assert not (tmp_path / "out").exists()
 
 
+def link_files(folder, place, but: str) -> None:
+    """Make a folder with links to all files of another but one."""
+    place.mkdir()
+    for file in folder.iterdir():
+        if file.is_file() and file.name != but:
+            (place / file.name).symlink_to(file)
+
+
 BOMB = "a: &a [x, x]\n" + "".join(
     f"{new}: &{new} [{', '.join([f'*{old}'] * 10)}]\n" for old, new in pairwise("abcdefghij")
 )
@@ -151,11 +157,7 @@ def test_a_stranger_s_recipe_takes_bounded_seconds_and_memory(trained, tmp_path)
     commands = [["evaluate", "--model", trained, "--output_dir", tmp_path / "clean"]]
     for number, recipe in enumerate([*RECIPES.values(), *HARMLESS.values()]):
         place = tmp_path / str(number)
-        place.mkdir()
-        for file in trained.iterdir():
-            if file.is_file():
-                (place / file.name).symlink_to(file)
-        (place / "recipe.yaml").unlink()
+        link_files(trained, place, but="recipe.yaml")
         (place / "recipe.yaml").write_text(recipe)
         commands.append(["evaluate", "--model", place, "--output_dir", tmp_path / f"out{number}"])
     for number in range(len(RECIPES)):
@@ -180,10 +182,7 @@ def test_a_stranger_s_recipe_takes_bounded_seconds_and_memory(trained, tmp_path)
 @pytest.mark.parametrize("content", ['{"data": 1}', '{"data": [1]}', '{"data": {"train": "x"}}'])
 def test_what_a_stranger_s_run_says_of_its_data_may_be_anything(succeed, trained, tmp_path, content):
     place = tmp_path / "model"
-    place.mkdir()
-    for file in trained.iterdir():
-        if file.is_file() and file.name != "run.json":
-            (place / file.name).symlink_to(file)
+    link_files(trained, place, but="run.json")
     (place / "run.json").write_text(content)
     rows = [{"document": text, "label": label} for text in "가나다라" for label in ("negative", "positive")]
     (tmp_path / "rows.json").write_text(json.dumps(rows))

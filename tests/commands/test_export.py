@@ -57,7 +57,6 @@ def test_a_full_disk_leaves_nothing(format, most, refused, twin, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--model", "nowhere", "--format", "transformers"], "nowhere"),
         (["--format", "tensorrt"], "invalid choice: 'tensorrt'"),
         (["--format", "vanilla"], "no export in the format 'transformers'"),
         (["--format", "vanilla", "--quantize", "int8"], "--quantize: has no effect"),

@@ -11,10 +11,8 @@ CLASSIFY = ["experiments/train_classifier.py", "--data", "sample", "--vocab_size
 
 @pytest.fixture
 def translate(corpus) -> list:
-    return [
-        *("experiments/train_translation.py", "--data", corpus, "--source_column", "num", "--target_column", "de"),
-        *("--validation_prefix", "val", "--max_length", "12", "--vocab_size", "60", *QUICK),
-    ]
+    words = ["experiments/train_translation.py", "--data", corpus, "--source_column", "num", "--target_column", "de"]
+    return [*words, "--validation_prefix", "val", "--max_length", "12", "--vocab_size", "60", *QUICK]
 
 
 @pytest.mark.parametrize("classifier", [True, False])
@@ -49,15 +47,13 @@ def test_two_vocabularies_and_generation_go_with_rdrop(succeed, translate, tmp_p
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--rdrop_alpha", "-1"], "--rdrop_alpha: at least 0"),
-        (["--bpe_dropout", "-1"], "--bpe_dropout: at least 0 and below 1"),
-        (["--bpe_dropout", "1"], "--bpe_dropout: at least 0 and below 1"),
+        (["--rdrop_alpha", "-1"], "--rdrop_alpha"),
+        (["--bpe_dropout", "1"], "--bpe_dropout"),
         (["--bpe_dropout", "0.1", "--tokenizer_model", "word"], "a BPE vocabulary"),
-        (["--bpe_dropout", "0.1", "--segmentations", "0"], "--segmentations: at least 1, and with --bpe_dropout"),
-        (["--segmentations", "2"], "--segmentations: at least 1, and with --bpe_dropout"),
-        (["--bpe_dropout", "0.1", "--augment", "spacing"], "--bpe_dropout: not with --augment"),
-        (["--soft_labels", "x", "--rdrop_alpha", "1"], "--soft_labels: neither with"),
-        (["--soft_labels", "x", "--label_smoothing_factor", "0.1"], "--soft_labels: neither with"),
+        (["--bpe_dropout", "0.1", "--segmentations", "0"], "--segmentations"),
+        (["--segmentations", "2"], "--segmentations"),
+        (["--bpe_dropout", "0.1", "--augment", "spacing"], "--augment"),
+        (["--soft_labels", "x", "--rdrop_alpha", "1"], "--soft_labels"),
     ],
 )
 def test_training_is_refused_with_one_line(refused, tmp_path, arguments, message):

@@ -104,23 +104,6 @@ def test_a_tie_is_no_difference():
     assert not comparison.is_tie(engine, [5, 6], [7, 8], [7])
 
 
-@pytest.mark.parametrize(
-    ("where", "error"),
-    [
-        ("compare", KeyboardInterrupt),
-        ("save_card", OSError),
-        ("save_tokenizers", SystemExit),
-        ("save_json", KeyboardInterrupt),
-    ],
-)
-def test_an_interrupted_export_leaves_nothing(where, error, model, monkeypatch, refuse_export):
-    def stop(*arguments, **options):
-        raise error
-
-    monkeypatch.setattr(exporting, where, stop)
-    refuse_export(model, None, error=error)
-
-
 def test_an_empty_folder_is_used_and_a_full_one_refused(model, tmp_path):
     (tmp_path / "export").mkdir()
     (tmp_path / "export" / ".DS_Store").touch()

@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from pathlib import Path
 
 import pytest
 import yaml
@@ -14,16 +15,21 @@ from hf_vanilla_transformer.hub import record
 from hf_vanilla_transformer.hub.record import epochs, save_record
 
 
+def save_record_of_a_run_from(base: Path) -> Path:
+    """Save the record of a run that began as the model in a folder; returns its file."""
+    model = VanillaTransformerForConditionalGeneration(tiny_config())
+    (base / "new").mkdir()
+    settings = {"metrics": {}, "settings": {}, "seed": 0, "precision": "float32", "data": {}, "resumed_from": None}
+    save_record(str(base / "new"), model, base_model=str(base), **settings)
+    return base / "new" / "run.json"
+
+
 def test_a_record_takes_in_that_of_the_model_it_began_as(tmp_path):
     before = {"recipe": {"rate": 1e-5}, "run": {"config": {"layer_norm_eps": 1e-5}}, "metrics": {"loss": 5e-5}}
     (tmp_path / "recipe.yaml").write_text(yaml.safe_dump(before["recipe"]))
     (tmp_path / "run.json").write_text(json.dumps(before["run"]))
     (tmp_path / "metrics.json").write_text(json.dumps({**before["metrics"], "epochs": []}))
-    (tmp_path / "new").mkdir()
-    model = VanillaTransformerForConditionalGeneration(tiny_config())
-    others = {"metrics": {}, "settings": {}, "seed": 0, "precision": "float32", "data": {}, "resumed_from": None}
-    save_record(str(tmp_path / "new"), model, base_model=str(tmp_path), **others)
-    assert json.loads((tmp_path / "new" / "run.json").read_text())["began_as"] == before
+    assert json.loads(save_record_of_a_run_from(tmp_path).read_text())["began_as"] == before
 
 
 @pytest.mark.parametrize(
@@ -44,11 +50,7 @@ def test_a_record_that_is_no_plain_json_is_none(tmp_path, file, content):
     """Of the model that a run began as: what was trained has its own record, which can be read."""
     for name in ("recipe.yaml", "run.json", "metrics.json"):
         (tmp_path / name).write_text(content if name == file else "{}")
-    (tmp_path / "new").mkdir()
-    model = VanillaTransformerForConditionalGeneration(tiny_config())
-    others = {"metrics": {}, "settings": {}, "seed": 0, "precision": "float32", "data": {}, "resumed_from": None}
-    save_record(str(tmp_path / "new"), model, base_model=str(tmp_path), **others)
-    assert "began_as" not in record.read_file(tmp_path / "new" / "run.json")
+    assert "began_as" not in record.read_file(save_record_of_a_run_from(tmp_path))
 
 
 @pytest.mark.parametrize("content", ["[" * 10**5, "x" * 2**20, "[]", '{"LOCAL/x": ' + "{}" * 2**20])

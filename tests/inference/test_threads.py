@@ -37,13 +37,10 @@ def process(monkeypatch):
 
 
 @pytest.fixture(scope="module")
-def folders(tmp_path_factory) -> dict[str, str]:
-    folder = tmp_path_factory.mktemp("models")
-    config = tiny_config(**TWIN, encoder_layers=1, decoder_layers=1)
-    for task in ("classification", "translation"):
-        save(random_model(config, task), folder / task)
-    export(str(folder / "translation"), output_dir=str(folder / "native"), format="transformers")
-    return {place.name: str(place) for place in folder.iterdir()}
+def folders(tiny_models, tmp_path_factory) -> dict[str, str]:
+    native = str(tmp_path_factory.mktemp("native"))
+    export(str(tiny_models["translation"]), output_dir=native, format="transformers")
+    return {**{task: str(folder) for task, folder in tiny_models.items()}, "native": native}
 
 
 def is_tied(model: PreTrainedModel) -> bool:

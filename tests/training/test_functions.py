@@ -46,9 +46,8 @@ def test_data_can_be_an_object(kind, tmp_path):
     assert record["source"].startswith(f"{kind} ") and "review, label" in record["source"]
     assert sum(record[split]["rows"] for split in ("train", "validation")) + record["test"]["rows"] in (60, 80)
     assert f"Data: {kind} " in (tmp_path / "run" / "README.md").read_text()
-    report = vt.evaluate(
-        run.folder, data=data
-    )  # the columns are the recipe's, and the split that it was trained on, too
+    # The columns are the recipe's, and so is the split that it was trained on.
+    report = vt.evaluate(run.folder, data=data)
     assert report["accuracy"] == run.metrics["test"]["accuracy"]
     with pytest.raises(DataError, match="give the data again"):
         vt.evaluate(run.folder)
@@ -78,27 +77,20 @@ def test_a_function_trains_as_its_command(succeed, tmp_path):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"learning_rat": 1e-3}, "--learning_rat; did you mean --learning_rate?"),
-        ({"learning_rate": "high"}, "--learning_rate: invalid float value: 'high'"),
-        ({"seed": 1.5}, "--seed: invalid int value"),
-        ({"data": object()}, "--data: a object is no value of this setting"),
-        ({"eval_strategy": "sometimes"}, "sometimes"),
-        ({"config": {"d_modl": 8}}, "no such field: d_modl; did you mean d_model?"),
-        ({"metric_for_best_model": "bleu"}, "--metric_for_best_model: loss, accuracy, f1; not bleu"),
+        ({"learning_rat": 1e-3}, "--learning_rate?"),
+        ({"data": object()}, "--data: a object"),
+        ({"config": {"d_modl": 8}}, "d_modl"),
+        ({"metric_for_best_model": "bleu"}, "--metric_for_best_model"),
         ({"data": pd.DataFrame({"a": [1]}), "text_column": "text"}, "no column 'text'"),
-        ({"data": [{"text": "가"}]}, "--data: a list is no value of this setting: give a file"),
-        ({"recipe": pd.DataFrame({"a": [1]})}, "the recipe is a DataFrame: give data as data="),
-        ({"num-train-epochs": 1}, "unrecognized arguments: --num-train-epochs; did you mean --num_train_epochs?"),
-        ({"text_column": None}, "--text_column: None is no value of this setting"),
-        ({"learning_rate": None}, "--learning_rate: None is no value of this setting"),
-        ({"config": [1]}, "--config: a list is no mapping"),
+        ({"data": [{"text": "가"}]}, "--data: a list"),
+        ({"recipe": pd.DataFrame({"a": [1]})}, "recipe is a DataFrame"),
+        ({"num-train-epochs": 1}, "--num_train_epochs?"),
+        ({"learning_rate": None}, "--learning_rate: None"),
+        ({"config": [1]}, "--config: a list"),
         ({"data": pd.DataFrame([["가", "나"]], columns=["text", "text"])}, "DataFrame: .*[Dd]uplicate"),
         ({"data": pd.DataFrame({"text": ["가", "나"], "label": [1, "b"]})}, "DataFrame: .*label"),
-        ({"data": data_in("Dataset").with_transform(dict)}, "split train: the data set has a transform"),
-        (
-            {"data": DatasetDict(train=data_in("Dataset"), dev=data_in("Dataset"), val=data_in("Dataset"))},
-            "two splits",
-        ),
+        ({"data": data_in("Dataset").with_transform(dict)}, "transform"),
+        ({"data": DatasetDict(dict.fromkeys(["train", "dev", "val"], data_in("Dataset")))}, "two splits"),
     ],
 )
 def test_a_wrong_setting_is_an_exception_and_holds_nothing(settings, message, tmp_path):
@@ -136,9 +128,8 @@ def test_whole_numbers_stay_whole_beside_missing_ones(tmp_path):
 def test_the_random_numbers_of_the_caller_are_as_they_were(tmp_path):
     states = [random.getstate(), np.random.get_state()[1].tolist(), torch.get_rng_state().tolist()]
     settings = QUICK | {"max_steps": np.int64(2), "drop_repeats": np.bool_(False)}
-    run = vt.train_classifier(
-        "few-rows", data=data_in("Dataset"), text_column="review", output_dir=tmp_path, **settings
-    )
+    settings |= {"data": data_in("Dataset"), "text_column": "review", "output_dir": tmp_path}
+    run = vt.train_classifier("few-rows", **settings)
     assert [random.getstate(), np.random.get_state()[1].tolist(), torch.get_rng_state().tolist()] == states
     assert vt.evaluate(run, data=data_in("Dataset"))["accuracy"] == run.metrics["test"]["accuracy"]
     assert [random.getstate(), np.random.get_state()[1].tolist(), torch.get_rng_state().tolist()] == states
