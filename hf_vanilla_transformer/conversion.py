@@ -161,8 +161,16 @@ _VARIANTS = {
 }
 # The fields that determine, besides the sizes, what a model computes and which tensors it has.
 _CODE_FIELDS = (
-    *("norm_first", "final_norm", "layer_norm_type", "layer_norm_eps", "activation_function", "attention_bias"),
-    *("scale_embedding", "position_offset", "share_encoder_decoder_embeddings", "tie_word_embeddings"),
+    "norm_first",
+    "final_norm",
+    "layer_norm_type",
+    "layer_norm_eps",
+    "activation_function",
+    "attention_bias",
+    "scale_embedding",
+    "position_offset",
+    "share_encoder_decoder_embeddings",
+    "tie_word_embeddings",
 )
 _CLASSES = {
     None: VanillaTransformerModel,
@@ -517,10 +525,8 @@ def _not_in_the_source(config: VanillaTransformerConfig, preset_name: str, sourc
 # transformer-evolution saves its best loss and score beside the weights as NumPy scalars: numbers, no code. Before
 # NumPy 2 their constructor had another name.
 _SCALAR = np.float64(0).__reduce__()[0]
-_NUMPY_SCALARS: list[Any] = [
-    *(_SCALAR, (_SCALAR, "numpy.core.multiarray.scalar"), np.dtype),
-    *(type(np.dtype(code)) for code in "?bhilqBHILQefd"),
-]
+_NUMPY_SCALARS: list[Any] = [_SCALAR, (_SCALAR, "numpy.core.multiarray.scalar"), np.dtype]
+_NUMPY_SCALARS += [type(np.dtype(code)) for code in "?bhilqBHILQefd"]
 
 
 def load_source_state_dict(file: str) -> dict[str, torch.Tensor]:

@@ -65,8 +65,11 @@ def plot_training_curves(epochs: list[dict[str, Any]], file: str | Path | None =
     measured = {name for entry in epochs for name in entry}
     curves = {"loss": {"training": "train_loss"}}
     for title, name in (
-        *(("loss", "eval_loss"), ("accuracy", "eval_accuracy"), ("micro F1", "eval_micro_f1")),
-        *(("mean absolute error", "eval_mae"), ("BLEU", "eval_bleu")),
+        ("loss", "eval_loss"),
+        ("accuracy", "eval_accuracy"),
+        ("micro F1", "eval_micro_f1"),
+        ("mean absolute error", "eval_mae"),
+        ("BLEU", "eval_bleu"),
     ):
         if name in measured:
             curves.setdefault(title, {})["validation"] = name

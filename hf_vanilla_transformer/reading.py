@@ -26,8 +26,18 @@ if TYPE_CHECKING:
 
 # Settings that belong to one machine or one call.
 NOT_IN_RECIPE = {
-    *("output_dir", "run_name", "logging_dir", "resume_from_checkpoint", "use_cpu", "disable_tqdm"),
-    *("push_to_hub", "hub_token", "hub_model_id", "hub_private_repo", "hub_revision", "hub_strategy"),
+    "output_dir",
+    "run_name",
+    "logging_dir",
+    "resume_from_checkpoint",
+    "use_cpu",
+    "disable_tqdm",
+    "push_to_hub",
+    "hub_token",
+    "hub_model_id",
+    "hub_private_repo",
+    "hub_revision",
+    "hub_strategy",
 }
 HINT_OF_DATA = ": give a file, a folder, a name of the Hub, a Dataset or DatasetDict of `datasets`, or a DataFrame"
 Settings = dict[str, Any]

@@ -21,12 +21,9 @@ from typing import NamedTuple
 
 # Elsewhere processes cannot be forked, or not safely with what is loaded here: there the interpreters are fresh.
 SERVER = multiprocessing.get_context("forkserver" if sys.platform == "linux" else "spawn")
-SERVER.set_forkserver_preload(
-    [
-        *("torch", "torch._dynamo", "torch.distributed.fsdp", "torch.distributed.tensor"),
-        *("pandas", "pyarrow.dataset", "scipy.optimize", "sklearn.metrics"),
-    ]
-)
+PRELOADED = ["torch", "torch._dynamo", "torch.distributed.fsdp", "torch.distributed.tensor"]
+PRELOADED += ["pandas", "pyarrow.dataset", "scipy.optimize", "sklearn.metrics"]
+SERVER.set_forkserver_preload(PRELOADED)
 
 
 # The program `vanilla-transformer`.

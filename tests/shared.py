@@ -97,10 +97,8 @@ TINY_TRANSLATOR = [
 ]
 QUIET = ["--disable_tqdm", "true", "--report_to", "none"]
 # Of a classifier; the model is of no use afterwards.
-TWO_STEPS = [
-    *("--max_steps", "2", "--save_strategy", "no", "--eval_strategy", "epoch", "--load_best_model_at_end", "false"),
-    *("--bf16", "false", *QUIET),
-]
+TWO_STEPS = ["--max_steps", "2", "--save_strategy", "no", "--eval_strategy", "epoch", "--bf16", "false", *QUIET]
+TWO_STEPS += ["--load_best_model_at_end", "false"]
 
 
 # Plain text with a vocabulary of ten syllables.
@@ -121,10 +119,8 @@ def error_line(program: str, err: str) -> str:
 
 def train_translator(run, corpus: Path, folder: Path, *arguments) -> Any:
     """Train a translator for four steps on the fixture `corpus`, by the fixture `run`, `succeed` or `refused`."""
-    vocabulary = [] if "--model" in arguments else ["--vocab_size", "60"]
-    return run(
-        "train-translation",
-        *("--data", corpus, "--source_column", "num", "--target_column", "de", "--validation_prefix", "val"),
-        *("--output_dir", folder, *TINY_TRANSLATOR, "--max_steps", "4", "--save_steps", "2", "--max_length", "12"),
-        *("--eval_strategy", "steps", "--eval_steps", "2", *QUIET, *vocabulary, *arguments),
-    )
+    flags = ["--data", corpus, "--source_column", "num", "--target_column", "de", "--validation_prefix", "val"]
+    flags += ["--output_dir", folder, *TINY_TRANSLATOR, "--max_steps", "4", "--save_steps", "2", "--max_length", "12"]
+    flags += ["--eval_strategy", "steps", "--eval_steps", "2", *QUIET]
+    flags += [] if "--model" in arguments else ["--vocab_size", "60"]
+    return run("train-translation", *flags, *arguments)

@@ -15,11 +15,9 @@ from hf_vanilla_transformer.data.nsmc import SAMPLES
 
 TRANSLATED = ["README.md", "docs/tutorials.md"]
 # Links that a page and its translation need not share.
-OWN = {
-    *("README.md", "README.ko.md", "tutorials.md", "tutorials.ko.md", "docs/tutorials.md", "docs/tutorials.ko.md"),
-    *(f"docs/walkthrough/{name}" for name in ("README.md", "posts.ko.md", "checkpoint.ko.md", "posts.md")),
-    *("walkthrough/posts.ko.md", "walkthrough/posts.md"),
-}
+OWN = {"README.md", "README.ko.md", "tutorials.md", "tutorials.ko.md", "docs/tutorials.md", "docs/tutorials.ko.md"}
+OWN |= {f"docs/walkthrough/{name}" for name in ("README.md", "posts.ko.md", "checkpoint.ko.md", "posts.md")}
+OWN |= {"walkthrough/posts.ko.md", "walkthrough/posts.md"}
 
 
 def blocks(text: str) -> list[str]:

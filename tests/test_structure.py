@@ -47,7 +47,15 @@ ALLOWED = {
     ],
     "exports": [
         *HUB_FILES,
-        *("inference", "data", "hub", "finished_folder", "reading", "recipes", "settings", "tasks", "characters"),
+        "characters",
+        "data",
+        "finished_folder",
+        "hub",
+        "inference",
+        "reading",
+        "recipes",
+        "settings",
+        "tasks",
     ],
 }
 

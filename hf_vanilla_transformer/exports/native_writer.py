@@ -93,10 +93,24 @@ def has_native_sinusoid(config: VanillaTransformerConfig) -> bool:
 def twin_config(config: VanillaTransformerConfig) -> PreTrainedConfig:
     check(config)
     same = (
-        *("vocab_size", "d_model", "encoder_layers", "decoder_layers", "encoder_ffn_dim", "decoder_ffn_dim"),
-        *("encoder_attention_heads", "decoder_attention_heads", "activation_function", "scale_embedding"),
-        *("dropout", "attention_dropout", "activation_dropout", "use_cache"),
-        *("pad_token_id", "bos_token_id", "eos_token_id", "decoder_start_token_id"),
+        "vocab_size",
+        "d_model",
+        "encoder_layers",
+        "decoder_layers",
+        "encoder_ffn_dim",
+        "decoder_ffn_dim",
+        "encoder_attention_heads",
+        "decoder_attention_heads",
+        "activation_function",
+        "scale_embedding",
+        "dropout",
+        "attention_dropout",
+        "activation_dropout",
+        "use_cache",
+        "pad_token_id",
+        "bos_token_id",
+        "eos_token_id",
+        "decoder_start_token_id",
     )
     fields = {name: getattr(config, name) for name in same}
     fields["max_position_embeddings"] = max(config.max_position_embeddings, config.max_target_positions)

@@ -36,42 +36,97 @@ RUN_FILE = "run.json"
 METRICS_FILE = "metrics.json"
 CURVES_FILE = "curves.png"
 PACKAGES = ("torch", "transformers", "tokenizers", "datasets", "accelerate", "safetensors")
-_TOKENIZER = tuple(
-    folder + file
-    for folder in ("", f"{TARGET_TOKENIZER}/")
-    for file in (
-        *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"),
-        *("chat_template.jinja", "vocab.json", "vocab.txt", "merges.txt", "source.spm", "target.spm"),
-        *("spiece.model", "sentencepiece.bpe.model", "sentencepiece.model", "spm.model", "tokenizer.model"),
-    )
+_VOCABULARIES = (
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "chat_template.jinja",
+    "vocab.json",
+    "vocab.txt",
+    "merges.txt",
+    "source.spm",
+    "target.spm",
+    "spiece.model",
+    "sentencepiece.bpe.model",
+    "sentencepiece.model",
+    "spm.model",
+    "tokenizer.model",
 )
-# What is sent to the Hub of a run, an export and a page, as patterns; keys and data may lie beside it. The first ones
-# must be there; weights and vocabularies have more than one form.
+_TOKENIZERS = _VOCABULARIES + tuple(f"{TARGET_TOKENIZER}/{name}" for name in _VOCABULARIES)
+# What is sent to the Hub of a run, an export and a page, as patterns; keys and data may lie beside it. Weights and
+# vocabularies have more than one form.
+REQUIRED_FILES = (
+    "config.json",
+    "configuration_vanilla_transformer.py",
+    "modeling_vanilla_transformer.py",
+    "generation_config.json",
+    "tokenizer_config.json",
+    METRICS_FILE,
+    RECIPE_FILE,
+    RUN_FILE,
+    CURVES_FILE,
+)
 RUN_FILES = (
-    *("config.json", "configuration_vanilla_transformer.py", "modeling_vanilla_transformer.py"),
-    *("generation_config.json", "tokenizer_config.json", METRICS_FILE, RECIPE_FILE, RUN_FILE, CURVES_FILE),
-    *("README.md", "model.safetensors", "model.safetensors.index.json"),
+    *REQUIRED_FILES,
+    "README.md",
+    "model.safetensors",
+    "model.safetensors.index.json",
     f"model-{'[0-9]' * 5}-of-{'[0-9]' * 5}.safetensors",
-    *_TOKENIZER,
-    *("modules.json", "sentence_bert_config.json", "1_Pooling/config.json"),
-    *("adapter_config.json", "adapter_model.safetensors"),
+    *_TOKENIZERS,
+    "modules.json",
+    "sentence_bert_config.json",
+    "1_Pooling/config.json",
+    "adapter_config.json",
+    "adapter_model.safetensors",
 )
-EXPORT_FILES = (
-    *("README.md", "config.json", EXPORT_FILE, "tokenizer.json"),
-    *(file for form in FORMATS.values() for file in form.files),
-    *_TOKENIZER,
-)
+REQUIRED_IN_EXPORT = ("README.md", "config.json", EXPORT_FILE, "tokenizer.json")
+EXPORT_FILES = (*REQUIRED_IN_EXPORT, *(file for form in FORMATS.values() for file in form.files), *_TOKENIZERS)
 PAGE_FILES = (
-    *("README.md", "index.html", "app.js", "attention.js", "engine.js", "style.css", "words.json"),
-    *(f"model/{name}" for name in ("classifier.onnx", "encoder.onnx", "decoder.onnx", "page.json", *_TOKENIZER)),
-    *("runtime/*.mjs", "runtime/*.wasm", "runtime/LICENSE*", "runtime/NOTICE.txt"),
+    "README.md",
+    "index.html",
+    "app.js",
+    "attention.js",
+    "engine.js",
+    "style.css",
+    "words.json",
+    "model/classifier.onnx",
+    "model/encoder.onnx",
+    "model/decoder.onnx",
+    "model/page.json",
+    *(f"model/{name}" for name in _TOKENIZERS),
+    "runtime/*.mjs",
+    "runtime/*.wasm",
+    "runtime/LICENSE*",
+    "runtime/NOTICE.txt",
 )
-REQUIRED_FILES, REQUIRED_IN_EXPORT = RUN_FILES[:9], EXPORT_FILES[:4]
 # Hidden files, keys, tokens and what describes the machine, in lower case: no wildcard of a user sends them.
 SECRETS = (
-    *(".*", "id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", "*.pem", "*.key", "*.p12", "*.pfx", "*.ppk", "*.kdbx"),
-    *("*api_key*", "*api-key*", "*apikey*", "*access_key*", "*private_key*", "*.env", "*netrc", "*passwd*"),
-    *("*token", "*token.txt", "*secret*", "*credential*", "*password*", "training_args.bin"),
+    ".*",
+    "id_rsa*",
+    "id_dsa*",
+    "id_ecdsa*",
+    "id_ed25519*",
+    "*.pem",
+    "*.key",
+    "*.p12",
+    "*.pfx",
+    "*.ppk",
+    "*.kdbx",
+    "*api_key*",
+    "*api-key*",
+    "*apikey*",
+    "*access_key*",
+    "*private_key*",
+    "*.env",
+    "*netrc",
+    "*passwd*",
+    "*token",
+    "*token.txt",
+    "*secret*",
+    "*credential*",
+    "*password*",
+    "training_args.bin",
 )
 
 

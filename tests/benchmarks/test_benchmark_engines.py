@@ -17,12 +17,10 @@ def settings(tmp_path, corpus, trained) -> list:
     config = tiny_config(encoder_layers=1, decoder_layers=1, vocab_size=len(tokenizer))
     for saved in (VanillaTransformerForConditionalGeneration(config), tokenizer):
         saved.save_pretrained(tmp_path / "translator")
-    return [
-        *("--translator", tmp_path / "translator", "--parallel_data", corpus),
-        *("--source_column", "num", "--target_column", "de", "--test_prefix", "test"),
-        *("--classifier", trained, "--labelled_data", "sample"),
-        *("--texts", "10", "--single_texts", "3", "--rounds", "2", "--output_dir", tmp_path / "run"),
-    ]
+    settings = ["--translator", tmp_path / "translator", "--parallel_data", corpus, "--test_prefix", "test"]
+    settings += ["--source_column", "num", "--target_column", "de"]
+    settings += ["--classifier", trained, "--labelled_data", "sample"]
+    return [*settings, "--texts", "10", "--single_texts", "3", "--rounds", "2", "--output_dir", tmp_path / "run"]
 
 
 @pytest.mark.slow

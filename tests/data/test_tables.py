@@ -61,7 +61,6 @@ NOT_UTF_8 = "is not UTF-8 (invalid start byte); it "
         ("t.csv", b"", "t.csv, line 1: the file ends here"),
         ("t.csv", HEAD, "t.csv, line 2: the file ends here"),
         ("t.csv", HEAD + b"a,0\nb,c,1\n", "t.csv, line 3: 3 columns instead of 2"),
-        ("t.csv", HEAD + b"a,0,1\nb,0,1\n", "t.csv, line 2: 3 columns instead of 2"),
         ("t.csv", HEAD + b'a,0\n"b,1\n', "t.csv, line 3: unexpected end of data"),
         ("t.csv", HEAD + b"a,0\n\xb0\xa1,1\n", f"t.csv, line 3: byte 1 {NOT_UTF_8}looks like cp949"),
         ("t.csv", HEAD + b"a,0\nb,\n", "1 of 2 rows have no label in the column label, rows 2"),
@@ -74,7 +73,6 @@ NOT_UTF_8 = "is not UTF-8 (invalid start byte); it "
         ("t.tsv", b"document\tlabel\tlabel\na\t0\t1\nb\t1\t0\n", "two columns 'label'; the columns are"),
         ("t.tsv", b"document\tlabel\na\n", "t.tsv, line 2: 1 columns instead of 2"),
         ("t.tsv", b"document\tlabel\na\t1\n\nb\t0\n", "t.tsv, line 3: 1 columns instead of 2"),
-        ("t.tsv", b"document\tlabel\na\tgood\nb\tx\x1b[31my\n", r"line 3: the label 'x\x1b[31my' holds a control"),
         ("t.txt", "document\tlabel\n".encode("utf-16"), f"{NOT_UTF_8}looks like utf-16: give the encoding utf-16"),
         ("t.json", b"", "t.json, line 1: the file ends here"),
         ("t.json", b'{"document": "a", ', "t.json: JSON parse error"),
@@ -85,17 +83,8 @@ NOT_UTF_8 = "is not UTF-8 (invalid start byte); it "
         ("t.jsonl", JSON % rb'"x\ty"', r"t.jsonl: the label 'x\ty' holds a control character"),
         ("t.jsonl", JSON % b'"\xff"', "t.jsonl, line 1: byte 29 is not UTF-8"),
         ("t.jsonl", b'{"document": 1, "label": 1}\n', "the column 'document' holds no texts"),
-        *(("t.jsonl", JSON % label, "holds neither integers nor strings") for label in (b"0.5", b"[1]")),
-        (
-            "t.jsonl",
-            JSON % b'"b"' + JSON % b"null" + JSON % b'"None"',
-            "no label in the column label, rows 2",
-        ),
-        (
-            "t.xls",
-            b"document\tlabel\na\t1\n",
-            "t.xls: not a .csv, .tsv, .txt, .json, .jsonl or .parquet file; save",
-        ),
+        ("t.jsonl", JSON % b'"b"' + JSON % b"null" + JSON % b'"None"', "in the column label, rows 2"),
+        ("t.xls", b"document\tlabel\na\t1\n", "t.xls: not a .csv, .tsv, .txt, .json, .jsonl or .parquet"),
     ],
 )
 def test_bad_table(load, tmp_path, name, content, message):

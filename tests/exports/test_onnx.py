@@ -45,10 +45,8 @@ def batches(config):
 
 
 # Together they have every value of every field: what the other presets and variants have is in one of these.
-CLASSIFIERS = [
-    *("preset transformer-evolution-full", "preset pytorch-seq2seq", "preset pytorch-transformer"),
-    *("preset pytorch-transformer-scalar-norm", "preset torch-nn-transformer", "preset base"),
-]
+CLASSIFIERS = ["preset transformer-evolution-full", "preset pytorch-seq2seq", "preset pytorch-transformer"]
+CLASSIFIERS += ["preset pytorch-transformer-scalar-norm", "preset torch-nn-transformer", "preset base"]
 # Layers and encoder are those of the classifiers: what is left is positions and vocabularies.
 DECODERS = ["variant shared-and-tied", "preset pytorch-seq2seq", "variant no-positions"]
 

@@ -33,11 +33,10 @@ CLASSIFIER, TRANSLATOR = (str(ROOT / "model_cards" / name) for name in ("nsmc-sm
 REVIEW = "배우들의 연기가 정말 좋았지만 이야기는 지루했다"
 SENTENCE = "Ein Mann mit Hut fährt mit dem Fahrrad durch die Stadt."
 # What a page may be given: nothing, nothing but signs, emoji, special tokens, other scripts, 10,000 characters.
-HOSTILE = [
-    *("", " ", "\t\n", "\u200b", "[PAD]", "좋다 [BOS] 좋다", "<s>", "ㅋㅋㅋㅠㅠ", "😀👍🏽👨‍👩‍👧", "🇰🇷!"),
-    *("ﬁ ½ ① Ａ", "e\u0301e\u0301 \u1100\u1161\u11a8", "▁▁ x ▁", "İstanbul ẞ 𝒜", "١٢٣ ४५६", "\x00\x01a\x85b\xa0c"),
-    *("좋" + " " * 10_000 + "다", "한글" * 5_000, "지루하고 유치했다 " * 1_000, "x" * 10_000, "<b>굵게</b> & 'x'"),
-]
+HOSTILE = ["", " ", "\t\n", "\u200b", "[PAD]", "좋다 [BOS] 좋다", "<s>", "ㅋㅋㅋㅠㅠ", "😀👍🏽👨‍👩‍👧", "🇰🇷!"]
+HOSTILE += ["ﬁ ½ ① Ａ", "e\u0301e\u0301 \u1100\u1161\u11a8", "▁▁ x ▁", "İstanbul ẞ 𝒜", "١٢٣ ४५६"]
+HOSTILE += ["\x00\x01a\x85b\xa0c", "<b>굵게</b> & 'x'"]
+HOSTILE += ["좋" + " " * 10_000 + "다", "한글" * 5_000, "지루하고 유치했다 " * 1_000, "x" * 10_000]
 
 
 @pytest.fixture(scope="session")

@@ -16,15 +16,11 @@ from hf_vanilla_transformer.hub.upload import repository_files
 
 REPO = f"{USER}/tiny"
 TEXTS = ["정말 재미있고 감동적인 영화", "지루하고 유치했다"]
-QUICK = [
-    *("--data", "sample", "--max_steps", "2", "--eval_strategy", "epoch", "--save_strategy", "no"),
-    *("--vocab_size", "1500", *QUIET, *TINY),
-]
+QUICK = ["--data", "sample", "--max_steps", "2", "--eval_strategy", "epoch", "--save_strategy", "no"]
+QUICK += ["--vocab_size", "1500", *QUIET, *TINY]
 # What may lie in a run's folder, and shall not be uploaded.
-UNLISTED = (
-    *("trainer_state.json", ".secret", "id_rsa", "my.csv"),
-    *("checkpoint-2/config.json", "checkpoint-2/optimizer.pt"),
-)
+UNLISTED = ["trainer_state.json", ".secret", "id_rsa", "my.csv"]
+UNLISTED += ["checkpoint-2/config.json", "checkpoint-2/optimizer.pt"]
 # Goes before every program here: an address that is not this machine's is written down, and refused.
 ONLY_LOOPBACK = f"""
 import os, sys

@@ -21,12 +21,9 @@ PUSH = ["--push_to_hub", "true", "--hub_model_id", REPO]
 def test_a_run_that_pushes_leaves_the_same_repository(server, succeed, environment, tmp_path):
     """Trainer pushes while it trains and writes a card of its own; at the end all is as the script would have it."""
     folder = tmp_path / "trained"
-    succeed(
-        "train-classifier",
-        *("--output_dir", folder, *QUICK, "--save_strategy", "steps", "--save_steps", "1"),
-        *("--push_to_hub", "true", "--hub_model_id", f"{USER}/trained", "--hub_token", TOKEN),
-        token="",
-    )
+    flags = ["--output_dir", folder, *QUICK, "--save_strategy", "steps", "--save_steps", "1"]
+    flags += ["--push_to_hub", "true", "--hub_model_id", f"{USER}/trained", "--hub_token", TOKEN]
+    succeed("train-classifier", *flags, token="")
     assert in_repository(server, f"{USER}/trained") == contents(folder)
     assert in_repository(server, f"{USER}/trained").keys() == RUN_FILES | EMBEDDING_FILES
     titles = server.titles(f"{USER}/trained")
@@ -121,10 +118,8 @@ def test_without_our_commands_the_repository_is_the_same(server, succeed, folder
     """`push`, after `model.push_to_hub`, which sends the model alone; a user's Trainer with and without our class."""
     (tmp_path / "own.py").write_text(OWN)
     succeed(tmp_path / "own.py", folder, tmp_path)
-    assert in_repository(server, "kim/bare").keys() == {
-        *("README.md", "config.json", "model.safetensors"),
-        *("configuration_vanilla_transformer.py", "modeling_vanilla_transformer.py"),
-    }
+    code = {"configuration_vanilla_transformer.py", "modeling_vanilla_transformer.py"}
+    assert in_repository(server, "kim/bare").keys() == {"README.md", "config.json", "model.safetensors"} | code
     assert in_repository(server, "kim/pushed") == contents(folder)
     assert 'model="kim/pushed"' in server.files("kim/pushed")["README.md"].decode()
 
@@ -167,12 +162,11 @@ def test_without_our_commands_the_repository_is_the_same(server, succeed, folder
 def test_of_two_processes_one_writes_and_pushes(server, environment, tmp_path):
     """As `accelerate launch` starts them: `--multi_gpu` starts several, and they use CPUs where there is no GPU."""
     (tmp_path / "sitecustomize.py").write_text(ONLY_LOOPBACK)
-    result = run_program(
-        "from accelerate.commands.launch import main; main()",
-        *("--multi_gpu", "--num_processes", "2", "--main_process_port", "0"),
-        *(ROOT / "scripts/train_classifier.py", "--output_dir", tmp_path / "run", *QUICK, "--use_cpu", "true", *PUSH),
-        environment={**environment, "PYTHONPATH": str(tmp_path), "OMP_NUM_THREADS": "1"},
-    )
+    environment = {**environment, "PYTHONPATH": str(tmp_path), "OMP_NUM_THREADS": "1"}
+    words = ["--multi_gpu", "--num_processes", "2", "--main_process_port", "0", ROOT / "scripts/train_classifier.py"]
+    words += ["--output_dir", tmp_path / "run", *QUICK, "--use_cpu", "true", *PUSH]
+    launch = "from accelerate.commands.launch import main; main()"
+    result = run_program(launch, *words, environment=environment)
     assert result.returncode == 0, result.stderr
     assert result.stdout.count("test accuracy") == 1
     assert json.loads((tmp_path / "run/run.json").read_text())["processes"] == 2

@@ -19,10 +19,9 @@ from hf_vanilla_transformer import (
 )
 
 
-SETTINGS = [
-    *("--config", f'{TINY_TRANSLATOR[1][:-1]}, "dropout": 0.0, "attention_dropout": 0.0, "embedding_dropout": 0.0}}'),
-    *("--logging_steps", "1", "--learning_rate", "1e-2", "--use_cpu", "true", *QUIET, "--eval_strategy", "no"),
-]
+CONFIG = f'{TINY_TRANSLATOR[1][:-1]}, "dropout": 0.0, "attention_dropout": 0.0, "embedding_dropout": 0.0}}'
+SETTINGS = ["--config", CONFIG, "--logging_steps", "1", "--learning_rate", "1e-2", "--use_cpu", "true", *QUIET]
+SETTINGS += ["--eval_strategy", "no"]
 
 
 def output(*results: subprocess.CompletedProcess) -> str:
@@ -31,14 +30,10 @@ def output(*results: subprocess.CompletedProcess) -> str:
     return "".join(result.stdout for result in results)
 
 
-TRANSLATION = [
-    *("train-translation", "--data", "{}", "--source_column", "num", "--target_column", "de"),
-    *("--validation_prefix", "val", "--max_length", "12", "--vocab_size", "60", "--max_tokens", "16"),
-]
-PRETRAINING = [
-    *("pretrain", "--texts", "{}/train.de", "--max_length", "12", "--vocab_size", "60"),
-    *("--max_tokens", "16", "--validation", "12"),
-]
+SMALL = ["--max_length", "12", "--vocab_size", "60", "--max_tokens", "16"]
+TRANSLATION = ["train-translation", "--data", "{}", "--source_column", "num", "--target_column", "de", *SMALL]
+TRANSLATION += ["--validation_prefix", "val"]
+PRETRAINING = ["pretrain", "--texts", "{}/train.de", "--validation", "12", *SMALL]
 CLASSIFICATION = ["train-classifier", "--data", "sample", "--vocab_size", "1500", "--per_device_train_batch_size", "4"]
 
 

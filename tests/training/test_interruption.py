@@ -25,12 +25,10 @@ from hf_vanilla_transformer.training.trainer import CheckedTrainer
 
 # 11 steps of two batches, 4 an epoch; the last is in the middle of one. Nothing falls together with the logging but by
 # chance, and the epochs end at steps that are saved. Dropout is on.
-CLASSIFIER = [
-    *("train-classifier", "--data", "sample", "--vocab_size", "1500", "--max_length", "32", *TINY, *QUIET),
-    *("--per_device_train_batch_size", "80", "--gradient_accumulation_steps", "2", "--max_steps", "11"),
-    *("--per_device_eval_batch_size", "15", "--save_steps", "2", "--save_total_limit", "3"),
-    *("--eval_strategy", "epoch", "--logging_steps", "5", "--learning_rate", "1e-3", "--use_cpu", "true"),
-]
+CLASSIFIER = ["train-classifier", "--data", "sample", "--vocab_size", "1500", "--max_length", "32", *TINY, *QUIET]
+CLASSIFIER += ["--per_device_train_batch_size", "80", "--gradient_accumulation_steps", "2", "--max_steps", "11"]
+CLASSIFIER += ["--per_device_eval_batch_size", "15", "--save_steps", "2", "--save_total_limit", "3"]
+CLASSIFIER += ["--eval_strategy", "epoch", "--logging_steps", "5", "--learning_rate", "1e-3", "--use_cpu", "true"]
 # A command's run that gets a signal, or finds the disk full, before some calls of Trainer's methods.
 DISASTER = """
 import json, os, resource, signal, subprocess, sys, time
