@@ -25,6 +25,7 @@ __all__ = [
     "VanillaTransformerForSequenceClassification",
     "VanillaTransformerModel",
     "VanillaTransformerPreTrainedModel",
+    "compare",
     "convert_checkpoint",
     "evaluate",
     "export",
@@ -38,6 +39,7 @@ _MODULES = {
     "Classifier": "inference",
     "Run": "training.run",
     "Translator": "inference",
+    "compare": "comparing",
     "evaluate": "evaluation",
     "export": "exports",
     "pretrain": "training.pretraining",
@@ -57,6 +59,7 @@ def __dir__() -> list[str]:
 
 
 if TYPE_CHECKING:
+    from .comparing import compare
     from .evaluation import evaluate
     from .exports import export
     from .inference import Classifier, Translator

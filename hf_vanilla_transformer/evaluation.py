@@ -1,6 +1,7 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 """What `evaluate` measures, and writes."""
 
+import copy
 import csv
 import time
 from contextlib import suppress
@@ -19,7 +20,7 @@ from .data.in_memory import is_in_memory, name_of
 from .data.labels import SEPARATOR, label_names, multi_hot
 from .data.lines import local_path
 from .errors import DataError
-from .figures import plot_reliability, plot_robustness
+from .figures import plot_reliability, plot_robustness, plot_selective
 from .finished_folder import finished_folder
 from .hub.model_card import markdown
 from .hub.record import RUN_FILE, describe_environment, recipe_of, record_of, save_json
@@ -29,12 +30,17 @@ from .inference.folder import load_tokenizer, task_of_folder
 from .inference.torch_engine import TorchEngine
 from .metrics import (
     TABLE_LIMIT,
+    bootstrapped_bleu,
     calibration_report,
+    calibration_scores,
     classification_report,
+    interval_of,
     label_table,
     multi_label_report,
     regression_report,
     robustness_report,
+    selective_report,
+    threshold_for,
     translation_report,
 )
 from .reading import read_settings
@@ -98,6 +104,7 @@ def save_all(
         plot_robustness(report["robustness"]["changes"], "accuracy", folder / "robustness.png")
     if "bins" in report:
         plot_reliability(report["bins"], folder / "reliability.png")
+        plot_selective(report["selective"], folder / "selective.png")
     with open(folder / table_file(report), "w", encoding="utf-8", newline="") as opened:
         csv.writer(opened, delimiter="\t").writerows(table)
     save_report(folder, arguments, report, headline, table)
@@ -115,9 +122,13 @@ def save_report(
     lines = [f"# {model}, measured", "", f"{arguments.split} of {data}: {headline}", ""]
     lines += [f"{report['precision']} on {report['device']}, {report['texts_per_second']:.0f} texts a second", ""]
     titles = {"per_label": "Labels", "by_length": "By length in characters", "robustness": "Changed texts"}
+    titles |= {"selective": "Where it may say that it is not sure"}
     for name, title in titles.items():
         rows = report.get(name, [])
         rows = rows["changes"] if isinstance(rows, dict) else rows
+        if name == "selective":
+            rows = [row | row["accuracy_by_answer"] for row in rows]
+            rows = [{key: row[key] for key in row if key != "accuracy_by_answer"} for row in rows]
         if rows:
             lines += [f"## {title}", "", *markdown_table([list(rows[0]), *(row.values() for row in rows)]), ""]
     if 2 <= len(confusion := report.get("confusion_matrix", [])) <= TABLE_LIMIT:
@@ -179,7 +190,9 @@ def evaluate_translator(arguments: EvaluationArguments) -> Measurement:
     seconds = time.perf_counter() - begin
     report = translation_report(translations, references, tokenizer)
     search = "greedy search" if arguments.num_beams == 1 else f"{arguments.num_beams} beams"
-    headline = f"BLEU {report['bleu']:.2f}, lower-cased {report['bleu_lowercased']:.2f}, {search}"
+    low, high = report["bleu_interval"] = bootstrapped_bleu(translations, references)
+    headline = f"BLEU {report['bleu']:.2f} (95 %: {low:.2f} to {high:.2f}), "
+    headline += f"lower-cased {report['bleu_lowercased']:.2f}, {search}"
     if "bleu_normalized" in report:
         headline += f"; BLEU {report['bleu_normalized']:.2f} against references as the vocabulary writes them"
     report |= {"texts_per_second": len(split) / seconds, **describe_engine(translate.engine, arguments.model)}
@@ -209,8 +222,38 @@ def evaluate_classifier(arguments: EvaluationArguments) -> Measurement:
         printed.append(robustness_table(report["robustness"], "accuracy"))
     if 2 <= len(names) <= TABLE_LIMIT:
         printed.append(label_table(report["per_label"]))
+    if (wanted := arguments.target_accuracy) is not None:
+        report["target"], line = reach(wanted, arguments, classify, split, options)
+        printed.append(line)
     report |= {"texts_per_second": len(split) / seconds, **describe_engine(classify.engine, arguments.model)}
     return report, headline, mistakes, printed
+
+
+def reach(
+    wanted: float, arguments: EvaluationArguments, classify: Classifier, split: Dataset, options: dict[str, Any]
+) -> tuple[dict[str, Any], str]:
+    """The threshold that is right as often as wanted on validation, and what it gives on the measured split."""
+    if classify.problem_type != SINGLE or not 0 < wanted < 1:
+        raise DataError("--target_accuracy: a share between 0 and 1, of models that give a text one label")
+    arguments = copy.copy(arguments)
+    arguments.split = "validation"
+    validation = load_split(arguments, LabelledTextArguments, **options)
+    threshold = threshold_for(classify.probabilities(validation["text"][:]), np.array(validation["label"][:]), wanted)
+    if threshold is None:
+        return {"wanted": wanted, "threshold": None}, f"no threshold is right {wanted:.1%} of the time on validation"
+    probabilities, labels = classify.probabilities(split["text"][:]), np.array(split["label"][:])
+    sure = probabilities.max(axis=1) >= threshold
+    right = (probabilities.argmax(axis=1) == labels)[sure]
+    found = {
+        "threshold": threshold,
+        "answered": float(sure.mean()),
+        "accuracy": float(right.mean()) if len(right) else None,
+    }
+    accuracy = "none of them" if not len(right) else f"right: {right.mean():.1%}"
+    line = (
+        f"--threshold {threshold:.4f}, chosen on validation for {wanted:.1%}: answered {sure.mean():.1%}, {accuracy}"
+    )
+    return {"wanted": wanted, **found}, line
 
 
 def robustness_table(report: dict[str, Any], metric: str) -> str:
@@ -230,6 +273,8 @@ def measure_classes(split: Dataset, probabilities: np.ndarray, names: list[str])
         **classification_report(probabilities, labels, names),
         "by_length": accuracy_by_length(texts, right),
         **calibration_report(probabilities, labels),
+        **calibration_scores(np.log(np.maximum(probabilities, 1e-30)), labels, SINGLE),
+        "selective": selective_report(probabilities, labels, names),
     }
     wrong = sorted(np.flatnonzero(~right), key=lambda row: -probabilities[row].max())
     header, origins = origins_of(split)
@@ -238,7 +283,7 @@ def measure_classes(split: Dataset, probabilities: np.ndarray, names: list[str])
         for row in wrong
     ]
     headline = (
-        f"accuracy {report['accuracy']:.4f}, expected calibration error "
+        f"accuracy {report['accuracy']:.4f}{interval_of(report)}, expected calibration error "
         f"{report['expected_calibration_error']:.4f}, {len(wrong):,} of {len(texts):,} misread"
     )
     return report, headline, [[*header, "label", "predicted", "probability", "text"], *mistakes]

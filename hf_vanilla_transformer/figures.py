@@ -104,6 +104,38 @@ def plot_reliability(bins: list[dict[str, Any]], file: str | Path | None = None)
     return save(figure, file)
 
 
+def plot_selective(rows: list[dict[str, Any]], file: str | Path | None = None) -> "Figure":
+    """Draw what `metrics.selective_report` returned: accuracy against the share that is answered."""
+    rows = [one for one in rows if one["accuracy"] is not None]
+    figure = new_figure(4.5, 3.6)
+    axes = figure.subplots()
+    axes.plot([one["answered"] for one in rows], [one["accuracy"] for one in rows], marker="o")
+    for one in rows:
+        axes.annotate(f"{one['threshold']:g}", (one["answered"], one["accuracy"]), fontsize=8)
+    axes.set(xlabel="share of texts answered", ylabel="accuracy of the answers")
+    axes.set_title("Threshold of the probability")
+    axes.grid(alpha=0.3)
+    return save(figure, file)
+
+
+def plot_compared(rows: list[dict[str, Any]], curves: dict[str, list[dict[str, Any]]], file: str | Path) -> "Figure":
+    """Draw the headline metric of each model, and beside it the validation losses of those that have a record."""
+    metric, curves = list(rows[0])[1], {name: epochs for name, epochs in curves.items() if epochs}
+    figure = new_figure(8 if curves else 4.5, 1.6 + 0.35 * len(rows))
+    panels = figure.subplots(1, 2 if curves else 1, squeeze=False)[0]
+    bars = panels[0].barh([row["model"] for row in rows], [row[metric] for row in rows])
+    panels[0].bar_label(bars, fmt="%.4g", label_type="center", color="white")
+    panels[0].invert_yaxis()
+    panels[0].set_xlabel(metric)
+    for name, epochs in curves.items():
+        losses = [(one["epoch"], one["eval_loss"]) for one in epochs if "eval_loss" in one]
+        panels[1].plot([epoch for epoch, _ in losses], [loss for _, loss in losses], marker=".", label=name)
+    if curves:
+        panels[1].set(xlabel="epoch", ylabel="loss on validation")
+        panels[1].legend(fontsize=7)
+    return save(figure, file)
+
+
 def plot_robustness(changes: list[dict[str, Any]], metric: str, file: str | Path | None = None) -> "Figure":
     """Draw a metric of `metrics.robustness_report`: one bar for each change, a line for the texts as written."""
     figure = new_figure(6, 0.8 + 0.32 * len(changes))

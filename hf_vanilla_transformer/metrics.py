@@ -4,6 +4,8 @@
 `names` are those of the labels, by default their numbers.
 """
 
+import json
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -34,8 +36,10 @@ def classification_report(
         labels: (rows,), int.
 
     Returns:
-        `accuracy`; `f1`, of label 1 if there are two labels, else the macro average; `macro_f1`; `per_label`, as
-        `label_scores` returns it; `confusion_matrix`, true labels in rows and predicted ones in columns; `rows`.
+        `accuracy`; `accuracy_interval`, as `wilson_interval` returns it; `majority`, the most frequent `label` and its
+        `share`, which is the accuracy of always answering it; `f1`, of label 1 if there are two labels, else the macro
+        average; `macro_f1`; `per_label`, as `label_scores` returns it; `confusion_matrix`, true labels in rows and
+        predicted ones in columns; `rows`.
     """
     from sklearn.metrics import accuracy_score, confusion_matrix, f1_score
 
@@ -43,14 +47,33 @@ def classification_report(
     predicted = logits.argmax(axis=-1)
     average = "binary" if len(numbers) == 2 else "macro"
     per_label = label_scores(labels[:, None] == numbers, predicted[:, None] == numbers, names)
+    accuracy, most_frequent = float(accuracy_score(labels, predicted)), max(per_label, key=lambda one: one["rows"])
     return {
-        "accuracy": float(accuracy_score(labels, predicted)),
+        "accuracy": accuracy,
+        "accuracy_interval": wilson_interval(accuracy, len(labels)),
+        "majority": {"label": most_frequent["label"], "share": most_frequent["rows"] / max(1, len(labels))},
         "f1": float(f1_score(labels, predicted, average=average, zero_division=0.0)),
         "macro_f1": float(np.mean([one["f1"] for one in per_label])),
         "per_label": per_label,
         "confusion_matrix": confusion_matrix(labels, predicted, labels=numbers).tolist(),
         "rows": len(labels),
     }
+
+
+def wilson_interval(share: float, rows: int) -> list[float]:
+    """[low, high]: where a share that was seen in so many rows lies with 95 % confidence (Wilson 1927)."""
+    square = 1.959964**2 / max(1, rows)
+    middle, half = share + square / 2, math.sqrt(square * (share * (1 - share) + square / 4))
+    return [max(0.0, (middle - half) / (1 + square)), min(1.0, (middle + half) / (1 + square))]
+
+
+def interval_of(report: dict[str, Any]) -> str:
+    """What a headline says besides the accuracy of `classification_report`; nothing of other reports."""
+    if "accuracy_interval" not in report:
+        return ""
+    low, high = report["accuracy_interval"]
+    majority = report["majority"]
+    return f" (95 %: {low:.3f} to {high:.3f}; always {majority['label']}: {majority['share']:.3f})"
 
 
 def label_scores(
@@ -150,6 +173,78 @@ def calibration_report(probabilities: np.ndarray, labels: np.ndarray, bins: int 
     return {"expected_calibration_error": error, "bins": filled}
 
 
+def log_softmax(logits: np.ndarray) -> np.ndarray:
+    shifted = logits - logits.max(axis=-1, keepdims=True)
+    return shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
+
+
+# Probabilities below which a text is left unanswered.
+THRESHOLDS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
+
+
+def selective_report(
+    probabilities: np.ndarray, labels: np.ndarray, names: Sequence[str] | None = None
+) -> list[dict[str, Any]]:
+    """What a classifier of single labels is worth where it may say that it is not sure.
+
+    Args:
+        probabilities: (rows, labels), float.
+        labels: (rows,), int.
+        names: Of the labels; by default their numbers.
+
+    Returns:
+        For each of `THRESHOLDS` `threshold`; `answered`, the share of the rows with a probability of at least this;
+        `accuracy`, of those; `accuracy_by_answer`, of those that got each label. None where there are none.
+    """
+    confidence, predicted = probabilities.max(axis=-1), probabilities.argmax(axis=-1)
+
+    def accuracy(chosen: np.ndarray) -> float | None:
+        return float((predicted == labels)[chosen].mean()) if chosen.any() else None
+
+    report = []
+    for threshold in THRESHOLDS:
+        sure = confidence >= threshold
+        by_answer = {
+            str(name): accuracy(sure & (predicted == number))
+            for number, name in enumerate(range(probabilities.shape[-1]) if names is None else names)
+        }
+        row = {"threshold": threshold, "answered": float(sure.mean()), "accuracy": accuracy(sure)}
+        report.append({**row, "accuracy_by_answer": by_answer})
+    return report
+
+
+def threshold_for(probabilities: np.ndarray, labels: np.ndarray, accuracy: float) -> float | None:
+    """The smallest threshold from which on the answers are right as often as wanted; None if there is none."""
+    confidence, right = probabilities.max(axis=-1), probabilities.argmax(axis=-1) == labels
+    order = np.argsort(-confidence, kind="stable")
+    shares = np.cumsum(right[order]) / np.arange(1, 1 + len(order))
+    enough = np.flatnonzero(shares >= accuracy)
+    return float(confidence[order][enough[-1]]) if len(enough) else None
+
+
+def calibration_scores(logits: np.ndarray, labels: np.ndarray, problem_type: str) -> dict[str, float]:
+    """How far a classifier's probabilities can be believed; all three are better when smaller.
+
+    Args:
+        logits: (rows, labels), float.
+        labels: (rows,), int; or of several labels a text (rows, labels), 1 or 0, each of which counts as a row.
+
+    Returns:
+        `expected_calibration_error`, as in `calibration_report`; `log_loss`, the mean of -log p of the true label;
+        `brier`, the mean of the squared difference of probabilities and truth, summed over the labels.
+    """
+    logits = logits.astype(np.float64)
+    if problem_type == MULTI:  # each decision is one of two
+        logits, labels = np.stack([np.zeros(logits.size), logits.reshape(-1)], axis=1), labels.reshape(-1).astype(int)
+    log_probabilities = log_softmax(logits)
+    probabilities, truth = np.exp(log_probabilities), np.eye(logits.shape[-1])[labels]
+    return {
+        "expected_calibration_error": calibration_report(probabilities, labels)["expected_calibration_error"],
+        "log_loss": float(-(truth * log_probabilities).sum(axis=-1).mean()),
+        "brier": float(((probabilities - truth) ** 2).sum(axis=-1).mean()),
+    }
+
+
 def report_of(
     problem_type: str, logits: np.ndarray, labels: np.ndarray, names: Sequence[str] | None = None
 ) -> dict[str, Any]:
@@ -157,7 +252,10 @@ def report_of(
     if problem_type == REGRESSION:
         return regression_report(logits, labels)
     make = multi_label_report if problem_type == MULTI else classification_report
-    return make(logits, labels, names)
+    report = {**make(logits, labels, names), **calibration_scores(logits, labels, problem_type)}
+    if problem_type == SINGLE:
+        report["selective"] = selective_report(np.exp(log_softmax(logits)), labels, names)
+    return report
 
 
 def compute_metrics(prediction: EvalPrediction, problem_type: str = SINGLE) -> dict[str, float]:
@@ -256,6 +354,17 @@ def translation_report(
     return {**report, "rows": len(references)}
 
 
+def bootstrapped_bleu(translations: list[str], references: list[str]) -> list[float]:
+    """[low, high]: where BLEU lies with 95 % confidence, by sacreBLEU's bootstrap of the sentences."""
+    from sacrebleu.metrics import BLEU
+
+    metric = BLEU()
+    score = metric.corpus_score(translations, [references], n_bootstrap=1000)
+    found = json.loads(score.format(width=6, signature=str(metric.get_signature()), is_json=True))
+    mean, half = found.get("confidence_mean", 0.0), found.get("confidence_var", 0.0)  # a BLEU of 0 has neither
+    return [mean - half, mean + half]
+
+
 def word_report(
     translations: list[list[int]], references: list[str], tokenizer: PreTrainedTokenizerBase
 ) -> dict[str, Any]:
@@ -285,11 +394,17 @@ def word_report(
     }
 
 
-def evaluate_split(trainer: Trainer, split: Dataset) -> dict[str, Any]:
-    """The mean `loss` of a trained classifier on a tokenized split, and what `report_of` returns."""
+def evaluate_split(trainer: Trainer, split: Dataset, temperature: Any = None) -> dict[str, Any]:
+    """The mean `loss` of a trained classifier on a tokenized split, and what `report_of` returns.
+
+    Also `uncalibrated`, what `calibration_scores` returns for the logits times a `temperature`.
+    """
     prediction = trainer.predict(split)
     config: Any = trainer.model.config
     names = [config.id2label[number] for number in range(config.num_labels)]
     problem_type = config.problem_type or SINGLE
-    report = report_of(problem_type, np.asarray(prediction.predictions), np.asarray(prediction.label_ids), names)
-    return {"loss": prediction.metrics["test_loss"], **report}
+    logits, labels = np.asarray(prediction.predictions), np.asarray(prediction.label_ids)
+    report = {"loss": prediction.metrics["test_loss"], **report_of(problem_type, logits, labels, names)}
+    if temperature is not None:
+        report["uncalibrated"] = calibration_scores(logits * np.asarray(temperature), labels, problem_type)
+    return report

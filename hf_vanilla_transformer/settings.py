@@ -210,6 +210,7 @@ class ClassifierArguments(ModelAndVocabularyArguments):
     augment: list[str] = HfArg(
         default_factory=list, help="Change training texts anew in each epoch: `spacing`, `typing_slip`."
     )
+    calibrate: bool = HfArg(default=True, help="Scale the head to the probabilities of the validation split.")
     early_stopping_patience: int | None = HfArg(
         default=None, help="Stop after this many evaluations without a better one."
     )
@@ -317,6 +318,9 @@ class EvaluationArguments(RobustnessArguments, EngineArguments, AnyDataArguments
     num_beams: int | None = HfArg(
         default=None, help="Beams of a translator's search; by default as the model's `generate` has."
     )
+    target_accuracy: float | None = HfArg(
+        default=None, help="Find on validation the least sure answers with which a classifier is right so often."
+    )
     batch_size: int = HfArg(default=128, help="Texts in one pass through the model.")
 
     def __post_init__(self):
@@ -336,6 +340,12 @@ class ExportArguments:
     def __post_init__(self):
         if self.format == "vanilla" and self.quantize:
             raise DataError("--quantize: has no effect with --format vanilla, which is the model as it was")
+
+
+@dataclass
+class CompareArguments(EvaluationArguments):
+    model: str = HfArg(kw_only=True, default="", help="The first of --models.")
+    models: list[str] = HfArg(kw_only=True, default_factory=list, help="Folders, Hub names or exports of the models.")
 
 
 def apply_defaults(arguments: Any, flag: str, **defaults: Any) -> None:

@@ -8,7 +8,7 @@ SINGLE, MULTI, REGRESSION = "single_label_classification", "multi_label_classifi
 PROBLEM_TYPES = (SINGLE, MULTI, REGRESSION)
 # The metrics of each kind of labels, and their titles; the first is the headline.
 METRICS = {
-    SINGLE: {"accuracy": "Accuracy", "f1": "F1"},
+    SINGLE: {"accuracy": "Accuracy", "f1": "F1", "macro_f1": "Macro F1"},
     MULTI: {"micro_f1": "Micro F1", "macro_f1": "Macro F1", "exact_match": "All labels right"},
     REGRESSION: {
         "mae": "Mean absolute error",

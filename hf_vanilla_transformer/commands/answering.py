@@ -208,6 +208,14 @@ def _check_free(file: str, columns: Collection[str], names: Sequence[str]) -> No
         raise DataError(f"{file}: the answers need the name {taken[0]!r}: rename that column")
 
 
+def check_names(file: str | None, texts: Source, names: Sequence[str]) -> None:
+    """Raise a DataError if a table has one of these columns already, or two of them are the same."""
+    if len(set(names)) < len(names):
+        raise DataError(f"the answers' columns need different names: {', '.join(names)}")
+    if isinstance(texts, Table):
+        _check_free(file or "", texts.header, names)
+
+
 def as_text(answer: Answer) -> str:
     return answer if isinstance(answer, str) else f"{answer:.4f}"
 

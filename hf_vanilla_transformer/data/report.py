@@ -15,6 +15,8 @@ from .rows import column_array
 
 # Texts whose tokens are counted; labels that are listed; labels from which on numbers may be ratings.
 SAMPLE, MAX_LABELS, RATINGS = 1000, 20, 5
+# From this share of one label on, labels are unbalanced.
+UNBALANCED = 0.7
 
 
 def describe_data(
@@ -53,6 +55,9 @@ def _describe_labels(rows: Dataset) -> Iterator[str]:
     listed = [f"{names[label]} {counts[label]:,} ({counts[label] / len(rows):.0%})" for label in order]
     more = [f"{len(names) - MAX_LABELS} more"] if len(names) > MAX_LABELS else []
     yield f"labels of train: {', '.join(listed + more)}"
+    if kind == SINGLE and counts.max() > UNBALANCED * len(rows):
+        share = f"{names[int(order[0])]} is {counts.max() / len(rows):.0%} of train"
+        yield f"labels: {share}; class_weights balanced and metric_for_best_model macro_f1 count rare ones as much"
     if kind == SINGLE and len(names) >= RATINGS and all(map(is_number, names)):
         yield f"labels: all {len(names)} are numbers; if they are ratings, problem_type {REGRESSION} predicts them"
     if kind == SINGLE and (lists := [name for name in names if SEPARATOR in name]):

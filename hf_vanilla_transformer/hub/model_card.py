@@ -195,6 +195,7 @@ def _make(folder: Path, name: str, config: Record, metrics: Record, recipe: Reco
         # Of the data that the models before had seen, those known here.
         sources=[data, *(known for known in KNOWN_DATA.values() if known in earlier and known != data)],
         has_weights=any(folder.glob("*.safetensors")),
+        trust=_trust(metrics) if task is CLASSIFICATION else "",
         curves_file=CURVES_FILE if (folder / CURVES_FILE).is_file() else None,
         target_tokenizer=TARGET_TOKENIZER if config["decoder_vocab_size"] is not None else None,
     )
@@ -295,6 +296,30 @@ def _origins(recipe: Record, run: Record) -> list[Origin]:
     return origins
 
 
+def _trust(metrics: Record) -> str:
+    """What the test split says about a classifier's probabilities: before and after its temperature, by threshold."""
+    test: Record = metrics.get("test", {})
+    if "brier" not in test:
+        return ""
+    names = {
+        "expected_calibration_error": "expected calibration error",
+        "log_loss": "log loss",
+        "brier": "Brier score",
+    }
+    reports = [report for report in (test.get("uncalibrated"), test) if report]
+    titles = ["without the temperature", "with it"][-len(reports) :] if len(reports) > 1 else ["value"]
+    lines = ["How far its probabilities can be believed (test, smaller is better):", ""]
+    lines += [f"| | {' | '.join(titles)} |", f"|{'---|' * (1 + len(titles))}"]
+    lines += [f"| {names[key]} | {' | '.join(f'{report[key]:.4f}' for report in reports)} |" for key in names]
+    if selective := test.get("selective"):
+        lines += ["", "Where it may leave texts unanswered (`predict --threshold`):", ""]
+        lines += ["| probability of at least | answered | right |", "|---|---|---|"]
+        for one in selective:
+            right = "" if one["accuracy"] is None else f"{one['accuracy']:.1%}"
+            lines.append(f"| {one['threshold']:g} | {one['answered']:.1%} | {right} |")
+    return "\n".join(lines)
+
+
 def machine(run: Record) -> str:
     """The device of a run, for the card."""
     parts = (run.get("device"), run.get("processes", 1), run.get("threads"))
@@ -336,6 +361,7 @@ def _results(
             titles = {"perplexity": "Perplexity"}
         else:
             titles = METRICS[config.get("problem_type") or SINGLE]
+            titles = {name: title for name, title in titles.items() if name in report}  # older records lack some
         for name, title in titles.items():
             value = round(report[name], 2 if task is DENOISING else 4)
             yield result(metric_type=name, metric_name=title, metric_value=value)

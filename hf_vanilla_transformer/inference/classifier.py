@@ -2,14 +2,18 @@
 """Classify texts with the engine of the model's folder."""
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from ..errors import DataError
 from ..tasks import MULTI, REGRESSION, SINGLE
 from .loaded import LoadedModel
 
 
+# Of a longer text, only so many lengths of the model are read.
+MAX_WINDOWS = 32
 # As in transformers' pipeline: {"label": str, "score": float}.
 Label = dict[str, Any]
 
@@ -26,6 +30,9 @@ class Classifier(LoadedModel):
         batch_size: Maximum number of texts in one pass through the model.
         dtype: The precision of torch, "float32", "bfloat16" or "auto"; an export has its own.
         num_threads: Processor threads of an export's engine; by default as many as torch uses.
+        threshold: A probability below which the answer is `unsure_label`, with the probability as it is.
+        unsure_label: The label of such texts.
+        long_texts: "cut" to what the model reads; or "windows" that overlap by half, whose mean logits answer.
 
     Attributes:
         labels: The names of the labels, by number.
@@ -39,33 +46,71 @@ class Classifier(LoadedModel):
 
     task = "classification"
 
+    def __init__(
+        self,
+        model: Any,
+        tokenizer: Any = None,
+        *,
+        threshold: float | None = None,
+        unsure_label: str = "",
+        long_texts: str = "cut",
+        **options: Any,
+    ):
+        super().__init__(model, tokenizer, **options)
+        if threshold is not None and (not 0 <= threshold <= 1 or self.problem_type == REGRESSION):
+            raise DataError(f"threshold: a probability from 0 to 1 of a label, not {threshold}")
+        if long_texts not in ("cut", "windows"):
+            raise DataError(f"long_texts: cut or windows, not {long_texts}")
+        self.threshold, self.unsure_label, self.long_texts = threshold, unsure_label, long_texts
+        self.texts_in_windows = 0
+        if self._pickled is not None:
+            own = {"threshold": threshold, "unsure_label": unsure_label, "long_texts": long_texts}
+            self._pickled = partial(self._pickled, **own)
+
     @property
     def labels(self) -> list[str]:
         return self.engine.facts.labels
 
     @property
+    def max_characters(self) -> int:
+        return super().max_characters * (MAX_WINDOWS if self.long_texts == "windows" else 1)
+
+    @property
     def problem_type(self) -> str:
         return self.engine.facts.problem_type
 
-    def __call__(self, texts: str | Iterable[str]) -> list[Label | list[Label]]:
+    def __call__(self, texts: str | Iterable[str], *, top_k: int | None = 0) -> list[Label | list[Label]]:
         """The answer to each text, as in `stream`; one text counts as a list of one."""
-        return list(self.stream(texts))
+        return list(self.stream(texts, top_k=top_k))
 
-    def stream(self, texts: str | Iterable[str]) -> Iterator[Label | list[Label]]:
+    def stream(self, texts: str | Iterable[str], *, top_k: int | None = 0) -> Iterator[Label | list[Label]]:
         """Answer any number of texts, in their order; `WINDOW` batches of them are in memory.
+
+        Args:
+            texts: The texts.
+            top_k: As in pipeline: a list of so many labels, the most probable first; None for all of them.
 
         Yields:
             Of a text the most probable label with its probability, as `{"label": "positive", "score": 0.99}`; of
             several labels a text, a list of those above 1/2; of numbers, the value as the score.
         """
-        for row in self.stream_probabilities(texts):
-            if self.problem_type == SINGLE:
-                yield self._label(row, row.argmax())
-            elif self.problem_type == MULTI:
-                yield [self._label(row, place) for place in (row > 0.5).nonzero()[0]]
-            else:
-                values = [self._label(row, place) for place in range(len(row))]
-                yield values[0] if len(values) == 1 else values
+        if top_k is not None and top_k < 0:
+            raise DataError(f"top_k: at least 1, not {top_k}")
+        return (self.answer(row, top_k) for row in self.stream_probabilities(texts))
+
+    def answer(self, row: np.ndarray, top_k: int | None = 0) -> Label | list[Label]:
+        """What `stream` yields for a text with these probabilities, (labels,)."""
+        if top_k != 0:
+            return [self._label(row, place) for place in (-row).argsort(kind="stable")[:top_k]]
+        if self.problem_type == SINGLE:
+            return self._label(row, row.argmax())
+        if self.problem_type == MULTI:
+            return [
+                self._label(row, place)
+                for place in (row > (0.5 if self.threshold is None else self.threshold)).nonzero()[0]
+            ]
+        values = [self._label(row, place) for place in range(len(row))]
+        return values[0] if len(values) == 1 else values
 
     def probabilities(self, texts: str | Iterable[str]) -> np.ndarray:
         """(texts, labels), float32: the probability of each label, or the values of a model of numbers."""
@@ -77,11 +122,31 @@ class Classifier(LoadedModel):
         max_length = min(self.tokenizer.max_length, self.engine.facts.max_positions)
         for window in self._windows(texts):
             # A text without a token has no ids, as in transformers' pipeline.
-            ids, _ = self.tokenizer.encode(window, max_length)
-            yield from _probabilities(self.engine.logits(ids, self.batch_size), self.problem_type)
+            if self.long_texts == "windows":
+                ids, owners = self._overlapping(window, int(max_length))
+                logits = self.engine.logits(ids, self.batch_size)
+                logits = np.stack([logits[owners == number].mean(axis=0) for number in range(len(window))])
+            else:
+                logits = self.engine.logits(self.tokenizer.encode(window, max_length)[0], self.batch_size)
+            yield from _probabilities(logits, self.problem_type)
+
+    def _overlapping(self, texts: list[str], max_length: int) -> tuple[list[list[int]], np.ndarray]:
+        """The ids of all windows, and the number of the text that each one is of."""
+        rows, lengths = self.tokenizer.encode(texts, MAX_WINDOWS * max_length)
+        self.texts_in_windows += sum(length > max_length for length in lengths)
+        windows: list[list[int]] = []
+        owners: list[int] = []
+        for number, row in enumerate(rows):
+            last = max(0, len(row) - max_length)
+            starts = [*range(0, last, max(1, max_length // 2)), last]
+            windows += [row[start : start + max_length] for start in starts]
+            owners += [number] * len(starts)
+        return windows, np.array(owners)
 
     def _label(self, row: np.ndarray, place: Any) -> Label:
-        return {"label": self.labels[place], "score": float(row[place])}
+        score = float(row[place])
+        unsure = self.threshold is not None and self.problem_type == SINGLE and score < self.threshold
+        return {"label": self.unsure_label if unsure else self.labels[place], "score": score}
 
 
 def _probabilities(logits: np.ndarray, problem_type: str) -> np.ndarray:

@@ -26,13 +26,21 @@ from ..errors import DataError
 from ..hub.record import data_record
 from ..inference.engine import labels_of
 from ..inference.folder import load_config
-from ..metrics import TABLE_LIMIT, compute_metrics, evaluate_split, label_table, robustness_report
+from ..metrics import (
+    TABLE_LIMIT,
+    compute_metrics,
+    evaluate_split,
+    interval_of,
+    label_table,
+    robustness_report,
+)
 from ..modeling_vanilla_transformer import VanillaTransformerForSequenceClassification
 from ..reading import read_settings
 from ..settings import ClassifierArguments, DataArguments, check_robustness
-from ..tasks import CLASSIFICATION, ERRORS, METRICS, SINGLE, headline_of
+from ..tasks import CLASSIFICATION, ERRORS, METRICS, REGRESSION, SINGLE, headline_of
 from ..tokenizer import join_spaced_characters
 from .augmentation import AugmentingCollator
+from .calibration import calibrate
 from .losses import WeightedLoss, balanced_weights
 from .run import Run, make_config, print_facts
 from .trainer import CheckedTrainer, data_seed
@@ -132,8 +140,13 @@ def train(
             **collator_and_callbacks(arguments, training, tokenizer, max_length),
         )
         if run.train(trainer):
+            if arguments.calibrate and problem_type != REGRESSION:
+                run.metrics["calibration"] = calibrate(trainer, tokenized["validation"], problem_type)
             run.save(trainer)
-            run.metrics |= measure(trainer, tokenized, max_length, data["test"], data_arguments.robustness)
+            temperature = run.metrics.get("calibration", {}).get("temperature")
+            run.metrics |= measure(
+                trainer, tokenized, max_length, data["test"], data_arguments.robustness, temperature
+            )
             run.finish(
                 trainer,
                 headline=headline(run.metrics["test"], len(rows), problem_type),
@@ -145,10 +158,13 @@ def train(
 
 
 def metric_of_these_labels(recipe: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
-    """A recipe with the headline metric of the kind of labels that is given, where that is not the recipe's."""
-    kind = given.get("problem_type")
-    if "metric_for_best_model" in {*recipe} - {*given} and kind not in (None, recipe.get("problem_type")):
-        return recipe | {"metric_for_best_model": headline_of(kind)[0]}
+    """A recipe with the metric for the best model that fits the given kind of labels, or their weights."""
+    kind, weighted = given.get("problem_type"), given.get("class_weights")
+    if "metric_for_best_model" in {*recipe} - {*given}:
+        if kind not in (None, recipe.get("problem_type")):
+            return recipe | {"metric_for_best_model": headline_of(kind)[0]}
+        if weighted == "balanced":
+            return recipe | {"metric_for_best_model": "macro_f1"}
     return recipe
 
 
@@ -184,7 +200,10 @@ def headline(report: dict[str, Any], rows: int, problem_type: str) -> str:
     """What is printed of the test split: a table of labels, the headline metric, and whether all answers are one."""
     table = [label_table(report["per_label"])] if len(report.get("per_label", [])) in range(2, TABLE_LIMIT + 1) else []
     name, words = headline_of(problem_type)
-    lines = [*table, f"test {words}: {report[name]:.4f}"]
+    lines = [*table, f"test {words}: {report[name]:.4f}{interval_of(report)}"]
+    if "uncalibrated" in report:
+        before, after = (one["expected_calibration_error"] for one in (report["uncalibrated"], report))
+        lines.append(f"test calibration error: {after:.4f}, before the temperature {before:.4f}")
     answered = np.flatnonzero(np.sum(report.get("confusion_matrix", []), axis=0))
     if len(answered) == 1:
         lines.append(
@@ -200,11 +219,19 @@ def balanced_loss(rows: Dataset, number: int, label_smoothing: float) -> Weighte
 
 
 def measure(
-    trainer: CheckedTrainer, tokenized: DatasetDict, max_length: int, test: Dataset, changes: list[str]
+    trainer: CheckedTrainer,
+    tokenized: DatasetDict,
+    max_length: int,
+    test: Dataset,
+    changes: list[str],
+    temperature: Any = None,
 ) -> dict[str, Any]:
     """The metrics of each split; those of the test split also with changed texts, if asked for."""
     tokenizer: Any = trainer.processing_class
-    metrics: dict[str, Any] = {split: evaluate_split(trainer, tokenized[split]) for split in tokenized}
+    metrics: dict[str, Any] = {
+        split: evaluate_split(trainer, tokenized[split], temperature if split == "test" else None)
+        for split in tokenized
+    }
     if changes:
         metrics["test"]["robustness"] = robustness_report(
             test,

@@ -52,8 +52,11 @@ def test_a_run_says_where_it_goes_what_it_reached_and_what_comes_next(succeed, r
     assert "runs/sample is not empty" in refused("train-classifier", "sample", *QUICK, "--dry_run")
     lines = out.splitlines()
     assert lines[0] == "The result goes to runs/sample" and lines[2 : 2 + len(facts)] == facts
-    accuracy, left, use, share = lines[-4:]
-    assert re.fullmatch(r"test accuracy: 0\.\d{4}", accuracy) and left.startswith("runs/sample: the model")
+    accuracy, calibration, left, use, share = lines[-5:]
+    interval = r"\(95 %: 0\.\d{3} to 0\.\d{3}; always negative: 0\.500\)"
+    assert re.fullmatch(rf"test accuracy: 0\.\d{{4}} {interval}", accuracy)
+    assert re.fullmatch(r"test calibration error: 0\.\d{4}, before the temperature 0\.\d{4}", calibration)
+    assert left.startswith("runs/sample: the model")
     assert use.endswith("vanilla-transformer predict --model runs/sample --file texts.txt")
     assert share.endswith("vanilla-transformer push-to-hub runs/sample --repo_id USER/NAME --dry_run")
 
@@ -70,7 +73,7 @@ def test_a_model_that_answers_one_label_alone_is_told(other):
 def test_epochs_are_measured_on_validation_and_the_vocabulary_is_of_train(succeed, tmp_path):
     """No text of the test split has a say in what is trained or chosen."""
     flags = ["--data", "sample", "--validation_fraction", "0.2", "--output_dir", tmp_path, *QUICK]
-    succeed("train-classifier", *flags)
+    succeed("train-classifier", *flags, "--calibrate", "false")
     metrics = read_json(tmp_path / "metrics.json")
     last = metrics["epochs"][-1]
     assert last["eval_loss"] == pytest.approx(metrics["validation"]["loss"], abs=1e-6)
@@ -175,6 +178,7 @@ def test_a_head_goes_by_the_names_of_its_labels(succeed, refused, trained, tmp_p
     model.save_pretrained(tmp_path / "before")
     AutoTokenizer.from_pretrained(trained).save_pretrained(tmp_path / "before")
     flags = ["--model", tmp_path / "before", "--output_dir", tmp_path / "run", *TWO_STEPS, "--learning_rate", "0"]
+    flags += ["--calibrate", "false"]
     if is_new is None:
         assert r"the name 'bad\x1b[31m' has" in refused("train-classifier", *flags)
         return
@@ -253,7 +257,7 @@ def test_a_run_without_evaluations_shows_its_training_loss(succeed, tmp_path):
         (["--resume_from_checkpoint", "./nowhere"], "no checkpoint"),
         (["--tokenizer", "./headless", "--model", NSMC_SMALL], "headless gives other ids than"),
         (["--config", '{"id2label": {"0": "a"}}'], "the labels are the data's"),
-        (["--metric_for_best_model", "f2"], "loss, accuracy, f1; not f2"),
+        (["--metric_for_best_model", "f2"], "loss, accuracy, f1, macro_f1; not f2"),
         (["--report_to", "azure_ml"], "--report_to: AzureMLCallback requires azureml"),
         (["--label_smoothing_factor", "1"], "--label_smoothing_factor: at least 0 and below 1"),
     ],

@@ -239,9 +239,9 @@ def test_a_classifiers_card_is_its_record(classifier, run_example):
     assert (data.license, data.language, data.library_name) == (None, ["ko"], "transformers")
     assert (data.pipeline_tag, data.model_name, data.datasets) == ("text-classification", "sample", None)
     assert [(r.task_type, r.dataset_split, r.metric_name, r.metric_value) for r in data.eval_results] == [
-        ("text-classification", split, title, round(metrics[split][title.lower()], 4))
+        ("text-classification", split, title, round(metrics[split][title.lower().replace(" ", "_")], 4))
         for split in ("test", "validation")
-        for title in ("Accuracy", "F1")
+        for title in ("Accuracy", "F1", "Macro F1")
     ]
     lines = run_example(card, classifier)
     assert len(lines) == 2 and all(line.split()[0] in ("negative", "positive") for line in lines)

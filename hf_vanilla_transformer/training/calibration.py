@@ -1,0 +1,86 @@
+# Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
+"""Temperature scaling (Guo et al. 2017, "On Calibration of Modern Neural Networks"), folded into the head."""
+
+import math
+from typing import Any
+
+import numpy as np
+import torch
+from datasets import Dataset
+from torch import nn
+from transformers import Trainer
+
+from ..metrics import calibration_scores
+from ..tasks import MULTI
+
+
+# Fewer rows say nothing about probabilities.
+LEAST_ROWS = 20
+# Beyond these, the validation split is too easy, or too small, to tell a temperature.
+BOUNDS = (0.1, 10.0)
+
+
+def calibrate(trainer: Trainer, split: Dataset, problem_type: str) -> dict[str, Any]:
+    """Divide the logits of a trained classifier by the temperature that fits a tokenized split best.
+
+    The classifier's head is scaled: every engine, export and pipeline has the temperature without further code, and no
+    label changes. Of several labels a text, each has a temperature of its own.
+
+    Returns:
+        `temperature`, a number or a list; `rows`; and `before` and `after`, what `calibration_scores` returns. Only
+        `skipped`, the reason, where the split cannot tell.
+    """
+    halves = {name: getattr(trainer.args, name) for name in ("bf16_full_eval", "fp16_full_eval")}
+    vars(trainer.args).update(dict.fromkeys(halves, False))  # which would round the weights before they are saved
+    prediction = trainer.predict(split)
+    vars(trainer.args).update(halves)
+    logits, labels = np.asarray(prediction.predictions), np.asarray(prediction.label_ids)
+    if reason := why_not(labels):
+        return {"skipped": reason}
+    temperature = fit_temperature(torch.tensor(logits), torch.tensor(labels), problem_type)
+    model: Any = trainer.model
+    with torch.no_grad():
+        weight = model.classifier.weight
+        weight.div_(temperature.to(weight).unsqueeze(-1))
+    scores = [calibration_scores(numbers, labels, problem_type) for numbers in (logits, logits / temperature.numpy())]
+    return {"temperature": temperature.tolist(), "rows": len(labels), "before": scores[0], "after": scores[1]}
+
+
+def why_not(labels: np.ndarray) -> str | None:
+    """Why labels, (rows,) or (rows, labels), cannot tell a temperature; None if they can."""
+    if len(labels) < LEAST_ROWS:
+        return f"the validation split has {len(labels)} rows, fewer than {LEAST_ROWS}"
+    return "the validation split has a single label" if (labels == labels[0]).all() else None
+
+
+def fit_temperature(logits: torch.Tensor, labels: torch.Tensor, problem_type: str) -> torch.Tensor:
+    """The temperatures with the least mean loss, by L-BFGS.
+
+    Args:
+        logits: (rows, labels), float.
+        labels: (rows,), int; or (rows, labels), 1 or 0.
+        problem_type: One of `tasks.PROBLEM_TYPES`.
+
+    Returns:
+        (), or of several labels a text (labels,), float32, within `BOUNDS`; 1 of a label that all texts have, or none.
+    """
+    multi = problem_type == MULTI
+    logits = logits.double()
+    labels = labels.double() if multi else labels.long()
+    logarithm = torch.zeros(logits.shape[-1] if multi else (), dtype=torch.double, requires_grad=True)
+    optimizer = torch.optim.LBFGS([logarithm], max_iter=100, line_search_fn="strong_wolfe")
+    lowest, highest = map(math.log, BOUNDS)
+
+    def loss() -> torch.Tensor:
+        optimizer.zero_grad()
+        scaled = logits / logarithm.clamp(lowest, highest).exp()
+        entropy = nn.functional.binary_cross_entropy_with_logits if multi else nn.functional.cross_entropy
+        value = entropy(scaled, labels)
+        value.backward()
+        return value
+
+    optimizer.step(loss)
+    temperature = logarithm.detach().clamp(lowest, highest).exp().float()
+    if multi:
+        temperature[(labels == labels[0]).all(dim=0)] = 1.0
+    return temperature

@@ -1,0 +1,109 @@
+"""Temperatures: fitted on validation, folded into the head, no label changed."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from shared import read_json
+from sklearn.metrics import brier_score_loss, log_loss
+
+import hf_vanilla_transformer as vt
+from hf_vanilla_transformer.metrics import calibration_scores, selective_report, threshold_for, wilson_interval
+from hf_vanilla_transformer.tasks import MULTI, SINGLE
+from hf_vanilla_transformer.training.calibration import BOUNDS, fit_temperature, why_not
+
+
+def drawn(rows: int, labels: int, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
+    """Logits, and labels that are drawn from their softmax: calibrated."""
+    generator = torch.Generator().manual_seed(seed)
+    logits = 2 * torch.randn(rows, labels, generator=generator)
+    return logits, torch.multinomial(logits.softmax(-1), 1, generator=generator).squeeze(-1)
+
+
+@pytest.mark.parametrize("temperature", [0.4, 1.0, 3.0])
+def test_the_temperature_is_found_again(temperature):
+    logits, labels = drawn(20_000, 3)
+    assert fit_temperature(temperature * logits, labels, SINGLE).item() == pytest.approx(temperature, rel=0.03)
+
+
+def test_each_of_several_labels_has_its_own():
+    logits, _ = drawn(20_000, 3)
+    labels = torch.bernoulli(logits.sigmoid(), generator=torch.Generator().manual_seed(1))
+    labels[:, 2] = 0  # no text has it
+    found = fit_temperature(logits * torch.tensor([0.5, 2.0, 2.0]), labels, MULTI)
+    assert found.tolist() == pytest.approx([0.5, 2.0, 1.0], rel=0.05)
+
+
+def test_a_split_that_cannot_tell_is_named():
+    assert "3 rows" in why_not(np.array([0, 1, 0])) and "single label" in why_not(np.zeros(50))
+    assert why_not(np.eye(2)[[0, 1] * 20]) is None
+    logits, labels = torch.eye(2)[[0, 1] * 20], torch.tensor([0, 1] * 20)  # always right: the surer the better
+    assert fit_temperature(logits, labels, SINGLE).item() == pytest.approx(BOUNDS[0])
+
+
+def test_scores_are_those_of_scikit_learn():
+    logits, labels = (one.numpy() for one in drawn(500, 2))
+    scores = calibration_scores(logits, labels, SINGLE)
+    probabilities = torch.from_numpy(logits).double().softmax(-1).numpy()
+    assert scores["log_loss"] == pytest.approx(log_loss(labels, probabilities))
+    assert scores["brier"] == pytest.approx(2 * brier_score_loss(labels, probabilities[:, 1]))  # summed over both
+    several = calibration_scores(logits[:, :1], labels[:, None], MULTI)
+    assert several["log_loss"] == pytest.approx(log_loss(labels, 1 / (1 + np.exp(-logits[:, 0].astype(float)))))
+
+
+def test_a_threshold_leaves_out_what_is_not_sure():
+    probabilities = np.array([[0.9, 0.1], [0.2, 0.8], [0.45, 0.55], [0.6, 0.4]])
+    labels = np.array([0, 1, 0, 1])
+    rows = {one["threshold"]: (one["answered"], one["accuracy"]) for one in selective_report(probabilities, labels)}
+    assert rows[0.5] == (1.0, 0.5) and rows[0.6] == (0.75, pytest.approx(2 / 3)) and rows[0.7] == (0.5, 1.0)
+    assert rows[0.95] == (0.0, None)
+    assert threshold_for(probabilities, labels, 1.0) == 0.8 and threshold_for(probabilities, labels, 0.5) == 0.55
+    assert threshold_for(1 - probabilities, labels, 0.9) is None
+
+
+def test_the_interval_is_wilsons():
+    """Newcombe 1998, Table I: 81 of 263, and none of 20."""
+    assert wilson_interval(81 / 263, 263) == pytest.approx([0.2553, 0.3662], abs=5e-5)
+    assert wilson_interval(0.0, 20) == pytest.approx([0.0, 0.1611], abs=5e-5)
+
+
+CONFIG = {"d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "encoder_ffn_dim": 16, "decoder_ffn_dim": 16}
+CONFIG |= {"encoder_attention_heads": 2, "decoder_attention_heads": 2}
+QUICK = {"max_steps": 3, "report_to": "none", "disable_tqdm": True, "use_cpu": True, "vocab_size": 40}
+QUICK |= {"config": CONFIG, "text_column": "text", "validation_fraction": 0.3, "learning_rate": 1e-2}
+
+
+@pytest.mark.parametrize("kind", ["single_label_classification", "multi_label_classification", "regression"])
+def test_a_run_is_calibrated_unless_it_is_told_not_to_be(kind, tmp_path):
+    random = np.random.default_rng(0)
+    labels = {"single": ["a", "b", "b"], "multi_": ["a", "a|b", "b"], "regres": [1.0, 2.0, 3.0]}[kind[:6]]
+    rows = pd.DataFrame({"text": random.choice(["가 나", "다 라", "마 바"], 150), "label": random.choice(labels, 150)})
+    runs = []
+    for name in ("true", "false"):
+        settings = {"problem_type": kind, "calibrate": name == "true", "output_dir": tmp_path / name, **QUICK}
+        runs.append(vt.train_classifier("few-rows", data=rows, **settings))
+    calibrated, plain = (vt.Classifier(run.folder) for run in runs)
+    if kind == "regression":
+        assert "calibration" not in runs[0].metrics
+        np.testing.assert_array_equal(calibrated.probabilities(["가 나"]), plain.probabilities(["가 나"]))
+        return
+    found = runs[0].metrics["calibration"]
+    temperature = np.array(found["temperature"])
+    assert found["after"]["log_loss"] <= found["before"]["log_loss"] and "calibration" not in runs[1].metrics
+    one, other = (run.model.classifier.weight.detach().numpy() for run in runs)
+    np.testing.assert_allclose(one * temperature[..., None], other, rtol=1e-5)
+    texts = ["가 나", "다 라", "마 바", "가 라", ""]
+    one, other = (classify.probabilities(texts) for classify in (calibrated, plain))
+    assert ((one > 0.5) == (other > 0.5)).all()
+    test = read_json(tmp_path / "true" / "metrics.json")["test"]
+    assert test["uncalibrated"]["brier"] == pytest.approx(runs[1].metrics["test"]["brier"])
+    card = (tmp_path / "true" / "README.md").read_text()
+    assert "| without the temperature | with it |" in card and "not calibrated" not in card
+
+
+def test_of_too_few_rows_nothing_is_fitted(tmp_path):
+    rows = pd.DataFrame({"text": ["가", "나"] * 20, "label": ["a", "b"] * 20})
+    run = vt.train_classifier(
+        "few-rows", data=rows, output_dir=tmp_path / "run", **QUICK | {"validation_fraction": 0.1}
+    )
+    assert "fewer than 20" in run.metrics["calibration"]["skipped"] and "uncalibrated" not in run.metrics["test"]
