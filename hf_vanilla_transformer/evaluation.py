@@ -78,8 +78,9 @@ def evaluate(model: str | Path, **settings: Any) -> dict[str, Any]:
     for module, name in (("matplotlib", "matplotlib"), ("sklearn", "scikit-learn"), ("sacrebleu", "sacreBLEU")):
         import_extra(module, name, "train")
     translates = task_of_folder(arguments.model) is TRANSLATION
-    if translates and arguments.robustness:
-        raise DataError("--robustness: is for classifiers")
+    for name in ("robustness", "target_accuracy") if translates else ():
+        if getattr(arguments, name):
+            raise DataError(f"--{name}: is for classifiers")
     measure = evaluate_translator if translates else evaluate_classifier
     if arguments.output_dir is None:
         report, headline, _, printed = measure(arguments)
@@ -131,6 +132,8 @@ def save_report(
             rows = [{key: row[key] for key in row if key != "accuracy_by_answer"} for row in rows]
         if rows:
             lines += [f"## {title}", "", *markdown_table([list(rows[0]), *(row.values() for row in rows)]), ""]
+        if rows and name == "selective":
+            lines += ["![accuracy against the share that is answered](selective.png)", ""]
     if 2 <= len(confusion := report.get("confusion_matrix", [])) <= TABLE_LIMIT:
         names = [one["label"] for one in report["per_label"]]
         table_of_labels = [["label", *(f"answered {name}" for name in names)]]
@@ -204,56 +207,61 @@ def evaluate_classifier(arguments: EvaluationArguments) -> Measurement:
     classify = Classifier(arguments.model, dtype=arguments.dtype, batch_size=arguments.batch_size)
     problem_type = classify.problem_type
     check_robustness(arguments.robustness, problem_type)
+    wanted = arguments.target_accuracy
+    if wanted is not None and (problem_type != SINGLE or not 0 < wanted < 1):
+        raise DataError("--target_accuracy: a share between 0 and 1, of models that give a text one label")
     own = None if problem_type == REGRESSION else classify.labels
     options = {"problem_type": problem_type, "known_labels": own, "id_column": arguments.id_column}
     split = load_split(arguments, LabelledTextArguments, **options, with_lines=True)
     names = label_names(split)
 
-    def measure(rows: Dataset) -> Measured:
-        answers = classify.probabilities(tqdm(rows["text"][:], disable=None, leave=False))
+    def probabilities(rows: Dataset) -> np.ndarray:
+        return classify.probabilities(tqdm(rows["text"][:], disable=None, leave=False))
+
+    def measure(rows: Dataset, answers: np.ndarray) -> Measured:
         measures = {SINGLE: measure_classes, MULTI: measure_label_sets, REGRESSION: measure_numbers}
         return measures[problem_type](rows, answers, names)
 
     begin = time.perf_counter()
-    report, headline, mistakes = measure(split)
+    answers = probabilities(split)
     seconds, printed = time.perf_counter() - begin, []
+    report, headline, mistakes = measure(split, answers)
     if arguments.robustness:
-        report["robustness"] = robustness_report(split, arguments.robustness, lambda rows: measure(rows)[0], report)
+        report["robustness"] = robustness_report(
+            split, arguments.robustness, lambda rows: measure(rows, probabilities(rows))[0], report
+        )
         printed.append(robustness_table(report["robustness"], "accuracy"))
     if 2 <= len(names) <= TABLE_LIMIT:
         printed.append(label_table(report["per_label"]))
-    if (wanted := arguments.target_accuracy) is not None:
-        report["target"], line = reach(wanted, arguments, classify, split, options)
+    if wanted is not None:
+        # A file that is measured as a whole has no validation split: the run's own data have.
+        is_whole = arguments.split not in ("train", "validation", "test")
+        own_data = EvaluationArguments(model=arguments.model) if is_whole else copy.copy(arguments)
+        own_data.split = "validation"
+        known = load_split(own_data, LabelledTextArguments, **options)
+        report["target"], line = reach(wanted, [(probabilities(known), known), (answers, split)])
         printed.append(line)
     report |= {"texts_per_second": len(split) / seconds, **describe_engine(classify.engine, arguments.model)}
     return report, headline, mistakes, printed
 
 
-def reach(
-    wanted: float, arguments: EvaluationArguments, classify: Classifier, split: Dataset, options: dict[str, Any]
-) -> tuple[dict[str, Any], str]:
-    """The threshold that is right as often as wanted on validation, and what it gives on the measured split."""
-    if classify.problem_type != SINGLE or not 0 < wanted < 1:
-        raise DataError("--target_accuracy: a share between 0 and 1, of models that give a text one label")
-    arguments = copy.copy(arguments)
-    arguments.split = "validation"
-    validation = load_split(arguments, LabelledTextArguments, **options)
-    threshold = threshold_for(classify.probabilities(validation["text"][:]), np.array(validation["label"][:]), wanted)
+def reach(wanted: float, splits: list[tuple[np.ndarray, Dataset]]) -> tuple[dict[str, Any], str]:
+    """The smallest threshold that is right as often as wanted on the first split, and what it gives on the second.
+
+    Args:
+        wanted: The accuracy of what is answered.
+        splits: The probabilities, (rows, labels), and the rows of each split.
+    """
+    (known, rows), (probabilities, split) = splits
+    threshold = threshold_for(known, np.array(rows["label"][:]), wanted)
     if threshold is None:
         return {"wanted": wanted, "threshold": None}, f"no threshold is right {wanted:.1%} of the time on validation"
-    probabilities, labels = classify.probabilities(split["text"][:]), np.array(split["label"][:])
     sure = probabilities.max(axis=1) >= threshold
-    right = (probabilities.argmax(axis=1) == labels)[sure]
-    found = {
-        "threshold": threshold,
-        "answered": float(sure.mean()),
-        "accuracy": float(right.mean()) if len(right) else None,
-    }
-    accuracy = "none of them" if not len(right) else f"right: {right.mean():.1%}"
-    line = (
-        f"--threshold {threshold:.4f}, chosen on validation for {wanted:.1%}: answered {sure.mean():.1%}, {accuracy}"
-    )
-    return {"wanted": wanted, **found}, line
+    right = (probabilities.argmax(axis=1) == np.array(split["label"][:]))[sure]
+    accuracy = float(right.mean()) if len(right) else None
+    words = "none of them" if accuracy is None else f"right: {accuracy:.1%}"
+    line = f"--threshold {threshold:.4f}, chosen on validation for {wanted:.1%}: answered {sure.mean():.1%}, {words}"
+    return {"wanted": wanted, "threshold": threshold, "answered": float(sure.mean()), "accuracy": accuracy}, line
 
 
 def robustness_table(report: dict[str, Any], metric: str) -> str:

@@ -297,7 +297,7 @@ def _origins(recipe: Record, run: Record) -> list[Origin]:
 
 
 def _trust(metrics: Record) -> str:
-    """What the test split says about a classifier's probabilities: before and after its temperature, by threshold."""
+    """What the test split says about a classifier's answers: how sure its accuracy and its probabilities are."""
     test: Record = metrics.get("test", {})
     if "brier" not in test:
         return ""
@@ -308,11 +308,16 @@ def _trust(metrics: Record) -> str:
     }
     reports = [report for report in (test.get("uncalibrated"), test) if report]
     titles = ["without the temperature", "with it"][-len(reports) :] if len(reports) > 1 else ["value"]
-    lines = ["How far its probabilities can be believed (test, smaller is better):", ""]
+    lines = []
+    if "accuracy_interval" in test:
+        low, high = test["accuracy_interval"]
+        most = f"{markdown(test['majority']['label'])}: {test['majority']['share']:.3f}"
+        lines += [f"Accuracy on test with 95 % confidence: {low:.3f} to {high:.3f}. Always {most}.", ""]
+    lines += ["How far its probabilities can be believed (test, smaller is better):", ""]
     lines += [f"| | {' | '.join(titles)} |", f"|{'---|' * (1 + len(titles))}"]
     lines += [f"| {names[key]} | {' | '.join(f'{report[key]:.4f}' for report in reports)} |" for key in names]
     if selective := test.get("selective"):
-        lines += ["", "Where it may leave texts unanswered (`predict --threshold`):", ""]
+        lines += ["", "With a threshold (`predict --threshold`), it leaves texts unanswered:", ""]
         lines += ["| probability of at least | answered | right |", "|---|---|---|"]
         for one in selective:
             right = "" if one["accuracy"] is None else f"{one['accuracy']:.1%}"

@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import yaml
 from exports.models import TWIN, random_model, save
@@ -17,7 +18,7 @@ from hf_vanilla_transformer.data.nsmc import SAMPLES
 from hf_vanilla_transformer.evaluation import accuracy_by_length
 from hf_vanilla_transformer.exports import export
 from hf_vanilla_transformer.inference import Classifier, Translator
-from hf_vanilla_transformer.metrics import translation_report
+from hf_vanilla_transformer.metrics import threshold_for, translation_report
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 
 
@@ -187,7 +188,7 @@ def test_a_translator_is_measured_by_its_translations(succeed, refused, corpus, 
         out = succeed("evaluate", "--model", tmp_path / name, "--output_dir", out_dir, "--num_beams", "2")
         report = read_json(out_dir / "evaluation.json")
         assert report.items() >= expected.items() and report["precision"] == "float32"
-        assert f"test: BLEU {expected['bleu']:.2f}, lower-cased {expected['bleu_lowercased']:.2f}, 2 beams" in out
+        assert f"test: BLEU {expected['bleu']:.2f} (95 %: 0.00 to 0.00), lower-cased " in out and "2 beams" in out
         rows = [tuple(row.values()) for row in read_tsv(out_dir / "translations.tsv")]
         assert rows == list(zip(sources, translations, references, strict=True))
     said = refused("evaluate", "--model", folder, "--output_dir", tmp_path / "no", "--robustness", "all")
@@ -232,3 +233,25 @@ def test_an_evaluation_is_of_the_cut_that_the_flags_tell(succeed, trained, tmp_p
 def test_an_evaluation_is_refused_with_one_line(refused, trained, here, arguments, message):
     Path("three.csv").write_text("document,label\n" + "x,a\ny,b\nz,c\n" * 40)
     assert message in refused("evaluate", "--model", trained, "--output_dir", here / "run", *arguments)
+
+
+@pytest.mark.slow
+def test_a_threshold_is_chosen_on_validation(succeed, refused, trained, tmp_path):
+    """Of a file that is measured as a whole, on the validation split of the run's own data."""
+    classify = Classifier(trained)
+    data = load_labelled_text("sample", validation_fraction=0.15)
+    probabilities, labels = (
+        classify.probabilities(data["validation"]["text"][:]),
+        np.array(data["validation"]["label"]),
+    )
+    wanted = float((probabilities.argmax(axis=1) == labels).mean()) + 0.01
+    expected = threshold_for(probabilities, labels, wanted)
+    file = tmp_path / "new.csv"
+    pd.DataFrame({"document": data["test"]["text"][:], "label": ["negative", "positive"] * 60}).to_csv(
+        file, index=False
+    )
+    for flags in ([], ["--data", file]):
+        out = succeed("evaluate", "--model", trained, *flags, "--target_accuracy", wanted)
+        assert f"--threshold {expected:.4f}, chosen on validation for {wanted:.1%}: answered" in out
+    for wrong in ("0", "1.5", "x"):
+        assert "target_accuracy" in refused("evaluate", "--model", trained, "--target_accuracy", wrong)
