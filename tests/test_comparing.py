@@ -135,6 +135,11 @@ def test_predict_may_leave_open_and_say_more(models, succeed, refused, tmp_path)
     table = pd.read_csv(tmp_path / "o.csv", keep_default_na=False, dtype=str)
     assert table["predicted"].tolist() == [*expected, ""] and table["probability of a"].tolist()[-1] == ""
     assert table["probability of a"].tolist()[:-1] == [f"{row[0]:.4f}" for row in plain]
+    top = ["--threshold", threshold, "--top_k", "2", "--output", tmp_path / "top.csv"]
+    succeed("predict", *words, *top)
+    table = pd.read_csv(tmp_path / "top.csv", keep_default_na=False, dtype=str)
+    assert table["predicted"].tolist() == ["" if one == "?" else one for one in [*expected, ""]]
+    assert table["predicted 2"].tolist()[:-1] == ["ab"[row.argmin()] for row in plain]
     for threshold in ("1.5", "-1"):
         assert "threshold" in refused("predict", *words, "--threshold", threshold)
     assert "--top_k: at least 1" in refused("predict", *words, "--top_k", "0")

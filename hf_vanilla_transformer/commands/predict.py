@@ -22,9 +22,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from transformers.hf_argparser import HfArg
 
+from ..errors import DataError
 from ..inference import Classifier
 from ..settings import check_at_least
-from ..tasks import REGRESSION
+from ..tasks import REGRESSION, SINGLE
 from .answering import Answer, LinesArguments, answer_lines, as_text, check_names, open_texts
 from .arguments import exit_with_one_line, parse_arguments, print_line
 
@@ -67,6 +68,8 @@ def main(argv: list[str] | None = None) -> None:
         names = ("dtype", "batch_size", "threshold", "unsure_label", "long_texts")
         classify = Classifier(arguments.model, **{name: getattr(arguments, name) for name in names})
         is_number = classify.problem_type == REGRESSION
+        if is_number and (arguments.top_k > 1 or arguments.all_probabilities):
+            raise DataError(f"{arguments.model}: a model of numbers has no labels: leave out what ranks or lists them")
         names = ["predicted"] if is_number else ["predicted", "probability"]
         for place in range(2, 1 + min(arguments.top_k, len(classify.labels))):
             names += [f"predicted {place}", f"probability {place}"]
@@ -80,7 +83,8 @@ def main(argv: list[str] | None = None) -> None:
             found = columns_of(classify.answer(row), is_number)
             if arguments.top_k > 1:
                 ranked: Any = classify.answer(row, arguments.top_k)
-                found = [value for one in ranked for value in (one["label"], round(one["score"], 4))]
+                values = [value for one in ranked for value in (one["label"], round(one["score"], 4))]
+                found = [*found, *values[2:]] if classify.problem_type == SINGLE else values
             return [*found, *(round(float(one), 4) for one in row if arguments.all_probabilities)]
 
         def answer(lines: Iterator[str], first: int) -> Iterator[list[Answer]]:

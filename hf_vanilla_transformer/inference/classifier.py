@@ -37,6 +37,7 @@ class Classifier(LoadedModel):
     Attributes:
         labels: The names of the labels, by number.
         problem_type: What they are: one of `tasks.PROBLEM_TYPES`.
+        texts_in_windows: How many texts were so long that windows answered them.
 
     Raises:
         DataError: there is no such model that can be read, or it is none that classifies; or a loaded model comes
@@ -88,7 +89,8 @@ class Classifier(LoadedModel):
 
         Args:
             texts: The texts.
-            top_k: As in pipeline: a list of so many labels, the most probable first; None for all of them.
+            top_k: As in pipeline: a list of so many labels, the most probable first, whatever the threshold; None for
+                all of them; 0 for the answer alone.
 
         Yields:
             Of a text the most probable label with its probability, as `{"label": "positive", "score": 0.99}`; of
@@ -101,15 +103,16 @@ class Classifier(LoadedModel):
     def answer(self, row: np.ndarray, top_k: int | None = 0) -> Label | list[Label]:
         """What `stream` yields for a text with these probabilities, (labels,)."""
         if top_k != 0:
-            return [self._label(row, place) for place in (-row).argsort(kind="stable")[:top_k]]
+            return [self._named(row, place) for place in (-row).argsort(kind="stable")[:top_k]]
         if self.problem_type == SINGLE:
-            return self._label(row, row.argmax())
+            best = self._named(row, row.argmax())
+            if self.threshold is not None and best["score"] < self.threshold:
+                best["label"] = self.unsure_label
+            return best
         if self.problem_type == MULTI:
-            return [
-                self._label(row, place)
-                for place in (row > (0.5 if self.threshold is None else self.threshold)).nonzero()[0]
-            ]
-        values = [self._label(row, place) for place in range(len(row))]
+            threshold = 0.5 if self.threshold is None else self.threshold
+            return [self._named(row, place) for place in (row > threshold).nonzero()[0]]
+        values = [self._named(row, place) for place in range(len(row))]
         return values[0] if len(values) == 1 else values
 
     def probabilities(self, texts: str | Iterable[str]) -> np.ndarray:
@@ -143,10 +146,8 @@ class Classifier(LoadedModel):
             owners += [number] * len(starts)
         return windows, np.array(owners)
 
-    def _label(self, row: np.ndarray, place: Any) -> Label:
-        score = float(row[place])
-        unsure = self.threshold is not None and self.problem_type == SINGLE and score < self.threshold
-        return {"label": self.unsure_label if unsure else self.labels[place], "score": score}
+    def _named(self, row: np.ndarray, place: Any) -> Label:
+        return {"label": self.labels[place], "score": float(row[place])}
 
 
 def _probabilities(logits: np.ndarray, problem_type: str) -> np.ndarray:
