@@ -17,7 +17,7 @@ from .errors import DataError
 from .evaluation import load_split, markdown_table
 from .figures import plot_compared
 from .finished_folder import finished_folder
-from .hub.model_card import markdown
+from .hub.card_text import markdown
 from .hub.record import METRICS_FILE, RECIPE_FILE, describe_environment, read_file, save_json
 from .inference import Classifier, Translator
 from .inference.engine import TARGET_TOKENIZER, import_extra

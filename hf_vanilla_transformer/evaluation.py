@@ -22,7 +22,7 @@ from .data.lines import local_path
 from .errors import DataError
 from .figures import plot_reliability, plot_robustness, plot_selective
 from .finished_folder import finished_folder
-from .hub.model_card import markdown
+from .hub.card_text import markdown
 from .hub.record import RUN_FILE, describe_environment, recipe_of, record_of, save_json
 from .inference import Classifier, Translator
 from .inference.engine import TARGET_TOKENIZER, Engine, import_extra, read_export

@@ -21,7 +21,8 @@ import yaml
 from ..characters import CHARACTERS_PER_TOKEN
 from ..errors import DataError
 from ..finished_folder import finished_folder
-from ..hub.model_card import load_model_card, markdown
+from ..hub.card_text import markdown
+from ..hub.model_card import load_model_card
 from ..hub.record import example_texts, save_json
 from ..inference.engine import ModelFacts, import_extra, labels_of
 from ..modeling_vanilla_transformer import VanillaTransformerPreTrainedModel

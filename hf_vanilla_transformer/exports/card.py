@@ -9,7 +9,8 @@ from typing import Any
 from huggingface_hub import ModelCard, ModelCardData
 from transformers import PreTrainedTokenizerBase
 
-from ..hub.model_card import CARD_FILE, code, markdown
+from ..hub.card_text import code, markdown
+from ..hub.model_card import CARD_FILE
 from ..inference.engine import TARGET_TOKENIZER
 from ..tasks import EXAMPLES, FORMATS, TASKS
 

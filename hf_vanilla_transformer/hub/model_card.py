@@ -1,7 +1,7 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 """The model card of a run, made from its record: every figure in it is measured.
 
-`model_card.md.jinja` has the text; `huggingface_hub` writes the metadata.
+`card_text` has the words; `huggingface_hub` writes the metadata.
 """
 
 import json
@@ -11,10 +11,9 @@ from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from huggingface_hub import EvalResult, ModelCard, ModelCardData
-from jinja2 import UndefinedError
 
 from ..data.in_memory import NAME
 from ..data.tables import HUB_NAME, SPLITS, TABLE_SUFFIXES
@@ -22,30 +21,16 @@ from ..errors import DataError, named_errors
 from ..inference.engine import TARGET_TOKENIZER
 from ..recipes import LOCAL
 from ..tasks import CLASSIFICATION, DENOISING, EXAMPLES, GENERATION, METRICS, SINGLE, TRANSLATION, Task
+from .card_text import DataSource, Facts, Origin, Record, escaped, make_text, markdown
 from .record import CURVES_FILE, METRICS_FILE, RECIPE_FILE, RUN_FILE, example_texts, own_file, read_file
 
 
 CARD_FILE = "README.md"
-TEMPLATE = Path(__file__).parent / "model_card.md.jinja"
 # Metadata that every card needs: the Hub finds models by them. Results stay in the model-index: the newer folder
 # `.eval_results` is for registered benchmarks alone, which NSMC and Multi30k are not.
 REQUIRED_METADATA = ("library_name", "pipeline_tag", "tags", "eval_results")
 # Two letters: a code of three could be "src" or "tgt".
 LANGUAGE_CODE = re.compile(r"[a-z]{2}")
-Record = dict[str, Any]  # or a part of one
-
-
-class DataSource(NamedTuple):
-    """The data of a run, for its card: what people call them, and their identifier in the metadata."""
-
-    name: str
-    identifier: str
-    korean: str
-    about: str | None = None  # what else says which data these are
-    terms: str = "under the licence of its source, which this card does not know"
-    language: str | None = None  # ISO code
-    is_on_hub: bool = False  # under its identifier
-    has_reviews: bool = False  # Korean, of films
 
 
 KNOWN_DATA = {
@@ -83,32 +68,6 @@ TEST_SPLITS = {
 }
 
 
-def markdown(text: str) -> str:
-    """Escape a name or text from data for Markdown, in one line, also in a table's cell."""
-    plain = " ".join("".join(c if c.isprintable() else " " for c in text).split())
-    # An invisible U+2060, or addresses would be links: for GitHub and remark, escapes and entities are, too.
-    plain = re.sub(r"((?<=:)(?=//)|(?<=www)(?=\.)|(?<=@))", "\u2060", plain, flags=re.IGNORECASE)
-    return re.sub(r"([\\`*\[\]|<>&#]|(?<!\w)_|_(?!\w))", r"\\\1", plain)
-
-
-def code(text: Any) -> str:
-    """A value from data for a code span or block of Markdown, in one line."""
-    return " ".join("".join(c if c.isprintable() and c != "`" else " " for c in str(text)).split())
-
-
-# What prints none of its texts: Python's notation doubles backslashes, and they would be Markdown again.
-_Mapping, _List = (type(kind.__name__, (kind,), {"__repr__": lambda self: "..."}) for kind in (dict, list))
-
-
-def escaped(value: Any) -> Any:
-    """A part of a record with all of its texts and names escaped: it may come from a stranger's folder."""
-    if isinstance(value, dict):
-        return _Mapping({markdown(str(name)): escaped(part) for name, part in value.items()})
-    if isinstance(value, list):
-        return _List(escaped(part) for part in value)
-    return markdown(value) if isinstance(value, str) else value
-
-
 def make_model_card(folder: str | Path, name: str | None = None) -> ModelCard:
     """Make the card of a run of a training command or of a Trainer with a `RecordCallback`.
 
@@ -130,7 +89,7 @@ def make_model_card(folder: str | Path, name: str | None = None) -> ModelCard:
         return _make(folder, name or folder.resolve().name, *files.values())
     except DataError:
         raise
-    except (KeyError, TypeError, AttributeError, IndexError, ValueError, RecursionError, UndefinedError) as error:
+    except (KeyError, TypeError, AttributeError, IndexError, ValueError, RecursionError) as error:
         names = ", ".join(files)
         raise DataError(f"{folder}: no card can be made of {names}: {type(error).__name__} {error}") from error
 
@@ -163,42 +122,33 @@ def _make(folder: Path, name: str, config: Record, metrics: Record, recipe: Reco
         model_name=name,
         eval_results=results,
     )
-    text = (folder / RECIPE_FILE).read_text(encoding="utf-8").strip()
-    labels = [config["id2label"][number] for number in sorted(config.get("id2label", {}), key=int)]
-    return ModelCard.from_template(
-        card_data,
-        template_path=str(TEMPLATE),
+    script = str(run.get("script"))
+    facts = Facts(
         name=name,
-        task=task.name,
-        command=task.command,
+        task=task,
+        data=data,
+        sources=[data, *(known for known in KNOWN_DATA.values() if known in earlier and known != data)],
         config=escaped(config),
-        labels=[markdown(label) for label in labels],
+        metrics=escaped(metrics),
+        recipe=recipe,
+        recipe_text=(folder / RECIPE_FILE).read_text(encoding="utf-8").strip(),
+        run=escaped(run),
+        labels=[markdown(config["id2label"][number]) for number in sorted(config.get("id2label", {}), key=int)],
         sides=[markdown(side) for side in sides],
         examples=[json.dumps(text, ensure_ascii=False) for text in examples],
-        longest=min(limits.get("model_max_length", math.inf), config["max_position_embeddings"]),
-        metrics=escaped(metrics),
         results=results,
-        recipe=recipe,
-        recipe_text=text,
-        # A longer fence than any in the recipe.
-        fence="`" * max(3, *(len(run) + 1 for run in re.findall("`+", text) or [""])),
-        run=escaped(run),
-        script=script if re.fullmatch(r"scripts(/\w[\w-]*)+\.py", script := str(run.get("script"))) else None,
-        base_model=base_model_of(run),
-        data=data,
-        markdown=markdown,
-        code=code,
-        further_data={part: run["data"][part] for part in run["data"] if part not in ("source", "dropped", *SPLITS)},
         splits=[split for split in SPLITS if split in run["data"]],
+        further_data={part: run["data"][part] for part in run["data"] if part not in ("source", "dropped", *SPLITS)},
         origins=origins,
+        base_model=base_model_of(run),
+        script=script if re.fullmatch(r"scripts(/\w[\w-]*)+\.py", script) else None,
         machine=machine(run),
-        # Of the data that the models before had seen, those known here.
-        sources=[data, *(known for known in KNOWN_DATA.values() if known in earlier and known != data)],
+        longest=min(limits.get("model_max_length", math.inf), config["max_position_embeddings"]),
         has_weights=any(folder.glob("*.safetensors")),
-        trust=_trust(metrics) if task is CLASSIFICATION else "",
         curves_file=CURVES_FILE if (folder / CURVES_FILE).is_file() else None,
         target_tokenizer=TARGET_TOKENIZER if config["decoder_vocab_size"] is not None else None,
     )
+    return ModelCard(f"---\n{card_data.to_yaml()}\n---\n\n{make_text(facts)}")
 
 
 def save_model_card(folder: str | Path, name: str | None = None) -> None:
@@ -268,16 +218,6 @@ def _data_source(run: Record) -> DataSource:
     return DataSource(Path(source).name, Path(source).stem, Path(source).name)
 
 
-class Origin(NamedTuple):
-    """What a card says of a model that a run's model was trained from; None: not known."""
-
-    name: str | None
-    data: DataSource | None
-    minutes: float | None
-    machine: str | None
-    is_pretrained: bool  # without labels
-
-
 def _origins(recipe: Record, run: Record) -> list[Origin]:
     """The models that a run's model was trained from, the last one first. Their records may be strangers'."""
     origins: list[Origin] = []
@@ -294,35 +234,6 @@ def _origins(recipe: Record, run: Record) -> list[Origin]:
         minutes = seconds / 60 if isinstance(seconds, int | float) else None
         origins.append(Origin(name, data, minutes, machine(run) if run else None, "texts" in recipe))
     return origins
-
-
-def _trust(metrics: Record) -> str:
-    """What the test split says about a classifier's answers: how sure its accuracy and its probabilities are."""
-    test: Record = metrics.get("test", {})
-    if "brier" not in test:
-        return ""
-    names = {
-        "expected_calibration_error": "expected calibration error",
-        "log_loss": "log loss",
-        "brier": "Brier score",
-    }
-    reports = [report for report in (test.get("uncalibrated"), test) if report]
-    titles = ["without the temperature", "with it"][-len(reports) :] if len(reports) > 1 else ["value"]
-    lines = []
-    if "accuracy_interval" in test:
-        low, high = test["accuracy_interval"]
-        most = f"{markdown(test['majority']['label'])}: {test['majority']['share']:.3f}"
-        lines += [f"Accuracy on test with 95 % confidence: {low:.3f} to {high:.3f}. Always {most}.", ""]
-    lines += ["How far its probabilities can be believed (test, smaller is better):", ""]
-    lines += [f"| | {' | '.join(titles)} |", f"|{'---|' * (1 + len(titles))}"]
-    lines += [f"| {names[key]} | {' | '.join(f'{report[key]:.4f}' for report in reports)} |" for key in names]
-    if selective := test.get("selective"):
-        lines += ["", "With a threshold (`predict --threshold`), it leaves texts unanswered:", ""]
-        lines += ["| probability of at least | answered | right |", "|---|---|---|"]
-        for one in selective:
-            right = "" if one["accuracy"] is None else f"{one['accuracy']:.1%}"
-            lines.append(f"| {one['threshold']:g} | {one['answered']:.1%} | {right} |")
-    return "\n".join(lines)
 
 
 def machine(run: Record) -> str:
