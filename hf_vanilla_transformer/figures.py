@@ -123,8 +123,10 @@ def plot_compared(rows: list[dict[str, Any]], curves: dict[str, list[dict[str, A
     metric, curves = list(rows[0])[1], {name: epochs for name, epochs in curves.items() if epochs}
     figure = new_figure(8 if curves else 4.5, 1.6 + 0.35 * len(rows))
     panels = figure.subplots(1, 2 if curves else 1, squeeze=False)[0]
-    bars = panels[0].barh([row["model"] for row in rows], [row[metric] for row in rows])
+    bars = panels[0].barh(range(len(rows)), [row[metric] for row in rows])
     panels[0].bar_label(bars, fmt="%.4g", label_type="center", color="white")
+    names = [name if len(name := str(row["model"])) <= 30 else f"…{name[-29:]}" for row in rows]  # the end differs
+    panels[0].set_yticks(range(len(rows)), names)
     panels[0].invert_yaxis()
     panels[0].set_xlabel(metric)
     for name, epochs in curves.items():

@@ -221,7 +221,7 @@ def test_published_classifier(tmp_path):
     right = [(logits.argmax(axis=-1) == labels).mean() for logits in (found, expected)]
     assert abs(right[0] - right[1]) <= 0.01
     printed = run_without_the_package(WITHOUT_TORCH + program_of(tmp_path / "export"), home=tmp_path / "export")
-    assert printed.startswith("positive 0.99")
+    assert printed.startswith("positive 0.98")
     program = re.sub(r'encode\(".*"\)', 'encode(" ")', program_of(tmp_path / "export"))
     label, probability = run_without_the_package(WITHOUT_TORCH + program, home=tmp_path / "export").split()
     (answer,) = Classifier(folder)(" ")

@@ -54,7 +54,7 @@ def test_two_processes_do_the_steps_of_one_with_twice_the_accumulation(command, 
 
     losses, measured = [], []
     for folder, text in zip(folders, printed, strict=True):
-        assert len(re.findall("^(?:test|validation) .*: ", text, re.MULTILINE)) == 1
+        assert len(re.findall("^(?:test|validation) (?:accuracy|BLEU|perplexity).*: ", text, re.MULTILINE)) == 1
         report = read_json(folder / "metrics.json")["validation"]
         measured.append({name: report[name] for name in ("accuracy", "perplexity") if name in report})
         state = read_json(folder / f"checkpoint-{steps}" / "trainer_state.json")
