@@ -2,7 +2,7 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 
-.PHONY: quickstart test test-fast test-contracts test-oldest test-newest check benchmark docs .venv-newest/installed
+.PHONY: quickstart test test-fast test-gpu test-contracts test-oldest test-newest check benchmark docs .venv-newest/installed
 
 REVIEWS := '정말 재미있고 감동적인 영화, 강력 추천합니다!' '지루하고 유치해서 시간이 아까웠다'
 
@@ -14,13 +14,17 @@ quickstart: .venv/installed
 	printf '%s\n' $(REVIEWS) | $(BIN)/vanilla-transformer predict --model runs/quickstart
 	printf '%s\n' 'Zwei Hunde spielen im Schnee.' | $(BIN)/vanilla-transformer translate --model model_cards/multi30k-de-en
 
-# Files go to a process as a whole: many make something for all of their tests.
+# Files go to a process as a whole: many make something for all of their tests. Those of tests/gpu run on the processor.
 test: check
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 2 --dist loadfile --device cpu
 
 # What is not marked as slow.
 test-fast: .venv/installed
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow"
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow" --device cpu
+
+# The tests of tests/gpu on this machine's accelerator; they skip themselves where there is none.
+test-gpu: .venv/installed
+	$(BIN)/python -m pytest -n 4 tests/gpu
 
 # The tests with which transformers tests its own models, of the installed version, on this package's classes.
 test-contracts: .venv/installed
@@ -30,7 +34,7 @@ test-contracts: .venv/installed
 # The quick tests with the oldest versions that pyproject.toml allows, or the newest that pip finds today, in a virtual
 # environment of their own.
 test-oldest test-newest: test-%: .venv-%/installed
-	.venv-$*/bin/python -m pytest -n 2 --dist loadfile -m "not slow"
+	.venv-$*/bin/python -m pytest -n 2 --dist loadfile -m "not slow" --device cpu
 
 # Speed beside torch.nn.Transformer, BART and Marian; nothing else should run meanwhile.
 benchmark: .venv/installed

@@ -238,7 +238,9 @@ def _origins(recipe: Record, run: Record) -> list[Origin]:
 
 def machine(run: Record) -> str:
     """The device of a run, for the card."""
-    parts = (run.get("device"), run.get("processes", 1), run.get("threads"))
+    accelerator = run.get("accelerator")
+    name = accelerator.get("name") if isinstance(accelerator, dict) else None
+    parts = (name or run.get("device"), run.get("processes", 1), run.get("threads"))
     device, processes, threads = (markdown(str(part)) for part in parts)
     return f"{device} (processes: {processes}, threads in each: {threads})"
 

@@ -224,7 +224,7 @@ def save_record(
         "resumed_from": None if resumed_from is None else Path(resumed_from).name,
         "own_trainer": own_trainer,
         "data": data,
-        **describe_environment(),
+        **describe_environment(model.device),
     }
     optional: dict[str, Any] = {"script": script, "license": license}
     if base_model is not None and Path(base_model).is_dir():
@@ -325,16 +325,36 @@ def world_size() -> int:
     return torch.distributed.get_world_size() if torch.distributed.is_initialized() else 1
 
 
-def describe_environment() -> dict[str, Any]:
-    """Commit (None outside a checkout), versions, device, processes and threads of this run."""
-    accelerator = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
+def describe_environment(device: torch.device | None = None) -> dict[str, Any]:
+    """Commit (None outside a checkout), versions, device, processes and threads of this run.
+
+    Args:
+        device: By default this machine's accelerator, or the processor. Of an accelerator, `accelerator` holds the
+            name, the memory in GiB and the driver, as far as torch and nvidia-smi tell them.
+    """
+    if device is None:
+        device = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else torch.device("cpu")
     return {
         "git_commit": _git_commit(),
         "versions": {"python": platform.python_version(), **{name: metadata.version(name) for name in PACKAGES}},
-        "device": "cpu" if accelerator is None else str(accelerator),
+        "device": str(device),
+        **({} if device.type == "cpu" else {"accelerator": _describe_accelerator(device)}),
         "processes": world_size(),
         "threads": torch.get_num_threads(),
     }
+
+
+def _describe_accelerator(device: torch.device) -> dict[str, Any]:
+    described: dict[str, Any] = {}
+    with contextlib.suppress(AttributeError):  # Apple's tells nothing
+        properties = torch.get_device_module(device).get_device_properties(device)
+        described |= {"name": properties.name, "memory_gib": round(properties.total_memory / 2**30, 1)}
+    if device.type == "cuda":
+        with contextlib.suppress(OSError, subprocess.CalledProcessError):
+            query = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
+            printed = subprocess.run(query, capture_output=True, encoding="utf-8", check=True).stdout
+            described["driver"] = printed.splitlines()[0] if printed else None
+    return described
 
 
 def _git_commit() -> str | None:

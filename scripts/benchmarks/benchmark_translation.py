@@ -1,5 +1,5 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""Time greedy translation: this model in batches, transformers' Marian in batches, and the tutorials' loop.
+"""Time translation: this model in batches, transformers' Marian in batches, and the tutorials' greedy loop.
 
     python scripts/benchmarks/benchmark_translation.py --model runs/de-en --data FOLDER --source_column de \\
         --target_column en --test_prefix test_2016_flickr --file benchmark.json
@@ -47,11 +47,13 @@ class BenchmarkArguments:
     test_prefix: str | None = HfArg(default=None, help="Prefix of the test files' names.")
     sentences: int = HfArg(default=1000, help="How many of the first sentences to translate.")
     batch_size: int = HfArg(default=64, help="Sentences in a batch.")
+    num_beams: int = HfArg(default=1, help="Beams; with more than one, the tutorials' loop takes no part.")
+    one_by_one: bool = HfArg(default=True, help="Whether the tutorials' loop takes part.")
     max_new_tokens: int = HfArg(default=60, help="Maximum number of tokens in a translation.")
     rounds: int = HfArg(default=3, help="How often to time each.")
 
     def __post_init__(self):
-        check_at_least(1, self, "sentences", "batch_size", "max_new_tokens", "rounds")
+        check_at_least(1, self, "sentences", "batch_size", "num_beams", "max_new_tokens", "rounds")
         if self.file and Path(self.file).exists():
             raise DataError(f"{self.file} is there, and nothing is overwritten: choose another --file")
         if self.file and not Path(self.file).parent.is_dir():
@@ -72,7 +74,8 @@ def time_translations(
     limit, facts = arguments.max_new_tokens, ModelFacts.of(model.config)
 
     def in_batches(translator: PreTrainedModel) -> list[list[int]]:
-        found = TorchEngine(translator, facts).translate(sources, arguments.batch_size, max_new_tokens=limit)
+        engine = TorchEngine(translator, facts)
+        found = engine.translate(sources, arguments.batch_size, arguments.num_beams, max_new_tokens=limit)
         return [ids for ids, *_ in found]
 
     def one_by_one() -> list[list[int]]:
@@ -83,8 +86,9 @@ def time_translations(
     ways: dict[str, Callable[[], list[list[int]]]] = {
         OURS: lambda: in_batches(model),
         MARIAN: lambda: in_batches(marian),
-        ONE_BY_ONE: one_by_one,
     }
+    if arguments.one_by_one and arguments.num_beams == 1:
+        ways[ONE_BY_ONE] = one_by_one
     translations = {}
     turns = {way: lambda way=way: translations.update({way: ways[way]()}) for way in ways}
     with torch.inference_mode():
@@ -94,7 +98,7 @@ def time_translations(
 
 
 def make_report(
-    batch_size: int, translations: dict[str, list[list[int]]], seconds: dict[str, list[float]]
+    batch_size: int, num_beams: int, translations: dict[str, list[list[int]]], seconds: dict[str, list[float]]
 ) -> dict[str, Any]:
     """What the JSON file holds."""
     ours = translations[OURS]
@@ -103,6 +107,7 @@ def make_report(
         **describe_environment(),
         "sentences": len(ours),
         "batch_size": batch_size,
+        "num_beams": num_beams,
         "tokens": sum(map(len, ours)),
         "seconds": seconds,
         "times_as_long_as_this_model": {way: round(median / medians[OURS], 2) for way, median in medians.items()},
@@ -119,7 +124,7 @@ def main(argv: list[str] | None = None) -> None:
     check_task(TorchEngine(model), "translation", arguments.model)
     model.generation_config.max_length = None  # --max_new_tokens takes its place
     translations, seconds = time_translations(arguments, model, as_marian(model))
-    report = make_report(arguments.batch_size, translations, seconds)
+    report = make_report(arguments.batch_size, arguments.num_beams, translations, seconds)
     for way, times in seconds.items():
         median, ratio = statistics.median(times), report["times_as_long_as_this_model"][way]
         print(f"{way:30}{median:8.2f} s{report['tokens'] / median:10,.0f} tokens/s{ratio:8.2f} x the time")

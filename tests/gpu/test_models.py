@@ -1,0 +1,301 @@
+"""Models compute on the device what they compute on the processor."""
+
+import copy
+import itertools
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+import torch
+from exports.models import CONFIGS, HEADS, random_model
+from shared import ROOT, tiny_config
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+from transformers import AutoTokenizer
+from transformers.utils import is_bitsandbytes_available, is_flash_attn_2_available
+
+from hf_vanilla_transformer import (
+    VanillaTransformerEncoderModel,
+    VanillaTransformerForConditionalGeneration,
+    VanillaTransformerForSequenceClassification,
+    VanillaTransformerModel,
+    modeling_vanilla_transformer,
+)
+
+
+CLASSES = {**HEADS, "encoder-decoder": VanillaTransformerModel, "encoder": VanillaTransformerEncoderModel}
+TEXTS = [[7, 8, 9, 10, 3], [11, 12, 3], [13, 3]]
+TRANSLATOR = ROOT / "model_cards" / "multi30k-de-en"
+
+
+def padded(side: str, device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
+    """Ids (3, 5) and their mask."""
+    longest = max(map(len, TEXTS))
+    pads = [[0] * (longest - len(text)) for text in TEXTS]
+    rows = [pad + text if side == "left" else text + pad for pad, text in zip(pads, TEXTS, strict=True)]
+    ids = torch.tensor(rows, device=device)
+    return ids, ids.ne(0).long()
+
+
+def inputs_of(task: str, side: str, device: torch.device) -> dict[str, torch.Tensor]:
+    ids, mask = padded(side, device)
+    inputs = {"input_ids": ids, "attention_mask": mask}
+    if task == "classification":
+        inputs["labels"] = torch.tensor([1, 0, 1], device=device)
+    elif task == "translation":
+        inputs["labels"] = ids.masked_fill(mask == 0, -100)
+    elif task == "encoder-decoder":
+        inputs |= {"decoder_input_ids": ids, "decoder_attention_mask": mask}
+    return inputs
+
+
+def model_of(name: str, task: str, attention: str, device: torch.device):
+    """A tiny model with random weights, the same on every device."""
+    config = CONFIGS[name]()
+    config._attn_implementation = attention
+    torch.manual_seed(0)
+    return (random_model(config, task) if task in HEADS else CLASSES[task](config).eval()).to(device)
+
+
+def outputs_and_gradients(model, inputs: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """The outputs at tokens, the loss or the outputs' sum of squares, and every gradient, on the processor."""
+    output = model(**inputs)
+    values = output[1] if "labels" in inputs else output[0]
+    if values.dim() == 3:
+        values = values[inputs["attention_mask"] == 1]
+    loss = output.loss if "labels" in inputs else values.square().mean()
+    loss.backward()
+    found = {"outputs": values.detach(), "loss": loss.detach()}
+    found |= {name: value.grad for name, value in model.named_parameters() if value.grad is not None}
+    return {name: value.float().cpu() for name, value in found.items()}
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("attention", ["eager", "sdpa"])
+@pytest.mark.parametrize("task", CLASSES)
+@pytest.mark.parametrize("name", [name for name in CONFIGS if name.startswith("preset")])
+def test_outputs_loss_and_gradients_are_the_processors(name, task, attention, side, device):
+    here, there = (
+        outputs_and_gradients(model_of(name, task, attention, place), inputs_of(task, side, place))
+        for place in (torch.device("cpu"), device)
+    )
+    assert here.keys() == there.keys() and len(here) > 10
+    for part, value in here.items():
+        torch.testing.assert_close(there[part], value, rtol=1e-4, atol=1e-4, msg=lambda text, part=part: part + text)
+
+
+# float16 keeps 11 bits of a number and bfloat16 8: a sum of products is wrong by about 2^-11 and 2^-8, and the
+# thirty roundings from the ids to the outputs, in independent directions, make it five times that.
+BOUNDS = {torch.float16: 5 * 2**-11, torch.bfloat16: 5 * 2**-8}
+
+
+@pytest.mark.parametrize("dtype", BOUNDS, ids=str)
+@pytest.mark.parametrize("attention", ["eager", "sdpa"])
+@pytest.mark.parametrize("task", HEADS)
+@pytest.mark.parametrize("name", ["preset base", "preset transformer-evolution"])
+def test_autocast_is_near_float32(name, task, attention, dtype, device):
+    model, inputs = model_of(name, task, attention, device), inputs_of(task, "right", device)
+    exact = model(**inputs)
+    with torch.autocast(device.type, dtype):
+        rough = model(**inputs)
+    rough.loss.backward()
+    logits = rough.logits.float()
+    assert (logits - exact.logits).norm() / exact.logits.norm() < BOUNDS[dtype]
+    assert abs(rough.loss - exact.loss) < BOUNDS[dtype] * max(1, abs(exact.loss))
+    assert not torch.equal(logits, exact.logits)
+    assert all(value.grad.isfinite().all() for value in model.parameters())
+
+
+@pytest.mark.parametrize("task", HEADS)
+def test_embeddings_in_place_of_ids(task, device):
+    model, inputs = model_of("preset base", task, "sdpa", device), inputs_of(task, "left", device)
+    by_ids = model(**inputs).logits
+    embeddings = model.get_input_embeddings()(inputs.pop("input_ids"))
+    torch.testing.assert_close(model(inputs_embeds=embeddings, **inputs).logits, by_ids)
+
+
+def kernel_model(task: str, attention: str, device: torch.device):
+    """With heads as wide as kernels need them."""
+    config = tiny_config(d_model=64, head_dim=16, encoder_layers=1, decoder_layers=1)
+    config._attn_implementation = attention
+    return random_model(config, task).to(device)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("g++") is None, reason="torch compiles flex attention with g++")
+def test_flex_attention_is_eager_attention(device):
+    """On the processor forward alone: there, flex attention has no backward."""
+    inputs, found = inputs_of("translation", "right", device), []
+    for attention in ("eager", "flex_attention"):
+        model = kernel_model("translation", attention, device)
+        if device.type == "cpu":
+            with torch.no_grad():
+                found.append({"loss": model(**inputs).loss})
+        else:
+            found.append(outputs_and_gradients(model, inputs))
+    for part, value in found[0].items():
+        torch.testing.assert_close(found[1][part], value, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.skipif(not is_flash_attn_2_available(), reason="flash-attn is not installed")
+@pytest.mark.parametrize("task", HEADS)
+def test_flash_attention_is_eager_attention(task, accelerator):
+    inputs = inputs_of(task, "right", accelerator)
+    exact, flash = (
+        kernel_model(task, attention, accelerator).to(torch.bfloat16)(**inputs).logits.float()
+        for attention in ("eager", "flash_attention_2")
+    )
+    assert (flash - exact).norm() / exact.norm() < BOUNDS[torch.bfloat16]
+
+
+@pytest.fixture(scope="module")
+def sentences() -> list[str]:
+    """Fifty German ones."""
+    who = ["Ein Mann", "Eine Frau", "Ein kleines Mädchen", "Ein brauner Hund", "Ein Junge mit einer roten Mütze"]
+    what = ["steht", "sitzt allein", "spielt mit einem Ball", "läuft schnell", "schläft"]
+    where = ["auf der Straße.", "vor einem großen Haus am Wasser."]
+    return [" ".join(words) for words in itertools.product(who, what, where)]
+
+
+@pytest.fixture(scope="module")
+def translator():
+    """The repository's own, in float32, on the processor."""
+    model = VanillaTransformerForConditionalGeneration.from_pretrained(TRANSLATOR, dtype=torch.float32)
+    return model, AutoTokenizer.from_pretrained(TRANSLATOR)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "search",
+    [
+        {"num_beams": 1},
+        {"num_beams": 4},
+        {"num_beams": 1, "cache_implementation": "static"},
+        {"num_beams": 1, "do_sample": True, "top_k": 1},
+    ],
+    ids=str,
+)
+def test_fifty_translations_are_the_processors(search, sentences, translator, device):
+    model, tokenizer = translator
+    inputs = tokenizer(sentences, padding=True, return_tensors="pt")
+    expected = model.generate(**inputs, max_new_tokens=30, num_beams=search["num_beams"])
+    found = copy.deepcopy(model).to(device).generate(**inputs.to(device), max_new_tokens=30, **search)
+    assert len({tuple(row) for row in expected.tolist()}) > 40
+    assert torch.equal(found.cpu(), expected)
+
+
+def test_sampling_with_a_seed_is_repeatable(sentences, translator, device):
+    """Other draws than on the processor: each device has its own generator."""
+    model, tokenizer = copy.deepcopy(translator[0]).to(device), translator[1]
+    inputs = tokenizer(sentences[:5], padding=True, return_tensors="pt").to(device)
+    found = []
+    for seed in (1, 1, 2):
+        torch.manual_seed(seed)
+        found.append(model.generate(**inputs, num_beams=1, do_sample=True, max_new_tokens=12).tolist())
+    assert found[0] == found[1] != found[2]
+
+
+class TensorsElsewhere(TorchDispatchMode):
+    """Collects the operations whose results are on another device."""
+
+    def __init__(self, device: torch.device):
+        super().__init__()
+        self.device, self.found = device, []
+
+    def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
+        results = operation(*args, **(kwargs or {}))
+        for value in tree_leaves(results):
+            if isinstance(value, torch.Tensor) and value.device.type != self.device.type:
+                self.found.append(f"{operation} {tuple(value.shape)}")
+        return results
+
+
+@contextmanager
+def nothing_elsewhere(device: torch.device) -> Iterator[None]:
+    """All tensors made meanwhile are on the device.
+
+    On the processor, a tensor that takes its device from no input is made on the meta device, which has no numbers.
+    """
+    with torch.device("meta" if device.type == "cpu" else "cpu"), TensorsElsewhere(device) as elsewhere:
+        yield
+    assert not elsewhere.found
+
+
+@pytest.mark.parametrize("attention", ["eager", "sdpa"])
+@pytest.mark.parametrize("masked", [True, False])
+@pytest.mark.parametrize("task", CLASSES)
+@pytest.mark.parametrize("name", CONFIGS)
+def test_every_tensor_takes_its_device_from_an_input(name, task, masked, attention, device):
+    model, inputs = model_of(name, task, attention, device), inputs_of(task, "right", device)
+    if not masked:
+        inputs = {name: value for name, value in inputs.items() if not name.endswith("mask")}
+    with nothing_elsewhere(device):
+        output = model(**inputs)
+        (output.loss if "labels" in inputs else output[0].sum()).backward()
+
+
+def test_a_tensor_made_elsewhere_is_found(device, monkeypatch):
+    def planted(mask):
+        return torch.arange(mask.shape[1]).expand(mask.shape)
+
+    monkeypatch.setattr(modeling_vanilla_transformer, "position_ids_from_mask", planted)
+    model, inputs = model_of("preset base", "translation", "sdpa", device), inputs_of("translation", "right", device)
+    with pytest.raises((AssertionError, RuntimeError, NotImplementedError)), nothing_elsewhere(device):
+        model(**inputs)
+
+
+COMPILED = [{}, {"fullgraph": True}, {"mode": "reduce-overhead"}]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", COMPILED, ids=str)
+def test_a_compiled_classifier_takes_any_length(options, device):
+    """CUDA graphs, of `reduce-overhead`, are recorded for each length: no result may be another's memory."""
+    model = kernel_model("classification", "sdpa", device)
+    compiled = torch.compile(model, **options)
+    torch.manual_seed(1)
+    batches = [torch.randint(4, 29, (3, length), device=device) for length in (5, 9, 5, 12, 9)]
+    with torch.no_grad():
+        found = [compiled(ids).logits.clone() for ids in batches]
+        for ids, logits in zip(batches, found, strict=True):
+            torch.testing.assert_close(logits, model(ids).logits, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.slow
+def test_generation_is_compiled_with_a_static_cache(sentences, translator, device):
+    """`generate` itself compiles, on an accelerator; on the processor a decoding step is traced alone."""
+    model, tokenizer = copy.deepcopy(translator[0]).to(device), translator[1]
+    inputs = tokenizer(sentences[:8], padding=True, return_tensors="pt").to(device)
+    plain = model.generate(**inputs, num_beams=1, max_new_tokens=20)
+    if device.type == "cpu":
+        model.forward = torch.compile(model.forward, backend="eager")
+    found = model.generate(**inputs, num_beams=1, max_new_tokens=20, cache_implementation="static")
+    assert torch.equal(found, plain)
+
+
+def test_a_model_is_loaded_onto_the_device(device, tmp_path):
+    model = model_of("preset transformer-evolution", "classification", "sdpa", torch.device("cpu"))
+    model.save_pretrained(tmp_path)
+    where = "auto" if device.type != "cpu" else {"": "cpu"}
+    loaded = VanillaTransformerForSequenceClassification.from_pretrained(tmp_path, device_map=where)
+    assert {value.device.type for value in (*loaded.parameters(), *loaded.buffers())} == {device.type}
+    ids, mask = padded("right", device)
+    torch.testing.assert_close(
+        loaded(ids, mask).logits.cpu(), model(ids.cpu(), mask.cpu()).logits, rtol=1e-4, atol=1e-4
+    )
+
+
+@pytest.mark.skipif(not is_bitsandbytes_available(), reason="bitsandbytes is not installed")
+def test_eight_bit_weights_are_near(accelerator, tmp_path):
+    from transformers import BitsAndBytesConfig
+
+    model = kernel_model("classification", "sdpa", accelerator)
+    model.save_pretrained(tmp_path)
+    quantised = VanillaTransformerForSequenceClassification.from_pretrained(
+        tmp_path, device_map="auto", quantization_config=BitsAndBytesConfig(load_in_8bit=True)
+    )
+    ids, mask = padded("right", accelerator)
+    exact, rough = (each(ids, mask).logits.float() for each in (model, quantised))
+    # Eight bits a weight: wrong by at most 2^-8 of the row's largest.
+    assert (rough - exact).norm() / exact.norm() < 0.05
