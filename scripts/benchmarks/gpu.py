@@ -36,6 +36,8 @@ QUIET = ["--disable_tqdm", "true"]
 TINY = '{"d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "encoder_ffn_dim": 16, "decoder_ffn_dim": 16}'
 FEW_STEPS = ["--max_steps", "2", "--save_steps", "2", "--eval_strategy", "no", "--load_best_model_at_end", "false"]
 BATCHES = (1, 32, 256, 1024)
+# What is timed, one after the other; the last two run side by side.
+PARTS = ("nsmc", "classifiers", "translation", "predict", "settings", "tests", "larger")
 # What runs side by side at the end needs so many of the seconds: the larger classifier's pretraining ends then.
 LAST = 300
 FINE_TUNING = 60
@@ -45,6 +47,7 @@ FINE_TUNING = 60
 class GpuArguments:
     packed: str = HfArg(help="The folder that pack_gpu.sh made.")
     output_dir: str = HfArg(help="The folder for gpu.json, logs and runs.")
+    parts: list[str] = HfArg(default_factory=lambda: list(PARTS), help=f"Of {', '.join(PARTS)}.")
     seconds: int = HfArg(default=540, help="When to end.")
     trial: bool = HfArg(default=False, help="Run every part at tiny size, to see that each works.")
 
@@ -143,7 +146,8 @@ class Measurement:
         pairs = ["--data", self.packed / "multi30k", "--source_column", "de", "--target_column", "en"]
         few = ["--max_steps", 300, "--save_steps", 300, "--eval_steps", 300, "--average_last", 1]
         post_norm = ["--config", '{"norm_first": false, "final_norm": false}', "--max_tokens", 16_384]
-        tiny = ("--vocab_size", 1000, "--config", f'{TINY[:-1]}, "norm_first": false, "final_norm": false}}')
+        tiny = ("--vocab_size", 1000, "--generation_num_beams", 1, "--generation_max_length", 3)
+        tiny += ("--config", f'{TINY[:-1]}, "norm_first": false, "final_norm": false}}')
         self.train("translator", 45, "train-translation", "multi30k-de-en", *pairs, *few, *post_norm, trial=tiny)
         pairs += ["--test_prefix", "test_2016_flickr", "--one_by_one", "false", "--rounds", 2]
         for beams in (1, 5):
@@ -161,11 +165,16 @@ class Measurement:
                 tiny = ("--sentences", 2, "--max_new_tokens", 3)
                 self.part(name, 25, *program, *words, results=(f"{name}.json",), trial=tiny)
 
+    def reviews(self, number: int) -> Path:
+        """A file of the first reviews."""
+        texts = self.folder / f"{number}-reviews.txt"
+        with open(self.packed / "reviews.txt", encoding="utf-8") as lines, open(texts, "w", encoding="utf-8") as file:
+            file.writelines(itertools.islice(lines, number))
+        return texts
+
     def predict(self) -> None:
         """200,000 reviews through the command."""
-        texts = self.folder / "texts.txt"
-        with open(self.packed / "reviews.txt", encoding="utf-8") as lines, open(texts, "w", encoding="utf-8") as file:
-            file.writelines(itertools.islice(lines, 10 if self.trial else 200_000))
+        texts = self.reviews(10 if self.trial else 200_000)
         words = ["--model", ROOT / "model_cards" / "nsmc-small", "--file", texts]
         for dtype in ("float32", "bfloat16"):
             answers = self.folder / f"answers-{dtype}.txt"
@@ -179,9 +188,10 @@ class Measurement:
     def larger(self) -> None:
         """6 + 6 layers of 512, pretrained on reviews for what time there is, then fine-tuned."""
         recipes = ROOT / "scripts" / "recipes"
-        words = [recipes / "pretrain-reviews-gpu.yaml", "--texts", self.packed / "reviews.txt"]
+        texts = self.reviews(6000) if self.trial else self.packed / "reviews.txt"
+        words = [recipes / "pretrain-reviews-gpu.yaml", "--texts", texts]
         limit = min(240, self.end - time.monotonic() - FINE_TUNING)
-        self.train("larger-pretraining", limit, "pretrain", *words, trial=("--vocab_size", 1500))
+        self.train("larger-pretraining", limit, "pretrain", *words, trial=("--vocab_size", 3000))
         pretrained = self.folder / "runs" / "larger-pretraining"
         if not (pretrained / "config.json").exists():  # stopped: its last checkpoint
             checkpoints = [*pretrained.glob("stopped-checkpoint-*"), *pretrained.glob("checkpoint-*")]
@@ -201,15 +211,18 @@ class Measurement:
         )
 
     def run(self) -> None:
-        """All parts. The larger classifier keeps its time: what is timed ends before it."""
+        """The parts. The larger classifier keeps its time: what is timed ends before it."""
+        parts = self.report["arguments"]["parts"]
         end, self.end = self.end, self.end - LAST
-        for measure in (self.nsmc, self.classifiers, self.translation, self.predict, self.settings):
-            measure()
+        for name in PARTS[:-2]:
+            if name in parts:
+                getattr(self, name)()
         self.end = end
-        tests = threading.Thread(target=self.tests)
-        tests.start()
-        self.larger()
-        tests.join()
+        last = [threading.Thread(target=getattr(self, name)) for name in PARTS[-2:] if name in parts]
+        for thread in last:
+            thread.start()
+        for thread in last:
+            thread.join()
 
 
 class Peak:
