@@ -2,7 +2,8 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 
-.PHONY: quickstart test test-fast test-gpu test-contracts test-oldest test-newest check benchmark docs .venv-newest/installed
+.PHONY: quickstart test test-fast test-gpu test-contracts test-oldest test-newest check format benchmark docs site \
+	release-check owner .venv-newest/installed
 
 REVIEWS := '정말 재미있고 감동적인 영화, 강력 추천합니다!' '지루하고 유치해서 시간이 아까웠다'
 
@@ -14,9 +15,11 @@ quickstart: .venv/installed
 	printf '%s\n' $(REVIEWS) | $(BIN)/vanilla-transformer predict --model runs/quickstart
 	printf '%s\n' 'Zwei Hunde spielen im Schnee.' | $(BIN)/vanilla-transformer translate --model model_cards/multi30k-de-en
 
-# Files go to a process as a whole: many make something for all of their tests. Those of tests/gpu run on the processor.
+# `make test FILE=tests/test_tokenizer.py` runs one file. Files go to a process as a whole: many make something for all of
+# their tests. Those of tests/gpu run on the processor.
+FILE ?=
 test: check
-	$(BIN)/python -m pytest -n 2 --dist loadfile --device cpu
+	$(BIN)/python -m pytest -n 2 --dist loadfile --device cpu $(FILE)
 
 # What is not marked as slow.
 test-fast: .venv/installed
@@ -45,6 +48,24 @@ benchmark: .venv/installed
 docs: .venv/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
 	$(BIN)/python docs/walkthrough/make_notebooks.py
+
+# The documentation site, in build/site, without the network; warnings and dead links are errors.
+site: .venv/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[site]'
+	$(BIN)/python docs/site/make_site.py
+
+# Whether this commit can be released: RELEASING.md.
+release-check: .venv/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check build twine
+	$(BIN)/python scripts/release_check.py
+
+# The owner's name on GitHub and the Hub: make owner NAME=...
+owner:
+	$(PYTHON) scripts/set_owner.py $(NAME)
+
+format: .venv/installed
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
 
 check: .venv/installed
 	$(BIN)/ruff check .

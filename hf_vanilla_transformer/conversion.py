@@ -246,13 +246,13 @@ def _find_source(name: str) -> tuple[str, _Source]:
 def convert_checkpoint(state_dict: Mapping[str, torch.Tensor], source: str, **config_fields: Any) -> PreTrainedModel:
     """Make a model from a tutorial's checkpoint.
 
-    | `source` | code |
-    |---|---|
-    | `transformer-evolution`, also `-half`, `-full` | https://github.com/paul-hyun/transformer-evolution |
-    | `annotated-transformer` | https://nlp.seas.harvard.edu/annotated-transformer |
-    | `pytorch-seq2seq` | https://github.com/bentrevett/pytorch-seq2seq, "Attention is All You Need" |
-    | `pytorch-transformer`, also `-scalar-norm` | https://github.com/hkproj/pytorch-transformer |
-    | `torch-nn-transformer` | https://docs.pytorch.org/docs/stable/generated/torch.nn.Transformer.html |
+    The sources, and their code:
+
+    - `transformer-evolution`, also `-half`, `-full`: https://github.com/paul-hyun/transformer-evolution
+    - `annotated-transformer`: https://nlp.seas.harvard.edu/annotated-transformer
+    - `pytorch-seq2seq`: https://github.com/bentrevett/pytorch-seq2seq, "Attention is All You Need"
+    - `pytorch-transformer`, also `-scalar-norm`: https://github.com/hkproj/pytorch-transformer
+    - `torch-nn-transformer`: https://docs.pytorch.org/docs/stable/generated/torch.nn.Transformer.html
 
     The tensors tell all sizes (layers, vocabularies, positions, labels), so the variants of a source convert alike;
     they also tell pytorch-transformer's kind of norm and attention biases.

@@ -15,6 +15,16 @@ from .errors import DataError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+__all__ = [
+    "new_figure",
+    "plot_compared",
+    "plot_reliability",
+    "plot_robustness",
+    "plot_selective",
+    "plot_training_curves",
+    "save",
+    "with_hangul",
+]
 FORMATS = (".png", ".svg")
 
 
@@ -32,6 +42,7 @@ def check_file(file: str | Path) -> None:
 
 
 def new_figure(width: float, height: float, layout: Any = "constrained") -> "Figure":
+    """An empty figure of so many inches, which no window shows; `layout` is matplotlib's."""
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout=layout)
@@ -47,6 +58,11 @@ def with_hangul(figure: "Figure") -> "Figure":
 
 
 def save(figure: "Figure", file: str | Path | None) -> "Figure":
+    """Write a figure, with a font for Hangul, to a file if one is given; returns the figure.
+
+    Raises:
+        ValueError: the file is no PNG or SVG, or its folder is not there.
+    """
     with_hangul(figure)
     if file is not None:
         check_file(file)
@@ -119,7 +135,13 @@ def plot_selective(rows: list[dict[str, Any]], file: str | Path | None = None) -
 
 
 def plot_compared(rows: list[dict[str, Any]], curves: dict[str, list[dict[str, Any]]], file: str | Path) -> "Figure":
-    """Draw the headline metric of each model, and beside it the validation losses of those that have a record."""
+    """Draw the headline metric of each model, and beside it the validation losses of those that have a record.
+
+    Args:
+        rows: Of each model `model`, its name, and then the metric.
+        curves: Of each model with a record, the `epochs` of its `metrics.json`.
+        file: The picture's file.
+    """
     metric, curves = list(rows[0])[1], {name: epochs for name, epochs in curves.items() if epochs}
     figure = new_figure(8 if curves else 4.5, 1.6 + 0.35 * len(rows))
     panels = figure.subplots(1, 2 if curves else 1, squeeze=False)[0]

@@ -22,6 +22,24 @@ from .tasks import METRICS, MULTI, REGRESSION, SINGLE
 from .tokenizer import split_words
 
 
+__all__ = [
+    "bootstrapped_bleu",
+    "calibration_report",
+    "calibration_scores",
+    "classification_report",
+    "compute_metrics",
+    "compute_perplexity",
+    "evaluate_split",
+    "multi_label_report",
+    "regression_report",
+    "robustness_report",
+    "selective_report",
+    "threshold_for",
+    "token_losses",
+    "translation_report",
+    "wilson_interval",
+    "word_report",
+]
 # A longer table of labels is not printed.
 TABLE_LIMIT = 50
 
@@ -159,7 +177,7 @@ def calibration_report(probabilities: np.ndarray, labels: np.ndarray, bins: int 
         bins: Number of bins of equal width for the probability of the predicted label.
 
     Returns:
-        `expected_calibration_error` (Eq. 3), the mean of |accuracy - confidence| over bins, weighted by their rows;
+        `expected_calibration_error` (Eq. 3), the mean distance of accuracy and confidence in bins, weighted by rows;
         and `bins`, those that are not empty: `rows`, `confidence` (mean probability of the predicted label),
         `accuracy`.
     """
@@ -214,7 +232,13 @@ def selective_report(
 
 
 def threshold_for(probabilities: np.ndarray, labels: np.ndarray, accuracy: float) -> float | None:
-    """The smallest threshold from which on the answers are right as often as wanted; None if there is none."""
+    """The smallest threshold from which on the answers are right as often as wanted; None if there is none.
+
+    Args:
+        probabilities: (rows, labels), float.
+        labels: (rows,), int.
+        accuracy: The wanted share of right answers, from 0 to 1.
+    """
     confidence, right = probabilities.max(axis=-1), probabilities.argmax(axis=-1) == labels
     order = np.argsort(-confidence, kind="stable")
     shares = np.cumsum(right[order]) / np.arange(1, 1 + len(order))

@@ -31,6 +31,13 @@ from .characters import part_that_matters, tokenizer_errors
 from .errors import DataError
 
 
+__all__ = [
+    "SPECIAL_TOKENS",
+    "encode",
+    "import_sentencepiece",
+    "split_words",
+    "train_tokenizer",
+]
 logger = logging.getLogger(__name__)
 
 # Ids 0 to 6, in this order.
