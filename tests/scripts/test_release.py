@@ -1,0 +1,127 @@
+# owner-placeholder
+"""What a release needs: the owner's name in every file, distributions with the right files, a job on the Hub."""
+
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tomllib
+import zipfile
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from shared import ROOT
+
+
+sys.path.insert(0, str(ROOT / "scripts"))
+import release_check
+from set_owner import MARK, files_with_placeholder, set_owner
+
+
+@pytest.fixture
+def checkout(tmp_path, monkeypatch):
+    """A repository with three files."""
+    texts = {"a.md": "https://github.com/OWNER/x and OWNERS", "b.py": f"# {MARK}: OWNER\n", "c.txt": "nothing"}
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    subprocess.run(["git", "add", "."], cwd=tmp_path, check=True)
+    return tmp_path
+
+
+def test_the_owners_name_is_set_everywhere_but_where_the_placeholder_is_meant(checkout):
+    assert set_owner(checkout, "a-name") == ["a.md"]
+    assert (checkout / "a.md").read_text() == "https://github.com/a-name/x and OWNERS"
+    assert "OWNER" in (checkout / "b.py").read_text()
+    assert files_with_placeholder(checkout) == [] == set_owner(checkout, "other")
+
+
+@pytest.mark.parametrize("name", ["", "-a", "a--b", "a b", "../x", "a" * 40, "OWNER"])
+def test_what_is_no_owners_name_is_refused(name, checkout):
+    with pytest.raises(ValueError, match="no name of an owner"):
+        set_owner(checkout, name)
+    assert "OWNER" in (checkout / "a.md").read_text()
+
+
+def test_what_is_wrong_with_a_release_is_listed(monkeypatch, tmp_path):
+    """Of a checkout that no version is tagged in: each fault by its file."""
+    for name in ("CHANGELOG.md", "CITATION.cff"):
+        (tmp_path / name).write_text("## [9.9.9]\nversion: 9.9.9\n")
+    (tmp_path / "page.md").write_text("OWNER")
+    for words in (["init", "-q"], ["add", "."]):
+        subprocess.run(["git", *words], cwd=tmp_path, check=True)
+    monkeypatch.setattr(release_check, "ROOT", tmp_path)
+    monkeypatch.setattr(release_check.run, "__defaults__", (tmp_path,))
+    monkeypatch.setattr(release_check.run, "__kwdefaults__", {"cwd": tmp_path})
+    found = release_check.check_names()
+    assert [one.partition(":")[0] for one in found[:3]] == ["CHANGELOG.md", "CITATION.cff", "git"]
+    assert any("OWNER stands in 1 files" in one for one in found)
+
+
+def test_files_that_are_missing_or_too_many_are_named(monkeypatch, tmp_path):
+    monkeypatch.setattr(release_check, "expected_files", lambda: {"hf_vanilla_transformer/a.py"})
+    sources, wheel = tmp_path / "x.tar.gz", tmp_path / "x.whl"
+    with tarfile.open(sources, "w:gz") as archive:
+        for name in ("LICENSE", "README.md", "pyproject.toml", "setup.py", "PKG-INFO", "hf_vanilla_transformer/a.py"):
+            (tmp_path / "file").write_text("")
+            archive.add(tmp_path / "file", f"x-1/{name}")
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr("hf_vanilla_transformer/a.py", "")
+    assert release_check.check_files(sources, wheel) == []
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr("tests/test_a.py", "")
+    wrong = release_check.check_files(sources, wheel)
+    assert wrong == ["x.whl lacks hf_vanilla_transformer/a.py", "x.whl should not have tests/test_a.py"]
+
+
+def test_the_versions_of_hooks_are_those_of_the_checks():
+    hooks = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())
+    (ruff,) = [repo["rev"] for repo in hooks["repos"] if "ruff" in repo["repo"]]
+    assert f"\nruff=={ruff.removeprefix('v')}\n" in (ROOT / "constraints.txt").read_text()
+
+
+def test_workflows_name_models_and_targets_that_are_there():
+    makefile = (ROOT / "Makefile").read_text()
+    for file in (ROOT / ".github" / "workflows").glob("*.yml"):
+        text = file.read_text()
+        assert yaml.safe_load(text)["jobs"]
+        for target in re.findall(r"run: make ([\w-]+)", text):
+            assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
+    models = yaml.safe_load((ROOT / ".github" / "workflows" / "models.yml").read_text())
+    listed = models["jobs"]["upload"]["strategy"]["matrix"]["model"]
+    assert sorted(listed) == sorted(path.name for path in (ROOT / "model_cards").iterdir() if path.is_dir())
+
+
+def test_the_job_on_the_hub_says_what_it_needs(monkeypatch):
+    """As `uv` reads it; and it trains and uploads by the package's commands."""
+    text = (ROOT / "scripts" / "hub_job.py").read_text()
+    (block,) = re.findall(r"(?m)^# /// script$\s((?:^#(?:| .*)$\s)+)^# ///$", text)
+    header = tomllib.loads("".join(line[2:] + "\n" for line in block.splitlines()))
+    (requirement,) = map(Requirement, header["dependencies"])
+    assert requirement.name == "hf-vanilla-transformer" and requirement.extras == {"train"}
+    assert (
+        header["requires-python"] == tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["requires-python"]
+    )
+    called = []
+    import hf_vanilla_transformer.commands.push_to_hub as push
+    import hf_vanilla_transformer.commands.train_classifier as train
+
+    monkeypatch.setattr(train, "main", lambda argv: called.append(argv))
+    monkeypatch.setattr(push, "main", lambda argv: called.append(argv))
+    monkeypatch.setattr(sys, "argv", ["hub_job.py", "me/model", "--data", "me/data"])
+    exec(compile(text, "hub_job.py", "exec"), {"__name__": "__main__"})
+    assert called == [["few-rows", "--data", "me/data", "--output_dir", "run"], ["run", "--repo_id", "me/model"]]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("git") is None, reason="there is no git")
+def test_no_file_needs_the_placeholder(tmp_path):
+    """A clone in which the owner's name is set still has the walk-through's two editions in step."""
+    subprocess.run(["git", "clone", "-q", ROOT, tmp_path / "clone"], check=True)
+    assert len(set_owner(tmp_path / "clone", "somebody")) > 10
+    files = ["tests/test_walkthrough_languages.py", "tests/test_korean_pages.py", "tests/test_wheel.py"]
+    words = [sys.executable, "-m", "pytest", "-q", "-m", "not slow", "-p", "no:cacheprovider", *files]
+    result = subprocess.run(words, cwd=tmp_path / "clone", capture_output=True, encoding="utf-8", check=False)
+    assert result.returncode == 0, result.stdout[-3000:]
