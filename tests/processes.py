@@ -57,9 +57,7 @@ def run_side_by_side(program: str, *arguments, homes: list[Path]) -> list[subpro
 
     `homes` are the caches of one machine with both processes, or of two with one each.
     """
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))
-        port = unused.getsockname()[1]
+    port = free_port()
     each = 2 // len(homes)  # processes a machine
 
     def run(rank: int) -> subprocess.CompletedProcess:
@@ -72,6 +70,12 @@ def run_side_by_side(program: str, *arguments, homes: list[Path]) -> list[subpro
 
     with ThreadPool(2) as threads:
         return threads.map(run, range(2))
+
+
+def free_port() -> int:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        return unused.getsockname()[1]
 
 
 def _run(program, arguments, environment, cwd, package, outputs) -> None:

@@ -72,7 +72,7 @@ class CommandLine(SettingsParser):
             actions["--output_dir"].help = "The folder for the result; it must be empty. By default runs/RECIPE."
             resume = actions["--resume_from_checkpoint"]
             resume.nargs, resume.const = "?", "true"
-            resume.help = "Resume from this checkpoint, by default from the last whole one."
+            resume.help = "Resume from this checkpoint, by default from the last whole one; `auto`: if there is one."
             self.add_argument("--help-all", action="help", help="Show transformers' TrainingArguments, too.")
             every = "Every field of transformers' TrainingArguments is a setting, too: --help-all lists them."
             self.epilog = "\n\n".join(filter(None, [every, epilog]))

@@ -6,7 +6,7 @@
     vanilla-transformer train-classifier --data my.csv --text_column text --label_column label --output_dir runs/mine
 
 The result is a folder that AutoModelForSequenceClassification loads. Flags override the recipe. An interrupted run
-resumes with the same command and --resume_from_checkpoint.
+resumes with the same command and --resume_from_checkpoint auto.
 """
 
 from ..training.classifier import GROUPS, train_classifier

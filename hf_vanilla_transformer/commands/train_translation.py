@@ -7,7 +7,7 @@
         --output_dir runs/mine
 
 The result is a folder that AutoModelForSeq2SeqLM loads. Flags override the recipe. An interrupted run resumes with the
-same command and --resume_from_checkpoint.
+same command and --resume_from_checkpoint auto.
 """
 
 from ..training.translator import GROUPS, train_translator

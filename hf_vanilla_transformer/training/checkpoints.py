@@ -9,9 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from accelerate import PartialState
 from safetensors import SafetensorError, safe_open
 from torch.optim.swa_utils import AveragedModel
-from transformers import PreTrainedConfig, PreTrainedModel
+from transformers import PreTrainedConfig, PreTrainedModel, TrainerCallback, TrainingArguments
+from transformers.trainer import TRAINER_STATE_NAME
+from transformers.trainer_callback import ExportableState
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
 from ..errors import DataError
@@ -24,8 +27,12 @@ logger = logging.getLogger(__name__)
 
 # The value of `resume_from_checkpoint` that stands for the last whole checkpoint of the run's folder.
 LAST_CHECKPOINT = "last"
+# The value that begins a run in an empty folder, and else is `LAST_CHECKPOINT`: for commands that are started again.
+AUTO = "auto"
 # Held while a run writes to its folder. Trainer does not push files named `_*`.
 LOCK_FILE = "_run.lock"
+# How the name of a file begins that the first process makes, for the others to look for.
+SHARED_PREFIX = "_run.shared."
 # The files that Trainer reads when it resumes, in the order in which it writes them; peft's and FSDP's names follow.
 CHECKPOINT_FILES = (
     ("model*.safetensors", "adapter_model*", "pytorch_model_fsdp*"),
@@ -58,14 +65,21 @@ def prepare_output_dir(output_dir: str, resume: str | bool | None = None) -> str
     folder, checkpoint = Path(output_dir), None
     # Other switches are `true` or `false`, so people write this one so, too.
     resume = {"true": LAST_CHECKPOINT, "false": None}.get(str(resume).lower(), resume)
-    if resume is None:
-        if folder.is_dir() and {file.name for file in folder.iterdir()} - {LOCK_FILE, ".DS_Store"}:
+    if resume in (LAST_CHECKPOINT, AUTO):
+        checkpoint = last_whole_checkpoint(output_dir)
+    elif resume is not None:
+        checkpoint = str(resume)
+    if resume is None or (resume == AUTO and checkpoint is None):
+        # Checkpoints that are all damaged are those of a run that was killed while it saved the first one.
+        left = list_checkpoints(output_dir, CHECKPOINT_PREFIX, EXTRA_PREFIX) if resume else []
+        passed = {LOCK_FILE, ".DS_Store", *(Path(path).name for path in left)}
+        names = {file.name for file in folder.iterdir()} if folder.is_dir() else set()
+        if any(not name.startswith(SHARED_PREFIX) for name in names - passed):
             raise DataError(
                 f"{output_dir} is not empty, and nothing is overwritten: choose another output_dir "
                 "(an interrupted run goes on with resume_from_checkpoint)"
             )
     else:
-        checkpoint = last_whole_checkpoint(output_dir) if resume == LAST_CHECKPOINT else str(resume)
         if checkpoint is None or not Path(checkpoint).is_dir():
             raise DataError(f"{checkpoint or output_dir}: no checkpoint to go on from")
         if not is_adapter(checkpoint):
@@ -93,10 +107,66 @@ def checkpoint_damage(checkpoint: str) -> str | None:
             if not _is_whole(file):
                 return f"{file.name} is broken off"
     # Each of several processes writes its own state; a single one's has no number.
-    for rank in range(world_size() if not Path(checkpoint, "rng_state.pth").is_file() else 0):
+    processes = step_size(checkpoint).get("processes") or world_size()
+    for rank in range(processes if not Path(checkpoint, "rng_state.pth").is_file() else 0):
         if not Path(checkpoint, f"rng_state_{rank}.pth").is_file():
             return f"rng_state_{rank}.pth is missing"
     return None
+
+
+class StepSize(TrainerCallback, ExportableState):
+    """Keeps in each checkpoint's trainer_state.json what an update of the weights is made of.
+
+    Attributes:
+        now: Of this process's run: its `processes`; `gradient_accumulation_steps` as `given`; the `rows` of an update,
+            of full batches; and those of a `group`, of which rows of similar length are drawn, as at the run's start.
+    """
+
+    now: dict[str, int] = {}  # not the object's own: Trainer may make another one, as the checkpoint has it
+
+    def state(self) -> dict[str, Any]:
+        return {"args": {}, "attributes": {"kept": self.now}}
+
+
+def step_size(checkpoint: str) -> dict[str, int]:
+    """What `StepSize` has kept in a checkpoint; empty if it has not."""
+    try:
+        state = json.loads(Path(checkpoint, TRAINER_STATE_NAME).read_text(encoding="utf-8"))
+        return {
+            name: int(value) for name, value in state["stateful_callbacks"]["StepSize"]["attributes"]["kept"].items()
+        }
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return {}
+
+
+def keep_step_size(training: TrainingArguments, checkpoint: str | None) -> None:
+    """Set `gradient_accumulation_steps` so that a resumed run's updates have the rows of its checkpoint's.
+
+    That is where the number of processes is another than the checkpoint's, or was so in an earlier resumption.
+
+    Raises:
+        DataError: with this number of processes, no accumulation makes as many rows.
+    """
+    given, processes, batch = training.gradient_accumulation_steps, training.world_size, training.train_batch_size
+    kept = step_size(checkpoint) if checkpoint else {}
+    if kept and (kept["processes"] != processes or kept["given"] == given):
+        if kept["rows"] % (batch * processes):
+            raise DataError(
+                f"{checkpoint}: an update has {kept['rows']:,} rows, in {kept['processes']} processes; {processes} "
+                f"processes with batches of {batch:,} cannot make as many: choose another number of processes, or "
+                "another per_device_train_batch_size"
+            )
+        training.gradient_accumulation_steps = kept["rows"] // (batch * processes)
+        if kept["processes"] != processes and PartialState().is_main_process:
+            logger.warning(
+                f"{checkpoint}: made in {kept['processes']} processes, and goes on in {processes}: "
+                f"gradient_accumulation_steps is {training.gradient_accumulation_steps}, so that an update keeps its "
+                f"{kept['rows']:,} rows; dropout draws other numbers, and sums are rounded in another order, so the "
+                "weights do not end the same bit for bit"
+            )
+    accumulated = batch * training.gradient_accumulation_steps
+    group = kept.get("group", accumulated)
+    StepSize.now = {"processes": processes, "given": given, "rows": processes * accumulated, "group": group}
 
 
 def _is_whole(file: Path) -> bool:

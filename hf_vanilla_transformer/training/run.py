@@ -15,7 +15,7 @@ from typing import Any, Self
 import numpy as np
 import torch
 from accelerate import PartialState
-from accelerate.utils import broadcast_object_list
+from accelerate.utils import broadcast_object_list, gather_object
 from datasets import Dataset, DatasetDict
 from filelock import FileLock, Timeout
 from transformers import (
@@ -43,7 +43,17 @@ from ..hub.upload import keep_token_out_of_files, upload_run
 from ..inference.folder import Model, load_config, load_to_train, load_tokenizer, load_tokenizer_to_train, size_needed
 from ..inference.precision import explain_precision, training_precision
 from ..settings import ModelArguments
-from .checkpoints import LOCK_FILE, last_whole_checkpoint, prepare_output_dir, round_weights, save_weights_in
+from .checkpoints import (
+    AUTO,
+    LOCK_FILE,
+    SHARED_PREFIX,
+    StepSize,
+    keep_step_size,
+    last_whole_checkpoint,
+    prepare_output_dir,
+    round_weights,
+    save_weights_in,
+)
 from .trainer import CheckedTrainer, TrainingStopped
 from .vocabulary import train_vocabulary
 
@@ -229,7 +239,8 @@ class RunFolder:
         self.opened.remove(self)
         if isinstance(error, KeyboardInterrupt | TrainingStopped):
             found = None if self.dry_run else last_whole_checkpoint(self.folder)
-            way = f"the same command with --resume_from_checkpoint goes on from {found}"
+            flag = "" if self.training.resume_from_checkpoint == AUTO else " with --resume_from_checkpoint"
+            way = f"the same command{flag} goes on from {found}"
             error.add_note(way if found else "no checkpoint was saved")
         self._at_end.close()
 
@@ -242,20 +253,45 @@ class RunFolder:
             training.output_dir = stack.enter_context(tempfile.TemporaryDirectory())  # Trainer makes its folder
             training.report_to, training.push_to_hub, training.disable_tqdm = [], False, True
             return
-        with training.main_process_first(desc="output_dir"):
-            if PartialState().is_main_process:
-                lock = FileLock(Path(self.folder, LOCK_FILE))
-                Path(self.folder).mkdir(parents=True, exist_ok=True)
-                try:
-                    lock.acquire(timeout=0)
-                except Timeout:
-                    raise DataError(f"{self.folder}: a run is going on there: choose another output_dir") from None
-                stack.callback(lock.release)
-                stack.callback(Path(lock.lock_file).unlink, missing_ok=True)
-            self.checkpoint = prepare_output_dir(self.folder, training.resume_from_checkpoint)
+        if training.device.type == "cpu" and training.fsdp:  # Trainer would copy the model to each process
+            raise DataError("--fsdp: shards a model over GPUs, and this run is on the CPU")
+        if training.ddp_find_unused_parameters is None:
+            training.ddp_find_unused_parameters = False  # no loss leaves out a parameter
+        found = broadcast_from_main(lambda: self._prepare(stack))
+        if isinstance(found, Exception):
+            raise found
+        self.checkpoint, name = found
+        shared = Path(self.folder, name)
+        blind = [str(rank) for rank, sees in enumerate(gather_object([shared.is_file()])) if not sees]
+        if PartialState().is_main_process:
+            shared.unlink()
+        if blind:
+            what = f"process {', '.join(blind)} does not see what process 0 writes there"
+            raise DataError(f"{self.folder}: {what}: choose an output_dir that all machines share")
+        keep_step_size(training, self.checkpoint)
+        stack.callback(StepSize.now.clear)
         if PartialState().is_main_process:
             print(f"The result goes to {self.folder}", flush=True)
             print(explain_precision(training_precision(training), training.use_cpu), flush=True)
+
+    def _prepare(self, stack: contextlib.ExitStack) -> Exception | tuple[str | None, str]:
+        """In the main process: lock the folder; the checkpoint to resume from, and the name of a file in it.
+
+        An error is returned, for all processes to raise.
+        """
+        lock = FileLock(Path(self.folder, LOCK_FILE))
+        try:
+            Path(self.folder).mkdir(parents=True, exist_ok=True)
+            lock.acquire(timeout=0)
+            stack.callback(lock.release)
+            stack.callback(Path(lock.lock_file).unlink, missing_ok=True)
+            checkpoint = prepare_output_dir(self.folder, self.training.resume_from_checkpoint)
+            with tempfile.NamedTemporaryFile(prefix=SHARED_PREFIX, dir=self.folder, delete=False) as shared:
+                return checkpoint, Path(shared.name).name
+        except Timeout:
+            return DataError(f"{self.folder}: a run is going on there: choose another output_dir")
+        except Exception as error:
+            return error
 
     def fit(self, trainer: CheckedTrainer) -> TrainOutput:
         """Train, from the checkpoint if there is one.
@@ -265,6 +301,7 @@ class RunFolder:
             OSError: a checkpoint cannot be written, as on a full disk.
         """
         self._trainer = trainer
+        trainer.add_callback(StepSize)
         try:
             trained = trainer.train(resume_from_checkpoint=self.checkpoint)
         except RuntimeError as error:

@@ -31,7 +31,15 @@ from ..data.rows import column_array, list_lengths
 from ..errors import DataError
 from ..inference.folder import load_config
 from .batches import TokenBudgetBatchSampler
-from .checkpoints import EXTRA_PREFIX, architecture_fields, is_adapter, last_whole_checkpoint, list_checkpoints
+from .checkpoints import (
+    AUTO,
+    EXTRA_PREFIX,
+    StepSize,
+    architecture_fields,
+    is_adapter,
+    last_whole_checkpoint,
+    list_checkpoints,
+)
 
 
 def data_seed(arguments: TrainingArguments) -> int:
@@ -121,12 +129,15 @@ class CheckedTrainer(Trainer):
     def train(self, resume_from_checkpoint: str | bool | None = None, *args, **kwargs) -> TrainOutput:
         """As in `Trainer`, but a resumed run does not evaluate on start, and True means the last whole checkpoint.
 
+        So does "auto", which begins a new run where there is none.
+
         Raises:
             DataError: the checkpoint is another model's, or holds what no run can go on from.
             TrainingStopped: `stop` was called.
         """
-        if resume_from_checkpoint is True:
-            resume_from_checkpoint = last_whole_checkpoint(self.args.output_dir) or True
+        if resume_from_checkpoint in (True, AUTO):
+            found = last_whole_checkpoint(self.args.output_dir)
+            resume_from_checkpoint = found or resume_from_checkpoint is True
         if resume_from_checkpoint:
             self.args.eval_on_start = False
         try:
@@ -214,7 +225,8 @@ class CheckedTrainer(Trainer):
     # No public way leads to its sampler; test_grouped_batches_are_those_of_trainer_itself.
     def _get_train_sampler(self, train_dataset: Dataset | None = None) -> Sampler | None:
         rows = self.train_dataset if train_dataset is None else train_dataset
-        batch_size = self.args.train_batch_size * self.args.gradient_accumulation_steps
+        # With another number of processes, a resumed run draws the same rows.
+        batch_size = StepSize.now.get("group") or self.args.train_batch_size * self.args.gradient_accumulation_steps
         return self._grouped(rows, batch_size) or super()._get_train_sampler(train_dataset)
 
     def _get_eval_sampler(self, eval_dataset: Dataset) -> Sampler | None:

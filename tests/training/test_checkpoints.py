@@ -15,13 +15,16 @@ from shared import tiny_config
 from transformers import Trainer, TrainerState, TrainingArguments
 
 from hf_vanilla_transformer import VanillaTransformerForConditionalGeneration, VanillaTransformerModel
+from hf_vanilla_transformer.errors import DataError
 from hf_vanilla_transformer.training.checkpoints import (
+    AUTO,
     LAST_CHECKPOINT,
     average_checkpoints,
     checkpoint_damage,
     last_checkpoints,
     prepare_output_dir,
 )
+from hf_vanilla_transformer.training.run import RunFolder
 from hf_vanilla_transformer.training.trainer import CheckedTrainer
 
 
@@ -66,6 +69,29 @@ def test_an_adapters_checkpoint_is_whole_without_a_configuration(checkpoint, mon
     model = VanillaTransformerModel(tiny_config())
     trainer = CheckedTrainer(model, TrainingArguments(str(checkpoint.parent), use_cpu=True, report_to="none"))
     assert trainer.train(resume_from_checkpoint=True) == str(checkpoint)
+
+
+def test_auto_resumes_where_a_run_was_and_else_begins_one(checkpoint, monkeypatch):
+    folder = checkpoint.parent
+    (folder / "_run.lock").touch()
+    assert prepare_output_dir(str(folder), AUTO) == str(checkpoint)
+    (checkpoint / "optimizer.pt").unlink()  # killed while it saved its first checkpoint
+    assert prepare_output_dir(str(folder), AUTO) is None
+    (folder / "notes.txt").touch()
+    with pytest.raises(ValueError, match="not empty"):
+        prepare_output_dir(str(folder), AUTO)
+    assert prepare_output_dir(str(folder / "new"), AUTO) is None
+    monkeypatch.setattr(Trainer, "train", lambda trainer, resume: resume)
+    arguments = TrainingArguments(str(folder / "new"), use_cpu=True, report_to="none")
+    trainer = CheckedTrainer(VanillaTransformerModel(tiny_config()), arguments)
+    assert trainer.train(resume_from_checkpoint="auto") is False
+
+
+def test_fsdp_is_refused_without_a_gpu(tmp_path):
+    arguments = TrainingArguments(str(tmp_path / "run"), use_cpu=True, report_to="none", fsdp="full_shard")
+    with pytest.raises(DataError, match="--fsdp"), RunFolder(arguments):
+        pass
+    assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize(

@@ -2,14 +2,19 @@
 
 FSDP through Trainer needs GPUs (accelerate has it for no CPU); here its sharding is applied to the model itself."""
 
+import json
 import os
 import re
+import shutil
+import signal
 import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 import torch
-from processes import COMMAND, run_program, run_side_by_side
-from shared import QUIET, TINY_TRANSLATOR, read_json, tiny_config
+from processes import COMMAND, free_port, run_program, run_side_by_side
+from shared import QUIET, ROOT, TINY_TRANSLATOR, error_line, read_json, tiny_config
 from torch import distributed
 from torch.distributed.fsdp import fully_shard
 
@@ -116,6 +121,122 @@ def test_processes_that_get_sigterm_at_different_steps_stop_after_the_same_one(c
     weights = [(folder / "model.safetensors").read_bytes() for folder in folders]
     assert weights[0] == weights[1]
     assert not (folders[1] / "stopped-checkpoint-3").exists()
+
+
+KILLED = """
+import json, os, signal, sys
+import transformers
+from hf_vanilla_transformer.__main__ import main
+
+kills = {tuple(kill[:2]): kill[2:] for kill in json.loads(sys.argv[1])}
+
+def killing(name, method, call):
+    calls = []
+
+    def called(*args, **kwargs):
+        calls.append(1)
+        if len(calls) == call:
+            if os.environ["GROUP_WORLD_SIZE"] == "2":
+                os.kill(os.getppid(), signal.SIGKILL)
+            os.kill(os.getpid(), signal.SIGKILL)
+        return method(*args, **kwargs)
+
+    setattr(transformers.Trainer, name, called)
+
+start = int(os.environ["TORCHELASTIC_RESTART_COUNT"]), int(os.environ["RANK"])
+if start in kills:
+    name, call = kills[start]
+    killing(name, getattr(transformers.Trainer, name), call)
+main(sys.argv[2:])
+"""
+
+
+def launch(folder: Path, kills: list, *words, nodes: int = 1, node: int = 0, port: int = 0) -> subprocess.Popen:
+    """Start torchrun for two processes, or for one of two machines; `kills`: start, rank, method, number of call."""
+    (folder / "program.py").write_text(KILLED)
+    launcher = [sys.executable, "-m", "torch.distributed.run", "--max-restarts", "2", "--nproc-per-node", 2 // nodes]
+    launcher += ["--nnodes", nodes, "--rdzv-backend", "c10d", "--rdzv-endpoint", f"127.0.0.1:{port or free_port()}"]
+    launcher += ["--rdzv-id", 1, "--rdzv-conf", f"is_host={1 - node}"]
+    command = [str(word) for word in [*launcher, folder / "program.py", json.dumps(kills), *words]]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "HF_HOME": str(folder / "home")}
+    environment["TORCH_DISABLE_SHARE_RDZV_TCP_STORE"] = "1"  # or else addresses of before a restart stay in use
+    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("nodes", [1, 2])
+def test_one_command_starts_and_restarts_a_run(nodes, corpus, tmp_path):
+    """One torchrun starts it three times: a rank is killed in a step, then the other while it saves a checkpoint.
+
+    Of two launchers, one is killed with its rank, and started again.
+    """
+    words = [argument.format(corpus) for argument in TRANSLATION]
+    words += [*SETTINGS[2:], *TINY_TRANSLATOR, "--max_steps", "8", "--save_steps", "2"]
+    output(*run_side_by_side(COMMAND, *words, "--output_dir", tmp_path / "whole", homes=[tmp_path / "home"]))
+    words += ["--output_dir", tmp_path / "run", "--resume_from_checkpoint", "auto"]
+    kills = [[0, 1, "training_step", 6], *([[1, 0, "_save_optimizer_and_scheduler", 1]] if nodes == 1 else [])]
+    port = free_port()
+    launchers = [launch(tmp_path, kills, *words, nodes=nodes, node=node, port=port) for node in range(nodes)]
+    if nodes == 2:
+        launchers[1].communicate(timeout=300)
+        assert launchers[1].returncode == -signal.SIGKILL
+        launchers[1] = launch(tmp_path, [], *words, nodes=2, node=1, port=port)
+    printed = "".join(launched.communicate(timeout=300)[0] for launched in launchers)
+    assert [launched.returncode for launched in launchers] == [0] * nodes, printed
+    assert printed.count("The result goes to") == (3 if nodes == 1 else 2)
+    assert read_json(tmp_path / "run" / "run.json")["resumed_from"] == "checkpoint-4"
+    for file in ("model.safetensors", "checkpoint-8/optimizer.pt"):
+        assert (tmp_path / "run" / file).read_bytes() == (tmp_path / "whole" / file).read_bytes()
+    names = [{file.name for file in (tmp_path / folder).iterdir()} for folder in ("run", "whole")]
+    assert names[0] == names[1]
+
+
+@pytest.mark.slow
+def test_another_number_of_processes_keeps_the_batch(corpus, tmp_path, monkeypatch):
+    """Without dropout, the losses are those of the run that went on as it began; again after a second resumption."""
+    words = ["train-classifier", "--data", "sample", "--vocab_size", "1500", "--per_device_train_batch_size", "4"]
+    words += [*SETTINGS, "--max_steps", "12", "--save_steps", "4", "--train_sampling_strategy", "group_by_length"]
+    home, folders = [tmp_path / "home"], [tmp_path / "whole", tmp_path / "run"]
+    output(*run_side_by_side(COMMAND, *words, "--output_dir", folders[0], homes=home))
+    for checkpoint in ("checkpoint-8", "checkpoint-12"):
+        (folders[1] / checkpoint).parent.mkdir(exist_ok=True)
+    shutil.copytree(folders[0] / "checkpoint-4", folders[1] / "checkpoint-4")
+    alone = [*words, "--output_dir", folders[1], "--resume_from_checkpoint", "auto"]
+    environment = {**os.environ, "HF_HOME": str(home[0])}
+    first = run_program(COMMAND, *alone, environment=environment)
+    assert "gradient_accumulation_steps is 2" in first.stderr and first.returncode == 0, first
+    losses = [
+        [entry["loss"] for entry in read_json(folder / "checkpoint-12" / "trainer_state.json")["log_history"]]
+        for folder in folders
+    ]
+    assert losses[1] == pytest.approx(losses[0], abs=1e-4) and len(losses[0]) == 12
+    shutil.rmtree(folders[1] / "checkpoint-12")
+    second = run_program(COMMAND, *alone, environment=environment)
+    again = read_json(folders[1] / "checkpoint-12" / "trainer_state.json")
+    assert [entry["loss"] for entry in again["log_history"]] == losses[1], second
+    odd = run_program(COMMAND, *alone, "--per_device_train_batch_size", "3", environment=environment)
+    assert odd.returncode == 2 and "8 rows" in error_line("train-classifier", odd.stderr)
+
+
+BLIND = """
+import os, sys
+os.chdir(f"{sys.argv[1]}/machine-{os.environ['RANK']}")
+from hf_vanilla_transformer.__main__ import main
+main(sys.argv[2:])
+"""
+
+
+@pytest.mark.slow
+def test_an_output_folder_that_is_not_shared_is_refused_at_the_start(corpus, tmp_path):
+    for rank in range(2):
+        (tmp_path / f"machine-{rank}").mkdir()
+    words = [argument.format(corpus) for argument in TRANSLATION]
+    words += [*SETTINGS, "--max_steps", "2", "--output_dir", "run"]
+    results = run_side_by_side(BLIND, tmp_path, *words, homes=[tmp_path / "home"])
+    assert [result.returncode for result in results] == [2, 2]
+    for result in results:
+        assert "run: process 1 does not see" in result.stderr and "Traceback" not in result.stderr
+    assert not any((tmp_path / "machine-0" / "run").iterdir()) and not any((tmp_path / "machine-1").iterdir())
 
 
 BROADCAST = """
