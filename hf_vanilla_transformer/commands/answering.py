@@ -3,39 +3,59 @@
 
 import codecs
 import csv
-import errno
 import io
 import json
 import logging
 import os
+import re
 import reprlib
 import sys
+import time
 from collections.abc import Callable, Collection, Generator, Iterator, Sequence
-from contextlib import closing, contextmanager, nullcontext, suppress
-from dataclasses import dataclass
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, replace
 from itertools import chain, islice, tee
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
-from filelock import FileLock, Timeout
 from tqdm import tqdm
 from transformers.hf_argparser import HfArg
 
-from ..data.lines import BYTE_ORDER_MARK, iterate_lines, local_path, stream_lines
+from ..data.lines import BYTE_ORDER_MARK, ending_of, local_path, stream_lines, unzipped
 from ..data.table_files import NO_ROW, find_columns, iterate_rows
 from ..errors import DataError
 from ..inference.loaded import WINDOW
 from ..recipes import escape_controls
 from ..settings import AnyDataArguments, EngineArguments, check_at_least
+from .answers import Written, open_answers
+from .arguments import print_line
 
 
 logger = logging.getLogger(__name__)
 # A column that answers a text; numbers stay numbers in JSON.
 Answer = str | float
 JSON = (".json", ".jsonl")
-IN_USE = "{}: another command writes there: choose another --output"
-# What holds texts, but not one per line.
-NOT_READ = (".parquet", ".arrow", ".feather", ".xls", ".xlsx", ".ods", ".zip", ".bz2", ".xz", ".zst", ".pdf", ".docx")
+PARQUET = ".parquet"
+TABLES = (".csv", ".tsv", *JSON, PARQUET)
+# What holds texts, but not in a way that is read here.
+NOT_READ = (
+    ".arrow",
+    ".feather",
+    ".orc",
+    ".xls",
+    ".xlsx",
+    ".ods",
+    ".zip",
+    ".bz2",
+    ".xz",
+    ".zst",
+    ".lz4",
+    ".tar",
+    ".tgz",
+)
+NOT_READ = (*NOT_READ, ".pdf", ".docx")
+# Seconds between two lines that say how far a command is, where standard error is no terminal.
+SECONDS = 60.0
 
 
 @dataclass
@@ -44,41 +64,93 @@ class LinesArguments(EngineArguments):
 
     file: str | None = HfArg(
         default=None,
-        help="Texts, one per line, or a table; gzip if its name ends in `.gz`. By default standard input.",
+        help="Texts, one per line, or a table: .csv, .tsv, .json, .jsonl, .parquet; all but the last may be gzip, "
+        ".gz; or a folder of such files. By default standard input.",
     )
     text_column: str | None = HfArg(
         default=None, help="The column with the texts of a table; by default as in the model's recipe."
     )
     encoding: str = HfArg(default="utf-8", help="Of a table, such as cp949.")
-    output: str | None = HfArg(default=None, help="File for the answers; by default standard output.")
+    output: str | None = HfArg(
+        default=None, help="File for the answers, or folder for those of a folder; by default standard output."
+    )
     resume: bool = HfArg(
-        default=False, help="Go on after the last whole line of --output, with the same texts, if it is there."
+        default=False, help="Go on after the last whole row of --output, with the same texts, if it is there."
+    )
+    shard: str | None = HfArg(
+        default=None, help="I/N, from 1/N to N/N: answer this part of the rows, or of a folder's files."
     )
     batch_size: int = HfArg(default=64, help="Texts in one pass through the model.")
 
     def __post_init__(self):
         check_at_least(1, self, "batch_size")
-        if (ending := Path(self.file or "").suffix.lower()) in NOT_READ:
-            raise DataError(f"--file: {self.file} is no text: save it as .csv, .tsv, .jsonl or .txt, not as {ending}")
-        if self.is_table and self.resume:
-            raise DataError("--resume: is for texts that come one per line")
-        if self.text_column and not self.is_table:
+        for flag, name in (("--file", self.file), ("--output", self.output)):
+            self._check_ending(flag, name or "")
+        if self.text_column and not self.is_table and not self.is_folder:
             raise DataError("--text_column: needs --file, a table")
-        if self.resume and self.output is None:
-            raise DataError("--resume: needs --output, the file to go on with")
+        needs_file = {"--resume": self.resume, "--shard": self.shard is not None, "--file": self.is_folder}
+        for flag in [flag for flag, given in needs_file.items() if given and self.output is None]:
+            raise DataError(f"{flag}: needs --output, {'a folder' if self.is_folder else 'the file for the answers'}")
+        if self.is_folder and self.file is not None and Path(self.output).resolve() == Path(self.file).resolve():
+            raise DataError(f"--output: {self.output} is --file itself")
+        if self.shard is not None:
+            self._name_shard()
+        if self.is_parquet and (self.output is None or ending_of(self.output) != PARQUET):
+            raise DataError(f"--output: answers to {self.file} are written as .parquet, too; not to {self.output}")
+        if not self.is_folder:
+            self._check_output()
+
+    def _check_ending(self, flag: str, name: str) -> None:
+        """Raise a DataError for a file whose ending says that it is of another kind, or two kinds in one."""
+        is_gzip, ending = name.lower().endswith(".gz"), ending_of(name)
+        written = f" must not end in {ending}{'.gz' * is_gzip}" if flag == "--output" else " is no text"
+        if ending in NOT_READ or (is_gzip and ending in (PARQUET, ".gz")):
+            raise DataError(f"{flag}: {name}{written}: take .csv, .tsv, .jsonl or .txt, with .gz or not, or .parquet")
+        if flag == "--output" and ending == PARQUET and not (self.is_parquet or self.is_folder):
+            raise DataError(f"--output: {name}: only answers to a .parquet file are written as one")
+
+    def _name_shard(self) -> None:
+        found = re.fullmatch("([0-9]+)/([0-9]+)", self.shard)
+        self.place, self.number = map(int, found.groups()) if found else (0, 0)
+        if not 1 <= self.place <= self.number:
+            raise DataError(f"--shard: from 1/N to N/N, not {self.shard}")
+        if self.file is None:
+            raise DataError("--shard: needs --file")
+        if not self.is_folder:  # each shard writes a file of its own
+            name, dot, ending = Path(self.output).name.partition(".")
+            shown = f"{name}-{self.place:05}-of-{self.number:05}{dot}{ending}"
+            self.output = str(Path(self.output).with_name(shown))
+
+    def _check_output(self) -> None:
         if self.output is not None and Path(self.output).is_file():
-            if self.file is not None and Path(self.output).samefile(self.file):
+            if self.file is not None and os.path.exists(self.file) and Path(self.output).samefile(self.file):
                 raise DataError(f"--output: {self.output} is --file itself")
             if not self.resume:
                 raise DataError(
                     f"--output: {self.output} is there, and nothing is overwritten: choose another, or --resume"
                 )
+        if self.is_parquet and not self.resume and Path(self.written).is_file():
+            raise DataError(f"--output: there are answers for {self.output}, of an interrupted command: --resume")
+
+    @property
+    def is_folder(self) -> bool:
+        return self.file is not None and local_path(self.file).is_dir()
 
     @property
     def is_table(self) -> bool:
         """Whether --file is a table: by its ending; a `.txt` file is one if there is a --text_column."""
-        ending = Path(self.file or "").suffix.lower()
-        return ending in (".csv", ".tsv", *JSON) or (ending == ".txt" and self.text_column is not None)
+        ending = ending_of(self.file or "")
+        return not self.is_folder and (ending in TABLES or (ending == ".txt" and self.text_column is not None))
+
+    @property
+    def is_parquet(self) -> bool:
+        return self.is_table and ending_of(self.file) == PARQUET
+
+    @property
+    def written(self) -> str:
+        """The file that answers are written to: those to Parquet are made Parquet at the end."""
+        output = Path(self.output)
+        return str(output.with_name(f".{output.name}.answers") if self.is_parquet else output)
 
 
 @dataclass
@@ -90,6 +162,7 @@ class Table:
     rows: Iterator[list[str]]
     delimiter: str
     mark: str  # the file's byte order mark, for Excel
+    opened: BinaryIO
 
     def text(self, row: list[str]) -> str:
         return row[self.place]
@@ -111,6 +184,7 @@ class JsonTable:
     name: str
     column: str
     rows: Iterator[dict[str, Any]]
+    opened: BinaryIO
 
     def text(self, row: dict[str, Any]) -> str:
         value: Any = row
@@ -128,8 +202,22 @@ class JsonTable:
         return json.dumps(row | dict(zip(names, answers, strict=True)), ensure_ascii=False)
 
 
+@dataclass
+class Folder:
+    """A folder of files with texts; each is answered in a file of its own.
+
+    Attributes:
+        parts: The arguments for each.
+        names: Columns that no table must have yet.
+    """
+
+    parts: list[LinesArguments]
+    recipe_column: str
+    names: Sequence[str]
+
+
 # None: a terminal.
-Source = BinaryIO | Table | JsonTable | None
+Source = BinaryIO | Table | JsonTable | Folder | Any | None
 
 
 @contextmanager
@@ -140,15 +228,18 @@ def open_texts(arguments: LinesArguments, recipe_column: str, *names: str) -> It
         recipe_column: The setting of the model's recipe that names the column with the texts.
         *names: Columns that a table must not have yet, for the answers.
     """
-    if arguments.is_table:
+    if arguments.is_folder:
+        folder = Folder(_parts(arguments), recipe_column, names)
+        for part in folder.parts:
+            with open_texts(part, recipe_column, *names):
+                pass
+        yield folder
+    elif arguments.is_table:
         column = arguments.text_column or _column_of_recipe(arguments.model, recipe_column)
         if column is None:
             raise DataError(f"--file: {arguments.file} is a table: name the column with the texts by --text_column")
-        is_json = Path(arguments.file).suffix.lower() in JSON
-        rows: Any = (_json_rows if is_json else iterate_rows)(arguments.file, arguments.encoding)
-        with closing(rows):
-            table: Any = (_open_json if is_json else _open_table)(arguments.file, column, rows)
-            if not is_json:
+        with _open_table(arguments, column) as table:
+            if not isinstance(table, JsonTable):
                 _check_free(arguments.file, table.header, names)
             yield table
     elif arguments.file is not None:
@@ -160,33 +251,67 @@ def open_texts(arguments: LinesArguments, recipe_column: str, *names: str) -> It
         yield None if sys.stdin.isatty() else sys.stdin.buffer
 
 
+def _parts(arguments: LinesArguments) -> list[LinesArguments]:
+    """The arguments for each file of a folder, or of its shard; hidden ones, and those of `_`, are none."""
+    folder = local_path(arguments.file)
+    files = [file for file in sorted(folder.iterdir()) if file.is_file() and not file.name.startswith((".", "_"))]
+    if other := [file for file in files if ending_of(file) not in (".txt", *TABLES)]:
+        raise DataError(f"{other[0]}: neither a table nor .txt: take it out of the folder")
+    if not files:
+        raise DataError(f"{folder}: no file with texts")
+    parts = []
+    for file in files[arguments.place - 1 :: arguments.number] if arguments.shard else files:
+        column = None if ending_of(file) == ".txt" else arguments.text_column
+        output = str(Path(arguments.output, file.name))
+        parts.append(replace(arguments, file=str(file), output=output, text_column=column, shard=None))
+    return parts
+
+
+@contextmanager
+def _open_table(arguments: LinesArguments, column: str) -> Iterator[Any]:
+    file: Any = arguments.file
+    if arguments.is_parquet:
+        from .parquet_texts import ParquetTable
+
+        yield ParquetTable(file, column)
+        return
+    is_json = ending_of(file) in JSON
+    with open(local_path(file), "rb") as opened:
+        if is_json:
+            rows: Any = _json_rows(file, arguments.encoding, opened)
+        else:
+            rows = iterate_rows(file, arguments.encoding, opened=opened)
+        with closing(rows):
+            yield (_json_table if is_json else _delimited_table)(file, column, rows, opened)
+
+
 def _column_of_recipe(model: str, setting: str) -> str | None:
     from ..hub.record import recipe_of
 
     return recipe_of(model, AnyDataArguments, setting).get(setting)
 
 
-def _open_table(file: str, column: str, rows: Any) -> Table:
+def _delimited_table(file: str, column: str, rows: Any, opened: BinaryIO) -> Table:
+    with open(local_path(file), "rb") as beginning:
+        mark = BYTE_ORDER_MARK if unzipped(beginning, file).read(3) == codecs.BOM_UTF8 else ""
     _, header = next(rows)
     (place,) = find_columns(file, header, [column])
-    delimiter = "," if Path(file).suffix.lower() == ".csv" else "\t"
-    with open(local_path(file), "rb") as opened:
-        mark = BYTE_ORDER_MARK if opened.read(3) == codecs.BOM_UTF8 else ""
-    return Table(header, place, (fields for _, fields in rows), delimiter, mark)
+    delimiter = "," if ending_of(file) == ".csv" else "\t"
+    return Table(header, place, (fields for _, fields in rows), delimiter, mark, opened)
 
 
-def _open_json(file: str, column: str, rows: Iterator[dict[str, Any]]) -> JsonTable:
+def _json_table(file: str, column: str, rows: Iterator[dict[str, Any]], opened: BinaryIO) -> JsonTable:
     first = next(rows, None)
     if first is None:
         raise DataError(f"{file}, line 1: {NO_ROW}")
     if column.partition(".")[0] not in first:
         (place,) = find_columns(file, [*first], [column])
         column = [*first][place]
-    return JsonTable(file, column, chain([first], rows))
+    return JsonTable(file, column, chain([first], rows), opened)
 
 
-def _json_rows(file: str, encoding: str) -> Generator[dict[str, Any]]:
-    lines = iterate_lines(file, encoding, longest=0)
+def _json_rows(file: str, encoding: str, opened: BinaryIO) -> Generator[dict[str, Any]]:
+    lines = stream_lines(opened, file, encoding, longest=0)
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
@@ -212,7 +337,7 @@ def check_names(file: str | None, texts: Source, names: Sequence[str]) -> None:
     """Raise a DataError if a table has one of these columns already, or two of them are the same."""
     if len(set(names)) < len(names):
         raise DataError(f"the answers' columns need different names: {', '.join(names)}")
-    if isinstance(texts, Table):
+    if not isinstance(texts, JsonTable | Folder) and hasattr(texts, "header"):
         _check_free(file or "", texts.header, names)
 
 
@@ -221,7 +346,7 @@ def as_text(answer: Answer) -> str:
 
 
 def answer_lines(
-    texts: Source,
+    texts: Any,
     arguments: LinesArguments,
     answer: Callable[[Iterator[str], int], Iterator[Sequence[Answer]]],
     names: Sequence[str],
@@ -239,49 +364,98 @@ def answer_lines(
         repeat_text: Whether a line ends with the text that it answers.
     """
 
+    if isinstance(texts, Folder):
+        Path(arguments.output).mkdir(parents=True, exist_ok=True)
+        for part in texts.parts:
+            with open_texts(part, texts.recipe_column, *texts.names) as opened:
+                check_names(part.file, opened, names)
+                answer_lines(opened, part, answer, names, max_characters, repeat_text=repeat_text)
+        return
+
     def answered(lines: Iterator[str], first: int) -> Iterator[str]:
         lines, given = tee(lines)
         for columns, text in zip(answer(lines, first), given, strict=True):
             yield "\t".join([*map(as_text, columns), *([text] if repeat_text else [])])
 
-    with open_output(arguments) as (output, done):
-        number = done
+    if arguments.is_parquet and Path(arguments.output).is_file():
+        return  # finished, as --resume finds it
+    is_table, size = arguments.is_table, WINDOW * arguments.batch_size
+    with open_output(arguments) as (output, written):
+        number = written.rows
         try:
             if texts is None:
                 for text in _typed_lines():
                     _write(output, list(answered(iter([text]), number + 1)), number)
                     number += 1
                 return
-            if isinstance(texts, Table | JsonTable):
-                answers = _table_lines(texts, answer, names)
-                number = -len(texts.beginning(names))  # the header
-            else:
-                lines = stream_lines(texts, arguments.file or "standard input", longest=max_characters)
-                if (found := sum(1 for _ in islice(lines, done))) < done:
-                    raise DataError(f"--resume: {arguments.output} has {done:,} lines, but there are {found:,} texts")
-                answers = answered(lines, done + 1)
-            with _progress(texts, arguments) as show:
-                while window := list(islice(answers, WINDOW * arguments.batch_size)):
+            header = texts.beginning(names) if is_table else []
+            if written.rows and header and written.first != header[0]:
+                raise DataError(f"--resume: {arguments.output} has other columns: {written.first}")
+            number -= len(header)  # -1: the header is to be written
+            lines, total = _rows(texts, arguments, max_characters)
+            # Windows are those of a command that was not interrupted: an answer can depend on its batch.
+            begin, done = max(number, 0) // size * size, max(number, 0)
+            found = sum(1 for _ in islice(lines, begin))
+            answers = (_table_lines(texts, answer, names) if is_table else answered)(lines, begin + 1)
+            found += sum(1 for _ in islice(answers, done - begin))
+            if found < done:
+                raise DataError(f"--resume: {arguments.output} has {done:,} lines, but there are {found:,} texts")
+            answers = chain(header if number < 0 else [], answers)
+            with _progress(texts, arguments, total, done) as show:
+                while window := list(islice(answers, size * (1 + done // size) - number)):
                     _write(output, window, number)
                     number += len(window)
-                    show(len(window))
+                    show(number - done)
+                    done = number
         except KeyboardInterrupt:
-            remedy = "; --resume goes on" if arguments.output and not arguments.is_table else ""
+            remedy = "; --resume goes on" if arguments.output else ""
             print(f"interrupted after {max(number, 0):,} texts{remedy}", file=sys.stderr)
             sys.exit(130)
+    if arguments.is_parquet:
+        texts.write(arguments.written, names, arguments.output)
+
+
+def _rows(texts: Any, arguments: LinesArguments, max_characters: int) -> tuple[Iterator[Any], int | None]:
+    """The lines or rows to be answered, and their number, if it is known."""
+    name: Any = arguments.file
+    rows = texts.rows if arguments.is_table else stream_lines(texts, name or "standard input", longest=max_characters)
+    total = texts.last if arguments.is_parquet else None
+    if not arguments.shard:
+        return rows, total
+    if total is None:
+        with open(local_path(name), "rb") as opened:
+            if not arguments.is_table:
+                total = sum(1 for _ in stream_lines(opened, name, longest=0))
+            elif ending_of(name) in JSON:
+                total = sum(1 for _ in _json_rows(name, arguments.encoding, opened))
+            else:
+                total = sum(1 for _ in iterate_rows(name, arguments.encoding, opened=opened)) - 1
+    size = WINDOW * arguments.batch_size  # with whole windows, the answers are those of the command without shards
+    blocks = -(-total // size)
+    first, last = (
+        min(total, blocks * place // arguments.number * size) for place in (arguments.place - 1, arguments.place)
+    )
+    if first == last:
+        print_line(f"--shard: {blocks:,} blocks of {size:,} rows leave none for {arguments.shard}")
+    if arguments.is_parquet:
+        texts.first, texts.last = first, last
+    return islice(rows, first, last), last - first
 
 
 def _table_lines(
-    table: Table | JsonTable,
+    table: Any,
     answer: Callable[[Iterator[str], int], Iterator[Sequence[Answer]]],
     names: Sequence[str],
-) -> Iterator[str]:
-    """The rows of a table with the answers added, in its own format; one with line breaks in a cell is one of them."""
-    rows: Any = table.rows
-    rows, again = tee(rows)
-    yield from table.beginning(names)
-    for row, answers in zip(again, answer(map(table.text, rows), 1), strict=True):
-        yield table.line(row, names, answers)
+) -> Callable[[Iterator[Any], int], Iterator[str]]:
+    """Makes of rows the lines of a table with the answers added; one with line breaks in a cell is one of them."""
+
+    def lines(rows: Iterator[Any], first: int) -> Iterator[str]:
+        rows, again = tee(rows)
+        for row, answers in zip(again, answer(map(table.text, rows), first), strict=True):
+            is_empty = not table.text(row).strip()  # such a cell has no label
+            yield table.line(row, names, [""] * len(names) if is_empty else answers)
+
+    return lines
 
 
 def _typed_lines() -> Iterator[str]:
@@ -306,76 +480,45 @@ def _write(output: TextIO, lines: list[str], done: int) -> None:
 
 
 @contextmanager
-def open_output(arguments: LinesArguments) -> Iterator[tuple[TextIO, int]]:
-    """The file for the answers, and the number of whole lines in it; an incomplete last line is cut off."""
+def open_output(arguments: LinesArguments) -> Iterator[tuple[Any, Written]]:
+    """The file for the answers, and what it holds already."""
     if arguments.output is None:
         stdout: Any = sys.stdout
         if stdout is None:  # `>&-`
             raise DataError("standard output is closed: give --output")
-        yield stdout.stream, 0  # behind `Escaped`: for programs, the texts are as they were
+        yield stdout.stream, Written()  # behind `Escaped`: for programs, the texts are as they were
         return
-    output = Path(arguments.output)
-    done, is_new = 0, not output.exists()
-    output = output.resolve() if is_new else output  # where a link leads that leads nowhere yet
-    with locked(output) if is_new or output.is_file() else nullcontext():
-        try:
-            with open(output, "x" if is_new else "a", encoding="utf-8", newline="\n") as file:
-                if output.is_file():
-                    _lock_opened(file)
-                if arguments.resume and output.is_file():
-                    with open(output, "r+b") as written:
-                        whole = 0
-                        for line in written:
-                            if line.endswith(b"\n"):
-                                done, whole = done + 1, whole + len(line)
-                        written.truncate(whole)
-                yield file, done
-        finally:
-            if is_new and output.is_file() and not output.stat().st_size:
-                output.unlink()  # nothing was answered
+    quoted = arguments.is_table and ending_of(arguments.file) not in (*JSON, PARQUET)
+    with open_answers(arguments.written, arguments.resume, quoted) as opened:
+        yield opened
 
 
 @contextmanager
-def locked(output: Path) -> Iterator[None]:
-    """Hold a file, or one to be made, for this process; the lock of one that was killed does not count."""
-    output = output.resolve()
-    if not output.parent.is_dir():  # which the lock would make
-        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(output))
-    lock = FileLock(output.with_name(f".{output.name}.lock"))
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        raise DataError(IN_USE.format(output)) from None
-    except OSError as error:  # the folder's fault
-        error.filename = str(output)
-        raise
-    try:
-        yield
-    finally:
-        Path(lock.lock_file).unlink(missing_ok=True)
-        lock.release()
+def _progress(texts: Any, arguments: LinesArguments, total: int | None, done: int) -> Iterator[Callable[[int], Any]]:
+    """How far a command is: a bar on a terminal, else a line a minute; yields a function of the rows answered.
 
-
-def _lock_opened(file: TextIO) -> None:
-    """Hold an open file under all of its names (hard links), where the system can."""
-    try:
-        import fcntl
-
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise DataError(IN_USE.format(file.name)) from None
-    except (ImportError, OSError):  # Windows; a file system without locks
-        pass
-
-
-@contextmanager
-def _progress(texts: Any, arguments: LinesArguments) -> Iterator[Callable[[int], Any]]:
-    """A bar on a terminal, with the time left if the file's size is known; yields a function of the texts answered."""
+    Where the number of rows is not known, the file's size says what is left.
+    """
+    opened: Any = getattr(texts, "opened", texts)
     size, tell = None, lambda: 0
-    if not isinstance(texts, Table | JsonTable) and arguments.file and os.path.isfile(arguments.file):
-        size, tell = os.path.getsize(arguments.file), texts.tell
+    if total is None and arguments.file and os.path.isfile(arguments.file):
+        size, tell = os.path.getsize(arguments.file), opened.tell
+    begin, first, rows, said = time.monotonic(), tell() if size else done, 0, time.monotonic()
+
+    def show(answered: int) -> None:
+        nonlocal rows, said
+        rows += answered
+        bar.update(answered if size is None else tell() - bar.n)
+        now = time.monotonic()
+        if sys.stderr is None or sys.stderr.isatty() or now - said < SECONDS:
+            return
+        said, place, end = now, tell() if size else done + rows, size or total
+        left = (now - begin) * (end - place) / max(1, place - first) if end else None
+        remaining = "" if left is None else f", {tqdm.format_interval(left)} left"
+        print_line(f"{rows:,} rows, {rows / (now - begin):,.0f} a second{remaining}")
+
     # disable=None: no bar unless standard error is a terminal; none either where the answers themselves appear there.
     hidden = True if arguments.output is None and sys.stdout.isatty() else None
     unit = {"unit": " texts"} if size is None else {"unit": "B", "unit_scale": True, "initial": tell()}
-    with tqdm(total=size, disable=hidden, leave=False, **unit) as bar:
-        yield lambda answered: bar.update(answered if size is None else tell() - bar.n)
+    with tqdm(total=total if size is None else size, disable=hidden, leave=False, **unit) as bar:
+        yield show

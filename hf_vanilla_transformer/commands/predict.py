@@ -5,11 +5,13 @@
     echo '정말 재미있는 영화!' | vanilla-transformer predict --model runs/nsmc
     vanilla-transformer predict --model runs/mine --file reviews.csv --text_column text --output answers.csv
     vanilla-transformer predict --model runs/nsmc --file millions.txt.gz --output labels.tsv --resume
+    vanilla-transformer predict --model runs/nsmc --file reviews.parquet --output answers.parquet --shard 1/10
 
 Prints one line per text, in the order of the input: label, probability and text, separated by tabs. A model of
 several labels a text gives those with a probability above 1/2, as a|b, with their probabilities; a model of numbers
-gives value and text. The file may have any size. A table (.csv, .tsv, .json, .jsonl) is written with the answers
-added, as the columns `predicted` and `probability`, an empty cell without any; one in JSON, a line each.
+gives value and text. The file may have any size. A table (.csv, .tsv, .json, .jsonl, .parquet) is written with the
+answers added, as the columns `predicted` and `probability`, an empty cell without any; one in JSON, a line each. Of a
+folder, each file is answered in a file of its own.
 
 `--threshold 0.9` leaves out the labels of texts of which the model is less sure; `--all_probabilities` and `--top_k`
 write more than the most probable label.
@@ -17,7 +19,6 @@ write more than the most probable label.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import tee
 from typing import TYPE_CHECKING, Any, Literal
 
 from transformers.hf_argparser import HfArg
@@ -77,9 +78,7 @@ def main(argv: list[str] | None = None) -> None:
             names += [f"probability of {label}" for label in classify.labels]
         check_names(arguments.file, texts, names)
 
-        def columns(text: str, row: "np.ndarray") -> list[Answer]:
-            if arguments.is_table and not text.strip():
-                return [""] * len(names)  # an empty cell has no label
+        def columns(row: "np.ndarray") -> list[Answer]:
             found = columns_of(classify.answer(row), is_number)
             if arguments.top_k > 1:
                 ranked: Any = classify.answer(row, arguments.top_k)
@@ -88,8 +87,7 @@ def main(argv: list[str] | None = None) -> None:
             return [*found, *(round(float(one), 4) for one in row if arguments.all_probabilities)]
 
         def answer(lines: Iterator[str], first: int) -> Iterator[list[Answer]]:
-            lines, given = tee(lines)
-            return map(columns, given, classify.stream_probabilities(lines))
+            return map(columns, classify.stream_probabilities(lines))
 
         answer_lines(texts, arguments, answer, names, classify.max_characters, repeat_text=True)
         if classify.texts_in_windows:

@@ -6,7 +6,8 @@
     vanilla-transformer translate --model runs/en-de --file millions.txt.gz --output translations.txt --resume
 
 Prints one line per text, in the order of the input. An empty line stays empty. The file may have any size. A table
-(.csv, .tsv, .json, .jsonl) is written with the column `translation` added; one in JSON, a line each.
+(.csv, .tsv, .json, .jsonl, .parquet) is written with the column `translation` added; one in JSON, a line each. Of a
+folder, each file is answered in a file of its own.
 """
 
 import logging

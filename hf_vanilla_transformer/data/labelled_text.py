@@ -55,7 +55,7 @@ def load_labelled_text(
             `"nsmc"`: NSMC, downloaded once;
             a folder that holds `ratings_train.txt` and `ratings_test.txt` in NSMC's format;
             a table: `.csv`, `.tsv` or `.txt` (tab-separated, one row a line, fields CSV-quoted or not), `.json` or
-            `.jsonl`;
+            `.jsonl`, with `.gz` or not, or `.parquet`;
             a folder of a single table, or of tables named after their splits: train, validation (or valid, val,
             dev) and test;
             any other folder or Hub name that `datasets.load_dataset` takes;

@@ -49,12 +49,8 @@ def iterate_lines(file: str | os.PathLike, encoding: str = "utf-8", longest: int
 
 def stream_lines(stream: BinaryIO, name: str, encoding: str = "utf-8", longest: int = LONGEST_TEXT) -> Iterator[str]:
     """The lines of an open file, as `iterate_lines` yields them; `name` is the file's."""
-    plain: Any = gzip.GzipFile(fileobj=stream) if name.endswith(".gz") else stream
-    try:
-        for _, text in decode_lines(plain, name, encoding, longest):
-            yield text.removesuffix("\n").removesuffix("\r")
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise DataError(f"{name}: {error}") from error
+    for _, text in decode_lines(stream, name, encoding, longest):
+        yield text.removesuffix("\n").removesuffix("\r")
 
 
 def read_lines(file: str | os.PathLike, encoding: str = "utf-8") -> list[str]:
@@ -62,8 +58,20 @@ def read_lines(file: str | os.PathLike, encoding: str = "utf-8") -> list[str]:
     return list(iterate_lines(file, encoding))
 
 
-def decode_lines(lines: BinaryIO, name: str, encoding: str = "utf-8", longest: int = 0) -> Iterator[tuple[int, str]]:
+def ending_of(name: str | os.PathLike) -> str:
+    """What says how to read a file, in small letters: the ending of its name, or the one before `.gz`."""
+    path = Path(os.fspath(name).lower())
+    return Path(path.stem).suffix if path.suffix == ".gz" else path.suffix
+
+
+def unzipped(stream: BinaryIO, name: str) -> Any:
+    """The content of an open file: of one that is gzip, as its name says, what is in it."""
+    return gzip.GzipFile(fileobj=stream) if name.lower().endswith(".gz") else stream
+
+
+def decode_lines(stream: BinaryIO, name: str, encoding: str = "utf-8", longest: int = 0) -> Iterator[tuple[int, str]]:
     """The number of each line and its text with its end, without the file's byte order mark; `longest` as above."""
+    lines = unzipped(stream, name)
     try:
         codec = codecs.lookup(encoding).name
         "".encode(codec)
@@ -87,6 +95,8 @@ def decode_lines(lines: BinaryIO, name: str, encoding: str = "utf-8", longest: i
             yield number, text
         if cut:
             logger.warning(f"{name}: {cut:,} of {number:,} lines are cut to {longest:,} characters")
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise DataError(f"{name}: {error}") from error
     except UnicodeDecodeError as error:
         if not line.endswith(b"\n") and error.reason == "unexpected end of data":
             raise DataError(f"{name}, line {number}: {CUT_OFF}") from None

@@ -6,10 +6,12 @@ import io
 import os
 from collections import deque
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from itertools import islice
+from typing import BinaryIO
 
 from ..errors import DataError
-from .lines import CUT_OFF, appearance, decode_lines, local_path
+from .lines import CUT_OFF, appearance, decode_lines, ending_of, local_path
 
 
 # A quoted field of a file with tabs goes on for at most so many lines.
@@ -19,17 +21,18 @@ NO_ROW = "the file ends here, without any row"
 
 
 def iterate_rows(
-    file: str | os.PathLike, encoding: str = "utf-8", quoting_levels: int = 1
+    file: str | os.PathLike, encoding: str = "utf-8", quoting_levels: int = 1, opened: BinaryIO | None = None
 ) -> Iterator[tuple[int, list[str]]]:
     """The number of each row's first line, and its fields as written: first the header; empty rows are left out.
 
-    Other files than `.csv` have fields between tabs, quoted as in CSV `quoting_levels` times, or not.
+    Other files than `.csv` have fields between tabs, quoted as in CSV `quoting_levels` times, or not. `.gz` may follow
+    the ending. `opened` is the file, where it is open already.
     """
     path, name = local_path(file), os.fspath(file)
     header, count, line = None, 0, 0
-    with open(path, "rb") as stream:
+    with nullcontext(opened) if opened else open(path, "rb") as stream:
         lines = decode_lines(stream, name, encoding)
-        is_csv = path.suffix.lower() == ".csv"
+        is_csv = ending_of(path) == ".csv"
         rows = _comma_separated(lines, name) if is_csv else _tab_separated(lines, quoting_levels)
         for count, (line, fields, whole) in enumerate(rows, start=1):  # noqa: B007
             header = header or fields

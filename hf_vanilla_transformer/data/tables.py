@@ -19,7 +19,7 @@ from datasets.load import CachedDatasetModuleFactory
 from ..errors import DataError
 from .checksums import file_checksum
 from .in_memory import NAME, NAMES, is_in_memory, name_of, splits_of
-from .lines import CONTROLS, iterate_lines, local_path
+from .lines import CONTROLS, ending_of, iterate_lines, local_path
 from .network import hub_answers
 from .nsmc import NSMC_QUOTING_LEVELS
 from .rows import SPLITS, cached_rows
@@ -29,6 +29,7 @@ from .table_files import NO_ROW, find_columns, iterate_rows
 logger = logging.getLogger(__name__)
 JSON_SUFFIXES = (".json", ".jsonl")
 TABLE_SUFFIXES = (".csv", ".tsv", ".txt", *JSON_SUFFIXES)
+TABLE_SUFFIXES = (*TABLE_SUFFIXES, *(f"{suffix}.gz" for suffix in TABLE_SUFFIXES))
 DATA_SUFFIXES = (*TABLE_SUFFIXES, ".parquet", ".arrow")
 # The column that says in which line of a CSV or TSV file a row begins.
 LINE = "first line in the file"
@@ -111,8 +112,8 @@ def name_unused(folder: Path, endings: Sequence[str], used: Collection[Path]) ->
 def _find_tables(path: Path) -> dict[str, Path]:
     """A table, or a folder's by split; none if its data are in other files, or on the Hub: `datasets` reads those."""
     if path.is_file():
-        if (suffix := path.suffix.lower()) not in TABLE_SUFFIXES:
-            if suffix == ".parquet":
+        if not path.name.lower().endswith(TABLE_SUFFIXES):
+            if (suffix := path.suffix.lower()) == ".parquet":
                 return {}
             hint = "; save a workbook as CSV UTF-8" if suffix.startswith(".xls") else ""
             raise DataError(f"{path}: not a .csv, .tsv, .txt, .json, .jsonl or .parquet file{hint}")
@@ -141,7 +142,7 @@ def _load(source: str, path: Path, config_name: str | None, cache_dir: str | os.
         return load_dataset(folder, config_name, cache_dir=cache_dir, description=Hasher.hash(content))
     if NAME.fullmatch(source):
         raise DataError(f"{source}: give the data again, as such an object or a file")
-    if path.suffix in TABLE_SUFFIXES or not HUB_NAME.fullmatch(source):
+    if path.name.endswith(TABLE_SUFFIXES) or not HUB_NAME.fullmatch(source):
         raise DataError(f"{source}: no such file or folder")
     if not hub_answers(source, "dataset"):
         try:  # what was prepared before needs no network
@@ -184,7 +185,7 @@ def _read_table(
 ) -> Dataset:
     """Some columns of a table; those of a CSV or TSV file are strings. The cache goes by the file's content."""
     with_line = [LINE] if LINE in further else []
-    suffix, columns = file.suffix.lower(), [*texts, *labels, *(column for column in further if column != LINE)]
+    suffix, columns = ending_of(file), [*texts, *labels, *(column for column in further if column != LINE)]
     if suffix in JSON_SUFFIXES:
         _check_json(file)
         cached = {"cache_dir": cache_dir, "description": file_checksum(file)}  # of which the cache's key is made

@@ -16,6 +16,7 @@ from typing import Any
 from huggingface_hub import EvalResult, ModelCard, ModelCardData
 
 from ..data.in_memory import NAME
+from ..data.lines import ending_of
 from ..data.tables import HUB_NAME, SPLITS, TABLE_SUFFIXES
 from ..errors import DataError, named_errors
 from ..inference.engine import TARGET_TOKENIZER
@@ -213,7 +214,7 @@ def _data_source(run: Record) -> DataSource:
     if known in KNOWN_DATA:
         return KNOWN_DATA[known]
     is_on_hub = HUB_NAME.fullmatch(source) and "/" in source and not Path(source).exists()
-    if is_on_hub and Path(source).suffix not in TABLE_SUFFIXES and not source.startswith(LOCAL):
+    if is_on_hub and ending_of(source) not in TABLE_SUFFIXES and not source.startswith(LOCAL):
         return DataSource(source, source, source, is_on_hub=True)
     return DataSource(Path(source).name, Path(source).stem, Path(source).name)
 

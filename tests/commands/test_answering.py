@@ -23,7 +23,7 @@ from shared import tiny_config
 from tqdm import tqdm
 
 from hf_vanilla_transformer import VanillaTransformerForSequenceClassification
-from hf_vanilla_transformer.commands import answering, predict
+from hf_vanilla_transformer.commands import answering, answers, predict
 from hf_vanilla_transformer.inference import Classifier
 from hf_vanilla_transformer.inference.loaded import WINDOW
 from hf_vanilla_transformer.tokenizer import train_tokenizer
@@ -91,12 +91,13 @@ def test_windows_before_a_fault_are_answered(succeed, refused, classifier, texts
 
 def test_texts_are_numbered_from_the_first_after_resuming(succeed, texts, tmp_path, caplog):
     save(random_model(tiny_config()), tmp_path / "translator")
-    (tmp_path / "long.txt").write_text("가\n나\n다\n" + "가 " * 40 + "\n가\n")
-    (tmp_path / "out.txt").write_text("\n\n")
+    (tmp_path / "long.txt").write_text("가\n" * (WINDOW + 1) + "가 " * 40 + "\n가\n")
+    (tmp_path / "out.txt").write_text("\n" * WINDOW)
     arguments = ["--file", tmp_path / "long.txt", "--output", tmp_path / "out.txt", "--max_new_tokens", "2"]
+    arguments += ["--batch_size", "1"]
     succeed("translate", "--model", tmp_path / "translator", *arguments, "--resume")
-    assert re.search(r"text 4 has \d+ tokens or more, the model reads 16; cut: 1 of 3 texts", caplog.text)
-    assert len((tmp_path / "out.txt").read_text().splitlines()) == 5
+    assert re.search(rf"text {WINDOW + 2} has \d+ tokens or more, the model reads 16; cut: 1 of 3 texts", caplog.text)
+    assert len((tmp_path / "out.txt").read_text().splitlines()) == WINDOW + 3
 
 
 @pytest.mark.parametrize(
@@ -108,12 +109,19 @@ def test_texts_are_numbered_from_the_first_after_resuming(succeed, texts, tmp_pa
         (["--output", "."], "Is a directory"),
         (["--file", "./texts.txt", "--output", "./texts.txt", "--resume"], "is --file itself"),
         (["--file", "./texts.txt", "--output", "./there.tsv", "--resume"], "there.tsv has 999 lines, but there are"),
-        (["--file", "."], "Is a directory"),
+        (["--file", "."], "--file: needs --output, a folder"),
         (["--file", "./no.txt"], "./no.txt: No such file"),
         (["--file", "./texts.csv"], "texts.csv is a table: name the column with the texts by --text_column"),
         (["--file", "./texts.csv", "--text_column", "document"], "no column 'document'; the columns are id, text"),
         (["--file", "./texts.csv", "--text_column", "text"], "the answers need the name 'predicted'"),
-        (["--file", "./texts.csv", "--resume", "--output", "./a.csv"], "--resume: is for texts that come one per"),
+        (["--file", "./texts.txt", "--output", "./a.txt", "--shard", "0/0"], "--shard: from 1/N to N/N, not 0/0"),
+        (["--file", "./texts.txt", "--output", "./a.txt", "--shard", "5/4"], "--shard: from 1/N to N/N, not 5/4"),
+        (["--output", "./a.txt", "--shard", "1/4"], "--shard: needs --file"),
+        (["--file", "./texts.txt", "--shard", "1/4"], "--shard: needs --output"),
+        (["--file", "./texts.txt", "--output", "./a.parquet"], "only answers to a .parquet file"),
+        (["--file", "./texts.txt", "--output", "./a.csv.zst"], "must not end in .zst"),
+        (["--file", "./texts.parquet.gz"], "texts.parquet.gz is no text"),
+        (["--file", "./texts.csv.gz.gz"], "texts.csv.gz.gz is no text"),
         (["--text_column", "text"], "--text_column: needs --file, a table"),
         (["--file", "./broken.gz"], "broken.gz: "),
         (["--batch_size", "0"], "--batch_size: at least 1"),
@@ -186,8 +194,8 @@ def test_a_table_comes_back_with_the_answers_added(
     assert [row[:columns] for row in answered] == rows
     by_pandas = pd.read_csv(output, sep=delimiter, encoding=back, dtype=str, keep_default_na=False)
     assert [*by_pandas.columns] == names and by_pandas.values.tolist() == answered
-    answers = Classifier(str(classifier))(row[0] for row in rows)
-    expected = [[one["label"], f"{one['score']:.4f}"] for one in answers]
+    labels = Classifier(str(classifier))(row[0] for row in rows)
+    expected = [[one["label"], f"{one['score']:.4f}"] for one in labels]
     expected = [each if row[0].strip() else ["", ""] for row, each in zip(rows, expected, strict=True)]
     assert [row[columns:] for row in answered] == expected and ["", ""] in expected
 
@@ -225,8 +233,9 @@ def test_json_keeps_its_columns_and_types(succeed, classifier, tmp_path, ending)
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("t.parquet", b"PAR1", "save it as"),
-        ("t.xlsx", b"PK", "save it as"),
+        ("t.parquet", b"PAR1", "t.parquet: no Parquet that can be read"),
+        ("t.xlsx", b"PK", "is no text: take"),
+        ("t.csv.gz", gzip.compress(b"text\n" + b"a\n" * 99)[:-9], "t.csv.gz: Compressed file ended"),
         ("t.jsonl", b'{"text": "a"}\n{"text": 1}\n', "'text' holds no texts but 1"),
         ("t.jsonl", b'{"text": "a"}\n[1]\n', "line 2: [1] is no mapping"),
         ("t.jsonl", b'{"text": "a"}\n{"text"', "line 2: no JSON"),
@@ -237,8 +246,8 @@ def test_json_keeps_its_columns_and_types(succeed, classifier, tmp_path, ending)
 )
 def test_a_table_that_cannot_be_answered_leaves_no_empty_output(refused, classifier, here, name, content, message):
     (here / name).write_bytes(content)
-    output = here / "answers.csv"
-    arguments = ["--file", name, "--output", output, *([] if "save it" in message else ["--text_column", "text"])]
+    output = here / ("answers.parquet" if name == "t.parquet" else "answers.csv")
+    arguments = ["--file", name, "--output", output, *([] if "is no text" in message else ["--text_column", "text"])]
     assert message in refused("predict", "--model", classifier, *arguments)
     assert not output.exists() or output.stat().st_size
 
@@ -246,7 +255,7 @@ def test_a_table_that_cannot_be_answered_leaves_no_empty_output(refused, classif
 @pytest.mark.parametrize("resume", [[], ["--resume"]])
 def test_two_commands_do_not_write_into_one_file(refused, classifier, texts, tmp_path, resume):
     output = tmp_path / "answers.tsv"
-    with answering.locked(output):
+    with answers.locked(output):
         assert "another command writes there" in refused(
             "predict", "--model", classifier, "--file", texts, "--output", output, *resume
         )
@@ -263,7 +272,7 @@ def test_a_file_of_two_names_is_one_file(refused, succeed, classifier, texts, tm
     os.link(output, other) if kind == "hard" else other.symlink_to(output)
     arguments = ["--model", classifier, "--file", texts, "--resume", "--output"]
     for first, second in ((output, other), (other, output)):
-        with answering.open_output(SimpleNamespace(output=str(first), resume=True)) as (file, _):
+        with answers.open_answers(str(first), resume=True) as (file, _):
             print("x", file=file, flush=True)
             assert "another command writes there" in refused("predict", *arguments, second)
         assert output.read_text() == "x\n" * (1 if first is output else 2)
@@ -334,8 +343,8 @@ def test_the_bar_shows_the_share_of_the_file_that_is_answered(succeed, classifie
     ends = [sum(len(f"{text}\n".encode()) for text in TEXTS[:number]) for number in range(0, len(TEXTS), WINDOW)]
     assert shown == [*ends, total] and total == texts.stat().st_size
 
-    answers = (tmp_path / "answers.tsv").read_text().splitlines(keepends=True)
-    (tmp_path / "answers.tsv").write_text("".join(answers[:WINDOW]))
+    written = (tmp_path / "answers.tsv").read_text().splitlines(keepends=True)
+    (tmp_path / "answers.tsv").write_text("".join(written[:WINDOW]))
     succeed("predict", *arguments, "--resume")
     assert bars.pop() == (total, shown[1:])  # time left is that of the rest
 

@@ -1,6 +1,7 @@
 """Tables, folders of tables and data sets of the Hub become checked rows."""
 
 import csv
+import gzip
 import os
 import shutil
 import unicodedata
@@ -113,12 +114,13 @@ def test_bad_table(load, tmp_path, name, content, message):
 )
 def test_what_excel_and_others_write(load, tmp_path, name, content, options):
     """Encodings, empty last lines, ends of lines, columns that look the same, halves that belong together."""
-    (tmp_path / name).write_bytes(content.encode(options.get("encoding", "utf-8")))
-    (tmp_path / "tables").mkdir()
-    for split in ("train", "val", "test"):
-        shutil.copy(tmp_path / name, tmp_path / "tables" / f"{split}{Path(name).suffix}")
-    loaded = load(tmp_path / "tables", text_column="리뷰", **options)
-    assert [split[:] for split in loaded.values()] == [{"text": ["하나", "둘"], "label": [0, 1]}] * 3
+    written = content.encode(options.get("encoding", "utf-8"))
+    for ending, zipped in ((Path(name).suffix, written), (f"{Path(name).suffix}.gz", gzip.compress(written))):
+        (tmp_path / ending).mkdir()
+        for split in ("train", "val", "test"):
+            (tmp_path / ending / f"{split}{ending}").write_bytes(zipped)
+        loaded = load(tmp_path / ending, text_column="리뷰", **options)
+        assert [split[:] for split in loaded.values()] == [{"text": ["하나", "둘"], "label": [0, 1]}] * 3
 
 
 def test_a_field_of_any_length_and_many_lines(load, tmp_path):
