@@ -1,0 +1,105 @@
+"""The programs of docs/scale.md answer as the command does, in the engines that are installed."""
+
+import csv
+import gzip
+import importlib.util
+import io
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.dataset
+import pyarrow.parquet as pq
+import pytest
+from shared import ROOT
+
+from hf_vanilla_transformer import Classifier
+
+
+PAGE = (ROOT / "docs" / "scale.md").read_text(encoding="utf-8")
+# Of all lengths, blank ones, and odd ones; two files, as engines like them.
+TEXTS = [
+    ["재미있다 ", "지루했다 ", "", " ", "\n", "ㅋ", "x\u2028y", "😀 "][n % 8] * (n % 7 + 1) + str(n)[: n % 4]
+    for n in range(600)
+]
+
+
+def block(heading: str, language: str) -> str:
+    """The program of a section."""
+    (program,) = re.findall(rf"^### {heading}\n.*?^```{language}\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)[:1]
+    return program
+
+
+@pytest.fixture
+def place(tmp_path) -> Path:
+    (tmp_path / "model_cards").symlink_to(ROOT / "model_cards")
+    (tmp_path / "reviews").mkdir()
+    for number, part in enumerate((range(0, 400), range(400, 600))):
+        table = pa.table({"id": [*part], "text": [TEXTS[one] for one in part]})
+        pq.write_table(table, tmp_path / "reviews" / f"part-{number}.parquet")
+    return tmp_path
+
+
+def run(program: str, place: Path, *command: str, **variables: str) -> None:
+    paths = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    environment = {
+        **os.environ,
+        "PYTHONPATH": paths,
+        "PYSPARK_PYTHON": sys.executable,
+        "HF_HUB_OFFLINE": "1",
+        **variables,
+    }
+    (place / "program").write_text(program, encoding="utf-8")
+    words = [*(command or [sys.executable]), "program"]
+    result = subprocess.run(words, cwd=place, env=environment, capture_output=True, text=True, timeout=150)
+    assert result.returncode == 0, result.stderr[-3000:]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("heading", "module"),
+    [("datasets", "datasets"), ("Ray Data", "ray"), ("Spark", "pyspark"), ("datatrove", "datatrove")],
+)
+def test_a_program_of_an_engine_answers_as_the_command_does(heading, module, place):
+    if importlib.util.find_spec(module) is None:
+        pytest.skip(f"{module} is not installed")
+    if module == "pyspark" and shutil.which("java") is None:
+        pytest.skip("Spark needs Java")
+    program = block(heading, "python")
+    assert len([line for line in program.splitlines() if line]) <= 25
+    (place / "answers").mkdir() if module == "datasets" else None
+    run(program, place)
+    files = [file for file in (place / "answers").rglob("*.parquet") if file.stat().st_size]
+    rows = pyarrow.dataset.dataset(files).to_table().to_pylist()
+    found = {row["text"]: row for row in rows}
+    expected = Classifier(ROOT / "model_cards" / "nsmc-small")(TEXTS)
+    if module != "datatrove":  # which leaves out empty documents
+        assert sorted(row["id"] for row in rows) == [*range(600)]
+    for text, one in zip(TEXTS, expected, strict=True):
+        if text or module != "datatrove":
+            assert found[text]["predicted"] == one["label"]
+            assert found[text]["probability"] == pytest.approx(one["score"], abs=1e-4)
+
+
+@pytest.mark.slow
+def test_a_job_array_answers_as_one_command_does(succeed, place, monkeypatch):
+    monkeypatch.chdir(place)
+    lines = io.StringIO()
+    csv.writer(lines).writerows([["id", "text"], *enumerate(TEXTS * 15)])
+    (place / "reviews.csv.gz").write_bytes(gzip.compress(lines.getvalue().encode()))
+    program = (
+        block("Slurm", "bash")
+        .replace("/10", "/2")
+        .replace("vanilla-transformer", f"{sys.executable} -m hf_vanilla_transformer")
+    )
+    for task in "12":
+        run(program, place, "bash", SLURM_CPUS_PER_TASK="1", SLURM_ARRAY_TASK_ID=task)
+    words = ["--model", "model_cards/nsmc-small", "--file", "reviews.csv.gz", "--text_column", "text"]
+    succeed("predict", *words, "--output", "whole.csv")
+    shards = [file.read_text().splitlines(keepends=True) for file in sorted(place.glob("answers-*.csv"))]
+    assert len(shards) == 2
+    assert "".join([*shards[0], *shards[1][1:]]) == (place / "whole.csv").read_text()
