@@ -38,22 +38,8 @@ JSON = (".json", ".jsonl")
 PARQUET = ".parquet"
 TABLES = (".csv", ".tsv", *JSON, PARQUET)
 # What holds texts, but not in a way that is read here.
-NOT_READ = (
-    ".arrow",
-    ".feather",
-    ".orc",
-    ".xls",
-    ".xlsx",
-    ".ods",
-    ".zip",
-    ".bz2",
-    ".xz",
-    ".zst",
-    ".lz4",
-    ".tar",
-    ".tgz",
-)
-NOT_READ = (*NOT_READ, ".pdf", ".docx")
+NOT_READ = (".arrow", ".feather", ".orc", ".xls", ".xlsx", ".ods", ".zip", ".bz2", ".xz", ".zst", ".tar", ".tgz")
+NOT_READ += (".pdf", ".docx")
 # Seconds between two lines that say how far a command is, where standard error is no terminal.
 SECONDS = 60.0
 
@@ -378,6 +364,7 @@ def answer_lines(
             yield "\t".join([*map(as_text, columns), *([text] if repeat_text else [])])
 
     if arguments.is_parquet and Path(arguments.output).is_file():
+        Path(arguments.written).unlink(missing_ok=True)
         return  # finished, as --resume finds it
     is_table, size = arguments.is_table, WINDOW * arguments.batch_size
     with open_output(arguments) as (output, written):
@@ -411,8 +398,10 @@ def answer_lines(
             remedy = "; --resume goes on" if arguments.output else ""
             print(f"interrupted after {max(number, 0):,} texts{remedy}", file=sys.stderr)
             sys.exit(130)
+        if arguments.is_parquet:
+            texts.write(arguments.written, names, arguments.output)
     if arguments.is_parquet:
-        texts.write(arguments.written, names, arguments.output)
+        Path(arguments.written).unlink()
 
 
 def _rows(texts: Any, arguments: LinesArguments, max_characters: int) -> tuple[Iterator[Any], int | None]:

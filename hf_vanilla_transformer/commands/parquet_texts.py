@@ -59,7 +59,7 @@ class ParquetTable:
         return json.dumps(answers, ensure_ascii=False)
 
     def write(self, answers: str, names: Sequence[str], output: str) -> None:
-        """Write the rows with the answers of a file of lines, then remove that file."""
+        """Write the rows with the answers of a file of lines."""
         kinds: list[type | None] = [None] * len(names)
         with open(answers, encoding="utf-8") as lines:
             for row in map(json.loads, lines):
@@ -85,7 +85,6 @@ class ParquetTable:
             os.replace(part, output)
         finally:
             Path(part).unlink(missing_ok=True)
-        Path(answers).unlink()
 
     def _batches(self, columns: list[str] | None) -> Iterator[Any]:
         with self._errors():

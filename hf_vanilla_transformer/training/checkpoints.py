@@ -118,8 +118,9 @@ class StepSize(TrainerCallback, ExportableState):
     """Keeps in each checkpoint's trainer_state.json what an update of the weights is made of.
 
     Attributes:
-        now: Of this process's run: its `processes`; `gradient_accumulation_steps` as `given`; the `rows` of an update,
-            of full batches; and those of a `group`, of which rows of similar length are drawn, as at the run's start.
+        now: Of this process's run: its `processes`; the rows of an update in each, as `given` by the settings; the
+            `rows` in all, of full batches; and those of a `group`, of which rows of similar length are drawn, which
+            stay those of the run's start.
     """
 
     now: dict[str, int] = {}  # not the object's own: Trainer may make another one, as the checkpoint has it
@@ -147,7 +148,8 @@ def keep_step_size(training: TrainingArguments, checkpoint: str | None) -> None:
     Raises:
         DataError: with this number of processes, no accumulation makes as many rows.
     """
-    given, processes, batch = training.gradient_accumulation_steps, training.world_size, training.train_batch_size
+    processes, batch = training.world_size, training.train_batch_size
+    given = batch * training.gradient_accumulation_steps
     kept = step_size(checkpoint) if checkpoint else {}
     if kept and (kept["processes"] != processes or kept["given"] == given):
         if kept["rows"] % (batch * processes):
@@ -164,9 +166,8 @@ def keep_step_size(training: TrainingArguments, checkpoint: str | None) -> None:
                 f"{kept['rows']:,} rows; dropout draws other numbers, and sums are rounded in another order, so the "
                 "weights do not end the same bit for bit"
             )
-    accumulated = batch * training.gradient_accumulation_steps
-    group = kept.get("group", accumulated)
-    StepSize.now = {"processes": processes, "given": given, "rows": processes * accumulated, "group": group}
+    rows = processes * batch * training.gradient_accumulation_steps
+    StepSize.now = {"processes": processes, "given": given, "rows": rows, "group": kept.get("group", given)}
 
 
 def _is_whole(file: Path) -> bool:

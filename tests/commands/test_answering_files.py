@@ -101,6 +101,10 @@ def test_each_kind_is_answered_as_the_lines_of_a_text_are(whole, kind):
         assert len(reader(output)) == NUMBER
 
 
+def interrupted(*_):
+    raise KeyboardInterrupt
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_killed_command_is_gone_on_with_to_the_same_bytes(run, model, whole, kind, tmp_path, monkeypatch):
     """Wherever it was cut off; and where it was killed before Parquet was made."""
@@ -109,8 +113,8 @@ def test_a_killed_command_is_gone_on_with_to_the_same_bytes(run, model, whole, k
     written, journal = killed, expected
     if kind == "parquet":
         written = tmp_path / ".killed.parquet.answers"
-        monkeypatch.setattr(parquet_texts.ParquetTable, "write", lambda *_: None)
-        assert run("predict", *flags(model, file, killed))[0] == 0
+        monkeypatch.setattr(parquet_texts.ParquetTable, "write", interrupted)
+        assert run("predict", *flags(model, file, killed))[0] == 130
         monkeypatch.undo()
         journal = written.read_bytes()
     size = len(journal)

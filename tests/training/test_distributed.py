@@ -214,6 +214,12 @@ def test_another_number_of_processes_keeps_the_batch(corpus, tmp_path, monkeypat
     second = run_program(COMMAND, *alone, environment=environment)
     again = read_json(folders[1] / "checkpoint-12" / "trainer_state.json")
     assert [entry["loss"] for entry in again["log_history"]] == losses[1], second
+    shutil.rmtree(folders[1] / "checkpoint-12")
+    odd = run_program(
+        COMMAND, *alone, "--gradient_accumulation_steps", "2", "--max_steps", "9", environment=environment
+    )
+    assert odd.returncode == 0 and "gradient_accumulation_steps is" not in odd.stderr, odd  # settings of its own
+    shutil.copytree(folders[0] / "checkpoint-4", folders[1] / "checkpoint-13")
     odd = run_program(COMMAND, *alone, "--per_device_train_batch_size", "3", environment=environment)
     assert odd.returncode == 2 and "8 rows" in error_line("train-classifier", odd.stderr)
 
