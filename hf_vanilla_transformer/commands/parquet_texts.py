@@ -53,7 +53,7 @@ class ParquetTable:
         return row
 
     def beginning(self, names: Sequence[str]) -> list[str]:
-        return []
+        return [json.dumps([*names], ensure_ascii=False)]
 
     def line(self, row: str, names: Sequence[str], answers: Sequence[Any]) -> str:
         return json.dumps(answers, ensure_ascii=False)
@@ -62,7 +62,7 @@ class ParquetTable:
         """Write the rows with the answers of a file of lines."""
         kinds: list[type | None] = [None] * len(names)
         with open(answers, encoding="utf-8") as lines:
-            for row in map(json.loads, lines):
+            for row in map(json.loads, islice(lines, 1, None)):
                 kinds = [known or (type(one) if one != "" else None) for known, one in zip(kinds, row, strict=True)]
         kinds = [
             known or (float if name.startswith("probability") else str)
@@ -73,6 +73,7 @@ class ParquetTable:
         schema, part, place = pa.schema([*self.file.schema_arrow, *fields]), f"{answers}.parquet", 0
         try:
             with pq.ParquetWriter(part, schema) as writer, open(answers, encoding="utf-8") as lines:
+                next(lines)  # the names
                 for batch in self._batches(None):
                     begin = min(max(0, self.first - place), len(batch))
                     place += len(batch)

@@ -211,11 +211,15 @@ def test_parquet_that_cannot_be_answered_is_one_line(refused, model, tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["t.parquet"]
 
 
-def test_other_columns_are_not_mixed_into_one_table(succeed, refused, model, whole):
-    file, output = whole("csv")
-    before = output.read_bytes()
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_other_columns_are_not_mixed_into_one_table(run, refused, model, tmp_path, kind, monkeypatch):
+    file, output = write(tmp_path / f"texts.{kind}"), tmp_path / f"answers.{kind}"
+    monkeypatch.setattr(parquet_texts.ParquetTable, "write", interrupted)
+    run("predict", *flags(model, file, output))
+    written = output if kind == "csv" else tmp_path / ".answers.parquet.answers"
+    before = written.read_bytes()
     words = [*flags(model, file, output), "--resume", "--all_probabilities"]
-    assert "has other columns" in refused("predict", *words) and output.read_bytes() == before
+    assert "has other columns" in refused("predict", *words) and written.read_bytes() == before
 
 
 def test_two_shards_do_not_write_into_one_file(succeed, refused, model, whole, tmp_path):
