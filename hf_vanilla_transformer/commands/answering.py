@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain, islice, tee
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
@@ -188,45 +189,32 @@ class JsonTable:
         return json.dumps(row | dict(zip(names, answers, strict=True)), ensure_ascii=False)
 
 
-@dataclass
-class Folder:
-    """A folder of files with texts; each is answered in a file of its own.
-
-    Attributes:
-        parts: The arguments for each.
-        names: Columns that no table must have yet.
-    """
-
-    parts: list[LinesArguments]
-    recipe_column: str
-    names: Sequence[str]
-
-
 # None: a terminal.
-Source = BinaryIO | Table | JsonTable | Folder | Any | None
+Source = BinaryIO | Table | JsonTable | Any | None
 
 
 @contextmanager
 def open_texts(arguments: LinesArguments, recipe_column: str, *names: str) -> Iterator[Source]:
     """Open what is to be answered before a model is loaded; None for a terminal, where a user types.
 
+    Of a folder, a list: the arguments for each file, and what opens it.
+
     Args:
         recipe_column: The setting of the model's recipe that names the column with the texts.
         *names: Columns that a table must not have yet, for the answers.
     """
     if arguments.is_folder:
-        folder = Folder(_parts(arguments), recipe_column, names)
-        for part in folder.parts:
-            with open_texts(part, recipe_column, *names):
+        parts = [(part, partial(open_texts, part, recipe_column, *names)) for part in _parts(arguments)]
+        for _, opened in parts:
+            with opened():
                 pass
-        yield folder
+        yield parts
     elif arguments.is_table:
         column = arguments.text_column or _column_of_recipe(arguments.model, recipe_column)
         if column is None:
             raise DataError(f"--file: {arguments.file} is a table: name the column with the texts by --text_column")
         with _open_table(arguments, column) as table:
-            if not isinstance(table, JsonTable):
-                _check_free(arguments.file, table.header, names)
+            check_names(arguments.file, table, names)
             yield table
     elif arguments.file is not None:
         with open(arguments.file, "rb") as file:
@@ -323,7 +311,7 @@ def check_names(file: str | None, texts: Source, names: Sequence[str]) -> None:
     """Raise a DataError if a table has one of these columns already, or two of them are the same."""
     if len(set(names)) < len(names):
         raise DataError(f"the answers' columns need different names: {', '.join(names)}")
-    if not isinstance(texts, JsonTable | Folder) and hasattr(texts, "header"):
+    if hasattr(texts, "header"):
         _check_free(file or "", texts.header, names)
 
 
@@ -350,12 +338,12 @@ def answer_lines(
         repeat_text: Whether a line ends with the text that it answers.
     """
 
-    if isinstance(texts, Folder):
+    if isinstance(texts, list):
         Path(arguments.output).mkdir(parents=True, exist_ok=True)
-        for part in texts.parts:
-            with open_texts(part, texts.recipe_column, *texts.names) as opened:
-                check_names(part.file, opened, names)
-                answer_lines(opened, part, answer, names, max_characters, repeat_text=repeat_text)
+        for part, opened in texts:
+            with opened() as one:
+                check_names(part.file, one, names)
+                answer_lines(one, part, answer, names, max_characters, repeat_text=repeat_text)
         return
 
     def answered(lines: Iterator[str], first: int) -> Iterator[str]:
