@@ -13,7 +13,7 @@ project = "hf_vanilla_transformer"
 author = "The hf_vanilla_transformer authors"
 copyright = author
 version = release = hf_vanilla_transformer.__version__
-extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 4
 myst_url_schemes = {"http": None, "https": None, "mailto": None, "site": "{{path}}"}
@@ -45,3 +45,15 @@ html_sidebars = {
 html_copy_source = False
 html_show_sphinx = False
 suppress_warnings = ["misc.highlighting_failure", "mystnb.unknown_mime_type"]
+
+
+def show_examples(app, what, name, obj, options, lines: list[str]) -> None:
+    """An indented paragraph of a docstring is a program; before napoleon reads the sections."""
+    for place in range(len(lines) - 1, 0, -1):
+        begins = lines[place].startswith("    ") and not lines[place - 1].strip()
+        if begins and not any(line.startswith(("Args:", "Returns:", "Raises:", "Yields:")) for line in lines[:place]):
+            lines[place:place] = ["::", ""]
+
+
+def setup(app) -> None:
+    app.connect("autodoc-process-docstring", show_examples, priority=100)

@@ -7,6 +7,7 @@ the changelog. Here a link between two pages becomes one of the site, any other 
 nothing is an error, as is each of Sphinx's warnings. reference.py writes the reference pages from the code.
 """
 
+import html
 import json
 import posixpath
 import re
@@ -14,6 +15,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from urllib.parse import unquote
 
 from reference import reference_pages
 
@@ -74,6 +76,7 @@ MENU: dict[str, dict[str, dict[str, str]]] = {
 }
 HOME = {"en": "README.md", "ko": "README.ko.md"}
 LINK = re.compile(r"(?P<before>!?\[(?:[^\[\]]|\[[^\]]*\])*\]\()(?P<target>[^)\s]+)(?P<after>\))")
+IMAGE = re.compile(r'<img src="([^"]+)"(?: width="\d+")? alt="([^"]+)">')
 TAG = re.compile(r"(?P<before><(?:img|a)\b[^>]*?\b(?:src|href)=\")(?P<target>[^\"]+)(?P<after>\")")
 
 
@@ -125,9 +128,10 @@ class Tree:
         return json.dumps(content, ensure_ascii=False)
 
     def relink(self, text: str, page: str) -> str:
-        return re.sub(
-            TAG, lambda found: self.link(found, page), re.sub(LINK, lambda found: self.link(found, page), text)
-        )
+        text = IMAGE.sub(r"![\2](\1)", text)  # Sphinx copies no picture of a tag
+        for pattern in (LINK, TAG):
+            text = pattern.sub(lambda found: self.link(found, page), text)
+        return text
 
     def link(self, found: re.Match, page: str) -> str:
         target, hash_mark, anchor = found["target"].partition("#")
@@ -160,6 +164,23 @@ class Tree:
         return f"{REPOSITORY}/{'tree' if (ROOT / file).is_dir() else 'blob'}/main/{file}"
 
 
+def dead_addresses(site: Path) -> list[str]:
+    """The links of built pages that lead to no file, or to no place on a page; between the languages, too."""
+    texts = {page: page.read_text(encoding="utf-8") for page in site.rglob("*.html")}
+    places = {page: set(re.findall(r'\bid="([^"]+)"', text)) for page, text in texts.items()}
+    dead = []
+    for page, text in texts.items():
+        for target in set(re.findall(r'\b(?:href|src)="([^"]+)"', text)):
+            address, _, place = unquote(html.unescape(target)).partition("#")
+            if re.match(r"[a-z]+:", address):
+                continue
+            address = address.partition("?")[0]
+            file = page if not address else (page.parent / address).resolve()
+            if not file.is_file() or (place and file in places and place not in places[file]):
+                dead.append(f"{page.relative_to(site)}: {target}")
+    return sorted(dead)
+
+
 def main() -> None:
     site = BUILD / "site"
     shutil.rmtree(site, ignore_errors=True)
@@ -185,7 +206,9 @@ def main() -> None:
         words = [sys.executable, "-m", "sphinx", *options, "-d", str(doctrees), str(tree.folder), str(out)]
         if status := subprocess.run(words, check=False).returncode:
             sys.exit(status)
-    print(f"{site / 'index.html'}")
+    if dead := dead_addresses(site):
+        sys.exit("dead links:\n" + "\n".join(dead))
+    print(site / "index.html")
 
 
 if __name__ == "__main__":

@@ -58,9 +58,10 @@ def reference_pages() -> dict[str, str]:
 
 
 def api_page(module_name: str, names: list[str]) -> str:
-    title = f"{PUBLIC_MODULES[module_name]}: ``{module_name}``"
+    title = PUBLIC_MODULES[module_name]
     module = importlib.import_module(module_name)
-    lines = [title, "=" * len(title), "", inspect.getdoc(module).partition("\n\n")[0], ""]
+    summary = inspect.getdoc(module).partition("\n\n")[0]
+    lines = [title, "=" * len(title), "", f"``{module_name}``", "", summary, ""]
     for name in names:
         value = getattr(module, name)
         if inspect.isclass(value):
