@@ -108,7 +108,7 @@ def write_export(
             texts=[*texts],
         )
         save_json(folder / EXPORT_FILE, record)
-        save_card(folder, record, tokenizers[0], Path(output_dir).name)
+        save_card(folder, record, tokenizers[0], Path(output_dir).name, model_folder)
     return record
 
 

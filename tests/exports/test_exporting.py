@@ -3,15 +3,19 @@
 import json
 import sys
 from importlib import metadata
+from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
+from huggingface_hub import ModelCard
 from shared import read_json, tiny_config
 from transformers import ByT5Tokenizer
 
 from exports.models import TWIN, random_model, save
 from hf_vanilla_transformer import VanillaTransformerModel
 from hf_vanilla_transformer.exports import comparison, export, exporting, native_writer, restore
+from hf_vanilla_transformer.exports.card import facts_of_source
 from hf_vanilla_transformer.inference import load_engine
 from hf_vanilla_transformer.inference.torch_engine import TorchEngine
 from hf_vanilla_transformer.tokenizer import train_tokenizer
@@ -43,6 +47,20 @@ def test_the_record_says_what_was_done(model, tmp_path):
     assert record["comparison"]["same_ids"].split()[0] == record["comparison"]["same_ids"].split()[2]
     card = (folder / "README.md").read_text(encoding="utf-8")
     assert "of random tokens, 1 to 16 of them" in card and "same translation, greedy search" in card
+
+
+def test_an_exports_card_says_what_it_was_made_of(model, tmp_path):
+    """From the model's own card, which may be a stranger's; of a name on the Hub, that."""
+    folder = Path(model)
+    head = {"language": ["de", "en"], "license": "mit", "datasets": [{"odd": 1}], "widget": "x"}
+    (folder / "README.md").write_text(f"---\n{yaml.safe_dump(head)}---\n# a model\n")
+    export(str(folder), output_dir=str(tmp_path / "export"), format="transformers")
+    found = ModelCard.load(tmp_path / "export" / "README.md").data.to_dict()
+    assert (found["language"], found["license"]) == (["de", "en"], "mit")
+    assert not found.keys() & {"datasets", "widget", "base_model"}
+    (folder / "README.md").write_text("---\n: [\n---\n")
+    assert facts_of_source(str(folder), None) == {}
+    assert facts_of_source("user/model", "int8") == {"base_model": "user/model", "base_model_relation": "quantized"}
 
 
 def scaled(name: str):
