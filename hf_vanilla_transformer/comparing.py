@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from datasets import Dataset
 from tqdm import tqdm
 
+from .data.checksums import checksum
 from .data.in_memory import name_of
 from .data.labels import label_names
 from .errors import DataError
@@ -18,7 +20,16 @@ from .evaluation import load_split, markdown_table
 from .figures import plot_compared
 from .finished_folder import finished_folder
 from .hub.card_text import markdown
-from .hub.record import METRICS_FILE, RECIPE_FILE, describe_environment, read_file, save_json
+from .hub.record import (
+    METRICS_FILE,
+    RECIPE_FILE,
+    RUN_FILE,
+    describe_environment,
+    read_file,
+    recipe_of,
+    record_of,
+    save_json,
+)
 from .inference import Classifier, Translator
 from .inference.engine import TARGET_TOKENIZER, import_extra
 from .inference.folder import load_tokenizer, task_of_folder
@@ -55,6 +66,9 @@ def compare(models: Sequence[str | Path], **settings: Any) -> dict[str, Any]:
         import_extra(module, name, "train")
     if len(arguments.models) < 2:
         raise DataError("compare: name two models or more")
+    for name in ("robustness", "target_accuracy", "id_column"):
+        if getattr(arguments, name):
+            raise DataError(f"--{name}: is for evaluate")
     arguments.model = arguments.models[0]
     tasks = [task_of_folder(model) for model in arguments.models]
     if len({task.name for task in tasks}) > 1:
@@ -82,6 +96,7 @@ def compare_classifiers(arguments: CompareArguments) -> tuple[dict[str, Any], Ta
         if sorted(one.labels) != sorted(labels):
             raise DataError(f"{model}: its labels are {', '.join(one.labels)}; the first model's {', '.join(labels)}")
     split: Any = load_split(arguments, LabelledTextArguments, problem_type=SINGLE, known_labels=labels)
+    check_unseen(arguments, LabelledTextArguments, split)
     texts, truth, names = split["text"][:], np.array(split["label"][:]), label_names(split)
     answers = []
     for one in classifiers:
@@ -108,6 +123,28 @@ def compare_classifiers(arguments: CompareArguments) -> tuple[dict[str, Any], Ta
     return {"models": rows, "differences": differences, "settings": by_setting(rows, "accuracy")}, changed
 
 
+def check_unseen(arguments: CompareArguments, data_arguments: type, split: Dataset) -> None:
+    """Refuse a model that may have learned from the measured rows: its run has cut the same data at other rows.
+
+    Raises:
+        DataError: it names the model.
+    """
+    if not isinstance(arguments.data, str):
+        return
+    measured = Path(arguments.data).expanduser().resolve()
+    columns = [column for column in ("text", "label", "source", "target") if column in split.column_names]
+    rows = checksum(split.select_columns(columns))
+    for model in arguments.models[1:]:
+        data, held_out = recipe_of(model, data_arguments).get("data"), record_of(model, RUN_FILE)
+        for name in ("data", arguments.split, "sha256"):
+            held_out = held_out.get(name) if isinstance(held_out, dict) else None
+        if isinstance(data, str) and Path(data).expanduser().resolve() == measured and held_out != rows:
+            raise DataError(
+                f"{model}: its run has cut {name_of(arguments.data)} at other rows, and may have learned from those "
+                "that are measured: give --data rows that no model has seen"
+            )
+
+
 def difference_of(model: str, first: str, right: np.ndarray, right_of_first: np.ndarray) -> dict[str, Any]:
     """The difference of two accuracies on the same rows: a paired bootstrap's interval, and McNemar's exact test."""
     from scipy.stats import binomtest  # type: ignore[import-untyped]  # which scikit-learn needs, too
@@ -119,6 +156,8 @@ def difference_of(model: str, first: str, right: np.ndarray, right_of_first: np.
     low, high = np.percentile(paired[drawn].mean(axis=1), [2.5, 97.5]) if len(paired) <= 5000 else normal(paired)
     points, bounds = 100 * paired.mean(), f"({100 * low:.1f} to {100 * high:.1f})"
     if p < 0.05:
+        if points < 0:
+            bounds = f"({-100 * high:.1f} to {-100 * low:.1f})"
         sentence = f"{model}: {'better' if points > 0 else 'worse'} than {first} by {abs(points):.1f} points {bounds}"
     else:
         sentence = f"{model}: no difference from {first} that these {len(paired):,} rows could show {bounds}"
@@ -137,6 +176,7 @@ def compare_translators(arguments: CompareArguments) -> tuple[dict[str, Any], Ta
     from sacrebleu.significance import PairedTest
 
     split = load_split(arguments, PairArguments)
+    check_unseen(arguments, PairArguments, split)
     sources, references = split["source"][:], split["target"][:]
     written = []
     for model in arguments.models:
@@ -206,7 +246,7 @@ def save(folder: Path, arguments: CompareArguments, report: dict[str, Any], chan
     plot_compared(report["models"], curves, folder / "comparison.png")
     lines = [f"# Models on {arguments.split} of {markdown(name_of(arguments.data))}", ""]
     lines += [*markdown_table(rows_of(report["models"])), ""]
-    lines += [f"- {markdown(one['sentence'])}" for one in report["differences"]]
+    lines += [f"- {markdown(one['sentence'])}, p {one['p']:.3g}" for one in report["differences"]]
     if report["settings"]:
         lines += ["", "## Runs that differ by their seed alone", "", *markdown_table(rows_of(report["settings"]))]
     lines += [

@@ -42,6 +42,7 @@ from .metrics import (
     selective_report,
     threshold_for,
     translation_report,
+    wilson_interval,
 )
 from .reading import read_settings
 from .settings import EvaluationArguments, LabelledTextArguments, PairArguments, check_robustness
@@ -121,6 +122,8 @@ def save_report(
     """Write `report.md`: the figures for people, and the first rows of the table beside it."""
     model, data = markdown(arguments.model), markdown(name_of(arguments.data))
     lines = [f"# {model}, measured", "", f"{arguments.split} of {data}: {headline}", ""]
+    if target := report.get("target"):
+        lines += [f"For {target['wanted']:.1%} right, chosen on validation: " + described(target), ""]
     lines += [f"{report['precision']} on {report['device']}, {report['texts_per_second']:.0f} texts a second", ""]
     titles = {"per_label": "Labels", "by_length": "By length in characters", "robustness": "Changed texts"}
     titles |= {"selective": "Where it may say that it is not sure"}
@@ -134,6 +137,7 @@ def save_report(
             lines += [f"## {title}", "", *markdown_table([list(rows[0]), *(row.values() for row in rows)]), ""]
         if rows and name == "selective":
             lines += ["![accuracy against the share that is answered](selective.png)", ""]
+            lines += ["![accuracy against probability](reliability.png)", ""]
     if 2 <= len(confusion := report.get("confusion_matrix", [])) <= TABLE_LIMIT:
         names = [one["label"] for one in report["per_label"]]
         table_of_labels = [["label", *(f"answered {name}" for name in names)]]
@@ -260,8 +264,22 @@ def reach(wanted: float, splits: list[tuple[np.ndarray, Dataset]]) -> tuple[dict
     right = (probabilities.argmax(axis=1) == np.array(split["label"][:]))[sure]
     accuracy = float(right.mean()) if len(right) else None
     words = "none of them" if accuracy is None else f"right: {accuracy:.1%}"
-    line = f"--threshold {threshold:.4f}, chosen on validation for {wanted:.1%}: answered {sure.mean():.1%}, {words}"
-    return {"wanted": wanted, "threshold": threshold, "answered": float(sure.mean()), "accuracy": accuracy}, line
+    chosen_on = int((known.max(axis=1) >= threshold).sum())
+    if accuracy is not None:
+        low, high = wilson_interval(accuracy, len(right))
+        words += f" (95 %: {low:.1%} to {high:.1%})"
+    line = f"--threshold {threshold:.4f}, chosen on {chosen_on:,} of {len(known):,} validation rows for {wanted:.1%}: "
+    line += f"answered {sure.mean():.1%}, {words}"
+    found = {"wanted": wanted, "threshold": threshold, "chosen_on": chosen_on}
+    return {**found, "answered": float(sure.mean()), "accuracy": accuracy}, line
+
+
+def described(target: dict[str, Any]) -> str:
+    """A threshold and what it gives, for the report."""
+    if target["threshold"] is None:
+        return "no threshold."
+    right = "none answered" if target["accuracy"] is None else f"{target['accuracy']:.1%} of them right"
+    return f"threshold {target['threshold']:.4f}; {target['answered']:.1%} answered, {right}."
 
 
 def robustness_table(report: dict[str, Any], metric: str) -> str:
@@ -291,8 +309,9 @@ def measure_classes(split: Dataset, probabilities: np.ndarray, names: list[str])
         for row in wrong
     ]
     headline = (
-        f"accuracy {report['accuracy']:.4f}{interval_of(report)}, expected calibration error "
-        f"{report['expected_calibration_error']:.4f}, {len(wrong):,} of {len(texts):,} misread"
+        f"accuracy {report['accuracy']:.4f}{interval_of(report)}, macro F1 {report['macro_f1']:.4f}, "
+        f"expected calibration error {report['expected_calibration_error']:.4f}, "
+        f"{len(wrong):,} of {len(texts):,} misread"
     )
     return report, headline, [[*header, "label", "predicted", "probability", "text"], *mistakes]
 

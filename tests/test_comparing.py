@@ -107,6 +107,24 @@ def test_what_cannot_be_compared_is_one_line(models, names, message, refused):
         vt.compare([models / name for name in names], data="sample")
 
 
+def test_a_model_that_learned_from_the_rows_is_refused(models, tmp_path, refused, succeed):
+    """Two runs on one file, cut at other rows: whichever is named first would lose."""
+    rows = pd.DataFrame({"text": [f"{text} {number}" for number in range(12) for text in TEXTS], "label": [0, 1] * 48})
+    rows.to_csv(tmp_path / "t.csv", index=False)
+    for name, seed in (("a", 1), ("b", 2), ("c", 1)):
+        settings = {"data": tmp_path / "t.csv", "text_column": "text", "split_seed": seed, "vocab_size": 29}
+        tiny = {"d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "encoder_ffn_dim": 16}
+        vt.train_classifier("few-rows", **settings, config=tiny, max_steps=2, output_dir=tmp_path / name, use_cpu=True)
+    for first, second in ("ab", "ba"):
+        assert f"{second}: its run has cut" in refused("compare", tmp_path / first, tmp_path / second)
+    succeed("compare", tmp_path / "a", tmp_path / "c")
+    words = [tmp_path / "a", tmp_path / "b", "--data", tmp_path / "new.csv", "--text_column", "text"]
+    rows.assign(text=rows["text"] + " 새").to_csv(tmp_path / "new.csv", index=False)
+    succeed("compare", *words)
+    for flag, value in (("--robustness", "all"), ("--target_accuracy", "0.9"), ("--id_column", "label")):
+        assert flag in refused("compare", *words, flag, value)
+
+
 def test_predict_may_leave_open_and_say_more(models, succeed, refused, tmp_path):
     plain = vt.Classifier(models / "one").probabilities(TEXTS)
     surest = np.sort(plain.max(axis=1).astype(float))
@@ -140,6 +158,9 @@ def test_predict_may_leave_open_and_say_more(models, succeed, refused, tmp_path)
     table = pd.read_csv(tmp_path / "top.csv", keep_default_na=False, dtype=str)
     assert table["predicted"].tolist() == ["" if one == "?" else one for one in [*expected, ""]]
     assert table["predicted 2"].tolist()[:-1] == ["ab"[row.argmin()] for row in plain]
+    assert "unsure_label" in refused("predict", *words, "--unsure_label", "?")
+    with pytest.raises(DataError, match="threshold: a probability"):
+        vt.Classifier(models / "one", threshold="0.9")
     for threshold in ("1.5", "-1"):
         assert "threshold" in refused("predict", *words, "--threshold", threshold)
     assert "--top_k: at least 1" in refused("predict", *words, "--top_k", "0")

@@ -3,6 +3,7 @@
 
 from collections.abc import Iterable, Iterator
 from functools import partial
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -58,8 +59,12 @@ class Classifier(LoadedModel):
         **options: Any,
     ):
         super().__init__(model, tokenizer, **options)
-        if threshold is not None and (not 0 <= threshold <= 1 or self.problem_type == REGRESSION):
-            raise DataError(f"threshold: a probability from 0 to 1 of a label, not {threshold}")
+        if threshold is not None and self.problem_type == REGRESSION:
+            raise DataError("threshold: a model of numbers has no probabilities")
+        if threshold is not None and not (isinstance(threshold, Real) and 0 <= threshold <= 1):
+            raise DataError(f"threshold: a probability from 0 to 1, not {threshold!r}")
+        if unsure_label and (threshold is None or self.problem_type != SINGLE):
+            raise DataError("unsure_label: is for a threshold of a model that gives a text one label")
         if long_texts not in ("cut", "windows"):
             raise DataError(f"long_texts: cut or windows, not {long_texts}")
         self.threshold, self.unsure_label, self.long_texts = threshold, unsure_label, long_texts

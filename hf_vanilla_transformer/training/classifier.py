@@ -142,6 +142,8 @@ def train(
         if run.train(trainer):
             if arguments.calibrate and problem_type != REGRESSION:
                 run.metrics["calibration"] = calibrate(trainer, tokenized["validation"], problem_type)
+                if reason := run.metrics["calibration"].get("skipped"):
+                    print(f"Probabilities are not calibrated: {reason}")
             run.save(trainer)
             temperature = run.metrics.get("calibration", {}).get("temperature")
             run.metrics |= measure(

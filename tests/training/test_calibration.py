@@ -1,5 +1,7 @@
 """Temperatures: fitted on validation, folded into the head, no label changed."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,7 +12,7 @@ from sklearn.metrics import brier_score_loss, log_loss
 import hf_vanilla_transformer as vt
 from hf_vanilla_transformer.metrics import calibration_scores, selective_report, threshold_for, wilson_interval
 from hf_vanilla_transformer.tasks import MULTI, SINGLE
-from hf_vanilla_transformer.training.calibration import BOUNDS, fit_temperature, why_not
+from hf_vanilla_transformer.training.calibration import BOUNDS, calibrate, fit_temperature, why_not
 
 
 def drawn(rows: int, labels: int, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
@@ -39,6 +41,37 @@ def test_a_split_that_cannot_tell_is_named():
     assert why_not(np.eye(2)[[0, 1] * 20]) is None
     logits, labels = torch.eye(2)[[0, 1] * 20], torch.tensor([0, 1] * 20)  # always right: the surer the better
     assert fit_temperature(logits, labels, SINGLE).item() == pytest.approx(BOUNDS[0])
+
+
+class Answering:
+    """What `calibrate` takes of a Trainer: a model with a head, and its logits."""
+
+    def __init__(self, logits: torch.Tensor, labels: torch.Tensor):
+        self.args = SimpleNamespace(bf16_full_eval=False, fp16_full_eval=False)
+        self.model = SimpleNamespace(classifier=torch.nn.Linear(4, logits.shape[-1], bias=False))
+        self.prediction = SimpleNamespace(predictions=logits.numpy(), label_ids=labels.numpy())
+
+    def predict(self, split):
+        return self.prediction
+
+
+def test_few_wrong_answers_make_no_model_surer():
+    """Of texts that are nearly all right; more doubt is taken from as few. Of several labels, each for itself."""
+    labels = torch.tensor([0, 1] * 50)
+    sure = 4.0 * torch.eye(2)[labels]
+    for wrong, expected in ((0, 1.0), (9, 1.0), (20, None)):
+        logits = (0.2 * sure).clone()
+        logits[:wrong] = -logits[:wrong]
+        found = calibrate(Answering(logits, labels), None, SINGLE)["temperature"]
+        assert found == expected if expected else found < 1
+    logits = sure.clone()
+    logits[:5] = -logits[:5] * 3
+    assert calibrate(Answering(logits, labels), None, SINGLE)["temperature"] > 1
+    several = torch.stack([labels, labels], dim=1).float()
+    logits = 0.6 * (2 * several - 1)
+    logits[:20, 1] = -logits[:20, 1]
+    first, second = calibrate(Answering(logits, several), None, MULTI)["temperature"]
+    assert first == 1.0 > second
 
 
 def test_scores_are_those_of_scikit_learn():
