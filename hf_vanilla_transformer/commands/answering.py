@@ -212,7 +212,14 @@ def open_texts(arguments: LinesArguments, recipe_column: str, *names: str) -> It
     elif arguments.is_table:
         column = arguments.text_column or _column_of_recipe(arguments.model, recipe_column)
         if column is None:
-            raise DataError(f"--file: {arguments.file} is a table: name the column with the texts by --text_column")
+            where = (
+                ""
+                if Path(arguments.model).exists()
+                else f", or look for the model: there is no folder {arguments.model}"
+            )
+            raise DataError(
+                f"--file: {arguments.file} is a table: name the column with the texts by --text_column{where}"
+            )
         with _open_table(arguments, column) as table:
             check_names(arguments.file, table, names)
             yield table
@@ -368,6 +375,11 @@ def answer_lines(
                 raise DataError(f"--resume: {arguments.output} has other columns: {written.first}")
             number -= len(header)  # -1: the header is to be written
             lines, total = _rows(texts, arguments, max_characters)
+            if written.rows and not is_table:
+                text = next(lines, "")
+                lines = chain([text], lines)
+                if written.first.count("\t") != len(names) - 1 + repeat_text * (1 + text.count("\t")):
+                    raise DataError(f"--resume: {arguments.output} has other columns: {written.first}")
             # Windows are those of a command that was not interrupted: an answer can depend on its batch.
             begin, done = max(number, 0) // size * size, max(number, 0)
             found = sum(1 for _ in islice(lines, begin))

@@ -241,3 +241,20 @@ def test_a_log_says_now_and_then_how_far_a_command_is(run, model, whole, kind, t
         r"^vanilla-transformer predict: ([\d,]+) rows, [\d,]+ a second, \d\d:\d\d left$", err, re.MULTILINE
     )
     assert status == 0 and said == [str(min(NUMBER, WINDOW * window)) for window in range(1, 5)]
+
+
+def test_other_columns_are_not_mixed_into_one_file_of_lines(run, refused, succeed, model, tmp_path):
+    """Also of texts with tabs."""
+    (tmp_path / "t.txt").write_text("가\t나\n다\n라 마\n")
+    words = ["--model", model, "--file", tmp_path / "t.txt", "--output", tmp_path / "o.tsv"]
+    succeed("predict", *words)
+    whole = (tmp_path / "o.tsv").read_bytes()
+    (tmp_path / "o.tsv").write_bytes(whole[: whole.rindex(b"\n", 0, -1) + 1])
+    assert "has other columns" in refused("predict", *words, "--resume", "--all_probabilities")
+    succeed("predict", *words, "--resume")
+    assert (tmp_path / "o.tsv").read_bytes() == whole
+
+
+def test_a_table_without_a_column_and_without_a_model_names_both(refused, tmp_path):
+    file = write(tmp_path / "texts.csv")
+    assert "there is no folder" in refused("predict", "--model", tmp_path / "nowhere", "--file", file)
