@@ -4,7 +4,7 @@
 
 The pages are the repository's own texts, as they are read on GitHub: README, docs/, the walk-through, the model cards,
 the changelog. Here a link between two pages becomes one of the site, any other leads into the repository; a link to
-nothing is an error, as is each of Sphinx's warnings. reference.py writes the reference pages from the code.
+nothing is an error, as is each of Sphinx's warnings. reference_pages.py writes the reference pages from the code.
 """
 
 import html
@@ -17,7 +17,7 @@ import sys
 from pathlib import Path
 from urllib.parse import unquote
 
-from reference import reference_pages
+from reference_pages import reference_pages
 
 
 ROOT = Path(__file__).parents[2]
