@@ -18,7 +18,7 @@ from ..errors import DataError
 
 
 # Rows that are read at a time, and that a row group of the answers has.
-ROWS = 2**15
+ROWS = 2**13
 
 
 class ParquetTable:
@@ -35,7 +35,7 @@ class ParquetTable:
     def __init__(self, name: str, column: str):
         self.name = name
         with self._errors():
-            self.file = pq.ParquetFile(local_path(name))
+            self.file = pq.ParquetFile(local_path(name), buffer_size=2**20)
             schema = self.file.schema_arrow
         self.header, self.first, self.last = schema.names, 0, self.file.metadata.num_rows
         (place,) = find_columns(name, self.header, [column])
@@ -89,7 +89,7 @@ class ParquetTable:
 
     def _batches(self, columns: list[str] | None) -> Iterator[Any]:
         with self._errors():
-            yield from self.file.iter_batches(ROWS, columns=columns)
+            yield from self.file.iter_batches(ROWS, columns=columns, use_threads=False)
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
