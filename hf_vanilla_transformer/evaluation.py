@@ -79,9 +79,9 @@ def evaluate(model: str | Path, **settings: Any) -> dict[str, Any]:
     for module, name in (("matplotlib", "matplotlib"), ("sklearn", "scikit-learn"), ("sacrebleu", "sacreBLEU")):
         import_extra(module, name, "train")
     translates = task_of_folder(arguments.model) is TRANSLATION
-    for name in ("robustness", "target_accuracy") if translates else ():
+    for name in ("robustness", "target_accuracy") if translates else ("test_prefixes",):
         if getattr(arguments, name):
-            raise DataError(f"--{name}: is for classifiers")
+            raise DataError(f"--{name}: is for {'classifiers' if translates else 'translators'}")
     measure = evaluate_translator if translates else evaluate_classifier
     if arguments.output_dir is None:
         report, headline, _, printed = measure(arguments)
@@ -125,6 +125,13 @@ def save_report(
     if target := report.get("target"):
         lines += [f"For {target['wanted']:.1%} right, chosen on validation: " + described(target), ""]
     lines += [f"{report['precision']} on {report['device']}, {report['texts_per_second']:.0f} texts a second", ""]
+    if tests := [one for one in report.get("tests", [report]) if "bleu" in one]:
+        names = ["bleu", "bleu_lowercased", "chrf"]
+        rows = [
+            [one.get("test", arguments.split), *(f"{one[name]:.2f}" for name in names), one["rows"]] for one in tests
+        ]
+        lines += [*markdown_table([["test", *names, "rows"], *rows]), ""]
+        lines += [f"{name}: `{report[f'{name}_signature']}`\n" for name in names]
     titles = {"per_label": "Labels", "by_length": "By length in characters", "robustness": "Changed texts"}
     titles |= {"selective": "Where it may say that it is not sure"}
     for name, title in titles.items():
@@ -189,22 +196,39 @@ def evaluate_translator(arguments: EvaluationArguments) -> Measurement:
     tokenizer = load_tokenizer(
         arguments.model, TARGET_TOKENIZER if translate.engine.facts.has_target_vocabulary else ""
     )
-    split = load_split(arguments, PairArguments)
-    sources, references = split["source"][:], split["target"][:]
-    begin = time.perf_counter()
-    # disable=None: no bar unless standard error is a terminal.
-    translations = translate(tqdm(sources, disable=None, leave=False))
-    seconds = time.perf_counter() - begin
-    report = translation_report(translations, references, tokenizer)
-    search = "greedy search" if arguments.num_beams == 1 else f"{arguments.num_beams} beams"
-    low, high = report["bleu_interval"] = bootstrapped_bleu(translations, references)
-    headline = f"BLEU {report['bleu']:.2f} (95 %: {low:.2f} to {high:.2f}), "
-    headline += f"lower-cased {report['bleu_lowercased']:.2f}, {search}"
+    several = bool(arguments.test_prefixes)
+    if several:
+        arguments.split = "test"
+    reports, headlines, table = [], [], [["test"] * several + ["source", "translation", "reference"]]
+    for prefix in arguments.test_prefixes or [arguments.test_prefix]:
+        arguments.test_prefix = prefix
+        split = load_split(arguments, PairArguments)
+        sources, references = split["source"][:], split["target"][:]
+        begin = time.perf_counter()
+        # disable=None: no bar unless standard error is a terminal.
+        translations = translate(tqdm(sources, disable=None, leave=False))
+        seconds = time.perf_counter() - begin
+        report = translation_report(translations, references, tokenizer)
+        report["bleu_interval"] = bootstrapped_bleu(translations, references)
+        report["texts_per_second"] = len(split) / seconds
+        table += [[prefix] * several + [*row] for row in zip(sources, translations, references, strict=True)]
+        reports.append({"test": prefix, **report} if several else report)
+        headlines.append(f"{prefix}: " * several + bleu_headline(report, arguments.num_beams))
+    report = {**reports[0], **describe_engine(translate.engine, arguments.model)}
+    if several:
+        report["tests"] = reports
+    signatures = [f"{name}: {report[f'{name}_signature']}" for name in ("bleu", "bleu_lowercased", "chrf")]
+    return report, "; ".join(headlines), table, signatures
+
+
+def bleu_headline(report: dict[str, Any], beams: int) -> str:
+    low, high = report["bleu_interval"]
+    headline = f"BLEU {report['bleu']:.2f} (95 %: {low:.2f} to {high:.2f}), lower-cased "
+    headline += f"{report['bleu_lowercased']:.2f}, chrF {report['chrf']:.2f}, "
+    headline += "greedy search" if beams == 1 else f"{beams} beams"
     if "bleu_normalized" in report:
         headline += f"; BLEU {report['bleu_normalized']:.2f} against references as the vocabulary writes them"
-    report |= {"texts_per_second": len(split) / seconds, **describe_engine(translate.engine, arguments.model)}
-    table = [["source", "translation", "reference"], *zip(sources, translations, references, strict=True)]
-    return report, headline, table, []
+    return headline
 
 
 def evaluate_classifier(arguments: EvaluationArguments) -> Measurement:

@@ -355,19 +355,20 @@ def translation_report(
         tokenizer: The target tokenizer. What its normalizer changes, such as the letter `ㅋ`, no model can write.
 
     Returns:
-        `bleu`, cased, and `bleu_lowercased`, both with sacreBLEU's own tokenizer (13a); the signature of each; `rows`;
-        and where the normalizer changes references, `bleu_normalized`, as `bleu` against the changed ones.
+        `bleu`, cased, and `bleu_lowercased`, both with sacreBLEU's own tokenizer (13a); `chrf` (Popović 2015), of
+        cased characters; the signature of each; `rows`; and where the normalizer changes references,
+        `bleu_normalized`, as `bleu` against the changed ones. All are between 0 and 100.
 
     Raises:
         ValueError: the numbers of translations and references differ.
     """
-    from sacrebleu.metrics import BLEU
+    from sacrebleu.metrics import BLEU, CHRF
 
     if len(translations) != len(references):
         raise DataError(f"{len(translations)} translations, {len(references)} references")
 
     report = {}
-    for name, metric in (("bleu", BLEU()), ("bleu_lowercased", BLEU(lowercase=True))):
+    for name, metric in (("bleu", BLEU()), ("bleu_lowercased", BLEU(lowercase=True)), ("chrf", CHRF())):
         report[name] = metric.corpus_score(translations, [references]).score
         report[f"{name}_signature"] = str(metric.get_signature())
     normalizer = tokenizer.backend_tokenizer.normalizer if tokenizer is not None and tokenizer.is_fast else None

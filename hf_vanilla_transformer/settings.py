@@ -315,6 +315,9 @@ class EvaluationArguments(RobustnessArguments, EngineArguments, AnyDataArguments
         help="Split to measure: by default test, or the whole of a single file, unless it is the run's own.",
     )
     id_column: str | None = HfArg(default=None, help="A column of a classifier's data to repeat in errors.tsv.")
+    test_prefixes: list[str] = HfArg(
+        default_factory=list, help="Several of --test_prefix: test sets of a translator, measured one by one."
+    )
     num_beams: int | None = HfArg(
         default=None, help="Beams of a translator's search; by default as the model's `generate` has."
     )
@@ -326,6 +329,8 @@ class EvaluationArguments(RobustnessArguments, EngineArguments, AnyDataArguments
     def __post_init__(self):
         super().__post_init__()
         check_at_least(1, self, "batch_size", "num_beams")
+        if self.test_prefixes and (self.test_prefix or self.split in ("train", "validation")):
+            raise DataError("--test_prefixes: names the test sets: leave out --test_prefix and --split")
 
 
 @dataclass
@@ -346,6 +351,11 @@ class ExportArguments:
 class CompareArguments(EvaluationArguments):
     model: str = HfArg(kw_only=True, default="", help="The first of --models.")
     models: list[str] = HfArg(kw_only=True, default_factory=list, help="Folders, Hub names or exports of the models.")
+
+    def __post_init__(self):
+        super().__post_init__()
+        if self.test_prefixes:
+            raise DataError("--test_prefixes: models are compared on one test set, --test_prefix")
 
 
 def apply_defaults(arguments: Any, flag: str, **defaults: Any) -> None:

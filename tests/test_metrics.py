@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from sacrebleu.metrics import BLEU
+from sacrebleu.metrics import BLEU, CHRF
 from transformers import EvalPrediction
 
 from hf_vanilla_transformer.metrics import (
@@ -128,5 +128,7 @@ def test_words_are_measured_as_the_tutorials_do(model, known, translation, writt
 def test_bleu_is_that_of_wmts_tokens_and_needs_a_reference_each():
     report = translation_report(["a man's shirt, red"], ["a man's shirt: red"])
     assert "tok:13a" in report["bleu_signature"] and "tok:13a" in report["bleu_lowercased_signature"]
+    assert report["chrf"] == CHRF().corpus_score(["a man's shirt, red"], [["a man's shirt: red"]]).score
+    assert "nc:6|nw:0" in report["chrf_signature"]
     with pytest.raises(ValueError, match="1 translations, 2 references"):
         translation_report(["a"], ["a", "b"])

@@ -5,6 +5,7 @@
     vanilla-transformer evaluate --model model_cards/nsmc-small --data sample --output_dir runs/evaluation
     vanilla-transformer evaluate --model model_cards/nsmc-small --robustness all --output_dir runs/robustness
     vanilla-transformer evaluate --model runs/de-en-int8 --data multi30k --num_beams 5 --output_dir runs/bleu
+    vanilla-transformer evaluate --model runs/de-en --data multi30k --test_prefixes test_2016_flickr test_2017_flickr
 
 Measures the test split, or `--split`, of `--data`, by default the data of the model's recipe. A single file is
 measured as a whole, unless the model was trained on it. Columns, files and cuts that no flag names are the recipe's.
@@ -12,8 +13,8 @@ measured as a whole, unless the model was trained on it. Columns, files and cuts
 Writes `report.md`, for people, and `evaluation.json`. Of a classifier: accuracy, precision, recall and F1 of each
 label, confusion matrix, accuracy by length, calibration, texts per second; also `reliability.png` and `errors.tsv`:
 every misclassified text with its line in the file (its row, where there are no lines), the most confident first. A
-model of several labels a text, or of numbers, is measured as such. Of a translator: BLEU, cased and lower-cased; also
-`translations.tsv`.
+model of several labels a text, or of numbers, is measured as such. Of a translator: BLEU, cased and lower-cased, and
+chrF, with sacreBLEU's signatures; also `translations.tsv`. `--test_prefixes` measures several test sets.
 
 `--robustness all` measures a classifier with changed texts, too (`data/changes.py`): without spaces, with a space
 between all characters or at random, with ㅋㅋ and ㅠㅠ of other lengths, without punctuation, decomposed (NFD), with

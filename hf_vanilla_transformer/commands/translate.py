@@ -4,21 +4,28 @@
     vanilla-transformer translate --model runs/en-de --file sentences.txt --num_beams 5
     echo 'Zwei Hunde spielen im Schnee.' | vanilla-transformer translate --model model_cards/multi30k-de-en
     vanilla-transformer translate --model runs/en-de --file millions.txt.gz --output translations.txt --resume
+    vanilla-transformer translate --model runs/en-de --file pairs.csv --num_return_sequences 3 --return_scores true
 
 Prints one line per text, in the order of the input. An empty line stays empty. The file may have any size. A table
 (.csv, .tsv, .json, .jsonl, .parquet) is written with the column `translation` added; one in JSON, a line each. Of a
 folder, each file is answered in a file of its own.
+
+`--num_return_sequences` and `--return_scores` write more columns, in lines separated by tabs: `score`, the natural
+logarithm of a translation's probability, `score_per_token`, that divided by its tokens with the end, and then
+`translation 2`, `score 2` and so on.
 """
 
 import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from transformers.hf_argparser import HfArg
 
+from ..errors import DataError
 from ..inference import Translator
 from ..settings import check_at_least
-from .answering import LinesArguments, answer_lines, open_texts
+from .answering import Answer, LinesArguments, answer_lines, open_texts
 from .arguments import exit_with_one_line, parse_arguments
 
 
@@ -32,28 +39,57 @@ class TranslateArguments(LinesArguments):
         default=None, help="Greatest number of tokens of a translation; by default the model's limit."
     )
     truncation: bool = HfArg(default=True, help="Cut texts that are longer than the model reads; false refuses them.")
+    num_return_sequences: int = HfArg(
+        default=1, help="Translations of each text, at most as many as beams; the best first."
+    )
+    return_scores: bool = HfArg(default=False, help="Write the log-probability of each translation, too.")
+    split_sentences: bool = HfArg(
+        default=False, help="Translate sentence by sentence; for texts that are longer than the model reads."
+    )
 
     def __post_init__(self):
         super().__post_init__()
-        check_at_least(1, self, "num_beams", "max_new_tokens")
+        check_at_least(1, self, "num_beams", "max_new_tokens", "num_return_sequences")
+        if self.split_sentences and (self.num_return_sequences > 1 or self.return_scores):
+            raise DataError(
+                "--split_sentences: without --num_return_sequences and --return_scores, which are of one text"
+            )
 
 
 @exit_with_one_line
 def main(argv: list[str] | None = None) -> None:
     (arguments,), _ = parse_arguments([TranslateArguments], __doc__, argv)
     logging.basicConfig(format="%(message)s")
-    with open_texts(arguments, "source_column", "translation") as texts:
+    of_each = ["translation", *(["score", "score_per_token"] if arguments.return_scores else [])]
+    names = [*of_each]
+    for place in range(2, 1 + arguments.num_return_sequences):
+        names += [f"{name} {place}" for name in of_each]
+    with open_texts(arguments, "source_column", *names) as texts:
         translate = Translator(
             arguments.model,
             num_beams=arguments.num_beams,
             max_new_tokens=arguments.max_new_tokens,
             truncation=arguments.truncation,
+            split_sentences=arguments.split_sentences,
             batch_size=arguments.batch_size,
             dtype=arguments.dtype,
         )
 
-        def answer(lines: Iterator[str], first: int) -> Iterator[list[str]]:
-            # One line per text, even where a model of bytes writes a line feed.
-            return ([translation.replace("\n", " ")] for translation in translate.stream(lines, first=first))
+        number = arguments.num_return_sequences
+        wanted: Any = {
+            "num_return_sequences": number if number > 1 else None,
+            "return_scores": arguments.return_scores,
+        }
 
-        answer_lines(texts, arguments, answer, ["translation"], translate.max_characters, repeat_text=False)
+        def columns(found: Any) -> list[Answer]:
+            written: list[Answer] = []
+            for one in found if number > 1 else [found]:
+                text, *scores = one.values() if arguments.return_scores else [one]
+                # One line per text, even where a model of bytes writes a line feed.
+                written += [text.replace("\n", " "), *(round(score, 4) for score in scores)]
+            return written
+
+        def answer(lines: Iterator[str], first: int) -> Iterator[list[Answer]]:
+            return map(columns, translate.stream(lines, first=first, **wanted))
+
+        answer_lines(texts, arguments, answer, names, translate.max_characters, repeat_text=False)

@@ -97,11 +97,11 @@ class LoadedModel:
             self.engine = self._pickled().engine
         self._process = os.getpid()
 
-    def _windows(self, texts: Iterable[str], first: int = 1) -> Iterator[list[str]]:
+    def _windows(self, texts: Iterable[str], first: int = 1, size: int | None = None) -> Iterator[list[str]]:
         self._after_fork()
         if isinstance(texts, Mapping) or is_in_memory(texts):
             raise TypeError(f"a {type(texts).__name__}: give a text, or the texts of one column")
-        texts, size = iter([texts] if isinstance(texts, str) else texts), WINDOW * self.batch_size
+        texts, size = iter([texts] if isinstance(texts, str) else texts), size or WINDOW * self.batch_size
         while window := list(islice(texts, size)):
             for number, text in enumerate(window, first):
                 if not isinstance(text, str):

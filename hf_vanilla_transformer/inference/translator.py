@@ -2,13 +2,17 @@
 """Translate texts with the engine of the model's folder."""
 
 import logging
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from itertools import islice
 from typing import Any
 
+from ..data.lines import LONGEST_TEXT
 from ..errors import DataError
 from .engine import TARGET_TOKENIZER
 from .loaded import LoadedModel, check_count, load_text_tokenizer
+from .sentences import split_sentences as sentences_of
 from .tokenization import TextTokenizer, TransformersTokenizer
 
 
@@ -28,6 +32,8 @@ class Translator(LoadedModel):
         num_beams: Beams of the search; 1 is greedy; by default as many as the model's `generate` has.
         max_new_tokens: Greatest number of tokens of a translation; by default the model's limit.
         truncation: Cut texts that are longer than the model reads, and warn at the end; False refuses them.
+        split_sentences: Translate each sentence of a text by itself, as `inference.sentences.split_sentences` cuts
+            them, and join the translations with spaces.
         batch_size, dtype, num_threads: As in `Classifier`.
 
     Attributes:
@@ -51,6 +57,7 @@ class Translator(LoadedModel):
         num_beams: int | None = None,
         max_new_tokens: int | None = None,
         truncation: bool = True,
+        split_sentences: bool = False,
         **options: Any,
     ):
         super().__init__(model, tokenizer, **options)
@@ -59,7 +66,7 @@ class Translator(LoadedModel):
         if (max_new_tokens or 0) > (limit := self.engine.facts.max_target_positions - 1):
             raise DataError(f"max_new_tokens: at most the model's {limit}, not {max_new_tokens}")
         self.num_beams = num_beams or self.engine.num_beams
-        self.max_new_tokens, self.truncation = max_new_tokens, truncation
+        self.max_new_tokens, self.truncation, self.split_sentences = max_new_tokens, truncation, split_sentences
         if target_tokenizer is not None:
             self.target_tokenizer, self._pickled = TransformersTokenizer(target_tokenizer), None
         elif not self.engine.facts.has_target_vocabulary:
@@ -72,7 +79,11 @@ class Translator(LoadedModel):
             )
         if self._pickled is not None:
             own = {"num_beams": num_beams, "max_new_tokens": max_new_tokens, "truncation": truncation}
-            self._pickled = partial(self._pickled, **own)
+            self._pickled = partial(self._pickled, **own, split_sentences=split_sentences)
+
+    @property
+    def max_characters(self) -> int:
+        return LONGEST_TEXT if self.split_sentences else super().max_characters
 
     def __call__(
         self, texts: str | Iterable[str], *, num_return_sequences: int | None = None, return_scores: bool = False
@@ -103,8 +114,37 @@ class Translator(LoadedModel):
             probability, and that divided by its tokens, the end included. With `num_return_sequences`, a list.
 
         Raises:
-            DataError: a text is too long and not to be cut, or there are fewer beams than translations.
+            DataError: a text is too long and not to be cut, there are fewer beams than translations, or more than the
+                best translation, or scores, are asked for of texts that are split into sentences.
         """
+        if self.split_sentences and (num_return_sequences is not None or return_scores):
+            raise DataError("split_sentences: a text's sentences have no common list of translations, and no score")
+        if self.split_sentences:
+            return self._stream_sentences(texts)
+        return self._stream(texts, num_return_sequences, return_scores, first)
+
+    def _stream_sentences(self, texts: str | Iterable[str]) -> Iterator[str]:
+        numbers: deque[int] = deque()  # of sentences in each text that was read and not yet answered
+
+        def sentences() -> Iterator[str]:
+            for (text,) in self._windows(texts, 1, size=1):
+                found = sentences_of(text)
+                numbers.append(len(found))
+                yield from found
+
+        answers = self._stream(sentences(), None, False, 1, "sentence")
+        for one in answers:
+            found = [one, *islice(answers, numbers.popleft() - 1)]
+            yield " ".join(filter(None, found))
+
+    def _stream(
+        self,
+        texts: str | Iterable[str],
+        num_return_sequences: int | None,
+        return_scores: bool,
+        first: int,
+        noun: str = "text",
+    ) -> Iterator[Any]:
         check_count("num_return_sequences", num_return_sequences)
         if (number_of_each := num_return_sequences or 1) > self.num_beams:
             raise DataError(f"num_return_sequences: {num_return_sequences}, with num_beams {self.num_beams}")
@@ -116,7 +156,7 @@ class Translator(LoadedModel):
                 if long := [place for place, length in enumerate(lengths) if length > limit]:
                     tokens = lengths[long[0]]
                     message = (
-                        message or f"text {number + long[0]} has {tokens} tokens or more, the model reads {limit}"
+                        message or f"{noun} {number + long[0]} has {tokens} tokens or more, the model reads {limit}"
                     )
                     if not self.truncation:
                         raise DataError(message)
@@ -125,7 +165,7 @@ class Translator(LoadedModel):
                 yield from map(shown, self._translate(rows, number_of_each, return_scores))
         finally:
             if cut:
-                logger.warning(f"{message}; cut: {cut} of {number - first} texts")
+                logger.warning(f"{message}; cut: {cut} of {number - first} {noun}s")
 
     def _translate(self, rows: list[list[int]], number: int, return_scores: bool) -> list[list[Any]]:
         empty: Any = {"translation": "", "score": 0.0, "score_per_token": 0.0} if return_scores else ""

@@ -39,6 +39,8 @@ from .trainer import TokenBudgetTrainer
 from .vocabulary import train_vocabulary
 
 
+# Of translations, as in `translation_report`, for each evaluation.
+MEASURES = ("bleu", "bleu_lowercased", "chrf")
 GROUPS = (PairArguments, TranslatorArguments, Seq2SeqTrainingArguments)
 
 
@@ -78,7 +80,7 @@ def train(
     """
     beams = training.generation_num_beams or 1
     check_settings(arguments, training, beams)
-    measured = ("loss", "bleu", "bleu_lowercased") if training.predict_with_generate else ("loss",)
+    measured = ("loss", *MEASURES) if training.predict_with_generate else ("loss",)
     with Run(arguments, training, settings, measured, ["sacrebleu"]) as run:
         with training.main_process_first(desc="data"):
             # A wrong model is refused before the data are read.
@@ -133,9 +135,11 @@ def finish(
     for split in ("validation", "test"):
         run.metrics[split] = measure(trainer, data[split], tokenized[split], tokenizer, {1, beams})
     bleu, words = ("bleu", "") if has_capitals(tokenizer) else ("bleu_lowercased", ", lower-cased")
+    measured = run.metrics["test"][f"beams_{beams}"]
     run.finish(
         trainer,
-        headline=f"test BLEU{words}: {run.metrics['test'][f'beams_{beams}'][bleu]:.2f}",
+        headline=f"test BLEU{words}: {measured[bleu]:.2f}, chrF {measured['chrf']:.2f} "
+        f"({measured[f'{bleu}_signature']}; {measured['chrf_signature']})",
         use="translate --model FOLDER --file texts.txt",
         data=lambda: data_record(data_arguments.data, data, dropped),
         script=script,
@@ -225,9 +229,9 @@ def make_translator_config(
 
 
 def bleu_of(tokenizer: PreTrainedTokenizerBase, prediction: EvalPrediction) -> dict[str, float]:
-    """Trainer's `compute_metrics`, once the target tokenizer is bound: BLEU of what the model generates."""
+    """Trainer's `compute_metrics`, once the target tokenizer is bound: `MEASURES` of what the model generates."""
     report = translation_report(decode(tokenizer, prediction.predictions), decode(tokenizer, prediction.label_ids))
-    return {name: report[name] for name in ("bleu", "bleu_lowercased")}
+    return {name: report[name] for name in MEASURES}
 
 
 def decode(tokenizer: PreTrainedTokenizerBase, ids) -> list[str]:

@@ -189,10 +189,42 @@ def test_a_translator_is_measured_by_its_translations(succeed, refused, corpus, 
         report = read_json(out_dir / "evaluation.json")
         assert report.items() >= expected.items() and report["precision"] == "float32"
         assert f"test: BLEU {expected['bleu']:.2f} (95 %: 0.00 to 0.00), lower-cased " in out and "2 beams" in out
+        for measure in ("bleu", "bleu_lowercased", "chrf"):
+            line = f"{measure}: {expected[f'{measure}_signature']}"
+            assert line in out and f"{measure}: `{line.partition(' ')[2]}`" in (out_dir / "report.md").read_text()
         rows = [tuple(row.values()) for row in read_tsv(out_dir / "translations.tsv")]
         assert rows == list(zip(sources, translations, references, strict=True))
     said = refused("evaluate", "--model", folder, "--output_dir", tmp_path / "no", "--robustness", "all")
     assert "--robustness: is for classifiers" in said
+
+
+def test_a_translator_is_measured_on_several_test_sets(succeed, refused, corpus, tmp_path):
+    """Each as if it were measured alone."""
+    tokenizer = train_tokenizer((corpus / "train.num").read_text().splitlines(), vocab_size=60, add_eos=True)
+    VanillaTransformerForConditionalGeneration(tiny_config(vocab_size=len(tokenizer))).save_pretrained(
+        folder := tmp_path / "model"
+    )
+    tokenizer.save_pretrained(folder)
+    flags = ["--model", folder, "--data", corpus, "--source_column", "num", "--target_column", "de"]
+    flags += ["--validation_prefix", "val"]
+    alone = []
+    for prefix in ("test", "val"):
+        succeed("evaluate", *flags, "--test_prefix", prefix, "--output_dir", tmp_path / prefix)
+        report = read_json(tmp_path / prefix / "evaluation.json")
+        alone.append({name: report[name] for name in ("bleu", "bleu_lowercased", "chrf", "bleu_interval", "rows")})
+    out = succeed("evaluate", *flags, "--test_prefixes", "test", "val", "--output_dir", tmp_path / "both")
+    report = read_json(tmp_path / "both" / "evaluation.json")
+    for prefix, one, expected in zip(("test", "val"), report["tests"], alone, strict=True):
+        assert one["test"] == prefix and one.items() >= expected.items()
+        figures = f"{prefix} | {one['bleu']:.2f} | {one['bleu_lowercased']:.2f} | {one['chrf']:.2f} | {one['rows']}"
+        assert figures in (tmp_path / "both" / "report.md").read_text()
+        assert f"{prefix}: BLEU {one['bleu']:.2f}" in out
+    tests = [row["test"] for row in read_tsv(tmp_path / "both" / "translations.tsv")]
+    assert tests == ["test"] * alone[0]["rows"] + ["val"] * alone[1]["rows"]
+    said = refused("evaluate", *flags, "--test_prefixes", "test", "--split", "train")
+    assert "--test_prefixes: names the test sets" in said
+    said = refused("compare", folder, folder, *flags[2:], "--test_prefixes", "test")
+    assert "--test_prefixes: models are compared on one test set" in said
 
 
 def test_an_exported_classifier_is_measured_as_its_model(succeed, trained, tmp_path):

@@ -1,5 +1,6 @@
 """`vanilla-transformer translate`: each text on its own, in order, cut or refused."""
 
+import json
 import re
 import shutil
 
@@ -9,6 +10,7 @@ from shared import tiny_config
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer, GenerationConfig
 
 from hf_vanilla_transformer import (
+    Translator,
     VanillaTransformerForConditionalGeneration,
     VanillaTransformerForSequenceClassification,
 )
@@ -124,3 +126,37 @@ def test_beams_are_those_of_the_models_own_generate_and_a_table_gets_a_column(su
     expected = list(expected_translations(translator, texts, 3))
     rows = zip(texts, expected, strict=True)
     assert out.splitlines() == ["num,de,translation", *(f"{text},x,{written}" for text, written in rows)]
+
+
+def test_the_best_translations_and_their_scores_are_columns(succeed, refused, translator, tmp_path):
+    """As `Translator` has them, in lines and in tables."""
+    texts = ["4 0 1 2 3", "", "1 2 3"]
+    flags = ["--model", translator, "--num_beams", 3, "--num_return_sequences", 2, "--return_scores", "true"]
+    expected = [
+        [value for one in found for value in (one["translation"], one["score"], one["score_per_token"])]
+        for found in Translator(translator, num_beams=3)(texts, num_return_sequences=2, return_scores=True)
+    ]
+    out = succeed("translate", *flags, stdin="\n".join(texts) + "\n")
+    names = ["translation", "score", "score_per_token"]
+    names += [f"{name} 2" for name in names]
+    for line, row in zip(out.split("\n")[:-1], expected, strict=True):
+        assert line == "\t".join(value if isinstance(value, str) else f"{value:.4f}" for value in row)
+    (tmp_path / "texts.jsonl").write_text("".join(json.dumps({"num": text}) + "\n" for text in texts))
+    out = succeed("translate", *flags, "--file", tmp_path / "texts.jsonl", "--text_column", "num")
+    for line, text, row in zip(out.splitlines(), texts, expected, strict=True):
+        rounded = [value if isinstance(value, str) else round(value, 4) for value in row]
+        assert json.loads(line) == {"num": text, **dict(zip(names, rounded, strict=True))}
+    (tmp_path / "taken.csv").write_text("num,score 2\n1 2,x\n")
+    said = refused("translate", *flags, "--file", tmp_path / "taken.csv", "--text_column", "num")
+    assert "'score 2': rename that column" in said
+    assert "num_return_sequences: 2, with num_beams 1" in refused("translate", *flags, "--num_beams", 1, stdin="1\n")
+    assert "--split_sentences: without" in refused("translate", *flags, "--split_sentences", "true", stdin="1\n")
+
+
+def test_a_text_longer_than_the_model_reads_is_translated_by_sentences(succeed, translator, caplog):
+    sentences = ["1 2 3 4 0", "4 0 1 2 3", "3 3 3"]
+    text = "! ".join(sentences)
+    out = succeed("translate", "--model", translator, "--split_sentences", "true", stdin=f"{text}\n\n3 3 3\n")
+    one, other, last = expected_translations(translator, [f"{sentences[0]}!", f"{sentences[1]}!", sentences[2]], 1)
+    assert out == f"{one} {other} {last}\n\n{last}\n"
+    assert caplog.text == ""
