@@ -375,10 +375,10 @@ def answer_lines(
                 raise DataError(f"--resume: {arguments.output} has other columns: {written.first}")
             number -= len(header)  # -1: the header is to be written
             lines, total = _rows(texts, arguments, max_characters)
-            if written.rows and not is_table:
+            if written.rows and not is_table and repeat_text:
                 text = next(lines, "")
                 lines = chain([text], lines)
-                if written.first.count("\t") != len(names) - 1 + repeat_text * (1 + text.count("\t")):
+                if written.first.count("\t") != len(names) + text.count("\t"):
                     raise DataError(f"--resume: {arguments.output} has other columns: {written.first}")
             # Windows are those of a command that was not interrupted: an answer can depend on its batch.
             begin, done = max(number, 0) // size * size, max(number, 0)
