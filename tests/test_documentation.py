@@ -1,5 +1,6 @@
 """Every command and program in README and docs runs, at a size that takes seconds."""
 
+import gzip
 import json
 import re
 import shlex
@@ -26,7 +27,7 @@ DOCS = sorted(
 PAGES = ["README.md", "CONTRIBUTING.md", *DOCS]
 CHAPTERS = sorted(file.relative_to(ROOT).as_posix() for file in (ROOT / "docs" / "walkthrough").rglob("[0-9]*.py"))
 # Their commands need a tutorial's files: see below and test_korean_pages.py.
-WITH_FILES = ("docs/tutorials.md", "docs/tutorials.ko.md", "docs/walkthrough/checkpoint.ko.md")
+WITH_FILES = ("docs/tutorials.md", "docs/tutorials.ko.md", "docs/walkthrough/checkpoint.ko.md", "docs/more_text.md")
 
 
 def blocks(page: str, language: str) -> list[str]:
@@ -132,6 +133,28 @@ def test_a_pages_commands_run(page, succeed, clone):
         if told := command(words):
             name, *arguments = told
             succeed(name, *arguments, *made_small(name, arguments))
+
+
+@pytest.mark.slow
+def test_the_page_of_more_text_goes_from_pairs_and_captions_to_a_translator(succeed, clone):
+    """Commands and programs in the order of the page."""
+    pytest.importorskip("ctranslate2", reason="the extra [ctranslate2] is not installed")
+    for file in (clone / "multi30k").iterdir():
+        file.with_name(f"{file.name}.gz").write_bytes(gzip.compress(file.read_bytes()))
+        file.unlink()
+    (clone / "captions.de").write_text("Zwei Hunde spielen.\n" * 3)
+    page = (ROOT / "docs" / "more_text.md").read_text(encoding="utf-8")
+    for language, block in re.findall(r"^```(sh|python)\n(.*?)^```", page, re.DOTALL | re.MULTILINE):
+        if language == "python":
+            exec(compile(block, "more_text.md", "exec"), {})
+            assert (clone / "more" / "train.de").read_text().count("\n") == 3 * 2 + 3
+            continue
+        for line in re.split(r"\n(?! )", block.replace("\\\n", "").strip()):
+            name, *arguments = command(shlex.split(line))
+            small = made_small(name, arguments)
+            if "--model" in arguments and name == "train-translation":
+                small = small[: small.index("--vocab_size")]
+            succeed(name, *arguments, *small)
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -208,6 +208,15 @@ def test_torch_and_ctranslate2_have_the_same_scores(tmp_path):
     texts = ["Zwei Hunde spielen im Schnee.", "Ein Mann liest.", "", "Eine Frau mit Hut fährt mit dem Fahrrad."]
     one, other = (Translator(place, num_beams=1)(texts, return_scores=True) for place in (folder, tmp_path / "export"))
     assert one == [pytest.approx(each, abs=1e-4) for each in other] and one[0]["score"] < -0.5
+    found = [
+        Translator(place, num_beams=5)(texts, num_return_sequences=3, return_scores=True)
+        for place in (folder, tmp_path / "export")
+    ]
+    # Beam searches end in different ways; what both have found has the same scores.
+    for each, others in zip(*found, strict=True):
+        scores = {one["translation"]: one for one in others}
+        same = [one for one in each if one["translation"] in scores]
+        assert each[0] in same and all(one == pytest.approx(scores[one["translation"]], abs=1e-4) for one in same)
 
 
 @pytest.mark.slow
