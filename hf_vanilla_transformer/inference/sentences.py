@@ -5,8 +5,10 @@ import re
 
 
 # Behind an end mark and what closes quotes or brackets. Between scripts with spaces, white space follows, and then no
-# lower-case letter.
-_END = re.compile(r"""(?:(?P<mark>[.!?…]+)["'”’»«)\]]*\s+|[。！？]+["'”’」』)\]]*\s*)(?=\S)""")
+# lower-case letter. A run of marks is tried once, from its beginning: the time grows with the text, not its square.
+_END = re.compile(
+    r"""(?:(?<![.!?…])(?P<mark>[.!?…]++)["'”’»«)\]]*+\s++|(?<![。！？])[。！？]++["'”’」』)\]]*+\s*+)(?=\S)"""
+)
 # A full stop behind one letter (`z. B.`, initials) or a number (`am 3. Mai`) ends no sentence.
 _NO_END = re.compile(r"(?:^|[\W\d_])(?:[^\W\d_]|\d+)$")
 
@@ -23,7 +25,7 @@ def split_sentences(text: str) -> list[str]:
     """
     sentences, begin = [], 0
     for end in _END.finditer(text):
-        before, mark = text[begin : end.start()], end["mark"]
+        before, mark = text[max(begin, end.start() - 20) : end.start()], end["mark"]
         if mark and (text[end.end()].islower() or (mark == "." and _NO_END.search(before))):
             continue
         sentences.append(text[begin : end.end()].strip())

@@ -1,5 +1,7 @@
 """The plain rule by which a text is cut into sentences."""
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -29,3 +31,10 @@ def test_a_text_is_cut_by_the_documented_rule(text, sentences):
 @given(st.text())
 def test_no_character_but_white_space_is_lost(text):
     assert "".join("".join(split_sentences(text)).split()) == "".join(text.split())
+
+
+@pytest.mark.parametrize("text", ["." * 10**6, "3. " * 10**5, "ab. b" * 10**5, '."' * 10**5, "。" * 10**6])
+def test_a_strangers_text_takes_time_that_grows_with_it(text):
+    begin = time.process_time()
+    split_sentences(text)
+    assert time.process_time() - begin < 5  # seconds; the square would be minutes
