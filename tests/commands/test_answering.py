@@ -128,7 +128,7 @@ def test_texts_are_numbered_from_the_first_after_resuming(succeed, texts, tmp_pa
     ],
 )
 def test_what_cannot_be_answered_is_refused_with_one_line(refused, classifier, texts, here, arguments, message):
-    (here / "there.tsv").write_text("a\n" * 999)
+    (here / "there.tsv").write_text("positive\t0.9\ta\n" * 999)
     (here / "texts.csv").write_text("id,text,predicted\n1,가,나\n")
     (here / "broken.gz").write_bytes(gzip.compress(texts.read_bytes())[:-20])
     before = texts.read_bytes(), (here / "there.tsv").read_bytes()

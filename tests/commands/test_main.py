@@ -16,6 +16,7 @@ from hf_vanilla_transformer.__main__ import COMMANDS, main
 
 
 PROGRAMS = {"average_checkpoints.py", "figures.py", "prepare_reviews.py", "train_copy.py"}
+PROGRAMS |= {"hub_job.py", "release_check.py", "set_owner.py"}
 WRAPPER = '''"""`vanilla-transformer {command}`, from a checkout."""
 
 from hf_vanilla_transformer.commands.{module} import main

@@ -20,6 +20,9 @@ import release_check
 from set_owner import MARK, files_with_placeholder, set_owner
 
 
+sys.path.pop(0)  # scripts/ has names of scripts/experiments/
+
+
 @pytest.fixture
 def checkout(tmp_path, monkeypatch):
     """A repository with three files."""
