@@ -61,7 +61,7 @@ release-check: .venv/installed
 
 # The owner's name on GitHub and the Hub: make owner NAME=...
 owner:
-	$(PYTHON) scripts/set_owner.py $(NAME)
+	$(PYTHON) scripts/set_owner.py "$(NAME)"
 
 format: .venv/installed
 	$(BIN)/ruff check --fix .
