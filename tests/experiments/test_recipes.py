@@ -24,7 +24,7 @@ CHAINS = {
     "nsmc_small.sh": "model_cards/nsmc-small",
     "nsmc_labels_alone.sh": "docs/records/nsmc-labels-alone",
     "multi30k_bidirectional.sh": "docs/records/multi30k-en-de-bidirectional",
-    "multi30k_more_text.sh": "model_cards/multi30k-de-en-more-text",
+    "multi30k_more_text.sh": "docs/records/multi30k-de-en-more-text",
 }
 # Settings that name files and folders: a record has those of its authors.
 PATHS = {"data", "model", "models", "soft_labels", "texts", "multi30k", "pairs", "file", "files", "kept"}
