@@ -33,8 +33,8 @@ from .arguments import print_line
 
 
 logger = logging.getLogger(__name__)
-# A column that answers a text; numbers stay numbers in JSON.
-Answer = str | float
+# A column that answers a text; numbers stay numbers in JSON. None: the text is blank.
+Answer = str | float | None
 JSON = (".json", ".jsonl")
 PARQUET = ".parquet"
 TABLES = (".csv", ".tsv", *JSON, PARQUET)
@@ -323,7 +323,7 @@ def check_names(file: str | None, texts: Source, names: Sequence[str]) -> None:
 
 
 def as_text(answer: Answer) -> str:
-    return answer if isinstance(answer, str) else f"{answer:.4f}"
+    return answer or "" if isinstance(answer, str | None) else f"{answer:.4f}"
 
 
 def answer_lines(
@@ -339,7 +339,8 @@ def answer_lines(
 
     Args:
         texts: From `open_texts`. A table is written with the answers added.
-        answer: Takes texts and the number of the first of them; yields the columns that answer each.
+        answer: Takes texts and the number of the first of them; yields the columns that answer each. Those of a blank
+            text are not written: it has no answer.
         names: The names of these columns, in a table.
         max_characters: The number of characters that lines are cut to.
         repeat_text: Whether a line ends with the text that it answers.
@@ -353,10 +354,18 @@ def answer_lines(
                 answer_lines(one, part, answer, names, max_characters, repeat_text=repeat_text)
         return
 
-    def answered(lines: Iterator[str], first: int) -> Iterator[str]:
-        lines, given = tee(lines)
-        for columns, text in zip(answer(lines, first), given, strict=True):
-            yield "\t".join([*map(as_text, columns), *([text] if repeat_text else [])])
+    def answered(rows: Iterator[Any], first: int) -> Iterator[str]:
+        rows, given = tee(rows)
+        for row, columns in zip(given, answer(map(text_of, rows), first), strict=True):
+            yield line_of(row, columns if text_of(row).strip() else [None] * len(names))
+
+    def text_of(row: Any) -> str:
+        return texts.text(row) if is_table else row
+
+    def line_of(row: Any, columns: Sequence[Answer]) -> str:
+        if is_table:
+            return texts.line(row, names, columns)
+        return "\t".join([*map(as_text, columns), *([row] if repeat_text else [])])
 
     if arguments.is_parquet and Path(arguments.output).is_file():
         Path(arguments.written).unlink(missing_ok=True)
@@ -383,7 +392,7 @@ def answer_lines(
             # Windows are those of a command that was not interrupted: an answer can depend on its batch.
             begin, done = max(number, 0) // size * size, max(number, 0)
             found = sum(1 for _ in islice(lines, begin))
-            answers = (_table_lines(texts, answer, names) if is_table else answered)(lines, begin + 1)
+            answers = answered(lines, begin + 1)
             found += sum(1 for _ in islice(answers, done - begin))
             if found < done:
                 raise DataError(f"--resume: {arguments.output} has {done:,} lines, but there are {found:,} texts")
@@ -429,22 +438,6 @@ def _rows(texts: Any, arguments: LinesArguments, max_characters: int) -> tuple[I
     if arguments.is_parquet:
         texts.first, texts.last = first, last
     return islice(rows, first, last), last - first
-
-
-def _table_lines(
-    table: Any,
-    answer: Callable[[Iterator[str], int], Iterator[Sequence[Answer]]],
-    names: Sequence[str],
-) -> Callable[[Iterator[Any], int], Iterator[str]]:
-    """Makes of rows the lines of a table with the answers added; one with line breaks in a cell is one of them."""
-
-    def lines(rows: Iterator[Any], first: int) -> Iterator[str]:
-        rows, again = tee(rows)
-        for row, answers in zip(again, answer(map(table.text, rows), first), strict=True):
-            is_empty = not table.text(row).strip()  # such a cell has no label
-            yield table.line(row, names, [""] * len(names) if is_empty else answers)
-
-    return lines
 
 
 def _typed_lines() -> Iterator[str]:

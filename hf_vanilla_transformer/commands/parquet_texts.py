@@ -63,9 +63,9 @@ class ParquetTable:
         kinds: list[type | None] = [None] * len(names)
         with open(answers, encoding="utf-8") as lines:
             for row in map(json.loads, islice(lines, 1, None)):
-                kinds = [known or (type(one) if one != "" else None) for known, one in zip(kinds, row, strict=True)]
+                kinds = [known or (None if one is None else type(one)) for known, one in zip(kinds, row, strict=True)]
         kinds = [
-            known or (float if name.startswith("probability") else str)
+            known or (float if name.startswith(("probability", "score")) else str)
             for known, name in zip(kinds, names, strict=True)
         ]
         types = {float: pa.float64(), str: pa.string()}
@@ -80,8 +80,7 @@ class ParquetTable:
                     batch = batch.slice(begin, max(0, self.last - place + len(batch) - begin))
                     rows = list(map(json.loads, islice(lines, len(batch))))
                     added = zip(*rows, strict=True) if rows else [[]] * len(names)
-                    cells = [[None if one == "" else one for one in column] for column in added]
-                    arrays = [pa.array(column, field.type) for column, field in zip(cells, fields, strict=True)]
+                    arrays = [pa.array(column, field.type) for column, field in zip(added, fields, strict=True)]
                     writer.write_table(pa.Table.from_arrays([*batch.columns, *arrays], schema=schema))
             os.replace(part, output)
         finally:

@@ -10,8 +10,8 @@
 Prints one line per text, in the order of the input: label, probability and text, separated by tabs. A model of
 several labels a text gives those with a probability above 1/2, as a|b, with their probabilities; a model of numbers
 gives value and text. The file may have any size. A table (.csv, .tsv, .json, .jsonl, .parquet) is written with the
-answers added, as the columns `predicted` and `probability`, an empty cell without any; one in JSON, a line each. Of a
-folder, each file is answered in a file of its own.
+answers added, as the columns `predicted` and `probability`; one in JSON, a line each. A blank text has no answer: its
+columns are empty, in JSON and Parquet null. Of a folder, each file is answered in a file of its own.
 
 `--threshold 0.9` leaves out the labels of texts of which the model is less sure; `--all_probabilities` and `--top_k`
 write more than the most probable label.

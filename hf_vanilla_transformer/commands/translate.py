@@ -6,9 +6,9 @@
     vanilla-transformer translate --model runs/en-de --file millions.txt.gz --output translations.txt --resume
     vanilla-transformer translate --model runs/en-de --file pairs.csv --num_return_sequences 3 --return_scores true
 
-Prints one line per text, in the order of the input. An empty line stays empty. The file may have any size. A table
-(.csv, .tsv, .json, .jsonl, .parquet) is written with the column `translation` added; one in JSON, a line each. Of a
-folder, each file is answered in a file of its own.
+Prints one line per text, in the order of the input. The file may have any size. A table (.csv, .tsv, .json, .jsonl,
+.parquet) is written with the column `translation` added; one in JSON, a line each. A blank text has no answer: its
+columns are empty, in JSON and Parquet null. Of a folder, each file is answered in a file of its own.
 
 `--num_return_sequences` and `--return_scores` write more columns, in lines separated by tabs: `score`, the natural
 logarithm of a translation's probability, `score_per_token`, that divided by its tokens with the end, and then

@@ -227,7 +227,7 @@ def test_json_keeps_its_columns_and_types(succeed, classifier, tmp_path, ending)
         if row["nested"]["text"].strip():
             assert (row["predicted"], row["probability"]) == (one["label"], pytest.approx(one["score"], abs=5e-5))
         else:
-            assert (row["predicted"], row["probability"]) == ("", "")
+            assert (row["predicted"], row["probability"]) == (None, None)
 
 
 @pytest.mark.parametrize(

@@ -140,12 +140,13 @@ def test_the_best_translations_and_their_scores_are_columns(succeed, refused, tr
     names = ["translation", "score", "score_per_token"]
     names += [f"{name} 2" for name in names]
     for line, row in zip(out.split("\n")[:-1], expected, strict=True):
-        assert line == "\t".join(value if isinstance(value, str) else f"{value:.4f}" for value in row)
+        shown = [value if isinstance(value, str) else f"{value:.4f}" for value in row]
+        assert line == "\t".join(shown if row[0] else [""] * len(names))  # an empty line has no answer
     (tmp_path / "texts.jsonl").write_text("".join(json.dumps({"num": text}) + "\n" for text in texts))
     out = succeed("translate", *flags, "--file", tmp_path / "texts.jsonl", "--text_column", "num")
     for line, text, row in zip(out.splitlines(), texts, expected, strict=True):
         rounded = [value if isinstance(value, str) else round(value, 4) for value in row]
-        rounded = rounded if text else [""] * len(names)  # an empty cell has no answer
+        rounded = rounded if text else [None] * len(names)
         assert json.loads(line) == {"num": text, **dict(zip(names, rounded, strict=True))}
     (tmp_path / "taken.csv").write_text("num,score 2\n1 2,x\n")
     said = refused("translate", *flags, "--file", tmp_path / "taken.csv", "--text_column", "num")
