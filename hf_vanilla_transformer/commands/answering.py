@@ -13,7 +13,7 @@ import sys
 import time
 from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from itertools import chain, islice, tee
 from pathlib import Path
@@ -23,7 +23,7 @@ from tqdm import tqdm
 from transformers.hf_argparser import HfArg
 
 from ..data.lines import BYTE_ORDER_MARK, ending_of, local_path, stream_lines, unzipped
-from ..data.table_files import NO_ROW, find_columns, iterate_rows
+from ..data.table_files import find_columns, iterate_rows
 from ..errors import DataError
 from ..inference.loaded import WINDOW
 from ..recipes import escape_controls
@@ -38,6 +38,9 @@ Answer = str | float | None
 JSON = (".json", ".jsonl")
 PARQUET = ".parquet"
 TABLES = (".csv", ".tsv", *JSON, PARQUET)
+LINES = ".tsv or .txt"
+# As what the answers to a file of each ending are written.
+WRITTEN = {".csv": ".csv", ".tsv": LINES, ".txt": LINES, ".json": ".jsonl", ".jsonl": ".jsonl", PARQUET: PARQUET}
 # What holds texts, but not in a way that is read here.
 NOT_READ = (".arrow", ".feather", ".orc", ".xls", ".xlsx", ".ods", ".zip", ".bz2", ".xz", ".zst", ".tar", ".tgz")
 NOT_READ += (".pdf", ".docx")
@@ -82,9 +85,11 @@ class LinesArguments(EngineArguments):
             raise DataError(f"--output: {self.output} is --file itself")
         if self.shard is not None:
             self._name_shard()
-        if self.is_parquet and (self.output is None or ending_of(self.output) != PARQUET):
-            raise DataError(f"--output: answers to {self.file} are written as .parquet, too; not to {self.output}")
         if not self.is_folder:
+            form, given = WRITTEN[ending_of(self.file) if self.is_table else ".txt"], ending_of(self.output or "")
+            if form != (WRITTEN.get(given) or (given if self.is_parquet else form)):
+                what, where = self.file or "lines", self.output or "standard output"
+                raise DataError(f"--output: answers to {what} are written as {form}, not to {where}")
             self._check_output()
 
     def _check_ending(self, flag: str, name: str) -> None:
@@ -93,8 +98,6 @@ class LinesArguments(EngineArguments):
         written = f" must not end in {ending}{'.gz' * is_gzip}" if flag == "--output" else " is no text"
         if ending in NOT_READ or (is_gzip and ending in (PARQUET, ".gz")):
             raise DataError(f"{flag}: {name}{written}: take .csv, .tsv, .jsonl or .txt, with .gz or not, or .parquet")
-        if flag == "--output" and ending == PARQUET and not (self.is_parquet or self.is_folder):
-            raise DataError(f"--output: {name}: only answers to a .parquet file are written as one")
 
     def _name_shard(self) -> None:
         found = re.fullmatch("([0-9]+)/([0-9]+)", self.shard)
@@ -132,6 +135,13 @@ class LinesArguments(EngineArguments):
     @property
     def is_parquet(self) -> bool:
         return self.is_table and ending_of(self.file) == PARQUET
+
+    @property
+    def made_with(self) -> dict[str, Any]:
+        """The settings that the answers depend on; not --batch_size, so that a machine with less memory can go on."""
+        left_out = ("output", "resume", "batch_size", "shard")
+        given = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in left_out}
+        return given | {name: os.path.normpath(given[name]) for name in ("file", "model") if given[name]}
 
     @property
     def written(self) -> str:
@@ -235,13 +245,18 @@ def open_texts(arguments: LinesArguments, recipe_column: str, *names: str) -> It
 def _parts(arguments: LinesArguments) -> list[LinesArguments]:
     """The arguments for each file of a folder, or of its shard; hidden ones, and those of `_`, are none."""
     folder = local_path(arguments.file)
-    files = [file for file in sorted(folder.iterdir()) if file.is_file() and not file.name.startswith((".", "_"))]
+    found = [path for path in sorted(folder.iterdir()) if not path.name.startswith((".", "_"))]
+    files = [file for file in found if file.is_file()]
+    if folders := [path.name for path in found if path.is_dir()]:
+        print_line(f"{folder}: not read: the folders in it: {', '.join(folders)}")
     if other := [file for file in files if ending_of(file) not in (".txt", *TABLES)]:
         raise DataError(f"{other[0]}: neither a table nor .txt: take it out of the folder")
     if not files:
         raise DataError(f"{folder}: no file with texts")
-    parts = []
-    for file in files[arguments.place - 1 :: arguments.number] if arguments.shard else files:
+    parts, chosen = [], files[arguments.place - 1 :: arguments.number] if arguments.shard else files
+    if not chosen:
+        print_line(f"--shard: {len(files):,} files leave none for {arguments.shard}")
+    for file in chosen:
         column = None if ending_of(file) == ".txt" else arguments.text_column
         output = str(Path(arguments.output, file.name))
         parts.append(replace(arguments, file=str(file), output=output, text_column=column, shard=None))
@@ -261,7 +276,7 @@ def _open_table(arguments: LinesArguments, column: str) -> Iterator[Any]:
         if is_json:
             rows: Any = _json_rows(file, arguments.encoding, opened)
         else:
-            rows = iterate_rows(file, arguments.encoding, opened=opened)
+            rows = iterate_rows(file, arguments.encoding, opened=opened, fewest=0)
         with closing(rows):
             yield (_json_table if is_json else _delimited_table)(file, column, rows, opened)
 
@@ -273,22 +288,21 @@ def _column_of_recipe(model: str, setting: str) -> str | None:
 
 
 def _delimited_table(file: str, column: str, rows: Any, opened: BinaryIO) -> Table:
+    _, header = next(rows)
     with open(local_path(file), "rb") as beginning:
         mark = BYTE_ORDER_MARK if unzipped(beginning, file).read(3) == codecs.BOM_UTF8 else ""
-    _, header = next(rows)
     (place,) = find_columns(file, header, [column])
     delimiter = "," if ending_of(file) == ".csv" else "\t"
     return Table(header, place, (fields for _, fields in rows), delimiter, mark, opened)
 
 
 def _json_table(file: str, column: str, rows: Iterator[dict[str, Any]], opened: BinaryIO) -> JsonTable:
-    first = next(rows, None)
-    if first is None:
-        raise DataError(f"{file}, line 1: {NO_ROW}")
-    if column.partition(".")[0] not in first:
-        (place,) = find_columns(file, [*first], [column])
-        column = [*first][place]
-    return JsonTable(file, column, chain([first], rows), opened)
+    first = [*islice(rows, 1)]
+    for row in first:
+        if column.partition(".")[0] not in row:
+            (place,) = find_columns(file, [*row], [column])
+            column = [*row][place]
+    return JsonTable(file, column, chain(first, rows), opened)
 
 
 def _json_rows(file: str, encoding: str, opened: BinaryIO) -> Generator[dict[str, Any]]:
@@ -398,11 +412,19 @@ def answer_lines(
                 raise DataError(f"--resume: {arguments.output} has {done:,} lines, but there are {found:,} texts")
             answers = chain(header if number < 0 else [], answers)
             with _progress(texts, arguments, total, done) as show:
-                while window := list(islice(answers, size * (1 + done // size) - number)):
-                    _write(output, window, number)
-                    number += len(window)
-                    show(number - done)
-                    done = number
+                try:
+                    while window := list(islice(answers, size * (1 + done // size) - number)):
+                        _write(output, window, number)
+                        number += len(window)
+                        show(number - done)
+                        done = number
+                except DataError as error:
+                    if not done or arguments.output is None:
+                        raise
+                    way = (
+                        f"the answers to {done:,} texts are kept: once the file is whole, --resume goes on after them"
+                    )
+                    raise DataError(f"{error}; {way}") from error
         except KeyboardInterrupt:
             remedy = "; --resume goes on" if arguments.output else ""
             print(f"interrupted after {max(number, 0):,} texts{remedy}", file=sys.stderr)
@@ -427,7 +449,7 @@ def _rows(texts: Any, arguments: LinesArguments, max_characters: int) -> tuple[I
             elif ending_of(name) in JSON:
                 total = sum(1 for _ in _json_rows(name, arguments.encoding, opened))
             else:
-                total = sum(1 for _ in iterate_rows(name, arguments.encoding, opened=opened)) - 1
+                total = sum(1 for _ in iterate_rows(name, arguments.encoding, opened=opened, fewest=0)) - 1
     size = WINDOW * arguments.batch_size  # with whole windows, the answers are those of the command without shards
     blocks = -(-total // size)
     first, last = (
@@ -471,7 +493,7 @@ def open_output(arguments: LinesArguments) -> Iterator[tuple[Any, Written]]:
         yield stdout.stream, Written()  # behind `Escaped`: for programs, the texts are as they were
         return
     quoted = arguments.is_table and ending_of(arguments.file) not in (*JSON, PARQUET)
-    with open_answers(arguments.written, arguments.resume, quoted) as opened:
+    with open_answers(arguments.written, arguments.resume, quoted, arguments.made_with) as opened:
         yield opened
 
 

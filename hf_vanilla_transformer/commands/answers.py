@@ -4,6 +4,7 @@
 import errno
 import gzip
 import io
+import json
 import os
 import zlib
 from collections.abc import Iterator
@@ -43,17 +44,24 @@ class GzipMembers:
 
 
 @contextmanager
-def open_answers(name: str, resume: bool, quoted: bool = False) -> Iterator[tuple[Any, Written]]:
+def open_answers(
+    name: str, resume: bool, quoted: bool = False, made_with: dict[str, Any] | None = None
+) -> Iterator[tuple[Any, Written]]:
     """Open a file for answers, and say what it holds; an incomplete last row is cut off.
 
     Args:
         name: The file; gzip if the name ends in `.gz`. A new one that an error leaves empty is removed.
         resume: Whether the file is gone on with.
         quoted: Whether a row may have line breaks in quotation marks, as in CSV.
+        made_with: The settings that the answers depend on. They are kept in a hidden file until all answers are there.
+
+    Raises:
+        DataError: another process writes there, or the rows were made with other settings.
     """
     output = Path(name)
     done, is_new, is_gzip = Written(), not output.exists(), name.lower().endswith(".gz")
     output = output.resolve() if is_new else output  # where a link leads that leads nowhere yet
+    kept = output.resolve().with_name(f".{output.resolve().name}.settings.json")
     mode: Any = {"mode": "xb" if is_new else "ab"}
     if not is_gzip:
         mode = {"mode": mode["mode"].removesuffix("b"), "encoding": "utf-8", "newline": "\n"}
@@ -65,12 +73,27 @@ def open_answers(name: str, resume: bool, quoted: bool = False) -> Iterator[tupl
                 if resume and output.is_file():
                     with open(output, "r+b") as written:
                         done, end = _written(written, is_gzip, quoted)
+                        _check_settings(name, kept, made_with if done.rows else None)
                         written.truncate(end)
+                if made_with is not None and output.is_file() and not done.rows:
+                    kept.write_text(json.dumps(made_with, ensure_ascii=False), encoding="utf-8")
                 yield GzipMembers(file) if is_gzip else file, done
+            kept.unlink(missing_ok=True)
         except BaseException:
             if is_new and output.is_file() and not output.stat().st_size:
                 output.unlink()  # nothing was answered
+                kept.unlink(missing_ok=True)
             raise
+
+
+def _check_settings(name: str, kept: Path, made_with: dict[str, Any] | None) -> None:
+    if made_with is None or not kept.is_file():
+        return
+    before = json.loads(kept.read_text(encoding="utf-8"))
+    differing = [one for one in made_with if before.get(one, made_with[one]) != made_with[one]]
+    if differing:
+        shown = ", ".join(f"{one} was {json.dumps(before[one], ensure_ascii=False)}" for one in differing)
+        raise DataError(f"--resume: {name} was begun with other settings: {shown}")
 
 
 def _written(file: BinaryIO, is_gzip: bool, quoted: bool) -> tuple[Written, int]:

@@ -21,12 +21,16 @@ NO_ROW = "the file ends here, without any row"
 
 
 def iterate_rows(
-    file: str | os.PathLike, encoding: str = "utf-8", quoting_levels: int = 1, opened: BinaryIO | None = None
+    file: str | os.PathLike,
+    encoding: str = "utf-8",
+    quoting_levels: int = 1,
+    opened: BinaryIO | None = None,
+    fewest: int = 1,
 ) -> Iterator[tuple[int, list[str]]]:
     """The number of each row's first line, and its fields as written: first the header; empty rows are left out.
 
     Other files than `.csv` have fields between tabs, quoted as in CSV `quoting_levels` times, or not. `.gz` may follow
-    the ending. `opened` is the file, where it is open already.
+    the ending. `opened` is the file, where it is open already. `fewest`: the rows after the header that it must have.
     """
     path, name = local_path(file), os.fspath(file)
     header, count, line = None, 0, 0
@@ -40,7 +44,7 @@ def iterate_rows(
                 problem = f"{len(fields)} columns instead of {len(header)}" if whole else CUT_OFF
                 raise DataError(f"{name}, line {line}: {problem}")
             yield line, fields
-    if count < 2:
+    if count <= fewest:
         raise DataError(f"{name}, line {line + 1}: {NO_ROW}")
 
 

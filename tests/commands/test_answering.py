@@ -82,7 +82,9 @@ def test_windows_before_a_fault_are_answered(succeed, refused, classifier, texts
     rows = whole.splitlines(keepends=True)
     rows[WINDOW + 3] = b"\xff\n"
     texts.write_bytes(b"".join(rows))
-    assert f"texts.txt, line {WINDOW + 4}: byte 1 is not UTF-8" in refused("predict", *arguments)
+    said = refused("predict", *arguments)
+    assert f"texts.txt, line {WINDOW + 4}: byte 1 is not UTF-8" in said
+    assert f"the answers to {WINDOW} texts are kept: once the file is whole, --resume goes on" in said
     assert len(output.read_text().splitlines()) == WINDOW
     texts.write_bytes(whole)
     succeed("predict", *arguments, "--resume")
@@ -118,7 +120,16 @@ def test_texts_are_numbered_from_the_first_after_resuming(succeed, texts, tmp_pa
         (["--file", "./texts.txt", "--output", "./a.txt", "--shard", "5/4"], "--shard: from 1/N to N/N, not 5/4"),
         (["--output", "./a.txt", "--shard", "1/4"], "--shard: needs --file"),
         (["--file", "./texts.txt", "--shard", "1/4"], "--shard: needs --output"),
-        (["--file", "./texts.txt", "--output", "./a.parquet"], "only answers to a .parquet file"),
+        (
+            ["--file", "./texts.txt", "--output", "./a.parquet"],
+            "are written as .tsv or .txt, not to ./a.parquet",
+        ),
+        (["--output", "./a.csv.gz"], "answers to lines are written as .tsv or .txt, not to ./a.csv.gz"),
+        (["--file", "./texts.csv", "--text_column", "text", "--output", "./a.jsonl"], "are written as .csv, not to"),
+        (
+            ["--file", "./t.parquet", "--text_column", "text"],
+            "as .parquet, not to standard output",
+        ),
         (["--file", "./texts.txt", "--output", "./a.csv.zst"], "must not end in .zst"),
         (["--file", "./texts.parquet.gz"], "texts.parquet.gz is no text"),
         (["--file", "./texts.csv.gz.gz"], "texts.csv.gz.gz is no text"),
@@ -241,12 +252,13 @@ def test_json_keeps_its_columns_and_types(succeed, classifier, tmp_path, ending)
         ("t.jsonl", b'{"text": "a"}\n{"text"', "line 2: no JSON"),
         ("t.jsonl", b'{"text": "a", "predicted": 1}\n', "need the name 'predicted'"),
         ("t.jsonl", b'{"other": "a"}\n', "no column 'text'; the columns are other"),
-        ("t.json", b"\n", "the file ends here"),
+        ("t.csv", b"\n", "the file ends here"),
+        ("t.csv.gz", b"text\n", "t.csv.gz: Not a gzipped file"),
     ],
 )
 def test_a_table_that_cannot_be_answered_leaves_no_empty_output(refused, classifier, here, name, content, message):
     (here / name).write_bytes(content)
-    output = here / ("answers.parquet" if name == "t.parquet" else "answers.csv")
+    output = here / f"answers.{name.split('.')[1]}"
     arguments = ["--file", name, "--output", output, *([] if "is no text" in message else ["--text_column", "text"])]
     assert message in refused("predict", "--model", classifier, *arguments)
     assert not output.exists() or output.stat().st_size

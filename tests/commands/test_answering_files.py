@@ -185,6 +185,24 @@ def test_each_part_of_a_folder_has_its_answers(succeed, refused, model, tmp_path
     assert {file.name: file.read_bytes() for file in output.iterdir()} == {name: expected[name] for name in names[:2]}
 
 
+def test_what_a_folder_has_no_answers_to_is_said(run, model, tmp_path):
+    """Parts without rows have answers without rows; folders in it, and shards without a file, are named."""
+    folder, output = tmp_path / "reviews", tmp_path / "answers"
+    (folder / "day=1").mkdir(parents=True)
+    (folder / "_temporary").mkdir()
+    kinds = ["csv", "tsv.gz", "parquet", "jsonl", "txt"]
+    for kind in kinds:
+        write(folder / f"part.{kind}", TEXTS[:0])
+    pq.write_table(pa.table({"text": pa.array([], pa.string())}), folder / "part.parquet")
+    words = ["--model", model, "--file", folder, "--output", output, "--text_column", "text"]
+    status, _, err = run("predict", *words)
+    assert status == 0 and f"{folder}: not read: the folders in it: day=1\n" in err
+    assert [len(read(output / f"part.{kind}")) for kind in kinds] == [1, 1, 0, 0, 0]
+    assert read(output / "part.csv") == [["id", "text", "predicted", "probability"]]
+    status, _, err = run("predict", *words, "--resume", "--shard", "6/7")
+    assert status == 0 and "--shard: 5 files leave none for 6/7\n" in err
+
+
 def test_translations_of_parquet(succeed, tmp_path):
     save(random_model(tiny_config()), tmp_path / "translator")
     file, output = write(tmp_path / "texts.parquet", TEXTS[:20]), tmp_path / "out.parquet"
@@ -220,6 +238,30 @@ def test_other_columns_are_not_mixed_into_one_table(run, refused, model, tmp_pat
     before = written.read_bytes()
     words = [*flags(model, file, output), "--resume", "--all_probabilities"]
     assert "has other columns" in refused("predict", *words) and written.read_bytes() == before
+
+
+@pytest.mark.parametrize("kind", ["txt.gz", "csv", "parquet"])
+def test_answers_made_with_other_settings_are_not_mixed(run, refused, model, whole, kind, tmp_path, monkeypatch):
+    file, output = whole(kind)
+    expected, killed, write_lines = output.read_bytes(), tmp_path / f"killed.{kind}", answering._write
+
+    def interrupt_after(*arguments):
+        write_lines(*arguments)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(answering, "_write", interrupt_after)
+    assert run("predict", *flags(model, file, killed))[0] == 130
+    monkeypatch.undo()
+    left = {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
+    words = [*flags(model, file, killed), "--resume"]
+    assert "was begun with other settings: threshold was null" in refused("predict", *words, "--threshold", "0.9")
+    (tmp_path / "elsewhere").mkdir()
+    other = Path(shutil.copy(file, tmp_path / "elsewhere"))
+    assert f'file was "{file}"' in refused("predict", *flags(model, other, killed), "--resume")
+    assert left == {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
+    words[words.index(file)] = Path(file.parent, ".", file.name)  # the same one
+    assert run("predict", *words)[:2] == (0, "") and killed.read_bytes() == expected
+    assert {path.name for path in tmp_path.iterdir() if path.is_file()} == {file.name, output.name, killed.name}
 
 
 def test_two_shards_do_not_write_into_one_file(succeed, refused, model, whole, tmp_path):
