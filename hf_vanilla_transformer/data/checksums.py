@@ -4,15 +4,19 @@
 import hashlib
 import json
 import os
-from typing import Any
-
-from datasets import Dataset, DatasetDict
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from ..errors import DataError
 from .lines import local_path
 
 
-def checksum(dataset: Dataset) -> str:
+# Only training needs it.
+if TYPE_CHECKING:
+    from datasets import Dataset
+
+
+def checksum(dataset: "Dataset") -> str:
     """SHA-256, hexadecimal, of a data set's rows as JSON lines, in their order."""
     digest, encoder = hashlib.sha256(), json.JSONEncoder(ensure_ascii=False)
     for batch in dataset.iter(batch_size=10_000):
@@ -30,6 +34,11 @@ def file_checksum(file: str | os.PathLike) -> str:
         return hashlib.file_digest(content, "sha256").hexdigest()
 
 
-def describe_splits(data: DatasetDict) -> dict[str, dict[str, Any]]:
+def name_splits(data: "Mapping[str, Dataset]") -> dict[str, str]:
+    """For each split its rows and the beginning of their checksum, for a message."""
+    return {name: f"{one['rows']:,} rows ({one['sha256'][:12]})" for name, one in describe_splits(data).items()}
+
+
+def describe_splits(data: "Mapping[str, Dataset]") -> dict[str, dict[str, Any]]:
     """For each split its number of `rows` and their checksum, `sha256`."""
     return {name: {"rows": len(split), "sha256": checksum(split)} for name, split in data.items()}

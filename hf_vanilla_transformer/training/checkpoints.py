@@ -3,8 +3,10 @@
 
 import json
 import logging
+import re
 import tempfile
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +47,13 @@ CHECKPOINT_PREFIX = f"{PREFIX_CHECKPOINT_DIR}-"
 # Of a run that was stopped between its checkpoints, which this one is none of: it counts neither for
 # `save_total_limit` nor in a mean of the last ones, and goes when the resumed run saves its next one.
 EXTRA_PREFIX = f"stopped-{CHECKPOINT_PREFIX}"
+# Settings that a run may go on without: they change neither what is learned, nor what is kept of it. Data are compared
+# by their checksums; what an update is made of, by `keep_step_size`.
+_NOT_LEARNED = re.compile(
+    "data|texts|license|robustness|log_.*|logging_.*|report_to|project|trackio_.*|save_total_limit|ddp_.*|"
+    "dataloader_.*|per_device_eval_batch_size|eval_accumulation_steps|torch_compile.*"
+)
+_OF_AN_UPDATE = {"per_device_train_batch_size", "gradient_accumulation_steps"}
 # Fields that may differ between two models of one architecture.
 _OTHER_FIELDS = DROPOUT_FIELDS | {"architectures", "auto_map", "dtype", "problem_type", "requirements", "use_cache"}
 
@@ -115,29 +124,53 @@ def checkpoint_damage(checkpoint: str) -> str | None:
 
 
 class StepSize(TrainerCallback, ExportableState):
-    """Keeps in each checkpoint's trainer_state.json what an update of the weights is made of.
+    """Keeps in each checkpoint's trainer_state.json what an update of the weights is made of, and the whole run.
 
     Attributes:
         now: Of this process's run: its `processes`; the rows of an update in each, as `given` by the settings; the
             `rows` in all, of full batches; and those of a `group`, of which rows of similar length are drawn, which
             stay those of the run's start.
+        made_with: The run's settings, and checksums of its data, as `given_settings` and `given_data`.
     """
 
     now: dict[str, int] = {}  # not the object's own: Trainer may make another one, as the checkpoint has it
+    made_with: dict[str, dict[str, Any]] = {}
 
     def state(self) -> dict[str, Any]:
-        return {"args": {}, "attributes": {"kept": self.now}}
+        return {"args": {}, "attributes": {"kept": self.now, **self.made_with}}
 
 
 def step_size(checkpoint: str) -> dict[str, int]:
-    """What `StepSize` has kept in a checkpoint; empty if it has not."""
+    """What `StepSize` has kept in a checkpoint of an update; empty if it has not."""
+    try:
+        return {name: int(value) for name, value in _kept(checkpoint, "kept").items()}
+    except (TypeError, ValueError):
+        return {}
+
+
+def _kept(checkpoint: str, name: str) -> dict[str, Any]:
     try:
         state = json.loads(Path(checkpoint, TRAINER_STATE_NAME).read_text(encoding="utf-8"))
-        return {
-            name: int(value) for name, value in state["stateful_callbacks"]["StepSize"]["attributes"]["kept"].items()
-        }
+        return dict(state["stateful_callbacks"]["StepSize"]["attributes"][name])
     except (AttributeError, KeyError, TypeError, ValueError):
         return {}
+
+
+def check_unchanged(
+    checkpoint: str, what: str, now: Mapping[str, Any], training: TrainingArguments, defaults: Mapping[str, Any]
+) -> None:
+    """Raise a DataError if a checkpoint was made with other "settings", or other "data", than it would be now."""
+    before, kept = _kept(checkpoint, f"given_{what}"), step_size(checkpoint)
+    rows = training.train_batch_size * training.gradient_accumulation_steps
+    is_adjusted = bool(kept) and (kept["processes"] != training.world_size or kept["given"] == rows)
+    changed = []
+    for name in {**before, **now} if before else ():
+        old, new = (one.get(name, defaults.get(name)) for one in (before, now))
+        if old != new and not (_NOT_LEARNED.fullmatch(name) or (is_adjusted and name in _OF_AN_UPDATE)):
+            changed.append(f"{name} {old} -> {new}")
+    if changed:
+        way = f"to go on from it with these on purpose, name it: --resume_from_checkpoint {checkpoint}"
+        raise DataError(f"{checkpoint}: trained with other {what}: {', '.join(changed)}; {way}")
 
 
 def keep_step_size(training: TrainingArguments, checkpoint: str | None) -> None:

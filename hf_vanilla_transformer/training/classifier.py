@@ -19,6 +19,7 @@ from transformers import (
     TrainingArguments,
 )
 
+from ..data.checksums import name_splits
 from ..data.labelled_text import tokenize
 from ..data.labels import label_names
 from ..data.rows import column_array
@@ -104,6 +105,8 @@ def train(
     check_settings(arguments, training, settings, problem_type)
     check_robustness(data_arguments.robustness, problem_type)
     with Run(arguments, training, settings, ("loss", *METRICS[problem_type]), ["sklearn.metrics"]) as run:
+        if run.is_finished:
+            return run
         with training.main_process_first(desc="data"):
             # A wrong model is refused before the data are read.
             configs = [load_config(folder) for folder in (arguments.model, run.checkpoint) if folder]
@@ -111,6 +114,7 @@ def train(
             dropped: Counter[str] = Counter()
             data = data_arguments.load(data_arguments.problem_type, dropped=dropped)
             further = describe(data) if describe else {}
+        run.keep_data(partial(name_splits, data))
         tokenizer = run.make_tokenizer(data["train"], max_length, "pad_token", "bos_token", "unk_token")
         if "spacing" in arguments.augment:
             join_spaced_characters(tokenizer)

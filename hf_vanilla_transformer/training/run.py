@@ -3,12 +3,14 @@
 
 import contextlib
 import importlib
+import json
 import math
 import random
 import shlex
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any, Self
 
@@ -38,7 +40,7 @@ from ..errors import DataError, user_errors
 from ..hub.callback import PushCallback
 from ..hub.embedding import save_embedding_modules
 from ..hub.model_card import CARD_FILE, save_model_card
-from ..hub.record import CURVES_FILE, METRICS_FILE, RECIPE_FILE, RUN_FILE, best_step, epochs, save_record
+from ..hub.record import CURVES_FILE, METRICS_FILE, RECIPE_FILE, RUN_FILE, best_step, epochs, read_file, save_record
 from ..hub.upload import keep_token_out_of_files, upload_run
 from ..inference.folder import Model, load_config, load_to_train, load_tokenizer, load_tokenizer_to_train, size_needed
 from ..inference.precision import explain_precision, training_precision
@@ -48,6 +50,7 @@ from .checkpoints import (
     LOCK_FILE,
     SHARED_PREFIX,
     StepSize,
+    check_unchanged,
     keep_step_size,
     last_whole_checkpoint,
     prepare_output_dir,
@@ -207,7 +210,13 @@ class RunFolder:
     Attributes:
         folder: The folder.
         checkpoint: The folder of the checkpoint that the run resumes from; None for a new run.
+        is_finished: Whether `auto` has found the whole result of this run, to which nothing is to be done.
+        settings: What checkpoints keep of how the run was called.
     """
+
+    is_finished = False
+    settings: Mapping[str, Any] = {}
+    defaults: Mapping[str, Any] = {}  # of the settings
 
     # The runs of this process that are open.
     opened: "list[RunFolder]" = []
@@ -246,6 +255,7 @@ class RunFolder:
 
     def _open(self, stack: contextlib.ExitStack) -> None:
         training = self.training
+        stack.callback(StepSize.made_with.clear)
         training.enable_jit_checkpoint = False  # it saves within a step: no run could go on from there to the same end
         if self.dry_run:
             if Path(self.folder).exists():
@@ -260,7 +270,7 @@ class RunFolder:
         found = broadcast_from_main(lambda: self._prepare(stack))
         if isinstance(found, Exception):
             raise found
-        self.checkpoint, name = found
+        self.checkpoint, self.is_finished, name = found
         shared = Path(self.folder, name)
         blind = [str(rank) for rank, sees in enumerate(gather_object([shared.is_file()])) if not sees]
         if PartialState().is_main_process:
@@ -268,30 +278,61 @@ class RunFolder:
         if blind:
             what = f"process {', '.join(blind)} does not see what process 0 writes there"
             raise DataError(f"{self.folder}: {what}: choose an output_dir that all machines share")
+        if self.is_finished:
+            if PartialState().is_main_process:
+                print(f"{self.folder}: this run is finished, and nothing is left to do", flush=True)
+            return
         keep_step_size(training, self.checkpoint)
         stack.callback(StepSize.now.clear)
         if PartialState().is_main_process:
             print(f"The result goes to {self.folder}", flush=True)
             print(explain_precision(training_precision(training), training.use_cpu), flush=True)
 
-    def _prepare(self, stack: contextlib.ExitStack) -> Exception | tuple[str | None, str]:
-        """In the main process: lock the folder; the checkpoint to resume from, and the name of a file in it.
+    def _prepare(self, stack: contextlib.ExitStack) -> Exception | tuple[str | None, bool, str]:
+        """In the main process: lock the folder; checkpoint to resume from, whether all is done, name of a file in it.
 
         An error is returned, for all processes to raise.
         """
+        is_auto = self.training.resume_from_checkpoint == AUTO
         lock = FileLock(Path(self.folder, LOCK_FILE))
         try:
             Path(self.folder).mkdir(parents=True, exist_ok=True)
             lock.acquire(timeout=0)
             stack.callback(lock.release)
             stack.callback(Path(lock.lock_file).unlink, missing_ok=True)
-            checkpoint = prepare_output_dir(self.folder, self.training.resume_from_checkpoint)
+            # The card is written last, but for what is uploaded.
+            is_whole = all(Path(self.folder, name).is_file() for name in (RUN_FILE, CARD_FILE))
+            is_finished = is_auto and is_whole and not self.training.push_to_hub
+            if is_finished:
+                checkpoint = last_whole_checkpoint(self.folder)
+            else:
+                checkpoint = prepare_output_dir(self.folder, self.training.resume_from_checkpoint)
+            self._keep("settings", self.settings, checkpoint)
             with tempfile.NamedTemporaryFile(prefix=SHARED_PREFIX, dir=self.folder, delete=False) as shared:
-                return checkpoint, Path(shared.name).name
+                return checkpoint, is_finished, Path(shared.name).name
         except Timeout:
             return DataError(f"{self.folder}: a run is going on there: choose another output_dir")
         except Exception as error:
             return error
+
+    def _keep(self, what: str, given: Mapping[str, Any], checkpoint: str | None) -> None:
+        """Have checkpoints keep this; a DataError if `auto` would go on with something else than its checkpoint's."""
+        now = json.loads(json.dumps(given, default=str))
+        if checkpoint and self.training.resume_from_checkpoint == AUTO:
+            check_unchanged(checkpoint, what, now, self.training, self.defaults)
+        StepSize.made_with[f"given_{what}"] = now
+
+    def keep_data(self, describe: Callable[[], dict[str, Any]]) -> None:
+        """Have checkpoints keep what names the data; a DataError if `auto` would go on with others."""
+
+        def keep() -> DataError | None:
+            try:
+                return self._keep("data", describe(), self.checkpoint)
+            except (DataError, OSError) as error:  # for all processes to raise
+                return error
+
+        if not self.dry_run and (error := broadcast_from_main(keep)):
+            raise error
 
     def fit(self, trainer: CheckedTrainer) -> TrainOutput:
         """Train, from the checkpoint if there is one.
@@ -338,7 +379,7 @@ class Run(RunFolder):
     Attributes:
         folder: The run's folder.
         metrics: What was measured, as in `metrics.json`; empty after a dry run.
-        model: The trained model.
+        model: The trained model; None where `auto` found a finished run.
         tokenizer: The tokenizer of its texts.
         target_tokenizer: Of a translator, the tokenizer of its translations.
     """
@@ -372,11 +413,15 @@ class Run(RunFolder):
         except RuntimeError as error:
             raise ImportError(f"--report_to: {error}") from error
         self.arguments, self.settings = arguments, settings
+        given = [*fields(arguments), *fields(training)]
+        self.defaults = {one.name: None if one.default is MISSING else one.default for one in given}
         self.metrics: dict[str, Any] = {}
 
     def _open(self, stack: contextlib.ExitStack) -> None:
         stack.enter_context(keep_token_out_of_files(self.training))
         super()._open(stack)
+        if self.is_finished:
+            self.metrics = read_file(Path(self.folder, METRICS_FILE))
 
     def make_tokenizer(self, rows: Dataset | None, max_length: int, *needed: str) -> PreTrainedTokenizerBase:
         """The tokenizer of a run with one vocabulary: its checkpoint's, a named one, or one trained on `rows`.

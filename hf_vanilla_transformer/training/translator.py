@@ -22,6 +22,7 @@ from transformers import (
 from transformers.trainer_utils import SaveStrategy
 
 from ..configuration_vanilla_transformer import VanillaTransformerConfig
+from ..data.checksums import name_splits
 from ..data.parallel_text import tokenize_pairs
 from ..errors import DataError
 from ..hub.record import data_record
@@ -82,11 +83,14 @@ def train(
     check_settings(arguments, training, beams)
     measured = ("loss", *MEASURES) if training.predict_with_generate else ("loss",)
     with Run(arguments, training, settings, measured, ["sacrebleu"]) as run:
+        if run.is_finished:
+            return run
         with training.main_process_first(desc="data"):
             # A wrong model is refused before the data are read.
             tokenizers: Any = load_tokenizers_to_train(arguments) if arguments.model else None
             dropped: Counter[str] = Counter()
             data = data_arguments.load(dropped=dropped)
+        run.keep_data(partial(name_splits, data))
         tokenizers = tokenizers or broadcast_from_main(lambda: make_tokenizers(arguments, data["train"]))
         tokenizer, run.target_tokenizer = tokenizers
         config = make_translator_config(arguments, *tokenizers)

@@ -61,6 +61,28 @@ def test_a_run_says_where_it_goes_what_it_reached_and_what_comes_next(succeed, r
     assert share.endswith("vanilla-transformer push-to-hub runs/sample --repo_id USER/NAME --dry_run")
 
 
+def test_auto_leaves_a_finished_run_alone_and_refuses_other_settings_and_data(succeed, refused, tmp_path):
+    folder, other = tmp_path / "run", tmp_path / "other.csv"
+    words = ["sample", "--output_dir", folder, *SMALL_RUN, "--vocab_size", "1500", "--resume_from_checkpoint"]
+    succeed("train-classifier", *words, "auto")
+    before = {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+    same = ["--logging_steps", "7", "--weight_decay", "0", "--gradient_accumulation_steps", "1"]  # two are defaults
+    finished = f"{folder}: this run is finished, and nothing is left to do\n"
+    assert succeed("train-classifier", *words, "auto", *same) == finished
+    said = refused("train-classifier", *words, "auto", "--max_steps", "4", "--seed", "7")
+    assert "max_steps 2 -> 4" in said and "seed 42 -> 7" in said and "learning_rate" not in said
+    assert said.endswith(f"name it: --resume_from_checkpoint {folder / 'checkpoint-2'}")
+    assert before == {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+
+    (folder / "run.json").unlink()  # killed before all was recorded
+    other.write_text("document,label\n" + "".join(f"글 {n},{['positive', 'negative'][n % 2]}\n" for n in range(80)))
+    said = refused("train-classifier", *words, "auto", "--data", other)
+    assert re.search(r"other data: .*train 510 rows \(\w+\) -> 58 rows \(\w+\)", said)
+    assert "test accuracy" in succeed("train-classifier", *words, "auto")
+    assert "test accuracy" in succeed("train-classifier", *words, folder / "checkpoint-2", "--max_steps", "4")
+    assert "max_steps 4 -> 2" in refused("train-classifier", *words, "auto")
+
+
 @pytest.mark.parametrize("other", [0, 1])
 def test_a_model_that_answers_one_label_alone_is_told(other):
     answers = np.eye(2)[[0, 0, other]]
