@@ -51,7 +51,14 @@ _MODULES = {
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f".{_MODULES.get(name, 'registration')}", __name__), name)
+    try:
+        return getattr(importlib.import_module(f".{_MODULES.get(name, 'registration')}", __name__), name)
+    except ImportError as error:
+        from .errors import missing_extra
+
+        if message := missing_extra(error):
+            raise ImportError(message) from error
+        raise
 
 
 def __dir__() -> list[str]:

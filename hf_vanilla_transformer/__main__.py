@@ -5,7 +5,7 @@ import importlib
 import sys
 
 from . import __version__
-from .errors import DataError
+from .errors import DataError, missing_extra
 from .recipes import commands_of_recipes, did_you_mean, escape_controls, find_recipe
 
 
@@ -59,6 +59,11 @@ def main(argv: list[str] | None = None) -> None:
     sys.argv = [program, *arguments]  # error messages begin with the program's name
     try:
         importlib.import_module(f".commands.{name.replace('-', '_')}", __package__).main(arguments)
+    except ImportError as error:  # also during the imports
+        if not (message := missing_extra(error)):
+            raise
+        print(f"{program}: error: {message}", file=sys.stderr)
+        sys.exit(2)
     except KeyboardInterrupt:  # during the imports
         print(f"{program}: interrupted", file=sys.stderr)
         sys.exit(130)

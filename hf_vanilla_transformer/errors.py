@@ -12,12 +12,24 @@ from pickle import UnpicklingError
 FAULTS_OF_CODE = (TypeError, AttributeError, LookupError, NameError, AssertionError)
 MODEL_FILE = str(Path(__file__).with_name("modeling_vanilla_transformer.py"))
 
+# The extra that installs a package without which models answer lines and CSV.
+EXTRAS = dict.fromkeys(("accelerate", "datasets", "matplotlib", "sacrebleu", "sklearn"), "train")
+EXTRAS["pyarrow"] = "parquet"
+
 
 class DataError(ValueError):
     """A problem in what the user gave: data, files, settings. The message names it, and the line where there is one.
 
     Commands show it in one line; any other ValueError, which may be a fault of this package, keeps its traceback.
     """
+
+
+def missing_extra(error: ImportError) -> str | None:
+    """What to say of a package that is not installed, if an extra installs it."""
+    package = (error.name or "").partition(".")[0]
+    if not isinstance(error, ModuleNotFoundError) or package not in EXTRAS:
+        return None
+    return f"{package} is not installed: pip install 'hf-vanilla-transformer[{EXTRAS[package]}]'"
 
 
 @contextmanager

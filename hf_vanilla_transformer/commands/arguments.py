@@ -16,7 +16,7 @@ from typing import Any, TextIO
 from huggingface_hub.errors import HFValidationError, HTTPError, StrictDataclassError
 from safetensors import SafetensorError
 
-from ..errors import DataError
+from ..errors import DataError, missing_extra
 from ..reading import SettingsError, SettingsParser, is_training, read_settings
 from ..recipes import escape_controls
 from ..settings import JsonMapping
@@ -173,7 +173,7 @@ def print_line(message: str) -> None:
 
 
 def _one_line(error: Exception) -> str:
-    message = str(error)
+    message = (isinstance(error, ImportError) and missing_extra(error)) or str(error)
     if isinstance(error, OSError) and error.filename and error.strerror:
         message = f"{error.filename}: {error.strerror}"
     # What a configuration's check says, without the name of the check.

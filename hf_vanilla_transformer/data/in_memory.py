@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 # What a split is called, in files and in data sets.
 NAMES = {"train": ("train",), "validation": ("validation", "valid", "val", "dev"), "test": ("test",)}
+SPLITS = tuple(NAMES)
 CLASSES = {("datasets", "Dataset"), ("datasets", "DatasetDict"), ("pandas", "DataFrame")}
 NAME = re.compile(r"(Dataset|DatasetDict|DataFrame) [0-9a-f, ]+ \(.*\)", re.DOTALL)
 

@@ -20,6 +20,9 @@ from ..errors import DataError
 logger = logging.getLogger(__name__)
 # Characters of a text that are read at most; bytes of a line of a table, and of a line of text with what is left out.
 LONGEST_TEXT, LONGEST_ROW, LONGEST_LINE = 2**20, 2**26, 2**30
+JSON_SUFFIXES = (".json", ".jsonl")
+TABLE_SUFFIXES = (".csv", ".tsv", ".txt", *JSON_SUFFIXES)
+TABLE_SUFFIXES = (*TABLE_SUFFIXES, *(f"{suffix}.gz" for suffix in TABLE_SUFFIXES))
 BYTE_ORDER_MARK = "\ufeff"
 CUT_OFF = "the last line is incomplete, the file has been cut off"
 # Characters that a name must not have: they would break a line of output, or control a terminal.

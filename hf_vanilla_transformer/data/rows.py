@@ -21,10 +21,10 @@ from pyarrow import compute
 from transformers import PreTrainedTokenizerBase
 
 from ..errors import DataError
+from .in_memory import SPLITS
 
 
 logger = logging.getLogger(__name__)
-SPLITS = ("train", "validation", "test")
 # Rows for which another process is worth its start.
 ROWS_PER_PROCESS = 50_000
 

@@ -18,22 +18,18 @@ from datasets.load import CachedDatasetModuleFactory
 
 from ..errors import DataError
 from .checksums import file_checksum
-from .in_memory import NAME, NAMES, is_in_memory, name_of, splits_of
-from .lines import CONTROLS, ending_of, iterate_lines, local_path
-from .network import hub_answers
+from .in_memory import NAME, NAMES, SPLITS, is_in_memory, name_of, splits_of
+from .lines import CONTROLS, JSON_SUFFIXES, TABLE_SUFFIXES, ending_of, iterate_lines, local_path
+from .network import HUB_NAME, hub_answers
 from .nsmc import NSMC_QUOTING_LEVELS
-from .rows import SPLITS, cached_rows
+from .rows import cached_rows
 from .table_files import NO_ROW, find_columns, iterate_rows
 
 
 logger = logging.getLogger(__name__)
-JSON_SUFFIXES = (".json", ".jsonl")
-TABLE_SUFFIXES = (".csv", ".tsv", ".txt", *JSON_SUFFIXES)
-TABLE_SUFFIXES = (*TABLE_SUFFIXES, *(f"{suffix}.gz" for suffix in TABLE_SUFFIXES))
 DATA_SUFFIXES = (*TABLE_SUFFIXES, ".parquet", ".arrow")
 # The column that says in which line of a CSV or TSV file a row begins.
 LINE = "first line in the file"
-HUB_NAME = re.compile(r"\w[\w.-]*(/[\w.-]+)?")
 # Half of a character in JSON, which `datasets` reads as an empty text.
 _BRACKETS, _STRINGS = re.compile(r"[\[\]{}]"), re.compile(r'"(?:[^"\\]|\\.)*"')
 _SURROGATE = re.compile(

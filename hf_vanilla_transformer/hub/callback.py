@@ -4,9 +4,10 @@
 import concurrent.futures
 import glob
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
-from datasets import DatasetDict
 from huggingface_hub import HfApi
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR, HubStrategy
@@ -66,10 +67,10 @@ class RecordCallback(PushCallback):
         ImportError: matplotlib is not installed (extra `train`).
     """
 
-    def __init__(self, source: str, data: DatasetDict | None = None, license: str | None = None):
+    def __init__(self, source: str, data: Mapping[str, Any] | None = None, license: str | None = None):
         import matplotlib  # noqa: F401  # fail before training
 
-        self.data = data_record(source, data or DatasetDict())
+        self.data = data_record(source, data or {})
         self.license = license
         self.resumed_from: str | None = None
         self.base_model: str | None = None

@@ -15,9 +15,9 @@ from typing import Any
 
 from huggingface_hub import EvalResult, ModelCard, ModelCardData
 
-from ..data.in_memory import NAME
-from ..data.lines import ending_of
-from ..data.tables import HUB_NAME, SPLITS, TABLE_SUFFIXES
+from ..data.in_memory import NAME, SPLITS
+from ..data.lines import TABLE_SUFFIXES, ending_of
+from ..data.network import HUB_NAME
 from ..errors import DataError, named_errors
 from ..inference.engine import TARGET_TOKENIZER
 from ..recipes import LOCAL

@@ -17,7 +17,6 @@ from typing import Any, get_type_hints
 import numpy as np
 import torch
 import yaml
-from datasets import DatasetDict
 from transformers import GenerationConfig, PreTrainedModel, TrainerState, TrainingArguments
 from transformers.utils import cached_file
 
@@ -301,7 +300,7 @@ def json_text(content: Any) -> str:
     return json.dumps(content, ensure_ascii=False, indent=2) + "\n"
 
 
-def data_record(source: Any, data: DatasetDict, dropped: Mapping[str, int] | None = None) -> dict[str, Any]:
+def data_record(source: Any, data: Mapping[str, Any], dropped: Mapping[str, int] | None = None) -> dict[str, Any]:
     """What a record says about data: their source, each split's rows and checksum, rows left out by reason.
 
     Also `examples` for card and page: short texts of the validation split, of up to three labels one each.

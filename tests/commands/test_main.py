@@ -87,6 +87,44 @@ def test_ctrl_c_during_the_imports_is_one_line(command, module, monkeypatch, cap
     assert stop.value.code == 130 and capsys.readouterr().err == f"vanilla-transformer {command}: interrupted\n"
 
 
+WITHOUT_EXTRAS = """
+import sys
+from contextlib import suppress
+
+names = ("accelerate", "datasets", "matplotlib", "pandas", "pyarrow", "sacrebleu", "scipy", "sklearn")
+sys.modules.update(dict.fromkeys(names))  # as if they were not installed
+from hf_vanilla_transformer.__main__ import main
+
+for words in sys.stdin.read().splitlines():
+    with suppress(SystemExit):
+        main(words.split())
+"""
+
+
+def test_models_answer_without_what_only_training_needs(tiny_models, tmp_path):
+    classifier, translator = tiny_models["classification"], tiny_models["translation"]
+    (tmp_path / "t.csv").write_text("text\n가\n")
+    (tmp_path / "t.parquet").write_bytes(b"PAR1")
+    works = [f"predict --model {classifier} --file {tmp_path}/t.csv --text_column text --output {tmp_path}/a.csv"]
+    works += [f"translate --model {translator} --file {tmp_path}/t.csv --text_column text --output {tmp_path}/b.csv"]
+    works += [f"export --model {translator} --format ctranslate2 --output_dir {tmp_path}/exported"]
+    works += [f"push-to-hub {ROOT}/model_cards/nsmc-small --repo_id a/b --dry_run"]
+    fails = ["train-classifier sample", "train-translation", "pretrain", f"evaluate --model {classifier}"]
+    fails += [
+        f"predict --model {classifier} --file {tmp_path}/t.parquet --text_column text --output {tmp_path}/c.parquet"
+    ]
+    lines = "\n".join([*works, *fails])
+    command = [sys.executable, "-c", WITHOUT_EXTRAS]
+    found = subprocess.run(command, input=lines, cwd=tmp_path, capture_output=True, encoding="utf-8")
+    said = [line for line in found.stderr.splitlines() if "error: " in line]
+    extras = [
+        re.search(r"\w+ is not installed: pip install 'hf-vanilla-transformer\[(\w+)\]'$", line) for line in said
+    ]
+    assert [extra and extra[1] for extra in extras] == [*["train"] * 4, "parquet"], found.stderr
+    assert all((tmp_path / name).exists() for name in ("a.csv", "b.csv", "exported/README.md"))
+    assert "model.safetensors" in found.stdout
+
+
 def test_a_recipe_of_the_package_names_its_command():
     for file in (ROOT / "hf_vanilla_transformer/recipes").glob("*.yaml"):
         command = file.read_text(encoding="utf-8").removeprefix("# ").partition(":")[0]
