@@ -215,7 +215,7 @@ class RunFolder:
     """
 
     is_finished = False
-    settings: Mapping[str, Any] = {}
+    settings: dict[str, Any] = {}
     defaults: Mapping[str, Any] = {}  # of the settings
 
     # The runs of this process that are open.
@@ -325,11 +325,12 @@ class RunFolder:
     def keep_data(self, describe: Callable[[], dict[str, Any]]) -> None:
         """Have checkpoints keep what names the data; a DataError if `auto` would go on with others."""
 
-        def keep() -> DataError | None:
+        def keep() -> Exception | None:
             try:
-                return self._keep("data", describe(), self.checkpoint)
+                self._keep("data", describe(), self.checkpoint)
             except (DataError, OSError) as error:  # for all processes to raise
                 return error
+            return None
 
         if not self.dry_run and (error := broadcast_from_main(keep)):
             raise error
