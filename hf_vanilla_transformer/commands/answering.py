@@ -267,6 +267,7 @@ def _parts(arguments: LinesArguments) -> list[LinesArguments]:
 def _open_table(arguments: LinesArguments, column: str) -> Iterator[Any]:
     file: Any = arguments.file
     if arguments.is_parquet:
+        os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")  # Arrow's own pool keeps what is freed
         from .parquet_texts import ParquetTable
 
         yield ParquetTable(file, column)
