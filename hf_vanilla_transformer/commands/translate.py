@@ -12,7 +12,9 @@ columns are empty, in JSON and Parquet null. Of a folder, each file is answered 
 
 `--num_return_sequences` and `--return_scores` write more columns, in lines separated by tabs: `score`, the natural
 logarithm of a translation's probability, `score_per_token`, that divided by its tokens with the end, and then
-`translation 2`, `score 2` and so on.
+`translation 2`, `score 2` and so on. `--alignments` writes `alignment`: for each word of the translation, its
+number behind that of the word in the text that cross-attention reads most, such as `0-0 2-1`; words are what white
+space separates, and the first has the number 0.
 """
 
 import logging
@@ -43,6 +45,10 @@ class TranslateArguments(LinesArguments):
         default=1, help="Translations of each text, at most as many as beams; the best first."
     )
     return_scores: bool = HfArg(default=False, help="Write the log-probability of each translation, too.")
+    alignments: bool = HfArg(
+        default=False,
+        help="Write which word of the text each word of the translation comes from, too.",
+    )
     split_sentences: bool = HfArg(
         default=False, help="Translate sentence by sentence; for texts that are longer than the model reads."
     )
@@ -50,9 +56,11 @@ class TranslateArguments(LinesArguments):
     def __post_init__(self):
         super().__post_init__()
         check_at_least(1, self, "num_beams", "max_new_tokens", "num_return_sequences")
-        if self.split_sentences and (self.num_return_sequences > 1 or self.return_scores):
+        of_one = ["return_scores", "alignments"]
+        if self.split_sentences and (self.num_return_sequences > 1 or any(getattr(self, name) for name in of_one)):
             raise DataError(
-                "--split_sentences: without --num_return_sequences and --return_scores, which are of one text"
+                "--split_sentences: without --num_return_sequences, --return_scores and --alignments, "
+                "which are of one text"
             )
 
 
@@ -61,6 +69,7 @@ def main(argv: list[str] | None = None) -> None:
     (arguments,), _ = parse_arguments([TranslateArguments], __doc__, argv)
     logging.basicConfig(format="%(message)s")
     of_each = ["translation", *(["score", "score_per_token"] if arguments.return_scores else [])]
+    of_each += ["alignment"] if arguments.alignments else []
     names = [*of_each]
     for place in range(2, 1 + arguments.num_return_sequences):
         names += [f"{name} {place}" for name in of_each]
@@ -79,17 +88,27 @@ def main(argv: list[str] | None = None) -> None:
         wanted: Any = {
             "num_return_sequences": number if number > 1 else None,
             "return_scores": arguments.return_scores,
+            "alignments": arguments.alignments,
         }
 
         def columns(found: Any) -> list[Answer]:
             written: list[Answer] = []
             for one in found if number > 1 else [found]:
-                text, *scores = one.values() if arguments.return_scores else [one]
+                text, *more = one.values() if len(of_each) > 1 else [one]
                 # One line per text, even where a model of bytes writes a line feed.
-                written += [text.replace("\n", " "), *(round(score, 4) for score in scores)]
+                written += [text.replace("\n", " "), *map(_cell, more)]
             return written
 
         def answer(lines: Iterator[str], first: int) -> Iterator[list[Answer]]:
             return map(columns, translate.stream(lines, first=first, **wanted))
 
         answer_lines(texts, arguments, answer, names, translate.max_characters, repeat_text=False)
+
+
+def _cell(value: float | list[int]) -> Answer:
+    """A score, or an alignment as Pharaoh and fast_align write it."""
+    return (
+        " ".join(f"{source}-{place}" for place, source in enumerate(value))
+        if isinstance(value, list)
+        else round(value, 4)
+    )

@@ -92,6 +92,22 @@ class CTranslate2Engine(Engine):
         results = self.translator.score_batch(self.sources(input_ids), targets, max_input_length=0)
         return [np.array(result.log_probs, dtype=np.float32) for result in results]
 
+    def cross_attention(self, input_ids: list[list[int]], target_ids: list[list[int]]) -> list[np.ndarray]:
+        targets = [[self.target_tokens[token] for token in row] for row in target_ids]
+        longest = max(map(len, targets))
+        # A prefix of all of it: the search writes what is given.
+        given: Any = {
+            "target_prefix": targets,
+            "beam_size": 1,
+            "max_decoding_length": longest,
+            "return_attention": True,
+        }
+        results = self._answer(self.sources(input_ids), len(targets), **given)
+        return [
+            np.array(result.attention[0], dtype=np.float32)[: len(row)]
+            for result, row in zip(results, targets, strict=True)
+        ]
+
     def sources(self, input_ids: list[list[int]]) -> list[list[str]]:
         """The texts' tokens, as CTranslate2 takes them."""
         return [[self.source_tokens[token] for token in row] for row in input_ids]

@@ -147,6 +147,16 @@ class Engine:
         """
         raise NotImplementedError
 
+    def cross_attention(self, input_ids: list[list[int]], target_ids: list[list[int]]) -> list[np.ndarray]:
+        """What each token of given translations reads of its source when it is written: the mean of a layer's heads.
+
+        The layer is `alignments.alignment_layer`. Sources and translations are as in `log_probabilities`.
+
+        Returns:
+            For each text (T, S), float32: rows of probabilities.
+        """
+        raise NotImplementedError
+
     def until_end(self, row: list[int]) -> list[int]:
         """The ids before the first end token."""
         return next((row[:place] for place, token in enumerate(row) if token in self.facts.end_token_ids), row)

@@ -12,6 +12,7 @@ from tokenizers import Encoding, Tokenizer
 
 from ..characters import part_that_matters, tokenizer_errors
 from ..errors import DataError, named_errors
+from .alignments import last_word
 
 
 if TYPE_CHECKING:
@@ -33,6 +34,14 @@ class TextTokenizer(Protocol):
 
     def encode(self, texts: list[str], max_length: int) -> tuple[list[list[int]], list[int]]:
         """The ids of texts, cut to `max_length` as the tokenizer cuts, and how many ids they had before."""
+        ...
+
+    def words(self, texts: list[str], max_length: int) -> list[list[int]]:
+        """For each id that `encode` returns, the number, from 0, of the word in which it ends; -1 if it was added.
+
+        Raises:
+            DataError: the tokenizer does not know the places of its tokens.
+        """
         ...
 
     def decode(self, rows: list[list[int]]) -> list[str]:
@@ -69,6 +78,12 @@ class ExportedTokenizer:
             lengths += map(len, encoded)
         return rows, lengths
 
+    def words(self, texts: list[str], max_length: int) -> list[list[int]]:
+        parts = part_that_matters(texts, max_length, self._side)
+        with tokenizer_errors(self._folder):
+            encoded = self._tokenizer.encode_batch(parts)
+        return [words_of(*each, max_length, self._side) for each in zip(encoded, parts, texts, strict=True)]
+
     def decode(self, rows: list[list[int]]) -> list[str]:
         return self._tokenizer.decode_batch(rows, skip_special_tokens=True)
 
@@ -100,6 +115,15 @@ class TransformersTokenizer:
     def _cut_slowly(self, text: str, max_length: int) -> list[int]:
         return self._tokenizer(text, truncation=True, max_length=max_length)["input_ids"]
 
+    def words(self, texts: list[str], max_length: int) -> list[list[int]]:
+        name, side = self._tokenizer.name_or_path, self._tokenizer.truncation_side
+        if not self._tokenizer.is_fast:
+            raise DataError(f"{name}: a {type(self._tokenizer).__name__} does not know the places of its tokens")
+        parts = part_that_matters(texts, max_length, side)
+        with tokenizer_errors(name):
+            encoded = self._tokenizer(parts, truncation=False, padding=False, verbose=False).encodings
+        return [words_of(*each, max_length, side) for each in zip(encoded, parts, texts, strict=True)]
+
     def decode(self, rows: list[list[int]]) -> list[str]:
         return self._tokenizer.batch_decode(rows, skip_special_tokens=True)
 
@@ -108,10 +132,22 @@ def cut(encoding: Encoding, max_length: int, side: str) -> list[int]:
     """The ids of a text without those that are too many on one side; what the tokenizer added to it stays."""
     if len(encoding) <= max_length:
         return encoding.ids
+    return [encoding.ids[place] for place in _kept(encoding, max_length, side)]
+
+
+def _kept(encoding: Encoding, max_length: int, side: str) -> list[int]:
     own = [place for place, mark in enumerate(encoding.special_tokens_mask) if not mark]
-    surplus = min(len(encoding) - max_length, len(own))
+    surplus = min(max(0, len(encoding) - max_length), len(own))
     left_out = {*(own[:surplus] if side == "left" else own[len(own) - surplus :])}
-    return [token for place, token in enumerate(encoding.ids) if place not in left_out]
+    return [place for place in range(len(encoding)) if place not in left_out]
+
+
+def words_of(encoding: Encoding, part: str, text: str, max_length: int, side: str) -> list[int]:
+    """The number of the word of a text in which each id of `cut` ends; `part` of the text was encoded."""
+    before = len(text) - len(part) if side == "left" else 0
+    added, ends = encoding.special_tokens_mask, [end for _, end in encoding.offsets]
+    kept = _kept(encoding, max_length, side)
+    return [-1 if added[place] else last_word(text[: before + ends[place]]) for place in kept]
 
 
 def in_parts(texts: list[str]) -> Iterator[list[str]]:

@@ -1,6 +1,8 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 """The engine of models in torch."""
 
+import copy
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -8,6 +10,7 @@ import torch
 from transformers import AutoModelForSeq2SeqLM, GenerationConfig
 
 from ..configuration_vanilla_transformer import VanillaTransformerConfig
+from .alignments import alignment_layer
 from .batches import answer_by_length, pad
 from .engine import Engine, ModelFacts, facts_of_export
 from .folder import load_model, load_weights, on_accelerator
@@ -85,6 +88,25 @@ class TorchEngine(Engine):
         logits = self.model(ids, attention_mask=mask, decoder_input_ids=decoder_input_ids).logits.float()
         chosen = logits.log_softmax(dim=-1).gather(-1, labels.unsqueeze(-1)).squeeze(-1).cpu().numpy()
         return [one[inside > 0] for one, inside in zip(chosen, in_target, strict=True)]
+
+    @torch.inference_mode()
+    def cross_attention(self, input_ids: list[list[int]], target_ids: list[list[int]]) -> list[np.ndarray]:
+        start, padding = self.facts.start_token_id, self.facts.pad_token_id
+        decoder_input_ids, _ = pad([[start, *ids] for ids in target_ids], padding)
+        ids, mask, decoder_input_ids = self._tensors(*pad(input_ids, padding), decoder_input_ids)
+        outputs = self._eager(ids, attention_mask=mask, decoder_input_ids=decoder_input_ids, output_attentions=True)
+        layers = outputs.cross_attentions
+        means = layers[alignment_layer(len(layers))].float().mean(1).cpu().numpy()  # (B, T, S)
+        sizes = zip(means, target_ids, input_ids, strict=True)
+        return [one[: len(target), : len(source)] for one, target, source in sizes]
+
+    @cached_property
+    def _eager(self) -> Any:
+        """The model with the attention that keeps its probabilities; the weights are the same ones."""
+        tensors = (*self.model.parameters(), *self.model.buffers())
+        model = copy.deepcopy(self.model, {id(tensor): tensor for tensor in tensors})
+        model.set_attn_implementation("eager")
+        return model
 
     def _tensors(self, *arrays: Any) -> list[torch.Tensor]:
         return [torch.from_numpy(array).to(self.model.device) for array in arrays]

@@ -10,6 +10,7 @@ from typing import Any
 
 from ..data.lines import LONGEST_TEXT
 from ..errors import DataError
+from .alignments import align, last_word
 from .engine import TARGET_TOKENIZER
 from .loaded import LoadedModel, check_count, load_text_tokenizer
 from .sentences import split_sentences as sentences_of
@@ -86,10 +87,16 @@ class Translator(LoadedModel):
         return LONGEST_TEXT if self.split_sentences else super().max_characters
 
     def __call__(
-        self, texts: str | Iterable[str], *, num_return_sequences: int | None = None, return_scores: bool = False
+        self,
+        texts: str | Iterable[str],
+        *,
+        num_return_sequences: int | None = None,
+        return_scores: bool = False,
+        alignments: bool = False,
     ) -> list[Any]:
         """The translation of each text; one text counts as a list of one. Arguments and errors as in `stream`."""
-        return list(self.stream(texts, num_return_sequences=num_return_sequences, return_scores=return_scores))
+        wanted: Any = {"return_scores": return_scores, "alignments": alignments}
+        return list(self.stream(texts, num_return_sequences=num_return_sequences, **wanted))
 
     def stream(
         self,
@@ -97,6 +104,7 @@ class Translator(LoadedModel):
         *,
         num_return_sequences: int | None = None,
         return_scores: bool = False,
+        alignments: bool = False,
         first: int = 1,
     ) -> Iterator[Any]:
         """Translate any number of texts, in their order; `WINDOW` batches of them are in memory.
@@ -106,22 +114,27 @@ class Translator(LoadedModel):
             num_return_sequences: How many translations of each text, at most `num_beams`; first what the search
                 rates best: the log-probability by length (`length_penalty`).
             return_scores: Whether a translation comes with its log-probability.
+            alignments: Whether it comes with the source word of each of its words; words are what white space
+                separates.
             first: The number of the first text in messages.
 
         Yields:
-            The translation of a text, empty for a text without a token. With scores it is a mapping:
-            `{"translation": str, "score": float, "score_per_token": float}`, the natural logarithm of its
-            probability, and that divided by its tokens, the end included. With `num_return_sequences`, a list.
+            The translation of a text, empty for a text without a token; with scores or alignments, a mapping:
+            `{"translation": str, "score": float, "score_per_token": float, "alignment": list[int]}`. The score is the
+            natural logarithm of its probability, and then that divided by its tokens, the end included. The alignment
+            has for each word of the translation the number, from 0, of the word in the text that cross-attention
+            reads most (`alignments`). With `num_return_sequences`, a list of these.
 
         Raises:
-            DataError: a text is too long and not to be cut, there are fewer beams than translations, or more than the
-                best translation, or scores, are asked for of texts that are split into sentences.
+            DataError: a text is too long and not to be cut, there are fewer beams than translations, the tokenizer
+                does not know the places of its tokens in a text, for alignments, or more than the best translation,
+                scores or alignments are asked for of texts that are split into sentences.
         """
-        if self.split_sentences and (num_return_sequences is not None or return_scores):
+        if self.split_sentences and (num_return_sequences is not None or return_scores or alignments):
             raise DataError("split_sentences: a text's sentences have no common list of translations, and no score")
         if self.split_sentences:
             return self._stream_sentences(texts)
-        return self._stream(texts, num_return_sequences, return_scores, first)
+        return self._stream(texts, num_return_sequences, return_scores, alignments, first)
 
     def _stream_sentences(self, texts: str | Iterable[str]) -> Iterator[str]:
         numbers: deque[int] = deque()  # of sentences in each text that was read and not yet answered
@@ -132,7 +145,7 @@ class Translator(LoadedModel):
                 numbers.append(len(found))
                 yield from found
 
-        answers = self._stream(sentences(), None, False, 1, "sentence")
+        answers = self._stream(sentences(), None, False, False, 1, "sentence")
         for one in answers:
             found = [one, *islice(answers, numbers.popleft() - 1)]
             yield " ".join(filter(None, found))
@@ -142,6 +155,7 @@ class Translator(LoadedModel):
         texts: str | Iterable[str],
         num_return_sequences: int | None,
         return_scores: bool,
+        alignments: bool,
         first: int,
         noun: str = "text",
     ) -> Iterator[Any]:
@@ -162,40 +176,67 @@ class Translator(LoadedModel):
                         raise DataError(message)
                     cut += len(long)
                 number += len(window)
-                yield from map(shown, self._translate(rows, number_of_each, return_scores))
+                words = self.tokenizer.words(window, limit) if alignments else None
+                yield from map(shown, self._translate(rows, number_of_each, return_scores, words))
         finally:
             if cut:
                 logger.warning(f"{message}; cut: {cut} of {number - first} {noun}s")
 
-    def _translate(self, rows: list[list[int]], number: int, return_scores: bool) -> list[list[Any]]:
-        empty: Any = {"translation": "", "score": 0.0, "score_per_token": 0.0} if return_scores else ""
-        answers: list[list[Any]] = [[empty] * number for _ in rows]
+    def _translate(
+        self, rows: list[list[int]], number: int, return_scores: bool, words: list[list[int]] | None
+    ) -> list[list[Any]]:
         places = [place for place, ids in enumerate(rows) if len(ids) > self.tokenizer.added_tokens]
-        if not places:
-            return answers
         sources = [rows[place] for place in places]
-        written = self.engine.translate(sources, self.batch_size, self.num_beams, self.max_new_tokens, number)
-        flat = [(source, ids) for source, found in zip(sources, written, strict=True) for ids in found]
-        texts: Iterable[Any] = self.target_tokenizer.decode([ids for _, ids in flat])
+        found: list[list[list[int]]] = []
+        if places:
+            found = self.engine.translate(sources, self.batch_size, self.num_beams, self.max_new_tokens, number)
+        pairs = [(source, ids) for source, each in zip(sources, found, strict=True) for ids in each]
+        texts = self.target_tokenizer.decode([ids for _, ids in pairs]) if pairs else []
+        columns: dict[str, list[Any]] = {"translation": texts}
+        empty: Any = {"translation": ""}
         if return_scores:
-            texts = [self._scored(text, *scores) for text, scores in zip(texts, self._scores(flat), strict=True)]
-        texts = iter(texts)
-        for place, found in zip(places, written, strict=True):
-            answers[place] = [next(texts) for _ in found]
+            scores = list(self._scores(pairs))
+            columns["score"] = [score for score, _ in scores]
+            columns["score_per_token"] = [score / max(1, tokens) for score, tokens in scores]
+            empty |= {"score": 0.0, "score_per_token": 0.0}
+        if words is not None:
+            columns["alignment"] = list(
+                self._alignments(
+                    pairs, [words[place] for place, each in zip(places, found, strict=True) for _ in each]
+                )
+            )
+            empty["alignment"] = []
+        written: Iterator[Any] = (dict(zip(columns, one, strict=True)) for one in zip(*columns.values(), strict=True))
+        if len(columns) == 1:
+            written, empty = iter(texts), ""
+        answers = [[empty] * number for _ in rows]
+        for place, each in zip(places, found, strict=True):
+            answers[place] = list(islice(written, len(each)))
         return answers
-
-    @staticmethod
-    def _scored(text: str, score: float, tokens: int) -> dict[str, Any]:
-        return {"translation": text, "score": score, "score_per_token": score / max(1, tokens)}
 
     def _scores(self, pairs: list[tuple[list[int], list[int]]]) -> Iterator[tuple[float, int]]:
         """The log-probability of each translation, and its tokens; one that was broken off has no end token."""
         limit = self.max_new_tokens or self.engine.facts.max_target_positions - 1
-        for begin in range(0, len(pairs), self.batch_size):
-            sources, targets = zip(*pairs[begin : begin + self.batch_size], strict=True)
-            for ids, each in zip(targets, self.engine.log_probabilities([*sources], [*targets]), strict=True):
+        for sources, targets in self._batches(pairs):
+            for ids, each in zip(targets, self.engine.log_probabilities(sources, targets), strict=True):
                 counted = len(ids) + (len(ids) < limit)
                 yield float(each[:counted].sum()), counted
+
+    def _alignments(self, pairs: list[tuple[list[int], list[int]]], words: list[list[int]]) -> Iterator[list[int]]:
+        read = iter(words)
+        for sources, targets in self._batches(pairs):
+            for ids, attention in zip(targets, self.engine.cross_attention(sources, targets), strict=True):
+                yield align(attention, next(read), self._words_written(ids))
+
+    def _words_written(self, ids: list[int]) -> list[int]:
+        texts = self.target_tokenizer.decode([ids[: 1 + place] for place in range(len(ids))])
+        last = len(texts[-1].split()) - 1 if ids else -1  # an unknown token may write nothing behind a space
+        return [min(last_word(text), last) for text in texts]
+
+    def _batches(self, pairs: list[tuple[list[int], list[int]]]) -> Iterator[tuple[list[list[int]], list[list[int]]]]:
+        for begin in range(0, len(pairs), self.batch_size):
+            sources, targets = zip(*pairs[begin : begin + self.batch_size], strict=True)
+            yield [*sources], [*targets]
 
 
 def _first(answers: list[Any]) -> Any:

@@ -148,6 +148,13 @@ def test_the_best_translations_and_their_scores_are_columns(succeed, refused, tr
         rounded = [value if isinstance(value, str) else round(value, 4) for value in row]
         rounded = rounded if text else [None] * len(names)
         assert json.loads(line) == {"num": text, **dict(zip(names, rounded, strict=True))}
+    alignments = Translator(translator, num_beams=3)(texts, alignments=True)
+    out = succeed(
+        "translate", "--model", translator, "--num_beams", 3, "--alignments", "true", stdin="\n".join(texts) + "\n"
+    )
+    for line, one in zip(out.split("\n")[:-1], alignments, strict=True):
+        written = " ".join(f"{source}-{place}" for place, source in enumerate(one["alignment"]))
+        assert line == f"{one['translation']}\t{written}"
     (tmp_path / "taken.csv").write_text("num,score 2\n1 2,x\n")
     said = refused("translate", *flags, "--file", tmp_path / "taken.csv", "--text_column", "num")
     assert "'score 2': rename that column" in said

@@ -55,6 +55,11 @@ def test_every_preset_and_variant_computes_the_same(name, task, tmp_path):
         model.generation_config.early_stopping = True
         for beams, limit in ((1, None), (1, 3), (4, None), (4, 3)):
             assert engine.translate(texts, 2, beams, limit) == torch_engine.translate(texts, 1, beams, limit)
+        targets = [[5, 6, 7], [4], [8, 9]]
+        for found, expected in zip(
+            *(one.cross_attention(texts, targets) for one in (engine, torch_engine)), strict=True
+        ):
+            np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
 def test_torch_keeps_its_threads(tmp_path):

@@ -7,6 +7,7 @@ import sys
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -26,6 +27,7 @@ from hf_vanilla_transformer import (
 )
 from hf_vanilla_transformer.errors import DataError
 from hf_vanilla_transformer.inference import load_engine
+from hf_vanilla_transformer.inference.alignments import align, alignment_layer
 from hf_vanilla_transformer.inference.folder import load_tokenizer
 from hf_vanilla_transformer.inference.loaded import WINDOW
 from hf_vanilla_transformer.inference.tokenization import ExportedTokenizer, TransformersTokenizer
@@ -200,13 +202,74 @@ def test_each_text_has_its_best_translations_and_their_log_probabilities(transla
         translate(TEXTS, num_return_sequences=4)
 
 
+@pytest.mark.parametrize("number", [None, 2])
+def test_an_alignment_is_what_cross_attention_reads_most(translator, number):
+    """With words of one token each, as the attention that `figures.py` draws has it."""
+    translate = Translator(translator, num_beams=2, max_new_tokens=5, batch_size=2)
+    found = translate(TEXTS, num_return_sequences=number, alignments=True)
+    plain = translate(TEXTS, num_return_sequences=number)
+    model = AutoModelForSeq2SeqLM.from_pretrained(translator, attn_implementation="eager")
+    tokenizer = load_tokenizer(translator)
+    for text, each, written in zip(TEXTS, found, plain, strict=True):
+        for one, words in zip(each if number else [each], written if number else [written], strict=True):
+            assert one["translation"] == words and len(one["alignment"]) == len(words.split())
+            if not words:
+                continue
+            source = tokenizer(text, return_tensors="pt")
+            target = tokenizer(words, add_special_tokens=False)["input_ids"]
+            ids = torch.tensor([[model.config.decoder_start_token_id, *target]])
+            layers = model(**source, decoder_input_ids=ids, output_attentions=True).cross_attentions
+            read = layers[alignment_layer(len(layers))][0].mean(0)[: len(target), : len(text.split())]
+            if len(target) == len(one["alignment"]):  # each word is one token
+                assert one["alignment"] == read.argmax(1).tolist()
+
+
+def test_words_of_several_tokens_are_aligned_by_the_sum_of_what_they_read():
+    attention = np.array([[0.3, 0.3, 0.4, 0.0], [0.0, 0.1, 0.5, 0.4], [0.2, 0.2, 0.3, 0.3]])
+    # The source: two tokens of a word, one of another, the end; the translation: two of a word, one of another.
+    assert align(attention, [0, 0, 1, -1], [0, 0, 1]) == [1, 0]
+    assert align(attention[:0], [0, 0, 1, -1], []) == []
+    assert [alignment_layer(layers) for layers in (1, 2, 4, 6)] == [0, 0, 2, 4]
+
+
+@pytest.mark.parametrize("side", ["right", "left"])
+@pytest.mark.parametrize("template", ["$A", "[CLS] [BOS] $A [SEP]"])
+def test_a_token_has_the_number_of_its_word(side, template, tmp_path):
+    """In the text as it was given: with unknown characters, white space of several kinds, cut on one side."""
+    tokenizer = train_tokenizer(["가나 다라 다라 가나"], vocab_size=31)
+    ids = [(token, tokenizer.convert_tokens_to_ids(token)) for token in ("[CLS]", "[BOS]", "[SEP]")]
+    tokenizer.backend_tokenizer.post_processor = TemplateProcessing(single=template, special_tokens=ids)
+    tokenizer.truncation_side = side
+    tokenizer.save_pretrained(tmp_path)
+    texts = ["", " 가나  다라\u00a0漢 가나다라", "漢 字\t가 " + "다라 " * 50]
+    for one in (TransformersTokenizer(tokenizer), ExportedTokenizer(str(tmp_path))):
+        for limit in (6, 200):
+            rows, found = one.encode(texts, limit)[0], one.words(texts, limit)
+            assert [*map(len, rows)] == [*map(len, found)]
+            for text, row, numbers in zip(texts, rows, found, strict=True):
+                marks = tokenizer.get_special_tokens_mask(row, already_has_special_tokens=True)
+                for token, number, mark in zip(tokenizer.convert_ids_to_tokens(row), numbers, marks, strict=True):
+                    if mark and token != "[UNK]":
+                        assert number == -1
+                    elif letters := token.removeprefix("▁") if token != "[UNK]" else "":
+                        assert letters in text.split()[number]
+            if limit == 200:
+                assert {*found[1]} - {-1} == {0, 1, 2, 3}
+    slow = TransformersTokenizer(tokenizer)
+    slow._tokenizer = SimpleNamespace(is_fast=False, name_or_path="slow", truncation_side="right")
+    with pytest.raises(DataError, match="slow: a SimpleNamespace does not know the places"):
+        slow.words(["가"], 5)
+
+
 @pytest.mark.slow
 def test_torch_and_ctranslate2_have_the_same_scores(tmp_path):
     pytest.importorskip("ctranslate2", reason="the extra [ctranslate2] is not installed")
     folder = ROOT / "model_cards" / "multi30k-de-en"
     export(folder, format="ctranslate2", output_dir=tmp_path / "export")
     texts = ["Zwei Hunde spielen im Schnee.", "Ein Mann liest.", "", "Eine Frau mit Hut fährt mit dem Fahrrad."]
-    one, other = (Translator(place, num_beams=1)(texts, return_scores=True) for place in (folder, tmp_path / "export"))
+    places = (folder, tmp_path / "export")
+    one, other = (Translator(place, num_beams=1)(texts, return_scores=True, alignments=True) for place in places)
+    assert [each.pop("alignment") for each in one] == [each.pop("alignment") for each in other]
     assert one == [pytest.approx(each, abs=1e-4) for each in other] and one[0]["score"] < -0.5
     found = [
         Translator(place, num_beams=5)(texts, num_return_sequences=3, return_scores=True)
