@@ -13,8 +13,8 @@ gives value and text. The file may have any size. A table (.csv, .tsv, .json, .j
 answers added, as the columns `predicted` and `probability`; one in JSON, a line each. A blank text has no answer: its
 columns are empty, in JSON and Parquet null. Of a folder, each file is answered in a file of its own.
 
-`--threshold 0.9` leaves out the labels of texts of which the model is less sure; `--all_probabilities` and `--top_k`
-write more than the most probable label.
+`--threshold 0.9` leaves out the labels of texts of which the model is less sure; `--top_k` writes more than
+the most probable one, and `--all_probabilities` in lines the probabilities in the order of the model's labels.
 """
 
 from collections.abc import Iterator
