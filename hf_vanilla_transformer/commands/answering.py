@@ -494,7 +494,7 @@ def open_output(arguments: LinesArguments) -> Iterator[tuple[Any, Written]]:
         yield stdout.stream, Written()  # behind `Escaped`: for programs, the texts are as they were
         return
     quoted = arguments.is_table and ending_of(arguments.file) not in (*JSON, PARQUET)
-    with open_answers(arguments.written, arguments.resume, quoted, arguments.made_with) as opened:
+    with open_answers(arguments.written, arguments.resume, quoted, arguments.made_with, arguments.output) as opened:
         yield opened
 
 

@@ -45,7 +45,11 @@ class GzipMembers:
 
 @contextmanager
 def open_answers(
-    name: str, resume: bool, quoted: bool = False, made_with: dict[str, Any] | None = None
+    name: str,
+    resume: bool,
+    quoted: bool = False,
+    made_with: dict[str, Any] | None = None,
+    shown: str | None = None,
 ) -> Iterator[tuple[Any, Written]]:
     """Open a file for answers, and say what it holds; an incomplete last row is cut off.
 
@@ -54,6 +58,7 @@ def open_answers(
         resume: Whether the file is gone on with.
         quoted: Whether a row may have line breaks in quotation marks, as in CSV.
         made_with: The settings that the answers depend on. They are kept in a hidden file until all answers are there.
+        shown: The file that messages name; by default `name`.
 
     Raises:
         DataError: another process writes there, or the rows were made with other settings.
@@ -65,15 +70,15 @@ def open_answers(
     mode: Any = {"mode": "xb" if is_new else "ab"}
     if not is_gzip:
         mode = {"mode": mode["mode"].removesuffix("b"), "encoding": "utf-8", "newline": "\n"}
-    with locked(output) if is_new or output.is_file() else nullcontext():
+    with locked(output, shown) if is_new or output.is_file() else nullcontext():
         try:
             with open(output, **mode) as file:
                 if output.is_file():
-                    _lock_opened(file)
+                    _lock_opened(file, shown)
                 if resume and output.is_file():
                     with open(output, "r+b") as written:
                         done, end = _written(written, is_gzip, quoted)
-                        _check_settings(name, kept, made_with if done.rows else None)
+                        _check_settings(shown or name, kept, made_with if done.rows else None)
                         written.truncate(end)
                 if made_with is not None and output.is_file() and not done.rows:
                     kept.write_text(json.dumps(made_with, ensure_ascii=False), encoding="utf-8")
@@ -127,18 +132,22 @@ def _members(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
 
 
 @contextmanager
-def locked(output: Path) -> Iterator[None]:
-    """Hold a file, or one to be made, for this process; the lock of one that was killed does not count."""
+def locked(output: Path, shown: str | None = None) -> Iterator[None]:
+    """Hold a file, or one to be made, for this process; the lock of one that was killed does not count.
+
+    A message names `shown`, by default the file.
+    """
     output = output.resolve()
+    shown = shown or str(output)
     if not output.parent.is_dir():  # which the lock would make
-        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(output))
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), shown)
     lock = FileLock(output.with_name(f".{output.name}.lock"))
     try:
         lock.acquire(timeout=0)
     except Timeout:
-        raise DataError(IN_USE.format(output)) from None
+        raise DataError(IN_USE.format(shown)) from None
     except OSError as error:  # the folder's fault
-        error.filename = str(output)
+        error.filename = shown
         raise
     try:
         yield
@@ -147,13 +156,13 @@ def locked(output: Path) -> Iterator[None]:
         lock.release()
 
 
-def _lock_opened(file: Any) -> None:
+def _lock_opened(file: Any, shown: str | None) -> None:
     """Hold an open file under all of its names (hard links), where the system can."""
     try:
         import fcntl
 
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        raise DataError(IN_USE.format(file.name)) from None
+        raise DataError(IN_USE.format(shown or file.name)) from None
     except (ImportError, OSError):  # Windows; a file system without locks
         pass

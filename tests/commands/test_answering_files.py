@@ -16,7 +16,7 @@ import pytest
 from exports.models import random_model, save
 from shared import tiny_config
 
-from hf_vanilla_transformer.commands import answering, parquet_texts
+from hf_vanilla_transformer.commands import answering, answers, parquet_texts
 from hf_vanilla_transformer.inference.loaded import WINDOW
 
 
@@ -235,9 +235,13 @@ def test_other_columns_are_not_mixed_into_one_table(run, refused, model, tmp_pat
     monkeypatch.setattr(parquet_texts.ParquetTable, "write", interrupted)
     run("predict", *flags(model, file, output))
     written = output if kind == "csv" else tmp_path / ".answers.parquet.answers"
-    before = written.read_bytes()
-    words = [*flags(model, file, output), "--resume", "--all_probabilities"]
-    assert "has other columns" in refused("predict", *words) and written.read_bytes() == before
+    before, words = written.read_bytes(), [*flags(model, file, output), "--resume"]
+    # The settings of answers that are all there, as these to CSV, are not kept.
+    refusal = "has other columns" if kind == "csv" else "was begun with other settings: all_probabilities was false"
+    assert f"--resume: {output} {refusal}" in refused("predict", *words, "--all_probabilities")
+    assert written.read_bytes() == before
+    with answers.locked(written):
+        assert f"error: {output}: another command writes there" in refused("predict", *words)
 
 
 @pytest.mark.parametrize("kind", ["txt.gz", "csv", "parquet"])
