@@ -51,7 +51,7 @@ EXTRA_PREFIX = f"stopped-{CHECKPOINT_PREFIX}"
 # by their checksums; what an update is made of, by `keep_step_size`.
 _NOT_LEARNED = re.compile(
     "data|texts|license|robustness|log_.*|logging_.*|report_to|project|trackio_.*|save_total_limit|ddp_.*|"
-    "dataloader_.*|per_device_eval_batch_size|eval_accumulation_steps|torch_compile.*"
+    "dataloader_.*|per_device_eval_batch_size|eval_accumulation_steps|torch_compile.*|enable_jit_checkpoint"
 )
 _OF_AN_UPDATE = {"per_device_train_batch_size", "gradient_accumulation_steps"}
 # Fields that may differ between two models of one architecture.
@@ -130,7 +130,7 @@ class StepSize(TrainerCallback, ExportableState):
         now: Of this process's run: its `processes`; the rows of an update in each, as `given` by the settings; the
             `rows` in all, of full batches; and those of a `group`, of which rows of similar length are drawn, which
             stay those of the run's start.
-        made_with: The run's settings, and checksums of its data, as `given_settings` and `given_data`.
+        made_with: The run's `settings_that_matter`, and checksums of its data, as `given_settings` and `given_data`.
     """
 
     now: dict[str, int] = {}  # not the object's own: Trainer may make another one, as the checkpoint has it
@@ -143,17 +143,22 @@ class StepSize(TrainerCallback, ExportableState):
 def step_size(checkpoint: str) -> dict[str, int]:
     """What `StepSize` has kept in a checkpoint of an update; empty if it has not."""
     try:
-        return {name: int(value) for name, value in _kept(checkpoint, "kept").items()}
+        return {name: int(value) for name, value in (_kept(checkpoint, "kept") or {}).items()}
     except (TypeError, ValueError):
         return {}
 
 
-def _kept(checkpoint: str, name: str) -> dict[str, Any]:
+def _kept(checkpoint: str, name: str) -> dict[str, Any] | None:
     try:
         state = json.loads(Path(checkpoint, TRAINER_STATE_NAME).read_text(encoding="utf-8"))
         return dict(state["stateful_callbacks"]["StepSize"]["attributes"][name])
     except (AttributeError, KeyError, TypeError, ValueError):
-        return {}
+        return None
+
+
+def settings_that_matter(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Without those that change nothing that is learned: checkpoints of two runs that learn the same are the same."""
+    return {name: value for name, value in settings.items() if not _NOT_LEARNED.fullmatch(name)}
 
 
 def check_unchanged(
@@ -161,12 +166,14 @@ def check_unchanged(
 ) -> None:
     """Raise a DataError if a checkpoint was made with other "settings", or other "data", than it would be now."""
     before, kept = _kept(checkpoint, f"given_{what}"), step_size(checkpoint)
+    if before is None:  # not one of `StepSize`
+        return
     rows = training.train_batch_size * training.gradient_accumulation_steps
     is_adjusted = bool(kept) and (kept["processes"] != training.world_size or kept["given"] == rows)
     changed = []
-    for name in {**before, **now} if before else ():
+    for name in {**before, **now}:
         old, new = (one.get(name, defaults.get(name)) for one in (before, now))
-        if old != new and not (_NOT_LEARNED.fullmatch(name) or (is_adjusted and name in _OF_AN_UPDATE)):
+        if old != new and not (is_adjusted and name in _OF_AN_UPDATE):
             changed.append(f"{name} {old} -> {new}")
     if changed:
         way = f"to go on from it with these on purpose, name it: --resume_from_checkpoint {checkpoint}"

@@ -56,6 +56,7 @@ from .checkpoints import (
     prepare_output_dir,
     round_weights,
     save_weights_in,
+    settings_that_matter,
 )
 from .trainer import CheckedTrainer, TrainingStopped
 from .vocabulary import train_vocabulary
@@ -307,7 +308,7 @@ class RunFolder:
                 checkpoint = last_whole_checkpoint(self.folder)
             else:
                 checkpoint = prepare_output_dir(self.folder, self.training.resume_from_checkpoint)
-            self._keep("settings", self.settings, checkpoint)
+            self._keep("settings", settings_that_matter(self.settings), checkpoint)
             with tempfile.NamedTemporaryFile(prefix=SHARED_PREFIX, dir=self.folder, delete=False) as shared:
                 return checkpoint, is_finished, Path(shared.name).name
         except Timeout:

@@ -66,7 +66,8 @@ def test_auto_leaves_a_finished_run_alone_and_refuses_other_settings_and_data(su
     words = ["sample", "--output_dir", folder, *SMALL_RUN, "--vocab_size", "1500", "--resume_from_checkpoint"]
     succeed("train-classifier", *words, "auto")
     before = {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()}
-    same = ["--logging_steps", "7", "--weight_decay", "0", "--gradient_accumulation_steps", "1"]  # two are defaults
+    same = ["--weight_decay", "0", "--gradient_accumulation_steps", "1"]  # the defaults
+    same += ["--logging_steps", "7", "--enable_jit_checkpoint", "true"]
     finished = f"{folder}: this run is finished, and nothing is left to do\n"
     assert succeed("train-classifier", *words, "auto", *same) == finished
     said = refused("train-classifier", *words, "auto", "--max_steps", "4", "--seed", "7")

@@ -20,6 +20,7 @@ from hf_vanilla_transformer.training.checkpoints import (
     AUTO,
     LAST_CHECKPOINT,
     average_checkpoints,
+    check_unchanged,
     checkpoint_damage,
     last_checkpoints,
     prepare_output_dir,
@@ -69,6 +70,19 @@ def test_an_adapters_checkpoint_is_whole_without_a_configuration(checkpoint, mon
     model = VanillaTransformerModel(tiny_config())
     trainer = CheckedTrainer(model, TrainingArguments(str(checkpoint.parent), use_cpu=True, report_to="none"))
     assert trainer.train(resume_from_checkpoint=True) == str(checkpoint)
+
+
+@pytest.mark.parametrize("kept", [None, {}, {"seed": 7}])
+def test_settings_are_compared_with_those_that_a_checkpoint_keeps(checkpoint, kept):
+    """All defaults are not the same as none kept, as by older versions."""
+    kinds = {} if kept is None else {"StepSize": {"args": {}, "attributes": {"given_settings": kept}}}
+    TrainerState(stateful_callbacks=kinds).save_to_json(checkpoint / "trainer_state.json")
+    arguments = str(checkpoint), "settings", {"seed": 7}, TrainingArguments(use_cpu=True), {"seed": 42}
+    if kept == {}:
+        with pytest.raises(DataError, match="other settings: seed 42 -> 7"):
+            check_unchanged(*arguments)
+    else:
+        check_unchanged(*arguments)
 
 
 def test_auto_resumes_where_a_run_was_and_else_begins_one(checkpoint, monkeypatch):
