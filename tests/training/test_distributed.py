@@ -211,15 +211,18 @@ def test_another_number_of_processes_keeps_the_batch(corpus, tmp_path, monkeypat
     ]
     assert losses[1] == pytest.approx(losses[0], abs=1e-4) and len(losses[0]) == 12
     shutil.rmtree(folders[1] / "checkpoint-12")
+    (folders[1] / "run.json").unlink()  # the run is not finished
     second = run_program(COMMAND, *alone, environment=environment)
     again = read_json(folders[1] / "checkpoint-12" / "trainer_state.json")
     assert [entry["loss"] for entry in again["log_history"]] == losses[1], second
     shutil.rmtree(folders[1] / "checkpoint-12")
+    named = [*alone[:-1], folders[1] / "checkpoint-8"]  # `auto` would refuse other settings
     odd = run_program(
-        COMMAND, *alone, "--gradient_accumulation_steps", "2", "--max_steps", "9", environment=environment
+        COMMAND, *named, "--gradient_accumulation_steps", "2", "--max_steps", "9", environment=environment
     )
     assert odd.returncode == 0 and "gradient_accumulation_steps is" not in odd.stderr, odd  # settings of its own
     shutil.copytree(folders[0] / "checkpoint-4", folders[1] / "checkpoint-13")
+    (folders[1] / "run.json").unlink()
     odd = run_program(COMMAND, *alone, "--per_device_train_batch_size", "3", environment=environment)
     assert odd.returncode == 2 and "8 rows" in error_line("train-classifier", odd.stderr)
 
