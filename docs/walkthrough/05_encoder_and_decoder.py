@@ -493,7 +493,7 @@ assert torch.allclose(ours, theirs, rtol=0, atol=1e-6)
 # 같습니다! 번역 모델도 옮겨 봅시다. 이번에는 어휘 6,000개의 로짓이 자리마다 나옵니다.
 
 # %%
-sizes = {"d_model": 128, "heads": 4, "ffn_dim": 256, "encoder_layers": 4, "decoder_layers": 4}
+sizes = {"d_model": 128, "heads": 4, "ffn_dim": 1024, "encoder_layers": 4, "decoder_layers": 4}
 my_translator = Transformer(len(tokenizer), **sizes, head=nn.Linear(128, len(tokenizer)))
 print(my_translator.load_state_dict(my_weights(translator)))
 my_translator.double().eval(), translator.double()

@@ -320,7 +320,8 @@ print(*translate(["작은 토끼 두 마리가 공원에서 놀고 있다."]))
 # ## 학습된 번역기
 #
 # 이제 진짜 문장으로 학습한 모델을 봅시다. 저장소에 들어 있는 multi30k-de-en은 사진을 설명하는 독일어와 영어 문장
-# 29,000쌍(Multi30k)으로 학습했습니다. 어텐션을 보려면 `attn_implementation="eager"`로 불러옵니다.
+# 29,000쌍(Multi30k)과, 같은 사진을 설명하지만 번역이 없는 문장들로 학습했습니다. 어텐션을 보려면
+# `attn_implementation="eager"`로 불러옵니다.
 
 # %%
 folder = MODELS / "multi30k-de-en"
@@ -398,7 +399,7 @@ plot_attention(
 # 문장으로 이어질 수도 있습니다. **빔 탐색**(beam search)은 후보를 여러 개(빔의 수) 남겨 두고 함께 늘려 갑니다.
 
 # %%
-text = "Zwei Männer reparieren ein Dach."  # 두 | 남자(복수) | 고치다 | 한 | 지붕
+text = "Eine Person fährt auf ihrem Geländemotorrad."  # 한 | 사람 | 타다 | 위에서 | 자신의 | 산악 오토바이
 source = tokenizer(text, return_tensors="pt")
 for beams in (1, 3):
     output = model.generate(**source, num_beams=beams)
@@ -456,7 +457,7 @@ for step in range(1, 5):
         show(total, ids)
 
 # %% [markdown]
-# 토큰 세 개까지는 탐욕적 디코딩이 고른 `repair`가 위에 있습니다. 하지만 `are`를 버리지 않았더니, 토큰 네 개에서 이
+# 토큰 세 개까지는 탐욕적 디코딩이 고른 `riding`이 위에 있습니다. 하지만 `is`를 버리지 않았더니, 토큰 네 개에서 이
 # 문장이 앞섭니다.
 #
 # ### 몇 개든, 문장이 끝날 때까지
@@ -515,7 +516,7 @@ for score, ids, _ in finished:
 
 # %%
 output = model.generate(
-    **source, num_beams=3, num_return_sequences=3, return_dict_in_generate=True, output_scores=True
+    **source, num_beams=3, num_return_sequences=3, length_penalty=1.0, return_dict_in_generate=True, output_scores=True
 )
 for score, ids in zip(output.sequences_scores, output.sequences, strict=True):
     print(f"{score:.4f}  {tokenizer.decode(ids, skip_special_tokens=True)}")
@@ -529,8 +530,8 @@ assert torch.allclose(output.sequences_scores, torch.tensor([score for score, _,
 plot_beam_search(steps, best=finished[0][2])
 
 # %% [markdown]
-# 셋째 토큰을 보세요. `repair`가 `are`보다 아주 조금 위에 있어서 탐욕적 디코딩은 `repair`를 골랐습니다.
-# 빔은 `are`도 버리지 않았고, 다음 토큰 `fixing`에서 이 가지가 앞섭니다.
+# 셋째 토큰을 보세요. `riding`이 `is`보다 아주 조금 위에 있어서 탐욕적 디코딩은 `riding`을 골랐습니다.
+# 빔은 `is`도 버리지 않았고, `is` 다음에 `riding`이 오면서 이 가지가 앞섭니다.
 #
 # > *The Annotated Transformer에는* 빔 탐색이 없습니다("a bit too complicated to cover here"). *pytorch-transformer*의
 # > `Beam_Search.ipynb`에는 있지만, `[EOS]`로 끝난 후보를 건너뛰면서 목록에 다시 넣지 않습니다. 완성된 문장이
@@ -569,9 +570,10 @@ print(tokenizer.tokenize("Der Bundestag hat das Gesetz heute verabschiedet."))
 # vanilla-transformer translate --model runs/de-en --file sentences.txt --num_beams 5
 # ```
 #
-# 저장소의 모델은 배치마다 토큰 4,096개까지 담아(`max_tokens: 4096`) CPU 코어 하나에서 2시간쯤 학습한 것입니다.
-# 학습하면서 저장해 둔 가중치(**체크포인트**, checkpoint) 가운데 마지막 20개를 평균 냈습니다. 테스트 1,000문장을 빔
-# 5개로 번역하면 BLEU는 40.97입니다([모델 카드, 영어](../../model_cards/multi30k-de-en/README.md)).
+# 이 명령은 배치마다 토큰 4,096개까지 담고(`max_tokens: 4096`), CPU 코어 하나에서 2시간쯤 걸립니다. 학습하면서 저장해
+# 둔 가중치(**체크포인트**, checkpoint) 가운데 마지막 20개를 평균 냅니다. 테스트 1,000문장을 빔 5개로 번역하면 BLEU는
+# 40.97입니다([기록, 영어](../records/multi30k-de-en-pairs/README.md)). 저장소의 모델은 피드포워드 네트워크가 더 넓고,
+# 번역이 없는 문장도 학습하여 43.46입니다([쌍보다 많은 텍스트, 영어](../more_text.md)).
 #
 # > *The Annotated Transformer의* 본문은 패딩이 거의 없는 배치를 만든다고 합니다. 2018년판의 `batch_size_fn`이
 # > 그렇습니다. 2022년판의 코드는 그 설명을 남긴 채 모든 문장을 길이 72까지 패딩합니다.
@@ -680,8 +682,8 @@ check_answer(
 # %% [markdown]
 # ### 연습 2 ★★ 8분
 #
-# "Ein Kind schläft."(한 아이가 잔다)를 빔 3개로 번역하면서 `length_penalty`를 1.0과 0.0으로 바꿔 보세요. 0.0이면
-# 점수를 길이로 나누지 않습니다. 두 번역의 토큰 수를 차례로 적은 목록을 만드세요.
+# "Ein Hund schläft auf dem Sofa."(개 한 마리가 소파에서 잔다)를 빔 3개로 번역하면서 `length_penalty`를 1.0과
+# 0.0으로 바꿔 보세요. 0.0이면 점수를 길이로 나누지 않습니다. 두 번역의 토큰 수를 차례로 적은 목록을 만드세요.
 #
 # <details><summary>힌트 1</summary>
 #
@@ -695,7 +697,7 @@ check_answer(
 # </details>
 
 # %% tags=["exercise"]
-source = tokenizer("Ein Kind schläft.", return_tensors="pt")
+source = tokenizer("Ein Hund schläft auf dem Sofa.", return_tensors="pt")
 lengths = [len(model.generate(**source, num_beams=3, length_penalty=one)[0]) for one in (1.0, 0.0)]  # 수 두 개
 print(lengths)
 

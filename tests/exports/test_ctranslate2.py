@@ -241,7 +241,7 @@ def test_readme_s_program_needs_ctranslate2_and_tokenizers_alone(name, task, tmp
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["nsmc-small", "multi30k-de-en"])
+@pytest.mark.parametrize("name", ["nsmc-small", "multi30k-de-en", "multi30k-en-de"])
 def test_published_models(name, tmp_path):
     folder = ROOT / "model_cards" / name
     record = export(str(folder), output_dir=str(tmp_path / "export"), format="ctranslate2")

@@ -112,12 +112,14 @@ def test_the_command_of_a_published_card_takes_its_recipe(folder, monkeypatch):
     assert settings["data"] in ("nsmc", "multi30k")
 
 
-@pytest.mark.parametrize("name", ["nsmc-half", "multi30k-de-en", "multi30k-en-de", "multi30k-de-en-tutorial"])
+@pytest.mark.parametrize(
+    "name", ["nsmc-half", "multi30k-de-en-pairs", "multi30k-en-de-pairs", "multi30k-de-en-tutorial"]
+)
 def test_a_recipe_of_the_package_is_that_of_the_published_run(name):
     """Where the data are, the user says; `precision: auto` was bfloat16 on the machine of the published run."""
     (folder,) = (folder for folder in PUBLISHED if folder.name == name)
     published = yaml.safe_load((folder / "recipe.yaml").read_text())
-    recipe = ROOT / "hf_vanilla_transformer" / "recipes" / f"{name.removesuffix('-half')}.yaml"
+    recipe = ROOT / "hf_vanilla_transformer" / "recipes" / f"{re.sub('-half$|-pairs$', '', name)}.yaml"
     ours = yaml.safe_load(recipe.read_text())
     assert ours.pop("precision") == "auto"
     assert {**ours, "data": published["data"], "bf16": True} == published
@@ -135,8 +137,7 @@ def test_a_published_folder_is_a_whole_repository(folder):
     for file in ("configuration_vanilla_transformer.py", "modeling_vanilla_transformer.py"):
         assert (folder / file).read_bytes() == (ROOT / "hf_vanilla_transformer" / file).read_bytes(), file
     assert load_model(str(folder)).num_parameters() == read_json(folder / "run.json")["parameters"]
-    limits = {"multi30k-de-en": 5_000_000, "nsmc-small": 10_000_000}
-    assert (folder / "model.safetensors").stat().st_size <= limits[folder.name]
+    assert (folder / "model.safetensors").stat().st_size <= (9 if "multi30k" in folder.name else 10) * 10**6
 
 
 @pytest.mark.slow
@@ -159,7 +160,7 @@ print("\\n".join(tokenizer.batch_decode(ids, skip_special_tokens=True)))
     out = run_without_the_package(program, ROOT / "model_cards", home=tmp_path, environment=environment)
     assert out.splitlines() == [
         *("positive True", "negative True", "negative True"),
-        *("Two dogs play in the snow.", "A man riding a bicycle through the city."),
+        *("Two dogs play in the snow.", "A man is riding a bicycle through the city."),
     ]
 
 

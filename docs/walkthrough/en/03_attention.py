@@ -332,7 +332,7 @@ names = ["embedding", *(f"layer {number}" for number in range(len(similarity) - 
 pd.DataFrame([similarity], index=["similarity of both ▁swing"], columns=names).round(2)
 
 # %% [markdown] source="0c9822f3"
-# On entering the decoder, they are the same vector: 1. Layer by layer they move apart, because *children* and *on a*
+# On entering the decoder, they are the same vector: 1. The layers move them apart, because *children* and *on a*
 # were mixed in: one is what the children do, the other a thing to sit on.
 #
 # ## Three kinds of masks

@@ -508,7 +508,7 @@ assert torch.allclose(ours, theirs, rtol=0, atol=1e-6)
 # They are equal! Now the translator. This time there are logits for 6,000 tokens at each position.
 
 # %%
-sizes = {"d_model": 128, "heads": 4, "ffn_dim": 256, "encoder_layers": 4, "decoder_layers": 4}
+sizes = {"d_model": 128, "heads": 4, "ffn_dim": 1024, "encoder_layers": 4, "decoder_layers": 4}
 my_translator = Transformer(len(tokenizer), **sizes, head=nn.Linear(128, len(tokenizer)))
 print(my_translator.load_state_dict(my_weights(translator)))
 my_translator.double().eval(), translator.double()

@@ -331,14 +331,14 @@ saved = my_tokenizer.save_pretrained(CLONE / "runs" / "my_translator_tokenizer")
 # %% tags=["varies", "english"]
 print(*translate(["작은 토끼 두 마리가 공원에서 놀고 있다."]))
 
-# %% [markdown] source="eb01b79d"
+# %% [markdown] source="945b3696"
 # It has never seen the word for rabbit, and writes something that it knows. A model's world is its training data.
 #
 # ## A trained translator
 #
 # Now look at a model that was trained on real sentences. multi30k-de-en of this repository was trained on 29,000
-# pairs of German and English sentences that describe pictures (Multi30k). It is loaded with
-# `attn_implementation="eager"` to show its attention.
+# pairs of German and English sentences that describe pictures (Multi30k), and on sentences about the same pictures
+# that have no translation. It is loaded with `attn_implementation="eager"` to show its attention.
 
 # %%
 folder = MODELS / "multi30k-de-en"
@@ -420,7 +420,7 @@ plot_attention(
 # together.
 
 # %%
-text = "Zwei Männer reparieren ein Dach."  # two | men | repair | a | roof
+text = "Eine Person fährt auf ihrem Geländemotorrad."  # a | person | rides | on | their | dirt bike
 source = tokenizer(text, return_tensors="pt")
 for beams in (1, 3):
     output = model.generate(**source, num_beams=beams)
@@ -478,8 +478,8 @@ for step in range(1, 5):
     for total, ids in running:
         show(total, ids)
 
-# %% [markdown] source="968f5b07"
-# Up to three tokens, `repair`, which greedy decoding chose, is ahead. But `are` was not thrown away, and with four
+# %% [markdown] source="e7754c15"
+# Up to three tokens, `riding`, which greedy decoding chose, is ahead. But `is` was not thrown away, and with four
 # tokens, its sentence takes the lead.
 #
 # ### Any number, to the end
@@ -539,7 +539,7 @@ for score, ids, _ in finished:
 
 # %%
 output = model.generate(
-    **source, num_beams=3, num_return_sequences=3, return_dict_in_generate=True, output_scores=True
+    **source, num_beams=3, num_return_sequences=3, length_penalty=1.0, return_dict_in_generate=True, output_scores=True
 )
 for score, ids in zip(output.sequences_scores, output.sequences, strict=True):
     print(f"{score:.4f}  {tokenizer.decode(ids, skip_special_tokens=True)}")
@@ -552,9 +552,9 @@ assert torch.allclose(output.sequences_scores, torch.tensor([score for score, _,
 # %%
 plot_beam_search(steps, best=finished[0][2])
 
-# %% [markdown] source="1c6785eb"
-# Look at the third token. `repair` is just a little above `are`, so greedy decoding chose it. The beams kept `are`
-# as well, and with the next token, `fixing`, that branch takes the lead.
+# %% [markdown] source="2d9d116b"
+# Look at the third token. `riding` is just a little above `is`, so greedy decoding chose it. The beams kept `is`
+# as well, and with the next token, its own `riding`, that branch takes the lead.
 #
 # > *The Annotated Transformer* has no beam search ("a bit too complicated to cover here"). `Beam_Search.ipynb` of
 # > *pytorch-transformer* has one, but it skips candidates that end with `[EOS]` and does not put them back. Finished
@@ -582,7 +582,7 @@ for text in (
 print(tokenizer.tokenize("Eine Frau liest ein Buch"))
 print(tokenizer.tokenize("Der Bundestag hat das Gesetz heute verabschiedet."))
 
-# %% [markdown] source="0344cfa2"
+# %% [markdown] source="2db8606d"
 # ## Training on your own sentences
 #
 # You train on real sentences as you did in this chapter. You need two files whose lines correspond, or a CSV, TSV
@@ -594,10 +594,11 @@ print(tokenizer.tokenize("Der Bundestag hat das Gesetz heute verabschiedet."))
 # vanilla-transformer translate --model runs/de-en --file sentences.txt --num_beams 5
 # ```
 #
-# The repository's model was trained with up to 4,096 tokens in each batch (`max_tokens: 4096`), for about two hours
-# on one CPU core. Of the weights that were saved during training (**checkpoints**), the last 20 were averaged. On
-# 1,000 test sentences, with five beams, its BLEU is 40.97 ([model
-# card](../../../model_cards/multi30k-de-en/README.md)).
+# This command puts up to 4,096 tokens into each batch (`max_tokens: 4096`), and takes about two hours on one CPU
+# core. Of the weights that are saved during training (**checkpoints**), the last 20 are averaged. On 1,000 test
+# sentences, with five beams, the BLEU is 40.97 ([record](../../records/multi30k-de-en-pairs/README.md)). The
+# repository's model has wider feed-forward layers, has learnt from sentences without translations, too, and has 43.46
+# ([more text than pairs](../../more_text.md)).
 #
 # > The text of *The Annotated Transformer* promises batches with almost no padding, and `batch_size_fn` of 2018
 # > makes them. The code of 2022 kept the text, but pads each sentence to 72 tokens.
@@ -705,12 +706,12 @@ check_answer(
     (lambda it: "[PAD]" in it[0] or "[EOS]" in it[0], "Leave out special tokens: skip_special_tokens=True"),
 )
 
-# %% [markdown] source="0eee5e49"
+# %% [markdown] source="cd8bbd42"
 # ### Exercise 2 ★★ 8 min
 #
-# Translate "Ein Kind schläft." (a child is sleeping) with three beams and a `length_penalty` of 1.0, then of 0.0.
-# With 0.0, scores are not divided by length. How many tokens does each translation have? Make a list of the two
-# numbers.
+# Translate "Ein Hund schläft auf dem Sofa." (a dog sleeps on the sofa) with three beams and a `length_penalty` of 1.0,
+# then of 0.0. With 0.0, scores are not divided by length. How many tokens does each translation have? Make a list of
+# the two numbers.
 #
 # <details><summary>Hint 1</summary>
 #
@@ -724,7 +725,7 @@ check_answer(
 # </details>
 
 # %% tags=["exercise"]
-source = tokenizer("Ein Kind schläft.", return_tensors="pt")
+source = tokenizer("Ein Hund schläft auf dem Sofa.", return_tensors="pt")
 lengths = [len(model.generate(**source, num_beams=3, length_penalty=one)[0]) for one in (1.0, 0.0)]  # two numbers
 print(lengths)
 

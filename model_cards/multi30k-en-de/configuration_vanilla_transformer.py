@@ -1,0 +1,441 @@
+# Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
+"""Configuration of the vanilla Transformer (Vaswani et al. 2017, "Attention Is All You Need").
+
+Every saved model carries a copy of this file, so it imports only transformers and huggingface_hub.
+"""
+
+import copy
+import dataclasses
+import difflib
+import os
+import reprlib
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import transformers
+from huggingface_hub.dataclasses import strict
+from transformers.activations import ACT2FN
+from transformers.utils import logging
+
+
+if TYPE_CHECKING:
+    # transformers caches a folder's code under a hash of this file and its imports: this adds the other file.
+    from .modeling_vanilla_transformer import VanillaTransformerModel  # noqa: F401
+
+
+logger = logging.get_logger(__name__)
+
+# The oldest and the newest minor version of transformers that all tests pass with. A saved folder names them, too.
+TESTED_VERSIONS = ("5.18", "5.24")
+
+
+def check_version(installed: str) -> None:
+    """Refuse a version of transformers that is older than those that these files are tested with, by an ImportError.
+
+    A newer minor version is a warning: 5.24 renamed an argument, and translators wrote nonsense without an error.
+    """
+    oldest, newest = TESTED_VERSIONS
+    version, low, high = (tuple(map(int, text.split(".")[:2])) for text in (installed, oldest, newest))
+    if version < low:
+        raise ImportError(
+            f"this model needs transformers {oldest} or newer, and {installed} is installed: "
+            f"pip install -U 'transformers>={oldest},<6'"
+        )
+    if version > high:
+        logger.warning(f"this model is tested with transformers {oldest} to {newest}, and {installed} is installed")
+
+
+check_version(transformers.__version__)  # before names that transformers 4 does not have
+
+# What transformers' own constructor and its models read besides its fields.
+_NAMES_OF_THE_BASE = {
+    *("name_or_path", "torch_dtype", "attn_implementation", "experts_implementation", "output_attentions"),
+    *("auto_map", "quantization_config", "gradient_checkpointing", "tokenizer_class", "task_specific_params"),
+}
+LAYER_NORM_TYPES = ("standard", "unbiased_std", "unbiased_std_scalar")
+POSITION_EMBEDDING_TYPES = ("sinusoidal", "learned", "none")
+INIT_SCHEMES = ("torch", "xavier_uniform", "tensor2tensor")
+# Bytes, in float32: no matrix, no stack of layers, and no names of labels can be meant to take more.
+LARGEST_MATRIX, LARGEST_STACK, LARGEST_NAMES = 2**35, 2**42, 2**26
+
+# Where transformers' Auto classes find the classes in a saved folder.
+_AUTO_MAP = {
+    "AutoConfig": "configuration_vanilla_transformer.VanillaTransformerConfig",
+    "AutoModel": "modeling_vanilla_transformer.VanillaTransformerModel",
+    "AutoModelForSeq2SeqLM": "modeling_vanilla_transformer.VanillaTransformerForConditionalGeneration",
+    "AutoModelForSequenceClassification": "modeling_vanilla_transformer.VanillaTransformerForSequenceClassification",
+    "AutoModelForTextEncoding": "modeling_vanilla_transformer.VanillaTransformerEncoderModel",
+}
+
+
+def _nearest(name: str, known: Iterable[str]) -> str:
+    """The end of a message about a misspelt name; nothing where none is similar."""
+    return "".join(f"; did you mean {one}?" for one in difflib.get_close_matches(name, known, n=1))
+
+
+@strict
+class VanillaTransformerConfig(transformers.PreTrainedConfig):
+    r"""Sizes and variants of an encoder-decoder Transformer.
+
+    The defaults are those of the tutorial series *transformer-evolution* (its "half" configuration). Fields that BART
+    has, too, have its names.
+
+    Args:
+        vocab_size: Size of the source vocabulary, and of the target vocabulary unless `decoder_vocab_size` is given.
+        decoder_vocab_size: Size of the target vocabulary. None means one vocabulary for both sides, which
+            `resize_token_embeddings` resizes on both.
+        d_model: Width of the embeddings and of every layer's input and output.
+        encoder_layers, decoder_layers: Number of layers of each stack (N in the paper).
+        encoder_attention_heads, decoder_attention_heads: Number of heads of each attention (h in the paper).
+        head_dim: Width of one head (d_k = d_v in the paper). None means d_model / heads, which must be whole;
+            a given value need not satisfy heads x head_dim = d_model.
+        attention_bias: Add biases in the four projections of every attention.
+        encoder_ffn_dim, decoder_ffn_dim: Inner width of each stack's feed-forward networks (d_ff in the paper).
+        max_position_embeddings: Largest number of source tokens, and of target tokens unless the next field is given.
+        decoder_max_position_embeddings: Largest number of target tokens; None means `max_position_embeddings`.
+        activation_function: Activation between the two feed-forward layers, a name from transformers' `ACT2FN`.
+        dropout: Dropout of each sub-layer's output before it is added to the residual stream (§5.4).
+        attention_dropout: Dropout of the attention probabilities.
+        activation_dropout: Dropout between the two feed-forward layers.
+        embedding_dropout: Dropout of the sum of token and position embeddings.
+        norm_first: Normalise each sub-layer's input (pre-norm) instead of the residual sum (post-norm, the paper).
+        final_norm: Normalise once more after the last layer of each stack.
+        layer_norm_type: `"standard"`: `torch.nn.LayerNorm`; `"unbiased_std"`: the Annotated Transformer's
+            a (x - mean) / (std + eps) + b; `"unbiased_std_scalar"`: the same with one a and one b for all features.
+        layer_norm_eps: eps of the layer norms.
+        position_embedding_type: `"sinusoidal"` (§3.5), `"learned"`, or `"none"`.
+        position_offset: Row of the position table for the first token. With 1, transformer-evolution's value, row 0
+            is for padding tokens; with 0, padding tokens share row 0 with the first token.
+        scale_embedding: Multiply token embeddings by sqrt(d_model) (§3.4).
+        init_scheme: `"torch"`: torch's own initialisation of linear layers, embeddings from N(0, 1);
+            `"xavier_uniform"`: Glorot uniform for every matrix, the embeddings included; `"tensor2tensor"`, the
+            paper's own code: Glorot uniform for linear layers, embeddings from N(0, 1 / d_model).
+        share_encoder_decoder_embeddings: Use one embedding matrix for source and target tokens (§3.4).
+        tie_word_embeddings: Use the target embedding matrix also as the weight of the generation head (§3.4).
+        use_cache: Return keys and values of earlier target tokens, so that generation does not compute them again.
+        pad_token_id, bos_token_id: Ids of `[PAD]` and `[BOS]`.
+        eos_token_id: Id of `[EOS]`, or several ids, each of which ends a generated sequence.
+        decoder_start_token_id: Id of the first token of every decoder input.
+
+    Raises:
+        huggingface_hub.errors.StrictDataclassError: a field has a wrong type, or the fields contradict each other;
+            the message names the field.
+
+    Example:
+        >>> from hf_vanilla_transformer import VanillaTransformerConfig, VanillaTransformerForSequenceClassification
+        >>> model = VanillaTransformerForSequenceClassification(VanillaTransformerConfig(num_labels=2))
+    """
+
+    model_type = "vanilla_transformer"
+    # Otherwise, Trainer's evaluation gathers every text's encoder states with its logits.
+    keys_to_ignore_at_inference = ["cache", "past_key_values", "encoder_last_hidden_state"]
+    attribute_map = {
+        "hidden_size": "d_model",
+        "num_hidden_layers": "encoder_layers",
+        "num_attention_heads": "encoder_attention_heads",
+    }
+
+    vocab_size: int = 8007
+    decoder_vocab_size: int | None = None
+    d_model: int = 256
+    encoder_layers: int = 6
+    decoder_layers: int = 6
+    encoder_attention_heads: int = 4
+    decoder_attention_heads: int = 4
+    head_dim: int | None = None
+    attention_bias: bool = True
+    encoder_ffn_dim: int = 1024
+    decoder_ffn_dim: int = 1024
+    max_position_embeddings: int = 256
+    decoder_max_position_embeddings: int | None = None
+    activation_function: str = "gelu"
+    dropout: float | int = 0.1
+    attention_dropout: float | int = 0.1
+    activation_dropout: float | int = 0.0
+    embedding_dropout: float | int = 0.0
+    norm_first: bool = False
+    final_norm: bool = False
+    layer_norm_type: str = "standard"
+    layer_norm_eps: float | int = 1e-12
+    position_embedding_type: str = "sinusoidal"
+    position_offset: int = 1
+    scale_embedding: bool = False
+    init_scheme: str = "torch"
+    share_encoder_decoder_embeddings: bool = False
+    tie_word_embeddings: bool = False
+    use_cache: bool = True
+    is_encoder_decoder: bool = True
+    pad_token_id: int | None = 0
+    bos_token_id: int | None = 2
+    eos_token_id: int | list[int] | None = 3
+    decoder_start_token_id: int | None = 2
+
+    def __post_init__(self, **kwargs):
+        if self.share_encoder_decoder_embeddings and self.decoder_vocab_size == self.vocab_size:
+            self.decoder_vocab_size = None  # one vocabulary, also for `resize_token_embeddings`
+        labels = kwargs.get("num_labels") or 0  # the base class writes a name for each
+        if (memory := 1024 * labels) > LARGEST_NAMES:
+            raise ValueError(f"`num_labels` {labels} is too large: {memory:,} bytes")
+        if self.transformers_version is None and "model_type" not in kwargs:  # not those of a saved configuration
+            known = self.known_names() | _NAMES_OF_THE_BASE | set(transformers.GenerationConfig().to_dict())
+            for name in kwargs.keys() - known:
+                logger.warning(
+                    f"{type(self).__name__} has no field {name!r}, which nothing reads{_nearest(name, known)}"
+                )
+        super().__post_init__(**kwargs)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """As in transformers, but `id2label` takes the keys of JSON, "0", "1", …, and wrong ones fail here."""
+        if name == "id2label" and value is not None:
+            numbers = [int(key) if str(key).isdecimal() else key for key in value]
+            if not isinstance(value, dict) or set(numbers) != set(range(len(value))):
+                raise ValueError(f"`id2label` must number the labels from 0, got {reprlib.repr(value)}")
+            value = dict(zip(numbers, value.values(), strict=True))
+        super().__setattr__(name, value)
+
+    @classmethod
+    def known_names(cls) -> set[str]:
+        """The fields that the constructor takes, by either name."""
+        return {field.name for field in dataclasses.fields(cls)} | set(cls.attribute_map) | {"num_labels"}
+
+    @classmethod
+    def check_names(cls, names: Iterable[str]) -> None:
+        """Raise a ValueError that names a field which does not exist, and the nearest one."""
+        known = cls.known_names()
+        if unknown := sorted(set(names) - known):
+            raise ValueError(f"no such field: {', '.join(name + _nearest(name, known) for name in unknown)}")
+
+    @classmethod
+    def from_preset(cls, name: str, **overrides) -> "VanillaTransformerConfig":
+        """The configuration of a published model.
+
+        Args:
+            name: One of `PRESETS`: a tutorial's, or the paper's own (Table 3), `"base"` and `"big"`.
+            **overrides: Fields with other values than the published model's.
+
+        Returns:
+            The configuration, with the published vocabulary size where there is one, else this class's default.
+
+        Raises:
+            ValueError: no such preset, or no such field.
+            huggingface_hub.errors.StrictDataclassError: as the constructor.
+        """
+        if name not in PRESETS:
+            raise ValueError(f"no preset {name!r}; there are {', '.join(PRESETS)}")
+        cls.check_names(overrides)
+        return cls(**{**PRESETS[name], **overrides})
+
+    @property
+    def target_vocab_size(self) -> int:
+        """Size of the target vocabulary: `decoder_vocab_size`, or `vocab_size` if that is None."""
+        return self.decoder_vocab_size or self.vocab_size
+
+    @property
+    def max_target_positions(self) -> int:
+        """Largest number of target tokens: `decoder_max_position_embeddings`, or `max_position_embeddings`."""
+        return self.decoder_max_position_embeddings or self.max_position_embeddings
+
+    def get_text_config(
+        self, decoder: bool | None = None, encoder: bool | None = None
+    ) -> transformers.PreTrainedConfig:
+        """One side's configuration: with `decoder=True`, `vocab_size` is the target vocabulary's, and so on.
+
+        The base class copies each `decoder_*` field to the field without the prefix, even None, which here means "as
+        for the source".
+        """
+        if not decoder or encoder:
+            return super().get_text_config(decoder=decoder, encoder=encoder)
+        resolved = copy.copy(self)
+        resolved.decoder_vocab_size = self.target_vocab_size
+        resolved.decoder_max_position_embeddings = self.max_target_positions
+        return super(VanillaTransformerConfig, resolved).get_text_config(decoder=True)
+
+    def save_pretrained(self, save_directory: str | os.PathLike, push_to_hub: bool = False, **kwargs) -> None:
+        """Save with every class of these two files in `auto_map`, not only the class of the weights.
+
+        With `trust_remote_code=True`, a classifier's folder then also loads as an `AutoModel`. Entries of a subclass
+        stay; references to code in another repository ("--") do not, because the folder holds the code.
+        """
+        if self._auto_class is not None:
+            named = getattr(self, "auto_map", None) or {}
+            self.auto_map = _AUTO_MAP | {name: where for name, where in named.items() if "--" not in where}
+        oldest, newest = TESTED_VERSIONS
+        self.requirements = {"transformers": f">={oldest}, tested to {newest}"}
+        super().save_pretrained(save_directory, push_to_hub=push_to_hub, **kwargs)
+
+    def validate_sizes(self):
+        """Sizes are at least 1, and take less memory than any model can."""
+        self.check_sizes()
+
+    def check_sizes(self, largest_matrix: int = LARGEST_MATRIX, largest_stack: int = LARGEST_STACK):
+        """Raise a ValueError if a size takes more bytes; also of configurations with the same names of fields."""
+        for name in (
+            *("d_model", "head_dim", "encoder_attention_heads", "decoder_attention_heads", "encoder_ffn_dim"),
+            *("decoder_ffn_dim", "vocab_size", "decoder_vocab_size", "position_offset", "max_position_embeddings"),
+            *("decoder_max_position_embeddings", "encoder_layers", "decoder_layers"),
+        ):
+            size, least = getattr(self, name, None), 0 if name == "position_offset" else 1
+            if size is None:
+                continue
+            if size < least:
+                raise ValueError(f"`{name}` must be at least {least}, got {size}")
+            width, limit, heads = self.d_model, largest_matrix, getattr(self, "head_dim", None) or 1
+            if name.endswith("_heads"):
+                width *= heads
+            elif name.endswith("_layers"):
+                heads *= getattr(self, name.replace("layers", "attention_heads"))
+                inner = 2 * max(width, heads) + getattr(self, name.replace("layers", "ffn_dim"))
+                width, limit = max(2 * width * inner, 2**14), largest_stack  # its modules alone take 64 KiB
+            if (memory := 4 * size * width) > limit:
+                raise ValueError(f"`{name}` {size} is too large: with `d_model` {self.d_model}, {memory:,} bytes")
+
+    def validate_heads(self):
+        """Without `head_dim`, the number of heads must divide d_model."""
+        for name in ("encoder_attention_heads", "decoder_attention_heads"):
+            heads = getattr(self, name)
+            if self.head_dim is None and heads >= 1 and self.d_model % heads != 0:
+                raise ValueError(f"`{name}` {heads} must divide `d_model` {self.d_model}, unless `head_dim` is given")
+
+    def validate_rates(self):
+        """Dropout rates, and eps of the layer norms."""
+        for name in ("dropout", "attention_dropout", "activation_dropout", "embedding_dropout"):
+            rate = getattr(self, name)
+            if not 0 <= rate <= 1:
+                raise ValueError(f"`{name}` must be between 0 and 1, got {rate}")
+        if not self.layer_norm_eps > 0:
+            raise ValueError(f"`layer_norm_eps` must be greater than 0, got {self.layer_norm_eps}")
+
+    def validate_choices(self):
+        """Fields whose value is one of several names."""
+        for name, choices in (
+            ("activation_function", ACT2FN),
+            ("layer_norm_type", LAYER_NORM_TYPES),
+            ("position_embedding_type", POSITION_EMBEDDING_TYPES),
+            ("init_scheme", INIT_SCHEMES),
+        ):
+            value = getattr(self, name)
+            if value not in choices:
+                raise ValueError(f"`{name}` must be one of {', '.join(choices)}, got {value!r}")
+        if self.layer_norm_type != "standard" and self.d_model == 1:
+            raise ValueError(f"`layer_norm_type` {self.layer_norm_type!r} needs a `d_model` of at least 2")
+
+    def validate_vocabularies(self):
+        """Special ids are tokens: the padding token of both sides, all others of the target."""
+        if self.share_encoder_decoder_embeddings and self.decoder_vocab_size is not None:
+            sizes = f"`decoder_vocab_size` is {self.decoder_vocab_size} and `vocab_size` {self.vocab_size}"
+            raise ValueError(f"`share_encoder_decoder_embeddings` needs one vocabulary, but {sizes}")
+        for name in ("pad_token_id", "bos_token_id", "eos_token_id", "decoder_start_token_id"):
+            ids = getattr(self, name)
+            size = min(self.vocab_size, self.target_vocab_size) if name == "pad_token_id" else self.target_vocab_size
+            if ids == []:
+                raise ValueError(f"`{name}` is an empty list: leave it None")
+            for token_id in ids if isinstance(ids, list) else [] if ids is None else [ids]:
+                if not 0 <= token_id < size:
+                    raise ValueError(f"`{name}` must be in the vocabulary of {size} tokens, got {token_id}")
+
+    def validate_task(self):
+        """The model is an encoder-decoder."""
+        if not self.is_encoder_decoder:
+            raise ValueError("`is_encoder_decoder` must be true: this model has no other form")
+
+
+def _stacks(**sizes: int) -> dict[str, int]:
+    """Sizes that encoder and decoder share: `layers`, `attention_heads`, `ffn_dim`."""
+    return {f"{side}_{name}": size for name, size in sizes.items() for side in ("encoder", "decoder")}
+
+
+# Table 3, "base"; also the sizes of three of the tutorials.
+_BASE_SIZES = {"d_model": 512, **_stacks(attention_heads=8, ffn_dim=2048)}
+# §5.4: dropout of each sub-layer's output and of the embeddings only.
+_PAPER_BASE = {
+    "vocab_size": 37000,
+    **_BASE_SIZES,
+    "max_position_embeddings": 1024,
+    "activation_function": "relu",
+    "attention_dropout": 0.0,
+    "embedding_dropout": 0.1,
+    "layer_norm_eps": 1e-5,
+    "position_offset": 0,
+    "scale_embedding": True,
+    "init_scheme": "tensor2tensor",
+    "share_encoder_decoder_embeddings": True,
+    "tie_word_embeddings": True,
+}
+_ANNOTATED_TRANSFORMER = {
+    **_BASE_SIZES,
+    "max_position_embeddings": 5000,
+    "activation_function": "relu",
+    "activation_dropout": 0.1,
+    "embedding_dropout": 0.1,
+    "norm_first": True,
+    "final_norm": True,
+    "layer_norm_type": "unbiased_std",
+    "layer_norm_eps": 1e-6,
+    "position_offset": 0,
+    "scale_embedding": True,
+    "init_scheme": "xavier_uniform",
+}
+_PYTORCH_TRANSFORMER = {
+    **_ANNOTATED_TRANSFORMER,
+    "max_position_embeddings": 350,
+    "decoder_max_position_embeddings": 350,
+    "attention_bias": False,
+}
+# The fields in which each published model differs from the defaults.
+PRESETS: dict[str, dict[str, Any]] = {
+    # https://github.com/paul-hyun/transformer-evolution: config_half.json, config.json
+    "transformer-evolution": {},
+    "transformer-evolution-half": {},
+    "transformer-evolution-full": {
+        "d_model": 768,
+        **_stacks(layers=12, attention_heads=12, ffn_dim=3072),
+        "head_dim": 64,
+        "max_position_embeddings": 512,
+    },
+    # https://nlp.seas.harvard.edu/annotated-transformer
+    "annotated-transformer": _ANNOTATED_TRANSFORMER,
+    # https://github.com/bentrevett/pytorch-seq2seq, "Attention is All You Need"
+    "pytorch-seq2seq": {
+        "vocab_size": 7853,
+        "decoder_vocab_size": 5893,
+        **_stacks(layers=3, attention_heads=8, ffn_dim=512),
+        "max_position_embeddings": 100,
+        "activation_function": "relu",
+        "activation_dropout": 0.1,
+        "embedding_dropout": 0.1,
+        "layer_norm_eps": 1e-5,
+        "position_embedding_type": "learned",
+        "position_offset": 0,
+        "scale_embedding": True,
+        "init_scheme": "xavier_uniform",
+        "pad_token_id": 1,
+        "bos_token_id": 2,
+        "eos_token_id": 3,
+        "decoder_start_token_id": 2,
+    },
+    # https://github.com/hkproj/pytorch-transformer; in the accompanying document, a norm has one scale and one shift
+    "pytorch-transformer": _PYTORCH_TRANSFORMER,
+    "pytorch-transformer-scalar-norm": {**_PYTORCH_TRANSFORMER, "layer_norm_type": "unbiased_std_scalar"},
+    # https://docs.pytorch.org/docs/stable/generated/torch.nn.Transformer.html; it takes embeddings
+    "torch-nn-transformer": {
+        **_BASE_SIZES,
+        "max_position_embeddings": 5000,
+        "activation_function": "relu",
+        "activation_dropout": 0.1,
+        "final_norm": True,
+        "layer_norm_eps": 1e-5,
+        "position_embedding_type": "none",
+        "init_scheme": "xavier_uniform",
+    },
+    "base": _PAPER_BASE,
+    "big": {
+        **_PAPER_BASE,
+        "d_model": 1024,
+        **_stacks(attention_heads=16, ffn_dim=4096),
+        "dropout": 0.3,
+        "embedding_dropout": 0.3,
+    },
+}
+
+
+__all__ = ["VanillaTransformerConfig"]
