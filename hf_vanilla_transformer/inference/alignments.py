@@ -5,8 +5,12 @@ import numpy as np
 
 
 def alignment_layer(decoder_layers: int) -> int:
-    """The decoder layer, from 0, whose cross-attention aligns words: the last but one (Garg et al. 2019)."""
-    return max(0, decoder_layers - 2)
+    """The decoder layer, from 0, whose cross-attention aligns words: the last of the lower half.
+
+    In the published translators it is the best for function words, and level with the next one for others
+    (`scripts/experiments/LOG.md`). Garg et al. 2019, "Jointly Learning to Align and Translate", take the last but one.
+    """
+    return max(0, decoder_layers // 2 - 1)
 
 
 def align(attention: np.ndarray, source_words: list[int], target_words: list[int]) -> list[int]:
