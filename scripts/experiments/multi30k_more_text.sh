@@ -75,8 +75,9 @@ further en-de-3 en-de-2 pairs-and-captions-en-de-2 --updates 4000 --rate 1.5e-3 
 further de-en-3 de-en-2 pairs-and-captions-de-en-2 --updates 4000 --rate 1.5e-3 --warmup 200
 
 # The pairs alone.
-for columns in "de en" "en de"; do
-    read -r source target <<< "$columns"
-    stage "multi30k-$source-$target" vanilla-transformer train-translation "$here/recipes/pairs-alone.yaml" \
-        --data "$multi30k" --model "$runs/$source-$target-3" --source_column "$source" --target_column "$target"
-done
+pairs() { # SOURCE TARGET LENGTH_PENALTY
+    stage "multi30k-$1-$2" vanilla-transformer train-translation "$here/recipes/pairs-alone.yaml" --data "$multi30k" \
+        --model "$runs/$1-$2-3" --source_column "$1" --target_column "$2" --length_penalty "$3"
+}
+pairs de en 0.6
+pairs en de 2.0
