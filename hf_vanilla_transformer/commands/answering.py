@@ -41,6 +41,7 @@ TABLES = (".csv", ".tsv", *JSON, PARQUET)
 LINES = ".tsv or .txt"
 # As what the answers to a file of each ending are written.
 WRITTEN = {".csv": ".csv", ".tsv": LINES, ".txt": LINES, ".json": ".jsonl", ".jsonl": ".jsonl", PARQUET: PARQUET}
+FINISHED = "{}: all texts had their answers already; nothing was done, and settings were not compared"
 # What holds texts, but not in a way that is read here.
 NOT_READ = (".arrow", ".feather", ".orc", ".xls", ".xlsx", ".ods", ".zip", ".bz2", ".xz", ".zst", ".tar", ".tgz")
 NOT_READ += (".pdf", ".docx")
@@ -384,7 +385,8 @@ def answer_lines(
 
     if arguments.is_parquet and Path(arguments.output).is_file():
         Path(arguments.written).unlink(missing_ok=True)
-        return  # finished, as --resume finds it
+        print_line(FINISHED.format(arguments.output))
+        return
     is_table, size = arguments.is_table, WINDOW * arguments.batch_size
     with open_output(arguments) as (output, written):
         number = written.rows
@@ -411,7 +413,7 @@ def answer_lines(
             found += sum(1 for _ in islice(answers, done - begin))
             if found < done:
                 raise DataError(f"--resume: {arguments.output} has {done:,} lines, but there are {found:,} texts")
-            answers = chain(header if number < 0 else [], answers)
+            answers, begun = chain(header if number < 0 else [], answers), number
             with _progress(texts, arguments, total, done) as show:
                 try:
                     while window := list(islice(answers, size * (1 + done // size) - number)):
@@ -426,6 +428,8 @@ def answer_lines(
                         f"the answers to {done:,} texts are kept: once the file is whole, --resume goes on after them"
                     )
                     raise DataError(f"{error}; {way}") from error
+            if arguments.resume and number == begun > 0:
+                print_line(FINISHED.format(arguments.output))
         except KeyboardInterrupt:
             remedy = "; --resume goes on" if arguments.output else ""
             print(f"interrupted after {max(number, 0):,} texts{remedy}", file=sys.stderr)

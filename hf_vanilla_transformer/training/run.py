@@ -281,7 +281,10 @@ class RunFolder:
             raise DataError(f"{self.folder}: {what}: choose an output_dir that all machines share")
         if self.is_finished:
             if PartialState().is_main_process:
-                print(f"{self.folder}: this run is finished, and nothing is left to do", flush=True)
+                print(
+                    f"{self.folder}: this run is finished, and nothing is left to do; its data are not compared",
+                    flush=True,
+                )
             return
         keep_step_size(training, self.checkpoint)
         stack.callback(StepSize.now.clear)

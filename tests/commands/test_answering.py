@@ -72,8 +72,11 @@ def test_resuming_goes_on_after_the_last_whole_line(run, classifier, texts, tmp_
     _, out, _ = run("predict", *arguments)
     output = tmp_path / "answers.tsv"
     output.write_bytes("".join(out.splitlines(keepends=True)[:kept]).encode() + half)
-    assert run("predict", *arguments, "--output", output, "--resume")[:2] == (0, "")
-    assert output.read_bytes() == out.encode()
+    resumed = ["predict", *arguments, "--output", output, "--resume"]
+    for finished in (False, True):
+        code, printed, said = run(*resumed)
+        assert (code, printed, "had their answers already" in said) == (0, "", finished or kept == len(TEXTS))
+        assert output.read_bytes() == out.encode()
 
 
 def test_windows_before_a_fault_are_answered(succeed, refused, classifier, texts, tmp_path):

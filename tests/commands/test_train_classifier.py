@@ -68,7 +68,7 @@ def test_auto_leaves_a_finished_run_alone_and_refuses_other_settings_and_data(su
     before = {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()}
     same = ["--weight_decay", "0", "--gradient_accumulation_steps", "1"]  # the defaults
     same += ["--logging_steps", "7", "--enable_jit_checkpoint", "true"]
-    finished = f"{folder}: this run is finished, and nothing is left to do\n"
+    finished = f"{folder}: this run is finished, and nothing is left to do; its data are not compared\n"
     assert succeed("train-classifier", *words, "auto", *same) == finished
     said = refused("train-classifier", *words, "auto", "--max_steps", "4", "--seed", "7")
     assert "max_steps 2 -> 4" in said and "seed 42 -> 7" in said and "learning_rate" not in said
