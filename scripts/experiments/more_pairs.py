@@ -1,5 +1,5 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""Put the pairs of Multi30k, three times, and captions with their translations by a model into one folder.
+"""Put the pairs of Multi30k, some times over, and captions with their translations by a model into one folder.
 
     python scripts/experiments/more_pairs.py --multi30k multi30k --source_column en --target_column de \\
         --files runs/captions.en runs/captions.de --output_dir runs/text
@@ -20,7 +20,6 @@ from hf_vanilla_transformer.data.lines import read_lines
 
 
 STAMMER = re.compile(r"(.{2,8})\1{2,}")
-TIMES = 3
 
 
 @dataclass
@@ -30,6 +29,7 @@ class MorePairsArguments:
     target_column: str = HfArg(help="The language that is written.")
     output_dir: str = HfArg(help="The folder for train.source and train.target.")
     files: list[str] = HfArg(default_factory=list, help="Files whose lines are pairs: source, target, source, target.")
+    times: int = HfArg(default=3, help="How often the pairs of Multi30k are there.")
     kept: list[str] = HfArg(default_factory=list, help="Captions; pairs of files with none of them are left out.")
 
 
@@ -55,9 +55,9 @@ def main(argv: list[str] | None = None) -> None:
     folder = Path(arguments.output_dir)
     folder.mkdir(parents=True, exist_ok=True)
     for place, name in enumerate(("source", "target")):
-        lines = sides[place] * TIMES + [pair[place] for pair in found]
+        lines = sides[place] * arguments.times + [pair[place] for pair in found]
         (folder / f"train.{name}").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    print(f"{folder}: {TIMES} times {len(sides[0]):,} pairs, and {len(found):,} with captions")
+    print(f"{folder}: {arguments.times} times {len(sides[0]):,} pairs, and {len(found):,} with captions")
 
 
 if __name__ == "__main__":

@@ -141,7 +141,7 @@ def test_pairs_and_captions_are_one_text(tmp_path):
         "--output_dir",
         tmp_path / "all",
     ]
-    flags += ["--files", tmp_path / "one.en", tmp_path / "one.de", "--kept", tmp_path / "kept"]
+    flags += ["--files", tmp_path / "one.en", tmp_path / "one.de", "--kept", tmp_path / "kept", "--times", 2]
     more_pairs.main([*map(str, flags)])
     source, target = ((tmp_path / "all" / f"train.{side}").read_text().splitlines() for side in ("source", "target"))
-    assert source == ["en a", "en b"] * 3 + ["dog."] and target == ["de a", "de b"] * 3 + ["Hund."]
+    assert source == ["en a", "en b"] * 2 + ["dog."] and target == ["de a", "de b"] * 2 + ["Hund."]
