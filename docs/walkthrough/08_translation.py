@@ -399,7 +399,7 @@ plot_attention(
 # 문장으로 이어질 수도 있습니다. **빔 탐색**(beam search)은 후보를 여러 개(빔의 수) 남겨 두고 함께 늘려 갑니다.
 
 # %%
-text = "Eine Person fährt auf ihrem Geländemotorrad."  # 한 | 사람 | 타다 | 위에서 | 자신의 | 산악 오토바이
+text = "Ein Mann trägt viele Taschen."  # 한 | 남자 | 나르다 | 많은 | 가방(복수)
 source = tokenizer(text, return_tensors="pt")
 for beams in (1, 3):
     output = model.generate(**source, num_beams=beams)
@@ -457,7 +457,7 @@ for step in range(1, 5):
         show(total, ids)
 
 # %% [markdown]
-# 토큰 세 개까지는 탐욕적 디코딩이 고른 `riding`이 위에 있습니다. 하지만 `is`를 버리지 않았더니, 토큰 네 개에서 이
+# 토큰 세 개까지는 탐욕적 디코딩이 고른 `carrying`이 위에 있습니다. 하지만 `is`를 버리지 않았더니, 토큰 네 개에서 이
 # 문장이 앞섭니다.
 #
 # ### 몇 개든, 문장이 끝날 때까지
@@ -530,8 +530,8 @@ assert torch.allclose(output.sequences_scores, torch.tensor([score for score, _,
 plot_beam_search(steps, best=finished[0][2])
 
 # %% [markdown]
-# 셋째 토큰을 보세요. `riding`이 `is`보다 아주 조금 위에 있어서 탐욕적 디코딩은 `riding`을 골랐습니다.
-# 빔은 `is`도 버리지 않았고, `is` 다음에 `riding`이 오면서 이 가지가 앞섭니다.
+# 셋째 토큰을 보세요. `carrying`이 `is`보다 조금 위에 있어서 탐욕적 디코딩은 `carrying`을 골랐습니다.
+# 빔은 `is`도 버리지 않았고, `is` 다음에 `carrying`이 오면서 이 가지가 앞섭니다.
 #
 # > *The Annotated Transformer에는* 빔 탐색이 없습니다("a bit too complicated to cover here"). *pytorch-transformer*의
 # > `Beam_Search.ipynb`에는 있지만, `[EOS]`로 끝난 후보를 건너뛰면서 목록에 다시 넣지 않습니다. 완성된 문장이
@@ -573,7 +573,7 @@ print(tokenizer.tokenize("Der Bundestag hat das Gesetz heute verabschiedet."))
 # 이 명령은 배치마다 토큰 4,096개까지 담고(`max_tokens: 4096`), CPU 코어 하나에서 2시간쯤 걸립니다. 학습하면서 저장해
 # 둔 가중치(**체크포인트**, checkpoint) 가운데 마지막 20개를 평균 냅니다. 테스트 1,000문장을 빔 5개로 번역하면 BLEU는
 # 40.97입니다([기록, 영어](../records/multi30k-de-en-pairs/README.md)). 저장소의 모델은 피드포워드 네트워크가 더 넓고,
-# 번역이 없는 문장도 학습하여 43.46입니다([쌍보다 많은 텍스트, 영어](../more_text.md)).
+# 번역이 없는 문장도 학습하여 44.22입니다([쌍보다 많은 텍스트, 영어](../more_text.md)).
 #
 # > *The Annotated Transformer의* 본문은 패딩이 거의 없는 배치를 만든다고 합니다. 2018년판의 `batch_size_fn`이
 # > 그렇습니다. 2022년판의 코드는 그 설명을 남긴 채 모든 문장을 길이 72까지 패딩합니다.
@@ -682,7 +682,7 @@ check_answer(
 # %% [markdown]
 # ### 연습 2 ★★ 8분
 #
-# "Ein Hund schläft auf dem Sofa."(개 한 마리가 소파에서 잔다)를 빔 3개로 번역하면서 `length_penalty`를 1.0과
+# "Ein Hund fährt auf einem Skateboard."(개 한 마리가 스케이트보드를 탄다)를 빔 3개로 번역하면서 `length_penalty`를 1.0과
 # 0.0으로 바꿔 보세요. 0.0이면 점수를 길이로 나누지 않습니다. 두 번역의 토큰 수를 차례로 적은 목록을 만드세요.
 #
 # <details><summary>힌트 1</summary>
@@ -697,7 +697,7 @@ check_answer(
 # </details>
 
 # %% tags=["exercise"]
-source = tokenizer("Ein Hund schläft auf dem Sofa.", return_tensors="pt")
+source = tokenizer("Ein Hund fährt auf einem Skateboard.", return_tensors="pt")
 lengths = [len(model.generate(**source, num_beams=3, length_penalty=one)[0]) for one in (1.0, 0.0)]  # 수 두 개
 print(lengths)
 

@@ -420,7 +420,7 @@ plot_attention(
 # together.
 
 # %%
-text = "Eine Person fährt auf ihrem Geländemotorrad."  # a | person | rides | on | their | dirt bike
+text = "Ein Mann trägt viele Taschen."  # a | man | carries | many | bags
 source = tokenizer(text, return_tensors="pt")
 for beams in (1, 3):
     output = model.generate(**source, num_beams=beams)
@@ -478,8 +478,8 @@ for step in range(1, 5):
     for total, ids in running:
         show(total, ids)
 
-# %% [markdown] source="e7754c15"
-# Up to three tokens, `riding`, which greedy decoding chose, is ahead. But `is` was not thrown away, and with four
+# %% [markdown] source="c2bc6cbb"
+# Up to three tokens, `carrying`, which greedy decoding chose, is ahead. But `is` was not thrown away, and with four
 # tokens, its sentence takes the lead.
 #
 # ### Any number, to the end
@@ -552,9 +552,9 @@ assert torch.allclose(output.sequences_scores, torch.tensor([score for score, _,
 # %%
 plot_beam_search(steps, best=finished[0][2])
 
-# %% [markdown] source="2d9d116b"
-# Look at the third token. `riding` is just a little above `is`, so greedy decoding chose it. The beams kept `is`
-# as well, and with the next token, its own `riding`, that branch takes the lead.
+# %% [markdown] source="14ef1cf2"
+# Look at the third token. `carrying` is a little above `is`, so greedy decoding chose it. The beams kept `is`
+# as well, and with the next token, its own `carrying`, that branch takes the lead.
 #
 # > *The Annotated Transformer* has no beam search ("a bit too complicated to cover here"). `Beam_Search.ipynb` of
 # > *pytorch-transformer* has one, but it skips candidates that end with `[EOS]` and does not put them back. Finished
@@ -582,7 +582,7 @@ for text in (
 print(tokenizer.tokenize("Eine Frau liest ein Buch"))
 print(tokenizer.tokenize("Der Bundestag hat das Gesetz heute verabschiedet."))
 
-# %% [markdown] source="2db8606d"
+# %% [markdown] source="1fae7735"
 # ## Training on your own sentences
 #
 # You train on real sentences as you did in this chapter. You need two files whose lines correspond, or a CSV, TSV
@@ -597,7 +597,7 @@ print(tokenizer.tokenize("Der Bundestag hat das Gesetz heute verabschiedet."))
 # This command puts up to 4,096 tokens into each batch (`max_tokens: 4096`), and takes about two hours on one CPU
 # core. Of the weights that are saved during training (**checkpoints**), the last 20 are averaged. On 1,000 test
 # sentences, with five beams, the BLEU is 40.97 ([record](../../records/multi30k-de-en-pairs/README.md)). The
-# repository's model has wider feed-forward layers, has learnt from sentences without translations, too, and has 43.46
+# repository's model has wider feed-forward layers, has learnt from sentences without translations, too, and has 44.22
 # ([more text than pairs](../../more_text.md)).
 #
 # > The text of *The Annotated Transformer* promises batches with almost no padding, and `batch_size_fn` of 2018
@@ -706,12 +706,12 @@ check_answer(
     (lambda it: "[PAD]" in it[0] or "[EOS]" in it[0], "Leave out special tokens: skip_special_tokens=True"),
 )
 
-# %% [markdown] source="cd8bbd42"
+# %% [markdown] source="5b31d736"
 # ### Exercise 2 ★★ 8 min
 #
-# Translate "Ein Hund schläft auf dem Sofa." (a dog sleeps on the sofa) with three beams and a `length_penalty` of 1.0,
-# then of 0.0. With 0.0, scores are not divided by length. How many tokens does each translation have? Make a list of
-# the two numbers.
+# Translate "Ein Hund fährt auf einem Skateboard." (a dog rides a skateboard) with three beams and a `length_penalty`
+# of 1.0, then of 0.0. With 0.0, scores are not divided by length. How many tokens does each translation have? Make a
+# list of the two numbers.
 #
 # <details><summary>Hint 1</summary>
 #
@@ -725,7 +725,7 @@ check_answer(
 # </details>
 
 # %% tags=["exercise"]
-source = tokenizer("Ein Hund schläft auf dem Sofa.", return_tensors="pt")
+source = tokenizer("Ein Hund fährt auf einem Skateboard.", return_tensors="pt")
 lengths = [len(model.generate(**source, num_beams=3, length_penalty=one)[0]) for one in (1.0, 0.0)]  # two numbers
 print(lengths)
 
