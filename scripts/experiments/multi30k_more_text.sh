@@ -79,10 +79,8 @@ translated en-de-3 "$runs/clean.en" clean.en.de.3
 translated de-en-3 "$runs/clean.de" clean.de.en.3
 text pairs-and-captions-en-de-3 en de 5 clean.de.en.2 clean.de clean.de.en.3 clean.de clean.en clean.en.de.3
 text pairs-and-captions-de-en-3 de en 3 clean.en.de.2 clean.en clean.en.de.3 clean.en clean.de clean.de.en.3
-further en-de-4 en-de-3 pairs-and-captions-en-de-3 --updates 10000 --stop 2600 --rate 2e-3 \
-    --warmup 300
-further de-en-4 de-en-3 pairs-and-captions-de-en-3 --updates 9000 --stop 2600 --rate 1.5e-3 \
-    --warmup 200
+further en-de-4 en-de-3 pairs-and-captions-en-de-3 --updates 10000 --stop 2600 --rate 2e-3 --warmup 300
+further de-en-4 de-en-3 pairs-and-captions-de-en-3 --updates 9000 --stop 2600 --rate 1.5e-3 --warmup 200
 further en-de-5 en-de-4 pairs-and-captions-en-de-3 --updates 7200 --rate 1.6e-3 --warmup 100 --seed 43
 further de-en-5 de-en-4 pairs-and-captions-de-en-3 --updates 6400 --rate 1.2e-3 --warmup 100 --seed 43
 
