@@ -246,7 +246,8 @@ def test_published_models(name, tmp_path):
     folder = ROOT / "model_cards" / name
     record = export(str(folder), output_dir=str(tmp_path / "export"), format="ctranslate2")
     assert record["comparison"]["random_texts"]["longest"] == 128
-    assert record["comparison"]["random_texts"]["greatest_difference"] < 1e-5
+    # `export` itself checks the greatest, relative to the values: torch is up to 1e-5 from float64 where they are -20.
+    assert record["comparison"]["random_texts"]["mean_difference"] < 5e-6
     if name == "nsmc-small":
         program = re.sub(r'encode\(".*"\)', 'encode("\u200b")', program_of(tmp_path / "export"))
         label, probability = run_without_the_package(program, home=tmp_path / "export").split()
