@@ -161,7 +161,7 @@ class Translator(LoadedModel):
     ) -> Iterator[Any]:
         check_count("num_return_sequences", num_return_sequences)
         if (number_of_each := num_return_sequences or 1) > self.num_beams:
-            raise DataError(f"num_return_sequences: {num_return_sequences}, with num_beams {self.num_beams}")
+            raise DataError(f"num_return_sequences: at most {self.num_beams}, num_beams, not {num_return_sequences}")
         shown: Callable = list if num_return_sequences is not None else _first
         limit, message, cut, number = self.engine.facts.max_positions, "", 0, first
         try:
