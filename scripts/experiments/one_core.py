@@ -155,6 +155,7 @@ class OneCoreArguments:
     schedule: Literal["linear", "inverse_sqrt"] = HfArg(default="linear", help="How the rate falls after that.")
     max_tokens: int = HfArg(default=3072, help="The most tokens of one side of a batch.")
     smoothing: float = HfArg(default=0.1, help="Label smoothing.")
+    dropout: float | None = HfArg(default=None, help="Dropout of layers and embeddings; by default the model's own.")
     seed: int = HfArg(default=42, help="Of batches and dropout.")
 
 
@@ -172,7 +173,8 @@ def main(argv: list[str] | None = None) -> None:
     random.seed(arguments.seed + rank)
 
     tokenizer = AutoTokenizer.from_pretrained(arguments.model, trust_remote_code=True)
-    model = VanillaTransformerForConditionalGeneration.from_pretrained(arguments.model, dtype=torch.bfloat16)
+    rates = {} if arguments.dropout is None else dict.fromkeys(("dropout", "embedding_dropout"), arguments.dropout)
+    model = VanillaTransformerForConditionalGeneration.from_pretrained(arguments.model, dtype=torch.bfloat16, **rates)
     model.set_attn_implementation("eager")
     pool_dropout(model.train())
     optimizer = MasterAdamW(list(model.parameters()), betas=(0.9, 0.98), eps=1e-9, weight_decay=0.0, fused=True)

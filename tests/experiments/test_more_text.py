@@ -78,16 +78,37 @@ def test_the_loop_learns_and_its_record_is_that_of_a_run(started, tmp_path):
     from hf_vanilla_transformer.hub.record import read_file
 
     arguments = ["--model", started / "model", "--data", started, "--output_dir", tmp_path / "out", "--updates", 60]
-    one_core.main([*map(str, [*arguments, "--rate", 1e-2, "--warmup", 5, "--max_tokens", 400])])
+    one_core.main([*map(str, [*arguments, "--rate", 1e-2, "--warmup", 5, "--max_tokens", 400, "--dropout", 0.01])])
     losses = []
     ids = load_tokenizer(str(tmp_path / "out"))(["a k", "j t"], return_tensors="pt")["input_ids"]
     for folder in (started / "model", tmp_path / "out"):
         model = VanillaTransformerForConditionalGeneration.from_pretrained(folder).eval()
         losses.append(model(input_ids=ids, labels=ids).loss.item())
     assert losses[1] < losses[0] - 0.3
+    assert model.config.dropout == model.config.embedding_dropout == 0.01
     run = read_file(tmp_path / "out" / "run.json")
     assert run["data"]["train"]["rows"] == 100 and run["began_as"]["recipe"] == {"seed": 1}
     assert read_file(tmp_path / "out" / "recipe.yaml")["updates"] == 60
+
+
+def test_drawn_translations_are_of_their_lines(started, tmp_path):
+    """A line each; from the most probable token alone, what greedy search writes; the seed decides the rest."""
+    import sample_translations
+
+    from hf_vanilla_transformer import Translator, export
+
+    export(str(started / "model"), output_dir=str(tmp_path / "export"), format="ctranslate2")
+    lines = ["a k", "", "j t b", "c l"]
+    (tmp_path / "lines").write_text("".join(f"{line}\n" for line in lines))
+
+    def drawn(top_k: int, seed: int) -> list[str]:
+        flags = ["--model", tmp_path / "export", "--file", tmp_path / "lines", "--output", tmp_path / "drawn"]
+        sample_translations.main([*map(str, [*flags, "--top_k", top_k, "--seed", seed])])
+        return (tmp_path / "drawn").read_text().splitlines()
+
+    greedy = Translator(str(tmp_path / "export"), num_beams=1)(lines)
+    assert drawn(1, 1) == [" ".join(translation.split()) for translation in greedy]
+    assert drawn(40, 1) == drawn(40, 1) != drawn(40, 2)
 
 
 def test_a_wider_model_computes_the_same(started, tmp_path):
