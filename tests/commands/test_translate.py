@@ -158,7 +158,8 @@ def test_the_best_translations_and_their_scores_are_columns(succeed, refused, tr
     (tmp_path / "taken.csv").write_text("num,score 2\n1 2,x\n")
     said = refused("translate", *flags, "--file", tmp_path / "taken.csv", "--text_column", "num")
     assert "'score 2': rename that column" in said
-    assert "num_return_sequences: at most 1, num_beams, not 2" in refused("translate", *flags, "--num_beams", 1, stdin="1\n")
+    said = refused("translate", *flags, "--num_beams", 1, stdin="1\n")
+    assert "num_return_sequences: at most 1, num_beams, not 2" in said
     assert "--split_sentences: without" in refused("translate", *flags, "--split_sentences", "true", stdin="1\n")
 
 
