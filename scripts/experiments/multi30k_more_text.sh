@@ -96,7 +96,7 @@ pairs() { # FOLDER MODEL SOURCE TARGET LENGTH_PENALTY
 pairs multi30k-de-en de-en-5 de en 0.6
 pairs en-de-6-pairs en-de-6 en de 1.5
 
-# English to German a last time, with more dropout; later, from translations of the captions that are drawn.
+# English to German a last time, with more dropout; later, from sampled translations of the captions.
 translated multi30k-de-en "$runs/clean.de" clean.de.en.4
 translated en-de-6-pairs "$runs/clean.en" clean.en.de.4
 text pairs-and-captions-en-de-5 en de 6 clean.de.en.3 clean.de clean.de.en.4 clean.de clean.en clean.en.de.4

@@ -1,9 +1,9 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""Translate a file's lines with CTranslate2, each token drawn from the most probable ones (Edunov et al. 2018).
+"""Translate a file's lines with CTranslate2, each token sampled from the most probable ones (Edunov et al. 2018).
 
     python scripts/experiments/sample_translations.py --model runs/de-en-int8 --file captions.de --output captions.en
 
-Another seed draws other translations, so that a sentence is never read in the same words.
+Another seed gives other translations of the same lines.
 """
 
 from dataclasses import dataclass
@@ -22,9 +22,9 @@ class SampleArguments:
     model: str = HfArg(help="The export's folder, for CTranslate2.")
     file: str = HfArg(help="The lines.")
     output: str = HfArg(help="The file for their translations.")
-    top_k: int = HfArg(default=10, help="A token is drawn from so many.")
+    top_k: int = HfArg(default=10, help="A token is sampled from so many.")
     batch_size: int = HfArg(default=128, help="Lines at once.")
-    seed: int = HfArg(default=42, help="Of the draws.")
+    seed: int = HfArg(default=42, help="Of the samples.")
 
 
 ARGUMENTS = [SampleArguments]

@@ -91,8 +91,9 @@ def test_the_loop_learns_and_its_record_is_that_of_a_run(started, tmp_path):
     assert read_file(tmp_path / "out" / "recipe.yaml")["updates"] == 60
 
 
-def test_drawn_translations_are_of_their_lines(started, tmp_path):
+def test_sampled_translations_are_of_their_lines(started, tmp_path):
     """A line each; from the most probable token alone, what greedy search writes; the seed decides the rest."""
+    pytest.importorskip("ctranslate2", reason="the extra [ctranslate2] is not installed")
     import sample_translations
 
     from hf_vanilla_transformer import Translator, export
@@ -101,14 +102,14 @@ def test_drawn_translations_are_of_their_lines(started, tmp_path):
     lines = ["a k", "", "j t b", "c l"]
     (tmp_path / "lines").write_text("".join(f"{line}\n" for line in lines))
 
-    def drawn(top_k: int, seed: int) -> list[str]:
-        flags = ["--model", tmp_path / "export", "--file", tmp_path / "lines", "--output", tmp_path / "drawn"]
+    def sampled(top_k: int, seed: int) -> list[str]:
+        flags = ["--model", tmp_path / "export", "--file", tmp_path / "lines", "--output", tmp_path / "sampled"]
         sample_translations.main([*map(str, [*flags, "--top_k", top_k, "--seed", seed])])
-        return (tmp_path / "drawn").read_text().splitlines()
+        return (tmp_path / "sampled").read_text().splitlines()
 
     greedy = Translator(str(tmp_path / "export"), num_beams=1)(lines)
-    assert drawn(1, 1) == [" ".join(translation.split()) for translation in greedy]
-    assert drawn(40, 1) == drawn(40, 1) != drawn(40, 2)
+    assert sampled(1, 1) == [" ".join(translation.split()) for translation in greedy]
+    assert sampled(40, 1) == sampled(40, 1) != sampled(40, 2)
 
 
 def test_a_wider_model_computes_the_same(started, tmp_path):
