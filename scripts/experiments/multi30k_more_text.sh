@@ -88,7 +88,7 @@ further de-en-5 de-en-4 pairs-and-captions-de-en-3 --updates 6400 --rate 1.2e-3 
 text pairs-and-captions-en-de-4 en de 8 clean.de.en.2 clean.de clean.de.en.3 clean.de
 further en-de-6 en-de-5 pairs-and-captions-en-de-4 --updates 3600 --rate 1.2e-3 --warmup 100 --seed 44
 
-# The pairs alone.
+# The pairs alone: German to English is published, English to German translates the English captions once more.
 pairs() { # FOLDER MODEL SOURCE TARGET LENGTH_PENALTY
     stage "$1" vanilla-transformer train-translation "$here/recipes/pairs-alone.yaml" --data "$multi30k" \
         --model "$runs/$2" --source_column "$3" --target_column "$4" --length_penalty "$5"
@@ -96,7 +96,7 @@ pairs() { # FOLDER MODEL SOURCE TARGET LENGTH_PENALTY
 pairs multi30k-de-en de-en-5 de en 0.6
 pairs en-de-6-pairs en-de-6 en de 1.5
 
-# English to German a last time, with more dropout; later, from sampled translations of the captions.
+# English to German with more dropout; then from two sampled translations of each German caption.
 translated multi30k-de-en "$runs/clean.de" clean.de.en.4
 translated en-de-6-pairs "$runs/clean.en" clean.en.de.4
 text pairs-and-captions-en-de-5 en de 6 clean.de.en.3 clean.de clean.de.en.4 clean.de clean.en clean.en.de.4
