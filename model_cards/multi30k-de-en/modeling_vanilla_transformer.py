@@ -289,12 +289,14 @@ class VanillaTransformerFeedForward(nn.Module):
         super().__init__()
         self.fc1 = nn.Linear(config.d_model, ffn_dim)
         self.activation = ACT2FN[config.activation_function]
-        self.dropout = nn.Dropout(config.activation_dropout)
+        self.dropout = config.activation_dropout
         self.fc2 = nn.Linear(ffn_dim, config.d_model)
 
     def forward(self, hidden_states: torch.Tensor) -> torch.Tensor:
         """(B, L, D) to (B, L, D)."""
-        return self.fc2(self.dropout(self.activation(self.fc1(hidden_states))))
+        hidden_states = self.activation(self.fc1(hidden_states))
+        hidden_states = nn.functional.dropout(hidden_states, p=self.dropout, training=self.training)
+        return self.fc2(hidden_states)
 
 
 class VanillaTransformerUnbiasedStdNorm(nn.Module):
@@ -339,17 +341,18 @@ class VanillaTransformerResidual(nn.Module):
 
     def __init__(self, config: VanillaTransformerConfig):
         super().__init__()
-        self.pre_norm = layer_norm(config) if config.norm_first else nn.Identity()
-        self.post_norm = nn.Identity() if config.norm_first else layer_norm(config)
-        self.dropout = nn.Dropout(config.dropout)
+        self.pre_norm = layer_norm(config) if config.norm_first else None
+        self.post_norm = None if config.norm_first else layer_norm(config)
+        self.dropout = config.dropout
 
     def before(self, hidden_states: torch.Tensor) -> torch.Tensor:
         """The sub-layer's input, (B, L, D), from the residual."""
-        return self.pre_norm(hidden_states)
+        return hidden_states if self.pre_norm is None else self.pre_norm(hidden_states)
 
     def after(self, residual: torch.Tensor, output: torch.Tensor) -> torch.Tensor:
         """The sum, (B, L, D), of the residual and the sub-layer's output."""
-        return self.post_norm(residual + self.dropout(output))
+        hidden_states = residual + nn.functional.dropout(output, p=self.dropout, training=self.training)
+        return hidden_states if self.post_norm is None else self.post_norm(hidden_states)
 
 
 class VanillaTransformerEncoderLayer(GradientCheckpointingLayer):
@@ -557,9 +560,9 @@ class VanillaTransformerEncoder(VanillaTransformerPreTrainedModel):
         super().__init__(config)
         self.embed_tokens = VanillaTransformerEmbedding(config.vocab_size, config)
         self.embed_positions = POSITIONS[config.position_embedding_type](config.max_position_embeddings, config)
-        self.dropout = nn.Dropout(config.embedding_dropout)
+        self.dropout = config.embedding_dropout
         self.layers = nn.ModuleList([VanillaTransformerEncoderLayer(config, i) for i in range(config.encoder_layers)])
-        self.final_norm = layer_norm(config) if config.final_norm else nn.Identity()
+        self.final_norm = layer_norm(config) if config.final_norm else None
         self.gradient_checkpointing = False
         self.register_load_state_dict_post_hook(_refill_sinusoid)
         self.post_init()
@@ -590,14 +593,17 @@ class VanillaTransformerEncoder(VanillaTransformerPreTrainedModel):
         limit = self.config.max_position_embeddings
         _check_length(inputs_embeds.shape[1], 0, limit, f"give the tokenizer truncation=True, max_length={limit}")
         position_ids = _position_ids(inputs_embeds, attention_mask, 0)
-        hidden_states = self.dropout(self.embed_positions(inputs_embeds, position_ids))
+        hidden_states = self.embed_positions(inputs_embeds, position_ids)
+        hidden_states = nn.functional.dropout(hidden_states, p=self.dropout, training=self.training)
 
         attention_mask = create_bidirectional_mask(  # (B, 1, S, S)
             config=self.config, inputs_embeds=inputs_embeds, attention_mask=attention_mask
         )
         for layer in self.layers:
             hidden_states = layer(hidden_states, attention_mask, **kwargs)
-        return BaseModelOutput(last_hidden_state=self.final_norm(hidden_states))
+        if self.final_norm is not None:
+            hidden_states = self.final_norm(hidden_states)
+        return BaseModelOutput(last_hidden_state=hidden_states)
 
     def save_pretrained(self, *args, **kwargs) -> None:
         """Save as a `VanillaTransformerEncoderModel`, which the Auto classes know."""
@@ -642,9 +648,9 @@ class VanillaTransformerDecoder(VanillaTransformerPreTrainedModel):
         super().__init__(config)
         self.embed_tokens = VanillaTransformerEmbedding(config.target_vocab_size, config)
         self.embed_positions = POSITIONS[config.position_embedding_type](config.max_target_positions, config)
-        self.dropout = nn.Dropout(config.embedding_dropout)
+        self.dropout = config.embedding_dropout
         self.layers = nn.ModuleList([VanillaTransformerDecoderLayer(config, i) for i in range(config.decoder_layers)])
-        self.final_norm = layer_norm(config) if config.final_norm else nn.Identity()
+        self.final_norm = layer_norm(config) if config.final_norm else None
         self.gradient_checkpointing = False
         self.register_load_state_dict_post_hook(_refill_sinusoid)
         self.post_init()
@@ -693,7 +699,8 @@ class VanillaTransformerDecoder(VanillaTransformerPreTrainedModel):
         _check_length(inputs_embeds.shape[1], past_length, limit, remedy)
         if position_ids is None:
             position_ids = _position_ids(inputs_embeds, attention_mask, past_length)
-        hidden_states = self.dropout(self.embed_positions(inputs_embeds, position_ids))
+        hidden_states = self.embed_positions(inputs_embeds, position_ids)
+        hidden_states = nn.functional.dropout(hidden_states, p=self.dropout, training=self.training)
 
         attention_mask = create_causal_mask(  # (B, 1, T, P + T)
             config=self.config,
@@ -712,8 +719,10 @@ class VanillaTransformerDecoder(VanillaTransformerPreTrainedModel):
         source = encoder_hidden_states, encoder_attention_mask
         for layer in self.layers:
             hidden_states = layer(hidden_states, attention_mask, *source, cache=cache, **kwargs)
+        if self.final_norm is not None:
+            hidden_states = self.final_norm(hidden_states)
         returned: dict[str, Any] = {CACHE: cache}
-        return BaseModelOutputWithPastAndCrossAttentions(last_hidden_state=self.final_norm(hidden_states), **returned)
+        return BaseModelOutputWithPastAndCrossAttentions(last_hidden_state=hidden_states, **returned)
 
 
 class VanillaTransformerModel(VanillaTransformerPreTrainedModel):

@@ -22,6 +22,7 @@ from collections import deque
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
+from unittest.mock import patch
 
 import torch
 import torch.distributed as dist
@@ -41,7 +42,7 @@ from hf_vanilla_transformer.training.batches import TokenBudgetBatchSampler
 
 # Rows whose logits are in memory at once.
 _ROWS = 256
-# Random numbers that are drawn at once, and how often some of them, from a random place on, are a mask.
+# Random numbers that are drawn at once, and in how many updates some of them, from a random place on, are a mask.
 _DRAWN, _USES = 2**21, 64
 # Updates after which processes take the mean of their weights.
 _APART = 25
@@ -82,22 +83,24 @@ class SmoothedLoss(torch.autograd.Function):
         return to_hidden * scale.bfloat16(), *((one * scale).to(ctx.dtype) for one in (to_weight, to_bias)), None, None
 
 
-class PooledDropout(nn.Module):
-    """Dropout whose masks are pieces of one list of random numbers, drawn anew from time to time."""
+class PooledDropout:
+    """`nn.functional.dropout` of one forward, whose masks are pieces of lists of random numbers.
 
-    def __init__(self, p: float):
-        super().__init__()
-        self.p, self.uses = p, 0
+    Each call has a list of its own, drawn where `pools` has none: keep `pools` from one forward to the next.
+    """
 
-    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
-        if not self.training or not self.p:
+    def __init__(self, pools: list[torch.Tensor]):
+        self.pools, self.calls = pools, 0
+
+    def __call__(self, inputs: torch.Tensor, p: float, training: bool) -> torch.Tensor:
+        if not training or not p:
             return inputs
-        if self.uses % _USES == 0:
-            self.pool = torch.empty(_DRAWN, dtype=inputs.dtype).bernoulli_(1 - self.p).div_(1 - self.p)
-        self.uses += 1
-        size = inputs.numel()
+        if self.calls == len(self.pools):
+            self.pools.append(torch.empty(_DRAWN, dtype=inputs.dtype).bernoulli_(1 - p).div_(1 - p))
+        pool, size = self.pools[self.calls], inputs.numel()
+        self.calls += 1
         start = random.randrange(_DRAWN - size)
-        return inputs * self.pool[start : start + size].view(inputs.shape)
+        return inputs * pool[start : start + size].view(inputs.shape)
 
 
 class MasterAdamW(torch.optim.AdamW):
@@ -127,13 +130,6 @@ class MasterAdamW(torch.optim.AdamW):
     def zero_grad(self, set_to_none: bool = True) -> None:
         for weight in self.weights:
             weight.grad = None
-
-
-def pool_dropout(model: nn.Module) -> None:
-    for module in list(model.modules()):
-        for name, child in module.named_children():
-            if isinstance(child, nn.Dropout):
-                setattr(module, name, PooledDropout(child.p))
 
 
 def rate_at(update: int, updates: int, warmup: int, schedule: str) -> float:
@@ -176,7 +172,7 @@ def main(argv: list[str] | None = None) -> None:
     rates = {} if arguments.dropout is None else dict.fromkeys(("dropout", "embedding_dropout"), arguments.dropout)
     model = VanillaTransformerForConditionalGeneration.from_pretrained(arguments.model, dtype=torch.bfloat16, **rates)
     model.set_attn_implementation("eager")
-    pool_dropout(model.train())
+    model.train()
     optimizer = MasterAdamW(list(model.parameters()), betas=(0.9, 0.98), eps=1e-9, weight_decay=0.0, fused=True)
     texts = {side: read_lines(Path(arguments.data, f"train.{side}")) for side in ("source", "target")}
     source, target = (tokenizer(lines, truncation=True)["input_ids"] for lines in texts.values())
@@ -186,13 +182,17 @@ def main(argv: list[str] | None = None) -> None:
     batches = (batch for _ in iter(int, 1) for batch in sampler)
     recent: deque[dict[str, torch.Tensor]] = deque(maxlen=10)
     begin, losses, tokens = time.time(), 0.0, 0
+    pools: list[torch.Tensor] = []
     last = arguments.stop or arguments.updates
     for update in range(1, 1 + last):
         rows = next(batches)
         ids, mask = map(torch.from_numpy, pad([source[row] for row in rows], tokenizer.pad_token_id))
         labels, inside = map(torch.from_numpy, pad([target[row] for row in rows], tokenizer.pad_token_id))
         inputs = model.prepare_decoder_input_ids_from_labels(labels)
-        hidden = model.model(ids, mask, inputs, use_cache=False)[0]
+        if update % _USES == 1:
+            pools.clear()
+        with patch.object(nn.functional, "dropout", PooledDropout(pools)):
+            hidden = model.model(ids, mask, inputs, use_cache=False)[0]
         inside, head = inside > 0, model.lm_head
         gold = labels[inside]
         loss = SmoothedLoss.apply(hidden[inside], head.weight, head.bias, gold, arguments.smoothing) / len(gold)

@@ -51,12 +51,15 @@ def test_pooled_dropout_is_dropout():
     from one_core import PooledDropout
 
     torch.manual_seed(0)
-    dropout = PooledDropout(0.3)
-    ones = torch.ones(200, 300)
-    dropped = dropout(ones)
-    assert dropped.unique().tolist() == pytest.approx([0, 1 / 0.7])
-    assert dropped.mean() == pytest.approx(1, abs=0.01) and not torch.equal(dropped, dropout(ones))
-    assert torch.equal(dropout.eval()(ones), ones)
+    ones, pools = torch.ones(200, 300), []
+    dropout = PooledDropout(pools)
+    for rate in (0.3, 0.2):
+        dropped = dropout(ones, p=rate, training=True)
+        assert dropped.unique().tolist() == pytest.approx([0, 1 / (1 - rate)])
+        assert dropped.mean() == pytest.approx(1, abs=0.01)
+    again = PooledDropout(pools)(ones, p=0.3, training=True)  # of the first list, from another place on
+    assert len(pools) == 2 and again.max() == pytest.approx(1 / 0.7) and not torch.equal(again, dropped)
+    assert dropout(ones, p=0.3, training=False) is ones and dropout(ones, p=0.0, training=True) is ones
 
 
 def test_small_updates_add_up(started):
@@ -72,13 +75,16 @@ def test_small_updates_add_up(started):
     assert weight.tolist() == pytest.approx([0.98] * 8, abs=2e-3) and weight.grad is None
 
 
-def test_the_loop_learns_and_its_record_is_that_of_a_run(started, tmp_path):
+def test_the_loop_learns_and_its_record_is_that_of_a_run(started, tmp_path, monkeypatch):
     import one_core
 
     from hf_vanilla_transformer.hub.record import read_file
 
+    pools, pooled_dropout = [], one_core.PooledDropout
+    monkeypatch.setattr(one_core, "PooledDropout", lambda _: pooled_dropout(pools))
     arguments = ["--model", started / "model", "--data", started, "--output_dir", tmp_path / "out", "--updates", 60]
     one_core.main([*map(str, [*arguments, "--rate", 1e-2, "--warmup", 5, "--max_tokens", 400, "--dropout", 0.01])])
+    assert len(pools) == 2 + 10 + 6  # of the embeddings, the sub-layers and the attention probabilities
     losses = []
     ids = load_tokenizer(str(tmp_path / "out"))(["a k", "j t"], return_tensors="pt")["input_ids"]
     for folder in (started / "model", tmp_path / "out"):
