@@ -132,6 +132,12 @@ class MasterAdamW(torch.optim.AdamW):
             weight.grad = None
 
 
+def tokenize(lines: list[str], tokenizer: Any) -> list[list[int]]:
+    """The ids of each line; some lines at a time, since the tokenizer's answer holds much more than ids."""
+    starts = range(0, len(lines), 10_000)
+    return [ids for i in starts for ids in tokenizer(lines[i : i + 10_000], truncation=True)["input_ids"]]
+
+
 def rate_at(update: int, updates: int, warmup: int, schedule: str) -> float:
     """The share of the peak rate: `linear` falls to 0, `inverse_sqrt` is the Noam schedule."""
     if update <= warmup:
@@ -175,7 +181,7 @@ def main(argv: list[str] | None = None) -> None:
     model.train()
     optimizer = MasterAdamW(list(model.parameters()), betas=(0.9, 0.98), eps=1e-9, weight_decay=0.0, fused=True)
     texts = {side: read_lines(Path(arguments.data, f"train.{side}")) for side in ("source", "target")}
-    source, target = (tokenizer(lines, truncation=True)["input_ids"] for lines in texts.values())
+    source, target = (tokenize(lines, tokenizer) for lines in texts.values())
     sampler = TokenBudgetBatchSampler(
         [max(map(len, pair)) for pair in zip(source, target, strict=True)], arguments.max_tokens, arguments.seed + rank
     )
