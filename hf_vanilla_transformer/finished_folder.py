@@ -37,7 +37,9 @@ def finished_folder(output_dir: str | Path) -> Iterator[Path]:
     parent = target if stays else next(folder for folder in target.parents if folder.exists())
     _remove_what_was_left(parent)
     _check_free(output_dir)
-    with tempfile.TemporaryDirectory(dir=parent, prefix=SCRATCH) as scratch, FileLock(Path(scratch, "lock")):
+    # Another process that looks for what was left may put its lock here while this is removed; it removes the rest.
+    scratch_folder = tempfile.TemporaryDirectory(dir=parent, prefix=SCRATCH, ignore_cleanup_errors=True)
+    with scratch_folder as scratch, FileLock(Path(scratch, "lock")):
         Path(scratch, MARK).write_text(MARKED, encoding="utf-8")
         folder = Path(scratch, "result")
         folder.mkdir()

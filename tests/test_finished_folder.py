@@ -1,6 +1,7 @@
 """An output folder is there as a whole or not at all, whoever else writes there, and nobody's files are deleted."""
 
 import contextlib
+import errno
 import os
 import signal
 import threading
@@ -79,6 +80,21 @@ def test_of_several_at_once_one_succeeds(output, request):
     assert succeeded.count(True) == 1
     assert {(output / name).read_text() for name in tree(output)} == {str(succeeded.index(True))}
     assert tree(output) == {"a", "b"}
+
+
+def test_a_lock_of_another_in_the_scratch_folder_does_no_harm(tmp_path, monkeypatch):
+    """Another process that looks for what was left may put it there while the folder is removed."""
+    rmdir = os.rmdir
+
+    def find_a_lock(path, **options):
+        if SCRATCH in str(path):
+            raise OSError(errno.ENOTEMPTY, os.strerror(errno.ENOTEMPTY), path)
+        rmdir(path, **options)
+
+    monkeypatch.setattr(os, "rmdir", find_a_lock)
+    with finished_folder(str(tmp_path / "output")) as folder:
+        write(folder)
+    assert tree(tmp_path / "output") == {"a", "b"}
 
 
 def test_who_finishes_last_is_refused_in_one_line(output):
