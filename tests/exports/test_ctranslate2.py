@@ -246,6 +246,7 @@ def test_published_models(name, tmp_path):
     folder = ROOT / "model_cards" / name
     record = export(str(folder), output_dir=str(tmp_path / "export"), format="ctranslate2")
     assert record["comparison"]["random_texts"]["longest"] == 128
+    assert record["comparison"]["random_texts"]["mean_difference"] < 5e-6
     # Log-probabilities of -20 round to 2e-6. Torch and the export may each be one rounding away from float64.
     single, double = (TorchEngine(load_model(str(folder), dtype=dtype).eval()) for dtype in ("float32", "float64"))
     compare = comparison.compare_logits if name == "nsmc-small" else comparison.compare_translations
