@@ -18,6 +18,7 @@ The logits of a whole batch are most of its memory, and reading and writing memo
 import os
 import random
 import time
+from array import array
 from collections import deque
 from dataclasses import dataclass
 from pathlib import Path
@@ -132,10 +133,11 @@ class MasterAdamW(torch.optim.AdamW):
             weight.grad = None
 
 
-def tokenize(lines: list[str], tokenizer: Any) -> list[list[int]]:
-    """The ids of each line; some lines at a time, since the tokenizer's answer holds much more than ids."""
+def tokenize(lines: list[str], tokenizer: Any) -> list[Any]:
+    """The ids of each line, as arrays; some lines at a time, since the tokenizer's answer holds much more than ids."""
     starts = range(0, len(lines), 10_000)
-    return [ids for i in starts for ids in tokenizer(lines[i : i + 10_000], truncation=True)["input_ids"]]
+    rows = (ids for i in starts for ids in tokenizer(lines[i : i + 10_000], truncation=True)["input_ids"])
+    return [array("i", ids) for ids in rows]  # of millions of lines, lists of int would take several times the memory
 
 
 def rate_at(update: int, updates: int, warmup: int, schedule: str) -> float:
