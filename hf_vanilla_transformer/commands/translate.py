@@ -56,12 +56,10 @@ class TranslateArguments(LinesArguments):
     def __post_init__(self):
         super().__post_init__()
         check_at_least(1, self, "num_beams", "max_new_tokens", "num_return_sequences")
-        of_one = ["return_scores", "alignments"]
-        if self.split_sentences and (self.num_return_sequences > 1 or any(getattr(self, name) for name in of_one)):
-            raise DataError(
-                "--split_sentences: without --num_return_sequences, --return_scores and --alignments, "
-                "which are of one text"
-            )
+        refused = [name for name in ("return_scores", "alignments") if getattr(self, name)]
+        refused += ["num_return_sequences"] if self.num_return_sequences > 1 else []
+        if self.split_sentences and refused:
+            raise DataError(f"--{refused[0]}: not with --split_sentences, which joins the translations of sentences")
 
 
 @exit_with_one_line

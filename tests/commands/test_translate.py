@@ -160,7 +160,9 @@ def test_the_best_translations_and_their_scores_are_columns(succeed, refused, tr
     assert "'score 2': rename that column" in said
     said = refused("translate", *flags, "--num_beams", 1, stdin="1\n")
     assert "num_return_sequences: at most 1, num_beams, not 2" in said
-    assert "--split_sentences: without" in refused("translate", *flags, "--split_sentences", "true", stdin="1\n")
+    split = ["translate", "--model", translator, "--split_sentences", "true", "--num_beams", 2]
+    for flag, value in (("return_scores", "true"), ("alignments", "true"), ("num_return_sequences", 2)):
+        assert f"--{flag}: not with --split_sentences" in refused(*split, f"--{flag}", value, stdin="1\n")
 
 
 def test_a_text_longer_than_the_model_reads_is_translated_by_sentences(succeed, translator, caplog):
