@@ -61,7 +61,7 @@ class LinesArguments(EngineArguments):
     text_column: str | None = HfArg(
         default=None, help="The column with the texts of a table; by default as in the model's recipe."
     )
-    encoding: str = HfArg(default="utf-8", help="Of a table, such as cp949.")
+    encoding: str = HfArg(default="utf-8", help="Of the file, such as cp949.")
     output: str | None = HfArg(
         default=None, help="File for the answers, or folder for those of a folder; by default standard output."
     )
@@ -443,18 +443,19 @@ def answer_lines(
 def _rows(texts: Any, arguments: LinesArguments, max_characters: int) -> tuple[Iterator[Any], int | None]:
     """The lines or rows to be answered, and their number, if it is known."""
     name: Any = arguments.file
-    rows = texts.rows if arguments.is_table else stream_lines(texts, name or "standard input", longest=max_characters)
+    shown, encoding = name or "standard input", arguments.encoding
+    rows = texts.rows if arguments.is_table else stream_lines(texts, shown, encoding, longest=max_characters)
     total = texts.last if arguments.is_parquet else None
     if not arguments.shard:
         return rows, total
     if total is None:
         with open(local_path(name), "rb") as opened:
             if not arguments.is_table:
-                total = sum(1 for _ in stream_lines(opened, name, longest=0))
+                total = sum(1 for _ in stream_lines(opened, name, encoding, longest=0))
             elif ending_of(name) in JSON:
-                total = sum(1 for _ in _json_rows(name, arguments.encoding, opened))
+                total = sum(1 for _ in _json_rows(name, encoding, opened))
             else:
-                total = sum(1 for _ in iterate_rows(name, arguments.encoding, opened=opened, fewest=0)) - 1
+                total = sum(1 for _ in iterate_rows(name, encoding, opened=opened, fewest=0)) - 1
     size = WINDOW * arguments.batch_size  # with whole windows, the answers are those of the command without shards
     blocks = -(-total // size)
     first, last = (

@@ -80,7 +80,7 @@ def decode_lines(stream: BinaryIO, name: str, encoding: str = "utf-8", longest: 
         "".encode(codec)
     except (LookupError, UnicodeError):
         raise DataError(f"{name}: Python knows no encoding {encoding!r}") from None
-    number, line, read, cut = 0, b"", lines.readline, 0
+    number, line, read, cut, wrapper = 0, b"", lines.readline, 0, None
     if codec.startswith(("utf-16", "utf-32")):  # in which a line feed is more than one byte
         wrapper = io.TextIOWrapper(lines, codec, newline="\n")
         read, codec = (lambda size: wrapper.readline(size).encode()), "utf-8"
@@ -105,6 +105,9 @@ def decode_lines(stream: BinaryIO, name: str, encoding: str = "utf-8", longest: 
             raise DataError(f"{name}, line {number}: {CUT_OFF}") from None
         problem = f"byte {error.start + 1} is not {encoding.upper()} ({error.reason}){_advice(line)}"
         raise DataError(f"{name}, line {number}: {problem}") from None
+    finally:
+        if wrapper and not wrapper.closed:
+            wrapper.detach()  # or the file would be closed with it
 
 
 def _advice(line: bytes) -> str:

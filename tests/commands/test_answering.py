@@ -63,6 +63,20 @@ def test_windows_are_answered_in_the_order_of_the_texts(run, succeed, classifier
         assert output.read_bytes() == out.encode()
 
 
+@pytest.mark.parametrize("encoding", ["cp949", "utf-16"])
+def test_lines_are_read_in_their_encoding(run, succeed, classifier, tmp_path, encoding):
+    file, lines = tmp_path / "texts.txt", ["가 나 다", "", "나 다 라"] * 30
+    file.write_text("".join(f"{line}\n" for line in lines), encoding=encoding)
+    arguments = ["predict", "--model", classifier, "--file", file, "--batch_size", "1"]
+    out = succeed(*arguments, "--encoding", encoding)
+    assert [line.split("\t")[2] for line in out.splitlines()] == lines
+    for place in ("1/2", "2/2"):
+        succeed(*arguments, "--encoding", encoding, "--output", tmp_path / "part.tsv", "--shard", place)
+    shards = sorted(tmp_path.glob("part-*.tsv"))
+    assert len(shards) == 2 and "".join(shard.read_text(encoding="utf-8") for shard in shards) == out
+    assert f"give the encoding {encoding}" in run(*arguments)[2]
+
+
 @pytest.mark.parametrize(
     ("kept", "half"),
     [(0, b""), (0, b"LABEL"), (WINDOW, "LABEL_0\t0.9\t가".encode()[:-1]), (2 * WINDOW + 5, b""), (len(TEXTS), b"L")],
