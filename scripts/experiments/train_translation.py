@@ -1,37 +1,67 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""Train a translator with R-Drop or BPE-dropout.
+"""Train a translator with R-Drop, BPE-dropout or minimum risk training.
 
     python scripts/experiments/train_translation.py scripts/experiments/recipes/rdrop.yaml --data multi30k \\
         --model runs/en-de --output_dir runs/en-de-rdrop
+    vanilla-transformer translate --model runs/en-de --num_beams 10 --num_return_sequences 10 --file train.en \\
+        --output train.candidates
+    python scripts/experiments/train_translation.py scripts/experiments/recipes/minimum-risk.yaml --data multi30k \\
+        --model runs/en-de --candidates train.candidates --output_dir runs/en-de-risk
 
 Everything else is as in `vanilla-transformer train-translation`.
 """
 
+from dataclasses import dataclass
+
 from datasets import Dataset
+from minimum_risk import add_candidates, with_minimum_risk
 from regularization import RegularizationArguments
 from transformers import PreTrainedTokenizerBase, Seq2SeqTrainingArguments
+from transformers.hf_argparser import HfArg
 
 from hf_vanilla_transformer.commands.arguments import exit_with_one_line, parse_arguments
+from hf_vanilla_transformer.errors import DataError
 from hf_vanilla_transformer.settings import PairArguments, TranslatorArguments
 from hf_vanilla_transformer.training.trainer import TokenBudgetTrainer, data_seed
 from hf_vanilla_transformer.training.translator import train
 
 
-ARGUMENTS = [PairArguments, TranslatorArguments, RegularizationArguments, Seq2SeqTrainingArguments]
+@dataclass
+class ExperimentArguments(RegularizationArguments):
+    candidates: str | None = HfArg(
+        default=None,
+        help="Translations of the training texts to choose from: a file with a line for each, separated by tabs.",
+    )
+    risk_weight: float = HfArg(default=0.7, help="With --candidates, the share of the risk in the loss.")
+
+    def __post_init__(self):
+        super().__post_init__()
+        if not 0 <= self.risk_weight <= 1:
+            raise DataError(f"--risk_weight: from 0 to 1, not {self.risk_weight}")
+        if self.candidates and (self.rdrop_alpha or self.bpe_dropout):
+            raise DataError("--candidates: neither with --rdrop_alpha nor with --bpe_dropout")
+
+
+ARGUMENTS = [PairArguments, TranslatorArguments, ExperimentArguments, Seq2SeqTrainingArguments]
 
 
 @exit_with_one_line
 def main(argv: list[str] | None = None) -> None:
     (pairs, model, experiment, training), settings = parse_arguments(ARGUMENTS, __doc__, argv)
+    if experiment.candidates and not model.max_tokens:
+        raise DataError("--candidates: with --max_tokens")  # Trainer's own batches would leave them out
 
     def extend(rows: Dataset, source: PreTrainedTokenizerBase, target: PreTrainedTokenizerBase) -> Dataset:
+        if experiment.candidates:
+            return add_candidates(rows, experiment.candidates, target)
         tokenizers = {"input_ids": source, "labels": target}
         return experiment.segment(rows, tokenizers, source.model_max_length, data_seed(training))
 
+    trainer = experiment.trainer_class(TokenBudgetTrainer)
     train(
         *(pairs, model, training, settings),
         extend=extend,
-        trainer_class=experiment.trainer_class(TokenBudgetTrainer),
+        trainer_class=with_minimum_risk(trainer, experiment.risk_weight) if experiment.candidates else trainer,
         script="scripts/experiments/train_translation.py",
     )
 
