@@ -155,13 +155,19 @@ class _Clock(TrainerCallback):
         self.ends.append(time.perf_counter())
 
 
+def number_of_updates(trainer: CheckedTrainer) -> int:
+    """Of the whole training."""
+    training = trainer.args
+    if training.max_steps > 0:
+        return training.max_steps
+    batches = math.ceil(len(trainer.get_train_dataloader()) / training.gradient_accumulation_steps)
+    return math.ceil(batches * training.num_train_epochs)
+
+
 def rehearse(trainer: CheckedTrainer, folder: str) -> None:
     """Train for four updates, time the last three, and print how long a run takes and what it leaves in `folder`."""
     training, clock = trainer.args, _Clock()
-    updates = training.max_steps
-    if updates <= 0:
-        batches = math.ceil(len(trainer.get_train_dataloader()) / training.gradient_accumulation_steps)
-        updates = math.ceil(batches * training.num_train_epochs)
+    updates = number_of_updates(trainer)
     keeps, limit = training.save_strategy != SaveStrategy.NO, training.save_total_limit
     training.max_steps = 4
     training.eval_strategy = training.logging_strategy = IntervalStrategy.NO

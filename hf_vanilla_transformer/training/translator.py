@@ -35,7 +35,15 @@ from ..settings import PairArguments, TranslatorArguments
 from ..tasks import TRANSLATION
 from ..tokenizer import has_capitals
 from .checkpoints import average_checkpoints, last_checkpoints
-from .run import Run, broadcast_from_main, generation_config, make_config, print_facts, sorted_by_length
+from .run import (
+    Run,
+    broadcast_from_main,
+    generation_config,
+    make_config,
+    number_of_updates,
+    print_facts,
+    sorted_by_length,
+)
 from .trainer import TokenBudgetTrainer
 from .vocabulary import train_vocabulary
 
@@ -113,6 +121,7 @@ def train(
             processing_class=tokenizer,
             compute_metrics=partial(bleu_of, run.target_tokenizer) if training.predict_with_generate else None,
         )
+        check_checkpoints(trainer, arguments.average_last)
         if run.train(trainer):
             run.metrics["averaged_steps"] = average_last(trainer, arguments.average_last)
             finish(run, trainer, data_arguments, data, tokenized, dropped, beams, script)
@@ -151,7 +160,7 @@ def finish(
 
 
 def check_settings(arguments: TranslatorArguments, training: Seq2SeqTrainingArguments, beams: int) -> None:
-    """Refuse a length penalty without beams, and averaging more checkpoints than the run keeps."""
+    """Refuse a length penalty without beams, and averaging checkpoints that the run does not keep."""
     if beams == 1 and arguments.length_penalty != 1:
         raise DataError("--length_penalty: needs --generation_num_beams above 1")
     if arguments.average_last == 1:
@@ -165,9 +174,17 @@ def check_settings(arguments: TranslatorArguments, training: Seq2SeqTrainingArgu
             f"--average_last: {arguments.average_last} checkpoints, but --save_total_limit is "
             f"{training.save_total_limit}"
         )
-    updates = training.save_steps * (arguments.average_last - 1)
-    if training.save_strategy == SaveStrategy.STEPS and training.save_steps >= 1 and 0 < training.max_steps <= updates:
-        raise DataError(f"--average_last: with --max_steps {training.max_steps} there are fewer checkpoints")
+
+
+def check_checkpoints(trainer: TokenBudgetTrainer, number: int) -> None:
+    """Refuse averaging more checkpoints than all updates leave, before the first of them."""
+    every = trainer.args.save_steps
+    if number > 1 and trainer.args.save_strategy == SaveStrategy.STEPS and every >= 1:
+        updates = number_of_updates(trainer)
+        if updates <= every * (number - 1):
+            raise DataError(
+                f"--average_last: {number} checkpoints, but {updates} updates with --save_steps {every:g} leave fewer"
+            )
 
 
 def average_last(trainer: Seq2SeqTrainer, number: int) -> list[int]:
