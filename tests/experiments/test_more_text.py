@@ -122,12 +122,13 @@ def test_a_wider_model_computes_the_same(started, tmp_path):
     import widen
 
     folders = ["--model", str(started / "model"), "--output_dir", str(tmp_path / "wide")]
-    widen.main([*folders, "--ffn_dim", "50"])
+    widen.main([*folders, "--ffn_dim", "50", "--encoder_layers", "3"])
     models = [
         VanillaTransformerForConditionalGeneration.from_pretrained(folder).eval()
         for folder in (started / "model", tmp_path / "wide")
     ]
-    assert models[1].config.encoder_ffn_dim == 50 and models[1].config.dropout == 0.15
+    config = models[1].config
+    assert (config.encoder_ffn_dim, config.encoder_layers, config.dropout) == (50, 3, 0.15)
     ids = torch.tensor([[5, 6, 7, 3]])
     torch.testing.assert_close(*(model(input_ids=ids, labels=ids).logits for model in models))
 
