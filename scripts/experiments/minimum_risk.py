@@ -6,6 +6,7 @@ writes them. The risk is their expected error, 1 - BLEU of the sentence, under t
 """
 
 from collections.abc import Sequence
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -44,17 +45,27 @@ def add_candidates(rows: Dataset, file: str | Path, tokenizer: PreTrainedTokeniz
     """
     lines = read_lines(file)
     if len(lines) != len(rows):
-        raise DataError(f"{file}: {len(lines):,} lines, for {len(rows):,} training pairs")
+        raise DataError(
+            f"{file}: {len(lines):,} lines, for {len(rows):,} training pairs; those with an empty side are none"
+        )
     bleu = BLEU(effective_order=True)  # for single sentences
     references = tokenizer.batch_decode(rows["labels"][:], skip_special_tokens=True)
     candidates, errors = [], []
     for number, (line, reference) in enumerate(zip(lines, references, strict=True), 1):
-        texts = [text for text in dict.fromkeys(line.split("\t")) if text]
+        texts = [text for text in dict.fromkeys(line.split("\t")) if text.strip()]
         if not texts:
             raise DataError(f"{file}, line {number}: no translation")
         candidates.append(tokenizer(texts, truncation=True)["input_ids"])
         errors.append([1 - bleu.sentence_score(text, [reference]).score / 100 for text in texts])
     return rows.add_column("candidates", candidates).add_column("errors", errors)
+
+
+def describe_candidates(rows: Dataset) -> str:
+    """What `add_candidates` added; a file in another order, or one with scores in it, shows in the BLEU."""
+    errors = rows["errors"][:]
+    first, best = (100 - 100 * sum(map(of, errors)) / len(errors) for of in (itemgetter(0), min))
+    mean = sum(map(len, errors)) / len(errors)
+    return f"candidates: {mean:.1f} of each text; mean sentence BLEU of the first {first:.1f}, of the best {best:.1f}"
 
 
 class CandidateCollator:

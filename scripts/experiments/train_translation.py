@@ -13,8 +13,9 @@ Everything else is as in `vanilla-transformer train-translation`.
 
 from dataclasses import dataclass
 
+from accelerate import PartialState
 from datasets import Dataset
-from minimum_risk import add_candidates, with_minimum_risk
+from minimum_risk import add_candidates, describe_candidates, with_minimum_risk
 from regularization import RegularizationArguments
 from transformers import PreTrainedTokenizerBase, Seq2SeqTrainingArguments
 from transformers.hf_argparser import HfArg
@@ -30,7 +31,7 @@ from hf_vanilla_transformer.training.translator import train
 class ExperimentArguments(RegularizationArguments):
     candidates: str | None = HfArg(
         default=None,
-        help="Translations of the training texts to choose from: a file with a line for each, separated by tabs.",
+        help="Translations of the training texts to choose from: a file with a line for each text, and tabs between.",
     )
     risk_weight: float = HfArg(default=0.7, help="With --candidates, the share of the risk in the loss.")
 
@@ -49,11 +50,13 @@ ARGUMENTS = [PairArguments, TranslatorArguments, ExperimentArguments, Seq2SeqTra
 def main(argv: list[str] | None = None) -> None:
     (pairs, model, experiment, training), settings = parse_arguments(ARGUMENTS, __doc__, argv)
     if experiment.candidates and not model.max_tokens:
-        raise DataError("--candidates: with --max_tokens")  # Trainer's own batches would leave them out
+        raise DataError("--candidates: needs --max_tokens")  # Trainer's own batches would leave them out
 
     def extend(rows: Dataset, source: PreTrainedTokenizerBase, target: PreTrainedTokenizerBase) -> Dataset:
         if experiment.candidates:
-            return add_candidates(rows, experiment.candidates, target)
+            rows = add_candidates(rows, experiment.candidates, target)
+            PartialState().print(describe_candidates(rows))
+            return rows
         tokenizers = {"input_ids": source, "labels": target}
         return experiment.segment(rows, tokenizers, source.model_max_length, data_seed(training))
 

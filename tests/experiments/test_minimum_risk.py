@@ -7,7 +7,7 @@ import sacrebleu
 import torch
 from conftest import tiny_config
 from datasets import Dataset
-from minimum_risk import CandidateCollator, add_candidates, with_minimum_risk
+from minimum_risk import CandidateCollator, add_candidates, describe_candidates, with_minimum_risk
 from shared import QUIET, TINY_TRANSLATOR, read_json
 from transformers import DataCollatorForSeq2Seq, Seq2SeqTrainingArguments
 
@@ -47,7 +47,13 @@ def test_candidates_have_the_error_of_their_sentence(rows, tokenizer):
     assert rows[0]["errors"][0] == pytest.approx(0) and 0 < min(rows[0]["errors"][1:]) < 1
 
 
-@pytest.mark.parametrize(("text", "message"), [("a\n", "1 lines, for 2"), ("a\n\t\n", "line 2: no translation")])
+def test_the_candidates_are_described():
+    errors = Dataset.from_dict({"errors": [[0.5, 0.2, 1.0], [0.3]]})
+    expected = "candidates: 2.0 of each text; mean sentence BLEU of the first 60.0, of the best 75.0"
+    assert describe_candidates(errors) == expected
+
+
+@pytest.mark.parametrize(("text", "message"), [("a\n", "1 lines, for 2"), ("a\n \t\n", "line 2: no translation")])
 def test_other_files_are_refused(rows, tokenizer, tmp_path, text, message):
     (tmp_path / "other").write_text(text)
     with pytest.raises(ValueError, match=message):
@@ -115,7 +121,8 @@ def test_the_script_trains_on_the_candidates(succeed, refused, translate, corpus
     lines = (corpus / "train.de").read_text().splitlines()
     (tmp_path / "candidates").write_text("".join(f"{line}\tEins.\n" for line in lines))
     given = [*translate, "--candidates", tmp_path / "candidates", "--output_dir"]
-    succeed(*given, tmp_path / "risk", "--risk_weight", "1")
+    out = succeed(*given, tmp_path / "risk", "--risk_weight", "1")
+    assert "candidates: 2.0 of each text; mean sentence BLEU of the first 100.0, of the best 100.0\n" in out
     succeed(*given, tmp_path / "none", "--risk_weight", "0")
     risk, none = (read_json(tmp_path / name / "metrics.json")["epochs"][0]["train_loss"] for name in ("risk", "none"))
     assert 0 < risk < 1 < none
