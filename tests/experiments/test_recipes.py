@@ -27,7 +27,7 @@ CHAINS = {
     "multi30k_more_text.sh": ["model_cards/multi30k-de-en", "model_cards/multi30k-en-de"],
 }
 # Settings that name files and folders: a record has those of its authors.
-PATHS = {"data", "model", "models", "soft_labels", "texts", "multi30k", "pairs", "file", "files", "kept"}
+PATHS = {"data", "model", "models", "soft_labels", "candidates", "texts", "multi30k", "pairs", "file", "files", "kept"}
 OTHER_ARGUMENTS = {"export": [ExportArguments], "translate": [TranslateArguments]}
 # In place of the programs: notes how they are called, and makes a corpus, which is empty.
 PROGRAMS = """
@@ -184,13 +184,14 @@ def test_every_shell_file_is_a_chain_and_every_recipe_has_one():
     assert {file.name for file in (ROOM / "recipes").iterdir()} == named
 
 
-def test_the_command_of_a_published_card_takes_its_recipe(monkeypatch):
+SCRIPTED = [
+    record for records in CHAINS.values() for record in records if "script" in read_json(ROOT / record / "run.json")
+]
+
+
+@pytest.mark.parametrize("record", SCRIPTED)
+def test_the_command_of_a_published_card_takes_its_recipe(record, monkeypatch):
     """Of a run that a script of this folder made; the others are tested with the package."""
-    (folder,) = (
-        folder
-        for folder in (ROOT / record for records in CHAINS.values() for record in records)
-        if "script" in read_json(folder / "run.json")
-    )
-    (command,) = re.findall(r"```sh\n(.*)\n```", (folder / "README.md").read_text())
-    monkeypatch.chdir(folder)
-    assert read_stage(shlex.split(command)).settings == yaml.safe_load((folder / "recipe.yaml").read_text())
+    (command,) = re.findall(r"```sh\n(.*)\n```", (ROOT / record / "README.md").read_text())
+    monkeypatch.chdir(ROOT / record)
+    assert read_stage(shlex.split(command)).settings == yaml.safe_load(Path("recipe.yaml").read_text())
