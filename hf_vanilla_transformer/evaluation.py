@@ -18,7 +18,8 @@ from tqdm import tqdm
 from .data.checksums import checksum
 from .data.in_memory import is_in_memory, name_of
 from .data.labels import SEPARATOR, label_names, multi_hot
-from .data.lines import local_path
+from .data.lines import ending_of, local_path
+from .data.tables import files_ending, find_splits
 from .errors import DataError
 from .figures import plot_reliability, plot_robustness, plot_selective
 from .finished_folder import finished_folder
@@ -200,9 +201,13 @@ def evaluate_translator(arguments: EvaluationArguments) -> Measurement:
     if several:
         arguments.split = "test"
     reports, headlines, table = [], [], [["test"] * several + ["source", "translation", "reference"]]
+    splits = {}
     for prefix in arguments.test_prefixes or [arguments.test_prefix]:
         arguments.test_prefix = prefix
-        split = load_split(arguments, PairArguments)
+        splits[prefix] = load_split(arguments, PairArguments)
+    if several:
+        arguments.test_prefix = None
+    for prefix, split in splits.items():
         sources, references = split["source"][:], split["target"][:]
         begin = time.perf_counter()
         # disable=None: no bar unless standard error is a terminal.
@@ -393,24 +398,52 @@ def load_split(arguments: EvaluationArguments, data_arguments: type, **options: 
         raise DataError(f"{', '.join(missing)}: neither given nor in the model's recipe")
     data: Any = data_arguments(**found)
     arguments.__dict__ |= vars(data)
+    named = given.get("test_prefix") if arguments.split in (None, "test") else None
     origin = "" if "data" in given else ", the data of the model's recipe" if "data" in of_recipe else ", by default"
     if "data" in of_recipe and "data" not in given:
         print(f"Reading {name_of(data.data)}{origin}", flush=True)  # before a stranger's path is read
     try:
+        if named is not None:
+            check_test_set(data)
         loaded = data.load(cut=False, **options)
         is_seen = len(loaded) > 1 or seen(data, arguments.model, of_recipe.get("data"), loaded)
         if arguments.split is None and not is_seen:
-            (rows,) = loaded.values()
+            ((split, rows),) = loaded.items()
+            if split == "train":
+                check_alone(data)
             arguments.split = "all rows"  # type: ignore[assignment]  # for the report
             print(f"Measuring all {len(rows):,} rows of {name_of(data.data)}{origin}", flush=True)
             return rows
         arguments.split = arguments.split or "test"
-        print(f"Measuring {arguments.split} of {name_of(data.data)}{origin}", flush=True)
+        print(f"Measuring {named or arguments.split} of {name_of(data.data)}{origin}", flush=True)
         if arguments.split != "train" and arguments.split in loaded:
             return loaded[arguments.split]
         return data.load(**options)[arguments.split]  # cut as in training
     except (OSError, DataError) as error:
         raise error if "data" in given else DataError(f"{error} (--data: where the data are)") from error
+
+
+def check_test_set(data: PairArguments) -> None:
+    """Raise a DataError if the test set that was named is not there; only a folder of aligned files can have one."""
+    columns, names = (data.source_column, data.target_column), {"test": (data.test_prefix or "",)}
+    is_folder = not is_in_memory(data.data) and local_path(data.data).is_dir()
+    endings = [[f".{column}", f".{column}.gz"] for column in columns]
+    if not is_folder or not all(find_splits(local_path(data.data), either, names) for either in endings):
+        files = " and ".join(f"{data.test_prefix}.{column}" for column in columns)
+        raise DataError(f"--test_prefix {data.test_prefix}: {files}, plain or .gz, are not in {name_of(data.data)}")
+
+
+def check_alone(data: Any) -> None:
+    """Raise a DataError if a folder whose only split is `train` has more such files: one may be the test set."""
+    if is_in_memory(data.data) or not (folder := local_path(data.data)).is_dir():
+        return
+    pairs, files = isinstance(data, PairArguments), files_ending(folder, [""])
+    beginning = f"{(data.train_prefix if pairs else None) or 'train'}.".lower()
+    train = [file for file in files if file.name.lower().startswith(beginning)]
+    endings = {ending_of(file) for file in train}
+    if others := [file.name for file in files if file not in train and ending_of(file) in endings]:
+        how = "name it by --test_prefix" if pairs else "give it as --data"
+        raise DataError(f"{folder}: no test split; if it is in {', '.join(others)}, {how}")
 
 
 def seen(data: Any, model: str, of_recipe: str | None, loaded: DatasetDict) -> bool:

@@ -331,6 +331,8 @@ class EvaluationArguments(RobustnessArguments, EngineArguments, AnyDataArguments
         check_at_least(1, self, "batch_size", "num_beams")
         if self.test_prefixes and (self.test_prefix or self.split in ("train", "validation")):
             raise DataError("--test_prefixes: names the test sets: leave out --test_prefix and --split")
+        if len({*self.test_prefixes}) < len(self.test_prefixes):
+            raise DataError("--test_prefixes: one of them stands there twice")
 
 
 @dataclass

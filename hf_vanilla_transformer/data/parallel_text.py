@@ -140,7 +140,8 @@ def _read_aligned_files(
             raise DataError(f"{folder}: neither {missing}, plain or .gz; there are {', '.join(others)}")
     if not splits:
         return None
-    name_unused(folder, [*every, *TABLE_SUFFIXES], used)
+    if to_train:  # to be measured, one of several test sets is read at a time
+        name_unused(folder, [*every, *TABLE_SUFFIXES], used)
     return DatasetDict(splits)
 
 

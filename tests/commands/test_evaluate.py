@@ -2,6 +2,7 @@
 
 import csv
 import re
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -198,14 +199,19 @@ def test_a_translator_is_measured_by_its_translations(succeed, refused, corpus, 
     assert "--robustness: is for classifiers" in said
 
 
-def test_a_translator_is_measured_on_several_test_sets(succeed, refused, corpus, tmp_path):
-    """Each as if it were measured alone."""
+@pytest.fixture
+def translator(corpus, tmp_path):
+    """A folder with a translator of the corpus, with random weights and no recipe."""
     tokenizer = train_tokenizer((corpus / "train.num").read_text().splitlines(), vocab_size=60, add_eos=True)
-    VanillaTransformerForConditionalGeneration(tiny_config(vocab_size=len(tokenizer))).save_pretrained(
-        folder := tmp_path / "model"
-    )
+    model = VanillaTransformerForConditionalGeneration(tiny_config(vocab_size=len(tokenizer)))
+    model.save_pretrained(folder := tmp_path / "model")
     tokenizer.save_pretrained(folder)
-    flags = ["--model", folder, "--data", corpus, "--source_column", "num", "--target_column", "de"]
+    return folder
+
+
+def test_a_translator_is_measured_on_several_test_sets(succeed, refused, translator, corpus, tmp_path):
+    """Each as if it were measured alone."""
+    flags = ["--model", translator, "--data", corpus, "--source_column", "num", "--target_column", "de"]
     flags += ["--validation_prefix", "val"]
     alone = []
     for prefix in ("test", "val"):
@@ -213,7 +219,9 @@ def test_a_translator_is_measured_on_several_test_sets(succeed, refused, corpus,
         report = read_json(tmp_path / prefix / "evaluation.json")
         alone.append({name: report[name] for name in ("bleu", "bleu_lowercased", "chrf", "bleu_interval", "rows")})
     out = succeed("evaluate", *flags, "--test_prefixes", "test", "val", "--output_dir", tmp_path / "both")
+    assert f"Measuring test of {corpus}\nMeasuring val of {corpus}\n" in out
     report = read_json(tmp_path / "both" / "evaluation.json")
+    assert report["arguments"]["test_prefixes"] == ["test", "val"] and report["arguments"]["test_prefix"] is None
     for prefix, one, expected in zip(("test", "val"), report["tests"], alone, strict=True):
         assert one["test"] == prefix and one.items() >= expected.items()
         figures = f"{prefix} | {one['bleu']:.2f} | {one['bleu_lowercased']:.2f} | {one['chrf']:.2f} | {one['rows']}"
@@ -223,8 +231,39 @@ def test_a_translator_is_measured_on_several_test_sets(succeed, refused, corpus,
     assert tests == ["test"] * alone[0]["rows"] + ["val"] * alone[1]["rows"]
     said = refused("evaluate", *flags, "--test_prefixes", "test", "--split", "train")
     assert "--test_prefixes: names the test sets" in said
-    said = refused("compare", folder, folder, *flags[2:], "--test_prefixes", "test")
+    assert "stands there twice" in refused("evaluate", *flags, "--test_prefixes", "test", "test")
+    said = refused("compare", translator, translator, *flags[2:], "--test_prefixes", "test")
     assert "--test_prefixes: models are compared on one test set" in said
+
+
+def test_other_rows_do_not_pass_for_a_test_set(refused, succeed, trained, translator, corpus, tmp_path):
+    flags = ["--model", translator, "--source_column", "num", "--target_column", "de", "--data"]
+    said = refused("evaluate", *flags, corpus, "--test_prefixes", "test", "nope")
+    assert f"--test_prefix nope: nope.num and nope.de, plain or .gz, are not in {corpus}" in said
+    (tmp_path / "pairs.csv").write_text("num,de\n1,eins\n2,zwei\n3,drei\n")
+    for flag in ("--test_prefix", "--test_prefixes"):  # a table has no prefixes
+        said = refused("evaluate", *flags, tmp_path / "pairs.csv", flag, "test")
+        assert "--test_prefix test: test.num and test.de, plain or .gz, are not in" in said
+    assert "Measuring all 3 rows" in succeed("evaluate", *flags, tmp_path / "pairs.csv")
+
+    folder = tmp_path / "pairs"
+    folder.mkdir()
+    for name in ("train", "check"):
+        for column in ("num", "de"):
+            shutil.copy(corpus / f"test.{column}", folder / f"{name}.{column}")
+    said = refused("evaluate", *flags, folder)
+    assert f"{folder}: no test split; if it is in check.de, check.num, name it by --test_prefix" in said
+    assert f"Measuring check of {folder}" in succeed("evaluate", *flags, folder, "--test_prefix", "check")
+    for column in ("num", "de"):
+        (folder / f"check.{column}").unlink()
+    assert "Measuring all 13 rows" in succeed("evaluate", *flags, folder)
+
+    tables = tmp_path / "tables"
+    tables.mkdir()
+    for name in ("train", "check"):
+        (tables / f"{name}.csv").write_text("document,label\n좋다,positive\n나쁘다,negative\n")
+    said = refused("evaluate", "--model", trained, "--data", tables)
+    assert f"{tables}: no test split; if it is in check.csv, give it as --data" in said
 
 
 def test_an_exported_classifier_is_measured_as_its_model(succeed, trained, tmp_path):
