@@ -89,9 +89,10 @@ def write_export(
             f"quantize: {quantize!r} is not for {form.name} ({', '.join(form.quantizations) or 'none is'})"
         )
     with finished_folder(output_dir) as folder:
-        writer = importlib.import_module(f".{form.writer}", __package__)
         model, tokenizers = load_exportable(model_folder)
         check(model, form)
+        # Last: a missing extra is named only where it would help.
+        writer = importlib.import_module(f".{form.writer}", __package__)
         writer.write(model, tokenizers, folder, quantize)
         save_tokenizers(tokenizers, folder)
         places: dict[str, str] = {}

@@ -18,6 +18,7 @@ from hf_vanilla_transformer.exports import comparison, export, exporting, native
 from hf_vanilla_transformer.exports.card import facts_of_source
 from hf_vanilla_transformer.inference import load_engine
 from hf_vanilla_transformer.inference.torch_engine import TorchEngine
+from hf_vanilla_transformer.tasks import FORMATS
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 
 
@@ -143,9 +144,11 @@ def test_an_empty_folder_is_used_and_a_full_one_refused(model, tmp_path):
         ("transformers", "translation", {"eos_token_id": None}, "eos_token_id: none"),
     ],
 )
-def test_what_no_engine_of_a_format_runs_is_refused_by_its_field(format, task, fields, message, refuse_export):
-    if format == "onnx":
-        pytest.importorskip("onnxruntime", reason="the extra [onnx] is not installed")
+def test_what_no_engine_of_a_format_runs_is_refused_by_its_field(
+    format, task, fields, message, refuse_export, monkeypatch
+):
+    # Before an extra is asked for.
+    monkeypatch.setitem(sys.modules, f"hf_vanilla_transformer.exports.{FORMATS[format].writer}", None)
     model = random_model(tiny_config(**TWIN), task)
     model.config.update(fields)
     refuse_export(model, f"^{message}", format)
