@@ -499,6 +499,7 @@ def open_output(arguments: LinesArguments) -> Iterator[tuple[Any, Written]]:
         yield stdout.stream, Written()  # behind `Escaped`: for programs, the texts are as they were
         return
     quoted = arguments.is_table and ending_of(arguments.file) not in (*JSON, PARQUET)
+    Path(arguments.written).parent.mkdir(parents=True, exist_ok=True)
     with open_answers(arguments.written, arguments.resume, quoted, arguments.made_with, arguments.output) as opened:
         yield opened
 

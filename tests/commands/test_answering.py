@@ -108,6 +108,11 @@ def test_windows_before_a_fault_are_answered(succeed, refused, classifier, texts
     assert [line.split("\t")[2] for line in output.read_text().splitlines()] == TEXTS
 
 
+def test_the_folder_of_the_answers_is_made(succeed, classifier, texts, here):
+    succeed("predict", "--model", classifier, "--file", texts, "--output", "./new/folder/answers.tsv")
+    assert len((here / "new" / "folder" / "answers.tsv").read_text().splitlines()) == len(TEXTS)
+
+
 def test_texts_are_numbered_from_the_first_after_resuming(succeed, texts, tmp_path, caplog):
     save(random_model(tiny_config()), tmp_path / "translator")
     (tmp_path / "long.txt").write_text("가\n" * (WINDOW + 1) + "가 " * 40 + "\n가\n")
@@ -124,7 +129,7 @@ def test_texts_are_numbered_from_the_first_after_resuming(succeed, texts, tmp_pa
     [
         (["--resume"], "--resume: needs --output"),
         (["--output", "./there.tsv"], "--output: ./there.tsv is there, and nothing is overwritten"),
-        (["--output", "./nowhere/answers.tsv"], "nowhere/answers.tsv: No such file"),
+        (["--output", "./texts.txt/answers.tsv"], "texts.txt: File exists"),
         (["--output", "."], "Is a directory"),
         (["--file", "./texts.txt", "--output", "./texts.txt", "--resume"], "is --file itself"),
         (["--file", "./texts.txt", "--output", "./there.tsv", "--resume"], "there.tsv has 999 lines, but there are"),
