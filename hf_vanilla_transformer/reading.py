@@ -211,6 +211,7 @@ def _check_training(arguments: "TrainingArguments") -> None:
     check_at_least(
         1, arguments, "per_device_train_batch_size", "per_device_eval_batch_size", "gradient_accumulation_steps"
     )
+    check_at_least(0, arguments, "learning_rate")
     if not 0 <= arguments.label_smoothing_factor < 1:
         raise DataError(f"--label_smoothing_factor: at least 0 and below 1, not {arguments.label_smoothing_factor:g}")
     if arguments.push_to_hub and arguments.hub_strategy not in ("every_save", "end"):

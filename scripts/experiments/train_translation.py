@@ -33,10 +33,15 @@ class ExperimentArguments(RegularizationArguments):
         default=None,
         help="Translations of the training texts to choose from: a file with a line for each text, and tabs between.",
     )
-    risk_weight: float = HfArg(default=0.7, help="With --candidates, the share of the risk in the loss.")
+    risk_weight: float | None = HfArg(
+        default=None, help="With --candidates, the share of the risk in the loss, by default 0.7."
+    )
 
     def __post_init__(self):
         super().__post_init__()
+        if self.risk_weight is not None and not self.candidates:
+            raise DataError("--risk_weight: needs --candidates")
+        self.risk_weight = 0.7 if self.risk_weight is None else self.risk_weight
         if not 0 <= self.risk_weight <= 1:
             raise DataError(f"--risk_weight: from 0 to 1, not {self.risk_weight}")
         if self.candidates and (self.rdrop_alpha or self.bpe_dropout):

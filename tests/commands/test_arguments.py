@@ -61,6 +61,7 @@ def test_flags_override_the_recipe_and_the_recipe_the_defaults(tmp_path):
         ("dataloader_num_workers: 1\n", ["--dataloader_persistent_workers", "true"], "other random numbers"),
         ("seed: 1\n", ["--push_to_hub", "--hub_strategy", "checkpoint"], "--hub_strategy"),
         ("help_all: true\n", [], "--help_all"),
+        ("learning_rate: 0.1\n", ["--learning_rate", "-1"], "--learning_rate: at least 0, not -1.0"),
     ],
 )
 def test_settings_that_make_no_sense_are_errors(recipe, flags, message, tmp_path):

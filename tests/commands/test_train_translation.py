@@ -224,6 +224,8 @@ def test_the_published_figures_are_those_of_the_folder(succeed, corpus, tmp_path
         (["--max_length", "0"], "--max_length"),
         (["--average_last", "0"], "--average_last"),
         (["--length_penalty", "1.5"], "--length_penalty"),
+        (["--generation_num_beams", "2", "--length_penalty", "nan"], "--length_penalty: from -10.0 to 10.0, not nan"),
+        (["--generation_num_beams", "-3"], "--generation_num_beams: from 1 to 100, not -3"),
         (["--max_sentences", "4"], "--max_sentences"),
         (["--vocab_lines", "0"], "--vocab_lines"),
         (["--average_last", "2", "--load_best_model_at_end", "true"], "--average_last"),

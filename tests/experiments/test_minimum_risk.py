@@ -134,7 +134,8 @@ def test_the_script_trains_on_the_candidates(succeed, refused, translate, corpus
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--risk_weight", "1.5"], "--risk_weight"),
+        (["--risk_weight", "0.5"], "--risk_weight: needs --candidates"),
+        (["--candidates", "x", "--risk_weight", "1.5"], "--risk_weight: from 0 to 1"),
         (["--candidates", "x", "--rdrop_alpha", "1"], "--candidates"),
         (["--candidates", "x", "--bpe_dropout", "0.1"], "--candidates"),
         (["--candidates", "x", "--max_tokens", "null"], "--max_tokens"),
