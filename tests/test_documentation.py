@@ -136,9 +136,10 @@ def test_a_pages_commands_run(page, succeed, clone):
 
 
 @pytest.mark.slow
-def test_the_page_of_more_text_goes_from_pairs_and_captions_to_a_translator(succeed, clone):
+def test_the_page_of_more_text_goes_from_pairs_and_captions_to_a_translator(succeed, clone, monkeypatch):
     """Commands and programs in the order of the page."""
     pytest.importorskip("ctranslate2", reason="the extra [ctranslate2] is not installed")
+    monkeypatch.syspath_prepend(str(ROOT / "scripts" / "experiments"))  # where the scripts find each other
     for file in (clone / "multi30k").iterdir():
         file.with_name(f"{file.name}.gz").write_bytes(gzip.compress(file.read_bytes()))
         file.unlink()
