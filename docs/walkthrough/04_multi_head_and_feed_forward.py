@@ -39,6 +39,7 @@ MODELS = CLONE / "model_cards"  # 학습된 모델
 
 # %%
 import math
+from copy import deepcopy
 
 import drawings
 import pandas as pd
@@ -179,7 +180,7 @@ for name, tensor in steps.items():
 # %%
 with torch.inference_mode():
     by_package, _ = layer.self_attn(states)
-    print(torch.allclose(my_attention(states, states, states)[0], by_package, atol=1e-5))
+    print(torch.allclose(my_attention(states, states, states)[0], by_package, atol=1e-6))
 
 # %% [markdown]
 # ### 헤드를 늘려도 파라미터는 그대로
@@ -274,7 +275,7 @@ feed_forward = FeedForward(192, 768)
 print(feed_forward.load_state_dict(layer.feed_forward.state_dict()))
 with torch.inference_mode():
     print(tuple(states.shape), "->", tuple(feed_forward.fc1(states).shape), "->", tuple(feed_forward(states).shape))
-    print("패키지와 같은가:", torch.allclose(feed_forward(states), layer.feed_forward(states), atol=1e-5))
+    print("패키지와 같은가:", torch.allclose(feed_forward(states), layer.feed_forward(states), atol=1e-6))
 
 # %% [markdown]
 # 토큰마다 따로 계산하므로, 한 토큰을 바꿔도 다른 토큰의 결과는 그대로입니다. 셋째 토큰만 바꿔 봅시다.
@@ -296,15 +297,15 @@ print("어텐션:    ", (before == after).all(dim=-1)[0].tolist())
 # 가중치를 옮겨서 확인합시다.
 
 # %%
-conv1, conv2 = nn.Conv1d(192, 768, kernel_size=1), nn.Conv1d(768, 192, kernel_size=1)
+conv1, conv2 = nn.Conv1d(192, 768, kernel_size=1).double(), nn.Conv1d(768, 192, kernel_size=1).double()
 with torch.inference_mode():
     for conv, linear in ((conv1, feed_forward.fc1), (conv2, feed_forward.fc2)):
         conv.weight.copy_(linear.weight.unsqueeze(-1))
         conv.bias.copy_(linear.bias)
     # Conv1d는 (문장, 칸, 토큰) 순서를 받으므로 앞뒤로 바꿔 줍니다.
-    by_convolution = conv2(torch.relu(conv1(states.transpose(1, 2)))).transpose(1, 2)
-    # 더하는 순서가 달라 마지막 자리는 다를 수 있습니다.
-    print(torch.allclose(by_convolution, feed_forward(states), atol=1e-5))
+    # 더하는 순서가 다르므로 float32에서는 마지막 자리가 다를 수 있습니다. 그래서 float64로 비교합니다.
+    by_convolution = conv2(torch.relu(conv1(states.double().transpose(1, 2)))).transpose(1, 2)
+    print(torch.allclose(by_convolution, deepcopy(feed_forward).double()(states.double()), atol=1e-6))
 
 # %% [markdown]
 # > *transformer-evolution에서는* 피드포워드를 커널 1짜리 합성곱 `conv1`, `conv2`로 적습니다.

@@ -41,6 +41,7 @@ MODELS = CLONE / "model_cards"  # trained models
 
 # %%
 import math
+from copy import deepcopy
 
 import drawings
 import pandas as pd
@@ -191,7 +192,7 @@ for name, tensor in steps.items():
 # %%
 with torch.inference_mode():
     by_package, _ = layer.self_attn(states)
-    print(torch.allclose(my_attention(states, states, states)[0], by_package, atol=1e-5))
+    print(torch.allclose(my_attention(states, states, states)[0], by_package, atol=1e-6))
 
 # %% [markdown] source="9a2a34ea"
 # ### More heads are not more parameters
@@ -289,7 +290,7 @@ feed_forward = FeedForward(128, 1024)
 print(feed_forward.load_state_dict(layer.feed_forward.state_dict()))
 with torch.inference_mode():
     print(tuple(states.shape), "->", tuple(feed_forward.fc1(states).shape), "->", tuple(feed_forward(states).shape))
-    print("equal to the package:", torch.allclose(feed_forward(states), layer.feed_forward(states), atol=1e-5))
+    print("equal to the package:", torch.allclose(feed_forward(states), layer.feed_forward(states), atol=1e-6))
 
 # %% [markdown] source="20eb5fb3"
 # Each token is computed alone, so changing one token leaves the results of the others as they were. Change the
@@ -312,15 +313,15 @@ print("attention:   ", (before == after).all(dim=-1)[0].tolist())
 # it.
 
 # %% tags=["english"]
-conv1, conv2 = nn.Conv1d(128, 1024, kernel_size=1), nn.Conv1d(1024, 128, kernel_size=1)
+conv1, conv2 = nn.Conv1d(128, 1024, kernel_size=1).double(), nn.Conv1d(1024, 128, kernel_size=1).double()
 with torch.inference_mode():
     for conv, linear in ((conv1, feed_forward.fc1), (conv2, feed_forward.fc2)):
         conv.weight.copy_(linear.weight.unsqueeze(-1))
         conv.bias.copy_(linear.bias)
     # Conv1d expects (sentence, column, token), so the last two dimensions are swapped.
-    by_convolution = conv2(torch.relu(conv1(states.transpose(1, 2)))).transpose(1, 2)
-    # The sums are added up in another order, so the last digits may differ.
-    print(torch.allclose(by_convolution, feed_forward(states), atol=1e-5))
+    # In float64: sums that are added up in another order differ in the last digits of float32.
+    by_convolution = conv2(torch.relu(conv1(states.double().transpose(1, 2)))).transpose(1, 2)
+    print(torch.allclose(by_convolution, deepcopy(feed_forward).double()(states.double()), atol=1e-6))
 
 # %% [markdown] source="22ecb905"
 # > *transformer-evolution* writes its feed-forward network as convolutions of kernel size 1, `conv1` and `conv2`. As
