@@ -25,7 +25,6 @@ __all__ = [
     "VanillaTransformerForSequenceClassification",
     "VanillaTransformerModel",
     "VanillaTransformerPreTrainedModel",
-    "compare",
     "convert_checkpoint",
     "evaluate",
     "export",
@@ -39,7 +38,6 @@ _MODULES = {
     "Classifier": "inference",
     "Run": "training.run",
     "Translator": "inference",
-    "compare": "comparing",
     "evaluate": "evaluation",
     "export": "exports",
     "pretrain": "training.pretraining",
@@ -66,7 +64,6 @@ def __dir__() -> list[str]:
 
 
 if TYPE_CHECKING:
-    from .comparing import compare
     from .evaluation import evaluate
     from .exports import export
     from .inference import Classifier, Translator

@@ -13,7 +13,6 @@ COMMANDS = {
     "train-classifier": "Train a text classifier.",
     "predict": "Classify texts.",
     "evaluate": "Measure a classifier or a translator.",
-    "compare": "Compare models on the same rows.",
     "train-translation": "Train a translator.",
     "translate": "Translate texts.",
     "pretrain": "Pretrain an encoder-decoder on plain text.",

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "new_figure",
-    "plot_compared",
     "plot_reliability",
     "plot_robustness",
     "plot_selective",
@@ -131,32 +130,6 @@ def plot_selective(rows: list[dict[str, Any]], file: str | Path | None = None) -
     axes.set(xlabel="share of texts answered", ylabel="accuracy of the answers")
     axes.set_title("Threshold of the probability")
     axes.grid(alpha=0.3)
-    return save(figure, file)
-
-
-def plot_compared(rows: list[dict[str, Any]], curves: dict[str, list[dict[str, Any]]], file: str | Path) -> "Figure":
-    """Draw the headline metric of each model, and beside it the validation losses of those that have a record.
-
-    Args:
-        rows: Of each model `model`, its name, and then the metric.
-        curves: Of each model with a record, the `epochs` of its `metrics.json`.
-        file: The picture's file.
-    """
-    metric, curves = list(rows[0])[1], {name: epochs for name, epochs in curves.items() if epochs}
-    figure = new_figure(8 if curves else 4.5, 1.6 + 0.35 * len(rows))
-    panels = figure.subplots(1, 2 if curves else 1, squeeze=False)[0]
-    bars = panels[0].barh(range(len(rows)), [row[metric] for row in rows])
-    panels[0].bar_label(bars, fmt="%.4g", label_type="center", color="white")
-    names = [name if len(name := str(row["model"])) <= 30 else f"…{name[-29:]}" for row in rows]  # the end differs
-    panels[0].set_yticks(range(len(rows)), names)
-    panels[0].invert_yaxis()
-    panels[0].set_xlabel(metric)
-    for name, epochs in curves.items():
-        losses = [(one["epoch"], one["eval_loss"]) for one in epochs if "eval_loss" in one]
-        panels[1].plot([epoch for epoch, _ in losses], [loss for _, loss in losses], marker=".", label=name)
-    if curves:
-        panels[1].set(xlabel="epoch", ylabel="loss on validation")
-        panels[1].legend(fontsize=7)
     return save(figure, file)
 
 

@@ -349,17 +349,6 @@ class ExportArguments:
             raise DataError("--quantize: has no effect with --format vanilla, which is the model as it was")
 
 
-@dataclass
-class CompareArguments(EvaluationArguments):
-    model: str = HfArg(kw_only=True, default="", help="The first of --models.")
-    models: list[str] = HfArg(kw_only=True, default_factory=list, help="Folders, Hub names or exports of the models.")
-
-    def __post_init__(self):
-        super().__post_init__()
-        if self.test_prefixes:
-            raise DataError("--test_prefixes: models are compared on one test set, --test_prefix")
-
-
 def apply_defaults(arguments: Any, flag: str, **defaults: Any) -> None:
     """Fill in the defaults of a new model or vocabulary; refuse such settings if `flag` names an existing one.
 

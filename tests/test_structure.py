@@ -14,7 +14,7 @@ MODULES = sorted(path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py"))
 HUB_FILES = ["configuration_vanilla_transformer", "modeling_vanilla_transformer"]
 # What a module may import of the package, by its place; of its own wing, everything; and `errors`.
 ALLOWED = {
-    "__init__": ["registration", "inference", "training", "evaluation", "comparing", "exports"],
+    "__init__": ["registration", "inference", "training", "evaluation", "exports"],
     "__main__": ["__version__", "commands", "recipes"],
     "errors": [],
     "tasks": [],
@@ -34,8 +34,6 @@ ALLOWED = {
     "inference": [*HUB_FILES, "registration", "tokenizer", "data", "tasks", "characters"],
     "hub": [*HUB_FILES, "inference", "figures", "data", "reading", "recipes", "tasks"],
     "training": [*HUB_FILES, "inference", "data", "hub", "metrics", "reading", "settings", "tasks", "tokenizer"],
-    "comparing": ["evaluation", *("data", "figures", "finished_folder", "hub", "inference", "metrics", "reading")]
-    + ["settings", "tasks"],
     "evaluation": [
         "data",
         "figures",

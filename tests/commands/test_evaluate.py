@@ -232,8 +232,6 @@ def test_a_translator_is_measured_on_several_test_sets(succeed, refused, transla
     said = refused("evaluate", *flags, "--test_prefixes", "test", "--split", "train")
     assert "--test_prefixes: names the test sets" in said
     assert "stands there twice" in refused("evaluate", *flags, "--test_prefixes", "test", "test")
-    said = refused("compare", translator, translator, *flags[2:], "--test_prefixes", "test")
-    assert "--test_prefixes: models are compared on one test set" in said
 
 
 def test_other_rows_do_not_pass_for_a_test_set(refused, succeed, trained, translator, corpus, tmp_path):

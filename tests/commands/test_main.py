@@ -1,4 +1,4 @@
-"""`vanilla-transformer`, `python -m hf_vanilla_transformer`, and the wrappers in scripts/."""
+"""`vanilla-transformer`, also `python -m hf_vanilla_transformer`."""
 
 import dataclasses
 import importlib
@@ -13,18 +13,6 @@ from shared import ROOT
 
 from hf_vanilla_transformer import __version__
 from hf_vanilla_transformer.__main__ import COMMANDS, main
-
-
-PROGRAMS = {"average_checkpoints.py", "figures.py", "prepare_reviews.py", "train_copy.py"}
-PROGRAMS |= {"hub_job.py", "release_check.py", "set_owner.py"}
-WRAPPER = '''"""`vanilla-transformer {command}`, from a checkout."""
-
-from hf_vanilla_transformer.commands.{module} import main
-
-
-if __name__ == "__main__":
-    main()
-'''
 
 
 @pytest.mark.parametrize("words", [[], ["--help"]])
@@ -146,14 +134,3 @@ def test_every_command_has_a_module_that_helps(command, capsys, monkeypatch):
     _, examples = out.split("\nexamples:\n")  # at the end
     assert examples.count("vanilla-transformer ") >= 2
     assert "--no_" not in out and "default: None" not in out
-
-
-def test_every_command_has_a_script_that_is_its_wrapper():
-    scripts = {file.name: file.read_text() for file in (ROOT / "scripts").glob("*.py") if file.name not in PROGRAMS}
-    modules = {command: command.replace("-", "_") for command in COMMANDS}
-    assert scripts == {f"{module}.py": WRAPPER.format(command=name, module=module) for name, module in modules.items()}
-
-
-def test_a_script_runs_as_its_command(succeed):
-    out = succeed("predict.py", "--model", ROOT / "model_cards" / "nsmc-small", stdin="좋다\n")
-    assert out.startswith("positive\t")

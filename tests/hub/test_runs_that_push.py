@@ -10,7 +10,7 @@ import yaml
 from hub_server import TOKEN, USER, Fault
 from huggingface_hub import ModelCard
 from processes import run_program
-from shared import EMBEDDING_FILES, ROOT, RUN_FILES, error_line, read_json
+from shared import EMBEDDING_FILES, RUN_FILES, error_line, read_json
 
 from hub.repository import ONLY_LOOPBACK, QUICK, REPO, as_stranger, contents, in_repository, logits
 
@@ -167,8 +167,8 @@ def test_of_two_processes_one_writes_and_pushes(server, environment, tmp_path):
     """As `accelerate launch` starts them: `--multi_gpu` starts several, and they use CPUs where there is no GPU."""
     (tmp_path / "sitecustomize.py").write_text(ONLY_LOOPBACK)
     environment = {**environment, "PYTHONPATH": str(tmp_path), "OMP_NUM_THREADS": "1"}
-    words = ["--multi_gpu", "--num_processes", "2", "--main_process_port", "0", ROOT / "scripts/train_classifier.py"]
-    words += ["--output_dir", tmp_path / "run", *QUICK, "--use_cpu", "true", *PUSH]
+    words = ["--multi_gpu", "--num_processes", "2", "--main_process_port", "0", "--module", "hf_vanilla_transformer"]
+    words += ["train-classifier", "--output_dir", tmp_path / "run", *QUICK, "--use_cpu", "true", *PUSH]
     launch = "from accelerate.commands.launch import main; main()"
     result = run_program(launch, *words, environment=environment)
     assert result.returncode == 0, result.stderr
