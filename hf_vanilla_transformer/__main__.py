@@ -19,7 +19,7 @@ COMMANDS = {
     "train-tokenizer": "Train a SentencePiece-style tokenizer.",
     "import-sentencepiece": "Convert a SentencePiece model to a tokenizer.",
     "convert-checkpoint": "Convert a tutorial's checkpoint, or back.",
-    "export": "Export a model to CTranslate2, ONNX, native classes.",
+    "export": "Export a model to CTranslate2 or ONNX.",
     "page": "Make a web page that runs a model in the browser.",
     "push-to-hub": "Upload a run's folder to the Hugging Face Hub.",
 }

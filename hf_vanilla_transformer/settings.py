@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from transformers.hf_argparser import HfArg
 
 from .errors import DataError, user_errors
-from .tasks import FORMATS, OWN, SINGLE
+from .tasks import FORMATS, SINGLE
 
 
 # Not for a command's help, which needs none of it.
@@ -337,16 +337,12 @@ class EvaluationArguments(RobustnessArguments, EngineArguments, AnyDataArguments
 
 @dataclass
 class ExportArguments:
-    model: str = HfArg(help="A model's folder or Hub name; for `vanilla` an exported folder.")
-    format: Literal[(*FORMATS, OWN.name)] = HfArg(  # type: ignore[valid-type]
-        help="`ctranslate2`; `onnx` (classifiers), `transformers` (translators); `vanilla`, the way back from there."
+    model: str = HfArg(help="A model's folder or Hub name.")
+    format: Literal[(*FORMATS,)] = HfArg(  # type: ignore[valid-type]
+        help="; ".join(f"`{form.name}` ({', '.join(form.tasks)})" for form in FORMATS.values()) + "."
     )
     output_dir: str = HfArg(help="The folder for the export; it must be empty or missing.")
     quantize: Literal["int8"] | None = HfArg(default=None, help="`int8`; by default float32.")
-
-    def __post_init__(self):
-        if self.format == "vanilla" and self.quantize:
-            raise DataError("--quantize: has no effect with --format vanilla, which is the model as it was")
 
 
 def apply_defaults(arguments: Any, flag: str, **defaults: Any) -> None:

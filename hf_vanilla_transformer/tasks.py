@@ -103,14 +103,6 @@ FORMATS = {
             ("onnx", "onnxruntime"),
             files=("config.json", "onnx/*.onnx"),
         ),
-        Format(
-            "transformers",
-            "transformers",
-            ("translation",),
-            "native_writer",
-            "torch_engine.TorchEngine",
-            runs_in_torch=True,
-        ),
     )
 }
 # Texts to try, by task and language.

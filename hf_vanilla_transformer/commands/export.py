@@ -4,13 +4,10 @@
     vanilla-transformer export --model model_cards/multi30k-de-en --format ctranslate2 --output_dir runs/de-en
     vanilla-transformer export --model model_cards/nsmc-small --format ctranslate2 --quantize int8 \\
         --output_dir runs/nsmc-int8
-    vanilla-transformer export --model model_cards/multi30k-de-en --format transformers --output_dir runs/native
-    vanilla-transformer export --model runs/native --format vanilla --output_dir runs/back
 
-`ctranslate2`, and for classifiers `onnx`, are for speed: `predict`, `translate` and `evaluate` take the folder as they
-take a model. `transformers` is a model of one of transformers' own classes, which loads without other code, for
-translators that have such a twin; `vanilla` is the way back from there. Nothing is written if the export does not
-agree with the model: on random texts, and on those of its run's validation split where the recipe's data are here.
+`predict`, `translate` and `evaluate` take the exported folder as they take a model. Nothing is written if the export
+does not agree with the model: on random texts, and on those of its run's validation split if the recipe's data are
+on this machine.
 """
 
 from ..settings import ExportArguments

@@ -18,8 +18,7 @@ from ..modeling_vanilla_transformer import VanillaTransformerPreTrainedModel
 from ..reading import read_settings
 from ..recipes import LOCAL_FILE, without_local_paths
 from ..settings import ExportArguments, LabelledTextArguments, PairArguments
-from ..tasks import CLASSIFICATION, FORMATS, OWN, TRANSLATION, Format, task_of
-from . import native_writer
+from ..tasks import CLASSIFICATION, FORMATS, TRANSLATION, Format, task_of
 from .card import save_card
 from .comparison import compare
 
@@ -30,11 +29,11 @@ def export(model: str | Path, **settings: Any) -> dict[str, Any]:
         export("runs/mine", format="onnx", quantize="int8", output_dir="runs/int8")
 
     Args:
-        model: A model's folder or Hub name; for the format `vanilla` an export in the format `transformers`.
+        model: A model's folder or Hub name.
         **settings: What `vanilla-transformer export --help` lists.
 
     Returns:
-        The export's record, as in `export.json`; nothing of `vanilla`.
+        The export's record, as in `export.json`.
 
     Raises:
         DataError: a setting is wrong, the model cannot be loaded or expressed in this format, the folder is not empty,
@@ -44,10 +43,6 @@ def export(model: str | Path, **settings: Any) -> dict[str, Any]:
     """
     (arguments,), _ = read_settings([ExportArguments], None, {"model": model, **settings}, "export")
     folder = arguments.model
-    if arguments.format == OWN.name:
-        restore(folder, arguments.output_dir)
-        print(f"{arguments.output_dir}: the model of {folder}")
-        return {}
     record = write_export(
         folder, arguments.output_dir, FORMATS[arguments.format], arguments.quantize, validation_texts(folder)
     )
@@ -111,19 +106,6 @@ def write_export(
         save_json(folder / EXPORT_FILE, record)
         save_card(folder, record, tokenizers[0], Path(output_dir).name, model_folder)
     return record
-
-
-def restore(folder: str, output_dir: str) -> None:
-    """Make a folder of this package's model from its native twin, which may have been trained further.
-
-    Args:
-        folder: An export in the format `transformers`; else a ValueError.
-        output_dir: The folder for the model. It must be empty or missing, and is left so if anything fails.
-    """
-    with finished_folder(output_dir) as made:
-        model = native_writer.restore(folder)
-        model.save_pretrained(made)
-        save_tokenizers(load_fast_tokenizers(folder, model), made)
 
 
 def check(model: VanillaTransformerPreTrainedModel, form: Format) -> None:

@@ -7,37 +7,33 @@ from typing import Any
 
 import numpy as np
 import torch
-from transformers import AutoModelForSeq2SeqLM, GenerationConfig
+from transformers import GenerationConfig
 
-from ..configuration_vanilla_transformer import VanillaTransformerConfig
 from .alignments import alignment_layer
 from .batches import answer_by_length, pad
-from .engine import Engine, ModelFacts, facts_of_export
-from .folder import load_model, load_weights, on_accelerator
+from .engine import Engine, ModelFacts
+from .folder import load_model, on_accelerator
 from .precision import inference_dtype
 from .search import search_settings
 
 
 class TorchEngine(Engine):
-    """Computes with a model in torch, on the device where it is.
+    """Computes with a model in torch, on the device where it is."""
 
-    `facts` are those of this package's model, where `model` is an export to a class of transformers.
-    """
-
-    def __init__(self, model: Any, facts: ModelFacts | None = None):
-        self.model, self.facts = model, facts or ModelFacts.of(_own_class(model))
+    def __init__(self, model: Any):
+        # The model's class now, not the one that its configuration was saved with.
+        self.model, self.facts = (
+            model,
+            ModelFacts.of(model.config.to_dict() | {"architectures": [type(model).__name__]}),
+        )
         self.num_beams = getattr(getattr(model, "generation_config", None), "num_beams", None) or 1
 
     @classmethod
     def load(
         cls, folder: str, export: dict[str, Any] | None, *, dtype: str = "float32", num_threads: int | None = None
     ) -> "TorchEngine":
-        if export is None:
-            facts, model = None, load_model(folder, dtype=inference_dtype(dtype))
-        else:
-            facts = facts_of_export(folder, export)
-            model, _ = load_weights(AutoModelForSeq2SeqLM, folder, dtype=inference_dtype(dtype))
-        engine = cls(on_accelerator(model), facts)
+        model = load_model(folder, dtype=inference_dtype(dtype))
+        engine = cls(on_accelerator(model))
         if generation := getattr(model, "generation_config", None):
             kept = search_settings(folder, generation.to_diff_dict(), engine.facts.target_vocab_size)
             model.generation_config = GenerationConfig(**kept)
@@ -110,10 +106,3 @@ class TorchEngine(Engine):
 
     def _tensors(self, *arrays: Any) -> list[torch.Tensor]:
         return [torch.from_numpy(array).to(self.model.device) for array in arrays]
-
-
-def _own_class(model: Any) -> dict[str, Any]:
-    """The fields of a model's configuration, with the class that the model has now."""
-    fields = model.config.to_dict()
-    own = isinstance(model.config, VanillaTransformerConfig)
-    return fields | {"architectures": [type(model).__name__]} if own else fields

@@ -17,7 +17,6 @@ from hf_vanilla_transformer import VanillaTransformerForSequenceClassification
 from hf_vanilla_transformer.errors import DataError
 from hf_vanilla_transformer.exports import export
 from hf_vanilla_transformer.exports.browser_page import make_page
-from hf_vanilla_transformer.exports.native_writer import restore
 from hf_vanilla_transformer.hub import push, repository_files, upload
 from hf_vanilla_transformer.inference import Classifier, Translator, load_engine
 from hf_vanilla_transformer.inference.folder import load_config, load_model, load_tokenizer, load_tokenizer_to_train
@@ -76,8 +75,8 @@ def consent(monkeypatch):
 def folders(tmp_path_factory, trained, tiny_models) -> dict[str, Path]:
     """A classifier's run, a translator and exports, by name."""
     folder = tmp_path_factory.mktemp("exports")
-    for task, format in (("translation", "transformers"), ("classification", "onnx"), ("translation", "ctranslate2")):
-        if format == "transformers" or importlib.util.find_spec({"onnx": "onnxruntime"}.get(format, format)):
+    for task, format in (("classification", "onnx"), ("translation", "ctranslate2")):
+        if importlib.util.find_spec({"onnx": "onnxruntime"}.get(format, format)):
             export(str(tiny_models[task]), output_dir=str(folder / format), format=format)
     exports = {place.name: place for place in folder.iterdir()}
     return {**tiny_models, **exports, "run": trained, "checkpoint": next(trained.glob("checkpoint-*"))}
@@ -112,15 +111,12 @@ COMMANDS = {
     "predict, onnx": ("onnx", "predict --model FOLDER"),
     "translate": ("translation", "translate --model FOLDER"),
     "translate, ctranslate2": ("ctranslate2", "translate --model FOLDER"),
-    "translate, native": ("transformers", "translate --model FOLDER"),
     "evaluate": ("run", "evaluate --model FOLDER --data sample --output_dir OUT"),
     "figures": ("classification", "figures.py --figure attention --text a --model FOLDER --file OUT.png"),
     "page": ("classification", "page --model FOLDER --output_dir OUT"),
     "push-to-hub": ("run", "push-to-hub FOLDER --repo_id kim/x --dry_run"),
     "export ctranslate2": ("translation", "export --format ctranslate2 --model FOLDER --output_dir OUT"),
     "export onnx": ("classification", "export --format onnx --model FOLDER --output_dir OUT"),
-    "export native": ("translation", "export --format transformers --model FOLDER --output_dir OUT"),
-    "export back": ("transformers", "export --format vanilla --model FOLDER --output_dir OUT"),
     "convert": (
         "translation",
         "convert-checkpoint --source annotated-transformer --model FOLDER --checkpoint OUT.pt",
@@ -149,7 +145,7 @@ WITHOUT_MODEL = (
     "translate, ctranslate2",
 )
 # An export is read by `tokenizers` alone, which knows no code.
-WITHOUT_TOKENIZER = {"convert", "translate, native", "export back", "predict, onnx", "translate, ctranslate2"}
+WITHOUT_TOKENIZER = {"convert", "predict, onnx", "translate, ctranslate2"}
 
 
 @pytest.fixture
@@ -213,14 +209,7 @@ def test_functions_refuse_a_model_that_needs_code(plant, says, tmp_path):
             function()
 
 
-def test_functions_refuse_a_native_twin_that_needs_code(plant):
-    folder = str(plant("transformers", MODELS["here"]))
-    for function in (restore, load_engine, Translator):
-        with pytest.raises(DataError, match="evil.py"):
-            function(folder)
-
-
-@pytest.mark.parametrize("line", ["predict", "classifier", "translate, native", "export back", "push-to-hub"])
+@pytest.mark.parametrize("line", ["predict", "classifier", "push-to-hub"])
 @pytest.mark.parametrize("name", ["attn_implementation", "_attn_implementation"])
 @pytest.mark.parametrize("value", ["evil/kernel", "flash|evil/kernel@main:attend", {"": "evil/kernel"}, ["evil"]])
 def test_attention_that_is_a_repository_s_code_is_refused(refused, folders, plant, words, line, name, value):
@@ -231,12 +220,8 @@ def test_attention_that_is_a_repository_s_code_is_refused(refused, folders, plan
     assert str(folder) in said and "none of transformers' own" in said and "evil" in said
 
 
-@pytest.mark.parametrize("kind", ["classification", "translation", "transformers", "ctranslate2"])
+@pytest.mark.parametrize("kind", ["classification", "translation", "ctranslate2"])
 def test_code_that_is_not_needed_does_not_run(plant, folders, kind):
-    """The package's classes, or transformers', answer as without it."""
+    """The package's classes answer as without it."""
     load = Classifier if kind == "classification" else Translator
     assert load(plant(kind, HAS_CODE))(LINES[:3]) == load(folders[kind])(LINES[:3])
-
-
-def test_the_way_back_from_a_native_twin_needs_no_code(plant):
-    restore(str(plant("transformers", HAS_CODE)))

@@ -173,6 +173,7 @@ def test_a_translator_is_measured_by_its_translations(succeed, refused, corpus, 
     """In torch and exported, on the data that the model's recipe names."""
     tokenizer = train_tokenizer((corpus / "train.num").read_text().splitlines(), vocab_size=60, add_eos=True)
     model = VanillaTransformerForConditionalGeneration(tiny_config(**TWIN, vocab_size=len(tokenizer)))
+    model.generation_config.update(num_beams=2, early_stopping=True)  # as CTranslate2 stops
     folder = tmp_path / "model"
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
@@ -180,11 +181,11 @@ def test_a_translator_is_measured_by_its_translations(succeed, refused, corpus, 
     assert "--source_column, --target_column: neither given nor in the model's recipe" in said
     recipe = {"data": str(corpus), "source_column": "num", "target_column": "de", "validation_prefix": "val"}
     (folder / "recipe.yaml").write_text(yaml.safe_dump(recipe))
-    export(str(folder), output_dir=str(tmp_path / "native"), format="transformers")
+    export(str(folder), output_dir=str(tmp_path / "exported"), format="ctranslate2")
     sources, references = ((corpus / f"test.{ending}").read_text().splitlines() for ending in ("num", "de"))
     translations = Translator(str(folder), num_beams=2)(sources)
     expected = translation_report(translations, references)
-    for name in ("model", "native"):
+    for name in ("model", "exported"):
         out_dir = tmp_path / f"{name}-run"
         out = succeed("evaluate", "--model", tmp_path / name, "--output_dir", out_dir, "--num_beams", "2")
         report = read_json(out_dir / "evaluation.json")

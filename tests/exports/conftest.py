@@ -8,7 +8,7 @@ from hf_vanilla_transformer.exports import export
 def refuse_export(tmp_path):
     """Export what must be refused, a folder or a model; nothing may be left."""
 
-    def refuse_export(model, message, format="transformers", quantize=None, error=ValueError):
+    def refuse_export(model, message, format="ctranslate2", quantize=None, error=ValueError):
         folder = model if isinstance(model, str) else save(model, tmp_path / "model")
         before = sorted(tmp_path.rglob("*"))
         with pytest.raises(error, match=message):

@@ -288,7 +288,7 @@ def test_torch_and_ctranslate2_have_the_same_scores(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("form", ["transformers", "ctranslate2"])
+@pytest.mark.parametrize("form", ["torch", "ctranslate2"])
 def test_a_forked_process_uses_what_its_parent_loaded(form, tmp_path):
     """As `datasets.map(num_proc=2)` and `gunicorn --preload` do; a forked process has no threads of its parent."""
     folder = ROOT / "model_cards" / "nsmc-small"

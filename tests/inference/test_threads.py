@@ -1,6 +1,5 @@
 """Threads that load models at once: each gets its whole model, and the process is as before."""
 
-import contextlib
 import importlib.util
 import sys
 import warnings
@@ -20,7 +19,6 @@ from hf_vanilla_transformer import (
     VanillaTransformerForSequenceClassification,
     modeling_vanilla_transformer,
 )
-from hf_vanilla_transformer.exports import export
 from hf_vanilla_transformer.inference import Classifier, Translator
 from hf_vanilla_transformer.inference.folder import load_to_train
 
@@ -37,10 +35,8 @@ def process(monkeypatch):
 
 
 @pytest.fixture(scope="module")
-def folders(tiny_models, tmp_path_factory) -> dict[str, str]:
-    native = str(tmp_path_factory.mktemp("native"))
-    export(str(tiny_models["translation"]), output_dir=native, format="transformers")
-    return {**{task: str(folder) for task, folder in tiny_models.items()}, "native": native}
+def folders(tiny_models) -> dict[str, str]:
+    return {task: str(folder) for task, folder in tiny_models.items()}
 
 
 def is_tied(model: PreTrainedModel) -> bool:
@@ -61,7 +57,6 @@ def answers(folders: dict[str, str]) -> list:
     return [
         lambda: Classifier(folders["classification"]).probabilities(LINES[:3])[0],
         lambda: Translator(folders["translation"])(LINES[:3]),
-        lambda: Translator(folders["native"])(LINES[:3]),
     ]
 
 
@@ -83,13 +78,7 @@ def test_functions_of_the_package_load_from_threads(folders):
 
 @pytest.mark.filterwarnings("ignore:another thread:RuntimeWarning")
 def test_they_do_beside_threads_that_load_by_transformers(folders):
-    """Of which those that load models of other classes break: transformers does it."""
-
-    def break_other_classes():
-        with contextlib.suppress(RuntimeError):
-            AutoModelForSeq2SeqLM.from_pretrained(folders["native"])
-
-    functions = [*answers(folders), partial(logits_of_transformers, folders["translation"]), break_other_classes]
+    functions = [*answers(folders), partial(logits_of_transformers, folders["translation"])]
     expected = [function() for function in functions] * 8
     assert all(map(np.array_equal, call_from_threads(functions * 8), expected))
     assert is_tied(VanillaTransformerForConditionalGeneration(tiny_config(**TWIN)))
@@ -116,12 +105,6 @@ def test_the_model_file_may_be_imported_just_then():
     with no_tie_weights():
         spec.loader.exec_module(module)
     assert is_tied(module.VanillaTransformerForConditionalGeneration(tiny_config(**TWIN)))
-
-
-def test_a_native_twin_is_tied_then_too_and_a_warning_says_what_happens(folders):
-    expected = Translator(folders["native"])(LINES[:3])
-    with no_tie_weights(), pytest.warns(RuntimeWarning, match="another thread"):
-        assert Translator(folders["native"])(LINES[:3]) == expected
 
 
 def test_a_model_in_which_another_threads_dtype_got_is_refused(folders, monkeypatch):
