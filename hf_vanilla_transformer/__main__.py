@@ -17,7 +17,6 @@ COMMANDS = {
     "translate": "Translate texts.",
     "pretrain": "Pretrain an encoder-decoder on plain text.",
     "train-tokenizer": "Train a SentencePiece-style tokenizer.",
-    "import-sentencepiece": "Convert a SentencePiece model to a tokenizer.",
     "convert-checkpoint": "Convert a tutorial's checkpoint, or back.",
     "export": "Export a model to CTranslate2 or ONNX.",
     "page": "Make a web page that runs a model in the browser.",

@@ -10,7 +10,6 @@ from test_tokenizer import TUTORIAL_FLAGS, train_sentencepiece
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from hf_vanilla_transformer import VanillaTransformerForSequenceClassification, to_source_state_dict
-from hf_vanilla_transformer.data.nsmc import SAMPLES
 
 
 GUIDES = [f"docs/guides/{name}.md" for name in ("classify", "train", "translate", "share")]
@@ -69,8 +68,6 @@ def test_each_name_leads_to_the_chapter_that_explains_it():
 def test_a_tutorials_checkpoint_and_vocabulary_come_over(succeed, tmp_path, monkeypatch):
     """The three steps of docs/walkthrough/checkpoint.ko.md, and the way back, in their order."""
     monkeypatch.chdir(tmp_path)
-    reviews = (SAMPLES / "ratings_test.txt").read_text(encoding="utf-8")
-    (tmp_path / "ratings_test.txt").write_text(reviews, encoding="utf-8")
     (tmp_path / "reviews.txt").write_text("재미있다\n", encoding="utf-8")
     train_sentencepiece(tmp_path / "kowiki.model", **TUTORIAL_FLAGS)
     model = VanillaTransformerForSequenceClassification(tiny_config(vocab_size=1500, position_offset=1)).eval()
@@ -78,10 +75,8 @@ def test_a_tutorials_checkpoint_and_vocabulary_come_over(succeed, tmp_path, monk
     torch.save({"epoch": 1, "loss": 0.5, "score": 0.5, "state_dict": theirs}, "save_best.pth")
 
     page = "docs/walkthrough/checkpoint.ko.md"
-    vocabulary, weights, answer, back = (command(words) for words in lines(page))
-    assert (vocabulary[0], answer[0]) == ("import-sentencepiece", "predict")
+    weights, answer, back = (command(words) for words in lines(page))
     assert weights[0] == back[0] == "convert-checkpoint"
-    assert "0 of 120 lines differ" in succeed(*vocabulary)
     succeed(*weights)
     run_programs(page)
     assert succeed(*answer).split()[0] in ("negative", "positive")

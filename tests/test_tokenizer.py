@@ -1,14 +1,11 @@
 import functools
 import json
-import logging
-import os
-import sys
 import time
 import unicodedata
 from pathlib import Path
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from shared import ROOT
 from transformers import AutoTokenizer
@@ -200,14 +197,6 @@ def test_lowercase_makes_case_one():
     assert tokenizer.decode(tokenizer("GOOD").input_ids) == "good"
 
 
-def test_few_texts_give_fewer_pieces_and_one_line_in_the_log(caplog):
-    with caplog.at_level(logging.WARNING):
-        tokenizer = train_tokenizer(["좋은 영화"] * 3)
-    assert len(tokenizer) < 8007
-    assert len(caplog.messages) == 1
-    assert str(len(tokenizer)) in caplog.text
-
-
 @pytest.mark.parametrize(
     ("texts", "options", "message"),
     [
@@ -217,7 +206,6 @@ def test_few_texts_give_fewer_pieces_and_one_line_in_the_log(caplog):
         (["영화"], {"model": "char"}, "'char'"),
         (["영화"], {"max_length": 0}, "max_length must be at least 1"),
         (["영화"], {"vocab_size": 9}, "need 10"),
-        (["영화"], {"vocab_size": 99_999_999_999}, "vocab_size: .* bytes"),
     ],
 )
 def test_training_refuses(texts, options, message):
@@ -246,125 +234,20 @@ def make_model(tmp_path_factory):
     return make
 
 
-FLAGS = {
-    "tutorial": TUTORIAL_FLAGS,
-    "byte-fallback": {**TUTORIAL_FLAGS, "byte_fallback": True},
-    "default": {},
-    "identity": {**TUTORIAL_FLAGS, "normalization_rule_name": "identity"},
-    "nfkc": {**TUTORIAL_FLAGS, "normalization_rule_name": "nfkc"},
-    "lower-case": {**TUTORIAL_FLAGS, "normalization_rule_name": "nmt_nfkc_cf", "byte_fallback": True},
-    "no-prefix": {**TUTORIAL_FLAGS, "add_dummy_prefix": False},
-    "all-spaces": {**TUTORIAL_FLAGS, "remove_extra_whitespaces": False, "split_by_whitespace": False},
-    "across-scripts": {**TUTORIAL_FLAGS, "split_by_unicode_script": False, "split_by_number": False},
-}
-
-
-def comparable(text, flags):
-    """Whether the text is free of control symbols, which transformers finds and the library does not."""
-    specials = ("[PAD]", "[UNK]", "[BOS]", "[EOS]") if flags else ("<unk>", "<s>", "</s>")
-    return not any(special in text for special in specials)
-
-
-@pytest.mark.parametrize("flags", FLAGS.values(), ids=FLAGS)
-def test_imported_bpe_gives_the_ids_of_sentencepiece(make_model, flags, tmp_path):
-    file, processor = make_model(**flags)
-    tokenizer = import_sentencepiece(file)
-    reloaded = saved_and_loaded(tokenizer, tmp_path)
-    assert type(reloaded) is type(tokenizer)
-    assert tokenizer.is_fast
-    for text in (*TEXTS, *(text for text in HARD_TEXTS if comparable(text, flags))):
-        assert tokenizer(text).input_ids == reloaded(text).input_ids == processor.encode(text), text
-
-
-def test_imported_special_tokens_are_those_of_the_file(make_model):
-    tokenizer = import_sentencepiece(make_model(**TUTORIAL_FLAGS)[0])
-    assert tokenizer.special_tokens_map == SPECIAL_TOKENS
-    assert sorted(tokenizer.all_special_ids) == list(range(7))
-    tokenizer = import_sentencepiece(make_model()[0])
-    assert (tokenizer.unk_token_id, tokenizer.bos_token_id, tokenizer.eos_token_id) == (0, 1, 2)
-    assert tokenizer.pad_token is None
-
-
-@pytest.fixture(scope="module")
-def byte_fallback(make_model):
-    file, processor = make_model(**TUTORIAL_FLAGS, byte_fallback=True)
-    return import_sentencepiece(file), processor
-
-
-@settings(deadline=None, derandomize=True, database=None)
-@given(text=st.text() | st.text(alphabet="aAㅎㅏㄴ화ㄳ한\u1112\u1161\u11ab\u0301ñ～①▁ \t\u200d👍❤\ufe0f[SEP]"))
-def test_imported_bpe_gives_the_ids_of_sentencepiece_for_any_text(byte_fallback, text):
-    # The differences that the docstring names.
-    decomposed = unicodedata.normalize("NFKD", text)
-    marks = [unicodedata.category(character).startswith("M") for character in decomposed]
-    assume(not any(first and second for first, second in zip(marks, marks[1:], strict=False)))
-    assume(text.strip() != "[SEP]" and comparable(text, TUTORIAL_FLAGS))
-    tokenizer, processor = byte_fallback
-    assert tokenizer(text).input_ids == processor.encode(text)
-    assert tokenizer.decode(tokenizer(text).input_ids) == normalized_text(tokenizer, text)
-
-
-@pytest.mark.parametrize("flags", [TUTORIAL_FLAGS, {}], ids=["tutorial", "default"])
-def test_imported_unigram_gives_the_ids_of_sentencepiece(make_model, flags, tmp_path):
-    file, processor = make_model("unigram", **{**flags, "vocab_size": 1200})
-    tokenizer = import_sentencepiece(file)
-    reloaded = saved_and_loaded(tokenizer, tmp_path)
-    assert type(reloaded) is type(tokenizer)
-    fast = import_sentencepiece(file, backend="tokenizers")
-    assert fast.is_fast and not tokenizer.is_fast
-    for text in TEXTS:
-        expected = processor.encode(text)
-        assert tokenizer(text).input_ids == reloaded(text).input_ids == expected, text
-        # Ties aside, which have the same pieces in another order.
-        assert sorted(fast(text).input_ids) == sorted(expected), text
-        if processor.unk_id() not in expected:
-            assert tokenizer.decode(expected) == fast.decode(expected) == processor.decode(expected)
-    if flags:
-        batch = reloaded(["", "정말 재미있다"], padding=True, truncation=True, return_tensors="pt")
-        assert list(batch) == ["input_ids", "attention_mask"]
-        assert batch.attention_mask.equal((batch.input_ids != 0).long())
-
-
-def test_what_tokenizers_cannot_do_is_left_to_sentencepiece(make_model):
-    file, processor = make_model(**TUTORIAL_FLAGS, treat_whitespace_as_suffix=True)
-    assert import_sentencepiece(file)("좋은 영화").input_ids == processor.encode("좋은 영화")
-    with pytest.raises(ValueError, match="treat_whitespace_as_suffix"):
-        import_sentencepiece(file, backend="tokenizers")
-    with pytest.raises(ValueError, match="max_length must be at least 1, not 0"):
-        import_sentencepiece(file, max_length=0)
-
-
-@pytest.mark.parametrize("content", [b"", b"no model", "리뷰".encode() * 99, b"\x00" * 99])
-def test_import_refuses_other_files(content, tmp_path):
-    pytest.importorskip("sentencepiece")
-    file = tmp_path / "wrong.model"
-    file.write_bytes(content)
-    with pytest.raises(ValueError, match="wrong.model: not a SentencePiece model"):
-        import_sentencepiece(file)
-
-
-@pytest.mark.parametrize("model_type", ["word", "char"])
-def test_import_refuses_word_and_char_models(make_model, model_type):
-    file, _ = make_model(model_type, vocab_size=300, hard_vocab_limit=False)
-    with pytest.raises(ValueError, match=f"type {model_type.upper()}"):
-        import_sentencepiece(file)
-
-
-def test_import_without_the_package_names_the_extra(monkeypatch):
-    monkeypatch.setitem(sys.modules, "sentencepiece", None)
-    with pytest.raises(ImportError, match=r"pip install 'hf-vanilla-transformer\[sentencepiece\]'"):
-        import_sentencepiece("kowiki.model")
-
-
-@pytest.mark.slow
-@pytest.mark.skipif("NSMC_DIR" not in os.environ, reason="NSMC_DIR does not name the folder with NSMC's files")
-@pytest.mark.parametrize("flags", [TUTORIAL_FLAGS, {**TUTORIAL_FLAGS, "byte_fallback": True}, {}])
 @pytest.mark.parametrize("model_type", ["bpe", "unigram"])
-def test_import_on_every_review_of_nsmc(make_model, model_type, flags):
-    files = (Path(os.environ["NSMC_DIR"], name) for name in ("ratings_train.txt", "ratings_test.txt"))
-    lines = (line for file in files for line in file.read_bytes().decode().rstrip("\n").split("\n")[1:])
-    reviews = tuple(line.split("\t")[1] for line in lines)
-    assert len(reviews) == 200_000
-    file, processor = make_model(model_type, reviews[:150_000], vocab_size=8007, **flags)
-    ids = import_sentencepiece(file)([*reviews], verbose=False).input_ids
-    assert sum(ours != theirs for ours, theirs in zip(ids, processor.encode([*reviews]), strict=True)) == 0
+@pytest.mark.parametrize("flags", [TUTORIAL_FLAGS, {**TUTORIAL_FLAGS, "byte_fallback": True}, {}])
+def test_an_imported_model_gives_the_ids_of_sentencepiece(make_model, model_type, flags, tmp_path):
+    file, processor = make_model(model_type, **{**flags, "vocab_size": 1200})
+    tokenizer = saved_and_loaded(import_sentencepiece(file, max_length=5), tmp_path)
+    # Special tokens that are written out are found by transformers alone.
+    for text in (*TEXTS, *(text for text in HARD_TEXTS if not set("[<") & {*text})):
+        assert tokenizer(text).input_ids == processor.encode(text), text
+    assert tokenizer(TEXTS[0], truncation=True).input_ids == processor.encode(TEXTS[0])[:5]
+    if flags:
+        assert tokenizer.special_tokens_map == SPECIAL_TOKENS
+        assert sorted(tokenizer.all_special_ids) == list(range(7))
+        batch = tokenizer(["", "정말 재미있다"], padding=True, return_tensors="pt")
+        assert batch.attention_mask.equal((batch.input_ids != 0).long())
+    else:
+        assert (tokenizer.unk_token_id, tokenizer.bos_token_id, tokenizer.eos_token_id) == (0, 1, 2)
+        assert tokenizer.pad_token is None

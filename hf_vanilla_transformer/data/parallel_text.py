@@ -10,7 +10,6 @@ from datasets import Dataset, DatasetDict, Features, List, Value, concatenate_da
 from transformers import PreTrainedTokenizerBase
 
 from ..errors import DataError
-from ..tokenizer import tokenize
 from .in_memory import is_in_memory, name_of
 from .lines import local_path
 from .plain_text import read_texts
@@ -101,9 +100,7 @@ def tokenize_pairs(
 
     def tokenize_batch(batch: dict[str, list]) -> dict[str, list]:
         sides = zip((tokenizer, target_tokenizer), (batch["source"], batch["target"]), strict=True)
-        input_ids, labels = (
-            tokenize(one, texts, one.model_max_length, truncation=True)["input_ids"] for one, texts in sides
-        )
+        input_ids, labels = (one(texts, truncation=True)["input_ids"] for one, texts in sides)
         lengths = [max(len(side) for side in pair) for pair in zip(input_ids, labels, strict=True)]
         return {"input_ids": input_ids, "labels": labels, "length": lengths}
 

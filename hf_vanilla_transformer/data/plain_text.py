@@ -12,7 +12,6 @@ from datasets import Dataset, DatasetDict, Features, IterableDataset, List, Valu
 from transformers import PreTrainedTokenizerBase
 
 from ..errors import DataError
-from ..tokenizer import tokenize
 from .checksums import file_checksum
 from .lines import iterate_lines
 from .rows import cached_rows, select_rows, tokenize_rows
@@ -106,7 +105,7 @@ def _tokenize_batch(
     batch: dict[str, list], rows: list[int], tokenizer: PreTrainedTokenizerBase, max_length: int
 ) -> dict[str, list]:
     options = {"add_special_tokens": False, "return_attention_mask": False, "verbose": False}
-    encoded = tokenize(tokenizer, batch["text"], max_length, **options)
+    encoded = tokenizer(batch["text"], **options)
     kept = [(row, ids[:max_length]) for row, ids in zip(rows, encoded["input_ids"], strict=True) if ids]
     return {
         "input_ids": [ids for _, ids in kept],
