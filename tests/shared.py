@@ -31,8 +31,6 @@ RUN_FILES = {
     "tokenizer_config.json",
 }
 
-# What it leaves for sentence-transformers.
-EMBEDDING_FILES = {"1_Pooling/config.json", "modules.json", "sentence_bert_config.json"}
 
 # Every variant that the tutorials use, at least once.
 VARIANTS = {

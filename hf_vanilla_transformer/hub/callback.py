@@ -13,7 +13,6 @@ from transformers import TrainerCallback, TrainerControl, TrainerState, Training
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR, HubStrategy
 
 from ..inference.precision import training_precision
-from .embedding import save_embedding_modules
 from .model_card import save_model_card
 from .record import METRICS_FILE, RUN_FILES, changed_arguments, data_record, listed_files, metrics_of_log, save_record
 
@@ -101,7 +100,6 @@ class RecordCallback(PushCallback):
             own_trainer=True,
             license=self.license,
         )
-        save_embedding_modules(args.output_dir, model.config.d_model)
         save_model_card(args.output_dir, args.hub_model_id)
         model.name_or_path = args.output_dir  # the folder that `hub.push` uploads
 

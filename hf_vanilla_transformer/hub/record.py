@@ -73,9 +73,6 @@ RUN_FILES = (
     "model.safetensors.index.json",
     f"model-{'[0-9]' * 5}-of-{'[0-9]' * 5}.safetensors",
     *_TOKENIZERS,
-    "modules.json",
-    "sentence_bert_config.json",
-    "1_Pooling/config.json",
     "adapter_config.json",
     "adapter_model.safetensors",
 )

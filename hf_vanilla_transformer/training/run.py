@@ -38,7 +38,6 @@ from ..data.report import describe_data
 from ..data.rows import column_array, select_rows
 from ..errors import DataError, user_errors
 from ..hub.callback import PushCallback
-from ..hub.embedding import save_embedding_modules
 from ..hub.model_card import CARD_FILE, save_model_card
 from ..hub.record import CURVES_FILE, METRICS_FILE, RECIPE_FILE, RUN_FILE, best_step, epochs, read_file, save_record
 from ..hub.upload import keep_token_out_of_files, upload_run
@@ -516,7 +515,6 @@ class Run(RunFolder):
             script=script,
             license=self.arguments.license,
         )
-        save_embedding_modules(self.folder, trainer.model.config.d_model)
         save_model_card(self.folder)
         folder = shlex.quote(self.folder)
         print(

@@ -13,7 +13,7 @@ import pytest
 import yaml
 from huggingface_hub import ModelCard
 from markdown_it import MarkdownIt
-from shared import EMBEDDING_FILES, ROOT, RUN_FILES, read_json, run_without_the_package, train_translator
+from shared import ROOT, RUN_FILES, read_json, run_without_the_package, train_translator
 from transformers import AutoConfig, AutoTokenizer
 
 from hf_vanilla_transformer.commands import pretrain, train_translation
@@ -130,7 +130,7 @@ def test_a_published_folder_is_a_whole_repository(folder):
     config = AutoConfig.from_pretrained(folder)
     sizes = {"": config.vocab_size, TARGET_TOKENIZER: config.decoder_vocab_size}
     sizes = {place: size for place, size in sizes.items() if size is not None}
-    names = {file.split("/")[0] for file in RUN_FILES | EMBEDDING_FILES}
+    names = {file.split("/")[0] for file in RUN_FILES}
     assert {file.name for file in folder.iterdir()} == names | (sizes.keys() - {""})
     for place, size in sizes.items():
         assert len(AutoTokenizer.from_pretrained(folder, subfolder=place)) == size

@@ -10,7 +10,7 @@ import yaml
 from hub_server import TOKEN, USER, Fault
 from huggingface_hub import ModelCard
 from processes import run_program
-from shared import EMBEDDING_FILES, RUN_FILES, error_line, read_json
+from shared import RUN_FILES, error_line, read_json
 
 from hub.repository import ONLY_LOOPBACK, QUICK, REPO, as_stranger, contents, in_repository, logits
 
@@ -26,12 +26,12 @@ def test_a_run_that_pushes_leaves_the_same_repository(server, succeed, environme
     flags += ["--push_to_hub", "true", "--hub_model_id", f"{USER}/trained", "--hub_token", TOKEN]
     succeed("train-classifier", *flags, token="")
     assert in_repository(server, f"{USER}/trained") == contents(folder)
-    assert in_repository(server, f"{USER}/trained").keys() == RUN_FILES | EMBEDDING_FILES
+    assert in_repository(server, f"{USER}/trained").keys() == RUN_FILES
     titles = server.titles(f"{USER}/trained")
     assert titles[0] == "Upload the folder" and any("Training in progress" in title for title in titles)
     # What it pushed meanwhile can be loaded, too, and is on the same list.
     for _, _, files in server.repositories[f"{USER}/trained"].commits.values():
-        assert files.keys() <= RUN_FILES | EMBEDDING_FILES | {".gitattributes"}
+        assert files.keys() <= RUN_FILES | {".gitattributes"}
         if "model.safetensors" in files:
             assert {file for file in RUN_FILES if file.endswith(".py")} <= files.keys()
         # A token is a secret: it is in nothing that was ever pushed, nor in the folder.
@@ -127,8 +127,8 @@ def test_without_our_commands_the_repository_is_the_same(server, succeed, folder
     assert in_repository(server, "kim/pushed") == contents(folder)
     assert 'model="kim/pushed"' in server.files("kim/pushed")["README.md"].decode()
 
-    assert in_repository(server, "kim/checked").keys() == RUN_FILES | EMBEDDING_FILES | {"training_args.bin"}
-    assert in_repository(server, "kim/plain").keys() == RUN_FILES | EMBEDDING_FILES | {"training_args.bin"}
+    assert in_repository(server, "kim/checked").keys() == RUN_FILES | {"training_args.bin"}
+    assert in_repository(server, "kim/plain").keys() == RUN_FILES | {"training_args.bin"}
     metrics = json.loads(server.files("kim/checked")["metrics.json"])
     assert [row["step"] for row in metrics["epochs"]] == [1, 2]
     assert metrics["validation"]["accuracy"] == metrics["epochs"][-1]["eval_accuracy"]
@@ -146,7 +146,7 @@ def test_without_our_commands_the_repository_is_the_same(server, succeed, folder
     assert in_repository(server, "kim/plain") == contents(tmp_path / "plain")
     assert "| train | Training loss |" in server.files("kim/plain")["README.md"].decode()
     uploaded = in_repository(server, "kim/uploaded")
-    assert uploaded.keys() == RUN_FILES | EMBEDDING_FILES
+    assert uploaded.keys() == RUN_FILES
     pushed = server.repositories["kim/uploaded"].commits.values()
     assert len(pushed) >= 3 and not any({"id_rsa", "training_args.bin"} & files.keys() for _, _, files in pushed)
     assert "| validation | Accuracy |" in uploaded["README.md"].decode()

@@ -8,7 +8,7 @@ import pytest
 import torch
 import yaml
 from hub_server import TOKEN, USER, Fault
-from shared import EMBEDDING_FILES, RUN_FILES, read_json, tiny_config
+from shared import RUN_FILES, read_json, tiny_config
 from transformers import AutoModelForSeq2SeqLM, AutoModelForSequenceClassification
 
 from hf_vanilla_transformer import (
@@ -53,7 +53,7 @@ def test_what_is_sent_is_what_a_run_writes_and_what_is_included(server, succeed,
     sizes, left, other = dry_run(succeed, folder)
     assert server.requests == [] and other == []
     assert sizes == {name: len(content) for name, content in contents(folder).items()}
-    assert sizes.keys() == RUN_FILES | EMBEDDING_FILES | exported | {"vocab.txt"}
+    assert sizes.keys() == RUN_FILES | exported | {"vocab.txt"}
     strangers |= {name for name in UNLISTED if "/" not in name} | {"training_args.bin", "link.txt"}
     assert left == strangers | {"checkpoint-2/", "sub/", "wandb/", "runs/", r"bell\x07.txt", "export/"} | {
         r"two\r\nlines\u2028.txt"
@@ -264,7 +264,6 @@ def test_a_second_vocabulary_is_uploaded(server, succeed, refused, folder):
         ("recipe.yaml", b"data: sample\nmax_st", "recipe.yaml: no content can be read"),
         ("tokenizer.json", b"[]", "no tokenizer can be read"),
         ("generation_config.json", b"[]", "generation_config.json: no content can be read"),
-        ("modules.json", b"", "modules.json: no content can be read"),
         ("modeling_vanilla_transformer.py", b"def (", "modeling_vanilla_transformer.py: no content can be read"),
         ("modeling_vanilla_transformer.py", b"", "not complete, modeling_vanilla_transformer.py missing or empty"),
         ("README.md", b"---\na: [\n---\n", "README.md"),
