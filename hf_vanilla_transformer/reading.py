@@ -16,7 +16,7 @@ from transformers.hf_argparser import string_to_bool
 
 from .data.in_memory import is_in_memory, name_of
 from .errors import DataError
-from .recipes import did_you_mean, find_recipe, read_yaml, with_local_paths
+from .recipes import did_you_mean, find_recipe, read_yaml
 from .settings import JsonMapping, check_at_least
 
 
@@ -174,7 +174,7 @@ def read_recipe(parser: SettingsParser, file: Path) -> Settings:
     """The settings in a recipe's file, as they stand there."""
     try:
         settings, texts = read_yaml(file), read_yaml(file, "BaseLoader")
-    except (UnicodeDecodeError, RecursionError, yaml.YAMLError) as error:
+    except (UnicodeDecodeError, yaml.YAMLError) as error:
         raise SettingsError(f"{file}: {' '.join(str(error).split())}") from error
     if not isinstance(settings, dict):
         raise SettingsError(f"{file}: not a YAML mapping of settings")
@@ -184,7 +184,7 @@ def read_recipe(parser: SettingsParser, file: Path) -> Settings:
     for name, value in settings.items():
         if name in known - typed and value is not None and not isinstance(value, dict):
             settings[name] = texts[name]
-    return with_local_paths(settings, file.parent)
+    return settings
 
 
 def _expand_home(value: Any) -> Any:

@@ -10,13 +10,13 @@ from typing import Any
 
 from ..errors import DataError
 from ..finished_folder import finished_folder
-from ..hub.record import RECIPE_FILE, describe_environment, recipe_of, record_of, save_json
+from ..hub.record import RECIPE_FILE, describe_environment, recipe_of, recipe_text, record_of, save_json
 from ..inference.engine import EXPORT_FILE, TARGET_TOKENIZER, load_engine
 from ..inference.folder import Tokenizers, load_model, load_tokenizers
 from ..inference.torch_engine import TorchEngine
 from ..modeling_vanilla_transformer import VanillaTransformerPreTrainedModel
 from ..reading import read_settings
-from ..recipes import LOCAL_FILE, without_local_paths
+from ..recipes import without_folders
 from ..settings import ExportArguments, LabelledTextArguments, PairArguments
 from ..tasks import CLASSIFICATION, FORMATS, TRANSLATION, Format, task_of
 from .card import save_card
@@ -90,11 +90,10 @@ def write_export(
         writer = importlib.import_module(f".{form.writer}", __package__)
         writer.write(model, tokenizers, folder, quantize)
         save_tokenizers(tokenizers, folder)
-        places: dict[str, str] = {}
-        record = without_local_paths(make_record(model_folder, model, form, quantize), places)
+        record = without_folders(make_record(model_folder, model, form, quantize))
         save_json(folder / EXPORT_FILE, record)
-        if places:
-            save_json(folder / LOCAL_FILE, places)
+        if recipe := record_of(model_folder, RECIPE_FILE):  # `evaluate` reads there which data the model learned
+            (folder / RECIPE_FILE).write_text(recipe_text(recipe), encoding="utf-8")
         record["comparison"] = compare(
             TorchEngine(model),
             load_engine(str(folder)),

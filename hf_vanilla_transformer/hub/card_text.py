@@ -321,8 +321,6 @@ def training(card: Facts) -> str:
         f"`recipe.yaml`{arguments} (all other settings have their defaults):",
         f"{fence}yaml\n{card.recipe_text}\n{fence}",
     ]
-    if "LOCAL/" in card.recipe_text:
-        parts.append("`LOCAL/` stands for a folder of the machine that it was trained on.")
     if not card.is_own_trainers:
         where = "In a checkout of the package" if card.script else "Where the package is installed"
         parts += [f"{where}, with the path of this folder's `recipe.yaml`:", f"```sh\n{again(card)}\n```"]

@@ -20,7 +20,6 @@ from ..data.lines import TABLE_SUFFIXES, ending_of
 from ..data.network import HUB_NAME
 from ..errors import DataError, named_errors
 from ..inference.engine import TARGET_TOKENIZER
-from ..recipes import LOCAL
 from ..tasks import CLASSIFICATION, DENOISING, EXAMPLES, GENERATION, METRICS, SINGLE, TRANSLATION, Task
 from .card_text import DataSource, Facts, Origin, Record, escaped, make_text, markdown
 from .record import CURVES_FILE, METRICS_FILE, RECIPE_FILE, RUN_FILE, example_texts, own_file, read_file
@@ -214,7 +213,7 @@ def _data_source(run: Record) -> DataSource:
     if known in KNOWN_DATA:
         return KNOWN_DATA[known]
     is_on_hub = HUB_NAME.fullmatch(source) and "/" in source and not Path(source).exists()
-    if is_on_hub and ending_of(source) not in TABLE_SUFFIXES and not source.startswith(LOCAL):
+    if is_on_hub and ending_of(source) not in TABLE_SUFFIXES:
         return DataSource(source, source, source, is_on_hub=True)
     return DataSource(Path(source).name, Path(source).stem, Path(source).name)
 

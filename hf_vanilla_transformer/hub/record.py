@@ -24,9 +24,9 @@ from ..data.checksums import describe_splits
 from ..data.in_memory import name_of
 from ..errors import DataError, named_errors
 from ..figures import plot_training_curves
-from ..inference.engine import EXPORT_FILE, TARGET_TOKENIZER, read_export
+from ..inference.engine import EXPORT_FILE, TARGET_TOKENIZER
 from ..reading import NOT_IN_RECIPE
-from ..recipes import LOCAL_FILE, LONGEST_RECORD, read_record, read_yaml, with_local_paths, without_local_paths
+from ..recipes import read_yaml, without_folders
 from ..tasks import FORMATS
 
 
@@ -77,7 +77,12 @@ RUN_FILES = (
     "adapter_model.safetensors",
 )
 REQUIRED_IN_EXPORT = ("README.md", "config.json", EXPORT_FILE, "tokenizer.json")
-EXPORT_FILES = (*REQUIRED_IN_EXPORT, *(file for form in FORMATS.values() for file in form.files), *_TOKENIZERS)
+EXPORT_FILES = (
+    *REQUIRED_IN_EXPORT,
+    RECIPE_FILE,
+    *(file for form in FORMATS.values() for file in form.files),
+    *_TOKENIZERS,
+)
 PAGE_FILES = (
     "README.md",
     "index.html",
@@ -204,13 +209,10 @@ def save_record(
         script: The script of a checkout that takes `settings`, if the package's command does not.
         license: The licence of the weights, by its name on the Hub.
     """
-    places: dict[str, str] = {}
     save_json(Path(folder, METRICS_FILE), metrics)
     if "epochs" in metrics:
         plot_training_curves(metrics["epochs"], own_file(Path(folder, CURVES_FILE)))
-    own_file(Path(folder, RECIPE_FILE)).write_text(
-        recipe_text(without_local_paths(settings, places)), encoding="utf-8"
-    )
+    own_file(Path(folder, RECIPE_FILE)).write_text(recipe_text(without_folders(settings)), encoding="utf-8")
     generation_config = getattr(model, "generation_config", None) or GenerationConfig.from_model_config(model.config)
     generation_config.save_pretrained(folder)
     run = {
@@ -228,14 +230,11 @@ def save_record(
         with contextlib.suppress(OSError, ValueError):  # no record can be read there
             before = {name: read_file(Path(base_model, file)) for name, file in files.items()}
             before["metrics"].pop("epochs", None)
-            if len(json_text(before)) <= LONGEST_RECORD // 2:  # what is written deeper in has more indentation
-                optional["began_as"] = before
+            optional["began_as"] = before
     else:
         optional["base_model"] = base_model  # on the Hub, with a card of its own
     run |= {name: value for name, value in optional.items() if value}
-    save_json(Path(folder, RUN_FILE), without_local_paths(run, places))
-    if places:
-        save_json(Path(folder, LOCAL_FILE), places)
+    save_json(Path(folder, RUN_FILE), without_folders(run))
 
 
 def read_file(file: Path) -> dict[str, Any]:
@@ -245,10 +244,7 @@ def read_file(file: Path) -> dict[str, Any]:
         OSError, ValueError: the file cannot be read, or holds no mapping.
     """
     with named_errors(str(file), "content"):
-        if file.suffix == ".json":
-            content = json.loads(read_record(file) if file.name == RUN_FILE else file.read_bytes())
-        else:
-            content = read_yaml(file)
+        content = json.loads(file.read_bytes()) if file.suffix == ".json" else read_yaml(file)
         text = json.dumps(content, ensure_ascii=False, indent=1)  # it is plain JSON, and without half characters,
         json.loads(text.encode(), parse_int=lambda digits: int(digits) / 1)  # and floats can hold its numbers
         if re.search("^ {100}", text, re.MULTILINE):
@@ -259,7 +255,7 @@ def read_file(file: Path) -> dict[str, Any]:
 
 
 def recipe_of(model: str, group: type, *names: str) -> dict[str, Any]:
-    """A dataclass's settings, or some, in the recipe of a model, or of the model that an export was made from.
+    """A dataclass's settings, or some, in the recipe of a model or an export.
 
     Raises:
         DataError: one has another type.
@@ -273,13 +269,11 @@ def recipe_of(model: str, group: type, *names: str) -> dict[str, Any]:
 
 
 def record_of(model: str, name: str) -> dict[str, Any]:
-    """A file of the record of a model, or of the model that an export was made from; nothing where there is none."""
+    """A file of the record of a model or an export; nothing where there is none."""
     file = None
-    with contextlib.suppress(OSError):  # the export's model is elsewhere
-        export = read_export(model)
-        source = model if export is None else with_local_paths(export.get("source", model), Path(model))
-        file = cached_file(source, name, _raise_exceptions_for_missing_entries=False)
-    return with_local_paths(read_file(Path(file)), Path(file).parent) if file else {}
+    with contextlib.suppress(OSError):  # no such folder
+        file = cached_file(model, name, _raise_exceptions_for_missing_entries=False)
+    return read_file(Path(file)) if file else {}
 
 
 def example_texts(folder: str) -> list[str]:

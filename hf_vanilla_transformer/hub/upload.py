@@ -18,7 +18,7 @@ from transformers import GenerationConfig, PreTrainedModel, Trainer, TrainingArg
 from ..errors import DataError, named_errors
 from ..inference.engine import EXPORT_FILE
 from ..inference.folder import check_index, load_model, load_tokenizers
-from ..recipes import without_local_paths
+from ..recipes import without_folders
 from .model_card import CARD_FILE, has_card, load_model_card, make_model_card, rename_model_card, save_model_card
 from .record import (
     EXPORT_FILES,
@@ -108,10 +108,9 @@ def space_files(folder: str | Path, include: Iterable[str] = ()) -> list[Path]:
 def check_paths(folder: Path, records: Iterable[Path]) -> None:
     """Raise a `DataError` if a record names a folder of a machine: somebody has edited it."""
     for file in records:
-        found: dict[str, str] = {}
-        without_local_paths(read_file(folder / file), found)
-        if found:
-            raise DataError(f"{folder / file}: names {', '.join(found.values())}: write {', '.join(found)} instead")
+        content = read_file(folder / file)
+        if without_folders(content) != content:
+            raise DataError(f"{folder / file}: names a folder of a machine: write the path's last part instead")
 
 
 def check_card_is_here(folder: Path) -> None:

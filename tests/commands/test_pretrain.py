@@ -41,7 +41,7 @@ def test_a_pretrained_model_is_a_folder_to_fine_tune(succeed, text_file, tmp_pat
     assert GenerationConfig.from_pretrained(folder).max_length == 12
     assert last["train_loss"] is not None and (folder / "curves.png").stat().st_size > 0
     record = read_json(folder / "run.json")
-    assert record["data"]["train"] == {"rows": 50} and list(record["data"]["source"]) == [f"LOCAL/{text_file.name}"]
+    assert record["data"]["train"] == {"rows": 50} and list(record["data"]["source"]) == [text_file.name]
     assert "max_tokens: 64" in (folder / "recipe.yaml").read_text()
 
     pretrained = load_file(folder / "model.safetensors")

@@ -221,9 +221,9 @@ def test_teachers_label_texts_and_a_classifier_learns_from_them(succeed, label, 
     assert record["data"]["train"]["rows"] == len(data["train"])
     recorded = record["data"]["soft_labels"]
     recipe = yaml.safe_load((tmp_path / "soft/recipe.yaml").read_text())
-    files = {name: [f"LOCAL/{Path(file).name}" for file in recipe[name]] for name in ("models", "texts")}
+    files = {name: [Path(file).name for file in recipe[name]] for name in ("models", "texts")}
     assert recorded["recipe"] == recipe | files
-    named = {SMALL: f"LOCAL/{Path(SMALL).name}"}  # a record holds no path
+    named = {SMALL: Path(SMALL).name}  # a record holds no path
     assert recorded["validation"] == {named.get(name, name): report for name, report in metrics["validation"].items()}
     assert recorded["sha256"] == file_checksum(tmp_path / "soft" / SOFT_LABELS_FILE)
     card = (tmp_path / "student/README.md").read_text()

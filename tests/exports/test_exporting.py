@@ -38,7 +38,7 @@ def test_record_and_card_say_what_was_done(model, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model", "new"]
     assert read_json(folder / "export.json") == json.loads(json.dumps(record))
     assert (record["format"], record["task"], record["quantize"]) == ("ctranslate2", "translation", None)
-    assert record["source"] == "LOCAL/model" and record["versions"]["torch"] == metadata.version("torch")
+    assert record["source"] == "model" and record["versions"]["torch"] == metadata.version("torch")
     assert record["config"]["vocab_size"] == 29 and "_name_or_path" not in record["config"]
     assert load_engine(str(folder)).facts.max_positions == 16
     assert record["comparison"]["same_ids"].split()[0] == record["comparison"]["same_ids"].split()[2]

@@ -146,7 +146,7 @@ def int8(classifier) -> Path:
 @pytest.mark.slow
 def test_the_folder_has_what_other_libraries_look_for(classifier):
     names = {path.name for path in (classifier / "export").iterdir()}
-    record = {"README.md", "export.json", "local.json"}
+    record = {"README.md", "export.json"}
     assert names == {"config.json", "onnx", "tokenizer.json", "tokenizer_config.json", *record}
     assert [path.name for path in (classifier / "export" / "onnx").iterdir()] == ["model.onnx"]
     config = json.loads((classifier / "export" / "config.json").read_text())

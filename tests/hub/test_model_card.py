@@ -335,21 +335,20 @@ def test_a_translators_card_is_its_record(translator, run_example):
 
 def test_nsmc_is_recognised_by_its_test_split(nsmc):
     before = str(make_model_card(nsmc))
-    edit(nsmc / "run.json", data={"source": "LOCAL/somewhere"})
+    edit(nsmc / "run.json", data={"source": "somewhere"})
     assert str(make_model_card(nsmc)) == before
 
 
 def test_of_other_data_nothing_is_claimed(nsmc):
     """Neither where they lie, nor a licence, and of names that they give nothing is Markdown or HTML."""
-    source, texts = "LOCAL/my_<b>.csv", ['배송이 "빨라요"', "별로예요"]
+    source, texts = "my_<b>.csv", ['배송이 "빨라요"', "별로예요"]
     edit(nsmc / "run.json", license=None, data={"source": source, **OTHER_TEST, "validation": {"examples": texts}})
-    edit(nsmc / "recipe.yaml", data=source, tokenizer="LOCAL/bpe", model="LOCAL/old")
+    edit(nsmc / "recipe.yaml", data=source, tokenizer="bpe", model="old")
     edit(nsmc / "config.json", id2label={"0": "a|b", "1": "<b>*c*\n# `d` e_f _g_"})
     (nsmc / "model.safetensors").touch()
     card = make_model_card(nsmc)
     assert (card.data.datasets, card.data.language, card.data.license) == (None, None, None)
     assert {result.dataset_name for result in card.data.eval_results} == {"my_<b>.csv"}
-    assert "`LOCAL/` stands for a folder" in card.text
     assert not re.search("naver|film|CC0|영화", card.text, re.IGNORECASE)
     assert "under the licence of its source" in card.text and "this card names none" in card.text
     assert r"| labels | a\|b, \<b\>\*c\* \# \`d\` e_f \_g\_ |" in card.text and r"Data: my\_\<b\>.csv" in card.text

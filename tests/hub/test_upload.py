@@ -157,7 +157,7 @@ def test_a_record_that_names_a_folder_of_a_machine_is_not_sent(server, refused, 
     (folder / file).write_text(json.dumps(content))
     for flags in ([], ["--dry_run"]):
         line = refused("push-to-hub", folder, "--repo_id", REPO, *flags)
-        assert f"names {place}: write LOCAL/" in line
+        assert f"{file}: names a folder of a machine" in line
     assert server.requests == []
 
 
@@ -178,10 +178,9 @@ def test_a_weights_index_that_leads_out_of_the_folder_is_refused(server, refused
 def test_an_export_alone_is_a_repository(server, succeed, refused, tmp_path):
     """Its card is its own."""
     files = {
-        "README.md": "---\ntags: [vanilla-transformer]\n---\n`LOCAL/model`, exported.",
+        "README.md": "---\ntags: [vanilla-transformer]\n---\n`model`, exported.",
         "config.json": '{"model_type": "bart"}',
-        "export.json": '{"source": "LOCAL/model"}',
-        "local.json": '{"LOCAL/model": "/home/kim/model"}',
+        "export.json": '{"source": "model"}',
         **{"tokenizer.json": "{}", "model.bin": "weights", "id_rsa": "private"},
     }
     for name, content in files.items():
@@ -190,7 +189,7 @@ def test_an_export_alone_is_a_repository(server, succeed, refused, tmp_path):
         succeed("push-to-hub", tmp_path, "--repo_id", REPO)
     sent = in_repository(server)
     assert {name: content.decode() for name, content in sent.items()} == {
-        name: content for name, content in files.items() if name not in ("id_rsa", "local.json")
+        name: content for name, content in files.items() if name != "id_rsa"
     }
     (tmp_path / "config.json").write_text("")
     assert "config.json missing or empty" in refused("push-to-hub", tmp_path, "--repo_id", REPO, "--dry_run")
