@@ -2,8 +2,8 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 
-.PHONY: quickstart test test-fast test-gpu test-contracts test-oldest test-newest check format benchmark docs site \
-	release-check owner .venv-newest/installed
+.PHONY: quickstart test test-fast test-gpu test-contracts test-oldest test-newest check format benchmark cards docs \
+	site release-check owner .venv-newest/installed
 
 REVIEWS := '정말 재미있고 감동적인 영화, 강력 추천합니다!' '지루하고 유치해서 시간이 아까웠다'
 
@@ -43,6 +43,10 @@ test-oldest test-newest: test-%: .venv-%/installed
 benchmark: .venv/installed
 	rm -rf runs/benchmark
 	$(BIN)/python scripts/benchmarks/benchmark.py --output_dir runs/benchmark --texts 256 --batch_size 64 --rounds 2
+
+# Copy the two Hub files to the published models' folders, which must have the package's.
+cards:
+	for card in model_cards/*/; do cp hf_vanilla_transformer/*_vanilla_transformer.py $$card; done
 
 # Run the walk-through and write its notebooks anew; needs a font with Hangul (apt install fonts-nanum).
 docs: .venv/installed

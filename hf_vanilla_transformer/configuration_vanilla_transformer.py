@@ -8,7 +8,6 @@ import copy
 import dataclasses
 import difflib
 import os
-import reprlib
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ import transformers
 from huggingface_hub.dataclasses import strict
 from transformers.activations import ACT2FN
 from transformers.utils import logging
+from transformers.utils.versions import require_version
 
 
 if TYPE_CHECKING:
@@ -23,54 +23,13 @@ if TYPE_CHECKING:
     from .modeling_vanilla_transformer import VanillaTransformerModel  # noqa: F401
 
 
+require_version("transformers>=5.24")  # the code of a saved model has no installer that could check it
+
 logger = logging.get_logger(__name__)
 
-# The oldest and the newest minor version of transformers that all tests pass with. A saved folder names them, too.
-TESTED_VERSIONS = ("5.18", "5.24")
-
-
-def check_version(installed: str) -> None:
-    """Refuse a version of transformers that is older than those that these files are tested with, by an ImportError.
-
-    A newer minor version is a warning: 5.24 renamed an argument, and translators wrote nonsense without an error.
-    """
-    oldest, newest = TESTED_VERSIONS
-    version, low, high = (tuple(map(int, text.split(".")[:2])) for text in (installed, oldest, newest))
-    if version < low:
-        raise ImportError(
-            f"this model needs transformers {oldest} or newer, and {installed} is installed: "
-            f"pip install -U 'transformers>={oldest},<6'"
-        )
-    if version > high:
-        logger.warning(f"this model is tested with transformers {oldest} to {newest}, and {installed} is installed")
-
-
-check_version(transformers.__version__)  # before names that transformers 4 does not have
-
-# What transformers' own constructor and its models read besides its fields.
-_NAMES_OF_THE_BASE = {
-    *("name_or_path", "torch_dtype", "attn_implementation", "experts_implementation", "output_attentions"),
-    *("auto_map", "quantization_config", "gradient_checkpointing", "tokenizer_class", "task_specific_params"),
-}
 LAYER_NORM_TYPES = ("standard", "unbiased_std", "unbiased_std_scalar")
 POSITION_EMBEDDING_TYPES = ("sinusoidal", "learned", "none")
 INIT_SCHEMES = ("torch", "xavier_uniform", "tensor2tensor")
-# Bytes, in float32: no matrix, no stack of layers, and no names of labels can be meant to take more.
-LARGEST_MATRIX, LARGEST_STACK, LARGEST_NAMES = 2**35, 2**42, 2**26
-
-# Where transformers' Auto classes find the classes in a saved folder.
-_AUTO_MAP = {
-    "AutoConfig": "configuration_vanilla_transformer.VanillaTransformerConfig",
-    "AutoModel": "modeling_vanilla_transformer.VanillaTransformerModel",
-    "AutoModelForSeq2SeqLM": "modeling_vanilla_transformer.VanillaTransformerForConditionalGeneration",
-    "AutoModelForSequenceClassification": "modeling_vanilla_transformer.VanillaTransformerForSequenceClassification",
-    "AutoModelForTextEncoding": "modeling_vanilla_transformer.VanillaTransformerEncoderModel",
-}
-
-
-def _nearest(name: str, known: Iterable[str]) -> str:
-    """The end of a message about a misspelt name; nothing where none is similar."""
-    return "".join(f"; did you mean {one}?" for one in difflib.get_close_matches(name, known, n=1))
 
 
 @strict
@@ -126,15 +85,6 @@ class VanillaTransformerConfig(transformers.PreTrainedConfig):
         >>> model = VanillaTransformerForSequenceClassification(VanillaTransformerConfig(num_labels=2))
     """
 
-    model_type = "vanilla_transformer"
-    # Otherwise, Trainer's evaluation gathers every text's encoder states with its logits.
-    keys_to_ignore_at_inference = ["cache", "past_key_values", "encoder_last_hidden_state"]
-    attribute_map = {
-        "hidden_size": "d_model",
-        "num_hidden_layers": "encoder_layers",
-        "num_attention_heads": "encoder_attention_heads",
-    }
-
     vocab_size: int = 8007
     decoder_vocab_size: int | None = None
     d_model: int = 256
@@ -170,13 +120,19 @@ class VanillaTransformerConfig(transformers.PreTrainedConfig):
     eos_token_id: int | list[int] | None = 3
     decoder_start_token_id: int | None = 2
 
+    model_type = "vanilla_transformer"
+    # Otherwise, Trainer's evaluation gathers every text's encoder states with its logits.
+    keys_to_ignore_at_inference = ["cache", "encoder_last_hidden_state"]
+    attribute_map = {
+        "hidden_size": "d_model",
+        "num_hidden_layers": "encoder_layers",
+        "num_attention_heads": "encoder_attention_heads",
+    }
+
     def __post_init__(self, **kwargs):
         if self.share_encoder_decoder_embeddings and self.decoder_vocab_size == self.vocab_size:
             self.decoder_vocab_size = None  # one vocabulary, also for `resize_token_embeddings`
-        labels = kwargs.get("num_labels") or 0  # the base class writes a name for each
-        if (memory := 1024 * labels) > LARGEST_NAMES:
-            raise ValueError(f"`num_labels` {labels} is too large: {memory:,} bytes")
-        if self.transformers_version is None and "model_type" not in kwargs:  # not those of a saved configuration
+        if self.transformers_version is None and "model_type" not in kwargs:  # a saved one may have other fields
             known = self.known_names() | _NAMES_OF_THE_BASE | set(transformers.GenerationConfig().to_dict())
             for name in kwargs.keys() - known:
                 logger.warning(
@@ -185,17 +141,17 @@ class VanillaTransformerConfig(transformers.PreTrainedConfig):
         super().__post_init__(**kwargs)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """As in transformers, but `id2label` takes the keys of JSON, "0", "1", …, and wrong ones fail here."""
+        """Set a field; `id2label` also takes JSON's keys "0", "1", …, and must number its labels from 0."""
         if name == "id2label" and value is not None:
             numbers = [int(key) if str(key).isdecimal() else key for key in value]
             if not isinstance(value, dict) or set(numbers) != set(range(len(value))):
-                raise ValueError(f"`id2label` must number the labels from 0, got {reprlib.repr(value)}")
+                raise ValueError(f"`id2label` must number the labels from 0, got {value}")
             value = dict(zip(numbers, value.values(), strict=True))
         super().__setattr__(name, value)
 
     @classmethod
     def known_names(cls) -> set[str]:
-        """The fields that the constructor takes, by either name."""
+        """Return the fields that the constructor takes, by either name."""
         return {field.name for field in dataclasses.fields(cls)} | set(cls.attribute_map) | {"num_labels"}
 
     @classmethod
@@ -207,7 +163,7 @@ class VanillaTransformerConfig(transformers.PreTrainedConfig):
 
     @classmethod
     def from_preset(cls, name: str, **overrides) -> "VanillaTransformerConfig":
-        """The configuration of a published model.
+        """Make the configuration of a published model.
 
         Args:
             name: One of `PRESETS`: a tutorial's, or the paper's own (Table 3), `"base"` and `"big"`.
@@ -238,7 +194,7 @@ class VanillaTransformerConfig(transformers.PreTrainedConfig):
     def get_text_config(
         self, decoder: bool | None = None, encoder: bool | None = None
     ) -> transformers.PreTrainedConfig:
-        """One side's configuration: with `decoder=True`, `vocab_size` is the target vocabulary's, and so on.
+        """Return one side's configuration: with `decoder=True`, `vocab_size` is the target vocabulary's, and so on.
 
         The base class copies each `decoder_*` field to the field without the prefix, even None, which here means "as
         for the source".
@@ -259,45 +215,30 @@ class VanillaTransformerConfig(transformers.PreTrainedConfig):
         if self._auto_class is not None:
             named = getattr(self, "auto_map", None) or {}
             self.auto_map = _AUTO_MAP | {name: where for name, where in named.items() if "--" not in where}
-        oldest, newest = TESTED_VERSIONS
-        self.requirements = {"transformers": f">={oldest}, tested to {newest}"}
         super().save_pretrained(save_directory, push_to_hub=push_to_hub, **kwargs)
 
     def validate_sizes(self):
-        """Sizes are at least 1, and take less memory than any model can."""
-        self.check_sizes()
-
-    def check_sizes(self, largest_matrix: int = LARGEST_MATRIX, largest_stack: int = LARGEST_STACK):
-        """Raise a ValueError if a size takes more bytes; also of configurations with the same names of fields."""
+        """Check that sizes are at least 1."""
         for name in (
-            *("d_model", "head_dim", "encoder_attention_heads", "decoder_attention_heads", "encoder_ffn_dim"),
-            *("decoder_ffn_dim", "vocab_size", "decoder_vocab_size", "position_offset", "max_position_embeddings"),
-            *("decoder_max_position_embeddings", "encoder_layers", "decoder_layers"),
+            *("vocab_size", "decoder_vocab_size", "d_model", "head_dim", "encoder_layers", "decoder_layers"),
+            *("encoder_attention_heads", "decoder_attention_heads", "encoder_ffn_dim", "decoder_ffn_dim"),
+            *("max_position_embeddings", "decoder_max_position_embeddings"),
         ):
-            size, least = getattr(self, name, None), 0 if name == "position_offset" else 1
-            if size is None:
-                continue
-            if size < least:
-                raise ValueError(f"`{name}` must be at least {least}, got {size}")
-            width, limit, heads = self.d_model, largest_matrix, getattr(self, "head_dim", None) or 1
-            if name.endswith("_heads"):
-                width *= heads
-            elif name.endswith("_layers"):
-                heads *= getattr(self, name.replace("layers", "attention_heads"))
-                inner = 2 * max(width, heads) + getattr(self, name.replace("layers", "ffn_dim"))
-                width, limit = max(2 * width * inner, 2**14), largest_stack  # its modules alone take 64 KiB
-            if (memory := 4 * size * width) > limit:
-                raise ValueError(f"`{name}` {size} is too large: with `d_model` {self.d_model}, {memory:,} bytes")
+            size = getattr(self, name)
+            if size is not None and size < 1:
+                raise ValueError(f"`{name}` must be at least 1, got {size}")
+        if self.position_offset < 0:
+            raise ValueError(f"`position_offset` must be at least 0, got {self.position_offset}")
 
     def validate_heads(self):
-        """Without `head_dim`, the number of heads must divide d_model."""
+        """Check that the number of heads divides d_model, unless `head_dim` is given."""
         for name in ("encoder_attention_heads", "decoder_attention_heads"):
             heads = getattr(self, name)
             if self.head_dim is None and heads >= 1 and self.d_model % heads != 0:
                 raise ValueError(f"`{name}` {heads} must divide `d_model` {self.d_model}, unless `head_dim` is given")
 
     def validate_rates(self):
-        """Dropout rates, and eps of the layer norms."""
+        """Check dropout rates, and eps of the layer norms."""
         for name in ("dropout", "attention_dropout", "activation_dropout", "embedding_dropout"):
             rate = getattr(self, name)
             if not 0 <= rate <= 1:
@@ -306,7 +247,7 @@ class VanillaTransformerConfig(transformers.PreTrainedConfig):
             raise ValueError(f"`layer_norm_eps` must be greater than 0, got {self.layer_norm_eps}")
 
     def validate_choices(self):
-        """Fields whose value is one of several names."""
+        """Check fields whose value is one of several names."""
         for name, choices in (
             ("activation_function", ACT2FN),
             ("layer_norm_type", LAYER_NORM_TYPES),
@@ -320,7 +261,7 @@ class VanillaTransformerConfig(transformers.PreTrainedConfig):
             raise ValueError(f"`layer_norm_type` {self.layer_norm_type!r} needs a `d_model` of at least 2")
 
     def validate_vocabularies(self):
-        """Special ids are tokens: the padding token of both sides, all others of the target."""
+        """Check that special ids are tokens: the padding token of both sides, all others of the target."""
         if self.share_encoder_decoder_embeddings and self.decoder_vocab_size is not None:
             sizes = f"`decoder_vocab_size` is {self.decoder_vocab_size} and `vocab_size` {self.vocab_size}"
             raise ValueError(f"`share_encoder_decoder_embeddings` needs one vocabulary, but {sizes}")
@@ -334,9 +275,29 @@ class VanillaTransformerConfig(transformers.PreTrainedConfig):
                     raise ValueError(f"`{name}` must be in the vocabulary of {size} tokens, got {token_id}")
 
     def validate_task(self):
-        """The model is an encoder-decoder."""
+        """Check that the model is an encoder-decoder."""
         if not self.is_encoder_decoder:
             raise ValueError("`is_encoder_decoder` must be true: this model has no other form")
+
+
+# What transformers' own constructor and its models read besides the fields.
+_NAMES_OF_THE_BASE = {
+    *("name_or_path", "torch_dtype", "attn_implementation", "experts_implementation", "output_attentions"),
+    *("auto_map", "quantization_config", "gradient_checkpointing", "tokenizer_class", "task_specific_params"),
+}
+# Where transformers' Auto classes find the classes in a saved folder.
+_AUTO_MAP = {
+    "AutoConfig": "configuration_vanilla_transformer.VanillaTransformerConfig",
+    "AutoModel": "modeling_vanilla_transformer.VanillaTransformerModel",
+    "AutoModelForSeq2SeqLM": "modeling_vanilla_transformer.VanillaTransformerForConditionalGeneration",
+    "AutoModelForSequenceClassification": "modeling_vanilla_transformer.VanillaTransformerForSequenceClassification",
+    "AutoModelForTextEncoding": "modeling_vanilla_transformer.VanillaTransformerEncoderModel",
+}
+
+
+def _nearest(name: str, known: Iterable[str]) -> str:
+    """End a message about a misspelt name with the nearest one, if one is similar."""
+    return "".join(f"; did you mean {one}?" for one in difflib.get_close_matches(name, known, n=1))
 
 
 def _stacks(**sizes: int) -> dict[str, int]:

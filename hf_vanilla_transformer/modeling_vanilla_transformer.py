@@ -7,22 +7,20 @@ Shapes: B batch size, S source tokens, T target tokens, P earlier target tokens 
 M keys that L queries attend to, D = `d_model`, H heads, K = `head_dim` (the paper's d_k = d_v), V target vocabulary.
 
 Masks: callers give (B, S) for the source and (B, P + T) for the target, 1 for a token and 0 for padding; None means no
-padding. Of these, transformers makes the masks (B, 1, L, M) of the layers, in the form that the attention
+padding. transformers makes of these the layers' masks (B, 1, L, M), in the form that the attention
 implementation takes.
 
 Every saved model carries a copy of this file, so it imports only torch, transformers and its configuration.
 """
 
-import inspect
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from copy import copy
-from functools import partial, wraps
 from typing import Any
 
 import torch
 from torch import nn
-from transformers import GenerationConfig, GenerationMixin, PreTrainedModel
+from transformers import GenerationMixin, PreTrainedModel
 from transformers import initialization as init
 from transformers.activations import ACT2FN
 from transformers.cache_utils import Cache, DynamicCache, EncoderDecoderCache
@@ -38,15 +36,10 @@ from transformers.modeling_outputs import (
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 from transformers.processing_utils import Unpack
 from transformers.utils import ModelOutput, TransformersKwargs, can_return_tuple
-from transformers.utils.deprecation import deprecate_kwarg
 from transformers.utils.generic import merge_with_config_defaults
 from transformers.utils.output_capturing import OutputRecorder, capture_outputs
 
 from .configuration_vanilla_transformer import VanillaTransformerConfig
-
-
-# transformers 5.24 renamed `past_key_values` to `cache`: the argument of masks and `generate`, the field of outputs.
-CACHE = "cache" if "cache" in inspect.signature(Seq2SeqLMOutput).parameters else "past_key_values"
 
 
 class VanillaTransformerEmbedding(nn.Embedding):
@@ -206,6 +199,27 @@ def eager_attention_forward(
     return torch.matmul(probabilities, value).transpose(1, 2).contiguous(), probabilities
 
 
+def attend(
+    module: nn.Module,
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    attention_mask: torch.Tensor | None,
+    **kwargs: Unpack[TransformersKwargs],
+) -> tuple[torch.Tensor, torch.Tensor | None]:
+    """§3.2.1, Eq. 1, by the implementation that the model uses: eager, SDPA, flash or flex attention.
+
+    Shapes are those of `eager_attention_forward`. Only some implementations return the probabilities.
+    """
+    attention_function = ALL_ATTENTION_FUNCTIONS.get_interface(
+        module.config._attn_implementation, eager_attention_forward
+    )
+    dropout = module.attention_dropout if module.training else 0.0
+    return attention_function(
+        module, query, key, value, attention_mask, dropout=dropout, scaling=module.scaling, **kwargs
+    )
+
+
 class VanillaTransformerAttention(nn.Module):
     """§3.2.2: multi-head attention, MultiHead(Q, K, V) = Concat(head_1, ..., head_h) W^O."""
 
@@ -237,46 +251,87 @@ class VanillaTransformerAttention(nn.Module):
         Returns:
             The output (B, L, D), and the probabilities (B, H, L, M) if the attention implementation returns them.
         """
-        attend = partial(
-            ALL_ATTENTION_FUNCTIONS.get_interface(self.config._attn_implementation, eager_attention_forward),
-            self,
-            dropout=self.attention_dropout if self.training else 0.0,
-            scaling=self.scaling,
-            **kwargs,
-        )
         query = self._split_heads(self.q_proj(hidden_states))
         if _can_fold_projections(self, query, encoder_hidden_states, cache):
-            # The same numbers sooner, where one query attends to the source, as in the classifier.
-            return _attend_with_folded_projections(self, attend, query, encoder_hidden_states, attention_mask)
-        key, value = self._keys_and_values(hidden_states, encoder_hidden_states, cache)
-        heads, probabilities = attend(query, key, value, attention_mask)
-        return self.out_proj(heads.flatten(-2)), probabilities  # (B, L, H, K) -> (B, L, H*K) -> (B, L, D)
+            return _attend_with_folded_projections(self, query, encoder_hidden_states, attention_mask, **kwargs)
 
-    def _keys_and_values(
-        self,
-        hidden_states: torch.Tensor,
-        encoder_hidden_states: torch.Tensor | None,
-        cache: EncoderDecoderCache | None,
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Keys and values (B, H, M, K), with those of the cache, which is updated."""
         is_cross_attention = encoder_hidden_states is not None
         if is_cross_attention and cache is not None and cache.is_updated.get(self.layer_idx):
             # The source stays the same from one target token to the next.
             layer: Any = cache.cross_attention_cache.layers[self.layer_idx]
-            return layer.keys, layer.values
+            key, value = layer.keys, layer.values
+        else:
+            source = encoder_hidden_states if is_cross_attention else hidden_states
+            key = self._split_heads(self.k_proj(source))
+            value = self._split_heads(self.v_proj(source))
+            if cache is not None and is_cross_attention:
+                key, value = cache.cross_attention_cache.update(key, value, self.layer_idx)
+                cache.is_updated[self.layer_idx] = True
+            elif cache is not None:
+                key, value = cache.self_attention_cache.update(key, value, self.layer_idx)
 
-        source = encoder_hidden_states if is_cross_attention else hidden_states
-        key, value = self._split_heads(self.k_proj(source)), self._split_heads(self.v_proj(source))
-        if cache is None:
-            return key, value
-        if not is_cross_attention:
-            return cache.self_attention_cache.update(key, value, self.layer_idx)
-        cache.is_updated[self.layer_idx] = True
-        return cache.cross_attention_cache.update(key, value, self.layer_idx)
+        heads, probabilities = attend(self, query, key, value, attention_mask, **kwargs)
+        return self.out_proj(heads.flatten(-2)), probabilities  # (B, L, H, K) -> (B, L, H*K) -> (B, L, D)
 
     def _split_heads(self, projected: torch.Tensor) -> torch.Tensor:
         """(B, L, H*K) to (B, H, L, K)."""
         return projected.unflatten(-1, (-1, self.head_dim)).transpose(1, 2)
+
+
+def _can_fold_projections(
+    attention: VanillaTransformerAttention,
+    query: torch.Tensor,
+    encoder_hidden_states: torch.Tensor | None,
+    cache: EncoderDecoderCache | None,
+) -> bool:
+    """Whether `_attend_with_folded_projections` applies: a single query in encoder-decoder attention, no cache.
+
+    The attention implementation must accept any head size. The projections must be plain linear layers: adapters,
+    quantised or offloaded weights and hooks need `k_proj` and `v_proj` to be called.
+    """
+    return (
+        encoder_hidden_states is not None
+        and cache is None
+        and query.shape[2] == 1
+        and attention.config._attn_implementation in ("eager", "sdpa")
+        and all(
+            type(linear) is nn.Linear
+            and type(linear.weight) is nn.Parameter
+            and not (linear._forward_hooks or linear._forward_pre_hooks or hasattr(linear, "_hf_hook"))
+            and not (linear._backward_hooks or linear._backward_pre_hooks)
+            for linear in (attention.k_proj, attention.v_proj)
+        )
+    )
+
+
+def _attend_with_folded_projections(
+    attention: VanillaTransformerAttention,
+    query: torch.Tensor,
+    encoder_hidden_states: torch.Tensor,
+    attention_mask: torch.Tensor | None,
+    **kwargs: Unpack[TransformersKwargs],
+) -> tuple[torch.Tensor, torch.Tensor | None]:
+    """Attend with one query, as the classifier's decoder does, without projecting the S source states.
+
+    For a source state x, a head computes the score q . (W_k x + b_k) = ([W_k b_k]^T q) . [x 1], and returns the
+    weighted sum of all W_v x + b_v, which is [W_v b_v] times the weighted sum of all [x 1]. So the H heads become H
+    queries of a single head of size D + 1, whose keys and values are the source states with a column of ones.
+
+    Returns:
+        For a query (B, H, 1, K), the output (B, 1, D), and the probabilities (B, H, 1, S) if `attend` returns them.
+    """
+
+    def matrix(linear: nn.Linear) -> torch.Tensor:  # [W b], (H, K, D + 1)
+        bias = linear.weight.new_zeros(linear.out_features) if linear.bias is None else linear.bias
+        return torch.cat([linear.weight, bias.unsqueeze(1)], dim=1).unflatten(0, (-1, attention.head_dim))
+
+    query = torch.einsum("bhlk,hkd->blhd", query, matrix(attention.k_proj))  # (B, 1, H, D + 1)
+    source = nn.functional.pad(encoder_hidden_states, (0, 1), value=1.0).unsqueeze(1)  # (B, 1, S, D + 1)
+    # (B, H, 1, D + 1), (B, 1, H, S)
+    heads, probabilities = attend(attention, query, source, source, attention_mask, **kwargs)
+    heads = torch.einsum("bhld,hkd->blhk", heads, matrix(attention.v_proj))  # (B, 1, H, K)
+    output = attention.out_proj(heads.flatten(-2))
+    return output, None if probabilities is None else probabilities.transpose(1, 2)
 
 
 class VanillaTransformerFeedForward(nn.Module):
@@ -423,18 +478,6 @@ class VanillaTransformerDecoderLayer(GradientCheckpointingLayer):
         return self.feed_forward_residual.after(residual, hidden_states)
 
 
-def _find_tie_weights(*args, **kwargs) -> None:
-    PreTrainedModel.tie_weights(*args, **kwargs)
-
-
-# While a thread loads a model, `no_tie_weights` (transformers 5.24) has a function in this one's place that does
-# nothing, for all threads; of two such threads, one leaves it there. Where this file is imported just then, no better
-# function can be found than what stands there later.
-transformers_tie_weights: Callable[..., None] = (
-    PreTrainedModel.tie_weights if PreTrainedModel.tie_weights.__name__ == "tie_weights" else _find_tie_weights
-)
-
-
 class VanillaTransformerPreTrainedModel(PreTrainedModel):
     """What all models here share: loading and saving, initialisation, resizing of the vocabularies."""
 
@@ -442,7 +485,7 @@ class VanillaTransformerPreTrainedModel(PreTrainedModel):
     base_model_prefix = "model"
     supports_gradient_checkpointing = True
     _no_split_modules = ["VanillaTransformerEncoderLayer", "VanillaTransformerDecoderLayer"]
-    _skip_keys_device_placement = ["cache", "past_key_values"]
+    _skip_keys_device_placement = ["cache"]
     _supports_flash_attn = True
     _supports_sdpa = True
     _supports_flex_attn = True
@@ -497,16 +540,10 @@ class VanillaTransformerPreTrainedModel(PreTrainedModel):
         if hasattr(base, "decoder") and self.config.share_encoder_decoder_embeddings:
             base.decoder.embed_tokens = value
 
-    def tie_weights(self, missing_keys: set[str] | None = None, recompute_mapping: bool = True) -> None:
-        """Tie as transformers does, also while another thread loads a model; `from_pretrained` ties what it loaded."""
-        is_being_loaded = missing_keys is None and self.device.type == "meta"
-        tie = PreTrainedModel.tie_weights if is_being_loaded else transformers_tie_weights
-        tie(self, missing_keys=missing_keys, recompute_mapping=recompute_mapping)
-
     def _resize_token_embeddings(self, new_num_tokens, pad_to_multiple_of=None, mean_resizing=True):
         """Resize the source embeddings; with one vocabulary, also the target embeddings and the head.
 
-        The public `resize_token_embeddings` (transformers 5.23) gives the head the source vocabulary's size, and ties
+        The public `resize_token_embeddings` (transformers 5.24) gives the head the source vocabulary's size, and ties
         it to target embeddings that still have their old size.
         """
         base: Any = self.base_model
@@ -608,9 +645,9 @@ class VanillaTransformerEncoder(VanillaTransformerPreTrainedModel):
     def save_pretrained(self, *args, **kwargs) -> None:
         """Save as a `VanillaTransformerEncoderModel`, which the Auto classes know."""
         with torch.device("meta"):
-            whole = VanillaTransformerEncoderModel(self.config)
-        whole.encoder = self
-        whole.save_pretrained(*args, **kwargs)
+            model = VanillaTransformerEncoderModel(self.config)
+        model.encoder = self
+        model.save_pretrained(*args, **kwargs)
 
 
 class VanillaTransformerEncoderModel(VanillaTransformerPreTrainedModel):
@@ -706,7 +743,7 @@ class VanillaTransformerDecoder(VanillaTransformerPreTrainedModel):
             config=self.config,
             inputs_embeds=inputs_embeds,
             attention_mask=attention_mask,
-            **{CACHE: None if cache is None else cache.self_attention_cache},
+            cache=None if cache is None else cache.self_attention_cache,
         )
         encoder_attention_mask = create_bidirectional_mask(  # (B, 1, T, S)
             config=self.config,
@@ -721,8 +758,7 @@ class VanillaTransformerDecoder(VanillaTransformerPreTrainedModel):
             hidden_states = layer(hidden_states, attention_mask, *source, cache=cache, **kwargs)
         if self.final_norm is not None:
             hidden_states = self.final_norm(hidden_states)
-        returned: dict[str, Any] = {CACHE: cache}
-        return BaseModelOutputWithPastAndCrossAttentions(last_hidden_state=hidden_states, **returned)
+        return BaseModelOutputWithPastAndCrossAttentions(last_hidden_state=hidden_states, cache=cache)
 
 
 class VanillaTransformerModel(VanillaTransformerPreTrainedModel):
@@ -768,15 +804,15 @@ class VanillaTransformerModel(VanillaTransformerPreTrainedModel):
             decoder_input_ids: (B, T), the target tokens after the cached ones; by default `decoder_start_token_id`.
             decoder_attention_mask: (B, P + T).
             encoder_outputs: What the encoder returned for this source earlier, so that it need not run again.
-            cache: The cache that an earlier call returned, or an empty cache of any kind. Also as `past_key_values`.
+            cache: The cache that an earlier call returned, or an empty cache of any kind.
             inputs_embeds: (B, S, D), in place of `input_ids`.
             decoder_inputs_embeds: (B, T, D), in place of `decoder_input_ids`.
             decoder_position_ids: (B, T), positions from 0, -1 for padding; by default counted from the mask.
             use_cache: Return a cache; by default as in the configuration.
 
         Returns:
-            `last_hidden_state` (B, T, D), `encoder_last_hidden_state` (B, S, D), the cache (`past_key_values` before
-            transformers 5.24), and on request the hidden states and attentions of encoder and decoder.
+            `last_hidden_state` (B, T, D), `encoder_last_hidden_state` (B, S, D), the cache, and on request the hidden
+            states and attentions of encoder and decoder.
 
         Raises:
             TypeError: nothing reads an argument.
@@ -813,7 +849,7 @@ class VanillaTransformerModel(VanillaTransformerPreTrainedModel):
         )
         return Seq2SeqModelOutput(
             last_hidden_state=decoder_outputs.last_hidden_state,
-            **{CACHE: decoder_outputs.get(CACHE)},
+            cache=decoder_outputs.cache,
             decoder_hidden_states=decoder_outputs.hidden_states,
             decoder_attentions=decoder_outputs.attentions,
             cross_attentions=decoder_outputs.cross_attentions,
@@ -848,7 +884,7 @@ def shift_tokens_right(
 class VanillaTransformerForConditionalGeneration(VanillaTransformerPreTrainedModel, GenerationMixin):
     """§3.4: the Transformer with a linear layer to the target vocabulary, for translation and the like.
 
-    With two vocabularies, watermarking, prompt lookup and assisted generation are not supported: transformers (5.23)
+    With two vocabularies, watermarking, prompt lookup and assisted generation are not supported: transformers (5.24)
     takes `vocab_size`, here the source vocabulary's, for the number of tokens that can be generated.
     """
 
@@ -914,32 +950,9 @@ class VanillaTransformerForConditionalGeneration(VanillaTransformerPreTrainedMod
             loss = self.loss_function(logits, labels, vocab_size=self.config.target_vocab_size, **kwargs)
         return Seq2SeqLMOutput(loss=loss, logits=logits, **_without_last_hidden_state(outputs))
 
-    def generate(
-        self,
-        inputs: torch.Tensor | None = None,
-        generation_config: GenerationConfig | None = None,
-        *,
-        cache: Cache | None = None,
-        **kwargs,
-    ) -> ModelOutput | torch.LongTensor:
-        """As in transformers, but more tokens than the model has positions for are refused before the work."""
-        own, settings = self.generation_config, generation_config or self.generation_config
-        prompt, lengths = kwargs.get("decoder_input_ids"), {}
-        # In transformers, what `settings` does not say is the model's own.
-        for name in ("max_length", "max_new_tokens"):
-            lengths[name] = kwargs.get(name, getattr(own if getattr(settings, name) is None else settings, name))
-        start, new = 1 if prompt is None else prompt.shape[1], lengths["max_new_tokens"]
-        longest = lengths["max_length"] if new is None else start + new
-        limit = self.config.max_target_positions + 1  # nothing reads the last token
-        if longest is not None and longest > limit:
-            raise ValueError(
-                f"A target of {longest} tokens is longer than the model's {limit - 1} positions: give `generate` a "
-                f"max_new_tokens of at most {limit - start}"
-            )
-        if cache is not None:
-            kwargs[CACHE] = cache
-        kwargs.pop("labels", None)  # from Seq2SeqTrainer; transformers would pass them to the encoder
-        return super().generate(inputs, generation_config, **kwargs)
+    def generate(self, *args, labels: torch.Tensor | None = None, **kwargs) -> ModelOutput | torch.LongTensor:
+        """Generate as transformers does, without `labels`: Seq2SeqTrainer passes them, and the encoder reads none."""
+        return super().generate(*args, **kwargs)
 
     def save_pretrained(self, *args, **kwargs) -> None:
         """As in transformers, but `tie_word_embeddings` is set where head and embeddings are tied: peft clears it."""
@@ -1063,91 +1076,6 @@ def read_elsewhere(kwargs: Mapping[str, Any]) -> dict[str, Any]:
         if name not in _READ_ELSEWHERE and value is not None:
             raise TypeError(f"forward() got an unexpected keyword argument {name!r}")
     return {name: value for name, value in kwargs.items() if name in _READ_ELSEWHERE}
-
-
-def _can_fold_projections(
-    attention: VanillaTransformerAttention,
-    query: torch.Tensor,
-    encoder_hidden_states: torch.Tensor | None,
-    cache: EncoderDecoderCache | None,
-) -> bool:
-    """Whether `_attend_with_folded_projections` applies: a single query in encoder-decoder attention, no cache.
-
-    The attention implementation must accept any head size. The projections must be plain linear layers: adapters,
-    quantised or offloaded weights and hooks need `k_proj` and `v_proj` to be called.
-    """
-    return (
-        encoder_hidden_states is not None
-        and cache is None
-        and query.shape[2] == 1
-        and attention.config._attn_implementation in ("eager", "sdpa")
-        and all(
-            type(linear) is nn.Linear
-            and type(linear.weight) is nn.Parameter
-            and not (linear._forward_hooks or linear._forward_pre_hooks or hasattr(linear, "_hf_hook"))
-            and not (linear._backward_hooks or linear._backward_pre_hooks)
-            for linear in (attention.k_proj, attention.v_proj)
-        )
-    )
-
-
-def _attend_with_folded_projections(
-    attention: VanillaTransformerAttention,
-    attend: Callable,
-    query: torch.Tensor,
-    encoder_hidden_states: torch.Tensor,
-    attention_mask: torch.Tensor | None,
-) -> tuple[torch.Tensor, torch.Tensor | None]:
-    """Attend with one query, as the classifier's decoder does, without projecting the S source states.
-
-    For a source state x, a head computes the score q . (W_k x + b_k) = ([W_k b_k]^T q) . [x 1], and returns the
-    weighted sum of all W_v x + b_v, which is [W_v b_v] times the weighted sum of all [x 1]. So the H heads become H
-    queries of a single head of size D + 1, whose keys and values are the source states with a column of ones.
-
-    Returns:
-        For a query (B, H, 1, K), the output (B, 1, D), and the probabilities (B, H, 1, S) if `attend` returns them.
-    """
-
-    def matrix(linear: nn.Linear) -> torch.Tensor:  # [W b], (H, K, D + 1)
-        bias = linear.weight.new_zeros(linear.out_features) if linear.bias is None else linear.bias
-        return torch.cat([linear.weight, bias.unsqueeze(1)], dim=1).unflatten(0, (-1, attention.head_dim))
-
-    query = torch.einsum("bhlk,hkd->blhd", query, matrix(attention.k_proj))  # (B, 1, H, D + 1)
-    source = nn.functional.pad(encoder_hidden_states, (0, 1), value=1.0).unsqueeze(1)  # (B, 1, S, D + 1)
-    heads, probabilities = attend(query, source, source, attention_mask)  # (B, H, 1, D + 1), (B, 1, H, S)
-    heads = torch.einsum("bhld,hkd->blhk", heads, matrix(attention.v_proj))  # (B, 1, H, K)
-    output = attention.out_proj(heads.flatten(-2))
-    return output, None if probabilities is None else probabilities.transpose(1, 2)
-
-
-def accept_past_key_values(method: Callable) -> Callable:
-    """Let a method take its `cache` also as `past_key_values`, its old name, of which transformers 5.24 warns."""
-    if CACHE == "cache":
-        return deprecate_kwarg("past_key_values", "5.40.0", new_name="cache", raise_if_both_names=True)(method)
-
-    @wraps(method)
-    def renamed(self, *args, past_key_values: Cache | None = None, **kwargs):
-        if past_key_values is not None:
-            if kwargs.get("cache") is not None:
-                raise ValueError("`cache` and `past_key_values` are one argument: give one of them")
-            kwargs["cache"] = past_key_values
-        return method(self, *args, **kwargs)
-
-    # `generate` and peft look for the name here.
-    signature = inspect.signature(method)
-    *parameters, kwargs = signature.parameters.values()
-    new = inspect.Parameter("past_key_values", inspect.Parameter.KEYWORD_ONLY, default=None)
-    renamed.__signature__ = signature.replace(parameters=[*parameters, new, kwargs])  # type: ignore[attr-defined]
-    return renamed
-
-
-for _model_class, _name in (
-    (VanillaTransformerDecoder, "forward"),
-    (VanillaTransformerModel, "forward"),
-    (VanillaTransformerForConditionalGeneration, "forward"),
-    (VanillaTransformerForConditionalGeneration, "generate"),
-):
-    setattr(_model_class, _name, accept_past_key_values(getattr(_model_class, _name)))
 
 
 __all__ = [

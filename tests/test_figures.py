@@ -13,7 +13,7 @@ from shared import ROOT, tiny_config
 from transformers.masking_utils import create_causal_mask
 
 from hf_vanilla_transformer import figures
-from hf_vanilla_transformer.modeling_vanilla_transformer import CACHE, sinusoid_table
+from hf_vanilla_transformer.modeling_vanilla_transformer import sinusoid_table
 
 
 sys.path.insert(0, str(ROOT / "docs" / "walkthrough"))
@@ -132,7 +132,7 @@ def test_the_combined_mask_is_the_decoders(attention_mask, tmp_path):
         config=config,
         inputs_embeds=torch.zeros(1, 4, 16),
         attention_mask=torch.tensor([attention_mask]),
-        **{CACHE: None},
+        cache=None,
     )
     assert torch.equal(both.bool(), expected[0, 0] == 0)
     assert torch.equal(both, pad * causal)

@@ -2,8 +2,6 @@
 
 import copy
 import shutil
-import warnings
-from contextlib import contextmanager, nullcontext
 
 import pytest
 import reference
@@ -11,7 +9,7 @@ import torch
 from shared import VARIANTS, tiny_config
 from test_conversion import AUTO_CLASSES
 from torch import nn
-from transformers import DynamicCache, EncoderDecoderCache, GenerationConfig, StaticCache
+from transformers import DynamicCache, EncoderDecoderCache, StaticCache
 
 from hf_vanilla_transformer import (
     VanillaTransformerConfig,
@@ -22,7 +20,6 @@ from hf_vanilla_transformer import (
     to_source_state_dict,
 )
 from hf_vanilla_transformer.modeling_vanilla_transformer import (
-    CACHE,
     VanillaTransformerAttention,
     VanillaTransformerUnbiasedStdNorm,
 )
@@ -194,7 +191,7 @@ def test_decoding_step_by_step_with_a_cache_equals_decoding_at_once(config, side
     for step in range(target.shape[1]):
         now = {"decoder_input_ids": target[:, step : step + 1], "decoder_attention_mask": mask[:, : step + 1]}
         output = model(**source, **now, cache=cache, use_cache=True)
-        cache = output[CACHE]
+        cache = output.cache
         steps.append(output.last_hidden_state)
     assert isinstance(cache, EncoderDecoderCache)
     torch.testing.assert_close(
@@ -221,11 +218,10 @@ def test_generation_is_the_same_with_any_cache_or_none_and_in_batches(beams, var
     source, mask = pad(SOURCES)
     settings = {"num_beams": beams, "max_new_tokens": 8, "do_sample": False}
     expected = model.generate(source, attention_mask=mask, **settings)
-    plain = [{name: DynamicCache(config=model.config)} for name in ("cache", "past_key_values")]
-    for cache in ({"use_cache": False}, {"cache_implementation": "static"}, *plain):
-        with warns_of_the_old_name() if "past_key_values" in cache else nullcontext():
-            assert torch.equal(model.generate(source, attention_mask=mask, **cache, **settings), expected), cache
-    assert all(cache.get_seq_length() > 0 for given in plain for cache in given.values())
+    plain = DynamicCache(config=model.config)
+    for cache in ({"use_cache": False}, {"cache_implementation": "static"}, {"cache": plain}):
+        assert torch.equal(model.generate(source, attention_mask=mask, **cache, **settings), expected), cache
+    assert plain.get_seq_length() > 0
     for row, single in zip(expected, SOURCES, strict=True):
         alone = model.generate(torch.tensor([single]), **settings)[0]
         assert torch.equal(row[: len(alone)], alone)
@@ -257,18 +253,7 @@ def test_a_static_cache_continues_prompts_as_a_dynamic_one_does():
     assert torch.equal(static, dynamic)
 
 
-def test_generation_gives_the_model_one_token_and_the_cache(monkeypatch):
-    """With transformers 5.24, which renamed the cache's argument, each step saw its last token alone."""
-    model = VanillaTransformerForConditionalGeneration(tiny_config()).eval()
-    calls = []
-    forward = model.model.decoder.forward
-    monkeypatch.setattr(model.model.decoder, "forward", lambda **given: calls.append(given) or forward(**given))
-    model.generate(IDS, max_new_tokens=4, min_new_tokens=4, do_sample=False)
-    assert [given["input_ids"].shape[1] for given in calls] == [1, 1, 1, 1]
-    assert len({id(given["cache"]) for given in calls}) == 1 and calls[0]["cache"].get_seq_length() == 4
-
-
-@pytest.mark.parametrize("name", ["attention_masks", "kv", "position_ids"])
+@pytest.mark.parametrize("name", ["attention_masks", "past_key_values", "position_ids"])
 @pytest.mark.parametrize("model_class", [VanillaTransformerEncoderModel, *AUTO_CLASSES])
 def test_an_argument_that_nothing_reads_is_refused_by_its_name(model_class, name):
     """Also where the source is encoded already, and in the two stacks by themselves."""
@@ -395,13 +380,10 @@ def test_dropout_is_at_work_in_training_only():
         assert torch.equal(*(model.eval()(IDS).last_hidden_state for _ in range(2)))
 
 
-@pytest.mark.parametrize("name", ["gradient_checkpointing", "activation_checkpointing"])
-def test_gradient_checkpointing_changes_no_gradient(name):
-    if not hasattr(VanillaTransformerModel, f"{name}_enable"):
-        pytest.skip("transformers before 5.24 has the other name")
+def test_gradient_checkpointing_changes_no_gradient():
     model = VanillaTransformerForSequenceClassification(tiny_config(dropout=0.0, attention_dropout=0.0)).train()
     checkpointed = copy.deepcopy(model)
-    getattr(checkpointed, f"{name}_enable")()
+    checkpointed.activation_checkpointing_enable()
     assert checkpointed.model.encoder.gradient_checkpointing and checkpointed.model.decoder.gradient_checkpointing
     ids, mask = pad(SOURCES)
     for m in (model, checkpointed):
@@ -423,25 +405,13 @@ def test_a_sequence_at_the_limit_works_and_beyond_it_is_refused(position_embeddi
     with pytest.raises(ValueError, match="7 tokens is longer than the model's 6 positions: .* a lower max_new_tokens"):
         model(torch.full((1, 6), 7), decoder_input_ids=torch.full((1, 7), 7))
     assert model.generate(torch.full((1, 3), 7), min_new_tokens=6, max_new_tokens=6).shape == (1, 7)
-    model.model.encoder = None  # what follows is refused before the work
-    model.generation_config.max_length = 8
-    own = GenerationConfig(num_beams=1)
-    for limit in ({"max_new_tokens": 7}, {"max_length": 8}, {"generation_config": own}, {}):
-        with pytest.raises(ValueError, match="8 tokens is longer than .* 6 positions: .* max_new_tokens of at most 6"):
-            model.generate(torch.full((1, 3), 7), **limit)
-    with pytest.raises(ValueError, match="11 tokens is longer than .* 6 positions: .* max_new_tokens of at most 4"):
-        prompt = torch.tensor([[0, 2, 7], [2, 7, 7]])
-        mask = prompt.ne(0).long()
-        source = torch.full((2, 3), 7)
-        model.generate(
-            source, decoder_input_ids=prompt, decoder_attention_mask=mask, min_new_tokens=4, max_new_tokens=8
-        )
+    with pytest.raises(ValueError, match="7 tokens is longer than the model's 6 positions: .* a lower max_new_tokens"):
+        model.generate(torch.full((1, 3), 7), min_new_tokens=7, max_new_tokens=7)
 
 
 EMBEDDINGS = torch.zeros(1, 5, 16)
 BARE, TRANSLATOR = VanillaTransformerModel, VanillaTransformerForConditionalGeneration
 NO_START = {"decoder_start_token_id": None}
-CACHES = {"cache": DynamicCache(), "past_key_values": DynamicCache()}
 
 
 @pytest.mark.parametrize(
@@ -454,21 +424,11 @@ CACHES = {"cache": DynamicCache(), "past_key_values": DynamicCache()}
         (BARE, NO_START, {"input_ids": IDS}, "Give `decoder_input_ids` or"),
         (TRANSLATOR, NO_START, {"input_ids": IDS, "labels": IDS}, "Give `decoder_input_ids`:"),
         (TRANSLATOR, {"pad_token_id": None}, {"input_ids": IDS, "labels": IDS}, "Give `decoder_input_ids`:"),
-        (BARE, {}, {"input_ids": IDS, **CACHES}, "`(cache|past_key_values)` and `"),
     ],
 )
 def test_inputs_that_do_not_fit_together_are_refused(model_class, fields, inputs, message):
     with pytest.raises(ValueError, match=message):
         model_class(tiny_config(**fields))(**inputs)
-
-
-@contextmanager
-def warns_of_the_old_name():
-    """transformers 5.24 and later warns of `past_key_values`; before, that is the name."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        yield
-    assert any("`past_key_values` is deprecated" in str(one.message) for one in caught) == (CACHE == "cache")
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """Saving and loading: bit-exact, by the Auto classes, and in a process that does not have the package."""
 
-import runpy
-
 import pytest
 import torch
 from accelerate import dispatch_model
@@ -24,7 +22,7 @@ from hf_vanilla_transformer import (
     VanillaTransformerForSequenceClassification,
     VanillaTransformerModel,
 )
-from hf_vanilla_transformer.configuration_vanilla_transformer import INIT_SCHEMES, TESTED_VERSIONS
+from hf_vanilla_transformer.configuration_vanilla_transformer import INIT_SCHEMES
 from hf_vanilla_transformer.modeling_vanilla_transformer import sinusoid_table
 
 
@@ -275,7 +273,7 @@ def test_a_folder_saved_again_without_the_package_keeps_its_code(tmp_path):
     assert torch.equal(outputs(AutoModelForSequenceClassification.from_pretrained(again)), outputs(model))
 
 
-def test_a_folder_knows_its_code_and_the_versions_it_needs(tmp_path, monkeypatch):
+def test_a_folder_knows_its_code(tmp_path):
     VanillaTransformerModel(tiny_config()).save_pretrained(tmp_path)
     config = read_json(tmp_path / "config.json")
     module = "modeling_vanilla_transformer"
@@ -286,13 +284,6 @@ def test_a_folder_knows_its_code_and_the_versions_it_needs(tmp_path, monkeypatch
         "AutoModelForSequenceClassification": f"{module}.VanillaTransformerForSequenceClassification",
         "AutoModelForTextEncoding": f"{module}.VanillaTransformerEncoderModel",
     }
-    oldest, newest = TESTED_VERSIONS
-    assert config["requirements"] == {"transformers": f">={oldest}, tested to {newest}"}
-    for older in ("4.57.6", "5.9.0", "5.17.1"):
-        monkeypatch.setattr("transformers.__version__", older)
-        needed = f"this model needs transformers {oldest} or newer, and {older} is installed: "
-        with pytest.raises(ImportError, match=f"^{needed}pip install -U 'transformers>={oldest},<6'$"):
-            runpy.run_path(str(tmp_path / "configuration_vanilla_transformer.py"))
 
 
 def test_what_a_subclass_names_in_auto_map_stays(tmp_path):

@@ -4,7 +4,6 @@
 import json
 import re
 import threading
-import warnings
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,7 +13,7 @@ from huggingface_hub import try_to_load_from_cache
 from huggingface_hub.errors import HFValidationError
 from transformers import AutoConfig, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
-from transformers.utils import SAFE_WEIGHTS_NAME, cached_file, logging
+from transformers.utils import cached_file, logging
 
 from .. import (
     modeling_vanilla_transformer,
@@ -23,7 +22,7 @@ from .. import (
 from ..configuration_vanilla_transformer import VanillaTransformerConfig
 from ..data.network import hub_answers
 from ..errors import DataError, named_errors
-from ..modeling_vanilla_transformer import VanillaTransformerPreTrainedModel, transformers_tie_weights
+from ..modeling_vanilla_transformer import VanillaTransformerPreTrainedModel
 from ..tasks import TASKS, Task, task_of
 from .engine import EXPORT_FILE, TARGET_TOKENIZER, read_export
 from .tokenization import check_growth, check_ids, check_lengths
@@ -63,7 +62,7 @@ def load_from(loader: Any, folder: str, what: str, **options: Any) -> Any:
 
 
 def check_config(folder: str, config: Any) -> None:
-    """Raise a DataError if a model, also of transformers' own classes, needs code, or far more memory than files."""
+    """Raise a DataError if a model, also of transformers' own classes, needs code."""
     classes = config.architectures or []
     if not isinstance(classes, list) or not all(isinstance(name, str) for name in classes):
         raise DataError(f"{folder}: architectures is {classes!r}, no list of names")
@@ -72,12 +71,6 @@ def check_config(folder: str, config: Any) -> None:
     # The name of another one is a repository, whose code transformers fetches and runs.
     if (attention := config._attn_implementation) not in (None, "eager", *ALL_ATTENTION_FUNCTIONS.valid_keys()):
         raise DataError(f"{folder}: attn_implementation is {attention!r}, none of transformers' own")
-    with named_errors(folder, "model"):
-        weights = None if Path(folder).is_dir() else cached_file(folder, SAFE_WEIGHTS_NAME, **OPTIONAL)
-        files = [Path(weights)] if weights else Path(folder).rglob("*")
-        size = sum(file.stat().st_size for file in files if file.is_file())
-        if size:  # of a repository whose weights are in several files, only their loading tells
-            VanillaTransformerConfig.check_sizes(config, 2**26 + 8 * size, 2**26 + 8 * size)
 
 
 def code_named_in(file: str) -> list[str]:
@@ -160,33 +153,11 @@ def load_model(folder: str, **options) -> VanillaTransformerPreTrainedModel:
 
 
 def load_weights(model_class: Any, folder: str, **options: Any) -> tuple[Any, dict[str, Any]]:
-    """A model by `load_from`, its tied weights tied; and what `output_loading_info` tells.
-
-    A thread that loads a model by transformers at the same time keeps it from tying in all threads, and its dtype can
-    become this model's.
-
-    Raises:
-        RuntimeError: another thread loads a model in another dtype.
-    """
+    """Load a model by `load_from`; return it, and what `output_loading_info` tells."""
     if "config" not in options:
         options["config"] = load_from(AutoConfig, folder, "model")
         check_config(folder, options["config"])
-    with ONE_AT_A_TIME:
-        model, loading = load_from(model_class, folder, "model", output_loading_info=True, **options)
-        transformers_tie_weights(model, missing_keys=loading["missing_keys"], recompute_mapping=False)
-        if PreTrainedModel.tie_weights is not transformers_tie_weights:
-            warnings.warn(
-                "another thread loads a model by transformers, or two did at once: weights of models that are not "
-                "this package's may not be tied from now on (`no_tie_weights`); load one model after the other",
-                RuntimeWarning,
-                stacklevel=2,
-            )
-    tensors = [] if "quantization_config" in options else [*model.parameters(), *model.buffers()]
-    if {one.dtype for one in tensors if one.is_floating_point()} - {model.config.dtype}:
-        raise RuntimeError(
-            f"{folder}: another thread loaded a model by transformers in another dtype at the same time: load again"
-        )
-    return model, loading
+    return load_from(model_class, folder, "model", output_loading_info=True, **options)
 
 
 def on_accelerator(model: Model) -> Model:

@@ -55,7 +55,7 @@ _NOT_LEARNED = re.compile(
 )
 _OF_AN_UPDATE = {"per_device_train_batch_size", "gradient_accumulation_steps"}
 # Fields that may differ between two models of one architecture.
-_OTHER_FIELDS = DROPOUT_FIELDS | {"architectures", "auto_map", "dtype", "problem_type", "requirements", "use_cache"}
+_OTHER_FIELDS = DROPOUT_FIELDS | {"architectures", "auto_map", "dtype", "problem_type", "use_cache"}
 
 
 def prepare_output_dir(output_dir: str, resume: str | bool | None = None) -> str | None:

@@ -135,7 +135,7 @@ def test_a_published_folder_is_a_whole_repository(folder):
     for place, size in sizes.items():
         assert len(AutoTokenizer.from_pretrained(folder, subfolder=place)) == size
     for file in ("configuration_vanilla_transformer.py", "modeling_vanilla_transformer.py"):
-        assert (folder / file).read_bytes() == (ROOT / "hf_vanilla_transformer" / file).read_bytes(), file
+        assert (folder / file).read_bytes() == (ROOT / "hf_vanilla_transformer" / file).read_bytes(), "make cards"
     assert load_model(str(folder)).num_parameters() == read_json(folder / "run.json")["parameters"]
     assert (folder / "model.safetensors").stat().st_size <= (9 if "multi30k" in folder.name else 10) * 10**6
 
