@@ -21,7 +21,6 @@ from .data.labels import SEPARATOR, label_names, multi_hot
 from .data.lines import ending_of, local_path
 from .data.tables import files_ending, find_splits
 from .errors import DataError
-from .figures import plot_reliability, plot_robustness, plot_selective
 from .finished_folder import finished_folder
 from .hub.card_text import markdown
 from .hub.record import RUN_FILE, describe_environment, recipe_of, record_of, save_json
@@ -100,14 +99,9 @@ def evaluate(model: str | Path, **settings: Any) -> dict[str, Any]:
 def save_all(
     folder: Path, arguments: EvaluationArguments, report: dict[str, Any], headline: str, table: list[Any]
 ) -> None:
-    """Write what was measured: for programs, as pictures, as a table, and for people."""
+    """Write what was measured: for programs, as a table, and for people."""
     written = vars(arguments) | {"data": name_of(arguments.data)}
     save_json(folder / "evaluation.json", {"arguments": written, **describe_environment(), **report})
-    if "robustness" in report:
-        plot_robustness(report["robustness"]["changes"], "accuracy", folder / "robustness.png")
-    if "bins" in report:
-        plot_reliability(report["bins"], folder / "reliability.png")
-        plot_selective(report["selective"], folder / "selective.png")
     with open(folder / table_file(report), "w", encoding="utf-8", newline="") as opened:
         csv.writer(opened, delimiter="\t").writerows(table)
     save_report(folder, arguments, report, headline, table)
@@ -143,9 +137,6 @@ def save_report(
             rows = [{key: row[key] for key in row if key != "accuracy_by_answer"} for row in rows]
         if rows:
             lines += [f"## {title}", "", *markdown_table([list(rows[0]), *(row.values() for row in rows)]), ""]
-        if rows and name == "selective":
-            lines += ["![accuracy against the share that is answered](selective.png)", ""]
-            lines += ["![accuracy against probability](reliability.png)", ""]
     if 2 <= len(confusion := report.get("confusion_matrix", [])) <= TABLE_LIMIT:
         names = [one["label"] for one in report["per_label"]]
         table_of_labels = [["label", *(f"answered {name}" for name in names)]]

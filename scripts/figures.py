@@ -7,6 +7,9 @@
     python scripts/figures.py --figure attention --model runs/sample --kind encoder --layer 0 \\
         --text '배우들의 연기가 정말 좋았지만 이야기는 지루했다' --file attention.png
     python scripts/figures.py --figure curves --model runs/sample --file curves.png
+    python scripts/figures.py --figure reliability --model runs/evaluation --file reliability.png
+    python scripts/figures.py --figure selective --model runs/evaluation --file selective.png
+    python scripts/figures.py --figure robustness --model runs/evaluation --file robustness.png
 
 With --kind decoder or cross, the decoder reads --target; without it, what the model generates, or only the start token
 if the model cannot generate. Korean tokens need a font with Hangul, such as Debian's package fonts-nanum.
@@ -24,7 +27,7 @@ from transformers.hf_argparser import HfArg
 from hf_vanilla_transformer.commands.arguments import exit_with_one_line, parse_arguments
 from hf_vanilla_transformer.data import encode
 from hf_vanilla_transformer.errors import DataError
-from hf_vanilla_transformer.figures import check_file, plot_training_curves
+from hf_vanilla_transformer.figures import plot_training_curves
 from hf_vanilla_transformer.hub.record import METRICS_FILE, read_file
 from hf_vanilla_transformer.inference.folder import load_model, load_tokenizers
 from hf_vanilla_transformer.settings import check_at_least
@@ -35,11 +38,13 @@ from hf_vanilla_transformer.training.schedules import noam_peak
 sys.path.insert(0, str(Path(__file__).parents[1] / "docs" / "walkthrough"))
 
 from paper_plots import (
+    new_figure,
     plot_attention,
     plot_masks,
     plot_noam_rates,
     plot_sinusoid_table,
     plot_smoothed_targets,
+    save,
 )
 
 
@@ -58,7 +63,9 @@ KINDS = {
 
 @dataclass
 class FigureArguments:
-    figure: Literal["sinusoid", "masks", "noam", "smoothing", "attention", "curves"] = HfArg(help="What to draw.")
+    figure: Literal[
+        "sinusoid", "masks", "noam", "smoothing", "attention", "curves", "reliability", "selective", "robustness"
+    ] = HfArg(help="What to draw.")
     file: str = HfArg(help="The picture to write, .png or .svg.")
     rows: int = HfArg(default=100, help="sinusoid: positions.")
     d_model: int = HfArg(default=128, help="sinusoid: columns.")
@@ -68,7 +75,7 @@ class FigureArguments:
     )
     steps: int = HfArg(default=20000, help="noam: updates.")
     smoothing: float = HfArg(default=0.4, help="smoothing: probability for the other tokens.")
-    model: str | None = HfArg(default=None, help="attention, curves: a model's or run's folder.")
+    model: str | None = HfArg(default=None, help="A model's or run's folder; the last three: one of `evaluate`.")
     text: str | None = HfArg(default=None, help="attention: the source text.")
     target: str | None = HfArg(default=None, help="attention: the target text, for the decoder.")
     kind: Literal["encoder", "decoder", "cross"] = HfArg(default="encoder", help="attention: which.")
@@ -76,15 +83,13 @@ class FigureArguments:
     head: int | None = HfArg(default=None, help="attention: the head, from 0; by default all.")
 
     def __post_init__(self):
-        needed = {"attention": ["model", "text"], "curves": ["model"]}.get(self.figure, [])
-        for name in needed:
+        needed = {"attention": ["model", "text"], "curves": ["model"]} | dict.fromkeys(EVALUATIONS, ["model"])
+        for name in needed.get(self.figure, []):
             if not (getattr(self, name) or "").strip():
                 raise DataError(f"--figure {self.figure} needs a --{name}")
         if not 0 <= self.smoothing <= 1:
             raise DataError(f"--smoothing: {self.smoothing} is not between 0 and 1")
         check_at_least(1, self, "steps")
-        if max(self.rows * self.d_model, self.steps) > 10**8:
-            raise DataError("--rows, --d_model, --steps: too large for a picture")
 
 
 def noam_rates(setting: str, steps: int) -> tuple[str, list[float]]:
@@ -144,10 +149,72 @@ def draw_attention(arguments: FigureArguments) -> None:
     )
 
 
+def plot_reliability(report: dict[str, Any], file: str) -> None:
+    """Draw a classifier's accuracy against its confidence."""
+    bins = report["bins"]
+    confidence, accuracy = [one["confidence"] for one in bins], [one["accuracy"] for one in bins]
+    lowest, rows = min(confidence + accuracy), sum(one["rows"] for one in bins)
+    figure = new_figure(4.5, 4.8)
+    above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
+    above.plot([lowest, 1], [lowest, 1], color="grey", linestyle="--", label="perfect calibration")
+    above.plot(confidence, accuracy, marker="o", label="the model")
+    above.set_ylabel("accuracy")
+    above.legend()
+    below.bar(confidence, [one["rows"] / rows for one in bins], width=0.03)
+    below.set(xlabel="confidence (probability of the predicted label)", ylabel="share of rows")
+    for panel in (above, below):
+        panel.grid(alpha=0.3)
+    save(figure, file)
+
+
+def plot_selective(report: dict[str, Any], file: str) -> None:
+    """Draw the accuracy against the share of texts that is answered."""
+    rows = [one for one in report["selective"] if one["accuracy"] is not None]
+    figure = new_figure(4.5, 3.6)
+    axes = figure.subplots()
+    axes.plot([one["answered"] for one in rows], [one["accuracy"] for one in rows], marker="o")
+    for one in rows:
+        axes.annotate(f"{one['threshold']:g}", (one["answered"], one["accuracy"]), fontsize=8)
+    axes.set(xlabel="share of texts answered", ylabel="accuracy of the answers")
+    axes.set_title("Threshold of the probability")
+    axes.grid(alpha=0.3)
+    save(figure, file)
+
+
+def plot_robustness(report: dict[str, Any], file: str) -> None:
+    """Draw the accuracy with changed texts: one bar for each change, a line for the texts as written."""
+    changes = report["robustness"]["changes"]
+    figure = new_figure(6, 0.8 + 0.32 * len(changes))
+    axes = figure.subplots()
+    values = [one["accuracy"] for one in changes]
+    bars = axes.barh([one["change"].replace("_", " ") for one in changes], values)
+    axes.bar_label(bars, labels=[f"{value:.3f}" for value in values], label_type="center", color="white")
+    axes.axvline(values[0], color="grey", linestyle="--")
+    axes.invert_yaxis()
+    axes.set_xlabel("accuracy")
+    save(figure, file)
+
+
+# What `evaluate` measured, by the name of the figure and of its part of `evaluation.json`.
+EVALUATIONS = {
+    "reliability": ("bins", plot_reliability),
+    "selective": ("selective", plot_selective),
+    "robustness": ("robustness", plot_robustness),
+}
+
+
+def draw_evaluation(arguments: FigureArguments) -> None:
+    file = Path(arguments.model, "evaluation.json")
+    report, (part, plot) = read_file(file), EVALUATIONS[arguments.figure]
+    if part not in report:
+        raise DataError(f"{file}: has no {part}")
+    plot(report, arguments.file)
+
+
 def draw_curves(arguments: FigureArguments) -> None:
     file = Path(arguments.model, METRICS_FILE)
     epochs = read_file(file).get("epochs")
-    if not isinstance(epochs, list) or not all(isinstance(epoch, dict) for epoch in epochs or [None]):
+    if not epochs:
         raise DataError(f"{file}: no `epochs`: the run was not evaluated during training")
     plot_training_curves(epochs, arguments.file)
 
@@ -155,7 +222,6 @@ def draw_curves(arguments: FigureArguments) -> None:
 @exit_with_one_line
 def main(argv: list[str] | None = None) -> None:
     (arguments,), _ = parse_arguments([FigureArguments], __doc__, argv)
-    check_file(arguments.file)
     if arguments.figure == "sinusoid":
         plot_sinusoid_table(arguments.rows, arguments.d_model, arguments.file)
     elif arguments.figure == "masks":
@@ -167,6 +233,8 @@ def main(argv: list[str] | None = None) -> None:
         plot_smoothed_targets(targets, arguments.file)
     elif arguments.figure == "attention":
         draw_attention(arguments)
+    elif arguments.figure in EVALUATIONS:
+        draw_evaluation(arguments)
     else:
         draw_curves(arguments)
 

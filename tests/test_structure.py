@@ -36,7 +36,6 @@ ALLOWED = {
     "training": [*HUB_FILES, "inference", "data", "hub", "metrics", "reading", "settings", "tasks", "tokenizer"],
     "evaluation": [
         "data",
-        "figures",
         "finished_folder",
         "hub",
         "inference",

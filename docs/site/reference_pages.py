@@ -26,7 +26,6 @@ PUBLIC_MODULES = {
     "hf_vanilla_transformer.exports": "Exports",
     "hf_vanilla_transformer.hub": "The Hub",
     "hf_vanilla_transformer.metrics": "Metrics",
-    "hf_vanilla_transformer.figures": "Figures",
 }
 
 

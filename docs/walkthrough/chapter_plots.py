@@ -10,10 +10,8 @@ import torch
 import words
 from matplotlib.figure import Figure
 from matplotlib.text import Text
-from paper_plots import drawable
+from paper_plots import drawable, with_hangul
 from words import word
-
-from hf_vanilla_transformer.figures import with_hangul
 
 
 KOREAN = {english: korean for korean, english in words.ENGLISH.items()}

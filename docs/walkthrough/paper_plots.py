@@ -4,6 +4,7 @@ Each `plot_` function returns the matplotlib `Figure`, which a notebook shows, a
 PNG or SVG by its suffix. Shapes: H heads, L length, T queries, S keys, V vocabulary, N rows.
 """
 
+import functools
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,13 +13,53 @@ import numpy as np
 import torch
 
 from hf_vanilla_transformer.errors import DataError
-from hf_vanilla_transformer.figures import new_figure, save
 from hf_vanilla_transformer.modeling_vanilla_transformer import sinusoid_table
 
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+# The usual sans-serif fonts with Hangul on Linux, Windows and macOS.
+_HANGUL_FONTS = ("NanumGothic", "NotoSansCJK-Regular", "NotoSansKR-Regular", "malgun", "AppleGothic")
+
+
+def new_figure(width: float, height: float, layout: Any = "constrained") -> "Figure":
+    """An empty figure of so many inches, which no window shows; `layout` is matplotlib's."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout=layout)
+
+
+def with_hangul(figure: "Figure") -> "Figure":
+    """Have a figure's texts take Hangul from an installed font; returns the figure."""
+    from matplotlib.text import Text
+
+    for text in figure.findobj(Text):
+        text.set_fontfamily(_families())
+    return figure
+
+
+def save(figure: "Figure", file: str | Path | None) -> "Figure":
+    """Write a figure, with a font for Hangul, to a file if one is given; returns the figure."""
+    with_hangul(figure)
+    if file is not None:
+        figure.savefig(file, dpi=150)
+    return figure
+
+
+@functools.cache
+def _families() -> list[str]:
+    """The font families that matplotlib tries in turn: its own, then installed ones with Hangul."""
+    from matplotlib import font_manager
+
+    families = list(font_manager.FontProperties().get_family())
+    # matplotlib's own list is cached in a file and lacks fonts installed later.
+    for file in font_manager.findSystemFonts():
+        if Path(file).stem in _HANGUL_FONTS:
+            font_manager.fontManager.addfont(file)
+            families.append(font_manager.get_font(file).family_name)
+    return families
 
 
 def plot_sinusoid_table(rows: int, d_model: int, file: str | Path | None = None) -> "Figure":

@@ -11,15 +11,14 @@ Measures the test split, or `--split`, of `--data`, by default the data of the m
 measured as a whole, unless the model was trained on it. Columns, files and cuts that no flag names are the recipe's.
 
 Writes `report.md`, for people, and `evaluation.json`. Of a classifier: accuracy, precision, recall and F1 of each
-label, confusion matrix, accuracy by length, calibration, texts per second; also `reliability.png` and `errors.tsv`:
-every misclassified text with its line in the file (its row, where there are no lines), the most confident first. A
-model of several labels a text, or of numbers, is measured as such. Of a translator: BLEU, cased and lower-cased, and
-chrF, with sacreBLEU's signatures; also `translations.tsv`. `--test_prefixes` measures several test sets.
+label, confusion matrix, accuracy by length, calibration, texts per second; also `errors.tsv`: every misclassified text
+with its line in the file (its row, where there are no lines), the most confident first. A model of several labels a
+text, or of numbers, is measured as such. Of a translator: BLEU, cased and lower-cased, and chrF, with sacreBLEU's
+signatures; also `translations.tsv`. `--test_prefixes` measures several test sets.
 
 `--robustness all` measures a classifier with changed texts, too (`data/changes.py`): without spaces, with a space
 between all characters or at random, with ㅋㅋ and ㅠㅠ of other lengths, without punctuation, decomposed (NFD), with
-one slip of the fingers, with upper and lower case exchanged. It adds `robustness` to `evaluation.json`, and
-`robustness.png`.
+one slip of the fingers, with upper and lower case exchanged. It adds `robustness` to `evaluation.json`.
 """
 
 from ..settings import EvaluationArguments

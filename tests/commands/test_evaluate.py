@@ -59,7 +59,6 @@ def test_the_evaluation_is_the_runs_own(succeed, trained, tmp_path):
         assert lines[int(error["line"]) - 1].split("\t")[1].strip('"') == error["text"].strip('"')
     surest = [float(error["probability"]) for error in errors]
     assert surest == sorted(surest, reverse=True)
-    assert (tmp_path / "run" / "reliability.png").stat().st_size > 5_000
 
 
 def test_an_evaluation_with_changed_texts(succeed, trained, tmp_path):
@@ -75,7 +74,6 @@ def test_an_evaluation_with_changed_texts(succeed, trained, tmp_path):
     four = [by_name[name]["accuracy"] for name in ("as_written", "no_spaces", "all_spaced", "random_spaces")]
     assert robustness["mean_of_spacings"] == pytest.approx(sum(four) / 4)
     assert re.search(rf"^mean of the spacings +{robustness['mean_of_spacings']:.4f}$", out, re.MULTILINE)
-    assert (tmp_path / "run" / "robustness.png").stat().st_size > 5_000
     # The same rows as a table of one's own: the changed texts are what is measured.
     texts = load_labelled_text("sample", validation_fraction=0.15)["validation"]
     spaced = change_texts(texts, "all_spaced", 42)
