@@ -61,11 +61,11 @@ site: .venv/installed
 # Whether this commit can be released: RELEASING.md.
 release-check: .venv/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check build twine
-	$(BIN)/python scripts/release_check.py
+	$(BIN)/python scripts/maintainer/release_check.py
 
 # The owner's name on GitHub and the Hub: make owner NAME=...
 owner:
-	$(PYTHON) scripts/set_owner.py "$(NAME)"
+	$(PYTHON) scripts/maintainer/set_owner.py "$(NAME)"
 
 format: .venv/installed
 	$(BIN)/ruff check --fix .

@@ -1,7 +1,7 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 """Put the owner's name on GitHub and the Hub in place of OWNER, in every file that git has.
 
-    python scripts/set_owner.py NAME
+    python scripts/maintainer/set_owner.py NAME
 
 A file that speaks of the placeholder itself has the mark `owner-placeholder` in it and is left alone.
 """
@@ -46,7 +46,7 @@ if __name__ == "__main__":
     if len(sys.argv) != 2:
         sys.exit(__doc__)
     try:
-        files = set_owner(Path(__file__).parents[1], sys.argv[1])
+        files = set_owner(Path(__file__).parents[2], sys.argv[1])
     except ValueError as error:
         sys.exit(f"set_owner.py: error: {error}")
     print("\n".join(files) or "no file names OWNER")

@@ -1,8 +1,8 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 """Say whether this commit can be released: RELEASING.md has the steps around it.
 
-    python scripts/release_check.py
-    python scripts/release_check.py --pythons python3.11 python3.13 --constraints constraints.txt
+    python scripts/maintainer/release_check.py
+    python scripts/maintainer/release_check.py --pythons python3.11 python3.13 --constraints constraints.txt
 
 Looks at the version, the changelog, the tag and the owner's name; builds the source distribution, and from it the
 wheel; compares the files in both with what should be there; and installs each, with what it needs, in a clean
@@ -28,7 +28,7 @@ import hf_vanilla_transformer
 from hf_vanilla_transformer.commands.arguments import exit_with_one_line, parse_arguments
 
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PACKAGE = "hf_vanilla_transformer"
 # What the source distribution has beside the package and what setuptools writes.
 IN_SOURCES = {"LICENSE", "README.md", "pyproject.toml", "setup.py", "setup.cfg", "PKG-INFO", "MANIFEST.in"}
