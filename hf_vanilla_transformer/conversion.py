@@ -9,7 +9,6 @@ import logging
 import math
 import os
 import re
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -21,7 +20,7 @@ import torch
 from transformers import PreTrainedModel
 
 from .configuration_vanilla_transformer import VanillaTransformerConfig
-from .errors import DataError
+from .errors import DataError, named_errors
 from .modeling_vanilla_transformer import (
     VanillaTransformerForConditionalGeneration,
     VanillaTransformerForSequenceClassification,
@@ -50,7 +49,7 @@ _OURS = {
 
 
 def _float32_sinusoid(rows: int, d_model: int) -> torch.Tensor:
-    """The sinusoid (rows, d_model) as the Annotated Transformer computes it, in float32 throughout."""
+    """Compute the sinusoid (rows, d_model) as the Annotated Transformer does, in float32 throughout."""
     factor = torch.exp(torch.arange(0, d_model, 2).float() * -(math.log(10000.0) / d_model))
     angle = torch.arange(rows).unsqueeze(1) * factor
     table = torch.zeros(rows, d_model, dtype=torch.float32)
@@ -182,16 +181,10 @@ _IN_A_CLASSIFIER = "transformer."
 
 
 class _Row(NamedTuple):
-    """Our names of the numbers that one tensor of theirs holds, stacked if there are several."""
+    """Our names of what one tensor of theirs holds; several if it stacks them."""
 
     ours: list[str]
     unit_dimension: int | None
-
-    def can_hold(self, theirs: torch.Tensor) -> bool:
-        """Whether a tensor has as many dimensions as ours, and rows for all of ours."""
-        is_vector = self.ours[0].endswith(("_norm.weight", ".bias"))
-        dimensions = (1 if is_vector else 2) + (self.unit_dimension is not None)
-        return theirs.dim() == dimensions and len(theirs) % len(self.ours) == 0
 
     def to_ours(self, theirs: torch.Tensor) -> Sequence[torch.Tensor]:
         if self.unit_dimension is not None:
@@ -204,7 +197,7 @@ class _Row(NamedTuple):
 
 
 def _expand(pattern: str) -> list[str]:
-    """The names that a pattern with braces stands for."""
+    """List the names that a pattern with braces stands for."""
     start, brace, rest = pattern.partition("{")
     if not brace:
         return [pattern]
@@ -213,7 +206,7 @@ def _expand(pattern: str) -> list[str]:
 
 
 def _pairs(source: _Source, head: str | None) -> Iterator[tuple[str, str]]:
-    """A source's names with this head and ours, `*` left in place."""
+    """Pair a source's names with ours, for a model with this head; `*` stays."""
     for part, (prefix, pattern) in _OURS.items():
         if part in source.names and (part == head or part not in _CLASSES):
             outer = _IN_A_CLASSIFIER if head == "classifier" and part != head else ""
@@ -221,7 +214,7 @@ def _pairs(source: _Source, head: str | None) -> Iterator[tuple[str, str]]:
 
 
 def _rows(source: _Source, head: str | None, fields: Mapping[str, Any]) -> dict[str, _Row]:
-    """All tensors of a model with this head, by their names; of the fields, those that say which there are."""
+    """List all tensors of a model with this head, by their names in the source."""
     rows: dict[str, _Row] = {}
     for theirs, ours in _pairs(source, head):
         if ours.endswith("_proj.bias") and not fields["attention_bias"]:
@@ -254,25 +247,22 @@ def convert_checkpoint(state_dict: Mapping[str, torch.Tensor], source: str, **co
     - `pytorch-transformer`, also `-scalar-norm`: https://github.com/hkproj/pytorch-transformer
     - `torch-nn-transformer`: https://docs.pytorch.org/docs/stable/generated/torch.nn.Transformer.html
 
-    The tensors tell all sizes (layers, vocabularies, positions, labels), so the variants of a source convert alike;
-    they also tell pytorch-transformer's kind of norm and attention biases.
+    The tensors show all sizes, so the variants of a source convert alike. They also show pytorch-transformer's kind of
+    norm and attention biases.
 
-    Sinusoids equal, bit for bit, to what the tutorial's code computes are dropped: the model computes its own in
-    float64, from which float32, as in the Annotated Transformer and pytorch-transformer, is off by 4e-6 within 64
-    positions and by 4e-4 at position 5000; `position_embedding_type="learned"` keeps their tables. Any other table is
-    kept exactly, in both stacks, as learned positions, with a warning; further training changes them.
+    Sinusoids that equal the tutorial's, bit for bit, are dropped: the model computes its own in float64. float32, as
+    in the Annotated Transformer and pytorch-transformer, is off by 4e-6 within 64 positions and by 4e-4 at position
+    5000; `position_embedding_type="learned"` keeps their tables. Any other table is kept exactly, in both stacks, as
+    learned positions, with a warning; further training changes them.
 
-    transformer-evolution's classifier takes its maximum over the decoder's pads, too. The model here masks them, so
-    that padding does not change a row's logits. With one `[BOS]`, as in the tutorial's recipe, both agree.
-    torch.nn.Transformer has no embeddings: the model gets one zero row on each side; pass `inputs_embeds` and
-    `decoder_inputs_embeds`.
-
-    Pass attention masks as to every model here: 1 where a token is not a pad.
+    transformer-evolution's classifier takes its maximum over the decoder's pads, too; the model here masks them. With
+    one `[BOS]`, as in the tutorial's recipe, both agree. torch.nn.Transformer has no embeddings: the model gets one
+    zero row on each side; pass `inputs_embeds` and `decoder_inputs_embeds`.
 
     Args:
         state_dict: The tensors under the tutorial's names, including buffers, all of one floating-point dtype.
         source: The code that made them.
-        **config_fields: Fields of `VanillaTransformerConfig` that the tensors do not tell: `encoder_attention_heads`
+        **config_fields: Fields of `VanillaTransformerConfig` that the tensors do not show: `encoder_attention_heads`
             and `decoder_attention_heads`; for torch-nn-transformer also `norm_first`, `activation_function` and
             `layer_norm_eps`; and those that differ from the source's preset, such as special ids.
 
@@ -282,8 +272,9 @@ def convert_checkpoint(state_dict: Mapping[str, torch.Tensor], source: str, **co
         `VanillaTransformerModel`; in evaluation mode, in the checkpoint's dtype, on the CPU.
 
     Raises:
-        ValueError: no such source; a field is missing, unknown, or contradicts the tensors; a value is not a tensor;
-            tensors are missing, extra, or of a wrong shape; several dtypes.
+        ValueError: no such source; a field is missing, unknown, or contradicts the tensors; tensors are missing,
+            extra, or of several dtypes.
+        RuntimeError: a tensor has another shape; by the model's `load_state_dict`.
         huggingface_hub.errors.StrictDataclassError: as `VanillaTransformerConfig`.
 
     Example:
@@ -307,87 +298,38 @@ def convert_checkpoint(state_dict: Mapping[str, torch.Tensor], source: str, **co
         for name in ("encoder_attention_heads", "decoder_attention_heads", *family.asked_for)
         if fields.get(name) is None
     ]:
-        raise DataError(f"{source}: the tensors do not tell {', '.join(missing)}; give them as config fields")
-    dtype = _check_tensors(state_dict)
+        raise DataError(f"{source}: the tensors do not show {', '.join(missing)}; give them as config fields")
     head, structure = _read_structure(state_dict, family)
     rows = _rows(family, head, {**structure, "norm_first": fields.get("norm_first", preset.norm_first)})
     ours = _to_ours(state_dict, rows, source)
-    base = "model." if head else ""
-    projection = ours[f"{base}encoder.layers.0.self_attn.q_proj.weight"]
-    found = structure | {
-        "d_model": projection.shape[1],
-        "head_dim": _read_head_dim(projection, fields),
-        "layer_norm_type": preset.layer_norm_type,
-        "final_norm": preset.final_norm,
-        "share_encoder_decoder_embeddings": False,
-        "tie_word_embeddings": False,
-        "position_embedding_type": "none",
-    }
-    for side in ("encoder", "decoder"):
-        found[f"{side}_ffn_dim"] = len(ours[f"{base}{side}.layers.0.feed_forward.fc1.weight"])
-    if "layer_norm_type" in family.open_fields and len(ours[f"{base}encoder.final_norm.weight"]) == 1:
-        found["layer_norm_type"] = "unbiased_std_scalar"
-    if head == "classifier":
-        found["num_labels"] = len(ours["classifier.weight"])
-        if fields.get("id2label"):
-            fields.setdefault("num_labels", len(fields["id2label"]))
-    if "none" in family.position_types:
-        for side in ("encoder", "decoder"):
-            ours[f"{side}.embed_tokens.weight"] = torch.zeros(1, found["d_model"])
+    if len(dtypes := {tensor.dtype for tensor in ours.values()}) > 1:
+        raise DataError(f"a model has one dtype, but the tensors have {', '.join(sorted(map(str, dtypes)))}")
+    if "none" in family.position_types:  # the source has no embeddings
+        d_model = ours["encoder.layers.0.self_attn.q_proj.weight"].shape[1]
+        ours |= {f"{side}.embed_tokens.weight": torch.zeros(1, d_model) for side in ("encoder", "decoder")}
         fields = {"bos_token_id": None, "eos_token_id": None, "decoder_start_token_id": None, **fields}
+
+    shown = structure | _read_shapes(ours, family, preset, fields)
+    if "none" in family.position_types:
+        shown["position_embedding_type"] = "none"
+    elif fields.get("position_embedding_type") == "learned" or _differs_from_sinusoid(ours, rows, family):
+        shown["position_embedding_type"] = "learned"
     else:
-        as_learned = fields.get("position_embedding_type") == "learned" or _differs_from_sinusoid(ours, rows, family)
-        found["position_embedding_type"] = "learned" if as_learned else "sinusoidal"
-        found["position_offset"] = preset.position_offset
-        for side, name in (("encoder", "max_position_embeddings"), ("decoder", "decoder_max_position_embeddings")):
-            found[name] = len(ours[f"{base}{side}.embed_positions.weight"]) - preset.position_offset
-        if not as_learned:
-            ours = {name: tensor for name, tensor in ours.items() if "embed_positions" not in name}
-    found["vocab_size"] = len(ours[f"{base}encoder.embed_tokens.weight"])
-    found["decoder_vocab_size"] = len(ours[f"{base}decoder.embed_tokens.weight"])
-    for name in ("vocab_size", "max_position_embeddings"):
-        # None: the same as the encoder's.
-        if found.get(f"decoder_{name}") == found.get(name) and fields.get(f"decoder_{name}") is None:
-            found[f"decoder_{name}"] = None
-    if wrong := [name for name in found if name in fields and fields[name] != found[name]]:
-        contradictions = ", ".join(f"{name}={fields[name]!r} (it has {found[name]!r})" for name in wrong)
+        shown["position_embedding_type"] = "sinusoidal"
+        ours = {name: tensor for name, tensor in ours.items() if "embed_positions" not in name}
+    if wrong := [name for name in shown if name in fields and fields[name] != shown[name]]:
+        contradictions = ", ".join(f"{name}={fields[name]!r} (it has {shown[name]!r})" for name in wrong)
         raise DataError(f"{source}: the checkpoint contradicts {contradictions}")
 
-    config = VanillaTransformerConfig.from_preset(preset_name, **{**fields, **found})
+    config = VanillaTransformerConfig.from_preset(preset_name, **{**fields, **shown})
     # Made in its dtype, so that the sinusoid is rounded once, as after loading.
-    model = _CLASSES[head]._from_config(config, dtype=dtype)
-    try:
-        model.load_state_dict(ours)
-    except RuntimeError as error:  # a line for each tensor, by our names, whose shape does not fit the others'
-        _, first, *more = str(error).splitlines()
-        others = f" (and {len(more)} more tensors)" if more else ""
-        raise DataError(f"not a checkpoint of {source}: {first.strip()}{others}") from error
+    model = _CLASSES[head]._from_config(config, dtype=dtypes.pop())
+    model.load_state_dict(ours)
     return model.eval()
 
 
-_DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
-
-
-def _check_tensors(state_dict: Mapping[str, torch.Tensor]) -> torch.dtype:
-    """Check that all values are floating-point tensors of one dtype, which is returned."""
-    if not isinstance(state_dict, Mapping) or not state_dict:
-        raise DataError("a checkpoint must be a mapping of names to tensors, with at least one tensor")
-    others = []
-    for name, value in state_dict.items():
-        is_tensor = isinstance(value, torch.Tensor)
-        if not (isinstance(name, str) and is_tensor and value.layout == torch.strided and value.dtype in _DTYPES):
-            others.append(f"{name!r} ({value.dtype if is_tensor else type(value).__name__})")
-    if others:
-        raise DataError(f"neither 16-, 32- nor 64-bit floating-point tensors: {', '.join(others)}")
-    dtypes = {tensor.dtype: name for name, tensor in state_dict.items()}
-    if len(dtypes) > 1:
-        examples = ", ".join(f"{name} is {dtype}" for dtype, name in dtypes.items())
-        raise DataError(f"a model has one dtype, but {examples}")
-    return next(iter(dtypes))
-
-
 def _read_structure(state_dict: Mapping[str, torch.Tensor], source: _Source) -> tuple[str | None, dict[str, Any]]:
-    """Read the head, and the fields that say which tensors there are, off the names."""
+    """Read the head, and the fields that decide which tensors a model has, from the names."""
     head = None
     for candidate in source.names.keys() & _CLASSES.keys():
         inside = candidate == "classifier" and any(name.startswith(_IN_A_CLASSIFIER) for name in state_dict)
@@ -406,15 +348,10 @@ def _read_structure(state_dict: Mapping[str, torch.Tensor], source: _Source) -> 
 
 
 def _to_ours(state_dict: Mapping[str, torch.Tensor], rows: dict[str, _Row], source: str) -> dict[str, torch.Tensor]:
-    """Our names of a checkpoint's tensors, once it has all of them, no others, and each with as many dimensions."""
+    """Rename a checkpoint's tensors to ours; raise a DataError if names are missing or unknown."""
     problems = {
         "missing": [name for name in rows if name not in state_dict],
         "extra": [name for name in state_dict if name not in rows],
-        "of a wrong shape": [
-            f"{name} {tuple(state_dict[name].shape)}"
-            for name, row in rows.items()
-            if name in state_dict and not row.can_hold(state_dict[name])
-        ],
     }
     if any(problems.values()):
         listing = "; ".join(f"{problem}: {', '.join(names)}" for problem, names in problems.items() if names)
@@ -426,18 +363,41 @@ def _to_ours(state_dict: Mapping[str, torch.Tensor], rows: dict[str, _Row], sour
     }
 
 
-def _read_head_dim(projection: torch.Tensor, fields: Mapping[str, Any]) -> int | None:
-    """The width of a head in an encoder's projection (width, d_model); None if it is d_model // heads."""
-    width, d_model = projection.shape
-    heads = fields["encoder_attention_heads"]
-    # Other numbers of heads than positive integers are the configuration's to refuse.
-    if (width == d_model and fields.get("head_dim") is None) or not isinstance(heads, int) or heads < 1:
-        return None
-    return width // heads
+def _read_shapes(
+    ours: Mapping[str, torch.Tensor], source: _Source, preset: VanillaTransformerConfig, fields: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Read the fields that the tensors' shapes show; other variants than the preset's are shown not to be there."""
+    base = {name.removeprefix("model."): tensor for name, tensor in ours.items()}
+    width, d_model = base["encoder.layers.0.self_attn.q_proj.weight"].shape
+    shown: dict[str, Any] = {
+        "d_model": d_model,
+        "layer_norm_type": preset.layer_norm_type,
+        "final_norm": preset.final_norm,
+        "share_encoder_decoder_embeddings": False,
+        "tie_word_embeddings": False,
+        "head_dim": None,
+    }
+    if width != d_model or fields.get("head_dim") is not None:
+        shown["head_dim"] = width // fields["encoder_attention_heads"]
+    if "layer_norm_type" in source.open_fields and len(base["encoder.final_norm.weight"]) == 1:
+        shown["layer_norm_type"] = "unbiased_std_scalar"
+    if "classifier.weight" in base:
+        shown["num_labels"] = len(base["classifier.weight"])
+    for side, prefix in (("encoder", ""), ("decoder", "decoder_")):
+        shown[f"{side}_ffn_dim"] = len(base[f"{side}.layers.0.feed_forward.fc1.weight"])
+        shown[f"{prefix}vocab_size"] = len(base[f"{side}.embed_tokens.weight"])
+        if "none" not in source.position_types:
+            rows = len(base[f"{side}.embed_positions.weight"])
+            shown["position_offset"] = preset.position_offset
+            shown[f"{prefix}max_position_embeddings"] = rows - preset.position_offset
+    for name in ("vocab_size", "max_position_embeddings"):
+        if shown.get(f"decoder_{name}") == shown.get(name) and fields.get(f"decoder_{name}") is None:
+            shown[f"decoder_{name}"] = None  # as for the source
+    return shown
 
 
 def _differs_from_sinusoid(ours: Mapping[str, torch.Tensor], rows: dict[str, _Row], source: _Source) -> bool:
-    """Whether a position table differs from what the tutorial's code computes; warn if it should not."""
+    """Tell whether a position table differs from what the tutorial's code computes; warn if so."""
     if source.sinusoid is None:
         return True
     differing = [
@@ -495,7 +455,7 @@ def to_source_state_dict(model: PreTrainedModel, source: str) -> dict[str, torch
 
 
 def _not_in_the_source(config: VanillaTransformerConfig, preset_name: str, source: _Source) -> list[str]:
-    """What a source's code cannot express of a configuration."""
+    """List what a source's code cannot express of a configuration."""
     preset = VanillaTransformerConfig.from_preset(preset_name)
     allowed = {
         **{name: (getattr(preset, name),) for name in _CODE_FIELDS},
@@ -533,7 +493,7 @@ def load_source_state_dict(file: str) -> dict[str, torch.Tensor]:
     """Read a tutorial's checkpoint from a file without running code in it.
 
     Args:
-        file: `.pt` or `.pth`, read by `torch.load` with `weights_only=True`, or `.safetensors`. The tensors may be
+        file: `.safetensors`, or a file that `torch.load` reads with `weights_only=True`. The tensors may be
             wrapped as the tutorials save them: `{"state_dict": ...}` or `{"model_state_dict": ...}`. `module.` of
             DistributedDataParallel, `_orig_mod.` of torch.compile and `model.` of Lightning are removed from names.
 
@@ -541,33 +501,17 @@ def load_source_state_dict(file: str) -> dict[str, torch.Tensor]:
         The tensors by name, on the CPU.
 
     Raises:
-        ValueError: another kind of file; code or Python objects besides tensors; a damaged file; not tensors with
-            names.
-        OSError: the file cannot be opened.
+        ValueError: the file is damaged or missing, or holds code.
     """
-    suffix = Path(file).suffix.lower()
-    if suffix not in (".pt", ".pth", ".safetensors"):
-        raise DataError(f"{file}: not a .pt, .pth or .safetensors file")
-    with open(file, "rb") as stream:
-        try:
-            if suffix == ".safetensors":
-                content: Any = safetensors.torch.load_file(file)
-            else:
-                # torch also warns of TorchScript and new pickle protocols: the error below is enough.
-                with torch.serialization.safe_globals(_NUMPY_SCALARS), warnings.catch_warnings():
-                    warnings.simplefilter("ignore")
-                    content = torch.load(stream, map_location="cpu", weights_only=True)
-        except Exception as error:  # damaged files raise a dozen kinds, such as KeyError and struct.error
-            if found := re.search(r"GLOBAL (\S+)", str(error)):
-                raise DataError(
-                    f"{file}: holds code or Python objects besides tensors ({found[1]}), which are not run: "
-                    "save the model's state_dict() alone"
-                ) from error
-            raise DataError(f"{file}: cannot be read as a checkpoint: damaged, cut, or of another kind") from error
+    with named_errors(file, "checkpoint"):
+        if Path(file).suffix.lower() == ".safetensors":
+            content: Any = safetensors.torch.load_file(file)
+        else:
+            with torch.serialization.safe_globals(_NUMPY_SCALARS):
+                content = torch.load(file, map_location="cpu", weights_only=True)
     for wrapper in ("state_dict", "model_state_dict"):
         if isinstance(content, Mapping) and isinstance(content.get(wrapper), Mapping):
             content = content[wrapper]
-    _check_tensors(content)
     names = [name.replace("_orig_mod.", "") for name in content]
     while re.match(r"(module|model)\.", os.path.commonprefix(names)):
         names = [name.partition(".")[2] for name in names]

@@ -21,11 +21,8 @@ from .arguments import exit_with_one_line, parse_arguments
 
 @dataclass
 class ConvertArguments:
-    source: str = HfArg(
-        help="The tutorial: transformer-evolution, annotated-transformer, pytorch-seq2seq, "
-        "pytorch-transformer or torch-nn-transformer."
-    )
-    checkpoint: str = HfArg(help="The tutorial's file, .pt, .pth or .safetensors: read, or with --model written.")
+    source: str = HfArg(help="The tutorial's preset, such as annotated-transformer; docs/tutorials.md lists all.")
+    checkpoint: str = HfArg(help="The tutorial's file, .safetensors or one of torch: read, or with --model written.")
     output_dir: str | None = HfArg(default=None, help="The folder for the model.")
     model: str | None = HfArg(default=None, help="A model folder or Hub name to make the tutorial's checkpoint from.")
     config: JsonMapping = HfArg(
@@ -42,19 +39,14 @@ class ConvertArguments:
 
 def write_checkpoint(arguments: ConvertArguments) -> None:
     file = Path(arguments.checkpoint)
-    if file.suffix.lower() not in (".pt", ".pth", ".safetensors"):
-        raise DataError(f"{file}: not a .pt, .pth or .safetensors file")
-    if file.exists():
-        raise DataError(f"{file} is there, and nothing is overwritten: choose another --checkpoint")
     import safetensors.torch
     import torch
 
     from ..conversion import to_source_state_dict
     from ..inference.folder import load_model
 
-    model = load_model(arguments.model)
-    state_dict = to_source_state_dict(model, arguments.source)
-    with file.open("xb") as stream:
+    state_dict = to_source_state_dict(load_model(arguments.model), arguments.source)
+    with file.open("xb") as stream:  # nothing is overwritten
         if file.suffix.lower() == ".safetensors":
             stream.write(safetensors.torch.save(state_dict))
         else:

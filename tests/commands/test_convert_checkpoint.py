@@ -1,14 +1,12 @@
 """`vanilla-transformer convert-checkpoint`: both ways, and refusals."""
 
 import json
-import shutil
 
 import pytest
 import torch
 from test_conversion import (
     AUTO_CLASSES,
     FILES,
-    FOUR_HEADS,
     assert_identical,
     checkpoint,
     convert,
@@ -19,7 +17,7 @@ from test_conversion import (
 from hf_vanilla_transformer.conversion import load_source_state_dict
 
 
-@pytest.mark.parametrize("suffix", [".pt", ".pth", ".safetensors"])
+@pytest.mark.parametrize("suffix", [".pt", ".safetensors"])
 @pytest.mark.parametrize("file", ["transformer-evolution-classification", "pytorch-seq2seq"])
 def test_a_checkpoint_goes_both_ways(succeed, file, suffix, tmp_path):
     state_dict, (source, fields, model_class) = checkpoint(file), FILES[file]
@@ -43,23 +41,15 @@ def test_a_checkpoint_goes_both_ways(succeed, file, suffix, tmp_path):
         ([], "exactly one of the two"),
         (["--output_dir", "./new", "--model", "./here"], "exactly one of the two"),
         (["--output_dir", "./new"], "encoder_attention_heads, decoder_attention_heads"),
-        (["--output_dir", "./new", "--config", "{"], "--config"),
         (["--output_dir", "./new", "--checkpoint", "./nowhere.pt"], "nowhere.pt"),
-        (["--output_dir", "./here", "--config", json.dumps(FOUR_HEADS)], "not empty"),
-        (["--model", "./here"], "there.pt is there"),
+        (["--model", "./here"], "there.pt"),
         (["--model", "./here", "--config", '{"d_model": 8}'], "--config"),
-        (["--model", "./here", "--checkpoint", "./new.bin"], "not a .pt"),
-        (["--model", "./here", "--checkpoint", "./nowhere/new.pt"], "nowhere"),
-        (["--model", "./nowhere", "--checkpoint", "./new.pt"], "nowhere"),
-        (["--model", "./headless", "--checkpoint", "./new.pt"], "lacks lm_head.bias, lm_head.weight"),
     ],
 )
 def test_wrong_settings_are_refused_with_one_line(refused, arguments, message, here):
     torch.save(checkpoint("annotated-transformer"), here / "there.pt")
     model = convert("annotated-transformer")
     model.save_pretrained(here / "here")
-    model.model.save_pretrained(here / "headless")
-    shutil.copy(here / "here" / "config.json", here / "headless")
     before = {file for file in here.rglob("*") if file.is_file()}
     given = ["--source", "annotated-transformer", "--checkpoint", "there.pt"]
     assert message in refused("convert-checkpoint", *given, *arguments)
