@@ -16,16 +16,16 @@ quickstart: .venv/installed
 	printf '%s\n' 'Zwei Hunde spielen im Schnee.' | $(BIN)/vanilla-transformer translate --model model_cards/multi30k-de-en
 
 # `make test FILE=tests/test_tokenizer.py` runs one file. Files go to a process as a whole: many make something for all of
-# their tests. Those of tests/gpu run on the processor.
+# their tests.
 FILE ?=
 test: check
-	$(BIN)/python -m pytest -n 2 --dist loadfile --device cpu $(FILE)
+	$(BIN)/python -m pytest -n 2 --dist loadfile $(FILE)
 
 # What is not marked as slow.
 test-fast: .venv/installed
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow" --device cpu
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow"
 
-# The tests of tests/gpu on this machine's accelerator; they skip themselves where there is none.
+# The tests of tests/gpu on this machine's accelerator; most skip themselves where there is none.
 test-gpu: .venv/installed
 	$(BIN)/python -m pytest -n 4 tests/gpu
 
@@ -37,7 +37,7 @@ test-contracts: .venv/installed
 # The quick tests with the oldest versions that pyproject.toml allows, or the newest that pip finds today, in a virtual
 # environment of their own.
 test-oldest test-newest: test-%: .venv-%/installed
-	.venv-$*/bin/python -m pytest -n 2 --dist loadfile -m "not slow" --device cpu
+	.venv-$*/bin/python -m pytest -n 2 --dist loadfile -m "not slow"
 
 # Speed beside torch.nn.Transformer, BART and Marian; nothing else should run meanwhile.
 benchmark: .venv/installed

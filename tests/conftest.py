@@ -31,10 +31,6 @@ from hf_vanilla_transformer.tokenizer import train_tokenizer
 gc.set_threshold(100_000, 50, 1000)
 
 
-def pytest_addoption(parser):
-    parser.addoption("--device", help="Where the tests of tests/gpu run: an accelerator, by default, or cpu.")
-
-
 def pytest_collection_finish():
     # What has been imported stays: the garbage collector need not look at it again.
     gc.freeze()

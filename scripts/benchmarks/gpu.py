@@ -182,8 +182,7 @@ class Measurement:
 
     def tests(self) -> None:
         words = ["-m", "pytest", "-q", "-n", 4, "--dist", "load", "-p", "no:cacheprovider", ROOT / "tests" / "gpu"]
-        tiny = ("-k", "repeatable or seed", "--device", "cpu")
-        self.part("tests", 240, sys.executable, *words, trial=tiny)
+        self.part("tests", 240, sys.executable, *words, trial=("-k", "every_tensor"))
 
     def larger(self) -> None:
         """6 + 6 layers of 512, pretrained on reviews for what time there is, then fine-tuned."""

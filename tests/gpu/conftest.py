@@ -9,24 +9,14 @@ def pytest_collection_modifyitems(items):
 
 
 @pytest.fixture(scope="session")
-def device(request) -> torch.device:
-    """Where the tests run: `--device`, by default this machine's accelerator."""
-    if name := request.config.getoption("--device"):
-        return torch.device(name)
-    if torch.accelerator.is_available():
-        return torch.accelerator.current_accelerator()
-    pytest.skip("torch finds no accelerator; --device cpu runs this test on the processor")
-
-
-@pytest.fixture
-def accelerator(device) -> torch.device:
-    """The same, for what no processor can do."""
-    if device.type == "cpu":
-        pytest.skip("needs an accelerator")
-    return device
+def device() -> torch.device:
+    """This machine's accelerator; tests of it skip themselves where torch finds none."""
+    if not torch.accelerator.is_available():
+        pytest.skip("torch finds no accelerator")
+    return torch.accelerator.current_accelerator()
 
 
 @pytest.fixture(scope="session")
-def place(device) -> list[str]:
-    """The flags that let a training command run there."""
-    return ["--use_cpu", str(device.type == "cpu").lower()]
+def any_device() -> torch.device:
+    """The accelerator or, for the tests that also mean something there, the processor."""
+    return torch.accelerator.current_accelerator() if torch.accelerator.is_available() else torch.device("cpu")

@@ -21,7 +21,6 @@ NO_DROPOUT = ["--config", '{"d_model": 16, "encoder_layers": 1, "decoder_layers"
               '"dropout": 0.0, "attention_dropout": 0.0, "embedding_dropout": 0.0}']  # fmt: skip
 PRETRAINING = ["--validation", "10", "--vocab_size", "29", "--max_length", "16", "--max_steps", "4", *TINY, *QUIET]
 REVIEWS = "정말 재미있고 감동적인 영화\n지루하고 유치해서 시간이 아까웠다\n\n"
-# What a processor has: Trainer refuses the other two there.
 PRECISIONS = ["float32", "bfloat16", "auto", "fp16", "tf32"]
 
 
@@ -41,26 +40,24 @@ def assert_the_record_names(device: torch.device, folder: Path) -> None:
 
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize("task", ["train-classifier", "train-translation", "pretrain"])
-def test_a_command_trains(task, precision, device, place, succeed, corpus, text_file, tmp_path):
-    if device.type == "cpu" and precision in ("fp16", "tf32"):
-        pytest.skip("Trainer has float16 and tf32 for accelerators alone")
+def test_a_command_trains(task, precision, device, succeed, corpus, text_file, tmp_path):
     flag = [f"--{precision}", "true"] if precision in ("fp16", "tf32") else ["--precision", precision]
     folder = tmp_path / "run"
     if task == "train-classifier":
-        succeed(task, *CLASSIFIER, *STEPS, *flag, *place, "--output_dir", folder)
+        succeed(task, *CLASSIFIER, *STEPS, *flag, "--output_dir", folder)
     elif task == "train-translation":
-        train_translator(succeed, corpus, folder, *flag, *place)
+        train_translator(succeed, corpus, folder, *flag)
     else:
-        succeed(task, "--texts", text_file, *PRETRAINING, *flag, *place, "--output_dir", folder)
+        succeed(task, "--texts", text_file, *PRETRAINING, *flag, "--output_dir", folder)
     assert_the_record_names(device, folder)
     assert all(torch.isfinite(torch.tensor(losses(folder)))) if task == "train-classifier" else True
 
 
 @pytest.fixture(scope="module")
-def classifier(tmp_path_factory, place) -> Path:
+def classifier(tmp_path_factory, device) -> Path:
     """A run of six steps on the device, without dropout."""
     folder = tmp_path_factory.mktemp("runs") / "classifier"
-    words = ["train-classifier", *CLASSIFIER, *NO_DROPOUT, *STEPS, *place, "--output_dir", folder]
+    words = ["train-classifier", *CLASSIFIER, *NO_DROPOUT, *STEPS, "--output_dir", folder]
     result = run_program(COMMAND, *words)
     assert result.returncode == 0, result.stderr
     return folder
@@ -86,7 +83,7 @@ def test_answers_are_the_processors(classifier, device, succeed, monkeypatch, tm
     assert reports[0]["log_loss"] == pytest.approx(reports[1]["log_loss"], abs=1e-4)
 
 
-def test_translations_are_the_processors(tiny_models, succeed, monkeypatch):
+def test_translations_are_the_processors(device, tiny_models, succeed, monkeypatch):
     found = []
     for hidden in (False, True):
         if hidden:
@@ -97,8 +94,8 @@ def test_translations_are_the_processors(tiny_models, succeed, monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_killed_run_goes_on(classifier, place, succeed, tmp_path):
-    words = ["train-classifier", *CLASSIFIER, *NO_DROPOUT, *STEPS, *place, "--output_dir", tmp_path / "run"]
+def test_a_killed_run_goes_on(classifier, succeed, tmp_path):
+    words = ["train-classifier", *CLASSIFIER, *NO_DROPOUT, *STEPS, "--output_dir", tmp_path / "run"]
     assert run_into(signal.SIGKILL, {"training_step": [5]}, *words).returncode == -signal.SIGKILL
     succeed(*words, "--resume_from_checkpoint")
     assert losses(tmp_path / "run") == pytest.approx(losses(classifier), abs=1e-5)
@@ -106,22 +103,22 @@ def test_a_killed_run_goes_on(classifier, place, succeed, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("back", [False, True])
-def test_a_run_goes_on_on_another_kind_of_device(back, classifier, place, succeed, tmp_path):
+def test_a_run_goes_on_on_another_kind_of_device(back, classifier, succeed, tmp_path):
     """A checkpoint of the device on the processor, and one of the processor on the device."""
-    places = [place, ["--use_cpu", "true"]][:: -1 if back else 1]
+    first, second = [[], ["--use_cpu", "true"]][:: -1 if back else 1]
     folder, words = tmp_path / "run", ["train-classifier", *CLASSIFIER, *NO_DROPOUT, *STEPS]
-    succeed(*words, *places[0], "--output_dir", folder)
+    succeed(*words, *first, "--output_dir", folder)
     for path in folder.iterdir():
         if path.name in ("checkpoint-4", "checkpoint-6"):
             shutil.rmtree(path)
         elif path.is_file():
             path.unlink()
-    succeed(*words, *places[1], "--output_dir", folder, "--resume_from_checkpoint")
+    succeed(*words, *second, "--output_dir", folder, "--resume_from_checkpoint")
     assert read_json(folder / "run.json")["resumed_from"] == "checkpoint-2"
     assert len(losses(folder)) == 6 and losses(folder) == pytest.approx(losses(classifier), abs=1e-3)
 
 
-def test_a_batch_without_room_becomes_smaller(place, succeed, monkeypatch, tmp_path):
+def test_a_batch_without_room_becomes_smaller(device, succeed, monkeypatch, tmp_path):
     step, sizes = transformers.Trainer.training_step, []
 
     def training_step(trainer, model, inputs, *args, **kwargs):
@@ -131,23 +128,23 @@ def test_a_batch_without_room_becomes_smaller(place, succeed, monkeypatch, tmp_p
         return step(trainer, model, inputs, *args, **kwargs)
 
     monkeypatch.setattr(transformers.Trainer, "training_step", training_step)
-    words = ["train-classifier", *CLASSIFIER, *STEPS, *place, "--auto_find_batch_size", "true"]
+    words = ["train-classifier", *CLASSIFIER, *STEPS, "--auto_find_batch_size", "true"]
     succeed(*words, "--output_dir", tmp_path / "run")
     assert sizes[0] == 40 and sizes[-1] <= 20 and read_json(tmp_path / "run" / "metrics.json")
 
 
-def test_gradient_checkpointing_trains_the_same(classifier, place, succeed, tmp_path):
-    words = ["train-classifier", *CLASSIFIER, *NO_DROPOUT, *STEPS, *place, "--gradient_checkpointing", "true"]
+def test_gradient_checkpointing_trains_the_same(classifier, succeed, tmp_path):
+    words = ["train-classifier", *CLASSIFIER, *NO_DROPOUT, *STEPS, "--gradient_checkpointing", "true"]
     succeed(*words, "--output_dir", tmp_path / "run")
     assert losses(tmp_path / "run") == pytest.approx(losses(classifier), abs=1e-4)
 
 
 @pytest.mark.slow
-def test_two_processes_train_the_same(corpus, device, place, tmp_path):
+def test_two_processes_train_the_same(corpus, device, tmp_path):
     """On one GPU each; of a classifier's batches each has half."""
-    if device.type != "cpu" and torch.accelerator.device_count() < 2:
+    if torch.accelerator.device_count() < 2:
         pytest.skip("needs two accelerators: each process takes one of its own")
-    words = ["train-classifier", *CLASSIFIER, *NO_DROPOUT, *STEPS, *place]
+    words = ["train-classifier", *CLASSIFIER, *NO_DROPOUT, *STEPS]
     alone = run_program(COMMAND, *words, "--gradient_accumulation_steps", "2", "--output_dir", tmp_path / "one")
     both = run_side_by_side(COMMAND, *words, "--output_dir", tmp_path / "two", homes=[tmp_path / "home"])
     assert [alone.returncode, *(result.returncode for result in both)] == [0, 0, 0], both
@@ -155,7 +152,7 @@ def test_two_processes_train_the_same(corpus, device, place, tmp_path):
 
 
 @pytest.mark.slow
-def test_fsdp_wraps_the_layers(accelerator, classifier, tmp_path):
+def test_fsdp_wraps_the_layers(device, classifier, tmp_path):
     """FSDP2 through Trainer, in one process: `_no_split_modules` names the layers."""
     words = ["train-classifier", *CLASSIFIER, *NO_DROPOUT, *STEPS, "--fsdp", "full_shard auto_wrap"]
     words += ["--fsdp_config", json.dumps({"fsdp_version": 2}), "--output_dir", tmp_path / "run"]
