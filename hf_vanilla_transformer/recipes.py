@@ -51,9 +51,16 @@ def find_recipe(recipe: str, command: str) -> Path:
     return RECIPES / f"{recipe}.yaml"
 
 
-def read_yaml(file: Path, loader: str = "SafeLoader") -> Any:
+class Loader(yaml.SafeLoader):
+    """Reads 1e-4 as a number, as YAML 1.2 does."""
+
+
+Loader.add_implicit_resolver("tag:yaml.org,2002:float", re.compile(r"[-+]?\d+[eE][-+]?\d+$"), list("-+0123456789"))
+
+
+def read_yaml(file: Path, loader: Any = Loader) -> Any:
     """The content of a YAML file."""
-    return yaml.load(file.read_text(encoding="utf-8"), getattr(yaml, f"C{loader}", getattr(yaml, loader)))
+    return yaml.load(file.read_text(encoding="utf-8"), loader)
 
 
 def without_folders(value: Any) -> Any:
