@@ -39,6 +39,6 @@ class OnnxEngine(Engine):
 
     def logits(self, input_ids: list[list[int]], batch_size: int) -> np.ndarray:
         def answer(ids: np.ndarray, mask: np.ndarray) -> np.ndarray:
-            return self.session.run(None, {"input_ids": ids, "attention_mask": mask})[0]
+            return self.session.run(["logits"], {"input_ids": ids, "attention_mask": mask})[0]
 
         return np.stack(answer_by_length(input_ids, batch_size, self.facts.pad_token_id, answer))
