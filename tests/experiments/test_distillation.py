@@ -49,10 +49,6 @@ def label(succeed):
     return label
 
 
-def accuracy_of(folder, teacher):
-    return f"{read_json(folder / 'metrics.json')['validation'][teacher]['accuracy']:.4f}"
-
-
 def loss_of(logits, labels, **kwargs):
     return soft_label_loss(Seq2SeqSequenceClassifierOutput(logits=logits), labels, **kwargs)
 
