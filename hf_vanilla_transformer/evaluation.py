@@ -235,8 +235,8 @@ def evaluate_classifier(arguments: EvaluationArguments) -> Measurement:
     if wanted is not None and (problem_type != SINGLE or not 0 < wanted < 1):
         raise DataError("--target_accuracy: a share between 0 and 1, of models that give a text one label")
     own = None if problem_type == REGRESSION else classify.labels
-    options = {"problem_type": problem_type, "known_labels": own, "id_column": arguments.id_column}
-    split = load_split(arguments, LabelledTextArguments, **options, with_lines=True)
+    options = {"problem_type": problem_type, "known_labels": own}
+    split = load_split(arguments, LabelledTextArguments, **options)
     names = label_names(split)
 
     def probabilities(rows: Dataset) -> np.ndarray:
@@ -323,17 +323,15 @@ def measure_classes(split: Dataset, probabilities: np.ndarray, names: list[str])
         "selective": selective_report(probabilities, labels, names),
     }
     wrong = sorted(np.flatnonzero(~right), key=lambda row: -probabilities[row].max())
-    header, origins = origins_of(split)
     mistakes = [
-        [*origins[row], names[labels[row]], names[predicted[row]], f"{probabilities[row].max():.4f}", texts[row]]
-        for row in wrong
+        [names[labels[row]], names[predicted[row]], f"{probabilities[row].max():.4f}", texts[row]] for row in wrong
     ]
     headline = (
         f"accuracy {report['accuracy']:.4f}{interval_of(report)}, macro F1 {report['macro_f1']:.4f}, "
         f"expected calibration error {report['expected_calibration_error']:.4f}, "
         f"{len(wrong):,} of {len(texts):,} misread"
     )
-    return report, headline, [[*header, "label", "predicted", "probability", "text"], *mistakes]
+    return report, headline, [["label", "predicted", "probability", "text"], *mistakes]
 
 
 def measure_label_sets(split: Dataset, probabilities: np.ndarray, names: list[str]) -> Measured:
@@ -346,14 +344,13 @@ def measure_label_sets(split: Dataset, probabilities: np.ndarray, names: list[st
     }
     different = (predicted != labels).sum(axis=1)
     wrong = sorted(np.flatnonzero(different), key=lambda row: -different[row])
-    header, origins = origins_of(split)
     sets = [[SEPARATOR.join(np.array(names)[row > 0]) for row in chosen] for chosen in (labels, predicted)]
-    mistakes = [[*origins[row], sets[0][row], sets[1][row], texts[row]] for row in wrong]
+    mistakes = [[sets[0][row], sets[1][row], texts[row]] for row in wrong]
     headline = (
         f"micro F1 {report['micro_f1']:.4f}, macro F1 {report['macro_f1']:.4f}, all labels right "
         f"{report['exact_match']:.4f}, {len(wrong):,} of {len(texts):,} misread"
     )
-    return report, headline, [[*header, "labels", "predicted", "text"], *mistakes]
+    return report, headline, [["labels", "predicted", "text"], *mistakes]
 
 
 def measure_numbers(split: Dataset, values: np.ndarray, names: list[str]) -> Measured:
@@ -361,19 +358,12 @@ def measure_numbers(split: Dataset, values: np.ndarray, names: list[str]) -> Mea
     texts, labels, values = split["text"][:], np.array(split["label"][:]), values[:, 0]
     report = regression_report(values, labels)
     order = np.argsort(-np.abs(values - labels), kind="stable")
-    header, origins = origins_of(split)
-    rows = [[*origins[row], f"{labels[row]:g}", f"{values[row]:.4f}", texts[row]] for row in order]
+    rows = [[f"{labels[row]:g}", f"{values[row]:.4f}", texts[row]] for row in order]
     headline = (
         f"mean absolute error {report['mae']:.4f}, root mean squared error {report['rmse']:.4f}, "
         f"R2 {report['r2']:.4f}, correlation {report['pearson']:.4f}"
     )
-    return report, headline, [[*header, "label", "predicted", "text"], *rows]
-
-
-def origins_of(split: Dataset) -> tuple[list[str], list[tuple]]:
-    """The columns that say where a row is in the user's file, and their values, row by row."""
-    header = [name for name in ("line", "row", "id") if name in split.column_names]
-    return header, [*zip(*(split[name][:] for name in header), strict=True)]
+    return report, headline, [["label", "predicted", "text"], *rows]
 
 
 def load_split(arguments: EvaluationArguments, data_arguments: type, **options: Any) -> Any:
@@ -449,7 +439,6 @@ def seen(data: Any, model: str, of_recipe: str | None, loaded: DatasetDict) -> b
     trained_on: Any = record_of(model, RUN_FILE)
     for name in ("data", "train", "sha256"):
         trained_on = trained_on.get(name) if isinstance(trained_on, dict) else None
-    columns = [column for column in ("text", "label", "source", "target") if column in rows.column_names]
     with suppress(DataError):  # too few rows to be cut
-        return trained_on == checksum(data.load()["train"].select_columns(columns))
+        return trained_on == checksum(data.load()["train"])
     return False

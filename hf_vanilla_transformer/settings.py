@@ -270,7 +270,6 @@ class TextArguments:
         default=0.01, help="Lines held out for validation: a share (below 1) or a number (1 or more)."
     )
     split_seed: int = HfArg(default=42, help="Seed of the choice of these lines.")
-    streaming: bool = HfArg(default=False, help="Read the lines while training.")
     max_length: int | None = HfArg(
         default=None, help="Tokens per line, [EOS] included; by default 128, or as many as --model has positions."
     )
@@ -314,7 +313,6 @@ class EvaluationArguments(RobustnessArguments, EngineArguments, AnyDataArguments
         default=None,
         help="Split to measure: by default test, or the whole of a single file, unless it is the run's own.",
     )
-    id_column: str | None = HfArg(default=None, help="A column of a classifier's data to repeat in errors.tsv.")
     test_prefixes: list[str] = HfArg(
         default_factory=list, help="Several of --test_prefix: test sets of a translator, measured one by one."
     )

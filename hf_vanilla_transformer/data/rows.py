@@ -30,11 +30,11 @@ def data_errors(name: str) -> Iterator[None]:
     """Raise an error of `datasets` as a `DataError` with the message of its first cause."""
     try:
         yield
-    except (DatasetsError, FileNotFoundError, ValueError) as error:
+    except (DatasetsError, FileNotFoundError, ValueError, StopIteration) as error:  # the last for empty JSON
         cause: BaseException = error
         while cause.__cause__ is not None and not isinstance(cause, DataError):
             cause = cause.__cause__
-        raise cause if isinstance(cause, DataError) else DataError(f"{name}: {cause}") from error
+        raise cause if isinstance(cause, DataError) else DataError(f"{name}: {str(cause) or 'no data'}") from error
 
 
 def generate_rows(

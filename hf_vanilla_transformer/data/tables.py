@@ -93,7 +93,10 @@ def check_type(name: str, data: Mapping[str, Dataset], column: str, pattern: str
 
 def _find_tables(path: Path) -> dict[str, Path]:
     """Return a table, or those of a folder by split; none if `datasets` must find the data itself."""
-    if path.is_file() or path.name.endswith(TABLE_SUFFIXES):
+    is_table = path.name.lower().endswith((*TABLE_SUFFIXES, ".parquet"))
+    if path.is_file() and not is_table:
+        raise DataError(f"{path}: not a .csv, .tsv, .txt, .json, .jsonl or .parquet file")
+    if is_table and not path.is_dir():
         return {"train": path}
     files, tables = find_splits(path, TABLE_SUFFIXES), files_ending(path, TABLE_SUFFIXES)
     if not files and len(tables) > 1:
@@ -115,8 +118,6 @@ def _read_table(
         with data_errors(str(file)):  # the cache's key is made of the description
             options = {"split": "train", "cache_dir": cache_dir, "description": content}
             return load_dataset(kind, data_files=escape(str(file)), **options)
-    if not file.name.lower().endswith(TABLE_SUFFIXES):
-        raise DataError(f"{file}: not a .csv, .tsv, .txt, .json, .jsonl or .parquet file")
     settings = {"file": str(file), "wanted": tuple(columns), "encoding": encoding, "quotings": quotings}
     return generate_rows(str(file), _strings, columns, cache_dir, content=content, **settings)
 
