@@ -27,7 +27,7 @@ from ..data.table_files import find_columns, iterate_rows
 from ..errors import DataError
 from ..inference.loaded import WINDOW
 from ..recipes import escape_controls
-from ..settings import AnyDataArguments, EngineArguments, check_at_least
+from ..settings import EngineArguments, check_at_least
 from .answers import Written, open_answers
 from .arguments import print_line
 
@@ -284,9 +284,9 @@ def _open_table(arguments: LinesArguments, column: str) -> Iterator[Any]:
 
 
 def _column_of_recipe(model: str, setting: str) -> str | None:
-    from ..hub.record import recipe_of
+    from ..hub.record import RECIPE_FILE, record_of
 
-    return recipe_of(model, AnyDataArguments, setting).get(setting)
+    return record_of(model, RECIPE_FILE).get(setting)
 
 
 def _delimited_table(file: str, column: str, rows: Any, opened: BinaryIO) -> Table:
