@@ -5,7 +5,6 @@ that a test sets in a program's environment.
 """
 
 import gc
-import json
 import multiprocessing
 import os
 import socket
@@ -16,7 +15,6 @@ import tempfile
 import types
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
-from typing import NamedTuple
 
 
 # Elsewhere processes cannot be forked, or not safely with what is loaded here: there the interpreters are fresh.
@@ -97,52 +95,3 @@ def _run(program, arguments, environment, cwd, package, outputs) -> None:
     sys.argv = ["-c", *arguments]
     sys.modules["__main__"] = types.ModuleType("__main__")
     exec(compile(program, "<program>", "exec"), vars(sys.modules["__main__"]))
-
-
-# Runs commands one after the other; prints of each its status, what it printed, its seconds and its MiB at the peak.
-ATTACKS = """
-import contextlib, gc, io, json, re, resource, sys, time, traceback
-from hf_vanilla_transformer.__main__ import main
-
-def mebibytes(name):
-    return int(re.search(name + r":\\s+(\\d+) kB", open("/proc/self/status").read())[1]) // 1024
-
-bound, commands = int(sys.argv[1]), json.loads(sys.argv[2])
-for number, words in enumerate(commands):
-    gc.collect()
-    if number:  # the first one, which attacks nothing, also imports everything
-        before = mebibytes("VmData")
-        resource.setrlimit(resource.RLIMIT_DATA, (before + bound << 20, resource.RLIM_INFINITY))
-        resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time()) + 30, resource.RLIM_INFINITY))
-        open("/proc/self/clear_refs", "w").write("5")  # the peak begins anew
-    out, err, begin, resident = io.StringIO(), io.StringIO(), time.process_time(), mebibytes("VmRSS")
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        try:
-            status = main(words) or 0
-        except SystemExit as stop:
-            status = stop.code
-        except BaseException:
-            status = traceback.print_exc() or 1
-    peak = mebibytes("VmHWM") - resident
-    print(json.dumps([status, out.getvalue(), err.getvalue(), time.process_time() - begin, peak]), flush=True)
-"""
-
-
-class Attack(NamedTuple):
-    """What an attack led to; `seconds` of the processor, and `mebibytes` more than before."""
-
-    status: int
-    out: str
-    err: str
-    seconds: float
-    mebibytes: int
-
-
-def run_attacks(commands: list[list], mebibytes: int) -> list[Attack]:
-    """Run commands in one process; each but the first can take so many MiB more than the one before left, and 30 s."""
-    words = [list(map(str, command)) for command in commands]
-    quiet = {**os.environ, "RUST_BACKTRACE": "0"}
-    result = run_program(ATTACKS, mebibytes, json.dumps(words), environment=quiet)
-    found = [Attack(*json.loads(line)) for line in result.stdout.splitlines()]
-    assert len(found) == len(words), f"{words[len(found)]}: {result.returncode}, {result.stderr[-2000:]}"
-    return found

@@ -2,23 +2,19 @@
 """Read a command's flags; report a user's error in one line."""
 
 import argparse
-import contextlib
 import functools
-import logging
 import os
-import re
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import MISSING, fields
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 from huggingface_hub.errors import HFValidationError, HTTPError, StrictDataclassError
 from safetensors import SafetensorError
 
 from ..errors import DataError, missing_extra
 from ..reading import SettingsError, SettingsParser, is_training, read_settings
-from ..recipes import escape_controls
 from ..settings import JsonMapping
 
 
@@ -32,6 +28,7 @@ USER_ERRORS = (
     FloatingPointError,  # a loss that is not finite
     ImportError,  # an extra that is not installed
 )
+METAVARS = {int: "N", float: "X", str: "TEXT", JsonMapping: "JSON"}
 
 
 class CommandLine(SettingsParser):
@@ -54,7 +51,6 @@ class CommandLine(SettingsParser):
             epilog=epilog,
             formatter_class=functools.partial(argparse.RawDescriptionHelpFormatter, max_help_position=36),
         )
-        self.color = False  # Python 3.14 colours help with the control characters that `Escaped` shows
         training = list(filter(is_training, groups))
         of_transformers = {setting.name for group in training for setting in fields(group)}
         defaults = {one.name: one.default for group in groups for one in fields(group) if one.default is not MISSING}
@@ -66,7 +62,7 @@ class CommandLine(SettingsParser):
             if action.dest in self.required:
                 action.help += " (required)"
             if action.choices is None and action.nargs != 0:
-                action.metavar = {int: "N", float: "X", str: "TEXT", JsonMapping: "JSON"}.get(action.type, "VALUE")
+                action.metavar = METAVARS.get(action.type, "VALUE")
         if training:
             actions = self._option_string_actions
             actions["--output_dir"].help = "The folder for the result; it must be empty. By default runs/RECIPE."
@@ -78,11 +74,7 @@ class CommandLine(SettingsParser):
             self.epilog = "\n\n".join(filter(None, [every, epilog]))
 
     def read(self, words: list[str]) -> tuple[str | None, dict[str, Any]]:
-        """The recipe, if there is one, and the settings that are given."""
-        if undecodable := [
-            word for word in words if re.search(r"[\ud800-\udfff]", word)
-        ]:  # bytes that Python cannot decode
-            self.error(f"{ascii(undecodable[0])}: not UTF-8; rename the file or folder")
+        """Return the recipe, if there is one, and the settings that are given."""
         recipe = words.pop(0) if words and not words[0].startswith("-") else None
         unset = self._take_nulls(words)
         return recipe, {**vars(self.parse_args(words)), **unset}
@@ -101,7 +93,7 @@ class CommandLine(SettingsParser):
 def read_command_line(
     groups: Sequence[type], description: str, argv: Sequence[str] | None = None
 ) -> tuple[str | None, dict[str, Any]]:
-    """The recipe that the command line names, if it does, and the settings that its flags give."""
+    """Return the recipe that the command line names, if it does, and the settings that its flags give."""
     words = list(sys.argv[1:] if argv is None else map(str, argv))
     return CommandLine(groups, description, show_all="--help-all" in words).read(words)
 
@@ -109,46 +101,23 @@ def read_command_line(
 def parse_arguments(
     groups: Sequence[type], description: str, argv: Sequence[str] | None = None
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """`read_settings` of the command line."""
+    """Read the settings of the command line, as `read_settings` does."""
     command = Path(sys.argv[0].split()[-1]).stem.replace("_", "-")
     recipe, given = read_command_line(groups, description, argv)
     return read_settings(groups, recipe, given, command)
-
-
-class Escaped:
-    """A stream that shows control characters, such as those in a file's name, instead of obeying them."""
-
-    def __init__(self, stream: TextIO):
-        self.stream = stream
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.stream, name)
-
-    def write(self, text: str) -> int:
-        return self.stream.write(escape_controls(text))
-
-
-class EscapedFormatter(logging.Formatter):
-    """Shows control characters in a warning, which may name a file."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        return escape_controls(super().format(record))
 
 
 def exit_with_one_line(main: Callable[..., None]) -> Callable[..., None]:
     """Make a command report one of `USER_ERRORS` in one line on standard error, with exit status 2.
 
     Other exceptions keep their traceback; with `VANILLA_TRACEBACK=1` in the environment, these do, too. Ctrl-C is one
-    line, with status 130. A closed pipe ends the command silently, with status 1. What the command prints is
-    `Escaped`, and so are warnings.
+    line, with status 130. A closed pipe ends the command silently, with status 1.
     """
 
     @functools.wraps(main)
     def wrapped(argv: Sequence[str] | None = None) -> None:
-        logging.lastResort.setFormatter(EscapedFormatter())
         try:
-            with contextlib.redirect_stdout(sys.stdout and Escaped(sys.stdout)):
-                main(argv)
+            main(argv)
             print(end="", flush=True)
         except BrokenPipeError:  # the reader, such as `head`, has gone
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nothing is left to flush at exit
@@ -156,12 +125,12 @@ def exit_with_one_line(main: Callable[..., None]) -> Callable[..., None]:
         except KeyboardInterrupt:
             print_line("interrupted")
             sys.exit(130)
-        except Exception as error:
-            of_a_file = type(error) is Exception and "(os error " in str(error)  # of tokenizers, in Rust
-            if os.environ.get("VANILLA_TRACEBACK") == "1" or not (isinstance(error, USER_ERRORS) or of_a_file):
+        except USER_ERRORS as error:
+            if os.environ.get("VANILLA_TRACEBACK") == "1":
                 raise
+            message = (isinstance(error, ImportError) and missing_extra(error)) or str(error)
             hint = " (--help lists the settings)" if isinstance(error, SettingsError) else ""
-            print_line(f"error: {_one_line(error)}{hint}")
+            print_line(f"error: {' '.join(message.split()) or type(error).__name__}{hint}")
             sys.exit(2)
 
     return wrapped
@@ -169,13 +138,4 @@ def exit_with_one_line(main: Callable[..., None]) -> Callable[..., None]:
 
 def print_line(message: str) -> None:
     """Print the command's name and a message, on standard error."""
-    print(f"{Path(sys.argv[0]).name}: {escape_controls(message)}", file=sys.stderr, flush=True)
-
-
-def _one_line(error: Exception) -> str:
-    message = (isinstance(error, ImportError) and missing_extra(error)) or str(error)
-    if isinstance(error, OSError) and error.filename and error.strerror:
-        message = f"{error.filename}: {error.strerror}"
-    # What a configuration's check says, without the name of the check.
-    message = re.sub(r"Class validation error for validator '\w+': ValueError: ", "", " ".join(message.split()))
-    return escape_controls(message) or type(error).__name__
+    print(f"{Path(sys.argv[0]).name}: {message}", file=sys.stderr, flush=True)

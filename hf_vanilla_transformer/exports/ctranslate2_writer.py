@@ -5,14 +5,12 @@ import math
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from torch import nn
 from transformers import PreTrainedTokenizerBase
 
 from ..configuration_vanilla_transformer import VanillaTransformerConfig
 from ..errors import DataError
-from ..inference.alignments import alignment_layer
 from ..inference.engine import ModelFacts, import_extra, labels_of
 from ..inference.folder import Tokenizers
 from ..modeling_vanilla_transformer import (
@@ -152,9 +150,6 @@ def stack_spec(stack: VanillaTransformerEncoder | VanillaTransformerDecoder) -> 
         activation=ACTIVATIONS[config.activation_function],
         head_dim=config.head_dim,
     )
-    if decoder:  # of which CTranslate2 gives the mean with `return_attention`
-        spec.alignment_layer = np.int16(alignment_layer(len(stack.layers)))
-        spec.alignment_heads = np.int16(config.decoder_attention_heads)
     spec.pre_norm = config.norm_first  # afterwards: the constructor would leave no place for a final norm
     (spec.embeddings if decoder else spec.embeddings[0]).weight = stack.embed_tokens.weight
     spec.scale_embeddings = float(stack.embed_tokens.embed_scale)

@@ -17,7 +17,7 @@ from transformers import GenerationConfig, PreTrainedModel, Trainer, TrainingArg
 
 from ..errors import DataError, named_errors
 from ..inference.engine import EXPORT_FILE
-from ..inference.folder import check_index, load_model, load_tokenizers
+from ..inference.folder import load_model, load_tokenizers
 from ..recipes import without_folders
 from .model_card import CARD_FILE, has_card, load_model_card, make_model_card, rename_model_card, save_model_card
 from .record import (
@@ -74,9 +74,6 @@ def repository_files(folder: str | Path, include: Iterable[str] = ()) -> list[Pa
             if file.match(pattern):
                 with named_errors(str(folder / file), "content"):
                     read((folder / file).read_text(encoding="utf-8"))
-    for file in files:
-        if file.match("*.index.json"):
-            check_index(folder / file)
     check_paths(folder, [file for file in files if file.name in (RECIPE_FILE, RUN_FILE, EXPORT_FILE)])
     if not is_export:
         config = load_model(str(folder)).config

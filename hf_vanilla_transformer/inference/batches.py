@@ -1,18 +1,30 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""Padded batches of texts of similar length."""
+"""Windows of texts, and padded batches of texts of similar length."""
 
-from collections.abc import Callable, Iterable
-from operator import itemgetter
-from typing import TypeVar
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Any
 
 import numpy as np
 
+from ..data.in_memory import is_in_memory
 
-Answer = TypeVar("Answer")
+
+def windows(texts: str | Iterable[Any], size: int) -> Iterator[list[Any]]:
+    """Yield texts in lists of at most `size`; a single text is a list of one.
+
+    Raises:
+        TypeError: `texts` is a table: to iterate over it gives the names of its columns.
+    """
+    if isinstance(texts, Mapping) or is_in_memory(texts):
+        raise TypeError(f"a {type(texts).__name__}: give a text, or the texts of one column")
+    remaining = iter([texts] if isinstance(texts, str) else texts)
+    while window := list(islice(remaining, size)):
+        yield window
 
 
 def pad(rows: list[list[int]], pad_token_id: int | None) -> tuple[np.ndarray, np.ndarray]:
-    """The ids (B, L), right-padded, and their mask (B, L), int64; L is at least 1."""
+    """Return the ids (B, L), right-padded, and their mask (B, L), int64; L is at least 1."""
     length = max(1, *map(len, rows))
     ids = np.full((len(rows), length), pad_token_id or 0, dtype=np.int64)
     mask = np.zeros_like(ids)
@@ -22,19 +34,15 @@ def pad(rows: list[list[int]], pad_token_id: int | None) -> tuple[np.ndarray, np
     return ids, mask
 
 
-def answer_by_length(
-    input_ids: list[list[int]],
-    batch_size: int,
-    pad_token_id: int | None,
-    answer: Callable[[np.ndarray, np.ndarray], Iterable[Answer]],
-) -> list[Answer]:
-    """Answer texts, in their order, in batches of similar length, which have few pads.
+def batches_by_length(
+    input_ids: list[list[int]], batch_size: int, pad_token_id: int | None
+) -> Iterator[tuple[list[int], np.ndarray, np.ndarray]]:
+    """Yield batches of texts of similar length, which have few pads.
 
-    `answer` takes ids (B, L) and mask (B, L), and returns B answers.
+    Yields:
+        The places of the texts in `input_ids` (B), their ids (B, L) and the mask (B, L).
     """
     order = sorted(range(len(input_ids)), key=lambda place: len(input_ids[place]))
-    answers: list[Answer] = []
     for begin in range(0, len(order), batch_size):
-        rows = [input_ids[place] for place in order[begin : begin + batch_size]]
-        answers.extend(answer(*pad(rows, pad_token_id)))
-    return [one for _, one in sorted(zip(order, answers, strict=True), key=itemgetter(0))]
+        places = order[begin : begin + batch_size]
+        yield places, *pad([input_ids[place] for place in places], pad_token_id)

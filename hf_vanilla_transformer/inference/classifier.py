@@ -10,11 +10,10 @@ import numpy as np
 
 from ..errors import DataError
 from ..tasks import MULTI, REGRESSION, SINGLE
-from .loaded import LoadedModel
+from .batches import windows
+from .loaded import WINDOW, LoadedModel
 
 
-# Of a longer text, only so many lengths of the model are read.
-MAX_WINDOWS = 32
 # As in transformers' pipeline: {"label": str, "score": float}.
 Label = dict[str, Any]
 
@@ -33,12 +32,10 @@ class Classifier(LoadedModel):
         num_threads: Processor threads of an export's engine; by default as many as torch uses.
         threshold: A probability below which the answer is `unsure_label`, with the probability as it is.
         unsure_label: The label of such texts.
-        long_texts: "cut" to what the model reads; or "windows" that overlap by half, whose mean logits answer.
 
     Attributes:
         labels: The names of the labels, by number.
         problem_type: What they are: one of `tasks.PROBLEM_TYPES`.
-        texts_in_windows: How many texts were so long that windows answered them.
 
     Raises:
         DataError: there is no such model that can be read, or it is none that classifies; or a loaded model comes
@@ -55,7 +52,6 @@ class Classifier(LoadedModel):
         *,
         threshold: float | None = None,
         unsure_label: str = "",
-        long_texts: str = "cut",
         **options: Any,
     ):
         super().__init__(model, tokenizer, **options)
@@ -65,28 +61,20 @@ class Classifier(LoadedModel):
             raise DataError(f"threshold: a probability from 0 to 1, not {threshold!r}")
         if unsure_label and (threshold is None or self.problem_type != SINGLE):
             raise DataError("unsure_label: is for a threshold of a model that gives a text one label")
-        if long_texts not in ("cut", "windows"):
-            raise DataError(f"long_texts: cut or windows, not {long_texts}")
-        self.threshold, self.unsure_label, self.long_texts = threshold, unsure_label, long_texts
-        self.texts_in_windows = 0
-        if self._pickled is not None:
-            own = {"threshold": threshold, "unsure_label": unsure_label, "long_texts": long_texts}
-            self._pickled = partial(self._pickled, **own)
+        self.threshold, self.unsure_label = threshold, unsure_label
+        if self._load_again is not None:
+            self._load_again = partial(self._load_again, threshold=threshold, unsure_label=unsure_label)
 
     @property
     def labels(self) -> list[str]:
         return self.engine.facts.labels
 
     @property
-    def max_characters(self) -> int:
-        return super().max_characters * (MAX_WINDOWS if self.long_texts == "windows" else 1)
-
-    @property
     def problem_type(self) -> str:
         return self.engine.facts.problem_type
 
     def __call__(self, texts: str | Iterable[str], *, top_k: int | None = 0) -> list[Label | list[Label]]:
-        """The answer to each text, as in `stream`; one text counts as a list of one."""
+        """Answer each text, as `stream` does; one text counts as a list of one."""
         return list(self.stream(texts, top_k=top_k))
 
     def stream(self, texts: str | Iterable[str], *, top_k: int | None = 0) -> Iterator[Label | list[Label]]:
@@ -103,10 +91,10 @@ class Classifier(LoadedModel):
         """
         if top_k is not None and top_k < 0:
             raise DataError(f"top_k: at least 1, not {top_k}")
-        return (self.answer(row, top_k) for row in self.stream_probabilities(texts))
+        return (self.answer(row, top_k) for rows in self._probabilities(texts) for row in rows)
 
     def answer(self, row: np.ndarray, top_k: int | None = 0) -> Label | list[Label]:
-        """What `stream` yields for a text with these probabilities, (labels,)."""
+        """Return what `stream` yields for a text with these probabilities, (labels,)."""
         if top_k != 0:
             return [self._named(row, place) for place in (-row).argsort(kind="stable")[:top_k]]
         if self.problem_type == SINGLE:
@@ -121,42 +109,23 @@ class Classifier(LoadedModel):
         return values[0] if len(values) == 1 else values
 
     def probabilities(self, texts: str | Iterable[str]) -> np.ndarray:
-        """(texts, labels), float32: the probability of each label, or the values of a model of numbers."""
-        rows = list(self.stream_probabilities(texts))
-        return np.stack(rows) if rows else np.empty((0, len(self.labels)), dtype=np.float32)
+        """Return the probability of each label, or the values of a model of numbers: (texts, labels), float32."""
+        return np.concatenate([np.empty((0, len(self.labels)), dtype=np.float32), *self._probabilities(texts)])
 
-    def stream_probabilities(self, texts: str | Iterable[str]) -> Iterator[np.ndarray]:
-        """As `probabilities`, text by text: (labels,), float32."""
-        max_length = min(self.tokenizer.max_length, self.engine.facts.max_positions)
-        for window in self._windows(texts):
+    def _probabilities(self, texts: str | Iterable[str]) -> Iterator[np.ndarray]:
+        """Yield the probabilities of each window of texts."""
+        max_length = int(min(self.tokenizer.max_length, self.engine.facts.max_positions))
+        for window in windows(texts, WINDOW * self.batch_size):
             # A text without a token has no ids, as in transformers' pipeline.
-            if self.long_texts == "windows":
-                ids, owners = self._overlapping(window, int(max_length))
-                logits = self.engine.logits(ids, self.batch_size)
-                logits = np.stack([logits[owners == number].mean(axis=0) for number in range(len(window))])
-            else:
-                logits = self.engine.logits(self.tokenizer.encode(window, max_length)[0], self.batch_size)
-            yield from _probabilities(logits, self.problem_type)
-
-    def _overlapping(self, texts: list[str], max_length: int) -> tuple[list[list[int]], np.ndarray]:
-        """The ids of all windows, and the number of the text that each one is of."""
-        rows, lengths = self.tokenizer.encode(texts, MAX_WINDOWS * max_length)
-        self.texts_in_windows += sum(length > max_length for length in lengths)
-        windows: list[list[int]] = []
-        owners: list[int] = []
-        for number, row in enumerate(rows):
-            last = max(0, len(row) - max_length)
-            starts = [*range(0, last, max(1, max_length // 2)), last]
-            windows += [row[start : start + max_length] for start in starts]
-            owners += [number] * len(starts)
-        return windows, np.array(owners)
+            ids, _ = self.tokenizer.encode(window, max_length)
+            yield to_probabilities(self.engine.logits(ids, self.batch_size), self.problem_type)
 
     def _named(self, row: np.ndarray, place: Any) -> Label:
         return {"label": self.labels[place], "score": float(row[place])}
 
 
-def _probabilities(logits: np.ndarray, problem_type: str) -> np.ndarray:
-    """(texts, labels), float32, of logits of that shape."""
+def to_probabilities(logits: np.ndarray, problem_type: str) -> np.ndarray:
+    """Return the probabilities of logits (texts, labels), float32."""
     if problem_type == REGRESSION:
         return logits
     if problem_type == MULTI:

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import DataError, named_errors
-from .engine import Engine, default_threads, facts_of_export, import_extra
-from .search import search_settings
+from ..errors import named_errors
+from .engine import Engine, ModelFacts, default_threads, import_extra
 
 
 class CTranslate2Engine(Engine):
@@ -20,43 +19,33 @@ class CTranslate2Engine(Engine):
     the record has the logits of one.
     """
 
-    survives_fork = False
-
     def __init__(self, folder: str, export: dict[str, Any], num_threads: int | None = None):
         ctranslate2 = import_extra("ctranslate2", "CTranslate2", "ctranslate2")
-        self.facts = facts_of_export(folder, export)
-        compute_type = export["quantize"] or "float32"
-        if compute_type not in (known := ctranslate2.get_supported_compute_types("cpu")):
-            raise DataError(f"{folder}: in {compute_type}, but this CPU computes in {', '.join(sorted(known))} only")
+        self.facts = ModelFacts.of(export["config"])
         threads = default_threads()
         with named_errors(folder, "model"):
             self.translator = ctranslate2.Translator(
-                str(folder), compute_type=compute_type, inter_threads=num_threads or threads, intra_threads=1
+                str(folder),
+                compute_type=export["quantize"] or "float32",
+                inter_threads=num_threads or threads,
+                intra_threads=1,
             )
         if torch := sys.modules.get("torch"):  # `intra_threads` (CTranslate2 4.8) would hold for it, too
             torch.set_num_threads(threads)
+        generation = export["generation"] or {}
         # With 0 itself, CTranslate2 searches in another way.
-        generation = search_settings(str(folder), export["generation"] or {}, self.facts.target_vocab_size)
         self.length_penalty = generation.get("length_penalty", 1.0) or 1e-9
         self.num_beams = generation.get("num_beams") or 1
         self.source_tokens, self.target_tokens = (
             _vocabulary(Path(folder), f"{side}_vocabulary.json") for side in ("source", "target")
         )
-        self.folder, self.logits_without_tokens = folder, export.get("logits_without_tokens")
+        self.logits_without_tokens = export.get("logits_without_tokens")
         self.target_ids = {token: token_id for token_id, token in enumerate(self.target_tokens)}
-
-    @classmethod
-    def load(
-        cls, folder: str, export: Any, *, dtype: str = "float32", num_threads: int | None = None
-    ) -> "CTranslate2Engine":
-        return cls(folder, export, num_threads)
 
     def logits(self, input_ids: list[list[int]], batch_size: int) -> np.ndarray:
         logits = np.empty((len(input_ids), len(self.facts.labels)), dtype=np.float32)
         places = [place for place, row in enumerate(input_ids) if row]
         if len(places) < len(input_ids):
-            if self.logits_without_tokens is None:
-                raise DataError(f"{self.folder}: cannot answer a text without a token: export the model again")
             logits[:] = self.logits_without_tokens
         sources = self.sources([input_ids[place] for place in places])
         results = self._answer(sources, batch_size, beam_size=1, max_decoding_length=1, return_logits_vocab=True)
@@ -92,37 +81,18 @@ class CTranslate2Engine(Engine):
         results = self.translator.score_batch(self.sources(input_ids), targets, max_input_length=0)
         return [np.array(result.log_probs, dtype=np.float32) for result in results]
 
-    def cross_attention(self, input_ids: list[list[int]], target_ids: list[list[int]]) -> list[np.ndarray]:
-        targets = [[self.target_tokens[token] for token in row] for row in target_ids]
-        longest = max(map(len, targets))
-        # A prefix of all of it: the search writes what is given.
-        given: Any = {
-            "target_prefix": targets,
-            "beam_size": 1,
-            "max_decoding_length": longest,
-            "return_attention": True,
-        }
-        results = self._answer(self.sources(input_ids), len(targets), **given)
-        return [
-            np.array(result.attention[0], dtype=np.float32)[: len(row)]
-            for result, row in zip(results, targets, strict=True)
-        ]
-
     def sources(self, input_ids: list[list[int]]) -> list[list[str]]:
-        """The texts' tokens, as CTranslate2 takes them."""
+        """Return the texts' tokens, as CTranslate2 takes them."""
         return [[self.source_tokens[token] for token in row] for row in input_ids]
 
     def _answer(self, sources: list[list[str]], batch_size: int, **options: Any) -> list[Any]:
-        try:
-            return self.translator.translate_batch(
-                sources, max_batch_size=batch_size, max_input_length=0, min_decoding_length=0, **options
-            )
-        except RuntimeError as error:  # a text that is too long
-            raise DataError(str(error)) from error
+        return self.translator.translate_batch(
+            sources, max_batch_size=batch_size, max_input_length=0, min_decoding_length=0, **options
+        )
 
 
 def _vocabulary(folder: Path, name: str) -> list[str]:
-    """The tokens by id; CTranslate2 keeps one file where source and target are the same."""
+    """Return the tokens by id; CTranslate2 keeps one file where source and target are the same."""
     file = folder / name
     file = file if file.is_file() else folder / "shared_vocabulary.json"
     return json.loads(file.read_text(encoding="utf-8"))

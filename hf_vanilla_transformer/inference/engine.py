@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..data.lines import CONTROLS
-from ..errors import DataError, named_errors
+from ..errors import DataError
 from ..tasks import FORMATS, OWN, SINGLE, TASKS, Format, task_of
 
 
@@ -48,9 +47,10 @@ class ModelFacts:
         fields = config if isinstance(config, Mapping) else config.to_dict()
         positions = fields["max_position_embeddings"]
         ends = fields["eos_token_id"]
+        labels = fields.get("id2label") or {}
         return cls(
             model_class=(fields.get("architectures") or ["model without a class"])[0],
-            labels=_names_of_labels(fields.get("id2label") or {}),
+            labels=[str(labels[number]) for number in sorted(labels, key=int)],  # a file's keys are texts
             problem_type=fields.get("problem_type") or SINGLE,
             pad_token_id=fields["pad_token_id"],
             start_token_id=fields["decoder_start_token_id"],
@@ -64,22 +64,8 @@ class ModelFacts:
 
 
 def labels_of(config: Any) -> list[str]:
-    """The names of a classifier's labels, by number.
-
-    Raises:
-        DataError: one has a line break, a tab or another control character, with which no line can hold it.
-    """
-    return check_labels(_names_of_labels(config.id2label))
-
-
-def _names_of_labels(id2label: Mapping[Any, Any]) -> list[str]:
-    return [str(id2label[number]) for number in sorted(id2label, key=int)]  # a file's keys are texts
-
-
-def check_labels(labels: list[str]) -> list[str]:
-    if wrong := [label for label in labels if CONTROLS.search(label)]:
-        raise DataError(f"id2label: the name {wrong[0]!r} has a line break or another control character: rename it")
-    return labels
+    """Return the names of a classifier's labels, by number."""
+    return ModelFacts.of(config).labels
 
 
 class Engine:
@@ -88,19 +74,10 @@ class Engine:
     Attributes:
         facts: What is known of the model.
         num_beams: The number of beams in the model's generation configuration.
-        survives_fork: Whether a forked process can use the engine of its parent.
     """
 
     facts: ModelFacts
     num_beams = 1
-    survives_fork = True
-
-    @classmethod
-    def load(
-        cls, folder: str, export: dict[str, Any] | None, *, dtype: str = "float32", num_threads: int | None = None
-    ) -> "Engine":
-        """Load a folder; `export` is its record where it is an export. Arguments as in `load_engine`."""
-        raise NotImplementedError
 
     def logits(self, input_ids: list[list[int]], batch_size: int) -> np.ndarray:
         """Score the labels of texts.
@@ -138,27 +115,19 @@ class Engine:
         raise NotImplementedError
 
     def log_probabilities(self, input_ids: list[list[int]], target_ids: list[list[int]]) -> list[np.ndarray]:
-        """The log-probability of each token of given translations, and of the end token after it.
+        """Score given translations.
 
-        Each source has at least one id, and each translation fewer than there are target positions.
-
-        Returns:
-            For each text (tokens + 1,), float32.
-        """
-        raise NotImplementedError
-
-    def cross_attention(self, input_ids: list[list[int]], target_ids: list[list[int]]) -> list[np.ndarray]:
-        """What each token of given translations reads of its source when it is written: the mean of a layer's heads.
-
-        The layer is `alignments.alignment_layer`. Sources and translations are as in `log_probabilities`.
+        Args:
+            input_ids: The source ids of each text, at least one.
+            target_ids: The ids of each translation, fewer than the model has target positions.
 
         Returns:
-            For each text (T, S), float32: rows of probabilities.
+            For each text the log-probability of each token and of the end token after it, (tokens + 1,), float32.
         """
         raise NotImplementedError
 
     def until_end(self, row: list[int]) -> list[int]:
-        """The ids before the first end token."""
+        """Return the ids before the first end token."""
         return next((row[:place] for place, token in enumerate(row) if token in self.facts.end_token_ids), row)
 
 
@@ -171,7 +140,7 @@ def import_extra(module: str, name: str, extra: str) -> ModuleType:
 
 
 def default_threads() -> int:
-    """As many threads as torch uses, or would use, without an import of torch."""
+    """Return the number of threads that torch uses, or would use, without an import of torch."""
     if torch := sys.modules.get("torch"):
         return torch.get_num_threads()
     if (given := os.environ.get("OMP_NUM_THREADS", "")).isdecimal() and int(given):
@@ -180,7 +149,11 @@ def default_threads() -> int:
 
 
 def read_export(folder: str | Path) -> dict[str, Any] | None:
-    """The record of an exported folder; None where the folder holds a model of this package."""
+    """Read the record of an exported folder; None if the folder holds a model of this package.
+
+    Raises:
+        DataError: it is not JSON, or names a format that is not known here.
+    """
     file = Path(folder, EXPORT_FILE)
     if not file.is_file():
         return None
@@ -188,23 +161,13 @@ def read_export(folder: str | Path) -> dict[str, Any] | None:
         export = json.loads(file.read_text(encoding="utf-8"))
     except ValueError as error:
         raise DataError(f"{file}: not JSON ({error})") from error
-    export = export if isinstance(export, dict) else {}
-    if export.get("format") not in [*FORMATS]:
-        raise DataError(f"{file}: format {export.get('format')!r} is none of {', '.join(FORMATS)}")
-    kinds = {"task": str, "quantize": str | None, "config": dict, "generation": dict | None}
-    if not all(name in export and isinstance(export[name], kind) for name, kind in kinds.items()):
-        raise DataError(f"{file}: no whole record of an export: {', '.join(kinds)}")
+    if export["format"] not in FORMATS:
+        raise DataError(f"{file}: format {export['format']!r} is none of {', '.join(FORMATS)}")
     return export
 
 
-def facts_of_export(folder: str, export: dict[str, Any]) -> ModelFacts:
-    """What an export's record says of the model; a DataError that names the folder if that is not whole."""
-    with named_errors(folder, "model"):
-        return ModelFacts.of(export["config"])
-
-
 def format_of(export: dict[str, Any] | None) -> Format:
-    """The format of a folder: `OWN`, or that of the export whose record it has."""
+    """Return the format of a folder: `OWN`, or that of the export whose record it has."""
     return OWN if export is None else FORMATS[export["format"]]
 
 
@@ -224,31 +187,22 @@ def load_engine(
         The engine.
 
     Raises:
-        DataError: record or model cannot be read, the task or the export's precision is another, or the export is
-            for other programs.
+        DataError: record or model cannot be read, or the task or the export's precision is another.
         ImportError: an extra that the engine needs is not installed.
     """
     export = read_export(folder)
     form = format_of(export)
-    if export is not None and export["task"] not in form.tasks:
-        formats = ", ".join(other.name for other in FORMATS.values() if export["task"] in other.tasks)
-        noun = TASKS[export["task"]].noun if export["task"] in TASKS else export["task"]
-        raise DataError(
-            f"{folder}: a {noun} in the format {form.name} is for other programs; here {noun}s run in {formats}"
-        )
     if dtype == "bfloat16" and not form.runs_in_torch:
         raise DataError(f"{folder}: dtype {dtype}: only torch has this choice, this is an export to {form.name}")
     module, name = form.engine.split(".")
     engine_class = getattr(importlib.import_module(f".{module}", __package__), name)
-    engine = engine_class.load(folder, export, dtype=dtype, num_threads=num_threads)
+    engine = engine_class.load(folder, dtype) if export is None else engine_class(folder, export, num_threads)
     if task is not None:
         check_task(engine, task, folder)
     return engine
 
 
 def check_task(engine: Engine, task: str, name: str) -> None:
-    """Raise a `DataError` that begins with a model's name if it is for another task, or cannot name its labels."""
+    """Raise a `DataError` that begins with a model's name if it is for another task."""
     if (found := task_of(engine.facts.model_class)) is None or found.name != task:
         raise DataError(f"{name}: not a {TASKS[task].noun} but a {engine.facts.model_class}")
-    if task == "classification":
-        check_labels(engine.facts.labels)

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from ..errors import named_errors
-from .batches import answer_by_length
-from .engine import Engine, default_threads, facts_of_export, import_extra
+from .batches import batches_by_length
+from .engine import Engine, ModelFacts, default_threads, import_extra
 
 
 def onnx_file(quantize: str | None) -> str:
-    """The path of the graph in an exported folder, as transformers.js and optimum name it."""
+    """Return the path of the graph in an exported folder, as transformers.js and optimum name it."""
     return f"onnx/model{'_quantized' if quantize else ''}.onnx"
 
 
@@ -30,15 +30,11 @@ class OnnxEngine(Engine):
     """Computes with onnxruntime."""
 
     def __init__(self, folder: str, export: dict[str, Any], num_threads: int | None = None):
-        self.facts = facts_of_export(folder, export)
+        self.facts = ModelFacts.of(export["config"])
         self.session = open_session(folder, onnx_file(export["quantize"]), num_threads)
 
-    @classmethod
-    def load(cls, folder: str, export: Any, *, dtype: str = "float32", num_threads: int | None = None) -> "OnnxEngine":
-        return cls(folder, export, num_threads)
-
     def logits(self, input_ids: list[list[int]], batch_size: int) -> np.ndarray:
-        def answer(ids: np.ndarray, mask: np.ndarray) -> np.ndarray:
-            return self.session.run(["logits"], {"input_ids": ids, "attention_mask": mask})[0]
-
-        return np.stack(answer_by_length(input_ids, batch_size, self.facts.pad_token_id, answer))
+        logits = np.empty((len(input_ids), len(self.facts.labels)), dtype=np.float32)
+        for places, ids, mask in batches_by_length(input_ids, batch_size, self.facts.pad_token_id):
+            (logits[places],) = self.session.run(None, {"input_ids": ids, "attention_mask": mask})
+        return logits

@@ -32,7 +32,7 @@ from ..metrics import (
     compute_metrics,
     evaluate_split,
     interval_of,
-    markdown_table,
+    label_table,
     robustness_report,
 )
 from ..modeling_vanilla_transformer import VanillaTransformerForSequenceClassification
@@ -204,10 +204,9 @@ def collator_and_callbacks(
 
 def headline(report: dict[str, Any], rows: int, problem_type: str) -> str:
     """What is printed of the test split: a table of labels, the headline metric, and whether all answers are one."""
-    per_label = report.get("per_label", [])
+    table = [label_table(report["per_label"])] if len(report.get("per_label", [])) in range(2, TABLE_LIMIT + 1) else []
     name, words = headline_of(problem_type)
-    lines = markdown_table(per_label) if 2 <= len(per_label) <= TABLE_LIMIT else []
-    lines += [f"test {words}: {report[name]:.4f}{interval_of(report)}"]
+    lines = [*table, f"test {words}: {report[name]:.4f}{interval_of(report)}"]
     if "uncalibrated" in report:
         before, after = (one["expected_calibration_error"] for one in (report["uncalibrated"], report))
         lines.append(f"test calibration error: {after:.4f}, before the temperature {before:.4f}")

@@ -35,7 +35,7 @@ from transformers.trainer_utils import IntervalStrategy, SaveStrategy, TrainOutp
 
 from ..configuration_vanilla_transformer import VanillaTransformerConfig
 from ..data.report import describe_data
-from ..data.rows import column_array
+from ..data.rows import column_array, select_rows
 from ..errors import DataError, user_errors
 from ..hub.callback import PushCallback
 from ..hub.model_card import CARD_FILE, save_model_card
@@ -72,7 +72,7 @@ def broadcast_from_main(make: Callable[[], Any]) -> Any:
 
 def sorted_by_length(rows: Dataset) -> Dataset:
     """Rows in the order of their `length`; `Dataset.sort` (5.2) warns of what pyarrow will do one day."""
-    return rows.select(np.argsort(column_array(rows, "length"), kind="stable"))
+    return select_rows(rows, np.argsort(column_array(rows, "length"), kind="stable"))
 
 
 def generation_config(

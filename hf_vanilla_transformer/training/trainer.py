@@ -27,7 +27,7 @@ from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_pt_utils import LengthGroupedSampler
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR, EvalLoopOutput, IntervalStrategy, TrainOutput
 
-from ..data.rows import column_array
+from ..data.rows import column_array, list_lengths
 from ..errors import DataError
 from ..inference.folder import load_config
 from .batches import TokenBudgetBatchSampler
@@ -238,8 +238,8 @@ class CheckedTrainer(Trainer):
         if self.args.train_sampling_strategy != "group_by_length" or not isinstance(rows, Dataset):
             return None
         column = self.args.length_column_name
-        lengths = rows[column][:] if column in rows.column_names else [len(ids) for ids in rows["input_ids"]]
-        return LengthGroupedSampler(batch_size, lengths=lengths, generator=generator)
+        lengths = column_array(rows, column) if column in rows.column_names else list_lengths(rows, "input_ids")
+        return LengthGroupedSampler(batch_size, lengths=lengths.tolist(), generator=generator)
 
 
 class CheckedSeq2SeqTrainer(CheckedTrainer, Seq2SeqTrainer):

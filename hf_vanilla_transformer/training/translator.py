@@ -28,7 +28,6 @@ from ..errors import DataError
 from ..hub.record import data_record
 from ..inference.engine import TARGET_TOKENIZER
 from ..inference.folder import Tokenizers, load_config, load_tokenizers
-from ..inference.search import SEARCH
 from ..metrics import compute_perplexity, token_losses, translation_report, word_report
 from ..modeling_vanilla_transformer import VanillaTransformerForConditionalGeneration
 from ..reading import read_settings
@@ -162,11 +161,8 @@ def finish(
 
 def check_settings(arguments: TranslatorArguments, training: Seq2SeqTrainingArguments, beams: int) -> None:
     """Refuse a search that no model may have, and averaging checkpoints that the run does not keep."""
-    for name, value in {"num_beams": beams, "length_penalty": arguments.length_penalty}.items():
-        low, high = SEARCH[name]
-        if not low <= value <= high:
-            flag = "generation_num_beams" if name == "num_beams" else name
-            raise DataError(f"--{flag}: from {low} to {high}, not {value}")
+    if beams < 1:
+        raise DataError(f"--generation_num_beams: at least 1, not {beams}")
     if beams == 1 and arguments.length_penalty != 1:
         raise DataError("--length_penalty: needs --generation_num_beams above 1")
     if arguments.average_last == 1:

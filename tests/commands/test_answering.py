@@ -1,29 +1,21 @@
-"""Texts of any number, one per line: streamed, resumed, interrupted, typed."""
+"""Texts of any number, in lines and in tables: in a stream, and the same out with the answers added."""
 
 import codecs
 import csv
-import functools
 import gzip
 import io
 import json
-import os
-import re
 import shutil
-import signal
-import subprocess
 import sys
-import time
-from types import SimpleNamespace
 
 import pandas as pd
 import pytest
 import yaml
 from exports.models import random_model, save
 from shared import tiny_config
-from tqdm import tqdm
 
 from hf_vanilla_transformer import VanillaTransformerForSequenceClassification
-from hf_vanilla_transformer.commands import answering, answers, predict
+from hf_vanilla_transformer.commands import predict
 from hf_vanilla_transformer.inference import Classifier
 from hf_vanilla_transformer.inference.loaded import WINDOW
 from hf_vanilla_transformer.tokenizer import train_tokenizer
@@ -51,122 +43,111 @@ def texts(tmp_path):
     return file
 
 
-def test_windows_are_answered_in_the_order_of_the_texts(run, succeed, classifier, texts, tmp_path):
+def test_windows_are_answered_in_the_order_of_the_texts(succeed, classifier, texts, tmp_path):
     out = succeed("predict", "--model", classifier, "--file", texts, "--batch_size", "1")
     assert [line.split("\t")[2] for line in out.splitlines()] == TEXTS
     assert len({line.split("\t")[1] for line in out.splitlines()}) > 10
-    (tmp_path / "texts.txt.gz").write_bytes(gzip.compress(texts.read_bytes()))
-    for file, resume in ((texts, []), (tmp_path / "texts.txt.gz", ["--resume"])):
-        output = tmp_path / f"{file.name}.tsv"  # not there, also if it is resumed
-        arguments = ["--model", classifier, "--file", file, "--batch_size", "1", "--output", output, *resume]
-        assert run("predict", *arguments)[:2] == (0, "")
-        assert output.read_bytes() == out.encode()
+    compressed, output = tmp_path / "texts.txt.gz", tmp_path / "new" / "folder" / "answers.tsv"
+    compressed.write_bytes(gzip.compress(texts.read_bytes()))
+    arguments = ["--model", classifier, "--file", compressed, "--batch_size", "1", "--output", output]
+    assert succeed("predict", *arguments) == ""
+    assert output.read_bytes() == out.encode() and [*output.parent.iterdir()] == [output]
 
 
 @pytest.mark.parametrize("encoding", ["cp949", "utf-16"])
-def test_lines_are_read_in_their_encoding(run, succeed, classifier, tmp_path, encoding):
+def test_lines_are_read_in_their_encoding(refused, succeed, classifier, tmp_path, encoding):
     file, lines = tmp_path / "texts.txt", ["가 나 다", "", "나 다 라"] * 30
     file.write_text("".join(f"{line}\n" for line in lines), encoding=encoding)
     arguments = ["predict", "--model", classifier, "--file", file, "--batch_size", "1"]
     out = succeed(*arguments, "--encoding", encoding)
     assert [line.split("\t")[2] for line in out.splitlines()] == lines
-    for place in ("1/2", "2/2"):
-        succeed(*arguments, "--encoding", encoding, "--output", tmp_path / "part.tsv", "--shard", place)
-    shards = sorted(tmp_path.glob("part-*.tsv"))
-    assert len(shards) == 2 and "".join(shard.read_text(encoding="utf-8") for shard in shards) == out
-    assert f"give the encoding {encoding}" in run(*arguments)[2]
+    assert f"line 1: byte 1 is not UTF-8 (invalid start byte); it looks like {encoding}" in refused(*arguments)
+
+
+def fail(error: BaseException, monkeypatch) -> None:
+    """Make the second window's answers fail."""
+    answer, asked = Classifier.probabilities, []
+
+    def probabilities(self, texts):
+        asked.append(texts)
+        if len(asked) == 2:
+            raise error
+        return answer(self, texts)
+
+    monkeypatch.setattr(Classifier, "probabilities", probabilities)
 
 
 @pytest.mark.parametrize(
-    ("kept", "half"),
-    [(0, b""), (0, b"LABEL"), (WINDOW, "LABEL_0\t0.9\t가".encode()[:-1]), (2 * WINDOW + 5, b""), (len(TEXTS), b"L")],
+    ("error", "expected"), [(KeyboardInterrupt(), 130), (OSError(28, "No space left on device"), 2)]
 )
-def test_resuming_goes_on_after_the_last_whole_line(run, classifier, texts, tmp_path, kept, half):
+def test_a_command_that_fails_leaves_no_answers(run, classifier, texts, tmp_path, monkeypatch, error, expected):
+    """Under their name are all of them, or none."""
     arguments = ["--model", classifier, "--file", texts, "--batch_size", "1"]
-    _, out, _ = run("predict", *arguments)
-    output = tmp_path / "answers.tsv"
-    output.write_bytes("".join(out.splitlines(keepends=True)[:kept]).encode() + half)
-    resumed = ["predict", *arguments, "--output", output, "--resume"]
-    for finished in (False, True):
-        code, printed, said = run(*resumed)
-        assert (code, printed, "had their answers already" in said) == (0, "", finished or kept == len(TEXTS))
-        assert output.read_bytes() == out.encode()
+    fail(error, monkeypatch)
+    status, _, err = run("predict", *arguments, "--output", tmp_path / "answers.tsv")
+    assert status == expected and err.splitlines()[-1].startswith("vanilla-transformer predict: ")
+    assert [file.name for file in tmp_path.iterdir()] == ["texts.txt"]
 
 
-def test_windows_before_a_fault_are_answered(succeed, refused, classifier, texts, tmp_path):
-    whole, output = texts.read_bytes(), tmp_path / "answers.tsv"
-    arguments = ["--model", classifier, "--file", texts, "--batch_size", "1", "--output", output]
-    rows = whole.splitlines(keepends=True)
-    rows[WINDOW + 3] = b"\xff\n"
-    texts.write_bytes(b"".join(rows))
-    said = refused("predict", *arguments)
-    assert f"texts.txt, line {WINDOW + 4}: byte 1 is not UTF-8" in said
-    assert f"the answers to {WINDOW} texts are kept: once the file is whole, --resume goes on" in said
-    assert len(output.read_text().splitlines()) == WINDOW
-    texts.write_bytes(whole)
-    succeed("predict", *arguments, "--resume")
-    assert [line.split("\t")[2] for line in output.read_text().splitlines()] == TEXTS
+def test_a_line_that_cannot_be_read_is_named_and_those_before_are_answered(run, refused, classifier, texts, tmp_path):
+    lines = texts.read_bytes().splitlines(keepends=True)
+    lines[WINDOW + 3] = b"\xff\n"
+    texts.write_bytes(b"".join(lines))
+    arguments = ["--model", classifier, "--file", texts, "--batch_size", "1"]
+    status, out, err = run("predict", *arguments)
+    assert status == 2 and f"texts.txt, line {WINDOW + 4}: byte 1 is not UTF-8" in err
+    assert [line.split("\t")[2] for line in out.splitlines()] == TEXTS[:WINDOW]
 
 
-def test_the_folder_of_the_answers_is_made(succeed, classifier, texts, here):
-    succeed("predict", "--model", classifier, "--file", texts, "--output", "./new/folder/answers.tsv")
-    assert len((here / "new" / "folder" / "answers.tsv").read_text().splitlines()) == len(TEXTS)
+def test_answers_of_another_command_are_not_overwritten(refused, classifier, texts, tmp_path, monkeypatch):
+    output, answer = tmp_path / "answers.tsv", Classifier.probabilities
 
+    def meanwhile(self, asked):
+        output.write_text("theirs")
+        return answer(self, asked)
 
-def test_texts_are_numbered_from_the_first_after_resuming(succeed, texts, tmp_path, caplog):
-    save(random_model(tiny_config()), tmp_path / "translator")
-    (tmp_path / "long.txt").write_text("가\n" * (WINDOW + 1) + "가 " * 40 + "\n가\n")
-    (tmp_path / "out.txt").write_text("\n" * WINDOW)
-    arguments = ["--file", tmp_path / "long.txt", "--output", tmp_path / "out.txt", "--max_new_tokens", "2"]
-    arguments += ["--batch_size", "1"]
-    succeed("translate", "--model", tmp_path / "translator", *arguments, "--resume")
-    assert re.search(rf"text {WINDOW + 2} has \d+ tokens or more, the model reads 16; cut: 1 of 3 texts", caplog.text)
-    assert len((tmp_path / "out.txt").read_text().splitlines()) == WINDOW + 3
+    monkeypatch.setattr(Classifier, "probabilities", meanwhile)
+    arguments = ["--model", classifier, "--file", texts, "--output", output]
+    assert "nothing is overwritten" in refused("predict", *arguments)
+    assert output.read_text() == "theirs" and {file.name for file in tmp_path.iterdir()} == {"texts.txt", output.name}
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--resume"], "--resume: needs --output"),
         (["--output", "./there.tsv"], "--output: ./there.tsv is there, and nothing is overwritten"),
-        (["--output", "./texts.txt/answers.tsv"], "texts.txt: File exists"),
-        (["--output", "."], "Is a directory"),
-        (["--file", "./texts.txt", "--output", "./texts.txt", "--resume"], "is --file itself"),
-        (["--file", "./texts.txt", "--output", "./there.tsv", "--resume"], "there.tsv has 999 lines, but there are"),
-        (["--file", "."], "--file: needs --output, a folder"),
-        (["--file", "./no.txt"], "./no.txt: No such file"),
+        (["--file", "./texts.txt", "--output", "./texts.txt"], "nothing is overwritten"),
+        (["--file", "./texts.txt", "--output", "./texts.txt/answers.tsv"], "File exists"),
+        (["--file", "."], "Is a directory"),
+        (["--file", "./no.txt"], "No such file or directory: 'no.txt'"),
         (["--file", "./texts.csv"], "texts.csv is a table: name the column with the texts by --text_column"),
         (["--file", "./texts.csv", "--text_column", "document"], "no column 'document'; the columns are id, text"),
         (["--file", "./texts.csv", "--text_column", "text"], "the answers need the name 'predicted'"),
-        (["--file", "./texts.txt", "--output", "./a.txt", "--shard", "0/0"], "--shard: from 1/N to N/N, not 0/0"),
-        (["--file", "./texts.txt", "--output", "./a.txt", "--shard", "5/4"], "--shard: from 1/N to N/N, not 5/4"),
-        (["--output", "./a.txt", "--shard", "1/4"], "--shard: needs --file"),
-        (["--file", "./texts.txt", "--shard", "1/4"], "--shard: needs --output"),
-        (
-            ["--file", "./texts.txt", "--output", "./a.parquet"],
-            "are written as .tsv or .txt, not to ./a.parquet",
-        ),
-        (["--output", "./a.csv.gz"], "answers to lines are written as .tsv or .txt, not to ./a.csv.gz"),
-        (["--file", "./texts.csv", "--text_column", "text", "--output", "./a.jsonl"], "are written as .csv, not to"),
-        (
-            ["--file", "./t.parquet", "--text_column", "text"],
-            "as .parquet, not to standard output",
-        ),
-        (["--file", "./texts.txt", "--output", "./a.csv.zst"], "must not end in .zst"),
-        (["--file", "./texts.parquet.gz"], "texts.parquet.gz is no text"),
-        (["--file", "./texts.csv.gz.gz"], "texts.csv.gz.gz is no text"),
+        (["--output", "./a.csv"], "the answers are written as lines, not as .csv"),
+        (["--output", "./a.txt.gz"], "the answers are written as lines, not as .gz"),
+        (["--file", "./texts.csv", "--text_column", "text", "--output", "./a.jsonl"], "are written as .csv, not as"),
         (["--text_column", "text"], "--text_column: needs --file, a table"),
         (["--file", "./broken.gz"], "broken.gz: "),
+        (["--encoding", "klingon"], "unknown encoding: klingon"),
         (["--batch_size", "0"], "--batch_size: at least 1"),
+        (["--file", "./int.jsonl", "--text_column", "text"], "line 2: not a JSON mapping with a text as 'text'"),
+        (["--file", "./list.jsonl", "--text_column", "text"], "line 1: not a JSON mapping"),
+        (["--file", "./half.jsonl", "--text_column", "text"], "line 1: not JSON"),
+        (["--file", "./taken.jsonl", "--text_column", "text"], "need the name 'predicted'"),
     ],
 )
-def test_what_cannot_be_answered_is_refused_with_one_line(refused, classifier, texts, here, arguments, message):
+def test_what_cannot_be_answered_is_refused_with_one_line(run, classifier, texts, here, arguments, message):
     (here / "there.tsv").write_text("positive\t0.9\ta\n" * 999)
     (here / "texts.csv").write_text("id,text,predicted\n1,가,나\n")
     (here / "broken.gz").write_bytes(gzip.compress(texts.read_bytes())[:-20])
-    before = texts.read_bytes(), (here / "there.tsv").read_bytes()
-    assert message in refused("predict", "--model", classifier, *arguments)
-    assert before == (texts.read_bytes(), (here / "there.tsv").read_bytes())
+    (here / "int.jsonl").write_text('{"text": "a"}\n{"text": 1}\n')
+    (here / "list.jsonl").write_text("[1]\n")
+    (here / "half.jsonl").write_text('{"text"')
+    (here / "taken.jsonl").write_text('{"text": "a", "predicted": 1}\n')
+    before = {file.name: file.read_bytes() for file in here.iterdir()}
+    status, out, err = run("predict", "--model", classifier, *arguments, stdin="가\n")
+    assert status == 2 and not out and message in err.splitlines()[-1]
+    assert before == {file.name: file.read_bytes() for file in here.iterdir()}
 
 
 # Cells that a file must quote, or that look as if.
@@ -244,159 +225,45 @@ def test_a_table_of_translations_comes_back(succeed, tmp_path):
     assert names == ["id", "text", "translation"] and [row[:2] for row in answered] == rotated(2, 20)
 
 
-@pytest.mark.parametrize("ending", ["jsonl", "json"])
-def test_json_keeps_its_columns_and_types(succeed, classifier, tmp_path, ending):
+def test_json_keeps_its_columns_and_types(succeed, classifier, tmp_path):
     rows = [
-        {"id": number, "nested": {"text": cell}, "score": 0.5, "tags": ["a", None], "ok": True}
-        for number, cell in enumerate([*CELLS, "😀"] * 5)
+        {"id": number, "text": cell, "score": 0.5, "tags": ["a", None], "ok": True}
+        for number, cell in enumerate([*CELLS, "😀", None] * 5)
     ]
-    file = tmp_path / f"texts.{ending}"
-    text = json.dumps(rows, indent=1) if ending == "json" else "".join(f"{json.dumps(row)}\n" for row in rows)
-    file.write_text(text, encoding="utf-8")
-    out = succeed("predict", "--model", classifier, "--file", file, "--text_column", "nested.text")
+    (tmp_path / "texts.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    out = succeed("predict", "--model", classifier, "--file", tmp_path / "texts.jsonl", "--text_column", "text")
     answered = [json.loads(line) for line in out.split("\n")[:-1]]
     assert [{name: row[name] for name in rows[0]} for row in answered] == rows
-    for row, one in zip(answered, Classifier(str(classifier))(row["nested"]["text"] for row in rows), strict=True):
-        if row["nested"]["text"].strip():
+    for row, one in zip(answered, Classifier(str(classifier))(row["text"] or "" for row in rows), strict=True):
+        if (row["text"] or "").strip():
             assert (row["predicted"], row["probability"]) == (one["label"], pytest.approx(one["score"], abs=5e-5))
         else:
             assert (row["predicted"], row["probability"]) == (None, None)
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("t.parquet", b"PAR1", "t.parquet: no Parquet that can be read"),
-        ("t.xlsx", b"PK", "is no text: take"),
-        ("t.csv.gz", gzip.compress(b"text\n" + b"a\n" * 99, mtime=0)[:-9], "t.csv.gz: Compressed file ended"),
-        ("t.jsonl", b'{"text": "a"}\n{"text": 1}\n', "'text' holds no texts but 1"),
-        ("t.jsonl", b'{"text": "a"}\n[1]\n', "line 2: [1] is no mapping"),
-        ("t.jsonl", b'{"text": "a"}\n{"text"', "line 2: no JSON"),
-        ("t.jsonl", b'{"text": "a", "predicted": 1}\n', "need the name 'predicted'"),
-        ("t.jsonl", b'{"other": "a"}\n', "no column 'text'; the columns are other"),
-        ("t.csv", b"\n", "the file ends here"),
-        ("t.csv.gz", b"text\n", "t.csv.gz: Not a gzipped file"),
-    ],
-)
-def test_a_table_that_cannot_be_answered_leaves_no_empty_output(refused, classifier, here, name, content, message):
-    (here / name).write_bytes(content)
-    output = here / f"answers.{name.split('.')[1]}"
-    arguments = ["--file", name, "--output", output, *([] if "is no text" in message else ["--text_column", "text"])]
-    assert message in refused("predict", "--model", classifier, *arguments)
-    assert not output.exists() or output.stat().st_size
-
-
-@pytest.mark.parametrize("resume", [[], ["--resume"]])
-def test_two_commands_do_not_write_into_one_file(refused, classifier, texts, tmp_path, resume):
-    output = tmp_path / "answers.tsv"
-    with answers.locked(output):
-        assert "another command writes there" in refused(
-            "predict", "--model", classifier, "--file", texts, "--output", output, *resume
-        )
-    assert not output.exists()
-    assert [file.name for file in tmp_path.iterdir()] == ["texts.txt"]
-
-
-@pytest.mark.parametrize("kind", ["symbolic", "hard", "dangling"])
-def test_a_file_of_two_names_is_one_file(refused, succeed, classifier, texts, tmp_path, kind):
-    output, other = tmp_path / "answers.tsv", tmp_path / "elsewhere" / "other.tsv"
-    other.parent.mkdir()
-    if kind != "dangling":
-        output.write_text("half a li")
-    os.link(output, other) if kind == "hard" else other.symlink_to(output)
-    arguments = ["--model", classifier, "--file", texts, "--resume", "--output"]
-    for first, second in ((output, other), (other, output)):
-        with answers.open_answers(str(first), resume=True) as (file, _):
-            print("x", file=file, flush=True)
-            assert "another command writes there" in refused("predict", *arguments, second)
-        assert output.read_text() == "x\n" * (1 if first is output else 2)
-    output.write_text("half a li")
-    succeed("predict", *arguments, other)
-    assert len(output.read_text().splitlines()) == len(TEXTS) and other.samefile(output)
-    assert {file.name for file in tmp_path.rglob("*")} == {"texts.txt", output.name, "elsewhere", other.name}
-
-
-def test_answers_that_standard_output_cannot_hold_are_escaped(classifier, monkeypatch, caplog):
-    """cp949 has no emoji; the line is named."""
-    for encoding, isatty, text, expected in (
-        ("cp949", False, "둘 😀", "둘 \\U0001f600"),
-        ("utf-8", True, "둘 \x1b[2J", "둘 \\x1b[2J"),
-        ("utf-8", False, "둘 \x1b[2J", "둘 \x1b[2J"),
-    ):
-        buffer = io.BytesIO()
-        with monkeypatch.context() as patch:
-            patch.setattr(sys, "stdout", output := io.TextIOWrapper(buffer, encoding))
-            patch.setattr(output, "isatty", lambda isatty=isatty: isatty, raising=False)
-            patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(f"하나\n{text}\n".encode())))
-            predict.main(["--model", str(classifier)])
-        assert [line.split("\t")[2] for line in buffer.getvalue().decode(encoding).splitlines()] == ["하나", expected]
-    assert [record.getMessage() for record in caplog.records] == [
-        "line 2: no text in cp949, written with escapes; --output FILE writes UTF-8"
+def test_answers_that_standard_output_cannot_hold_are_escaped(classifier, monkeypatch):
+    """cp949 has no emoji."""
+    buffer = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(buffer, "cp949"))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("하나\n둘 😀\n".encode())))
+    predict.main(["--model", str(classifier)])
+    assert [line.split("\t")[2] for line in buffer.getvalue().decode("cp949").splitlines()] == [
+        "하나",
+        "둘 \\U0001f600",
     ]
-
-
-@pytest.mark.parametrize(("name", "remedy"), [("stdin", "--file"), ("stdout", "--output")])
-def test_a_closed_stream_is_told(classifier, monkeypatch, capsys, name, remedy):
-    """As with `<&-`."""
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("하나\n".encode())))
-    monkeypatch.setattr(sys, name, None)
-    with pytest.raises(SystemExit) as stop:
-        predict.main(["--model", str(classifier)])
-    assert stop.value.code == 2 and f" is closed: give {remedy}\n" in capsys.readouterr().err
 
 
 def test_at_a_terminal_each_line_is_answered_as_it_is_typed(classifier, monkeypatch, capsys):
     answered = []
 
-    def typed(prompt):
-        answered.append(capsys.readouterr().out)
-        return ["하나", "둘", ""][len(answered) - 1]
+    def typed():
+        for line in ("하나\n", "둘\n", "\n"):
+            answered.append(capsys.readouterr().out)
+            yield line.encode()
 
-    monkeypatch.setattr(sys, "stdin", SimpleNamespace(isatty=lambda: True))
-    monkeypatch.setattr("builtins.input", typed)
+    class Terminal:
+        buffer, isatty = typed(), staticmethod(lambda: True)
+
+    monkeypatch.setattr(sys, "stdin", Terminal)
     predict.main(["--model", str(classifier)])
     assert [out.split("\t")[2:] for out in answered] == [[], ["하나\n"], ["둘\n"]]
-
-
-def test_the_bar_shows_the_share_of_the_file_that_is_answered(succeed, classifier, texts, tmp_path, monkeypatch):
-    bars = []
-
-    class Noting(tqdm):
-        def __init__(self, **options):
-            super().__init__(**{**options, "disable": False})
-            bars.append((self.total, [self.n]))
-
-        def update(self, n):
-            super().update(n)
-            bars[-1][1].append(self.n)
-
-    monkeypatch.setattr(answering, "tqdm", Noting)
-    arguments = ["--model", classifier, "--file", texts, "--batch_size", "1", "--output", tmp_path / "answers.tsv"]
-    succeed("predict", *arguments)
-    (total, shown) = bars.pop()
-    ends = [sum(len(f"{text}\n".encode()) for text in TEXTS[:number]) for number in range(0, len(TEXTS), WINDOW)]
-    assert shown == [*ends, total] and total == texts.stat().st_size
-
-    written = (tmp_path / "answers.tsv").read_text().splitlines(keepends=True)
-    (tmp_path / "answers.tsv").write_text("".join(written[:WINDOW]))
-    succeed("predict", *arguments, "--resume")
-    assert bars.pop() == (total, shown[1:])  # time left is that of the rest
-
-
-@pytest.mark.slow
-def test_an_interrupted_command_leaves_whole_lines_and_goes_on(classifier, tmp_path):
-    (tmp_path / "many.txt").write_text("".join(f"가 나 {number}\n" for number in range(200_000)), encoding="utf-8")
-    output = tmp_path / "answers.tsv"
-    command = [sys.executable, "-m", "hf_vanilla_transformer", "predict", "--model", classifier]
-    command += ["--file", tmp_path / "many.txt", "--output", output, "--resume"]
-    # A shell has its background jobs, and all that they start, ignore Ctrl-C.
-    heed = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, preexec_fn=heed)
-    while not output.exists() or not output.stat().st_size:
-        time.sleep(0.05)
-    os.kill(process.pid, signal.SIGINT)
-    _, err = process.communicate()
-    written = output.read_text()
-    assert process.returncode == 130 and written.endswith("\n")
-    number = len(written.splitlines())
-    assert number < 200_000 and err.splitlines()[-1] == f"interrupted after {number:,} texts; --resume goes on"

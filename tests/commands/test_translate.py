@@ -89,9 +89,9 @@ def test_a_text_at_the_limit_is_read_and_beyond_it_cut_or_refused(succeed, refus
     out = succeed("translate", "--model", translator, stdin=long)
     assert out.split("\n")[1:-1] == list(expected_translations(translator, [f"{fits} 2 3"], 1))
     (record,) = caplog.records
-    assert re.search(r"text 2 has 1\d tokens or more, the model reads 10; cut: 1 of 2 texts", record.getMessage())
-    said = refused("translate", "--model", translator, "--truncation", "false", stdin=long)
-    assert re.search(r"error: text 2 has 1\d tokens or more, the model reads 10$", said)
+    said = rf"a text of 1\d tokens, the model reads 10: '{fits} 2 3'"
+    assert re.search(f"{said}; longer texts are cut", record.getMessage())
+    assert re.search(said, refused("translate", "--model", translator, "--truncation", "false", stdin=long))
 
 
 def test_translations_can_be_kept_short(succeed, translator):
@@ -148,27 +148,8 @@ def test_the_best_translations_and_their_scores_are_columns(succeed, refused, tr
         rounded = [value if isinstance(value, str) else round(value, 4) for value in row]
         rounded = rounded if text else [None] * len(names)
         assert json.loads(line) == {"num": text, **dict(zip(names, rounded, strict=True))}
-    alignments = Translator(translator, num_beams=3)(texts, alignments=True)
-    out = succeed(
-        "translate", "--model", translator, "--num_beams", 3, "--alignments", "true", stdin="\n".join(texts) + "\n"
-    )
-    for line, one in zip(out.split("\n")[:-1], alignments, strict=True):
-        written = " ".join(f"{source}-{place}" for place, source in enumerate(one["alignment"]))
-        assert line == f"{one['translation']}\t{written}"
     (tmp_path / "taken.csv").write_text("num,score 2\n1 2,x\n")
     said = refused("translate", *flags, "--file", tmp_path / "taken.csv", "--text_column", "num")
     assert "'score 2': rename that column" in said
     said = refused("translate", *flags, "--num_beams", 1, stdin="1\n")
     assert "num_return_sequences: at most 1, num_beams, not 2" in said
-    split = ["translate", "--model", translator, "--split_sentences", "true", "--num_beams", 2]
-    for flag, value in (("return_scores", "true"), ("alignments", "true"), ("num_return_sequences", 2)):
-        assert f"--{flag}: not with --split_sentences" in refused(*split, f"--{flag}", value, stdin="1\n")
-
-
-def test_a_text_longer_than_the_model_reads_is_translated_by_sentences(succeed, translator, caplog):
-    sentences = ["1 2 3 4 0", "4 0 1 2 3", "3 3 3"]
-    text = "! ".join(sentences)
-    out = succeed("translate", "--model", translator, "--split_sentences", "true", stdin=f"{text}\n\n3 3 3\n")
-    one, other, last = expected_translations(translator, [f"{sentences[0]}!", f"{sentences[1]}!", sentences[2]], 1)
-    assert out == f"{one} {other} {last}\n\n{last}\n"
-    assert caplog.text == ""
