@@ -22,10 +22,10 @@ from hf_vanilla_transformer.commands.interruption import one_line_if_interrupted
 from hf_vanilla_transformer.errors import DataError, user_errors
 from hf_vanilla_transformer.hub.record import save_record
 from hf_vanilla_transformer.inference.precision import training_precision
-from hf_vanilla_transformer.settings import JsonMapping, check_at_least
+from hf_vanilla_transformer.settings import JsonMapping, ModelArguments, check_at_least
 from hf_vanilla_transformer.training.losses import LabelSmoothingLoss
-from hf_vanilla_transformer.training.run import RunFolder, print_model
-from hf_vanilla_transformer.training.trainer import CheckedSeq2SeqTrainer
+from hf_vanilla_transformer.training.run import Run, print_model
+from hf_vanilla_transformer.training.trainer import ResumableSeq2SeqTrainer
 
 
 PAD, START, SYMBOLS = 0, 1, 11
@@ -83,11 +83,11 @@ def main(argv: list[str] | None = None) -> None:
     (arguments, training_arguments), settings = parse_arguments(ARGUMENTS, __doc__, argv)
     if training_arguments.push_to_hub:
         raise DataError("--push_to_hub: a model that copies ten symbols is not for sharing")
-    with one_line_if_interrupted(), RunFolder(training_arguments) as run:
+    with one_line_if_interrupted(), Run(ModelArguments(), training_arguments, settings, ["loss"]) as run:
         train(run, arguments, settings)
 
 
-def train(run: RunFolder, arguments: CopyArguments, settings: dict[str, Any]) -> None:
+def train(run: Run, arguments: CopyArguments, settings: dict[str, Any]) -> None:
     training_arguments, folder = run.training, run.folder
     set_seed(training_arguments.seed)
     special = {"pad_token_id": PAD, "bos_token_id": START, "decoder_start_token_id": START, "eos_token_id": None}
@@ -99,14 +99,14 @@ def train(run: RunFolder, arguments: CopyArguments, settings: dict[str, Any]) ->
     train_seed, test_seed = np.random.SeedSequence(training_arguments.seed).spawn(2)
     train = random_sequences(arguments.train_sequences, arguments.sequence_length, train_seed)
     test = random_sequences(arguments.test_sequences, arguments.sequence_length, test_seed)
-    trainer = CheckedSeq2SeqTrainer(
+    trainer = ResumableSeq2SeqTrainer(
         model,
         training_arguments,
         data_collator=default_data_collator,
         train_dataset=as_pairs(train),
         compute_loss_func=LabelSmoothingLoss(smoothing=0.0, pad_token_id=PAD),
     )
-    trained = run.fit(trainer)
+    run.train(trainer)
     trainer.save_model(folder)
     if not trainer.is_world_process_zero():
         return
@@ -114,11 +114,7 @@ def train(run: RunFolder, arguments: CopyArguments, settings: dict[str, Any]) ->
     save_record(
         folder,
         model,
-        metrics={
-            "training_seconds": round(trained.metrics["train_runtime"], 1),
-            "train_loss": trained.metrics["train_loss"],
-            "test": {"sequences": len(test), "copied": copied},
-        },
+        metrics={**run.metrics, "test": {"sequences": len(test), "copied": copied}},
         settings=settings,
         seed=training_arguments.seed,
         precision=training_precision(training_arguments),

@@ -66,9 +66,8 @@ class CommandLine(SettingsParser):
         if training:
             actions = self._option_string_actions
             actions["--output_dir"].help = "The folder for the result; it must be empty. By default runs/RECIPE."
-            resume = actions["--resume_from_checkpoint"]
-            resume.nargs, resume.const = "?", "true"
-            resume.help = "Resume from this checkpoint, by default from the last whole one; `auto`: if there is one."
+            resume = "A checkpoint to go on from; `auto`: the folder's last whole one, or a new run if there is none."
+            actions["--resume_from_checkpoint"].help = resume
             self.add_argument("--help-all", action="help", help="Show transformers' TrainingArguments, too.")
             every = "Every field of transformers' TrainingArguments is a setting, too: --help-all lists them."
             self.epilog = "\n\n".join(filter(None, [every, epilog]))

@@ -5,12 +5,12 @@ from .batches import TokenBudgetBatchSampler
 from .denoising import SpanInfilling
 from .losses import LabelSmoothingLoss, smoothed_targets
 from .schedules import noam_peak
-from .trainer import CheckedSeq2SeqTrainer, CheckedTrainer, TokenBudgetTrainer, TrainingStopped
+from .trainer import ResumableSeq2SeqTrainer, ResumableTrainer, TokenBudgetTrainer, TrainingStopped
 
 
 __all__ = [
-    "CheckedSeq2SeqTrainer",
-    "CheckedTrainer",
+    "ResumableSeq2SeqTrainer",
+    "ResumableTrainer",
     "LabelSmoothingLoss",
     "SpanInfilling",
     "TokenBudgetBatchSampler",

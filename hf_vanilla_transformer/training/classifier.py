@@ -19,7 +19,6 @@ from transformers import (
     TrainingArguments,
 )
 
-from ..data.checksums import name_splits
 from ..data.labelled_text import tokenize
 from ..data.labels import label_names
 from ..data.rows import column_array
@@ -44,7 +43,7 @@ from .augmentation import AugmentingCollator
 from .calibration import calibrate
 from .losses import WeightedLoss, balanced_weights
 from .run import Run, make_config, print_facts
-from .trainer import CheckedTrainer, data_seed
+from .trainer import ResumableTrainer, data_seed
 
 
 logger = logging.getLogger(__name__)
@@ -88,7 +87,7 @@ def train(
     *,
     extend: Callable[[Dataset, PreTrainedTokenizerBase, int], Dataset] | None = None,
     compute_loss_func: Callable | None = None,
-    trainer_class: type[CheckedTrainer] = CheckedTrainer,
+    trainer_class: type[ResumableTrainer] = ResumableTrainer,
     describe: Callable[[DatasetDict], dict[str, Any]] | None = None,
     script: str | None = None,
 ) -> Run:
@@ -97,7 +96,7 @@ def train(
     Args:
         extend: Called with the tokenized training set, the tokenizer and `max_length`; returns the set to train on.
         compute_loss_func: As in `Trainer`.
-        trainer_class: A `CheckedTrainer`.
+        trainer_class: A `ResumableTrainer`.
         describe: Called with the splits before they are tokenized; returns further entries of the record's `data`.
         script: As in `Run.finish`.
     """
@@ -105,8 +104,6 @@ def train(
     check_settings(arguments, training, settings, problem_type)
     check_robustness(data_arguments.robustness, problem_type)
     with Run(arguments, training, settings, ("loss", *METRICS[problem_type]), ["sklearn.metrics"]) as run:
-        if run.is_finished:
-            return run
         with training.main_process_first(desc="data"):
             # A wrong model is refused before the data are read.
             configs = [load_config(folder) for folder in (arguments.model, run.checkpoint) if folder]
@@ -114,7 +111,6 @@ def train(
             dropped: Counter[str] = Counter()
             data = data_arguments.load(data_arguments.problem_type, dropped=dropped)
             further = describe(data) if describe else {}
-        run.keep_data(partial(name_splits, data))
         tokenizer = run.make_tokenizer(data["train"], max_length, "pad_token", "bos_token", "unk_token")
         if "spacing" in arguments.augment:
             join_spaced_characters(tokenizer)
@@ -126,12 +122,13 @@ def train(
                 rows = tokenize(data["train"], tokenizer, max_length, keep_texts=True)
             if extend is not None:
                 rows = extend(rows, tokenizer, max_length)
+            rows = rows.remove_columns("length")  # of grouped batches, Trainer finds it faster itself
 
         labels = label_names(data["train"]) or [data_arguments.label_column]
         model = make_model(run, tokenizer, max_length, labels, problem_type)
+        if arguments.dry_run:
+            return run
         if arguments.class_weights:
-            if compute_loss_func is not None:
-                raise DataError("--class_weights: this run has a loss of its own")
             compute_loss_func = balanced_loss(tokenized["train"], len(labels), training.label_smoothing_factor)
         trainer = trainer_class(
             model,
@@ -143,23 +140,21 @@ def train(
             compute_loss_func=compute_loss_func,
             **collator_and_callbacks(arguments, training, tokenizer, max_length),
         )
-        if run.train(trainer):
-            if arguments.calibrate and problem_type != REGRESSION:
-                run.metrics["calibration"] = calibrate(trainer, tokenized["validation"], problem_type)
-                if reason := run.metrics["calibration"].get("skipped"):
-                    print(f"Probabilities are not calibrated: {reason}")
-            run.save(trainer)
-            temperature = run.metrics.get("calibration", {}).get("temperature")
-            run.metrics |= measure(
-                trainer, tokenized, max_length, data["test"], data_arguments.robustness, temperature
-            )
-            run.finish(
-                trainer,
-                headline=headline(run.metrics["test"], len(rows), problem_type),
-                use="predict --model FOLDER --file texts.txt",
-                data=lambda: {**data_record(data_arguments.data, data, dropped), **further},
-                script=script,
-            )
+        run.train(trainer)
+        if arguments.calibrate and problem_type != REGRESSION:
+            run.metrics["calibration"] = calibrate(trainer, tokenized["validation"], problem_type)
+            if reason := run.metrics["calibration"].get("skipped"):
+                print(f"Probabilities are not calibrated: {reason}")
+        run.save(trainer)
+        temperature = run.metrics.get("calibration", {}).get("temperature")
+        run.metrics |= measure(trainer, tokenized, max_length, data["test"], data_arguments.robustness, temperature)
+        run.finish(
+            trainer,
+            headline=headline(run.metrics["test"], len(rows), problem_type),
+            use="predict --model FOLDER --file texts.txt",
+            data=lambda: {**data_record(data_arguments.data, data, dropped), **further},
+            script=script,
+        )
         return run
 
 
@@ -178,8 +173,6 @@ def check_settings(
     arguments: ClassifierArguments, training: TrainingArguments, settings: dict[str, Any], problem_type: str
 ) -> None:
     """Check settings against each other; of an error, less is better."""
-    if arguments.early_stopping_patience is not None and not training.load_best_model_at_end:
-        raise DataError("--early_stopping_patience: needs --load_best_model_at_end true, to know what is best")
     if arguments.class_weights and problem_type != SINGLE:
         raise DataError(f"--class_weights: only where each text has one class, not with --problem_type {problem_type}")
     if training.metric_for_best_model in ERRORS and "greater_is_better" not in settings:
@@ -225,7 +218,7 @@ def balanced_loss(rows: Dataset, number: int, label_smoothing: float) -> Weighte
 
 
 def measure(
-    trainer: CheckedTrainer,
+    trainer: ResumableTrainer,
     tokenized: DatasetDict,
     max_length: int,
     test: Dataset,

@@ -46,15 +46,12 @@ def pretrain(recipe: str | Path | None = None, **settings: Any) -> Run:
     texts, held_out = text_arguments.texts, text_arguments.validation
     options: dict[str, Any] = {"seed": text_arguments.split_seed, "encoding": text_arguments.encoding or "utf-8"}
     with Run(arguments, training, recorded, ("loss", "token_loss", "perplexity")) as run:
-        if run.is_finished:
-            return run
         with training.main_process_first(desc="data"):
             # A wrong model is refused before the data are read.
             trained = load_config(arguments.model) if arguments.model else None
             positions = min(trained.max_position_embeddings, trained.max_target_positions) if trained else 128
             max_length = text_arguments.max_length or positions
             corpus = None if text_arguments.streaming else load_corpus(texts, validation=held_out, **options)
-        run.keep_data(lambda: {Path(file).name: file_checksum(file)[:12] for file in texts})
         tokenizer = run.make_tokenizer(corpus and corpus["train"], max_length, *NEEDED_TOKENS)
         config = make_config(arguments, tokenizer, max_length, arguments.preset, **JOINT)
         check_config(arguments, config, tokenizer, max_length)
@@ -69,6 +66,8 @@ def pretrain(recipe: str | Path | None = None, **settings: Any) -> Run:
             validation = collator.corrupted(sorted_by_length(validation))
 
         model = run.make_model(VanillaTransformerForConditionalGeneration, config)
+        if arguments.dry_run:
+            return run
         model.generation_config = generation_config(config)
         trainer = TokenBudgetTrainer(
             max_tokens=text_arguments.max_tokens,
@@ -82,8 +81,7 @@ def pretrain(recipe: str | Path | None = None, **settings: Any) -> Run:
             preprocess_logits_for_metrics=token_losses,
             callbacks=[collator.callback],
         )
-        if not run.train(trainer):
-            return run
+        run.train(trainer)
         run.save(trainer)
         measured, number = trainer.evaluate(), len(validation)
         loss, perplexity = measured["eval_token_loss"], measured["eval_perplexity"]

@@ -22,7 +22,6 @@ from transformers import (
 from transformers.trainer_utils import SaveStrategy
 
 from ..configuration_vanilla_transformer import VanillaTransformerConfig
-from ..data.checksums import name_splits
 from ..data.parallel_text import tokenize_pairs
 from ..errors import DataError
 from ..hub.record import data_record
@@ -40,7 +39,6 @@ from .run import (
     broadcast_from_main,
     generation_config,
     make_config,
-    number_of_updates,
     print_facts,
     sorted_by_length,
 )
@@ -91,14 +89,11 @@ def train(
     check_settings(arguments, training, beams)
     measured = ("loss", *MEASURES) if training.predict_with_generate else ("loss",)
     with Run(arguments, training, settings, measured, ["sacrebleu"]) as run:
-        if run.is_finished:
-            return run
         with training.main_process_first(desc="data"):
             # A wrong model is refused before the data are read.
             tokenizers: Any = load_tokenizers_to_train(arguments) if arguments.model else None
             dropped: Counter[str] = Counter()
             data = data_arguments.load(dropped=dropped)
-        run.keep_data(partial(name_splits, data))
         tokenizers = tokenizers or broadcast_from_main(lambda: make_tokenizers(arguments, data["train"]))
         tokenizer, run.target_tokenizer = tokenizers
         config = make_translator_config(arguments, *tokenizers)
@@ -109,6 +104,8 @@ def train(
                 tokenized["train"] = extend(tokenized["train"], *tokenizers)
 
         model = run.make_model(VanillaTransformerForConditionalGeneration, config)
+        if arguments.dry_run:
+            return run
         model.generation_config = generation_config(config, beams, arguments.length_penalty)
         trainer = trainer_class(
             max_tokens=arguments.max_tokens,
@@ -121,10 +118,9 @@ def train(
             processing_class=tokenizer,
             compute_metrics=partial(bleu_of, run.target_tokenizer) if training.predict_with_generate else None,
         )
-        check_checkpoints(trainer, arguments.average_last)
-        if run.train(trainer):
-            run.metrics["averaged_steps"] = average_last(trainer, arguments.average_last)
-            finish(run, trainer, data_arguments, data, tokenized, dropped, beams, script)
+        run.train(trainer)
+        run.metrics["averaged_steps"] = average_last(trainer, arguments.average_last)
+        finish(run, trainer, data_arguments, data, tokenized, dropped, beams, script)
         return run
 
 
@@ -176,17 +172,6 @@ def check_settings(arguments: TranslatorArguments, training: Seq2SeqTrainingArgu
             f"--average_last: {arguments.average_last} checkpoints, but --save_total_limit is "
             f"{training.save_total_limit}"
         )
-
-
-def check_checkpoints(trainer: TokenBudgetTrainer, number: int) -> None:
-    """Refuse averaging more checkpoints than all updates leave, before the first of them."""
-    every = trainer.args.save_steps
-    if number > 1 and trainer.args.save_strategy == SaveStrategy.STEPS and every >= 1:
-        updates = number_of_updates(trainer)
-        if updates <= every * (number - 1):
-            raise DataError(
-                f"--average_last: {number} checkpoints, but {updates} updates with --save_steps {every:g} leave fewer"
-            )
 
 
 def average_last(trainer: Seq2SeqTrainer, number: int) -> list[int]:

@@ -193,7 +193,7 @@ class Measurement:
         self.train("larger-pretraining", limit, "pretrain", *words, trial=("--vocab_size", 3000))
         pretrained = self.folder / "runs" / "larger-pretraining"
         if not (pretrained / "config.json").exists():  # stopped: its last checkpoint
-            checkpoints = [*pretrained.glob("stopped-checkpoint-*"), *pretrained.glob("checkpoint-*")]
+            checkpoints = [*pretrained.glob("_stopped-checkpoint-*"), *pretrained.glob("checkpoint-*")]
             pretrained = max(checkpoints, key=lambda path: int(path.name.split("-")[-1]), default=pretrained)
         words = [recipes / "nsmc-gpu.yaml", "--data", self.packed / "nsmc", "--model", pretrained]
         self.part(

@@ -41,7 +41,7 @@ from hf_vanilla_transformer.errors import DataError
 from hf_vanilla_transformer.hub.record import describe_environment, save_json
 from hf_vanilla_transformer.settings import check_at_least
 from hf_vanilla_transformer.training.checkpoints import prepare_output_dir
-from hf_vanilla_transformer.training.trainer import CheckedTrainer, TokenBudgetTrainer
+from hf_vanilla_transformer.training.trainer import ResumableTrainer, TokenBudgetTrainer
 from hf_vanilla_transformer.training.vocabulary import train_vocabulary
 
 
@@ -150,7 +150,7 @@ def start_training(arguments: SizeArguments, kind: str, folder: Path, is_first: 
                 train_dataset=tokenized["train"],
             )
         else:
-            trainer = CheckedTrainer(
+            trainer = ResumableTrainer(
                 VanillaTransformerForSequenceClassification(config),
                 TrainingArguments(**settings, train_sampling_strategy="group_by_length"),
                 data_collator=DataCollatorWithPadding(tokenizer),

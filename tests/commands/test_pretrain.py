@@ -113,7 +113,7 @@ def test_an_interrupted_run_on_a_stream_goes_on_to_the_same_end(
     pretrain(succeed, text_file, tmp_path / "whole", *settings)
     (tmp_path / "interrupted").mkdir()
     shutil.copytree(tmp_path / "whole" / "checkpoint-16", tmp_path / "interrupted" / "checkpoint-16")
-    pretrain(succeed, text_file, tmp_path / "interrupted", *settings, "--resume_from_checkpoint")
+    pretrain(succeed, text_file, tmp_path / "interrupted", *settings, "--resume_from_checkpoint", "auto")
     whole, resumed = (load_file(tmp_path / folder / "model.safetensors") for folder in ("whole", "interrupted"))
     torch.testing.assert_close(resumed, whole, rtol=0, atol=0)
     metrics = [read_json(tmp_path / folder / "metrics.json") for folder in ("whole", "interrupted")]

@@ -39,17 +39,13 @@ def test_a_run_leaves_a_complete_folder(trained):
 
 
 def test_a_run_says_where_it_goes_what_it_reached_and_what_comes_next(succeed, refused, here):
-    stop = ["--early_stopping_patience", "2", "--load_best_model_at_end", "true", "--eval_strategy", "epoch"]
-    rehearsal = succeed("train-classifier", "sample", *QUICK, *stop, "--save_strategy", "epoch", "--dry_run")
-    *facts, sizes, training, left, end = rehearsal.splitlines()
+    *facts, sizes = succeed("train-classifier", "sample", *QUICK, "--dry_run").splitlines()
     assert sizes.startswith("model: d_model 16, layers 1, heads 4, feed-forward 16 and 256, vocabulary 1,500; ")
     assert not os.path.exists("runs") and facts[0] == "rows: train 510, validation 90, test 120"
     assert facts[1] == "labels of train: negative 255 (50%), positive 255 (50%)"
-    assert re.fullmatch(r"training: 2 updates of \S+ seconds, \d+\.\d minutes in all, without evaluations", training)
-    assert left.startswith("runs/sample would get the model (") and end == "Nothing was written there."
     out = succeed("train-classifier", "sample", *QUICK)
     assert set(os.listdir("runs/sample")) >= RUN_FILES
-    assert "runs/sample is not empty" in refused("train-classifier", "sample", *QUICK, "--dry_run")
+    assert "runs/sample is not empty" in refused("train-classifier", "sample", *QUICK)
     lines = out.splitlines()
     assert lines[0] == "The result goes to runs/sample" and lines[2 : 2 + len(facts)] == facts
     accuracy, calibration, left, use, share = lines[-5:]
@@ -59,29 +55,6 @@ def test_a_run_says_where_it_goes_what_it_reached_and_what_comes_next(succeed, r
     assert left.startswith("runs/sample: the model")
     assert use.endswith("vanilla-transformer predict --model runs/sample --file texts.txt")
     assert share.endswith("vanilla-transformer push-to-hub runs/sample --repo_id USER/NAME --dry_run")
-
-
-def test_auto_leaves_a_finished_run_alone_and_refuses_other_settings_and_data(succeed, refused, tmp_path):
-    folder, other = tmp_path / "run", tmp_path / "other.csv"
-    words = ["sample", "--output_dir", folder, *SMALL_RUN, "--vocab_size", "1500", "--resume_from_checkpoint"]
-    succeed("train-classifier", *words, "auto")
-    before = {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()}
-    same = ["--weight_decay", "0", "--gradient_accumulation_steps", "1"]  # the defaults
-    same += ["--logging_steps", "7", "--enable_jit_checkpoint", "true"]
-    finished = f"{folder}: this run is finished, and nothing is left to do; its data are not compared\n"
-    assert succeed("train-classifier", *words, "auto", *same) == finished
-    said = refused("train-classifier", *words, "auto", "--max_steps", "4", "--seed", "7")
-    assert "max_steps 2 -> 4" in said and "seed 42 -> 7" in said and "learning_rate" not in said
-    assert said.endswith(f"name it: --resume_from_checkpoint {folder / 'checkpoint-2'}")
-    assert before == {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()}
-
-    (folder / "run.json").unlink()  # killed before all was recorded
-    other.write_text("document,label\n" + "".join(f"글 {n},{['positive', 'negative'][n % 2]}\n" for n in range(80)))
-    said = refused("train-classifier", *words, "auto", "--data", other)
-    assert re.search(r"other data: .*train 510 rows \(\w+\) -> 58 rows \(\w+\)", said)
-    assert "test accuracy" in succeed("train-classifier", *words, "auto")
-    assert "test accuracy" in succeed("train-classifier", *words, folder / "checkpoint-2", "--max_steps", "4")
-    assert "max_steps 4 -> 2" in refused("train-classifier", *words, "auto")
 
 
 @pytest.mark.parametrize("other", [0, 1])
@@ -263,9 +236,7 @@ def test_a_run_without_evaluations_shows_its_training_loss(succeed, tmp_path):
         (["--config", '{"d_modle": 8}', "--data", "./nowhere"], "no such field: d_modle; did you mean d_model?"),
         (["--config", '{"vocab_size": 8}'], "less than the tokenizer's"),
         (["--config", '{"max_position_embeddings": 8}'], "more than the model's 8 positions"),
-        (["--early_stopping_patience", "1"], "--load_best_model_at_end"),
         (["--early_stopping_patience", "0"], "--early_stopping_patience: at least 1"),
-        (["--resume_from_checkpoint", "./bart"], "'bart', not 'vanilla_transformer'"),
         (["--vocab_size", "10"], "vocab_size"),
         (["--vocab_size", "8007", "--model", NSMC_SMALL], "--vocab_size: has no effect with --model"),
         (["--tokenizer_model", "bpe", "--model", NSMC_SMALL], "--tokenizer_model: has no effect with --model"),
@@ -276,12 +247,10 @@ def test_a_run_without_evaluations_shows_its_training_loss(succeed, tmp_path):
         (["--augment", "typos"], "--augment: spacing, typing_slip; not typos"),
         (["--output_dir", "./full"], "full is not empty, and nothing is overwritten: choose another output_dir"),
         (["--output_dir", "./a-file"], "a-file"),
-        (["--resume_from_checkpoint"], "no checkpoint"),
-        (["--resume_from_checkpoint", "./nowhere"], "no checkpoint"),
+        (["--resume_from_checkpoint", "./nowhere"], "nowhere"),
         (["--tokenizer", "./headless", "--model", NSMC_SMALL], "headless gives other ids than"),
         (["--config", '{"id2label": {"0": "a"}}'], "the labels are the data's"),
         (["--metric_for_best_model", "f2"], "loss, accuracy, f1, macro_f1; not f2"),
-        (["--report_to", "azure_ml"], "--report_to: AzureMLCallback requires azureml"),
         (["--label_smoothing_factor", "1"], "--label_smoothing_factor: at least 0 and below 1"),
     ],
 )
@@ -348,7 +317,7 @@ def test_a_resumed_run_changes_texts_as_an_uninterrupted_one(succeed, tmp_path):
     succeed("train-classifier", *flags, "--output_dir", tmp_path / "whole")
     # In the middle of an epoch, which has four updates.
     shutil.copytree(tmp_path / "whole" / "checkpoint-3", tmp_path / "resumed" / "checkpoint-3")
-    succeed("train-classifier", *flags, "--output_dir", tmp_path / "resumed", "--resume_from_checkpoint")
+    succeed("train-classifier", *flags, "--output_dir", tmp_path / "resumed", "--resume_from_checkpoint", "auto")
     whole, resumed = (load_file(tmp_path / name / "model.safetensors") for name in ("whole", "resumed"))
     assert all(torch.equal(whole[name], resumed[name]) for name in whole)
 

@@ -97,7 +97,7 @@ def test_translations_are_the_processors(device, tiny_models, succeed, monkeypat
 def test_a_killed_run_goes_on(classifier, succeed, tmp_path):
     words = ["train-classifier", *CLASSIFIER, *NO_DROPOUT, *STEPS, "--output_dir", tmp_path / "run"]
     assert run_into(signal.SIGKILL, {"training_step": [5]}, *words).returncode == -signal.SIGKILL
-    succeed(*words, "--resume_from_checkpoint")
+    succeed(*words, "--resume_from_checkpoint", "auto")
     assert losses(tmp_path / "run") == pytest.approx(losses(classifier), abs=1e-5)
 
 
@@ -113,7 +113,7 @@ def test_a_run_goes_on_on_another_kind_of_device(back, classifier, succeed, tmp_
             shutil.rmtree(path)
         elif path.is_file():
             path.unlink()
-    succeed(*words, *second, "--output_dir", folder, "--resume_from_checkpoint")
+    succeed(*words, *second, "--output_dir", folder, "--resume_from_checkpoint", "auto")
     assert read_json(folder / "run.json")["resumed_from"] == "checkpoint-2"
     assert len(losses(folder)) == 6 and losses(folder) == pytest.approx(losses(classifier), abs=1e-3)
 

@@ -10,7 +10,7 @@ from transformers import TrainerControl, TrainerState, TrainingArguments
 from hf_vanilla_transformer import VanillaTransformerForConditionalGeneration
 from hf_vanilla_transformer.hub.callback import RecordCallback
 from hf_vanilla_transformer.hub.model_card import load_model_card
-from hf_vanilla_transformer.training.trainer import CheckedTrainer
+from hf_vanilla_transformer.training.trainer import ResumableTrainer
 
 
 def test_what_the_record_needs_is_missed_before_the_training(monkeypatch):
@@ -53,5 +53,5 @@ def test_an_own_trainers_card_is_its_log(tmp_path):
     assert load_model_card(tmp_path).data.model_name == "kim/pairs"
     # What transformers' scripts do at their end, without a repository to push to.
     card = (tmp_path / "README.md").read_bytes()
-    CheckedTrainer(model, arguments).create_model_card()
+    ResumableTrainer(model, arguments).create_model_card()
     assert (tmp_path / "README.md").read_bytes() == card

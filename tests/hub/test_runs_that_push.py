@@ -46,7 +46,7 @@ def test_a_run_that_pushes_leaves_the_same_repository(server, succeed, environme
     resumed = tmp_path / "resumed"
     resumed.mkdir()
     shutil.copytree(folder / "checkpoint-1", resumed / "checkpoint-1")
-    succeed("train-classifier", "--output_dir", resumed, *QUICK, "--resume_from_checkpoint")
+    succeed("train-classifier", "--output_dir", resumed, *QUICK, "--resume_from_checkpoint", "auto")
     places = [f"{USER}/trained", folder, folder / "checkpoint-2", folder / "checkpoint-1", resumed]
     program = "print(json.dumps([answer(*load(name)) for name in sys.argv[2:]]))"
     answers = json.loads(as_stranger(program, environment, tmp_path, *places))
@@ -87,14 +87,14 @@ import sys
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, Trainer, TrainingArguments
 from hf_vanilla_transformer.hub import RecordCallback, push, upload_run
 from hf_vanilla_transformer.metrics import compute_metrics
-from hf_vanilla_transformer.training import CheckedTrainer
+from hf_vanilla_transformer.training import ResumableTrainer
 model = AutoModelForSequenceClassification.from_pretrained(sys.argv[1])
 tokenizer = AutoTokenizer.from_pretrained(sys.argv[1])
 model.push_to_hub("kim/bare")
 push(model, "kim/pushed")
 data = [{"input_ids": [5, 6, 7], "labels": i % 2} for i in range(4)]
 for trainer_class, name, settings in (
-    (CheckedTrainer, "checked", {"eval_strategy": "epoch", "logging_steps": 1}),
+    (ResumableTrainer, "checked", {"eval_strategy": "epoch", "logging_steps": 1}),
     (Trainer, "plain", {}),
     (Trainer, "uploaded", {}),
 ):

@@ -5,7 +5,6 @@ FSDP through Trainer needs GPUs (accelerate has it for no CPU); here its shardin
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -14,7 +13,7 @@ from pathlib import Path
 import pytest
 import torch
 from processes import COMMAND, free_port, run_program, run_side_by_side
-from shared import QUIET, ROOT, TINY_TRANSLATOR, error_line, read_json, tiny_config
+from shared import QUIET, ROOT, TINY_TRANSLATOR, read_json, tiny_config
 from torch import distributed
 from torch.distributed.fsdp import fully_shard
 
@@ -73,19 +72,6 @@ def test_two_processes_do_the_steps_of_one_with_twice_the_accumulation(command, 
     assert prepared[0] and all(files == prepared[0] for files in prepared)
 
 
-@pytest.mark.slow
-def test_the_papers_own_recipe_trains_in_two_processes(corpus, tmp_path):
-    """At tiny size, on other data, to the mean of five checkpoints and the beam search of the paper."""
-    _, *data = [argument.format(corpus) for argument in TRANSLATION]
-    few = ["--vocab_lines", "50", "--max_steps", "6", "--save_steps", "1"]
-    words = ["train-translation", "wmt14-en-de-base", *data, *SETTINGS, *few, "--output_dir", tmp_path / "run"]
-    assert "test BLEU" in output(*run_side_by_side(COMMAND, *words, homes=[tmp_path / "home"]))
-    assert read_json(tmp_path / "run" / "metrics.json")["averaged_steps"] == [2, 3, 4, 5, 6]
-    assert read_json(tmp_path / "run" / "run.json")["processes"] == 2
-    generation = read_json(tmp_path / "run" / "generation_config.json")
-    assert (generation["num_beams"], generation["length_penalty"]) == (4, 0.6)
-
-
 TERMINATED = """
 import os, signal, sys
 import transformers
@@ -114,13 +100,17 @@ def test_processes_that_get_sigterm_at_different_steps_stop_after_the_same_one(c
     stopped = run_side_by_side(TERMINATED, *words, "--output_dir", folders[1], homes=[home])
     assert [result.returncode for result in stopped] == [143, 143]
     lines = "".join(result.stderr for result in stopped)
-    assert lines.count("--resume_from_checkpoint") == 1 and "Traceback" not in lines
-    assert {file.name for file in folders[1].iterdir()} == {"checkpoint-2", "stopped-checkpoint-3"}
-    output(*run_side_by_side(COMMAND, *words, "--output_dir", folders[1], "--resume_from_checkpoint", homes=[home]))
-    assert read_json(folders[1] / "run.json")["resumed_from"] == "stopped-checkpoint-3"
+    assert lines.count("--resume_from_checkpoint auto") == 1 and "Traceback" not in lines
+    assert {file.name for file in folders[1].iterdir()} == {"checkpoint-2", "_stopped-checkpoint-3"}
+    output(
+        *run_side_by_side(
+            COMMAND, *words, "--output_dir", folders[1], "--resume_from_checkpoint", "auto", homes=[home]
+        )
+    )
+    assert read_json(folders[1] / "run.json")["resumed_from"] == "_stopped-checkpoint-3"
     weights = [(folder / "model.safetensors").read_bytes() for folder in folders]
     assert weights[0] == weights[1]
-    assert not (folders[1] / "stopped-checkpoint-3").exists()
+    assert not (folders[1] / "_stopped-checkpoint-3").exists()
 
 
 KILLED = """
@@ -189,63 +179,6 @@ def test_one_command_starts_and_restarts_a_run(nodes, corpus, tmp_path):
         assert (tmp_path / "run" / file).read_bytes() == (tmp_path / "whole" / file).read_bytes()
     names = [{file.name for file in (tmp_path / folder).iterdir()} for folder in ("run", "whole")]
     assert names[0] == names[1]
-
-
-@pytest.mark.slow
-def test_another_number_of_processes_keeps_the_batch(corpus, tmp_path, monkeypatch):
-    """Without dropout, the losses are those of the run that went on as it began; again after a second resumption."""
-    words = ["train-classifier", "--data", "sample", "--vocab_size", "1500", "--per_device_train_batch_size", "4"]
-    words += [*SETTINGS, "--max_steps", "12", "--save_steps", "4", "--train_sampling_strategy", "group_by_length"]
-    home, folders = [tmp_path / "home"], [tmp_path / "whole", tmp_path / "run"]
-    output(*run_side_by_side(COMMAND, *words, "--output_dir", folders[0], homes=home))
-    for checkpoint in ("checkpoint-8", "checkpoint-12"):
-        (folders[1] / checkpoint).parent.mkdir(exist_ok=True)
-    shutil.copytree(folders[0] / "checkpoint-4", folders[1] / "checkpoint-4")
-    alone = [*words, "--output_dir", folders[1], "--resume_from_checkpoint", "auto"]
-    environment = {**os.environ, "HF_HOME": str(home[0])}
-    first = run_program(COMMAND, *alone, environment=environment)
-    assert "gradient_accumulation_steps is 2" in first.stderr and first.returncode == 0, first
-    losses = [
-        [entry["loss"] for entry in read_json(folder / "checkpoint-12" / "trainer_state.json")["log_history"]]
-        for folder in folders
-    ]
-    assert losses[1] == pytest.approx(losses[0], abs=1e-4) and len(losses[0]) == 12
-    shutil.rmtree(folders[1] / "checkpoint-12")
-    (folders[1] / "run.json").unlink()  # the run is not finished
-    second = run_program(COMMAND, *alone, environment=environment)
-    again = read_json(folders[1] / "checkpoint-12" / "trainer_state.json")
-    assert [entry["loss"] for entry in again["log_history"]] == losses[1], second
-    shutil.rmtree(folders[1] / "checkpoint-12")
-    named = [*alone[:-1], folders[1] / "checkpoint-8"]  # `auto` would refuse other settings
-    odd = run_program(
-        COMMAND, *named, "--gradient_accumulation_steps", "2", "--max_steps", "9", environment=environment
-    )
-    assert odd.returncode == 0 and "gradient_accumulation_steps is" not in odd.stderr, odd  # settings of its own
-    shutil.copytree(folders[0] / "checkpoint-4", folders[1] / "checkpoint-13")
-    (folders[1] / "run.json").unlink()
-    odd = run_program(COMMAND, *alone, "--per_device_train_batch_size", "3", environment=environment)
-    assert odd.returncode == 2 and "8 rows" in error_line("train-classifier", odd.stderr)
-
-
-BLIND = """
-import os, sys
-os.chdir(f"{sys.argv[1]}/machine-{os.environ['RANK']}")
-from hf_vanilla_transformer.__main__ import main
-main(sys.argv[2:])
-"""
-
-
-@pytest.mark.slow
-def test_an_output_folder_that_is_not_shared_is_refused_at_the_start(corpus, tmp_path):
-    for rank in range(2):
-        (tmp_path / f"machine-{rank}").mkdir()
-    words = [argument.format(corpus) for argument in TRANSLATION]
-    words += [*SETTINGS, "--max_steps", "2", "--output_dir", "run"]
-    results = run_side_by_side(BLIND, tmp_path, *words, homes=[tmp_path / "home"])
-    assert [result.returncode for result in results] == [2, 2]
-    for result in results:
-        assert "run: process 1 does not see" in result.stderr and "Traceback" not in result.stderr
-    assert not any((tmp_path / "machine-0" / "run").iterdir()) and not any((tmp_path / "machine-1").iterdir())
 
 
 BROADCAST = """

@@ -1,22 +1,18 @@
 """What a command does, a function does: in one process, more than once, without exits."""
 
 import os
-import random
 import signal
 
-import numpy as np
 import pandas as pd
 import pytest
-import torch
 from datasets import ClassLabel, Dataset, DatasetDict
 from shared import TINY_TRANSLATOR, read_json
-from transformers import Trainer, TrainingArguments
+from transformers import Trainer
 
 import hf_vanilla_transformer as vt
 from hf_vanilla_transformer.data.labelled_text import load_labelled_text
 from hf_vanilla_transformer.errors import DataError
 from hf_vanilla_transformer.reading import SettingsError
-from hf_vanilla_transformer.training.run import RunFolder
 
 
 CONFIG = {"d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "encoder_ffn_dim": 16, "decoder_ffn_dim": 16}
@@ -125,23 +121,6 @@ def test_whole_numbers_stay_whole_beside_missing_ones(tmp_path):
         assert of_frame[split].features["label"].names == ["0", "1"]
 
 
-def test_the_random_numbers_of_the_caller_are_as_they_were(tmp_path):
-    states = [random.getstate(), np.random.get_state()[1].tolist(), torch.get_rng_state().tolist()]
-    settings = QUICK | {"max_steps": np.int64(2), "drop_repeats": np.bool_(False)}
-    settings |= {"data": data_in("Dataset"), "text_column": "review", "output_dir": tmp_path}
-    run = vt.train_classifier("few-rows", **settings)
-    assert [random.getstate(), np.random.get_state()[1].tolist(), torch.get_rng_state().tolist()] == states
-    assert vt.evaluate(run, data=data_in("Dataset"))["accuracy"] == run.metrics["test"]["accuracy"]
-    assert [random.getstate(), np.random.get_state()[1].tolist(), torch.get_rng_state().tolist()] == states
-
-
-def test_a_process_has_one_run_at_a_time(tmp_path):
-    """Threads would draw each other's random numbers."""
-    second = RunFolder(TrainingArguments(tmp_path / "two"))
-    with RunFolder(TrainingArguments(tmp_path / "one")), pytest.raises(DataError, match="one at a time"):
-        second.__enter__()
-
-
 def test_of_recipes_the_nearest_is_named():
     with pytest.raises(DataError, match="did you mean few-rows?"):
         vt.train_classifier("few-row")
@@ -151,7 +130,7 @@ def test_of_recipes_the_nearest_is_named():
         vt.train_translator()
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError, SystemExit])
+@pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
 def test_a_run_that_fails_leaves_no_lock_and_nothing_changed(error, tmp_path, monkeypatch):
     """As in a notebook, whose next cell begins it again."""
     monkeypatch.setenv("HF_TOKEN", "mine")
@@ -177,7 +156,8 @@ def test_a_dry_run_measures_nothing(tmp_path, capsys):
     settings = {"data": data_in("Dataset"), "text_column": "review", "output_dir": tmp_path / "run", **QUICK}
     run = vt.train_classifier("few-rows", dry_run=True, **settings)
     assert run.metrics == {} and not (tmp_path / "run").exists()
-    assert "Nothing was written there" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "rows: train 44, validation 8" in printed and "model: d_model 16" in printed
 
 
 def test_the_package_imports_nothing_until_a_name_is_used():
