@@ -135,7 +135,7 @@ class ModelArguments:
     license: str | None = HfArg(
         default=None, help="Licence of the weights, as the Hub names it: the card says none by default."
     )
-    dry_run: bool = HfArg(default=False, help="Say what the data are and how long a run takes; write nothing.")
+    dry_run: bool = HfArg(default=False, help="Say what the data and the model are; write nothing.")
 
     def __post_init__(self):
         from .configuration_vanilla_transformer import VanillaTransformerConfig

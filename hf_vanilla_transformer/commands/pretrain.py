@@ -9,7 +9,7 @@ The result is a folder to fine-tune. --model trains an existing model with one v
 The lines are tokenized once and cached by `datasets`. --streaming true reads them while training instead, for a corpus
 that is too large for that; it needs --tokenizer, --max_steps, a number of lines for --validation, and one process.
 
-Flags override the recipe. An interrupted run resumes with the same command and --resume_from_checkpoint, with the
+Flags override the recipe. An interrupted run resumes with the same command and --resume_from_checkpoint auto, with the
 batches that it would have seen (--train_sampling_strategy group_by_length excepted; --max_tokens groups by length,
 too).
 """

@@ -54,8 +54,8 @@ class PushCallback(TrainerCallback):
 class RecordCallback(PushCallback):
     """Writes model, tokenizer, record and model card to the folder of your own `Trainer`'s run when training ends.
 
-    The record's metrics are what the Trainer logged, its recipe the Trainer's arguments. `Trainer.push_to_hub` would
-    replace the card by a draft of its own; `ResumableTrainer.push_to_hub` and `upload_run` keep it.
+    The record's metrics are what the Trainer logged, its recipe the Trainer's arguments. `Trainer.push_to_hub`
+    replaces the card by a draft of its own; `upload_run` keeps it.
 
     Args:
         source: The name of the data, for the card.

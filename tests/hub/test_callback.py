@@ -10,7 +10,6 @@ from transformers import TrainerControl, TrainerState, TrainingArguments
 from hf_vanilla_transformer import VanillaTransformerForConditionalGeneration
 from hf_vanilla_transformer.hub.callback import RecordCallback
 from hf_vanilla_transformer.hub.model_card import load_model_card
-from hf_vanilla_transformer.training.trainer import ResumableTrainer
 
 
 def test_what_the_record_needs_is_missed_before_the_training(monkeypatch):
@@ -51,7 +50,3 @@ def test_an_own_trainers_card_is_its_log(tmp_path):
     rows = re.findall(r"^\| (\w+) \| (\w+) \| ([\d.]+) \|$", load_model_card(tmp_path).text, re.MULTILINE)
     assert rows == [("validation", "Chrf", "43.2500"), ("validation", "Loss", "1.7500")]
     assert load_model_card(tmp_path).data.model_name == "kim/pairs"
-    # What transformers' scripts do at their end, without a repository to push to.
-    card = (tmp_path / "README.md").read_bytes()
-    ResumableTrainer(model, arguments).create_model_card()
-    assert (tmp_path / "README.md").read_bytes() == card
