@@ -19,7 +19,7 @@ from hf_vanilla_transformer.commands.arguments import exit_with_one_line, parse_
 from hf_vanilla_transformer.errors import DataError
 from hf_vanilla_transformer.settings import ClassifierArguments, DataArguments
 from hf_vanilla_transformer.training.classifier import train
-from hf_vanilla_transformer.training.trainer import CheckedTrainer, data_seed
+from hf_vanilla_transformer.training.trainer import ResumableTrainer, data_seed
 
 
 @dataclass
@@ -51,7 +51,7 @@ def main(argv: list[str] | None = None) -> None:
         describe=soft_labels.describe if soft_labels else None,
         extend=extend,
         compute_loss_func=soft_label_loss if soft_labels else None,
-        trainer_class=experiment.trainer_class(CheckedTrainer),
+        trainer_class=experiment.trainer_class(ResumableTrainer),
         script="scripts/experiments/train_classifier.py",
     )
 

@@ -107,7 +107,7 @@ def test_a_saved_recipe_makes_the_same_arguments(tmp_path):
 
 def test_a_recipe_holds_nothing_of_one_call():
     flags = ["--output_dir", "runs/x", "--seed", "3", "--report_to", "none"]
-    once = ["--resume_from_checkpoint", "--run_name", "x", "--hub_token", "hf_x", "--push_to_hub", "true"]
+    once = ["--resume_from_checkpoint", "auto", "--run_name", "x", "--hub_token", "hf_x", "--push_to_hub", "true"]
     _, settings = parse_arguments([TrainingArguments], "test", [*flags, *once])
     assert settings == {"seed": 3, "report_to": "none"}
 

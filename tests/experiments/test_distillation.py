@@ -30,7 +30,7 @@ from hf_vanilla_transformer.data.labelled_text import load_labelled_text, tokeni
 from hf_vanilla_transformer.errors import DataError
 from hf_vanilla_transformer.inference import Classifier
 from hf_vanilla_transformer.inference.folder import load_tokenizer
-from hf_vanilla_transformer.training.trainer import CheckedTrainer
+from hf_vanilla_transformer.training.trainer import ResumableTrainer
 
 
 SMALL = str(ROOT / "model_cards/nsmc-small")
@@ -95,7 +95,7 @@ def test_a_batch_in_several_calls_has_the_weights_of_the_whole(tmp_path):
             **{"report_to": "none", "save_strategy": "no", "disable_tqdm": True},
         )
         copy = deepcopy(model)
-        CheckedTrainer(copy, settings, train_dataset=rows, compute_loss_func=soft_label_loss).train()
+        ResumableTrainer(copy, settings, train_dataset=rows, compute_loss_func=soft_label_loss).train()
         weights.append(copy.state_dict())
     torch.testing.assert_close(*weights)
     assert (weights[0]["classifier.weight"] - model.classifier.weight).abs().max() > 1e-3

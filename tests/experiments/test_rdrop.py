@@ -10,7 +10,7 @@ from hf_vanilla_transformer import (
     VanillaTransformerForConditionalGeneration,
     VanillaTransformerForSequenceClassification,
 )
-from hf_vanilla_transformer.training.trainer import CheckedTrainer
+from hf_vanilla_transformer.training.trainer import ResumableTrainer
 
 
 def test_rdrop_needs_classes(tmp_path):
@@ -18,7 +18,7 @@ def test_rdrop_needs_classes(tmp_path):
     settings = TrainingArguments(tmp_path, use_cpu=True, report_to="none")
     inputs = {"input_ids": torch.tensor([[7, 8]]), "labels": torch.tensor([[1.0, 0.0]])}
     with pytest.raises(ValueError, match="R-Drop needs one label"):
-        with_rdrop(CheckedTrainer, 1.0)(model, settings).compute_loss(model, inputs, num_items_in_batch=2)
+        with_rdrop(ResumableTrainer, 1.0)(model, settings).compute_loss(model, inputs, num_items_in_batch=2)
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
@@ -35,7 +35,7 @@ def test_rdrop_adds_the_divergence_of_two_passes(model_class, smoothing, tmp_pat
     if not is_classifier:
         inputs["decoder_input_ids"] = model.prepare_decoder_input_ids_from_labels(labels)
     settings = TrainingArguments(tmp_path, label_smoothing_factor=smoothing, use_cpu=True, report_to="none")
-    trainer = with_rdrop(CheckedTrainer, 0.7)(model, settings)
+    trainer = with_rdrop(ResumableTrainer, 0.7)(model, settings)
     number = (labels != -100).sum()
     torch.manual_seed(0)
     loss = trainer.compute_loss(model, dict(inputs), num_items_in_batch=number)
