@@ -6,6 +6,7 @@
 
 import json
 import math
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -30,11 +31,11 @@ __all__ = [
     "compute_metrics",
     "compute_perplexity",
     "evaluate_split",
+    "markdown_table",
     "multi_label_report",
     "regression_report",
     "robustness_report",
     "selective_report",
-    "threshold_for",
     "token_losses",
     "translation_report",
     "wilson_interval",
@@ -111,14 +112,15 @@ def label_scores(
     return [dict(zip(columns, one, strict=True)) for one in zip(*columns.values(), strict=True)]
 
 
-def label_table(per_label: list[dict[str, Any]]) -> str:
-    """What `label_scores` returned, as lines of text."""
-    width = max(len("label"), *(len(one["label"]) for one in per_label))
-    lines = [f"{'label':{width}} precision  recall      F1    rows"]
-    for one in per_label:
-        scores = f"{one['precision']:9.4f} {one['recall']:7.4f} {one['f1']:7.4f} {one['rows']:7,}"
-        lines.append(f"{one['label']:{width}} {scores}")
-    return "\n".join(lines)
+def markdown_table(rows: list[dict[str, Any]]) -> list[str]:
+    """The lines of a Markdown table, which a terminal shows well enough; the keys of the first row are its header."""
+
+    def cell(value: Any) -> str:
+        text = f"{value:.4f}" if isinstance(value, float) else "" if value is None else str(value)
+        return re.sub(r"([\\|<])", r"\\\1", " ".join(text.split()))
+
+    lines = [f"| {' | '.join(map(cell, row))} |" for row in (rows[0], *(one.values() for one in rows))]
+    return [lines[0], f"|{'---|' * len(rows[0])}", *lines[1:]]
 
 
 def multi_label_report(logits: np.ndarray, labels: np.ndarray, names: Sequence[str] | None = None) -> dict[str, Any]:
@@ -229,21 +231,6 @@ def selective_report(
         row = {"threshold": threshold, "answered": float(sure.mean()), "accuracy": accuracy(sure)}
         report.append({**row, "accuracy_by_answer": by_answer})
     return report
-
-
-def threshold_for(probabilities: np.ndarray, labels: np.ndarray, accuracy: float) -> float | None:
-    """The smallest threshold from which on the answers are right as often as wanted; None if there is none.
-
-    Args:
-        probabilities: (rows, labels), float.
-        labels: (rows,), int.
-        accuracy: The wanted share of right answers, from 0 to 1.
-    """
-    confidence, right = probabilities.max(axis=-1), probabilities.argmax(axis=-1) == labels
-    order = np.argsort(-confidence, kind="stable")
-    shares = np.cumsum(right[order]) / np.arange(1, 1 + len(order))
-    enough = np.flatnonzero(shares >= accuracy)
-    return float(confidence[order][enough[-1]]) if len(enough) else None
 
 
 def calibration_scores(logits: np.ndarray, labels: np.ndarray, problem_type: str) -> dict[str, float]:

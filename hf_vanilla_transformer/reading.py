@@ -4,6 +4,7 @@
 import argparse
 import os
 import re
+import reprlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from enum import Enum
@@ -86,12 +87,10 @@ class SettingsParser(HfArgumentParser):
         value = value.item() if isinstance(value, np.generic) else value.value if isinstance(value, Enum) else value
         if isinstance(value, list | tuple) and flag.nargs == "+":
             return [self._convert(flag, one) for one in value]
-        # transformers has settings that are a text, a list or a mapping.
-        kinds = (
-            dict if flag.type is JsonMapping else list | dict if flag.type is str and name not in self.texts else ()
-        )
-        if isinstance(value, kinds) or (value is None and name in self.optional):
+        if (value is None and name in self.optional) or (isinstance(value, dict) and flag.type is JsonMapping):
             return value
+        if isinstance(value, list | dict) and flag.type is str and name not in self.texts:
+            return value  # transformers has settings that are a text, a list or a mapping
         return [self._convert(flag, value)] if flag.nargs == "+" else self._convert(flag, value)
 
     def _convert(self, flag: argparse.Action, value: Any) -> Any:
@@ -101,7 +100,7 @@ class SettingsParser(HfArgumentParser):
                 if flag.choices is None or converted in flag.choices:
                     return converted
         choices = f"; one of {', '.join(map(str, flag.choices))}" if flag.choices else ""
-        self.error(f"argument --{flag.dest}: {value!r} is no value of this setting{choices}")
+        self.error(f"argument --{flag.dest}: {reprlib.repr(value)} is no value of this setting{choices}")
 
 
 def read_settings(

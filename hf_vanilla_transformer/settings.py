@@ -2,7 +2,7 @@
 """The settings of functions and commands, without imports of what does the work: --help and errors need no more."""
 
 import json
-from dataclasses import dataclass, fields, make_dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from transformers.hf_argparser import HfArg
@@ -270,7 +270,6 @@ class TextArguments:
         default=0.01, help="Lines held out for validation: a share (below 1) or a number (1 or more)."
     )
     split_seed: int = HfArg(default=42, help="Seed of the choice of these lines.")
-    streaming: bool = HfArg(default=False, help="Read the lines while training.")
     max_length: int | None = HfArg(
         default=None, help="Tokens per line, [EOS] included; by default 128, or as many as --model has positions."
     )
@@ -295,44 +294,21 @@ class DenoiserArguments(ModelAndVocabularyArguments):
         apply_defaults(self, "model", preset="base")
 
 
-# The settings of both kinds of data, all optional.
-AnyDataArguments: Any = make_dataclass(
-    "AnyDataArguments",
-    {
-        one.name: (one.name, one.type | None, HfArg(default=None, **one.metadata))  # type: ignore[operator]
-        for group in (PairArguments, LabelledTextArguments)
-        for one in fields(group)
-    }.values(),
-)
-
-
 @dataclass
-class EvaluationArguments(RobustnessArguments, EngineArguments, AnyDataArguments):
+class EvaluationArguments(RobustnessArguments, EngineArguments):
     model: str = HfArg(kw_only=True, help="A model's folder or Hub name, or an exported folder.")
-    output_dir: str | None = HfArg(default=None, help="A folder for the report, with all mistakes; by default none.")
+    output_dir: str | None = HfArg(default=None, help="A folder for report and predictions; by default none.")
     split: Literal["train", "validation", "test"] | None = HfArg(
-        default=None,
-        help="Split to measure: by default test, or the whole of a single file, unless it is the run's own.",
-    )
-    id_column: str | None = HfArg(default=None, help="A column of a classifier's data to repeat in errors.tsv.")
-    test_prefixes: list[str] = HfArg(
-        default_factory=list, help="Several of --test_prefix: test sets of a translator, measured one by one."
+        default=None, help="Measure this split, cut as in training."
     )
     num_beams: int | None = HfArg(
         default=None, help="Beams of a translator's search; by default as the model's `generate` has."
-    )
-    target_accuracy: float | None = HfArg(
-        default=None, help="Find on validation the least sure answers with which a classifier is right so often."
     )
     batch_size: int = HfArg(default=128, help="Texts in one pass through the model.")
 
     def __post_init__(self):
         super().__post_init__()
         check_at_least(1, self, "batch_size", "num_beams")
-        if self.test_prefixes and (self.test_prefix or self.split in ("train", "validation")):
-            raise DataError("--test_prefixes: names the test sets: leave out --test_prefix and --split")
-        if len({*self.test_prefixes}) < len(self.test_prefixes):
-            raise DataError("--test_prefixes: one of them stands there twice")
 
 
 @dataclass

@@ -20,14 +20,13 @@ USED = {
     "_auto_class": "transformers: whether code is saved with a model; only registering is public. test_saving.py",
     "_backward_hooks": "torch: as `_forward_hooks`",
     "_backward_pre_hooks": "torch: as `_forward_hooks`",
-    "_fingerprint": "datasets: names what is derived from a data set in its cache. data/test_rows.py",
+    "_fingerprint": "datasets: names what is derived from a data set in its cache. data/test_plain_text.py",
     "_forward_hooks": "torch: the folded projections pass hooks over; nothing public lists them. test_modeling.py",
     "_forward_pre_hooks": "torch: as `_forward_hooks`",
     "_from_config": "transformers: a new model in a dtype, as after loading; the public `from_config` is that of Auto "
     "classes alone. test_conversion.py",
     "_get_resized_embeddings": "transformers: for `_resize_token_embeddings`",
     "_get_resized_lm_head": "transformers: for `_resize_token_embeddings`",
-    "_indices": "datasets: which rows of a table are chosen, so that a column is read at once. data/test_rows.py",
     "_internal_call": "transformers: saves without a push, which follows with the record. hub/test_runs_that_push.py",
     "_option_string_actions": 'argparse: as `_actions`; the flags for "did you mean". commands/test_arguments.py',
     "_raise_exceptions_for_missing_entries": "transformers: a file that may be missing, while a network that fails is "

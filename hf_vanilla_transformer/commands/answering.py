@@ -22,7 +22,7 @@ from ..data.table_files import find_columns, iterate_rows
 from ..errors import DataError
 from ..inference.batches import windows
 from ..inference.loaded import WINDOW
-from ..settings import AnyDataArguments, EngineArguments, check_at_least
+from ..settings import EngineArguments, check_at_least
 
 
 # A column of the answer to a text; numbers stay numbers in JSON. None: the text is blank.
@@ -116,9 +116,9 @@ def open_texts(arguments: LinesArguments, recipe_column: str, *, repeats_text: b
 
 
 def column_of_recipe(model: str, setting: str) -> str | None:
-    from ..hub.record import recipe_of
+    from ..hub.record import RECIPE_FILE, record_of
 
-    return recipe_of(model, AnyDataArguments, setting).get(setting)
+    return record_of(model, RECIPE_FILE).get(setting)
 
 
 def read_json_lines(file: str, lines: Iterable[str], column: str) -> Iterator[tuple[str, dict[str, Any]]]:

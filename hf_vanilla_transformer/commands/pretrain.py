@@ -6,8 +6,7 @@
     vanilla-transformer train-classifier --data nsmc --model runs/reviews --output_dir runs/nsmc
 
 The result is a folder to fine-tune. --model trains an existing model with one vocabulary further, also a classifier.
-The lines are tokenized once and cached by `datasets`. --streaming true reads them while training instead, for a corpus
-that is too large for that; it needs --tokenizer, --max_steps, a number of lines for --validation, and one process.
+The lines are tokenized once and cached by `datasets`.
 
 Flags override the recipe. An interrupted run resumes with the same command and --resume_from_checkpoint auto, with the
 batches that it would have seen (--train_sampling_strategy group_by_length excepted; --max_tokens groups by length,

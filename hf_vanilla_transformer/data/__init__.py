@@ -5,16 +5,14 @@ import importlib
 from typing import Any
 
 
-# The names of each module. It is imported at the first use: `predict` reads lines without `datasets`.
-_NAMES = {
-    "labelled_text": ["encode", "load_labelled_text", "tokenize"],
-    "lines": ["iterate_lines", "read_lines"],
-    "parallel_text": ["load_parallel_text", "tokenize_pairs"],
-    "plain_text": ["load_corpus", "stream_corpus", "tokenize_corpus"],
-    "report": ["describe_data"],
+# Where each name stands. It is imported at the first use: `predict` reads lines without `datasets`.
+_MODULES = {
+    **dict.fromkeys(["encode", "load_labelled_text", "tokenize"], "labelled_text"),
+    **dict.fromkeys(["iterate_lines", "read_lines"], "lines"),
+    **dict.fromkeys(["load_parallel_text", "tokenize_pairs"], "parallel_text"),
+    **dict.fromkeys(["load_corpus", "tokenize_corpus"], "plain_text"),
+    "describe_data": "report",
 }
-_MODULES = {name: module for module, names in _NAMES.items() for name in names}
-
 __all__ = sorted(_MODULES)
 
 

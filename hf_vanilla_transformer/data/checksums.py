@@ -7,38 +7,33 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from ..errors import DataError
 from .lines import local_path
 
 
-# Only training needs it.
 if TYPE_CHECKING:
     from datasets import Dataset
 
 
 def checksum(dataset: "Dataset") -> str:
-    """SHA-256, hexadecimal, of a data set's rows as JSON lines, in their order."""
+    """Return the SHA-256, hexadecimal, of a data set's rows as JSON lines, in their order."""
     digest, encoder = hashlib.sha256(), json.JSONEncoder(ensure_ascii=False)
     for batch in dataset.iter(batch_size=10_000):
         for row in zip(*batch.values(), strict=True):
-            digest.update(encoder.encode(row).encode())
-            digest.update(b"\n")
+            digest.update(f"{encoder.encode(row)}\n".encode())
     return digest.hexdigest()
 
 
 def file_checksum(file: str | os.PathLike) -> str:
-    """SHA-256, hexadecimal, of a file's bytes."""
-    if local_path(file).is_char_device():
-        raise DataError(f"{file}: a device, which has no end")
+    """Return the SHA-256, hexadecimal, of a file's bytes."""
     with open(local_path(file), "rb") as content:
         return hashlib.file_digest(content, "sha256").hexdigest()
 
 
 def name_splits(data: "Mapping[str, Dataset]") -> dict[str, str]:
-    """For each split its rows and the beginning of their checksum, for a message."""
+    """Return the rows of each split and the beginning of their checksum, for a message."""
     return {name: f"{one['rows']:,} rows ({one['sha256'][:12]})" for name, one in describe_splits(data).items()}
 
 
 def describe_splits(data: "Mapping[str, Dataset]") -> dict[str, dict[str, Any]]:
-    """For each split its number of `rows` and their checksum, `sha256`."""
+    """Return the number of `rows` of each split and their checksum, `sha256`."""
     return {name: {"rows": len(split), "sha256": checksum(split)} for name, split in data.items()}

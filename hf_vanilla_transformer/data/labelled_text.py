@@ -4,7 +4,8 @@
 import logging
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -15,11 +16,20 @@ from ..errors import DataError
 from ..tasks import MULTI, PROBLEM_TYPES, REGRESSION, SINGLE
 from ..tokenizer import encode
 from .in_memory import is_in_memory, name_of
-from .labels import check_labels, find_label_names, label_names, multi_hot, problem_type_of, read_label
+from .labels import (
+    LABEL_TYPES,
+    compare_labels,
+    label_names,
+    labels_of,
+    multi_hot,
+    order_labels,
+    problem_type_of,
+    read_label,
+)
 from .nsmc import NSMC_LABELS, find_nsmc_files
 from .rows import complete_splits, convert_rows, tokenize_rows
 from .rows import drop_repeats as drop_repeated_rows
-from .tables import LINE, read_tables
+from .tables import check_type, read_tables
 
 
 logger = logging.getLogger(__name__)
@@ -41,13 +51,11 @@ def load_labelled_text(
     dropped: Counter[str] | None = None,
     cut: bool = True,
     known_labels: Sequence[str] | None = None,
-    id_column: str | None = None,
-    with_lines: bool = False,
 ) -> DatasetDict:
     """Load texts with their labels, as the splits `train`, `validation` and `test`.
 
     A split that the source lacks is taken from `train`, the same rows for the same seed; where each text has one
-    label, stratified by it. Rows without text are dropped; the log says how many.
+    label, stratified by it. Rows without text and splits without labels are left out; the log says so.
 
     Args:
         source: One of
@@ -71,12 +79,10 @@ def load_labelled_text(
         config_name: Of a Hub data set with several configurations, such as `"ynat"` of KLUE.
         cache_dir: The folder for downloads and prepared data; by default that of `datasets`.
         drop_unlabelled: Leave out rows without a label, which are an error otherwise.
-        drop_repeats: Leave out texts that were there before, and those of train that another split has, too.
+        drop_repeats: Leave out texts that came before, and those of train that another split has, too.
         dropped: Gets the number of rows that these two leave out, by reason.
-        cut: Whether missing splits are cut; else those that are there are returned, and a single file is train.
+        cut: Whether missing splits are cut; else those of the source are returned, and a single file is train.
         known_labels: A model's labels, which are then those of the data, too; a label beyond them is an error.
-        id_column: A column to keep, as `id`, a string.
-        with_lines: Keep where a row ends in a CSV or TSV file, as `line`; or else its number in the split, as `row`.
 
     Returns:
         The three splits, each with the columns `text` (string) and `label`: `ClassLabel`, `List(ClassLabel)` or
@@ -86,56 +92,60 @@ def load_labelled_text(
         OSError: A file cannot be read, or the Hub cannot be reached.
         DataError: The source does not exist, or there is an error in it.
     """
-    given, source = source, name_of(source)
-    if not source:
-        raise DataError("the name of the data is empty")
-    if problem_type not in (None, *PROBLEM_TYPES):
+    name, kind, columns = name_of(source), problem_type or SINGLE, [text_column, label_column]
+    if kind not in PROBLEM_TYPES:
         raise DataError(f"problem_type must be one of {', '.join(PROBLEM_TYPES)}, not {problem_type!r}")
-    kind = problem_type or SINGLE
-    if text_column == label_column:
-        raise DataError(f"texts and labels are the same column, {text_column!r}")
-    nsmc_files = None if is_in_memory(given) else find_nsmc_files(source, cache_dir)
-    names = NSMC_LABELS if nsmc_files and label_column == "label" and kind == SINGLE else {}
-    data = read_tables(
-        given,
-        [text_column],
-        {label_column: names},
-        nsmc_files=nsmc_files,
-        further=[*([LINE] if with_lines else []), *([id_column] if id_column else [])],
-        to_train=cut,
-        encoding=encoding,
-        config_name=config_name,
-        cache_dir=cache_dir,
-    )
-    check_labels(source, data, label_column, kind)
-    if kind != REGRESSION:
-        names = names or find_label_names(source, data, label_column, problem_type)
-    ids = _label_ids(source, names, known_labels)
+    nsmc_files = None if is_in_memory(source) else find_nsmc_files(name, cache_dir)
+    options = {"encoding": encoding, "config_name": config_name, "cache_dir": cache_dir}
+    data = read_tables(source, columns, nsmc_files=nsmc_files, to_train=cut, **options)
+    check_type(name, data, text_column, "(large_)?string", "no texts")
+    check_type(name, data, label_column, *LABEL_TYPES[kind])
+
+    labels = {split: labels_of(rows, label_column, kind) for split, rows in data.items()}
+    for split in [split for split in data if split != "train" and any(labels.values()) and not labels[split]]:
+        logger.warning(f"{name}: not read: the split {split}, which has no labels")
+        del data[split], labels[split]
+    names: dict[str, str] = {}
+    if nsmc_files and kind == SINGLE and label_column == "label":
+        names = NSMC_LABELS
+    elif kind != REGRESSION:
+        compare_labels(name, labels)
+        if any(label_names(rows, label_column) for rows in data.values()):
+            ordered = [*dict.fromkeys(chain.from_iterable(labels.values()))]
+        else:
+            ordered = order_labels(name, labels, kind == MULTI, problem_type is None)
+        names = dict(zip(ordered, ordered, strict=True))
+        if known_labels is None and len(names) < 2:
+            raise DataError(f"{name}: the column {label_column!r} has fewer than two labels: {ordered}")
+    ids = _label_ids(name, names, known_labels)
+
+    one = ClassLabel(names=[*(known_labels or names.values())])
+    label_type = {SINGLE: one, MULTI: List(one), REGRESSION: Value("float64")}[kind]
     for split, rows in data.items():
-        name, columns = f"{source}, split {split}", [text_column, label_column]
-        if drop_unlabelled and (places := _unlabelled(rows, columns, ids, kind)):
-            rows = rows.select(sorted({*range(len(rows))} - {*places}))
-            logger.warning(f"{name}: {len(places):,} rows have no {_lack(kind)} and are left out")
+        place, what = f"{name}, split {split}", "number" if kind == REGRESSION else "label"
+        read = partial(read_label, names=label_names(rows, label_column), label_ids=ids, problem_type=kind)
+        if unlabelled := _unlabelled(rows, columns, read):
+            message = f"{place}: {len(unlabelled):,} of {len(rows):,} rows have no {what} in the column {label_column}"
+            if not drop_unlabelled:
+                shown = ", ".join(f"{number + 1:,}" for number in unlabelled[:10])
+                raise DataError(
+                    f"{message}, rows {shown}{', …' * (len(unlabelled) > 10)}: drop_unlabelled leaves them out"
+                )
+            logger.warning(f"{message} and are left out")
+            rows = rows.select(sorted({*range(len(rows))} - {*unlabelled}))
             if dropped is not None:
-                dropped[f"no {_lack(kind)}"] += len(places)
-        data[split] = _keep_text_and_label(
-            rows, name, columns, ids, known_labels or [*names.values()], kind, with_lines, id_column
-        )
-    if known_labels is None and len(names) < 2 and kind != REGRESSION:
-        raise DataError(f"{source}: the column {label_column!r} has fewer than two labels: {list(names)}")
-    if drop_repeats and (repeated := drop_repeated_rows(data, source, ["text"])) and dropped is not None:
+                dropped[f"no {what}"] += len(unlabelled)
+        data[split] = _keep_text_and_label(rows, place, columns, read, label_type)
+    if drop_repeats and (repeated := drop_repeated_rows(data, name, ["text"])) and dropped is not None:
         dropped["repeated"] += repeated
     if not cut:
         return data
-    return complete_splits(data, source, validation_fraction, seed, always_cut=["validation"] if nsmc_files else [])
+    return complete_splits(data, name, validation_fraction, seed, always_cut=["validation"] if nsmc_files else [])
 
 
 def tokenize(
-    dataset: Dataset | DatasetDict,
-    tokenizer: PreTrainedTokenizerBase,
-    max_length: int | None = None,
-    keep_texts: bool = False,
-) -> Dataset | DatasetDict:
+    dataset: DatasetDict, tokenizer: PreTrainedTokenizerBase, max_length: int | None = None, keep_texts: bool = False
+) -> DatasetDict:
     """Turn texts into token ids, for `Trainer`.
 
     Args:
@@ -156,11 +166,11 @@ def tokenize(
     encode([""], tokenizer, max_length)  # `save_pretrained` writes this truncation, with rows from the cache, too
     rows = next(iter(dataset.values())) if isinstance(dataset, DatasetDict) else dataset
     number_of_labels = len(label_names(rows)) if problem_type_of(rows) == MULTI else None
-    dropped = [] if keep_texts else ["text"]
+    removed = [] if keep_texts else ["text"]
     if number_of_labels is None:
         dataset = dataset.rename_column("label", "labels")
     else:
-        dropped.append("label")
+        removed.append("label")
 
     def tokenize_batch(batch: dict[str, list]) -> dict[str, list]:
         input_ids = encode(batch["text"], tokenizer, max_length)
@@ -169,19 +179,11 @@ def tokenize(
             tokens["labels"] = multi_hot(batch["label"], number_of_labels)
         return tokens
 
-    return tokenize_rows(dataset, tokenize_batch, [tokenizer, max_length, number_of_labels], remove_columns=dropped)
+    return tokenize_rows(dataset, tokenize_batch, [tokenizer, max_length, number_of_labels], remove_columns=removed)
 
 
-class _NoLabel(Exception):
-    """A row has a text and no label."""
-
-
-def _lack(problem_type: str) -> str:
-    return "number" if problem_type == REGRESSION else "label"
-
-
-def _label_ids(source: str, names: dict[str, str], known: Sequence[str] | None) -> dict[str, int]:
-    """The number of each label as the data write it, in their order or in that of a model's labels."""
+def _label_ids(source: str, names: Mapping[str, str], known: Sequence[str] | None) -> dict[str, int]:
+    """Number the labels as the data write them, in their order or in that of a model's labels."""
     if known is None:
         return {label: number for number, label in enumerate(names)}
     if not set(names.values()) <= set(known):
@@ -191,56 +193,18 @@ def _label_ids(source: str, names: dict[str, str], known: Sequence[str] | None) 
     return {label: [*known].index(name) for label, name in names.items()}
 
 
-def _unlabelled(rows: Dataset, columns: list[str], label_ids: dict[str, int], problem_type: str) -> list[int]:
-    """The places of the rows that have a text and no label."""
-    batches = (zip(*map(batch.get, columns), strict=True) for batch in rows.select_columns(columns).iter(1000))
-    return [
-        place
-        for place, (text, label) in enumerate(chain.from_iterable(batches))
-        if text and text.strip() and read_label(label, label_ids, problem_type) is None
-    ]
+def _unlabelled(rows: Dataset, columns: list[str], read: Callable) -> list[int]:
+    """Return the places of the rows that have a text and no label."""
+    batches = (zip(*map(batch.get, columns), strict=True) for batch in rows.iter(1000))
+    pairs = enumerate(chain.from_iterable(batches))
+    return [place for place, (text, label) in pairs if text and text.strip() and read(label) is None]
 
 
-def _keep_text_and_label(
-    rows: Dataset,
-    name: str,
-    columns: list[str],
-    label_ids: dict[str, int],
-    names: Sequence[str],
-    problem_type: str,
-    with_lines: bool = False,
-    id_column: str | None = None,
-) -> Dataset:
-    """Reduce rows to `text`, `label` and what is asked for besides, without those that have no text."""
-    has_lines = LINE in rows.column_names
-    one = ClassLabel(names=list(names))
-    types = {SINGLE: one, MULTI: List(one), REGRESSION: Value("float64")}
-    features = {"text": Value("string"), "label": types[problem_type]}
-    if with_lines:
-        features["line" if has_lines else "row"] = Value("int64")
-    if id_column:
-        features["id"] = Value("string")
+def _keep_text_and_label(rows: Dataset, name: str, columns: list[str], read: Callable, label_type: Any) -> Dataset:
+    """Reduce rows to `text` and `label`, without those that have no text."""
 
-    def convert(number: int, text: str | None, label: Any, *further: Any) -> list | None:
-        if text is None or not text.strip():
-            return None
-        label = read_label(label, label_ids, problem_type)
-        if label is None:
-            raise _NoLabel
-        values = {"text": text, "label": label, "row": number}
-        if has_lines:
-            values["line"] = further[0]
-        if id_column:
-            values["id"] = str(further[-1])
-        return [values[name] for name in features]
+    def convert(number: int, text: str | None, label: Any) -> list | None:
+        return [text, read(label)] if text and text.strip() else None
 
-    read = [*columns, *([LINE] if has_lines else []), *([id_column] if id_column else [])]
-    try:
-        return convert_rows(rows, name, read, convert, Features(features), "no text")
-    except _NoLabel:
-        places = _unlabelled(rows, columns, label_ids, problem_type)
-        shown = ", ".join(f"{place + 1:,}" for place in places[:10]) + (", …" if len(places) > 10 else "")
-        raise DataError(
-            f"{name}: {len(places):,} of {len(rows):,} rows have no {_lack(problem_type)} in the column {columns[1]}, "
-            f"rows {shown}: drop_unlabelled leaves them out"
-        ) from None
+    features = Features({"text": Value("string"), "label": label_type})
+    return convert_rows(rows, name, columns, convert, features, "no text")

@@ -4,15 +4,14 @@
 import logging
 import math
 import re
-from collections.abc import Collection
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from datasets import ClassLabel, Dataset, DatasetDict
+from datasets import ClassLabel, Dataset
 
 from ..errors import DataError
 from ..tasks import MULTI, REGRESSION, SINGLE
 from .lines import appearance
-from .tables import check_label, check_type
 
 
 logger = logging.getLogger(__name__)
@@ -20,108 +19,112 @@ logger = logging.getLogger(__name__)
 SEPARATOR = "|"
 # With more labels than this, all whole numbers, the user must say whether they are classes.
 MAX_NUMBERS = 50
+_NAMES = r"(bool|u?int\d+|(large_)?string)"
+# The Arrow types of each kind of labels, and what to say of others.
+LABEL_TYPES = {
+    SINGLE: (_NAMES, f"neither integers nor strings; problem_type {REGRESSION} is for numbers, {MULTI} for lists"),
+    MULTI: (rf"{_NAMES}|\w*list<item: {_NAMES}>.*", "no lists of labels"),
+    REGRESSION: (f"{_NAMES}|halffloat|float|double|decimal.*", "no numbers"),
+}
 
 
 def problem_type_of(data: Dataset) -> str:
-    """The kind of the labels that `load_labelled_text` returned: one of `PROBLEM_TYPES`."""
+    """Return the kind of the labels that `load_labelled_text` returned: one of `PROBLEM_TYPES`."""
     if isinstance(data.features["label"], ClassLabel):
         return SINGLE
     return MULTI if label_names(data) else REGRESSION
 
 
-def label_names(data: Dataset) -> list[str]:
-    """The names of the labels that `load_labelled_text` returned; none for numbers."""
-    feature = data.features["label"]
+def label_names(data: Dataset, column: str = "label") -> list[str]:
+    """Return the names of a column of `ClassLabel`, or of lists of them; none for other columns."""
+    feature = data.features[column]
     feature = getattr(feature, "feature", feature)  # of a list
     return feature.names if isinstance(feature, ClassLabel) else []
 
 
-def check_labels(source: str, data: DatasetDict, column: str, problem_type: str) -> None:
-    """Raise a `DataError` if a column's type does not allow labels of this kind."""
-    names = r"(bool|u?int\d+|(large_)?string)"
-    pattern, problem = {
-        SINGLE: (names, "neither integers nor strings"),
-        MULTI: (rf"{names}|\w*list<item: {names}>.*", "no lists of labels"),
-        REGRESSION: (f"{names}|halffloat|float|double|decimal.*", "no numbers"),
-    }[problem_type]
-    check_type(
-        source, data, column, pattern, problem, f"; problem_type {REGRESSION} is for numbers, {MULTI} for lists"
-    )
-
-
-def find_label_names(source: str, data: DatasetDict, column: str, problem_type: str | None) -> dict[str, str]:
-    """The name of each label, by the label as a string; in numerical order if all are integers.
-
-    Labels that may be numbers to predict are an error unless `problem_type` is given.
-    """
-    feature = next(iter(data.values())).features[column]
-    feature = getattr(feature, "feature", feature)
-    if isinstance(feature, ClassLabel):
-        _check_names(source, feature.names)
-        return {str(number): name for number, name in enumerate(feature.names)}
-    found = {split: _labels_of(rows, column, problem_type) for split, rows in data.items()}
-    labels = set().union(*found.values())
-    integers = all(re.fullmatch(r"[+-]?\d+", label) for label in labels)
-    numbers = all(map(is_number, labels))
-    if problem_type is None and numbers and (not integers or len(labels) > MAX_NUMBERS):
-        raise DataError(
-            f"{source}: the column {column!r} holds {len(labels)} different numbers: is problem_type {REGRESSION}, "
-            f"numbers to predict, or {SINGLE}, names of classes?"
-        )
-    names = sorted(labels, key=int if integers else None)
-    _check_names(source, names)
-    for split, its_labels in found.items() if "train" in found else ():
-        if unknown := sorted(its_labels - found["train"]):
-            message = f"{source}, split {split}: no row of train has the label {', '.join(unknown)}"
-            if len(unknown) == len(its_labels):
-                raise DataError(f"{message}; those of train are {', '.join(sorted(found['train']))}")
-            logger.warning(message)
-    return {name: name for name in names}
-
-
-def _labels_of(rows: Dataset, column: str, problem_type: str | None) -> set[str]:
-    if problem_type == MULTI:
-        labels = {label for value in rows[column] for label in split_labels(value)}
-    else:
-        labels = {str(label).strip() for label in rows.unique(column) if label is not None}
-    return labels - {""}
-
-
-def _check_names(source: str, labels: Collection[str]) -> None:
-    looks: dict[str, str] = {}
-    for label in labels:
-        check_label(source, label)
-        other = looks.setdefault(appearance(label), label)
-        if other != label:
-            raise DataError(f"{source}: the label {label} is written in two ways, {ascii(other)} and {ascii(label)}")
-
-
-def split_labels(value: Any) -> list[str]:
-    """The labels of one text, from a list or from a string with `SEPARATOR` between them; None has none."""
-    values = str(value).split(SEPARATOR) if isinstance(value, str) else [] if value is None else value
-    values = values if isinstance(values, list) else [values]
+def read_labels(value: Any, names: Sequence[str], problem_type: str) -> list[str]:
+    """Return the labels of one text as strings, none if it has none; `names` are those of a `ClassLabel`."""
+    if problem_type == MULTI and isinstance(value, str):
+        value = value.split(SEPARATOR)
+    values = [one for one in (value if isinstance(value, list) else [value]) if one is not None]
+    if names:
+        return [names[number] for number in values if number >= 0]
     return [label for one in values if (label := str(one).strip())]
 
 
-def read_label(value: Any, label_ids: dict[str, int], problem_type: str) -> int | list[int] | float | None:
-    """One text's label, as it is stored; None if the value is no label of this kind."""
+def labels_of(rows: Dataset, column: str, problem_type: str) -> list[str]:
+    """Return the labels of a split, each once; all names of a `ClassLabel`, in their order."""
+    names = label_names(rows, column)
+    values = rows[column] if problem_type == MULTI else rows.unique(column)
+    labels = {label: None for value in values for label in read_labels(value, names, problem_type)}
+    return [*names] if names and labels else [*labels]
+
+
+def order_labels(source: str, labels: Mapping[str, Sequence[str]], is_multi: bool, is_asked: bool) -> list[str]:
+    """Sort the labels that were found in the splits, numbers by their size.
+
+    Raises:
+        DataError: They can be read in two ways; `is_asked` says whether that is so of many numbers.
+    """
+    every = {label for its_labels in labels.values() for label in its_labels}
+    integers = all(map(is_integer, every))
+    if is_asked and all(map(is_number, every)) and (not integers or len(every) > MAX_NUMBERS):
+        raise DataError(
+            f"{source}: the labels are {len(every)} different numbers: is problem_type {REGRESSION}, numbers to "
+            f"predict, or {SINGLE}, names of classes?"
+        )
+    if is_multi and (every <= {"0", "1", "True", "False"} or any(label[0] == "[" for label in every)):
+        raise DataError(
+            f"{source}: the labels are vectors of 0 and 1, or lists as text: name the labels of each text, in a list "
+            f"or with {SEPARATOR} between them"
+        )
+    forms: dict[str, str] = {}
+    for label in every:
+        other = forms.setdefault(str(int(label)) if integers else appearance(label), label)
+        if other != label:
+            raise DataError(f"{source}: the label {label} is written in two ways, {ascii(other)} and {ascii(label)}")
+    return sorted(every, key=int if integers else None)
+
+
+def compare_labels(source: str, labels: Mapping[str, Sequence[str]]) -> None:
+    """Warn of labels that train lacks; raise a `DataError` if it has none of a split's."""
+    for split, its_labels in labels.items() if "train" in labels else ():
+        if unknown := sorted({*its_labels} - {*labels["train"]}):
+            message = f"{source}, split {split}: no row of train has the label {', '.join(unknown)}"
+            if len(unknown) == len(its_labels):
+                raise DataError(f"{message}; those of train are {', '.join(sorted(labels['train']))}")
+            logger.warning(message)
+
+
+def read_label(
+    value: Any, names: Sequence[str], label_ids: Mapping[str, int], problem_type: str
+) -> int | list[int] | float | None:
+    """Return the labels of one text as they are stored; None if they are no label of this kind."""
+    labels = read_labels(value, names, problem_type)
     if problem_type == MULTI:
-        ids = {label_ids.get(label) for label in split_labels(value)}
+        if len({*labels}) < len(labels):
+            raise DataError(f"one text has a label twice: {', '.join(labels)}")
+        ids = [label_ids.get(label) for label in labels]
         return None if None in ids else sorted(ids)
-    text = "" if value is None else str(value).strip()
+    if not labels:
+        return None
     if problem_type == SINGLE:
-        return label_ids.get(text)
-    return float(text) if is_number(text) else None
+        return label_ids.get(labels[0])
+    return float(labels[0]) if is_number(labels[0]) else None
 
 
 def multi_hot(labels: list[list[int]], number: int) -> list[list[float]]:
-    """Each text's labels as `number` values, 1.0 or 0.0, as the loss of several labels takes them."""
+    """Return each text's labels as `number` values, 1.0 or 0.0, as the loss of several labels takes them."""
     return [[float(label in chosen) for label in range(number)] for chosen in map(set, labels)]
 
 
 def is_number(text: str) -> bool:
-    """Whether a label is a finite number."""
+    """Return whether a label is a finite number."""
     try:
         return math.isfinite(float(text))
     except ValueError:
         return False
+
+
+def is_integer(text: str) -> bool:
+    return bool(re.fullmatch(r"[+-]?\d+", text))

@@ -19,9 +19,6 @@ JSON_SUFFIXES = (".json", ".jsonl")
 TABLE_SUFFIXES = (".csv", ".tsv", ".txt", *JSON_SUFFIXES)
 TABLE_SUFFIXES = (*TABLE_SUFFIXES, *(f"{suffix}.gz" for suffix in TABLE_SUFFIXES))
 BYTE_ORDER_MARK = "\ufeff"
-CUT_OFF = "the last line is incomplete, the file has been cut off"
-# Characters that a label must not have: they would break a line of output, or control a terminal.
-CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 def iterate_lines(file: str | os.PathLike, encoding: str = "utf-8") -> Iterator[str]:

@@ -22,20 +22,17 @@ NSMC_SHA256 = {
 }
 NSMC_LABELS = {"0": "negative", "1": "positive"}
 # Two CSV writers wrote NSMC's files in turn: a document with a double quote is quoted twice.
-NSMC_QUOTING_LEVELS = 2
+NSMC_QUOTINGS = 2
 
 
 def find_nsmc_files(source: str, cache_dir: str | os.PathLike | None) -> dict[str, Path] | None:
-    """NSMC's two files: those of the sample, downloaded ones, or those in a folder; None if it has neither."""
+    """Return NSMC's two files: those of the sample, downloaded ones, or those in a folder; None if it has neither."""
     if source == "nsmc":
         return {split: _download(split, cache_dir) for split in NSMC_FILES}
     folder = SAMPLES if source == "sample" else local_path(source)
     files = {split: folder / name for split, name in NSMC_FILES.items()}
-    missing = [file for file in files.values() if not file.is_file()]
-    if len(missing) == len(files):
+    if not any(file.is_file() for file in files.values()):
         return None
-    if missing:
-        raise DataError(f"{missing[0]}: no such file")
     for split, file in files.items():
         if folder != SAMPLES and (difference := _difference_from_official(file, split)):
             logger.warning(f"{file}: {difference}")
@@ -43,7 +40,7 @@ def find_nsmc_files(source: str, cache_dir: str | os.PathLike | None) -> dict[st
 
 
 def _download(split: str, cache_dir: str | os.PathLike | None) -> Path:
-    """The official file, downloaded unless it is in the cache."""
+    """Return the official file, downloaded unless it is in the cache."""
     downloads = Path(cache_dir) / "downloads" if cache_dir else None
     config = DownloadConfig(cache_dir=downloads, use_etag=False)  # a cached file needs no network
     url = f"{NSMC_URL}/{NSMC_FILES[split]}"

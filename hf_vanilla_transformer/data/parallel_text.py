@@ -10,12 +10,12 @@ from datasets import Dataset, DatasetDict, Features, List, Value, concatenate_da
 from transformers import PreTrainedTokenizerBase
 
 from ..errors import DataError
-from .in_memory import is_in_memory, name_of
-from .lines import local_path
+from .in_memory import NAMES, is_in_memory, name_of
+from .lines import TABLE_SUFFIXES, local_path
 from .plain_text import read_texts
 from .rows import complete_splits, convert_rows, tokenize_rows
 from .rows import drop_repeats as drop_repeated_rows
-from .tables import NAMES, TABLE_SUFFIXES, files_ending, find_splits, name_unused, read_tables
+from .tables import check_type, files_ending, find_splits, name_unused, read_tables
 
 
 _PAIR = Features({"source": Value("string"), "target": Value("string")})
@@ -64,23 +64,22 @@ def load_parallel_text(
     """
     if source_column == target_column:
         raise DataError(f"source and target are the same column, {source_column!r}")
-    given, source = source, name_of(source)
-    columns = [source_column, target_column]
-    data = None
-    if not is_in_memory(given) and (folder := local_path(source)).is_dir():
+    name, columns, data = name_of(source), [source_column, target_column], None
+    if not is_in_memory(source) and (folder := local_path(name)).is_dir():
         data = _read_aligned_files(folder, columns, prefixes or {}, cut, encoding, cache_dir)
     if data is None:
-        data = read_tables(
-            given, columns, to_train=cut, encoding=encoding, config_name=config_name, cache_dir=cache_dir
-        )
+        options = {"encoding": encoding, "config_name": config_name, "cache_dir": cache_dir}
+        data = read_tables(source, columns, to_train=cut, **options)
+        for column in columns:
+            check_type(name, data, column, "(large_)?string", "no texts")
     for split, pairs in data.items():
         training = split == "train" and (cut or len(data) > 1)
-        data[split] = _keep_pairs(pairs, f"{source}, split {split}", columns, training)
-    if drop_repeats and (repeated := drop_repeated_rows(data, source, [*_PAIR])) and dropped is not None:
+        data[split] = _keep_pairs(pairs, f"{name}, split {split}", columns, training)
+    if drop_repeats and (repeated := drop_repeated_rows(data, name, [*_PAIR])) and dropped is not None:
         dropped["repeated"] += repeated
     if not cut:
         return data
-    return complete_splits(data, source, validation_fraction, seed)
+    return complete_splits(data, name, validation_fraction, seed)
 
 
 def tokenize_pairs(
@@ -116,42 +115,35 @@ def _read_aligned_files(
     encoding: str,
     cache_dir: str | os.PathLike | None,
 ) -> DatasetDict | None:
-    """The splits that a folder holds as aligned files; None if it holds none."""
+    """Read the splits that a folder holds as aligned files; return None if it holds none."""
     names = {**NAMES, **{split: (prefix,) for split, prefix in prefixes.items()}}
     endings = [(f".{column}", f".{column}.gz") for column in columns]
     sides = [find_splits(folder, plain_or_gzip, names) for plain_or_gzip in endings]
-    used = [file for side in sides for file in side.values()]
-    every = [*endings[0], *endings[1]]
+    used, every = [file for side in sides for file in side.values()], [*endings[0], *endings[1]]
     others = [file.name for file in files_ending(folder, every) if file not in used]
     splits = {}
     for split in names:
         files = [side.get(split) for side in sides]
-        if all(files):
-            splits[split] = _align(f"{folder}, split {split}", files, columns, encoding, cache_dir)
-        elif any(files):
+        if any(files) and not all(files):
             place = files.index(None)
             missing = files[1 - place].name.removesuffix(".gz").removesuffix(columns[1 - place]) + columns[place]
             raise DataError(f"{folder / missing}: no such file, plain or .gz")
+        if all(files):
+            splits[split] = _align(files, columns, encoding, cache_dir)
         elif to_train and others and (split in prefixes or split == "train"):  # without others, it is cut from train
             missing = " nor ".join(f"{names[split][0]}.{column}" for column in columns)
             raise DataError(f"{folder}: neither {missing}, plain or .gz; there are {', '.join(others)}")
-    if not splits:
-        return None
-    if to_train:  # to be measured, one of several test sets is read at a time
+    if splits and to_train:  # to be measured, one of several test sets is read at a time
         name_unused(folder, [*every, *TABLE_SUFFIXES], used)
-    return DatasetDict(splits)
+    return DatasetDict(splits) if splits else None
 
 
-def _align(
-    name: str, files: list[Path], columns: list[str], encoding: str, cache_dir: str | os.PathLike | None
-) -> Dataset:
+def _align(files: list[Path], columns: list[str], encoding: str, cache_dir: str | os.PathLike | None) -> Dataset:
     sides = [read_texts([file], cache_dir, encoding) for file in files]
     numbers = [len(side) for side in sides]
     if numbers[0] != numbers[1]:
         counted = f"{files[0]} has {numbers[0]:,} lines and {files[1].name} {numbers[1]:,}"
         raise DataError(f"{counted}: they are not aligned")
-    if not len(sides[0]):
-        raise DataError(f"{name}: no pair of sentences")
     sides = [side.rename_column("text", column) for side, column in zip(sides, columns, strict=True)]
     return concatenate_datasets(sides, axis=1)
 

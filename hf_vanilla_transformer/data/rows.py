@@ -1,23 +1,19 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""Rows of memory-mapped data sets: cached, selected, split and tokenized, without a Python object for each."""
+"""Rows of memory-mapped data sets: made, converted, split and tokenized."""
 
-import hashlib
 import json
 import logging
 import multiprocessing
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import chain
-from pathlib import Path
 from typing import Any
 
-import datasets
 import numpy as np
-import pyarrow as pa
-from datasets import ClassLabel, Dataset, DatasetDict, DatasetInfo, Features, Split, Value
+from datasets import ClassLabel, Dataset, DatasetDict, Features, Value
+from datasets.exceptions import DatasetsError
 from datasets.fingerprint import Hasher
-from datasets.table import MemoryMappedTable
-from pyarrow import compute
 from transformers import PreTrainedTokenizerBase
 
 from ..errors import DataError
@@ -25,115 +21,78 @@ from .in_memory import SPLITS
 
 
 logger = logging.getLogger(__name__)
-# Rows for which another process is worth its start.
+# Another process is worth its start for so many rows.
 ROWS_PER_PROCESS = 50_000
 
 
-def select_rows(rows: Dataset, indices: np.ndarray) -> Dataset:
-    """`rows.select(indices)`; of memory-mapped rows, the indices are memory-mapped, too, beside them.
-
-    `Dataset.select` (datasets 5.2) makes a list of them, of 60 bytes each, and every process of `map` gets a copy.
-    """
-    if not rows.cache_files:
-        return rows.select(indices)
-    indices = np.ascontiguousarray(indices, dtype=np.int64)
-    chosen = pa.array(indices.view(np.uint64))  # the type that `datasets` has, without a copy
-    if rows._indices is not None:
-        chosen = rows._indices.column(0).take(chosen)
-    table = pa.table({"indices": chosen})
-    content = hashlib.sha256(rows._fingerprint.encode())
-    content.update(indices.data)
-    fingerprint = content.hexdigest()[:16]
-    file = Path(rows.cache_files[0]["filename"]).with_name(f"cache-{fingerprint}.arrow")
-    table = _memory_mapped(file, table.schema, [table])
-    return Dataset(rows.data, info=rows.info.copy(), split=rows.split, indices_table=table, fingerprint=fingerprint)
+@contextmanager
+def data_errors(name: str) -> Iterator[None]:
+    """Raise an error of `datasets` as a `DataError` with the message of its first cause."""
+    try:
+        yield
+    except (DatasetsError, FileNotFoundError, ValueError, StopIteration) as error:  # the last for empty JSON
+        cause: BaseException = error
+        while cause.__cause__ is not None and not isinstance(cause, DataError):
+            cause = cause.__cause__
+        raise cause if isinstance(cause, DataError) else DataError(f"{name}: {str(cause) or 'no data'}") from error
 
 
-def cached_rows(
-    key: object, batches: Iterable[dict[str, list]], columns: dict[str, Value], cache_dir: str | os.PathLike | None
+def generate_rows(
+    name: str, generator: Callable, columns: Sequence[str], cache_dir: str | os.PathLike | None, **settings: Any
 ) -> Dataset:
-    """Rows in the cache of `datasets`, written once; `key` says what they depend on, such as a file's checksum."""
-    features, fingerprint = Features(columns), Hasher.hash(key)
-    folder = Path(cache_dir or datasets.config.HF_DATASETS_CACHE, "hf_vanilla_transformer", fingerprint)
-    tables = (pa.table(batch, features.arrow_schema) for batch in batches)
-    table = _memory_mapped(folder / "rows.arrow", features.arrow_schema, tables)
-    return Dataset(table, info=DatasetInfo(features=features), split=Split.TRAIN, fingerprint=fingerprint)
-
-
-def _memory_mapped(file: Path, schema: pa.Schema, tables: Iterable[pa.Table]) -> MemoryMappedTable:
-    """The file, memory-mapped; it is written if it does not exist. Two processes may do so at once."""
-    if not file.exists():
-        file.parent.mkdir(parents=True, exist_ok=True)
-        part = file.with_suffix(f".{os.getpid()}")
-        try:
-            with pa.ipc.new_stream(part, schema) as stream:
-                for table in tables:
-                    stream.write_table(table)
-            part.replace(file)
-        finally:
-            part.unlink(missing_ok=True)
-    return MemoryMappedTable.from_file(str(file))
+    """Cache the rows of strings that `generator(**settings)` yields; the key of the cache is made of the settings."""
+    features = Features(dict.fromkeys(columns, Value("string")))
+    with data_errors(name):
+        return Dataset.from_generator(generator, features, cache_dir=cache_dir, gen_kwargs=settings)
 
 
 def column_array(rows: Dataset, column: str) -> np.ndarray:
-    """A column of numbers; `datasets` (5.2) gathers chosen rows one by one, in 800 bytes each."""
-    return _in_order(rows, rows.data.column(column).to_numpy())
-
-
-def list_lengths(rows: Dataset, column: str) -> np.ndarray:
-    """The length of each list in a column, int32."""
-    return _in_order(rows, compute.list_value_length(rows.data.column(column)).to_numpy())
-
-
-def _in_order(rows: Dataset, values: np.ndarray) -> np.ndarray:
-    return values if rows._indices is None else values[rows._indices.column(0).to_numpy()]
+    """Return a column of numbers."""
+    batches = rows.select_columns([column]).with_format("numpy").iter(10_000)
+    return np.concatenate([batch[column] for batch in batches])
 
 
 def convert_rows(
-    rows: Dataset,
-    name: str,
-    columns: list[str],
-    convert: Callable[..., Sequence | None],
-    features: Features,
-    lack: str,
+    rows: Dataset, name: str, columns: list[str], convert: Callable[..., Sequence | None], features: Features, why: str
 ) -> Dataset:
-    """Convert each row: `convert` takes its number, from 1 on, and its values in some columns.
+    """Convert each row.
 
-    It returns the values of `features`, or None to drop the row; `lack` says in the log what such rows have.
+    Args:
+        convert: Takes a row's number, from 1, and its values in `columns`; returns the values of `features`, or None
+            to drop the row.
+        why: What dropped rows have, for the log.
     """
 
     def convert_batch(batch: dict[str, list], numbers: list[int]) -> dict[str, list]:
         values = zip(*(batch[column] for column in columns), strict=True)
-        made = (convert(number + 1, *row) for number, row in zip(numbers, values, strict=True))
-        kept = [row for row in made if row is not None]
+        converted = (convert(number + 1, *row) for number, row in zip(numbers, values, strict=True))
+        kept = [row for row in converted if row is not None]
         return {feature: [row[place] for row in kept] for place, feature in enumerate(features)}
 
     options: dict[str, Any] = {"with_indices": True, "batched": True, "remove_columns": rows.column_names}
     kept = rows.map(convert_batch, features=features, desc="Reading", **options)
     if not len(kept):
-        raise DataError(f"{name}: all rows have {lack}")
+        raise DataError(f"{name}: all rows have {why}")
     if dropped := len(rows) - len(kept):
-        logger.warning(
-            f"{name}: {dropped:,} of {len(rows):,} rows have {lack} and are dropped, {len(kept):,} are left"
-        )
+        logger.warning(f"{name}: {dropped:,} of {len(rows):,} rows have {why} and are dropped, {len(kept):,} are left")
     return kept
 
 
 def drop_repeats(data: DatasetDict, source: str, columns: Sequence[str]) -> int:
-    """Leave out, in place, rows whose texts were there before; of train also those of other splits. How many."""
-    seen: set[int] = set()
+    """Drop, in place, rows whose texts came before, and rows of train that another split has; return their number."""
+    hashes: set[int] = set()
     number = 0
     for split in reversed([split for split in SPLITS if split in data]):
         batches = (zip(*batch.values(), strict=True) for batch in data[split].select_columns([*columns]).iter(1000))
         kept = []
         for place, texts in enumerate(chain.from_iterable(batches)):
-            if (content := hash(texts)) not in seen:
-                seen.add(content)
+            if (content := hash(texts)) not in hashes:
+                hashes.add(content)
                 kept.append(place)
         if not kept:
             raise DataError(f"{source}, split {split}: all rows are in another split, too")
         if dropped := len(data[split]) - len(kept):
-            data[split] = select_rows(data[split], np.array(kept))
+            data[split] = data[split].select(kept)
             number += dropped
             logger.warning(f"{source}, split {split}: {dropped:,} repeated rows are left out")
     return number
@@ -145,13 +104,12 @@ def complete_splits(
     """Cut `test` and `validation`, if they are missing, from `train`; the log says so, but for those in `always_cut`.
 
     Of texts with one label each, a share of each label goes, at least one. Both parts keep the order of labelled
-    texts; those of pairs are shuffled, as `Dataset.train_test_split` does. With labels, that takes ten seconds for
-    NSMC: it reads them one by one.
+    texts; those of pairs are shuffled, as `Dataset.train_test_split` does.
     """
     for split in ("test", "validation"):
         if split not in data:
             parts = _choose(data["train"], f"{source}, split {split}", fraction, seed)
-            data["train"], data[split] = (select_rows(data["train"], part) for part in parts)
+            data["train"], data[split] = (data["train"].select(part) for part in parts)
             if split not in always_cut:
                 sizes = [len(data[part]) for part in (split, "train")]
                 logger.warning(f"{source}: {split} is {sizes[0]:,} rows cut from train, {sizes[1]:,} are left")
@@ -159,7 +117,7 @@ def complete_splits(
 
 
 def _choose(rows: Dataset, name: str, fraction: float, seed: int) -> list[np.ndarray]:
-    """The rows that stay, and those that go."""
+    """Choose the rows that stay, and those that go."""
     if not 0 < fraction < 1:
         raise DataError(f"validation_fraction must lie between 0 and 1, not be {fraction}")
     label = rows.features.get("label")
@@ -190,10 +148,8 @@ class TextsOfColumns:
                 yield from batch[column]
 
 
-def tokenize_rows(
-    data: Dataset | DatasetDict, function: Callable, settings: Sequence, **options: Any
-) -> Dataset | DatasetDict:
-    """`data.map(function)` in batches; `settings` are what it depends on: of a tokenizer, the content is the key."""
+def tokenize_rows(data: DatasetDict, function: Callable, settings: Sequence, **options: Any) -> DatasetDict:
+    """Call `data.map(function)` in batches, cached by the settings that it depends on: of a tokenizer, its content."""
     if isinstance(data, DatasetDict):
         return DatasetDict({name: tokenize_rows(rows, function, settings, **options) for name, rows in data.items()})
     key = [_tokenizer_content(one) if isinstance(one, PreTrainedTokenizerBase) else one for one in settings]
@@ -208,7 +164,7 @@ def tokenize_rows(
 
 
 def tokenizing_processes(rows: int) -> int | None:
-    """The number of processes that tokenize so many rows, at most one a core; None for this process alone."""
+    """Return the number of processes that tokenize so many rows, at most one a core; None for this process alone."""
     if multiprocessing.get_all_start_methods()[0] != "fork":  # other processes would run an unguarded script again
         return None
     number = min(len(os.sched_getaffinity(0)), rows // ROWS_PER_PROCESS)
@@ -216,7 +172,7 @@ def tokenizing_processes(rows: int) -> int | None:
 
 
 def _tokenizer_content(tokenizer: PreTrainedTokenizerBase) -> Any:
-    """What tokens depend on: not the tokenizer's path, nor its last truncation and padding."""
+    """Return what tokens depend on: not the tokenizer's path, nor its last truncation and padding."""
     if not tokenizer.is_fast:
         return tokenizer
     content = json.loads(tokenizer.backend_tokenizer.to_str())

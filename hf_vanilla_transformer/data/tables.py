@@ -1,49 +1,33 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""Tables, folders and Hub data sets become rows: one reader for each format, alone or in a folder."""
+"""Tables, folders and data sets of the Hub become rows: CSV and TSV are read here, all else by `datasets`."""
 
 import logging
 import os
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from glob import escape
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from datasets import Dataset, DatasetDict, Value, load_dataset
-from datasets.exceptions import DatasetsError
-from datasets.fingerprint import Hasher
-from datasets.load import CachedDatasetModuleFactory
+from datasets import Dataset, DatasetDict, load_dataset
 
 from ..errors import DataError
 from .checksums import file_checksum
-from .in_memory import NAME, NAMES, SPLITS, is_in_memory, name_of, splits_of
-from .lines import CONTROLS, JSON_SUFFIXES, TABLE_SUFFIXES, ending_of, iterate_lines, local_path
-from .network import HUB_NAME, hub_answers
-from .nsmc import NSMC_QUOTING_LEVELS
-from .rows import cached_rows
-from .table_files import NO_ROW, find_columns, iterate_rows
+from .in_memory import NAMES, SPLITS, is_in_memory, name_of, splits_of
+from .lines import JSON_SUFFIXES, TABLE_SUFFIXES, ending_of, local_path
+from .nsmc import NSMC_QUOTINGS
+from .rows import data_errors, generate_rows
+from .table_files import find_columns, iterate_rows
 
 
 logger = logging.getLogger(__name__)
-DATA_SUFFIXES = (*TABLE_SUFFIXES, ".parquet", ".arrow")
-# The column that says in which line of a CSV or TSV file a row begins.
-LINE = "first line in the file"
-# Half of a character in JSON, which `datasets` reads as an empty text.
-_BRACKETS, _STRINGS = re.compile(r"[\[\]{}]"), re.compile(r'"(?:[^"\\]|\\.)*"')
-_SURROGATE = re.compile(
-    r"(?<!\\)(?:\\\\)*(\\u[dD][89abAB]\w\w(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB]\w\w)\\u[dD][c-fC-F]\w\w)"
-)
 
 
 def read_tables(
     source: Any,
-    texts: list[str],
-    labels: Mapping[str, Collection[str]] | None = None,
+    columns: Sequence[str],
     *,
     nsmc_files: Mapping[str, Path] | None = None,
-    further: Sequence[str] = (),
     to_train: bool = True,
     encoding: str = "utf-8",
     config_name: str | None = None,
@@ -51,189 +35,104 @@ def read_tables(
 ) -> DatasetDict:
     """Read some columns of a table, a folder, a data set of the Hub or one in memory; a single table is train.
 
-    `column.entry` names an entry of a column of mappings. `labels` has the columns of labels, with those that a CSV or
-    TSV file may hold; none means any. `nsmc_files` are read in place of `source`. `further` columns are kept as they
-    are; `LINE` is one of CSV and TSV files alone. With `to_train`, there must be a split train.
+    Args:
+        columns: Their names; `column.entry` is an entry of a column of mappings.
+        nsmc_files: NSMC's two files, read in place of `source`.
+        to_train: Whether there must be a split train.
     """
-    labels, given, source = labels or {}, source, name_of(source)
-    path = local_path(source)
-    files, quoting_levels = {} if is_in_memory(given) else nsmc_files, NSMC_QUOTING_LEVELS
-    if files is None:
-        files, quoting_levels = _find_tables(path), 1
-    data = {
-        split: _read_table(file, texts, labels, further, encoding, cache_dir, quoting_levels)
-        for split, file in files.items()
-    }
-    if not data:
-        with _data_errors(source):
-            loaded = splits_of(given) if is_in_memory(given) else _load(source, path, config_name, cache_dir)
-        columns = [*texts, *labels, *(column for column in further if column != LINE)]
-        data = {split: _select(source, rows, columns) for split, rows in loaded.items()}
+    name = name_of(source)
+    if is_in_memory(source):
+        data = splits_of(source, columns)
+    elif files := nsmc_files or _find_tables(local_path(name)):
+        options = {"encoding": encoding, "quotings": NSMC_QUOTINGS if nsmc_files else 1, "cache_dir": cache_dir}
+        data = {split: _read_table(file, columns, **options) for split, file in files.items()}
+    else:
+        with data_errors(name):
+            data = dict(load_dataset(name, config_name, cache_dir=cache_dir))
+    split_of = {other: split for split, names in NAMES.items() for other in names}
+    if len({split_of.get(split, split) for split in data}) < len(data):
+        raise DataError(f"{name}: of {', '.join(data)}, two are the same split; keep one")
+    data = {split_of.get(split, split): _select(name, rows, columns) for split, rows in data.items()}
     if to_train and "train" not in data:
-        raise DataError(f"{source}: no split train; the splits are {', '.join(data)}")
+        raise DataError(f"{name}: no split train; the splits are {', '.join(data)}")
     if unused := [split for split in data if split not in SPLITS]:
-        logger.warning(f"{source}: not read: the splits {', '.join(unused)}")
-    data = DatasetDict({split: data[split] for split in SPLITS if split in data})
-    for column in texts:
-        check_type(source, data, column, "(large_)?string", "no texts")
-    return data
+        logger.warning(f"{name}: not read: the splits {', '.join(unused)}")
+    return DatasetDict({split: data[split] for split in SPLITS if split in data})
 
 
-def files_ending(folder: Path, endings: Sequence[str], pattern: str = "*") -> list[Path]:
-    """A folder's files with one of these endings, in small letters or capitals, but for hidden ones."""
-    endings = tuple(ending.lower() for ending in endings)
-    files = (file for file in sorted(folder.glob(pattern)) if file.is_file() and not file.name.startswith("."))
-    return [file for file in files if file.name.lower().endswith(endings)]
+def files_ending(folder: Path, endings: Sequence[str]) -> list[Path]:
+    """Return a folder's files with one of these endings, in small letters or capitals, but for hidden ones."""
+    files = (file for file in sorted(folder.glob("*")) if file.is_file() and not file.name.startswith("."))
+    return [file for file in files if file.name.lower().endswith(tuple(ending.lower() for ending in endings))]
 
 
 def find_splits(folder: Path, endings: Sequence[str], names: Mapping[str, Sequence[str]] = NAMES) -> dict[str, Path]:
-    """The file of each split in a folder: one of its names with one of the endings."""
-    found: dict[str, Path] = {}
+    """Find the file of each split in a folder: one of its names with one of the endings."""
+    splits: dict[str, Path] = {}
     for split, beginnings in names.items():
         wanted = {f"{name}{ending}".lower() for name in beginnings for ending in endings}
         files = [file for file in files_ending(folder, [""]) if file.name.lower() in wanted]
         if len(files) > 1:
             raise DataError(f"{folder}: {' and '.join(file.name for file in files)} are both {split}: keep one")
-        found.update(zip([split], files, strict=False))
-    return found
+        splits.update(dict.fromkeys([split], *files) if files else {})
+    return splits
 
 
 def name_unused(folder: Path, endings: Sequence[str], used: Collection[Path]) -> None:
     """Name in the log the files of these endings that are not read."""
     if names := [file.name for file in files_ending(folder, endings) if file not in used]:
-        shown = (name if name.isprintable() else ascii(name) for name in names)
-        logger.warning(f"{folder}: not read: {', '.join(shown)}")
+        logger.warning(f"{folder}: not read: {', '.join(names)}")
+
+
+def check_type(name: str, data: Mapping[str, Dataset], column: str, pattern: str, problem: str) -> None:
+    """Raise a `DataError` if the name of a column's Arrow type does not match."""
+    for rows in data.values():
+        if not re.fullmatch(pattern, str(rows.features.arrow_schema.field(column).type)):
+            raise DataError(f"{name}: the column {column!r} holds {rows.features[column]}: {problem}")
 
 
 def _find_tables(path: Path) -> dict[str, Path]:
-    """A table, or a folder's by split; none if its data are in other files, or on the Hub: `datasets` reads those."""
-    if path.is_file():
-        if not path.name.lower().endswith(TABLE_SUFFIXES):
-            if (suffix := path.suffix.lower()) == ".parquet":
-                return {}
-            hint = "; save a workbook as CSV UTF-8" if suffix.startswith(".xls") else ""
-            raise DataError(f"{path}: not a .csv, .tsv, .txt, .json, .jsonl or .parquet file{hint}")
+    """Return a table, or those of a folder by split; none if `datasets` must find the data itself."""
+    is_table = path.name.lower().endswith((*TABLE_SUFFIXES, ".parquet"))
+    if path.is_file() and not is_table:
+        raise DataError(f"{path}: not a .csv, .tsv, .txt, .json, .jsonl or .parquet file")
+    if is_table and not path.is_dir():
         return {"train": path}
     files, tables = find_splits(path, TABLE_SUFFIXES), files_ending(path, TABLE_SUFFIXES)
-    if not files and tables == files_ending(path, DATA_SUFFIXES, "**/*"):
-        if len(tables) > 1:
-            names = ", ".join(table.name for table in tables)
-            raise DataError(f"{path}: which split is which? Name {names} train, validation and test")
-        files = dict(zip(["train"], tables, strict=False))
+    if not files and len(tables) > 1:
+        names = ", ".join(table.name for table in tables)
+        raise DataError(f"{path}: which split is which? Name {names} train, validation and test")
+    files = files or dict(zip(["train"], tables, strict=False))
     if files:
         name_unused(path, TABLE_SUFFIXES, files.values())
     return files
 
 
-def _load(source: str, path: Path, config_name: str | None, cache_dir: str | os.PathLike | None) -> DatasetDict:
-    """Load by `datasets` a Parquet file, a folder without tables, or a data set of the Hub."""
-    if path.is_file():
-        files = {"train": escape(str(path))}
-        return load_dataset("parquet", data_files=files, cache_dir=cache_dir, description=file_checksum(path))
-    if path.is_dir():
-        folder = str(path.resolve())
-        if folder != escape(folder):
-            raise DataError(f"{source}: `datasets` takes *, ? and [ for patterns: rename the folder")
-        content = [(str(file), file_checksum(file)) for file in files_ending(path, DATA_SUFFIXES, "**/*")]
-        return load_dataset(folder, config_name, cache_dir=cache_dir, description=Hasher.hash(content))
-    if NAME.fullmatch(source):
-        raise DataError(f"{source}: give the data again, as such an object or a file")
-    if path.name.endswith(TABLE_SUFFIXES) or not HUB_NAME.fullmatch(source):
-        raise DataError(f"{source}: no such file or folder")
-    if not hub_answers(source, "dataset"):
-        try:  # what was prepared before needs no network
-            CachedDatasetModuleFactory(source, cache_dir=cache_dir).get_module()
-        except FileNotFoundError:
-            reason = "no such file or folder here, and no network to look for it on the Hub"
-            raise DataError(f"{source}: {reason}") from None
-    return load_dataset(source, config_name, cache_dir=cache_dir)
-
-
-@contextmanager
-def _data_errors(source: str) -> Iterator[None]:
-    """Raise an error of `datasets` about `source` as a `DataError` with the message of its first cause."""
-    try:
-        yield
-    except DataError:
-        raise
-    except (DatasetsError, FileNotFoundError, ValueError) as error:
-        cause: BaseException = error
-        while cause.__cause__ is not None:
-            cause = cause.__cause__
-        raise DataError(f"{source}: {cause}") from error
-
-
-def check_type(source: str, data: DatasetDict, column: str, pattern: str, lack: str, hint: str = "") -> None:
-    """Raise a `DataError` if the name of a column's Arrow type does not match."""
-    for rows in data.values():
-        if not re.fullmatch(pattern, str(rows.features.arrow_schema.field(column).type)):
-            raise DataError(f"{source}: the column {column!r} holds {lack} but {rows.features[column]}{hint}")
-
-
 def _read_table(
-    file: Path,
-    texts: list[str],
-    labels: Mapping[str, Collection[str]],
-    further: Sequence[str],
-    encoding: str,
-    cache_dir: str | os.PathLike | None,
-    quoting_levels: int,
+    file: Path, columns: Sequence[str], encoding: str, quotings: int, cache_dir: str | os.PathLike | None
 ) -> Dataset:
-    """Some columns of a table; those of a CSV or TSV file are strings. The cache goes by the file's content."""
-    with_line = [LINE] if LINE in further else []
-    suffix, columns = ending_of(file), [*texts, *labels, *(column for column in further if column != LINE)]
-    if suffix in JSON_SUFFIXES:
-        _check_json(file)
-        cached = {"cache_dir": cache_dir, "description": file_checksum(file)}  # of which the cache's key is made
-        with _data_errors(str(file)):
-            rows = load_dataset("json", data_files=escape(str(file)), split="train", **cached)
-        return _select(str(file), rows, columns)
-    allowed = {column: list(labels[column]) for column in labels}
-    key = ["table", suffix == ".csv", file_checksum(file), texts, allowed, encoding, quoting_levels, *further]
-
-    def batches() -> Iterator[dict[str, list[Any]]]:
-        rows = iterate_rows(file, encoding, quoting_levels)
-        _, header = next(rows)
-        places = dict(zip(columns, find_columns(f"{file}, line 1", header, columns), strict=True))
-        while batch := list(islice(rows, 1000)):
-            for column in allowed:
-                for line, fields in batch:
-                    check_label(f"{file}, line {line}", fields[places[column]].strip(), allowed[column])
-            lines = dict.fromkeys(with_line, [line for line, _ in batch])
-            yield {column: [fields[place] for _, fields in batch] for column, place in places.items()} | lines
-
-    types = dict.fromkeys(columns, Value("string")) | dict.fromkeys(with_line, Value("int64"))
-    return cached_rows(key, batches(), types, cache_dir)
+    """Read a table, cached by its content; the columns of a CSV or TSV file are strings."""
+    suffix, content = ending_of(file), file_checksum(file)
+    if suffix in (*JSON_SUFFIXES, ".parquet"):
+        kind = "parquet" if suffix == ".parquet" else "json"
+        with data_errors(str(file)):  # the cache's key is made of the description
+            options = {"split": "train", "cache_dir": cache_dir, "description": content}
+            return load_dataset(kind, data_files=escape(str(file)), **options)
+    settings = {"file": str(file), "wanted": tuple(columns), "encoding": encoding, "quotings": quotings}
+    return generate_rows(str(file), _strings, columns, cache_dir, content=content, **settings)
 
 
-def check_label(place: str, label: str, allowed: Collection[str] = ()) -> None:
-    """Raise a `DataError` for a label that would break a line of output, or that is not allowed."""
-    if allowed and label not in allowed:
-        raise DataError(f"{place}: the label is {label!r}, not {' or '.join(allowed)}")
-    if CONTROLS.search(label):
-        raise DataError(f"{place}: the label {label!r} holds a control character")
+def _strings(file: str, wanted: Sequence[str], encoding: str, quotings: int, content: str) -> Iterator[dict[str, str]]:
+    rows = iterate_rows(file, encoding, quotings)
+    _, header = next(rows)
+    places = dict(zip(wanted, find_columns(f"{file}, line 1", header, wanted), strict=True))
+    for _, fields in rows:
+        yield {column: fields[place] for column, place in places.items()}
 
 
-def _check_json(file: Path) -> None:
-    """Refuse JSON that crashes `datasets` (5.2), or that it silently misreads."""
-    beginning, number, depth = "", 0, 0
-    for number, text in enumerate(iterate_lines(file), start=1):
-        beginning = beginning or text.lstrip()[:1]
-        for mark in _BRACKETS.findall(_STRINGS.sub("", text)):
-            depth += 1 if mark in "[{" else -1
-            if depth > 100:
-                raise DataError(f"{file}, line {number}: JSON of more than 100 levels")
-        if beginning not in ("", "{", "["):
-            raise DataError(f"{file}, line {number}: neither a mapping nor a list in JSON")
-        if "\\u" in text and (half := _SURROGATE.search(text)):
-            raise DataError(f"{file}, line {number}: {half[1]} is half of a character")
-    if not beginning:
-        raise DataError(f"{file}, line {number + 1}: {NO_ROW}")
-
-
-def _select(name: str, rows: Dataset, columns: list[str]) -> Dataset:
-    """The wanted columns, under the wanted names."""
+def _select(name: str, rows: Dataset, columns: Sequence[str]) -> Dataset:
+    """Select the wanted columns, under the wanted names."""
     rows = rows.flatten()
-    found = [rows.column_names[place] for place in find_columns(name, rows.column_names, columns)]
-    names = {old: new for old, new in zip(found, columns, strict=True) if old != new}
-    return rows.select_columns(found).rename_columns(names)
+    places = [rows.column_names[place] for place in find_columns(name, rows.column_names, columns)]
+    names = {old: new for old, new in zip(places, columns, strict=True) if old != new}
+    return rows.select_columns(places).rename_columns(names)

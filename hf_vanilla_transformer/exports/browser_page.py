@@ -2,87 +2,63 @@
 """Make a web page that runs a model in the browser and shows its attention; any host of static files can serve it."""
 
 import contextlib
-import functools
 import hashlib
-import json
-import re
 import shutil
 import subprocess
 import tarfile
 import tempfile
-from http import HTTPStatus
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from importlib import resources
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import yaml
+import torch
+from transformers.modeling_outputs import BaseModelOutput
 
 from ..errors import DataError
 from ..finished_folder import finished_folder
-from ..hub.card_text import markdown
 from ..hub.model_card import load_model_card
 from ..hub.record import example_texts, save_json
-from ..inference.engine import ModelFacts, import_extra, labels_of
+from ..inference.engine import ModelFacts, labels_of
 from ..modeling_vanilla_transformer import VanillaTransformerPreTrainedModel
 from ..tasks import CLASSIFICATION, EXAMPLES, SINGLE, Task
 from .exporting import load_exportable, save_tokenizers, task_of_model
 
 
-class NpmPackage(NamedTuple):
-    version: str
-    files: dict[str, str]  # that the page needs, and the SHA-256 of each
-
-
+# The npm packages of the page, of each the files that it needs, and their SHA-256.
 RUNTIME = {
-    "onnxruntime-web": NpmPackage(
-        "1.30.0",
-        {
-            "dist/ort.wasm.bundle.min.mjs": "11e64bd8ffe11bd1a2a2f0d6275fdfbbba7262f0b76b99b53d228a8a22ef3d90",
-            "dist/ort-wasm-simd-threaded.wasm": "3398c10d07d229bd91b364548e130e0e51a8e5704b88c7c083ebbeb78842dee2",
-        },
-    ),
-    "@huggingface/tokenizers": NpmPackage(
-        "0.2.0",
-        {
-            "dist/tokenizers.min.mjs": "258e46332101335ce8d95aed7745b19ac3b46d37f3e159a89cf894c2ea9b1d3a",
-            "LICENSE": "c71d239df91726fc519c6eb72d318ec65820627232b2f796219e87dcf35d0ab4",
-        },
-    ),
+    "onnxruntime-web@1.30.0": {
+        "dist/ort.wasm.bundle.min.mjs": "11e64bd8ffe11bd1a2a2f0d6275fdfbbba7262f0b76b99b53d228a8a22ef3d90",
+        "dist/ort-wasm-simd-threaded.wasm": "3398c10d07d229bd91b364548e130e0e51a8e5704b88c7c083ebbeb78842dee2",
+    },
+    "@huggingface/tokenizers@0.2.0": {
+        "dist/tokenizers.min.mjs": "258e46332101335ce8d95aed7745b19ac3b46d37f3e159a89cf894c2ea9b1d3a",
+        "LICENSE": "c71d239df91726fc519c6eb72d318ec65820627232b2f796219e87dcf35d0ab4",
+    },
 }
-README = """
-# {name}
-
-웹 브라우저 안에서 실행되는 인코더-디코더 Transformer입니다. 서버가 필요 없으며, 입력한 글은 기기 밖으로 나가지
-않습니다.
-
-An encoder-decoder Transformer that runs in the browser and shows its attention, made by `vanilla-transformer page`.
-Any host of static files serves this folder; on this machine, `python -m http.server --bind 127.0.0.1` in it does.
-
-`runtime/` holds files of the npm packages {packages}, with their licences.
-"""
+# The page reads this many characters of a text for each token of the model; the rest is cut.
+CHARACTERS_PER_TOKEN = 64
 
 
 def make_page(
     model_folder: str, output_dir: str, *, runtime: str | None = None, examples: list[str] | None = None
 ) -> dict[str, Any]:
-    """Make the page's folder; returns the page's settings, as in its `model/page.json`.
+    """Make the page's folder.
 
     Args:
         model_folder: The folder or Hub name of a classifier or a translator.
-        output_dir: The page's folder. It must be empty or missing, and is left so if anything fails.
-        runtime: A folder with the files of `RUNTIME`, such as another page's `runtime` or a `node_modules`; by default
-            npm downloads them.
-        examples: Texts that the page offers to try; by default those of the model's record, which has some of the
-            validation split, or `EXAMPLES` of the model's language.
+        output_dir: The page's folder, empty or missing. It is left so if anything fails.
+        runtime: Another page's folder `runtime`, to copy; by default npm downloads the files.
+        examples: Texts to try; by default those of the model's record, or of `EXAMPLES` in the model's language.
+
+    Returns:
+        The page's settings, as in its `model/page.json`.
 
     Raises:
-        ValueError: the folder is not empty, the model cannot be loaded or is neither classifier nor translator, its
-            tokenizer is not fast, or the runtime cannot be downloaded or copied.
+        DataError: the folder is not empty, the model is no classifier with single labels and no translator, its
+            tokenizer is not fast, or the runtime cannot be downloaded.
         ImportError: the extra `onnx` is not installed.
-        OSError: a file cannot be written.
+        OSError: a file cannot be read or written.
     """
-    import_extra("onnxscript", "onnxscript", "onnx")  # by which torch writes ONNX files
     with finished_folder(output_dir) as folder:
         model, tokenizers = load_exportable(model_folder)
         if model.config.problem_type not in (None, SINGLE):
@@ -99,19 +75,28 @@ def make_page(
         settings["target_tokenizer"] = tokenizers[1] is not tokenizers[0]
         settings["bytes"] = sum(file.stat().st_size for file in folder.rglob("*") if file.suffix in (".onnx", ".wasm"))
         save_json(folder / "model" / "page.json", settings)
-        _save_readme(folder, settings["name"])
     return settings
 
 
 def _save_networks(model: VanillaTransformerPreTrainedModel, folder: Path) -> None:
-    from .graphs import save_classifier, save_decoder, save_encoder
+    """Write a classifier with its attentions, or a translator's encoder and its decoder without a cache."""
+    from .onnx_writer import save_graph, source_example
 
     folder.mkdir()
+    example: dict[str, Any] = source_example()
     if task_of_model(model) is CLASSIFICATION:
-        save_classifier(model, folder / "classifier.onnx", for_page=True)
-    else:
-        save_encoder(model, folder / "encoder.onnx")
-        save_decoder(model, folder / "decoder.onnx")
+        save_graph(model, {**example, "output_attentions": True}, folder / "classifier.onnx")
+        return
+    save_graph(model.get_encoder(), example, folder / "encoder.onnx")
+    states = torch.zeros(*example["input_ids"].shape, model.config.d_model)
+    target = {
+        "decoder_input_ids": torch.ones(2, 2, dtype=torch.long),  # with one token, the length would be fixed
+        "encoder_outputs": BaseModelOutput(last_hidden_state=states),
+        "attention_mask": example["attention_mask"],
+        "use_cache": False,
+        "output_attentions": True,
+    }
+    save_graph(model, target, folder / "decoder.onnx")
 
 
 def _settings(
@@ -145,85 +130,30 @@ def _settings(
     }
 
 
-def _save_readme(folder: Path, name: str) -> None:
-    # The head makes the folder a static Space on the Hub.
-    head = {"title": name, "emoji": "🔎", "colorFrom": "blue", "colorTo": "indigo", "sdk": "static", "pinned": False}
-    packages = " and ".join(f"{package} {version}" for package, (version, _) in RUNTIME.items())
-    text = f"---\n{yaml.safe_dump(head, allow_unicode=True, sort_keys=False)}---\n"
-    (folder / "README.md").write_text(text + README.format(name=markdown(name), packages=packages), encoding="utf-8")
-
-
 def copy_runtime(folder: Path, source: str | None = None) -> None:
-    """Copy the files of `RUNTIME` from a folder that has them side by side or as npm installs them, or from npm."""
+    """Copy the files of `RUNTIME` from another page's `runtime`, or from npm."""
     folder.mkdir(exist_ok=True)
-    with contextlib.ExitStack() as stack:
-        if source is None:
-            source = stack.enter_context(tempfile.TemporaryDirectory())
-            _download_runtime(Path(source))
-        for package, (version, files) in RUNTIME.items():
-            for path, checksum in files.items():
-                places = (Path(source, package, path), Path(source, Path(path).name))
-                place = next((place for place in places if place.is_file()), None)
-                if place is None:
-                    raise DataError(f"{source}: lacks {places[1].name}, of the npm package {package} {version}")
-                content = place.read_bytes()
-                if hashlib.sha256(content).hexdigest() != checksum:
-                    raise DataError(f"{place}: not the file of the npm package {package} {version}")
-                (folder / place.name).write_bytes(content)
+    for package, checksums in RUNTIME.items():
+        contents = _download(package) if source is None else _read(Path(source), package)
+        for path, checksum in checksums.items():
+            name = Path(path).name
+            if hashlib.sha256(contents[path]).hexdigest() != checksum:
+                raise DataError(f"{name}: not the file of the npm package {package}")
+            (folder / name).write_bytes(contents[path])
 
 
-def _download_runtime(folder: Path) -> None:
+def _read(folder: Path, package: str) -> dict[str, bytes]:
+    return {path: (folder / Path(path).name).read_bytes() for path in RUNTIME[package]}
+
+
+def _download(package: str) -> dict[str, bytes]:
     npm = shutil.which("npm")
-    hint = "or give the files by --runtime FOLDER"
     if npm is None:
-        raise DataError(f"npm, which downloads the page's runtime, is not installed: install Node.js, {hint}")
-    names = [f"{package}@{version}" for package, (version, _) in RUNTIME.items()]
-    command = [npm, "pack", "--json", "--pack-destination", str(folder), *names]
-    # Beside the folder: a project's own settings of npm are not for this.
-    result = subprocess.run(command, cwd=folder, capture_output=True, encoding="utf-8", stdin=subprocess.DEVNULL)
-    if result.returncode != 0:
-        reason = " ".join(line.removeprefix("npm error").strip() for line in result.stderr.splitlines()[:3])
-        raise DataError(f"npm could not download {' and '.join(names)}: try again, {hint} ({reason})")
-    for packed in json.loads(result.stdout):
-        with tarfile.open(folder / packed["filename"]) as archive:
-            for path in RUNTIME[packed["name"]].files:
-                target = folder / packed["name"] / path
-                target.parent.mkdir(parents=True, exist_ok=True)
-                target.write_bytes(archive.extractfile(f"package/{path}").read())
-
-
-class _Handler(SimpleHTTPRequestHandler):
-    # Windows may have other ideas of what a script is, and browsers insist.
-    extensions_map = SimpleHTTPRequestHandler.extensions_map | dict.fromkeys((".js", ".mjs"), "text/javascript")
-    extensions_map |= {".wasm": "application/wasm"}
-    timeout = 30  # seconds in which a client may be silent
-
-    def send_head(self):
-        """As in the base class, but no link out of the folder is followed, and no folder is listed.
-
-        Only who asks for this machine is answered: any site can let its own name point here (DNS rebinding).
-        """
-        if not re.fullmatch(r"(127\.0\.0\.1|localhost)(:\d+)?", self.headers.get("Host", ""), re.IGNORECASE):
-            self.send_error(HTTPStatus.MISDIRECTED_REQUEST)
-            return None
-        file, root = Path(self.translate_path(self.path)), Path(self.directory).resolve()
-        file = file / "index.html" if file.is_dir() else file
-        if file.is_file() and file.resolve().is_relative_to(root):
-            return super().send_head()
-        self.send_error(HTTPStatus.NOT_FOUND)
-        return None
-
-    def log_message(self, *_):
-        """Requests are not printed."""
-
-
-def page_server(folder: str, port: int = 8000) -> ThreadingHTTPServer:
-    """A web server for a page's folder that only this machine reaches; port 0 means any free one.
-
-    Raises:
-        OSError: the port is taken, or is no port.
-    """
-    try:
-        return ThreadingHTTPServer(("127.0.0.1", port), functools.partial(_Handler, directory=folder))
-    except (OSError, OverflowError) as error:
-        raise OSError(f"port {port}: {getattr(error, 'strerror', error)}") from error
+        raise DataError("npm, which downloads the page's libraries, is not installed: get Node.js, or give --runtime")
+    with tempfile.TemporaryDirectory() as scratch:
+        command = [npm, "pack", "--silent", package]
+        result = subprocess.run(command, cwd=scratch, capture_output=True, encoding="utf-8", stdin=subprocess.DEVNULL)
+        if result.returncode != 0:
+            raise DataError(f"npm could not download {package}: {result.stderr.strip()}")
+        with tarfile.open(Path(scratch, result.stdout.strip())) as archive:
+            return {path: archive.extractfile(f"package/{path}").read() for path in RUNTIME[package]}  # type: ignore[union-attr]

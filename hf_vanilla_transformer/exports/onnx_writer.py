@@ -1,9 +1,17 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 """Write a classifier as an ONNX file: onnxruntime, transformers.js, OpenVINO, text-embeddings-inference run it."""
 
-import tempfile
+import contextlib
+import copy
+import io
+import logging
+import warnings
 from pathlib import Path
+from typing import Any
 
+import torch
+from transformers import PreTrainedModel
+from transformers.exporters import OnnxConfig, OnnxExporter, OnnxRuntimeDynamicConfig, OnnxRuntimeQuantizer
 from transformers.utils import CONFIG_NAME
 
 from ..hub.record import save_json
@@ -11,10 +19,12 @@ from ..inference.engine import import_extra
 from ..inference.folder import Tokenizers
 from ..inference.onnx_engine import onnx_file
 from ..modeling_vanilla_transformer import VanillaTransformerPreTrainedModel
-from .graphs import quiet, save_classifier
 
 
-quantizer = import_extra("onnxruntime.quantization", "onnxruntime", "onnx")
+onnx_ir = import_extra("onnx_ir", "onnxscript", "onnx")
+
+# The version of ONNX's operators; the first one with GELU.
+OPSET = 20
 
 
 def write(
@@ -24,18 +34,32 @@ def write(
     # With the names that other libraries look for.
     fields = model.config.to_dict() | {name: getattr(model.config, name) for name in model.config.attribute_map}
     fields.pop("auto_map", None)
-    target = folder / onnx_file(quantize)
-    target.parent.mkdir()
-    if quantize is None:
-        save_classifier(model, target)
-    else:
-        fields["transformers.js_config"] = {"dtype": "q8"}  # or it looks for the float32 file
-        with tempfile.TemporaryDirectory() as scratch, quiet():
-            file = Path(scratch, "float32.onnx")
-            save_classifier(model, file)
-            # onnxruntime quantizes the activations while it runs. One scale a column keeps the logits nearest;
-            # `reduce_range` makes weights of seven bits (`quantization`).
-            quantizer.quantize_dynamic(
-                file, target, weight_type=quantizer.QuantType.QInt8, per_channel=True, reduce_range=True
-            )
+    quantizer = None
+    if quantize is not None:
+        fields["transformers.js_config"] = {"dtype": "q8"}  # by default it looks for the float32 file
+        # One scale a column keeps the logits nearest; `reduce_range` makes weights of seven bits (`quantization`).
+        quantizer = OnnxRuntimeQuantizer(OnnxRuntimeDynamicConfig(per_channel=True, reduce_range=True))
     save_json(folder / CONFIG_NAME, fields)
+    file = folder / onnx_file(quantize)
+    file.parent.mkdir()
+    save_graph(model, source_example(), file, quantizer)
+
+
+def source_example() -> dict[str, torch.Tensor]:
+    """Two texts of three tokens, to trace a model with."""
+    return {name: torch.ones(2, 3, dtype=torch.long) for name in ("input_ids", "attention_mask")}
+
+
+def save_graph(model: PreTrainedModel, example: dict[str, Any], file: Path, quantizer: Any = None) -> None:
+    """Trace a model with example inputs, whose lengths may change later, and write it into one file."""
+    model = copy.deepcopy(model)
+    model.set_attn_implementation("eager")  # a text without a real token has the same answer as in torch
+    settings = OnnxConfig(dynamic=True, opset_version=OPSET, quantizer=quantizer)
+    with warnings.catch_warnings(action="ignore"), contextlib.redirect_stdout(io.StringIO()):
+        logging.disable(logging.WARNING)
+        try:
+            graph = OnnxExporter().export(model, example, settings).program
+        finally:
+            logging.disable(logging.NOTSET)
+    onnx_ir.passes.common.ClearMetadataAndDocStringPass()(graph)  # each node's place in the source code
+    onnx_ir.save(graph, file)

@@ -36,5 +36,5 @@ class OnnxEngine(Engine):
     def logits(self, input_ids: list[list[int]], batch_size: int) -> np.ndarray:
         logits = np.empty((len(input_ids), len(self.facts.labels)), dtype=np.float32)
         for places, ids, mask in batches_by_length(input_ids, batch_size, self.facts.pad_token_id):
-            (logits[places],) = self.session.run(None, {"input_ids": ids, "attention_mask": mask})
+            (logits[places],) = self.session.run(["logits"], {"input_ids": ids, "attention_mask": mask})
         return logits

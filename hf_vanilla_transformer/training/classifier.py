@@ -31,7 +31,7 @@ from ..metrics import (
     compute_metrics,
     evaluate_split,
     interval_of,
-    label_table,
+    markdown_table,
     robustness_report,
 )
 from ..modeling_vanilla_transformer import VanillaTransformerForSequenceClassification
@@ -197,9 +197,10 @@ def collator_and_callbacks(
 
 def headline(report: dict[str, Any], rows: int, problem_type: str) -> str:
     """What is printed of the test split: a table of labels, the headline metric, and whether all answers are one."""
-    table = [label_table(report["per_label"])] if len(report.get("per_label", [])) in range(2, TABLE_LIMIT + 1) else []
+    per_label = report.get("per_label", [])
     name, words = headline_of(problem_type)
-    lines = [*table, f"test {words}: {report[name]:.4f}{interval_of(report)}"]
+    lines = markdown_table(per_label) if 2 <= len(per_label) <= TABLE_LIMIT else []
+    lines += [f"test {words}: {report[name]:.4f}{interval_of(report)}"]
     if "uncalibrated" in report:
         before, after = (one["expected_calibration_error"] for one in (report["uncalibrated"], report))
         lines.append(f"test calibration error: {after:.4f}, before the temperature {before:.4f}")

@@ -8,7 +8,7 @@ from transformers import PreTrainedTokenizerBase, Seq2SeqTrainingArguments
 
 from ..configuration_vanilla_transformer import VanillaTransformerConfig
 from ..data.checksums import file_checksum
-from ..data.plain_text import load_corpus, stream_corpus, tokenize_corpus
+from ..data.plain_text import load_corpus, tokenize_corpus
 from ..errors import DataError
 from ..inference.folder import load_config
 from ..metrics import compute_perplexity, token_losses
@@ -41,7 +41,8 @@ def pretrain(recipe: str | Path | None = None, **settings: Any) -> Run:
     (text_arguments, denoising, arguments, training), recorded = read_settings(
         GROUPS, recipe, settings, DENOISING.command
     )
-    check_settings(text_arguments, arguments, training)
+    if training.predict_with_generate:
+        raise DataError("--predict_with_generate: what is measured is the loss of the text, not what is generated")
     training.remove_unused_columns = False  # the collator reads columns that the model does not
     texts, held_out = text_arguments.texts, text_arguments.validation
     options: dict[str, Any] = {"seed": text_arguments.split_seed, "encoding": text_arguments.encoding or "utf-8"}
@@ -51,18 +52,14 @@ def pretrain(recipe: str | Path | None = None, **settings: Any) -> Run:
             trained = load_config(arguments.model) if arguments.model else None
             positions = min(trained.max_position_embeddings, trained.max_target_positions) if trained else 128
             max_length = text_arguments.max_length or positions
-            corpus = None if text_arguments.streaming else load_corpus(texts, validation=held_out, **options)
-        tokenizer = run.make_tokenizer(corpus and corpus["train"], max_length, *NEEDED_TOKENS)
+            corpus = load_corpus(texts, validation=held_out, **options)
+        tokenizer = run.make_tokenizer(corpus["train"], max_length, *NEEDED_TOKENS)
         config = make_config(arguments, tokenizer, max_length, arguments.preset, **JOINT)
         check_config(arguments, config, tokenizer, max_length)
         collator = SpanInfilling(tokenizer, config, **vars(denoising), seed=data_seed(training))
-        if corpus is not None:
-            print_facts(corpus, {"text": tokenizer}, max_length)
+        print_facts(corpus, {"text": tokenizer}, max_length)
         with training.main_process_first(desc="tokens"):
-            if corpus is None:
-                rows, validation = stream_corpus(texts, tokenizer, max_length - 1, validation=int(held_out), **options)
-            else:
-                rows, validation = tokenize_corpus(corpus, tokenizer, max_length - 1).values()
+            rows, validation = tokenize_corpus(corpus, tokenizer, max_length - 1).values()
             validation = collator.corrupted(sorted_by_length(validation))
 
         model = run.make_model(VanillaTransformerForConditionalGeneration, config)
@@ -92,28 +89,11 @@ def pretrain(recipe: str | Path | None = None, **settings: Any) -> Run:
             use="train-classifier --model FOLDER --data nsmc",
             data=lambda: {
                 "source": {file: file_checksum(file) for file in texts},
-                "train": {"rows": None if corpus is None else len(rows)},
+                "train": {"rows": len(rows)},
                 "validation": {"rows": number},
             },
         )
         return run
-
-
-def check_settings(data: TextArguments, model: DenoiserArguments, training: Seq2SeqTrainingArguments) -> None:
-    """Refuse `--predict_with_generate`, and what `--streaming` cannot do."""
-    if training.predict_with_generate:
-        raise DataError("--predict_with_generate: what is measured is the loss of the text, not what is generated")
-    whole = data.validation >= 1 and data.validation % 1 == 0
-    for problem, remedy in (
-        (training.max_steps <= 0, "--max_steps, for the stream has no end"),
-        (not (model.tokenizer or model.model), "--tokenizer, as the command train-tokenizer makes one"),
-        (not whole, "--validation as a number of lines, for nobody knows how many there are"),
-        (data.max_tokens is not None, "no --max_tokens, but --per_device_train_batch_size"),
-        (training.dataloader_num_workers > 1, "--dataloader_num_workers 0 or 1"),
-        (training.world_size > 1, "a single process"),
-    ):
-        if problem and data.streaming:
-            raise DataError(f"--streaming: needs {remedy}")
 
 
 def check_config(

@@ -26,7 +26,7 @@ from transformers import (
 
 from ..configuration_vanilla_transformer import VanillaTransformerConfig
 from ..data.report import describe_data
-from ..data.rows import column_array, select_rows
+from ..data.rows import column_array
 from ..errors import DataError, user_errors
 from ..hub.model_card import CARD_FILE, save_model_card
 from ..hub.record import CURVES_FILE, METRICS_FILE, RECIPE_FILE, RUN_FILE, best_step, epochs, save_record
@@ -67,7 +67,7 @@ def broadcast_from_main(make: Callable[[], Any]) -> Any:
 
 def sorted_by_length(rows: Dataset) -> Dataset:
     """Return rows in the order of their `length`; `Dataset.sort` (5.2) warns of what pyarrow will do one day."""
-    return select_rows(rows, np.argsort(column_array(rows, "length"), kind="stable"))
+    return rows.select(np.argsort(column_array(rows, "length"), kind="stable"))
 
 
 def generation_config(

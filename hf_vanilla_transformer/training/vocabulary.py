@@ -8,7 +8,7 @@ import numpy as np
 from datasets import Dataset
 from transformers import PreTrainedTokenizerFast
 
-from ..data.rows import TextsOfColumns, select_rows
+from ..data.rows import TextsOfColumns
 from ..tokenizer import train_tokenizer
 
 
@@ -17,5 +17,5 @@ def train_vocabulary(
 ) -> PreTrainedTokenizerFast:
     """Call `train_tokenizer`, with its `options`, for the texts in some columns of so many rows, evenly spaced."""
     if lines is not None and lines < len(rows):
-        rows = select_rows(rows, np.arange(lines) * len(rows) // lines)
+        rows = rows.select(np.arange(lines) * len(rows) // lines)
     return train_tokenizer(TextsOfColumns(rows, columns), **options)

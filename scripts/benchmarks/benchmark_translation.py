@@ -74,7 +74,8 @@ def time_translations(
     limit, facts = arguments.max_new_tokens, ModelFacts.of(model.config)
 
     def in_batches(translator: PreTrainedModel) -> list[list[int]]:
-        engine = TorchEngine(translator, facts)
+        engine = TorchEngine(translator)
+        engine.facts = facts
         found = engine.translate(sources, arguments.batch_size, arguments.num_beams, max_new_tokens=limit)
         return [ids for ids, *_ in found]
 

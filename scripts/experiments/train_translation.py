@@ -1,5 +1,5 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""Train a translator with R-Drop, BPE-dropout or minimum risk training.
+"""Train a translator with R-Drop or minimum risk training.
 
     python scripts/experiments/train_translation.py scripts/experiments/recipes/rdrop.yaml --data multi30k \\
         --model runs/en-de --output_dir runs/en-de-rdrop
@@ -16,36 +16,31 @@ from dataclasses import dataclass
 from accelerate import PartialState
 from datasets import Dataset
 from minimum_risk import add_candidates, describe_candidates, with_minimum_risk
-from regularization import RegularizationArguments
+from rdrop import with_rdrop
 from transformers import PreTrainedTokenizerBase, Seq2SeqTrainingArguments
 from transformers.hf_argparser import HfArg
 
 from hf_vanilla_transformer.commands.arguments import exit_with_one_line, parse_arguments
 from hf_vanilla_transformer.errors import DataError
 from hf_vanilla_transformer.settings import PairArguments, TranslatorArguments
-from hf_vanilla_transformer.training.trainer import TokenBudgetTrainer, data_seed
+from hf_vanilla_transformer.training.trainer import TokenBudgetTrainer
 from hf_vanilla_transformer.training.translator import train
 
 
 @dataclass
-class ExperimentArguments(RegularizationArguments):
+class ExperimentArguments:
+    rdrop_alpha: float = HfArg(
+        default=0.0, help="Weight of R-Drop's divergence between two passes; 0 is a single pass."
+    )
     candidates: str | None = HfArg(
         default=None,
         help="Translations of the training texts to choose from: a file with a line for each text, and tabs between.",
     )
-    risk_weight: float | None = HfArg(
-        default=None, help="With --candidates, the share of the risk in the loss, by default 0.7."
-    )
+    risk_weight: float = HfArg(default=0.7, help="With --candidates, the share of the risk in the loss.")
 
     def __post_init__(self):
-        super().__post_init__()
-        if self.risk_weight is not None and not self.candidates:
-            raise DataError("--risk_weight: needs --candidates")
-        self.risk_weight = 0.7 if self.risk_weight is None else self.risk_weight
-        if not 0 <= self.risk_weight <= 1:
-            raise DataError(f"--risk_weight: from 0 to 1, not {self.risk_weight}")
-        if self.candidates and (self.rdrop_alpha or self.bpe_dropout):
-            raise DataError("--candidates: neither with --rdrop_alpha nor with --bpe_dropout")
+        if self.candidates and self.rdrop_alpha:
+            raise DataError("--candidates: not with --rdrop_alpha")
 
 
 ARGUMENTS = [PairArguments, TranslatorArguments, ExperimentArguments, Seq2SeqTrainingArguments]
@@ -61,15 +56,17 @@ def main(argv: list[str] | None = None) -> None:
         if experiment.candidates:
             rows = add_candidates(rows, experiment.candidates, target)
             PartialState().print(describe_candidates(rows))
-            return rows
-        tokenizers = {"input_ids": source, "labels": target}
-        return experiment.segment(rows, tokenizers, source.model_max_length, data_seed(training))
+        return rows
 
-    trainer = experiment.trainer_class(TokenBudgetTrainer)
+    trainer_class = TokenBudgetTrainer
+    if experiment.candidates:
+        trainer_class = with_minimum_risk(trainer_class, experiment.risk_weight)
+    elif experiment.rdrop_alpha:
+        trainer_class = with_rdrop(trainer_class, experiment.rdrop_alpha)
     train(
         *(pairs, model, training, settings),
         extend=extend,
-        trainer_class=with_minimum_risk(trainer, experiment.risk_weight) if experiment.candidates else trainer,
+        trainer_class=trainer_class,
         script="scripts/experiments/train_translation.py",
     )
 

@@ -53,23 +53,3 @@ def test_engines_are_measured_in_turn(succeed, settings, tmp_path, format):
     assert all(line in out for line in tables.splitlines())
     assert page.read_text() == f"before\n<!-- tables {PROCESSOR} -->\n\n{tables}\n<!-- end of tables -->\nafter\n"
     assert tables.count("| torch, float32 |") == 4
-
-
-def test_a_row_has_an_engines_speed_for_each_number_of_threads_and_its_quality():
-    rows = [
-        {"name": name, "threads": threads, "texts_per_second": speed, "times_torch": speed / base, "accuracy": 0.87654}
-        for threads, base in ((1, 400.0), (2, 500.0))
-        for name, speed in ((TORCH, base), ("CTranslate2, int8", 4000.0))
-    ]
-    in_batches, alone = (f"{{}} thread{{}}: {unit} | times torch".format for unit in ("texts/s", "ms a text"))
-    assert markdown_tables({"batches": rows, "single": rows}).splitlines() == [
-        f"| Classification in batches | {in_batches(1, '')} | {in_batches(2, 's')} | accuracy |",
-        "| --- | --- | --- | --- | --- | --- |",
-        "| torch, float32 | 400 | 1.0 | 500 | 1.0 | 0.8765 |",
-        "| CTranslate2, int8 | 4,000 | 10.0 | 4,000 | 8.0 | 0.8765 |",
-        "",
-        f"| Classification, one text at a time | {alone(1, '')} | {alone(2, 's')} | accuracy |",
-        "| --- | --- | --- | --- | --- | --- |",
-        "| torch, float32 | 2.50 | 1.0 | 2.00 | 1.0 | 0.8765 |",
-        "| CTranslate2, int8 | 0.25 | 10.0 | 0.25 | 8.0 | 0.8765 |",
-    ]

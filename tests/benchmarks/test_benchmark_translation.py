@@ -32,7 +32,3 @@ def test_all_ways_give_the_same_translations(succeed, tmp_path, preset):
     assert report["sentences"] == 13 and report["tokens"] > 13
     assert set(report["same_translations"].values()) == {13}
     assert [len(times) for times in report["seconds"].values()] == [2, 2, 2]
-
-
-def test_the_script_refuses_what_marian_cannot_express(refused, tmp_path):
-    assert "Marian has post-norm models alone" in refused(*command(tmp_path, "annotated-transformer"))

