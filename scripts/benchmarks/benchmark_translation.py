@@ -26,7 +26,7 @@ from hf_vanilla_transformer.commands.arguments import exit_with_one_line, parse_
 from hf_vanilla_transformer.data.parallel_text import load_parallel_text
 from hf_vanilla_transformer.errors import DataError
 from hf_vanilla_transformer.hub.record import describe_environment, save_json
-from hf_vanilla_transformer.inference.engine import ModelFacts, check_task
+from hf_vanilla_transformer.inference.engine import check_task
 from hf_vanilla_transformer.inference.folder import load_model, load_tokenizer, on_accelerator
 from hf_vanilla_transformer.inference.torch_engine import TorchEngine
 from hf_vanilla_transformer.settings import check_at_least
@@ -71,11 +71,11 @@ def time_translations(
     prefixes = {} if arguments.test_prefix is None else {"test": arguments.test_prefix}
     data = load_parallel_text(arguments.data, arguments.source_column, arguments.target_column, prefixes=prefixes)
     sources = tokenizer(data["test"]["source"][: arguments.sentences], truncation=True)["input_ids"]
-    limit, facts = arguments.max_new_tokens, ModelFacts.of(model.config)
+    limit = arguments.max_new_tokens
 
     def in_batches(translator: PreTrainedModel) -> list[list[int]]:
-        engine = TorchEngine(translator)
-        engine.facts = facts
+        engine = TorchEngine(model)
+        engine.model = translator  # Marian's configuration has other fields
         found = engine.translate(sources, arguments.batch_size, arguments.num_beams, max_new_tokens=limit)
         return [ids for ids, *_ in found]
 
