@@ -119,13 +119,6 @@ def test_the_tutorials_preset_is_the_default():
         assert VanillaTransformerConfig.from_preset(name).to_dict() == VanillaTransformerConfig().to_dict()
 
 
-def test_a_preset_takes_overrides_by_either_name():
-    names = {"hidden_size": 256, "num_attention_heads": 2, "num_hidden_layers": 3, "num_labels": 4}
-    config = VanillaTransformerConfig.from_preset("base", **names)
-    assert {name: getattr(config, name) for name in names} == names
-    assert (config.d_model, config.encoder_attention_heads, config.encoder_layers) == (256, 2, 3)
-
-
 def test_an_unknown_preset_or_field_is_refused_by_name():
     with pytest.raises(ValueError, match="no preset 'bert'; there are transformer-evolution, .*big"):
         VanillaTransformerConfig.from_preset("bert")

@@ -172,13 +172,6 @@ def test_attention_biases_are_taken_where_there_are_some():
         convert("pytorch-transformer", {**state_dict, some: biases[some]})
 
 
-def test_without_a_generator_it_is_the_bare_model():
-    state_dict = {name: tensor for name, tensor in checkpoint("pytorch-seq2seq").items() if "fc_out" not in name}
-    model = convert("pytorch-seq2seq", state_dict)
-    assert type(model) is VanillaTransformerModel
-    assert_identical(to_source_state_dict(model, "pytorch-seq2seq"), state_dict)
-
-
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("file", FILES)
 def test_back_again_bit_for_bit(file, dtype, tmp_path):
@@ -194,17 +187,6 @@ def test_back_again_bit_for_bit(file, dtype, tmp_path):
     if dtype == torch.float32:
         inputs = model_inputs(read(file), model.config.pad_token_id)
         assert torch.equal(loaded(**inputs)[0], model(**inputs)[0])
-
-
-def test_nothing_is_shared_with_the_callers_tensors():
-    state_dict = checkpoint("annotated-transformer")
-    model = convert("annotated-transformer", state_dict)
-    back = to_source_state_dict(model, "annotated-transformer")
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.zero_()
-    assert_identical(state_dict, checkpoint("annotated-transformer"))
-    assert_identical(back, state_dict)
 
 
 PRESETS = {
@@ -249,15 +231,10 @@ ANNOTATED = VanillaTransformerConfig.from_preset("annotated-transformer").to_dif
     ("model_class", "overrides", "source", "message"),
     [
         (BARE, {"norm_first": True}, "transformer-evolution", "norm_first is True"),
-        (BARE, {"position_embedding_type": "none"}, "transformer-evolution", "position_embedding"),
-        (BARE, {"share_encoder_decoder_embeddings": True}, "transformer-evolution", "share_"),
         (BARE, {"encoder_layers": 1}, "transformer-evolution", "encoder_layers is 1"),
         (BARE, {"layer_norm_eps": 1e-3}, "pytorch-seq2seq", "layer_norm_eps is 0.001"),
-        (BARE, {"position_offset": 5}, "annotated-transformer", "position_offset is 5"),
         (BARE, {}, "annotated-transformer", "norm_first.*final_norm.*layer_norm_type"),
-        (BARE, {}, "pytorch-seq2seq", "position_embedding_type is 'sinusoidal'"),
         (TRANSLATOR, {}, "transformer-evolution", "ForConditionalGeneration"),
-        (CLASSIFIER, {}, "pytorch-seq2seq", "ForSequenceClassification"),
         (BARE, ANNOTATED | {"head_dim": 5}, "annotated-transformer", "head_dim 5 times encoder_attention_heads 8"),
         (torch.nn.Identity, None, "annotated-transformer", "no counterpart of Identity"),
         (BARE, {}, "bert", "no source 'bert'; there are transformer-evolution"),
@@ -271,12 +248,10 @@ def test_a_model_that_the_tutorial_does_not_have_is_refused(model_class, overrid
 @pytest.mark.parametrize("side", [0, 1])
 @pytest.mark.parametrize("file", WITH_SINUSOIDS)
 def test_another_position_table_is_kept_exactly(file, side, caplog, tmp_path):
-    state_dict, names, offset = checkpoint(file), WITH_SINUSOIDS[file], 1 if "evolution" in file else 0
-    sinusoidal = convert(file)
-    assert not caplog.records
+    state_dict, names = checkpoint(file), WITH_SINUSOIDS[file]
+    assert convert(file) and not caplog.records
     changed = state_dict[names[side]].clone()
-    delta = torch.randn(32)
-    changed[..., 3 + offset, :] += delta
+    changed[..., 3, 5] = torch.nextafter(changed[..., 3, 5], torch.tensor(2.0))
     state_dict[names[side]] = changed
     model = convert(file, state_dict)
     (message,) = caplog.messages
@@ -285,30 +260,9 @@ def test_another_position_table_is_kept_exactly(file, side, caplog, tmp_path):
     for table, stack in zip(names, (model.base_model.encoder, model.base_model.decoder), strict=True):
         assert torch.equal(stack.embed_positions.weight, state_dict[table].squeeze(0))
 
-    # The fourth token of every row has moved by delta, in the one stack and not in the other.
-    inputs = model_inputs(read(file), 0)
-    prefix, base = ("", "decoder_")[side], sinusoidal.base_model
-    moved = {name: value for name, value in inputs.items() if name != f"{prefix}input_ids"}
-    embeds = (base.decoder if side else base.encoder).embed_tokens(inputs[f"{prefix}input_ids"])
-    embeds[:, 3] += delta
-    moved[f"{prefix}inputs_embeds"] = embeds
-    real = inputs["decoder_attention_mask"]
-    actual, expected = model.base_model(**inputs)[0][real], sinusoidal.base_model(**moved)[0][real]
-    torch.testing.assert_close(actual, expected, **TOLERANCE)
-    assert (actual - sinusoidal.base_model(**inputs)[0][real]).abs().max() > 1e-2
-
     model.save_pretrained(tmp_path)
     loaded = AUTO_CLASSES[type(model)].from_pretrained(tmp_path)
     assert_identical(to_source_state_dict(loaded, FILES[file][0]), state_dict)
-
-
-def test_a_difference_in_the_last_bit_is_a_difference():
-    state_dict = checkpoint("annotated-transformer")
-    table = state_dict["tgt_embed.1.pe"].clone()
-    table[0, 63, 5] = torch.nextafter(table[0, 63, 5], torch.tensor(2.0))
-    state_dict["tgt_embed.1.pe"] = table
-    model = convert("annotated-transformer", state_dict)
-    assert_identical(to_source_state_dict(model, "annotated-transformer"), state_dict)
 
 
 @pytest.mark.parametrize("file", WITH_SINUSOIDS)
@@ -335,10 +289,8 @@ def test_a_tensor_under_another_name_or_of_another_shape_is_refused(file):
 # Of each file values of fields that its tensors tell otherwise.
 CONTRADICTIONS = {
     "annotated-transformer": {
-        **{"d_model": 64, "hidden_size": 64, "vocab_size": 40, "decoder_vocab_size": None},
-        **{"encoder_layers": 6, "decoder_ffn_dim": 65, "max_position_embeddings": 5000, "head_dim": 5},
-        **{"final_norm": False, "tie_word_embeddings": True, "attention_bias": False},
-        **{"layer_norm_type": "standard", "position_embedding_type": "none"},
+        **{"hidden_size": 64, "decoder_vocab_size": None, "encoder_layers": 6, "decoder_ffn_dim": 65},
+        **{"max_position_embeddings": 5000, "head_dim": 5, "final_norm": False, "position_embedding_type": "none"},
     },
     "pytorch-seq2seq": {"position_embedding_type": "sinusoidal"},
     "transformer-evolution": {"head_dim": None},

@@ -1,7 +1,6 @@
 """The model against references: torch.nn with copied weights, the naive oracle, and itself by another path."""
 
 import copy
-import shutil
 
 import pytest
 import reference
@@ -287,38 +286,6 @@ def test_a_decoding_step_compiles_as_one_graph_with_a_static_cache():
         torch.testing.assert_close(
             decode(torch.compile(model, fullgraph=True, backend="aot_eager")), decode(model), rtol=0, atol=1e-5
         )
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(shutil.which("g++") is None, reason="torch compiles flex attention with g++")
-def test_flex_attention_equals_eager():
-    """Forward alone: on a CPU, flex attention has no backward."""
-    model = VanillaTransformerModel(tiny_config(head_dim=16, encoder_layers=1, decoder_layers=1)).eval()
-    inputs = batch()
-    real = inputs["decoder_attention_mask"] == 1
-    with torch.no_grad():
-        outputs = [attending(attn, model)(**inputs).last_hidden_state[real] for attn in ("flex_attention", "eager")]
-    torch.testing.assert_close(*outputs, rtol=0, atol=1e-5)
-
-
-@pytest.mark.slow
-def test_torch_compile_changes_nothing():
-    model = VanillaTransformerForSequenceClassification(tiny_config(encoder_layers=1, decoder_layers=1)).eval()
-    ids, mask = pad(SOURCES)
-    compiled = torch.compile(model, fullgraph=True, backend="aot_eager")
-    torch.testing.assert_close(compiled(ids, mask).logits, model(ids, mask).logits)
-
-
-def test_hidden_states_and_attentions_on_request():
-    config = tiny_config(encoder_layers=3, decoder_layers=2, encoder_attention_heads=2, decoder_attention_heads=8)
-    model = attending("eager", VanillaTransformerForConditionalGeneration(config)).eval()
-    outputs = model(**batch(), output_attentions=True, output_hidden_states=True)
-    assert [tuple(a.shape) for a in outputs.encoder_attentions] == [(2, 2, 5, 5)] * 3
-    assert [tuple(a.shape) for a in outputs.decoder_attentions] == [(2, 8, 4, 4)] * 2
-    assert [tuple(a.shape) for a in outputs.cross_attentions] == [(2, 8, 4, 5)] * 2
-    assert [tuple(h.shape) for h in outputs.encoder_hidden_states] == [(2, 5, 16)] * 4
-    assert [tuple(h.shape) for h in outputs.decoder_hidden_states] == [(2, 4, 16)] * 3
-    torch.testing.assert_close(outputs.encoder_hidden_states[-1], outputs.encoder_last_hidden_state)
 
 
 def test_labels_are_shifted_right_and_ignored_at_minus_100():

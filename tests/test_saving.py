@@ -6,7 +6,7 @@ from accelerate import dispatch_model
 from huggingface_hub.errors import StrictDataclassError
 from processes import run_program
 from safetensors import safe_open
-from shared import read_json, run_without_the_package, tiny_config
+from shared import read_json, tiny_config
 from test_conversion import AUTO_CLASSES
 from transformers import (
     AutoModel,
@@ -246,31 +246,6 @@ def test_resize_token_embeddings_override_leaves_a_second_vocabulary_alone(tie, 
     assert torch.equal(outputs(AutoModelForSeq2SeqLM.from_pretrained(tmp_path)), outputs(model))
     with pytest.raises(ValueError, match="resize_token_embeddings"):
         VanillaTransformerModel(tiny_config()).resize_decoder_token_embeddings(9)
-
-
-STRANGER = """
-import importlib.util, sys, torch
-assert importlib.util.find_spec("hf_vanilla_transformer") is None
-from transformers import AutoModel, AutoModelForSequenceClassification
-folder, again = sys.argv[1:]
-ids = torch.tensor([[7, 8, 9, 10]])
-model = AutoModelForSequenceClassification.from_pretrained(folder, trust_remote_code=True).eval()
-model.save_pretrained(again)
-for saved in (folder, again):
-    inner = AutoModel.from_pretrained(saved, trust_remote_code=True).eval()
-    torch.testing.assert_close(model.classifier(inner(ids).last_hidden_state.amax(dim=1)), model(ids).logits)
-"""
-
-
-@pytest.mark.slow
-def test_a_folder_saved_again_without_the_package_keeps_its_code(tmp_path):
-    """Also for another class; the package reads it, too. More that a stranger does: tests/hub/test_round_trip.py."""
-    model, again = VanillaTransformerForSequenceClassification(tiny_config()), tmp_path / "again"
-    model.save_pretrained(tmp_path / "model")
-    run_without_the_package(STRANGER, tmp_path / "model", again, home=tmp_path)
-    code = {"configuration_vanilla_transformer.py", "modeling_vanilla_transformer.py"}
-    assert {file.name for file in again.iterdir()} >= code | {"config.json", "model.safetensors"}
-    assert torch.equal(outputs(AutoModelForSequenceClassification.from_pretrained(again)), outputs(model))
 
 
 def test_a_folder_knows_its_code(tmp_path):

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 import torch
-import transformers
 from processes import COMMAND, run_program, run_side_by_side
 from shared import LINES, QUIET, TINY, read_json, train_translator
 from training.test_interruption import run_into
@@ -116,27 +115,6 @@ def test_a_run_goes_on_on_another_kind_of_device(back, classifier, succeed, tmp_
     succeed(*words, *second, "--output_dir", folder, "--resume_from_checkpoint", "auto")
     assert read_json(folder / "run.json")["resumed_from"] == "checkpoint-2"
     assert len(losses(folder)) == 6 and losses(folder) == pytest.approx(losses(classifier), abs=1e-3)
-
-
-def test_a_batch_without_room_becomes_smaller(device, succeed, monkeypatch, tmp_path):
-    step, sizes = transformers.Trainer.training_step, []
-
-    def training_step(trainer, model, inputs, *args, **kwargs):
-        sizes.append(len(inputs["input_ids"]))
-        if sizes[-1] > 20:
-            raise RuntimeError("CUDA out of memory.")
-        return step(trainer, model, inputs, *args, **kwargs)
-
-    monkeypatch.setattr(transformers.Trainer, "training_step", training_step)
-    words = ["train-classifier", *CLASSIFIER, *STEPS, "--auto_find_batch_size", "true"]
-    succeed(*words, "--output_dir", tmp_path / "run")
-    assert sizes[0] == 40 and sizes[-1] <= 20 and read_json(tmp_path / "run" / "metrics.json")
-
-
-def test_gradient_checkpointing_trains_the_same(classifier, succeed, tmp_path):
-    words = ["train-classifier", *CLASSIFIER, *NO_DROPOUT, *STEPS, "--gradient_checkpointing", "true"]
-    succeed(*words, "--output_dir", tmp_path / "run")
-    assert losses(tmp_path / "run") == pytest.approx(losses(classifier), abs=1e-4)
 
 
 @pytest.mark.slow
