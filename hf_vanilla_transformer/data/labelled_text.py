@@ -96,8 +96,7 @@ def load_labelled_text(
     if kind not in PROBLEM_TYPES:
         raise DataError(f"problem_type must be one of {', '.join(PROBLEM_TYPES)}, not {problem_type!r}")
     nsmc_files = None if is_in_memory(source) else find_nsmc_files(name, cache_dir)
-    options = {"encoding": encoding, "config_name": config_name, "cache_dir": cache_dir}
-    data = read_tables(source, columns, nsmc_files=nsmc_files, to_train=cut, **options)
+    data = read_tables(source, columns, nsmc_files, cut, encoding, config_name, cache_dir)
     check_type(name, data, text_column, "(large_)?string", "no texts")
     check_type(name, data, label_column, *LABEL_TYPES[kind])
 

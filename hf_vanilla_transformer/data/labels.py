@@ -46,8 +46,8 @@ def read_labels(value: Any, names: Sequence[str], problem_type: str) -> list[str
     """Return the labels of one text as strings, none if it has none; `names` are those of a `ClassLabel`."""
     if problem_type == MULTI and isinstance(value, str):
         value = value.split(SEPARATOR)
-    values = [one for one in (value if isinstance(value, list) else [value]) if one is not None]
-    if names:
+    values: list[Any] = [one for one in (value if isinstance(value, list) else [value]) if one is not None]
+    if names and problem_type != REGRESSION:
         return [names[number] for number in values if number >= 0]
     return [label for one in values if (label := str(one).strip())]
 
@@ -66,14 +66,14 @@ def order_labels(source: str, labels: Mapping[str, Sequence[str]], is_multi: boo
     Raises:
         DataError: They can be read in two ways; `is_asked` says whether that is so of many numbers.
     """
-    every = {label for its_labels in labels.values() for label in its_labels}
+    every = sorted({label for its_labels in labels.values() for label in its_labels})
     integers = all(map(is_integer, every))
     if is_asked and all(map(is_number, every)) and (not integers or len(every) > MAX_NUMBERS):
         raise DataError(
             f"{source}: the labels are {len(every)} different numbers: is problem_type {REGRESSION}, numbers to "
             f"predict, or {SINGLE}, names of classes?"
         )
-    if is_multi and (every <= {"0", "1", "True", "False"} or any(label[0] == "[" for label in every)):
+    if is_multi and every and ({*every} <= {"0", "1", "True", "False"} or any(label[0] == "[" for label in every)):
         raise DataError(
             f"{source}: the labels are vectors of 0 and 1, or lists as text: name the labels of each text, in a list "
             f"or with {SEPARATOR} between them"
@@ -83,7 +83,7 @@ def order_labels(source: str, labels: Mapping[str, Sequence[str]], is_multi: boo
         other = forms.setdefault(str(int(label)) if integers else appearance(label), label)
         if other != label:
             raise DataError(f"{source}: the label {label} is written in two ways, {ascii(other)} and {ascii(label)}")
-    return sorted(every, key=int if integers else None)
+    return sorted(every, key=int) if integers else every
 
 
 def compare_labels(source: str, labels: Mapping[str, Sequence[str]]) -> None:
@@ -114,7 +114,7 @@ def read_label(
 
 
 def multi_hot(labels: list[list[int]], number: int) -> list[list[float]]:
-    """Return each text's labels as `number` values, 1.0 or 0.0, as the loss of several labels takes them."""
+    """Turn each text's labels into `number` values, 1.0 or 0.0, as the loss of several labels takes them."""
     return [[float(label in chosen) for label in range(number)] for chosen in map(set, labels)]
 
 

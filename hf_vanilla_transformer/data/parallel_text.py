@@ -68,8 +68,7 @@ def load_parallel_text(
     if not is_in_memory(source) and (folder := local_path(name)).is_dir():
         data = _read_aligned_files(folder, columns, prefixes or {}, cut, encoding, cache_dir)
     if data is None:
-        options = {"encoding": encoding, "config_name": config_name, "cache_dir": cache_dir}
-        data = read_tables(source, columns, to_train=cut, **options)
+        data = read_tables(source, columns, None, cut, encoding, config_name, cache_dir)
         for column in columns:
             check_type(name, data, column, "(large_)?string", "no texts")
     for split, pairs in data.items():

@@ -9,12 +9,11 @@ import numpy as np
 from datasets import Dataset, DatasetDict
 from transformers import PreTrainedTokenizerBase
 
-from .labels import MULTI, REGRESSION, SEPARATOR, SINGLE, is_number, label_names, problem_type_of
-from .rows import column_array
+from .labels import MULTI, REGRESSION, SEPARATOR, SINGLE, label_names, problem_type_of
 
 
-# Texts whose tokens are counted; labels that are listed; labels from which on numbers may be ratings.
-SAMPLE, MAX_LABELS, RATINGS = 1000, 20, 5
+# Texts whose tokens are counted, and labels that are listed.
+SAMPLE, MAX_LABELS = 1000, 20
 # From this share of one label on, labels are unbalanced.
 UNBALANCED = 0.7
 
@@ -33,7 +32,7 @@ def describe_data(
         max_length: The number of tokens that a text is cut to; by default each tokenizer's `model_max_length`.
 
     Returns:
-        Lines to print, in English, without line feeds; the texts themselves are not in them.
+        Lines to print, in English.
     """
     train = data["train"]
     columns = [column for column in ("text", "source", "target") if column in train.column_names]
@@ -44,13 +43,12 @@ def describe_data(
 
 
 def _describe_labels(rows: Dataset) -> Iterator[str]:
-    kind, names = problem_type_of(rows), label_names(rows)
+    kind, names, labels = problem_type_of(rows), label_names(rows), rows["label"][:]
     if kind == REGRESSION:
-        numbers = column_array(rows, "label")
-        yield f"labels: numbers from {numbers.min():g} to {numbers.max():g}, mean {numbers.mean():.4g}"
+        yield f"labels: numbers from {min(labels):g} to {max(labels):g}, mean {np.mean(labels):.4g}"
         return
-    labels = column_array(rows, "label") if kind == SINGLE else [*chain.from_iterable(rows["label"])]
-    counts = np.bincount(np.asarray(labels, dtype=int), minlength=len(names))
+    flat = labels if kind == SINGLE else [*chain.from_iterable(labels)]
+    counts = np.bincount(np.asarray(flat, dtype=int), minlength=len(names))
     order = np.argsort(-counts, kind="stable")[:MAX_LABELS]
     listed = [f"{names[label]} {counts[label]:,} ({counts[label] / len(rows):.0%})" for label in order]
     more = [f"{len(names) - MAX_LABELS} more"] if len(names) > MAX_LABELS else []
@@ -58,8 +56,6 @@ def _describe_labels(rows: Dataset) -> Iterator[str]:
     if kind == SINGLE and counts.max() > UNBALANCED * len(rows):
         share = f"{names[int(order[0])]} is {counts.max() / len(rows):.0%} of train"
         yield f"labels: {share}; class_weights balanced and metric_for_best_model macro_f1 count rare ones as much"
-    if kind == SINGLE and len(names) >= RATINGS and all(map(is_number, names)):
-        yield f"labels: all {len(names)} are numbers; if they are ratings, problem_type {REGRESSION} predicts them"
     if kind == SINGLE and (lists := [name for name in names if SEPARATOR in name]):
         example = f"{len(lists)} hold {SEPARATOR}, such as {lists[0]}, and count as one label each"
         yield f"labels: {example}; problem_type {MULTI} takes them apart"
@@ -70,21 +66,18 @@ def _describe_lengths(
 ) -> str:
     size = min(SAMPLE, len(rows))
     texts = rows[(np.arange(size) * len(rows) // size).tolist()][column]
-    unit, counted = "characters", [len(text) for text in texts]
+    unit, lengths, cut = "characters", np.array([len(text) for text in texts]), ""
     if tokenizer is not None:
         # A copy: `save_pretrained` writes how a tokenizer cut its last texts.
         ids = copy.deepcopy(tokenizer)(texts, truncation=False, padding=False, verbose=False)["input_ids"]
-        unit, counted = "tokens", [len(tokens) for tokens in ids]
-        max_length = max_length or tokenizer.model_max_length
-    lengths = np.asarray(counted)
-    line = f"length of {column}: median {np.median(lengths):.0f} {unit}, longest {lengths.max():,}"
-    if tokenizer is not None:
-        line += f"; {np.mean(lengths > max_length):.1%} are cut to {max_length:,}"
-    return line if size == len(rows) else f"{line} (of {size:,} rows)"
+        unit, lengths, max_length = "tokens", np.array(list(map(len, ids))), max_length or tokenizer.model_max_length
+        cut = f"; {np.mean(lengths > max_length):.1%} are cut to {max_length:,}"
+    sample = f" (of {size:,} rows)" if size < len(rows) else ""
+    return f"length of {column}: median {np.median(lengths):.0f} {unit}, longest {lengths.max():,}{cut}{sample}"
 
 
 def _describe_repeated(data: DatasetDict, columns: list[str]) -> Iterator[str]:
-    """How many rows of train are repeated, and how many rows of other splits are in train; 8 bytes of memory a row."""
+    """Count the rows of train that are repeated, and those of other splits that are in train."""
     train, what = np.empty(0, dtype=np.int64), "pairs" if len(columns) > 1 else "texts"
     for split, rows in data.items():  # train is the first
         batches = (zip(*batch.values(), strict=True) for batch in rows.select_columns(columns).iter(1000))

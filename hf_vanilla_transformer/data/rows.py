@@ -3,7 +3,6 @@
 
 import json
 import logging
-import multiprocessing
 import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -21,8 +20,6 @@ from .in_memory import SPLITS
 
 
 logger = logging.getLogger(__name__)
-# Another process is worth its start for so many rows.
-ROWS_PER_PROCESS = 50_000
 
 
 @contextmanager
@@ -85,8 +82,8 @@ def drop_repeats(data: DatasetDict, source: str, columns: Sequence[str]) -> int:
     for split in reversed([split for split in SPLITS if split in data]):
         batches = (zip(*batch.values(), strict=True) for batch in data[split].select_columns([*columns]).iter(1000))
         kept = []
-        for place, texts in enumerate(chain.from_iterable(batches)):
-            if (content := hash(texts)) not in hashes:
+        for place, content in enumerate(map(hash, chain.from_iterable(batches))):
+            if content not in hashes:
                 hashes.add(content)
                 kept.append(place)
         if not kept:
@@ -148,27 +145,13 @@ class TextsOfColumns:
                 yield from batch[column]
 
 
-def tokenize_rows(data: DatasetDict, function: Callable, settings: Sequence, **options: Any) -> DatasetDict:
-    """Call `data.map(function)` in batches, cached by the settings that it depends on: of a tokenizer, its content."""
+def tokenize_rows(data: Any, function: Callable, settings: Sequence, **options: Any) -> Any:
+    """Call `map(function)` in batches, cached by the settings that it depends on: of a tokenizer, its content."""
     if isinstance(data, DatasetDict):
         return DatasetDict({name: tokenize_rows(rows, function, settings, **options) for name, rows in data.items()})
     key = [_tokenizer_content(one) if isinstance(one, PreTrainedTokenizerBase) else one for one in settings]
-    return data.map(
-        function,
-        batched=True,
-        new_fingerprint=Hasher.hash((data._fingerprint, key, options)),
-        num_proc=tokenizing_processes(len(data)),
-        desc="Tokenizing",
-        **options,
-    )
-
-
-def tokenizing_processes(rows: int) -> int | None:
-    """Return the number of processes that tokenize so many rows, at most one a core; None for this process alone."""
-    if multiprocessing.get_all_start_methods()[0] != "fork":  # other processes would run an unguarded script again
-        return None
-    number = min(len(os.sched_getaffinity(0)), rows // ROWS_PER_PROCESS)
-    return number if number > 1 else None
+    fingerprint = Hasher.hash((data._fingerprint, key, options))
+    return data.map(function, batched=True, new_fingerprint=fingerprint, desc="Tokenizing", **options)
 
 
 def _tokenizer_content(tokenizer: PreTrainedTokenizerBase) -> Any:

@@ -26,12 +26,11 @@ logger = logging.getLogger(__name__)
 def read_tables(
     source: Any,
     columns: Sequence[str],
-    *,
-    nsmc_files: Mapping[str, Path] | None = None,
-    to_train: bool = True,
-    encoding: str = "utf-8",
-    config_name: str | None = None,
-    cache_dir: str | os.PathLike | None = None,
+    nsmc_files: Mapping[str, Path] | None,
+    to_train: bool,
+    encoding: str,
+    config_name: str | None,
+    cache_dir: str | os.PathLike | None,
 ) -> DatasetDict:
     """Read some columns of a table, a folder, a data set of the Hub or one in memory; a single table is train.
 
@@ -44,8 +43,8 @@ def read_tables(
     if is_in_memory(source):
         data = splits_of(source, columns)
     elif files := nsmc_files or _find_tables(local_path(name)):
-        options = {"encoding": encoding, "quotings": NSMC_QUOTINGS if nsmc_files else 1, "cache_dir": cache_dir}
-        data = {split: _read_table(file, columns, **options) for split, file in files.items()}
+        quotings = NSMC_QUOTINGS if nsmc_files else 1
+        data = {split: _read_table(file, columns, encoding, quotings, cache_dir) for split, file in files.items()}
     else:
         with data_errors(name):
             data = dict(load_dataset(name, config_name, cache_dir=cache_dir))
@@ -116,8 +115,8 @@ def _read_table(
     if suffix in (*JSON_SUFFIXES, ".parquet"):
         kind = "parquet" if suffix == ".parquet" else "json"
         with data_errors(str(file)):  # the cache's key is made of the description
-            options = {"split": "train", "cache_dir": cache_dir, "description": content}
-            return load_dataset(kind, data_files=escape(str(file)), **options)
+            data_files = escape(str(file))
+            return load_dataset(kind, data_files=data_files, split="train", cache_dir=cache_dir, description=content)
     settings = {"file": str(file), "wanted": tuple(columns), "encoding": encoding, "quotings": quotings}
     return generate_rows(str(file), _strings, columns, cache_dir, content=content, **settings)
 

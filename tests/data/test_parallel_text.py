@@ -56,19 +56,6 @@ def test_splits_are_those_of_datasets_itself(folder, load_pairs, seed):
         assert data[split]["target"][:] == [f"hello {number}" for number in expected["number"]]
 
 
-def test_tokens_do_not_depend_on_the_number_of_processes(folder, load_pairs, tmp_path, monkeypatch):
-    """Nor does the tokenizer that is saved afterwards."""
-    made = []
-    for number in (None, 2):
-        monkeypatch.setattr("hf_vanilla_transformer.data.rows.tokenizing_processes", lambda _, number=number: number)
-        data = load_pairs(folder, cache_dir=tmp_path / str(number))
-        tokenizer = train_tokenizer(data["train"]["source"], vocab_size=40, add_eos=True)
-        rows = tokenize_pairs(data["train"], tokenizer, tokenizer)
-        assert len(rows.cache_files) == (number or 1)
-        made.append((rows[:], tokenizer.backend_tokenizer.to_str()))
-    assert made[0] == made[1]
-
-
 def test_an_entry_of_a_mapping_is_named_with_a_point(tmp_path, load_pairs):
     """The form of the Hub's translation data sets."""
     table = tmp_path / "pairs.jsonl"

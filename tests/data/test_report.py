@@ -20,7 +20,6 @@ def described(load, path, texts, labels, **options):
         (["good", "bad"], {}, ["rows: train 32, validation 4, test 4", "of train: bad 16 (50%), good 16 (50%)"]),
         (["a|b", "b"], {}, ["1 hold |, such as a|b, and count as one label each; problem_type multi_label"]),
         (["a|b", "b"], {"problem_type": MULTI}, ["labels of train: b ", " (100%), a "]),
-        ([1, 2, 3, 4, 5], {}, ["all 5 are numbers; if they are ratings, problem_type regression predicts them"]),
         ([1, 2, 3, 5], {"problem_type": REGRESSION}, ["labels: numbers from 1 to 5, mean 2."]),
         ([f"label {number}" for number in range(25)], {}, ["label 4 1 (4%), 5 more"]),
     ],

@@ -6,7 +6,7 @@ import numpy as np
 from datasets import ClassLabel, Dataset, Features, Value
 
 from hf_vanilla_transformer.data.checksums import checksum
-from hf_vanilla_transformer.data.rows import ROWS_PER_PROCESS, TextsOfColumns, column_array, tokenizing_processes
+from hf_vanilla_transformer.data.rows import TextsOfColumns, column_array
 
 
 def test_columns_of_chosen_rows():
@@ -16,15 +16,6 @@ def test_columns_of_chosen_rows():
     assert column_array(chosen, "number").tolist() == order.tolist()
     texts = TextsOfColumns(chosen, ["text", "text"])
     assert list(texts) == list(texts) == [f"text {number}" for number in order] * 2
-
-
-def test_few_rows_stay_in_this_process(monkeypatch):
-    monkeypatch.setattr("os.sched_getaffinity", lambda process: range(8), raising=False)
-    monkeypatch.setattr("multiprocessing.get_all_start_methods", lambda: ["fork", "spawn"])
-    numbers = [tokenizing_processes(times * ROWS_PER_PROCESS) for times in (0, 1, 3, 100)]
-    assert numbers == [None, None, 3, 8]
-    monkeypatch.setattr("multiprocessing.get_all_start_methods", lambda: ["spawn", "fork"])
-    assert tokenizing_processes(100 * ROWS_PER_PROCESS) is None
 
 
 def test_the_checksum_is_that_of_the_rows_as_json_lines():
