@@ -31,7 +31,7 @@ def plot_training_curves(epochs: list[dict[str, Any]], file: str | Path | None =
     """
     from matplotlib.figure import Figure
 
-    measured = {name for entry in epochs for name in entry}
+    measured = {"train_loss"}.union(*epochs)
     titles = [title for title, curves in PANELS.items() if measured & set(curves.values())]
     figure = Figure(figsize=(4.5 * len(titles), 3.4), layout="constrained")
     for panel, title in zip(figure.subplots(1, len(titles), squeeze=False)[0], titles, strict=True):

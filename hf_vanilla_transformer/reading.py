@@ -142,6 +142,7 @@ def read_settings(
         parser.error(f"the following arguments are required: {', '.join(missing)}")
     if any(map(is_training, groups)):
         set_machine(values)
+        values.setdefault("hub_strategy", "end")  # Trainer's pushes in mid-training send whatever lies in the folder
         values["output_dir"] = values.get("output_dir") or f"runs/{command if file is None else file.stem}"
     try:
         parsed = parser.parse_dict(values)
@@ -196,8 +197,8 @@ def check_training(arguments: "TrainingArguments") -> None:
     check_at_least(1, arguments, "gradient_accumulation_steps")
     if not 0 <= arguments.label_smoothing_factor < 1:
         raise DataError(f"--label_smoothing_factor: at least 0 and below 1, not {arguments.label_smoothing_factor:g}")
-    if arguments.push_to_hub and arguments.hub_strategy not in ("every_save", "end"):
-        raise DataError("--hub_strategy: every_save or end; others send whatever lies in the folder")
+    if arguments.hub_token:
+        raise DataError("--hub_token: Trainer would write it into the run's files; set HF_TOKEN instead")
     # Metrics are computed over all predictions at once.
     for name, needed in (
         ("prediction_loss_only", False),

@@ -11,8 +11,9 @@ import yaml
 from huggingface_hub import ModelCard, ModelCardData
 from transformers import PreTrainedTokenizerBase
 
-from ..hub.card_text import code, markdown
-from ..hub.model_card import CARD_FILE, HUB_NAME
+from ..data.network import HUB_NAME
+from ..hub.model_card import markdown
+from ..hub.record import CARD_FILE
 from ..inference.engine import TARGET_TOKENIZER
 from ..tasks import EXAMPLES, FORMATS, TASKS
 
@@ -59,7 +60,7 @@ def save_card(folder: Path, record: dict[str, Any], tokenizer: PreTrainedTokeniz
             tags=["vanilla-transformer", *([record["quantize"]] if record["quantize"] else [])],
         ),
         template_path=str(TEMPLATE),
-        **record | {"source": code(record["source"])},
+        **record,
         title=markdown(name),
         example=json.dumps(example, ensure_ascii=False),
         shell_example=shlex.quote(example),

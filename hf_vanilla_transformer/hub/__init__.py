@@ -3,17 +3,7 @@
 
 from .callback import RecordCallback
 from .model_card import make_model_card, save_model_card
-from .upload import push, repository_files, space_files, upload, upload_run, upload_space
+from .upload import push, repository_files, upload, upload_run
 
 
-__all__ = [
-    "RecordCallback",
-    "make_model_card",
-    "push",
-    "repository_files",
-    "save_model_card",
-    "space_files",
-    "upload",
-    "upload_run",
-    "upload_space",
-]
+__all__ = ["RecordCallback", "make_model_card", "push", "repository_files", "save_model_card", "upload", "upload_run"]

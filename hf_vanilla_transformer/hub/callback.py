@@ -1,57 +1,20 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""Callbacks of `Trainer` for the Hub: push checkpoints, write record and card of your own run."""
+"""A callback for your own `Trainer`: it writes record and card of the run."""
 
-import concurrent.futures
-import glob
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from huggingface_hub import HfApi
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
-from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR, HubStrategy
+from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
 from ..inference.precision import training_precision
+from ..reading import NOT_IN_RECIPE
 from .model_card import save_model_card
-from .record import METRICS_FILE, RUN_FILES, changed_arguments, data_record, listed_files, metrics_of_log, save_record
+from .record import METRICS_FILE, best_step, data_record, epochs, read_file, save_record
 
 
-class PushCallback(TrainerCallback):
-    """Has each save pushed (`hub_strategy` "every_save", the default) with the files of `RUN_FILES` alone.
-
-    Trainer would send whatever lies in the output folder.
-    """
-
-    pushes = False
-    job: concurrent.futures.Future | None = None
-
-    def on_train_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs) -> None:
-        if args.push_to_hub and args.hub_strategy == HubStrategy.EVERY_SAVE:
-            self.pushes, args.hub_strategy = True, HubStrategy.END
-
-    def on_save(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs) -> None:
-        waits = self.job is not None and not self.job.done() and not args.hub_always_push
-        if waits or not self.pushes or not state.is_world_process_zero:
-            return
-        folder = Path(args.output_dir, f"{PREFIX_CHECKPOINT_DIR}-{state.global_step}")
-        api = HfApi(token=args.hub_token)
-        name = args.hub_model_id or Path(args.output_dir).absolute().name
-        self.job = api.upload_folder(
-            repo_id=api.create_repo(name, exist_ok=True, private=args.hub_private_repo).repo_id,
-            folder_path=folder,
-            allow_patterns=[glob.escape(file.as_posix()) for file in listed_files(folder, RUN_FILES)],
-            commit_message=f"Training in progress, step {state.global_step}",
-            revision=args.hub_revision,
-            run_as_future=True,
-        )
-
-    def on_train_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs) -> None:
-        if self.job is not None:
-            concurrent.futures.wait([self.job])
-
-
-class RecordCallback(PushCallback):
+class RecordCallback(TrainerCallback):
     """Writes model, tokenizer, record and model card to the folder of your own `Trainer`'s run when training ends.
 
     The record's metrics are what the Trainer logged, its recipe the Trainer's arguments. `Trainer.push_to_hub`
@@ -75,12 +38,10 @@ class RecordCallback(PushCallback):
         self.base_model: str | None = None
 
     def on_train_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs) -> None:
-        super().on_train_begin(args, state, control)
         self.resumed_from = f"{PREFIX_CHECKPOINT_DIR}-{state.global_step}" if state.global_step else None
         self.base_model = kwargs["model"].name_or_path or None
 
     def on_train_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs) -> None:
-        super().on_train_end(args, state, control)
         if not state.is_world_process_zero:
             return
         model, tokenizer = kwargs["model"], kwargs.get("processing_class")
@@ -107,6 +68,44 @@ class RecordCallback(PushCallback):
         if not any("train_runtime" in entry for entry in state.log_history):
             return  # during training
         file = Path(args.output_dir, METRICS_FILE)
-        # Update record and card if something was measured since; a card that somebody edited stays otherwise.
-        if not file.is_file() or json.loads(file.read_text(encoding="utf-8")) != metrics_of_log(args, state):
+        # Update record and card if something was measured since; otherwise a card that somebody edited stays.
+        if not file.is_file() or read_file(file) != metrics_of_log(args, state):
             self.on_train_end(args, state, control, **kwargs)
+
+
+def metrics_of_log(arguments: TrainingArguments, state: TrainerState) -> dict[str, Any]:
+    """A record's metrics, from the log of a Trainer that has trained.
+
+    Returns:
+        `best_step`, `training_seconds`, `epochs`; `train` with the mean loss, `training_loss`; and `validation` with
+        the evaluation of the final model, during training or after it. Evaluations of several data sets are left out.
+    """
+    step, log = best_step(arguments, state), state.log_history
+    end = max(place for place, entry in enumerate(log) if "train_runtime" in entry)
+    ended = log[end]
+    if any("eval_loss" in entry and entry["step"] == step for entry in log[:end]):
+        log = log[:end]  # what is evaluated afterwards may be other data, such as the test split
+    metrics: dict[str, Any] = {
+        "best_step": step,
+        "training_seconds": round(ended["train_runtime"], 1),
+        "epochs": epochs(log),
+        "train": {"training_loss": ended["train_loss"]},
+    }
+    left_out = ("eval_runtime", "eval_model_preparation_time")
+    for row in metrics["epochs"]:
+        if row["step"] == step and "eval_loss" in row:
+            names = [name for name in row if name.startswith("eval_") and name not in left_out]
+            metrics["validation"] = {name.removeprefix("eval_"): row[name] for name in names}
+    return metrics
+
+
+def changed_arguments(arguments: TrainingArguments) -> dict[str, Any]:
+    """The arguments that differ from their defaults, by name, without those that belong to one machine or one call."""
+    # Without use_configured_state, new arguments would reset accelerate's state under the Trainer.
+    state = {"use_configured_state": True}
+    defaults = type(arguments)(arguments.output_dir, use_cpu=arguments.use_cpu, accelerator_config=state).to_dict()
+    return {
+        name: value
+        for name, value in arguments.to_dict().items()
+        if value != defaults[name] and name not in NOT_IN_RECIPE
+    }

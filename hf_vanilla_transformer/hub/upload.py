@@ -1,120 +1,53 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""Upload a run's folder to a Hub repository, and a page's folder to a Space."""
+"""Upload the folder of a run or an export to a Hub repository."""
 
-import ast
-import contextlib
-import json
-import os
-from collections.abc import Iterable, Iterator
 from glob import escape
 from pathlib import Path
-from typing import Any
 
 import torch
-from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi, ModelCard
-from huggingface_hub.utils import filter_repo_objects, validate_repo_id
-from transformers import GenerationConfig, PreTrainedModel, Trainer, TrainingArguments
+from huggingface_hub import HfApi
+from transformers import PreTrainedModel, Trainer
 
-from ..errors import DataError, named_errors
+from ..errors import DataError
 from ..inference.engine import EXPORT_FILE
 from ..inference.folder import load_model, load_tokenizers
-from ..recipes import without_folders
-from .model_card import CARD_FILE, has_card, load_model_card, make_model_card, rename_model_card, save_model_card
+from .model_card import has_card, load_model_card, make_model_card, rename_model_card, save_model_card
 from .record import (
+    CARD_FILE,
     EXPORT_FILES,
-    PAGE_FILES,
-    RECIPE_FILE,
     REQUIRED_FILES,
     REQUIRED_IN_EXPORT,
-    RUN_FILE,
     RUN_FILES,
-    exports_in,
-    included_files,
-    leads_inside,
     listed_files,
     read_file,
 )
 
 
 # What Trainer's own pushes upload and only a resumed run needs; `training_args.bin` also describes the machine.
-TRAINING_STATE = (
-    "training_args.bin",
-    "trainer_state.json",
-    "optimizer*",
-    "scheduler.pt",
-    "scaler.pt",
-    "rng_state*.pth",
-)
+TRAINING_STATE = ("training_args.bin", "trainer_state.json", "optimizer*", "scheduler.pt", "rng_state*.pth")
 
 
-def repository_files(folder: str | Path, include: Iterable[str] = ()) -> list[Path]:
+def repository_files(folder: str | Path) -> list[Path]:
     """Check that the folder of a run or an export is complete and can be read, and list the files that are uploaded.
-
-    Args:
-        folder: A run's folder, or an export's.
-        include: Glob patterns of further files, relative to the folder.
 
     Returns:
         The sorted files, relative to the folder; with `README.md`, also where it has yet to be made.
 
     Raises:
-        ValueError: there is no such folder, or files are missing or damaged; the message names them.
+        ValueError: there is no such folder, or a file is missing or damaged; the message names it.
     """
     folder = Path(folder)
     is_export = (folder / EXPORT_FILE).is_file()
-    exports = [export for export in exports_in(folder) if leads_inside(folder, folder / export)]
-    exported = [f"{escape(export.as_posix())}/{name}" for export in exports for name in EXPORT_FILES]
-    check_card_is_here(folder)
-    files = sorted({*listed_files(folder, (*RUN_FILES, *exported)), *included_files(folder, include)})
-    whole = {file.as_posix() for file in files if (folder / file).stat().st_size}
-    if lacking := [name for name in (REQUIRED_IN_EXPORT if is_export else REQUIRED_FILES) if name not in whole]:
-        raise DataError(f"{folder}: not complete, {', '.join(lacking)} missing or empty")
-    for pattern, read in (("*.json", json.loads), ("*.py", ast.parse), (CARD_FILE, ModelCard)):
-        for file in files:
-            if file.match(pattern):
-                with named_errors(str(folder / file), "content"):
-                    read((folder / file).read_text(encoding="utf-8"))
-    check_paths(folder, [file for file in files if file.name in (RECIPE_FILE, RUN_FILE, EXPORT_FILE)])
+    files = listed_files(folder, EXPORT_FILES if is_export else RUN_FILES)
+    required = REQUIRED_IN_EXPORT if is_export else REQUIRED_FILES
+    if missing := [name for name in required if Path(name) not in files]:
+        raise DataError(f"{folder}: not complete, {', '.join(missing)} missing")
     if not is_export:
-        config = load_model(str(folder)).config
-        if not hasattr(config, "auto_map"):
-            raise DataError(f"{folder / 'config.json'}: without auto_map, the folder's code would not be found")
-        load_tokenizers(str(folder), config)
-        with named_errors(str(folder / "generation_config.json"), "content"):
-            GenerationConfig.from_pretrained(folder)
+        load_tokenizers(str(folder), load_model(str(folder)).config)
         make_model_card(folder)  # which reads the record
-        if has_card(folder):
-            load_model_card(folder)
+    if has_card(folder):
+        load_model_card(folder)
     return sorted({*files, Path(CARD_FILE)})
-
-
-def space_files(folder: str | Path, include: Iterable[str] = ()) -> list[Path]:
-    """Check that a folder is a static Space, as `vanilla-transformer page` makes it, and list the files to upload.
-
-    Arguments, result and errors are those of `repository_files`.
-    """
-    folder = Path(folder)
-    check_card_is_here(folder)
-    files = sorted({*listed_files(folder, PAGE_FILES), *included_files(folder, include)})
-    card = folder / CARD_FILE
-    if Path("index.html") not in files or not card.is_file() or "\nsdk: static\n" not in card.read_text("utf-8"):
-        raise DataError(f"{folder}: no page (a README.md with `sdk: static`, and index.html); `page` makes one")
-    return files
-
-
-def check_paths(folder: Path, records: Iterable[Path]) -> None:
-    """Raise a `DataError` if a record names a folder of a machine: somebody has edited it."""
-    for file in records:
-        content = read_file(folder / file)
-        if without_folders(content) != content:
-            raise DataError(f"{folder / file}: names a folder of a machine: write the path's last part instead")
-
-
-def check_card_is_here(folder: Path) -> None:
-    """Raise a `DataError` if a folder's card is a link that leads out of the folder."""
-    card = folder / CARD_FILE
-    if card.is_symlink() and not leads_inside(folder, card):
-        raise DataError(f"{card}: a link that leads out of the folder")
 
 
 def files_left_out(folder: Path, files: list[Path]) -> list[str]:
@@ -125,10 +58,9 @@ def files_left_out(folder: Path, files: list[Path]) -> list[str]:
 
 
 def check_repo_id(repo_id: str) -> None:
-    """Raise a ValueError if the name of a repository is not of the form `USER/NAME`."""
+    """Raise a DataError if the name of a repository is not of the form `USER/NAME`."""
     if repo_id.count("/") != 1:
         raise DataError(f"repo_id: not of the form USER/NAME: {repo_id!r}")
-    validate_repo_id(repo_id)
 
 
 def upload(
@@ -138,7 +70,6 @@ def upload(
     private: bool = False,
     revision: str | None = None,
     token: str | None = None,
-    include: Iterable[str] = (),
 ) -> str:
     """Upload the folder of a run or an export to a Hub repository, which is created if it does not exist.
 
@@ -151,7 +82,6 @@ def upload(
         private: Make a private repository.
         revision: A branch, created from main if it does not exist; by default main.
         token: The user's token; by default the one of `hf auth login` or `HF_TOKEN`.
-        include: Glob patterns of further files to send.
 
     Returns:
         The address of the commit.
@@ -159,70 +89,32 @@ def upload(
     Raises:
         ValueError: the folder is not complete, the name is malformed or taken by another kind of model, or the
             repository is public although a private one is asked for.
-        OSError: nobody is logged in, a file did not arrive, or the card cannot be written.
-        HTTPError: the server refuses, fails or cannot be reached.
+        OSError, HTTPError: nobody is logged in, or the server refuses, fails or cannot be reached.
     """
     check_repo_id(repo_id)
     folder = Path(folder)
-    files = repository_files(folder, include)
+    files = repository_files(folder)
     if not (folder / EXPORT_FILE).is_file():
         (rename_model_card if has_card(folder) else save_model_card)(folder, repo_id)
-    additions = [CommitOperationAdd(file.as_posix(), folder / file) for file in files]
-    kind = read_file(folder / "config.json").get("model_type")
-    return _send("model", repo_id, kind, additions, TRAINING_STATE, private=private, revision=revision, token=token)
-
-
-def upload_space(
-    folder: str | Path,
-    repo_id: str,
-    *,
-    private: bool = False,
-    revision: str | None = None,
-    token: str | None = None,
-    include: Iterable[str] = (),
-) -> str:
-    """Upload a page's folder to a static Space, which is created if it does not exist.
-
-    Files in the Space that the folder does not have are deleted: they are of an older page. Arguments, result and
-    errors are those of `upload`, but for a folder that `space_files` accepts.
-    """
-    check_repo_id(repo_id)
-    additions = [CommitOperationAdd(file.as_posix(), Path(folder) / file) for file in space_files(folder, include)]
-    return _send("space", repo_id, "static", additions, ["*"], private=private, revision=revision, token=token)
-
-
-def _send(
-    repo_type: str,
-    repo_id: str,
-    kind: str | None,  # of model, or of Space
-    additions: list[CommitOperationAdd],
-    delete_patterns: Iterable[str],
-    *,
-    private: bool,
-    revision: str | None,
-    token: str | None,
-) -> str:
     api = HfApi(token=token or True)  # True: an error where nobody is logged in
-    repository: dict[str, Any] = {"repo_id": repo_id, "repo_type": repo_type}
-    is_space = repo_type == "space"
     # None, not False, leaves the default to the user's or organisation's settings.
-    api.create_repo(**repository, space_sdk=kind if is_space else None, private=private or None, exist_ok=True)
-    there: Any = api.repo_info(**repository)
-    if (other := there.sdk if is_space else (there.config or {}).get("model_type")) not in (None, kind):
+    api.create_repo(repo_id, private=private or None, exist_ok=True)
+    found = api.model_info(repo_id)
+    kind, other = read_file(folder / "config.json").get("model_type"), (found.config or {}).get("model_type")
+    if other not in (None, kind):
         raise DataError(f"{repo_id}: the name is taken, by {other}")
-    if private and not there.private:
+    if private and not found.private:
         raise DataError(f"{repo_id}: it exists and is public; this does not make it private")
-    if revision is not None and not revision.startswith("refs/"):
-        api.create_branch(**repository, branch=revision, exist_ok=True)
-    old = filter_repo_objects(api.list_repo_files(**repository, revision=revision), allow_patterns=[*delete_patterns])
-    kept = {".gitattributes", *(addition.path_in_repo for addition in additions)}
-    operations: list[Any] = [*(CommitOperationDelete(name) for name in old if name not in kept), *additions]
-    try:
-        commit = api.create_commit(
-            **repository, operations=operations, revision=revision, commit_message="Upload the folder"
-        )
-    except RuntimeError as error:  # huggingface_hub's, of a file that did not arrive
-        raise OSError(f"{error} ({error.__cause__})") from error
+    if revision is not None:
+        api.create_branch(repo_id, branch=revision, exist_ok=True)
+    commit = api.upload_folder(
+        repo_id=repo_id,
+        folder_path=folder,
+        allow_patterns=[escape(file.as_posix()) for file in files],
+        delete_patterns=list(TRAINING_STATE),
+        revision=revision,
+        commit_message="Upload the folder",
+    )
     return commit.commit_url
 
 
@@ -251,8 +143,8 @@ def push(
 def upload_run(trainer: Trainer) -> None:
     """Upload the folder of a finished run, if its arguments have `push_to_hub`; the main process does it.
 
-    Unlike `Trainer.push_to_hub`, it checks that the folder is complete, and keeps the card. The folder holds a record,
-    or the trainer has a `RecordCallback`.
+    Unlike `Trainer.push_to_hub`, it checks that the folder is complete, sends no other files, and keeps the card. The
+    folder holds a record, or the trainer has a `RecordCallback`.
     """
     if not (trainer.args.push_to_hub and trainer.is_world_process_zero()):
         return
@@ -264,17 +156,3 @@ def upload_run(trainer: Trainer) -> None:
         revision=trainer.args.hub_revision,
         token=trainer.args.hub_token,
     )
-
-
-@contextlib.contextmanager
-def keep_token_out_of_files(arguments: TrainingArguments) -> Iterator[None]:
-    """Keep the token in HF_TOKEN for the time of a run: Trainer pickles and uploads its arguments."""
-    before = os.environ.get("HF_TOKEN")
-    if arguments.hub_token:
-        os.environ["HF_TOKEN"], arguments.hub_token = arguments.hub_token, None
-    try:
-        yield
-    finally:
-        os.environ.pop("HF_TOKEN", None)
-        if before is not None:
-            os.environ["HF_TOKEN"] = before

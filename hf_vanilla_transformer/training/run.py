@@ -28,9 +28,9 @@ from ..configuration_vanilla_transformer import VanillaTransformerConfig
 from ..data.report import describe_data
 from ..data.rows import column_array
 from ..errors import DataError, user_errors
-from ..hub.model_card import CARD_FILE, save_model_card
-from ..hub.record import CURVES_FILE, METRICS_FILE, RECIPE_FILE, RUN_FILE, best_step, epochs, save_record
-from ..hub.upload import keep_token_out_of_files, upload_run
+from ..hub.model_card import save_model_card
+from ..hub.record import CARD_FILE, CURVES_FILE, METRICS_FILE, RECIPE_FILE, RUN_FILE, best_step, epochs, save_record
+from ..hub.upload import upload_run
 from ..inference.folder import Model, load_config, load_to_train, load_tokenizer, load_tokenizer_to_train, size_needed
 from ..inference.precision import explain_precision, training_precision
 from ..settings import ModelArguments
@@ -219,7 +219,6 @@ class Run:
         if self.arguments.dry_run:
             return self
         with contextlib.ExitStack() as stack:
-            stack.enter_context(keep_token_out_of_files(self.training))
             self.checkpoint = broadcast_from_main(lambda: self._open_folder(stack))
             self._at_end = stack.pop_all()
         if self.training.ddp_find_unused_parameters is None:

@@ -54,7 +54,7 @@ def test_flags_override_the_recipe_and_the_recipe_the_defaults(tmp_path):
         ("gradient_accumulation_steps: 0\n", [], "--gradient_accumulation_steps"),
         ("seed: 1\n", ["--prediction_loss_only", "true"], "--prediction_loss_only"),
         ("dataloader_num_workers: 1\n", ["--dataloader_persistent_workers", "true"], "other random numbers"),
-        ("seed: 1\n", ["--push_to_hub", "--hub_strategy", "checkpoint"], "--hub_strategy"),
+        ("seed: 1\n", ["--push_to_hub", "--hub_token", "hf_x"], "--hub_token"),
         ("help_all: true\n", [], "--help_all"),
     ],
 )
@@ -107,7 +107,7 @@ def test_a_saved_recipe_makes_the_same_arguments(tmp_path):
 
 def test_a_recipe_holds_nothing_of_one_call():
     flags = ["--output_dir", "runs/x", "--seed", "3", "--report_to", "none"]
-    once = ["--resume_from_checkpoint", "auto", "--run_name", "x", "--hub_token", "hf_x", "--push_to_hub", "true"]
+    once = ["--resume_from_checkpoint", "auto", "--run_name", "x", "--push_to_hub", "true"]
     _, settings = parse_arguments([TrainingArguments], "test", [*flags, *once])
     assert settings == {"seed": 3, "report_to": "none"}
 

@@ -51,11 +51,14 @@ def test_a_pretrained_model_is_a_folder_to_fine_tune(succeed, text_file, tmp_pat
     assert all(torch.equal(finetuned[name], pretrained[name]) for name in finetuned.keys() & pretrained.keys())
 
     # The fine-tuned model's record and card tell of the first run.
-    base = read_json(tmp_path / "finetuned" / "run.json")["began_as"]
-    assert base["run"] == record and "epochs" not in base["metrics"]
-    assert base["metrics"]["validation"] == metrics["validation"]
-    card = (tmp_path / "finetuned" / "README.md").read_text()
-    assert "pretrained`, trained on" in card and "by `vanilla-transformer pretrain`, without labels" in card
+    base = read_json(tmp_path / "finetuned" / "run.json")["parent_model"]
+    assert base == {
+        **{"name": folder.name, "runs": 1, "training_seconds": metrics["training_seconds"], "data": [text_file.name]}
+    }
+    assert (
+        f"It began as `{folder.name}`, which 1 earlier run trained"
+        in (tmp_path / "finetuned" / "README.md").read_text()
+    )
 
     # And so does a pretraining that goes on from there, of both.
     again = ["--model", tmp_path / "finetuned", "--config", '{"dropout": 0.0}', "--learning_rate", "0"]
@@ -64,8 +67,7 @@ def test_a_pretrained_model_is_a_folder_to_fine_tune(succeed, text_file, tmp_pat
     assert weights.keys() == pretrained.keys()
     assert all(torch.equal(weights[name], pretrained[name]) for name in finetuned.keys() & pretrained.keys())
     assert read_json(tmp_path / "again" / "config.json")["dropout"] == 0.0
-    card = (tmp_path / "again" / "README.md").read_text()
-    assert card.index("finetuned`, trained on") < card.index("Before that: 1 run, ")
+    assert "It began as `finetuned`, which 2 earlier runs trained" in (tmp_path / "again" / "README.md").read_text()
 
 
 @pytest.mark.slow

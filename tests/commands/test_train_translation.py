@@ -73,7 +73,7 @@ def test_a_translator_is_trained_further(succeed, corpus, tmp_path, vocabularies
     for file in files:
         assert (tmp_path / "further" / file).read_text() == (tmp_path / "run" / file).read_text()
     record = read_json(tmp_path / "further" / "run.json")
-    assert record["began_as"]["run"] == read_json(tmp_path / "run" / "run.json")
+    assert (record["parent_model"]["name"], record["parent_model"]["runs"]) == ("run", 1)
     assert "what the model that it began as had seen" in (tmp_path / "further" / "README.md").read_text()
     report = read_json(tmp_path / "further" / "metrics.json")["test"]["beams_1"]
     assert ("bleu_words" in report) == bool(case)

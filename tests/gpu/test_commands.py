@@ -34,7 +34,7 @@ def assert_the_record_names(device: torch.device, folder: Path) -> None:
     if device.type == "cuda":
         name = torch.cuda.get_device_name(device)
         assert record["accelerator"]["name"] == name and name in (folder / "README.md").read_text()
-        assert record["accelerator"]["memory_gib"] > 1 and record["accelerator"]["driver"]
+        assert record["accelerator"]["memory_gib"] > 1
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)

