@@ -43,11 +43,15 @@ class Task:
 class Format:
     """What a model can be exported to.
 
-    `writer` is a module of `exports` with the function `write(model, tokenizers, folder, quantize)`. It takes a
-    classifier or a translator in float32, on the CPU, in evaluation mode; its fast tokenizers of source and target,
-    the same one twice where there is one vocabulary; an empty folder, which tokenizers and record are added to; and
-    one of `quantizations`, or None for float32. Its DataError begins with the field that the format cannot
-    express. `engine` is a module and class of `inference`.
+    `writer` is a module of `exports` with two names:
+
+    - `write(model, tokenizers, folder, quantize)` writes a model's files. The model is in float32, on the CPU, in
+      evaluation mode. The tokenizers are those of source and target, the same one twice if there is one vocabulary.
+      `quantize` is `"int8"`, or None for float32. A DataError begins with the field that the format cannot express.
+    - `PROGRAMS` has for each task a program that runs the export without this package, as a template of Jinja with
+      the values of `exports.card`.
+
+    `engine` is a module and class of `inference`.
     """
 
     name: str
@@ -55,10 +59,8 @@ class Format:
     tasks: tuple[str, ...]  # those whose models run here
     writer: str
     engine: str
-    quantizations: tuple[str, ...] = ()
     # Packages besides torch and transformers whose versions the record has.
     packages: tuple[str, ...] = ()
-    runs_in_torch: bool = False
     # What is sent to the Hub, besides card, record and tokenizers.
     files: tuple[str, ...] = ("config.json", "generation_config.json", "model.safetensors")
 
@@ -79,7 +81,7 @@ DENOISING = Task("denoising", "denoiser", _GENERATOR, "text2text-generation", "D
 GENERATION = Task("generation", "generator", _GENERATOR, "text2text-generation", "Text generation")
 
 # A model's own folder.
-OWN = Format("vanilla", "torch", tuple(TASKS), "", "torch_engine.TorchEngine", runs_in_torch=True)
+OWN = Format("vanilla", "torch", tuple(TASKS), "", "torch_engine.TorchEngine")
 FORMATS = {
     form.name: form
     for form in (
@@ -89,7 +91,6 @@ FORMATS = {
             tuple(TASKS),
             "ctranslate2_writer",
             "ctranslate2_engine.CTranslate2Engine",
-            ("int8",),
             ("ctranslate2",),
             files=("config.json", "model.bin", "*_vocabulary.json"),
         ),
@@ -99,7 +100,6 @@ FORMATS = {
             ("classification",),
             "onnx_writer",
             "onnx_engine.OnnxEngine",
-            ("int8",),
             ("onnx", "onnxruntime"),
             files=("config.json", "onnx/*.onnx"),
         ),

@@ -20,7 +20,7 @@ os.environ["OMP_NUM_THREADS"] = "1"
 import pytest
 import torch
 import torch._dynamo
-from exports.models import TWIN, random_model, save
+from exports.models import TIED, random_model, save
 from shared import LINES, QUIET, ROOT, VARIANTS, error_line, tiny_config
 
 from hf_vanilla_transformer import VanillaTransformerConfig
@@ -119,7 +119,7 @@ def trained(tmp_path_factory) -> Path:
 def tiny_models(tmp_path_factory) -> dict[str, Path]:
     """The folders of a classifier and of a translator with random weights, by task; to be read alone."""
     folder = tmp_path_factory.mktemp("models")
-    config = tiny_config(**TWIN, encoder_layers=1, decoder_layers=1)
+    config = tiny_config(**TIED, encoder_layers=1, decoder_layers=1)
     tasks = ("classification", "translation")
     return {task: Path(save(random_model(config, task), folder / task)) for task in tasks}
 

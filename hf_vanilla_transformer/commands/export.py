@@ -6,8 +6,7 @@
         --output_dir runs/nsmc-int8
 
 `predict`, `translate` and `evaluate` take the exported folder as they take a model. Nothing is written if the export
-does not agree with the model: on random texts, and on those of its run's validation split if the recipe's data are
-on this machine.
+does not agree with the model on random texts.
 """
 
 from ..settings import ExportArguments

@@ -156,4 +156,4 @@ def _download(package: str) -> dict[str, bytes]:
         if result.returncode != 0:
             raise DataError(f"npm could not download {package}: {result.stderr.strip()}")
         with tarfile.open(Path(scratch, result.stdout.strip())) as archive:
-            return {path: archive.extractfile(f"package/{path}").read() for path in RUNTIME[package]}  # type: ignore[union-attr]
+            return {path: archive.extractfile(f"package/{path}").read() for path in RUNTIME[package]}

@@ -43,8 +43,42 @@ NEUTRAL_SETTINGS = {
     **dict.fromkeys(["bad_words_ids", "suppress_tokens", "begin_suppress_tokens", "sequence_bias"]),
     **dict.fromkeys(["forced_bos_token_id", "forced_eos_token_id", "exponential_decay_length_penalty"]),
 }
-# With a larger eps, adding it inside the root instead of outside changes the answers.
-MAX_UNBIASED_EPS = 1e-5
+# The card's program for each task, a template.
+PROGRAMS = {
+    "classification": """\
+import ctranslate2
+import numpy as np
+from tokenizers import Tokenizer
+
+tokenizer = Tokenizer.from_file("tokenizer.json")
+tokenizer.enable_truncation({{ source_positions }})
+classifier = ctranslate2.Translator(".")
+labels = {{ labels }}
+logits = np.array({{ logits_without_tokens }})  # of a text without a token
+if tokens := tokenizer.encode({{ example }}).tokens:
+    (result,) = classifier.translate_batch(
+        [tokens], beam_size=1, max_decoding_length=1, min_decoding_length=0, return_logits_vocab=True
+    )
+    logits = np.array(result.logits[0][0])[: len(labels)]
+odds = np.exp(logits)
+print(labels[odds.argmax()], (odds / odds.sum()).max())""",
+    "translation": """\
+import ctranslate2
+from tokenizers import Tokenizer
+
+tokenizer = Tokenizer.from_file("tokenizer.json")
+tokenizer.enable_truncation({{ source_positions }})
+target_tokenizer = {{ 'Tokenizer.from_file("%s/tokenizer.json")' % target_folder if target_folder else "tokenizer" }}
+translator = ctranslate2.Translator(".")
+(result,) = translator.translate_batch(
+    [tokenizer.encode({{ example }}).tokens],
+    beam_size={{ num_beams }},
+    length_penalty={{ length_penalty }},
+    max_decoding_length={{ target_positions - 1 }},
+    min_decoding_length=0,
+)
+print(target_tokenizer.decode([target_tokenizer.token_to_id(token) for token in result.hypotheses[0]]))""",
+}
 
 
 @torch.no_grad()
@@ -75,11 +109,6 @@ def check(model: VanillaTransformerPreTrainedModel) -> None:
     if config.activation_function not in ACTIVATIONS:
         raise DataError(
             f"activation_function: {config.activation_function!r} is none of CTranslate2's ({', '.join(ACTIVATIONS)})"
-        )
-    if config.layer_norm_type != "standard" and config.layer_norm_eps > MAX_UNBIASED_EPS:
-        raise DataError(
-            f"layer_norm_eps: {config.layer_norm_eps:g} with layer_norm_type {config.layer_norm_type!r}; "
-            f"CTranslate2 adds it elsewhere, and only up to {MAX_UNBIASED_EPS:g} that makes no difference"
         )
     for name, neutral in NEUTRAL_SETTINGS.items():
         value = getattr(getattr(model, "generation_config", None), name, None)

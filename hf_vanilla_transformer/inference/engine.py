@@ -192,7 +192,7 @@ def load_engine(
     """
     export = read_export(folder)
     form = format_of(export)
-    if dtype == "bfloat16" and not form.runs_in_torch:
+    if dtype == "bfloat16" and export is not None:
         raise DataError(f"{folder}: dtype {dtype}: only torch has this choice, this is an export to {form.name}")
     module, name = form.engine.split(".")
     engine_class = getattr(importlib.import_module(f".{module}", __package__), name)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import DataError
 from ..tasks import TASKS
-from .engine import PRECISIONS, Engine, check_task, format_of, load_engine, read_export
+from .engine import PRECISIONS, Engine, check_task, load_engine, read_export
 from .tokenization import ExportedTokenizer, TextTokenizer, TransformersTokenizer
 
 
@@ -84,7 +84,7 @@ def load_text_tokenizer(folder: str, subfolder: str = "", vocab_size: int | None
     Raises:
         DataError: there is none that can be read, or it has ids from `vocab_size` on.
     """
-    if not format_of(read_export(folder)).runs_in_torch:
+    if read_export(folder) is not None:
         return ExportedTokenizer(folder, subfolder, vocab_size)
     from .folder import load_tokenizer
 

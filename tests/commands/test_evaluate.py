@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from exports.models import TWIN
+from exports.models import TIED
 from shared import ROOT, TINY, TWO_STEPS, read_json, tiny_config
 
 from hf_vanilla_transformer import VanillaTransformerForConditionalGeneration
@@ -128,7 +128,7 @@ def test_a_text_at_the_limit_of_a_group_is_in_it():
 def test_a_translator_is_measured_by_its_translations(succeed, refused, corpus, tmp_path):
     """In torch and exported, on the data that the model's recipe names."""
     tokenizer = train_tokenizer((corpus / "train.num").read_text().splitlines(), vocab_size=60, add_eos=True)
-    model = VanillaTransformerForConditionalGeneration(tiny_config(**TWIN, vocab_size=len(tokenizer)))
+    model = VanillaTransformerForConditionalGeneration(tiny_config(**TIED, vocab_size=len(tokenizer)))
     model.generation_config.update(num_beams=2, early_stopping=True)  # as CTranslate2 stops
     folder = tmp_path / "model"
     model.save_pretrained(folder)

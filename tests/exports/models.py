@@ -20,8 +20,8 @@ HEADS = {
 }
 
 
-# A translator with a native twin, which needs no extra.
-TWIN = {
+# A pre-norm model whose embeddings and output layer are one matrix.
+TIED = {
     **{"norm_first": True, "final_norm": True, "position_offset": 0, "layer_norm_eps": 1e-5},
     **{"share_encoder_decoder_embeddings": True, "tie_word_embeddings": True},
 }
@@ -66,6 +66,6 @@ def save(model, folder: Path) -> str:
     return str(folder)
 
 
-def program_of(folder: Path, language: str = "python") -> str:
+def program_of(folder: Path) -> str:
     """The program in an exported folder's README."""
-    return (folder / "README.md").read_text(encoding="utf-8").split(f"```{language}\n")[1].split("```")[0]
+    return (folder / "README.md").read_text(encoding="utf-8").split("```python\n")[1].split("```")[0]

@@ -1,8 +1,6 @@
 """CTranslate2 computes what torch computes: every preset and variant, and what it cannot express is refused."""
 
-import os
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,12 +11,10 @@ from shared import LINES, ROOT, run_without_the_package, tiny_config
 from transformers import GenerationConfig
 
 from exports.models import CONFIGS, HEADS, program_of, random_model, save
-from hf_vanilla_transformer.data import load_parallel_text
 from hf_vanilla_transformer.exports import comparison, export
-from hf_vanilla_transformer.inference import Classifier, Translator, load_engine
+from hf_vanilla_transformer.inference import Classifier, load_engine
 from hf_vanilla_transformer.inference.folder import load_model
 from hf_vanilla_transformer.inference.torch_engine import TorchEngine
-from hf_vanilla_transformer.metrics import translation_report
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 
 
@@ -122,19 +118,18 @@ def test_activations(activation, tmp_path):
     "fields, message",
     [
         ({"activation_function": "mish"}, "activation_function: 'mish' is none of CTranslate2's"),
-        ({"layer_norm_type": "unbiased_std", "layer_norm_eps": 1e-2}, "layer_norm_eps: 0.01 with layer_norm_type"),
         ({"id2label": {0: "same", 1: "same"}}, "id2label: "),
     ],
 )
 def test_what_cannot_be_expressed_is_refused_by_its_field(fields, message, refuse_export):
     task = "classification" if "id2label" in fields else "translation"
-    refuse_export(random_model(tiny_config(**fields), task), f"^{message}", "ctranslate2")
+    refuse_export(random_model(tiny_config(**fields), task), f"^{message}")
 
 
 def test_another_search_is_refused(refuse_export):
     model = random_model(tiny_config())
     model.generation_config.no_repeat_ngram_size = 2
-    refuse_export(model, "^generation_config.no_repeat_ngram_size: 2", "ctranslate2")
+    refuse_export(model, "^generation_config.no_repeat_ngram_size: 2")
 
 
 def test_several_end_tokens_end_a_translation(tmp_path):
@@ -171,11 +166,9 @@ def test_a_text_without_a_token_is_answered_as_in_torch(name, quantize, tmp_path
     train_tokenizer(LINES, vocab_size=29, max_length=16).save_pretrained(folder)
     export(str(folder), output_dir=str(tmp_path / "export"), format="ctranslate2", quantize=quantize)
     expected = Classifier(str(folder)).probabilities([""])
-    for texts in (BLANK, ["가 나 다", *BLANK, "라 마"], ["", "가"]):
-        found = Classifier(str(tmp_path / "export")).probabilities(texts)
-        blank = [place for place, text in enumerate(texts) if text in BLANK]
-        np.testing.assert_allclose(found[blank], np.repeat(expected, len(blank), axis=0), atol=1e-6)
-        assert np.isfinite(found).all()
+    found = Classifier(str(tmp_path / "export")).probabilities(["가 나 다", *BLANK, "라 마"])
+    np.testing.assert_allclose(found[1:-1], np.repeat(expected, len(BLANK), axis=0), atol=1e-6)
+    assert np.isfinite(found).all()
 
 
 @given(texts=st.lists(st.text(max_size=8), min_size=1, max_size=4))
@@ -234,23 +227,6 @@ def test_published_models(name, tmp_path):
         printed = run_without_the_package(program_of(tmp_path / "export"), home=tmp_path / "export")
         assert printed == "Two dogs play in the snow.\n"
     export(str(folder), output_dir=str(tmp_path / "int8"), format="ctranslate2", quantize="int8")
-
-
-@pytest.mark.slow
-@pytest.mark.skipif("MULTI30K_DIR" not in os.environ, reason="MULTI30K_DIR does not name the folder of Multi30k")
-def test_multi30k_is_translated_alike(tmp_path):
-    prefixes = {"validation": "val", "test": "test_2016_flickr"}
-    test = load_parallel_text(Path(os.environ["MULTI30K_DIR"]), "de", "en", prefixes=prefixes)["test"]
-    folder = str(ROOT / "model_cards" / "multi30k-de-en")
-    export(folder, output_dir=str(tmp_path / "exact"), format="ctranslate2")
-    export(folder, output_dir=str(tmp_path / "int8"), format="ctranslate2", quantize="int8")
-    expected, exact, int8 = (
-        Translator(one, num_beams=1)(test["source"][:])  # with beams, CTranslate2 stops earlier
-        for one in (folder, f"{tmp_path}/exact", f"{tmp_path}/int8")
-    )
-    assert exact == expected
-    bleu = [translation_report(translations, test["target"][:])["bleu"] for translations in (int8, expected)]
-    assert bleu[0] == pytest.approx(bleu[1], abs=0.3)
 
 
 def test_a_model_in_half_precision_is_exported_in_float32(tmp_path):

@@ -167,4 +167,3 @@ def test_classifier_in_node(published, quantize):
     assert [one["label"] for one in found["answers"]] == [["negative", "positive"][label] for label in labels]
     tolerance = 1e-4 if quantize is None else 0.02
     assert [one["score"] for one in found["answers"]] == pytest.approx(scores.tolist(), abs=tolerance)
-    assert "label: 'positive'" in in_node(program_of(published[quantize], "js"), published[quantize])
