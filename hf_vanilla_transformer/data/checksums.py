@@ -29,11 +29,6 @@ def file_checksum(file: str | os.PathLike) -> str:
         return hashlib.file_digest(content, "sha256").hexdigest()
 
 
-def name_splits(data: "Mapping[str, Dataset]") -> dict[str, str]:
-    """Return the rows of each split and the beginning of their checksum, for a message."""
-    return {name: f"{one['rows']:,} rows ({one['sha256'][:12]})" for name, one in describe_splits(data).items()}
-
-
 def describe_splits(data: "Mapping[str, Dataset]") -> dict[str, dict[str, Any]]:
     """Return the number of `rows` of each split and their checksum, `sha256`."""
     return {name: {"rows": len(split), "sha256": checksum(split)} for name, split in data.items()}

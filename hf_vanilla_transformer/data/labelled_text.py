@@ -4,7 +4,7 @@
 import logging
 import os
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -96,7 +96,7 @@ def load_labelled_text(
     if kind not in PROBLEM_TYPES:
         raise DataError(f"problem_type must be one of {', '.join(PROBLEM_TYPES)}, not {problem_type!r}")
     nsmc_files = None if is_in_memory(source) else find_nsmc_files(name, cache_dir)
-    data = read_tables(source, columns, nsmc_files, cut, encoding, config_name, cache_dir)
+    data = read_tables(source, columns, nsmc_files, encoding, config_name, cache_dir)
     check_type(name, data, text_column, "(large_)?string", "no texts")
     check_type(name, data, label_column, *LABEL_TYPES[kind])
 
@@ -116,9 +116,11 @@ def load_labelled_text(
         names = dict(zip(ordered, ordered, strict=True))
         if known_labels is None and len(names) < 2:
             raise DataError(f"{name}: the column {label_column!r} has fewer than two labels: {ordered}")
-    ids = _label_ids(name, names, known_labels)
-
-    one = ClassLabel(names=[*(known_labels or names.values())])
+    in_order = [*(known_labels or names.values())]
+    if unknown := {*names.values()} - {*in_order}:
+        raise DataError(f"{name}: the model has no label {', '.join(sorted(unknown))}; it has {', '.join(in_order)}")
+    ids = {label: in_order.index(label_name) for label, label_name in names.items()}
+    one = ClassLabel(names=in_order)
     label_type = {SINGLE: one, MULTI: List(one), REGRESSION: Value("float64")}[kind]
     for split, rows in data.items():
         place, what = f"{name}, split {split}", "number" if kind == REGRESSION else "label"
@@ -179,17 +181,6 @@ def tokenize(
         return tokens
 
     return tokenize_rows(dataset, tokenize_batch, [tokenizer, max_length, number_of_labels], remove_columns=removed)
-
-
-def _label_ids(source: str, names: Mapping[str, str], known: Sequence[str] | None) -> dict[str, int]:
-    """Number the labels as the data write them, in their order or in that of a model's labels."""
-    if known is None:
-        return {label: number for number, label in enumerate(names)}
-    if not set(names.values()) <= set(known):
-        raise DataError(
-            f"{source}: the model's labels are {', '.join(known)}; those of the data are {', '.join(names.values())}"
-        )
-    return {label: [*known].index(name) for label, name in names.items()}
 
 
 def _unlabelled(rows: Dataset, columns: list[str], read: Callable) -> list[int]:

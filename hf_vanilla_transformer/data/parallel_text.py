@@ -64,11 +64,11 @@ def load_parallel_text(
     """
     if source_column == target_column:
         raise DataError(f"source and target are the same column, {source_column!r}")
-    name, columns, data = name_of(source), [source_column, target_column], None
+    name, columns, data = name_of(source), [source_column, target_column], DatasetDict()
     if not is_in_memory(source) and (folder := local_path(name)).is_dir():
         data = _read_aligned_files(folder, columns, prefixes or {}, cut, encoding, cache_dir)
-    if data is None:
-        data = read_tables(source, columns, None, cut, encoding, config_name, cache_dir)
+    if not data:
+        data = read_tables(source, columns, None, encoding, config_name, cache_dir)
         for column in columns:
             check_type(name, data, column, "(large_)?string", "no texts")
     for split, pairs in data.items():
@@ -113,28 +113,24 @@ def _read_aligned_files(
     to_train: bool,
     encoding: str,
     cache_dir: str | os.PathLike | None,
-) -> DatasetDict | None:
-    """Read the splits that a folder holds as aligned files; return None if it holds none."""
+) -> DatasetDict:
+    """Read the splits that a folder holds as aligned files; there may be none."""
     names = {**NAMES, **{split: (prefix,) for split, prefix in prefixes.items()}}
     endings = [(f".{column}", f".{column}.gz") for column in columns]
     sides = [find_splits(folder, plain_or_gzip, names) for plain_or_gzip in endings]
+    for split, file in sides[0].items() | sides[1].items():
+        if not all(split in side for side in sides):
+            raise DataError(f"{file}: the file of the other language is missing, plain or .gz")
     used, every = [file for side in sides for file in side.values()], [*endings[0], *endings[1]]
     others = [file.name for file in files_ending(folder, every) if file not in used]
-    splits = {}
-    for split in names:
-        files = [side.get(split) for side in sides]
-        if any(files) and not all(files):
-            place = files.index(None)
-            missing = files[1 - place].name.removesuffix(".gz").removesuffix(columns[1 - place]) + columns[place]
-            raise DataError(f"{folder / missing}: no such file, plain or .gz")
-        if all(files):
-            splits[split] = _align(files, columns, encoding, cache_dir)
-        elif to_train and others and (split in prefixes or split == "train"):  # without others, it is cut from train
-            missing = " nor ".join(f"{names[split][0]}.{column}" for column in columns)
-            raise DataError(f"{folder}: neither {missing}, plain or .gz; there are {', '.join(others)}")
-    if splits and to_train:  # to be measured, one of several test sets is read at a time
+    missing = [split for split in {"train": None, **prefixes} if split not in sides[0]]
+    if to_train and others and missing:  # without others, what is missing is cut from train
+        raise DataError(f"{folder}: no aligned files of {', '.join(missing)}; not read: {', '.join(others)}")
+    if used and to_train:  # to be measured, one of several test sets is read at a time
         name_unused(folder, [*every, *TABLE_SUFFIXES], used)
-    return DatasetDict(splits) if splits else None
+    return DatasetDict(
+        {split: _align([side[split] for side in sides], columns, encoding, cache_dir) for split in sides[0]}
+    )
 
 
 def _align(files: list[Path], columns: list[str], encoding: str, cache_dir: str | os.PathLike | None) -> Dataset:

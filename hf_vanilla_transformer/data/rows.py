@@ -103,6 +103,8 @@ def complete_splits(
     Of texts with one label each, a share of each label goes, at least one. Both parts keep the order of labelled
     texts; those of pairs are shuffled, as `Dataset.train_test_split` does.
     """
+    if "train" not in data:
+        raise DataError(f"{source}: no split train; the splits are {', '.join(data)}")
     for split in ("test", "validation"):
         if split not in data:
             parts = _choose(data["train"], f"{source}, split {split}", fraction, seed)

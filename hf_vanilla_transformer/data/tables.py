@@ -27,7 +27,6 @@ def read_tables(
     source: Any,
     columns: Sequence[str],
     nsmc_files: Mapping[str, Path] | None,
-    to_train: bool,
     encoding: str,
     config_name: str | None,
     cache_dir: str | os.PathLike | None,
@@ -37,7 +36,6 @@ def read_tables(
     Args:
         columns: Their names; `column.entry` is an entry of a column of mappings.
         nsmc_files: NSMC's two files, read in place of `source`.
-        to_train: Whether there must be a split train.
     """
     name = name_of(source)
     if is_in_memory(source):
@@ -52,8 +50,6 @@ def read_tables(
     if len({split_of.get(split, split) for split in data}) < len(data):
         raise DataError(f"{name}: of {', '.join(data)}, two are the same split; keep one")
     data = {split_of.get(split, split): _select(name, rows, columns) for split, rows in data.items()}
-    if to_train and "train" not in data:
-        raise DataError(f"{name}: no split train; the splits are {', '.join(data)}")
     if unused := [split for split in data if split not in SPLITS]:
         logger.warning(f"{name}: not read: the splits {', '.join(unused)}")
     return DatasetDict({split: data[split] for split in SPLITS if split in data})

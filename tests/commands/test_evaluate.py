@@ -183,7 +183,7 @@ def test_an_exported_classifier_is_measured_as_its_model(succeed, trained, tmp_p
         (["--model", "nowhere"], "nowhere"),
         (["--data", "nowhere.csv"], "nowhere.csv"),
         (["--robustness", "upside_down"], "no such change: upside_down"),
-        (["--data", "three.csv"], "the model's labels are negative, positive; those of the data are a, b, c"),
+        (["--data", "three.csv"], "the model has no label a, b, c; it has negative, positive"),
     ],
 )
 def test_an_evaluation_is_refused_with_one_line(refused, trained, here, arguments, message):

@@ -74,8 +74,7 @@ def test_training_pairs_with_an_empty_side_are_dropped(folder, load_pairs, caplo
 @pytest.mark.parametrize(
     ("files", "options", "message"),
     [
-        ({}, {"target_column": "fr"}, "train.fr: no such file, plain or .gz"),
-        ({"valid.ko": ["가"]}, {}, "valid.en: no such file, plain or .gz"),
+        ({}, {"target_column": "fr"}, "train.ko: the file of the other language is missing, plain or .gz"),
         ({}, {"target_column": "ko"}, "the same column"),
         (
             {},
@@ -84,11 +83,11 @@ def test_training_pairs_with_an_empty_side_are_dropped(folder, load_pairs, caplo
         ),
         ({"train.ko.gz": ["가"]}, {}, "train.ko and train.ko.gz are both train: keep one"),
         ({"val.ko": ["가"], "dev.ko": ["가"]}, {}, "dev.ko and val.ko are both validation: keep one"),
-        ({}, {"prefixes": {"test": "te"}}, "neither te.ko nor te.en, plain or .gz; there are val_1.en, val_1.ko"),
+        ({}, {"prefixes": {"test": "te"}}, "no aligned files of test; not read: val_1.en, val_1.ko"),
         (
-            {"training.fr": ["un"], "training.es": ["uno"]},
+            {"val.fr": ["un"], "val.es": ["uno"]},
             {"source_column": "fr", "target_column": "es"},
-            "neither train.fr nor train.es, plain or .gz; there are training.es, training.fr",
+            "no split train; the splits are validation",
         ),
         ({"val.ko": ["하나", "둘"], "val.en": ["one", ""]}, {}, "split validation, pair 2: a side is empty"),
         ({"val.ko": ["하나", "둘"], "val.en": ["one"]}, {}, "val.ko has 2 lines and val.en 1: they are not"),
