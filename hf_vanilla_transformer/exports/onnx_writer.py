@@ -53,7 +53,8 @@ def write(
     quantizer = None
     if quantize is not None:
         fields["transformers.js_config"] = {"dtype": "q8"}  # by default it looks for the float32 file
-        # One scale a column keeps the logits nearest; `reduce_range` makes weights of seven bits (`quantization`).
+        # One scale a column keeps the logits nearest; `reduce_range` makes weights of seven bits, as in
+        # `ctranslate2_writer.quantize_weights`.
         quantizer = OnnxRuntimeQuantizer(OnnxRuntimeDynamicConfig(per_channel=True, reduce_range=True))
     save_json(folder / CONFIG_NAME, fields)
     file = folder / onnx_file(quantize)

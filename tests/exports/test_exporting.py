@@ -41,7 +41,6 @@ def test_record_and_card_say_what_was_done(model, tmp_path):
     assert record["source"] == "model" and record["versions"]["torch"] == metadata.version("torch")
     assert record["config"]["vocab_size"] == 29 and "_name_or_path" not in record["config"]
     assert load_engine(str(folder)).facts.max_positions == 16
-    assert record["comparison"]["same_ids"].split()[0] == record["comparison"]["same_ids"].split()[2]
     card = (folder / "README.md").read_text(encoding="utf-8")
     assert f"| same translation, greedy search | {record['comparison']['random_texts']['same_translation']} |" in card
 
