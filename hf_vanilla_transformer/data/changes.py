@@ -1,7 +1,8 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 """Changes of a text that keep its meaning: other spacing, spelling and case, as people type.
 
-Each is a function of the text and a `random.Random`. A text that a change would empty stays as it is.
+Each is a function of the text and a `random.Random`. A text that a change would empty stays as it is. Those that look
+at characters read the text as composed (NFC), as Macs do not write it, with a base and its marks as one.
 """
 
 import re
@@ -37,20 +38,20 @@ _SYLLABLE = re.compile("[가-힣]")
 
 
 def no_spaces(text: str, generator: Random | None = None) -> str:
-    """All white space left out (kiwi-farm's NoSpace)."""
+    """Leave out all white space (kiwi-farm's NoSpace)."""
     return "".join(text.split()) or text
 
 
 def all_spaced(text: str, generator: Random | None = None) -> str:
-    """A space between any two characters, and no other white space (kiwi-farm's AllSpace)."""
-    return " ".join("".join(text.split())) or text
+    """Put a space between any two characters, and no other white space (kiwi-farm's AllSpace)."""
+    return " ".join(character for word in text.split() for character in _characters(word)) or text
 
 
 def random_spaces(text: str, generator: Random) -> str:
-    """At each gap between two characters, with probability 0.2, a space left out or put in (kiwi-farm's Random)."""
+    """Leave out or put in a space, with probability 0.2, between any two characters (kiwi-farm's Random)."""
     spaced: list[str] = []
     for word in text.split():
-        for place, character in enumerate(word):
+        for place, character in enumerate(_characters(word)):
             if spaced and (place == 0) != (generator.random() < RATE):
                 spaced.append(" ")
             spaced.append(character)
@@ -58,7 +59,7 @@ def random_spaces(text: str, generator: Random) -> str:
 
 
 def repeats(text: str, generator: Random) -> str:
-    """ㅋㅋ, ㅎㅎ, ㅠㅠ and ㅜㅜ in another length: 2 to 10 letters."""
+    """Give ㅋㅋ, ㅎㅎ, ㅠㅠ and ㅜㅜ another length: 2 to 10 letters."""
 
     def draw(run: re.Match) -> str:
         lengths = [length for length in range(2, _LONGEST_REPEAT + 1) if length != len(run[0])]
@@ -68,22 +69,23 @@ def repeats(text: str, generator: Random) -> str:
 
 
 def no_punctuation(text: str, generator: Random | None = None) -> str:
-    """All characters of Unicode's categories P (punctuation) left out."""
+    """Leave out all characters of Unicode's categories P (punctuation)."""
     kept = "".join(character for character in text if not unicodedata.category(character).startswith("P"))
     return kept if kept.strip() else text
 
 
 def decomposed(text: str, generator: Random | None = None) -> str:
-    """Each syllable as its letters (Unicode's NFD), as macOS writes the names of files."""
+    """Write each syllable as its letters (Unicode's NFD), as macOS writes the names of files."""
     return unicodedata.normalize("NFD", text)
 
 
 def typing_slip(text: str, generator: Random) -> str:
-    """One letter of one syllable replaced by a neighbour on the keyboard (two-set layout, KS X 5002).
+    """Replace one letter of one syllable by a neighbour on the keyboard (two-set layout, KS X 5002).
 
     A consonant becomes a consonant and a vowel a vowel, so that the syllable stays one. Letters of two keys, such as
     ㅘ and ㄺ, stay; those with Shift count as those without.
     """
+    text = unicodedata.normalize("NFC", text)
     slips = [
         (match.start(), slip) for match in _SYLLABLE.finditer(text) if (slip := _slip(match[0], generator)) is not None
     ]
@@ -110,7 +112,7 @@ CHANGES: dict[str, Callable[[str, Random], str]] = {change.__name__: change for 
 
 
 def change_texts(rows: Dataset, name: str, seed: int) -> Dataset:
-    """Rows, in memory, whose column `text` is changed; random choices depend on the seed and the row's place alone."""
+    """Change the column `text` of some rows; random choices depend on the seed and the row's place alone."""
     check_changes([name])
     columns = rows.to_dict()
     columns["text"] = [CHANGES[name](text, Random(f"{seed} {place}")) for place, text in enumerate(columns["text"])]
@@ -118,13 +120,23 @@ def change_texts(rows: Dataset, name: str, seed: int) -> Dataset:
 
 
 def check_changes(names: Iterable[str]) -> None:
-    """Raise a ValueError if one of these is not the name of a change."""
+    """Raise a `DataError` if one of these is not the name of a change."""
     if unknown := [name for name in names if name not in CHANGES]:
         raise DataError(f"no such change: {', '.join(unknown)}; there are {', '.join(CHANGES)}")
 
 
+def _characters(word: str) -> list[str]:
+    characters: list[str] = []
+    for character in unicodedata.normalize("NFC", word):
+        if characters and unicodedata.category(character).startswith("M"):
+            characters[-1] += character
+        else:
+            characters.append(character)
+    return characters
+
+
 def _slip(syllable: str, generator: Random) -> str | None:
-    """The syllable with one letter replaced, or None if no letter of it can be."""
+    """Replace one letter of a syllable; return None if no letter of it can be replaced."""
     number = ord(syllable) - _FIRST_SYLLABLE
     parts = [number // 588, number // 28 % 21, number % 28]
     letters = [kind[part] for kind, part in zip((_INITIALS, _VOWELS, _FINALS), parts, strict=True)]

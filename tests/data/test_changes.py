@@ -82,3 +82,11 @@ def test_changed_rows_keep_their_labels_and_depend_on_seed_and_place(name):
         assert change_texts(rows.select(range(5)), name, 1)["text"][:] == one["text"][:5]
     else:
         assert one["text"][:] == other["text"][:]
+
+
+@pytest.mark.parametrize("name", ["all_spaced", "random_spaces", "typing_slip"])
+def test_decomposed_texts_are_changed_like_composed_ones(name):
+    """A Mac writes syllables as letters."""
+    assert changed(name, unicodedata.normalize("NFD", REVIEW)) == changed(name, REVIEW)
+    if name != "typing_slip":  # no base is parted from its marks
+        assert not any(" " + mark in changed(name, "ที่ดี q̃q̃q̃ हिन्दी", seed) for mark in "ี่̃ि्ी" for seed in range(20))
