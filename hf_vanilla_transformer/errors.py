@@ -14,7 +14,6 @@ MODEL_FILE = str(Path(__file__).with_name("modeling_vanilla_transformer.py"))
 
 # The extra that installs a package without which models answer lines and CSV.
 EXTRAS = dict.fromkeys(("accelerate", "datasets", "matplotlib", "sacrebleu", "sklearn"), "train")
-EXTRAS["pyarrow"] = "parquet"
 
 
 class DataError(ValueError):

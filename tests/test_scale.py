@@ -1,9 +1,6 @@
 """The programs of docs/scale.md answer as the command does, in the engines that are installed."""
 
-import csv
-import gzip
 import importlib.util
-import io
 import os
 import re
 import shutil
@@ -94,20 +91,19 @@ def test_a_program_of_an_engine_answers_as_the_command_does(heading, module, pla
 
 
 @pytest.mark.slow
-def test_a_job_array_answers_as_one_command_does(succeed, place, monkeypatch):
-    monkeypatch.chdir(place)
-    lines = io.StringIO()
-    csv.writer(lines).writerows([["id", "text"], *enumerate(TEXTS * 15)])
-    (place / "reviews.csv.gz").write_bytes(gzip.compress(lines.getvalue().encode()))
-    program = (
-        block("Slurm", "bash")
-        .replace("/10", "/2")
-        .replace("vanilla-transformer", f"{sys.executable} -m hf_vanilla_transformer")
-    )
-    for task in "12":
-        run(program, place, "bash", SLURM_CPUS_PER_TASK="1", SLURM_ARRAY_TASK_ID=task)
-    words = ["--model", "model_cards/nsmc-small", "--file", "reviews.csv.gz", "--text_column", "text"]
-    succeed("predict", *words, "--output", "whole.csv")
-    shards = [file.read_text().splitlines(keepends=True) for file in sorted(place.glob("answers-*.csv"))]
-    assert len(shards) == 2
-    assert "".join([*shards[0], *shards[1][1:]]) == (place / "whole.csv").read_text()
+def test_a_job_array_answers_as_one_command_does(succeed, place):
+    """Also if a task is started again."""
+    texts = [" ".join(text.split()) for text in TEXTS]
+    (place / "reviews.txt").write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
+    (split,) = re.findall(r"`(split --number[^`]*)`", PAGE)
+    subprocess.run(["bash", "-c", split], cwd=place, check=True)
+    command = f"{sys.executable} -m hf_vanilla_transformer"
+    program = block("Slurm", "bash").replace("vanilla-transformer", command)
+    for task in (0, 7, 7):
+        run(program, place, "bash", SLURM_CPUS_PER_TASK="1", SLURM_ARRAY_TASK_ID=str(task))
+    model = ROOT / "model_cards" / "nsmc-small"
+    for task in (0, 7):
+        out = succeed("predict", "--model", model, "--file", place / f"part-{task}")
+        assert out and (place / f"part-{task}.tsv").read_text(encoding="utf-8") == out
+    parts = [(place / f"part-{task}").read_text(encoding="utf-8") for task in range(10)]
+    assert "".join(parts) == (place / "reviews.txt").read_text(encoding="utf-8")

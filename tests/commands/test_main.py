@@ -92,15 +92,11 @@ for words in sys.stdin.read().splitlines():
 def test_models_answer_without_what_only_training_needs(tiny_models, tmp_path):
     classifier, translator = tiny_models["classification"], tiny_models["translation"]
     (tmp_path / "t.csv").write_text("text\n가\n")
-    (tmp_path / "t.parquet").write_bytes(b"PAR1")
     works = [f"predict --model {classifier} --file {tmp_path}/t.csv --text_column text --output {tmp_path}/a.csv"]
     works += [f"translate --model {translator} --file {tmp_path}/t.csv --text_column text --output {tmp_path}/b.csv"]
     works += [f"export --model {translator} --format ctranslate2 --output_dir {tmp_path}/exported"]
     works += [f"push-to-hub {ROOT}/model_cards/nsmc-small --repo_id a/b --dry_run"]
     fails = ["train-classifier sample", "train-translation", "pretrain", f"evaluate --model {classifier}"]
-    fails += [
-        f"predict --model {classifier} --file {tmp_path}/t.parquet --text_column text --output {tmp_path}/c.parquet"
-    ]
     lines = "\n".join([*works, *fails])
     command = [sys.executable, "-c", WITHOUT_EXTRAS]
     found = subprocess.run(command, input=lines, cwd=tmp_path, capture_output=True, encoding="utf-8")
@@ -108,7 +104,7 @@ def test_models_answer_without_what_only_training_needs(tiny_models, tmp_path):
     extras = [
         re.search(r"\w+ is not installed: pip install 'hf-vanilla-transformer\[(\w+)\]'$", line) for line in said
     ]
-    assert [extra and extra[1] for extra in extras] == [*["train"] * 4, "parquet"], found.stderr
+    assert [extra and extra[1] for extra in extras] == ["train"] * 4, found.stderr
     assert all((tmp_path / name).exists() for name in ("a.csv", "b.csv", "exported/README.md"))
     assert "model.safetensors" in found.stdout
 
