@@ -15,42 +15,32 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "Classifier",
-    "Run",
-    "Translator",
-    "VanillaTransformerConfig",
-    "VanillaTransformerEncoderModel",
-    "VanillaTransformerForConditionalGeneration",
-    "VanillaTransformerForSequenceClassification",
-    "VanillaTransformerModel",
-    "VanillaTransformerPreTrainedModel",
-    "convert_checkpoint",
-    "evaluate",
-    "export",
-    "pretrain",
-    "to_source_state_dict",
-    "train_classifier",
-    "train_translator",
-]
-# The modules of the names that are not in `registration`.
 _MODULES = {
     "Classifier": "inference",
     "Run": "training.run",
     "Translator": "inference",
+    "VanillaTransformerConfig": "registration",
+    "VanillaTransformerEncoderModel": "registration",
+    "VanillaTransformerForConditionalGeneration": "registration",
+    "VanillaTransformerForSequenceClassification": "registration",
+    "VanillaTransformerModel": "registration",
+    "VanillaTransformerPreTrainedModel": "registration",
+    "convert_checkpoint": "registration",
     "evaluate": "evaluation",
     "export": "exports",
     "pretrain": "training.pretraining",
+    "to_source_state_dict": "registration",
     "train_classifier": "training.classifier",
     "train_translator": "training.translator",
 }
+__all__ = [*_MODULES]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in __all__:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
-        return getattr(importlib.import_module(f".{_MODULES.get(name, 'registration')}", __name__), name)
+        return getattr(importlib.import_module(f".{_MODULES[name]}", __name__), name)
     except ImportError as error:
         from .errors import missing_extra
 
@@ -64,20 +54,23 @@ def __dir__() -> list[str]:
 
 
 if TYPE_CHECKING:
-    from .evaluation import evaluate
-    from .exports import export
-    from .inference import Classifier, Translator
+    from .evaluation import evaluate as evaluate
+    from .exports import export as export
+    from .inference import Classifier as Classifier
+    from .inference import Translator as Translator
+    from .registration import VanillaTransformerConfig as VanillaTransformerConfig
+    from .registration import VanillaTransformerEncoderModel as VanillaTransformerEncoderModel
     from .registration import (
-        VanillaTransformerConfig,
-        VanillaTransformerEncoderModel,
-        VanillaTransformerForConditionalGeneration,
-        VanillaTransformerForSequenceClassification,
-        VanillaTransformerModel,
-        VanillaTransformerPreTrainedModel,
-        convert_checkpoint,
-        to_source_state_dict,
+        VanillaTransformerForConditionalGeneration as VanillaTransformerForConditionalGeneration,
     )
-    from .training.classifier import train_classifier
-    from .training.pretraining import pretrain
-    from .training.run import Run
-    from .training.translator import train_translator
+    from .registration import (
+        VanillaTransformerForSequenceClassification as VanillaTransformerForSequenceClassification,
+    )
+    from .registration import VanillaTransformerModel as VanillaTransformerModel
+    from .registration import VanillaTransformerPreTrainedModel as VanillaTransformerPreTrainedModel
+    from .registration import convert_checkpoint as convert_checkpoint
+    from .registration import to_source_state_dict as to_source_state_dict
+    from .training.classifier import train_classifier as train_classifier
+    from .training.pretraining import pretrain as pretrain
+    from .training.run import Run as Run
+    from .training.translator import train_translator as train_translator

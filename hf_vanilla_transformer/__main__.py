@@ -6,7 +6,7 @@ import sys
 
 from . import __version__
 from .errors import DataError, missing_extra
-from .recipes import commands_of_recipes, did_you_mean, escape_controls, find_recipe
+from .recipes import commands_of_recipes, did_you_mean, find_recipe
 
 
 COMMANDS = {
@@ -52,7 +52,7 @@ def main(argv: list[str] | None = None) -> None:
         if name in commands_of_recipes().values() and arguments and not arguments[0].startswith("-"):
             find_recipe(arguments[0], name)
     except ValueError as error:
-        print(f"{program}: error: {escape_controls(str(error))}", file=sys.stderr)
+        print(f"{program}: error: {error}", file=sys.stderr)
         sys.exit(2)
     sys.argv = [program, *arguments]  # error messages begin with the program's name
     try:

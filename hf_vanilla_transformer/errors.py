@@ -1,19 +1,17 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 """Errors in what the user gives."""
 
-import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from pickle import UnpicklingError
 
 
-# What no file makes the model's own code raise.
-FAULTS_OF_CODE = (TypeError, AttributeError, LookupError, NameError, AssertionError)
-MODEL_FILE = str(Path(__file__).with_name("modeling_vanilla_transformer.py"))
-
-# The extra that installs a package without which models answer lines and CSV.
+# The extra that installs a package.
 EXTRAS = dict.fromkeys(("accelerate", "datasets", "matplotlib", "sacrebleu", "sklearn"), "train")
+EXTRAS |= dict.fromkeys(("onnx", "onnx_ir", "onnxruntime", "onnxscript"), "onnx")
+EXTRAS |= {"ctranslate2": "ctranslate2", "sentencepiece": "sentencepiece"}
+# What a fault of code raises, and no file.
+FAULTS = (TypeError, AttributeError, LookupError, NameError, AssertionError)
 
 
 class DataError(ValueError):
@@ -45,16 +43,9 @@ def named_errors(folder: str, what: str) -> Iterator[None]:
     """Raise an error of a library that reads files of this folder as one `DataError` with the folder's name."""
     try:
         yield
-    except (ImportError, DataError):  # an extra; what is said already
+    except (ImportError, DataError, *FAULTS):
         raise
     except UnpicklingError as error:  # torch's own message says how to run the code
         raise DataError(f"{folder}: no {what} can be read here (a file of torch that holds code)") from error
     except Exception as error:
-        if isinstance(error, FAULTS_OF_CODE) and passes_through(error, MODEL_FILE):
-            raise
         raise DataError(f"{folder}: no {what} can be read here ({error})") from error
-
-
-def passes_through(error: BaseException, file: str) -> bool:
-    """Whether code of a file was running when an error was raised."""
-    return any(frame.f_code.co_filename == file for frame, _ in traceback.walk_tb(error.__traceback__))

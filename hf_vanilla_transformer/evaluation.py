@@ -4,7 +4,7 @@
 import csv
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import fields
 from itertools import pairwise
@@ -62,7 +62,7 @@ class Measured(NamedTuple):
     report: dict[str, Any]
     headline: str
     predictions: list[dict[str, Any]]
-    worst: Iterable[int]
+    worst: Sequence[Any]
 
 
 def evaluate(model: str | Path, **settings: Any) -> dict[str, Any]:
@@ -253,7 +253,7 @@ def measure_numbers(split: Dataset, values: np.ndarray, names: list[str]) -> Mea
         f"mean absolute error {report['mae']:.4f}, root mean squared error {report['rmse']:.4f}, "
         f"R2 {report['r2']:.4f}, correlation {report['pearson']:.4f}"
     )
-    return Measured(report, headline, predictions, np.argsort(-np.abs(values - labels), kind="stable"))
+    return Measured(report, headline, predictions, np.argsort(-np.abs(values - labels), kind="stable").tolist())
 
 
 def accuracy_by_length(texts: list[str], right: np.ndarray) -> list[dict[str, Any]]:
@@ -303,7 +303,7 @@ def save_report(folder: Path, rows: str, model: str, measured: Measured) -> None
         {name: row[name] for name in row if name != "accuracy_by_answer"} | row["accuracy_by_answer"]
         for row in report.get("selective", [])
     ]
-    tables[f"From {PREDICTIONS_FILE}"] = [measured.predictions[row] for row in [*measured.worst][:20]]
+    tables[f"From {PREDICTIONS_FILE}"] = [measured.predictions[row] for row in measured.worst[:20]]
     lines = [f"# {model}, measured", "", f"{rows}: {measured.headline}", ""]
     lines += [f"{report['precision']} on {report['device']}, {report['texts_per_second']:.0f} texts a second", ""]
     for title, table in tables.items():

@@ -44,10 +44,6 @@ NOT_IN_RECIPE = {
 Settings = dict[str, Any]
 
 
-class SettingsError(DataError):
-    """A setting that does not exist, is missing, or has a value that it cannot have."""
-
-
 class SettingsParser(HfArgumentParser):
     """Gives settings the types of their fields, from flags, recipes and keywords; it fills in no defaults.
 
@@ -74,7 +70,7 @@ class SettingsParser(HfArgumentParser):
     def error(self, message: str):
         if unknown := re.match(r"unrecognized arguments: (--[\w-]+)", message):
             message += did_you_mean(unknown[1], [name for one in self._actions for name in one.option_strings[:1]])
-        raise SettingsError(message)
+        raise DataError(message)
 
     def typed(self, name: str, value: Any) -> Any:
         """Give a value of a recipe or a keyword the type that it has as a flag."""
@@ -96,7 +92,7 @@ class SettingsParser(HfArgumentParser):
     def _convert(self, flag: argparse.Action, value: Any) -> Any:
         if isinstance(value, str | int | float):
             with suppress(ValueError, TypeError, argparse.ArgumentTypeError):
-                converted = (flag.type or str)(str(value))
+                converted = (flag.type if callable(flag.type) else str)(str(value))
                 if flag.choices is None or converted in flag.choices:
                     return converted
         choices = f"; one of {', '.join(map(str, flag.choices))}" if flag.choices else ""
@@ -123,7 +119,7 @@ def read_settings(
         One instance of each dataclass; and the settings that recipe and keywords give, for the run's record.
 
     Raises:
-        SettingsError: a setting does not exist, is missing, or has a value that it cannot have.
+        DataError: a setting does not exist, is missing, or has a value that it cannot have.
     """
     parser, file, of_recipe = SettingsParser(groups), None, recipe if isinstance(recipe, dict) else {}
     if recipe is not None and recipe is not of_recipe:
@@ -150,7 +146,7 @@ def read_settings(
             if is_training(type(arguments)):
                 check_training(arguments)
     except (ValueError, TypeError) as error:
-        raise SettingsError(" ".join(str(error).split()) or type(error).__name__) from error
+        raise DataError(" ".join(str(error).split()) or type(error).__name__) from error
     recorded = {name: value for name, value in {**of_recipe, **given}.items() if name not in NOT_IN_RECIPE}
     return parsed, {name: name_of(value) if is_in_memory(value) else value for name, value in recorded.items()}
 
@@ -160,9 +156,9 @@ def read_recipe(parser: SettingsParser, file: Path) -> Settings:
     try:
         settings, texts = read_yaml(file), read_yaml(file, yaml.BaseLoader)
     except (UnicodeDecodeError, yaml.YAMLError) as error:
-        raise SettingsError(f"{file}: {' '.join(str(error).split())}") from error
+        raise DataError(f"{file}: {' '.join(str(error).split())}") from error
     if not isinstance(settings, dict):
-        raise SettingsError(f"{file}: not a YAML mapping of settings")
+        raise DataError(f"{file}: not a YAML mapping of settings")
     # Where a text is wanted, `no`, `on` and 2020-01-01 are texts, not what YAML takes them for.
     numbers = {name for name, flag in parser.flags.items() if flag.type in (int, float, string_to_bool, JsonMapping)}
     return {
@@ -189,7 +185,7 @@ def set_machine(values: Settings) -> None:
     if "bf16" not in values:
         values["bf16"] = choose_precision(precision, values["use_cpu"]) == "bfloat16"
     elif precision not in ("auto", "bfloat16" if values["bf16"] else "float32"):
-        raise SettingsError(f"--precision {precision}: contradicts --bf16 {str(values['bf16']).lower()}")
+        raise DataError(f"--precision {precision}: contradicts --bf16 {str(values['bf16']).lower()}")
 
 
 def check_training(arguments: "TrainingArguments") -> None:

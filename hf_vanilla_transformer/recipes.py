@@ -20,11 +20,6 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return "".join(f"; did you mean {name}?" for name in difflib.get_close_matches(word, known, n=1))
 
 
-def escape_controls(text: str) -> str:
-    """A text for a terminal: control characters, which could make it do something, as `\\x1b`."""
-    return re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", lambda found: f"\\x{ord(found[0]):02x}", text)
-
-
 def commands_of_recipes() -> dict[str, str]:
     """The command of each recipe of the package, which the recipe's first line names."""
     texts = {file.stem: file.read_text(encoding="utf-8") for file in sorted(RECIPES.glob("*.yaml"))}

@@ -14,7 +14,7 @@ from huggingface_hub.errors import HFValidationError, HTTPError, StrictDataclass
 from safetensors import SafetensorError
 
 from ..errors import DataError, missing_extra
-from ..reading import SettingsError, SettingsParser, is_training, read_settings
+from ..reading import SettingsParser, is_training, read_settings
 from ..settings import JsonMapping
 
 
@@ -128,8 +128,7 @@ def exit_with_one_line(main: Callable[..., None]) -> Callable[..., None]:
             if os.environ.get("VANILLA_TRACEBACK") == "1":
                 raise
             message = (isinstance(error, ImportError) and missing_extra(error)) or str(error)
-            hint = " (--help lists the settings)" if isinstance(error, SettingsError) else ""
-            print_line(f"error: {' '.join(message.split()) or type(error).__name__}{hint}")
+            print_line(f"error: {' '.join(message.split()) or type(error).__name__}")
             sys.exit(2)
 
     return wrapped

@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from ctranslate2 import specs  # type: ignore[import-untyped]
 from torch import nn
 from transformers import PreTrainedTokenizerBase
 
 from ..configuration_vanilla_transformer import VanillaTransformerConfig
 from ..errors import DataError
-from ..inference.engine import ModelFacts, import_extra, labels_of
+from ..inference.engine import ModelFacts, labels_of
 from ..inference.folder import Tokenizers
 from ..modeling_vanilla_transformer import (
     VanillaTransformerDecoder,
@@ -21,7 +22,6 @@ from ..modeling_vanilla_transformer import (
 )
 
 
-specs = import_extra("ctranslate2.specs", "CTranslate2", "ctranslate2")
 Activation = specs.common_spec.Activation
 
 ACTIVATIONS = {

@@ -9,19 +9,17 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import onnx_ir
 import torch
 from transformers import PreTrainedModel
 from transformers.exporters import OnnxConfig, OnnxExporter, OnnxRuntimeDynamicConfig, OnnxRuntimeQuantizer
 from transformers.utils import CONFIG_NAME
 
 from ..hub.record import save_json
-from ..inference.engine import import_extra
 from ..inference.folder import Tokenizers
 from ..inference.onnx_engine import onnx_file
 from ..modeling_vanilla_transformer import VanillaTransformerPreTrainedModel
 
-
-onnx_ir = import_extra("onnx_ir", "onnxscript", "onnx")
 
 # The version of ONNX's operators; the first one with GELU.
 OPSET = 20

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import named_errors
-from .engine import Engine, ModelFacts, default_threads, import_extra
+from .engine import Engine, ModelFacts, default_threads
 
 
 class CTranslate2Engine(Engine):
@@ -20,7 +20,8 @@ class CTranslate2Engine(Engine):
     """
 
     def __init__(self, folder: str, export: dict[str, Any], num_threads: int | None = None):
-        ctranslate2 = import_extra("ctranslate2", "CTranslate2", "ctranslate2")
+        import ctranslate2
+
         self.facts = ModelFacts.of(export["config"])
         threads = default_threads()
         with named_errors(folder, "model"):

@@ -8,7 +8,6 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -129,14 +128,6 @@ class Engine:
     def until_end(self, row: list[int]) -> list[int]:
         """Return the ids before the first end token."""
         return next((row[:place] for place, token in enumerate(row) if token in self.facts.end_token_ids), row)
-
-
-def import_extra(module: str, name: str, extra: str) -> ModuleType:
-    """Import a module of the package called `name`; the ImportError is the command that installs it by an extra."""
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        raise ImportError(f"{name} is not installed: pip install 'hf-vanilla-transformer[{extra}]'") from error
 
 
 def default_threads() -> int:

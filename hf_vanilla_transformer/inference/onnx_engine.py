@@ -8,7 +8,7 @@ import numpy as np
 
 from ..errors import named_errors
 from .batches import batches_by_length
-from .engine import Engine, ModelFacts, default_threads, import_extra
+from .engine import Engine, ModelFacts, default_threads
 
 
 def onnx_file(quantize: str | None) -> str:
@@ -18,7 +18,8 @@ def onnx_file(quantize: str | None) -> str:
 
 def open_session(folder: str | Path, name: str, num_threads: int | None = None) -> Any:
     """Open a graph for onnxruntime, on the CPU; `num_threads` as in `load_engine`."""
-    onnxruntime = import_extra("onnxruntime", "onnxruntime", "onnx")
+    import onnxruntime
+
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = num_threads or default_threads()
     options.log_severity_level = 3  # errors only

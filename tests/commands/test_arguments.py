@@ -17,7 +17,6 @@ from hf_vanilla_transformer.commands import train_classifier
 from hf_vanilla_transformer.commands.arguments import exit_with_one_line, parse_arguments
 from hf_vanilla_transformer.errors import DataError
 from hf_vanilla_transformer.hub.record import recipe_text
-from hf_vanilla_transformer.reading import SettingsError
 from hf_vanilla_transformer.training.classifier import GROUPS
 
 
@@ -59,7 +58,7 @@ def test_flags_override_the_recipe_and_the_recipe_the_defaults(tmp_path):
     ],
 )
 def test_settings_that_make_no_sense_are_errors(recipe, flags, message, tmp_path):
-    with pytest.raises(SettingsError, match=re.escape(message)):
+    with pytest.raises(DataError, match=re.escape(message)):
         read(tmp_path, recipe, *flags)
 
 

@@ -5,15 +5,14 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from shared import ROOT, run_without_the_package, tiny_config
+from shared import ROOT, run_without_the_package
 
-from exports.models import CONFIGS, program_of, random_model, save
+from exports.models import CONFIGS, program_of, random_model
 from hf_vanilla_transformer.data import load_labelled_text
 from hf_vanilla_transformer.exports import export
 from hf_vanilla_transformer.inference import Classifier, load_engine
@@ -112,18 +111,6 @@ def test_a_damaged_file_is_named(published, tmp_path):
     (tmp_path / "export" / "onnx" / "model_quantized.onnx").write_bytes(b"broken")
     with pytest.raises(ValueError, match=f"^{re.escape(str(tmp_path / 'export'))}: onnx/model_quantized.onnx: "):
         load_engine(str(tmp_path / "export"))
-
-
-def test_a_missing_extra_is_named_with_its_command(published, tmp_path, monkeypatch):
-    message = r" is not installed: pip install 'hf-vanilla-transformer\[onnx\]'$"
-    monkeypatch.setitem(sys.modules, "onnxruntime", None)
-    with pytest.raises(ImportError, match=f"^onnxruntime{message}"):
-        load_engine(str(published[None]))
-    monkeypatch.delitem(sys.modules, "hf_vanilla_transformer.exports.onnx_writer")
-    monkeypatch.setitem(sys.modules, "onnx_ir", None)
-    folder = save(random_model(tiny_config(), "classification"), tmp_path / "model")
-    with pytest.raises(ImportError, match=f"^onnxscript{message}"):
-        export(folder, output_dir=str(tmp_path / "export"), format="onnx")
 
 
 TRANSFORMERS_JS = os.environ.get("TRANSFORMERS_JS_DIR", "")

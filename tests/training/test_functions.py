@@ -11,7 +11,6 @@ from transformers import Trainer
 import hf_vanilla_transformer as vt
 from hf_vanilla_transformer.data.labelled_text import load_labelled_text
 from hf_vanilla_transformer.errors import DataError
-from hf_vanilla_transformer.reading import SettingsError
 
 
 CONFIG = {"d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "encoder_ffn_dim": 16, "decoder_ffn_dim": 16}
@@ -124,7 +123,7 @@ def test_of_recipes_the_nearest_is_named():
         vt.train_classifier("few-row")
     with pytest.raises(DataError, match="multi30k-de-en: that recipe is for train-translation"):
         vt.train_classifier("multi30k-de-en")
-    with pytest.raises(SettingsError, match="--source_column, --target_column, --data"):
+    with pytest.raises(DataError, match="--source_column, --target_column, --data"):
         vt.train_translator()
 
 
