@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Iterable, Mapping
 from importlib import metadata
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any
 
 import numpy as np
 import torch
@@ -152,12 +152,6 @@ def read_file(file: Path) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise DataError(f"{file}: holds no mapping of names to values")
     return content
-
-
-def recipe_of(model: str, group: type, *names: str) -> dict[str, Any]:
-    """The settings of a dataclass, or those named, in the recipe of a model or an export."""
-    recipe = record_of(model, RECIPE_FILE)
-    return {name: recipe[name] for name in names or get_type_hints(group) if name in recipe}
 
 
 def record_of(model: str, name: str) -> dict[str, Any]:

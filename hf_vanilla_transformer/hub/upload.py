@@ -3,6 +3,7 @@
 
 from glob import escape
 from pathlib import Path
+from typing import Any
 
 import torch
 from huggingface_hub import HfApi
@@ -12,15 +13,7 @@ from ..errors import DataError
 from ..inference.engine import EXPORT_FILE
 from ..inference.folder import load_model, load_tokenizers
 from .model_card import has_card, load_model_card, make_model_card, rename_model_card, save_model_card
-from .record import (
-    CARD_FILE,
-    EXPORT_FILES,
-    REQUIRED_FILES,
-    REQUIRED_IN_EXPORT,
-    RUN_FILES,
-    listed_files,
-    read_file,
-)
+from .record import CARD_FILE, EXPORT_FILES, REQUIRED_FILES, REQUIRED_IN_EXPORT, RUN_FILES, listed_files, read_file
 
 
 # What Trainer's own pushes upload and only a resumed run needs; `training_args.bin` also describes the machine.
@@ -118,18 +111,19 @@ def upload(
     return commit.commit_url
 
 
-def push(
-    model: PreTrainedModel,
-    repo_id: str,
-    *,
-    private: bool = False,
-    revision: str | None = None,
-    token: str | None = None,
-) -> str:
+def push(model: PreTrainedModel, repo_id: str, **settings: Any) -> str:
     """Upload a model with its tokenizer, record and card, which `model.push_to_hub` does not send.
 
-    Sends the run's folder that the model was loaded from (`model.name_or_path`); raises a ValueError where there is
-    none, or where the model has other weights. Further arguments, result and errors are those of `upload`.
+    Args:
+        model: A model that was loaded from a run's folder, `model.name_or_path`, which is sent.
+        repo_id: `USER/NAME`.
+        **settings: Further arguments of `upload`.
+
+    Returns:
+        The address of the commit.
+
+    Raises:
+        ValueError: the model is from no folder, or has other weights than the folder; and as `upload`.
     """
     folder = model.name_or_path
     if not folder or not Path(folder).is_dir():
@@ -137,7 +131,7 @@ def push(
     own, saved = model.state_dict(), load_model(folder, dtype=model.dtype).state_dict()
     if own.keys() != saved.keys() or not all(torch.equal(own[name].cpu(), saved[name]) for name in saved):
         raise DataError(f"{folder}: the model's weights are not those of the folder; save the model there first")
-    return upload(folder, repo_id, private=private, revision=revision, token=token)
+    return upload(folder, repo_id, **settings)
 
 
 def upload_run(trainer: Trainer) -> None:

@@ -1,7 +1,6 @@
 """What a test finds in a repository, and what a stranger makes of it."""
 
 import json
-import socket
 from pathlib import Path
 
 import torch
@@ -21,28 +20,9 @@ QUICK += ["--vocab_size", "1500", *QUIET, *TINY]
 # What may lie in a run's folder, and shall not be uploaded.
 UNLISTED = ["trainer_state.json", ".secret", "id_rsa", "my.csv"]
 UNLISTED += ["checkpoint-2/config.json", "checkpoint-2/optimizer.pt"]
-# Goes before every program here: an address that is not this machine's is written down, and refused.
-ONLY_LOOPBACK = f"""
-import os, sys
-def only_loopback(event, arguments, allowed=("127.0.0.1", "::1", "localhost", None, {socket.gethostname()!r})):
-    if event not in ("socket.connect", "socket.getaddrinfo", "socket.gethostbyname"):
-        return
-    host = arguments[1] if event == "socket.connect" else arguments[0]
-    if isinstance(host, tuple):
-        host = host[0]
-    elif event == "socket.connect":
-        return  # not the internet
-    if host not in allowed:
-        with open(os.environ["CONTACTED"], "a") as file:
-            print(event, host, file=file)
-        raise PermissionError(f"{{event}}: {{host}}")
-sys.addaudithook(only_loopback)
-"""
 # The start of programs that do not have the package.
-STRANGER = (
-    ONLY_LOOPBACK
-    + """
-import importlib.util, json, torch
+STRANGER = """
+import importlib.util, json, sys, torch
 assert importlib.util.find_spec("hf_vanilla_transformer") is None
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, pipeline
 def load(name, **options):
@@ -53,7 +33,6 @@ def load(name, **options):
 def answer(tokenizer, model):
     return model(**tokenizer(json.loads(sys.argv[1]), padding=True, return_tensors="pt")).logits.tolist()
 """
-)
 
 
 def as_stranger(program: str, environment, home: Path, *arguments) -> str:
