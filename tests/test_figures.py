@@ -51,10 +51,7 @@ REFUSED = [
     *(("sinusoid_table", size, "a.png", "at least 1") for size in ((0, 4), (4, -1))),
     ("masks", (list("abcd"), [1, 1]), "a.png", "4 tokens"),
     ("smoothed_targets", (torch.ones(3),), "a.png", r"\(3,\)"),
-    *(
-        ("attention", (torch.ones(shape), list("abc"), list("defgh")), "a.png", "3 query and 5 key tokens")
-        for shape in ((3, 4), (2, 5, 3), (1, 2, 3, 5), (0, 3, 5))
-    ),
+    ("attention", (torch.ones(2, 5, 3), list("abc"), list("defgh")), "a.png", "3 query and 5 key tokens"),
 ]
 
 
@@ -96,21 +93,6 @@ def test_the_combined_mask_is_the_decoders(attention_mask, tmp_path):
     assert labels(figure.axes[0].xaxis) == labels(figure.axes[0].yaxis) == list("abcd")
 
 
-def test_rates_begin_with_the_first_update(tmp_path):
-    figure = paper_plots.plot_noam_rates({"a": [0.1, 0.3], "b": [0.2, 0.1]}, tmp_path / "a.png")
-    lines = {line.get_label(): line.get_xydata().tolist() for line in figure.axes[0].get_lines()}
-    assert lines == {"a": [[1, 0.1], [2, 0.3]], "b": [[1, 0.2], [2, 0.1]]}
-
-
-def test_targets_are_drawn_as_given(tmp_path):
-    targets = maps(3, 4)
-    figure = paper_plots.plot_smoothed_targets(targets, tmp_path / "a.png")
-    assert torch.equal(images(figure)[0], targets)
-    assert [float(text.get_text()) for text in figure.axes[0].texts] == pytest.approx(
-        targets.flatten().tolist(), rel=1e-2
-    )
-
-
 @pytest.mark.parametrize("heads", [1, 5])
 def test_each_head_has_its_map(heads, tmp_path):
     probabilities = maps(heads, 3, 5)
@@ -120,15 +102,6 @@ def test_each_head_has_its_map(heads, tmp_path):
     assert labels(figure.axes[0].yaxis) == list("abc")
     assert labels(figure.axes[heads - 1].xaxis) == list("defgh")
     assert figure.get_suptitle() == "Cross"
-
-
-def test_tick_labels_of_many_tokens_do_not_overlap(tmp_path):
-    tokens = [f"word{i}" for i in range(40)]
-    figure = paper_plots.plot_attention(maps(2, 40, 40), tokens, tokens, tmp_path / "a.png")
-    for axis, ends in ((figure.axes[0].yaxis, ("y0", "y1")), (figure.axes[0].xaxis, ("x0", "x1"))):
-        boxes = [label.get_window_extent() for label in axis.get_ticklabels()]
-        places = sorted(tuple(getattr(box, end) for end in ends) for box in boxes)
-        assert all(before[1] <= after[0] for before, after in zip(places, places[1:], strict=False))
 
 
 def attention_labels(tokens: list[str], file: Path) -> list[str]:

@@ -387,16 +387,17 @@ def test_a_card_is_renamed_and_keeps_what_was_added(nsmc):
     assert (nsmc / "README.md").read_bytes() == before
 
 
-def test_the_headline_of_several_labels_is_no_other_metric(succeed, refused, tmp_path):
-    """Changed texts are measured where a text has one label alone."""
-    rows = "".join(f"재미있다 {number},a|b\n지루하다 {number},b\n" for number in range(40))
-    (tmp_path / "t.csv").write_text(f"document,label\n{rows}", encoding="utf-8")
-    flags = ["--data", tmp_path / "t.csv", "--problem_type", "multi_label_classification", "--vocab_size", "60"]
-    flags += ["--config", json.dumps(TINY), *QUICK]
-    said = refused("train-classifier", *flags, "--output_dir", tmp_path / "x", "--robustness", "all")
-    assert "--robustness: is for models that give a text one label" in said and not (tmp_path / "x").exists()
-    succeed("train-classifier", *flags, "--output_dir", tmp_path / "run")
-    test = read_json(tmp_path / "run" / "metrics.json")["test"]
-    assert f"| test | Micro F1 | {test['micro_f1']:.4f} |" in (tmp_path / "run" / "README.md").read_text()
-    arguments = ["--model", tmp_path / "run", "--output_dir", tmp_path / "out", "--robustness", "all"]
-    assert "--robustness: is for models that give a text one label" in refused("evaluate", *arguments)
+@pytest.mark.parametrize(
+    ("kind", "metric", "title", "summary"),
+    [
+        ("multi_label_classification", "micro_f1", "Micro F1", "가운데 해당하는 것을 모두 붙이는"),
+        ("regression", "mae", "Mean absolute error", "에 수치(negative / positive)를 매기는"),
+    ],
+)
+def test_several_labels_and_numbers_have_their_own_headline(nsmc, kind, metric, title, summary):
+    edit(nsmc / "config.json", problem_type=kind)
+    edit(nsmc / "metrics.json", test={metric: 0.75}, validation={metric: 0.5})
+    card = make_model_card(nsmc)
+    first = card.data.eval_results[0]
+    assert (first.metric_type, first.metric_value, first.dataset_split) == (metric, 0.75, "test")
+    assert f"| test | {title} | 0.7500 |" in card.text and summary in card.text.split("## ")[0]

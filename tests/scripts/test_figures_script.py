@@ -39,9 +39,7 @@ def models(tmp_path_factory) -> Path:
     tokenizer = train_tokenizer(["가 나 다 라", "가나다라 마바사"], vocab_size=29, max_length=16)
     for name, model in {
         "classifier": VanillaTransformerForSequenceClassification(tiny_config()),
-        "translator": VanillaTransformerForConditionalGeneration(tiny_config()),
         "two-vocabularies": VanillaTransformerForConditionalGeneration(tiny_config(decoder_vocab_size=23)),
-        "bare": VanillaTransformerModel(tiny_config()),
         "no-start": VanillaTransformerModel(tiny_config(decoder_start_token_id=None)),
         "encoder": VanillaTransformerModel(tiny_config()).encoder,
     }.items():
@@ -93,7 +91,7 @@ def drawn(monkeypatch):
 SOURCE, TARGET = "가나다라 마바사 다", "가 나"
 
 
-@pytest.mark.parametrize("model", ["classifier", "bare", "translator", "two-vocabularies"])
+@pytest.mark.parametrize("model", ["classifier", "two-vocabularies"])
 @pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
 @pytest.mark.parametrize("target", [None, TARGET])
 def test_attention_is_the_models(model, kind, target, succeed, drawn):
@@ -117,7 +115,7 @@ def test_attention_is_the_models(model, kind, target, succeed, drawn):
         assert queries[0] == "[BOS]"
         if target:
             assert text(queries[1:]) == target
-        elif model in ("classifier", "bare"):
+        elif model == "classifier":
             assert len(queries) == 1
     if kind == "decoder":
         assert queries == keys
@@ -152,12 +150,10 @@ ATTENTION = ["--figure", "attention", "--model", "classifier", "--text", "가나
     [
         ([], "--figure"),
         (["--figure", "noam", "--noam", "512:4000"], "512:4000"),
-        (["--figure", "smoothing", "--smoothing", "1.5"], "--smoothing"),
         (["--figure", "attention", "--model", "classifier"], "--text"),
         ([*ATTENTION, "--model", "encoder", "--kind", "cross"], "encoder: an encoder alone"),
         ([*ATTENTION, "--model", "no-start", "--kind", "cross"], "decoder_start_token_id"),
         ([*ATTENTION, "--layer", "2"], "--layer"),
-        ([*ATTENTION, "--head", "8"], "--head"),
         (["--figure", "curves"], "--model"),
         (["--figure", "curves", "--model", "not-evaluated"], "epochs"),
         (["--figure", "robustness", "--model", "not-evaluated"], "has no robustness"),
