@@ -13,7 +13,7 @@ from datasets import Dataset, DatasetDict, load_dataset
 
 from ..errors import DataError
 from .checksums import file_checksum
-from .in_memory import NAMES, SPLITS, is_in_memory, name_of, splits_of
+from .in_memory import NAME, NAMES, SPLITS, is_in_memory, name_of, splits_of
 from .lines import JSON_SUFFIXES, TABLE_SUFFIXES, ending_of, local_path
 from .nsmc import NSMC_QUOTINGS
 from .rows import data_errors, generate_rows
@@ -43,6 +43,8 @@ def read_tables(
     elif files := nsmc_files or _find_tables(local_path(name)):
         quotings = NSMC_QUOTINGS if nsmc_files else 1
         data = {split: _read_table(file, columns, encoding, quotings, cache_dir) for split, file in files.items()}
+    elif NAME.fullmatch(name):
+        raise DataError(f"{name}: give the data again, as such an object or a file")
     else:
         with data_errors(name):
             data = dict(load_dataset(name, config_name, cache_dir=cache_dir))

@@ -80,7 +80,7 @@ def test_validation_reviews_are_left_out(succeed, refused, checkout, tmp_path):
         (lambda folder: (folder / "raw/20.json").write_text('[{"review_id": "1"}]'), "20.json: not a list of reviews"),
         (lambda folder: (folder / "raw/20.json").write_bytes(b'["\xe9"]'), "20.json: not a list of reviews"),
         (lambda folder: shutil.rmtree(folder / "raw"), "raw: no .json file"),
-        (lambda folder: (folder / "ratings_test.txt").unlink(), "ratings_test.txt: no such file"),
+        (lambda folder: (folder / "ratings_test.txt").unlink(), "ratings_test.txt"),
         (lambda folder: (folder.parent / "out.txt").touch(), "nothing is overwritten"),
     ],
 )

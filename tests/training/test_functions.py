@@ -80,10 +80,10 @@ def test_a_function_trains_as_its_command(succeed, tmp_path):
         ({"num-train-epochs": 1}, "--num_train_epochs?"),
         ({"learning_rate": None}, "--learning_rate: None"),
         ({"config": [1]}, "--config: "),
-        ({"data": pd.DataFrame([["가", "나"]], columns=["text", "text"])}, "DataFrame: .*[Dd]uplicate"),
+        ({"data": pd.DataFrame([["가", "나"]], columns=["text", "text"])}, "DataFrame: no column 'document'"),
         ({"data": pd.DataFrame({"text": ["가", "나"], "label": [1, "b"]})}, "DataFrame: .*label"),
         ({"data": data_in("Dataset").with_transform(dict)}, "transform"),
-        ({"data": DatasetDict(dict.fromkeys(["train", "dev", "val"], data_in("Dataset")))}, "two splits"),
+        ({"data": DatasetDict(dict.fromkeys(["train", "dev", "val"], data_in("Dataset")))}, "two are the same split"),
     ],
 )
 def test_a_wrong_setting_is_an_exception_and_holds_nothing(settings, message, tmp_path):
