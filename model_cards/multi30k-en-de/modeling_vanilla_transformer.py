@@ -145,7 +145,7 @@ def position_ids_from_mask(attention_mask: torch.Tensor) -> torch.Tensor:
 def _position_ids(
     inputs_embeds: torch.Tensor, attention_mask: torch.Tensor | None, past_length: int | torch.Tensor
 ) -> torch.Tensor:
-    """Positions of the L tokens of `inputs_embeds`, which follow `past_length` cached ones.
+    """Number the L tokens of `inputs_embeds`, after `past_length` cached ones.
 
     Returns:
         (B, L) from a mask (B, P + L); (1, L) without one, or with a mask (B, 1, L, M) as a static cache needs it.
@@ -253,6 +253,7 @@ class VanillaTransformerAttention(nn.Module):
         """
         query = self._split_heads(self.q_proj(hidden_states))
         if _can_fold_projections(self, query, encoder_hidden_states, cache):
+            # A single query, as in the classifier: the same numbers sooner.
             return _attend_with_folded_projections(self, query, encoder_hidden_states, attention_mask, **kwargs)
 
         is_cross_attention = encoder_hidden_states is not None
@@ -284,7 +285,7 @@ def _can_fold_projections(
     encoder_hidden_states: torch.Tensor | None,
     cache: EncoderDecoderCache | None,
 ) -> bool:
-    """Whether `_attend_with_folded_projections` applies: a single query in encoder-decoder attention, no cache.
+    """Tell whether `_attend_with_folded_projections` applies: one query in encoder-decoder attention, no cache.
 
     The attention implementation must accept any head size. The projections must be plain linear layers: adapters,
     quantised or offloaded weights and hooks need `k_proj` and `v_proj` to be called.
@@ -367,7 +368,7 @@ class VanillaTransformerUnbiasedStdNorm(nn.Module):
         self.eps = eps
 
     def reset_parameters(self) -> None:
-        """1 and 0; FSDP calls this for a module made on the meta device."""
+        """Fill with 1 and 0; FSDP calls this for a module made on the meta device."""
         nn.init.ones_(self.weight)
         nn.init.zeros_(self.bias)
 
@@ -381,7 +382,7 @@ class VanillaTransformerUnbiasedStdNorm(nn.Module):
 
 
 def layer_norm(config: VanillaTransformerConfig) -> nn.Module:
-    """The layer norm that `layer_norm_type` names."""
+    """Make the layer norm that `layer_norm_type` names."""
     if config.layer_norm_type == "standard":
         return nn.LayerNorm(config.d_model, eps=config.layer_norm_eps)
     size = 1 if config.layer_norm_type == "unbiased_std_scalar" else config.d_model
@@ -401,11 +402,11 @@ class VanillaTransformerResidual(nn.Module):
         self.dropout = config.dropout
 
     def before(self, hidden_states: torch.Tensor) -> torch.Tensor:
-        """The sub-layer's input, (B, L, D), from the residual."""
+        """Return the sub-layer's input (B, L, D)."""
         return hidden_states if self.pre_norm is None else self.pre_norm(hidden_states)
 
     def after(self, residual: torch.Tensor, output: torch.Tensor) -> torch.Tensor:
-        """The sum, (B, L, D), of the residual and the sub-layer's output."""
+        """Add the sub-layer's output (B, L, D) to the residual."""
         hidden_states = residual + nn.functional.dropout(output, p=self.dropout, training=self.training)
         return hidden_states if self.post_norm is None else self.post_norm(hidden_states)
 
@@ -529,7 +530,7 @@ class VanillaTransformerPreTrainedModel(PreTrainedModel):
             init.copy_(module.weight, sinusoid_table(*module.weight.shape))
 
     def get_input_embeddings(self) -> nn.Module:
-        """The source embeddings; of a decoder by itself, the target embeddings."""
+        """Return the source embeddings; of a decoder by itself, the target embeddings."""
         base: Any = self.base_model
         return getattr(base, "encoder", base).embed_tokens
 
@@ -860,7 +861,7 @@ class VanillaTransformerModel(VanillaTransformerPreTrainedModel):
 
 
 def _without_last_hidden_state(outputs: Seq2SeqModelOutput) -> dict[str, Any]:
-    """What a head passes on, next to its logits."""
+    """Return the outputs that a head passes on next to its logits."""
     return {name: output for name, output in outputs.items() if name != "last_hidden_state"}
 
 
@@ -955,7 +956,7 @@ class VanillaTransformerForConditionalGeneration(VanillaTransformerPreTrainedMod
         return super().generate(*args, **kwargs)
 
     def save_pretrained(self, *args, **kwargs) -> None:
-        """As in transformers, but `tie_word_embeddings` is set where head and embeddings are tied: peft clears it."""
+        """Save as transformers does; set `tie_word_embeddings` first if the weights are tied: peft clears it."""
         if self.lm_head.weight is self.model.decoder.embed_tokens.weight:
             self.config.tie_word_embeddings = True
         super().save_pretrained(*args, **kwargs)
@@ -1032,8 +1033,8 @@ class VanillaTransformerForSequenceClassification(VanillaTransformerPreTrainedMo
         logits = self.classifier(_max_over_tokens(outputs.last_hidden_state, decoder_attention_mask))
         loss = None
         if labels is not None:
-            # The loss function sets `problem_type` in the configuration it is given. Pipelines need the two rarer
-            # types there. The common one is not kept, so that the classifier can be trained on other labels later.
+            # The loss function sets `problem_type` in its configuration. Pipelines need the two rarer types there.
+            # The common one is not kept, so that the classifier can be trained on other labels later.
             config = copy(self.config)
             loss = self.loss_function(labels=labels, pooled_logits=logits, config=config, **kwargs)
             if config.problem_type != "single_label_classification":
@@ -1067,7 +1068,7 @@ _READ_ELSEWHERE = {
 
 
 def read_elsewhere(kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """The further arguments of a forward. None is no argument, as in `generate`.
+    """Keep the arguments of a forward that something else reads. None is no argument, as in `generate`.
 
     Raises:
         TypeError: nothing reads one of them: it is misspelt, or new in transformers.
