@@ -214,7 +214,7 @@ class VanillaTransformerConfig(transformers.PreTrainedConfig):
         """
         if self._auto_class is not None:
             named = getattr(self, "auto_map", None) or {}
-            self.auto_map = _AUTO_MAP | {name: where for name, where in named.items() if "--" not in where}
+            self.auto_map = AUTO_MAP | {name: where for name, where in named.items() if "--" not in where}
         super().save_pretrained(save_directory, push_to_hub=push_to_hub, **kwargs)
 
     def validate_sizes(self):
@@ -286,7 +286,7 @@ _NAMES_OF_THE_BASE = {
     *("auto_map", "quantization_config", "gradient_checkpointing", "tokenizer_class", "task_specific_params"),
 }
 # Where transformers' Auto classes find the classes in a saved folder.
-_AUTO_MAP = {
+AUTO_MAP = {
     "AutoConfig": "configuration_vanilla_transformer.VanillaTransformerConfig",
     "AutoModel": "modeling_vanilla_transformer.VanillaTransformerModel",
     "AutoModelForSeq2SeqLM": "modeling_vanilla_transformer.VanillaTransformerForConditionalGeneration",

@@ -239,14 +239,6 @@ def _find_source(name: str) -> tuple[str, _Source]:
 def convert_checkpoint(state_dict: Mapping[str, torch.Tensor], source: str, **config_fields: Any) -> PreTrainedModel:
     """Make a model from a tutorial's checkpoint.
 
-    The sources, and their code:
-
-    - `transformer-evolution`, also `-half`, `-full`: https://github.com/paul-hyun/transformer-evolution
-    - `annotated-transformer`: https://nlp.seas.harvard.edu/annotated-transformer
-    - `pytorch-seq2seq`: https://github.com/bentrevett/pytorch-seq2seq, "Attention is All You Need"
-    - `pytorch-transformer`, also `-scalar-norm`: https://github.com/hkproj/pytorch-transformer
-    - `torch-nn-transformer`: https://docs.pytorch.org/docs/stable/generated/torch.nn.Transformer.html
-
     The tensors show all sizes, so the variants of a source convert alike. They also show pytorch-transformer's kind of
     norm and attention biases.
 
@@ -261,7 +253,7 @@ def convert_checkpoint(state_dict: Mapping[str, torch.Tensor], source: str, **co
 
     Args:
         state_dict: The tensors under the tutorial's names, including buffers, all of one floating-point dtype.
-        source: The code that made them.
+        source: The tutorial whose code made them, by the name of its preset.
         **config_fields: Fields of `VanillaTransformerConfig` that the tensors do not show: `encoder_attention_heads`
             and `decoder_attention_heads`; for torch-nn-transformer also `norm_first`, `activation_function` and
             `layer_norm_eps`; and those that differ from the source's preset, such as special ids.
@@ -278,17 +270,10 @@ def convert_checkpoint(state_dict: Mapping[str, torch.Tensor], source: str, **co
         huggingface_hub.errors.StrictDataclassError: as `VanillaTransformerConfig`.
 
     Example:
-        >>> model = convert_checkpoint(
-        ...     torch.load("multi30k_model_final.pt", weights_only=True),
-        ...     "annotated-transformer",
-        ...     encoder_attention_heads=8,
-        ...     decoder_attention_heads=8,
-        ...     pad_token_id=2,  # the ids of its vocabularies
-        ...     bos_token_id=0,
-        ...     eos_token_id=1,
-        ...     decoder_start_token_id=0,
-        ... )
-        >>> model.save_pretrained("runs/multi30k")
+        >>> state_dict = torch.load("multi30k_model_final.pt", weights_only=True)
+        >>> ids = {"pad_token_id": 2, "bos_token_id": 0, "eos_token_id": 1, "decoder_start_token_id": 0}
+        >>> heads = {"encoder_attention_heads": 8, "decoder_attention_heads": 8}
+        >>> model = convert_checkpoint(state_dict, "annotated-transformer", **heads, **ids)
     """
     preset_name, family = _find_source(source)
     preset = VanillaTransformerConfig.from_preset(preset_name)

@@ -252,7 +252,7 @@ def test_a_static_cache_continues_prompts_as_a_dynamic_one_does():
     assert torch.equal(static, dynamic)
 
 
-@pytest.mark.parametrize("name", ["attention_masks", "past_key_values", "position_ids"])
+@pytest.mark.parametrize("name", ["attention_masks", "kv", "position_ids"])
 @pytest.mark.parametrize("model_class", [VanillaTransformerEncoderModel, *AUTO_CLASSES])
 def test_an_argument_that_nothing_reads_is_refused_by_its_name(model_class, name):
     """Also where the source is encoded already, and in the two stacks by themselves."""
