@@ -223,7 +223,7 @@ def test_a_run_without_evaluations_shows_its_training_loss(succeed, tmp_path):
     ("arguments", "message"),
     [
         (["--data", "./nowhere"], "nowhere"),
-        (["--data", "./broken"], "ratings_train.txt, line 3"),
+        (["--data", "./broken"], "./broken, split train: 1 of 2 rows have no label"),
         (["--text_column", "review"], "review"),
         (["--model", "./bart"], "'bart', not 'vanilla_transformer'"),
         (["--model", "./nowhere"], "nowhere"),

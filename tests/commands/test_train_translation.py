@@ -218,7 +218,7 @@ def test_the_published_figures_are_those_of_the_folder(succeed, corpus, tmp_path
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--target_column", "fr"], "train.fr: no such file"),
+        (["--target_column", "fr"], "train.num: the file of the other language is missing"),
         (["--target_vocab_size", "60"], "--target_vocab_size"),
         (["--vocabularies", "separate", "--target_vocab_size", "0"], "vocab_size is 0"),
         (["--max_length", "0"], "--max_length"),
