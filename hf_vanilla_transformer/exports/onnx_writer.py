@@ -70,11 +70,12 @@ def save_graph(model: PreTrainedModel, example: dict[str, Any], file: Path, quan
     model = copy.deepcopy(model)
     model.set_attn_implementation("eager")  # a text without a real token has the same answer as in torch
     settings = OnnxConfig(dynamic=True, opset_version=OPSET, quantizer=quantizer)
-    with warnings.catch_warnings(action="ignore"), contextlib.redirect_stdout(io.StringIO()):
-        logging.disable(logging.WARNING)
-        try:
+    disabled = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        with warnings.catch_warnings(action="ignore"), contextlib.redirect_stdout(io.StringIO()):
             graph = OnnxExporter().export(model, example, settings).program
-        finally:
-            logging.disable(logging.NOTSET)
+    finally:
+        logging.disable(disabled)
     onnx_ir.passes.common.ClearMetadataAndDocStringPass()(graph)  # each node's place in the source code
     onnx_ir.save(graph, file)
