@@ -27,6 +27,7 @@ from .inference.folder import load_tokenizer, task_of_folder
 from .inference.torch_engine import TorchEngine
 from .metrics import (
     TABLE_LIMIT,
+    answered,
     bootstrapped_bleu,
     calibration_report,
     calibration_scores,
@@ -41,7 +42,7 @@ from .metrics import (
 )
 from .reading import read_settings
 from .settings import EvaluationArguments, LabelledTextArguments, PairArguments, check_robustness
-from .tasks import MULTI, REGRESSION, SINGLE, TRANSLATION
+from .tasks import METRICS, MULTI, REGRESSION, SINGLE, TRANSLATION
 
 
 PREDICTIONS_FILE = "predictions.tsv"
@@ -96,9 +97,9 @@ def evaluate(model: str | Path, **settings: Any) -> dict[str, Any]:
     (arguments, data), _ = read_settings([EvaluationArguments, group], recipe, given, "evaluate")
     if translates and arguments.robustness:
         raise DataError("--robustness: is for classifiers")
-    measure = evaluate_translator if translates else evaluate_classifier
+    evaluate_model = evaluate_translator if translates else evaluate_classifier
     with nullcontext() if arguments.output_dir is None else finished_folder(arguments.output_dir) as made:
-        measured = measure(arguments, data, settings)
+        measured = evaluate_model(arguments, data, settings)
         if made is not None:
             written = vars(arguments) | vars(data) | {"data": name_of(data.data)}
             save_json(made / "evaluation.json", {"arguments": written, **describe_environment(), **measured.report})
@@ -179,13 +180,12 @@ def evaluate_classifier(
     begin = time.perf_counter()
     probabilities = answers(split)
     speed = len(split) / (time.perf_counter() - begin)
-    measure = {SINGLE: measure_classes, MULTI: measure_label_sets, REGRESSION: measure_numbers}[problem_type]
-    measured = measure(split, probabilities, names)
+    measured = measure(split, probabilities, names, problem_type)
     report = measured.report
     report |= {"texts_per_second": speed, **describe_engine(classify.engine, arguments.model)}
     if arguments.robustness:
         report["robustness"] = robustness_report(
-            split, arguments.robustness, lambda rows: measure(rows, answers(rows), names).report, report
+            split, arguments.robustness, lambda rows: measure(rows, answers(rows), names, SINGLE).report, report
         )
         print(*markdown_table(report["robustness"]["changes"]), sep="\n")
         if "mean_of_spacings" in report["robustness"]:
@@ -195,65 +195,39 @@ def evaluate_classifier(
     return measured
 
 
-def measure_classes(split: Dataset, probabilities: np.ndarray, names: list[str]) -> Measured:
-    """Measure probabilities of single labels, (rows, labels); the worst mistakes are the most confident ones."""
-    texts, labels = split["text"][:], np.array(split["label"][:])
-    predicted, confidence = probabilities.argmax(axis=-1), probabilities.max(axis=-1)
-    right = predicted == labels
-    report = {
-        **classification_report(probabilities, labels, names),
-        "by_length": accuracy_by_length(texts, right),
-        **calibration_report(probabilities, labels),
-        **calibration_scores(np.log(np.maximum(probabilities, 1e-30)), labels, SINGLE),
-        "selective": selective_report(probabilities, labels, names),
-    }
-    predictions = [
-        {"label": names[labels[row]], "predicted": names[predicted[row]], "probability": f"{sure:.4f}", "text": text}
-        for row, (sure, text) in enumerate(zip(confidence, texts, strict=True))
-    ]
-    wrong = sorted(np.flatnonzero(~right), key=lambda row: -confidence[row])
-    headline = (
-        f"accuracy {report['accuracy']:.4f}{interval_of(report)}, macro F1 {report['macro_f1']:.4f}, "
-        f"expected calibration error {report['expected_calibration_error']:.4f}, "
-        f"{len(wrong):,} of {len(texts):,} misread"
-    )
-    return Measured(report, headline, predictions, wrong)
-
-
-def measure_label_sets(split: Dataset, probabilities: np.ndarray, names: list[str]) -> Measured:
-    """Measure probabilities of sets of labels, (rows, labels); the worst mistakes are those in most labels."""
-    texts, labels = split["text"][:], np.array(multi_hot(split["label"][:], len(names)))
-    predicted = probabilities > 0.5
-    different = (predicted != labels).sum(axis=1)
-    report = {
-        **multi_label_report(probabilities - 0.5, labels, names),
-        "by_length": accuracy_by_length(texts, different == 0),
-    }
-    sets = [[SEPARATOR.join(np.array(names)[row > 0]) for row in chosen] for chosen in (labels, predicted)]
-    predictions = [
-        {"label": label, "predicted": answer, "text": text} for label, answer, text in zip(*sets, texts, strict=True)
-    ]
-    wrong = sorted(np.flatnonzero(different), key=lambda row: -different[row])
-    headline = (
-        f"micro F1 {report['micro_f1']:.4f}, macro F1 {report['macro_f1']:.4f}, all labels right "
-        f"{report['exact_match']:.4f}, {len(wrong):,} of {len(texts):,} misread"
-    )
-    return Measured(report, headline, predictions, wrong)
-
-
-def measure_numbers(split: Dataset, values: np.ndarray, names: list[str]) -> Measured:
-    """Measure predicted numbers, (rows, 1); the worst rows have the largest errors."""
-    texts, labels, values = split["text"][:], np.array(split["label"][:]), values[:, 0]
-    report = regression_report(values, labels)
-    predictions = [
-        {"label": f"{label:g}", "predicted": f"{value:.4f}", "text": text}
-        for label, value, text in zip(labels, values, texts, strict=True)
-    ]
-    headline = (
-        f"mean absolute error {report['mae']:.4f}, root mean squared error {report['rmse']:.4f}, "
-        f"R2 {report['r2']:.4f}, correlation {report['pearson']:.4f}"
-    )
-    return Measured(report, headline, predictions, np.argsort(-np.abs(values - labels), kind="stable").tolist())
+def measure(rows: Dataset, answers: np.ndarray, names: list[str], problem_type: str) -> Measured:
+    """Measure what a classifier answers: probabilities, (rows, labels), or numbers, (rows, 1)."""
+    texts, labels = rows["text"][:], np.array(rows["label"][:])
+    columns: dict[str, list[str]]
+    if problem_type == REGRESSION:
+        report = regression_report(answers, labels)
+        columns = {"label": [f"{label:g}" for label in labels], "predicted": [f"{one:.4f}" for one in answers[:, 0]]}
+        badness = np.abs(answers[:, 0] - labels)
+    elif problem_type == MULTI:
+        labels, predicted = np.array(multi_hot(rows["label"][:], len(names))), answers > 0.5
+        badness = (predicted != labels).sum(axis=1)
+        report = multi_label_report(answers - 0.5, labels, names)
+        sets = [[SEPARATOR.join(np.array(names)[row > 0]) for row in chosen] for chosen in (labels, predicted)]
+        columns = {"label": sets[0], "predicted": sets[1]}
+    else:
+        confidence, predicted, right = answered(answers, labels)
+        badness = confidence * ~right
+        report = {
+            **classification_report(answers, labels, names),
+            **calibration_report(answers, labels),
+            **calibration_scores(np.log(np.maximum(answers, 1e-30)), labels, SINGLE),
+            "selective": selective_report(answers, labels, names),
+        }
+        columns = {"label": [names[label] for label in labels], "predicted": [names[label] for label in predicted]}
+        columns["probability"] = [f"{one:.4f}" for one in confidence]
+    if problem_type != REGRESSION:
+        report["by_length"] = accuracy_by_length(texts, badness == 0)
+    figures = [f"{title[0].lower()}{title[1:]} {report[name]:.4f}" for name, title in METRICS[problem_type].items()]
+    headline = f"{', '.join(figures)}{interval_of(report)}"
+    columns["text"] = texts
+    predictions = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    worst = [row for row in np.argsort(-badness, kind="stable") if badness[row]]
+    return Measured(report, headline, predictions, worst)
 
 
 def accuracy_by_length(texts: list[str], right: np.ndarray) -> list[dict[str, Any]]:

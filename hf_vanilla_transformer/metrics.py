@@ -31,7 +31,6 @@ __all__ = [
     "compute_metrics",
     "compute_perplexity",
     "evaluate_split",
-    "markdown_table",
     "multi_label_report",
     "regression_report",
     "robustness_report",
@@ -60,13 +59,13 @@ def classification_report(
         average; `macro_f1`; `per_label`, as `label_scores` returns it; `confusion_matrix`, true labels in rows and
         predicted ones in columns; `rows`.
     """
-    from sklearn.metrics import accuracy_score, confusion_matrix, f1_score
+    from sklearn.metrics import confusion_matrix, f1_score
 
     numbers = range(logits.shape[-1])
-    predicted = logits.argmax(axis=-1)
+    _, predicted, right = answered(logits, labels)
     average = "binary" if len(numbers) == 2 else "macro"
     per_label = label_scores(labels[:, None] == numbers, predicted[:, None] == numbers, names)
-    accuracy, most_frequent = float(accuracy_score(labels, predicted)), max(per_label, key=lambda one: one["rows"])
+    accuracy, most_frequent = float(right.mean()), max(per_label, key=lambda one: one["rows"])
     return {
         "accuracy": accuracy,
         "accuracy_interval": wilson_interval(accuracy, len(labels)),
@@ -77,6 +76,22 @@ def classification_report(
         "confusion_matrix": confusion_matrix(labels, predicted, labels=numbers).tolist(),
         "rows": len(labels),
     }
+
+
+def answered(scores: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of each row the highest score, the label that has it, and whether this is the right one.
+
+    Args:
+        scores: (rows, labels), float: probabilities or logits.
+        labels: (rows,), int.
+    """
+    predicted = scores.argmax(axis=-1)
+    return scores.max(axis=-1), predicted, predicted == labels
+
+
+def log_softmax(logits: np.ndarray) -> np.ndarray:
+    shifted = logits - logits.max(axis=-1, keepdims=True)
+    return shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
 
 
 def wilson_interval(share: float, rows: int) -> list[float]:
@@ -134,11 +149,11 @@ def multi_label_report(logits: np.ndarray, labels: np.ndarray, names: Sequence[s
         `exact_match`, the share of rows whose labels are all right; `micro_f1`, of all labels of all rows;
         `macro_f1`; `per_label`, as `label_scores` returns it; `rows`.
     """
-    from sklearn.metrics import accuracy_score, f1_score
+    from sklearn.metrics import f1_score
 
     labels, predicted = labels > 0.5, logits > 0
     return {
-        "exact_match": float(accuracy_score(labels, predicted)),
+        "exact_match": float((labels == predicted).all(axis=1).mean()),
         "micro_f1": float(f1_score(labels, predicted, average="micro", zero_division=0.0)),
         "macro_f1": float(f1_score(labels, predicted, average="macro", zero_division=0.0)),
         "per_label": label_scores(labels, predicted, names),
@@ -183,7 +198,7 @@ def calibration_report(probabilities: np.ndarray, labels: np.ndarray, bins: int 
         and `bins`, those that are not empty: `rows`, `confidence` (mean probability of the predicted label),
         `accuracy`.
     """
-    confidence, right = probabilities.max(axis=-1), probabilities.argmax(axis=-1) == labels
+    confidence, _, right = answered(probabilities, labels)
     number = np.minimum((confidence * bins).astype(int), bins - 1)
     filled = []
     for chosen in (number == place for place in np.unique(number)):
@@ -191,11 +206,6 @@ def calibration_report(probabilities: np.ndarray, labels: np.ndarray, bins: int 
         filled.append({"rows": int(chosen.sum()), **means})
     error = sum(one["rows"] * abs(one["confidence"] - one["accuracy"]) for one in filled) / len(labels)
     return {"expected_calibration_error": error, "bins": filled}
-
-
-def log_softmax(logits: np.ndarray) -> np.ndarray:
-    shifted = logits - logits.max(axis=-1, keepdims=True)
-    return shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
 
 
 # Probabilities below which a text is left unanswered.
@@ -216,10 +226,10 @@ def selective_report(
         For each of `THRESHOLDS` `threshold`; `answered`, the share of the rows with a probability of at least this;
         `accuracy`, of those; `accuracy_by_answer`, of those that got each label. None where there are none.
     """
-    confidence, predicted = probabilities.max(axis=-1), probabilities.argmax(axis=-1)
+    confidence, predicted, right = answered(probabilities, labels)
 
     def accuracy(chosen: np.ndarray) -> float | None:
-        return float((predicted == labels)[chosen].mean()) if chosen.any() else None
+        return float(right[chosen].mean()) if chosen.any() else None
 
     report = []
     for threshold in THRESHOLDS:

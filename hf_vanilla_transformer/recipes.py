@@ -50,7 +50,8 @@ class Loader(yaml.SafeLoader):
     """Reads 1e-4 as a number, as YAML 1.2 does."""
 
 
-Loader.add_implicit_resolver("tag:yaml.org,2002:float", re.compile(r"[-+]?\d+[eE][-+]?\d+$"), list("-+0123456789"))
+NUMBER = re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+$")
+Loader.add_implicit_resolver("tag:yaml.org,2002:float", NUMBER, list("-+0123456789"))
 
 
 def read_yaml(file: Path, loader: Any = Loader) -> Any:

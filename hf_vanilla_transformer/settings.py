@@ -38,6 +38,13 @@ class SplitArguments:
     dataset_config_name: str | None = HfArg(default=None, help="A Hub data set's configuration.")
     drop_repeats: bool = HfArg(default=False, help="Leave out texts that were there before, or are in another split.")
 
+    @property
+    def options(self) -> dict[str, Any]:
+        """The arguments that `load_labelled_text` and `load_parallel_text` share."""
+        names = {"validation_fraction", "drop_repeats"}
+        shared = {name: getattr(self, name) for name in names} | {"seed": self.split_seed}
+        return shared | {"encoding": self.encoding or "utf-8", "config_name": self.dataset_config_name}
+
 
 @dataclass(kw_only=True)
 class LabelledTextArguments(SplitArguments):
@@ -56,12 +63,8 @@ class LabelledTextArguments(SplitArguments):
             text_column=self.text_column,
             label_column=self.label_column,
             problem_type=problem_type,
-            validation_fraction=self.validation_fraction,
-            seed=self.split_seed,
-            encoding=self.encoding or "utf-8",
-            config_name=self.dataset_config_name,
             drop_unlabelled=self.drop_unlabelled,
-            drop_repeats=self.drop_repeats,
+            **self.options,
             **options,
         )
 
@@ -79,18 +82,9 @@ class PairArguments(SplitArguments):
         from .data.parallel_text import load_parallel_text
 
         prefixes = {"train": self.train_prefix, "validation": self.validation_prefix, "test": self.test_prefix}
-        return load_parallel_text(
-            self.data,
-            self.source_column,
-            self.target_column,
-            prefixes={split: prefix for split, prefix in prefixes.items() if prefix is not None},
-            validation_fraction=self.validation_fraction,
-            seed=self.split_seed,
-            encoding=self.encoding or "utf-8",
-            config_name=self.dataset_config_name,
-            drop_repeats=self.drop_repeats,
-            **options,
-        )
+        prefixes = {split: prefix for split, prefix in prefixes.items() if prefix is not None}
+        columns = (self.source_column, self.target_column)
+        return load_parallel_text(self.data, *columns, prefixes=prefixes, **self.options, **options)
 
 
 @dataclass
@@ -150,8 +144,8 @@ class ModelArguments:
 
 
 @dataclass
-class VocabularyArguments:
-    """Settings of a vocabulary that is trained here, unless --tokenizer or --model brings one."""
+class VocabularyArguments(ModelArguments):
+    """Settings of a model and its one vocabulary, which is trained here unless --tokenizer or --model brings one."""
 
     tokenizer: str | None = HfArg(
         default=None, help="A tokenizer folder or Hub name; by default --model's, or one trained on the texts."
@@ -163,18 +157,10 @@ class VocabularyArguments:
     )
 
     def __post_init__(self):
+        super().__post_init__()
         check_at_least(1, self, "vocab_lines")
         new = {"vocab_size": 8007, "tokenizer_model": "bpe", "vocab_lines": None}
         apply_defaults(self, "tokenizer" if self.tokenizer else "model", **new)
-
-
-@dataclass
-class ModelAndVocabularyArguments(ModelArguments, VocabularyArguments):
-    """Settings of a model with one vocabulary."""
-
-    def __post_init__(self):
-        ModelArguments.__post_init__(self)
-        VocabularyArguments.__post_init__(self)
 
 
 @dataclass
@@ -203,7 +189,7 @@ class DataArguments(RobustnessArguments, LabelledTextArguments):
 
 
 @dataclass
-class ClassifierArguments(ModelAndVocabularyArguments):
+class ClassifierArguments(VocabularyArguments):
     class_weights: Literal["balanced"] | None = HfArg(
         default=None, help="`balanced`: in the loss, rare classes count as much in all as frequent ones."
     )
@@ -286,7 +272,7 @@ class DenoisingArguments:
 
 
 @dataclass
-class DenoiserArguments(ModelAndVocabularyArguments):
+class DenoiserArguments(VocabularyArguments):
     preset: str | None = HfArg(default=None, help="Preset of a new model's configuration, by default `base`.")
 
     def __post_init__(self):
