@@ -1,8 +1,8 @@
 """A small Hugging Face Hub on loopback: what `huggingface_hub` asks of one, in memory, with faults on demand.
 
-A model's repository is `USER/NAME`, a Space's `spaces/USER/NAME`. Repositories have branches, and commits that keep
-every file; `.safetensors` and the like go through LFS. Reading a public repository needs no token, everything else
-needs `TOKEN`, which is `USER`'s. What no client may do is asserted: the connection breaks off.
+A repository is `USER/NAME`. Repositories have branches, and commits that keep every file; `.safetensors` and the like
+go through LFS. Reading a public repository needs no token, everything else needs `TOKEN`, which is `USER`'s. What no
+client may do is asserted: the connection breaks off.
 """
 
 import base64
@@ -21,7 +21,7 @@ from huggingface_hub import ModelCard
 USER = "kim"
 TOKEN = "hf_" + "k" * 34
 LFS_SUFFIXES = (".safetensors", ".bin", ".pt", ".pth", ".model")
-REPO = r"(?P<repo>(spaces/)?[^/]+/[^/]+)"
+REPO = r"(?P<repo>[^/]+/[^/]+)"
 API = rf"/api/(models/)?{REPO}"
 REVISION = "(?P<revision>[^/]+)"
 
@@ -32,7 +32,6 @@ class Repository:
 
     name: str
     private: bool = False
-    sdk: str | None = None
     branches: dict[str, str] = field(default_factory=dict)
     commits: dict[str, tuple[str, str, dict[str, bytes]]] = field(default_factory=dict)
 
@@ -183,14 +182,14 @@ class Handler(BaseHTTPRequestHandler):
 
     def create_repository(self):
         asked = json.loads(self.body)
-        owner, sdk = asked.get("organization") or self.user, asked.get("sdk")
+        owner = asked.get("organization") or self.user
         if owner != self.user:
             raise Stop(403, "You don't have the rights to create a repository for this owner")
-        name = f"{'spaces/' if asked.get('type') == 'space' else ''}{owner}/{asked['name']}"
+        name = f"{owner}/{asked['name']}"
         exists = name in self.server.repositories
         if not exists:
             private = asked.get("visibility") == "private" or asked.get("private", False)
-            self.server.create(name, private=private, sdk=sdk)
+            self.server.create(name, private=private)
         self.send({"url": f"{self.server.url}/{name}", "name": name}, 409 if exists else 200)
 
     def create_branch(self, repo: Repository, revision: str):
@@ -202,7 +201,7 @@ class Handler(BaseHTTPRequestHandler):
     def information(self, repo: Repository, revision: str = "main"):
         sha, files = repo.files(revision)
         config = json.loads(files.get("config.json", b"{}"))
-        self.send({"id": repo.name, "sha": sha, "private": repo.private, "sdk": repo.sdk, "config": config})
+        self.send({"id": repo.name, "sha": sha, "private": repo.private, "config": config})
 
     def validate_card(self):
         ModelCard(json.loads(self.body)["content"])  # checks the results as the Hub does

@@ -117,8 +117,7 @@ def save_record(
     }
     optional: dict[str, Any] = {"script": script, "license": license}
     if base_model is not None and Path(base_model).is_dir():
-        with contextlib.suppress(OSError, ValueError, KeyError):  # a folder without a record
-            optional["parent_model"] = describe_parent(base_model)
+        optional["parent_model"] = describe_parent(base_model)
     else:
         optional["base_model"] = base_model  # on the Hub, with a card of its own
     run |= {name: value for name, value in optional.items() if value}
@@ -126,19 +125,22 @@ def save_record(
 
 
 def describe_parent(folder: str) -> dict[str, Any]:
-    """What a record says of the model in a run's folder, which is trained further.
+    """What a record says of the model in a folder, which is trained further.
 
     Returns:
-        `name`; and of that run together with those before it `runs`, `training_seconds`, and the names of the `data`.
+        `name`; and of its run together with those before it `runs`, `training_seconds`, and the names of the `data`,
+        if the folder has a record.
     """
-    run, metrics = (read_file(Path(folder, file)) for file in (RUN_FILE, METRICS_FILE))
-    before = run.get("parent_model", {"runs": 0, "training_seconds": 0, "data": []})
-    return {
-        "name": folder,
-        "runs": before["runs"] + 1,
-        "training_seconds": round(before["training_seconds"] + metrics["training_seconds"], 1),
-        "data": list(dict.fromkeys([data_source(run["data"]).name, *before["data"]])),
-    }
+    described: dict[str, Any] = {"name": folder}
+    with contextlib.suppress(OSError, ValueError, KeyError):  # no record
+        run, metrics = (read_file(Path(folder, file)) for file in (RUN_FILE, METRICS_FILE))
+        before = run.get("parent_model", {})
+        described |= {
+            "runs": before.get("runs", 0) + 1,
+            "training_seconds": round(before.get("training_seconds", 0) + metrics["training_seconds"], 1),
+            "data": list(dict.fromkeys([data_source(run["data"]).name, *before.get("data", [])])),
+        }
+    return described
 
 
 def read_file(file: Path) -> dict[str, Any]:

@@ -306,6 +306,11 @@ OTHER_TEST = {"test": {"rows": 49997, "sha256": "0"}}
                 "; Multi30k, for non-commercial use",
             ],
         ),
+        (
+            "run.json",
+            {"parent_model": {"name": "a"}},
+            ["It began as `a`, which has no record. The command above needs"],
+        ),
         ("run.json", {"resumed_from": "checkpoint-5"}, [" from checkpoint-5 on, seed"]),
         ("run.json", {"processes": 2}, [f"\n{TORCHRUN} 2 -m {MODULE} {AGAIN} --use_cpu true\n"]),
         ("run.json", {"processes": 4, "device": "cuda"}, [f"\n{TORCHRUN} 4 -m {MODULE} {AGAIN}\n"]),

@@ -16,7 +16,7 @@ from hf_vanilla_transformer.recipes import without_folders
 
 
 def test_a_record_sums_up_the_runs_before(tmp_path):
-    """The model of a folder, its runs in all, and their data; a folder without a record is left out."""
+    """The model of a folder, its runs in all, and their data; a folder without a record has its name alone."""
     model = VanillaTransformerForConditionalGeneration(tiny_config())
     settings = {"settings": {}, "seed": 0, "precision": "float32", "resumed_from": None}
     base = None
@@ -31,7 +31,7 @@ def test_a_record_sums_up_the_runs_before(tmp_path):
     }
     (tmp_path / "third" / "run.json").unlink()
     save_record(str(tmp_path / "first"), model, metrics={}, data={}, base_model=base, **settings)
-    assert "parent_model" not in json.loads((tmp_path / "first" / "run.json").read_text())
+    assert json.loads((tmp_path / "first" / "run.json").read_text())["parent_model"] == {"name": "third"}
 
 
 def test_a_record_is_read_as_it_was_written(tmp_path):
