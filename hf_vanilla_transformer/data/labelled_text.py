@@ -16,16 +16,7 @@ from ..errors import DataError
 from ..tasks import MULTI, PROBLEM_TYPES, REGRESSION, SINGLE
 from ..tokenizer import encode
 from .in_memory import is_in_memory, name_of
-from .labels import (
-    LABEL_TYPES,
-    compare_labels,
-    label_names,
-    labels_of,
-    multi_hot,
-    order_labels,
-    problem_type_of,
-    read_label,
-)
+from .labels import LABEL_TYPES, label_names, labels_of, multi_hot, order_labels, problem_type_of, read_label
 from .nsmc import NSMC_LABELS, find_nsmc_files
 from .rows import complete_splits, convert_rows, tokenize_rows
 from .rows import drop_repeats as drop_repeated_rows
@@ -95,6 +86,8 @@ def load_labelled_text(
     name, kind, columns = name_of(source), problem_type or SINGLE, [text_column, label_column]
     if kind not in PROBLEM_TYPES:
         raise DataError(f"problem_type must be one of {', '.join(PROBLEM_TYPES)}, not {problem_type!r}")
+    if text_column == label_column:
+        raise DataError(f"texts and labels are the same column, {text_column!r}")
     nsmc_files = None if is_in_memory(source) else find_nsmc_files(name, cache_dir)
     data = read_tables(source, columns, nsmc_files, encoding, config_name, cache_dir)
     check_type(name, data, text_column, "(large_)?string", "no texts")
@@ -108,35 +101,23 @@ def load_labelled_text(
     if nsmc_files and kind == SINGLE and label_column == "label":
         names = NSMC_LABELS
     elif kind != REGRESSION:
-        compare_labels(name, labels)
-        if any(label_names(rows, label_column) for rows in data.values()):
-            ordered = [*dict.fromkeys(chain.from_iterable(labels.values()))]
-        else:
-            ordered = order_labels(name, labels, kind == MULTI, problem_type is None)
-        names = dict(zip(ordered, ordered, strict=True))
+        have_order = any(label_names(rows, label_column) for rows in data.values())
+        names = {label: label for label in order_labels(name, labels, have_order, problem_type)}
         if known_labels is None and len(names) < 2:
-            raise DataError(f"{name}: the column {label_column!r} has fewer than two labels: {ordered}")
-    in_order = [*(known_labels or names.values())]
-    if unknown := {*names.values()} - {*in_order}:
-        raise DataError(f"{name}: the model has no label {', '.join(sorted(unknown))}; it has {', '.join(in_order)}")
-    ids = {label: in_order.index(label_name) for label, label_name in names.items()}
-    one = ClassLabel(names=in_order)
+            raise DataError(f"{name}: the column {label_column!r} has fewer than two labels: {[*names]}")
+    ordered = [*(known_labels or names.values())]
+    if unknown := {*names.values()} - {*ordered}:
+        raise DataError(f"{name}: the model has no label {', '.join(sorted(unknown))}; it has {', '.join(ordered)}")
+    ids = {label: ordered.index(label_name) for label, label_name in names.items()}
+    one = ClassLabel(names=ordered)
     label_type = {SINGLE: one, MULTI: List(one), REGRESSION: Value("float64")}[kind]
     for split, rows in data.items():
         place, what = f"{name}, split {split}", "number" if kind == REGRESSION else "label"
         read = partial(read_label, names=label_names(rows, label_column), label_ids=ids, problem_type=kind)
-        if unlabelled := _unlabelled(rows, columns, read):
-            message = f"{place}: {len(unlabelled):,} of {len(rows):,} rows have no {what} in the column {label_column}"
-            if not drop_unlabelled:
-                shown = ", ".join(f"{number + 1:,}" for number in unlabelled[:10])
-                raise DataError(
-                    f"{message}, rows {shown}{', …' * (len(unlabelled) > 10)}: drop_unlabelled leaves them out"
-                )
-            logger.warning(f"{message} and are left out")
-            rows = rows.select(sorted({*range(len(rows))} - {*unlabelled}))
-            if dropped is not None:
-                dropped[f"no {what}"] += len(unlabelled)
-        data[split] = _keep_text_and_label(rows, place, columns, read, label_type)
+        labelled = _leave_out_unlabelled(rows, place, columns, read, what, drop_unlabelled)
+        if dropped is not None and len(labelled) < len(rows):
+            dropped[f"no {what}"] += len(rows) - len(labelled)
+        data[split] = _keep_text_and_label(labelled, place, columns, read, label_type)
     if drop_repeats and (repeated := drop_repeated_rows(data, name, ["text"])) and dropped is not None:
         dropped["repeated"] += repeated
     if not cut:
@@ -183,11 +164,21 @@ def tokenize(
     return tokenize_rows(dataset, tokenize_batch, [tokenizer, max_length, number_of_labels], remove_columns=removed)
 
 
-def _unlabelled(rows: Dataset, columns: list[str], read: Callable) -> list[int]:
-    """Return the places of the rows that have a text and no label."""
+def _leave_out_unlabelled(
+    rows: Dataset, name: str, columns: list[str], read: Callable, what: str, is_wanted: bool
+) -> Dataset:
+    """Leave out the rows that have a text and no label; they are an error unless that is wanted."""
     batches = (zip(*map(batch.get, columns), strict=True) for batch in rows.iter(1000))
     pairs = enumerate(chain.from_iterable(batches))
-    return [place for place, (text, label) in pairs if text and text.strip() and read(label) is None]
+    places = [place for place, (text, label) in pairs if text and text.strip() and read(label) is None]
+    if not places:
+        return rows
+    message = f"{name}: {len(places):,} of {len(rows):,} rows have no {what} in the column {columns[1]}"
+    if not is_wanted:
+        shown = [f"{place + 1:,}" for place in places[:10]] + ["…"] * (len(places) > 10)
+        raise DataError(f"{message}, rows {', '.join(shown)}: drop_unlabelled leaves them out")
+    logger.warning(f"{message} and are left out")
+    return rows.select(sorted({*range(len(rows))} - {*places}))
 
 
 def _keep_text_and_label(rows: Dataset, name: str, columns: list[str], read: Callable, label_type: Any) -> Dataset:

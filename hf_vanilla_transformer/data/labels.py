@@ -5,6 +5,7 @@ import logging
 import math
 import re
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from datasets import ClassLabel, Dataset
@@ -60,40 +61,45 @@ def labels_of(rows: Dataset, column: str, problem_type: str) -> list[str]:
     return [*names] if names and labels else [*labels]
 
 
-def order_labels(source: str, labels: Mapping[str, Sequence[str]], is_multi: bool, is_asked: bool) -> list[str]:
-    """Sort the labels that were found in the splits, numbers by their size.
+def order_labels(
+    source: str, labels: Mapping[str, Sequence[str]], have_order: bool, problem_type: str | None
+) -> list[str]:
+    """Return the labels of all splits, sorted, numbers by their size, unless they have an order.
 
     Raises:
-        DataError: They can be read in two ways; `is_asked` says whether that is so of many numbers.
+        DataError: They can be read in two ways, or train has none of a split's labels.
     """
-    every = sorted({label for its_labels in labels.values() for label in its_labels})
-    integers = all(map(is_integer, every))
-    if is_asked and all(map(is_number, every)) and (not integers or len(every) > MAX_NUMBERS):
-        raise DataError(
-            f"{source}: the labels are {len(every)} different numbers: is problem_type {REGRESSION}, numbers to "
-            f"predict, or {SINGLE}, names of classes?"
-        )
-    if is_multi and every and ({*every} <= {"0", "1", "True", "False"} or any(label[0] == "[" for label in every)):
-        raise DataError(
-            f"{source}: the labels are vectors of 0 and 1, or lists as text: name the labels of each text, in a list "
-            f"or with {SEPARATOR} between them"
-        )
-    forms: dict[str, str] = {}
-    for label in every:
-        other = forms.setdefault(str(int(label)) if integers else appearance(label), label)
-        if other != label:
-            raise DataError(f"{source}: the label {label} is written in two ways, {ascii(other)} and {ascii(label)}")
-    return sorted(every, key=int) if integers else every
-
-
-def compare_labels(source: str, labels: Mapping[str, Sequence[str]]) -> None:
-    """Warn of labels that train lacks; raise a `DataError` if it has none of a split's."""
+    every = list(dict.fromkeys(chain.from_iterable(labels.values())))
+    if not have_order:
+        integers = all(map(is_integer, every))
+        every.sort(key=int if integers else str)
+        _check_meaning(source, every, integers, problem_type)
     for split, its_labels in labels.items() if "train" in labels else ():
         if unknown := sorted({*its_labels} - {*labels["train"]}):
             message = f"{source}, split {split}: no row of train has the label {', '.join(unknown)}"
             if len(unknown) == len(its_labels):
                 raise DataError(f"{message}; those of train are {', '.join(sorted(labels['train']))}")
             logger.warning(message)
+    return every
+
+
+def _check_meaning(source: str, labels: list[str], integers: bool, problem_type: str | None) -> None:
+    if problem_type is None and all(map(is_number, labels)) and (not integers or len(labels) > MAX_NUMBERS):
+        raise DataError(
+            f"{source}: the labels are {len(labels)} different numbers: is problem_type {REGRESSION}, numbers to "
+            f"predict, or {SINGLE}, names of classes?"
+        )
+    is_vector = labels and {*labels} <= {"0", "1", "True", "False"}
+    if problem_type == MULTI and (is_vector or any(label[0] == "[" for label in labels)):
+        raise DataError(
+            f"{source}: the labels are vectors of 0 and 1, or lists as text: name the labels of each text, in a list "
+            f"or with {SEPARATOR} between them"
+        )
+    forms: dict[str, str] = {}
+    for label in labels:
+        other = forms.setdefault(str(int(label)) if integers else appearance(label), label)
+        if other != label:
+            raise DataError(f"{source}: the label {label} is written in two ways, {ascii(other)} and {ascii(label)}")
 
 
 def read_label(

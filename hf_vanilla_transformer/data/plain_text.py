@@ -55,11 +55,9 @@ def read_texts(
     files: Sequence[str | os.PathLike], cache_dir: str | os.PathLike | None = None, encoding: str = "utf-8"
 ) -> Dataset:
     """Read the lines of text files, memory-mapped, as rows with the column `text` (string)."""
-    names = tuple(os.fspath(file) for file in files)
-    content = tuple(map(file_checksum, files))  # a key of the cache
-    return generate_rows(
-        ", ".join(names), _texts, ["text"], cache_dir, files=names, encoding=encoding, content=content
-    )
+    names, content = tuple(map(os.fspath, files)), tuple(map(file_checksum, files))
+    settings = {"files": names, "encoding": encoding, "content": content}
+    return generate_rows(", ".join(names), _texts, ["text"], cache_dir, **settings)
 
 
 def _texts(files: Sequence[str], encoding: str, content: Sequence[str]) -> Iterator[dict[str, str]]:

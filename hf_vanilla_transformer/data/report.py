@@ -19,9 +19,7 @@ UNBALANCED = 0.7
 
 
 def describe_data(
-    data: DatasetDict,
-    tokenizers: Mapping[str, PreTrainedTokenizerBase] | None = None,
-    max_length: int | None = None,
+    data: DatasetDict, tokenizers: Mapping[str, PreTrainedTokenizerBase] | None = None, max_length: int | None = None
 ) -> list[str]:
     """Describe checked data before they are tokenized: rows, labels, lengths, repeated texts, what looks wrong.
 
