@@ -83,8 +83,9 @@ class PairArguments(SplitArguments):
 
         prefixes = {"train": self.train_prefix, "validation": self.validation_prefix, "test": self.test_prefix}
         prefixes = {split: prefix for split, prefix in prefixes.items() if prefix is not None}
-        columns = (self.source_column, self.target_column)
-        return load_parallel_text(self.data, *columns, prefixes=prefixes, **self.options, **options)
+        return load_parallel_text(
+            self.data, self.source_column, self.target_column, prefixes=prefixes, **self.options, **options
+        )
 
 
 @dataclass

@@ -6,7 +6,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 import yaml
 from safetensors.torch import load_file
@@ -85,6 +84,14 @@ def test_text_is_text_null_unsets_and_a_home_is_found(tmp_path, recipe, flags, e
     parsed, settings = read(tmp_path, f"report_to: none\n{recipe}", *flags)
     assert parsed.to_dict().items() >= expected.items()
     assert all(settings[name] == value for name, value in expected.items() if name in settings)
+
+
+@pytest.mark.parametrize("number", ["1e-4", "1.5e-4", "1.0e-4"])
+def test_an_exponent_is_a_number_in_a_mapping_too(tmp_path, number):
+    """YAML 1.1 takes the first for a text."""
+    (tmp_path / "recipe.yaml").write_text(f"learning_rate: {number}\nconfig: {{layer_norm_eps: {number}}}\n")
+    (_, model, training), settings = parse_arguments(GROUPS, "test", [tmp_path / "recipe.yaml"])
+    assert training.learning_rate == model.config["layer_norm_eps"] == settings["learning_rate"] == float(number)
 
 
 def test_a_mapping_is_json_as_a_flag():
@@ -171,29 +178,19 @@ def test_a_librarys_message_becomes_one_line(capsys):
 OUT = ["--output_dir", "x"]
 
 
-def numpy_s_error(*args, **kwargs):
-    np.zeros(2) + np.zeros(3)
-
-
-def strict_zip(*args, **kwargs):
-    return list(zip([1], [], strict=True))
-
-
-@pytest.mark.parametrize("fault", [numpy_s_error, strict_zip])
 @pytest.mark.parametrize(
     ("command", "arguments", "place"),
     [
         ("predict", ["--model", NSMC_SMALL], "inference.tokenization.TransformersTokenizer.encode"),
-        ("translate", ["--model", DE_EN], "inference.tokenization.TransformersTokenizer.encode"),
-        ("evaluate", ["--model", NSMC_SMALL, "--data", "sample", *OUT], "evaluation.classification_report"),
-        ("export", ["--model", NSMC_SMALL, "--format", "ctranslate2", *OUT], "exports.exporting.compare"),
         ("train-classifier", ["sample", *OUT, *TWO_STEPS], "training.classifier.tokenize"),
-        ("train-tokenizer", ["--data", "sample", *OUT], "data.labelled_text.read_tables"),
     ],
 )
-def test_a_fault_of_the_package_keeps_its_traceback(run, here, monkeypatch, command, arguments, place, fault):
+def test_a_fault_of_the_package_keeps_its_traceback(run, here, monkeypatch, command, arguments, place):
+    def fault(*args, **kwargs):
+        raise ValueError("operands could not be broadcast together")
+
     monkeypatch.setattr(f"hf_vanilla_transformer.{place}", fault)
-    with pytest.raises(ValueError, match="broadcast|shorter"):
+    with pytest.raises(ValueError, match="broadcast"):
         run(command, *arguments, stdin="하나\n")
 
 
