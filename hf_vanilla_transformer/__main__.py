@@ -7,13 +7,13 @@ import sys
 from . import __version__
 from .errors import DataError, missing_extra
 from .recipes import commands_of_recipes, did_you_mean, find_recipe
+from .tasks import TASKS
 
 
 COMMANDS = {
-    "train-classifier": "Train a text classifier.",
+    **{task.command: f"Train a {task.noun}." for task in TASKS.values()},
     "predict": "Classify texts.",
     "evaluate": "Measure a classifier or a translator.",
-    "train-translation": "Train a translator.",
     "translate": "Translate texts.",
     "pretrain": "Pretrain an encoder-decoder on plain text.",
     "train-tokenizer": "Train a SentencePiece-style tokenizer.",

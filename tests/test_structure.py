@@ -15,7 +15,7 @@ HUB_FILES = ["configuration_vanilla_transformer", "modeling_vanilla_transformer"
 # What a module may import of the package, by its place; of its own wing, everything; and `errors`.
 ALLOWED = {
     "__init__": ["registration", "inference", "training", "evaluation", "exports"],
-    "__main__": ["__version__", "commands", "recipes"],
+    "__main__": ["__version__", "commands", "recipes", "tasks"],
     "errors": [],
     "tasks": [],
     "recipes": [],
