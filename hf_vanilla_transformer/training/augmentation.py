@@ -16,7 +16,7 @@ from ..errors import DataError
 class EpochCollator(TrainerCallback):
     """A collator whose random draws depend on a seed, the epoch and the rows: a resumed run sees the same inputs.
 
-    Trainer needs it as a callback, too, which sets the epoch, and `remove_unused_columns=False`.
+    Give it to Trainer as a callback, too, which sets the epoch, with `remove_unused_columns=False`.
     """
 
     def __init__(self, seed: int):
@@ -26,18 +26,13 @@ class EpochCollator(TrainerCallback):
 
     @property
     def epoch(self) -> int:
-        """The epoch, from 0. If it is not set, this is a ValueError."""
+        """The epoch, from 0; a DataError if nothing has set it."""
         if (epoch := int(self._epoch)) < 0:
-            raise DataError("the collator does not know the epoch: give its `callback` to the trainer")
+            raise DataError("the collator does not know the epoch: give it to the trainer as a callback, too")
         return epoch
 
     def set_epoch(self, epoch: int) -> None:
         self._epoch[0] = epoch
-
-    @property
-    def callback(self) -> TrainerCallback:
-        """What sets the epoch."""
-        return self
 
     def on_epoch_begin(self, args, state, control, **kwargs):
         # `state.epoch` counts the steps: 1.25 where a run resumes after a quarter of the second epoch.
@@ -69,7 +64,7 @@ class AugmentingCollator(EpochCollator):
         return self.pad([{"input_ids": ids, "labels": label} for ids, label in zip(rows, labels, strict=True)])
 
     def change(self, text: str, epoch: int) -> str:
-        """A training text as an epoch sees it: half of them with a slip, each in one of the `SPACINGS`."""
+        """Return a training text as an epoch sees it: half of them with a slip, each in one of the `SPACINGS`."""
         generator = Random(f"{self.seed} {epoch} {text}")
         if "typing_slip" in self.augment and generator.random() < 0.5:
             text = typing_slip(text, generator)

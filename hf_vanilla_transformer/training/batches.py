@@ -24,14 +24,12 @@ class TokenBudgetBatchSampler(BatchSampler):
         max_rows: The most sequences in a batch.
 
     Raises:
-        ValueError: a sequence is longer than `max_tokens`, or `max_rows` is less than 1.
+        DataError: a sequence is longer than `max_tokens`.
     """
 
     sampler: SeedableRandomSampler
 
     def __init__(self, lengths: Sequence[int] | np.ndarray, max_tokens: int, seed: int, max_rows: int | None = None):
-        if max_rows is not None and max_rows < 1:
-            raise DataError(f"max_rows must be at least 1, not {max_rows}")
         self.lengths = np.asarray(lengths, dtype=np.int32)
         self.max_tokens = max_tokens
         self.max_rows = len(lengths) if max_rows is None else max_rows
@@ -45,7 +43,7 @@ class TokenBudgetBatchSampler(BatchSampler):
         self._ends = self._cut(np.sort(self.lengths))
 
     def _cut(self, sorted_lengths: np.ndarray) -> list[int]:
-        """The end of each batch among the sequences in order of length."""
+        """Return the end of each batch among the sequences in order of length."""
         ends, start = [], 0
         while start < len(sorted_lengths):
             rows = min(self.max_rows, self.max_tokens // max(1, sorted_lengths[start]))

@@ -15,23 +15,21 @@ from ..tasks import MULTI
 
 
 # Fewer rows say nothing about probabilities.
-LEAST_ROWS = 20
-# Fewer wrong answers do not tell that a model should be surer: where all answers are right, the best temperature is 0.
-LEAST_WRONG = 10
-# Beyond these, the validation split is too easy, or too small, to tell a temperature.
-BOUNDS = (0.1, 10.0)
+MIN_ROWS = 20
+# With fewer wrong answers the temperature stays at least 1: where all answers are right, the best one would be 0.
+MIN_WRONG = 10
+BOUNDS = (0.1, 10.0)  # of temperatures
 
 
 def calibrate(trainer: Trainer, split: Dataset, problem_type: str) -> dict[str, Any]:
     """Divide the logits of a trained classifier by the temperature that fits a tokenized split best.
 
-    The classifier's head is scaled: every engine, export and pipeline has the temperature without further code, and no
-    label changes. Of several labels a text, each has a temperature of its own.
+    The classifier's head is scaled: every engine, export and pipeline has the temperature without further code. Of
+    several labels a text, each has a temperature of its own.
 
     Returns:
-        `temperature`, a number or a list; `rows`; and `before` and `after`, what `calibration_scores` returns. Only
-        `skipped`, the reason, where the split cannot tell. With fewer than `LEAST_WRONG` wrong answers, no temperature
-        is below 1.
+        `temperature`, a number or a list; `rows`; and `before` and `after`, what `calibration_scores` returns; or
+        `skipped`, the reason, if the split is too small or has one label alone.
     """
     halves = {name: getattr(trainer.args, name) for name in ("bf16_full_eval", "fp16_full_eval")}
     vars(trainer.args).update(dict.fromkeys(halves, False))  # which would round the weights before they are saved
@@ -41,8 +39,8 @@ def calibrate(trainer: Trainer, split: Dataset, problem_type: str) -> dict[str, 
     if reason := why_not(labels):
         return {"skipped": reason}
     temperature = fit_temperature(torch.tensor(logits), torch.tensor(labels), problem_type)
-    few = np.asarray(wrong_answers(logits, labels, problem_type) < LEAST_WRONG)
-    temperature = torch.where(torch.tensor(few), temperature.clamp(min=1.0), temperature)
+    few = torch.as_tensor(wrong_answers(logits, labels, problem_type) < MIN_WRONG)
+    temperature = torch.where(few, temperature.clamp(min=1.0), temperature)
     model: Any = trainer.model
     with torch.no_grad():
         weight = model.classifier.weight
@@ -52,20 +50,20 @@ def calibrate(trainer: Trainer, split: Dataset, problem_type: str) -> dict[str, 
 
 
 def why_not(labels: np.ndarray) -> str | None:
-    """Why labels, (rows,) or (rows, labels), cannot tell a temperature; None if they can."""
-    if len(labels) < LEAST_ROWS:
-        return f"the validation split has {len(labels)} rows, fewer than {LEAST_ROWS}"
+    """Return why labels, (rows,) or (rows, labels), give no temperature; None if they do."""
+    if len(labels) < MIN_ROWS:
+        return f"the validation split has {len(labels)} rows, fewer than {MIN_ROWS}"
     return "the validation split has a single label" if (labels == labels[0]).all() else None
 
 
 def wrong_answers(logits: np.ndarray, labels: np.ndarray, problem_type: str) -> np.ndarray:
-    """How many answers are wrong: a number, or of several labels a text one for each label."""
+    """Count the wrong answers: a number, or of several labels a text one for each label."""
     wrong = (logits > 0) != (labels > 0.5) if problem_type == MULTI else logits.argmax(axis=-1) != labels
     return wrong.sum(axis=0)
 
 
 def fit_temperature(logits: torch.Tensor, labels: torch.Tensor, problem_type: str) -> torch.Tensor:
-    """The temperatures with the least mean loss, by L-BFGS.
+    """Find the temperatures with the least mean loss, by L-BFGS.
 
     Args:
         logits: (rows, labels), float.

@@ -91,9 +91,10 @@ def train(
     describe: Callable[[DatasetDict], dict[str, Any]] | None = None,
     script: str | None = None,
 ) -> Run:
-    """Train, measure and save a classifier; `settings` are those of recipe and keywords, for the record.
+    """Train, measure and save a classifier.
 
     Args:
+        settings: Those of recipe and keywords, for the record.
         extend: Called with the tokenized training set, the tokenizer and `max_length`; returns the set to train on.
         compute_loss_func: As in `Trainer`.
         trainer_class: A `ResumableTrainer`.
@@ -105,7 +106,7 @@ def train(
     check_robustness(data_arguments.robustness, problem_type)
     with Run(arguments, training, settings, ("loss", *METRICS[problem_type]), ["sklearn.metrics"]) as run:
         with training.main_process_first(desc="data"):
-            # A wrong model is refused before the data are read.
+            # Refuse a wrong model before reading the data.
             configs = [load_config(folder) for folder in (arguments.model, run.checkpoint) if folder]
             max_length = data_arguments.max_length or (configs[0].max_position_embeddings if configs else 256)
             dropped: Counter[str] = Counter()
@@ -117,23 +118,24 @@ def train(
         print_facts(data, {"text": tokenizer}, max_length)
         with training.main_process_first(desc="tokens"):
             tokenized = tokenize(data, tokenizer, max_length)
-            rows = tokenized["train"]
+            train_rows = tokenized["train"]
             if arguments.augment:  # the collator changes the texts
-                rows = tokenize(data["train"], tokenizer, max_length, keep_texts=True)
+                train_rows = tokenize(data["train"], tokenizer, max_length, keep_texts=True)
             if extend is not None:
-                rows = extend(rows, tokenizer, max_length)
-            rows = rows.remove_columns("length")  # of grouped batches, Trainer finds it faster itself
+                train_rows = extend(train_rows, tokenizer, max_length)
+            train_rows = train_rows.remove_columns("length")  # Trainer counts tokens faster than it reads this
 
         labels = label_names(data["train"]) or [data_arguments.label_column]
         model = make_model(run, tokenizer, max_length, labels, problem_type)
         if arguments.dry_run:
             return run
         if arguments.class_weights:
-            compute_loss_func = balanced_loss(tokenized["train"], len(labels), training.label_smoothing_factor)
+            weights = balanced_weights(torch.tensor(column_array(tokenized["train"], "labels")), len(labels))
+            compute_loss_func = WeightedLoss(weights, training.label_smoothing_factor)
         trainer = trainer_class(
             model,
             training,
-            train_dataset=rows,
+            train_dataset=train_rows,
             eval_dataset=tokenized["validation"],
             processing_class=tokenizer,
             compute_metrics=partial(compute_metrics, problem_type=problem_type),
@@ -147,10 +149,18 @@ def train(
                 print(f"Probabilities are not calibrated: {reason}")
         run.save(trainer)
         temperature = run.metrics.get("calibration", {}).get("temperature")
-        run.metrics |= measure(trainer, tokenized, max_length, data["test"], data_arguments.robustness, temperature)
+        for split, rows in tokenized.items():
+            run.metrics[split] = evaluate_split(trainer, rows, temperature if split == "test" else None)
+        if data_arguments.robustness:
+            run.metrics["test"]["robustness"] = robustness_report(
+                data["test"],
+                data_arguments.robustness,
+                lambda rows: evaluate_split(trainer, tokenize(rows, tokenizer, max_length)),
+                run.metrics["test"],
+            )
         run.finish(
             trainer,
-            headline=headline(run.metrics["test"], len(rows), problem_type),
+            headline=headline(run.metrics["test"], len(train_rows), problem_type),
             use="predict --model FOLDER --file texts.txt",
             data=lambda: {**data_record(data_arguments.data, data, dropped), **further},
             script=script,
@@ -159,20 +169,19 @@ def train(
 
 
 def metric_of_these_labels(recipe: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
-    """A recipe with the metric for the best model that fits the given kind of labels, or their weights."""
-    kind, weighted = given.get("problem_type"), given.get("class_weights")
-    if "metric_for_best_model" in {*recipe} - {*given}:
-        if kind not in (None, recipe.get("problem_type")):
-            return recipe | {"metric_for_best_model": headline_of(kind)[0]}
-        if weighted == "balanced":
-            return recipe | {"metric_for_best_model": "macro_f1"}
-    return recipe
+    """Return a recipe with the metric for the best model that fits the given kind of labels, or their weights."""
+    kind = given.get("problem_type")
+    if "metric_for_best_model" not in recipe or "metric_for_best_model" in given:
+        return recipe
+    if kind not in (None, recipe.get("problem_type")):
+        return recipe | {"metric_for_best_model": headline_of(kind)[0]}
+    return recipe | ({"metric_for_best_model": "macro_f1"} if given.get("class_weights") == "balanced" else {})
 
 
 def check_settings(
     arguments: ClassifierArguments, training: TrainingArguments, settings: dict[str, Any], problem_type: str
 ) -> None:
-    """Check settings against each other; of an error, less is better."""
+    """Refuse class weights without classes; of an error, less is better."""
     if arguments.class_weights and problem_type != SINGLE:
         raise DataError(f"--class_weights: only where each text has one class, not with --problem_type {problem_type}")
     if training.metric_for_best_model in ERRORS and "greater_is_better" not in settings:
@@ -182,21 +191,21 @@ def check_settings(
 def collator_and_callbacks(
     arguments: ClassifierArguments, training: TrainingArguments, tokenizer: PreTrainedTokenizerBase, max_length: int
 ) -> dict[str, Any]:
-    """Arguments of `Trainer`: a collator that pads, and with `--augment` changes texts; early stopping."""
+    """Return arguments of `Trainer`: a collator that pads, and with `--augment` changes texts; early stopping."""
     collator: Any = DataCollatorWithPadding(tokenizer)
     callbacks: list[TrainerCallback] = []
     if arguments.early_stopping_patience is not None:
-        training.restore_callback_states_from_checkpoint = True  # a resumed run goes on counting
+        training.restore_callback_states_from_checkpoint = True  # a resumed run continues the count
         callbacks.append(EarlyStoppingCallback(arguments.early_stopping_patience))
     if arguments.augment:
         training.remove_unused_columns = False  # the collator reads texts
         collator = AugmentingCollator(tokenizer, max_length, data_seed(training), arguments.augment)
-        callbacks.append(collator.callback)
+        callbacks.append(collator)
     return {"data_collator": collator, "callbacks": callbacks}
 
 
 def headline(report: dict[str, Any], rows: int, problem_type: str) -> str:
-    """What is printed of the test split: a table of labels, the headline metric, and whether all answers are one."""
+    """Return what is printed of the test split: a table of labels, the headline metric, a warning of one answer."""
     per_label = report.get("per_label", [])
     name, words = headline_of(problem_type)
     lines = markdown_table(per_label) if 2 <= len(per_label) <= TABLE_LIMIT else []
@@ -207,45 +216,16 @@ def headline(report: dict[str, Any], rows: int, problem_type: str) -> str:
     answered = np.flatnonzero(np.sum(report.get("confusion_matrix", []), axis=0))
     if len(answered) == 1:
         lines.append(
-            f"The model answers {report['per_label'][answered[0]]['label']} to every text of test: it has learned "
-            f"nothing from {rows:,} texts. Fine-tune a model (--model), or train a small "
-            "one for more updates (recipe few-rows)."
+            f"The model answers {per_label[answered[0]]['label']} to every text of test: it has learned nothing from "
+            f"{rows:,} texts. Fine-tune a model (--model), or train a small one for more updates (recipe few-rows)."
         )
     return "\n".join(lines)
-
-
-def balanced_loss(rows: Dataset, number: int, label_smoothing: float) -> WeightedLoss:
-    return WeightedLoss(balanced_weights(torch.tensor(column_array(rows, "labels")), number), label_smoothing)
-
-
-def measure(
-    trainer: ResumableTrainer,
-    tokenized: DatasetDict,
-    max_length: int,
-    test: Dataset,
-    changes: list[str],
-    temperature: Any = None,
-) -> dict[str, Any]:
-    """The metrics of each split; those of the test split also with changed texts, if asked for."""
-    tokenizer: Any = trainer.processing_class
-    metrics: dict[str, Any] = {
-        split: evaluate_split(trainer, tokenized[split], temperature if split == "test" else None)
-        for split in tokenized
-    }
-    if changes:
-        metrics["test"]["robustness"] = robustness_report(
-            test,
-            changes,
-            lambda rows: evaluate_split(trainer, tokenize(rows, tokenizer, max_length)),
-            metrics["test"],
-        )
-    return metrics
 
 
 def make_model(
     run: Run, tokenizer: PreTrainedTokenizerBase, max_length: int, labels: list[str], problem_type: str
 ) -> VanillaTransformerForSequenceClassification:
-    """A new model, or the one that is trained further, with a head for the data's labels."""
+    """Make a new model, or load the one to train further, with a head for the data's labels."""
     config = make_config(run.arguments, tokenizer, max_length)
     config.update(
         {

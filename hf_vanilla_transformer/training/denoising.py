@@ -38,7 +38,7 @@ class SpanInfilling(EpochCollator):
         seed: Seed of the corruption.
 
     Raises:
-        ValueError: The rate or length is out of range, or the tokenizer lacks a token.
+        DataError: The rate or length is out of range.
     """
 
     def __init__(
@@ -53,9 +53,6 @@ class SpanInfilling(EpochCollator):
             raise DataError(f"mask_rate must lie between 0 and 1, not be {mask_rate}")
         if not 1 <= mean_span_length <= 100:
             raise DataError(f"mean_span_length must lie between 1 and 100, not be {mean_span_length}")
-        for name in ("mask_token", "eos_token", "pad_token"):
-            if getattr(tokenizer, name) is None:
-                raise DataError(f"the tokenizer has no {name}")
         self.mask_token_id = tokenizer.mask_token_id
         self.eos_token_id = tokenizer.eos_token_id
         self.pad_token_id = tokenizer.pad_token_id

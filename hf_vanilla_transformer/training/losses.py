@@ -9,7 +9,7 @@ from ..errors import DataError
 
 
 def smoothed_targets(targets: torch.Tensor, vocab_size: int, smoothing: float, pad_token_id: int) -> torch.Tensor:
-    """§5.4, the Annotated Transformer's `LabelSmoothing`: the distribution that replaces the one-hot targets.
+    """§5.4, the Annotated Transformer's `LabelSmoothing`: return the distribution in place of the one-hot targets.
 
     Args:
         targets: (N,), int64: token ids.
@@ -18,14 +18,7 @@ def smoothed_targets(targets: torch.Tensor, vocab_size: int, smoothing: float, p
 
     Returns:
         (N, V), float32; rows whose target is padding are zero.
-
-    Raises:
-        ValueError: `smoothing` is not in [0, 1], `vocab_size` is less than 3, or `pad_token_id` is not in it.
     """
-    if not 0 <= smoothing <= 1:
-        raise DataError(f"smoothing must be between 0 and 1, not {smoothing}")
-    if not 0 <= pad_token_id < vocab_size or vocab_size < 3:
-        raise DataError(f"pad_token_id {pad_token_id} in a vocabulary of {vocab_size}, which must be at least 3")
     distribution = torch.full((len(targets), vocab_size), smoothing / (vocab_size - 2), device=targets.device)
     distribution.scatter_(1, targets.unsqueeze(1), 1 - smoothing)
     distribution[:, pad_token_id] = 0
@@ -48,17 +41,16 @@ class LabelSmoothingLoss:
         labels: torch.Tensor,
         num_items_in_batch: int | torch.Tensor | None = None,
     ) -> torch.Tensor:
-        """The sum over the batch's tokens, divided by their number.
+        """Return the sum over the batch's tokens, divided by their number.
 
         Args:
             outputs: With `logits` (B, T, V). Trainer does not pass the labels to the model, so the collator must make
                 `decoder_input_ids`, as `DataCollatorForSeq2Seq(tokenizer, model=model)` does.
             labels: (B, T), int64, -100 where nothing is predicted.
-            num_items_in_batch: The number to divide by, with gradient accumulation: Trainer counts the labels that
-                are not -100.
+            num_items_in_batch: The number to divide by, with gradient accumulation.
 
         Raises:
-            ValueError: a label is the padding token.
+            DataError: a label is the padding token.
         """
         if (labels == self.pad_token_id).any():
             raise DataError(f"a label is the pad, {self.pad_token_id}: where nothing is predicted it must be -100")
@@ -73,10 +65,10 @@ class LabelSmoothingLoss:
 
 
 def balanced_weights(labels: torch.Tensor, number: int) -> torch.Tensor:
-    """Weights by which each label counts the same in all, rows / (labels x rows of the label), as in scikit-learn.
+    """Return weights by which each label counts the same in all, as scikit-learn's "balanced" does.
 
     Returns:
-        For `labels` (rows,), int64, the weights (number,), float32; that of a label without a row is 0.
+        For `labels` (rows,), int64, the weights (number,), float32: rows / (labels x rows of the label), or 0.
     """
     counts = torch.bincount(labels, minlength=number)
     return torch.where(counts > 0, len(labels) / (number * counts.clamp(min=1)), 0.0)
@@ -100,13 +92,7 @@ class WeightedLoss:
         labels: torch.Tensor,
         num_items_in_batch: int | torch.Tensor | None = None,
     ) -> torch.Tensor:
-        """The weighted sum over the batch, divided by its number of rows.
-
-        Args:
-            outputs: With `logits` (B, labels).
-            labels: (B,), int64.
-            num_items_in_batch: The number to divide by, with gradient accumulation.
-        """
+        """Return the weighted sum over the batch, divided by its number of rows, or by `num_items_in_batch`."""
         logits = outputs.logits.float()
         weights = self.weights.to(logits.device)
         loss = nn.functional.cross_entropy(

@@ -76,7 +76,7 @@ def pretrain(recipe: str | Path | None = None, **settings: Any) -> Run:
             processing_class=tokenizer,
             compute_metrics=compute_perplexity,
             preprocess_logits_for_metrics=token_losses,
-            callbacks=[collator.callback],
+            callbacks=[collator],
         )
         run.train(trainer)
         run.save(trainer)

@@ -16,13 +16,7 @@ from accelerate import PartialState
 from accelerate.utils import broadcast_object_list
 from datasets import Dataset, DatasetDict
 from filelock import FileLock, Timeout
-from transformers import (
-    GenerationConfig,
-    PreTrainedModel,
-    PreTrainedTokenizerBase,
-    TrainingArguments,
-    set_seed,
-)
+from transformers import GenerationConfig, PreTrainedModel, PreTrainedTokenizerBase, TrainingArguments, set_seed
 
 from ..configuration_vanilla_transformer import VanillaTransformerConfig
 from ..data.report import describe_data
@@ -34,13 +28,7 @@ from ..hub.upload import upload_run
 from ..inference.folder import Model, load_config, load_to_train, load_tokenizer, load_tokenizer_to_train, size_needed
 from ..inference.precision import explain_precision, training_precision
 from ..settings import ModelArguments
-from .checkpoints import (
-    LOCK_FILE,
-    last_whole_checkpoint,
-    prepare_output_dir,
-    round_weights,
-    save_weights_in,
-)
+from .checkpoints import LOCK_FILE, last_whole_checkpoint, prepare_output_dir, round_weights, save_weights_in
 from .trainer import ResumableTrainer, TrainingStopped
 from .vocabulary import train_vocabulary
 
@@ -53,13 +41,13 @@ def broadcast_from_main(make: Callable[[], Any]) -> Any:
 
     Not for use inside `main_process_first`.
     """
-    made: list[Any] = [None, None]
+    result = error = None
     if PartialState().is_main_process:
         try:
-            made = [make(), None]
-        except Exception as error:
-            made = [None, error]
-    result, error = broadcast_object_list(made)
+            result = make()
+        except Exception as raised:
+            error = raised
+    result, error = broadcast_object_list([result, error])
     if error is not None:
         raise error
     return result
@@ -116,8 +104,7 @@ def make_config(
     if config.vocab_size < (needed := size_needed(tokenizer)):
         raise DataError(f"vocab_size: {config.vocab_size} is less than the tokenizer's {needed} tokens")
     if config.max_position_embeddings < max_length:
-        limit = config.max_position_embeddings
-        raise DataError(f"--max_length: {max_length} is more than the model's {limit} positions")
+        raise DataError(f"--max_length: {max_length}, but the model has {config.max_position_embeddings} positions")
     return config
 
 
@@ -211,9 +198,6 @@ class Run:
 
     def __fspath__(self) -> str:
         return self.folder
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.folder}>"
 
     def __enter__(self) -> Self:
         if self.arguments.dry_run:

@@ -31,7 +31,7 @@ def data_seed(arguments: TrainingArguments) -> int:
 
 
 class TrainingStopped(Exception):
-    """`ResumableTrainer.stop` ended the training, with a checkpoint."""
+    """`ResumableTrainer.stop` ended the training with a checkpoint."""
 
 
 class _CheckpointCallback(TrainerCallback):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from datasets import Dataset, DatasetDict
+from datasets import Dataset
 from tokenizers.models import WordLevel
 from transformers import (
     DataCollatorForSeq2Seq,
@@ -23,6 +23,7 @@ from transformers.trainer_utils import SaveStrategy
 
 from ..configuration_vanilla_transformer import VanillaTransformerConfig
 from ..data.parallel_text import tokenize_pairs
+from ..data.rows import column_array
 from ..errors import DataError
 from ..hub.record import data_record
 from ..inference.engine import TARGET_TOKENIZER
@@ -30,7 +31,7 @@ from ..inference.folder import Tokenizers, load_config, load_tokenizers
 from ..metrics import compute_perplexity, token_losses, translation_report, word_report
 from ..modeling_vanilla_transformer import VanillaTransformerForConditionalGeneration
 from ..reading import read_settings
-from ..settings import PairArguments, TranslatorArguments
+from ..settings import PairArguments, TranslatorArguments, check_at_least
 from ..tasks import TRANSLATION
 from ..tokenizer import has_capitals
 from .checkpoints import average_checkpoints, last_checkpoints
@@ -78,26 +79,28 @@ def train(
     trainer_class: type[TokenBudgetTrainer] = TokenBudgetTrainer,
     script: str | None = None,
 ) -> Run:
-    """Train, measure and save a translator; `settings` are those of recipe and keywords, for the record.
+    """Train, measure and save a translator.
 
     Args:
+        settings: Those of recipe and keywords, for the record.
         extend: Makes the training set from the tokenized one and the tokenizers of source and target.
         trainer_class: A `TokenBudgetTrainer`.
         script: As in `Run.finish`.
     """
     beams = training.generation_num_beams or 1
     check_settings(arguments, training, beams)
-    measured = ("loss", *MEASURES) if training.predict_with_generate else ("loss",)
-    with Run(arguments, training, settings, measured, ["sacrebleu"]) as run:
+    metrics = ("loss", *MEASURES) if training.predict_with_generate else ("loss",)
+    with Run(arguments, training, settings, metrics, ["sacrebleu"]) as run:
         with training.main_process_first(desc="data"):
-            # A wrong model is refused before the data are read.
+            # Refuse a wrong model before reading the data.
             tokenizers: Any = load_tokenizers_to_train(arguments) if arguments.model else None
             dropped: Counter[str] = Counter()
             data = data_arguments.load(dropped=dropped)
         tokenizers = tokenizers or broadcast_from_main(lambda: make_tokenizers(arguments, data["train"]))
-        tokenizer, run.target_tokenizer = tokenizers
+        tokenizer, target_tokenizer = tokenizers
+        run.target_tokenizer = target_tokenizer
         config = make_translator_config(arguments, *tokenizers)
-        print_facts(data, {"source": tokenizer, "target": run.target_tokenizer})
+        print_facts(data, {"source": tokenizer, "target": target_tokenizer})
         with training.main_process_first(desc="tokens"):
             tokenized = tokenize_pairs(data, *tokenizers)
             if extend is not None:
@@ -116,66 +119,49 @@ def train(
             train_dataset=tokenized["train"],
             eval_dataset=sorted_by_length(tokenized["validation"]),
             processing_class=tokenizer,
-            compute_metrics=partial(bleu_of, run.target_tokenizer) if training.predict_with_generate else None,
+            compute_metrics=partial(bleu_of, target_tokenizer) if training.predict_with_generate else None,
         )
         run.train(trainer)
         run.metrics["averaged_steps"] = average_last(trainer, arguments.average_last)
-        finish(run, trainer, data_arguments, data, tokenized, dropped, beams, script)
+        if target_tokenizer is not tokenizer and trainer.is_world_process_zero():
+            target_tokenizer.save_pretrained(f"{run.folder}/{TARGET_TOKENIZER}")
+        run.save(trainer)
+        for split in ("validation", "test"):
+            run.metrics[split] = measure(trainer, data[split], tokenized[split], target_tokenizer, {1, beams})
+        if arguments.model:
+            settings["lowercase"] = not has_capitals(target_tokenizer)  # the model's own, whatever a setting says
+        bleu, words = ("bleu", "") if has_capitals(target_tokenizer) else ("bleu_lowercased", ", lower-cased")
+        measured = run.metrics["test"][f"beams_{beams}"]
+        run.finish(
+            trainer,
+            headline=f"test BLEU{words}: {measured[bleu]:.2f}, chrF {measured['chrf']:.2f} "
+            f"({measured[f'{bleu}_signature']}; {measured['chrf_signature']})",
+            use="translate --model FOLDER --file texts.txt",
+            data=lambda: data_record(data_arguments.data, data, dropped),
+            script=script,
+        )
         return run
 
 
-def finish(
-    run: Run,
-    trainer: TokenBudgetTrainer,
-    data_arguments: PairArguments,
-    data: DatasetDict,
-    tokenized: DatasetDict,
-    dropped: Counter[str],
-    beams: int,
-    script: str | None,
-) -> None:
-    """Save and measure a translator that is trained."""
-    tokenizer = run.target_tokenizer
-    if tokenizer is not run.tokenizer and trainer.is_world_process_zero():
-        tokenizer.save_pretrained(f"{run.folder}/{TARGET_TOKENIZER}")
-    if run.arguments.model:
-        run.settings["lowercase"] = not has_capitals(tokenizer)  # the model's own, whatever a setting says
-    run.save(trainer)
-    for split in ("validation", "test"):
-        run.metrics[split] = measure(trainer, data[split], tokenized[split], tokenizer, {1, beams})
-    bleu, words = ("bleu", "") if has_capitals(tokenizer) else ("bleu_lowercased", ", lower-cased")
-    measured = run.metrics["test"][f"beams_{beams}"]
-    run.finish(
-        trainer,
-        headline=f"test BLEU{words}: {measured[bleu]:.2f}, chrF {measured['chrf']:.2f} "
-        f"({measured[f'{bleu}_signature']}; {measured['chrf_signature']})",
-        use="translate --model FOLDER --file texts.txt",
-        data=lambda: data_record(data_arguments.data, data, dropped),
-        script=script,
-    )
-
-
 def check_settings(arguments: TranslatorArguments, training: Seq2SeqTrainingArguments, beams: int) -> None:
-    """Refuse a search that no model may have, and averaging checkpoints that the run does not keep."""
-    if beams < 1:
-        raise DataError(f"--generation_num_beams: at least 1, not {beams}")
+    """Refuse settings that would have no effect, or fail after the training."""
+    check_at_least(1, training, "generation_num_beams")
     if beams == 1 and arguments.length_penalty != 1:
         raise DataError("--length_penalty: needs --generation_num_beams above 1")
-    if arguments.average_last == 1:
-        return
-    if training.load_best_model_at_end:
-        raise DataError("--average_last: takes the last checkpoints, --load_best_model_at_end the best one: choose")
-    if training.save_strategy == SaveStrategy.NO:
-        raise DataError("--average_last: takes checkpoints, which --save_strategy no does not leave")
-    if arguments.average_last > (training.save_total_limit or arguments.average_last):
+    number = arguments.average_last
+    if number > 1 and (
+        training.load_best_model_at_end
+        or training.save_strategy == SaveStrategy.NO
+        or number > (training.save_total_limit or number)
+    ):
         raise DataError(
-            f"--average_last: {arguments.average_last} checkpoints, but --save_total_limit is "
-            f"{training.save_total_limit}"
+            f"--average_last: needs {number} checkpoints (--save_strategy, --save_total_limit), and takes the last, "
+            "not the best (--load_best_model_at_end false)"
         )
 
 
 def average_last(trainer: Seq2SeqTrainer, number: int) -> list[int]:
-    """Give the trainer's model the mean of the last checkpoints' weights; returns their steps."""
+    """Give the trainer's model the mean of the last checkpoints' weights, and return their steps."""
     if number == 1:
         return []
     trainer.accelerator.wait_for_everyone()  # one process writes the last checkpoint
@@ -185,7 +171,7 @@ def average_last(trainer: Seq2SeqTrainer, number: int) -> list[int]:
 
 
 def load_tokenizers_to_train(arguments: TranslatorArguments) -> Tokenizers:
-    """The tokenizers of the translator that is trained further."""
+    """Load the tokenizers of the translator to train further."""
     config = load_config(arguments.model)
     tokenizers = load_tokenizers(arguments.model, config)
     limit = min(config.max_position_embeddings, config.max_target_positions)
@@ -199,7 +185,7 @@ def load_tokenizers_to_train(arguments: TranslatorArguments) -> Tokenizers:
 
 
 def make_tokenizers(arguments: TranslatorArguments, train: Dataset) -> Tokenizers:
-    """The tokenizers of source and target, trained on the training pairs; the same one for a joint vocabulary."""
+    """Train the tokenizers of source and target on the training pairs; one for both if the vocabulary is joint."""
 
     def train_on(columns: list[str], vocab_size: int) -> PreTrainedTokenizerBase:
         return train_vocabulary(
@@ -237,13 +223,13 @@ def make_translator_config(
 
 
 def bleu_of(tokenizer: PreTrainedTokenizerBase, prediction: EvalPrediction) -> dict[str, float]:
-    """Trainer's `compute_metrics`, once the target tokenizer is bound: `MEASURES` of what the model generates."""
+    """Return `MEASURES` of what the model generates; Trainer's `compute_metrics` once the tokenizer is bound."""
     report = translation_report(decode(tokenizer, prediction.predictions), decode(tokenizer, prediction.label_ids))
     return {name: report[name] for name in MEASURES}
 
 
 def decode(tokenizer: PreTrainedTokenizerBase, ids) -> list[str]:
-    """Texts of padded rows of ids, (B, T); pads may be -100."""
+    """Return the texts of padded rows of ids, (B, T); pads may be -100."""
     ids = [[token if token >= 0 else tokenizer.pad_token_id for token in row] for row in ids.tolist()]
     return tokenizer.batch_decode(ids, skip_special_tokens=True)
 
@@ -251,11 +237,11 @@ def decode(tokenizer: PreTrainedTokenizerBase, ids) -> list[str]:
 def measure(
     trainer: Seq2SeqTrainer, data: Dataset, split: Dataset, tokenizer: PreTrainedTokenizerFast, beams: set[int]
 ) -> dict[str, Any]:
-    """Perplexity of one split, and BLEU of each beam size against the references as written.
+    """Measure the perplexity of one split, and BLEU of each beam size against the references as written.
 
     Models that lower-case, or have a vocabulary of words, are also measured as the tutorials measure theirs.
     """
-    order = sorted(range(len(split)), key=split["length"][:].__getitem__)
+    order = np.argsort(column_array(split, "length"), kind="stable")
     by_length, references = split.select(order), data.select(order)["target"][:]
     trainer = copy.copy(trainer)
     settings: Any = copy.copy(trainer.args)

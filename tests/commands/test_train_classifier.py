@@ -235,7 +235,7 @@ def test_a_run_without_evaluations_shows_its_training_loss(succeed, tmp_path):
         (["--config", '{"d_model": 7}'], "encoder_attention_heads"),
         (["--config", '{"d_modle": 8}', "--data", "./nowhere"], "no such field: d_modle; did you mean d_model?"),
         (["--config", '{"vocab_size": 8}'], "less than the tokenizer's"),
-        (["--config", '{"max_position_embeddings": 8}'], "more than the model's 8 positions"),
+        (["--config", '{"max_position_embeddings": 8}'], "the model has 8 positions"),
         (["--early_stopping_patience", "0"], "--early_stopping_patience: at least 1"),
         (["--vocab_size", "10"], "vocab_size"),
         (["--vocab_size", "8007", "--model", NSMC_SMALL], "--vocab_size: has no effect with --model"),

@@ -56,7 +56,7 @@ def test_tokens_for_an_evaluation_stay_as_they_are(tokenizer):
 
 
 def test_the_epoch_has_to_be_known(tokenizer):
-    with pytest.raises(ValueError, match="give its `callback` to the trainer"):
+    with pytest.raises(ValueError, match="give it to the trainer"):
         AugmentingCollator(tokenizer, 128, 3, ["spacing"])([{"text": TEXT, "labels": 0}])
 
 

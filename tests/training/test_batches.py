@@ -50,5 +50,3 @@ def test_epochs_are_those_of_accelerates_sampler():
 def test_a_sequence_that_fits_in_no_batch_is_refused():
     with pytest.raises(ValueError, match="41 tokens does not fit in a batch of 40"):
         TokenBudgetBatchSampler([3, 41], max_tokens=40, seed=0)
-    with pytest.raises(ValueError, match="max_rows must be at least 1, not 0"):
-        TokenBudgetBatchSampler([3, 4], max_tokens=40, seed=0, max_rows=0)

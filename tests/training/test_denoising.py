@@ -177,7 +177,7 @@ def train(folder, text_tokenizer, resume=None, max_tokens=None, **overrides):
         args=Seq2SeqTrainingArguments(str(folder), **settings),
         data_collator=collator,
         train_dataset=Dataset.from_list(data),
-        callbacks=[collator.callback],
+        callbacks=[collator],
         max_tokens=max_tokens,
     )
     trainer.train(resume_from_checkpoint=resume)

@@ -70,17 +70,11 @@ def test_label_smoothing_takes_no_notice_of_pads():
     torch.testing.assert_close(unsmoothed, expected)
 
 
-def test_smoothing_that_would_go_wrong_is_refused():
+def test_a_label_that_is_the_pad_is_refused():
     loss, logits = LabelSmoothingLoss(0.1, pad_token_id=0), torch.randn(1, 3, 11)
     with pytest.raises(ValueError, match="a label is the pad, 0"):
         loss(Seq2SeqLMOutput(logits=logits), torch.tensor([[4, 5, 0]]))
     assert loss(Seq2SeqLMOutput(logits=logits), torch.full((1, 3), -100)) == 0
-    for arguments in [(11, 1.5, 0), (11, -0.1, 0), (11, 0.1, 11), (11, 0.1, -1), (2, 0.1, 0)]:
-        with pytest.raises(ValueError, match="smoothing|pad_token_id"):
-            smoothed_targets(torch.tensor([1]), *arguments)
-    for arguments in [(512, 0), (512, -5), (0, 100), (512, 100, 0.0)]:
-        with pytest.raises(ValueError, match="above 0"):
-            noam_peak(*arguments)
 
 
 def test_the_weighted_loss_is_scikit_learns_balance():
