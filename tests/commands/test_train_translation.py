@@ -1,19 +1,16 @@
 """`vanilla-transformer train-translation`: what a run leaves, what its settings do, what is refused."""
 
 import math
-import shutil
 
 import pytest
 import torch
 from sacrebleu.metrics import BLEU
 from safetensors.torch import load_file
-from shared import QUIET, ROOT, TINY_TRANSLATOR, read_json, train_translator
+from shared import ROOT, read_json, train_translator
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
 from hf_vanilla_transformer import VanillaTransformerConfig
 from hf_vanilla_transformer.commands.arguments import parse_arguments
-from hf_vanilla_transformer.data.checksums import describe_splits
-from hf_vanilla_transformer.data.parallel_text import load_parallel_text
 from hf_vanilla_transformer.metrics import translation_report
 from hf_vanilla_transformer.training.schedules import noam_peak
 from hf_vanilla_transformer.training.translator import GROUPS
@@ -50,10 +47,9 @@ def test_a_translator_is_a_folder_that_transformers_loads(succeed, refused, corp
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("vocabularies", "case"), [("joint", ["--lowercase"]), ("separate", [])])
-def test_a_translator_is_trained_further(succeed, corpus, tmp_path, vocabularies, case):
+def test_a_translator_is_trained_further(succeed, corpus, tmp_path):
     """From its own weights, with its vocabularies and its case, on other pairs; the record has both runs."""
-    train_translator(succeed, corpus, tmp_path / "run", "--vocabularies", vocabularies, *case)
+    train_translator(succeed, corpus, tmp_path / "run", "--vocabularies", "separate")
     other = tmp_path / "other"
     other.mkdir()
     for prefix in ("train", "val"):
@@ -62,36 +58,19 @@ def test_a_translator_is_trained_further(succeed, corpus, tmp_path, vocabularies
     # It has its own case, whatever is asked for here.
     still = ["--lowercase", "--learning_rate", "1e-9", "--config", '{"dropout": 0.0}']
     out = train_translator(succeed, other, tmp_path / "further", "--model", tmp_path / "run", *still)
-    assert ("test BLEU, lower-cased" in out) == bool(case)
-    assert f"lowercase: {str(bool(case)).lower()}\n" in (tmp_path / "further" / "recipe.yaml").read_text()
+    assert "test BLEU:" in out
+    assert "lowercase: false\n" in (tmp_path / "further" / "recipe.yaml").read_text()
     before, after = (AutoModelForSeq2SeqLM.from_pretrained(tmp_path / name) for name in ("run", "further"))
     assert after.generation_config.use_cache
     assert after.config.dropout == 0 and before.config.vocab_size == after.config.vocab_size
     for name, weight in before.state_dict().items():
         torch.testing.assert_close(after.state_dict()[name], weight, atol=1e-6, rtol=0)
-    files = ["tokenizer.json", *(["target_tokenizer/tokenizer.json"] if vocabularies == "separate" else [])]
-    for file in files:
+    for file in ("tokenizer.json", "target_tokenizer/tokenizer.json"):
         assert (tmp_path / "further" / file).read_text() == (tmp_path / "run" / file).read_text()
     record = read_json(tmp_path / "further" / "run.json")
     assert (record["parent_model"]["name"], record["parent_model"]["runs"]) == ("run", 1)
     assert "what the model that it began as had seen" in (tmp_path / "further" / "README.md").read_text()
-    report = read_json(tmp_path / "further" / "metrics.json")["test"]["beams_1"]
-    assert ("bleu_words" in report) == bool(case)
-
-
-def test_what_cannot_be_trained_further_is_refused(succeed, refused, corpus, tmp_path):
-    train_translator(succeed, corpus, tmp_path / "run", "--max_length", "20")
-    for model, flags, line in (
-        ("nothing", [], "no folder nothing here"),
-        (ROOT / "model_cards" / "nsmc-small", [], "nsmc-small: no translator"),
-        (tmp_path / "run", ["--max_length", "21"], "--max_length: 21 is more than the model's 20 positions"),
-        (tmp_path / "run", ["--preset", "base"], "--preset"),
-        (tmp_path / "run", ["--vocabularies", "joint"], "--vocabularies"),
-        (tmp_path / "run", ["--tokenizer_model", "bpe"], "--tokenizer_model"),
-        (tmp_path / "run", ["--target_vocab_size", "8"], "--target_vocab_size"),
-    ):
-        folder = tmp_path / "further"
-        assert line in train_translator(refused, corpus, folder, "--config", "{}", "--model", model, *flags)
+    assert "bleu_words" not in read_json(tmp_path / "further" / "metrics.json")["test"]["beams_1"]
 
 
 def test_the_papers_own_recipe_has_the_papers_settings(tmp_path):
@@ -114,20 +93,6 @@ def test_the_papers_own_recipe_has_the_papers_settings(tmp_path):
     assert (model.average_last, training.generation_num_beams, model.length_penalty) == (5, 4, 0.6)
 
 
-def test_a_vocabulary_learns_from_a_sample(succeed, corpus, tmp_path):
-    """From every second pair, which lack the words of the others."""
-    for file in corpus.iterdir():
-        if file.stem != "train":
-            shutil.copy(file, tmp_path)
-    (tmp_path / "train.num").write_text("1 1\n2 2\n" * 50)
-    (tmp_path / "train.de").write_text("Eins Eins\nZwei Zwei\n" * 50)
-    for lines, size in (([], 11), (["--vocab_lines", "1000"], 11), (["--vocab_lines", "50"], 9)):
-        name = "-".join(["run", *lines])
-        flags = [*lines, "--tokenizer_model", "word", "--max_steps", "1", "--save_strategy", "no"]
-        train_translator(succeed, tmp_path, tmp_path / name, *flags)
-        assert len(AutoTokenizer.from_pretrained(tmp_path / name)) == size
-
-
 def test_two_vocabularies_and_a_token_budget(succeed, corpus, tmp_path):
     flags = ["--preset", "pytorch-seq2seq", "--vocabularies", "separate", "--tokenizer_model", "word", "--lowercase"]
     flags += ["--target_vocab_size", "13", "--max_tokens", "50", "--predict_with_generate", "true"]
@@ -146,45 +111,12 @@ def test_two_vocabularies_and_a_token_budget(succeed, corpus, tmp_path):
     assert succeed("translate", "--model", tmp_path / "mean", stdin="1 2\n").count("\n") == 1
 
 
-def test_epochs_of_a_translator_are_measured_on_validation(succeed, corpus, tmp_path):
-    train_translator(succeed, corpus, tmp_path, "--per_device_eval_batch_size", "64")
-    metrics = read_json(tmp_path / "metrics.json")
-    assert metrics["epochs"][-1]["eval_loss"] == pytest.approx(metrics["validation"]["loss"], abs=1e-5)
-    assert metrics["test"]["loss"] != pytest.approx(metrics["validation"]["loss"], abs=1e-5)
-
-
 @pytest.mark.slow
-def test_splits_are_those_asked_for(succeed, corpus, tmp_path):
-    prefixes = ["--train_prefix", "val", "--test_prefix", "train", "--max_steps", "1"]
-    train_translator(succeed, corpus, tmp_path / "files", *prefixes)
-    data = read_json(tmp_path / "files" / "run.json")["data"]
-    assert [data[split]["rows"] for split in ("train", "validation", "test")] == [12, 12, 100]
-
-    sides = ((corpus / f"train.{side}").read_text().splitlines() for side in ("num", "de"))
-    pairs = "".join(f"{source}\t{target}\n" for source, target in zip(*sides, strict=True))
-    (tmp_path / "pairs.tsv").write_text(f"num\tde\n{pairs}")
-    cut = ["--validation_fraction", "0.2", "--split_seed", "7", "--output_dir", tmp_path / "table"]
-    data = ["--data", tmp_path / "pairs.tsv", "--source_column", "num", "--target_column", "de"]
-    succeed("train-translation", *data, *cut, *TINY_TRANSLATOR, "--max_steps", "1", *QUIET)
-    expected = load_parallel_text(tmp_path / "pairs.tsv", "num", "de", validation_fraction=0.2, seed=7)
-    data = read_json(tmp_path / "table" / "run.json")["data"]
-    assert data["validation"].pop("examples") == [expected["validation"]["source"][0]]
-    assert {split: data[split] for split in expected} == describe_splits(expected)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "options",
-    [
-        ["--tokenizer_model", "word", "--train_sampling_strategy", "group_by_length"],
-        ["--lowercase", "--max_tokens", "200"],
-    ],
-)
-def test_the_published_figures_are_those_of_the_folder(succeed, corpus, tmp_path, options):
+def test_the_published_figures_are_those_of_the_folder(succeed, corpus, tmp_path):
     """Asked anew, one sentence at a time, the model in the folder gets the record's BLEU and perplexity."""
     flags = ["--vocabularies", "separate", "--learning_rate", "1e-2", "--eval_strategy", "no"]
     flags += ["--max_steps", "60", "--save_steps", "60", "--per_device_train_batch_size", "32"]
-    train_translator(succeed, corpus, tmp_path / "run", *flags, *options)
+    train_translator(succeed, corpus, tmp_path / "run", *flags, "--lowercase", "--max_tokens", "200")
     metrics = read_json(tmp_path / "run" / "metrics.json")
     for split, prefix in (("validation", "val"), ("test", "test")):
         out = succeed("translate", "--model", tmp_path / "run", "--file", corpus / f"{prefix}.num")
@@ -192,13 +124,11 @@ def test_the_published_figures_are_those_of_the_folder(succeed, corpus, tmp_path
         report = translation_report(out.splitlines(), references)
         assert report["bleu_lowercased"] > 5
         written, words = ([line.replace(".", " .") for line in lines] for lines in (out.splitlines(), references))
-        if "--lowercase" in options:
-            words = [line.lower() for line in words]
+        words = [line.lower() for line in words]
         metric = BLEU(tokenize="none", force=True)
         report["bleu_words"] = metric.corpus_score(written, [words]).score
         report["bleu_words_signature"] = str(metric.get_signature())
-        if "--lowercase" in options:
-            report["bleu_normalized"] = BLEU().corpus_score(out.splitlines(), [list(map(str.lower, references))]).score
+        report["bleu_normalized"] = BLEU().corpus_score(out.splitlines(), [list(map(str.lower, references))]).score
         assert metrics[split]["beams_1"] == report
 
     model = AutoModelForSeq2SeqLM.from_pretrained(tmp_path / "run")
@@ -218,21 +148,15 @@ def test_the_published_figures_are_those_of_the_folder(succeed, corpus, tmp_path
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--target_column", "fr"], "train.num: the file of the other language is missing"),
         (["--target_vocab_size", "60"], "--target_vocab_size"),
-        (["--vocabularies", "separate", "--target_vocab_size", "0"], "vocab_size is 0"),
-        (["--max_length", "0"], "--max_length"),
-        (["--average_last", "0"], "--average_last"),
         (["--length_penalty", "1.5"], "--length_penalty"),
-        (["--generation_num_beams", "2", "--length_penalty", "nan"], "--length_penalty: from -10.0 to 10.0, not nan"),
-        (["--generation_num_beams", "-3"], "--generation_num_beams: from 1 to 100, not -3"),
+        (["--generation_num_beams", "-3"], "--generation_num_beams: at least 1, not -3"),
         (["--max_sentences", "4"], "--max_sentences"),
-        (["--vocab_lines", "0"], "--vocab_lines"),
+        (["--model", str(ROOT / "model_cards" / "nsmc-small")], "nsmc-small: no translator"),
         (["--average_last", "2", "--load_best_model_at_end", "true"], "--average_last"),
         (["--average_last", "2", "--save_strategy", "no"], "--average_last"),
-        (["--average_last", "3", "--save_total_limit", "2"], "--average_last: 3 checkpoints, but"),
+        (["--average_last", "3", "--save_total_limit", "2"], "--average_last: needs 3 checkpoints"),
         (["--metric_for_best_model", "bleu"], "--metric_for_best_model"),
-        (["--metric_for_best_model", "f1", "--predict_with_generate", "true"], "--metric_for_best_model"),
         (["--max_tokens", "2"], "does not fit in a batch of 2"),
     ],
 )

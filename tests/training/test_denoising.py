@@ -50,8 +50,7 @@ def find_spans(inputs: list[int], ids: list[int]) -> list[tuple[int, int]]:
     return found
 
 
-@pytest.mark.parametrize("mask_rate", [0.01, 0.15, 0.3, 0.5, 0.9])
-@pytest.mark.parametrize("mean_span_length", [1.0, 3.0, 10.0])
+@pytest.mark.parametrize(("mask_rate", "mean_span_length"), [(0.01, 1.0), (0.3, 3.0), (0.5, 10.0), (0.9, 3.0)])
 def test_masks_stand_for_what_is_missing(text_tokenizer, mask_rate, mean_span_length):
     settings = {"mask_rate": mask_rate, "mean_span_length": mean_span_length, "seed": 5}
     features = [{"input_ids": list(range(7, 8 + row % 39)), "row": row} for row in range(300)]
@@ -146,8 +145,7 @@ def test_validation_is_corrupted_once(text_tokenizer, tmp_path):
         assert other.to_list() != fixed.to_list(), settings
 
 
-@pytest.mark.parametrize("name", ["mask_rate", "mean_span_length"])
-@pytest.mark.parametrize("value", [0.0, float("nan"), 1000.0])
+@pytest.mark.parametrize(("name", "value"), [("mask_rate", 1000.0), ("mean_span_length", float("nan"))])
 def test_impossible_corruptions_are_refused(text_tokenizer, name, value):
     with pytest.raises(ValueError, match=name):
         infilling(text_tokenizer, **{name: value})
@@ -186,15 +184,7 @@ def train(folder, text_tokenizer, resume=None, max_tokens=None, **overrides):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "settings",
-    [
-        {},
-        {"max_tokens": 64},
-        {"max_tokens": 64, "gradient_accumulation_steps": 2},
-        {"dataloader_num_workers": 1},
-        {"dataloader_num_workers": 1, "dataloader_persistent_workers": True},
-    ],
-    ids=str,
+    "settings", [{"max_tokens": 64, "gradient_accumulation_steps": 2}, {"dataloader_num_workers": 1}], ids=str
 )
 def test_a_resumed_run_sees_the_same_batches_and_ends_the_same(tmp_path, text_tokenizer, settings):
     whole, batches = train(tmp_path / "whole", text_tokenizer, **settings)
@@ -208,8 +198,6 @@ def test_a_resumed_run_sees_the_same_batches_and_ends_the_same(tmp_path, text_to
     for batch, expected in zip(later, batches[-len(later) :], strict=True):
         assert batch.keys() == expected.keys()
         assert all(torch.equal(batch[name], expected[name]) for name in batch)
-    if "dataloader_persistent_workers" in settings:
-        return  # a resumed loader starts them once more, which moves the random numbers of dropout
     for (name, expected), value in zip(whole.model.named_parameters(), resumed.model.parameters(), strict=True):
         assert torch.equal(value, expected), name
 
