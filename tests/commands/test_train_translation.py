@@ -152,7 +152,7 @@ def test_the_published_figures_are_those_of_the_folder(succeed, corpus, tmp_path
         (["--length_penalty", "1.5"], "--length_penalty"),
         (["--generation_num_beams", "-3"], "--generation_num_beams: at least 1, not -3"),
         (["--max_sentences", "4"], "--max_sentences"),
-        (["--model", str(ROOT / "model_cards" / "nsmc-small")], "nsmc-small: no translator"),
+        (["--model", str(ROOT / "model_cards" / "nsmc-small"), "--config", "{}"], "nsmc-small: no translator"),
         (["--average_last", "2", "--load_best_model_at_end", "true"], "--average_last"),
         (["--average_last", "2", "--save_strategy", "no"], "--average_last"),
         (["--average_last", "3", "--save_total_limit", "2"], "--average_last: needs 3 checkpoints"),
