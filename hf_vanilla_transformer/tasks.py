@@ -80,8 +80,7 @@ TASKS = {task.name: task for task in (CLASSIFICATION, TRANSLATION)}
 DENOISING = Task("denoising", "denoiser", _GENERATOR, "text2text-generation", "Denoising", "pretrain")
 GENERATION = Task("generation", "generator", _GENERATOR, "text2text-generation", "Text generation")
 
-# A model's own folder.
-OWN = Format("vanilla", "torch", tuple(TASKS), "", "torch_engine.TorchEngine")
+# The other engines; a model's own folder is torch's.
 FORMATS = {
     form.name: form
     for form in (

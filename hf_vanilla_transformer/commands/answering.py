@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -97,22 +98,33 @@ def open_texts(arguments: LinesArguments, recipe_column: str, *, repeats_text: b
     file, encoding, form = arguments.file, arguments.encoding, arguments.form
     if file is None:
         lines = stream_lines(sys.stdin.buffer, "standard input", encoding)
-    else:
-        with open(local_path(file), "rb") as opened:  # fails before the model is loaded
-            mark = BYTE_ORDER_MARK if opened.read(3) == codecs.BOM_UTF8 else ""
-        lines = iterate_lines(file, encoding)
-    if file is None or not form:
+        return Texts(((line, line) for line in lines), partial(text_line, repeats_text))
+    if not form:
+        lines = started(iterate_lines(file, encoding))
         return Texts(((line, line) for line in lines), partial(text_line, repeats_text))
     column = arguments.text_column or column_of_recipe(arguments.model, recipe_column)
     if column is None:
         raise DataError(f"--file: {file} is a table: name the column with the texts by --text_column")
     if form in JSON:
-        return Texts(read_json_lines(file, lines, column), partial(json_line, file))
+        return Texts(started(read_json_lines(file, encoding, column)), partial(json_line, file))
     rows = (fields for _, fields in iterate_rows(file, encoding))
     columns = next(rows)
     (place,) = find_columns(file, columns, [column])
     to_line = partial(csv_line, "," if form == ".csv" else "\t")
-    return Texts(((fields[place], fields) for fields in rows), to_line, columns, mark)
+    return Texts(((fields[place], fields) for fields in rows), to_line, columns, byte_order_mark(local_path(file)))
+
+
+def started(rows: Iterator[Any]) -> Iterator[Any]:
+    """Read the first row now, so that a file that cannot be read fails before the model is loaded."""
+    first = [*islice(rows, 1)]
+    return chain(first, rows)
+
+
+def byte_order_mark(file: Path) -> str:
+    if not file.is_file():  # a pipe cannot be read twice
+        return ""
+    with open(file, "rb") as opened:
+        return BYTE_ORDER_MARK if opened.read(3) == codecs.BOM_UTF8 else ""
 
 
 def column_of_recipe(model: str, setting: str) -> str | None:
@@ -121,9 +133,9 @@ def column_of_recipe(model: str, setting: str) -> str | None:
     return record_of(model, RECIPE_FILE).get(setting)
 
 
-def read_json_lines(file: str, lines: Iterable[str], column: str) -> Iterator[tuple[str, dict[str, Any]]]:
+def read_json_lines(file: str, encoding: str, column: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the text and the mapping of each line that is not blank; a text that is null is empty."""
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(iterate_lines(file, encoding), start=1):
         if not line.strip():
             continue
         try:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import DataError
-from ..tasks import FORMATS, OWN, SINGLE, TASKS, Format, task_of
+from ..tasks import FORMATS, SINGLE, TASKS, task_of
 
 
 # An export's record: `format`, `task`, `quantize`, the model's `config` and `generation`, `comparison`.
@@ -157,11 +157,6 @@ def read_export(folder: str | Path) -> dict[str, Any] | None:
     return export
 
 
-def format_of(export: dict[str, Any] | None) -> Format:
-    """Return the format of a folder: `OWN`, or that of the export whose record it has."""
-    return OWN if export is None else FORMATS[export["format"]]
-
-
 def load_engine(
     folder: str, dtype: str = "float32", task: str | None = None, num_threads: int | None = None
 ) -> Engine:
@@ -182,12 +177,15 @@ def load_engine(
         ImportError: an extra that the engine needs is not installed.
     """
     export = read_export(folder)
-    form = format_of(export)
-    if dtype == "bfloat16" and export is not None:
-        raise DataError(f"{folder}: dtype {dtype}: only torch has this choice, this is an export to {form.name}")
-    module, name = form.engine.split(".")
-    engine_class = getattr(importlib.import_module(f".{module}", __package__), name)
-    engine = engine_class.load(folder, dtype) if export is None else engine_class(folder, export, num_threads)
+    if export is None:
+        from .torch_engine import TorchEngine
+
+        engine: Engine = TorchEngine.load(folder, dtype)
+    elif dtype == "bfloat16":
+        raise DataError(f"{folder}: dtype {dtype}: only torch has it, this is an export to {export['format']}")
+    else:
+        module, name = FORMATS[export["format"]].engine.split(".")
+        engine = getattr(importlib.import_module(f".{module}", __package__), name)(folder, export, num_threads)
     if task is not None:
         check_task(engine, task, folder)
     return engine

@@ -21,9 +21,9 @@ logger = logging.getLogger(__name__)
 
 @functools.cache
 def bfloat16_speedup() -> float:
-    """The speed of a matrix product in bfloat16 relative to float32, on one core of this CPU.
+    """Return the speed of a matrix product in bfloat16 relative to float32, on one core of this CPU.
 
-    Measured once, in 10 ms where bfloat16 is in hardware, in 0.2 s where it is emulated.
+    Measured once, in 10 ms if bfloat16 is in hardware, in 0.2 s if it is emulated.
     """
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # threads that wait for one another are slow on a busy machine
@@ -38,7 +38,7 @@ def bfloat16_speedup() -> float:
 
 
 def choose_precision(precision: str, use_cpu: bool = False) -> str:
-    """Resolve `"auto"`: bfloat16 on an accelerator that has it; on a CPU, or with `use_cpu`, the faster of the two."""
+    """Resolve "auto": bfloat16 on an accelerator that has it; on a CPU, or with `use_cpu`, the faster of the two."""
     if precision != "auto":
         return precision
     if torch.accelerator.is_available() and not use_cpu:
@@ -47,7 +47,7 @@ def choose_precision(precision: str, use_cpu: bool = False) -> str:
 
 
 def inference_dtype(precision: str) -> torch.dtype:
-    """The dtype for one of `engine.PRECISIONS`; the log says what `"auto"` chose, or that bfloat16 is slow."""
+    """Return the dtype for one of `engine.PRECISIONS`; log what "auto" chose, or that bfloat16 is slow."""
     chosen = choose_precision(precision)
     if precision == "auto" or (chosen == "bfloat16" and choose_precision("auto") == "float32"):
         logger.warning(explain_precision(chosen))
@@ -55,12 +55,12 @@ def inference_dtype(precision: str) -> torch.dtype:
 
 
 def training_precision(arguments: "TrainingArguments") -> str:
-    """The precision of a training run's matrix products."""
+    """Return the precision of a training run's matrix products."""
     return "bfloat16" if arguments.bf16 else "float16" if arguments.fp16 else "float32"
 
 
 def explain_precision(precision: str, use_cpu: bool = False) -> str:
-    """One line for the user: the precision, and on a CPU how bfloat16 compares."""
+    """Return one line for the user: the precision, and on a CPU how bfloat16 compares."""
     if torch.accelerator.is_available() and not use_cpu:
         return f"Computing in {precision}"
     speedup = bfloat16_speedup()

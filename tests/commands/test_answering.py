@@ -188,10 +188,11 @@ def rotated(columns: int, rows: int) -> list[list[str]]:
 def test_a_table_comes_back_with_the_answers_added(
     succeed, classifier, tmp_path, ending, delimiter, encoding, columns
 ):
-    header = ["te\nxt", 'no"te', "i,d\te"][:columns]
-    rows = [
-        [cell.replace("\u2028", " ") for cell in row] if encoding == "cp949" else row for row in rotated(columns, 90)
-    ]
+    # cp949 has no line separator, and a row of a file with tabs is a line.
+    missing = {"cp949": "\u2028", "csv": "", "tsv": "\n\r\t"}
+    spaces = str.maketrans(dict.fromkeys(missing[ending] + missing.get(encoding, ""), " "))
+    table = [["te\nxt", 'no"te', "i,d\te"][:columns], *rotated(columns, 90)]
+    header, *rows = [[cell.translate(spaces) for cell in row] for row in table]
     rows = [row for row in rows if row != [""]]  # an empty line
     file, output = tmp_path / f"texts.{ending}", tmp_path / f"answers.{ending}"
     with open(file, "w", encoding=encoding, newline="") as opened:
