@@ -22,7 +22,7 @@ class DataError(ValueError):
 
 
 def missing_extra(error: ImportError) -> str | None:
-    """What to say of a package that is not installed, if an extra installs it."""
+    """Say which extra installs a missing package; None of any other error."""
     package = (error.name or "").partition(".")[0]
     if not isinstance(error, ModuleNotFoundError) or package not in EXTRAS:
         return None
@@ -31,7 +31,7 @@ def missing_extra(error: ImportError) -> str | None:
 
 @contextmanager
 def user_errors() -> Iterator[None]:
-    """Raise a ValueError as a `DataError`: under it, a library checks what the user gave."""
+    """Raise a library's ValueError about what the user gave as a `DataError`."""
     try:
         yield
     except ValueError as error:
@@ -40,7 +40,7 @@ def user_errors() -> Iterator[None]:
 
 @contextmanager
 def named_errors(folder: str, what: str) -> Iterator[None]:
-    """Raise an error of a library that reads files of this folder as one `DataError` with the folder's name."""
+    """Raise a library's error about files of this folder as a `DataError` with the folder's name."""
     try:
         yield
     except (ImportError, DataError, *FAULTS):

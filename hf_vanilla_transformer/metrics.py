@@ -79,7 +79,7 @@ def classification_report(
 
 
 def answered(scores: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Of each row the highest score, the label that has it, and whether this is the right one.
+    """Return of each row the highest score, the label that has it, and whether this label is right.
 
     Args:
         scores: (rows, labels), float: probabilities or logits.
@@ -95,14 +95,14 @@ def log_softmax(logits: np.ndarray) -> np.ndarray:
 
 
 def wilson_interval(share: float, rows: int) -> list[float]:
-    """[low, high]: where a share that was seen in so many rows lies with 95 % confidence (Wilson 1927)."""
+    """Return [low, high], the 95 % confidence interval of a share of so many rows (Wilson 1927)."""
     square = 1.959964**2 / max(1, rows)
     middle, half = share + square / 2, math.sqrt(square * (share * (1 - share) + square / 4))
     return [max(0.0, (middle - half) / (1 + square)), min(1.0, (middle + half) / (1 + square))]
 
 
 def interval_of(report: dict[str, Any]) -> str:
-    """What a headline says besides the accuracy of `classification_report`; nothing of other reports."""
+    """Write a report's interval of the accuracy, and its most frequent label; nothing if it has no accuracy."""
     if "accuracy_interval" not in report:
         return ""
     low, high = report["accuracy_interval"]
@@ -113,7 +113,10 @@ def interval_of(report: dict[str, Any]) -> str:
 def label_scores(
     labels: np.ndarray, predicted: np.ndarray, names: Sequence[str] | None = None
 ) -> list[dict[str, Any]]:
-    """Measure each label by itself, where `labels` and `predicted`, (rows, labels), say whether a row has it.
+    """Measure each label by itself.
+
+    Args:
+        labels, predicted: (rows, labels), whether a row has the label.
 
     Returns:
         For each label `label`, its name; `precision`; `recall`; `f1`; `rows`, how many have it.
@@ -128,7 +131,7 @@ def label_scores(
 
 
 def markdown_table(rows: list[dict[str, Any]]) -> list[str]:
-    """The lines of a Markdown table, which a terminal shows well enough; the keys of the first row are its header."""
+    """Return the lines of a Markdown table; the keys of the first row are its header."""
 
     def cell(value: Any) -> str:
         text = f"{value:.4f}" if isinstance(value, float) else "" if value is None else str(value)
@@ -215,7 +218,7 @@ THRESHOLDS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 def selective_report(
     probabilities: np.ndarray, labels: np.ndarray, names: Sequence[str] | None = None
 ) -> list[dict[str, Any]]:
-    """What a classifier of single labels is worth where it may say that it is not sure.
+    """Measure a classifier that leaves the texts unanswered of which it is not sure.
 
     Args:
         probabilities: (rows, labels), float.
@@ -244,7 +247,7 @@ def selective_report(
 
 
 def calibration_scores(logits: np.ndarray, labels: np.ndarray, problem_type: str) -> dict[str, float]:
-    """How far a classifier's probabilities can be believed; all three are better when smaller.
+    """Measure a classifier's probabilities; all three figures are better when smaller.
 
     Args:
         logits: (rows, labels), float.
@@ -269,7 +272,7 @@ def calibration_scores(logits: np.ndarray, labels: np.ndarray, problem_type: str
 def report_of(
     problem_type: str, logits: np.ndarray, labels: np.ndarray, names: Sequence[str] | None = None
 ) -> dict[str, Any]:
-    """The report of a model's outputs, by the kind of labels that it learned."""
+    """Measure a model's outputs by the kind of labels that it learned."""
     if problem_type == REGRESSION:
         return regression_report(logits, labels)
     make = multi_label_report if problem_type == MULTI else classification_report
@@ -280,7 +283,7 @@ def report_of(
 
 
 def compute_metrics(prediction: EvalPrediction, problem_type: str = SINGLE) -> dict[str, float]:
-    """Trainer's `compute_metrics` for a classifier: those of `report_of` that `METRICS` names."""
+    """Compute a classifier's `METRICS`, as Trainer's `compute_metrics`."""
     report = report_of(problem_type, np.asarray(prediction.predictions), np.asarray(prediction.label_ids))
     return {name: report[name] for name in METRICS[problem_type]}
 
@@ -377,7 +380,7 @@ def translation_report(
 
 
 def bootstrapped_bleu(translations: list[str], references: list[str]) -> list[float]:
-    """[low, high]: where BLEU lies with 95 % confidence, by sacreBLEU's bootstrap of the sentences."""
+    """Return [low, high], the 95 % confidence interval of BLEU by sacreBLEU's bootstrap of the sentences."""
     from sacrebleu.metrics import BLEU
 
     metric = BLEU()
@@ -417,9 +420,9 @@ def word_report(
 
 
 def evaluate_split(trainer: Trainer, split: Dataset, temperature: Any = None) -> dict[str, Any]:
-    """The mean `loss` of a trained classifier on a tokenized split, and what `report_of` returns.
+    """Measure a trained classifier on a tokenized split: its mean `loss`, and what `report_of` returns.
 
-    Also `uncalibrated`, what `calibration_scores` returns for the logits times a `temperature`.
+    With a `temperature`, also `uncalibrated`: the `calibration_scores` of the logits times the temperature.
     """
     prediction = trainer.predict(split)
     config: Any = trainer.model.config

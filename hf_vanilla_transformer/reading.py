@@ -106,12 +106,12 @@ def read_settings(
     command: str = "",
     adapt: Callable[[Settings, Settings], Settings] | None = None,
 ) -> tuple[tuple[Any, ...], Settings]:
-    """Read the settings of a function: those that are given, else those of a recipe, else the defaults.
+    """Read the settings of a function: keywords, else a recipe's settings, else the defaults.
 
     Args:
         groups: The dataclasses whose fields are the settings.
         recipe: The file of a recipe, or the name of one of the package, or its settings; None for none.
-        given: The keywords. Data can be a data set or DataFrame, which the record names by fingerprint.
+        given: The keywords; `data` can be a data set or DataFrame, which the record names by fingerprint.
         command: The command that a recipe must be for.
         adapt: Takes the recipe's settings and those that are given, and returns what counts as the recipe's.
 
@@ -152,7 +152,7 @@ def read_settings(
 
 
 def read_recipe(parser: SettingsParser, file: Path) -> Settings:
-    """The settings in a recipe's file, as they stand there."""
+    """Read a recipe's file; the values are as they stand there."""
     try:
         settings, texts = read_yaml(file), read_yaml(file, yaml.BaseLoader)
     except (UnicodeDecodeError, yaml.YAMLError) as error:
@@ -173,7 +173,7 @@ def is_training(group: type) -> bool:
 
 
 def set_machine(values: Settings) -> None:
-    """Set what a run needs to be told of this machine: `use_cpu`, and `bf16` by `precision`, unless it is given."""
+    """Set `use_cpu` by this machine, and `bf16` by `precision`, unless they are given."""
     import torch
 
     from .inference.precision import choose_precision
@@ -189,7 +189,7 @@ def set_machine(values: Settings) -> None:
 
 
 def check_training(arguments: "TrainingArguments") -> None:
-    """Refuse settings with which transformers would measure something else, or train otherwise, without a word."""
+    """Refuse settings with which transformers would silently measure or train something else."""
     check_at_least(1, arguments, "gradient_accumulation_steps")
     if not 0 <= arguments.label_smoothing_factor < 1:
         raise DataError(f"--label_smoothing_factor: at least 0 and below 1, not {arguments.label_smoothing_factor:g}")

@@ -16,21 +16,21 @@ RECIPES = Path(__file__).parent / "recipes"
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """The end of a message about a mistyped word; nothing where none is similar."""
+    """Suggest the known word that is most like a mistyped one, if one is."""
     return "".join(f"; did you mean {name}?" for name in difflib.get_close_matches(word, known, n=1))
 
 
 def commands_of_recipes() -> dict[str, str]:
-    """The command of each recipe of the package, which the recipe's first line names."""
+    """Return the command of each recipe of the package, from the recipe's first line."""
     texts = {file.stem: file.read_text(encoding="utf-8") for file in sorted(RECIPES.glob("*.yaml"))}
     return {name: text.removeprefix("# ").partition(":")[0] for name, text in texts.items()}
 
 
 def find_recipe(recipe: str, command: str) -> Path:
-    """The file of a recipe, a path or the name of one of the package, that is given to a command.
+    """Find the file of a recipe by its path or, for one of the package, its name.
 
     Raises:
-        ValueError: there is no such recipe, or it is for another command.
+        DataError: there is no such recipe, or it is for another command.
     """
     file = Path(recipe)
     if file.suffix or (file.exists() and not file.is_dir()):  # a folder of data may have the name
@@ -55,12 +55,12 @@ Loader.add_implicit_resolver("tag:yaml.org,2002:float", NUMBER, list("-+01234567
 
 
 def read_yaml(file: Path, loader: Any = Loader) -> Any:
-    """The content of a YAML file."""
+    """Read a YAML file."""
     return yaml.load(file.read_text(encoding="utf-8"), loader)
 
 
 def without_folders(value: Any) -> Any:
-    """A part of a record, with its last part in place of each path that names folders of this machine."""
+    """Replace each path that names folders of this machine by its last part, anywhere in a record."""
     if isinstance(value, dict):
         return {without_folders(key): without_folders(item) for key, item in value.items()}
     if isinstance(value, list):

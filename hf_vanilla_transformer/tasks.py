@@ -22,7 +22,7 @@ ERRORS = ("loss", "mae", "rmse")
 
 
 def headline_of(problem_type: str) -> tuple[str, str]:
-    """The headline metric of a kind of labels, and its title in a sentence."""
+    """Return the headline metric of a kind of labels, and its title as within a sentence."""
     name, title = next(iter(METRICS[problem_type].items()))
     return name, title[0].lower() + title[1:]
 
@@ -123,5 +123,5 @@ EXAMPLES = {
 
 
 def task_of(model_class: str) -> Task | None:
-    """The task of a class of models; None where there is none."""
+    """Return the task of a class of models, if it has one."""
     return next((task for task in TASKS.values() if task.model_class == model_class), None)

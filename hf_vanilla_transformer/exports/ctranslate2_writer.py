@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from ctranslate2 import specs  # type: ignore[import-untyped]
+from ctranslate2 import specs
 from torch import nn
 from transformers import PreTrainedTokenizerBase
 
