@@ -102,8 +102,8 @@ def parse_arguments(
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Read the settings of the command line, as `read_settings` does."""
     command = Path(sys.argv[0].split()[-1]).stem.replace("_", "-")
-    recipe, given = read_command_line(groups, description, argv)
-    return read_settings(groups, recipe, given, command)
+    recipe, settings = read_command_line(groups, description, argv)
+    return read_settings(groups, recipe, settings, command)
 
 
 def exit_with_one_line(main: Callable[..., None]) -> Callable[..., None]:

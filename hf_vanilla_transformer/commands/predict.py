@@ -75,13 +75,13 @@ def columns_of(classify: Classifier, arguments: PredictArguments, row: "np.ndarr
     if classify.problem_type == REGRESSION:
         values = answer if isinstance(answer, list) else [answer]
         return ["|".join(as_text(one["score"]) for one in values)] if len(values) > 1 else [round(answer["score"], 4)]
-    found: list[Answer]
+    columns: list[Answer]
     if isinstance(answer, list):
-        found = ["|".join(one["label"] for one in answer), "|".join(as_text(one["score"]) for one in answer)]
+        columns = ["|".join(one["label"] for one in answer), "|".join(as_text(one["score"]) for one in answer)]
     else:
-        found = [answer["label"], round(answer["score"], 4)]
+        columns = [answer["label"], round(answer["score"], 4)]
     if arguments.top_k > 1:
         ranked: Any = classify.answer(row, arguments.top_k)
         values = [value for one in ranked for value in (one["label"], round(one["score"], 4))]
-        found = [*found, *values[2:]] if classify.problem_type == SINGLE else values
-    return [*found, *(round(float(one), 4) for one in row if arguments.all_probabilities)]
+        columns = [*columns, *values[2:]] if classify.problem_type == SINGLE else values
+    return [*columns, *(round(float(one), 4) for one in row if arguments.all_probabilities)]

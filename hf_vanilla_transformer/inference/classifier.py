@@ -38,8 +38,7 @@ class Classifier(LoadedModel):
         problem_type: What they are: one of `tasks.PROBLEM_TYPES`.
 
     Raises:
-        DataError: there is no such model that can be read, or it is none that classifies; or a loaded model comes
-            without its tokenizer.
+        DataError: the model cannot be read, does not classify, or is loaded and comes without its tokenizer.
         ImportError: an extra that an export's engine needs is not installed.
     """
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import DataError
-from ..tasks import FORMATS, SINGLE, TASKS, task_of
+from ..tasks import FORMATS, SINGLE, TASKS
 
 
 # An export's record: `format`, `task`, `quantize`, the model's `config` and `generation`, `comparison`.
@@ -114,7 +114,7 @@ class Engine:
         raise NotImplementedError
 
     def log_probabilities(self, input_ids: list[list[int]], target_ids: list[list[int]]) -> list[np.ndarray]:
-        """Score given translations.
+        """Score translations.
 
         Args:
             input_ids: The source ids of each text, at least one.
@@ -134,8 +134,8 @@ def default_threads() -> int:
     """Return the number of threads that torch uses, or would use, without an import of torch."""
     if torch := sys.modules.get("torch"):
         return torch.get_num_threads()
-    if (given := os.environ.get("OMP_NUM_THREADS", "")).isdecimal() and int(given):
-        return int(given)
+    if (threads := os.environ.get("OMP_NUM_THREADS", "")).isdecimal() and int(threads):
+        return int(threads)
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -193,5 +193,5 @@ def load_engine(
 
 def check_task(engine: Engine, task: str, name: str) -> None:
     """Raise a `DataError` that begins with a model's name if it is for another task."""
-    if (found := task_of(engine.facts.model_class)) is None or found.name != task:
+    if engine.facts.model_class != TASKS[task].model_class:
         raise DataError(f"{name}: not a {TASKS[task].noun} but a {engine.facts.model_class}")

@@ -44,7 +44,7 @@ def load_from(loader: Any, folder: str, what: str, **options: Any) -> Any:
         what: What is loaded, for the message: "model" or "tokenizer".
 
     Raises:
-        DataError: there is none that can be read, or it needs code.
+        DataError: it cannot be read, or needs code.
     """
     with named_errors(folder, what), ONE_AT_A_TIME:
         return loader.from_pretrained(folder, trust_remote_code=False, **options)
@@ -54,8 +54,7 @@ def load_config(folder: str) -> VanillaTransformerConfig:
     """Load the configuration of a model from a path or the Hub.
 
     Raises:
-        DataError: there is no `config.json` that can be read, the model is of another type, or its attention is code
-            of another repository.
+        DataError: it cannot be read, the model is of another type, or its attention is another repository's code.
     """
     config = load_from(AutoConfig, folder, "model")
     if not isinstance(config, VanillaTransformerConfig):
@@ -127,7 +126,7 @@ def load_tokenizer(folder: str, subfolder: str = "", vocab_size: int | None = No
     """Load a tokenizer from a path or the Hub.
 
     Raises:
-        DataError: there is none that can be read, or it has ids from `vocab_size` on.
+        DataError: it cannot be read, or has ids from `vocab_size` on.
     """
     tokenizer = load_from(AutoTokenizer, folder, "tokenizer", subfolder=subfolder)
     check_ids(folder, size_needed(tokenizer), vocab_size)

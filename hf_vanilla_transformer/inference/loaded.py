@@ -73,7 +73,7 @@ class LoadedModel:
 
 
 def check_count(name: str, value: Any) -> None:
-    """Raise a `DataError` that begins with an argument's name if it is neither None nor a whole number from 1 on."""
+    """Raise a `DataError` if an argument is neither None nor a whole number from 1 on."""
     if value is not None and (not isinstance(value, int) or value < 1):
         raise DataError(f"{name}: a whole number, at least 1, not {value!r}")
 
@@ -82,7 +82,7 @@ def load_text_tokenizer(folder: str, subfolder: str = "", vocab_size: int | None
     """Load the tokenizer of a model's folder or Hub name, or of an exported folder.
 
     Raises:
-        DataError: there is none that can be read, or it has ids from `vocab_size` on.
+        DataError: it cannot be read, or has ids from `vocab_size` on.
     """
     if read_export(folder) is not None:
         return ExportedTokenizer(folder, subfolder, vocab_size)

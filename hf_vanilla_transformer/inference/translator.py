@@ -35,8 +35,7 @@ class Translator(LoadedModel):
         num_beams: Beams of the search.
 
     Raises:
-        DataError: there is no such model that can be read, or it is none that translates; or a loaded model comes
-            without its tokenizers.
+        DataError: the model cannot be read, does not translate, or is loaded and comes without its tokenizers.
         ImportError: an extra that an export's engine needs is not installed.
     """
 
@@ -129,17 +128,17 @@ class Translator(LoadedModel):
         if places:
             written = self.engine.translate(sources, self.batch_size, self.num_beams, self.max_new_tokens, number)
         pairs = [(source, ids) for source, each in zip(sources, written, strict=True) for ids in each]
-        found: list[Any] = self.target_tokenizer.decode([ids for _, ids in pairs]) if pairs else []
+        translations: list[Any] = self.target_tokenizer.decode([ids for _, ids in pairs]) if pairs else []
         empty: Any = ""
         if return_scores:
-            found = [
+            translations = [
                 {"translation": text, "score": score, "score_per_token": score / max(1, tokens)}
-                for text, (score, tokens) in zip(found, self._scores(pairs), strict=True)
+                for text, (score, tokens) in zip(translations, self._scores(pairs), strict=True)
             ]
             empty = {"translation": "", "score": 0.0, "score_per_token": 0.0}
         answers = [[empty] * number for _ in rows]
-        for begin, place in zip(range(0, len(found), number), places, strict=True):
-            answers[place] = found[begin : begin + number]
+        for begin, place in zip(range(0, len(translations), number), places, strict=True):
+            answers[place] = translations[begin : begin + number]
         return answers
 
     def _scores(self, pairs: list[tuple[list[int], list[int]]]) -> Iterator[tuple[float, int]]:
