@@ -5,8 +5,6 @@ import unicodedata
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from shared import ROOT
 from transformers import AutoTokenizer
 
@@ -99,14 +97,6 @@ def test_reloaded_by_auto_tokenizer_it_is_the_same(trained, tmp_path):
         assert getattr(reloaded, setting) == getattr(trained, setting)
     for text in (*HARD_TEXTS, *TEXTS[:50]):
         assert reloaded(text, truncation=True).data == trained(text, truncation=True).data, text
-
-
-@settings(deadline=None, derandomize=True, database=None)
-@given(text=st.text() | st.text(alphabet="가나다영화 ㅋㅠ12!.\t\u3000\u200b１▁"))
-def test_decoding_gives_the_normalised_text_back(trained, text):
-    ids = trained(text).input_ids
-    if trained.unk_token_id not in ids:
-        assert trained.decode(ids) == normalized_text(trained, text)
 
 
 ONE_SCRIPT = "영화movie최고10점!! 映画"

@@ -94,7 +94,8 @@ def load_labelled_text(
     check_type(name, data, label_column, *LABEL_TYPES[kind])
 
     labels = {split: labels_of(rows, label_column, kind) for split, rows in data.items()}
-    for split in [split for split in data if split != "train" and any(labels.values()) and not labels[split]]:
+    none = {"-1"} - {*labels.get("train", ["-1"])}  # as benchmarks write it in their test splits
+    for split in [split for split in data if split != "train" and any(labels.values()) and {*labels[split]} <= none]:
         logger.warning(f"{name}: not read: the split {split}, which has no labels")
         del data[split], labels[split]
     names: dict[str, str] = {}

@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 SEPARATOR = "|"
 # With more labels than this, all whole numbers, the user must say whether they are classes.
 MAX_NUMBERS = 50
-_NAMES = r"(bool|u?int\d+|(large_)?string)"
+_NAMES = r"(null|bool|u?int\d+|(large_)?string)"
 # The Arrow types of each kind of labels, and what to say of others.
 LABEL_TYPES = {
     SINGLE: (_NAMES, f"neither integers nor strings; problem_type {REGRESSION} is for numbers, {MULTI} for lists"),

@@ -29,13 +29,14 @@ def iterate_rows(
         DataError: A row has another number of fields than the header, there is no header, or the CSV is not valid.
     """
     path, name, width = local_path(file), os.fspath(file), 0
+    is_csv = ending_of(path) == ".csv"
+    hint = "" if is_csv else "; texts with tabs or line breaks need a .csv file"
     with open(path, "rb") as stream:
         lines = decode_lines(stream, name, encoding)
-        rows = _comma_separated(lines, name) if ending_of(path) == ".csv" else _tab_separated(lines, quotings)
-        for line, fields in rows:
+        for line, fields in _comma_separated(lines, name) if is_csv else _tab_separated(lines, quotings):
             width = width or len(fields)
             if len(fields) != width:
-                raise DataError(f"{name}, line {line}: {len(fields)} columns instead of {width}")
+                raise DataError(f"{name}, line {line}: {len(fields)} columns instead of {width}{hint}")
             yield line, fields
     if not width:
         raise DataError(f"{name}: the file is empty")
@@ -49,7 +50,8 @@ def find_columns(name: str, columns: Sequence[str], wanted: Sequence[str]) -> li
         same = same or [place for place, other in enumerate(columns) if appearance(other) == appearance(column)]
         if len(same) != 1:
             number = "two columns" if same else "no column"
-            raise DataError(f"{name}: {number} {column!r}; the columns are {', '.join(columns)}")
+            shown = [*columns[:10], *["…"] * (len(columns) > 10)]
+            raise DataError(f"{name}: {number} {column!r}; the columns are {', '.join(shown)}")
         places += same
     return places
 

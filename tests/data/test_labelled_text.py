@@ -14,12 +14,6 @@ from hf_vanilla_transformer.data.nsmc import SAMPLES
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 
 
-@pytest.mark.parametrize("fraction", [0, 1])
-def test_validation_fraction_out_of_range(load, fraction):
-    with data_error("validation_fraction"):
-        load("sample", validation_fraction=fraction)
-
-
 def test_validation_follows_the_seed_and_leaves_the_rest(load):
     first, other = (load("sample", validation_fraction=0.1, seed=seed) for seed in (1, 2))
     train, validation = set(first["train"]["text"]), set(first["validation"]["text"])

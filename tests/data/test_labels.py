@@ -108,10 +108,11 @@ def test_labels_that_train_lacks_are_named(load, tmp_path, caplog):
 
 
 @pytest.mark.parametrize("problem_type", [None, MULTI, REGRESSION])
-def test_a_split_without_labels_is_not_read(load, tmp_path, caplog, problem_type):
+@pytest.mark.parametrize("labels", [["", " "], [-1, -1], [None, None]])
+def test_a_split_without_labels_is_not_read(load, tmp_path, caplog, labels, problem_type):
     """As the test split of a competition."""
-    table(tmp_path / "train.csv", ["1", "2"] * 10)
-    table(tmp_path / "test.csv", ["", " "] * 4)
+    table(tmp_path / "train.json", ["1", "2"] * 10)
+    table(tmp_path / "test.json", labels * 4)
     loaded = load(tmp_path, problem_type=problem_type)
     assert sum(map(len, loaded.values())) == 20
     assert "not read: the split test, which has no labels" in caplog.text

@@ -132,13 +132,6 @@ def test_a_failed_download_is_refused_and_tried_anew(load, server, nsmc_folder, 
     assert len(load("nsmc")["test"]) == 10
 
 
-def test_server_that_is_away(load, monkeypatch):
-    with ThreadingHTTPServer(("127.0.0.1", 0), SimpleHTTPRequestHandler) as server:
-        monkeypatch.setattr(nsmc, "NSMC_URL", f"http://127.0.0.1:{server.server_port}")
-    with data_error(f"{nsmc.NSMC_URL}/ratings_train.txt: cannot be downloaded", "127.0.0.1"):
-        load("nsmc")
-
-
 @pytest.mark.slow
 @pytest.mark.skipif("NSMC_DIR" not in os.environ, reason="NSMC_DIR does not name the folder of the official files")
 def test_official_files(load, caplog):

@@ -1,12 +1,11 @@
 """Parallel text: what is loaded, and what is refused before any training."""
 
 import json
-from collections import Counter
 
 import pytest
 from datasets import Dataset
 
-from data.files import data_error, write_lines, write_table
+from data.files import data_error, write_lines
 from hf_vanilla_transformer.data.parallel_text import tokenize_pairs
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 
@@ -82,7 +81,6 @@ def test_training_pairs_with_an_empty_side_are_dropped(folder, load_pairs, caplo
             "split validation: cannot be cut from train, where there is one row alone",
         ),
         ({"train.ko.gz": ["가"]}, {}, "train.ko and train.ko.gz are both train: keep one"),
-        ({"val.ko": ["가"], "dev.ko": ["가"]}, {}, "dev.ko and val.ko are both validation: keep one"),
         ({}, {"prefixes": {"test": "te"}}, "no aligned files of test; not read: val_1.en, val_1.ko"),
         (
             {"val.fr": ["un"], "val.es": ["uno"]},
@@ -92,8 +90,6 @@ def test_training_pairs_with_an_empty_side_are_dropped(folder, load_pairs, caplo
         ({"val.ko": ["하나", "둘"], "val.en": ["one", ""]}, {}, "split validation, pair 2: a side is empty"),
         ({"val.ko": ["하나", "둘"], "val.en": ["one"]}, {}, "val.ko has 2 lines and val.en 1: they are not"),
         ({"train.ko": [""] * 40}, {}, "split train: all rows have an empty side"),
-        ({"train.ko": [], "train.en.gz": []}, {}, "train.ko"),
-        ({"pairs.tsv": ["ko\ten", "안녕\thello"]}, {"target_column": "de"}, "no column 'de'; the columns are ko, en"),
         ({"pairs.tsv": ["ko\ten", "안녕\thello"]}, {}, "there is one row alone"),
     ],
 )
@@ -117,11 +113,3 @@ def test_both_sides_end_with_eos_and_the_longer_one_counts(folder, load_pairs):
     longest = tokenize_pairs(data["test"].map(lambda _: {"source": "안녕 " * 20}), tokenizer, target_tokenizer)
     assert {len(ids) for ids in longest["input_ids"]} == {6}  # cut, with its end
     assert longest["input_ids"][0][-1] == tokenizer.eos_token_id
-
-
-def test_repeated_pairs_are_left_out(load_pairs, tmp_path):
-    pairs = [("eins", "one"), ("eins", "one"), ("eins", "a"), *((f"w{number}", f"v{number}") for number in range(20))]
-    write_table(tmp_path / "t.csv", [dict(zip(("ko", "en"), pair, strict=True)) for pair in pairs])
-    dropped = Counter()
-    data = load_pairs(tmp_path / "t.csv", drop_repeats=True, dropped=dropped)
-    assert sum(map(len, data.values())) == 22 and dropped == {"repeated": 1}
