@@ -244,7 +244,7 @@ def test_several_labels_a_text_from_training_to_prediction(succeed, films, tmp_p
     assert yaml.safe_load((tmp_path / "run/recipe.yaml").read_text())["metric_for_best_model"] == "micro_f1"
     metrics = read_json(tmp_path / "run/metrics.json")
     assert [one["label"] for one in metrics["test"]["per_label"]] == ["comedy", "drama", "horror"]
-    assert f"\ntest micro F1: {metrics['test']['micro_f1']:.4f}\n" in out and "\ncomedy" in out
+    assert f"\ntest micro F1: {metrics['test']['micro_f1']:.4f}\n" in out and "\n| comedy |" in out
     card = (tmp_path / "run/README.md").read_text()
     assert f"| test | Micro F1 | {metrics['test']['micro_f1']:.4f} |" in card and "comedy, drama, horror" in card
 
@@ -271,7 +271,7 @@ def test_several_labels_a_text_from_training_to_prediction(succeed, films, tmp_p
 def test_numbers_from_training_to_prediction(succeed, refused, films, tmp_path):
     data = ["--data", films, "--text_column", "text", "--label_column", "rating"]
     said = refused("train-classifier", *data, "--output_dir", tmp_path / "asked", *SMALL_RUN)
-    assert "'rating' holds 4 different numbers: is problem_type regression" in said
+    assert "4 different numbers: is problem_type regression" in said
     kind = ["sample", "--problem_type", "regression"]
     run_folder = tmp_path / "run"
     said = refused("train-classifier", *kind, *data, *SMALL_RUN, "--metric_for_best_model", "accuracy")
