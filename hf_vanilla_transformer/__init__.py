@@ -54,22 +54,14 @@ def __dir__() -> list[str]:
 
 
 if TYPE_CHECKING:
+    from .configuration_vanilla_transformer import VanillaTransformerConfig as VanillaTransformerConfig
+    from .conversion import convert_checkpoint as convert_checkpoint
+    from .conversion import to_source_state_dict as to_source_state_dict
     from .evaluation import evaluate as evaluate
     from .exports import export as export
     from .inference import Classifier as Classifier
     from .inference import Translator as Translator
-    from .registration import VanillaTransformerConfig as VanillaTransformerConfig
-    from .registration import VanillaTransformerEncoderModel as VanillaTransformerEncoderModel
-    from .registration import (
-        VanillaTransformerForConditionalGeneration as VanillaTransformerForConditionalGeneration,
-    )
-    from .registration import (
-        VanillaTransformerForSequenceClassification as VanillaTransformerForSequenceClassification,
-    )
-    from .registration import VanillaTransformerModel as VanillaTransformerModel
-    from .registration import VanillaTransformerPreTrainedModel as VanillaTransformerPreTrainedModel
-    from .registration import convert_checkpoint as convert_checkpoint
-    from .registration import to_source_state_dict as to_source_state_dict
+    from .modeling_vanilla_transformer import *  # noqa: F403
     from .training.classifier import train_classifier as train_classifier
     from .training.pretraining import pretrain as pretrain
     from .training.run import Run as Run

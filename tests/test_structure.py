@@ -14,7 +14,7 @@ MODULES = sorted(path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py"))
 HUB_FILES = ["configuration_vanilla_transformer", "modeling_vanilla_transformer"]
 # What a module may import of the package, by its place; of its own wing, everything; and `errors`.
 ALLOWED = {
-    "__init__": ["registration", "inference", "training", "evaluation", "exports"],
+    "__init__": [*HUB_FILES, "conversion", "registration", "inference", "training", "evaluation", "exports"],
     "__main__": ["__version__", "commands", "recipes", "tasks"],
     "errors": [],
     "tasks": [],
