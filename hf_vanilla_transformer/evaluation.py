@@ -197,14 +197,15 @@ def evaluate_classifier(
 
 def measure(rows: Dataset, answers: np.ndarray, names: list[str], problem_type: str) -> Measured:
     """Measure what a classifier answers: probabilities, (rows, labels), or numbers, (rows, 1)."""
-    texts, labels = rows["text"][:], np.array(rows["label"][:])
+    texts, labels = rows["text"][:], rows["label"][:]
+    labels = np.array(multi_hot(labels, len(names)) if problem_type == MULTI else labels)
     columns: dict[str, list[str]]
     if problem_type == REGRESSION:
         report = regression_report(answers, labels)
         columns = {"label": [f"{label:g}" for label in labels], "predicted": [f"{one:.4f}" for one in answers[:, 0]]}
         badness = np.abs(answers[:, 0] - labels)
     elif problem_type == MULTI:
-        labels, predicted = np.array(multi_hot(rows["label"][:], len(names))), answers > 0.5
+        predicted = answers > 0.5
         badness = (predicted != labels).sum(axis=1)
         report = multi_label_report(answers - 0.5, labels, names)
         sets = [[SEPARATOR.join(np.array(names)[row > 0]) for row in chosen] for chosen in (labels, predicted)]
