@@ -396,26 +396,3 @@ NO_START = {"decoder_start_token_id": None}
 def test_inputs_that_do_not_fit_together_are_refused(model_class, fields, inputs, message):
     with pytest.raises(ValueError, match=message):
         model_class(tiny_config(**fields))(**inputs)
-
-
-@pytest.mark.parametrize(
-    "model_class",
-    [
-        VanillaTransformerEncoderModel,
-        VanillaTransformerForConditionalGeneration,
-        VanillaTransformerForSequenceClassification,
-    ],
-)
-def test_an_exported_program_takes_other_batches_and_lengths(model_class):
-    """Decoder inputs are made inside for the classifier, and given for the translator."""
-    model = model_class(tiny_config(use_cache=False)).eval()
-    decoder = ["decoder_input_ids"] if model_class is VanillaTransformerForConditionalGeneration else []
-    example = {name: torch.full((2, 5), 7) for name in ("input_ids", "attention_mask", *decoder)}
-    dimensions = {0: torch.export.Dim.DYNAMIC, 1: torch.export.Dim.DYNAMIC}
-    shapes = dict.fromkeys(example, dimensions)
-    program = torch.export.export(model, (), example, dynamic_shapes=shapes, strict=False).module()
-    for size in ((2, 5), (3, 4), (7, 11)):
-        inputs = {name: torch.randint(3, 29, size) for name in example}
-        inputs["attention_mask"] = torch.ones_like(inputs["input_ids"])
-        inputs["attention_mask"][0, -1] = 0
-        torch.testing.assert_close(program(**inputs)[0], model(**inputs)[0], rtol=0, atol=1e-5)

@@ -11,7 +11,6 @@ from test_conversion import AUTO_CLASSES
 from transformers import (
     AutoModel,
     AutoModelForSeq2SeqLM,
-    AutoModelForSequenceClassification,
     AutoModelForTextEncoding,
 )
 
@@ -93,19 +92,6 @@ def test_pretraining_goes_on_as_a_classifier(tmp_path):
     assert not info["unexpected_keys"]  # another class's head is no reason for a warning
     for name in state.keys() & classifier.state_dict().keys():
         assert torch.equal(classifier.state_dict()[name], state[name]), name
-
-
-def test_a_model_that_does_not_fit_in_memory_is_read_from_disk(tmp_path):
-    model = VanillaTransformerForSequenceClassification(tiny_config())
-    model.save_pretrained(tmp_path / "model", max_shard_size="10KB")
-    size = sum(p.nbytes for p in model.parameters())
-    offloaded = AutoModelForSequenceClassification.from_pretrained(
-        tmp_path / "model", device_map="auto", max_memory={"cpu": size // 2}, offload_folder=tmp_path / "offload"
-    )
-    assert "disk" in offloaded.hf_device_map.values()
-    assert torch.equal(outputs(offloaded), outputs(model))
-    # The decoder's single token, which attends to itself without keys and queries.
-    torch.testing.assert_close(offloaded(input_ids=IDS).logits, model.eval()(input_ids=IDS).logits)
 
 
 def test_each_module_can_be_offloaded_by_itself(config, tmp_path):
