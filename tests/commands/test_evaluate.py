@@ -96,7 +96,7 @@ def test_an_evaluation_in_half_precision_is_nearly_the_same(succeed, trained, tm
     assert report["accuracy"] == pytest.approx(read_json(trained / "metrics.json")["test"]["accuracy"], abs=0.05)
 
 
-def test_data_are_measured_whole_or_their_test_split(succeed, trained, tmp_path):
+def test_data_are_measured_whole_or_their_test_split(succeed, refused, trained, tmp_path):
     """With some labels alone, and line breaks; also the file that a run was trained on, whose recipe has the cut."""
     rows = [(f"정말 재미있는\n영화 {number}", ["negative", "positive"][number < 45]) for number in range(50)]
     for name, some in (("all.csv", rows), ("folder/train.csv", rows[:10]), ("folder/test.csv", rows[:40])):
@@ -116,6 +116,8 @@ def test_data_are_measured_whole_or_their_test_split(succeed, trained, tmp_path)
     succeed("train-classifier", *flags, "--vocab_size", "60", *TINY, *TWO_STEPS, "--output_dir", tmp_path / "run")
     assert "all rows" in succeed("evaluate", "--model", tmp_path / "run", *flags)
     assert ": 5 rows\n" in succeed("evaluate", "--model", tmp_path / "run", *flags, "--split", "test")
+    said = refused("evaluate", "--model", tmp_path / "run")  # whose recipe names all.csv, without the folder
+    assert "all.csv" in said and said.endswith("(the data of the model's recipe: give --data)")
 
 
 def test_a_text_at_the_limit_of_a_group_is_in_it():
