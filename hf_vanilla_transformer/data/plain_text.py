@@ -55,7 +55,7 @@ def read_texts(
     files: Sequence[str | os.PathLike], cache_dir: str | os.PathLike | None = None, encoding: str = "utf-8"
 ) -> Dataset:
     """Read the lines of text files, memory-mapped, as rows with the column `text` (string)."""
-    names, content = tuple(map(os.fspath, files)), tuple(map(file_checksum, files))
+    names, content = tuple(os.fspath(file) for file in files), tuple(map(file_checksum, files))
     settings = {"files": names, "encoding": encoding, "content": content}
     return generate_rows(", ".join(names), _texts, ["text"], cache_dir, **settings)
 
