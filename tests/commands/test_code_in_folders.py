@@ -69,7 +69,7 @@ def test_every_door_says_that_no_code_may_run(tmp_path):
 
     load_from(Loader, "folder", "model", dtype="float32")
     assert asked == [{"trust_remote_code": False, "dtype": "float32"}]
-    with pytest.raises(DataError):
+    with pytest.raises(TypeError):
         load_from(Loader, "folder", "model", trust_remote_code=True)
 
 
