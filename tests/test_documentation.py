@@ -126,8 +126,9 @@ def made_small(name: str, arguments: list[str]) -> list[str]:
     return ["--dry_run"] if name == "push-to-hub" else []
 
 
+# The Korean pages have the same commands: tests/test_korean_pages.py.
 @pytest.mark.slow
-@pytest.mark.parametrize("page", [page for page in PAGES if page not in WITH_FILES])
+@pytest.mark.parametrize("page", [page for page in PAGES if page not in WITH_FILES and not page.endswith(".ko.md")])
 def test_a_pages_commands_run(page, succeed, clone):
     for words in lines(page):
         if told := command(words):
@@ -194,8 +195,7 @@ def test_the_table_of_changed_texts_is_the_records():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", ["docs/guides/train.md", "docs/guides/train.ko.md"])
-def test_the_guides_own_training_takes_empty_cells_and_blanks(page, clone, monkeypatch):
+def test_the_guides_own_training_takes_empty_cells_and_blanks(clone):
     rows = [
         "좋다, good ",
         "나쁘다,bad",
@@ -207,6 +207,7 @@ def test_the_guides_own_training_takes_empty_cells_and_blanks(page, clone, monke
         '"두\n줄",bad',
     ]
     Path("my.csv").write_text("text,label\n" + "\n".join(rows * 8) + "\n", encoding="utf-8")
+    page = "docs/guides/train.md"
     (program,) = [one for one in blocks(page, "python") if "load_dataset" in one]
     names: dict = {}
     exec(compile(program.replace("num_train_epochs=3", "max_steps=1"), page, "exec"), names)
