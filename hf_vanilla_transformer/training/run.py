@@ -54,7 +54,7 @@ def broadcast_from_main(make: Callable[[], Any]) -> Any:
 
 
 def sorted_by_length(rows: Dataset) -> Dataset:
-    """Return rows in the order of their `length`; `Dataset.sort` (5.2) warns of what pyarrow will do one day."""
+    """Sort rows by their `length`. `Dataset.sort` (5.2) raises a FutureWarning of pyarrow."""
     return rows.select(np.argsort(column_array(rows, "length"), kind="stable"))
 
 
@@ -132,12 +132,13 @@ def print_model(model: PreTrainedModel) -> None:
 
 @contextlib.contextmanager
 def stop_at_sigterm(trainer: ResumableTrainer) -> Iterator[None]:
-    """Let SIGTERM stop the trainer, with a checkpoint; in the main thread, where Python handles signals."""
+    """Let SIGTERM stop the trainer, with a checkpoint; only in the main thread can handlers be set."""
     handlers: dict[signal.Signals, Any] = {}
 
     def stop(*args: Any) -> None:
         trainer.stop()
-        if hasattr(signal, "SIGCHLD"):  # a launcher's signal ends the processes that load data, too: torch would raise
+        # A launcher's signal also ends the processes that load data, for which torch would raise an error here.
+        if hasattr(signal, "SIGCHLD"):
             handlers.setdefault(signal.SIGCHLD, signal.signal(signal.SIGCHLD, lambda *args: None))
 
     if threading.current_thread() is threading.main_thread():
@@ -222,13 +223,12 @@ class Run:
     def _open_folder(self, stack: contextlib.ExitStack) -> str | None:
         """Lock the folder until the stack is closed, and return the checkpoint to resume from."""
         Path(self.folder).mkdir(parents=True, exist_ok=True)
-        lock = FileLock(Path(self.folder, LOCK_FILE))
+        lock = Path(self.folder, LOCK_FILE)
         try:
-            lock.acquire(timeout=0)
+            stack.enter_context(FileLock(lock, timeout=0))
         except Timeout:
             raise DataError(f"{self.folder}: a run is going on there: choose another output_dir") from None
-        stack.callback(lock.release)
-        stack.callback(Path(lock.lock_file).unlink, missing_ok=True)
+        stack.callback(lock.unlink, missing_ok=True)
         return prepare_output_dir(self.folder, self.training.resume_from_checkpoint)
 
     def make_tokenizer(self, rows: Dataset | None, max_length: int, *needed: str) -> PreTrainedTokenizerBase:

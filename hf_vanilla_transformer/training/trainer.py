@@ -35,7 +35,7 @@ class TrainingStopped(Exception):
 
 
 class _CheckpointCallback(TrainerCallback):
-    """Saves a step's checkpoint after its log and evaluation, which a resumed run would lose; stops a run.
+    """Saves a step's checkpoint after its log and evaluation, which a resumed run would lose otherwise; stops a run.
 
     Attributes:
         stop: Whether this process is asked to stop.
@@ -70,7 +70,7 @@ class _CheckpointCallback(TrainerCallback):
         self._raise_if(stops, state)
 
     def on_train_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs) -> None:
-        self._raise_if(self._stops(args), state)  # it came after the last checkpoint
+        self._raise_if(self._stops(args), state)  # asked for after the last checkpoint
 
     def _log(self, args: TrainingArguments, control: TrainerControl) -> None:
         if args.logging_strategy != IntervalStrategy.NO:
