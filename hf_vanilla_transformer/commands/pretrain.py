@@ -8,9 +8,7 @@
 The result is a folder to fine-tune. --model trains an existing model with one vocabulary further, also a classifier.
 The lines are tokenized once and cached by `datasets`.
 
-Flags override the recipe. An interrupted run resumes with the same command and --resume_from_checkpoint auto, with the
-batches that it would have seen (--train_sampling_strategy group_by_length excepted; --max_tokens groups by length,
-too).
+Flags override the recipe. An interrupted run resumes with the same command and --resume_from_checkpoint auto.
 """
 
 from ..training.pretraining import GROUPS, pretrain

@@ -35,14 +35,7 @@ from ..settings import PairArguments, TranslatorArguments, check_at_least
 from ..tasks import TRANSLATION
 from ..tokenizer import has_capitals
 from .checkpoints import average_checkpoints, last_checkpoints
-from .run import (
-    Run,
-    broadcast_from_main,
-    generation_config,
-    make_config,
-    print_facts,
-    sorted_by_length,
-)
+from .run import Run, broadcast_from_main, generation_config, make_config, print_facts, sorted_by_length
 from .trainer import TokenBudgetTrainer
 from .vocabulary import train_vocabulary
 

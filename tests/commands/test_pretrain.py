@@ -7,9 +7,6 @@ from safetensors.torch import load_file
 from shared import QUIET, ROOT, TINY_TRANSLATOR, read_json, tiny_config
 from transformers import AutoTokenizer, GenerationConfig
 
-from hf_vanilla_transformer.data.plain_text import load_corpus
-from hf_vanilla_transformer.training.denoising import SpanInfilling
-
 
 BOS, EOS = 2, 3
 TINY = TINY_TRANSLATOR[1]
@@ -67,31 +64,6 @@ def test_a_pretrained_model_is_a_folder_to_fine_tune(succeed, text_file, tmp_pat
     assert all(torch.equal(weights[name], pretrained[name]) for name in finetuned.keys() & pretrained.keys())
     assert read_json(tmp_path / "again" / "config.json")["dropout"] == 0.0
     assert "It began as `finetuned`, which 2 earlier runs trained" in (tmp_path / "again" / "README.md").read_text()
-
-
-@pytest.mark.slow
-def test_what_is_hidden_and_held_back_is_what_the_flags_say(succeed, text_file, tmp_path, monkeypatch):
-    made = []
-
-    class Noting(SpanInfilling):
-        def __init__(self, *args, **kwargs):
-            super().__init__(*args, **kwargs)
-            made.append(self)
-
-        def corrupted(self, rows):
-            self.held_back = sorted(rows["input_ids"][:])
-            return super().corrupted(rows)
-
-    monkeypatch.setattr("hf_vanilla_transformer.training.pretraining.SpanInfilling", Noting)
-    flags = ["--mask_rate", "0.4", "--mean_span_length", "2", "--split_seed", "6"]
-    for seeds, seed in ((["--seed", "5"], 5), (["--seed", "5", "--data_seed", "8"], 8)):
-        pretrain(succeed, text_file, tmp_path / str(seed), *flags, *seeds)
-        assert (made[-1].mask_rate, made[-1].mean_span_length) == (0.4, 2)
-        assert made[-1].seed == seed
-        assert read_json(tmp_path / str(seed) / "run.json")["seed"] == 5
-    tokenizer = AutoTokenizer.from_pretrained(tmp_path / "5")
-    texts = load_corpus([text_file], validation=10, seed=6)["validation"]["text"]
-    assert made[-1].held_back == sorted(tokenizer(text)["input_ids"][:11] for text in texts if text.strip())
 
 
 NO_DROPOUT = ', "dropout": 0.0, "embedding_dropout": 0.0}'

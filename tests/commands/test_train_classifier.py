@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -23,19 +22,6 @@ QUICK = [*TWO_STEPS, "--vocab_size", "1500", *TINY]
 SMALL_RUN = ["--max_steps", "2", "--save_strategy", "epoch", "--eval_strategy", "epoch"]
 SMALL_RUN += ["--vocab_size", "40", *TINY, *QUIET]
 NSMC_SMALL = str(ROOT / "model_cards/nsmc-small")
-
-
-def test_a_run_leaves_a_complete_folder(trained):
-    assert {file.name for file in trained.iterdir()} >= RUN_FILES
-    metrics = read_json(trained / "metrics.json")
-    assert [entry["epoch"] for entry in metrics["epochs"]] == [1, 2]
-    for split, rows in (("train", 510), ("validation", 90), ("test", 120)):
-        report = metrics[split]
-        assert report["rows"] == rows == sum(map(sum, report["confusion_matrix"]))
-        assert report["accuracy"] == (report["confusion_matrix"][0][0] + report["confusion_matrix"][1][1]) / rows
-    record = read_json(trained / "run.json")
-    assert record["data"]["train"]["rows"] == 510
-    assert record["versions"].keys() >= {"torch", "transformers"}
 
 
 def test_a_run_says_where_it_goes_what_it_reached_and_what_comes_next(succeed, refused, here):
@@ -205,20 +191,6 @@ def test_a_classifier_learns_from_other_spacings_and_is_measured_on_them(succeed
     assert f"| no spaces | {by_name['no_spaces']['changed']} | {by_name['no_spaces']['accuracy']:.4f} |" in card
     assert f"random spaces | | {test['robustness']['mean_of_spacings']:.4f} |" in card
     assert "robustness" not in (tmp_path / "written" / "README.md").read_text()
-
-
-@pytest.mark.slow
-def test_a_resumed_run_changes_texts_as_an_uninterrupted_one(succeed, tmp_path):
-    flags = ["--data", "sample", "--vocab_size", "1500", *TINY, *QUIET, "--augment", "spacing", "typing_slip"]
-    flags += ["--max_steps", "6", "--per_device_train_batch_size", "160", "--learning_rate", "1e-3"]
-    flags += ["--max_length", "16", "--config", '{"d_model": 8, "encoder_layers": 1, "decoder_layers": 1}']
-    flags += ["--save_strategy", "steps", "--save_steps", "1"]
-    succeed("train-classifier", *flags, "--output_dir", tmp_path / "whole")
-    # In the middle of an epoch, which has four updates.
-    shutil.copytree(tmp_path / "whole" / "checkpoint-3", tmp_path / "resumed" / "checkpoint-3")
-    succeed("train-classifier", *flags, "--output_dir", tmp_path / "resumed", "--resume_from_checkpoint", "auto")
-    whole, resumed = (load_file(tmp_path / name / "model.safetensors") for name in ("whole", "resumed"))
-    assert all(torch.equal(whole[name], resumed[name]) for name in whole)
 
 
 WORDS = {"웃긴": "comedy", "무서운": "horror", "슬픈": "drama"}
