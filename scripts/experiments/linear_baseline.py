@@ -16,9 +16,8 @@ from distillation import linear_classifier
 from transformers.hf_argparser import HfArg
 
 from hf_vanilla_transformer.commands.arguments import exit_with_one_line, parse_arguments
-from hf_vanilla_transformer.evaluation import robustness_table
 from hf_vanilla_transformer.hub.record import describe_environment, save_json
-from hf_vanilla_transformer.metrics import classification_report, robustness_report
+from hf_vanilla_transformer.metrics import classification_report, markdown_table, robustness_report
 from hf_vanilla_transformer.settings import LabelledTextArguments, RobustnessArguments
 from hf_vanilla_transformer.training.checkpoints import prepare_output_dir
 
@@ -46,7 +45,7 @@ def main(argv: list[str] | None = None) -> None:
         Path(arguments.output_dir, "evaluation.json"),
         {"arguments": vars(arguments), "robustness": report, **describe_environment()},
     )
-    print(robustness_table(report, "accuracy"))
+    print(*markdown_table(report["changes"]), sep="\n")
 
 
 if __name__ == "__main__":
