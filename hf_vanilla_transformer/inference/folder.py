@@ -2,12 +2,21 @@
 """Load models and tokenizers from a folder or the Hub; an error names the folder."""
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 import torch
-from transformers import AutoConfig, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import (
+    AutoConfig,
+    AutoTokenizer,
+    PreTrainedConfig,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+    dynamic_module_utils,
+)
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
+from transformers.models.auto.tokenization_auto import get_tokenizer_config, tokenizer_class_from_name
 from transformers.utils import logging
 
 from .. import (
@@ -35,8 +44,7 @@ ONE_AT_A_TIME = threading.Lock()
 def load_from(loader: Any, folder: str, what: str, **options: Any) -> Any:
     """Load by `from_pretrained` of a class of transformers or ours; nothing else here calls it.
 
-    Code in the folder or repository does not run. Without `trust_remote_code=False`, transformers would ask on
-    standard input whether it may.
+    Code in the folder or repository does not run, also where transformers does not hand on `trust_remote_code`.
 
     Args:
         loader: A class with `from_pretrained`.
@@ -46,8 +54,19 @@ def load_from(loader: Any, folder: str, what: str, **options: Any) -> Any:
     Raises:
         DataError: it cannot be read, or needs code.
     """
-    with named_errors(folder, what), ONE_AT_A_TIME:
+    with named_errors(folder, what), ONE_AT_A_TIME, no_question():
         return loader.from_pretrained(folder, trust_remote_code=False, **options)
+
+
+@contextmanager
+def no_question() -> Iterator[None]:
+    """Make transformers raise a ValueError where it would ask on standard input whether code may run."""
+    seconds = dynamic_module_utils.TIME_OUT_REMOTE_CODE
+    dynamic_module_utils.TIME_OUT_REMOTE_CODE = 0
+    try:
+        yield
+    finally:
+        dynamic_module_utils.TIME_OUT_REMOTE_CODE = seconds
 
 
 def load_config(folder: str) -> VanillaTransformerConfig:
@@ -126,11 +145,25 @@ def load_tokenizer(folder: str, subfolder: str = "", vocab_size: int | None = No
     """Load a tokenizer from a path or the Hub.
 
     Raises:
-        DataError: it cannot be read, or has ids from `vocab_size` on.
+        DataError: it cannot be read, is of a class that is no tokenizer, or has ids from `vocab_size` on.
     """
+    with named_errors(folder, "tokenizer"):
+        check_tokenizer_class(folder, subfolder)
     tokenizer = load_from(AutoTokenizer, folder, "tokenizer", subfolder=subfolder)
     check_ids(folder, size_needed(tokenizer), vocab_size)
     return tokenizer
+
+
+def check_tokenizer_class(folder: str, subfolder: str) -> None:
+    """Raise a `DataError` if a folder names a class that is no tokenizer: `AutoTokenizer` loads any class by name."""
+    settings = [get_tokenizer_config(folder, subfolder=subfolder)]
+    with suppress(OSError):  # a tokenizer's folder may have no config.json
+        settings.append(PreTrainedConfig.get_config_dict(folder, subfolder=subfolder)[0])
+    for name in filter(None, (one.get("tokenizer_class") for one in settings)):
+        for tried in {name, name.removesuffix("Fast")}:
+            named = tokenizer_class_from_name(tried)
+            if named is not None and not (isinstance(named, type) and issubclass(named, PreTrainedTokenizerBase)):
+                raise DataError(f"{folder}: tokenizer_class: {name} is no tokenizer, or its library is not installed")
 
 
 def size_needed(tokenizer: PreTrainedTokenizerBase) -> int:

@@ -4,16 +4,18 @@ transformers asks by `input()`, which would read the texts: a first text of `y` 
 from folders (tests/test_structure.py); these are its doors.
 """
 
+import contextlib
 import json
 import shutil
 from pathlib import Path
 
 import pytest
+import transformers
 from shared import LINES, QUIET
 
 from hf_vanilla_transformer.errors import DataError
 from hf_vanilla_transformer.inference import Classifier, Translator
-from hf_vanilla_transformer.inference.folder import load_from
+from hf_vanilla_transformer.inference.folder import load_from, load_tokenizer
 
 
 CONSENT = "y\nyes\n1\n" * 9
@@ -71,6 +73,62 @@ def test_every_door_says_that_no_code_may_run(tmp_path):
     assert asked == [{"trust_remote_code": False, "dtype": "float32"}]
     with pytest.raises(TypeError):
         load_from(Loader, "folder", "model", trust_remote_code=True)
+
+
+@pytest.fixture
+def planted(plant, monkeypatch):
+    """A folder in which every `auto_map` that transformers reads names the folder's code."""
+    folder = plant("classification", {})
+    names = [name for name in dir(transformers) if name.startswith("Auto")]
+    code = json.dumps({"auto_map": dict.fromkeys(names, "evil.EvilModel"), "model_type": "evil"})
+    for name in ("config", "preprocessor_config", "processor_config", "video_preprocessor_config"):
+        (folder / f"{name}.json").write_text(code)
+    monkeypatch.setattr("builtins.input", lambda *_: pytest.fail("asked"))
+    return folder
+
+
+def has(value, name: str) -> bool:
+    try:
+        return hasattr(value, name)
+    except ImportError:  # a class whose library is not installed
+        return False
+
+
+@pytest.mark.slow
+def test_no_class_of_transformers_that_a_folder_may_name_as_its_tokenizer_runs_code(planted):
+    for name in [name for name in dir(transformers) if has(transformers, name)]:
+        named = getattr(transformers, name)
+        if not has(named, "from_pretrained"):
+            continue
+        (planted / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": name}))
+        if issubclass(named, transformers.PreTrainedTokenizerBase):
+            with contextlib.suppress(Exception):  # of a tokenizer for other files than these
+                load_tokenizer(str(planted))
+        else:
+            with pytest.raises(DataError, match=f"{name} is no tokenizer"):
+                load_tokenizer(str(planted))
+
+
+@pytest.mark.parametrize("file", ["config.json", "tokenizer_config.json"])
+@pytest.mark.parametrize("name", ["AutoFeatureExtractor", "AutoProcessorFast", "BarkModel", "set_seed"])
+def test_a_tokenizer_of_another_class_is_refused(planted, file, name):
+    (planted / "tokenizer_config.json").unlink()
+    (planted / file).write_text(json.dumps({"tokenizer_class": name}))
+    with pytest.raises(DataError, match=f"{name} is no tokenizer"):
+        load_tokenizer(str(planted))
+
+
+@pytest.mark.parametrize("name", ["AutoFeatureExtractor", "AutoImageProcessor", "AutoProcessor", "AutoModel"])
+def test_nothing_asks_whether_code_may_run(planted, name):
+    """Also where `trust_remote_code` is not handed on."""
+
+    class Loader:
+        @staticmethod
+        def from_pretrained(folder, **options):
+            return getattr(transformers, name).from_pretrained(folder)
+
+    with pytest.raises(DataError, match="execute custom code"):
+        load_from(Loader, str(planted), "tokenizer")
 
 
 @pytest.mark.parametrize("says", [MODEL, TOKENIZER], ids=["model", "tokenizer"])
