@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# Each panel's title, and its curves: the label and the name in an entry of `epochs`.
+# By a panel's title its curves: the label, and the name in an entry of `epochs`.
 PANELS = {
     "loss": {"training": "train_loss", "validation": "eval_loss"},
     "accuracy": {"validation": "eval_accuracy"},
@@ -19,11 +19,11 @@ PANELS = {
 
 
 def plot_training_curves(epochs: list[dict[str, Any]], file: str | Path | None = None) -> "Figure":
-    """Draw the loss, and what else was measured, against epochs.
+    """Draw the loss and the metrics that were measured against epochs.
 
     Args:
-        epochs: One entry per evaluation, as in `metrics.json`: `epoch`, `train_loss` (None if not logged) and the
-            measured ones of `eval_loss`, `eval_accuracy`, `eval_micro_f1`, `eval_mae`, `eval_bleu`.
+        epochs: One entry per evaluation, as in `metrics.json`: `epoch`, `train_loss` (None if not logged) and some of
+            the names in `PANELS`.
         file: The picture to write, PNG or SVG by its suffix.
 
     Returns:

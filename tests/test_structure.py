@@ -94,7 +94,7 @@ def test_imports_point_one_way(module):
     ("module", "names"),
     {
         "data": ["encode", "load_labelled_text", "load_parallel_text"],
-        "hub": ["RecordCallback", "upload_run"],
+        "hub": ["RecordCallback", "upload"],
         "inference": ["Classifier", "Translator", "load_engine"],
         "inference.folder": ["load_model", "load_tokenizer"],
         "training": ["ResumableTrainer", "noam_peak"],

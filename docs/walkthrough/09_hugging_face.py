@@ -289,7 +289,7 @@ print(re.sub(r"(?m)^ *[\d,]+ +", "", printed.getvalue()))  # 크기는 빼고 �
 # 예로 들어 있다는 알림입니다. 내 데이터라면 공개해도 되는 글인지 확인하세요.
 # 체크포인트와 옵티마이저의 상태는 올라가지 않습니다. 실제로 올리려면 `hf auth login`으로 한 번 로그인한 뒤
 # `--dry_run`을 빼면 됩니다. 그러면 누구나 `from_pretrained("USER/NAME", trust_remote_code=True)`로 불러올 수 있습니다.
-# 파이썬에서는 `hf_vanilla_transformer.hub.push(model, "USER/NAME")`이 같은 일을 합니다.
+# 파이썬에서는 `hf_vanilla_transformer.hub.upload("runs/quickstart", "USER/NAME")`이 같은 일을 합니다.
 # `model.push_to_hub("USER/NAME")`도 있지만 가중치, 설정, 코드만 올리고 토크나이저와 카드는 올리지 않습니다.
 #
 # 어떤 데이터로 학습했는지, 그 데이터의 이용 조건이 무엇인지도 함께 생각하세요. Multi30k는 비영리 목적으로만 사용할

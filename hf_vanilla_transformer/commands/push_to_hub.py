@@ -4,22 +4,21 @@
     vanilla-transformer push-to-hub runs/nsmc --repo_id USER/NAME --dry_run
     vanilla-transformer push-to-hub runs/nsmc --repo_id USER/NAME
 
-Log in first with `hf auth login`, or set HF_TOKEN. Sent are the files that a run or an export writes, and no others.
---dry_run sends nothing: it checks the folder and lists what would be sent, what stays, and the texts of your data that
-the card shows. The same command completes an interrupted upload.
+Log in first with `hf auth login`, or set HF_TOKEN. The command sends the files that a run or an export writes, and no
+others. --dry_run sends nothing: it checks the folder and lists what would be sent, what stays, and the texts of your
+data that the card shows. The same command completes an interrupted upload.
 """
 
 import argparse
 from pathlib import Path
 
 from ..hub.record import example_texts
-from ..hub.upload import check_repo_id, files_left_out, repository_files, upload
+from ..hub.upload import files_left_out, repository_files, upload
 from .arguments import CommandLine, exit_with_one_line
 
 
 def parse_arguments(argv: list[str] | None) -> argparse.Namespace:
-    # Other commands begin with a recipe; this one begins with a folder.
-    parser = CommandLine([], __doc__, usage=None)
+    parser = CommandLine([], __doc__, usage=None)  # the first argument is a folder, not a recipe
     parser.add_argument("folder", metavar="FOLDER", help="The folder of a run or an export.")
     parser.add_argument("--repo_id", metavar="USER/NAME", required=True, help="The repository; created if missing.")
     parser.add_argument("--private", action="store_true", help="Make a private repository.")
@@ -28,18 +27,17 @@ def parse_arguments(argv: list[str] | None) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
-def list_files(folder: Path, repo_id: str) -> None:
+def print_files(folder: Path, repo_id: str) -> None:
     """Print what would be uploaded, what would not, and the texts of the data among it."""
-    files, total = repository_files(folder), 0
+    files = repository_files(folder)
+    sizes = {file: (folder / file).stat().st_size for file in files if (folder / file).is_file()}
     for file in files:
-        is_made = not (folder / file).is_file()
-        size = 0 if is_made else (folder / file).stat().st_size
-        print(f"{size:>13,}  {file.as_posix()}{' (made from the record)' if is_made else ''}")
-        total += size
+        print(f"{sizes.get(file, 0):>13,}  {file.as_posix()}{'' if file in sizes else ' (made from the record)'}")
     for name in files_left_out(folder, files):
         print(f"{'stays here':>13}  {name}")
     for text in example_texts(str(folder)):
         print(f"README.md, run.json: a text of the data, {text!r}")
+    total = sum(sizes.values())
     print(f"{total:>13,}  bytes in {len(files)} files for {repo_id}; README.md is valid; nothing was sent")
 
 
@@ -48,8 +46,7 @@ def main(argv: list[str] | None = None) -> None:
     arguments = parse_arguments(argv)
     folder, repo_id = Path(arguments.folder).expanduser(), arguments.repo_id
     if arguments.dry_run:
-        check_repo_id(repo_id)
-        list_files(folder, repo_id)
-        return
-    address = upload(folder, repo_id, private=arguments.private, revision=arguments.revision)
-    print(f"{repo_id}: {address}")
+        print_files(folder, repo_id)
+    else:
+        address = upload(folder, repo_id, private=arguments.private, revision=arguments.revision)
+        print(f"{repo_id}: {address}")

@@ -3,7 +3,7 @@
 
 from .callback import RecordCallback
 from .model_card import make_model_card, save_model_card
-from .upload import push, repository_files, upload, upload_run
+from .upload import repository_files, upload
 
 
-__all__ = ["RecordCallback", "make_model_card", "push", "repository_files", "save_model_card", "upload", "upload_run"]
+__all__ = ["RecordCallback", "make_model_card", "repository_files", "save_model_card", "upload"]

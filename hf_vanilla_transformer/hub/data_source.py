@@ -1,5 +1,5 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""What a card says of data: their name, licence and place on the Hub."""
+"""What a card says about data: their name, licence and place on the Hub."""
 
 import re
 from pathlib import Path
@@ -10,26 +10,16 @@ from ..data.lines import TABLE_SUFFIXES, ending_of
 
 
 class DataSource(NamedTuple):
-    """Data as a card names them.
-
-    Attributes:
-        name: What people call them.
-        identifier: Their name in the card's metadata.
-        korean: Their name in the Korean summary.
-        about: Further words, or a checksum.
-        language: An ISO code.
-        is_on_hub: Whether the Hub has them under their identifier.
-        has_reviews: Whether they are Korean reviews of films.
-    """
+    """Data as a card names them."""
 
     name: str
-    identifier: str
-    korean: str
-    about: str | None = None
+    identifier: str  # in the card's metadata
+    korean: str  # in the Korean summary
+    about: str | None = None  # further words, or a checksum
     terms: str = "under the licence of its source, which this card does not know"
-    language: str | None = None
-    is_on_hub: bool = False
-    has_reviews: bool = False
+    language: str | None = None  # an ISO code
+    is_on_hub: bool = False  # under the identifier
+    has_reviews: bool = False  # Korean ones, of films
 
 
 KNOWN_DATA = {
@@ -68,7 +58,7 @@ TEST_SPLITS = {
 
 
 def data_source(data: dict[str, Any]) -> DataSource:
-    """What to say of data, from the entry `data` of a run's record."""
+    """Return what a card says about the data of a run's record, its entry `data`."""
     source = data["source"]
     if isinstance(source, dict):  # of pretraining: files with their checksums
         names = [Path(file).name for file in source]

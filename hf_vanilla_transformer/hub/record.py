@@ -5,7 +5,8 @@ import contextlib
 import json
 import platform
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -20,9 +21,7 @@ from ..data.checksums import describe_splits
 from ..data.in_memory import name_of
 from ..errors import DataError, named_errors
 from ..figures import plot_training_curves
-from ..inference.engine import EXPORT_FILE, TARGET_TOKENIZER
 from ..recipes import read_yaml, without_folders
-from ..tasks import FORMATS
 from .data_source import data_source
 
 
@@ -32,45 +31,6 @@ RUN_FILE = "run.json"
 METRICS_FILE = "metrics.json"
 CURVES_FILE = "curves.png"
 PACKAGES = ("torch", "transformers", "tokenizers", "datasets", "accelerate", "safetensors")
-# What is sent to the Hub, as patterns: keys and data may lie beside it.
-_TOKENIZER = (
-    "tokenizer*.json",
-    "special_tokens_map.json",
-    "added_tokens.json",
-    "chat_template.jinja",
-    "vocab.*",
-    "merges.txt",
-    "*.spm",
-    "*.model",
-)
-_TOKENIZERS = (*_TOKENIZER, *(f"{TARGET_TOKENIZER}/{name}" for name in _TOKENIZER))
-REQUIRED_FILES = (
-    "config.json",
-    "configuration_vanilla_transformer.py",
-    "modeling_vanilla_transformer.py",
-    "generation_config.json",
-    "tokenizer_config.json",
-    METRICS_FILE,
-    RECIPE_FILE,
-    RUN_FILE,
-    CURVES_FILE,
-)
-RUN_FILES = (*REQUIRED_FILES, CARD_FILE, "model*.safetensors", "model.safetensors.index.json", *_TOKENIZERS)
-REQUIRED_IN_EXPORT = (CARD_FILE, "config.json", EXPORT_FILE, "tokenizer.json")
-EXPORT_FILES = (
-    *REQUIRED_IN_EXPORT,
-    RECIPE_FILE,
-    *(file for form in FORMATS.values() for file in form.files),
-    *_TOKENIZERS,
-)
-
-
-def listed_files(folder: Path, patterns: Iterable[str]) -> list[Path]:
-    """The sorted files of a folder that match a pattern, relative to it."""
-    if not folder.is_dir():
-        raise DataError(f"{folder}: no such folder")
-    files = {file for pattern in patterns for file in folder.glob(pattern) if file.is_file()}
-    return sorted(file.relative_to(folder) for file in files)
 
 
 def save_record(
@@ -91,11 +51,11 @@ def save_record(
     """Write a run's record: `metrics.json`, `curves.png`, `recipe.yaml`, `run.json` and `generation_config.json`.
 
     Args:
-        metrics: The metrics of each split. If they include the result of `epochs()`, the curves are drawn.
+        metrics: The metrics of each split, and `epochs` of the function of that name, from which the curves are drawn.
         settings: The settings that reproduce the run: `recipe.yaml`.
-        data: As from `data_record`, with further entries about the data, by name.
+        data: The result of `data_record`, and further entries about data, by name.
         resumed_from: The checkpoint that the run resumed from; the seconds of training are those since.
-        base_model: The folder, or the name on the Hub, of the model that was trained further.
+        base_model: The folder or Hub name of the model that was trained further.
         own_trainer: Whether the user's own Trainer trained the model, not a command; `settings` are its arguments.
         script: The script of a checkout that takes `settings`, if the package's command does not.
         license: The licence of the weights, by its name on the Hub.
@@ -115,22 +75,16 @@ def save_record(
         "data": data,
         **describe_environment(model.device),
     }
-    optional: dict[str, Any] = {"script": script, "license": license}
+    optional: dict[str, Any] = {"script": script, "license": license, "base_model": base_model}
     if base_model is not None and Path(base_model).is_dir():
+        del optional["base_model"]  # for a name on the Hub
         optional["parent_model"] = describe_parent(base_model)
-    else:
-        optional["base_model"] = base_model  # on the Hub, with a card of its own
     run |= {name: value for name, value in optional.items() if value}
     save_json(Path(folder, RUN_FILE), without_folders(run))
 
 
 def describe_parent(folder: str) -> dict[str, Any]:
-    """What a record says of the model in a folder, which is trained further.
-
-    Returns:
-        `name`; and of its run together with those before it `runs`, `training_seconds`, and the names of the `data`,
-        if the folder has a record.
-    """
+    """Return a parent model's `name`, and of its run and those before it `runs`, `training_seconds` and `data`."""
     described: dict[str, Any] = {"name": folder}
     with contextlib.suppress(OSError, ValueError, KeyError):  # no record
         run, metrics = (read_file(Path(folder, file)) for file in (RUN_FILE, METRICS_FILE))
@@ -147,7 +101,7 @@ def read_file(file: Path) -> dict[str, Any]:
     """Read a file of a record, JSON or YAML.
 
     Raises:
-        OSError, ValueError: the file cannot be read, or holds no mapping.
+        OSError, ValueError: The file cannot be read, or holds no mapping.
     """
     with named_errors(str(file), "content"):
         content = json.loads(file.read_bytes()) if file.suffix == ".json" else read_yaml(file)
@@ -157,7 +111,7 @@ def read_file(file: Path) -> dict[str, Any]:
 
 
 def record_of(model: str, name: str) -> dict[str, Any]:
-    """Read a file of the record of a model or an export; an empty mapping if there is none."""
+    """Read a file of the record in a folder or Hub repository; return an empty mapping if it has none."""
     file = None
     with contextlib.suppress(OSError):  # no such folder
         file = cached_file(model, name, _raise_exceptions_for_missing_entries=False)
@@ -165,7 +119,7 @@ def record_of(model: str, name: str) -> dict[str, Any]:
 
 
 def example_texts(folder: str) -> list[str]:
-    """The texts of a run's own data that its record holds."""
+    """Return the texts of the data that a run's record shows; an empty list if the folder has none."""
     with contextlib.suppress(OSError, ValueError):
         return read_file(Path(folder, RUN_FILE))["data"].get("validation", {}).get("examples", [])
     return []
@@ -180,9 +134,9 @@ def save_json(file: str | Path, content: Any) -> None:
 
 
 def data_record(source: Any, data: Mapping[str, Any], dropped: Mapping[str, int] | None = None) -> dict[str, Any]:
-    """What a record says about data: their source, each split's rows and checksum, rows left out by reason.
+    """Describe data: their source, each split's rows and checksum, the number of rows dropped for each reason.
 
-    The validation split also has `examples` for card and page: short texts, one of each of up to three labels.
+    The validation split gets `examples` for card and page: up to three short texts, each with a label of its own.
     """
     described: dict[str, Any] = {"source": name_of(source), **describe_splits(data)}
     if dropped:
@@ -199,46 +153,43 @@ def data_record(source: Any, data: Mapping[str, Any], dropped: Mapping[str, int]
 
 
 def world_size() -> int:
-    """The number of processes that train together."""
+    """Return the number of processes that train together."""
     return torch.distributed.get_world_size() if torch.distributed.is_initialized() else 1
 
 
 def describe_environment(device: torch.device | None = None) -> dict[str, Any]:
-    """Commit (None outside a checkout), versions, device, processes and threads of this run.
+    """Describe where this process runs: commit (None outside a checkout), versions, device, processes, threads.
 
     Args:
-        device: By default this machine's accelerator, or the processor. Of an accelerator, `accelerator` holds the
-            name, and the memory in GiB, if torch knows them.
+        device: By default this machine's accelerator, or the CPU if it has none.
     """
     if device is None:
         device = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else torch.device("cpu")
     described = {
-        "git_commit": _git_commit(),
+        "git_commit": git_commit(),
         "versions": {"python": platform.python_version(), **{name: metadata.version(name) for name in PACKAGES}},
         "device": str(device),
     }
-    with contextlib.suppress(AttributeError):  # neither the processor nor Apple's accelerator has properties
-        found = torch.get_device_module(device).get_device_properties(device)
-        described["accelerator"] = {"name": found.name, "memory_gib": round(found.total_memory / 2**30, 1)}
+    with contextlib.suppress(AttributeError):  # torch knows no properties of the CPU and of Apple's accelerator
+        properties = torch.get_device_module(device).get_device_properties(device)
+        described["accelerator"] = {"name": properties.name, "memory_gib": round(properties.total_memory / 2**30, 1)}
     return described | {"processes": world_size(), "threads": torch.get_num_threads()}
 
 
-def _git_commit() -> str | None:
-    def git(*words: str) -> str:
-        answer = subprocess.run(["git", *words], cwd=package, capture_output=True, encoding="utf-8", check=True)
-        return answer.stdout.strip()
-
+def git_commit() -> str | None:
+    """Return the commit of this package, and whether it has local changes; None outside a checkout."""
     package = Path(__file__).parents[1]
+    git = partial(subprocess.run, cwd=package, capture_output=True, encoding="utf-8", check=True)
     with contextlib.suppress(OSError, subprocess.CalledProcessError):
         # The package may be installed inside another project's checkout, where git does not track this file.
-        git("ls-files", "--error-unmatch", "__init__.py")
-        changed = git("status", "--porcelain", "--untracked-files=no", ".")
-        return git("rev-parse", "HEAD") + (" with local changes" if changed else "")
+        git(["git", "ls-files", "--error-unmatch", "__init__.py"])
+        changed = git(["git", "status", "--porcelain", "--untracked-files=no", "."]).stdout
+        return git(["git", "rev-parse", "HEAD"]).stdout.strip() + (" with local changes" if changed else "")
     return None
 
 
 def epochs(log_history: list[dict[str, float]]) -> list[dict[str, float]]:
-    """The evaluations during training, from Trainer's log, `trainer.state.log_history`.
+    """List the evaluations in Trainer's log, `trainer.state.log_history`.
 
     Returns:
         For each evaluation `epoch`, `step`, `train_loss` (the mean since the last evaluation, None if nothing was
@@ -268,7 +219,7 @@ def epochs(log_history: list[dict[str, float]]) -> list[dict[str, float]]:
 
 
 def best_step(arguments: TrainingArguments, state: TrainerState) -> int:
-    """The step whose weights a Trainer holds after `train`: the best one if it loaded that, else the last."""
+    """Return the step whose weights a Trainer holds after `train`: the best if it loaded that, else the last."""
     if arguments.load_best_model_at_end and state.best_model_checkpoint:
         return int(Path(state.best_model_checkpoint).name.rsplit("-", 1)[1])
     return state.global_step

@@ -24,7 +24,7 @@ from ..data.rows import column_array
 from ..errors import DataError, user_errors
 from ..hub.model_card import save_model_card
 from ..hub.record import CARD_FILE, CURVES_FILE, METRICS_FILE, RECIPE_FILE, RUN_FILE, best_step, epochs, save_record
-from ..hub.upload import upload_run
+from ..hub.upload import upload
 from ..inference.folder import Model, load_config, load_to_train, load_tokenizer, load_tokenizer_to_train, size_needed
 from ..inference.precision import explain_precision, training_precision
 from ..settings import ModelArguments
@@ -324,4 +324,11 @@ class Run:
             f"Share it: vanilla-transformer push-to-hub {folder} --repo_id USER/NAME --dry_run",
             flush=True,
         )
-        upload_run(trainer)
+        if self.training.push_to_hub:
+            upload(
+                self.folder,
+                trainer.hub_model_id,
+                private=bool(self.training.hub_private_repo),
+                revision=self.training.hub_revision,
+                token=self.training.hub_token,
+            )

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 from huggingface_hub import ModelCard
-from shared import ROOT, RUN_FILES, read_json, run_without_the_package, train_translator
+from shared import QUIET, ROOT, RUN_FILES, TINY, read_json, run_without_the_package, train_translator
 from transformers import AutoConfig, AutoTokenizer
 
 from hf_vanilla_transformer.commands import pretrain, train_translation
@@ -27,11 +27,6 @@ from hf_vanilla_transformer.inference.folder import load_model
 from hub.repository import edit
 
 
-TINY = {"d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "encoder_ffn_dim": 16, "decoder_ffn_dim": 16}
-QUICK = [
-    *("--max_steps", "2", "--eval_strategy", "steps", "--eval_steps", "1", "--logging_steps", "1"),
-    *("--save_strategy", "no", "--disable_tqdm", "true", "--report_to", "none", "--use_cpu", "true"),
-]
 CHECKPOINTS = shutil.ignore_patterns("checkpoint-*")
 HEADINGS = ["Results", "How to use it", "The model", "Training", "Limits and risks", "Licence"]
 
@@ -64,18 +59,6 @@ def translator(translator_run, tmp_path) -> Path:
 REPOSITORIES = sorted((ROOT / "model_cards").iterdir())
 PUBLISHED = [*REPOSITORIES, *sorted((ROOT / "docs" / "records").iterdir())]
 every_card = pytest.mark.parametrize("folder", PUBLISHED, ids=lambda folder: folder.name)
-
-
-@pytest.fixture
-def pretrained(tmp_path, text_file) -> Path:
-    folder = tmp_path / "runs" / "pretrained"
-    pretrain.main(
-        [
-            *("--texts", str(text_file), "--validation", "7", "--output_dir", str(folder), "--vocab_size", "29"),
-            *("--max_length", "24", "--config", json.dumps(TINY), *QUICK),
-        ]
-    )
-    return folder
 
 
 @pytest.fixture
@@ -160,21 +143,19 @@ print("\\n".join(tokenizer.batch_decode(ids, skip_special_tokens=True)))
     ]
 
 
-def test_a_pretrained_models_card_is_its_record(pretrained, run_example):
-    card = card_of_run(pretrained, digits=2)
-    metrics, record = (read_json(pretrained / file) for file in ("metrics.json", "run.json"))
-    (checksum,) = record["data"]["source"].values()
-    assert f"corpus.txt.gz (SHA-256 {checksum})" in card.text
-    assert "| train | 53 |" in card.text
-    assert (pretrained / "recipe.yaml").read_text().strip() in card.text
-    assert not any(
-        str(pretrained.parents[1]) in (pretrained / file).read_text() for file in ("recipe.yaml", "run.json")
-    )
+def test_a_pretrained_models_card_is_its_record(tmp_path, text_file, run_example):
+    folder = tmp_path / "runs" / "pretrained"
+    flags = ["--texts", str(text_file), "--validation", "7", "--vocab_size", "29", "--max_length", "24", *TINY, *QUIET]
+    pretrain.main([*flags, "--output_dir", str(folder), "--max_steps", "2", "--save_strategy", "no"])
+    card = card_of_run(folder, digits=2)
+    (checksum,) = read_json(folder / "run.json")["data"]["source"].values()
+    assert f"corpus.txt.gz (SHA-256 {checksum})" in card.text and "| train | 53 |" in card.text
+    assert not any(str(tmp_path) in (folder / file).read_text() for file in ("recipe.yaml", "run.json"))
     assert "vanilla-transformer pretrain recipe.yaml" in card.text
     (result,) = card.data.eval_results
     assert (result.dataset_split, result.metric_type, result.metric_name) == ("validation", "perplexity", "Perplexity")
-    assert result.metric_value == round(metrics["validation"]["perplexity"], 2)
-    assert len(run_example(card, pretrained)) == 1
+    assert result.metric_value == round(read_json(folder / "metrics.json")["validation"]["perplexity"], 2)
+    assert len(run_example(card, folder)) == 1
 
 
 def test_a_model_without_capitals_is_not_measured_by_them(translator):
@@ -219,19 +200,13 @@ def run_example(monkeypatch, capsys):
 
 def test_a_classifiers_card_is_its_record(classifier, run_example):
     card = card_of_run(classifier, digits=4)
-    metrics = read_json(classifier / "metrics.json")
-    run = read_json(classifier / "run.json")
+    metrics, run = (read_json(classifier / file) for file in ("metrics.json", "run.json"))
     for split in ("train", "validation", "test"):
         assert f"| {split} | {metrics[split]['rows']:,} | `{run['data'][split]['sha256']}` |" in card.text
-    assert "(curves.png)" in card.text
     assert (classifier / "recipe.yaml").read_text().strip() in card.text
     for package, version in run["versions"].items():
         assert f"{package} {version}" in card.text
-    assert f"seed {run['seed']}" in card.text and (run["git_commit"] or "not from a checkout") in card.text
-    assert f"{run['parameters']:,}" in card.text
-    for risk in ("Domain", "Sarcasm", "Profanity", "Spoilers"):
-        assert risk in card.text.split("## Limits")[1]
-
+    assert (run["git_commit"] or "not from a checkout") in card.text
     data = card.data
     assert (data.license, data.language, data.library_name) == (None, ["ko"], "transformers")
     assert (data.pipeline_tag, data.model_name, data.datasets) == ("text-classification", "sample", None)
@@ -242,7 +217,6 @@ def test_a_classifiers_card_is_its_record(classifier, run_example):
     ]
     lines = run_example(card, classifier)
     assert len(lines) == 2 and all(line.split()[0] in ("negative", "positive") for line in lines)
-    assert len(example(card).strip().splitlines()) <= 6
 
 
 def test_what_is_said_of_trust_is_the_records():
@@ -260,68 +234,43 @@ def test_what_is_said_of_trust_is_the_records():
         assert f"| {one['threshold']:g} | {one['answered']:.1%} | {one['accuracy']:.1%} |" in text
 
 
-TORCHRUN, AGAIN = "torchrun --nproc_per_node", "recipe.yaml --output_dir runs/again"
-MODULE = "hf_vanilla_transformer train-classifier"
+AGAIN = "recipe.yaml --output_dir runs/again"
 OTHER_TEST = {"test": {"rows": 49997, "sha256": "0"}}
+PARENT = {"name": "runs/a", "runs": 2, "training_seconds": 90.0, "data": ["Multi30k", "b_*.txt"]}
+TRANSLATED = {"rows": 1234, "sha256": "abc", "recipe": {"seed": 3}}
+CHANGES = [
+    ("metrics.json", {"test": {"f1": 0.8642}}, "| test | F1 | 0.8642 |"),
+    ("metrics.json", {"test": {"accuracy": 0.9753}}, "정확도 0.9753", "value: 0.9753\n"),
+    ("metrics.json", {"training_seconds": 4321.0}, "72.0 minutes"),
+    ("config.json", {"d_model": 9876}, "| 9876, "),
+    ("config.json", {"max_position_embeddings": 8}, "| longest text, in tokens | 8 |", "first 8 tokens"),
+    ("tokenizer_config.json", {"model_max_length": 8}, "| longest text, in tokens | 8 |"),
+    ("run.json", {"seed": 1234567, "parameters": 7654321}, "seed 1234567", "| parameters | 7,654,321 |"),
+    ("run.json", {"license": "cc-by-4.0"}, "\nlicense: cc-by-4.0\n", "Weights: cc-by-4.0."),
+    ("run.json", {"base_model": "kim/parent"}, "\nbase_model: kim/parent\n", "huggingface.co/kim/parent), whose card"),
+    ("run.json", {"data": {"source": "kim/movies", **OTHER_TEST}}, "\n- kim/movies\n", "type: kim/movies\n"),
+    ("run.json", {"data": {"source": "kim/movies.csv", **OTHER_TEST}}, "type: movies\n"),
+    (
+        "run.json",
+        {"data": {"made": TRANSLATED}},
+        "`made`: 1,234 rows (SHA-256 `abc`); `run.json` has their recipe.",
+    ),
+    ("run.json", {"data": {"own": {"rows": 5}}}, "It was trained on further data, `own`: 5 rows."),
+    (
+        "run.json",
+        {"parent_model": PARENT},
+        "`runs/a`, which 2 earlier runs trained, 1.5 minutes in all, on Multi",
+    ),
+    ("run.json", {"parent_model": PARENT}, "b\\_\\*.txt.", "; Multi30k, for non-commercial use"),
+    ("run.json", {"parent_model": {"name": "a"}}, "It began as `a`, which has no record. The command above needs"),
+    ("run.json", {"resumed_from": "checkpoint-5"}, " from checkpoint-5 on, seed"),
+    ("run.json", {"processes": 4, "device": "cuda"}, "\ntorchrun --nproc_per_node 4 -m hf_vanilla_transformer train-"),
+    ("run.json", {"script": "scripts/a.py"}, "In a checkout", f"\npython scripts/a.py {AGAIN}\n"),
+    ("run.json", {"script": "b.py", "processes": 2}, f"\ntorchrun --nproc_per_node 2 b.py {AGAIN} --use_cpu true\n"),
+]
 
 
-@pytest.mark.parametrize(
-    ("file", "changes", "parts"),
-    [
-        (
-            "metrics.json",
-            {"test": {"accuracy": 0.9753, "f1": 0.8642}, "training_seconds": 4321.0},
-            [
-                "value: 0.9753\n",
-                "정확도 0.9753",
-                "| test | Accuracy | 0.9753 |",
-                "| test | F1 | 0.8642 |",
-                "72.0 minutes",
-            ],
-        ),
-        ("config.json", {"d_model": 9876}, ["| 9876, "]),
-        ("config.json", {"max_position_embeddings": 8}, ["| longest text, in tokens | 8 |", "first 8 tokens"]),
-        ("tokenizer_config.json", {"model_max_length": 8}, ["| longest text, in tokens | 8 |", "first 8 tokens"]),
-        ("run.json", {"seed": 1234567, "parameters": 7654321}, ["seed 1234567", "| parameters | 7,654,321 |"]),
-        ("run.json", {"license": "cc-by-4.0"}, ["\nlicense: cc-by-4.0\n", "Weights: cc-by-4.0."]),
-        (
-            "run.json",
-            {"base_model": "kim/parent"},
-            ["\nbase_model: kim/parent\n", "(https://huggingface.co/kim/parent), whose card"],
-        ),
-        ("run.json", {"data": {"source": "kim/movies", **OTHER_TEST}}, ["\n- kim/movies\n", "type: kim/movies\n"]),
-        ("run.json", {"data": {"source": "kim/movies.csv", **OTHER_TEST}}, ["type: movies\n"]),
-        (
-            "run.json",
-            {"data": {"translated": {"rows": 1234, "sha256": "abc", "recipe": {"seed": 3}}}},
-            ["further data, `translated`: 1,234 rows (SHA-256 `abc`); `run.json` has their recipe."],
-        ),
-        ("run.json", {"data": {"own": {"rows": 5}}}, ["It was trained on further data, `own`: 5 rows."]),
-        (
-            "run.json",
-            {"parent_model": {"name": "runs/a", "runs": 2, "training_seconds": 90.0, "data": ["Multi30k", "b_*.txt"]}},
-            [
-                "It began as `runs/a`, which 2 earlier runs trained, 1.5 minutes in all, on Multi30k, b\\_\\*.txt.",
-                "what the model that it began as had seen",
-                "; Multi30k, for non-commercial use",
-            ],
-        ),
-        (
-            "run.json",
-            {"parent_model": {"name": "a"}},
-            ["It began as `a`, which has no record. The command above needs"],
-        ),
-        ("run.json", {"resumed_from": "checkpoint-5"}, [" from checkpoint-5 on, seed"]),
-        ("run.json", {"processes": 2}, [f"\n{TORCHRUN} 2 -m {MODULE} {AGAIN} --use_cpu true\n"]),
-        ("run.json", {"processes": 4, "device": "cuda"}, [f"\n{TORCHRUN} 4 -m {MODULE} {AGAIN}\n"]),
-        ("run.json", {"script": "scripts/a.py"}, ["In a checkout", f"\npython scripts/a.py {AGAIN}\n"]),
-        (
-            "run.json",
-            {"script": "scripts/s.py", "processes": 2},
-            [f"\n{TORCHRUN} 2 scripts/s.py {AGAIN} --use_cpu true\n"],
-        ),
-    ],
-)
+@pytest.mark.parametrize(("file", "changes", "parts"), [(file, changes, parts) for file, changes, *parts in CHANGES])
 def test_what_a_record_says_is_in_the_card(nsmc, file, changes, parts):
     before = str(make_model_card(nsmc))
     edit(nsmc / file, **changes)
@@ -383,13 +332,8 @@ def test_a_card_is_renamed_and_keeps_what_was_added(nsmc):
         file.write('\n"nsmc-half" by hand.\n')
     rename_model_card(nsmc, "kim/mine")
     card = load_model_card(nsmc)
-    assert card.data.model_name == "kim/mine" and 'model="kim/mine"' in example(card)
-    assert card.text.endswith('"nsmc-half" by hand.\n')
-    made = make_model_card(nsmc, "kim/mine")
-    assert card.data.to_dict() == made.data.to_dict()
-    before = (nsmc / "README.md").read_bytes()
-    rename_model_card(nsmc, "kim/mine")
-    assert (nsmc / "README.md").read_bytes() == before
+    assert 'model="kim/mine"' in example(card) and card.text.endswith('"nsmc-half" by hand.\n')
+    assert card.data.to_dict() == make_model_card(nsmc, "kim/mine").data.to_dict()
 
 
 @pytest.mark.parametrize(

@@ -45,33 +45,27 @@ def test_a_run_keeps_its_record_if_the_push_fails(server, run, succeed, tmp_path
 OWN = """
 import sys
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, Trainer, TrainingArguments
-from hf_vanilla_transformer.hub import RecordCallback, push, upload_run
+from hf_vanilla_transformer.hub import RecordCallback, upload
 from hf_vanilla_transformer.metrics import compute_metrics
 model = AutoModelForSequenceClassification.from_pretrained(sys.argv[1])
-tokenizer = AutoTokenizer.from_pretrained(sys.argv[1])
-push(model, "kim/pushed")
 data = [{"input_ids": [5, 6, 7], "labels": i % 2} for i in range(4)]
-for name, settings in {"mine": {"eval_strategy": "epoch", "logging_steps": 1}, "plain": {}}.items():
-    arguments = TrainingArguments(
-        f"{sys.argv[2]}/{name}", push_to_hub=True, hub_model_id=f"kim/{name}", max_steps=2, report_to=[], use_cpu=True,
-        learning_rate=0.01, per_device_train_batch_size=4, save_strategy="epoch", **settings
-    )
-    trainer = Trainer(
-        model, arguments, train_dataset=data, eval_dataset=data, processing_class=tokenizer,
-        compute_metrics=compute_metrics, callbacks=[RecordCallback("reviews.csv")],
-    )
-    trainer.train()
-    upload_run(trainer) if name == "mine" else trainer.push_to_hub()
+arguments = TrainingArguments(
+    sys.argv[2], max_steps=2, report_to=[], use_cpu=True, learning_rate=0.01, per_device_train_batch_size=4,
+    save_strategy="epoch", eval_strategy="epoch", logging_steps=1,
+)
+trainer = Trainer(
+    model, arguments, train_dataset=data, eval_dataset=data,
+    processing_class=AutoTokenizer.from_pretrained(sys.argv[1]),
+    compute_metrics=compute_metrics, callbacks=[RecordCallback("reviews.csv")],
+)
+trainer.train()
+upload(sys.argv[2], "kim/mine")
 """
 
 
-def test_without_our_commands_the_repository_is_the_same(server, succeed, folder, environment, tmp_path):
-    """`push`; a user's Trainer with `upload_run`, and with Trainer's own push."""
+def test_an_own_trainers_run_is_a_repository(server, succeed, folder, environment, tmp_path):
     (tmp_path / "own.py").write_text(OWN)
-    succeed(tmp_path / "own.py", folder, tmp_path)
-    assert in_repository(server, "kim/pushed") == contents(folder)
-    assert 'model="kim/pushed"' in server.files("kim/pushed")["README.md"].decode()
-
+    succeed(tmp_path / "own.py", folder, tmp_path / "mine")
     assert in_repository(server, "kim/mine").keys() == RUN_FILES
     metrics = json.loads(server.files("kim/mine")["metrics.json"])
     assert [row["step"] for row in metrics["epochs"]] == [1, 2]
@@ -82,12 +76,5 @@ def test_without_our_commands_the_repository_is_the_same(server, succeed, folder
     recipe = yaml.safe_load(server.files("kim/mine")["recipe.yaml"])
     assert recipe.pop("save_strategy") == recipe.pop("eval_strategy") == "epoch" and recipe.pop("do_eval")
     assert recipe == {"learning_rate": 0.01, "max_steps": 2, "per_device_train_batch_size": 4, "logging_steps": 1}
-    # In the place of Trainer's draft comes the card, and what only Trainer needs goes.
-    assert "generated_from_trainer" in server.files("kim/plain")["README.md"].decode()
-    assert "training_args.bin" in in_repository(server, "kim/plain")
-    succeed("push-to-hub", tmp_path / "plain", "--repo_id", "kim/plain")
-    assert in_repository(server, "kim/plain") == contents(tmp_path / "plain")
-    program = "print(json.dumps([answer(*load(name)) for name in sys.argv[2:]]))"
-    repositories = {"kim/pushed": folder, "kim/mine": tmp_path / "mine"}
-    answers = json.loads(as_stranger(program, environment, tmp_path, *repositories))
-    assert answers == [logits(place) for place in repositories.values()] and answers[0] != answers[1]
+    answers = json.loads(as_stranger("print(json.dumps(answer(*load('kim/mine'))))", environment, tmp_path))
+    assert answers == logits(tmp_path / "mine") != logits(folder)
