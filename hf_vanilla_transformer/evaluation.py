@@ -27,7 +27,6 @@ from .inference.folder import load_tokenizer, task_of_folder
 from .inference.torch_engine import TorchEngine
 from .metrics import (
     TABLE_LIMIT,
-    answered,
     bootstrapped_bleu,
     calibration_report,
     calibration_scores,
@@ -35,6 +34,7 @@ from .metrics import (
     interval_of,
     markdown_table,
     multi_label_report,
+    predict_labels,
     regression_report,
     robustness_report,
     selective_report,
@@ -48,6 +48,7 @@ from .tasks import METRICS, MULTI, REGRESSION, SINGLE, TRANSLATION
 PREDICTIONS_FILE = "predictions.tsv"
 # Upper limits of the groups of texts, in characters; one more group has none.
 LENGTHS = (5, 10, 20, 40, 80)
+TRANSLATION_METRICS = ("bleu", "bleu_lowercased", "chrf")
 
 
 class Measured(NamedTuple):
@@ -56,13 +57,13 @@ class Measured(NamedTuple):
     Attributes:
         report: The figures by name.
         headline: The most important ones in a line.
-        predictions: What each row was taken for: a row of `PREDICTIONS_FILE`, with the same keys for all.
+        predictions: The columns of `PREDICTIONS_FILE`.
         worst: The numbers of the rows that a reader looks at first.
     """
 
     report: dict[str, Any]
     headline: str
-    predictions: list[dict[str, Any]]
+    predictions: dict[str, list[str]]
     worst: Sequence[Any]
 
 
@@ -72,8 +73,8 @@ def evaluate(model: str | Path, **settings: Any) -> dict[str, Any]:
         report = evaluate("runs/mine", data="test.csv")
         report["accuracy"], report["confusion_matrix"]
 
-    `data` that is given is measured whole, or its test split where it has one. Otherwise the test split of the data
-    of the model's recipe is measured.
+    If `data` is given, its test split is measured, or all its rows if it has none. Otherwise, the test split of the
+    recipe's data is measured.
 
     Args:
         model: A model's folder or Hub name, or an exported folder.
@@ -95,11 +96,8 @@ def evaluate(model: str | Path, **settings: Any) -> dict[str, Any]:
     recipe = {name: value for name, value in record_of(folder, RECIPE_FILE).items() if name in names}
     given = {"model": folder, **settings}
     (arguments, data), _ = read_settings([EvaluationArguments, group], recipe, given, "evaluate")
-    if translates and arguments.robustness:
-        raise DataError("--robustness: is for classifiers")
-    evaluate_model = evaluate_translator if translates else evaluate_classifier
     with nullcontext() if arguments.output_dir is None else finished_folder(arguments.output_dir) as made:
-        measured = evaluate_model(arguments, data, settings)
+        measured = (evaluate_translator if translates else evaluate_classifier)(arguments, data, settings)
         if made is not None:
             written = vars(arguments) | vars(data) | {"data": name_of(data.data)}
             save_json(made / "evaluation.json", {"arguments": written, **describe_environment(), **measured.report})
@@ -112,10 +110,7 @@ def evaluate(model: str | Path, **settings: Any) -> dict[str, Any]:
 
 
 def load_rows(
-    arguments: EvaluationArguments,
-    data: LabelledTextArguments | PairArguments,
-    given: dict[str, Any],
-    **options: Any,
+    arguments: EvaluationArguments, data: LabelledTextArguments | PairArguments, given: dict[str, Any], **options: Any
 ) -> Dataset:
     """Load the rows to measure, as `evaluate` says, and set `arguments.split` to what they are called.
 
@@ -142,6 +137,7 @@ def load_rows(
 
 
 def evaluate_translator(arguments: EvaluationArguments, data: PairArguments, given: dict[str, Any]) -> Measured:
+    check_robustness(arguments.robustness, TRANSLATION.name)
     options: Any = {"dtype": arguments.dtype, "batch_size": arguments.batch_size}
     translate = Translator(arguments.model, num_beams=arguments.num_beams, **options)
     arguments.num_beams = translate.num_beams
@@ -156,7 +152,7 @@ def evaluate_translator(arguments: EvaluationArguments, data: PairArguments, giv
     report = translation_report(translations, references, tokenizer)
     report |= {"bleu_interval": bootstrapped_bleu(translations, references), "texts_per_second": speed}
     report |= describe_engine(translate.engine, arguments.model)
-    print(*(f"{name}: {report[f'{name}_signature']}" for name in ("bleu", "bleu_lowercased", "chrf")), sep="\n")
+    print(*(f"{name}: {report[f'{name}_signature']}" for name in TRANSLATION_METRICS), sep="\n")
     low, high = report["bleu_interval"]
     headline = (
         f"BLEU {report['bleu']:.2f} (95 %: {low:.2f} to {high:.2f}), lower-cased {report['bleu_lowercased']:.2f}, "
@@ -164,8 +160,7 @@ def evaluate_translator(arguments: EvaluationArguments, data: PairArguments, giv
     )
     if "bleu_normalized" in report:
         headline += f"; BLEU {report['bleu_normalized']:.2f} against references as the vocabulary writes them"
-    columns = zip(sources, references, translations, strict=True)
-    predictions = [dict(zip(("source", "reference", "translation"), row, strict=True)) for row in columns]
+    predictions = {"source": sources, "reference": references, "translation": translations}
     return Measured(report, headline, predictions, range(len(rows)))
 
 
@@ -177,73 +172,64 @@ def evaluate_classifier(
     check_robustness(arguments.robustness, problem_type)
     known = None if problem_type == REGRESSION else classify.labels
     split = load_rows(arguments, data, given, problem_type=problem_type, known_labels=known)
-    names = label_names(split)
 
-    def answers(rows: Dataset) -> np.ndarray:
-        return classify.probabilities(tqdm(rows["text"][:], disable=None, leave=False))
+    def measure_rows(rows: Dataset) -> Measured:
+        begin = time.perf_counter()
+        answers = classify.probabilities(tqdm(rows["text"][:], disable=None, leave=False))
+        speed = len(rows) / (time.perf_counter() - begin)
+        measured = measure(rows, answers, problem_type)
+        measured.report.update(texts_per_second=speed, **describe_engine(classify.engine, arguments.model))
+        return measured
 
-    begin = time.perf_counter()
-    probabilities = answers(split)
-    speed = len(split) / (time.perf_counter() - begin)
-    measured = measure(split, probabilities, names, problem_type)
+    measured = measure_rows(split)
     report = measured.report
-    report |= {"texts_per_second": speed, **describe_engine(classify.engine, arguments.model)}
     if arguments.robustness:
-        report["robustness"] = robustness_report(
-            split, arguments.robustness, lambda rows: measure(rows, answers(rows), names, SINGLE).report, report
-        )
-        print(*markdown_table(report["robustness"]["changes"]), sep="\n")
-        if "mean_of_spacings" in report["robustness"]:
-            print(f"mean of the spacings: {report['robustness']['mean_of_spacings']:.4f}")
-    if 2 <= len(names) <= TABLE_LIMIT:
+        robustness = robustness_report(split, arguments.robustness, lambda rows: measure_rows(rows).report, report)
+        report["robustness"] = robustness
+        print(*markdown_table(robustness["changes"]), sep="\n")
+        if "mean_of_spacings" in robustness:
+            print(f"mean of the spacings: {robustness['mean_of_spacings']:.4f}")
+    if 2 <= len(report.get("per_label", [])) <= TABLE_LIMIT:
         print(*markdown_table(report["per_label"]), sep="\n")
     return measured
 
 
-def measure(rows: Dataset, answers: np.ndarray, names: list[str], problem_type: str) -> Measured:
+def measure(rows: Dataset, answers: np.ndarray, problem_type: str) -> Measured:
     """Measure what a classifier answers: probabilities, (rows, labels), or numbers, (rows, 1)."""
-    texts, labels = rows["text"][:], rows["label"][:]
+    texts, labels, names = rows["text"][:], rows["label"][:], label_names(rows)
     labels = np.array(multi_hot(labels, len(names)) if problem_type == MULTI else labels)
     columns: dict[str, list[str]]
     if problem_type == REGRESSION:
         report = regression_report(answers, labels)
         columns = {"label": [f"{label:g}" for label in labels], "predicted": [f"{one:.4f}" for one in answers[:, 0]]}
-        badness = np.abs(answers[:, 0] - labels)
+        errors = np.abs(answers[:, 0] - labels)
     elif problem_type == MULTI:
-        predicted = answers > 0.5
-        badness = (predicted != labels).sum(axis=1)
         report = multi_label_report(answers - 0.5, labels, names)
-        sets = [[SEPARATOR.join(np.array(names)[row > 0]) for row in chosen] for chosen in (labels, predicted)]
-        columns = {"label": sets[0], "predicted": sets[1]}
+        sets = {"label": labels, "predicted": answers > 0.5}
+        columns = {key: [SEPARATOR.join(np.array(names)[row > 0]) for row in chosen] for key, chosen in sets.items()}
+        errors = (sets["predicted"] != labels).sum(axis=1)
     else:
-        confidence, predicted, right = answered(answers, labels)
-        badness = confidence * ~right
-        report = {
-            **classification_report(answers, labels, names),
-            **calibration_report(answers, labels),
-            **calibration_scores(np.log(np.maximum(answers, 1e-30)), labels, SINGLE),
-            "selective": selective_report(answers, labels, names),
-        }
+        report = classification_report(answers, labels, names) | calibration_report(answers, labels)
+        report |= calibration_scores(np.log(np.maximum(answers, 1e-30)), labels, SINGLE)
+        report["selective"] = selective_report(answers, labels, names)
+        confidence, predicted, right = predict_labels(answers, labels)
         columns = {"label": [names[label] for label in labels], "predicted": [names[label] for label in predicted]}
         columns["probability"] = [f"{one:.4f}" for one in confidence]
+        errors = confidence * ~right
     if problem_type != REGRESSION:
-        report["by_length"] = accuracy_by_length(texts, badness == 0)
+        report["by_length"] = accuracy_by_length(texts, errors == 0)
     figures = [f"{title[0].lower()}{title[1:]} {report[name]:.4f}" for name, title in METRICS[problem_type].items()]
     headline = f"{', '.join(figures)}{interval_of(report)}"
-    columns["text"] = texts
-    predictions = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-    worst = [row for row in np.argsort(-badness, kind="stable") if badness[row]]
-    return Measured(report, headline, predictions, worst)
+    worst = [row for row in np.argsort(-errors, kind="stable") if errors[row]]
+    return Measured(report, headline, {**columns, "text": texts}, worst)
 
 
 def accuracy_by_length(texts: list[str], right: np.ndarray) -> list[dict[str, Any]]:
-    """Accuracy by length of text: of each group its characters, its rows and its accuracy."""
-    group = np.searchsorted(LENGTHS, [len(text) for text in texts])
+    """Return for each group of texts of similar length its characters, its rows and its accuracy."""
     names = [f"{low + 1} to {high}" for low, high in pairwise((0, *LENGTHS))] + [f"more than {LENGTHS[-1]}"]
-    chosen = [(name, group == place) for place, name in enumerate(names) if (group == place).any()]
-    return [
-        {"characters": name, "rows": int(rows.sum()), "accuracy": float(right[rows].mean())} for name, rows in chosen
-    ]
+    group = np.searchsorted(LENGTHS, [len(text) for text in texts])
+    chosen = {names[place]: right[group == place] for place in np.unique(group)}
+    return [{"characters": name, "rows": len(some), "accuracy": float(some.mean())} for name, some in chosen.items()]
 
 
 def describe_engine(engine: Engine, model: str) -> dict[str, str]:
@@ -255,35 +241,40 @@ def describe_engine(engine: Engine, model: str) -> dict[str, str]:
     return {"precision": str(engine.model.dtype).removeprefix("torch."), "device": name}
 
 
-def save_predictions(folder: Path, predictions: list[dict[str, Any]]) -> None:
-    """Write what each row was taken for, in the order of the rows."""
+def save_predictions(folder: Path, predictions: dict[str, list[str]]) -> None:
     with open(folder / PREDICTIONS_FILE, "w", encoding="utf-8", newline="") as opened:
-        writer = csv.DictWriter(opened, predictions[0], delimiter="\t")
-        writer.writeheader()
-        writer.writerows(predictions)
+        writer = csv.writer(opened, delimiter="\t")
+        writer.writerow(predictions)
+        writer.writerows(zip(*predictions.values(), strict=True))
 
 
 def save_report(folder: Path, rows: str, model: str, measured: Measured) -> None:
     """Write `report.md`: the figures for people, and the worst rows."""
-    report, tables = measured.report, {}
-    if "bleu" in report:
-        tables["Metrics"] = [
+    report = measured.report
+    labels, confusion = report.get("per_label", []), report.get("confusion_matrix", [])
+    answers = [f"answered {one['label']}" for one in labels]
+    tables = {
+        "Metrics": [
             {"metric": name, "value": report[name], "signature": report[f"{name}_signature"]}
-            for name in ("bleu", "bleu_lowercased", "chrf")
-        ]
-    tables["Labels"] = report.get("per_label")
-    if 2 <= len(confusion := report.get("confusion_matrix", [])) <= TABLE_LIMIT:
-        names = [one["label"] for one in report["per_label"]]
-        header = ["label", *(f"answered {name}" for name in names)]
-        rows_of_labels = zip(names, confusion, strict=True)
-        tables["Labels and answers"] = [dict(zip(header, (name, *row), strict=True)) for name, row in rows_of_labels]
-    tables["By length in characters"] = report.get("by_length")
-    tables["Changed texts"] = report.get("robustness", {}).get("changes")
-    tables["Where it may say that it is not sure"] = [
-        {name: row[name] for name in row if name != "accuracy_by_answer"} | row["accuracy_by_answer"]
-        for row in report.get("selective", [])
-    ]
-    tables[f"From {PREDICTIONS_FILE}"] = [measured.predictions[row] for row in measured.worst[:20]]
+            for name in TRANSLATION_METRICS
+            if name in report
+        ],
+        "Labels": labels,
+        "Labels and answers": [
+            {"label": one["label"], **dict(zip(answers, numbers, strict=True))}
+            for one, numbers in zip(labels, confusion, strict=False)  # several labels a text have no confusion matrix
+            if len(labels) <= TABLE_LIMIT
+        ],
+        "By length in characters": report.get("by_length"),
+        "Changed texts": report.get("robustness", {}).get("changes"),
+        "Where it may say that it is not sure": [
+            {name: row[name] for name in ("threshold", "answered", "accuracy")} | row["accuracy_by_answer"]
+            for row in report.get("selective", [])
+        ],
+        f"From {PREDICTIONS_FILE}": [
+            {name: column[row] for name, column in measured.predictions.items()} for row in measured.worst[:20]
+        ],
+    }
     lines = [f"# {model}, measured", "", f"{rows}: {measured.headline}", ""]
     lines += [f"{report['precision']} on {report['device']}, {report['texts_per_second']:.0f} texts a second", ""]
     for title, table in tables.items():

@@ -1,7 +1,8 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 """Metrics: classification with scikit-learn, perplexity, translation with sacreBLEU.
 
-`names` are those of the labels, by default their numbers.
+A classifier's `logits` and `probabilities` are (rows, labels), float. `labels` are (rows,), int; for several labels a
+text (rows, labels), 1 or 0; for numbers (rows,), float. `names` are the labels' names, by default their numbers.
 """
 
 import json
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 from datasets import Dataset
+from sacrebleu.metrics import BLEU, CHRF
 from tokenizers.models import WordLevel
 from torch import nn
 from transformers import EvalPrediction, PreTrainedTokenizerBase, Trainer
@@ -26,43 +28,36 @@ from .tokenizer import split_words
 __all__ = [
     "bootstrapped_bleu",
     "calibration_report",
-    "calibration_scores",
     "classification_report",
     "compute_metrics",
-    "compute_perplexity",
-    "evaluate_split",
     "multi_label_report",
     "regression_report",
-    "robustness_report",
     "selective_report",
-    "token_losses",
     "translation_report",
     "wilson_interval",
-    "word_report",
 ]
 # A longer table of labels is not printed.
 TABLE_LIMIT = 50
+# Bins of equal width for the probability of the predicted label.
+BINS = 10
+# Probabilities below which a text is left unanswered.
+THRESHOLDS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 
 
 def classification_report(
     logits: np.ndarray, labels: np.ndarray, names: Sequence[str] | None = None
 ) -> dict[str, Any]:
-    """Measure a classifier's predictions with scikit-learn.
-
-    Args:
-        logits: (rows, labels), float.
-        labels: (rows,), int.
+    """Measure the predictions of one label a text.
 
     Returns:
-        `accuracy`; `accuracy_interval`, as `wilson_interval` returns it; `majority`, the most frequent `label` and its
-        `share`, which is the accuracy of always answering it; `f1`, of label 1 if there are two labels, else the macro
-        average; `macro_f1`; `per_label`, as `label_scores` returns it; `confusion_matrix`, true labels in rows and
-        predicted ones in columns; `rows`.
+        `accuracy`; `accuracy_interval`, by `wilson_interval`; `majority`, the most frequent label and its share; `f1`,
+        of label 1 if there are two labels, else the macro average; `macro_f1`; `per_label`, by `label_scores`;
+        `confusion_matrix`, with a row for each true label and a column for each predicted one; `rows`.
     """
     from sklearn.metrics import confusion_matrix, f1_score
 
     numbers = range(logits.shape[-1])
-    _, predicted, right = answered(logits, labels)
+    _, predicted, right = predict_labels(logits, labels)
     average = "binary" if len(numbers) == 2 else "macro"
     per_label = label_scores(labels[:, None] == numbers, predicted[:, None] == numbers, names)
     accuracy, most_frequent = float(right.mean()), max(per_label, key=lambda one: one["rows"])
@@ -78,13 +73,8 @@ def classification_report(
     }
 
 
-def answered(scores: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return of each row the highest score, the label that has it, and whether this label is right.
-
-    Args:
-        scores: (rows, labels), float: probabilities or logits.
-        labels: (rows,), int.
-    """
+def predict_labels(scores: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return each row's highest score, the label that has it, and whether this label is right."""
     predicted = scores.argmax(axis=-1)
     return scores.max(axis=-1), predicted, predicted == labels
 
@@ -102,7 +92,7 @@ def wilson_interval(share: float, rows: int) -> list[float]:
 
 
 def interval_of(report: dict[str, Any]) -> str:
-    """Write a report's interval of the accuracy, and its most frequent label; nothing if it has no accuracy."""
+    """Write an accuracy's interval and the share of the most frequent label; nothing for other metrics."""
     if "accuracy_interval" not in report:
         return ""
     low, high = report["accuracy_interval"]
@@ -113,13 +103,10 @@ def interval_of(report: dict[str, Any]) -> str:
 def label_scores(
     labels: np.ndarray, predicted: np.ndarray, names: Sequence[str] | None = None
 ) -> list[dict[str, Any]]:
-    """Measure each label by itself.
+    """Return each label's name, precision, recall, F1 and number of rows.
 
     Args:
-        labels, predicted: (rows, labels), whether a row has the label.
-
-    Returns:
-        For each label `label`, its name; `precision`; `recall`; `f1`; `rows`, how many have it.
+        labels, predicted: (rows, labels), bool.
     """
     from sklearn.metrics import precision_recall_fscore_support
 
@@ -142,15 +129,11 @@ def markdown_table(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def multi_label_report(logits: np.ndarray, labels: np.ndarray, names: Sequence[str] | None = None) -> dict[str, Any]:
-    """Measure the predictions of any number of labels a text: those with a probability above 1/2.
-
-    Args:
-        logits: (rows, labels), float.
-        labels: (rows, labels), 1 or 0.
+    """Measure the predictions of several labels a text: those with a probability above 1/2.
 
     Returns:
         `exact_match`, the share of rows whose labels are all right; `micro_f1`, of all labels of all rows;
-        `macro_f1`; `per_label`, as `label_scores` returns it; `rows`.
+        `macro_f1`; `per_label`, by `label_scores`; `rows`.
     """
     from sklearn.metrics import f1_score
 
@@ -165,15 +148,11 @@ def multi_label_report(logits: np.ndarray, labels: np.ndarray, names: Sequence[s
 
 
 def regression_report(values: np.ndarray, labels: np.ndarray) -> dict[str, Any]:
-    """Measure predicted numbers.
-
-    Args:
-        values: (rows,) or (rows, 1), float.
-        labels: (rows,), float.
+    """Measure predicted numbers, (rows,) or (rows, 1).
 
     Returns:
-        `mae`, the mean absolute error; `rmse`, the root of the mean squared one; `r2`, the share of the variance that
-        is explained, and `pearson`, the correlation, both 0 where all labels, or all values, are equal; `rows`.
+        `mae` and `rmse`, the mean absolute and the root mean squared error; `r2`, the share of the variance that is
+        explained; `pearson`, the correlation; `rows`. If all numbers are equal, `r2` and `pearson` are 0.
     """
     from sklearn.metrics import mean_absolute_error, r2_score, root_mean_squared_error
 
@@ -188,48 +167,34 @@ def regression_report(values: np.ndarray, labels: np.ndarray) -> dict[str, Any]:
     }
 
 
-def calibration_report(probabilities: np.ndarray, labels: np.ndarray, bins: int = 10) -> dict[str, Any]:
+def calibration_report(probabilities: np.ndarray, labels: np.ndarray) -> dict[str, Any]:
     """Measure a classifier's calibration (Guo et al. 2017, "On Calibration of Modern Neural Networks").
 
-    Args:
-        probabilities: (rows, labels), float.
-        labels: (rows,), int.
-        bins: Number of bins of equal width for the probability of the predicted label.
-
     Returns:
-        `expected_calibration_error` (Eq. 3), the mean distance of accuracy and confidence in bins, weighted by rows;
-        and `bins`, those that are not empty: `rows`, `confidence` (mean probability of the predicted label),
-        `accuracy`.
+        `bins`, of those that are not empty `rows`, mean `confidence` and `accuracy`; `expected_calibration_error`
+        (Eq. 3), the mean distance of the last two, weighted by rows.
     """
-    confidence, _, right = answered(probabilities, labels)
-    number = np.minimum((confidence * bins).astype(int), bins - 1)
-    filled = []
-    for chosen in (number == place for place in np.unique(number)):
-        means = {"confidence": float(confidence[chosen].mean()), "accuracy": float(right[chosen].mean())}
-        filled.append({"rows": int(chosen.sum()), **means})
-    error = sum(one["rows"] * abs(one["confidence"] - one["accuracy"]) for one in filled) / len(labels)
-    return {"expected_calibration_error": error, "bins": filled}
-
-
-# Probabilities below which a text is left unanswered.
-THRESHOLDS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
+    confidence, _, right = predict_labels(probabilities, labels)
+    number = np.minimum((confidence * BINS).astype(int), BINS - 1)
+    bins = []
+    for rows in (number == place for place in np.unique(number)):
+        means = {"confidence": float(confidence[rows].mean()), "accuracy": float(right[rows].mean())}
+        bins.append({"rows": int(rows.sum()), **means})
+    error = sum(one["rows"] * abs(one["confidence"] - one["accuracy"]) for one in bins) / len(labels)
+    return {"expected_calibration_error": error, "bins": bins}
 
 
 def selective_report(
     probabilities: np.ndarray, labels: np.ndarray, names: Sequence[str] | None = None
 ) -> list[dict[str, Any]]:
-    """Measure a classifier that leaves the texts unanswered of which it is not sure.
-
-    Args:
-        probabilities: (rows, labels), float.
-        labels: (rows,), int.
-        names: Of the labels; by default their numbers.
+    """Measure a classifier that leaves a text unanswered if its probability is below a threshold.
 
     Returns:
-        For each of `THRESHOLDS` `threshold`; `answered`, the share of the rows with a probability of at least this;
-        `accuracy`, of those; `accuracy_by_answer`, of those that got each label. None where there are none.
+        For each of `THRESHOLDS` `threshold`; `answered`, the share of the rows; `accuracy`, of the answers;
+        `accuracy_by_answer`, for each label, of the answers that are this label. Without an answer, it is None.
     """
-    confidence, predicted, right = answered(probabilities, labels)
+    confidence, predicted, right = predict_labels(probabilities, labels)
+    numbers = range(probabilities.shape[-1])
 
     def accuracy(chosen: np.ndarray) -> float | None:
         return float(right[chosen].mean()) if chosen.any() else None
@@ -237,10 +202,8 @@ def selective_report(
     report = []
     for threshold in THRESHOLDS:
         sure = confidence >= threshold
-        by_answer = {
-            str(name): accuracy(sure & (predicted == number))
-            for number, name in enumerate(range(probabilities.shape[-1]) if names is None else names)
-        }
+        of_answers = [accuracy(sure & (predicted == number)) for number in numbers]
+        by_answer = dict(zip(map(str, numbers if names is None else names), of_answers, strict=True))
         row = {"threshold": threshold, "answered": float(sure.mean()), "accuracy": accuracy(sure)}
         report.append({**row, "accuracy_by_answer": by_answer})
     return report
@@ -249,9 +212,7 @@ def selective_report(
 def calibration_scores(logits: np.ndarray, labels: np.ndarray, problem_type: str) -> dict[str, float]:
     """Measure a classifier's probabilities; all three figures are better when smaller.
 
-    Args:
-        logits: (rows, labels), float.
-        labels: (rows,), int; or of several labels a text (rows, labels), 1 or 0, each of which counts as a row.
+    With several labels a text, each label of each row counts as a row.
 
     Returns:
         `expected_calibration_error`, as in `calibration_report`; `log_loss`, the mean of -log p of the true label;
@@ -289,26 +250,20 @@ def compute_metrics(prediction: EvalPrediction, problem_type: str = SINGLE) -> d
 
 
 def robustness_report(
-    rows: Dataset,
-    changes: Sequence[str],
-    measure: Callable[[Dataset], dict[str, Any]],
-    report: dict[str, Any],
-    seed: int = 42,
+    rows: Dataset, changes: Sequence[str], measure: Callable[[Dataset], dict[str, Any]], report: dict[str, Any]
 ) -> dict[str, Any]:
-    """Measure a classifier of single labels on texts under changes of them.
+    """Measure a classifier of single labels with changed texts.
 
     Args:
         rows: As `load_labelled_text` returns a split.
         changes: Names of `data.changes.CHANGES`.
         measure: Returns the report of such rows; `report` is that of `rows`, as they are.
-        seed: Of the changes' random choices.
 
     Returns:
-        `seed`; `changes`, for the texts as written and then for each change `change`, its name, `changed`, the number
-        of texts that differ, and the metrics; `mean_of_spacings`, of the accuracy over `SPACINGS`, if all of them were
-        measured.
+        `seed`, of the changes; `changes`, of the texts as written and then of each `change`, the number of `changed`
+        texts and the metrics; `mean_of_spacings`, the mean accuracy over `SPACINGS`, if all were measured.
     """
-    names, texts = [*METRICS[SINGLE]], rows["text"][:]
+    seed, names, texts = 42, [*METRICS[SINGLE]], rows["text"][:]
     measured = [{"change": as_written.__name__, "changed": 0, **{name: report[name] for name in names}}]
     for change in changes:
         changed = change_texts(rows, change, seed)
@@ -316,31 +271,28 @@ def robustness_report(
         report = measure(changed)
         measured.append({"change": change, "changed": different, **{name: report[name] for name in names}})
     result = {"seed": seed, "changes": measured}
-    spacings = {spacing.__name__ for spacing in SPACINGS}
-    if spacings <= {one["change"] for one in measured}:
-        result["mean_of_spacings"] = float(np.mean([one[names[0]] for one in measured if one["change"] in spacings]))
+    accuracies = {one["change"]: one["accuracy"] for one in measured}
+    spacings = [spacing.__name__ for spacing in SPACINGS]
+    if accuracies.keys() >= {*spacings}:
+        result["mean_of_spacings"] = float(np.mean([accuracies[name] for name in spacings]))
     return result
 
 
 def token_losses(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-    """Trainer's `preprocess_logits_for_metrics`: it keeps two numbers a row instead of the logits.
+    """Return each row's sum of losses and number of tokens, (B, 2); Trainer's `preprocess_logits_for_metrics`.
 
     Args:
         logits: (B, T, V).
         labels: (B, T), -100 for pads.
-
-    Returns:
-        (B, 2), float: each row's sum of losses and number of tokens.
     """
     losses = nn.functional.cross_entropy(logits.flatten(0, 1).float(), labels.flatten(), reduction="none")
     return torch.stack([losses.view_as(labels).sum(dim=1), (labels != -100).sum(dim=1)], dim=1)
 
 
 def compute_perplexity(prediction: EvalPrediction) -> dict[str, float]:
-    """Trainer's `compute_metrics` after `token_losses`; its own `eval_loss` is a mean of batch means.
+    """Compute `token_loss`, the mean loss per token without label smoothing, and its exponential, `perplexity`.
 
-    Returns:
-        `token_loss`, the mean loss per token without label smoothing, and its exponential, `perplexity`.
+    Trainer's `compute_metrics` after `token_losses`; its own `eval_loss` is a mean of batch means.
     """
     losses, tokens = np.asarray(prediction.predictions, dtype=np.float64).sum(axis=0)
     return {"token_loss": float(losses / tokens), "perplexity": float(np.exp(losses / tokens))}
@@ -349,24 +301,20 @@ def compute_perplexity(prediction: EvalPrediction) -> dict[str, float]:
 def translation_report(
     translations: list[str], references: list[str], tokenizer: PreTrainedTokenizerBase | None = None
 ) -> dict[str, Any]:
-    """Measure translations, detokenized, with sacreBLEU.
+    """Measure translations, detokenized, with sacreBLEU; all figures are between 0 and 100.
 
     Args:
-        tokenizer: The target tokenizer. What its normalizer changes, such as the letter `ㅋ`, no model can write.
+        tokenizer: The target tokenizer; a model cannot write what its normalizer changes, such as the letter `ㅋ`.
 
     Returns:
-        `bleu`, cased, and `bleu_lowercased`, both with sacreBLEU's own tokenizer (13a); `chrf` (Popović 2015), of
-        cased characters; the signature of each; `rows`; and where the normalizer changes references,
-        `bleu_normalized`, as `bleu` against the changed ones. All are between 0 and 100.
+        `bleu` and `bleu_lowercased`, with sacreBLEU's own tokenizer (13a); `chrf` (Popović 2015); the signature of
+        each; `rows`; `bleu_normalized`, against normalized references, if the normalizer changes any.
 
     Raises:
-        ValueError: the numbers of translations and references differ.
+        DataError: the numbers of translations and references differ.
     """
-    from sacrebleu.metrics import BLEU, CHRF
-
     if len(translations) != len(references):
         raise DataError(f"{len(translations)} translations, {len(references)} references")
-
     report = {}
     for name, metric in (("bleu", BLEU()), ("bleu_lowercased", BLEU(lowercase=True)), ("chrf", CHRF())):
         report[name] = metric.corpus_score(translations, [references]).score
@@ -381,12 +329,10 @@ def translation_report(
 
 def bootstrapped_bleu(translations: list[str], references: list[str]) -> list[float]:
     """Return [low, high], the 95 % confidence interval of BLEU by sacreBLEU's bootstrap of the sentences."""
-    from sacrebleu.metrics import BLEU
-
     metric = BLEU()
     score = metric.corpus_score(translations, [references], n_bootstrap=1000)
-    found = json.loads(score.format(width=6, signature=str(metric.get_signature()), is_json=True))
-    mean, half = found.get("confidence_mean", 0.0), found.get("confidence_var", 0.0)  # a BLEU of 0 has neither
+    figures = json.loads(score.format(width=6, signature=str(metric.get_signature()), is_json=True))
+    mean, half = figures.get("confidence_mean", 0.0), figures.get("confidence_var", 0.0)  # a BLEU of 0 has neither
     return [mean - half, mean + half]
 
 
@@ -397,13 +343,12 @@ def word_report(
 
     Args:
         translations: The ids that the model wrote; pads may be -100.
+        references: The texts to compare with; `split_words` cuts them into words.
         tokenizer: The target tokenizer. In a vocabulary of words, `[UNK]` matches nothing.
 
     Returns:
-        `bleu_words`, of words as `split_words` cuts them, and its signature.
+        `bleu_words` and its signature.
     """
-    from sacrebleu.metrics import BLEU
-
     outside = {-100, tokenizer.pad_token_id, tokenizer.bos_token_id, tokenizer.eos_token_id}
     rows = [[token for token in row if token not in outside] for row in translations]
     if isinstance(tokenizer.backend_tokenizer.model, WordLevel):

@@ -106,7 +106,7 @@ class RobustnessArguments:
 
 def check_robustness(changes: list[str], problem_type: str) -> None:
     if changes and problem_type != SINGLE:
-        raise DataError(f"--robustness: is for models that give a text one label, not for {problem_type}")
+        raise DataError(f"--robustness: is for classifiers that give a text one label, not for {problem_type}")
 
 
 @dataclass
