@@ -21,7 +21,7 @@ from ..hub.record import example_texts, save_json
 from ..inference.engine import ModelFacts, labels_of
 from ..modeling_vanilla_transformer import VanillaTransformerPreTrainedModel
 from ..tasks import CLASSIFICATION, EXAMPLES, SINGLE, Task
-from .exporting import load_exportable, save_tokenizers, task_of_model
+from .exporting import load_exportable, save_tokenizers
 
 
 # The npm packages of the page, of each the files that it needs, and their SHA-256.
@@ -35,8 +35,6 @@ RUNTIME = {
         "LICENSE": "c71d239df91726fc519c6eb72d318ec65820627232b2f796219e87dcf35d0ab4",
     },
 }
-# The page reads this many characters of a text for each token of the model; the rest is cut.
-CHARACTERS_PER_TOKEN = 64
 
 
 def make_page(
@@ -60,15 +58,15 @@ def make_page(
         OSError: a file cannot be read or written.
     """
     with finished_folder(output_dir) as folder:
-        model, tokenizers = load_exportable(model_folder)
+        model, tokenizers, task = load_exportable(model_folder)
         if model.config.problem_type not in (None, SINGLE):
             raise DataError(f"{model_folder}: trained for {model.config.problem_type}, which gives no single label")
         with resources.as_file(resources.files(__package__) / "page") as static:
             shutil.copytree(static, folder, dirs_exist_ok=True)
         copy_runtime(folder / "runtime", runtime)
-        _save_networks(model, folder / "model")
+        _save_networks(model, task, folder / "model")
         save_tokenizers(tokenizers, folder / "model")
-        settings = _settings(model, model_folder, examples)
+        settings = _settings(model, task, model_folder, examples)
         # transformers' number for "no limit" is beyond what JavaScript counts to.
         settings["max_length"] = min(tokenizers[0].model_max_length, model.config.max_position_embeddings)
         settings["max_characters"] = 64 * settings["max_length"]
@@ -78,13 +76,13 @@ def make_page(
     return settings
 
 
-def _save_networks(model: VanillaTransformerPreTrainedModel, folder: Path) -> None:
+def _save_networks(model: VanillaTransformerPreTrainedModel, task: Task, folder: Path) -> None:
     """Write a classifier with its attentions, or a translator's encoder and its decoder without a cache."""
     from .onnx_writer import save_graph, source_example
 
     folder.mkdir()
     example: dict[str, Any] = source_example()
-    if task_of_model(model) is CLASSIFICATION:
+    if task is CLASSIFICATION:
         save_graph(model, {**example, "output_attentions": True}, folder / "classifier.onnx")
         return
     save_graph(model.get_encoder(), example, folder / "encoder.onnx")
@@ -100,10 +98,9 @@ def _save_networks(model: VanillaTransformerPreTrainedModel, folder: Path) -> No
 
 
 def _settings(
-    model: VanillaTransformerPreTrainedModel, model_folder: str, examples: list[str] | None
+    model: VanillaTransformerPreTrainedModel, task: Task, model_folder: str, examples: list[str] | None
 ) -> dict[str, Any]:
     config = model.config
-    task: Task = task_of_model(model)
     languages: list[str] = []
     with contextlib.suppress(ValueError):  # a model without a card
         languages = load_model_card(model_folder).data.get("language") or []

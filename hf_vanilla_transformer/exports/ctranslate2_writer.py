@@ -12,7 +12,7 @@ from transformers import PreTrainedTokenizerBase
 
 from ..configuration_vanilla_transformer import VanillaTransformerConfig
 from ..errors import DataError
-from ..inference.engine import ModelFacts, labels_of
+from ..inference.engine import ModelFacts
 from ..inference.folder import Tokenizers
 from ..modeling_vanilla_transformer import (
     VanillaTransformerDecoder,
@@ -35,7 +35,7 @@ ACTIVATIONS = {
     "tanh": Activation.Tanh,
     "sigmoid": Activation.Sigmoid,
 }
-# Settings of transformers' search that CTranslate2 lacks, and the values that have no effect.
+# Settings of transformers' search that CTranslate2 does not have, and the values that have no effect.
 NEUTRAL_SETTINGS = {
     **{"min_length": 0, "min_new_tokens": 0, "no_repeat_ngram_size": 0, "encoder_no_repeat_ngram_size": 0},
     **{"repetition_penalty": 1.0, "encoder_repetition_penalty": 1.0},
@@ -43,42 +43,6 @@ NEUTRAL_SETTINGS = {
     **dict.fromkeys(["forced_bos_token_id", "forced_eos_token_id", "exponential_decay_length_penalty"]),
 }
 MAX_WEIGHT = 64  # in int8
-# The card's program for each task, a template.
-PROGRAMS = {
-    "classification": """\
-import ctranslate2
-import numpy as np
-from tokenizers import Tokenizer
-
-tokenizer = Tokenizer.from_file("tokenizer.json")
-tokenizer.enable_truncation({{ source_positions }})
-classifier = ctranslate2.Translator(".")
-labels = {{ labels }}
-logits = np.array({{ logits_without_tokens }})  # of a text without a token
-if tokens := tokenizer.encode({{ example }}).tokens:
-    (result,) = classifier.translate_batch(
-        [tokens], beam_size=1, max_decoding_length=1, min_decoding_length=0, return_logits_vocab=True
-    )
-    logits = np.array(result.logits[0][0])[: len(labels)]
-odds = np.exp(logits)
-print(labels[odds.argmax()], (odds / odds.sum()).max())""",
-    "translation": """\
-import ctranslate2
-from tokenizers import Tokenizer
-
-tokenizer = Tokenizer.from_file("tokenizer.json")
-tokenizer.enable_truncation({{ source_positions }})
-target_tokenizer = {{ 'Tokenizer.from_file("%s/tokenizer.json")' % target_folder if target_folder else "tokenizer" }}
-translator = ctranslate2.Translator(".")
-(result,) = translator.translate_batch(
-    [tokenizer.encode({{ example }}).tokens],
-    beam_size={{ num_beams }},
-    length_penalty={{ length_penalty }},
-    max_decoding_length={{ target_positions - 1 }},
-    min_decoding_length=0,
-)
-print(target_tokenizer.decode([target_tokenizer.token_to_id(token) for token in result.hypotheses[0]]))""",
-}
 
 
 @torch.no_grad()
@@ -87,33 +51,23 @@ def write(
 ) -> None:
     """Write the model's files; arguments and errors as in `Format`."""
     config = model.config
-    check(model)
+    if config.activation_function not in ACTIVATIONS:
+        raise DataError(f"activation_function: CTranslate2 has no {config.activation_function!r}")
     spec = specs.TransformerSpec(stack_spec(model.model.encoder), stack_spec(model.model.decoder))
     # CTranslate2 takes a source of this token alone for an empty one.
     spec.config.bos_token = "<|none|>"
     # eps inside the root, where an unbiased norm has it outside: sqrt(1 + 2 eps) is about 1 + eps.
     spec.config.layer_norm_epsilon = config.layer_norm_eps * (1 if config.layer_norm_type == "standard" else 2)
     spec.register_source_vocabulary(vocabulary(tokenizers[0], config.vocab_size))
-    set_head = set_classifier if isinstance(model, VanillaTransformerForSequenceClassification) else set_translator
-    set_head(spec, model, tokenizers[1])
+    if isinstance(model, VanillaTransformerForSequenceClassification):
+        set_classifier(spec, model)
+    else:
+        set_translator(spec, model, tokenizers[1])
     if quantize is not None:
         quantize_weights(spec)
     spec.validate()
     spec.optimize()
     spec.save(str(folder))
-
-
-def check(model: VanillaTransformerPreTrainedModel) -> None:
-    """Check that CTranslate2 can express a model and the settings of its search."""
-    config = model.config
-    if config.activation_function not in ACTIVATIONS:
-        raise DataError(
-            f"activation_function: {config.activation_function!r} is none of CTranslate2's ({', '.join(ACTIVATIONS)})"
-        )
-    for name, neutral in NEUTRAL_SETTINGS.items():
-        value = getattr(getattr(model, "generation_config", None), name, None)
-        if value not in (None, neutral):
-            raise DataError(f"generation_config.{name}: {value!r}; the CTranslate2 engine has no such search")
 
 
 def quantize_weights(spec) -> None:
@@ -134,44 +88,44 @@ def quantize_weights(spec) -> None:
 
 
 def vocabulary(tokenizer: PreTrainedTokenizerBase, size: int) -> list[str]:
-    """The tokens by id; ids that the tokenizer does not know get names of their own."""
+    """Return the tokens by id; ids that the tokenizer does not know get names of their own."""
     tokens = {token_id: token for token, token_id in tokenizer.get_vocab().items()}
     return [tokens.get(token_id, f"<unused {token_id}>") for token_id in range(size)]
 
 
 def set_translator(spec, model: Any, tokenizer: PreTrainedTokenizerBase) -> None:
-    config = model.config
+    config, ends = model.config, ModelFacts.of(model.config).end_token_ids
+    if not ends:
+        raise DataError("eos_token_id: none, and CTranslate2 needs one")
+    for name, neutral in NEUTRAL_SETTINGS.items():
+        value = getattr(model.generation_config, name, None)
+        if value not in (None, neutral):
+            raise DataError(f"generation_config.{name}: CTranslate2's search has none, the model's is {value!r}")
     set_linear(spec.decoder.projection, model.lm_head)
     tokens = vocabulary(tokenizer, config.target_vocab_size)
     spec.register_target_vocabulary(tokens)
     spec.config.decoder_start_token = tokens[config.decoder_start_token_id]
-    spec.config.eos_token = tokens[ModelFacts.of(config).end_token_ids[0]]
+    spec.config.eos_token = tokens[ends[0]]
     spec.config.unk_token = tokenizer.unk_token or spec.config.eos_token
 
 
-def set_classifier(spec, model: Any, _) -> None:
+def set_classifier(spec, model: Any) -> None:
     """Make the labels the target vocabulary, and the classifier the projection onto it.
 
     CTranslate2 needs start, end and unknown token in the vocabulary, too: they come last, with a bias far below any
     label's logit.
     """
-    labels = labels_of(model.config)
-    start, unknown, end = special = ["<|start|>", "<|unknown|>", "<|end|>"]
-    if len({*labels, *special}) < len(labels) + len(special):
-        raise DataError(f"id2label: CTranslate2 needs different names, other than {', '.join(special)}")
-    tokens = [*labels, *special]
+    special = ["<start>", "<end>", "<unknown>"]
+    tokens = [*map(str, range(model.config.num_labels)), *special]  # names of labels could be the same
     spec.register_target_vocabulary(tokens)
-    spec.config.decoder_start_token = start
-    spec.config.unk_token, spec.config.eos_token = unknown, end
+    spec.config.decoder_start_token, spec.config.eos_token, spec.config.unk_token = special
 
-    embedding = model.model.decoder.embed_tokens.weight
-    rows = embedding.new_zeros(len(tokens), embedding.shape[1])
-    rows[tokens.index(start)] = embedding[model.config.decoder_start_token_id]
-    spec.decoder.embeddings.weight = rows
+    embedding, start = model.model.decoder.embed_tokens.weight, model.config.num_labels
+    spec.decoder.embeddings.weight = embedding.new_zeros(len(tokens), embedding.shape[1])
+    spec.decoder.embeddings.weight[start] = embedding[model.config.decoder_start_token_id]
     spec.decoder.projection.weight = nn.functional.pad(model.classifier.weight, (0, 0, 0, len(special)))
-    bias = embedding.new_zeros(len(tokens))
-    bias[len(labels) :] = -1e9
-    spec.decoder.projection.bias = bias
+    spec.decoder.projection.bias = embedding.new_zeros(len(tokens))
+    spec.decoder.projection.bias[start:] = -1e9
 
 
 def stack_spec(stack: VanillaTransformerEncoder | VanillaTransformerDecoder) -> Any:

@@ -23,22 +23,6 @@ from ..modeling_vanilla_transformer import VanillaTransformerPreTrainedModel
 
 # The version of ONNX's operators; the first one with GELU.
 OPSET = 20
-# The card's program for each task, a template.
-PROGRAMS = {
-    "classification": """\
-import numpy as np
-import onnxruntime
-from tokenizers import Tokenizer
-
-tokenizer = Tokenizer.from_file("tokenizer.json")
-tokenizer.enable_truncation({{ source_positions }})
-classifier = onnxruntime.InferenceSession("onnx/model{{ "_quantized" if quantize }}.onnx")
-text = tokenizer.encode({{ example }})
-ids, mask = text.ids or [{{ config.pad_token_id or 0 }}], text.attention_mask or [0]
-inputs = {"input_ids": np.array([ids]), "attention_mask": np.array([mask])}
-odds = np.exp(classifier.run(["logits"], inputs)[0][0])
-print({{ labels }}[odds.argmax()], (odds / odds.sum()).max())"""
-}
 
 
 def write(

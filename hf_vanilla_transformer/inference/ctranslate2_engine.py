@@ -33,7 +33,7 @@ class CTranslate2Engine(Engine):
             )
         if torch := sys.modules.get("torch"):  # `intra_threads` (CTranslate2 4.8) would hold for it, too
             torch.set_num_threads(threads)
-        generation = export["generation"] or {}
+        generation = export["generation"]
         # With 0 itself, CTranslate2 searches in another way.
         self.length_penalty = generation.get("length_penalty", 1.0) or 1e-9
         self.num_beams = generation.get("num_beams") or 1

@@ -7,12 +7,12 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from shared import LINES, ROOT, run_without_the_package, tiny_config
+from shared import LINES, ROOT, VARIANTS, run_without_the_package, tiny_config
 from transformers import GenerationConfig
 
 from exports.models import CONFIGS, HEADS, program_of, random_model, save
-from hf_vanilla_transformer.exports import comparison, export
-from hf_vanilla_transformer.inference import Classifier, load_engine
+from hf_vanilla_transformer.exports import export
+from hf_vanilla_transformer.inference import Classifier, Translator, load_engine
 from hf_vanilla_transformer.inference.folder import load_model
 from hf_vanilla_transformer.inference.torch_engine import TorchEngine
 from hf_vanilla_transformer.tokenizer import train_tokenizer
@@ -24,26 +24,26 @@ from hf_vanilla_transformer.exports import ctranslate2_writer  # noqa: E402
 
 
 def exported(model, tmp_path, quantize=None):
-    """The engine of a model's export, and its record."""
-    record = export(
-        save(model, tmp_path / "model"), output_dir=str(tmp_path / "export"), format="ctranslate2", quantize=quantize
-    )
-    return load_engine(str(tmp_path / "export")), record
+    """The engine of a model's export, and its comparison with torch."""
+    folders = {"model": save(model, tmp_path / "model"), "output_dir": str(tmp_path / "export")}
+    record = export(**folders, format="ctranslate2", quantize=quantize)
+    return load_engine(str(tmp_path / "export")), record["comparison"]["random_texts"]
+
+
+# The encoder and decoder are the same for both tasks.
+CASES = [*((name, "translation") for name in CONFIGS), *((f"variant {name}", "classification") for name in VARIANTS)]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("task", HEADS)
-@pytest.mark.parametrize("name", CONFIGS)
+@pytest.mark.parametrize(("name", "task"), CASES)
 def test_every_preset_and_variant_computes_the_same(name, task, tmp_path):
     model = random_model(CONFIGS[name](), task)
-    engine, record = exported(model, tmp_path)
-    compared = record["comparison"]["random_texts"]
+    engine, compared = exported(model, tmp_path)
     assert compared["greatest_difference"] < 1e-5
-    same = [value for key, value in compared.items() if key.startswith("same")]
-    assert same and all(value.split()[0] == value.split()[2] for value in same)
     # Not by the comparison's own code: single texts, in another order than by length.
     torch_engine, texts = TorchEngine(model), [[5, 6, 7, 8, 9], [4], [9, 4, 8, 1, 2, 3, 7]]
     if task == "classification":
+        assert compared["same_label"] == "26 of 26"
         np.testing.assert_allclose(engine.logits(texts, 2), torch_engine.logits(texts, 1), atol=1e-5)
     else:
         model.generation_config.early_stopping = True
@@ -64,21 +64,10 @@ def test_torch_keeps_its_threads(tmp_path):
 
 
 @pytest.mark.parametrize("task", HEADS)
-@pytest.mark.parametrize("name", ["preset base", "preset annotated-transformer", "variant two-vocabularies"])
-def test_int8_is_near(name, task, tmp_path):
+def test_int8_is_near(task, tmp_path):
     """Weights of seven bits, rounded by at most 1/128 of the greatest: without VNNI, too."""
-    model = random_model(CONFIGS[name](), task)
-    engine, record = exported(model, tmp_path, "int8")
-    assert 1e-4 < record["comparison"]["random_texts"]["mean_difference"] < 0.1
-    texts = comparison.random_texts(model.config)
-    if task == "classification":
-        found, expected = (np.concatenate(one.logits(texts, 8)) for one in (engine, TorchEngine(model)))
-    else:
-        targets = comparison.random_translations(model.config, len(texts))
-        found, expected = (
-            np.concatenate(one.log_probabilities(texts, targets)) for one in (engine, TorchEngine(model))
-        )
-    assert np.corrcoef(found, expected)[0, 1] > 0.99
+    _, compared = exported(random_model(CONFIGS["variant two-vocabularies"](), task), tmp_path, "int8")
+    assert 1e-4 < compared["mean_difference"] < 0.1
     int8, float32 = (tmp_path / name for name in ("export/model.bin", "model/model.safetensors"))
     assert int8.stat().st_size < 0.5 * float32.stat().st_size
 
@@ -93,7 +82,7 @@ def test_products_of_int8_weights_fit_in_sixteen_bits():
     assert 2 * 255 * max(weight.int().abs().max() for weight in weights) < 2**15
 
 
-@pytest.mark.parametrize("length_penalty", [0.0, 0.3, 3.0])
+@pytest.mark.parametrize("length_penalty", [0.0, 3.0])
 def test_length_penalty_is_the_model_s(length_penalty, tmp_path):
     model = random_model(CONFIGS["preset base"]())
     model.lm_head.weight.data *= 3  # translations of many lengths
@@ -107,29 +96,22 @@ def test_length_penalty_is_the_model_s(length_penalty, tmp_path):
     assert engine.translate(texts, 3, 5) == expected and len({len(first) for first, *_ in expected}) > 2
 
 
-@pytest.mark.parametrize("activation", ["relu", "gelu", "gelu_new", "quick_gelu", "silu", "swish", "tanh", "sigmoid"])
+@pytest.mark.parametrize("activation", ["gelu_new", "quick_gelu", "silu", "tanh", "sigmoid"])
 def test_activations(activation, tmp_path):
     model = random_model(tiny_config(activation_function=activation), "classification")
-    _, record = exported(model, tmp_path)
-    assert record["comparison"]["random_texts"]["greatest_difference"] < 1e-5
+    _, compared = exported(model, tmp_path)
+    assert compared["greatest_difference"] < 1e-5
 
 
-@pytest.mark.parametrize(
-    "fields, message",
-    [
-        ({"activation_function": "mish"}, "activation_function: 'mish' is none of CTranslate2's"),
-        ({"id2label": {0: "same", 1: "same"}}, "id2label: "),
-    ],
-)
-def test_what_cannot_be_expressed_is_refused_by_its_field(fields, message, refuse_export):
-    task = "classification" if "id2label" in fields else "translation"
-    refuse_export(random_model(tiny_config(**fields), task), f"^{message}")
+@pytest.mark.parametrize("fields", [{"activation_function": "mish"}, {"eos_token_id": None}])
+def test_what_cannot_be_expressed_is_refused_by_its_field(fields, refuse_export):
+    refuse_export(random_model(tiny_config(**fields)), f"^{next(iter(fields))}: ")
 
 
 def test_another_search_is_refused(refuse_export):
     model = random_model(tiny_config())
     model.generation_config.no_repeat_ngram_size = 2
-    refuse_export(model, "^generation_config.no_repeat_ngram_size: 2")
+    refuse_export(model, "^generation_config.no_repeat_ngram_size: ")
 
 
 def test_several_end_tokens_end_a_translation(tmp_path):
@@ -153,15 +135,15 @@ def test_the_start_token_alone_is_a_text_and_nothing_a_translation(tmp_path):
     assert engine.translate([[5, 6, 7]], 1) == [[[]]]
 
 
-# Texts that a tokenizer leaves nothing of, and others.
+PUBLISHED = str(ROOT / "model_cards" / "nsmc-small")
+# Texts that a tokenizer leaves nothing of.
 BLANK = ["", " ", "\t \u3000", "\u200b", "\u200e\u200f", "\x01", "\ufeff"]
 
 
-@pytest.mark.parametrize("name", ["preset base", "variant default", "variant learned"])
 @pytest.mark.parametrize("quantize", [None, "int8"])
-def test_a_text_without_a_token_is_answered_as_in_torch(name, quantize, tmp_path):
+def test_a_text_without_a_token_is_answered_as_in_torch(quantize, tmp_path):
     folder = tmp_path / "model"
-    model = random_model(CONFIGS[name](), "classification")
+    model = random_model(CONFIGS["variant learned"](), "classification")
     model.save_pretrained(folder)
     train_tokenizer(LINES, vocab_size=29, max_length=16).save_pretrained(folder)
     export(str(folder), output_dir=str(tmp_path / "export"), format="ctranslate2", quantize=quantize)
@@ -172,7 +154,7 @@ def test_a_text_without_a_token_is_answered_as_in_torch(name, quantize, tmp_path
 
 
 @given(texts=st.lists(st.text(max_size=8), min_size=1, max_size=4))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_engines_agree_on_any_text(published, texts):
     texts = [text for text in texts if not re.search("[\ud800-\udfff]", text)]
     expected, found = (one.probabilities(texts) for one in published)
@@ -183,9 +165,17 @@ def test_engines_agree_on_any_text(published, texts):
 @pytest.fixture(scope="module")
 def published(tmp_path_factory):
     """The published classifier and its export."""
-    folders = [str(ROOT / "model_cards" / "nsmc-small"), str(tmp_path_factory.mktemp("published") / "export")]
-    export(folders[0], output_dir=folders[1], format="ctranslate2")
-    return [*map(Classifier, folders)]
+    folder = str(tmp_path_factory.mktemp("published") / "export")
+    export(PUBLISHED, output_dir=folder, format="ctranslate2")
+    return Classifier(PUBLISHED), Classifier(folder)
+
+
+@pytest.mark.slow
+def test_the_published_translator(tmp_path):
+    folder = str(tmp_path / "export")
+    record = export(str(ROOT / "model_cards" / "multi30k-de-en"), output_dir=folder, format="ctranslate2")
+    assert record["comparison"]["random_texts"]["mean_difference"] < 5e-6
+    assert Translator(folder)(["Zwei Hunde spielen im Schnee."]) == ["Two dogs play in the snow."]
 
 
 def test_a_damaged_export_is_named(tmp_path):
@@ -196,37 +186,23 @@ def test_a_damaged_export_is_named(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["preset base", "variant two-vocabularies"])
-@pytest.mark.parametrize("task", HEADS)
-def test_readme_s_program_needs_ctranslate2_and_tokenizers_alone(name, task, tmp_path):
-    exported(random_model(CONFIGS[name](), task), tmp_path)
-    program = program_of(tmp_path / "export")
+@pytest.mark.parametrize("text", ["가 나 다", "\u200b"])
+def test_the_cards_program_classifies_with_ctranslate2_and_tokenizers_alone(text, tmp_path):
+    exported(random_model(CONFIGS["preset base"](), "classification"), tmp_path)
+    program = re.sub(r'encode\(".*"\)', f'encode("{text}")', program_of(tmp_path / "export"))
     assert "transformers" not in program and "torch" not in program
-    assert run_without_the_package(program, home=tmp_path / "export").strip() or task == "translation"
+    label, probability = run_without_the_package(program, home=tmp_path / "export").split()
+    (answer,) = Classifier(str(tmp_path / "export"))(text)
+    assert label == answer["label"] and float(probability) == pytest.approx(answer["score"], abs=1e-5)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["nsmc-small", "multi30k-de-en", "multi30k-en-de"])
-def test_published_models(name, tmp_path):
-    folder = ROOT / "model_cards" / name
-    record = export(str(folder), output_dir=str(tmp_path / "export"), format="ctranslate2")
-    assert record["comparison"]["random_texts"]["longest"] == 128
-    assert record["comparison"]["random_texts"]["mean_difference"] < 5e-6
-    # Log-probabilities of -20 round to 2e-6. Torch and the export may each be one rounding away from float64.
-    single, double = (TorchEngine(load_model(str(folder), dtype=dtype).eval()) for dtype in ("float32", "float64"))
-    compare = comparison.compare_logits if name == "nsmc-small" else comparison.compare_translations
-    rounding = compare(single, double, comparison.random_texts(single.model.config), is_quantized=False)
-    greatest = record["comparison"]["random_texts"]["greatest_difference"]
-    assert greatest < max(1e-5, 2 * rounding["greatest_difference"])
-    if name == "nsmc-small":
-        program = re.sub(r'encode\(".*"\)', 'encode("\u200b")', program_of(tmp_path / "export"))
-        label, probability = run_without_the_package(program, home=tmp_path / "export").split()
-        (answer,) = Classifier(str(folder))("")
-        assert label == answer["label"] and float(probability) == pytest.approx(answer["score"], abs=1e-5)
-    if name == "multi30k-de-en":
-        printed = run_without_the_package(program_of(tmp_path / "export"), home=tmp_path / "export")
-        assert printed == "Two dogs play in the snow.\n"
-    export(str(folder), output_dir=str(tmp_path / "int8"), format="ctranslate2", quantize="int8")
+def test_the_cards_program_translates(tmp_path):
+    exported(random_model(CONFIGS["variant two-vocabularies"]()), tmp_path)
+    program = program_of(tmp_path / "export")
+    (text,) = re.findall(r'encode\("(.*)"\)', program)
+    (translation,) = Translator(str(tmp_path / "export"))([text])
+    assert run_without_the_package(program, home=tmp_path / "export").strip() == translation.strip()
 
 
 def test_a_model_in_half_precision_is_exported_in_float32(tmp_path):
