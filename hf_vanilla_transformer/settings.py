@@ -36,14 +36,16 @@ class SplitArguments:
     split_seed: int = HfArg(default=42, help="Seed of the split into train and validation.")
     encoding: str | None = HfArg(default=None, help="Of the files, such as cp949; by default UTF-8.")
     dataset_config_name: str | None = HfArg(default=None, help="A Hub data set's configuration.")
-    drop_repeats: bool = HfArg(default=False, help="Leave out texts that were there before, or are in another split.")
 
     @property
     def options(self) -> dict[str, Any]:
         """The arguments that `load_labelled_text` and `load_parallel_text` share."""
-        names = {"validation_fraction", "drop_repeats"}
-        shared = {name: getattr(self, name) for name in names} | {"seed": self.split_seed}
-        return shared | {"encoding": self.encoding or "utf-8", "config_name": self.dataset_config_name}
+        return {
+            "validation_fraction": self.validation_fraction,
+            "seed": self.split_seed,
+            "encoding": self.encoding or "utf-8",
+            "config_name": self.dataset_config_name,
+        }
 
 
 @dataclass(kw_only=True)

@@ -3,12 +3,11 @@
 
 import logging
 import os
-from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import chain
 from typing import Any
 
+import numpy as np
 from datasets import ClassLabel, Dataset, DatasetDict, Features, List, Value
 from transformers import PreTrainedTokenizerBase
 
@@ -19,7 +18,6 @@ from .in_memory import is_in_memory, name_of
 from .labels import LABEL_TYPES, label_names, labels_of, multi_hot, order_labels, problem_type_of, read_label
 from .nsmc import NSMC_LABELS, find_nsmc_files
 from .rows import complete_splits, convert_rows, tokenize_rows
-from .rows import drop_repeats as drop_repeated_rows
 from .tables import check_type, read_tables
 
 
@@ -38,8 +36,6 @@ def load_labelled_text(
     config_name: str | None = None,
     cache_dir: str | os.PathLike | None = None,
     drop_unlabelled: bool = False,
-    drop_repeats: bool = False,
-    dropped: Counter[str] | None = None,
     cut: bool = True,
     known_labels: Sequence[str] | None = None,
 ) -> DatasetDict:
@@ -70,8 +66,6 @@ def load_labelled_text(
         config_name: Of a Hub data set with several configurations, such as `"ynat"` of KLUE.
         cache_dir: The folder for downloads and prepared data; by default that of `datasets`.
         drop_unlabelled: Leave out rows without a label, which are an error otherwise.
-        drop_repeats: Leave out texts that came before, and those of train that another split has, too.
-        dropped: Gets the number of rows that these two leave out, by reason.
         cut: Whether missing splits are cut; else those of the source are returned, and a single file is train.
         known_labels: A model's labels, which are then those of the data, too; a label beyond them is an error.
 
@@ -113,14 +107,9 @@ def load_labelled_text(
     one = ClassLabel(names=ordered)
     label_type = {SINGLE: one, MULTI: List(one), REGRESSION: Value("float64")}[kind]
     for split, rows in data.items():
-        place, what = f"{name}, split {split}", "number" if kind == REGRESSION else "label"
         read = partial(read_label, names=label_names(rows, label_column), label_ids=ids, problem_type=kind)
-        labelled = _leave_out_unlabelled(rows, place, columns, read, what, drop_unlabelled)
-        if dropped is not None and len(labelled) < len(rows):
-            dropped[f"no {what}"] += len(rows) - len(labelled)
-        data[split] = _keep_text_and_label(labelled, place, columns, read, label_type)
-    if drop_repeats and (repeated := drop_repeated_rows(data, name, ["text"])) and dropped is not None:
-        dropped["repeated"] += repeated
+        features = Features({"text": Value("string"), "label": label_type})
+        data[split] = _text_and_label(rows, f"{name}, split {split}", columns, read, features, drop_unlabelled)
     if not cut:
         return data
     return complete_splits(data, name, validation_fraction, seed, always_cut=["validation"] if nsmc_files else [])
@@ -165,28 +154,22 @@ def tokenize(
     return tokenize_rows(dataset, tokenize_batch, [tokenizer, max_length, number_of_labels], remove_columns=removed)
 
 
-def _leave_out_unlabelled(
-    rows: Dataset, name: str, columns: list[str], read: Callable, what: str, is_wanted: bool
+def _text_and_label(
+    rows: Dataset, name: str, columns: list[str], read: Callable, features: Features, drop_unlabelled: bool
 ) -> Dataset:
-    """Leave out the rows that have a text and no label; they are an error unless that is wanted."""
-    batches = (zip(*map(batch.get, columns), strict=True) for batch in rows.iter(1000))
-    pairs = enumerate(chain.from_iterable(batches))
-    places = [place for place, (text, label) in pairs if text and text.strip() and read(label) is None]
-    if not places:
-        return rows
-    message = f"{name}: {len(places):,} of {len(rows):,} rows have no {what} in the column {columns[1]}"
-    if not is_wanted:
-        shown = [f"{place + 1:,}" for place in places[:10]] + ["…"] * (len(places) > 10)
-        raise DataError(f"{message}, rows {', '.join(shown)}: drop_unlabelled leaves them out")
-    logger.warning(f"{message} and are left out")
-    return rows.select(sorted({*range(len(rows))} - {*places}))
+    """Reduce rows to `text` and `label`, without those that have no text; rows without a label are an error."""
 
-
-def _keep_text_and_label(rows: Dataset, name: str, columns: list[str], read: Callable, label_type: Any) -> Dataset:
-    """Reduce rows to `text` and `label`, without those that have no text."""
-
-    def convert(number: int, text: str | None, label: Any) -> list | None:
+    def convert(text: str | None, label: Any) -> list | None:
         return [text, read(label)] if text and text.strip() else None
 
-    features = Features({"text": Value("string"), "label": label_type})
-    return convert_rows(rows, name, columns, convert, features, "no text")
+    texts = convert_rows(rows, name, columns, convert, features, "no text")
+    unlabelled = np.asarray(texts.data.column("label").is_null())  # `map` has written all rows of this table
+    if not unlabelled.any():
+        return texts
+    kind = "number" if features["label"] == Value("float64") else "label"
+    message = f"{name}: {unlabelled.sum():,} of {len(texts):,} rows have no {kind} in the column {columns[1]}"
+    if unlabelled.all() or not drop_unlabelled:
+        shown = ", ".join(repr(text[:40]) for text in texts.select(np.flatnonzero(unlabelled)[:10])["text"])
+        raise DataError(f"{message}, such as {shown}: drop_unlabelled leaves them out")
+    logger.warning(f"{message} and are left out")
+    return texts.select(np.flatnonzero(~unlabelled))

@@ -2,7 +2,6 @@
 """Parallel text: load pairs of sentences, check them, tokenize them."""
 
 import os
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +12,7 @@ from ..errors import DataError
 from .in_memory import NAMES, is_in_memory, name_of
 from .lines import TABLE_SUFFIXES, local_path
 from .plain_text import read_texts
-from .rows import complete_splits, convert_rows, tokenize_rows
-from .rows import drop_repeats as drop_repeated_rows
+from .rows import complete_splits, convert_rows, data_errors, tokenize_rows
 from .tables import check_type, files_ending, find_splits, name_unused, read_tables
 
 
@@ -33,8 +31,6 @@ def load_parallel_text(
     encoding: str = "utf-8",
     config_name: str | None = None,
     cache_dir: str | os.PathLike | None = None,
-    drop_repeats: bool = False,
-    dropped: Counter[str] | None = None,
     cut: bool = True,
 ) -> DatasetDict:
     """Load pairs of sentences, as the splits `train`, `validation` and `test`.
@@ -52,7 +48,7 @@ def load_parallel_text(
             Hub's translation data sets have is named `translation.de`.
         prefixes: How the names of aligned files begin, by split, in place of `train`; `validation`, `valid`, `val` or
             `dev`; and `test`. A split whose files are not there is taken from `train`, unless the folder has others.
-        validation_fraction, seed, encoding, config_name, cache_dir, drop_repeats, dropped: As in `load_labelled_text`.
+        validation_fraction, seed, encoding, config_name, cache_dir: As in `load_labelled_text`.
         cut: Whether missing splits are cut; else those that are there are returned, to be measured.
 
     Returns:
@@ -74,8 +70,6 @@ def load_parallel_text(
     for split, pairs in data.items():
         training = split == "train" and (cut or len(data) > 1)
         data[split] = _keep_pairs(pairs, f"{name}, split {split}", columns, training)
-    if drop_repeats and (repeated := drop_repeated_rows(data, name, [*_PAIR])) and dropped is not None:
-        dropped["repeated"] += repeated
     if not cut:
         return data
     return complete_splits(data, name, validation_fraction, seed)
@@ -135,21 +129,16 @@ def _read_aligned_files(
 
 def _align(files: list[Path], columns: list[str], encoding: str, cache_dir: str | os.PathLike | None) -> Dataset:
     sides = [read_texts([file], cache_dir, encoding) for file in files]
-    numbers = [len(side) for side in sides]
-    if numbers[0] != numbers[1]:
-        counted = f"{files[0]} has {numbers[0]:,} lines and {files[1].name} {numbers[1]:,}"
-        raise DataError(f"{counted}: they are not aligned")
     sides = [side.rename_column("text", column) for side, column in zip(sides, columns, strict=True)]
-    return concatenate_datasets(sides, axis=1)
+    with data_errors(f"{files[0]} and {files[1].name}"):  # if one has more lines
+        return concatenate_datasets(sides, axis=1)
 
 
 def _keep_pairs(pairs: Dataset, name: str, columns: list[str], training: bool) -> Dataset:
     """Name the columns `source` and `target`, strip the sentences, drop training pairs with an empty side."""
 
-    def convert(number: int, *sides: str | None) -> list[str] | None:
+    def convert(*sides: str | None) -> list[str] | None:
         stripped = [(side or "").strip() for side in sides]
-        if not all(stripped) and not training:
-            raise DataError(f"{name}, pair {number:,}: a side is empty")
         return stripped if all(stripped) else None
 
-    return convert_rows(pairs, name, columns, convert, _PAIR, "an empty side")
+    return convert_rows(pairs, name, columns, convert, _PAIR, "an empty side", is_error=not training)

@@ -6,7 +6,6 @@ import logging
 import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -45,54 +44,38 @@ def generate_rows(
 
 def column_array(rows: Dataset, column: str) -> np.ndarray:
     """Return a column of numbers."""
-    batches = rows.select_columns([column]).with_format("numpy").iter(10_000)
-    return np.concatenate([batch[column] for batch in batches])
+    return np.asarray(rows.with_format("arrow")[column][:])
 
 
 def convert_rows(
-    rows: Dataset, name: str, columns: list[str], convert: Callable[..., Sequence | None], features: Features, why: str
+    rows: Dataset,
+    name: str,
+    columns: Sequence[str],
+    convert: Callable[..., Sequence | None],
+    features: Features,
+    problem: str,
+    is_error: bool = False,
 ) -> Dataset:
-    """Convert each row.
+    """Convert each row, and leave out those with a problem; the log says how many.
 
     Args:
-        convert: Takes a row's number, from 1, and its values in `columns`; returns the values of `features`, or None
-            to drop the row.
-        why: What dropped rows have, for the log.
+        convert: Takes a row's values in `columns`; returns the values of `features`, or None to leave out the row.
+        problem: What rows that are left out have, such as "no text".
+        is_error: Whether one such row is an error; if all are, it always is.
     """
 
-    def convert_batch(batch: dict[str, list], numbers: list[int]) -> dict[str, list]:
-        values = zip(*(batch[column] for column in columns), strict=True)
-        converted = (convert(number + 1, *row) for number, row in zip(numbers, values, strict=True))
-        kept = [row for row in converted if row is not None]
-        return {feature: [row[place] for row in kept] for place, feature in enumerate(features)}
+    def convert_batch(batch: dict[str, list]) -> dict[str, list]:
+        converted = (convert(*row) for row in zip(*map(batch.get, columns), strict=True))
+        good = [row for row in converted if row is not None]
+        return {feature: [row[place] for row in good] for place, feature in enumerate(features)}
 
-    options: dict[str, Any] = {"with_indices": True, "batched": True, "remove_columns": rows.column_names}
-    kept = rows.map(convert_batch, features=features, desc="Reading", **options)
-    if not len(kept):
-        raise DataError(f"{name}: all rows have {why}")
-    if dropped := len(rows) - len(kept):
-        logger.warning(f"{name}: {dropped:,} of {len(rows):,} rows have {why} and are dropped, {len(kept):,} are left")
-    return kept
-
-
-def drop_repeats(data: DatasetDict, source: str, columns: Sequence[str]) -> int:
-    """Drop, in place, rows whose texts came before, and rows of train that another split has; return their number."""
-    hashes: set[int] = set()
-    number = 0
-    for split in reversed([split for split in SPLITS if split in data]):
-        batches = (zip(*batch.values(), strict=True) for batch in data[split].select_columns([*columns]).iter(1000))
-        kept = []
-        for place, content in enumerate(map(hash, chain.from_iterable(batches))):
-            if content not in hashes:
-                hashes.add(content)
-                kept.append(place)
-        if not kept:
-            raise DataError(f"{source}, split {split}: all rows are in another split, too")
-        if dropped := len(data[split]) - len(kept):
-            data[split] = data[split].select(kept)
-            number += dropped
-            logger.warning(f"{source}, split {split}: {dropped:,} repeated rows are left out")
-    return number
+    good = rows.map(convert_batch, batched=True, remove_columns=rows.column_names, features=features, desc="Reading")
+    message = f"{name}: {len(rows) - len(good):,} of {len(rows):,} rows have {problem}"
+    if not len(good) or (is_error and len(good) < len(rows)):
+        raise DataError(message)
+    if len(good) < len(rows):
+        logger.warning(f"{message} and are left out")
+    return good
 
 
 def complete_splits(

@@ -81,7 +81,7 @@ def make_model_card(folder: str | Path, name: str | None = None) -> ModelCard:
         labels=[markdown(labels[number]) for number in sorted(labels, key=int)],
         examples=examples_of(record),
         splits={split: run["data"][split] for split in SPLITS if split in run["data"]},
-        further_data={part: run["data"][part] for part in run["data"] if part not in ("source", "dropped", *SPLITS)},
+        further_data={part: run["data"][part] for part in run["data"] if part not in ("source", *SPLITS)},
         command=training_command(record),
         longest=min(limits.get("model_max_length", math.inf), config["max_position_embeddings"]),
         has_weights=any(folder.glob("*.safetensors")),

@@ -133,14 +133,12 @@ def save_json(file: str | Path, content: Any) -> None:
     Path(file).write_text(json.dumps(content, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
 
 
-def data_record(source: Any, data: Mapping[str, Any], dropped: Mapping[str, int] | None = None) -> dict[str, Any]:
-    """Describe data: their source, each split's rows and checksum, the number of rows dropped for each reason.
+def data_record(source: Any, data: Mapping[str, Any]) -> dict[str, Any]:
+    """Describe data: their source, and each split's rows and checksum.
 
     The validation split gets `examples` for card and page: up to three short texts, each with a label of its own.
     """
     described: dict[str, Any] = {"source": name_of(source), **describe_splits(data)}
-    if dropped:
-        described["dropped"] = dict(dropped)
     head = data["validation"][:1000] if "validation" in data else {}
     texts = head.get("text") or head.get("source") or []
     examples: dict[str, str] = {}

@@ -2,7 +2,6 @@
 """The training of a classifier."""
 
 import logging
-from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -109,8 +108,7 @@ def train(
             # Refuse a wrong model before reading the data.
             configs = [load_config(folder) for folder in (arguments.model, run.checkpoint) if folder]
             max_length = data_arguments.max_length or (configs[0].max_position_embeddings if configs else 256)
-            dropped: Counter[str] = Counter()
-            data = data_arguments.load(data_arguments.problem_type, dropped=dropped)
+            data = data_arguments.load(data_arguments.problem_type)
             further = describe(data) if describe else {}
         tokenizer = run.make_tokenizer(data["train"], max_length, "pad_token", "bos_token", "unk_token")
         if "spacing" in arguments.augment:
@@ -162,7 +160,7 @@ def train(
             trainer,
             headline=headline(run.metrics["test"], len(train_rows), problem_type),
             use="predict --model FOLDER --file texts.txt",
-            data=lambda: {**data_record(data_arguments.data, data, dropped), **further},
+            data=lambda: {**data_record(data_arguments.data, data), **further},
             script=script,
         )
         return run

@@ -2,7 +2,6 @@
 """The training of a translator."""
 
 import copy
-from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -87,8 +86,7 @@ def train(
         with training.main_process_first(desc="data"):
             # Refuse a wrong model before reading the data.
             tokenizers: Any = load_tokenizers_to_train(arguments) if arguments.model else None
-            dropped: Counter[str] = Counter()
-            data = data_arguments.load(dropped=dropped)
+            data = data_arguments.load()
         tokenizers = tokenizers or broadcast_from_main(lambda: make_tokenizers(arguments, data["train"]))
         tokenizer, target_tokenizer = tokenizers
         run.target_tokenizer = target_tokenizer
@@ -130,7 +128,7 @@ def train(
             headline=f"test BLEU{words}: {measured[bleu]:.2f}, chrF {measured['chrf']:.2f} "
             f"({measured[f'{bleu}_signature']}; {measured['chrf_signature']})",
             use="translate --model FOLDER --file texts.txt",
-            data=lambda: data_record(data_arguments.data, data, dropped),
+            data=lambda: data_record(data_arguments.data, data),
             script=script,
         )
         return run

@@ -1,7 +1,5 @@
 """Labelled text: the cut into train and validation, and tokens."""
 
-from collections import Counter
-
 import pytest
 from datasets import Dataset
 from tokenizers import Tokenizer, models
@@ -21,31 +19,17 @@ def test_validation_follows_the_seed_and_leaves_the_rest(load):
     assert train | validation == set(other["train"]["text"]) | set(other["validation"]["text"])
 
 
-def test_rows_without_a_label_are_all_named_or_left_out(load, tmp_path, caplog):
+def test_rows_without_a_label_are_counted_or_left_out(load, tmp_path, caplog):
     records = [{"n": number, "document": f"글 {number}", "label": "ab"[number % 2]} for number in range(60)]
     for number in (3, 7, *range(20, 33)):
         records[number]["label"] = " " if number % 2 else ""
     records[7]["document"] = ""  # without a text, it needs no label
     path = write_table(tmp_path / "t.csv", records)
     for _ in range(2):  # also where rows come from the cache
-        with data_error("14 of 60 rows have no label in the column label, rows 4, 21, 22", "29, …: drop_unlabelled"):
+        with data_error("14 of 59 rows have no label in the column label, such as '글 3', '글 20'", "drop_unlabelled"):
             load(path)
-        dropped = Counter()
-        loaded = load(path, drop_unlabelled=True, dropped=dropped)
-        assert sum(map(len, loaded.values())) == 45 and dropped == {"no label": 14}
-    assert "14 of 60 rows have no label in the column label and are left out" in caplog.text
-
-
-def test_repeated_texts_are_left_out(load, tmp_path):
-    """Of train, those of test, too: what is measured stays."""
-    train = [{"document": f"글 {number % 20}", "label": "ab"[number % 2]} for number in range(50)]
-    write_table(tmp_path / "train.csv", train)
-    write_table(tmp_path / "test.csv", [train[number] for number in (2, 3, 2)])
-    dropped = Counter()
-    loaded = load(tmp_path, drop_repeats=True, dropped=dropped)
-    texts = [text for split in loaded.values() for text in split["text"]]
-    assert len(texts) == len({*texts}) == 20 and sorted(loaded["test"]["text"]) == ["글 2", "글 3"]
-    assert dropped == {"repeated": 33}
+        assert sum(map(len, load(path, drop_unlabelled=True).values())) == 45
+    assert "14 of 59 rows have no label in the column label and are left out" in caplog.text
 
 
 def test_the_cut_is_that_of_published_runs(load):

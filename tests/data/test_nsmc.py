@@ -75,7 +75,7 @@ def test_folder_keeps_rows_and_labels(load, nsmc_folder, caplog):
         file.write("90\t\t1\n91\t   \t0\n")
     loaded = load(nsmc_folder)
     assert f"{nsmc_folder}/ratings_train.txt: not the official file" in caplog.text
-    assert "2 of 42 rows have no text and are dropped, 40 are left" in caplog.text
+    assert "2 of 42 rows have no text and are left out" in caplog.text
     assert_shape(loaded, ["negative", "positive"])
     assert loaded["test"]["text"][:] == [f"{i}번째 감상" for i in range(40, 50)]
     assert loaded["test"]["label"][:] == [i % 2 for i in range(40, 50)]
@@ -94,7 +94,7 @@ def test_documents_come_back_as_written(load, nsmc_folder):
         (HEADER.encode(), ""),
         (b"id\ttext\tlabel\n1\ta\t0\n", "line 1: no column 'document'"),
         (f"{HEADER}1\ta\t0\n2\tb\n".encode(), "line 3: 2 columns"),
-        (f"{HEADER}1\ta\u2028b\x85c\t0\n2\tb\t5\n".encode(), "1 of 2 rows have no label in the column label, rows 2"),
+        (f"{HEADER}1\ta\u2028b\x85c\t0\n2\tb\t5\n".encode(), "1 of 2 rows have no label in the column label"),
         ((HEADER + rows(9)).encode("cp949"), "line 2: byte 4 is not UTF-8"),
         ((HEADER + rows(9)).encode()[:-2], "1 of 9 rows have no label"),
     ],
@@ -142,8 +142,8 @@ def test_official_files(load, caplog):
     assert_shape(loaded, ["negative", "positive"])
     assert len(loaded["train"]) + len(loaded["validation"]) == 149_995
     assert len(loaded["test"]) == 49_997
-    assert "5 of 150,000 rows have no text and are dropped, 149,995 are left" in caplog.text
-    assert "3 of 50,000 rows have no text and are dropped, 49,997 are left" in caplog.text
+    assert "5 of 150,000 rows have no text and are left out" in caplog.text
+    assert "3 of 50,000 rows have no text and are left out" in caplog.text
 
     quoted = 0
     for name, splits in {"ratings_train.txt": ["train", "validation"], "ratings_test.txt": ["test"]}.items():

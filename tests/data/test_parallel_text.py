@@ -67,7 +67,7 @@ def test_training_pairs_with_an_empty_side_are_dropped(folder, load_pairs, caplo
     write_lines(folder / "train.ko", [f"안녕 {number}" if number % 10 else " " for number in range(40)])
     data = load_pairs(folder, validation_fraction=0.1)
     assert len(data["train"]) + len(data["validation"]) + len(data["test"]) == 36
-    assert "4 of 40 rows have an empty side and are dropped, 36 are left" in caplog.text
+    assert "4 of 40 rows have an empty side and are left out" in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -87,9 +87,9 @@ def test_training_pairs_with_an_empty_side_are_dropped(folder, load_pairs, caplo
             {"source_column": "fr", "target_column": "es"},
             "no split train; the splits are validation",
         ),
-        ({"val.ko": ["하나", "둘"], "val.en": ["one", ""]}, {}, "split validation, pair 2: a side is empty"),
-        ({"val.ko": ["하나", "둘"], "val.en": ["one"]}, {}, "val.ko has 2 lines and val.en 1: they are not"),
-        ({"train.ko": [""] * 40}, {}, "split train: all rows have an empty side"),
+        ({"val.ko": ["하나", "둘"], "val.en": ["one", ""]}, {}, "split validation: 1 of 2 rows have an empty side"),
+        ({"val.ko": ["하나", "둘"], "val.en": ["one"]}, {}, "val.ko and val.en: Number of rows must match"),
+        ({"train.ko": [""] * 40}, {}, "split train: 40 of 40 rows have an empty side"),
         ({"pairs.tsv": ["ko\ten", "안녕\thello"]}, {}, "there is one row alone"),
     ],
 )

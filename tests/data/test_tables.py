@@ -50,7 +50,7 @@ NOT_UTF_8 = "is not UTF-8 (invalid start byte)"
         ("t.csv", HEAD + b"a,0\nb,c,1\n", "t.csv, line 3: 3 columns instead of 2"),
         ("t.csv", HEAD + b'a,0\n"b,1\n', "t.csv, line 3: unexpected end of data"),
         ("t.csv", HEAD + b"a,0\n\xb0\xa1,1\n", f"t.csv, line 3: byte 1 {NOT_UTF_8}; it looks like cp949"),
-        ("t.csv", HEAD + b"a,0\nb,\nc,1\n", "1 of 3 rows have no label in the column label, rows 2"),
+        ("t.csv", HEAD + b"a,0\nb,\nc,1\n", "1 of 3 rows have no label in the column label"),
         ("t.csv", HEAD + b"a,0\nb,0\nc,1\n", "one row alone has the label '1'"),
         ("t.csv", HEAD + b"a,0\nb,0\n", "the column 'label' has fewer than two labels: ['0']"),
         ("t.csv", b"document,label,label\na,0,1\n", "two columns 'label'; the columns are document, label, label"),
@@ -60,7 +60,11 @@ NOT_UTF_8 = "is not UTF-8 (invalid start byte)"
         ("t.json", b"", "t.json"),
         ("t.jsonl", b'{"document": "a", "stars": 1}\n', "no column 'label'; the columns are document, stars"),
         ("t.jsonl", b'{"document": 1, "label": 1}\n', "the column 'document' holds"),
-        ("t.jsonl", JSON % b'"b"' + JSON % b"null" + JSON % b'"None"', "in the column label, rows 2"),
+        (
+            "t.jsonl",
+            JSON % b'"b"' + JSON % b"null" + JSON % b'"None"',
+            "1 of 3 rows have no label in the column label",
+        ),
         ("t.xls", b"document\tlabel\na\t1\n", "t.xls: not a .csv, .tsv, .txt, .json, .jsonl or .parquet"),
     ],
 )
