@@ -10,7 +10,7 @@ from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 from ..inference.precision import training_precision
 from ..reading import NOT_IN_RECIPE
 from .model_card import save_model_card
-from .record import best_step, data_record, epochs, save_record
+from .record import data_record, metrics_of_training, save_record
 
 
 class RecordCallback(TrainerCallback):
@@ -63,22 +63,12 @@ class RecordCallback(TrainerCallback):
 
 
 def metrics_of_log(arguments: TrainingArguments, state: TrainerState) -> dict[str, Any]:
-    """Return a record's metrics, from the log of a Trainer that has trained.
-
-    Returns:
-        `best_step`, `training_seconds`, `epochs`; `train` with the mean loss, `training_loss`; and `validation` with
-        the evaluation of the final model, if it was evaluated during training.
-    """
-    step, end = best_step(arguments, state), state.log_history[-1]
-    metrics: dict[str, Any] = {
-        "best_step": step,
-        "training_seconds": round(end["train_runtime"], 1),
-        "epochs": epochs(state.log_history),
-        "train": {"training_loss": end["train_loss"]},
-    }
+    """Return a record's metrics: those of the training; the mean loss; the evaluation of the final model, if any."""
+    metrics = metrics_of_training(arguments, state)
+    metrics["train"] = {"training_loss": state.log_history[-1]["train_loss"]}
     left_out = ("eval_runtime", "eval_model_preparation_time")
     for row in metrics["epochs"]:
-        if row["step"] == step and "eval_loss" in row:
+        if row["step"] == metrics["best_step"] and "eval_loss" in row:
             names = [name for name in row if name.startswith("eval_") and name not in left_out]
             metrics["validation"] = {name.removeprefix("eval_"): row[name] for name in names}
     return metrics

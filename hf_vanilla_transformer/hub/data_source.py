@@ -17,9 +17,8 @@ class DataSource(NamedTuple):
     korean: str  # in the Korean summary
     about: str | None = None  # further words, or a checksum
     terms: str = "under the licence of its source, which this card does not know"
-    language: str | None = None  # an ISO code
     is_on_hub: bool = False  # under the identifier
-    has_reviews: bool = False  # Korean ones, of films
+    has_korean_reviews: bool = False  # of films
 
 
 KNOWN_DATA = {
@@ -29,17 +28,15 @@ KNOWN_DATA = {
         "네이버 영화 리뷰(NSMC)",
         "the Naver sentiment movie corpus, <https://github.com/e9t/nsmc>",
         "dedicated to the public domain (CC0 1.0)",
-        "ko",
         is_on_hub=True,
-        has_reviews=True,
+        has_korean_reviews=True,
     ),
     "sample": DataSource(
         "the reviews embedded in hf_vanilla_transformer",
         "sample",
         "패키지에 들어 있는 예제 영화 리뷰",
         terms="Apache-2.0, written for the package",
-        language="ko",
-        has_reviews=True,
+        has_korean_reviews=True,
     ),
     "multi30k": DataSource(
         "Multi30k",

@@ -23,10 +23,6 @@ from .record import CARD_FILE, METRICS_FILE, RECIPE_FILE, RUN_FILE, example_text
 TEMPLATE = Path(__file__).with_name("card.md.jinja")
 # Two letters: a code of three could be "src" or "tgt".
 LANGUAGE_CODE = re.compile(r"[a-z]{2}")
-KOREAN = {
-    **{"de": "독일어", "en": "영어", "ko": "한국어"},
-    **{"test": "테스트", "validation": "검증", "train": "학습", "Accuracy": "정확도"},
-}
 
 
 class RunRecord:
@@ -70,7 +66,7 @@ def make_model_card(folder: str | Path, name: str | None = None) -> ModelCard:
     limits = read_file(tokenizer_file) if tokenizer_file.is_file() else {}
     earlier_data = run.get("parent_model", {}).get("data", [])
     environment = jinja2.Environment(trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= {"markdown": markdown, "korean": korean}
+    environment.filters["markdown"] = markdown
     text = environment.from_string(TEMPLATE.read_text(encoding="utf-8")).render(
         vars(record),
         card_data=card_data_of(record, name).to_yaml(),
@@ -82,7 +78,6 @@ def make_model_card(folder: str | Path, name: str | None = None) -> ModelCard:
         examples=examples_of(record),
         splits={split: run["data"][split] for split in SPLITS if split in run["data"]},
         further_data={part: run["data"][part] for part in run["data"] if part not in ("source", *SPLITS)},
-        command=training_command(record),
         longest=min(limits.get("model_max_length", math.inf), config["max_position_embeddings"]),
         has_weights=any(folder.glob("*.safetensors")),
         target_tokenizer=TARGET_TOKENIZER if config["decoder_vocab_size"] is not None else None,
@@ -122,11 +117,6 @@ def markdown(text: object) -> str:
     return re.sub(r"([\\`*\[\]|<>#]|(?<!\w)_|_(?!\w))", r"\\\1", " ".join(str(text).split()))
 
 
-def korean(text: str) -> str:
-    """Translate a word into Korean if `KOREAN` has it."""
-    return KOREAN.get(text, markdown(text))
-
-
 def task_of_run(config: dict[str, Any], recipe: dict[str, Any], run: dict[str, Any]) -> Task:
     """Return the task of a run's model; raise a DataError if the model has no head."""
     architecture = config["architectures"][0]
@@ -141,7 +131,7 @@ def task_of_run(config: dict[str, Any], recipe: dict[str, Any], run: dict[str, A
 
 def card_data_of(record: RunRecord, name: str) -> ModelCardData:
     """Return the metadata, by which the Hub finds a model."""
-    languages = record.sides or [record.data.language or ""]
+    languages = record.sides or (["ko"] if record.data.has_korean_reviews else [""])
     return ModelCardData(
         language=languages if all(map(LANGUAGE_CODE.fullmatch, languages)) else None,
         license=record.run.get("license"),
@@ -167,26 +157,11 @@ def examples_of(record: RunRecord) -> list[str]:
     return [json.dumps(text, ensure_ascii=False) for text in texts]
 
 
-def training_command(record: RunRecord) -> str:
-    """Return the command that trains the model again."""
-    run, task = record.run, record.task
-    processes, script = run.get("processes", 1), run.get("script")
-    command = f"python {script}" if script else f"vanilla-transformer {task.command}"
-    if processes > 1:
-        program = script or f"-m hf_vanilla_transformer {task.command}"
-        command = f"torchrun --nproc_per_node {processes} {program}"
-    command += " recipe.yaml"
-    if record.data is KNOWN_DATA["nsmc"] and record.recipe.get("data") != "nsmc":
-        command += " --data nsmc"
-    command += " --output_dir runs/again"
-    return f"{command} --use_cpu true" if processes > 1 and run.get("device") == "cpu" else command
-
-
 def results_of(record: RunRecord) -> Iterator[EvalResult]:
     """Yield what a record says about each split, the headline first."""
     task, data, sides = record.task, record.data, record.sides
     task_name = f"{task.title}, {sides[0]} to {sides[1]}" if sides else task.title
-    measured = [split for split in ("test", "validation") if split in record.metrics]
+    measured: list[Any] = [split for split in ("test", "validation") if split in record.metrics]
     for split in measured or ["train"]:
         report = record.metrics[split]
         result = partial(

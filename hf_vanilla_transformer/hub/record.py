@@ -75,10 +75,9 @@ def save_record(
         "data": data,
         **describe_environment(model.device),
     }
-    optional: dict[str, Any] = {"script": script, "license": license, "base_model": base_model}
-    if base_model is not None and Path(base_model).is_dir():
-        del optional["base_model"]  # for a name on the Hub
-        optional["parent_model"] = describe_parent(base_model)
+    parent = describe_parent(base_model) if base_model and Path(base_model).is_dir() else None
+    on_hub = base_model if parent is None else None
+    optional = {"script": script, "license": license, "parent_model": parent, "base_model": on_hub}
     run |= {name: value for name, value in optional.items() if value}
     save_json(Path(folder, RUN_FILE), without_folders(run))
 
@@ -216,8 +215,14 @@ def epochs(log_history: list[dict[str, float]]) -> list[dict[str, float]]:
     ]
 
 
-def best_step(arguments: TrainingArguments, state: TrainerState) -> int:
-    """Return the step whose weights a Trainer holds after `train`: the best if it loaded that, else the last."""
+def metrics_of_training(arguments: TrainingArguments, state: TrainerState) -> dict[str, Any]:
+    """Return what a Trainer that has trained says about it.
+
+    Returns:
+        `best_step`, the step of its weights: the best if it loaded that, else the last; `training_seconds`; `epochs`.
+    """
+    step = state.global_step
     if arguments.load_best_model_at_end and state.best_model_checkpoint:
-        return int(Path(state.best_model_checkpoint).name.rsplit("-", 1)[1])
-    return state.global_step
+        step = int(Path(state.best_model_checkpoint).name.rsplit("-", 1)[1])
+    seconds = round(state.log_history[-1]["train_runtime"], 1)
+    return {"best_step": step, "training_seconds": seconds, "epochs": epochs(state.log_history)}

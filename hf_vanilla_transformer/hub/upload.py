@@ -71,7 +71,6 @@ def upload(
     large files that have arrived are not sent twice.
 
     Args:
-        folder: A folder that `repository_files` accepts.
         repo_id: `USER/NAME`.
         private: Make a private repository.
         revision: A branch, created from main if it does not exist; by default main.
@@ -81,9 +80,9 @@ def upload(
         The address of the commit.
 
     Raises:
-        ValueError: The folder is not complete, the name is malformed or taken by another kind of model, or the
-            repository is public although `private` is set.
-        OSError, HTTPError: Nobody is logged in, or the server refuses, fails or cannot be reached.
+        ValueError: The folder is not complete, another kind of model has the name, or the repository is public
+            although `private` is set.
+        OSError, HTTPError: Nobody is logged in, or the server refuses or fails.
     """
     folder = Path(folder)
     files = repository_files(folder)

@@ -23,7 +23,7 @@ from ..data.report import describe_data
 from ..data.rows import column_array
 from ..errors import DataError, user_errors
 from ..hub.model_card import save_model_card
-from ..hub.record import CARD_FILE, CURVES_FILE, METRICS_FILE, RECIPE_FILE, RUN_FILE, best_step, epochs, save_record
+from ..hub.record import CARD_FILE, CURVES_FILE, METRICS_FILE, RECIPE_FILE, RUN_FILE, metrics_of_training, save_record
 from ..hub.upload import upload
 from ..inference.folder import Model, load_config, load_to_train, load_tokenizer, load_tokenizer_to_train, size_needed
 from ..inference.precision import explain_precision, training_precision
@@ -269,12 +269,8 @@ class Run:
         if self.checkpoint:
             trainer.args.eval_on_start = False  # the checkpoint's log has it
         with stop_at_sigterm(trainer):
-            trained = trainer.train(resume_from_checkpoint=self.checkpoint)
-        self.metrics = {
-            "best_step": best_step(trainer.args, trainer.state),
-            "training_seconds": round(trained.metrics["train_runtime"], 1),
-            "epochs": epochs(trainer.state.log_history),
-        }
+            trainer.train(resume_from_checkpoint=self.checkpoint)
+        self.metrics = metrics_of_training(trainer.args, trainer.state)
 
     def save(self, trainer: ResumableTrainer) -> None:
         """Round and save the model; what is measured afterwards is what was saved."""
