@@ -1,9 +1,10 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""Measure a logistic regression on n-grams of characters as `vanilla-transformer evaluate --robustness all` measures.
+"""Measure a logistic regression on n-grams of characters under changes of the texts.
 
     python scripts/experiments/linear_baseline.py --data nsmc --split test --output_dir runs/linear
 
-It is fit to the training texts as written. Leaves `evaluation.json`.
+Fit it to the training texts as written. Measure it as `vanilla-transformer evaluate --robustness all` does. Leaves
+`evaluation.json`.
 """
 
 from dataclasses import dataclass

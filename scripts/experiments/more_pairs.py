@@ -1,11 +1,11 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""Put the pairs of Multi30k, some times over, and captions with their translations by a model into one folder.
+"""Join the pairs of Multi30k, several times, and captions with a model's translations in one folder.
 
     python scripts/experiments/more_pairs.py --multi30k multi30k --source_column en --target_column de \\
         --files runs/captions.en runs/captions.de --output_dir runs/text
 
-Left out are pairs that came before, empty ones, and those in which a piece of a word comes three times in a row, as
-models write words that they do not know.
+Leave out repeated and empty pairs, and pairs in which a piece of a word comes three times in a row: so models write
+words that they do not know.
 """
 
 import gzip
@@ -19,7 +19,7 @@ from hf_vanilla_transformer.commands.arguments import exit_with_one_line, parse_
 from hf_vanilla_transformer.data.lines import read_lines
 
 
-STAMMER = re.compile(r"(.{2,8})\1{2,}")
+REPETITION = re.compile(r"(.{2,8})\1{2,}")
 
 
 @dataclass
@@ -29,8 +29,8 @@ class MorePairsArguments:
     target_column: str = HfArg(help="The language that is written.")
     output_dir: str = HfArg(help="The folder for train.source and train.target.")
     files: list[str] = HfArg(default_factory=list, help="Files whose lines are pairs: source, target, source, target.")
-    times: int = HfArg(default=3, help="How often the pairs of Multi30k are there.")
-    kept: list[str] = HfArg(default_factory=list, help="Captions; pairs of files with none of them are left out.")
+    times: int = HfArg(default=3, help="How often to repeat the pairs of Multi30k.")
+    captions: list[str] = HfArg(default_factory=list, help="Captions; a pair of --files needs one of them, if given.")
 
 
 ARGUMENTS = [MorePairsArguments]
@@ -44,20 +44,20 @@ def main(argv: list[str] | None = None) -> None:
         gzip.decompress(Path(arguments.multi30k, f"train.{language}.gz").read_bytes()).decode().splitlines()
         for language in languages
     ]
-    kept = {line for file in arguments.kept for line in read_lines(file)}
-    found: dict[tuple[str, str], None] = {}
+    captions = {line for file in arguments.captions for line in read_lines(file)}
+    pairs: dict[tuple[str, str], None] = {}
     for source, target in zip(arguments.files[::2], arguments.files[1::2], strict=True):
         for pair in zip(read_lines(source), read_lines(target), strict=True):
             one, other = map(str.strip, pair)
-            is_kept = not kept or one in kept or other in kept
-            if one and other and is_kept and not STAMMER.search(one) and not STAMMER.search(other):
-                found[one, other] = None
+            is_caption = not captions or one in captions or other in captions
+            if one and other and is_caption and not REPETITION.search(one) and not REPETITION.search(other):
+                pairs[one, other] = None
     folder = Path(arguments.output_dir)
     folder.mkdir(parents=True, exist_ok=True)
     for place, name in enumerate(("source", "target")):
-        lines = sides[place] * arguments.times + [pair[place] for pair in found]
+        lines = sides[place] * arguments.times + [pair[place] for pair in pairs]
         (folder / f"train.{name}").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    print(f"{folder}: {arguments.times} times {len(sides[0]):,} pairs, and {len(found):,} with captions")
+    print(f"{folder}: {arguments.times} times {len(sides[0]):,} pairs, and {len(pairs):,} with captions")
 
 
 if __name__ == "__main__":

@@ -48,12 +48,12 @@ sampled() { # FILE SEED...
     done
 }
 
-kept=("$runs/clean.de" "$runs/clean.en")
+captions=("$runs/clean.de" "$runs/clean.en")
 text() { # FOLDER SOURCE TARGET TIMES FILES...
     local folder=$1 source=$2 target=$3 times=$4
     shift 4
     test -e "$runs/$folder" || python "$here/more_pairs.py" --multi30k "$multi30k" --source_column "$source" \
-        --target_column "$target" --times "$times" --kept "${kept[@]}" --files "${@/#/$runs/}" \
+        --target_column "$target" --times "$times" --captions "${captions[@]}" --files "${@/#/$runs/}" \
         --output_dir "$runs/$folder"
 }
 
@@ -132,7 +132,7 @@ translated en-de-9-pairs "$runs/clean.en" clean.en.de.6
 test -e "$runs/train.de" || gzip -cd "$multi30k/train.de.gz" > "$runs/train.de"
 sampled train.de {1..15}
 sampled clean.de {13..20}
-kept+=("$runs/train.de")
+captions+=("$runs/train.de")
 text pairs-and-captions-en-de-7 en de 15 $(printf 'clean.de.en.sampled.%s clean.de ' {7..20}) \
     $(printf 'train.de.en.sampled.%s train.de ' {1..15}) clean.en clean.en.de.5 clean.en clean.en.de.6
 stage en-de-9-deep python "$here/widen.py" --model "$runs/en-de-9" --encoder_layers 6 --dropout 0.25

@@ -5,8 +5,7 @@
 #     bash scripts/experiments/nsmc_small.sh nsmc runs
 #
 # 7.0 hours, not counting the soft labels. The times below are those of the published runs, in bfloat16 on cores of an
-# AMD EPYC with AVX-512 bf16, one thread a process. Finished stages are skipped; labelled-8 and labelled-18 are also
-# nsmc_labels_alone.sh's.
+# AMD EPYC with AVX-512 bf16, one thread a process. Finished stages are skipped.
 set -euo pipefail
 nsmc=$(cd "${1:-nsmc}" && pwd)
 runs=${2:-runs}

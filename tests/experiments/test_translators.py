@@ -1,21 +1,25 @@
-"""What the chains of the translators add to the package: each program does once what its docstring says."""
+"""The programs of the translators' chain: each does once what its docstring says."""
 
 import gzip
 import math
 
+import clean_captions
+import more_pairs
+import one_core
 import pytest
 import torch
+import widen
 from datasets import Dataset
 from minimum_risk import add_candidates, with_minimum_risk
-from rdrop import with_rdrop
-from shared import QUIET, TINY_TRANSLATOR, read_json, tiny_config
+from shared import tiny_config
 from torch import nn
-from transformers import DataCollatorForSeq2Seq, Seq2SeqTrainingArguments, TrainingArguments
+from transformers import DataCollatorForSeq2Seq, Seq2SeqTrainingArguments
 
-from hf_vanilla_transformer import VanillaTransformerForConditionalGeneration
+from hf_vanilla_transformer import Translator, VanillaTransformerForConditionalGeneration, export
+from hf_vanilla_transformer.hub.record import read_file
 from hf_vanilla_transformer.inference.folder import load_tokenizer
 from hf_vanilla_transformer.tokenizer import train_tokenizer
-from hf_vanilla_transformer.training.trainer import ResumableTrainer, TokenBudgetTrainer
+from hf_vanilla_transformer.training.trainer import TokenBudgetTrainer
 
 
 @pytest.fixture(scope="module")
@@ -34,27 +38,6 @@ def started(tmp_path_factory):
         (folder / "model" / file).write_text("{}")
     (folder / "model" / "recipe.yaml").write_text("seed: 1\n")
     return folder
-
-
-def test_rdrop_adds_the_divergence_of_two_passes(tmp_path):
-    """Liang et al. 2021, Eq. 4, halved: the mean of both losses, and alpha / 2 of the mean of both divergences."""
-    model = VanillaTransformerForConditionalGeneration(tiny_config(dropout=0.3)).train()
-    ids = torch.randint(7, 29, (3, 5))
-    labels = ids.flip(1).index_fill(1, torch.tensor([4]), -100)
-    inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids), "labels": labels}
-    inputs["decoder_input_ids"] = model.prepare_decoder_input_ids_from_labels(labels)
-    trainer = with_rdrop(ResumableTrainer, 0.7)(model, TrainingArguments(tmp_path, use_cpu=True, report_to="none"))
-    torch.manual_seed(0)
-    loss = trainer.compute_loss(model, dict(inputs), num_items_in_batch=(labels != -100).sum())
-
-    torch.manual_seed(0)
-    logits = model(**{name: torch.cat([tensor, tensor]) for name, tensor in inputs.items()}).logits.detach()
-    passes = [part.flatten(0, -2) for part in logits.chunk(2)]
-    cross_entropies = [nn.functional.cross_entropy(part, labels.flatten()) for part in passes]
-    one, other = (torch.distributions.Categorical(logits=part[(labels != -100).flatten()]) for part in passes)
-    divergences = [torch.distributions.kl_divergence(*pair).mean() for pair in ((one, other), (other, one))]
-    assert min(divergences) > 1e-4
-    torch.testing.assert_close(loss, sum(cross_entropies) / 2 + 0.7 / 2 * sum(divergences) / 2)
 
 
 def test_minimum_risk_is_the_expected_error_and_the_cross_entropy(tmp_path):
@@ -87,44 +70,20 @@ def test_minimum_risk_is_the_expected_error_and_the_cross_entropy(tmp_path):
     torch.testing.assert_close(loss, 0.3 * cross_entropy + 0.7 * torch.tensor(sum(risks) / 2))
 
 
-def test_the_script_trains_with_rdrop_and_on_candidates(succeed, corpus, tmp_path):
-    lines = (corpus / "train.de").read_text().splitlines()
-    (tmp_path / "candidates").write_text("".join(f"{line}\tEins.\n" for line in lines))
-    words = ["experiments/train_translation.py", "--data", corpus, "--source_column", "num", "--target_column", "de"]
-    words += ["--validation_prefix", "val", "--max_length", "12", "--vocab_size", "60", "--max_tokens", "50"]
-    words += [*TINY_TRANSLATOR, "--max_steps", "2", "--logging_steps", "1", *QUIET]
-    losses = {}
-    for name, flags in {
-        "plain": [],
-        "rdrop": ["--rdrop_alpha", "50"],
-        "risk": ["--candidates", tmp_path / "candidates", "--risk_weight", "1"],
-    }.items():
-        succeed(*words, *flags, "--output_dir", tmp_path / name)
-        losses[name] = read_json(tmp_path / name / "metrics.json")["epochs"][0]["train_loss"]
-    assert 0 < losses["risk"] < 1 < losses["plain"] < losses["rdrop"] - 0.01
-    assert "\nrdrop_alpha: 50.0\n" in (tmp_path / "rdrop" / "recipe.yaml").read_text()
-
-
-def test_the_loss_by_rows_is_that_of_all_logits():
-    """And so are its gradients, to bfloat16's rounding."""
-    from one_core import SmoothedLoss
-
+def test_the_loss_by_rows_and_its_gradients_are_those_of_all_logits():
     hidden, weight, bias = torch.randn(600, 32), torch.randn(100, 32) / 6, torch.randn(100)
     labels, inputs = torch.randint(100, (600,)), [one.requires_grad_() for one in (hidden, weight, bias)]
-    loss = SmoothedLoss.apply(*inputs, labels, 0.1)
-    found = torch.autograd.grad(loss, inputs)
+    loss = one_core.SmoothedLoss.apply(*inputs, labels, 0.1)
+    gradients = torch.autograd.grad(loss, inputs)
     logits = hidden @ weight.T + bias
     expected = nn.functional.cross_entropy(logits, labels, label_smoothing=0.1, reduction="sum")
     torch.testing.assert_close(loss, expected, rtol=2e-3, atol=0)
-    for one, other in zip(found, torch.autograd.grad(expected, inputs), strict=True):
-        assert (one - other).norm() < 0.01 * other.norm()
+    for one, other in zip(gradients, torch.autograd.grad(expected, inputs), strict=True):
+        assert (one - other).norm() < 0.01 * other.norm()  # bfloat16's rounding
 
 
-def test_the_loop_learns_and_its_record_is_that_of_a_run(started, tmp_path):
-    import one_core
-
-    from hf_vanilla_transformer.hub.record import read_file
-
+def test_the_loop_learns_and_its_record_is_that_of_a_run(started, tmp_path, monkeypatch):
+    monkeypatch.setattr(one_core, "_DRAWN", 2**16)  # fewer random numbers take less time
     arguments = ["--model", started / "model", "--data", started, "--output_dir", tmp_path / "out", "--updates", 60]
     one_core.main([*map(str, [*arguments, "--rate", 1e-2, "--warmup", 5, "--max_tokens", 400, "--dropout", 0.01])])
     ids = load_tokenizer(str(tmp_path / "out"))(["a k", "j t"], return_tensors="pt")["input_ids"]
@@ -142,8 +101,6 @@ def test_sampled_translations_are_of_their_lines(started, tmp_path):
     pytest.importorskip("ctranslate2", reason="the extra [ctranslate2] is not installed")
     import sample_translations
 
-    from hf_vanilla_transformer import Translator, export
-
     export(str(started / "model"), output_dir=str(tmp_path / "export"), format="ctranslate2")
     lines = ["a k", "", "j t b", "c l"]
     (tmp_path / "lines").write_text("".join(f"{line}\n" for line in lines))
@@ -154,8 +111,6 @@ def test_sampled_translations_are_of_their_lines(started, tmp_path):
 
 
 def test_a_wider_model_computes_the_same(started, tmp_path):
-    import widen
-
     folders = ["--model", str(started / "model"), "--output_dir", str(tmp_path / "wide")]
     widen.main([*folders, "--ffn_dim", "50", "--encoder_layers", "3"])
     models = [
@@ -168,40 +123,27 @@ def test_a_wider_model_computes_the_same(started, tmp_path):
 
 
 def test_captions_are_kept_that_are_written_like_the_pairs(tmp_path):
-    import clean_captions
-
     pairs = "Ein Hund spielt.\nEin Mann und ein Hund.\n" * 10
     captions = "Der Hund spielt.\nDer hund spielt.\nDer Hund spielt\nDer Hund spielt.\nHund und Katze.\n"
     for name, text in (("pairs", pairs), ("captions", captions)):
         (tmp_path / name).write_bytes(gzip.compress(text.encode()))
-    flags = {"--pairs": "pairs", "--file": "captions", "--output": "kept"}
+    flags = {"--pairs": "pairs", "--file": "captions", "--output": "clean"}
     clean_captions.main([word for flag, name in flags.items() for word in (flag, str(tmp_path / name))])
-    assert (tmp_path / "kept").read_text().splitlines() == ["Der Hund spielt.", "Hund und Katze."]
+    assert (tmp_path / "clean").read_text().splitlines() == ["Der Hund spielt.", "Hund und Katze."]
 
 
 def test_pairs_and_captions_are_one_text(tmp_path):
-    import more_pairs
-
     for language in ("de", "en"):
         (tmp_path / f"train.{language}.gz").write_bytes(gzip.compress(f"{language} a\n{language} b\n".encode()))
     written = {
         "one.de": ["Hund.", "Hund.", "Katze.", "", "Maus."],
         "one.en": ["dog.", "dog.", "catcatcat.", "x", "mouse."],
-        "kept": ["Hund.", "Katze."],
+        "captions": ["Hund.", "Katze."],
     }
     for name, lines in written.items():
         (tmp_path / name).write_text("".join(f"{line}\n" for line in lines))
-    flags = [
-        "--multi30k",
-        tmp_path,
-        "--source_column",
-        "en",
-        "--target_column",
-        "de",
-        "--output_dir",
-        tmp_path / "all",
-    ]
-    flags += ["--files", tmp_path / "one.en", tmp_path / "one.de", "--kept", tmp_path / "kept", "--times", 2]
-    more_pairs.main([*map(str, flags)])
+    flags = ["--multi30k", tmp_path, "--source_column", "en", "--target_column", "de", "--times", 2]
+    flags += ["--files", tmp_path / "one.en", tmp_path / "one.de", "--captions", tmp_path / "captions"]
+    more_pairs.main([*map(str, flags), "--output_dir", str(tmp_path / "all")])
     source, target = ((tmp_path / "all" / f"train.{side}").read_text().splitlines() for side in ("source", "target"))
     assert source == ["en a", "en b"] * 2 + ["dog."] and target == ["de a", "de b"] * 2 + ["Hund."]
