@@ -7,18 +7,15 @@ import re
 import reprlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from enum import Enum
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
-import numpy as np
-import yaml
 from transformers import HfArgumentParser
-from transformers.hf_argparser import string_to_bool
 
 from .data.in_memory import is_in_memory, name_of
 from .errors import DataError
-from .recipes import did_you_mean, find_recipe, read_yaml
+from .recipes import did_you_mean, find_recipe, read_file
 from .settings import JsonMapping, check_at_least
 
 
@@ -30,7 +27,6 @@ if TYPE_CHECKING:
 NOT_IN_RECIPE = {
     "output_dir",
     "run_name",
-    "logging_dir",
     "resume_from_checkpoint",
     "use_cpu",
     "disable_tqdm",
@@ -50,6 +46,8 @@ class SettingsParser(HfArgumentParser):
     Attributes:
         required: The names of the settings that have no default.
         optional: The names of those that may be None.
+        texts: The names of those that are nothing but a text.
+        flags: The flag of each setting.
     """
 
     def __init__(self, groups: Sequence[type], **options: Any):
@@ -60,8 +58,6 @@ class SettingsParser(HfArgumentParser):
         self.texts = {name for name, hint in hints.items() if hint in (str, str | None)}
         self.optional = {name for name, hint in hints.items() if type(None) in get_args(hint)} - {*self.required}
         for action in self._actions:
-            if action.type is string_to_bool and action.nargs is None:  # of `bool | None`
-                action.nargs, action.const = "?", True
             if action.dest != "help":
                 action.default, action.required = argparse.SUPPRESS, False
                 action.option_strings = action.option_strings[:1]
@@ -69,28 +65,26 @@ class SettingsParser(HfArgumentParser):
 
     def error(self, message: str):
         if unknown := re.match(r"unrecognized arguments: (--[\w-]+)", message):
-            message += did_you_mean(unknown[1], [name for one in self._actions for name in one.option_strings[:1]])
+            message += did_you_mean(unknown[1], self._option_string_actions)
         raise DataError(message)
 
     def typed(self, name: str, value: Any) -> Any:
         """Give a value of a recipe or a keyword the type that it has as a flag."""
         if name not in self.flags:
             self.error(f"unrecognized arguments: --{name}")
-        if name == "data" and is_in_memory(value):
-            return value
         flag = self.flags[name]
-        value = os.fspath(value) if isinstance(value, os.PathLike) else value
-        value = value.item() if isinstance(value, np.generic) else value.value if isinstance(value, Enum) else value
-        if isinstance(value, list | tuple) and flag.nargs == "+":
-            return [self._convert(flag, one) for one in value]
-        if (value is None and name in self.optional) or (isinstance(value, dict) and flag.type is JsonMapping):
+        if (value is None and name in self.optional) or (name == "data" and is_in_memory(value)):
+            return value
+        if flag.nargs == "+":
+            return [self._convert(flag, one) for one in (value if isinstance(value, list | tuple) else [value])]
+        if isinstance(value, dict) and flag.type is JsonMapping:
             return value
         if isinstance(value, list | dict) and flag.type is str and name not in self.texts:
             return value  # transformers has settings that are a text, a list or a mapping
-        return [self._convert(flag, value)] if flag.nargs == "+" else self._convert(flag, value)
+        return self._convert(flag, value)
 
     def _convert(self, flag: argparse.Action, value: Any) -> Any:
-        if isinstance(value, str | int | float):
+        if isinstance(value, str | Real | os.PathLike):
             with suppress(ValueError, TypeError, argparse.ArgumentTypeError):
                 converted = (flag.type if callable(flag.type) else str)(str(value))
                 if flag.choices is None or converted in flag.choices:
@@ -111,7 +105,7 @@ def read_settings(
     Args:
         groups: The dataclasses whose fields are the settings.
         recipe: The file of a recipe, or the name of one of the package, or its settings; None for none.
-        given: The keywords; `data` can be a data set or DataFrame, which the record names by fingerprint.
+        given: The keywords; `data` can be a data set or DataFrame, which the record names by rows and columns.
         command: The command that a recipe must be for.
         adapt: Takes the recipe's settings and those that are given, and returns what counts as the recipe's.
 
@@ -121,10 +115,9 @@ def read_settings(
     Raises:
         DataError: a setting does not exist, is missing, or has a value that it cannot have.
     """
-    parser, file, of_recipe = SettingsParser(groups), None, recipe if isinstance(recipe, dict) else {}
-    if recipe is not None and recipe is not of_recipe:
-        file = find_recipe(str(recipe), command)
-        of_recipe = read_recipe(parser, file)
+    parser = SettingsParser(groups)
+    file = None if recipe is None or isinstance(recipe, dict) else find_recipe(str(recipe), command)
+    of_recipe = (recipe or {}) if file is None else read_file(file)
     if of_recipe.get("push_to_hub") and "push_to_hub" not in given:
         parser.error("the recipe says push_to_hub: to send the result to the Hub, give push_to_hub yourself")
     given = {name: parser.typed(name, value) for name, value in given.items()}
@@ -142,29 +135,12 @@ def read_settings(
         values["output_dir"] = values.get("output_dir") or f"runs/{command if file is None else file.stem}"
     try:
         parsed = parser.parse_dict(values)
-        for arguments in parsed:
-            if is_training(type(arguments)):
-                check_training(arguments)
     except (ValueError, TypeError) as error:
-        raise DataError(" ".join(str(error).split()) or type(error).__name__) from error
+        raise DataError(str(error)) from error
+    for arguments in filter(lambda one: is_training(type(one)), parsed):
+        check_training(arguments)
     recorded = {name: value for name, value in {**of_recipe, **given}.items() if name not in NOT_IN_RECIPE}
     return parsed, {name: name_of(value) if is_in_memory(value) else value for name, value in recorded.items()}
-
-
-def read_recipe(parser: SettingsParser, file: Path) -> Settings:
-    """Read a recipe's file; the values are as they stand there."""
-    try:
-        settings, texts = read_yaml(file), read_yaml(file, yaml.BaseLoader)
-    except (UnicodeDecodeError, yaml.YAMLError) as error:
-        raise DataError(f"{file}: {' '.join(str(error).split())}") from error
-    if not isinstance(settings, dict):
-        raise DataError(f"{file}: not a YAML mapping of settings")
-    # Where a text is wanted, `no`, `on` and 2020-01-01 are texts, not what YAML takes them for.
-    numbers = {name for name, flag in parser.flags.items() if flag.type in (int, float, string_to_bool, JsonMapping)}
-    return {
-        name: value if name in numbers or value is None or isinstance(value, dict) else texts[name]
-        for name, value in settings.items()
-    }
 
 
 def is_training(group: type) -> bool:
@@ -195,14 +171,13 @@ def check_training(arguments: "TrainingArguments") -> None:
         raise DataError(f"--label_smoothing_factor: at least 0 and below 1, not {arguments.label_smoothing_factor:g}")
     if arguments.hub_token:
         raise DataError("--hub_token: Trainer would write it into the run's files; set HF_TOKEN instead")
-    # Metrics are computed over all predictions at once.
     for name, needed in (
+        # Metrics are computed over all predictions at once.
         ("prediction_loss_only", False),
         ("eval_do_concat_batches", True),
         ("dataloader_drop_last", False),  # also drops rows that are to be measured
+        # torch draws a seed for each start of the workers, so a resumed run would draw other numbers.
+        ("dataloader_persistent_workers", False),
     ):
         if getattr(arguments, name) != needed:
-            raise DataError(f"--{name}: cannot be changed here, a record needs all predictions as they are")
-    if arguments.dataloader_persistent_workers:
-        # torch draws a seed for each start of the workers.
-        raise DataError("--dataloader_persistent_workers: a resumed run would draw other random numbers")
+            raise DataError(f"--{name}: must be {str(needed).lower()}, for the figures of the record")

@@ -2,6 +2,7 @@
 """The recipes of the package, found by name before anything slow is imported."""
 
 import difflib
+import json
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from .errors import DataError
+from .errors import DataError, named_errors
 
 
 RECIPES = Path(__file__).parent / "recipes"
@@ -47,16 +48,38 @@ def find_recipe(recipe: str, command: str) -> Path:
 
 
 class Loader(yaml.SafeLoader):
-    """Reads 1e-4 as a number, as YAML 1.2 does."""
+    """Reads plain words as YAML 1.2 does: 1e-4 is a number, `no` and 2020-01-02 are texts. A key stands once."""
+
+    yaml_implicit_resolvers: dict[str, Any] = {}
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict:
+        keys = [str(key.value) for key, _ in node.value]
+        if twice := [key for key in keys if keys.count(key) > 1]:
+            raise yaml.constructor.ConstructorError(None, None, f"{twice[0]} stands here twice", node.start_mark)
+        return super().construct_mapping(node, deep)
 
 
-NUMBER = re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+$")
-Loader.add_implicit_resolver("tag:yaml.org,2002:float", NUMBER, list("-+0123456789"))
+for tag, pattern, first in (
+    ("null", "(~|null|Null|NULL|)$", ["~", "n", "N", ""]),
+    ("bool", "(true|True|TRUE|false|False|FALSE)$", list("tTfF")),
+    ("int", "[-+]?(0|[1-9][0-9]*)$", list("-+0123456789")),
+    ("float", r"[-+]?([0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))([eE][-+]?[0-9]+)?$", list("-+.0123456789")),
+):
+    Loader.add_implicit_resolver(f"tag:yaml.org,2002:{tag}", re.compile(pattern), first)
 
 
-def read_yaml(file: Path, loader: Any = Loader) -> Any:
-    """Read a YAML file."""
-    return yaml.load(file.read_text(encoding="utf-8"), loader)
+def read_file(file: Path) -> dict[str, Any]:
+    """Read a recipe, or a file of a record: JSON or YAML.
+
+    Raises:
+        DataError: the file cannot be read, or holds no mapping.
+    """
+    with named_errors(str(file), "content"):
+        text = file.read_text(encoding="utf-8")
+        content = json.loads(text) if file.suffix == ".json" else yaml.load(text, Loader)
+    if not isinstance(content, dict):
+        raise DataError(f"{file}: holds no mapping of names to values")
+    return content
 
 
 def without_folders(value: Any) -> Any:

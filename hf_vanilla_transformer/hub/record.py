@@ -19,9 +19,8 @@ from transformers.utils import cached_file
 
 from ..data.checksums import describe_splits
 from ..data.in_memory import name_of
-from ..errors import DataError, named_errors
 from ..figures import plot_training_curves
-from ..recipes import read_yaml, without_folders
+from ..recipes import read_file, without_folders
 from .data_source import data_source
 
 
@@ -94,19 +93,6 @@ def describe_parent(folder: str) -> dict[str, Any]:
             "data": list(dict.fromkeys([data_source(run["data"]).name, *before.get("data", [])])),
         }
     return described
-
-
-def read_file(file: Path) -> dict[str, Any]:
-    """Read a file of a record, JSON or YAML.
-
-    Raises:
-        OSError, ValueError: The file cannot be read, or holds no mapping.
-    """
-    with named_errors(str(file), "content"):
-        content = json.loads(file.read_bytes()) if file.suffix == ".json" else read_yaml(file)
-    if not isinstance(content, dict):
-        raise DataError(f"{file}: holds no mapping of names to values")
-    return content
 
 
 def record_of(model: str, name: str) -> dict[str, Any]:
