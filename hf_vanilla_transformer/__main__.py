@@ -5,8 +5,7 @@ import importlib
 import sys
 
 from . import __version__
-from .errors import DataError, missing_extra
-from .recipes import commands_of_recipes, did_you_mean, find_recipe
+from .recipes import did_you_mean
 from .tasks import TASKS
 
 
@@ -31,7 +30,7 @@ def main(argv: list[str] | None = None) -> None:
         argv: The command's name and its arguments; by default `sys.argv[1:]`.
 
     Raises:
-        SystemExit: with status 2 where there is no such command, or as the command does.
+        SystemExit: with status 2 if there is no such command, or as the command does.
     """
     argv = sys.argv[1:] if argv is None else argv
     if not argv or argv[0] in ("-h", "--help"):
@@ -44,27 +43,15 @@ def main(argv: list[str] | None = None) -> None:
     if name == "--version":
         print(f"vanilla-transformer {__version__}")
         return
-    program = f"vanilla-transformer {name}"
-    try:
-        if name not in COMMANDS:
-            program = "vanilla-transformer"
-            raise DataError(f"no command {name!r}{did_you_mean(name, COMMANDS)}; there are {', '.join(COMMANDS)}")
-        if name in commands_of_recipes().values() and arguments and not arguments[0].startswith("-"):
-            find_recipe(arguments[0], name)
-    except ValueError as error:
-        print(f"{program}: error: {error}", file=sys.stderr)
+    if name not in COMMANDS:
+        message = f"no command {name!r}{did_you_mean(name, COMMANDS)}; there are {', '.join(COMMANDS)}"
+        print(f"vanilla-transformer: error: {message}", file=sys.stderr)
         sys.exit(2)
-    sys.argv = [program, *arguments]  # error messages begin with the program's name
-    try:
-        importlib.import_module(f".commands.{name.replace('-', '_')}", __package__).main(arguments)
-    except ImportError as error:  # also during the imports
-        if not (message := missing_extra(error)):
-            raise
-        print(f"{program}: error: {message}", file=sys.stderr)
-        sys.exit(2)
-    except KeyboardInterrupt:  # during the imports
-        print(f"{program}: interrupted", file=sys.stderr)
-        sys.exit(130)
+    sys.argv = [f"vanilla-transformer {name}", *arguments]  # error messages begin with the program's name
+    from .commands.arguments import exit_with_one_line
+
+    module = f".commands.{name.replace('-', '_')}"
+    exit_with_one_line(lambda words: importlib.import_module(module, __package__).main(words))(arguments)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from hf_vanilla_transformer.commands import train_classifier
 from hf_vanilla_transformer.commands.arguments import exit_with_one_line, parse_arguments
 from hf_vanilla_transformer.errors import DataError
 from hf_vanilla_transformer.hub.record import recipe_text
+from hf_vanilla_transformer.recipes import find_recipe
 from hf_vanilla_transformer.training.classifier import GROUPS
 
 
@@ -124,7 +125,7 @@ def test_a_recipe_holds_nothing_of_one_call():
 
 
 def test_a_recipe_of_the_package_goes_by_its_name(here):
-    """A file of the name comes first, a folder does not; for a wrong name, all recipes are told."""
+    """A file of the name comes first, a folder does not; a wrong name is an error that suggests the right one."""
     Path("nsmc").mkdir()
     _, settings = parse_arguments(GROUPS, "test", ["nsmc", "--output_dir", "run"])
     assert settings == yaml.safe_load((ROOT / "hf_vanilla_transformer/recipes/nsmc.yaml").read_text())
@@ -134,6 +135,8 @@ def test_a_recipe_of_the_package_goes_by_its_name(here):
     assert settings == {"data": "mine.csv"}
     with pytest.raises(DataError, match="nsmk: no such file, and no recipe of the package; did you mean nsmc?"):
         parse_arguments(GROUPS, "test", ["nsmk", "--output_dir", "run"])
+    with pytest.raises(DataError, match="multi30k-de-en: that recipe is for train-translation"):
+        find_recipe("multi30k-de-en", "train-classifier")
 
 
 def test_help_shows_a_commands_own_settings_on_a_page_and_help_all_transformers_too(monkeypatch, capsys):

@@ -29,12 +29,6 @@ def test_without_a_command_all_are_listed(capsys, words):
         ([], 0, "  train-classifier "),
         (["--version"], 0, f"vanilla-transformer {__version__}\n"),
         (["train-classifer", "sample"], 2, "error: no command 'train-classifer'; did you mean train-classifier?"),
-        (
-            ["train-classifier", "nmsc"],
-            2,
-            "error: nmsc: no such file, and no recipe of the package; did you mean nsmc?",
-        ),
-        (["train-classifier", "multi30k-de-en"], 2, "multi30k-de-en: that recipe is for train-translation"),
         (["predict", "--help"], 0, "--batch_size"),
         (["translate", "--modle", "x"], 2, "did you mean --model?"),
     ],
