@@ -24,7 +24,7 @@ def small(monkeypatch):
     """A small package instead of the runtime, and nothing instead of the networks."""
     checksum = hashlib.sha256(b"export {};").hexdigest()
     monkeypatch.setattr(browser_page, "RUNTIME", {"tiny@1.2.3": {"dist/library.mjs": checksum}})
-    monkeypatch.setattr(browser_page, "_save_networks", lambda model, folder: folder.mkdir())
+    monkeypatch.setattr(browser_page, "_save_networks", lambda model, task, folder: folder.mkdir())
 
 
 @pytest.fixture
