@@ -115,9 +115,10 @@ def read_settings(
     Raises:
         DataError: a setting does not exist, is missing, or has a value that it cannot have.
     """
-    parser = SettingsParser(groups)
-    file = None if recipe is None or isinstance(recipe, dict) else find_recipe(str(recipe), command)
-    of_recipe = (recipe or {}) if file is None else read_file(file)
+    parser, file, of_recipe = SettingsParser(groups), None, recipe if isinstance(recipe, dict) else {}
+    if recipe is not None and not isinstance(recipe, dict):
+        file = find_recipe(str(recipe), command)
+        of_recipe = read_file(file)
     if of_recipe.get("push_to_hub") and "push_to_hub" not in given:
         parser.error("the recipe says push_to_hub: to send the result to the Hub, give push_to_hub yourself")
     given = {name: parser.typed(name, value) for name, value in given.items()}

@@ -32,7 +32,7 @@ METAVARS = {int: "N", float: "X", str: "TEXT", JsonMapping: "JSON"}
 
 
 class CommandLine(SettingsParser):
-    """The settings as flags; its help ends with the examples of a command's docstring."""
+    """The settings as flags; its help begins with the summary of a command's docstring and ends with the rest."""
 
     def __init__(
         self,
@@ -41,14 +41,12 @@ class CommandLine(SettingsParser):
         show_all: bool = False,
         usage: str | None = "%(prog)s [RECIPE] [--name value ...]",
     ):
-        paragraphs = description.strip("\n").split("\n\n")
-        examples = [paragraph for paragraph in paragraphs if paragraph.startswith("    ")]
-        epilog = "examples:\n" + "\n\n".join(examples) if examples else None
+        summary, _, examples = description.strip().partition("\n\n")
         super().__init__(
             groups,
             usage=usage,
-            description="\n\n".join(paragraph for paragraph in paragraphs if paragraph not in examples),
-            epilog=epilog,
+            description=summary,
+            epilog=examples,
             formatter_class=functools.partial(argparse.RawDescriptionHelpFormatter, max_help_position=36),
         )
         training = list(filter(is_training, groups))
@@ -64,21 +62,12 @@ class CommandLine(SettingsParser):
             if action.choices is None and action.nargs != 0:
                 action.metavar = METAVARS.get(action.type, "VALUE")
         if training:
-            actions = self._option_string_actions
-            actions["--output_dir"].help = "The folder for the result; it must be empty. By default runs/RECIPE."
+            self.flags["output_dir"].help = "The folder for the result; it must be empty. By default runs/RECIPE."
             resume = "A checkpoint to go on from; `auto`: the folder's last whole one, or a new run if there is none."
-            actions["--resume_from_checkpoint"].help = resume
-            self.add_argument("--help-all", action="help", help="Show transformers' TrainingArguments, too.")
-            every = "Every field of transformers' TrainingArguments is a setting, too: --help-all lists them."
-            self.epilog = "\n\n".join(filter(None, [every, epilog]))
+            self.flags["resume_from_checkpoint"].help = resume
+            self.add_argument("--help-all", action="help", help="Show the settings of transformers, too.")
 
-    def read(self, words: list[str]) -> tuple[str | None, dict[str, Any]]:
-        """Return the recipe, if there is one, and the settings that are given."""
-        recipe = words.pop(0) if words and not words[0].startswith("-") else None
-        unset = self._take_nulls(words)
-        return recipe, {**vars(self.parse_args(words)), **unset}
-
-    def _take_nulls(self, words: list[str]) -> dict[str, None]:
+    def take_nulls(self, words: list[str]) -> dict[str, None]:
         """Remove each `--name null` from the words: it unsets a recipe's setting, of those that may be None."""
         taken = {}
         for place in reversed(range(len(words))):
@@ -94,7 +83,10 @@ def read_command_line(
 ) -> tuple[str | None, dict[str, Any]]:
     """Return the recipe that the command line names, if it does, and the settings that its flags give."""
     words = list(sys.argv[1:] if argv is None else map(str, argv))
-    return CommandLine(groups, description, show_all="--help-all" in words).read(words)
+    parser = CommandLine(groups, description, show_all="--help-all" in words)
+    recipe = words.pop(0) if words and not words[0].startswith("-") else None
+    unset = parser.take_nulls(words)
+    return recipe, {**vars(parser.parse_args(words)), **unset}
 
 
 def parse_arguments(

@@ -115,6 +115,5 @@ def test_every_command_has_a_module_that_helps(command, capsys, monkeypatch):
     assert stop.value.code == 0
     out = capsys.readouterr().out
     assert out.startswith(f"usage: vanilla-transformer {command} ") and module.__doc__.splitlines()[0] in out
-    _, examples = out.split("\nexamples:\n")  # at the end
-    assert "vanilla-transformer " in examples
+    assert out.endswith(module.__doc__.partition("\n\n")[2])
     assert "--no_" not in out and "default: None" not in out
