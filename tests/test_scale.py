@@ -84,10 +84,9 @@ def test_a_program_of_an_engine_answers_as_the_command_does(heading, module, pla
         assert sorted(row["id"] for row in rows) == [*range(600)]
     for text, one in zip(TEXTS, expected, strict=True):
         if text or module != "datatrove":
-            assert found[text]["predicted"] == one["label"]
-            assert heading == "A column in Spark" or found[text]["probability"] == pytest.approx(
-                one["score"], abs=1e-4
-            )
+            assert (found[text]["predicted"] or None) == (one and one["label"])
+            if one and heading != "A column in Spark":
+                assert found[text]["probability"] == pytest.approx(one["score"], abs=1e-4)
 
 
 @pytest.mark.slow

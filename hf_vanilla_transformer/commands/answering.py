@@ -18,17 +18,18 @@ from typing import Any, TextIO
 from tqdm import tqdm
 from transformers.hf_argparser import HfArg
 
-from ..data.lines import BYTE_ORDER_MARK, ending_of, iterate_lines, local_path, stream_lines
+from ..data.lines import BYTE_ORDER_MARK, JSON_SUFFIXES, ending_of, iterate_lines, local_path, stream_lines
 from ..data.table_files import find_columns, iterate_rows
 from ..errors import DataError
 from ..inference.batches import windows
-from ..inference.loaded import WINDOW
-from ..settings import EngineArguments, check_at_least
+from ..inference.loaded import WINDOW, LoadedModel
+from ..settings import EngineArguments
+from .arguments import print_line
 
 
 # A column of the answer to a text; numbers stay numbers in JSON. None: the text is blank.
 Answer = str | float | None
-JSON, TABLES = (".json", ".jsonl"), (".csv", ".tsv", ".json", ".jsonl")
+TABLES = (".csv", ".tsv", *JSON_SUFFIXES)
 
 
 @dataclass
@@ -46,15 +47,14 @@ class LinesArguments(EngineArguments):
     batch_size: int = HfArg(default=64, help="Texts in one pass through the model.")
 
     def __post_init__(self):
-        check_at_least(1, self, "batch_size")
         if self.text_column and not self.form:
             raise DataError("--text_column: needs --file, a table")
         if self.output is None:
             return
         if os.path.exists(self.output):
             raise DataError(f"--output: {self.output} is there, and nothing is overwritten: choose another")
-        allowed = JSON if self.form in JSON else [self.form or ".tsv"]
-        if (ending := Path(self.output).suffix.lower()) in {*TABLES, ".parquet", ".gz"} - {*allowed}:
+        ending = Path(self.output).suffix.lower()
+        if ending in (*TABLES, ".parquet", ".gz") and ending != (self.form or ".tsv"):
             raise DataError(f"--output: the answers are written as {self.form or 'lines'}, not as {ending}")
 
     @property
@@ -77,7 +77,7 @@ class Texts:
         mark: The byte order mark of such a file, for Excel.
     """
 
-    rows: Iterator[tuple[str, Any]]
+    rows: Iterator[tuple[str | None, Any]]
     to_line: Callable[[Any, dict[str, Answer]], str]
     columns: Sequence[str] = ()
     mark: str = ""
@@ -105,7 +105,7 @@ def open_texts(arguments: LinesArguments, recipe_column: str, *, repeats_text: b
     column = arguments.text_column or column_of_recipe(arguments.model, recipe_column)
     if column is None:
         raise DataError(f"--file: {file} is a table: name the column with the texts by --text_column")
-    if form in JSON:
+    if form in JSON_SUFFIXES:
         return Texts(started(read_json_lines(file, encoding, column)), partial(json_line, file))
     rows = (fields for _, fields in iterate_rows(file, encoding))
     columns = next(rows)
@@ -133,8 +133,8 @@ def column_of_recipe(model: str, setting: str) -> str | None:
     return record_of(model, RECIPE_FILE).get(setting)
 
 
-def read_json_lines(file: str, encoding: str, column: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the text and the mapping of each line that is not blank; a text that is null is empty."""
+def read_json_lines(file: str, encoding: str, column: str) -> Iterator[tuple[str | None, dict[str, Any]]]:
+    """Yield the text and the mapping of each line that is not blank."""
     for number, line in enumerate(iterate_lines(file, encoding), start=1):
         if not line.strip():
             continue
@@ -144,7 +144,7 @@ def read_json_lines(file: str, encoding: str, column: str) -> Iterator[tuple[str
             raise DataError(f"{file}, line {number}: not JSON ({error})") from error
         if not isinstance(row, dict) or column not in row or not isinstance(row[column], str | None):
             raise DataError(f"{file}, line {number}: not a JSON mapping with a text as {column!r}")
-        yield row[column] or "", row
+        yield row[column], row
 
 
 def text_line(repeats_text: bool, text: str, answer: dict[str, Answer]) -> str:
@@ -177,18 +177,20 @@ def check_free(file: str | None, columns: Iterable[str], names: Iterable[str]) -
 def answer_texts(
     arguments: LinesArguments,
     texts: Texts,
+    model: LoadedModel,
     names: Sequence[str],
-    ask: Callable[[list[str]], Iterable[Any]],
-    columns_of: Callable[[Any], Sequence[Answer]],
+    ask: Callable[[list[Any]], Iterable[Any]],
+    columns_of: Callable[[Any], dict[str, Answer]],
 ) -> None:
     """Answer texts in their order, a window at a time, so that memory does not grow with their number.
 
     Args:
         arguments: The settings.
         texts: From `open_texts`.
+        model: What answers.
         names: The names of the columns that an answer has.
-        ask: Takes texts and returns the model's answer to each.
-        columns_of: Takes an answer and returns its columns. Those of a blank text are empty.
+        ask: Takes texts and returns the model's answer to each, None to a blank one.
+        columns_of: Takes an answer and returns its columns by name. Those of a blank text are empty.
     """
     check_free(arguments.file, texts.columns, names)
     is_typed = arguments.file is None and sys.stdin.isatty()
@@ -198,11 +200,13 @@ def answer_texts(
             output.write(f"{texts.mark}{texts.to_line(texts.columns, dict(zip(names, names, strict=True)))}\n")
         for window in windows(texts.rows, 1 if is_typed else WINDOW * arguments.batch_size):
             answers = ask([text for text, _ in window])
-            for (text, row), answer in zip(window, answers, strict=True):
-                values = columns_of(answer) if text.strip() else [None] * len(names)
-                output.write(f"{texts.to_line(row, dict(zip(names, values, strict=True)))}\n")
+            for (_, row), answer in zip(window, answers, strict=True):
+                columns = dict.fromkeys(names) if answer is None else columns_of(answer)
+                output.write(f"{texts.to_line(row, columns)}\n")
             output.flush()
             bar.update(len(window))
+    if model.number_cut:
+        print_line(f"texts cut to the {model.max_length} tokens that the model reads: {model.number_cut:,}")
 
 
 @contextmanager

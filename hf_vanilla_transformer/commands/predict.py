@@ -8,7 +8,8 @@
 Prints one line per text, in the order of the input: label, probability and text, separated by tabs. A model of
 several labels a text gives those with a probability above 1/2, as a|b, with their probabilities; a model of numbers
 gives value and text. The file may have any size. A table (.csv, .tsv, .jsonl) is written with the answers added, as
-the columns `predicted` and `probability`. A blank text has no answer: its columns are empty, in JSON null.
+the columns `predicted` and `probability`. A blank text has no answer: its columns are empty, in JSON null. Longer
+texts than the model reads are cut; the last line on standard error says how many.
 
 `--threshold 0.9` leaves out the labels of texts of which the model is less sure; `--top_k` writes more than
 the most probable one, and `--all_probabilities` the probabilities in the order of the model's labels.
@@ -16,20 +17,16 @@ the most probable one, and `--all_probabilities` the probabilities in the order 
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from transformers.hf_argparser import HfArg
 
 from ..errors import DataError
 from ..inference import Classifier
 from ..settings import check_at_least
-from ..tasks import REGRESSION, SINGLE
+from ..tasks import MULTI, REGRESSION
 from .answering import Answer, LinesArguments, answer_texts, as_text, open_texts
 from .arguments import exit_with_one_line, parse_arguments
-
-
-if TYPE_CHECKING:
-    import numpy as np
 
 
 @dataclass
@@ -56,32 +53,24 @@ def main(argv: list[str] | None = None) -> None:
     if classify.problem_type == REGRESSION and (arguments.top_k > 1 or arguments.all_probabilities):
         raise DataError(f"{arguments.model}: a model of numbers has no labels: leave out what ranks or lists them")
     columns = partial(columns_of, classify, arguments)
-    answer_texts(arguments, texts, names_of(classify, arguments), classify.probabilities, columns)
+    answer_texts(arguments, texts, classify, [*columns(np.zeros(len(classify.labels)))], classify.rows, columns)
 
 
-def names_of(classify: Classifier, arguments: PredictArguments) -> list[str]:
-    """Return the names of the columns of an answer."""
+def columns_of(classify: Classifier, arguments: PredictArguments, row: np.ndarray) -> dict[str, Answer]:
+    """Return the columns, by name, of the answer to a text with these probabilities, (labels,)."""
+    answer, ranked = classify.answer(row), classify.answer(row, arguments.top_k)
     if classify.problem_type == REGRESSION:
-        return ["predicted"]
-    ranks = range(2, 1 + min(arguments.top_k, len(classify.labels)))
-    more = [f"{name} {rank}" for rank in ranks for name in ("predicted", "probability")]
-    every = [f"probability of {label}" for label in classify.labels if arguments.all_probabilities]
-    return ["predicted", "probability", *more, *every]
-
-
-def columns_of(classify: Classifier, arguments: PredictArguments, row: "np.ndarray") -> list[Answer]:
-    """Return the columns of the answer to a text with these probabilities, (labels,)."""
-    answer: Any = classify.answer(row)
-    if classify.problem_type == REGRESSION:
-        values = answer if isinstance(answer, list) else [answer]
-        return ["|".join(as_text(one["score"]) for one in values)] if len(values) > 1 else [round(answer["score"], 4)]
-    columns: list[Answer]
+        return {"predicted": round(answer["score"], 4)}
+    if classify.problem_type == MULTI and arguments.top_k > 1:
+        answer = ranked[0]
+    columns: dict[str, Answer]
     if isinstance(answer, list):
-        columns = ["|".join(one["label"] for one in answer), "|".join(as_text(one["score"]) for one in answer)]
+        columns = {"predicted": "|".join(one["label"] for one in answer)}
+        columns["probability"] = "|".join(as_text(one["score"]) for one in answer)
     else:
-        columns = [answer["label"], round(answer["score"], 4)]
-    if arguments.top_k > 1:
-        ranked: Any = classify.answer(row, arguments.top_k)
-        values = [value for one in ranked for value in (one["label"], round(one["score"], 4))]
-        columns = [*columns, *values[2:]] if classify.problem_type == SINGLE else values
-    return [*columns, *(round(float(one), 4) for one in row if arguments.all_probabilities)]
+        columns = {"predicted": answer["label"], "probability": round(answer["score"], 4)}
+    for rank, one in enumerate(ranked[1:], start=2):
+        columns |= {f"predicted {rank}": one["label"], f"probability {rank}": round(one["score"], 4)}
+    if arguments.all_probabilities:
+        columns |= {f"probability of {classify.labels[place]}": round(float(one), 4) for place, one in enumerate(row)}
+    return columns

@@ -6,14 +6,14 @@
     vanilla-transformer translate --model runs/en-de --file pairs.csv --num_return_sequences 3 --return_scores true
 
 Prints one line per text, in the order of the input. The file may have any size. A table (.csv, .tsv, .jsonl) is
-written with the column `translation` added. A blank text has no answer: its columns are empty, in JSON null.
+written with the column `translation` added. A blank text has no answer: its columns are empty, in JSON null. Longer
+texts than the model reads are cut; the last line on standard error says how many.
 
 `--num_return_sequences` and `--return_scores` write more columns, in lines separated by tabs: `score`, the natural
 logarithm of a translation's probability, `score_per_token`, that divided by its tokens with the end, and then
 `translation 2`, `score 2` and so on.
 """
 
-import logging
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -21,7 +21,6 @@ from typing import Any
 from transformers.hf_argparser import HfArg
 
 from ..inference import Translator
-from ..settings import check_at_least
 from .answering import Answer, LinesArguments, answer_texts, open_texts
 from .arguments import exit_with_one_line, parse_arguments
 
@@ -41,27 +40,23 @@ class TranslateArguments(LinesArguments):
     )
     return_scores: bool = HfArg(default=False, help="Write the log-probability of each translation, too.")
 
-    def __post_init__(self):
-        super().__post_init__()
-        check_at_least(1, self, "num_beams", "max_new_tokens", "num_return_sequences")
-
 
 @exit_with_one_line
 def main(argv: list[str] | None = None) -> None:
     (arguments,), _ = parse_arguments([TranslateArguments], __doc__, argv)
-    logging.basicConfig(format="%(message)s")
     texts = open_texts(arguments, "source_column", repeats_text=False)
     options = ("num_beams", "max_new_tokens", "truncation", "batch_size", "dtype")
     translate = Translator(arguments.model, **{name: getattr(arguments, name) for name in options})
     number, scores = arguments.num_return_sequences, arguments.return_scores
     names = ["translation", *(["score", "score_per_token"] if scores else [])]
-    more = [f"{name} {place}" for place in range(2, 1 + number) for name in names]
+    names += [f"{name} {rank}" for rank in range(2, 1 + number) for name in names]
     ask = partial(translate, num_return_sequences=number, return_scores=scores)
-    answer_texts(arguments, texts, [*names, *more], ask, columns_of)
+    answer_texts(arguments, texts, translate, names, ask, partial(columns_of, names))
 
 
-def columns_of(answers: list[Any]) -> list[Answer]:
-    """Return the columns of a text's translations, which come with scores or without."""
+def columns_of(names: list[str], answers: list[Any]) -> dict[str, Answer]:
+    """Return the columns, by name, of a text's translations, which come with scores or without."""
     values = [value for one in answers for value in (one.values() if isinstance(one, dict) else [one])]
     # One line per text, even if a model of bytes writes a line feed.
-    return [value.replace("\n", " ") if isinstance(value, str) else round(value, 4) for value in values]
+    values = [value.replace("\n", " ") if isinstance(value, str) else round(value, 4) for value in values]
+    return dict(zip(names, values, strict=True))

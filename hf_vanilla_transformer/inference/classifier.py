@@ -2,7 +2,6 @@
 """Classify texts with the engine of the model's folder."""
 
 from collections.abc import Iterable, Iterator
-from functools import partial
 from numbers import Real
 from typing import Any
 
@@ -10,8 +9,7 @@ import numpy as np
 
 from ..errors import DataError
 from ..tasks import MULTI, REGRESSION, SINGLE
-from .batches import windows
-from .loaded import WINDOW, LoadedModel
+from .loaded import LoadedModel, check_finite
 
 
 # As in transformers' pipeline: {"label": str, "score": float}.
@@ -61,8 +59,8 @@ class Classifier(LoadedModel):
         if unsure_label and (threshold is None or self.problem_type != SINGLE):
             raise DataError("unsure_label: is for a threshold of a model that gives a text one label")
         self.threshold, self.unsure_label = threshold, unsure_label
-        if self._load_again is not None:
-            self._load_again = partial(self._load_again, threshold=threshold, unsure_label=unsure_label)
+        self.max_length = int(min(self.tokenizer.max_length, self.engine.facts.max_positions))
+        self._options |= {"threshold": threshold, "unsure_label": unsure_label}
 
     @property
     def labels(self) -> list[str]:
@@ -72,11 +70,11 @@ class Classifier(LoadedModel):
     def problem_type(self) -> str:
         return self.engine.facts.problem_type
 
-    def __call__(self, texts: str | Iterable[str], *, top_k: int | None = 0) -> list[Label | list[Label]]:
+    def __call__(self, texts: str | Iterable[Any], *, top_k: int | None = 0) -> list[Any]:
         """Answer each text, as `stream` does; one text counts as a list of one."""
         return list(self.stream(texts, top_k=top_k))
 
-    def stream(self, texts: str | Iterable[str], *, top_k: int | None = 0) -> Iterator[Label | list[Label]]:
+    def stream(self, texts: str | Iterable[Any], *, top_k: int | None = 0) -> Iterator[Any]:
         """Answer any number of texts, in their order; `WINDOW` batches of them are in memory.
 
         Args:
@@ -85,14 +83,18 @@ class Classifier(LoadedModel):
                 all of them; 0 for the answer alone.
 
         Yields:
-            Of a text the most probable label with its probability, as `{"label": "positive", "score": 0.99}`; of
-            several labels a text, a list of those above 1/2; of numbers, the value as the score.
+            The most probable label of a text with its probability, as `{"label": "positive", "score": 0.99}`; of a
+            model with several labels a text, a list of those above 1/2; of one with numbers, the value as the score.
+            A blank text, None and NaN have no answer: None.
+
+        Raises:
+            DataError: `top_k` is negative, or the model computes NaN or infinity.
         """
         if top_k is not None and top_k < 0:
             raise DataError(f"top_k: at least 1, not {top_k}")
-        return (self.answer(row, top_k) for rows in self._probabilities(texts) for row in rows)
+        return (None if row is None else self.answer(row, top_k) for row in self.rows(texts))
 
-    def answer(self, row: np.ndarray, top_k: int | None = 0) -> Label | list[Label]:
+    def answer(self, row: np.ndarray, top_k: int | None = 0) -> Any:
         """Return what `stream` yields for a text with these probabilities, (labels,)."""
         if top_k != 0:
             return [self._named(row, place) for place in (-row).argsort(kind="stable")[:top_k]]
@@ -107,17 +109,25 @@ class Classifier(LoadedModel):
         values = [self._named(row, place) for place in range(len(row))]
         return values[0] if len(values) == 1 else values
 
-    def probabilities(self, texts: str | Iterable[str]) -> np.ndarray:
-        """Return the probability of each label, or the values of a model of numbers: (texts, labels), float32."""
-        return np.concatenate([np.empty((0, len(self.labels)), dtype=np.float32), *self._probabilities(texts)])
+    def probabilities(self, texts: str | Iterable[Any]) -> np.ndarray:
+        """Return the probability of each label, or the values of a model of numbers.
 
-    def _probabilities(self, texts: str | Iterable[str]) -> Iterator[np.ndarray]:
-        """Yield the probabilities of each window of texts."""
-        max_length = int(min(self.tokenizer.max_length, self.engine.facts.max_positions))
-        for window in windows(texts, WINDOW * self.batch_size):
-            # A text without a token has no ids, as in transformers' pipeline.
-            ids, _ = self.tokenizer.encode(window, max_length)
-            yield to_probabilities(self.engine.logits(ids, self.batch_size), self.problem_type)
+        Returns:
+            (texts, labels), float32; NaN for a text that has no answer.
+        """
+        blank = np.full(len(self.labels), np.nan, dtype=np.float32)
+        rows = [blank if row is None else row for row in self.rows(texts)]
+        return np.array(rows, dtype=np.float32).reshape(-1, len(self.labels))
+
+    def rows(self, texts: str | Iterable[Any]) -> Iterator[np.ndarray | None]:
+        """Yield the rows of `probabilities` in a stream, and None for a text that has no answer."""
+        return self._answers(texts, self._probabilities)
+
+    def _probabilities(self, texts: list[str]) -> np.ndarray:
+        # A text without a token has no ids, as in transformers' pipeline.
+        logits = self.engine.logits(self._encode(texts), self.batch_size)
+        check_finite(logits)
+        return to_probabilities(logits, self.problem_type)
 
     def _named(self, row: np.ndarray, place: Any) -> Label:
         return {"label": self.labels[place], "score": float(row[place])}

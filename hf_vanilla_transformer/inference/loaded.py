@@ -2,12 +2,15 @@
 """A model that is loaded once and answers any number of texts: what `Classifier` and `Translator` share."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..errors import DataError
 from ..tasks import TASKS
+from .batches import windows
 from .engine import PRECISIONS, Engine, check_task, load_engine, read_export
 from .tokenization import ExportedTokenizer, TextTokenizer, TransformersTokenizer
 
@@ -26,9 +29,13 @@ class LoadedModel:
         engine: What computes.
         tokenizer: Of the texts.
         batch_size: Maximum number of texts in one pass through the model.
+        max_length: The number of tokens to which texts are cut.
+        number_cut: How many texts were longer.
     """
 
     task: str
+    max_length: int
+    truncation = True
 
     def __init__(
         self,
@@ -43,39 +50,65 @@ class LoadedModel:
         check_count("num_threads", num_threads)
         if dtype not in PRECISIONS:
             raise DataError(f"dtype: {', '.join(PRECISIONS)}; not {dtype!r}")
-        self.batch_size = batch_size
+        self.batch_size, self.number_cut = batch_size, 0
         self.tokenizer: TextTokenizer
-        self._load_again: Callable | None = None
+        # What a copy is loaded from in another process; None if the caller loaded the model or a tokenizer.
+        self._folder: str | None = None
+        self._options: dict[str, Any] = {"batch_size": batch_size, "dtype": dtype, "num_threads": num_threads}
         if isinstance(model, str | os.PathLike):
             folder = os.path.abspath(model) if os.path.isdir(model) else os.fspath(model)
             self.engine = load_engine(folder, dtype, self.task, num_threads)
-            if tokenizer is not None:
-                self.tokenizer = TransformersTokenizer(tokenizer)
-                return
-            self.tokenizer = load_text_tokenizer(folder, vocab_size=self.engine.facts.vocab_size)
-            options: Any = {"batch_size": batch_size, "dtype": dtype, "num_threads": num_threads}
-            self._load_again = partial(type(self), folder, **options)
-            return
-        if tokenizer is None:
-            what = f"a {type(model).__name__}: neither a folder nor a loaded model with its tokenizer"
-            raise DataError(f"a loaded {TASKS[self.task].noun} needs its tokenizer, too ({what})")
-        if not isinstance(model, Engine):
+            if tokenizer is None:
+                self.tokenizer = load_text_tokenizer(folder, vocab_size=self.engine.facts.vocab_size)
+                self._folder = folder
+        elif tokenizer is None:
+            raise DataError(f"a loaded {TASKS[self.task].noun} needs its tokenizer, too (a {type(model).__name__})")
+        elif isinstance(model, Engine):
+            self.engine = model
+        else:
             from .torch_engine import TorchEngine
 
-            model = TorchEngine(model.eval())
-        check_task(model, self.task, "model")
-        self.engine, self.tokenizer = model, TransformersTokenizer(tokenizer)
+            self.engine = TorchEngine(model.eval())
+        check_task(self.engine, self.task, "model")
+        if tokenizer is not None:
+            self.tokenizer = TransformersTokenizer(tokenizer)
+
+    def _answers(self, texts: str | Iterable[Any], ask: Callable[[list[str]], Iterable[Any]]) -> Iterator[Any]:
+        """Yield the answer to each text, and None for a blank one; `ask` answers the other texts of a window."""
+        for window in windows(texts, WINDOW * self.batch_size):
+            asked = [text for text in window if not is_blank(text)]
+            answers = iter(ask(asked) if asked else ())
+            yield from [None if is_blank(text) else next(answers) for text in window]
+
+    def _encode(self, texts: list[str]) -> list[list[int]]:
+        rows, lengths = self.tokenizer.encode(texts, self.max_length)
+        for text, length in zip(texts, lengths, strict=True):
+            if length > self.max_length and not self.truncation:
+                raise DataError(f"a text of {length} tokens, the model reads {self.max_length}: {text[:60]!r}")
+            self.number_cut += length > self.max_length
+        return rows
 
     def __reduce__(self) -> tuple[Callable, tuple]:
-        if self._load_again is None:
+        if self._folder is None:
             raise TypeError(f"a {type(self).__name__} is pickled by its folder: this one was made of a loaded model")
-        return self._load_again, ()
+        return partial(type(self), self._folder, **self._options), ()
+
+
+def is_blank(text: Any) -> bool:
+    """Return whether a text has no answer: white space alone, None, or what pandas has for a missing text."""
+    return not text.strip() if isinstance(text, str) else text is None or str(text) in ("nan", "<NA>")
 
 
 def check_count(name: str, value: Any) -> None:
     """Raise a `DataError` if an argument is neither None nor a whole number from 1 on."""
     if value is not None and (not isinstance(value, int) or value < 1):
         raise DataError(f"{name}: a whole number, at least 1, not {value!r}")
+
+
+def check_finite(logits: np.ndarray) -> None:
+    """Raise a `DataError` if a model computed NaN or infinity."""
+    if not np.isfinite(logits).all():
+        raise DataError("the model computes NaN or infinity: its weights are damaged, or its precision is too small")
 
 
 def load_text_tokenizer(folder: str, subfolder: str = "", vocab_size: int | None = None) -> TextTokenizer:

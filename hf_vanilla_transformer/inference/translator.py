@@ -1,19 +1,17 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 """Translate texts with the engine of the model's folder."""
 
-import logging
 from collections.abc import Iterable, Iterator
 from functools import partial
+from itertools import islice
 from typing import Any
 
+import numpy as np
+
 from ..errors import DataError
-from .batches import windows
 from .engine import TARGET_TOKENIZER
-from .loaded import WINDOW, LoadedModel, check_count, load_text_tokenizer
+from .loaded import LoadedModel, check_count, check_finite, load_text_tokenizer
 from .tokenization import TextTokenizer, TransformersTokenizer
-
-
-logger = logging.getLogger(__name__)
 
 
 class Translator(LoadedModel):
@@ -28,7 +26,7 @@ class Translator(LoadedModel):
         target_tokenizer: The target tokenizer where the target has its own vocabulary; by default that of the folder.
         num_beams: Beams of the search; 1 is greedy; by default as many as the model's `generate` has.
         max_new_tokens: Greatest number of tokens of a translation; by default the model's limit.
-        truncation: Cut texts that are longer than the model reads, and warn of the first one; False refuses them.
+        truncation: Cut texts that are longer than the model reads, and count them in `number_cut`; False refuses them.
         batch_size, dtype, num_threads: As in `Classifier`.
 
     Attributes:
@@ -58,10 +56,11 @@ class Translator(LoadedModel):
         if (max_new_tokens or 0) > (limit := self.engine.facts.max_target_positions - 1):
             raise DataError(f"max_new_tokens: at most the model's {limit}, not {max_new_tokens}")
         self.num_beams = num_beams or self.engine.num_beams
-        self.max_new_tokens, self.truncation, self._has_warned = max_new_tokens, truncation, False
+        self.max_new_tokens, self.truncation = max_new_tokens, truncation
+        self.max_length = self.engine.facts.max_positions
         self.target_tokenizer: TextTokenizer
         if target_tokenizer is not None:
-            self.target_tokenizer, self._load_again = TransformersTokenizer(target_tokenizer), None
+            self.target_tokenizer, self._folder = TransformersTokenizer(target_tokenizer), None
         elif not self.engine.facts.has_target_vocabulary:
             self.target_tokenizer = self.tokenizer
         elif tokenizer is not None:
@@ -70,18 +69,16 @@ class Translator(LoadedModel):
             self.target_tokenizer = load_text_tokenizer(
                 str(model), TARGET_TOKENIZER, self.engine.facts.target_vocab_size
             )
-        if self._load_again is not None:
-            own: Any = {"num_beams": num_beams, "max_new_tokens": max_new_tokens, "truncation": truncation}
-            self._load_again = partial(self._load_again, **own)
+        self._options |= {"num_beams": num_beams, "max_new_tokens": max_new_tokens, "truncation": truncation}
 
     def __call__(
-        self, texts: str | Iterable[str], *, num_return_sequences: int | None = None, return_scores: bool = False
+        self, texts: str | Iterable[Any], *, num_return_sequences: int | None = None, return_scores: bool = False
     ) -> list[Any]:
         """Translate each text, as `stream` does; one text counts as a list of one."""
         return list(self.stream(texts, num_return_sequences=num_return_sequences, return_scores=return_scores))
 
     def stream(
-        self, texts: str | Iterable[str], *, num_return_sequences: int | None = None, return_scores: bool = False
+        self, texts: str | Iterable[Any], *, num_return_sequences: int | None = None, return_scores: bool = False
     ) -> Iterator[Any]:
         """Translate any number of texts, in their order; `WINDOW` batches of them are in memory.
 
@@ -92,10 +89,10 @@ class Translator(LoadedModel):
             return_scores: Whether a translation comes with its log-probability.
 
         Yields:
-            The translation of a text, empty for a text without a token; with scores, a mapping:
-            `{"translation": str, "score": float, "score_per_token": float}`. The score is the natural logarithm of
-            its probability, and then that divided by its tokens, the end included. With `num_return_sequences`, a
-            list of these.
+            The translation of a text; with scores, a mapping `{"translation": str, "score": float,
+            "score_per_token": float}`: the natural logarithm of its probability, and that divided by the number of
+            its tokens, the end included. With `num_return_sequences`, a list of these. A blank text, None and NaN
+            have no answer: None.
 
         Raises:
             DataError: a text is too long and not to be cut, or there are fewer beams than translations.
@@ -103,29 +100,16 @@ class Translator(LoadedModel):
         check_count("num_return_sequences", num_return_sequences)
         if (number := num_return_sequences or 1) > self.num_beams:
             raise DataError(f"num_return_sequences: at most {self.num_beams}, num_beams, not {num_return_sequences}")
-        for window in windows(texts, WINDOW * self.batch_size):
-            for answers in self._translate(self._encode(window), number, return_scores):
-                yield answers[0] if num_return_sequences is None else answers
+        for answers in self._answers(texts, partial(self._translate, number=number, return_scores=return_scores)):
+            yield answers[0] if answers and num_return_sequences is None else answers
 
-    def _encode(self, texts: list[str]) -> list[list[int]]:
-        limit = self.engine.facts.max_positions
-        rows, lengths = self.tokenizer.encode(texts, limit)
-        longest = max(range(len(texts)), key=lengths.__getitem__)
-        if lengths[longest] > limit:
-            message = f"a text of {lengths[longest]} tokens, the model reads {limit}: {texts[longest][:60]!r}"
-            if not self.truncation:
-                raise DataError(message)
-            if not self._has_warned:
-                logger.warning(f"{message}; longer texts are cut")
-                self._has_warned = True
-        return rows
-
-    def _translate(self, rows: list[list[int]], number: int, return_scores: bool) -> list[list[Any]]:
-        """Return `number` answers to each text."""
-        places = [place for place, ids in enumerate(rows) if len(ids) > self.tokenizer.added_tokens]
-        sources = [rows[place] for place in places]
+    def _translate(self, texts: list[str], number: int, return_scores: bool) -> list[list[Any]]:
+        """Return `number` translations of each text."""
+        rows = self._encode(texts)
+        # The engines get no text without a token, such as one of U+200B alone.
+        sources = [ids for ids in rows if len(ids) > self.tokenizer.added_tokens]
         written: list[list[list[int]]] = []
-        if places:
+        if sources:
             written = self.engine.translate(sources, self.batch_size, self.num_beams, self.max_new_tokens, number)
         pairs = [(source, ids) for source, each in zip(sources, written, strict=True) for ids in each]
         translations: list[Any] = self.target_tokenizer.decode([ids for _, ids in pairs]) if pairs else []
@@ -136,10 +120,11 @@ class Translator(LoadedModel):
                 for text, (score, tokens) in zip(translations, self._scores(pairs), strict=True)
             ]
             empty = {"translation": "", "score": 0.0, "score_per_token": 0.0}
-        answers = [[empty] * number for _ in rows]
-        for begin, place in zip(range(0, len(translations), number), places, strict=True):
-            answers[place] = translations[begin : begin + number]
-        return answers
+        remaining = iter(translations)
+        return [
+            [*islice(remaining, number)] if len(ids) > self.tokenizer.added_tokens else [empty] * number
+            for ids in rows
+        ]
 
     def _scores(self, pairs: list[tuple[list[int], list[int]]]) -> Iterator[tuple[float, int]]:
         """Yield the log-probability of each translation, and its tokens; one that was broken off has no end token."""
@@ -147,6 +132,7 @@ class Translator(LoadedModel):
         for begin in range(0, len(pairs), self.batch_size):
             sources, targets = zip(*pairs[begin : begin + self.batch_size], strict=True)
             rows = self.engine.log_probabilities([*sources], [*targets])
+            check_finite(np.concatenate(rows))
             for ids, row in zip(targets, rows, strict=True):
                 tokens = len(ids) + (len(ids) < limit)
                 yield float(row[:tokens].sum()), tokens

@@ -24,7 +24,7 @@ def split(text: str) -> list[str]:
         if not (spaced and (text[end.end()].islower() or NO_END.search(text[begin : end.end()]))):
             sentences.append(text[begin : end.end()].strip())
             begin = end.end()
-    return [*sentences, text[begin:].strip()]
+    return [one for one in (*sentences, text[begin:].strip()) if one]
 
 
 texts = [split(line.strip()) for line in sys.stdin]

@@ -66,15 +66,15 @@ def test_lines_are_read_in_their_encoding(refused, succeed, classifier, tmp_path
 
 def fail(error: BaseException, monkeypatch) -> None:
     """Make the second window's answers fail."""
-    answer, asked = Classifier.probabilities, []
+    answer, asked = Classifier.rows, []
 
-    def probabilities(self, texts):
+    def rows(self, texts):
         asked.append(texts)
         if len(asked) == 2:
             raise error
         return answer(self, texts)
 
-    monkeypatch.setattr(Classifier, "probabilities", probabilities)
+    monkeypatch.setattr(Classifier, "rows", rows)
 
 
 @pytest.mark.parametrize(
@@ -100,13 +100,13 @@ def test_a_line_that_cannot_be_read_is_named_and_those_before_are_answered(run, 
 
 
 def test_answers_of_another_command_are_not_overwritten(refused, classifier, texts, tmp_path, monkeypatch):
-    output, answer = tmp_path / "answers.tsv", Classifier.probabilities
+    output, answer = tmp_path / "answers.tsv", Classifier.rows
 
     def meanwhile(self, asked):
         output.write_text("theirs")
         return answer(self, asked)
 
-    monkeypatch.setattr(Classifier, "probabilities", meanwhile)
+    monkeypatch.setattr(Classifier, "rows", meanwhile)
     arguments = ["--model", classifier, "--file", texts, "--output", output]
     assert "nothing is overwritten" in refused("predict", *arguments)
     assert output.read_text() == "theirs" and {file.name for file in tmp_path.iterdir()} == {"texts.txt", output.name}
@@ -129,7 +129,7 @@ def test_answers_of_another_command_are_not_overwritten(refused, classifier, tex
         (["--text_column", "text"], "--text_column: needs --file, a table"),
         (["--file", "./broken.gz"], "broken.gz: "),
         (["--encoding", "klingon"], "unknown encoding: klingon"),
-        (["--batch_size", "0"], "--batch_size: at least 1"),
+        (["--batch_size", "0"], "batch_size: a whole number, at least 1"),
         (["--file", "./int.jsonl", "--text_column", "text"], "line 2: not a JSON mapping with a text as 'text'"),
         (["--file", "./list.jsonl", "--text_column", "text"], "line 1: not a JSON mapping"),
         (["--file", "./half.jsonl", "--text_column", "text"], "line 1: not JSON"),
@@ -210,8 +210,7 @@ def test_a_table_comes_back_with_the_answers_added(
     by_pandas = pd.read_csv(output, sep=delimiter, encoding=back, dtype=str, keep_default_na=False)
     assert [*by_pandas.columns] == names and by_pandas.values.tolist() == answered
     labels = Classifier(str(classifier))(row[0] for row in rows)
-    expected = [[one["label"], f"{one['score']:.4f}"] for one in labels]
-    expected = [each if row[0].strip() else ["", ""] for row, each in zip(rows, expected, strict=True)]
+    expected = [[one["label"], f"{one['score']:.4f}"] if one else ["", ""] for one in labels]
     assert [row[columns:] for row in answered] == expected and ["", ""] in expected
 
 
@@ -235,8 +234,9 @@ def test_json_keeps_its_columns_and_types(succeed, classifier, tmp_path):
     out = succeed("predict", "--model", classifier, "--file", tmp_path / "texts.jsonl", "--text_column", "text")
     answered = [json.loads(line) for line in out.split("\n")[:-1]]
     assert [{name: row[name] for name in rows[0]} for row in answered] == rows
-    for row, one in zip(answered, Classifier(str(classifier))(row["text"] or "" for row in rows), strict=True):
-        if (row["text"] or "").strip():
+    for row, one in zip(answered, Classifier(str(classifier))(row["text"] for row in rows), strict=True):
+        assert (one is None) == (not (row["text"] or "").strip())
+        if one:
             assert (row["predicted"], row["probability"]) == (one["label"], pytest.approx(one["score"], abs=5e-5))
         else:
             assert (row["predicted"], row["probability"]) == (None, None)

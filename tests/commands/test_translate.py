@@ -79,19 +79,18 @@ def test_texts_come_from_standard_input_too(succeed, translator):
         assert succeed("translate", "--model", translator, stdin=empty) == answers
 
 
-def test_a_text_at_the_limit_is_read_and_beyond_it_cut_or_refused(succeed, refused, translator, caplog):
+def test_a_text_at_the_limit_is_read_and_beyond_it_cut_or_refused(run, refused, translator):
     tokenizer = AutoTokenizer.from_pretrained(translator)
     fits = next(text for n in range(20) if len(tokenizer(text := " ".join("1" * n))["input_ids"]) == 10)
-    out = succeed("translate", "--model", translator, "--truncation", "false", stdin=f"{fits}\n")
-    assert caplog.text == "" and out.split("\n")[:-1] == list(expected_translations(translator, [fits], 1))
+    status, out, err = run("translate", "--model", translator, "--truncation", "false", stdin=f"{fits}\n")
+    assert "cut" not in err and out.split("\n")[:-1] == list(expected_translations(translator, [fits], 1))
 
-    long = f"1\n{fits} 2 3\n"
-    out = succeed("translate", "--model", translator, stdin=long)
-    assert out.split("\n")[1:-1] == list(expected_translations(translator, [f"{fits} 2 3"], 1))
-    (record,) = caplog.records
-    said = rf"a text of 1\d tokens, the model reads 10: '{fits} 2 3'"
-    assert re.search(f"{said}; longer texts are cut", record.getMessage())
-    assert re.search(said, refused("translate", "--model", translator, "--truncation", "false", stdin=long))
+    long = f"1\n{fits} 2 3\n{fits} 4\n"
+    status, out, err = run("translate", "--model", translator, stdin=long)
+    assert out.split("\n")[1:2] == list(expected_translations(translator, [f"{fits} 2 3"], 1))
+    assert err.endswith("translate: texts cut to the 10 tokens that the model reads: 2\n")
+    said = refused("translate", "--model", translator, "--truncation", "false", stdin=long)
+    assert re.search(rf"a text of 1\d tokens, the model reads 10: '{fits} 2 3'", said)
 
 
 def test_translations_can_be_kept_short(succeed, translator):
@@ -106,8 +105,8 @@ def test_translations_can_be_kept_short(succeed, translator):
         (["--model", "./classifier"], "not a translator but a VanillaTransformerForSequenceClassification"),
         ([], "no tokenizer"),
         (["--file", "./nowhere.txt"], "nowhere.txt"),
-        (["--num_beams", "0"], "--num_beams"),
-        (["--batch_size", "-1"], "--batch_size"),
+        (["--num_beams", "1.5"], "--num_beams"),
+        (["--batch_size", "-1"], "batch_size"),
     ],
 )
 def test_translating_refuses_with_one_line(refused, here, arguments, message):
@@ -133,15 +132,15 @@ def test_the_best_translations_and_their_scores_are_columns(succeed, refused, tr
     texts = ["4 0 1 2 3", "", "1 2 3"]
     flags = ["--model", translator, "--num_beams", 3, "--num_return_sequences", 2, "--return_scores", "true"]
     expected = [
-        [value for one in found for value in (one["translation"], one["score"], one["score_per_token"])]
-        for found in Translator(translator, num_beams=3)(texts, num_return_sequences=2, return_scores=True)
+        [value for one in answers or () for value in (one["translation"], one["score"], one["score_per_token"])]
+        for answers in Translator(translator, num_beams=3)(texts, num_return_sequences=2, return_scores=True)
     ]
     out = succeed("translate", *flags, stdin="\n".join(texts) + "\n")
     names = ["translation", "score", "score_per_token"]
     names += [f"{name} 2" for name in names]
     for line, row in zip(out.split("\n")[:-1], expected, strict=True):
         shown = [value if isinstance(value, str) else f"{value:.4f}" for value in row]
-        assert line == "\t".join(shown if row[0] else [""] * len(names))  # an empty line has no answer
+        assert line == "\t".join(shown or [""] * len(names))  # an empty line has no answer
     (tmp_path / "texts.jsonl").write_text("".join(json.dumps({"num": text}) + "\n" for text in texts))
     out = succeed("translate", *flags, "--file", tmp_path / "texts.jsonl", "--text_column", "num")
     for line, text, row in zip(out.splitlines(), texts, expected, strict=True):
