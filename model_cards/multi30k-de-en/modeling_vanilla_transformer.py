@@ -644,13 +644,6 @@ class VanillaTransformerEncoder(VanillaTransformerPreTrainedModel):
             hidden_states = self.final_norm(hidden_states)
         return BaseModelOutput(last_hidden_state=hidden_states)
 
-    def save_pretrained(self, *args, **kwargs) -> None:
-        """Save as a `VanillaTransformerEncoderModel`, which the Auto classes know."""
-        with torch.device("meta"):
-            model = VanillaTransformerEncoderModel(self.config)
-        model.encoder = self
-        model.save_pretrained(*args, **kwargs)
-
 
 class VanillaTransformerEncoderModel(VanillaTransformerPreTrainedModel):
     """§3.1: the encoder alone, for a vector of each token. It loads from a checkpoint of any class of this file."""
