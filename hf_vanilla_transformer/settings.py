@@ -15,7 +15,6 @@ from .tasks import FORMATS, SINGLE
 if TYPE_CHECKING:
     from datasets import DatasetDict
 
-LABEL_FIELDS = {"id2label", "label2id", "problem_type"}
 VocabularyKind = Literal["bpe", "unigram", "word"]
 
 
@@ -94,9 +93,7 @@ class PairArguments(SplitArguments):
 class RobustnessArguments:
     """Settings of the commands that measure a classifier under changes of the texts."""
 
-    robustness: list[str] = HfArg(
-        default_factory=list, help="Measure with changed texts, too: `all`, or some changes by name."
-    )
+    robustness: list[str] = HfArg(default_factory=list, help="Measure changed texts, too: `all`, or changes by name.")
 
     def __post_init__(self):
         from .data.changes import CHANGES, check_changes
@@ -115,9 +112,7 @@ def check_robustness(changes: list[str], problem_type: str) -> None:
 class ModelArguments:
     """Settings of a model that is trained: a new one, or one that is trained further."""
 
-    model: str | None = HfArg(
-        default=None, help="A model folder or Hub name to train further; by default a new model."
-    )
+    model: str | None = HfArg(default=None, help="A folder or Hub name, to train further; by default a new model.")
     config: JsonMapping = HfArg(
         default_factory=JsonMapping,
         help="VanillaTransformerConfig fields of a new model, or dropout rates of --model: JSON; added to a recipe's.",
@@ -129,15 +124,19 @@ class ModelArguments:
     weights_dtype: Literal["float32", "float16", "bfloat16"] = HfArg(
         default="float32", help="Precision the trained weights are rounded to and saved in."
     )
-    license: str | None = HfArg(
-        default=None, help="Licence of the weights, as the Hub names it: the card says none by default."
-    )
+    license: str | None = HfArg(default=None, help="Licence of the weights, as the Hub names it; by default none.")
     dry_run: bool = HfArg(default=False, help="Say what the data and the model are; write nothing.")
+    tokenizer_model: VocabularyKind | None = HfArg(default=None, help="Kind of a new vocabulary, by default `bpe`.")
+    vocab_size: int | None = HfArg(
+        default=None, help="Size of a new vocabulary; by default 8007, a translator's 8000."
+    )
+    vocab_lines: int | None = HfArg(default=None, help="Train a new vocabulary on so many texts; by default on all.")
 
     def __post_init__(self):
         from .configuration_vanilla_transformer import VanillaTransformerConfig
         from .inference.folder import DROPOUT_FIELDS
 
+        check_at_least(1, self, "vocab_lines")
         with user_errors():
             VanillaTransformerConfig.check_names(self.config)
         if self.model and set(self.config) - DROPOUT_FIELDS:
@@ -150,18 +149,10 @@ class ModelArguments:
 class VocabularyArguments(ModelArguments):
     """Settings of a model and its one vocabulary, which is trained here unless --tokenizer or --model brings one."""
 
-    tokenizer: str | None = HfArg(
-        default=None, help="A tokenizer folder or Hub name; by default --model's, or one trained on the texts."
-    )
-    vocab_size: int | None = HfArg(default=None, help="Size of a new vocabulary, by default 8007.")
-    tokenizer_model: VocabularyKind | None = HfArg(default=None, help="Kind of a new vocabulary, by default `bpe`.")
-    vocab_lines: int | None = HfArg(
-        default=None, help="Train a new vocabulary on this many texts, evenly spaced; by default on all."
-    )
+    tokenizer: str | None = HfArg(default=None, help="A folder or Hub name; by default --model's, or a new one.")
 
     def __post_init__(self):
         super().__post_init__()
-        check_at_least(1, self, "vocab_lines")
         new = {"vocab_size": 8007, "tokenizer_model": "bpe", "vocab_lines": None}
         apply_defaults(self, "tokenizer" if self.tokenizer else "model", **new)
 
@@ -170,7 +161,7 @@ class VocabularyArguments(ModelArguments):
 class EngineArguments:
     """Settings of the commands that use a model or an export."""
 
-    model: str
+    model: str = HfArg(help="A model's folder or Hub name, or an exported folder.")
     dtype: Literal["auto", "float32", "bfloat16"] = HfArg(
         default="float32",
         help="Precision of the weights; `auto`: what this machine is faster in. An export has its own.",
@@ -182,9 +173,7 @@ class DataArguments(RobustnessArguments, LabelledTextArguments):
     problem_type: Literal["single_label_classification", "multi_label_classification", "regression"] | None = HfArg(
         default=None, help="Labels: one of several, the default; any number (lists, or `a|b`); or numbers."
     )
-    max_length: int | None = HfArg(
-        default=None, help="Tokens kept of a text; by default 256, or as many as --model has positions."
-    )
+    max_length: int | None = HfArg(default=None, help="Tokens kept of a text; by default 256, or --model's positions.")
 
     def __post_init__(self):
         super().__post_init__()
@@ -196,20 +185,18 @@ class ClassifierArguments(VocabularyArguments):
     class_weights: Literal["balanced"] | None = HfArg(
         default=None, help="`balanced`: in the loss, rare classes count as much in all as frequent ones."
     )
-    augment: list[str] = HfArg(
-        default_factory=list, help="Change training texts anew in each epoch: `spacing`, `typing_slip`."
-    )
+    augment: list[str] = HfArg(default_factory=list, help="Change texts anew in each epoch: `spacing`, `typing_slip`.")
     calibrate: bool = HfArg(default=True, help="Scale the head to the probabilities of the validation split.")
     early_stopping_patience: int | None = HfArg(
-        default=None, help="Stop after this many evaluations without a better one."
+        default=None, help="Stop after so many evaluations without a better one."
     )
 
     def __post_init__(self):
         from .data.changes import AUGMENTATIONS
 
         super().__post_init__()
-        if LABEL_FIELDS & set(self.config):
-            raise DataError(f"--config: the labels are the data's, so none of {', '.join(sorted(LABEL_FIELDS))}")
+        if {"id2label", "label2id", "problem_type"} & set(self.config):
+            raise DataError("--config: id2label, label2id and problem_type are the data's")
         check_at_least(1, self, "early_stopping_patience")
         if unknown := set(self.augment) - set(AUGMENTATIONS):
             raise DataError(f"--augment: {', '.join(AUGMENTATIONS)}; not {', '.join(sorted(unknown))}")
@@ -221,28 +208,19 @@ class TranslatorArguments(ModelArguments):
     vocabularies: Literal["joint", "separate"] | None = HfArg(
         default=None, help="Of a new model: `joint` (one, its embeddings shared and tied) or `separate`."
     )
-    tokenizer_model: VocabularyKind | None = HfArg(default=None, help="Kind of a new vocabulary, by default `bpe`.")
-    vocab_size: int | None = HfArg(default=None, help="Size of a new joint or source vocabulary, by default 8000.")
     target_vocab_size: int | None = HfArg(
-        default=None, help="Size of a separate target vocabulary, by default the source's."
-    )
-    vocab_lines: int | None = HfArg(
-        default=None, help="Train a new vocabulary on this many pairs, evenly spaced; by default on all."
+        default=None, help="Of a separate target vocabulary; by default the source's."
     )
     lowercase: bool = HfArg(default=False, help="Lowercase all texts.")
-    max_length: int | None = HfArg(
-        default=None, help="Tokens kept of a sentence; by default 256, or as many as --model keeps."
-    )
+    max_length: int | None = HfArg(default=None, help="Tokens kept of a sentence; by default 256, or --model's limit.")
     max_tokens: int | None = HfArg(default=None, help="Fill training batches up to this number of tokens.")
     max_sentences: int | None = HfArg(default=None, help="With --max_tokens, the most sentences in a training batch.")
     average_last: int = HfArg(default=1, help="Number of last checkpoints whose mean weights are saved.")
-    length_penalty: float = HfArg(
-        default=1.0, help="Beam scores are divided by length to this power; more favours longer texts."
-    )
+    length_penalty: float = HfArg(default=1.0, help="Beam scores are divided by the length to this power.")
 
     def __post_init__(self):
         super().__post_init__()
-        check_at_least(1, self, "max_length", "average_last", "vocab_lines")
+        check_at_least(1, self, "max_length", "average_last")
         new = {"preset": "base", "vocabularies": "joint", "tokenizer_model": "bpe", "vocab_size": 8000}
         apply_defaults(self, "model", **new, target_vocab_size=None, vocab_lines=None)
         if self.target_vocab_size is not None and self.vocabularies == "joint":
@@ -255,12 +233,10 @@ class TranslatorArguments(ModelArguments):
 class TextArguments:
     texts: list[str] = HfArg(help="Files with one text per line, plain or .gz.")
     encoding: str | None = HfArg(default=None, help="Of the files, such as cp949; by default UTF-8.")
-    validation: float = HfArg(
-        default=0.01, help="Lines held out for validation: a share (below 1) or a number (1 or more)."
-    )
+    validation: float = HfArg(default=0.01, help="Share (below 1) or number of the lines held out for validation.")
     split_seed: int = HfArg(default=42, help="Seed of the choice of these lines.")
     max_length: int | None = HfArg(
-        default=None, help="Tokens per line, [EOS] included; by default 128, or as many as --model has positions."
+        default=None, help="Tokens of a line with [EOS]; by default 128, or --model's positions."
     )
     max_tokens: int | None = HfArg(default=None, help="Fill training batches up to this number of tokens.")
 
@@ -285,14 +261,11 @@ class DenoiserArguments(VocabularyArguments):
 
 @dataclass
 class EvaluationArguments(RobustnessArguments, EngineArguments):
-    model: str = HfArg(kw_only=True, help="A model's folder or Hub name, or an exported folder.")
     output_dir: str | None = HfArg(default=None, help="A folder for report and predictions; by default none.")
     split: Literal["train", "validation", "test"] | None = HfArg(
         default=None, help="Measure this split, cut as in training."
     )
-    num_beams: int | None = HfArg(
-        default=None, help="Beams of a translator's search; by default as the model's `generate` has."
-    )
+    num_beams: int | None = HfArg(default=None, help="Beams of a translator; by default those of its `generate`.")
     batch_size: int = HfArg(default=128, help="Texts in one pass through the model.")
 
     def __post_init__(self):
@@ -323,7 +296,7 @@ def apply_defaults(arguments: Any, flag: str, **defaults: Any) -> None:
 
 
 def check_at_least(minimum: int, arguments: Any, *names: str) -> None:
-    """Raise a ValueError if one of these settings is given and is less than `minimum`."""
+    """Raise a `DataError` if one of these settings is given and is less than `minimum`."""
     for name in names:
         value = getattr(arguments, name)
         if value is not None and value < minimum:

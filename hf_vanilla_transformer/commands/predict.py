@@ -31,7 +31,6 @@ from .arguments import exit_with_one_line, parse_arguments
 
 @dataclass
 class PredictArguments(LinesArguments):
-    model: str = HfArg(help="A classifier's folder or Hub name, or an exported folder.")
     threshold: float | None = HfArg(
         default=None, help="A probability below which a text gets --unsure_label; of several labels, in place of 1/2."
     )

@@ -27,7 +27,6 @@ from .arguments import exit_with_one_line, parse_arguments
 
 @dataclass
 class TranslateArguments(LinesArguments):
-    model: str = HfArg(help="A translator's folder or Hub name, or an exported folder.")
     num_beams: int | None = HfArg(
         default=None, help="Beams of the search; 1 is greedy; by default as the model's `generate` has."
     )
