@@ -18,7 +18,7 @@ from typing import Any, TextIO
 from tqdm import tqdm
 from transformers.hf_argparser import HfArg
 
-from ..data.lines import BYTE_ORDER_MARK, JSON_SUFFIXES, ending_of, iterate_lines, local_path, stream_lines
+from ..data.lines import BYTE_ORDER_MARK, JSON_SUFFIXES, ending_of, iterate_lines, stream_lines
 from ..data.table_files import find_columns, iterate_rows
 from ..errors import DataError
 from ..inference.batches import windows
@@ -111,7 +111,7 @@ def open_texts(arguments: LinesArguments, recipe_column: str, *, repeats_text: b
     columns = next(rows)
     (place,) = find_columns(file, columns, [column])
     to_line = partial(csv_line, "," if form == ".csv" else "\t")
-    return Texts(((fields[place], fields) for fields in rows), to_line, columns, byte_order_mark(local_path(file)))
+    return Texts(((fields[place], fields) for fields in rows), to_line, columns, byte_order_mark(Path(file)))
 
 
 def started(rows: Iterator[Any]) -> Iterator[Any]:

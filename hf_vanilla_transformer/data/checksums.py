@@ -7,8 +7,6 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from .lines import local_path
-
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -25,7 +23,7 @@ def checksum(dataset: "Dataset") -> str:
 
 def file_checksum(file: str | os.PathLike) -> str:
     """Return the SHA-256, hexadecimal, of a file's bytes."""
-    with open(local_path(file), "rb") as content:
+    with open(file, "rb") as content:
         return hashlib.file_digest(content, "sha256").hexdigest()
 
 

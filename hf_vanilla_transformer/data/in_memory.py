@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 NAMES = {"train": ("train",), "validation": ("validation", "valid", "val", "dev"), "test": ("test",)}
 SPLITS = tuple(NAMES)
 CLASSES = {("datasets", "Dataset"), ("datasets", "DatasetDict"), ("pandas", "DataFrame")}
-NAME = re.compile(r"(Dataset|DatasetDict|DataFrame) \(.*\)", re.DOTALL)
+NAME = re.compile(r"(Dataset|DatasetDict|DataFrame) \([\d,]+ rows\)")
 
 
 def is_in_memory(value: Any) -> bool:
@@ -29,16 +29,14 @@ def splits_of(value: Any, columns: Sequence[str]) -> dict[str, "Dataset"]:
     """Return the splits, in plain Python values; a single table is train. Of a DataFrame, convert these columns alone.
 
     Raises:
-        DataError: A data set has a transform, or a DataFrame lacks a column or holds values of several types in one.
+        DataError: A data set has a transform, or a DataFrame lacks a column.
     """
     from datasets import Dataset
 
     if type(value).__name__ == "DataFrame":
         frame = value.iloc[:, find_columns("DataFrame", [str(name) for name in value.columns], columns)]
-        try:  # `convert_dtypes` keeps whole numbers whole beside missing ones
-            value = Dataset.from_pandas(frame.convert_dtypes(), preserve_index=False)
-        except (ValueError, TypeError, AttributeError) as error:  # pyarrow's derive from the first two
-            raise DataError(f"DataFrame: {' '.join(str(error).split())}") from error
+        # `convert_dtypes` keeps whole numbers whole beside missing ones.
+        value = Dataset.from_pandas(frame.convert_dtypes(), preserve_index=False)
     splits = {"train": value} if isinstance(value, Dataset) else value
     if any(rows.format["type"] == "custom" for rows in splits.values()):
         raise DataError("the data set has a transform: apply it with `map`")
@@ -46,13 +44,10 @@ def splits_of(value: Any, columns: Sequence[str]) -> dict[str, "Dataset"]:
 
 
 def name_of(source: Any) -> str:
-    """Return what messages and records call data: their name or path, or their class, rows and columns."""
-    if not is_in_memory(source):
-        if not isinstance(source, str | os.PathLike):
-            raise DataError(f"data must be a name, a path, a Dataset or a DataFrame, not a {type(source).__name__}")
+    """Return what messages and records call data: their name or path, or their class and number of rows."""
+    if isinstance(source, str | os.PathLike):
         return os.fspath(source)
-    splits = source if type(source).__name__ == "DatasetDict" else {"": source}
-    rows = ", ".join(f"{len(table):,} rows{split and f' of {split}'}" for split, table in splits.items())
-    first = next(iter(splits.values()))
-    columns = first.columns if type(source).__name__ == "DataFrame" else first.column_names
-    return f"{type(source).__name__} ({rows}: {', '.join(map(str, columns))})"
+    if not is_in_memory(source):
+        raise DataError(f"data must be a name, a path, a Dataset or a DataFrame, not a {type(source).__name__}")
+    number = sum(map(len, source.values())) if type(source).__name__ == "DatasetDict" else len(source)
+    return f"{type(source).__name__} ({number:,} rows)"

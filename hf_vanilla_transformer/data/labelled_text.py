@@ -41,8 +41,8 @@ def load_labelled_text(
 ) -> DatasetDict:
     """Load texts with their labels, as the splits `train`, `validation` and `test`.
 
-    A split that the source lacks is taken from `train`, the same rows for the same seed; where each text has one
-    label, stratified by it. Rows without text and splits without labels are left out; the log says so.
+    A split that the source lacks is taken from `train`, the same rows for the same seed, and, if each text has one
+    label, the same share of each label. Rows without text and splits without labels are left out; the log says so.
 
     Args:
         source: One of
@@ -59,19 +59,19 @@ def load_labelled_text(
         label_column: The column with the labels.
         problem_type: What the labels are: `"single_label_classification"`, integers or strings;
             `"multi_label_classification"`, lists of them, or in a CSV or TSV file strings with `|` between them;
-            `"regression"`, numbers. None stands for the first, but asks where the labels are many numbers.
+            `"regression"`, numbers. None stands for the first, but many numbers as labels are an error then.
         validation_fraction: The share of `train` that becomes a missing split, at least one row per label.
         seed: The seed of that choice.
         encoding: Of the files, such as `"cp949"`.
         config_name: Of a Hub data set with several configurations, such as `"ynat"` of KLUE.
         cache_dir: The folder for downloads and prepared data; by default that of `datasets`.
         drop_unlabelled: Leave out rows without a label, which are an error otherwise.
-        cut: Whether missing splits are cut; else those of the source are returned, and a single file is train.
-        known_labels: A model's labels, which are then those of the data, too; a label beyond them is an error.
+        cut: Whether to take missing splits from `train`; else return the splits of the source alone.
+        known_labels: A model's labels, which become those of the data; another label is an error.
 
     Returns:
-        The three splits, each with the columns `text` (string) and `label`: `ClassLabel`, `List(ClassLabel)` or
-        float64. The label names are `negative` and `positive` for NSMC's format, else the labels found, sorted.
+        The splits, each with the columns `text` (string) and `label`: `ClassLabel`, `List(ClassLabel)` or float64. The
+        label names are `negative` and `positive` for NSMC's format, else the labels themselves, sorted.
 
     Raises:
         OSError: A file cannot be read, or the Hub cannot be reached.
@@ -80,18 +80,17 @@ def load_labelled_text(
     name, kind, columns = name_of(source), problem_type or SINGLE, [text_column, label_column]
     if kind not in PROBLEM_TYPES:
         raise DataError(f"problem_type must be one of {', '.join(PROBLEM_TYPES)}, not {problem_type!r}")
-    if text_column == label_column:
-        raise DataError(f"texts and labels are the same column, {text_column!r}")
     nsmc_files = None if is_in_memory(source) else find_nsmc_files(name, cache_dir)
     data = read_tables(source, columns, nsmc_files, encoding, config_name, cache_dir)
     check_type(name, data, text_column, "(large_)?string", "no texts")
     check_type(name, data, label_column, *LABEL_TYPES[kind])
 
     labels = {split: labels_of(rows, label_column, kind) for split, rows in data.items()}
-    none = {"-1"} - {*labels.get("train", ["-1"])}  # as benchmarks write it in their test splits
-    for split in [split for split in data if split != "train" and any(labels.values()) and {*labels[split]} <= none]:
-        logger.warning(f"{name}: not read: the split {split}, which has no labels")
-        del data[split], labels[split]
+    no_label = {"-1"} - {*labels.get("train", ["-1"])}  # as benchmarks write it in their test splits
+    for split in [*labels]:
+        if split != "train" and any(labels.values()) and {*labels[split]} <= no_label:
+            logger.warning(f"{name}: not read: the split {split}, which has no labels")
+            del data[split], labels[split]
     names: dict[str, str] = {}
     if nsmc_files and kind == SINGLE and label_column == "label":
         names = NSMC_LABELS
@@ -103,12 +102,13 @@ def load_labelled_text(
     ordered = [*(known_labels or names.values())]
     if unknown := {*names.values()} - {*ordered}:
         raise DataError(f"{name}: the model has no label {', '.join(sorted(unknown))}; it has {', '.join(ordered)}")
+
     ids = {label: ordered.index(label_name) for label, label_name in names.items()}
     one = ClassLabel(names=ordered)
-    label_type = {SINGLE: one, MULTI: List(one), REGRESSION: Value("float64")}[kind]
+    features = Features({"text": Value("string")})
+    features["label"] = {SINGLE: one, MULTI: List(one), REGRESSION: Value("float64")}[kind]
     for split, rows in data.items():
         read = partial(read_label, names=label_names(rows, label_column), label_ids=ids, problem_type=kind)
-        features = Features({"text": Value("string"), "label": label_type})
         data[split] = _text_and_label(rows, f"{name}, split {split}", columns, read, features, drop_unlabelled)
     if not cut:
         return data
@@ -127,8 +127,8 @@ def tokenize(
         keep_texts: Whether the column `text` stays, for a collator that changes texts.
 
     Returns:
-        The same rows with the columns `input_ids` (never empty: see `encode`), `labels` (of texts with any number of
-        labels a 1.0 or 0.0 for each) and `length`, which `train_sampling_strategy="group_by_length"` sorts by.
+        The same rows with the columns `input_ids` (never empty: see `encode`), `labels` (for several labels a text,
+        1.0 or 0.0 for each label) and `length`, which `train_sampling_strategy="group_by_length"` sorts by.
 
     Raises:
         ValueError: `max_length` is less than 1.
@@ -138,11 +138,9 @@ def tokenize(
     encode([""], tokenizer, max_length)  # `save_pretrained` writes this truncation, with rows from the cache, too
     rows = next(iter(dataset.values())) if isinstance(dataset, DatasetDict) else dataset
     number_of_labels = len(label_names(rows)) if problem_type_of(rows) == MULTI else None
-    removed = [] if keep_texts else ["text"]
     if number_of_labels is None:
         dataset = dataset.rename_column("label", "labels")
-    else:
-        removed.append("label")
+    removed = [*([] if keep_texts else ["text"]), *([] if number_of_labels is None else ["label"])]
 
     def tokenize_batch(batch: dict[str, list]) -> dict[str, list]:
         input_ids = encode(batch["text"], tokenizer, max_length)

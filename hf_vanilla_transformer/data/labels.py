@@ -67,19 +67,16 @@ def order_labels(
     """Return the labels of all splits, sorted, numbers by their size, unless they have an order.
 
     Raises:
-        DataError: They can be read in two ways, or train has none of a split's labels.
+        DataError: They can be read in two ways.
     """
     every = list(dict.fromkeys(chain.from_iterable(labels.values())))
     if not have_order:
-        integers = all(map(is_integer, every))
+        integers = all(re.fullmatch(r"[+-]?\d+", label) for label in every)
         every.sort(key=int if integers else str)
         _check_meaning(source, every, integers, problem_type)
-    for split, its_labels in labels.items() if "train" in labels else ():
-        if unknown := sorted({*its_labels} - {*labels["train"]}):
-            message = f"{source}, split {split}: no row of train has the label {', '.join(unknown)}"
-            if len(unknown) == len(its_labels):
-                raise DataError(f"{message}; those of train are {', '.join(sorted(labels['train']))}")
-            logger.warning(message)
+    for split in labels if "train" in labels else ():
+        if unknown := sorted({*labels[split]} - {*labels["train"]}):
+            logger.warning(f"{source}, split {split}: no row of train has the label {', '.join(unknown)}")
     return every
 
 
@@ -130,7 +127,3 @@ def is_number(text: str) -> bool:
         return math.isfinite(float(text))
     except ValueError:
         return False
-
-
-def is_integer(text: str) -> bool:
-    return bool(re.fullmatch(r"[+-]?\d+", text))

@@ -1,11 +1,10 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""Text files, line by line, and the names in them."""
+"""Text files, line by line."""
 
 import codecs
 import gzip
 import io
 import os
-import re
 import unicodedata
 import zlib
 from collections.abc import Iterator
@@ -35,8 +34,13 @@ def iterate_lines(file: str | os.PathLike, encoding: str = "utf-8") -> Iterator[
         OSError: The file cannot be read.
         DataError: A line is not in this encoding, or the compressed file is damaged.
     """
-    with open(local_path(file), "rb") as stream:
+    with open(file, "rb") as stream:
         yield from stream_lines(stream, os.fspath(file), encoding)
+
+
+def read_lines(file: str | os.PathLike, encoding: str = "utf-8") -> list[str]:
+    """Return the lines of a text file, as `iterate_lines` yields them."""
+    return list(iterate_lines(file, encoding))
 
 
 def stream_lines(stream: BinaryIO, name: str, encoding: str = "utf-8") -> Iterator[str]:
@@ -45,39 +49,22 @@ def stream_lines(stream: BinaryIO, name: str, encoding: str = "utf-8") -> Iterat
         yield line.removesuffix("\n").removesuffix("\r")
 
 
-def read_lines(file: str | os.PathLike, encoding: str = "utf-8") -> list[str]:
-    """Return the lines of a text file, as `iterate_lines` yields them."""
-    return list(iterate_lines(file, encoding))
-
-
 def decode_lines(stream: BinaryIO, name: str, encoding: str = "utf-8") -> Iterator[tuple[int, str]]:
     """Yield the number of each line of an open file, from 1, and the line with its end; errors begin with `name`."""
-    number, line = 0, b""
+    number = 0
     try:
         codec = codecs.lookup(encoding).name
         lines: Any = gzip.GzipFile(fileobj=stream) if name.lower().endswith(".gz") else stream
         if codec.startswith(("utf-16", "utf-32")):  # a line feed is more than one byte
-            decoded = io.TextIOWrapper(lines, codec, newline="\n")
-            lines, codec = (line.encode() for line in decoded), "utf-8"
+            lines = io.TextIOWrapper(lines, codec, newline="\n")
         for number, line in enumerate(lines, start=1):
-            text = line.decode(codec)
+            text = line if isinstance(line, str) else line.decode(codec)
             yield number, text.removeprefix(BYTE_ORDER_MARK) if number == 1 else text
+    except UnicodeDecodeError as error:
+        place = f"{name}, line {number or 1}: byte {error.start + 1}"
+        raise DataError(f"{place} is not {encoding.upper()} ({error.reason}): name the encoding, such as cp949") from error
     except (LookupError, EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise DataError(f"{name}: {error}") from error
-    except UnicodeDecodeError as error:
-        problem = f"byte {error.start + 1} is not {encoding.upper()} ({error.reason}){_advice(line)}"
-        raise DataError(f"{name}, line {max(1, number)}: {problem}") from None
-
-
-def _advice(line: bytes) -> str:
-    """Say which encoding a line that cannot be decoded seems to have."""
-    if line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        likely = "utf-16"
-    elif re.search("[가-힣]", line.decode("cp949", errors="ignore")):
-        likely = "cp949"
-    else:
-        return ""
-    return f"; it looks like {likely}: give the encoding {likely}, or save the file as UTF-8"
 
 
 def ending_of(name: str | os.PathLike) -> str:
@@ -92,12 +79,5 @@ def normalize_spaces(text: str) -> str:
 
 def appearance(name: str) -> str:
     """Return a name as a reader sees it: composed (NFKC), with single spaces, without characters such as U+200B."""
-    shown = (character for character in unicodedata.normalize("NFKC", name) if unicodedata.category(character) != "Cf")
-    return normalize_spaces("".join(shown))
-
-
-def local_path(name: str | os.PathLike) -> Path:
-    """Return the path of a file or folder, also if Unicode composes its name in another way, as macOS does."""
-    path = Path(name).expanduser()
-    forms = (path.with_name(unicodedata.normalize(form, path.name)) for form in ("NFC", "NFD") if path.name)
-    return next((same for same in (path, *forms) if same.exists()), path)
+    visible = (character for character in unicodedata.normalize("NFKC", name) if unicodedata.category(character) != "Cf")
+    return normalize_spaces("".join(visible))

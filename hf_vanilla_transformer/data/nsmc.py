@@ -9,7 +9,6 @@ from datasets import DownloadConfig, DownloadManager
 
 from ..errors import DataError
 from .checksums import file_checksum
-from .lines import local_path
 
 
 logger = logging.getLogger(__name__)
@@ -29,7 +28,7 @@ def find_nsmc_files(source: str, cache_dir: str | os.PathLike | None) -> dict[st
     """Return NSMC's two files: those of the sample, downloaded ones, or those in a folder; None if it has neither."""
     if source == "nsmc":
         return {split: _download(split, cache_dir) for split in NSMC_FILES}
-    folder = SAMPLES if source == "sample" else local_path(source)
+    folder = SAMPLES if source == "sample" else Path(source)
     files = {split: folder / name for split, name in NSMC_FILES.items()}
     if not any(file.is_file() for file in files.values()):
         return None

@@ -10,7 +10,7 @@ from transformers import PreTrainedTokenizerBase
 
 from ..errors import DataError
 from .in_memory import NAMES, is_in_memory, name_of
-from .lines import TABLE_SUFFIXES, local_path
+from .lines import TABLE_SUFFIXES
 from .plain_text import read_texts
 from .rows import complete_splits, convert_rows, data_errors, tokenize_rows
 from .tables import check_type, files_ending, find_splits, name_unused, read_tables
@@ -61,7 +61,7 @@ def load_parallel_text(
     if source_column == target_column:
         raise DataError(f"source and target are the same column, {source_column!r}")
     name, columns, data = name_of(source), [source_column, target_column], DatasetDict()
-    if not is_in_memory(source) and (folder := local_path(name)).is_dir():
+    if not is_in_memory(source) and (folder := Path(name)).is_dir():
         data = _read_aligned_files(folder, columns, prefixes or {}, cut, encoding, cache_dir)
     if not data:
         data = read_tables(source, columns, None, encoding, config_name, cache_dir)

@@ -33,10 +33,10 @@ def load_corpus(
         validation: The lines held out for validation: a share of them, or from 1 on their number.
         seed: The seed of their choice.
         encoding: Of the files.
-        cache_dir: The folder of the cache, which goes by the files' checksums; by default that of `datasets`.
+        cache_dir: The folder of the cache, whose key is the files' checksums; by default that of `datasets`.
 
     Returns:
-        The two splits, with the column `text` (string); lines without text are still there.
+        The two splits, with the column `text` (string), lines without text included.
 
     Raises:
         OSError: A file cannot be read.
@@ -55,29 +55,22 @@ def read_texts(
     files: Sequence[str | os.PathLike], cache_dir: str | os.PathLike | None = None, encoding: str = "utf-8"
 ) -> Dataset:
     """Read the lines of text files, memory-mapped, as rows with the column `text` (string)."""
-    names, content = tuple(os.fspath(file) for file in files), tuple(map(file_checksum, files))
-    settings = {"files": names, "encoding": encoding, "content": content}
+    names = [os.fspath(file) for file in files]
+    settings = {"names": tuple(names), "encoding": encoding, "content": tuple(map(file_checksum, names))}
     return generate_rows(", ".join(names), _texts, ["text"], cache_dir, **settings)
 
 
-def _texts(files: Sequence[str], encoding: str, content: Sequence[str]) -> Iterator[dict[str, str]]:
-    for file in files:
-        for text in iterate_lines(file, encoding):
-            yield {"text": text}
+def _texts(names: Sequence[str], encoding: str, content: Sequence[str]) -> Iterator[dict[str, str]]:
+    for name in names:
+        yield from ({"text": text} for text in iterate_lines(name, encoding))
 
 
 def tokenize_corpus(corpus: DatasetDict, tokenizer: PreTrainedTokenizerBase, max_length: int) -> DatasetDict:
-    """Turn lines into token ids, once: `datasets` keeps them in its cache.
-
-    Args:
-        corpus: What `load_corpus` returned.
-        tokenizer: Any tokenizer; it adds no special tokens here.
-        max_length: The number of tokens that a line is truncated to.
+    """Turn lines into token ids, at most `max_length` and no special tokens; drop lines without tokens.
 
     Returns:
         The splits with the columns `input_ids` (int32), `row` (the line's place in its split, which seeds its
-        corruption) and `length` (end-of-text token included). Lines without tokens are dropped; the log says how
-        many.
+        corruption) and `length` (end-of-text token included).
 
     Raises:
         DataError: A split has no line with a token.
@@ -86,19 +79,16 @@ def tokenize_corpus(corpus: DatasetDict, tokenizer: PreTrainedTokenizerBase, max
     def tokenize_batch(batch: dict[str, list], rows: list[int]) -> dict[str, list]:
         options = {"add_special_tokens": False, "return_attention_mask": False, "verbose": False}
         encoded = tokenizer(batch["text"], **options)["input_ids"]
-        kept = [(row, ids[:max_length]) for row, ids in zip(rows, encoded, strict=True) if ids]
-        return {
-            "input_ids": [ids for _, ids in kept],
-            "row": [row for row, _ in kept],
-            "length": [len(ids) + 1 for _, ids in kept],
-        }
+        lines = [(row, ids[:max_length]) for row, ids in zip(rows, encoded, strict=True) if ids]
+        ids, places = [ids for _, ids in lines], [row for row, _ in lines]
+        return {"input_ids": ids, "row": places, "length": [len(line) + 1 for line in ids]}
 
     features = Features({"input_ids": List(Value("int32")), "row": Value("int64"), "length": Value("int32")})
     options = {"with_indices": True, "remove_columns": ["text"], "features": features}
     tokenized = tokenize_rows(corpus, tokenize_batch, [tokenizer, max_length], **options)
     for split, lines in corpus.items():
-        if not (kept := len(tokenized[split])):
+        if not len(tokenized[split]):
             raise DataError(f"{split}: no line has a text")
-        if dropped := len(lines) - kept:
+        if dropped := len(lines) - len(tokenized[split]):
             logger.warning(f"{split}: {dropped:,} of {len(lines):,} lines have no text and are dropped")
     return tokenized

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 
 from ..errors import DataError
-from .lines import appearance, decode_lines, ending_of, local_path
+from .lines import appearance, decode_lines, ending_of
 
 
 def iterate_rows(
@@ -28,10 +28,9 @@ def iterate_rows(
         OSError: The file cannot be read.
         DataError: A row has another number of fields than the header, there is no header, or the CSV is not valid.
     """
-    path, name, width = local_path(file), os.fspath(file), 0
-    is_csv = ending_of(path) == ".csv"
+    name, width, is_csv = os.fspath(file), 0, ending_of(file) == ".csv"
     hint = "" if is_csv else "; texts with tabs or line breaks need a .csv file"
-    with open(path, "rb") as stream:
+    with open(file, "rb") as stream:
         lines = decode_lines(stream, name, encoding)
         for line, fields in _comma_separated(lines, name) if is_csv else _tab_separated(lines, quotings):
             width = width or len(fields)

@@ -14,7 +14,7 @@ from datasets import Dataset, DatasetDict, load_dataset
 from ..errors import DataError
 from .checksums import file_checksum
 from .in_memory import NAME, NAMES, SPLITS, is_in_memory, name_of, splits_of
-from .lines import JSON_SUFFIXES, TABLE_SUFFIXES, ending_of, local_path
+from .lines import JSON_SUFFIXES, TABLE_SUFFIXES, ending_of
 from .nsmc import NSMC_QUOTINGS
 from .rows import data_errors, generate_rows
 from .table_files import find_columns, iterate_rows
@@ -40,7 +40,7 @@ def read_tables(
     name = name_of(source)
     if is_in_memory(source):
         data = splits_of(source, columns)
-    elif files := nsmc_files or _find_tables(local_path(name)):
+    elif files := nsmc_files or _find_tables(Path(name)):
         quotings = NSMC_QUOTINGS if nsmc_files else 1
         data = {split: _read_table(file, columns, encoding, quotings, cache_dir) for split, file in files.items()}
     elif NAME.fullmatch(name):

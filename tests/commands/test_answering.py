@@ -61,7 +61,7 @@ def test_lines_are_read_in_their_encoding(refused, succeed, classifier, tmp_path
     arguments = ["predict", "--model", classifier, "--file", file, "--batch_size", "1"]
     out = succeed(*arguments, "--encoding", encoding)
     assert [line.split("\t")[2] for line in out.splitlines()] == lines
-    assert f"line 1: byte 1 is not UTF-8 (invalid start byte); it looks like {encoding}" in refused(*arguments)
+    assert "line 1: byte 1 is not UTF-8 (invalid start byte): name the encoding" in refused(*arguments)
 
 
 def fail(error: BaseException, monkeypatch) -> None:
@@ -119,7 +119,7 @@ def test_answers_of_another_command_are_not_overwritten(refused, classifier, tex
         (["--file", "./texts.txt", "--output", "./texts.txt"], "nothing is overwritten"),
         (["--file", "./texts.txt", "--output", "./texts.txt/answers.tsv"], "File exists"),
         (["--file", "."], "Is a directory"),
-        (["--file", "./no.txt"], "No such file or directory: 'no.txt'"),
+        (["--file", "./no.txt"], "no.txt'"),
         (["--file", "./texts.csv"], "texts.csv is a table: name the column with the texts by --text_column"),
         (["--file", "./texts.csv", "--text_column", "document"], "no column 'document'; the columns are id, text"),
         (["--file", "./texts.csv", "--text_column", "text"], "the answers need the name 'predicted'"),
