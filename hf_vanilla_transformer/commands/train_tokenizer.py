@@ -12,23 +12,19 @@ from dataclasses import dataclass
 
 from transformers.hf_argparser import HfArg
 
-from ..data.labelled_text import load_labelled_text
 from ..data.plain_text import read_texts
 from ..errors import DataError
 from ..finished_folder import finished_folder
-from ..settings import VocabularyKind, check_at_least
+from ..settings import LabelledTextArguments, VocabularyKind, check_at_least
 from ..training.vocabulary import train_vocabulary
 from .arguments import exit_with_one_line, parse_arguments
 
 
-@dataclass
-class TokenizerArguments:
+@dataclass(kw_only=True)
+class TokenizerArguments(LabelledTextArguments):
     output_dir: str = HfArg(help="The folder for the tokenizer.")
     texts: list[str] = HfArg(default_factory=list, help="Files with one text per line, plain or .gz; not --data.")
-    data: str | None = HfArg(default=None, help="Labelled text, as train-classifier takes it.")
-    text_column: str = HfArg(default="document", help="The column with the texts.")
-    label_column: str = HfArg(default="label", help="The column with the labels.")
-    encoding: str = HfArg(default="utf-8", help="Of the files, such as cp949.")
+    data: str = HfArg(default="", help="Labelled text, as train-classifier takes it.")
     vocab_size: int = HfArg(default=8007, help="Pieces and the seven special tokens together.")
     vocab_lines: int | None = HfArg(default=None, help="Train on this many texts, evenly spaced; by default on all.")
     model: VocabularyKind = HfArg(default="bpe", help="What kind of vocabulary.")
@@ -46,11 +42,8 @@ def main(argv: list[str] | None = None) -> None:
     (arguments,), _ = parse_arguments([TokenizerArguments], __doc__, argv)
     logging.basicConfig(format="%(message)s", level=logging.INFO)
     with finished_folder(arguments.output_dir) as folder:
-        if arguments.texts:
-            rows = read_texts(arguments.texts, encoding=arguments.encoding)
-        else:
-            columns = {"text_column": arguments.text_column, "label_column": arguments.label_column}
-            rows = load_labelled_text(arguments.data, **columns, encoding=arguments.encoding)["train"]
+        texts, encoding = arguments.texts, arguments.encoding or "utf-8"
+        rows = read_texts(texts, encoding) if texts else arguments.load()["train"]
         options = {name: getattr(arguments, name) for name in ("vocab_size", "model", "lowercase", "max_length")}
         tokenizer = train_vocabulary(rows, ["text"], arguments.vocab_lines, **options)
         tokenizer.save_pretrained(folder)

@@ -5,7 +5,7 @@ import importlib
 from typing import Any
 
 
-# Where each name stands. It is imported at the first use: `predict` reads lines without `datasets`.
+# The module of each name. It is imported at the first use: `predict` reads lines without `datasets`.
 _MODULES = {
     **dict.fromkeys(["encode", "load_labelled_text", "tokenize"], "labelled_text"),
     **dict.fromkeys(["iterate_lines", "read_lines"], "lines"),

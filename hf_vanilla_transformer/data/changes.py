@@ -70,8 +70,8 @@ def repeats(text: str, generator: Random) -> str:
 
 def no_punctuation(text: str, generator: Random | None = None) -> str:
     """Leave out all characters of Unicode's categories P (punctuation)."""
-    kept = "".join(character for character in text if not unicodedata.category(character).startswith("P"))
-    return kept if kept.strip() else text
+    rest = "".join(character for character in text if not unicodedata.category(character).startswith("P"))
+    return rest if rest.strip() else text
 
 
 def decomposed(text: str, generator: Random | None = None) -> str:
@@ -86,9 +86,7 @@ def typing_slip(text: str, generator: Random) -> str:
     ㅘ and ㄺ, stay; those with Shift count as those without.
     """
     text = unicodedata.normalize("NFC", text)
-    slips = [
-        (match.start(), slip) for match in _SYLLABLE.finditer(text) if (slip := _slip(match[0], generator)) is not None
-    ]
+    slips = [(match.start(), slip) for match in _SYLLABLE.finditer(text) if (slip := _slip(match[0], generator))]
     if not slips:
         return text
     place, slip = generator.choice(slips)
@@ -113,7 +111,6 @@ CHANGES: dict[str, Callable[[str, Random], str]] = {change.__name__: change for 
 
 def change_texts(rows: Dataset, name: str, seed: int) -> Dataset:
     """Change the column `text` of some rows; random choices depend on the seed and the row's place alone."""
-    check_changes([name])
     columns = rows.to_dict()
     columns["text"] = [CHANGES[name](text, Random(f"{seed} {place}")) for place, text in enumerate(columns["text"])]
     return Dataset.from_dict(columns, features=rows.features)

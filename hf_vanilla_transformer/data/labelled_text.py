@@ -2,7 +2,6 @@
 """Labelled text: load it, check it, split it, tokenize it."""
 
 import logging
-import os
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -34,7 +33,6 @@ def load_labelled_text(
     seed: int = 42,
     encoding: str = "utf-8",
     config_name: str | None = None,
-    cache_dir: str | os.PathLike | None = None,
     drop_unlabelled: bool = False,
     cut: bool = True,
     known_labels: Sequence[str] | None = None,
@@ -64,7 +62,6 @@ def load_labelled_text(
         seed: The seed of that choice.
         encoding: Of the files, such as `"cp949"`.
         config_name: Of a Hub data set with several configurations, such as `"ynat"` of KLUE.
-        cache_dir: The folder for downloads and prepared data; by default that of `datasets`.
         drop_unlabelled: Leave out rows without a label, which are an error otherwise.
         cut: Whether to take missing splits from `train`; else return the splits of the source alone.
         known_labels: A model's labels, which become those of the data; another label is an error.
@@ -80,8 +77,8 @@ def load_labelled_text(
     name, kind, columns = name_of(source), problem_type or SINGLE, [text_column, label_column]
     if kind not in PROBLEM_TYPES:
         raise DataError(f"problem_type must be one of {', '.join(PROBLEM_TYPES)}, not {problem_type!r}")
-    nsmc_files = None if is_in_memory(source) else find_nsmc_files(name, cache_dir)
-    data = read_tables(source, columns, nsmc_files, encoding, config_name, cache_dir)
+    nsmc_files = None if is_in_memory(source) else find_nsmc_files(name)
+    data = read_tables(source, columns, nsmc_files, encoding, config_name)
     check_type(name, data, text_column, "(large_)?string", "no texts")
     check_type(name, data, label_column, *LABEL_TYPES[kind])
 

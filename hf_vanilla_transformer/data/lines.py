@@ -61,8 +61,8 @@ def decode_lines(stream: BinaryIO, name: str, encoding: str = "utf-8") -> Iterat
             text = line if isinstance(line, str) else line.decode(codec)
             yield number, text.removeprefix(BYTE_ORDER_MARK) if number == 1 else text
     except UnicodeDecodeError as error:
-        place = f"{name}, line {number or 1}: byte {error.start + 1}"
-        raise DataError(f"{place} is not {encoding.upper()} ({error.reason}): name the encoding, such as cp949") from error
+        problem = f"byte {error.start + 1} is not {encoding.upper()} ({error.reason})"
+        raise DataError(f"{name}, line {number or 1}: {problem}: name the encoding, such as cp949") from error
     except (LookupError, EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise DataError(f"{name}: {error}") from error
 
@@ -79,5 +79,5 @@ def normalize_spaces(text: str) -> str:
 
 def appearance(name: str) -> str:
     """Return a name as a reader sees it: composed (NFKC), with single spaces, without characters such as U+200B."""
-    visible = (character for character in unicodedata.normalize("NFKC", name) if unicodedata.category(character) != "Cf")
-    return normalize_spaces("".join(visible))
+    composed = unicodedata.normalize("NFKC", name)
+    return normalize_spaces("".join(character for character in composed if unicodedata.category(character) != "Cf"))

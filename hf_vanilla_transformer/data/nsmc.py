@@ -2,7 +2,6 @@
 """NSMC, the Naver sentiment movie corpus (https://github.com/e9t/nsmc): its two files, downloaded and checked."""
 
 import logging
-import os
 from pathlib import Path
 
 from datasets import DownloadConfig, DownloadManager
@@ -24,10 +23,10 @@ NSMC_LABELS = {"0": "negative", "1": "positive"}
 NSMC_QUOTINGS = 2
 
 
-def find_nsmc_files(source: str, cache_dir: str | os.PathLike | None) -> dict[str, Path] | None:
+def find_nsmc_files(source: str) -> dict[str, Path] | None:
     """Return NSMC's two files: those of the sample, downloaded ones, or those in a folder; None if it has neither."""
     if source == "nsmc":
-        return {split: _download(split, cache_dir) for split in NSMC_FILES}
+        return {split: _download(split) for split in NSMC_FILES}
     folder = SAMPLES if source == "sample" else Path(source)
     files = {split: folder / name for split, name in NSMC_FILES.items()}
     if not any(file.is_file() for file in files.values()):
@@ -38,11 +37,9 @@ def find_nsmc_files(source: str, cache_dir: str | os.PathLike | None) -> dict[st
     return files
 
 
-def _download(split: str, cache_dir: str | os.PathLike | None) -> Path:
+def _download(split: str) -> Path:
     """Return the official file, downloaded unless it is in the cache."""
-    downloads = Path(cache_dir) / "downloads" if cache_dir else None
-    config = DownloadConfig(cache_dir=downloads, use_etag=False)  # a cached file needs no network
-    url = f"{NSMC_URL}/{NSMC_FILES[split]}"
+    config, url = DownloadConfig(use_etag=False), f"{NSMC_URL}/{NSMC_FILES[split]}"  # a cached file needs no network
     try:
         file = Path(DownloadManager(download_config=config).download(url))
     except (OSError, ImportError) as error:

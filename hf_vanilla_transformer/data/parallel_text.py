@@ -1,7 +1,8 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 """Parallel text: load pairs of sentences, check them, tokenize them."""
 
-import os
+from collections.abc import Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from .in_memory import NAMES, is_in_memory, name_of
 from .lines import TABLE_SUFFIXES
 from .plain_text import read_texts
 from .rows import complete_splits, convert_rows, data_errors, tokenize_rows
-from .tables import check_type, files_ending, find_splits, name_unused, read_tables
+from .tables import check_type, find_splits, name_unused, read_tables
 
 
 _PAIR = Features({"source": Value("string"), "target": Value("string")})
@@ -25,18 +26,17 @@ def load_parallel_text(
     source_column: str,
     target_column: str,
     *,
-    prefixes: dict[str, str] | None = None,
+    prefixes: Mapping[str, str] | None = None,
     validation_fraction: float = 0.05,
     seed: int = 42,
     encoding: str = "utf-8",
     config_name: str | None = None,
-    cache_dir: str | os.PathLike | None = None,
     cut: bool = True,
 ) -> DatasetDict:
     """Load pairs of sentences, as the splits `train`, `validation` and `test`.
 
     A split that the source lacks is taken from `train`, the same rows for the same seed. Training pairs with an empty
-    side are dropped, and the log says how many; in other splits they are an error: dropping them would change the
+    side are left out, and the log says how many. In other splits they are an error: leaving them out would change the
     metrics.
 
     Args:
@@ -47,12 +47,11 @@ def load_parallel_text(
         target_column: The column with their translations, or the files' ending. An entry of the mapping that the
             Hub's translation data sets have is named `translation.de`.
         prefixes: How the names of aligned files begin, by split, in place of `train`; `validation`, `valid`, `val` or
-            `dev`; and `test`. A split whose files are not there is taken from `train`, unless the folder has others.
-        validation_fraction, seed, encoding, config_name, cache_dir: As in `load_labelled_text`.
-        cut: Whether missing splits are cut; else those that are there are returned, to be measured.
+            `dev`; and `test`.
+        validation_fraction, seed, encoding, config_name, cut: As in `load_labelled_text`.
 
     Returns:
-        The three splits, each with the columns `source` and `target` (strings).
+        The splits, each with the columns `source` and `target` (strings).
 
     Raises:
         OSError: A file cannot be read, or the Hub cannot be reached.
@@ -61,18 +60,16 @@ def load_parallel_text(
     if source_column == target_column:
         raise DataError(f"source and target are the same column, {source_column!r}")
     name, columns, data = name_of(source), [source_column, target_column], DatasetDict()
-    if not is_in_memory(source) and (folder := Path(name)).is_dir():
-        data = _read_aligned_files(folder, columns, prefixes or {}, cut, encoding, cache_dir)
+    if not is_in_memory(source) and Path(name).is_dir():
+        data = _read_aligned_files(Path(name), columns, prefixes or {}, encoding)
     if not data:
-        data = read_tables(source, columns, None, encoding, config_name, cache_dir)
+        data = read_tables(source, columns, None, encoding, config_name)
         for column in columns:
             check_type(name, data, column, "(large_)?string", "no texts")
     for split, pairs in data.items():
         training = split == "train" and (cut or len(data) > 1)
         data[split] = _keep_pairs(pairs, f"{name}, split {split}", columns, training)
-    if not cut:
-        return data
-    return complete_splits(data, name, validation_fraction, seed)
+    return complete_splits(data, name, validation_fraction, seed) if cut else data
 
 
 def tokenize_pairs(
@@ -100,14 +97,7 @@ def tokenize_pairs(
     return tokenize_rows(dataset, tokenize_batch, [tokenizer, target_tokenizer], **options)
 
 
-def _read_aligned_files(
-    folder: Path,
-    columns: list[str],
-    prefixes: dict[str, str],
-    to_train: bool,
-    encoding: str,
-    cache_dir: str | os.PathLike | None,
-) -> DatasetDict:
+def _read_aligned_files(folder: Path, columns: list[str], prefixes: Mapping[str, str], encoding: str) -> DatasetDict:
     """Read the splits that a folder holds as aligned files; there may be none."""
     names = {**NAMES, **{split: (prefix,) for split, prefix in prefixes.items()}}
     endings = [(f".{column}", f".{column}.gz") for column in columns]
@@ -115,21 +105,14 @@ def _read_aligned_files(
     for split, file in sides[0].items() | sides[1].items():
         if not all(split in side for side in sides):
             raise DataError(f"{file}: the file of the other language is missing, plain or .gz")
-    used, every = [file for side in sides for file in side.values()], [*endings[0], *endings[1]]
-    others = [file.name for file in files_ending(folder, every) if file not in used]
-    missing = [split for split in {"train": None, **prefixes} if split not in sides[0]]
-    if to_train and others and missing:  # without others, what is missing is cut from train
-        raise DataError(f"{folder}: no aligned files of {', '.join(missing)}; not read: {', '.join(others)}")
-    if used and to_train:  # to be measured, one of several test sets is read at a time
-        name_unused(folder, [*every, *TABLE_SUFFIXES], used)
-    return DatasetDict(
-        {split: _align([side[split] for side in sides], columns, encoding, cache_dir) for split in sides[0]}
-    )
+    if sides[0]:
+        name_unused(folder, [*chain(*endings), *TABLE_SUFFIXES], [file for side in sides for file in side.values()])
+    return DatasetDict({split: _align([side[split] for side in sides], columns, encoding) for split in sides[0]})
 
 
-def _align(files: list[Path], columns: list[str], encoding: str, cache_dir: str | os.PathLike | None) -> Dataset:
-    sides = [read_texts([file], cache_dir, encoding) for file in files]
-    sides = [side.rename_column("text", column) for side, column in zip(sides, columns, strict=True)]
+def _align(files: list[Path], columns: list[str], encoding: str) -> Dataset:
+    named = zip(files, columns, strict=True)
+    sides = [read_texts([file], encoding).rename_column("text", column) for file, column in named]
     with data_errors(f"{files[0]} and {files[1].name}"):  # if one has more lines
         return concatenate_datasets(sides, axis=1)
 

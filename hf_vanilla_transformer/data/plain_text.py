@@ -19,21 +19,17 @@ logger = logging.getLogger(__name__)
 
 
 def load_corpus(
-    files: Sequence[str | os.PathLike],
-    *,
-    validation: float = 0.01,
-    seed: int = 42,
-    encoding: str = "utf-8",
-    cache_dir: str | os.PathLike | None = None,
+    files: Sequence[str | os.PathLike], *, validation: float = 0.01, seed: int = 42, encoding: str = "utf-8"
 ) -> DatasetDict:
     """Load the lines of text files, memory-mapped, as the splits `train` and `validation`.
+
+    The lines are cached by the checksums of their files.
 
     Args:
         files: As `iterate_lines` reads them, one after the other.
         validation: The lines held out for validation: a share of them, or from 1 on their number.
         seed: The seed of their choice.
         encoding: Of the files.
-        cache_dir: The folder of the cache, whose key is the files' checksums; by default that of `datasets`.
 
     Returns:
         The two splits, with the column `text` (string), lines without text included.
@@ -42,7 +38,7 @@ def load_corpus(
         OSError: A file cannot be read.
         DataError: There is an error in a file, or too few lines to hold any out.
     """
-    lines = read_texts(files, cache_dir, encoding)
+    lines = read_texts(files, encoding)
     if not 0 < validation < len(lines):  # also NaN
         raise DataError(f"{len(lines):,} lines, of which {validation} cannot be held out for validation")
     size = int(validation) if validation >= 1 else max(1, round(validation * len(lines)))
@@ -51,13 +47,11 @@ def load_corpus(
     return DatasetDict({split: lines.select(np.sort(part)) for split, part in parts.items()})
 
 
-def read_texts(
-    files: Sequence[str | os.PathLike], cache_dir: str | os.PathLike | None = None, encoding: str = "utf-8"
-) -> Dataset:
+def read_texts(files: Sequence[str | os.PathLike], encoding: str = "utf-8") -> Dataset:
     """Read the lines of text files, memory-mapped, as rows with the column `text` (string)."""
     names = [os.fspath(file) for file in files]
     settings = {"names": tuple(names), "encoding": encoding, "content": tuple(map(file_checksum, names))}
-    return generate_rows(", ".join(names), _texts, ["text"], cache_dir, **settings)
+    return generate_rows(", ".join(names), _texts, ["text"], **settings)
 
 
 def _texts(names: Sequence[str], encoding: str, content: Sequence[str]) -> Iterator[dict[str, str]]:

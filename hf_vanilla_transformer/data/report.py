@@ -14,8 +14,6 @@ from .labels import MULTI, REGRESSION, SEPARATOR, SINGLE, label_names, problem_t
 
 # Texts whose tokens are counted, and labels that are listed.
 SAMPLE, MAX_LABELS = 1000, 20
-# From this share of one label on, labels are unbalanced.
-UNBALANCED = 0.7
 
 
 def describe_data(
@@ -51,9 +49,6 @@ def _describe_labels(rows: Dataset) -> Iterator[str]:
     listed = [f"{names[label]} {counts[label]:,} ({counts[label] / len(rows):.0%})" for label in order]
     more = [f"{len(names) - MAX_LABELS} more"] if len(names) > MAX_LABELS else []
     yield f"labels of train: {', '.join(listed + more)}"
-    if kind == SINGLE and counts.max() > UNBALANCED * len(rows):
-        share = f"{names[int(order[0])]} is {counts.max() / len(rows):.0%} of train"
-        yield f"labels: {share}; class_weights balanced and metric_for_best_model macro_f1 count rare ones as much"
     if kind == SINGLE and (lists := [name for name in names if SEPARATOR in name]):
         example = f"{len(lists)} hold {SEPARATOR}, such as {lists[0]}, and count as one label each"
         yield f"labels: {example}; problem_type {MULTI} takes them apart"
@@ -76,13 +71,16 @@ def _describe_lengths(
 
 def _describe_repeated(data: DatasetDict, columns: list[str]) -> Iterator[str]:
     """Count the rows of train that are repeated, and those of other splits that are in train."""
-    train, what = np.empty(0, dtype=np.int64), "pairs" if len(columns) > 1 else "texts"
-    for split, rows in data.items():  # train is the first
-        batches = (zip(*batch.values(), strict=True) for batch in rows.select_columns(columns).iter(1000))
-        hashes = np.fromiter(map(hash, chain.from_iterable(batches)), dtype=np.int64, count=len(rows))
-        if split == "train":
-            train = np.unique(hashes)
-            if len(train) < len(hashes):
-                yield f"repeated: {len(hashes) - len(train):,} {what} of train are there before"
-        elif known := int(np.isin(hashes, train).sum()):
-            yield f"repeated: {known:,} of {len(hashes):,} {what} of {split} are in train, too"
+    what = "pairs" if len(columns) > 1 else "texts"
+    hashes = {split: _hashes(rows.select_columns(columns)) for split, rows in data.items()}
+    train = np.unique(hashes["train"])
+    if repeated := len(data["train"]) - len(train):
+        yield f"repeated: {repeated:,} {what} of train are there before"
+    for split in [split for split in data if split != "train"]:
+        if known := int(np.isin(hashes[split], train).sum()):
+            yield f"repeated: {known:,} of {len(data[split]):,} {what} of {split} are in train, too"
+
+
+def _hashes(rows: Dataset) -> np.ndarray:
+    batches = (zip(*batch.values(), strict=True) for batch in rows.iter(1000))
+    return np.fromiter(map(hash, chain.from_iterable(batches)), dtype=np.int64, count=len(rows))

@@ -3,7 +3,6 @@
 
 import json
 import logging
-import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -33,13 +32,11 @@ def data_errors(name: str) -> Iterator[None]:
         raise cause if isinstance(cause, DataError) else DataError(f"{name}: {str(cause) or 'no data'}") from error
 
 
-def generate_rows(
-    name: str, generator: Callable, columns: Sequence[str], cache_dir: str | os.PathLike | None, **settings: Any
-) -> Dataset:
+def generate_rows(name: str, generator: Callable, columns: Sequence[str], **settings: Any) -> Dataset:
     """Cache the rows of strings that `generator(**settings)` yields; the key of the cache is made of the settings."""
     features = Features(dict.fromkeys(columns, Value("string")))
     with data_errors(name):
-        return Dataset.from_generator(generator, features, cache_dir=cache_dir, gen_kwargs=settings)
+        return Dataset.from_generator(generator, features, gen_kwargs=settings)
 
 
 def column_array(rows: Dataset, column: str) -> np.ndarray:

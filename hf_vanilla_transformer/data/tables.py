@@ -2,7 +2,6 @@
 """Tables, folders and data sets of the Hub become rows: CSV and TSV are read here, all else by `datasets`."""
 
 import logging
-import os
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from glob import escape
@@ -13,7 +12,7 @@ from datasets import Dataset, DatasetDict, load_dataset
 
 from ..errors import DataError
 from .checksums import file_checksum
-from .in_memory import NAME, NAMES, SPLITS, is_in_memory, name_of, splits_of
+from .in_memory import NAMES, SPLITS, is_in_memory, name_of, splits_of
 from .lines import JSON_SUFFIXES, TABLE_SUFFIXES, ending_of
 from .nsmc import NSMC_QUOTINGS
 from .rows import data_errors, generate_rows
@@ -29,7 +28,6 @@ def read_tables(
     nsmc_files: Mapping[str, Path] | None,
     encoding: str,
     config_name: str | None,
-    cache_dir: str | os.PathLike | None,
 ) -> DatasetDict:
     """Read some columns of a table, a folder, a data set of the Hub or one in memory; a single table is train.
 
@@ -42,12 +40,10 @@ def read_tables(
         data = splits_of(source, columns)
     elif files := nsmc_files or _find_tables(Path(name)):
         quotings = NSMC_QUOTINGS if nsmc_files else 1
-        data = {split: _read_table(file, columns, encoding, quotings, cache_dir) for split, file in files.items()}
-    elif NAME.fullmatch(name):
-        raise DataError(f"{name}: give the data again, as such an object or a file")
+        data = {split: _read_table(file, columns, encoding, quotings) for split, file in files.items()}
     else:
         with data_errors(name):
-            data = dict(load_dataset(name, config_name, cache_dir=cache_dir))
+            data = dict(load_dataset(name, config_name))
     split_of = {other: split for split, names in NAMES.items() for other in names}
     if len({split_of.get(split, split) for split in data}) < len(data):
         raise DataError(f"{name}: of {', '.join(data)}, two are the same split; keep one")
@@ -105,18 +101,16 @@ def _find_tables(path: Path) -> dict[str, Path]:
     return files
 
 
-def _read_table(
-    file: Path, columns: Sequence[str], encoding: str, quotings: int, cache_dir: str | os.PathLike | None
-) -> Dataset:
+def _read_table(file: Path, columns: Sequence[str], encoding: str, quotings: int) -> Dataset:
     """Read a table, cached by its content; the columns of a CSV or TSV file are strings."""
     suffix, content = ending_of(file), file_checksum(file)
     if suffix in (*JSON_SUFFIXES, ".parquet"):
         kind = "parquet" if suffix == ".parquet" else "json"
         with data_errors(str(file)):  # the cache's key is made of the description
             data_files = escape(str(file))
-            return load_dataset(kind, data_files=data_files, split="train", cache_dir=cache_dir, description=content)
+            return load_dataset(kind, data_files=data_files, split="train", description=content)
     settings = {"file": str(file), "wanted": tuple(columns), "encoding": encoding, "quotings": quotings}
-    return generate_rows(str(file), _strings, columns, cache_dir, content=content, **settings)
+    return generate_rows(str(file), _strings, columns, content=content, **settings)
 
 
 def _strings(file: str, wanted: Sequence[str], encoding: str, quotings: int, content: str) -> Iterator[dict[str, str]]:

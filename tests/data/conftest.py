@@ -15,16 +15,22 @@ def online(monkeypatch):
     monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", False)
 
 
-@pytest.fixture
-def load(tmp_path):
-    """`load_labelled_text` with a cache of its own."""
-    return partial(load_labelled_text, cache_dir=tmp_path / "cache")
+@pytest.fixture(autouse=True)
+def cache(monkeypatch, tmp_path):
+    """Each test has a cache of its own."""
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
+    monkeypatch.setattr(datasets.config, "DOWNLOADED_DATASETS_PATH", tmp_path / "downloads")
 
 
 @pytest.fixture
-def load_pairs(tmp_path):
-    """`load_parallel_text` of the columns `ko` and `en`, with a cache of its own."""
-    return partial(load_parallel_text, source_column="ko", target_column="en", cache_dir=tmp_path / "cache")
+def load():
+    return load_labelled_text
+
+
+@pytest.fixture
+def load_pairs():
+    """`load_parallel_text` of the columns `ko` and `en`."""
+    return partial(load_parallel_text, source_column="ko", target_column="en")
 
 
 @pytest.fixture

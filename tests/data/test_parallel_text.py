@@ -81,7 +81,6 @@ def test_training_pairs_with_an_empty_side_are_dropped(folder, load_pairs, caplo
             "split validation: cannot be cut from train, where there is one row alone",
         ),
         ({"train.ko.gz": ["가"]}, {}, "train.ko and train.ko.gz are both train: keep one"),
-        ({}, {"prefixes": {"test": "te"}}, "no aligned files of test; not read: val_1.en, val_1.ko"),
         (
             {"val.fr": ["un"], "val.es": ["uno"]},
             {"source_column": "fr", "target_column": "es"},

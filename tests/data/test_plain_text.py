@@ -15,7 +15,7 @@ def first_line_alone(file, encoding):
 def test_lines_become_tokens_once(text_file, text_tokenizer, tmp_path, caplog, monkeypatch):
     def load(validation=10, tokenizer=text_tokenizer, max_length=8):
         caplog.clear()
-        corpus = load_corpus([text_file], validation=validation, cache_dir=tmp_path / "cache")
+        corpus = load_corpus([text_file], validation=validation)
         return tokenize_corpus(corpus, tokenizer, max_length)
 
     tokenized = load()

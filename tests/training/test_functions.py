@@ -37,13 +37,13 @@ def test_data_can_be_an_object(kind, tmp_path):
     assert read_json(tmp_path / "run" / "tokenizer.json")["truncation"]["max_length"] == 128
     assert run.folder == str(tmp_path / "run") and run.metrics == read_json(tmp_path / "run" / "metrics.json")
     record = read_json(tmp_path / "run" / "run.json")["data"]
-    assert record["source"].startswith(f"{kind} ") and "review, label" in record["source"]
+    assert record["source"].startswith(f"{kind} ") and record["source"].endswith(" rows)")
     assert sum(record[split]["rows"] for split in ("train", "validation")) + record["test"]["rows"] in (60, 80)
     assert f"Data: {kind} " in (tmp_path / "run" / "README.md").read_text()
     # The columns are the recipe's, and so is the split that it was trained on.
     report = vt.evaluate(run.folder, data=data)
     assert report["accuracy"] == run.metrics["test"]["accuracy"]
-    with pytest.raises(DataError, match="give the data again"):
+    with pytest.raises(DataError, match="give --data"):
         vt.evaluate(run.folder)
 
 
