@@ -96,41 +96,34 @@ def open_texts(arguments: LinesArguments, recipe_column: str, *, repeats_text: b
         DataError: a table has no such column.
     """
     file, encoding, form = arguments.file, arguments.encoding, arguments.form
-    if file is None:
-        lines = stream_lines(sys.stdin.buffer, "standard input", encoding)
-        return Texts(((line, line) for line in lines), partial(text_line, repeats_text))
     if not form:
-        lines = started(iterate_lines(file, encoding))
+        if file is None:
+            lines = stream_lines(sys.stdin.buffer, "standard input", encoding)
+        else:
+            lines = started(iterate_lines(file, encoding))
         return Texts(((line, line) for line in lines), partial(text_line, repeats_text))
-    column = arguments.text_column or column_of_recipe(arguments.model, recipe_column)
+    column = arguments.text_column
+    if column is None:
+        from ..hub.record import RECIPE_FILE, record_of  # which imports Trainer
+
+        column = record_of(arguments.model, RECIPE_FILE).get(recipe_column)
     if column is None:
         raise DataError(f"--file: {file} is a table: name the column with the texts by --text_column")
     if form in JSON_SUFFIXES:
         return Texts(started(read_json_lines(file, encoding, column)), partial(json_line, file))
+    with open(file, "rb") as opened:
+        mark = BYTE_ORDER_MARK if opened.read(3) == codecs.BOM_UTF8 else ""
     rows = (fields for _, fields in iterate_rows(file, encoding))
     columns = next(rows)
     (place,) = find_columns(file, columns, [column])
     to_line = partial(csv_line, "," if form == ".csv" else "\t")
-    return Texts(((fields[place], fields) for fields in rows), to_line, columns, byte_order_mark(Path(file)))
+    return Texts(((fields[place], fields) for fields in rows), to_line, columns, mark)
 
 
 def started(rows: Iterator[Any]) -> Iterator[Any]:
     """Read the first row now, so that a file that cannot be read fails before the model is loaded."""
     first = [*islice(rows, 1)]
     return chain(first, rows)
-
-
-def byte_order_mark(file: Path) -> str:
-    if not file.is_file():  # a pipe cannot be read twice
-        return ""
-    with open(file, "rb") as opened:
-        return BYTE_ORDER_MARK if opened.read(3) == codecs.BOM_UTF8 else ""
-
-
-def column_of_recipe(model: str, setting: str) -> str | None:
-    from ..hub.record import RECIPE_FILE, record_of
-
-    return record_of(model, RECIPE_FILE).get(setting)
 
 
 def read_json_lines(file: str, encoding: str, column: str) -> Iterator[tuple[str | None, dict[str, Any]]]:

@@ -18,7 +18,7 @@ from ..errors import DataError
 from ..finished_folder import finished_folder
 from ..hub.model_card import load_model_card
 from ..hub.record import example_texts, save_json
-from ..inference.engine import ModelFacts, labels_of
+from ..inference.engine import ModelFacts
 from ..modeling_vanilla_transformer import VanillaTransformerPreTrainedModel
 from ..tasks import CLASSIFICATION, EXAMPLES, SINGLE, Task
 from .exporting import load_exportable, save_tokenizers
@@ -118,7 +118,7 @@ def _settings(
         },
     }
     if task is CLASSIFICATION:
-        return settings | {"labels": labels_of(config)}
+        return settings | {"labels": ModelFacts.of(config).labels}
     return settings | {
         "start": config.decoder_start_token_id,
         "end": ModelFacts.of(config).end_token_ids,

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import DataError
+from ..errors import DataError, named_errors
 from ..tasks import FORMATS, SINGLE, TASKS
 
 
@@ -60,11 +60,6 @@ class ModelFacts:
             target_vocab_size=fields["decoder_vocab_size"] or fields["vocab_size"],
             has_target_vocabulary=fields["decoder_vocab_size"] is not None,
         )
-
-
-def labels_of(config: Any) -> list[str]:
-    """Return the names of a classifier's labels, by number."""
-    return ModelFacts.of(config).labels
 
 
 class Engine:
@@ -148,10 +143,8 @@ def read_export(folder: str | Path) -> dict[str, Any] | None:
     file = Path(folder, EXPORT_FILE)
     if not file.is_file():
         return None
-    try:
+    with named_errors(str(file), "record"):
         export = json.loads(file.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise DataError(f"{file}: not JSON ({error})") from error
     if export["format"] not in FORMATS:
         raise DataError(f"{file}: format {export['format']!r} is none of {', '.join(FORMATS)}")
     return export

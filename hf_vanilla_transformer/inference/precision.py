@@ -47,9 +47,9 @@ def choose_precision(precision: str, use_cpu: bool = False) -> str:
 
 
 def inference_dtype(precision: str) -> torch.dtype:
-    """Return the dtype for one of `engine.PRECISIONS`; log what "auto" chose, or that bfloat16 is slow."""
+    """Return the dtype for one of `engine.PRECISIONS`; log how another than float32 compares on this machine."""
     chosen = choose_precision(precision)
-    if precision == "auto" or (chosen == "bfloat16" and choose_precision("auto") == "float32"):
+    if precision != "float32":
         logger.warning(explain_precision(chosen))
     return getattr(torch, chosen)
 

@@ -23,7 +23,7 @@ from ..data.labels import label_names
 from ..data.rows import column_array
 from ..errors import DataError
 from ..hub.record import data_record
-from ..inference.engine import labels_of
+from ..inference.engine import ModelFacts
 from ..inference.folder import load_config
 from ..metrics import (
     TABLE_LIMIT,
@@ -235,7 +235,7 @@ def make_model(
     # A head for another number of labels is a new one.
     model = run.make_model(VanillaTransformerForSequenceClassification, config, ignore_mismatched_sizes=True)
     if run.arguments.model:
-        match_labels(model, labels_of(load_config(run.arguments.model)), labels)
+        match_labels(model, ModelFacts.of(load_config(run.arguments.model)).labels, labels)
     return model
 
 

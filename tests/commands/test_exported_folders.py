@@ -32,7 +32,7 @@ def test_an_export_answers_as_its_model(run, refused, tiny_models, tmp_path, nam
 @pytest.mark.parametrize(
     ("record", "message"),
     [
-        ("{", "export.json: not JSON"),
+        ("{", "export.json: no record can be read here"),
         ('{"format": "tensorrt"}', "format 'tensorrt' is none of "),
     ],
 )
