@@ -1,41 +1,15 @@
-import json
 import os
 import shutil
-import subprocess
-import sys
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
+import huggingface_hub
 import pytest
 from hub_server import TOKEN, HubServer
 
+from hf_vanilla_transformer.commands import train_classifier
 from hub.repository import QUICK, UNLISTED
-
-
-# Runs commands and programs one after the other, since importing takes longer than all of them; waits for nothing.
-CLIENT = """
-import contextlib, io, json, os, runpy, sys, time, traceback
-time.sleep = lambda seconds: None
-import hf_vanilla_transformer.hub
-from hf_vanilla_transformer.__main__ import main
-for line in sys.stdin:
-    argv, environment = json.loads(line)
-    os.environ.update(environment)
-    status, out, err = 0, io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        try:
-            if argv[0].endswith(".py"):
-                sys.argv = argv
-                runpy.run_path(argv[0], run_name="__main__")
-            else:
-                main(argv)
-        except SystemExit as stop:
-            status = stop.code
-        except BaseException:
-            traceback.print_exc()
-            status = 1
-    print(json.dumps([status, out.getvalue(), err.getvalue()]), file=sys.__stdout__, flush=True)
-"""
 
 
 @pytest.fixture(scope="session")
@@ -47,54 +21,42 @@ def hub():
 
 
 @pytest.fixture(scope="session")
-def environment(hub, tmp_path_factory):
-    """What every client's process gets, and nothing of this one's settings for the Hub."""
-    home = tmp_path_factory.mktemp("client")
+def environment(hub):
+    """The environment of a stranger's process: none of our settings for Python and the Hub."""
     return {
         **{name: value for name, value in os.environ.items() if not name.startswith(("HF_", "PYTHON"))},
-        "HF_HOME": str(home / "hf"),
         "HF_ENDPOINT": hub.url,
         "HF_HUB_DISABLE_XET": "1",
         "HF_HUB_DISABLE_TELEMETRY": "1",
         "HF_HUB_DISABLE_PROGRESS_BARS": "1",
-        "HF_UPDATE_DOWNLOAD_COUNTS": "0",  # or `datasets` tells a counter what kind of file it reads
         "HF_TOKEN": TOKEN,
         "NO_PROXY": "127.0.0.1,localhost",
     }
 
 
 @pytest.fixture
-def server(hub):
-    """The server without repositories; when the test is over, it knew every request."""
+def server(hub, monkeypatch):
+    """The server, without repositories, for this process, too; at the end of the test it knew every request."""
     for state in (hub.repositories, hub.objects, hub.faults, hub.requests, hub.unknown):
         state.clear()
+    constants = {"ENDPOINT": hub.url, "HF_HUB_OFFLINE": False}
+    for name, value in (constants | dict.fromkeys(("HF_HUB_DISABLE_XET", "HF_HUB_DISABLE_TELEMETRY"), True)).items():
+        monkeypatch.setattr(huggingface_hub.constants, name, value)
+    monkeypatch.setattr("huggingface_hub.utils._http.time", SimpleNamespace(sleep=lambda seconds: None))
+    monkeypatch.setattr("transformers.utils.hub._hf_api", None)  # remembers the endpoint
+    monkeypatch.setenv("HF_TOKEN", TOKEN)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1,localhost")
+    huggingface_hub.close_session()
     yield hub
+    huggingface_hub.close_session()
     assert not hub.unknown
 
 
 @pytest.fixture(scope="session")
-def run(environment):
-    """As the fixture of all tests, but in one process for them all, and with a token."""
-    pipe = subprocess.PIPE
-    command = [sys.executable, "-c", CLIENT]
-    with subprocess.Popen(
-        command, env=environment, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True
-    ) as process:
-
-        def run(*arguments, token: str = TOKEN) -> tuple[int, str, str]:
-            request = [[str(argument) for argument in arguments], {"HF_TOKEN": token}]
-            print(json.dumps(request), file=process.stdin, flush=True)
-            return tuple(json.loads(process.stdout.readline()))
-
-        yield run
-
-
-@pytest.fixture(scope="session")
-def run_folder(run, tmp_path_factory) -> Path:
+def run_folder(tmp_path_factory) -> Path:
     """A run's folder as the command leaves it."""
     folder = tmp_path_factory.mktemp("runs") / "tiny"
-    status, _, err = run("train-classifier", "--output_dir", folder, *QUICK, "--license", "apache-2.0")
-    assert status == 0, err
+    train_classifier.main(["--output_dir", str(folder), *QUICK, "--license", "apache-2.0"])
     return folder
 
 

@@ -8,9 +8,7 @@ import pytest
 from hub.repository import REPO, as_stranger, logits
 
 
-pytestmark = [pytest.mark.usefixtures("server"), pytest.mark.slow]  # the client starts in a process of its own
-
-
+@pytest.mark.slow
 def test_a_pushed_folder_comes_back_without_the_package(server, succeed, folder, environment, tmp_path):
     succeed("push-to-hub", folder, "--repo_id", REPO)
     pushed = server.repositories[REPO].branches["main"]

@@ -5,18 +5,19 @@ import shutil
 
 import pytest
 from hub_server import USER, Fault
+from huggingface_hub.errors import HTTPError
 from shared import RUN_FILES
 
-from hf_vanilla_transformer.hub import repository_files
+from hf_vanilla_transformer.hub import repository_files, upload
 from hub.repository import REPO, UNLISTED, contents, edit, in_repository
 
 
-pytestmark = [pytest.mark.usefixtures("server"), pytest.mark.slow]  # the client starts in a process of its own
+pytestmark = pytest.mark.slow  # they train and send for seconds
 
 
 def dry_run(succeed, folder) -> tuple[dict[str, int], set[str]]:
     """The sizes of the files to upload, by name; and what stays."""
-    *lines, total = succeed("push-to-hub", folder, "--repo_id", REPO, "--dry_run", token="").splitlines()
+    *lines, total = succeed("push-to-hub", folder, "--repo_id", REPO, "--dry_run").splitlines()
     listed = re.findall(r"^ *([\d,]+|stays here)  (.*)$", "\n".join(lines), re.MULTILINE)
     left = {name for size, name in listed if size == "stays here"}
     sizes = {name: int(size.replace(",", "")) for size, name in listed if name not in left}
@@ -104,8 +105,9 @@ def test_a_folder_that_is_not_complete_is_refused(folder, file, content, message
         repository_files(folder)
 
 
-def test_without_a_token_nothing_is_asked(server, refused, run_folder):
-    assert "`hf auth login`" in refused("push-to-hub", run_folder, "--repo_id", REPO, token="")
+def test_without_a_token_nothing_is_asked(server, refused, run_folder, monkeypatch):
+    monkeypatch.delenv("HF_TOKEN")
+    assert "`hf auth login`" in refused("push-to-hub", run_folder, "--repo_id", REPO)
     assert not server.requests
 
 
@@ -118,14 +120,15 @@ def test_a_taken_name_is_refused(server, refused, folder):
 
 
 @pytest.mark.parametrize(("method", "path"), [("PUT", "/lfs/"), ("POST", "/commit/")])
-def test_a_second_push_completes_the_upload(server, run, succeed, folder, method, path):
+def test_a_second_upload_completes_the_first(server, folder, method, path):
     """The server hangs up in the middle of a request."""
     server.faults.append(Fault(method, path))
-    status, *_ = run("push-to-hub", folder, "--repo_id", REPO)
-    assert status != 0 and len(server.titles(REPO)) == 1
+    with pytest.raises((OSError, RuntimeError, HTTPError)):
+        upload(folder, REPO)
+    assert len(server.titles(REPO)) == 1
     server.faults.clear()
     server.requests.clear()
-    succeed("push-to-hub", folder, "--repo_id", REPO)
+    upload(folder, REPO)
     assert in_repository(server) == contents(folder)
     # Weights that have arrived are not sent again.
     assert sum(method == "PUT" for method, _ in server.requests) == (path == "/lfs/")

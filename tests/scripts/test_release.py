@@ -39,7 +39,7 @@ def test_the_owners_name_is_set_everywhere_but_where_the_placeholder_is_meant(ch
     assert files_with_placeholder(checkout) == [] == set_owner(checkout, "other")
 
 
-@pytest.mark.parametrize("name", ["", "-a", "a--b", "a b", "../x", "a" * 40, "OWNER"])
+@pytest.mark.parametrize("name", ["-a", "a--b", "../x", "a" * 40, "OWNER"])
 def test_what_is_no_owners_name_is_refused(name, checkout):
     with pytest.raises(ValueError, match="no name of an owner"):
         set_owner(checkout, name)
