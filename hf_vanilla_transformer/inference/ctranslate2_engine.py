@@ -37,9 +37,7 @@ class CTranslate2Engine(Engine):
         # With 0 itself, CTranslate2 searches in another way.
         self.length_penalty = generation.get("length_penalty", 1.0) or 1e-9
         self.num_beams = generation.get("num_beams") or 1
-        self.source_tokens, self.target_tokens = (
-            _vocabulary(Path(folder), f"{side}_vocabulary.json") for side in ("source", "target")
-        )
+        self.source_tokens, self.target_tokens = (_vocabulary(Path(folder), side) for side in ("source", "target"))
         self.logits_without_tokens = export.get("logits_without_tokens")
         self.target_ids = {token: token_id for token_id, token in enumerate(self.target_tokens)}
 
@@ -92,8 +90,8 @@ class CTranslate2Engine(Engine):
         )
 
 
-def _vocabulary(folder: Path, name: str) -> list[str]:
-    """Return the tokens by id; CTranslate2 keeps one file where source and target are the same."""
-    file = folder / name
+def _vocabulary(folder: Path, side: str) -> list[str]:
+    """Return the tokens by id; CTranslate2 writes one file if source and target are the same."""
+    file = folder / f"{side}_vocabulary.json"
     file = file if file.is_file() else folder / "shared_vocabulary.json"
     return json.loads(file.read_text(encoding="utf-8"))

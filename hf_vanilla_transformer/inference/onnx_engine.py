@@ -16,23 +16,19 @@ def onnx_file(quantize: str | None) -> str:
     return f"onnx/model{'_quantized' if quantize else ''}.onnx"
 
 
-def open_session(folder: str | Path, name: str, num_threads: int | None = None) -> Any:
-    """Open a graph for onnxruntime, on the CPU; `num_threads` as in `load_engine`."""
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = num_threads or default_threads()
-    options.log_severity_level = 3  # errors only
-    with named_errors(f"{folder}: {name}", "model"):
-        return onnxruntime.InferenceSession(str(Path(folder, name)), options, providers=["CPUExecutionProvider"])
-
-
 class OnnxEngine(Engine):
-    """Computes with onnxruntime."""
+    """Computes with onnxruntime, on the CPU."""
 
     def __init__(self, folder: str, export: dict[str, Any], num_threads: int | None = None):
+        import onnxruntime
+
         self.facts = ModelFacts.of(export["config"])
-        self.session = open_session(folder, onnx_file(export["quantize"]), num_threads)
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = num_threads or default_threads()
+        options.log_severity_level = 3  # errors only
+        file = str(Path(folder, onnx_file(export["quantize"])))
+        with named_errors(file, "model"):
+            self.session = onnxruntime.InferenceSession(file, options, providers=["CPUExecutionProvider"])
 
     def logits(self, input_ids: list[list[int]], batch_size: int) -> np.ndarray:
         logits = np.empty((len(input_ids), len(self.facts.labels)), dtype=np.float32)

@@ -96,7 +96,7 @@ def test_length_penalty_is_the_model_s(length_penalty, tmp_path):
     assert engine.translate(texts, 3, 5) == expected and len({len(first) for first, *_ in expected}) > 2
 
 
-@pytest.mark.parametrize("activation", ["gelu_new", "quick_gelu", "silu", "tanh", "sigmoid"])
+@pytest.mark.parametrize("activation", ["gelu_new", "silu"])
 def test_activations(activation, tmp_path):
     model = random_model(tiny_config(activation_function=activation), "classification")
     _, compared = exported(model, tmp_path)
