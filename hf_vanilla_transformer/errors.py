@@ -10,14 +10,14 @@ from pickle import UnpicklingError
 EXTRAS = dict.fromkeys(("accelerate", "datasets", "matplotlib", "sacrebleu", "sklearn"), "train")
 EXTRAS |= dict.fromkeys(("onnx", "onnx_ir", "onnxruntime", "onnxscript"), "onnx")
 EXTRAS |= {"ctranslate2": "ctranslate2", "sentencepiece": "sentencepiece"}
-# What a fault of code raises, and no file.
+# Exceptions that are faults of code, never of a file.
 FAULTS = (TypeError, AttributeError, LookupError, NameError, AssertionError)
 
 
 class DataError(ValueError):
-    """A problem in what the user gave: data, files, settings. The message names it, and the line where there is one.
+    """A problem in the user's data, files or settings.
 
-    Commands show it in one line; any other ValueError, which may be a fault of this package, keeps its traceback.
+    Commands show it in one line. Any other ValueError may be a fault of this package, and keeps its traceback.
     """
 
 
@@ -31,7 +31,7 @@ def missing_extra(error: ImportError) -> str | None:
 
 @contextmanager
 def user_errors() -> Iterator[None]:
-    """Raise a library's ValueError about what the user gave as a `DataError`."""
+    """Raise a library's ValueError about the user's settings or data as a `DataError`."""
     try:
         yield
     except ValueError as error:
@@ -40,7 +40,7 @@ def user_errors() -> Iterator[None]:
 
 @contextmanager
 def named_errors(folder: str, what: str) -> Iterator[None]:
-    """Raise a library's error about files of this folder as a `DataError` with the folder's name."""
+    """Raise a library's error about a folder's files as a `DataError` with the folder's name."""
     try:
         yield
     except (ImportError, DataError, *FAULTS):

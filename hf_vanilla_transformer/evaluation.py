@@ -1,5 +1,5 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""What `evaluate` measures, and writes."""
+"""`evaluate`: measure a model on data, print and save the figures."""
 
 import csv
 import os
@@ -112,7 +112,7 @@ def evaluate(model: str | Path, **settings: Any) -> dict[str, Any]:
 def load_rows(
     arguments: EvaluationArguments, data: LabelledTextArguments | PairArguments, given: dict[str, Any], **options: Any
 ) -> Dataset:
-    """Load the rows to measure, as `evaluate` says, and set `arguments.split` to what they are called.
+    """Load the rows that `evaluate` measures; set `arguments.split` to their name.
 
     Args:
         given: The settings that the user gave.
@@ -195,7 +195,7 @@ def evaluate_classifier(
 
 
 def measure(rows: Dataset, answers: np.ndarray, problem_type: str) -> Measured:
-    """Measure what a classifier answers: probabilities, (rows, labels), or numbers, (rows, 1)."""
+    """Measure a classifier's answers: probabilities, (rows, labels), or numbers, (rows, 1)."""
     texts, labels, names = rows["text"][:], rows["label"][:], label_names(rows)
     labels = np.array(multi_hot(labels, len(names)) if problem_type == MULTI else labels)
     columns: dict[str, list[str]]

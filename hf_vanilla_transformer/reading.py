@@ -41,7 +41,7 @@ Settings = dict[str, Any]
 
 
 class SettingsParser(HfArgumentParser):
-    """Gives settings the types of their fields, from flags, recipes and keywords; it fills in no defaults.
+    """Gives flags, keywords and a recipe's settings the types of their fields; it fills in no defaults.
 
     Attributes:
         required: The names of the settings that have no default.
@@ -107,10 +107,10 @@ def read_settings(
         recipe: The file of a recipe, or the name of one of the package, or its settings; None for none.
         given: The keywords; `data` can be a data set or DataFrame, which the record names by rows and columns.
         command: The command that a recipe must be for.
-        adapt: Takes the recipe's settings and those that are given, and returns what counts as the recipe's.
+        adapt: Called with the recipe's settings and the keywords; returns the recipe's settings to use.
 
     Returns:
-        One instance of each dataclass; and the settings that recipe and keywords give, for the run's record.
+        An instance of each dataclass; the settings of recipe and keywords, for the run's record.
 
     Raises:
         DataError: a setting does not exist, is missing, or has a value that it cannot have.
@@ -150,7 +150,7 @@ def is_training(group: type) -> bool:
 
 
 def set_machine(values: Settings) -> None:
-    """Set `use_cpu` by this machine, and `bf16` by `precision`, unless they are given."""
+    """Set `use_cpu` by this machine, and `bf16` by `precision`, unless the user set them."""
     import torch
 
     from .inference.precision import choose_precision

@@ -17,7 +17,7 @@ RECIPES = Path(__file__).parent / "recipes"
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Suggest the known word that is most like a mistyped one, if one is."""
+    """Suggest the known word that is most like a mistyped one; return an empty text if none is like it."""
     return "".join(f"; did you mean {name}?" for name in difflib.get_close_matches(word, known, n=1))
 
 
@@ -28,7 +28,7 @@ def commands_of_recipes() -> dict[str, str]:
 
 
 def find_recipe(recipe: str, command: str) -> Path:
-    """Find the file of a recipe by its path or, for one of the package, its name.
+    """Find a recipe's file by its path, or a recipe of the package by its name.
 
     Raises:
         DataError: there is no such recipe, or it is for another command.
@@ -83,7 +83,7 @@ def read_file(file: Path) -> dict[str, Any]:
 
 
 def without_folders(value: Any) -> Any:
-    """Replace each path that names folders of this machine by its last part, anywhere in a record."""
+    """Replace each path with folders of this machine by its last part, anywhere in a record."""
     if isinstance(value, dict):
         return {without_folders(key): without_folders(item) for key, item in value.items()}
     if isinstance(value, list):

@@ -1,5 +1,5 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""The settings of functions and commands, without imports of what does the work: --help and errors need no more."""
+"""The settings of functions and commands. What does the work is imported late: --help and errors do not need it."""
 
 import json
 from dataclasses import dataclass
@@ -11,7 +11,6 @@ from .errors import DataError, user_errors
 from .tasks import FORMATS, SINGLE
 
 
-# Not for a command's help, which needs none of it.
 if TYPE_CHECKING:
     from datasets import DatasetDict
 
@@ -91,7 +90,7 @@ class PairArguments(SplitArguments):
 
 @dataclass
 class RobustnessArguments:
-    """Settings of the commands that measure a classifier under changes of the texts."""
+    """Settings of the commands that measure a classifier with changed texts."""
 
     robustness: list[str] = HfArg(default_factory=list, help="Measure changed texts, too: `all`, or changes by name.")
 
@@ -110,7 +109,7 @@ def check_robustness(changes: list[str], problem_type: str) -> None:
 
 @dataclass
 class ModelArguments:
-    """Settings of a model that is trained: a new one, or one that is trained further."""
+    """Settings of a new model, or of one to train further."""
 
     model: str | None = HfArg(default=None, help="A folder or Hub name, to train further; by default a new model.")
     config: JsonMapping = HfArg(
@@ -147,7 +146,7 @@ class ModelArguments:
 
 @dataclass
 class VocabularyArguments(ModelArguments):
-    """Settings of a model and its one vocabulary, which is trained here unless --tokenizer or --model brings one."""
+    """Settings of a model with one vocabulary: that of --tokenizer or --model, or a new one."""
 
     tokenizer: str | None = HfArg(default=None, help="A folder or Hub name; by default --model's, or a new one.")
 
@@ -284,10 +283,7 @@ class ExportArguments:
 
 
 def apply_defaults(arguments: Any, flag: str, **defaults: Any) -> None:
-    """Fill in the defaults of a new model or vocabulary; refuse such settings if `flag` names an existing one.
-
-    A setting that was not given is None.
-    """
+    """Set what is None to a new model's or vocabulary's default; refuse the rest if `flag` names an existing one."""
     for name, default in defaults.items():
         if getattr(arguments, name) is None:
             setattr(arguments, name, default)

@@ -22,7 +22,7 @@ ERRORS = ("loss", "mae", "rmse")
 
 
 def headline_of(problem_type: str) -> tuple[str, str]:
-    """Return the headline metric of a kind of labels, and its title as within a sentence."""
+    """Return the first metric of a kind of labels, and its title in lower case."""
     name, title = next(iter(METRICS[problem_type].items()))
     return name, title[0].lower() + title[1:]
 
@@ -59,7 +59,7 @@ class Format:
     engine: str
     # Packages besides torch and transformers whose versions the record has.
     packages: tuple[str, ...] = ()
-    # What is sent to the Hub, besides card, record and tokenizers.
+    # What is sent to the Hub besides card, record and tokenizers.
     files: tuple[str, ...] = ("config.json", "generation_config.json", "model.safetensors")
 
 

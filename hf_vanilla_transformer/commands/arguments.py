@@ -68,7 +68,7 @@ class CommandLine(SettingsParser):
             self.add_argument("--help-all", action="help", help="Show the settings of transformers, too.")
 
     def take_nulls(self, words: list[str]) -> dict[str, None]:
-        """Remove each `--name null` from the words: it unsets a recipe's setting, of those that may be None."""
+        """Remove each `--name null` from the words, which unsets a recipe's setting; return their names as None."""
         taken = {}
         for place in reversed(range(len(words))):
             name, equals, value = words[place].removeprefix("--").partition("=")
@@ -81,7 +81,7 @@ class CommandLine(SettingsParser):
 def read_command_line(
     groups: Sequence[type], description: str, argv: Sequence[str] | None = None
 ) -> tuple[str | None, dict[str, Any]]:
-    """Return the recipe that the command line names, if it does, and the settings that its flags give."""
+    """Return the command line's recipe, None if it names none, and the settings of its flags."""
     words = list(sys.argv[1:] if argv is None else map(str, argv))
     parser = CommandLine(groups, description, show_all="--help-all" in words)
     recipe = words.pop(0) if words and not words[0].startswith("-") else None
@@ -92,7 +92,7 @@ def read_command_line(
 def parse_arguments(
     groups: Sequence[type], description: str, argv: Sequence[str] | None = None
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Read the settings of the command line, as `read_settings` does."""
+    """Read the command line and its recipe; return what `read_settings` returns."""
     command = Path(sys.argv[0].split()[-1]).stem.replace("_", "-")
     recipe, settings = read_command_line(groups, description, argv)
     return read_settings(groups, recipe, settings, command)
@@ -101,8 +101,8 @@ def parse_arguments(
 def exit_with_one_line(main: Callable[..., None]) -> Callable[..., None]:
     """Make a command report one of `USER_ERRORS` in one line on standard error, with exit status 2.
 
-    Other exceptions keep their traceback; with `VANILLA_TRACEBACK=1` in the environment, these do, too. Ctrl-C is one
-    line, with status 130. A closed pipe ends the command silently, with status 1.
+    Other exceptions keep their traceback; with `VANILLA_TRACEBACK=1` in the environment, all do. Ctrl-C is one line,
+    with status 130. A closed pipe ends the command silently, with status 1.
     """
 
     @functools.wraps(main)
