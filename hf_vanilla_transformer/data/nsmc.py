@@ -1,7 +1,6 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 """NSMC, the Naver sentiment movie corpus (https://github.com/e9t/nsmc): its two files, downloaded and checked."""
 
-import logging
 from pathlib import Path
 
 from datasets import DownloadConfig, DownloadManager
@@ -10,7 +9,6 @@ from ..errors import DataError
 from .checksums import file_checksum
 
 
-logger = logging.getLogger(__name__)
 SAMPLES = Path(__file__).parent / "samples"
 NSMC_URL = "https://raw.githubusercontent.com/e9t/nsmc/master"
 NSMC_FILES = {"train": "ratings_train.txt", "test": "ratings_test.txt"}
@@ -29,28 +27,18 @@ def find_nsmc_files(source: str) -> dict[str, Path] | None:
         return {split: _download(split) for split in NSMC_FILES}
     folder = SAMPLES if source == "sample" else Path(source)
     files = {split: folder / name for split, name in NSMC_FILES.items()}
-    if not any(file.is_file() for file in files.values()):
-        return None
-    for split, file in files.items():
-        if folder != SAMPLES and (difference := _difference_from_official(file, split)):
-            logger.warning(f"{file}: {difference}")
-    return files
+    return files if any(file.is_file() for file in files.values()) else None
 
 
 def _download(split: str) -> Path:
     """Return the official file, downloaded unless it is in the cache."""
-    config, url = DownloadConfig(use_etag=False), f"{NSMC_URL}/{NSMC_FILES[split]}"  # a cached file needs no network
+    url = f"{NSMC_URL}/{NSMC_FILES[split]}"
+    config = DownloadConfig(use_etag=False)  # a cached file needs no network
     try:
         file = Path(DownloadManager(download_config=config).download(url))
     except (OSError, ImportError) as error:
         raise DataError(f"{url}: cannot be downloaded: {error.__cause__ or error}") from error
-    if difference := _difference_from_official(file, split):
+    if file_checksum(file) != NSMC_SHA256[split]:
         file.unlink()  # the next try downloads it again
-        raise DataError(f"{url}: {difference}")
+        raise DataError(f"{url}: not the official file, whose SHA-256 is {NSMC_SHA256[split]}")
     return file
-
-
-def _difference_from_official(file: Path, split: str) -> str | None:
-    if file_checksum(file) == NSMC_SHA256[split]:
-        return None
-    return f"not the official file: {file.stat().st_size:,} bytes with another SHA-256 than {NSMC_SHA256[split]}"

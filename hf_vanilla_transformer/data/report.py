@@ -17,25 +17,23 @@ SAMPLE, MAX_LABELS = 1000, 20
 
 
 def describe_data(
-    data: DatasetDict, tokenizers: Mapping[str, PreTrainedTokenizerBase] | None = None, max_length: int | None = None
+    data: DatasetDict, tokenizers: Mapping[str, PreTrainedTokenizerBase], max_length: int | None = None
 ) -> list[str]:
-    """Describe checked data before they are tokenized: rows, labels, lengths, repeated texts, what looks wrong.
+    """Describe data before they are tokenized: rows, labels, lengths and repeated texts.
 
     Args:
         data: What `load_labelled_text`, `load_parallel_text` or `load_corpus` returned.
-        tokenizers: That of each column of texts, `text` or `source` and `target`; without them, lengths are in
-            characters.
+        tokenizers: The tokenizer of each column of texts, `text` or `source` and `target`.
         max_length: The number of tokens that a text is cut to; by default each tokenizer's `model_max_length`.
 
     Returns:
         Lines to print, in English.
     """
     train = data["train"]
-    columns = [column for column in ("text", "source", "target") if column in train.column_names]
     rows = "rows: " + ", ".join(f"{split} {len(rows):,}" for split, rows in data.items())
     labels = _describe_labels(train) if "label" in train.column_names else []
-    lengths = [_describe_lengths(train, column, (tokenizers or {}).get(column), max_length) for column in columns]
-    return [rows, *labels, *lengths, *_describe_repeated(data, columns)]
+    lengths = [_describe_lengths(train, column, tokenizer, max_length) for column, tokenizer in tokenizers.items()]
+    return [rows, *labels, *lengths, *_describe_repeated(data, [*tokenizers])]
 
 
 def _describe_labels(rows: Dataset) -> Iterator[str]:
@@ -54,19 +52,15 @@ def _describe_labels(rows: Dataset) -> Iterator[str]:
         yield f"labels: {example}; problem_type {MULTI} takes them apart"
 
 
-def _describe_lengths(
-    rows: Dataset, column: str, tokenizer: PreTrainedTokenizerBase | None, max_length: int | None
-) -> str:
-    size = min(SAMPLE, len(rows))
+def _describe_lengths(rows: Dataset, column: str, tokenizer: PreTrainedTokenizerBase, max_length: int | None) -> str:
+    size, max_length = min(SAMPLE, len(rows)), max_length or tokenizer.model_max_length
     texts = rows[(np.arange(size) * len(rows) // size).tolist()][column]
-    unit, lengths, cut = "characters", np.array([len(text) for text in texts]), ""
-    if tokenizer is not None:
-        # A copy: `save_pretrained` writes how a tokenizer cut its last texts.
-        ids = copy.deepcopy(tokenizer)(texts, truncation=False, padding=False, verbose=False)["input_ids"]
-        unit, lengths, max_length = "tokens", np.array(list(map(len, ids))), max_length or tokenizer.model_max_length
-        cut = f"; {np.mean(lengths > max_length):.1%} are cut to {max_length:,}"
+    # A copy: `save_pretrained` writes how a tokenizer cut its last texts.
+    ids = copy.deepcopy(tokenizer)(texts, truncation=False, padding=False, verbose=False)["input_ids"]
+    lengths = np.array([*map(len, ids)])
+    cut = f"{np.mean(lengths > max_length):.1%} are cut to {max_length:,}"
     sample = f" (of {size:,} rows)" if size < len(rows) else ""
-    return f"length of {column}: median {np.median(lengths):.0f} {unit}, longest {lengths.max():,}{cut}{sample}"
+    return f"length of {column}: median {np.median(lengths):.0f} tokens, longest {lengths.max():,}; {cut}{sample}"
 
 
 def _describe_repeated(data: DatasetDict, columns: list[str]) -> Iterator[str]:

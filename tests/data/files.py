@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
-from datasets import ClassLabel, DatasetDict, Value
+from datasets import ClassLabel, Dataset, DatasetDict, Value
 
 from hf_vanilla_transformer.errors import DataError
 
@@ -22,7 +22,9 @@ def rows(count: int, start: int = 0) -> str:
 
 
 def write_table(path: Path, records: list[dict]) -> Path:
-    if path.suffix == ".json":
+    if path.suffix == ".parquet":
+        Dataset.from_list(records).to_parquet(path)
+    elif path.suffix == ".json":
         path.write_text(json.dumps(records), encoding="utf-8")
     elif path.suffix == ".jsonl":
         path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")

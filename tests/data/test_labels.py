@@ -23,10 +23,9 @@ def test_several_labels_a_text(load, tmp_path, suffix):
     split = loaded["train"]
     assert split.features == {"text": Value("string"), "label": List(ClassLabel(names=["a", "b", "c"]))}
     assert (problem_type_of(split), label_names(split)) == (MULTI, ["a", "b", "c"])
-    found = {
-        row["text"]: [label_names(split)[label] for label in row["label"]] for part in loaded.values() for row in part
-    }
-    assert found == {f"감상 {number}": sorted(labels) for number, labels in enumerate(sets)}
+    rows = [row for part in loaded.values() for row in part]
+    names = {row["text"]: [label_names(split)[label] for label in row["label"]] for row in rows}
+    assert names == {f"감상 {number}": sorted(labels) for number, labels in enumerate(sets)}
     tokens = tokenize(loaded, train_tokenizer(["감상"], vocab_size=29))["train"]
     assert tokens.features["labels"].feature == Value("float64")
     assert tokens["labels"][:] == [[float(label in row) for label in range(3)] for row in split["label"][:]]
@@ -65,7 +64,6 @@ def test_whether_many_numbers_are_classes_is_asked(load, tmp_path, numbers):
         ([["a"], ["b"], ["a"]], SINGLE, ["neither integers nor strings", MULTI]),
         ([["a"], ["b"], ["a"]], REGRESSION, ["no numbers"]),
         ([1.5, 2.5, 3.5], MULTI, ["no lists of labels"]),
-        (["1", "two", "3"], REGRESSION, ["1 of 3 rows have no number in the column label"]),
         (["1", "nan", "3"], REGRESSION, ["1 of 3 rows have no number in the column label"]),
         (["a", "", "a"], MULTI, ["fewer than two labels: ['a']"]),
         ([1.5], REGRESSION, ["cannot be cut from train, where there is one row alone"]),

@@ -75,17 +75,7 @@ def test_training_pairs_with_an_empty_side_are_dropped(folder, load_pairs, caplo
     [
         ({}, {"target_column": "fr"}, "train.ko: the file of the other language is missing, plain or .gz"),
         ({}, {"target_column": "ko"}, "the same column"),
-        (
-            {},
-            {"validation_fraction": 0.999},
-            "split validation: cannot be cut from train, where there is one row alone",
-        ),
         ({"train.ko.gz": ["가"]}, {}, "train.ko and train.ko.gz are both train: keep one"),
-        (
-            {"val.fr": ["un"], "val.es": ["uno"]},
-            {"source_column": "fr", "target_column": "es"},
-            "no split train; the splits are validation",
-        ),
         ({"val.ko": ["하나", "둘"], "val.en": ["one", ""]}, {}, "split validation: 1 of 2 rows have an empty side"),
         ({"val.ko": ["하나", "둘"], "val.en": ["one"]}, {}, "val.ko and val.en: Number of rows must match"),
         ({"train.ko": [""] * 40}, {}, "split train: 40 of 40 rows have an empty side"),
