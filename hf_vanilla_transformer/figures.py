@@ -37,13 +37,8 @@ def plot_training_curves(epochs: list[dict[str, Any]], file: str | Path | None =
     for panel, title in zip(figure.subplots(1, len(titles), squeeze=False)[0], titles, strict=True):
         for (label, name), style in zip(PANELS[title].items(), ("-", "--"), strict=False):
             if name in measured:
-                panel.plot(
-                    [entry["epoch"] for entry in epochs],
-                    [entry[name] for entry in epochs],
-                    style,
-                    marker="o",
-                    label=label,
-                )
+                values = [entry[name] for entry in epochs]
+                panel.plot([entry["epoch"] for entry in epochs], values, style, marker="o", label=label)
         panel.set(xlabel="epoch", ylabel=title)
         panel.locator_params("x", integer=True)
         panel.grid(alpha=0.3)

@@ -21,8 +21,6 @@ from .record import CARD_FILE, METRICS_FILE, RECIPE_FILE, RUN_FILE, example_text
 
 
 TEMPLATE = Path(__file__).with_name("card.md.jinja")
-# Two letters: a code of three could be "src" or "tgt".
-LANGUAGE_CODE = re.compile(r"[a-z]{2}")
 
 
 class RunRecord:
@@ -133,7 +131,8 @@ def card_data_of(record: RunRecord, name: str) -> ModelCardData:
     """Return the metadata, by which the Hub finds a model."""
     languages = record.sides or (["ko"] if record.data.has_korean_reviews else [""])
     return ModelCardData(
-        language=languages if all(map(LANGUAGE_CODE.fullmatch, languages)) else None,
+        # Codes of two letters: one of three could be "src" or "tgt".
+        language=languages if all(re.fullmatch("[a-z]{2}", language) for language in languages) else None,
         license=record.run.get("license"),
         library_name="transformers",
         pipeline_tag=record.task.pipeline_tag,

@@ -179,26 +179,19 @@ def epochs(log_history: list[dict[str, float]]) -> list[dict[str, float]]:
         logged) and its metrics. Without evaluations, the first three for each logged loss.
     """
     rows: list[dict[str, Any]] = []
-    losses, steps, last_step = [], [], 0
+    losses, steps, last_step = [], [], 0  # since the last evaluation; the last logging's step
     for entry in log_history:
         if "loss" in entry:
             losses.append(entry["loss"])
             steps.append(entry["step"] - last_step)
             last_step = entry["step"]
         elif "eval_loss" in entry:
-            row = {
-                "epoch": round(entry["epoch"], 3),
-                "step": entry["step"],
-                "train_loss": float(np.average(losses, weights=steps)) if losses else None,
-                **{name: entry[name] for name in entry if name.startswith("eval_") and "per_second" not in name},
-            }
-            rows.append(row)
+            mean_loss = float(np.average(losses, weights=steps)) if losses else None
+            values = {name: entry[name] for name in entry if name.startswith("eval_") and "per_second" not in name}
+            rows.append({"epoch": round(entry["epoch"], 3), "step": entry["step"], "train_loss": mean_loss, **values})
             losses, steps = [], []
-    return rows or [
-        {"epoch": entry["epoch"], "step": entry["step"], "train_loss": entry["loss"]}
-        for entry in log_history
-        if "loss" in entry
-    ]
+    logged = [entry for entry in log_history if "loss" in entry]
+    return rows or [{"epoch": one["epoch"], "step": one["step"], "train_loss": one["loss"]} for one in logged]
 
 
 def metrics_of_training(arguments: TrainingArguments, state: TrainerState) -> dict[str, Any]:

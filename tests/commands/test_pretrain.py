@@ -52,7 +52,7 @@ def test_a_pretrained_model_is_a_folder_to_fine_tune(succeed, text_file, tmp_pat
         **{"name": folder.name, "runs": 1, "training_seconds": metrics["training_seconds"], "data": [text_file.name]}
     }
     assert (
-        f"It began as `{folder.name}`, which 1 earlier run trained"
+        f"Its parent, the model in `{folder.name}`, was trained in 1 earlier run,"
         in (tmp_path / "finetuned" / "README.md").read_text()
     )
 
@@ -63,7 +63,7 @@ def test_a_pretrained_model_is_a_folder_to_fine_tune(succeed, text_file, tmp_pat
     assert weights.keys() == pretrained.keys()
     assert all(torch.equal(weights[name], pretrained[name]) for name in finetuned.keys() & pretrained.keys())
     assert read_json(tmp_path / "again" / "config.json")["dropout"] == 0.0
-    assert "It began as `finetuned`, which 2 earlier runs trained" in (tmp_path / "again" / "README.md").read_text()
+    assert "the model in `finetuned`, was trained in 2 earlier runs," in (tmp_path / "again" / "README.md").read_text()
 
 
 NO_DROPOUT = ', "dropout": 0.0, "embedding_dropout": 0.0}'

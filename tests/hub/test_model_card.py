@@ -247,7 +247,7 @@ CHANGES = [
     ("tokenizer_config.json", {"model_max_length": 8}, "| longest text, in tokens | 8 |"),
     ("run.json", {"seed": 1234567, "parameters": 7654321}, "seed 1234567", "| parameters | 7,654,321 |"),
     ("run.json", {"license": "cc-by-4.0"}, "\nlicense: cc-by-4.0\n", "Weights: cc-by-4.0."),
-    ("run.json", {"base_model": "kim/parent"}, "\nbase_model: kim/parent\n", "huggingface.co/kim/parent), whose card"),
+    ("run.json", {"base_model": "kim/parent"}, "\nbase_model: kim/parent\n", "Its parent is [kim/parent](https://hug"),
     ("run.json", {"data": {"source": "kim/movies", **OTHER_TEST}}, "\n- kim/movies\n", "type: kim/movies\n"),
     ("run.json", {"data": {"source": "kim/movies.csv", **OTHER_TEST}}, "type: movies\n"),
     (
@@ -259,10 +259,14 @@ CHANGES = [
     (
         "run.json",
         {"parent_model": PARENT},
-        "`runs/a`, which 2 earlier runs trained, 1.5 minutes in all, on Multi",
+        "`runs/a`, was trained in 2 earlier runs, 1.5 minutes in all",
     ),
     ("run.json", {"parent_model": PARENT}, "b\\_\\*.txt.", "; Multi30k, for non-commercial use"),
-    ("run.json", {"parent_model": {"name": "a"}}, "It began as `a`, which has no record. The command above needs"),
+    (
+        "run.json",
+        {"parent_model": {"name": "a"}},
+        "the model in `a`, has no record. The command above needs",
+    ),
     ("run.json", {"resumed_from": "checkpoint-5"}, " from checkpoint-5 on, seed"),
     ("run.json", {"processes": 4, "device": "cuda"}, "\ntorchrun --nproc_per_node 4 -m hf_vanilla_transformer train-"),
     ("run.json", {"script": "scripts/a.py"}, "In a checkout", f"\npython scripts/a.py {AGAIN}\n"),
@@ -314,7 +318,7 @@ def test_of_other_data_nothing_is_claimed(nsmc):
     assert (card.data.datasets, card.data.language, card.data.license) == (None, None, None)
     assert {result.dataset_name for result in card.data.eval_results} == {"my_<b>.csv"}
     assert not re.search("naver|film|CC0|영화", card.text, re.IGNORECASE)
-    assert "under the licence of its source" in card.text and "this card names none" in card.text
+    assert "under the licence of its source" in card.text and "has named no licence" in card.text
     assert r"| labels | a\|b, \<b\>\*c\* \# \`d\` e_f \_g\_ |" in card.text and r"Data: my\_\<b\>.csv" in card.text
     assert f"in classify({json.dumps(texts, ensure_ascii=False)}, truncation=True)" in example(card)
 

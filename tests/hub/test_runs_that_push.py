@@ -66,6 +66,6 @@ def test_an_own_trainers_run_is_a_repository(server, folder, tmp_path):
     assert metrics["validation"]["accuracy"] == metrics["epochs"][-1]["eval_accuracy"]
     card = ModelCard(server.files("kim/mine")["README.md"].decode())
     assert f"| validation | Loss | {metrics['validation']['loss']:.4f} |" in card.text and "reviews.csv" in card.text
-    assert 'model="kim/mine"' in card.text and "It began as `" in card.text
+    assert 'model="kim/mine"' in card.text and "Its parent, the model in `" in card.text
     recipe = yaml.safe_load(server.files("kim/mine")["recipe.yaml"])
     assert recipe == {**settings, **strategies, "do_eval": True}
