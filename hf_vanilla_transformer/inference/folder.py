@@ -17,7 +17,6 @@ from transformers import (
 )
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 from transformers.models.auto.tokenization_auto import get_tokenizer_config, tokenizer_class_from_name
-from transformers.utils import logging
 
 from .. import (
     modeling_vanilla_transformer,
@@ -129,12 +128,7 @@ def load_to_train(model_class: type[Model], folder: str, config: VanillaTransfor
         DataError: as in `load_config`, or weights other than the head's are missing or have another shape.
     """
     options |= {"config": config, "dtype": torch.float32, "output_loading_info": True}
-    verbosity = logging.get_verbosity()
-    logging.set_verbosity_error()  # no table of the weights of a new head
-    try:
-        model, loading = load_from(model_class, folder, "model", **options)
-    finally:
-        logging.set_verbosity(verbosity)
+    model, loading = load_from(model_class, folder, "model", **options)
     new = {*loading["missing_keys"], *(name for name, *_ in loading["mismatched_keys"])}
     if missing := sorted(name for name in new if name.startswith(f"{model.base_model_prefix}.")):
         raise DataError(f"{folder}: the model lacks {', '.join(missing)}")

@@ -137,7 +137,6 @@ def test_nothing_asks_whether_code_may_run(planted, name):
     [
         ("classification", "predict --model FOLDER"),
         ("translation", "translate --model FOLDER"),
-        ("classification", "evaluate --model FOLDER --data sample"),
         ("classification", "train-classifier --data sample --model FOLDER --output_dir OUT"),
     ],
 )
@@ -148,12 +147,11 @@ def test_a_command_refuses_a_folder_that_needs_code(refused, plant, tmp_path, ta
     assert str(folder) in said
 
 
-@pytest.mark.parametrize("name", ["attn_implementation", "_attn_implementation"])
 @pytest.mark.parametrize("value", ["evil/kernel", "flash|evil/kernel@main:attend", {"": "evil/kernel"}])
-def test_attention_that_is_a_repositorys_code_is_refused(plant, name, value):
+def test_attention_that_is_a_repositorys_code_is_refused(plant, value):
     """Before anything is fetched: transformers would say that `kernels` is not installed, or ask for it."""
     with pytest.raises(DataError, match="none of transformers' own"):
-        Classifier(plant("classification", {"config.json": {name: value}}))
+        Classifier(plant("classification", {"config.json": {"attn_implementation": value}}))
 
 
 @pytest.mark.parametrize(("task", "load"), [("classification", Classifier), ("translation", Translator)])

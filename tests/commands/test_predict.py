@@ -73,8 +73,6 @@ def test_one_line_needs_neither_datasets_nor_trainer(trained):
         (["--model", "./corrupt"], "corrupt: no model can be read here"),
         (["--model", "./misfit"], "misfit: no model can be read here"),
         (["--dtype", "half"], "--dtype: invalid choice: 'half'"),
-        (["--file", "./nowhere.txt"], "nowhere.txt"),
-        (["--file", "./latin-1.txt"], "latin-1.txt, line 1: byte 4 is not UTF-8"),
     ],
 )
 def test_prediction_refuses_with_one_line(refused, faults, trained, arguments, message):

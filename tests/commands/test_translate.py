@@ -101,10 +101,8 @@ def test_translations_can_be_kept_short(succeed, translator):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--model", "./nowhere"], "nowhere"),
         (["--model", "./classifier"], "not a translator but a VanillaTransformerForSequenceClassification"),
         ([], "no tokenizer"),
-        (["--file", "./nowhere.txt"], "nowhere.txt"),
         (["--num_beams", "1.5"], "--num_beams"),
         (["--batch_size", "-1"], "batch_size"),
     ],

@@ -2,7 +2,7 @@
 
 import sys
 import warnings
-from multiprocessing.pool import ThreadPool
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ from hf_vanilla_transformer.inference import Classifier, Translator
 
 @pytest.fixture(autouse=True)
 def process(monkeypatch):
-    """Threads change often; what they leave behind in other libraries is put back after the test."""
+    """Let threads change often; put back afterwards what they leave behind in other libraries."""
     monkeypatch.setattr(PreTrainedModel, "tie_weights", PreTrainedModel.tie_weights)
     monkeypatch.setattr(torch, "linspace", torch.linspace)
     interval = sys.getswitchinterval()
@@ -24,30 +24,14 @@ def process(monkeypatch):
     sys.setswitchinterval(interval)
 
 
-@pytest.fixture(scope="module")
-def folders(tiny_models) -> dict[str, str]:
-    return {task: str(folder) for task, folder in tiny_models.items()}
-
-
-def answers(folders: dict[str, str]) -> list:
-    """Functions that load a model of the package, and answer."""
-    return [
-        lambda: Classifier(folders["classification"]).probabilities(LINES[:3])[0],
-        lambda: Translator(folders["translation"])(LINES[:3]),
+def test_functions_of_the_package_load_from_threads(tiny_models):
+    functions = [
+        lambda: Classifier(tiny_models["classification"]).probabilities(LINES[:3])[0],
+        lambda: Translator(tiny_models["translation"])(LINES[:3]),
     ]
-
-
-def call_from_threads(functions: list) -> list:
-    with ThreadPool(8) as threads:
-        jobs = [threads.apply_async(function) for function in functions]
-        return [job.get() for job in jobs]
-
-
-def test_functions_of_the_package_load_from_threads(folders):
-    functions = answers(folders)
     expected = [function() for function in functions] * 8
     tie_weights, linspace = PreTrainedModel.tie_weights, torch.linspace
-    with warnings.catch_warnings(action="error", category=RuntimeWarning):
-        found = call_from_threads(functions * 8)
-    assert all(map(np.array_equal, found, expected))
+    with warnings.catch_warnings(action="error", category=RuntimeWarning), ThreadPoolExecutor(8) as threads:
+        answers = [*threads.map(lambda function: function(), functions * 8)]
+    assert all(map(np.array_equal, answers, expected))
     assert PreTrainedModel.tie_weights is tie_weights and torch.linspace is linspace
