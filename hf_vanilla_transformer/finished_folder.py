@@ -1,5 +1,5 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""A command's output folder, which is there as a whole or not at all."""
+"""The output folder of a command: complete, or not there."""
 
 import contextlib
 import tempfile

@@ -45,7 +45,7 @@ _SPACE_RUNS = Regex(" {2,}")
 _SPACE_BETWEEN_CHARACTERS = "(?<![^ ][^ ]) (?![^ ][^ ])"
 
 # No piece mixes scripts, or letters with digits or signs, as with SentencePiece's split_by_unicode_script and
-# split_by_number. Letters of other scripts are what lies between the matches.
+# split_by_number. Letters of other scripts lie between the matches.
 _SCRIPT_RUNS = Regex(
     rf"{SPACE_MARK}?(?:[\p{{Hangul}}\p{{M}}]+|[\p{{Latin}}\p{{M}}]+|[\p{{Han}}\p{{Hiragana}}\p{{Katakana}}ー\p{{M}}]+"
     rf"|\p{{N}}+|[^\p{{L}}\p{{M}}\p{{N}}{SPACE_MARK}]+)"
@@ -119,7 +119,7 @@ def train_tokenizer(
 
 
 def _normalizer(lowercase: bool) -> normalizers.Normalizer:
-    """SentencePiece's default normalization: nmt_nfkc, and no extra spaces."""
+    """Return SentencePiece's default normalization: nmt_nfkc, and no extra spaces."""
     lower = [normalizers.Lowercase()] if lowercase else []
     # Runs first: the other is quadratic in the length of a run.
     spaces = [normalizers.Replace(_SPACE_RUNS, " "), normalizers.Replace(_OUTER_SPACES, "")]
@@ -183,13 +183,13 @@ def split_words(text: str) -> list[str]:
 
 
 def has_capitals(tokenizer: PreTrainedTokenizerFast) -> bool:
-    """Whether a tokenizer distinguishes upper and lower case."""
+    """Return whether a tokenizer distinguishes upper and lower case."""
     normalizer = tokenizer.backend_tokenizer.normalizer
     return normalizer is None or normalizer.normalize_str("A") == "A"
 
 
 def _rare_characters(counts: Counter) -> set[int]:
-    """The code points of the rarest characters, which together are at most 0.05 % of all."""
+    """Return the code points of the rarest characters, together at most 0.05 % of all."""
     ordered = sorted(counts.items(), key=lambda item: (item[1], item[0]))
     allowance = (1 - CHARACTER_COVERAGE) * counts.total()
     sums = accumulate(count for _, count in ordered)
@@ -199,8 +199,8 @@ def _rare_characters(counts: Counter) -> set[int]:
 def _settle_unigram(tokenizer: Tokenizer) -> None:
     """Make the trained vocabulary the same in every run: round its scores, and give rare characters the lowest.
 
-    `UnigramTrainer` iterates over hash tables: scores differ in their last digits from run to run. Characters that are
-    there only for coverage come in random order, 0.0001 apart from the lowest score upwards.
+    `UnigramTrainer` iterates over hash tables: scores differ in their last digits from run to run. It adds the
+    characters that only coverage needs in random order, in steps of 0.0001 from the lowest score upwards.
     """
     vocabulary = [(piece, score) for piece, score in json.loads(tokenizer.to_str())["model"]["vocab"]]
     special, learned = vocabulary[: len(SPECIAL_TOKENS)], vocabulary[len(SPECIAL_TOKENS) :]
@@ -215,7 +215,7 @@ def import_sentencepiece(path: str | PathLike, max_length: int = 256) -> Sentenc
     """Make a tokenizer from a SentencePiece `.model` file, with the ids of the `sentencepiece` library.
 
     The library itself splits the texts, so `AutoTokenizer` needs it for the saved folder, too. Special tokens are the
-    file's own. Unlike in the library, they are also found where they are written out in a text.
+    file's own. Unlike the library, the tokenizer also reads a special token that is written out in a text.
 
     Args:
         max_length: Maximum number of tokens with `truncation=True`.
@@ -229,7 +229,7 @@ def import_sentencepiece(path: str | PathLike, max_length: int = 256) -> Sentenc
 
     processor = SentencePieceProcessor(model_file=str(path))
     ids = {f"{name}_token": getattr(processor, f"{name}_id")() for name in ("pad", "unk", "bos", "eos")}
-    for name in ("sep", "cls", "mask"):  # which SentencePiece does not name itself
+    for name in ("sep", "cls", "mask"):  # SentencePiece has no such names
         written = (processor.piece_to_id(piece) for piece in (f"[{name.upper()}]", f"<{name}>"))
         ids[f"{name}_token"] = next((number for number in written if number != processor.unk_id()), -1)
     special_tokens = {name: processor.id_to_piece(number) for name, number in ids.items() if number >= 0}

@@ -190,7 +190,6 @@ def test_lowercase_makes_case_one():
 @pytest.mark.parametrize(
     ("texts", "options", "message"),
     [
-        ([], {}, "no texts"),
         (["", " \t"], {}, "no texts"),
         ("영화", {}, "not a single one"),
         (["영화"], {"model": "char"}, "'char'"),

@@ -113,7 +113,7 @@ def open_texts(arguments: LinesArguments, recipe_column: str, *, repeats_text: b
         return Texts(started(read_json_lines(file, encoding, column)), partial(json_line, file))
     with open(file, "rb") as opened:
         mark = BYTE_ORDER_MARK if opened.read(3) == codecs.BOM_UTF8 else ""
-    rows = (fields for _, fields in iterate_rows(file, encoding))
+    rows = iterate_rows(file, encoding)
     columns = next(rows)
     (place,) = find_columns(file, columns, [column])
     to_line = partial(csv_line, "," if form == ".csv" else "\t")

@@ -1,8 +1,8 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 """Changes of a text that keep its meaning: other spacing, spelling and case, as people type.
 
-Each is a function of the text and a `random.Random`. A text that a change would empty stays as it is. Those that look
-at characters read the text as composed (NFC), as Macs do not write it, with a base and its marks as one.
+Each is a function of the text and a `random.Random`. A text that a change would empty stays as it is. Changes between
+characters compose the text first (NFC: files from a Mac are decomposed) and never part a base from its marks.
 """
 
 import re
@@ -82,8 +82,8 @@ def decomposed(text: str, generator: Random | None = None) -> str:
 def typing_slip(text: str, generator: Random) -> str:
     """Replace one letter of one syllable by a neighbour on the keyboard (two-set layout, KS X 5002).
 
-    A consonant becomes a consonant and a vowel a vowel, so that the syllable stays one. Letters of two keys, such as
-    ㅘ and ㄺ, stay; those with Shift count as those without.
+    A consonant becomes a consonant and a vowel a vowel, so the syllable stays a syllable. Letters of two keys, such as
+    ㅘ and ㄺ, stay; a letter with Shift counts as its key without.
     """
     text = unicodedata.normalize("NFC", text)
     slips = [(match.start(), slip) for match in _SYLLABLE.finditer(text) if (slip := _slip(match[0], generator))]
@@ -102,7 +102,7 @@ def as_written(text: str, generator: Random | None = None) -> str:
 
 
 SPACINGS = (as_written, no_spaces, all_spaced, random_spaces)
-# How training texts can be changed anew in each epoch (`training.augmentation`).
+# The changes of training texts, drawn anew in each epoch (`training.augmentation`).
 AUGMENTATIONS = ("spacing", "typing_slip")
 
 _ALL = (no_spaces, all_spaced, random_spaces, repeats, no_punctuation, decomposed, typing_slip, swapped_case)

@@ -1,5 +1,5 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""Checksums, by which a run's record names its data."""
+"""Checksums: the names of data in a run's record."""
 
 import hashlib
 import json

@@ -13,7 +13,7 @@ from .table_files import find_columns
 if TYPE_CHECKING:
     from datasets import Dataset
 
-# What a split is called, in files and in data sets.
+# The names of each split, in files and in data sets.
 NAMES = {"train": ("train",), "validation": ("validation", "valid", "val", "dev"), "test": ("test",)}
 SPLITS = tuple(NAMES)
 CLASSES = {("datasets", "Dataset"), ("datasets", "DatasetDict"), ("pandas", "DataFrame")}

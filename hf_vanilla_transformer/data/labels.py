@@ -18,10 +18,10 @@ from .lines import appearance
 logger = logging.getLogger(__name__)
 # Separates the labels of a text in a CSV or TSV file.
 SEPARATOR = "|"
-# With more labels than this, all whole numbers, the user must say whether they are classes.
+# If more labels than this are all integers, the user must say whether they are classes.
 MAX_NUMBERS = 50
 _NAMES = r"(null|bool|u?int\d+|(large_)?string)"
-# The Arrow types of each kind of labels, and what to say of others.
+# For each kind of labels: its Arrow types, and the message about others.
 LABEL_TYPES = {
     SINGLE: (_NAMES, f"neither integers nor strings; problem_type {REGRESSION} is for numbers, {MULTI} for lists"),
     MULTI: (rf"{_NAMES}|\w*list<item: {_NAMES}>.*", "no lists of labels"),

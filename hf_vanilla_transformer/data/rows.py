@@ -80,8 +80,8 @@ def complete_splits(
 ) -> DatasetDict:
     """Cut `test` and `validation`, if they are missing, from `train`; the log says so, but for those in `always_cut`.
 
-    Of texts with one label each, a share of each label goes, at least one. Both parts keep the order of labelled
-    texts; those of pairs are shuffled, as `Dataset.train_test_split` does.
+    If each text has one label, take the same share of each label, at least one row. Labelled texts stay in order;
+    pairs are shuffled, as `Dataset.train_test_split` does.
     """
     if "train" not in data:
         raise DataError(f"{source}: no split train; the splits are {', '.join(data)}")
@@ -96,7 +96,7 @@ def complete_splits(
 
 
 def _choose(rows: Dataset, name: str, fraction: float, seed: int) -> list[np.ndarray]:
-    """Choose the rows that stay, and those that go."""
+    """Return the numbers of the rows that stay in train, and of those that leave it."""
     if not 0 < fraction < 1:
         raise DataError(f"validation_fraction must lie between 0 and 1, not be {fraction}")
     label = rows.features.get("label")
@@ -116,7 +116,7 @@ def _choose(rows: Dataset, name: str, fraction: float, seed: int) -> list[np.nda
 
 
 class TextsOfColumns:
-    """The texts of some columns, one column after the other, read from the disk anew in each iteration."""
+    """The texts of some columns, one column after the other; each iteration reads them from the disk."""
 
     def __init__(self, rows: Dataset, columns: Sequence[str]):
         self.rows, self.columns = rows, columns
@@ -128,7 +128,7 @@ class TextsOfColumns:
 
 
 def tokenize_rows(data: Any, function: Callable, settings: Sequence, **options: Any) -> Any:
-    """Call `map(function)` in batches, cached by the settings that it depends on: of a tokenizer, its content."""
+    """Call `data.map(function)` in batches, cached by the settings that it depends on: of a tokenizer, its content."""
     if isinstance(data, DatasetDict):
         return DatasetDict({name: tokenize_rows(rows, function, settings, **options) for name, rows in data.items()})
     key = [_tokenizer_content(one) if isinstance(one, PreTrainedTokenizerBase) else one for one in settings]

@@ -9,9 +9,7 @@ from ..errors import DataError
 from .lines import appearance, decode_lines, ending_of
 
 
-def iterate_rows(
-    file: str | os.PathLike, encoding: str = "utf-8", quotings: int = 1
-) -> Iterator[tuple[int, list[str]]]:
+def iterate_rows(file: str | os.PathLike, encoding: str = "utf-8", quotings: int = 1) -> Iterator[list[str]]:
     """Read a table row by row, beginning with its header.
 
     `datasets` and pandas shift the columns of a file whose first row has one field too many, without a word.
@@ -22,7 +20,7 @@ def iterate_rows(
         quotings: How many times the fields between tabs may be quoted as in CSV.
 
     Yields:
-        The number of each row's first line, and its fields. Empty lines are left out.
+        The fields of each row, without empty lines.
 
     Raises:
         OSError: The file cannot be read.
@@ -36,13 +34,13 @@ def iterate_rows(
             width = width or len(fields)
             if len(fields) != width:
                 raise DataError(f"{name}, line {line}: {len(fields)} columns instead of {width}{hint}")
-            yield line, fields
+            yield fields
     if not width:
         raise DataError(f"{name}: the file is empty")
 
 
 def find_columns(name: str, columns: Sequence[str], wanted: Sequence[str]) -> list[int]:
-    """Return the place of each wanted column, or else of the one that looks the same."""
+    """Return the place of each wanted column; if there is none of its name, of the one that looks the same."""
     places = []
     for column in wanted:
         same = [place for place, other in enumerate(columns) if other == column]

@@ -54,7 +54,7 @@ def read_tables(
 
 
 def files_ending(folder: Path, endings: Sequence[str]) -> list[Path]:
-    """Return a folder's files with one of these endings, in small letters or capitals, but for hidden ones."""
+    """Return the files of a folder with one of these endings, in any case, without hidden files."""
     files = (file for file in sorted(folder.glob("*")) if file.is_file() and not file.name.startswith("."))
     return [file for file in files if file.name.lower().endswith(tuple(ending.lower() for ending in endings))]
 
@@ -64,15 +64,16 @@ def find_splits(folder: Path, endings: Sequence[str], names: Mapping[str, Sequen
     splits: dict[str, Path] = {}
     for split, beginnings in names.items():
         wanted = {f"{name}{ending}".lower() for name in beginnings for ending in endings}
-        files = [file for file in files_ending(folder, [""]) if file.name.lower() in wanted]
+        files = [file for file in files_ending(folder, endings) if file.name.lower() in wanted]
         if len(files) > 1:
             raise DataError(f"{folder}: {' and '.join(file.name for file in files)} are both {split}: keep one")
-        splits.update(dict.fromkeys([split], *files) if files else {})
+        if files:
+            splits[split] = files[0]
     return splits
 
 
 def name_unused(folder: Path, endings: Sequence[str], used: Collection[Path]) -> None:
-    """Name in the log the files of these endings that are not read."""
+    """Log the files with these endings that are not read."""
     if names := [file.name for file in files_ending(folder, endings) if file not in used]:
         logger.warning(f"{folder}: not read: {', '.join(names)}")
 
@@ -85,7 +86,7 @@ def check_type(name: str, data: Mapping[str, Dataset], column: str, pattern: str
 
 
 def _find_tables(path: Path) -> dict[str, Path]:
-    """Return a table, or those of a folder by split; none if `datasets` must find the data itself."""
+    """Return the table of each split; none if `datasets` must find the data."""
     is_table = path.name.lower().endswith((*TABLE_SUFFIXES, ".parquet"))
     if path.is_file() and not is_table:
         raise DataError(f"{path}: not a .csv, .tsv, .txt, .json, .jsonl or .parquet file")
@@ -115,9 +116,8 @@ def _read_table(file: Path, columns: Sequence[str], encoding: str, quotings: int
 
 def _strings(file: str, wanted: Sequence[str], encoding: str, quotings: int, content: str) -> Iterator[dict[str, str]]:
     rows = iterate_rows(file, encoding, quotings)
-    _, header = next(rows)
-    places = dict(zip(wanted, find_columns(f"{file}, line 1", header, wanted), strict=True))
-    for _, fields in rows:
+    places = dict(zip(wanted, find_columns(f"{file}, line 1", next(rows), wanted), strict=True))
+    for fields in rows:
         yield {column: fields[place] for column, place in places.items()}
 
 

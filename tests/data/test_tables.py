@@ -13,7 +13,6 @@ from datasets import ClassLabel, Dataset, DatasetDict, Features, Value
 from data.files import assert_shape, data_error, write_table
 from hf_vanilla_transformer.data import tables
 from hf_vanilla_transformer.data.labels import label_names
-from hf_vanilla_transformer.data.table_files import iterate_rows
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".parquet"])
@@ -48,6 +47,7 @@ NOT_UTF_8 = "is not UTF-8 (invalid start byte)"
     [
         ("t.csv", b"", "t.csv: the file is empty"),
         ("t.csv", HEAD + b"a,0\nb,c,1\n", "t.csv, line 3: 3 columns instead of 2"),
+        ("t.csv", HEAD + b'"a\nb\r\n\r\nc",0\r\n\r\n"d\ne",1,2\r\n', "t.csv, line 7: 3 columns instead of 2"),
         ("t.csv", HEAD + b'a,0\n"b,1\n', "t.csv, line 3: unexpected end of data"),
         ("t.csv", HEAD + b"a,0\n\xb0\xa1,1\n", f"t.csv, line 3: byte 1 {NOT_UTF_8}: name the encoding"),
         ("t.csv", HEAD + b"a,0\nb,0\nc,1\n", "one row alone has the label '1'"),
@@ -160,10 +160,3 @@ def test_of_a_frame_the_wanted_columns_are_read(load):
     assert sum(map(len, loaded.values())) == 8 and label_names(loaded["train"]) == ["0", "1"]
     with data_error("no column 'nowhere'; the columns are document, label, memo"):
         load(frame, text_column="nowhere")
-
-
-def test_a_row_goes_by_its_first_line(tmp_path):
-    (tmp_path / "t.csv").write_bytes(b'text,n\r\n"a\nb\r\n\r\nc",1\r\nd,2\r\n\r\n"e\nf",3\r\ng,4')
-    assert [(line, row[1]) for line, row in iterate_rows(tmp_path / "t.csv")] == [
-        *((1, "n"), (2, "1"), (6, "2"), (8, "3"), (10, "4")),
-    ]
