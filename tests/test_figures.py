@@ -30,7 +30,7 @@ def maps(*shape: int) -> torch.Tensor:
 
 @pytest.fixture(autouse=True)
 def strict():
-    """No warning, but of missing glyphs where no font has Hangul, and no trace in matplotlib's settings."""
+    """Turn warnings into errors, except for missing glyphs if no font has Hangul; compare matplotlib's settings."""
     before = dict(matplotlib.rcParams)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

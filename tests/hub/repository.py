@@ -1,4 +1,4 @@
-"""What a test finds in a repository, and what a stranger makes of it."""
+"""Helpers: the files of a repository, and programs that use it without the package."""
 
 import json
 from pathlib import Path
@@ -17,7 +17,7 @@ REPO = f"{USER}/tiny"
 TEXTS = ["정말 재미있고 감동적인 영화", "지루하고 유치했다"]
 QUICK = ["--data", "sample", "--max_steps", "2", "--eval_strategy", "epoch", "--save_strategy", "no"]
 QUICK += ["--vocab_size", "1500", *QUIET, *TINY]
-# What may lie in a run's folder, and shall not be uploaded.
+# Files in a run's folder that must not be uploaded.
 UNLISTED = ["trainer_state.json", ".secret", "id_rsa", "my.csv"]
 UNLISTED += ["checkpoint-2/config.json", "checkpoint-2/optimizer.pt"]
 # The start of programs that do not have the package.

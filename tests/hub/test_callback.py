@@ -20,7 +20,7 @@ def test_a_missing_extra_is_reported_before_training(monkeypatch):
 
 @pytest.mark.parametrize("last_evaluation", [3, 6])
 def test_an_own_trainers_card_is_its_log(last_evaluation, tmp_path):
-    """Of a translator, by metrics of its author; only an evaluation of the last step is the model's."""
+    """A translator's, with a metric of its author. Only an evaluation at the last step is of the final model."""
     tokens = {f"{name}_token_id": id for id, name in enumerate(("pad", "bos", "eos", "decoder_start"))}
     model = VanillaTransformerForConditionalGeneration(tiny_config(**tokens))
     arguments = TrainingArguments(str(tmp_path), use_cpu=True, num_train_epochs=2)

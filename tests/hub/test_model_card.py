@@ -16,12 +16,7 @@ from transformers import AutoConfig, AutoTokenizer
 
 from hf_vanilla_transformer.commands import pretrain, train_translation
 from hf_vanilla_transformer.commands.arguments import parse_arguments
-from hf_vanilla_transformer.hub.model_card import (
-    load_model_card,
-    make_model_card,
-    rename_model_card,
-    save_model_card,
-)
+from hf_vanilla_transformer.hub.model_card import load_model_card, make_model_card, rename_model_card, save_model_card
 from hf_vanilla_transformer.inference.engine import TARGET_TOKENIZER
 from hf_vanilla_transformer.inference.folder import load_model
 from hub.repository import edit
@@ -33,7 +28,7 @@ HEADINGS = ["Results", "How to use it", "The model", "Training", "Limits and ris
 
 @pytest.fixture
 def classifier(trained, tmp_path) -> Path:
-    """The folder of a run, for the test alone."""
+    """A copy of the run's folder, which the test may edit."""
     return shutil.copytree(trained, tmp_path / "runs" / "sample", ignore=CHECKPOINTS)
 
 
@@ -52,7 +47,7 @@ def translator_run(request, corpus, tmp_path_factory) -> Path:
 
 @pytest.fixture
 def translator(translator_run, tmp_path) -> Path:
-    """The folder of a run, for the test alone."""
+    """A copy of the run's folder, which the test may edit."""
     return shutil.copytree(translator_run, tmp_path / "runs" / "translator", ignore=CHECKPOINTS)
 
 
@@ -63,7 +58,7 @@ every_card = pytest.mark.parametrize("folder", PUBLISHED, ids=lambda folder: fol
 
 @pytest.fixture
 def nsmc(tmp_path) -> Path:
-    """The published run's record."""
+    """A copy of a published run's record."""
     return shutil.copytree(ROOT / "docs" / "records" / "nsmc-half", tmp_path / "nsmc-half")
 
 
@@ -75,7 +70,7 @@ def test_a_published_card_is_what_its_record_gives(folder):
 
 @every_card
 def test_the_command_of_a_published_card_takes_its_recipe(folder, monkeypatch):
-    """Unless the record names a script that does."""
+    """If the record names a script, the card names it with the recipe."""
     (command,) = re.findall(r"```sh\n(.*)\n```", (folder / "README.md").read_text())
     if script := read_json(folder / "run.json").get("script"):
         assert f"{script} recipe.yaml --output_dir runs/again" in command
@@ -95,7 +90,7 @@ def test_the_command_of_a_published_card_takes_its_recipe(folder, monkeypatch):
     "name", ["nsmc-half", "multi30k-de-en-pairs", "multi30k-en-de-pairs", "multi30k-de-en-tutorial"]
 )
 def test_a_recipe_of_the_package_is_that_of_the_published_run(name):
-    """Where the data are, the user says; `precision: auto` was bfloat16 on the machine of the published run."""
+    """All but the data's place; `precision: auto` was bfloat16 on the machine of the published run."""
     (folder,) = (folder for folder in PUBLISHED if folder.name == name)
     published = yaml.safe_load((folder / "recipe.yaml").read_text())
     recipe = ROOT / "hf_vanilla_transformer" / "recipes" / f"{re.sub('-half$|-pairs$', '', name)}.yaml"
@@ -105,7 +100,7 @@ def test_a_recipe_of_the_package_is_that_of_the_published_run(name):
 
 
 @pytest.mark.parametrize("folder", REPOSITORIES, ids=lambda folder: folder.name)
-def test_a_published_folder_is_a_whole_repository(folder):
+def test_a_published_folder_is_a_complete_repository(folder):
     config = AutoConfig.from_pretrained(folder)
     sizes = {"": config.vocab_size, TARGET_TOKENIZER: config.decoder_vocab_size}
     sizes = {place: size for place, size in sizes.items() if size is not None}
@@ -158,7 +153,7 @@ def test_a_pretrained_models_card_is_its_record(tmp_path, text_file, run_example
     assert len(run_example(card, folder)) == 1
 
 
-def test_a_model_without_capitals_is_not_measured_by_them(translator):
+def test_a_lower_case_translator_is_measured_by_lower_cased_bleu(translator):
     report = read_json(translator / "metrics.json")["test"]["beams_3"]
     for lowercase, name, title in ((False, "bleu", "BLEU"), (True, "bleu_lowercased", "BLEU, lower-cased")):
         edit(translator / "recipe.yaml", lowercase=lowercase)
@@ -171,7 +166,7 @@ def test_a_model_without_capitals_is_not_measured_by_them(translator):
 
 
 def card_of_run(folder: Path, digits: int) -> ModelCard:
-    """The card that a run has made: in its usual parts, and its table of results is the metadata's."""
+    """Return a run's card; check its headings, and that its table of results equals the metadata."""
     card = load_model_card(folder)
     assert re.findall(r"^## (.*)", card.text, re.MULTILINE) == HEADINGS
     assert "한국어 요약" in card.text.split("## ")[0]
@@ -219,8 +214,8 @@ def test_a_classifiers_card_is_its_record(classifier, run_example):
     assert len(lines) == 2 and all(line.split()[0] in ("negative", "positive") for line in lines)
 
 
-def test_what_is_said_of_trust_is_the_records():
-    """Changed texts, calibration and thresholds, as the published classifier was measured."""
+def test_a_card_has_the_records_measures_of_trust():
+    """The measures of changed texts, calibration and thresholds, of the published classifier."""
     folder = ROOT / "model_cards" / "nsmc-small"
     test, text = read_json(folder / "metrics.json")["test"], make_model_card(folder).text
     for one in test["robustness"]["changes"]:
@@ -250,23 +245,11 @@ CHANGES = [
     ("run.json", {"base_model": "kim/parent"}, "\nbase_model: kim/parent\n", "Its parent is [kim/parent](https://hug"),
     ("run.json", {"data": {"source": "kim/movies", **OTHER_TEST}}, "\n- kim/movies\n", "type: kim/movies\n"),
     ("run.json", {"data": {"source": "kim/movies.csv", **OTHER_TEST}}, "type: movies\n"),
-    (
-        "run.json",
-        {"data": {"made": TRANSLATED}},
-        "`made`: 1,234 rows (SHA-256 `abc`); `run.json` has their recipe.",
-    ),
+    ("run.json", {"data": {"made": TRANSLATED}}, "`made`: 1,234 rows (SHA-256 `abc`); `run.json` has their recipe."),
     ("run.json", {"data": {"own": {"rows": 5}}}, "It was trained on further data, `own`: 5 rows."),
-    (
-        "run.json",
-        {"parent_model": PARENT},
-        "`runs/a`, was trained in 2 earlier runs, 1.5 minutes in all",
-    ),
+    ("run.json", {"parent_model": PARENT}, "`runs/a`, was trained in 2 earlier runs, 1.5 minutes in all"),
     ("run.json", {"parent_model": PARENT}, "b\\_\\*.txt.", "; Multi30k, for non-commercial use"),
-    (
-        "run.json",
-        {"parent_model": {"name": "a"}},
-        "the model in `a`, has no record. The command above needs",
-    ),
+    ("run.json", {"parent_model": {"name": "a"}}, "the model in `a`, has no record. The command above needs"),
     ("run.json", {"resumed_from": "checkpoint-5"}, " from checkpoint-5 on, seed"),
     ("run.json", {"processes": 4, "device": "cuda"}, "\ntorchrun --nproc_per_node 4 -m hf_vanilla_transformer train-"),
     ("run.json", {"script": "scripts/a.py"}, "In a checkout", f"\npython scripts/a.py {AGAIN}\n"),
@@ -275,7 +258,7 @@ CHANGES = [
 
 
 @pytest.mark.parametrize(("file", "changes", "parts"), [(file, changes, parts) for file, changes, *parts in CHANGES])
-def test_what_a_record_says_is_in_the_card(nsmc, file, changes, parts):
+def test_a_card_says_what_the_record_says(nsmc, file, changes, parts):
     before = str(make_model_card(nsmc))
     edit(nsmc / file, **changes)
     after = str(make_model_card(nsmc))
@@ -307,8 +290,8 @@ def test_nsmc_is_recognised_by_its_test_split(nsmc):
     assert str(make_model_card(nsmc)) == before
 
 
-def test_of_other_data_nothing_is_claimed(nsmc):
-    """Neither where they lie, nor a licence, and of names that they give nothing is Markdown or HTML."""
+def test_a_card_claims_nothing_about_other_data(nsmc):
+    """No place on the Hub, no licence; Markdown and HTML in their names are escaped."""
     source, texts = "my_<b>.csv", ['배송이 "빨라요"', "별로예요"]
     edit(nsmc / "run.json", license=None, data={"source": source, **OTHER_TEST, "validation": {"examples": texts}})
     edit(nsmc / "recipe.yaml", data=source, tokenizer="bpe", model="old")
@@ -323,7 +306,7 @@ def test_of_other_data_nothing_is_claimed(nsmc):
     assert f"in classify({json.dumps(texts, ensure_ascii=False)}, truncation=True)" in example(card)
 
 
-def test_of_a_model_without_a_head_there_is_no_card(nsmc):
+def test_a_model_without_a_head_has_no_card(nsmc):
     edit(nsmc / "config.json", architectures=["VanillaTransformerModel"])
     with pytest.raises(ValueError, match="no model card can be made of a VanillaTransformerModel"):
         make_model_card(nsmc)

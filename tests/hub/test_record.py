@@ -14,7 +14,7 @@ from hf_vanilla_transformer.recipes import without_folders
 
 
 def test_a_record_sums_up_the_runs_before(tmp_path):
-    """The model of a folder, its runs in all, and their data; a folder without a record has its name alone."""
+    """Their number, seconds and data. Of a folder without a record, only the name is recorded."""
     model = VanillaTransformerForConditionalGeneration(tiny_config())
     settings = {"settings": {}, "seed": 0, "precision": "float32", "resumed_from": None}
     base = None
@@ -86,7 +86,7 @@ def test_the_commit_is_of_this_code_not_of_a_project_that_uses_it(tmp_path, monk
 
 
 def test_an_evaluations_training_loss_is_the_mean_over_its_steps():
-    """The last logging before an evaluation may be of fewer steps than the others."""
+    """The last logging before an evaluation may cover fewer steps than the others."""
     log = [
         {"loss": 4.0, "epoch": 0.5, "step": 10},
         {"loss": 1.0, "epoch": 0.6, "step": 12},

@@ -49,7 +49,7 @@ tokenizer.push_to_hub("kim/again")
 
 
 def logits_of_commit(server, sha: str, folder: Path) -> list:
-    """What this process makes of a commit's files."""
+    """Return the logits that this process computes with a commit's files."""
     target = folder / sha
     for name, content in server.repositories[REPO].commits[sha][2].items():
         (target / name).parent.mkdir(parents=True, exist_ok=True)

@@ -20,7 +20,7 @@ PUSH = ["--push_to_hub", "true", "--hub_model_id", REPO]
 
 
 def test_a_run_that_pushes_leaves_the_same_repository(server, succeed, tmp_path):
-    """At its end alone, and only what is listed, though Trainer pushes whatever lies in the folder."""
+    """In one commit at its end, of the listed files; Trainer itself would push all that lies in the folder."""
     folder = tmp_path / "trained"
     flags = ["--output_dir", folder, *QUICK, "--save_strategy", "steps", "--save_steps", "1"]
     succeed("train-classifier", *flags, "--push_to_hub", "true", "--hub_model_id", f"{USER}/trained")

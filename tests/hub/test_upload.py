@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow  # they train and send for seconds
 
 
 def dry_run(succeed, folder) -> tuple[dict[str, int], set[str]]:
-    """The sizes of the files to upload, by name; and what stays."""
+    """Return the sizes of the files to upload, by name; and the names of what stays."""
     *lines, total = succeed("push-to-hub", folder, "--repo_id", REPO, "--dry_run").splitlines()
     listed = re.findall(r"^ *([\d,]+|stays here)  (.*)$", "\n".join(lines), re.MULTILINE)
     left = {name for size, name in listed if size == "stays here"}
@@ -44,7 +44,7 @@ def test_only_what_a_run_writes_is_uploaded(server, succeed, folder):
 
 
 def test_an_export_alone_is_a_repository(server, succeed, refused, tmp_path):
-    """With its own card, as it is."""
+    """Its card is sent as it is."""
     files = {
         "README.md": "---\ntags: [vanilla-transformer]\n---\n`model`, exported.",
         "config.json": '{"model_type": "bart"}',

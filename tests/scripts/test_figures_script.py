@@ -78,7 +78,7 @@ def test_the_docstrings_commands_run(arguments, succeed, tmp_path):
 
 @pytest.fixture
 def drawn(monkeypatch):
-    """What the command gave to `plot_attention`."""
+    """The arguments of each call of `plot_attention`."""
     calls = []
 
     def plot_attention(probabilities, query_tokens, key_tokens, file, title):

@@ -47,7 +47,7 @@ def test_what_is_no_owners_name_is_refused(name, checkout):
 
 
 def test_what_is_wrong_with_a_release_is_listed(monkeypatch, tmp_path):
-    """Of a checkout that no version is tagged in: each fault by its file."""
+    """In a checkout without a tag; each line begins with the file."""
     for name in ("CHANGELOG.md", "CITATION.cff"):
         (tmp_path / name).write_text("## [9.9.9]\nversion: 9.9.9\n")
     (tmp_path / "page.md").write_text("OWNER")

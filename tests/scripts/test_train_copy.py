@@ -18,7 +18,7 @@ def test_the_copy_task_runs_with_one_step(succeed, refused, tmp_path):
 
 @pytest.mark.slow
 def test_the_copy_task_is_drawn_by_the_seed(succeed, tmp_path, monkeypatch):
-    """The weights, the sequences to train on, and others to copy at the end."""
+    """The seed decides the weights, the training sequences and the different ones to copy at the end."""
     trained, asked = [], []
     train, generate = Seq2SeqTrainer.train, VanillaTransformerForConditionalGeneration.generate
 
@@ -45,7 +45,7 @@ def test_the_copy_task_is_drawn_by_the_seed(succeed, tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_the_copy_task_is_learned(succeed, tmp_path):
-    """The recipe's model, in a quarter of its updates, whose rate falls to 0."""
+    """By the recipe's model, in a quarter of its updates."""
     few = ["--max_steps", "450", "--per_device_train_batch_size", "32", "--disable_tqdm", "true"]
     few += ["--learning_rate", "3e-3", "--warmup_steps", "100", "--lr_scheduler_type", "linear"]
     succeed("train_copy.py", ROOT / "scripts/recipes/copy.yaml", "--output_dir", tmp_path, *few)
