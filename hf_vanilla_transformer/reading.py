@@ -23,20 +23,8 @@ from .settings import JsonMapping, check_at_least
 if TYPE_CHECKING:
     from transformers import TrainingArguments
 
-# Settings that belong to one machine or one call.
-NOT_IN_RECIPE = {
-    "output_dir",
-    "run_name",
-    "resume_from_checkpoint",
-    "use_cpu",
-    "disable_tqdm",
-    "push_to_hub",
-    "hub_token",
-    "hub_model_id",
-    "hub_private_repo",
-    "hub_revision",
-    "hub_strategy",
-}
+# Settings of one machine or one call begin with one of these.
+NOT_IN_RECIPE = ("output_dir", "run_name", "resume_from_checkpoint", "use_cpu", "disable_tqdm", "push_to_hub", "hub_")
 Settings = dict[str, Any]
 
 
@@ -140,7 +128,7 @@ def read_settings(
         raise DataError(str(error)) from error
     for arguments in filter(lambda one: is_training(type(one)), parsed):
         check_training(arguments)
-    recorded = {name: value for name, value in {**of_recipe, **given}.items() if name not in NOT_IN_RECIPE}
+    recorded = {name: value for name, value in {**of_recipe, **given}.items() if not name.startswith(NOT_IN_RECIPE)}
     return parsed, {name: name_of(value) if is_in_memory(value) else value for name, value in recorded.items()}
 
 
