@@ -60,7 +60,11 @@ def _texts(names: Sequence[str], encoding: str, content: Sequence[str]) -> Itera
 
 
 def tokenize_corpus(corpus: DatasetDict, tokenizer: PreTrainedTokenizerBase, max_length: int) -> DatasetDict:
-    """Turn lines into token ids, at most `max_length` and no special tokens; drop lines without tokens.
+    """Turn lines into token ids, without special tokens; drop lines without tokens.
+
+    Args:
+        corpus: The splits, with the column `text`.
+        max_length: The number of ids at which a line is cut.
 
     Returns:
         The splits with the columns `input_ids` (int32), `row` (the line's place in its split, which seeds its
