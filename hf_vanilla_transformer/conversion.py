@@ -1,8 +1,8 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""Convert the tutorials' checkpoints to ours and back: one table of tensor names per source.
+"""Convert the tutorials' checkpoints to ours and back: one table of tensor names for each tutorial.
 
-Braces expand as in a shell, pairwise on both sides; `*` is a layer's number, `norm` the model's `pre_norm` or
-`post_norm`. A name of theirs that comes three times holds three tensors of ours, one below the other.
+In the names, braces expand as in a shell, and the first name of one side belongs to the first of the other. `*` is a
+layer's number. If three names of ours belong to one of theirs, that tensor stacks the three along its first dimension.
 """
 
 import logging
@@ -32,7 +32,7 @@ from .modeling_vanilla_transformer import (
 logger = logging.getLogger(__name__)
 
 
-# Ours: the prefix, which theirs have, too, and what follows it.
+# Our names: a prefix that theirs have, too, and the rest. `norm` stands for `pre_norm` or `post_norm`.
 _BOTH, _ENCODER, _DECODER = "{encoder,decoder}.layers.*.", "encoder.layers.*.", "decoder.layers.*."
 _OURS = {
     "embed_tokens": ("", "{encoder,decoder}.embed_tokens.weight"),
@@ -59,19 +59,19 @@ def _float32_sinusoid(rows: int, d_model: int) -> torch.Tensor:
 
 
 class _Source(NamedTuple):
-    """A tutorial's code: the names of its tensors, and the models that it can express."""
+    """A tutorial's code: its tensor names, and the configurations that it supports."""
 
     names: Mapping[str, str]
-    # By the end of our name: a dimension of size one that their tensor has besides ours.
+    # The end of our name, and a dimension of size one that only their tensor has.
     unit_dimensions: Mapping[str, int] = MappingProxyType({})
     position_types: tuple[str, ...] = ("sinusoidal", "learned")
     sinusoid: Callable[[int, int], torch.Tensor] | None = None
-    # Sizes that encoder and decoder share.
+    # Sizes that must be equal in encoder and decoder.
     one_size: tuple[str, ...] = ("layers", "attention_heads", "ffn_dim")
-    # Fields that may differ from the preset, and their values; None: any value.
+    # Fields that may differ from the preset, and the values that they may have; None for any value.
     open_fields: Mapping[str, tuple | None] = MappingProxyType({})
-    # Fields that the tensors do not determine, besides the numbers of heads.
-    asked_for: tuple[str, ...] = ()
+    # Fields that the caller must give, besides the numbers of heads: the tensors do not show them.
+    required: tuple[str, ...] = ()
 
 
 _SOURCES = {
@@ -134,7 +134,7 @@ _SOURCES = {
         },
         unit_dimensions={"embed_positions.weight": 0},
         sinusoid=_float32_sinusoid,
-        # The document's norms have one scale and one shift each; some versions have biases in the attention.
+        # Norms of the tutorial's document have one scale and one shift; some versions have attention biases.
         open_fields={"layer_norm_type": ("unbiased_std", "unbiased_std_scalar"), "attention_bias": (False, True)},
     ),
     "torch-nn-transformer": _Source(
@@ -149,16 +149,16 @@ _SOURCES = {
         position_types=("none",),
         one_size=("attention_heads", "ffn_dim"),
         open_fields={"norm_first": None, "activation_function": ("relu", "gelu"), "layer_norm_eps": None},
-        asked_for=("norm_first", "activation_function", "layer_norm_eps"),
+        required=("norm_first", "activation_function", "layer_norm_eps"),
     ),
 }
-# Presets that are a source's code with other sizes.
+# Presets of the same code with other sizes.
 _VARIANTS = {
     "transformer-evolution-half": "transformer-evolution",
     "transformer-evolution-full": "transformer-evolution",
     "pytorch-transformer-scalar-norm": "pytorch-transformer",
 }
-# The fields that determine, besides the sizes, what a model computes and which tensors it has.
+# Fields besides the sizes that change what a model computes.
 _CODE_FIELDS = (
     "norm_first",
     "final_norm",
@@ -176,12 +176,12 @@ _CLASSES = {
     "lm_head": VanillaTransformerForConditionalGeneration,
     "classifier": VanillaTransformerForSequenceClassification,
 }
-# transformer-evolution's classifier holds the Transformer under this prefix.
-_IN_A_CLASSIFIER = "transformer."
+# transformer-evolution's classifier has the Transformer's tensors under this prefix.
+_CLASSIFIER_PREFIX = "transformer."
 
 
 class _Row(NamedTuple):
-    """Our names of what one tensor of theirs holds; several if it stacks them."""
+    """The names of our tensors that one of theirs contains."""
 
     ours: list[str]
     unit_dimension: int | None
@@ -197,7 +197,7 @@ class _Row(NamedTuple):
 
 
 def _expand(pattern: str) -> list[str]:
-    """List the names that a pattern with braces stands for."""
+    """Expand the braces of a pattern to a list of names."""
     start, brace, rest = pattern.partition("{")
     if not brace:
         return [pattern]
@@ -206,15 +206,15 @@ def _expand(pattern: str) -> list[str]:
 
 
 def _pairs(source: _Source, head: str | None) -> Iterator[tuple[str, str]]:
-    """Pair a source's names with ours, for a model with this head; `*` stays."""
+    """Yield a source's names with ours, for a model with this head; `*` is not replaced."""
     for part, (prefix, pattern) in _OURS.items():
         if part in source.names and (part == head or part not in _CLASSES):
-            outer = _IN_A_CLASSIFIER if head == "classifier" and part != head else ""
+            outer = _CLASSIFIER_PREFIX if head == "classifier" and part != head else ""
             yield from zip(_expand(outer + prefix + source.names[part]), _expand(prefix + pattern), strict=True)
 
 
 def _rows(source: _Source, head: str | None, fields: Mapping[str, Any]) -> dict[str, _Row]:
-    """List all tensors of a model with this head, by their names in the source."""
+    """Map a source's tensor names to ours, for a model with this head."""
     rows: dict[str, _Row] = {}
     for theirs, ours in _pairs(source, head):
         if ours.endswith("_proj.bias") and not fields["attention_bias"]:
@@ -239,24 +239,23 @@ def _find_source(name: str) -> tuple[str, _Source]:
 def convert_checkpoint(state_dict: Mapping[str, torch.Tensor], source: str, **config_fields: Any) -> PreTrainedModel:
     """Make a model from a tutorial's checkpoint.
 
-    The tensors show all sizes, so the variants of a source convert alike. They also show pytorch-transformer's kind of
-    norm and attention biases.
+    All sizes are read from the tensors, and for pytorch-transformer the kind of norm and the attention biases.
 
-    Sinusoids that equal the tutorial's, bit for bit, are dropped: the model computes its own in float64. float32, as
-    in the Annotated Transformer and pytorch-transformer, is off by 4e-6 within 64 positions and by 4e-4 at position
-    5000; `position_embedding_type="learned"` keeps their tables. Any other table is kept exactly, in both stacks, as
-    learned positions, with a warning; further training changes them.
+    A sinusoid that equals the tutorial's, bit for bit, is dropped: the model computes its own in float64. The float32
+    sinusoid of the Annotated Transformer and pytorch-transformer differs by 4e-6 within 64 positions and by 4e-4 at
+    position 5000; `position_embedding_type="learned"` keeps it. Any other table is kept as learned positions, with a
+    warning; further training changes them.
 
-    transformer-evolution's classifier takes its maximum over the decoder's pads, too; the model here masks them. With
-    one `[BOS]`, as in the tutorial's recipe, both agree. torch.nn.Transformer has no embeddings: the model gets one
-    zero row on each side; pass `inputs_embeds` and `decoder_inputs_embeds`.
+    transformer-evolution's classifier takes its maximum over the decoder's padding, too; the model here masks it. With
+    one `[BOS]`, as in the tutorial's recipe, both are equal. torch.nn.Transformer has no embeddings: the model gets
+    one zero row on each side; pass `inputs_embeds` and `decoder_inputs_embeds`.
 
     Args:
         state_dict: The tensors under the tutorial's names, including buffers, all of one floating-point dtype.
-        source: The tutorial whose code made them, by the name of its preset.
-        **config_fields: Fields of `VanillaTransformerConfig` that the tensors do not show: `encoder_attention_heads`
-            and `decoder_attention_heads`; for torch-nn-transformer also `norm_first`, `activation_function` and
-            `layer_norm_eps`; and those that differ from the source's preset, such as special ids.
+        source: The name of the tutorial's preset.
+        **config_fields: Fields of `VanillaTransformerConfig`. Required are `encoder_attention_heads` and
+            `decoder_attention_heads`, for torch-nn-transformer also `norm_first`, `activation_function` and
+            `layer_norm_eps`. Others, such as special ids, if they differ from the preset.
 
     Returns:
         A `VanillaTransformerForConditionalGeneration` if the checkpoint has a generator, a
@@ -266,7 +265,7 @@ def convert_checkpoint(state_dict: Mapping[str, torch.Tensor], source: str, **co
     Raises:
         ValueError: no such source; a field is missing, unknown, or contradicts the tensors; tensors are missing,
             extra, or of several dtypes.
-        RuntimeError: a tensor has another shape; by the model's `load_state_dict`.
+        RuntimeError: a tensor has another shape; raised by `load_state_dict`.
         huggingface_hub.errors.StrictDataclassError: as `VanillaTransformerConfig`.
 
     Example:
@@ -280,7 +279,7 @@ def convert_checkpoint(state_dict: Mapping[str, torch.Tensor], source: str, **co
     fields = {VanillaTransformerConfig.attribute_map.get(name, name): value for name, value in config_fields.items()}
     if missing := [
         name
-        for name in ("encoder_attention_heads", "decoder_attention_heads", *family.asked_for)
+        for name in ("encoder_attention_heads", "decoder_attention_heads", *family.required)
         if fields.get(name) is None
     ]:
         raise DataError(f"{source}: the tensors do not show {', '.join(missing)}; give them as config fields")
@@ -307,18 +306,18 @@ def convert_checkpoint(state_dict: Mapping[str, torch.Tensor], source: str, **co
         raise DataError(f"{source}: the checkpoint contradicts {contradictions}")
 
     config = VanillaTransformerConfig.from_preset(preset_name, **{**fields, **shown})
-    # Made in its dtype, so that the sinusoid is rounded once, as after loading.
+    # In the checkpoint's dtype from the start, so that the sinusoid is rounded once, as by `from_pretrained`.
     model = _CLASSES[head]._from_config(config, dtype=dtypes.pop())
     model.load_state_dict(ours)
     return model.eval()
 
 
 def _read_structure(state_dict: Mapping[str, torch.Tensor], source: _Source) -> tuple[str | None, dict[str, Any]]:
-    """Read the head, and the fields that decide which tensors a model has, from the names."""
+    """Read the head, the numbers of layers and `attention_bias` from the tensors' names."""
     head = None
     for candidate in source.names.keys() & _CLASSES.keys():
-        inside = candidate == "classifier" and any(name.startswith(_IN_A_CLASSIFIER) for name in state_dict)
-        if inside or not state_dict.keys().isdisjoint(_expand(source.names[candidate])):
+        has_prefix = candidate == "classifier" and any(name.startswith(_CLASSIFIER_PREFIX) for name in state_dict)
+        if has_prefix or not state_dict.keys().isdisjoint(_expand(source.names[candidate])):
             head = candidate
     fields: dict[str, Any] = {"attention_bias": "attention_bias" not in source.open_fields}
     layers: dict[str, set[str]] = {"encoder": set(), "decoder": set()}
@@ -328,12 +327,16 @@ def _read_structure(state_dict: Mapping[str, torch.Tensor], source: _Source) -> 
             numbers = {match[1] for match in map(pattern.fullmatch, state_dict) if match}
             layers[ours.partition(".")[0]] |= numbers
             fields["attention_bias"] |= bool(numbers) and ours.endswith("_proj.bias")
-    # At least one layer, so that an error names its tensors as missing.
-    return head, fields | {f"{side}_layers": max(1, len(found)) for side, found in layers.items()}
+    # At least one layer, so that an error lists its tensors as missing.
+    return head, fields | {f"{side}_layers": max(1, len(numbers)) for side, numbers in layers.items()}
 
 
 def _to_ours(state_dict: Mapping[str, torch.Tensor], rows: dict[str, _Row], source: str) -> dict[str, torch.Tensor]:
-    """Rename a checkpoint's tensors to ours; raise a DataError if names are missing or unknown."""
+    """Rename a checkpoint's tensors to ours.
+
+    Raises:
+        DataError: names are missing or unknown.
+    """
     problems = {
         "missing": [name for name in rows if name not in state_dict],
         "extra": [name for name in state_dict if name not in rows],
@@ -351,7 +354,7 @@ def _to_ours(state_dict: Mapping[str, torch.Tensor], rows: dict[str, _Row], sour
 def _read_shapes(
     ours: Mapping[str, torch.Tensor], source: _Source, preset: VanillaTransformerConfig, fields: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Read the fields that the tensors' shapes show; other variants than the preset's are shown not to be there."""
+    """Read the fields that the shapes show. Fields of other variants have the preset's values."""
     base = {name.removeprefix("model."): tensor for name, tensor in ours.items()}
     width, d_model = base["encoder.layers.0.self_attn.q_proj.weight"].shape
     shown: dict[str, Any] = {
@@ -377,7 +380,7 @@ def _read_shapes(
             shown[f"{prefix}max_position_embeddings"] = rows - preset.position_offset
     for name in ("vocab_size", "max_position_embeddings"):
         if shown.get(f"decoder_{name}") == shown.get(name) and fields.get(f"decoder_{name}") is None:
-            shown[f"decoder_{name}"] = None  # as for the source
+            shown[f"decoder_{name}"] = None  # the same as the source's
     return shown
 
 
@@ -393,7 +396,7 @@ def _differs_from_sinusoid(ours: Mapping[str, torch.Tensor], rows: dict[str, _Ro
     ]
     if differing:
         logger.warning(
-            "%s: not the tutorial's sinusoid; both position tables are kept exactly, as learned positions",
+            "%s: not the tutorial's sinusoid; both position tables become learned positions",
             " and ".join(differing),
         )
     return bool(differing)
@@ -411,11 +414,11 @@ def to_source_state_dict(model: PreTrainedModel, source: str) -> dict[str, torch
         dtype and on its device.
 
     Raises:
-        ValueError: no such source; or its code cannot express the model (the message names all differences): another
-            head, configuration fields other than its preset's, unequal stacks where it has one size for both.
+        ValueError: no such source; or its code has no such model, because of the head, configuration fields, or
+            stacks of unequal size; the message names all differences.
     """
     preset_name, family = _find_source(source)
-    # By name: a model loaded with `trust_remote_code` has a class of its own.
+    # By name: the class of a model loaded with `trust_remote_code` is another one.
     heads = {model_class.__name__: head for head, model_class in _CLASSES.items()}
     head = heads.get(type(model).__name__, "another model's")
     if head is not None and head not in family.names:
@@ -431,16 +434,11 @@ def to_source_state_dict(model: PreTrainedModel, source: str) -> dict[str, torch
             weight = getattr(model.base_model, side).embed_positions.weight
             name = f"{side}.embed_positions.weight"
             ours[f"model.{name}" if head else name] = family.sinusoid(*weight.shape).to(weight)
-    theirs = {name: row.to_theirs([ours.pop(one) for one in row.ours]) for name, row in rows.items()}
-    if "none" in family.position_types:  # the source has no embeddings
-        ours = {name: tensor for name, tensor in ours.items() if "embed_tokens" not in name}
-    if lost := [name for name, tensor in ours.items() if tensor.any()]:
-        raise DataError(f"{source} has no place for {', '.join(lost)}")
-    return theirs
+    return {name: row.to_theirs([ours[one] for one in row.ours]) for name, row in rows.items()}
 
 
 def _not_in_the_source(config: VanillaTransformerConfig, preset_name: str, source: _Source) -> list[str]:
-    """List what a source's code cannot express of a configuration."""
+    """List the fields of a configuration that a source's code does not have."""
     preset = VanillaTransformerConfig.from_preset(preset_name)
     allowed = {
         **{name: (getattr(preset, name),) for name in _CODE_FIELDS},
@@ -467,20 +465,20 @@ def _not_in_the_source(config: VanillaTransformerConfig, preset_name: str, sourc
     return problems
 
 
-# transformer-evolution saves its best loss and score beside the weights as NumPy scalars: numbers, no code. Before
-# NumPy 2 their constructor had another name.
+# transformer-evolution saves its best loss and score with the weights, as NumPy scalars. Before NumPy 2 their
+# constructor had another name.
 _SCALAR = np.float64(0).__reduce__()[0]
 _NUMPY_SCALARS: list[Any] = [_SCALAR, (_SCALAR, "numpy.core.multiarray.scalar"), np.dtype]
 _NUMPY_SCALARS += [type(np.dtype(code)) for code in "?bhilqBHILQefd"]
 
 
 def load_source_state_dict(file: str) -> dict[str, torch.Tensor]:
-    """Read a tutorial's checkpoint from a file without running code in it.
+    """Read a tutorial's checkpoint from a file, without running code in it.
 
     Args:
         file: `.safetensors`, or a file that `torch.load` reads with `weights_only=True`. The tensors may be
-            wrapped as the tutorials save them: `{"state_dict": ...}` or `{"model_state_dict": ...}`. `module.` of
-            DistributedDataParallel, `_orig_mod.` of torch.compile and `model.` of Lightning are removed from names.
+            in a mapping, as the tutorials save them: `{"state_dict": ...}` or `{"model_state_dict": ...}`. Prefixes
+            of DistributedDataParallel (`module.`), torch.compile (`_orig_mod.`) and Lightning (`model.`) are removed.
 
     Returns:
         The tensors by name, on the CPU.

@@ -22,19 +22,19 @@ from .arguments import exit_with_one_line, parse_arguments
 @dataclass
 class ConvertArguments:
     source: str = HfArg(help="The tutorial's preset, such as annotated-transformer; docs/tutorials.md lists all.")
-    checkpoint: str = HfArg(help="The tutorial's file, .safetensors or one of torch: read, or with --model written.")
+    checkpoint: str = HfArg(help="The tutorial's file, .safetensors or torch's: input, or with --model output.")
     output_dir: str | None = HfArg(default=None, help="The folder for the model.")
     model: str | None = HfArg(default=None, help="A model folder or Hub name to make the tutorial's checkpoint from.")
     config: JsonMapping = HfArg(
         default_factory=JsonMapping,
-        help="VanillaTransformerConfig fields that no tensor shows: JSON here, a mapping in a recipe.",
+        help="VanillaTransformerConfig fields that no tensor shows, as JSON.",
     )
 
     def __post_init__(self):
         if (self.output_dir is None) == (self.model is None):
             raise DataError("--output_dir makes a model, --model a checkpoint: give exactly one of the two")
         if self.model and self.config:
-            raise DataError("--config: for a checkpoint that is read; --model has its configuration")
+            raise DataError("--config: not with --model, which has a configuration")
 
 
 def write_checkpoint(arguments: ConvertArguments) -> None:

@@ -19,11 +19,11 @@ from transformers.utils.versions import require_version
 
 
 if TYPE_CHECKING:
-    # transformers caches a folder's code under a hash of this file and its imports: this adds the other file.
+    # transformers caches a folder's code under a hash of this file and its imports. This adds the other file to it.
     from .modeling_vanilla_transformer import VanillaTransformerModel  # noqa: F401
 
 
-require_version("transformers>=5.24")  # the code of a saved model has no installer that could check it
+require_version("transformers>=5.24")  # a saved model's code is not installed by pip, which would check it
 
 logger = logging.get_logger(__name__)
 
@@ -36,31 +36,31 @@ INIT_SCHEMES = ("torch", "xavier_uniform", "tensor2tensor")
 class VanillaTransformerConfig(transformers.PreTrainedConfig):
     r"""Sizes and variants of an encoder-decoder Transformer.
 
-    The defaults are those of the tutorial series *transformer-evolution* (its "half" configuration). Fields that BART
-    has, too, have its names.
+    The defaults are those of the tutorial series *transformer-evolution* (its "half" configuration). The fields have
+    BART's names where BART has them.
 
     Args:
-        vocab_size: Size of the source vocabulary, and of the target vocabulary unless `decoder_vocab_size` is given.
-        decoder_vocab_size: Size of the target vocabulary. None means one vocabulary for both sides, which
-            `resize_token_embeddings` resizes on both.
+        vocab_size: Size of the source vocabulary, and of the target vocabulary if `decoder_vocab_size` is None.
+        decoder_vocab_size: Size of the target vocabulary. None means one vocabulary for both sides;
+            `resize_token_embeddings` then resizes both.
         d_model: Width of the embeddings and of every layer's input and output.
         encoder_layers, decoder_layers: Number of layers of each stack (N in the paper).
         encoder_attention_heads, decoder_attention_heads: Number of heads of each attention (h in the paper).
-        head_dim: Width of one head (d_k = d_v in the paper). None means d_model / heads, which must be whole;
-            a given value need not satisfy heads x head_dim = d_model.
+        head_dim: Width of one head (d_k = d_v in the paper); heads x head_dim may differ from d_model. None means
+            d_model / heads, which must be an integer.
         attention_bias: Add biases in the four projections of every attention.
         encoder_ffn_dim, decoder_ffn_dim: Inner width of each stack's feed-forward networks (d_ff in the paper).
-        max_position_embeddings: Largest number of source tokens, and of target tokens unless the next field is given.
+        max_position_embeddings: Largest number of source tokens, and of target tokens if the next field is None.
         decoder_max_position_embeddings: Largest number of target tokens; None means `max_position_embeddings`.
         activation_function: Activation between the two feed-forward layers, a name from transformers' `ACT2FN`.
         dropout: Dropout of each sub-layer's output before it is added to the residual stream (§5.4).
         attention_dropout: Dropout of the attention probabilities.
         activation_dropout: Dropout between the two feed-forward layers.
-        embedding_dropout: Dropout of the sum of token and position embeddings.
+        embedding_dropout: Dropout of the sum of token and position embeddings (§5.4).
         norm_first: Normalise each sub-layer's input (pre-norm) instead of the residual sum (post-norm, the paper).
         final_norm: Normalise once more after the last layer of each stack.
         layer_norm_type: `"standard"`: `torch.nn.LayerNorm`; `"unbiased_std"`: the Annotated Transformer's
-            a (x - mean) / (std + eps) + b; `"unbiased_std_scalar"`: the same with one a and one b for all features.
+            a (x - mean) / (std + eps) + b; `"unbiased_std_scalar"`: one a and one b for all features.
         layer_norm_eps: eps of the layer norms.
         position_embedding_type: `"sinusoidal"` (§3.5), `"learned"`, or `"none"`.
         position_offset: Row of the position table for the first token. With 1, transformer-evolution's value, row 0
@@ -71,7 +71,7 @@ class VanillaTransformerConfig(transformers.PreTrainedConfig):
             paper's own code: Glorot uniform for linear layers, embeddings from N(0, 1 / d_model).
         share_encoder_decoder_embeddings: Use one embedding matrix for source and target tokens (§3.4).
         tie_word_embeddings: Use the target embedding matrix also as the weight of the generation head (§3.4).
-        use_cache: Return keys and values of earlier target tokens, so that generation does not compute them again.
+        use_cache: Return the keys and values of target tokens, so that generation computes them once.
         pad_token_id, bos_token_id: Ids of `[PAD]` and `[BOS]`.
         eos_token_id: Id of `[EOS]`, or several ids, each of which ends a generated sequence.
         decoder_start_token_id: Id of the first token of every decoder input.
@@ -121,7 +121,7 @@ class VanillaTransformerConfig(transformers.PreTrainedConfig):
     decoder_start_token_id: int | None = 2
 
     model_type = "vanilla_transformer"
-    # Otherwise, Trainer's evaluation gathers every text's encoder states with its logits.
+    # Without this, Trainer's evaluation keeps the encoder's states of every text.
     keys_to_ignore_at_inference = ["cache", "encoder_last_hidden_state"]
     attribute_map = {
         "hidden_size": "d_model",
@@ -132,7 +132,7 @@ class VanillaTransformerConfig(transformers.PreTrainedConfig):
     def __post_init__(self, **kwargs):
         if self.share_encoder_decoder_embeddings and self.decoder_vocab_size == self.vocab_size:
             self.decoder_vocab_size = None  # one vocabulary, also for `resize_token_embeddings`
-        if self.transformers_version is None and "model_type" not in kwargs:  # a saved one may have other fields
+        if self.transformers_version is None and "model_type" not in kwargs:  # not a saved one, of another version
             known = self.known_names() | _NAMES_OF_THE_BASE | set(transformers.GenerationConfig().to_dict())
             for name in kwargs.keys() - known:
                 logger.warning(
@@ -141,7 +141,7 @@ class VanillaTransformerConfig(transformers.PreTrainedConfig):
         super().__post_init__(**kwargs)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Set a field; `id2label` also takes JSON's keys "0", "1", …, and must number its labels from 0."""
+        """Set a field. The keys of `id2label`, numbers or JSON's "0", "1", …, must count from 0."""
         if name == "id2label" and value is not None:
             numbers = [int(key) if str(key).isdecimal() else key for key in value]
             if not isinstance(value, dict) or set(numbers) != set(range(len(value))):
@@ -151,12 +151,12 @@ class VanillaTransformerConfig(transformers.PreTrainedConfig):
 
     @classmethod
     def known_names(cls) -> set[str]:
-        """Return the fields that the constructor takes, by either name."""
+        """Return the names of all fields, with those of `attribute_map`."""
         return {field.name for field in dataclasses.fields(cls)} | set(cls.attribute_map) | {"num_labels"}
 
     @classmethod
     def check_names(cls, names: Iterable[str]) -> None:
-        """Raise a ValueError that names a field which does not exist, and the nearest one."""
+        """Raise a ValueError if a field does not exist; the message suggests the nearest one."""
         known = cls.known_names()
         if unknown := sorted(set(names) - known):
             raise ValueError(f"no such field: {', '.join(name + _nearest(name, known) for name in unknown)}")
@@ -168,9 +168,6 @@ class VanillaTransformerConfig(transformers.PreTrainedConfig):
         Args:
             name: One of `PRESETS`: a tutorial's, or the paper's own (Table 3), `"base"` and `"big"`.
             **overrides: Fields with other values than the published model's.
-
-        Returns:
-            The configuration, with the published vocabulary size where there is one, else this class's default.
 
         Raises:
             ValueError: no such preset, or no such field.
@@ -196,8 +193,8 @@ class VanillaTransformerConfig(transformers.PreTrainedConfig):
     ) -> transformers.PreTrainedConfig:
         """Return one side's configuration: with `decoder=True`, `vocab_size` is the target vocabulary's, and so on.
 
-        The base class copies each `decoder_*` field to the field without the prefix, even None, which here means "as
-        for the source".
+        The base class copies each `decoder_*` field to the field without the prefix. None, which here means the
+        source's value, is replaced first.
         """
         if not decoder or encoder:
             return super().get_text_config(decoder=decoder, encoder=encoder)
@@ -207,10 +204,10 @@ class VanillaTransformerConfig(transformers.PreTrainedConfig):
         return super(VanillaTransformerConfig, resolved).get_text_config(decoder=True)
 
     def save_pretrained(self, save_directory: str | os.PathLike, push_to_hub: bool = False, **kwargs) -> None:
-        """Save with every class of these two files in `auto_map`, not only the class of the weights.
+        """Save with all classes of these two files in `auto_map`, not only the class of the weights.
 
-        With `trust_remote_code=True`, a classifier's folder then also loads as an `AutoModel`. Entries of a subclass
-        stay; references to code in another repository ("--") do not, because the folder holds the code.
+        With `trust_remote_code=True`, a classifier's folder then loads as an `AutoModel`, too. Entries of a subclass
+        stay. Entries of another repository ("--") go: the folder has the code.
         """
         if self._auto_class is not None:
             named = getattr(self, "auto_map", None) or {}
@@ -238,7 +235,7 @@ class VanillaTransformerConfig(transformers.PreTrainedConfig):
                 raise ValueError(f"`{name}` {heads} must divide `d_model` {self.d_model}, unless `head_dim` is given")
 
     def validate_rates(self):
-        """Check dropout rates, and eps of the layer norms."""
+        """Check the dropout rates and `layer_norm_eps`."""
         for name in ("dropout", "attention_dropout", "activation_dropout", "embedding_dropout"):
             rate = getattr(self, name)
             if not 0 <= rate <= 1:
@@ -247,7 +244,7 @@ class VanillaTransformerConfig(transformers.PreTrainedConfig):
             raise ValueError(f"`layer_norm_eps` must be greater than 0, got {self.layer_norm_eps}")
 
     def validate_choices(self):
-        """Check fields whose value is one of several names."""
+        """Check fields that are one of several names."""
         for name, choices in (
             ("activation_function", ACT2FN),
             ("layer_norm_type", LAYER_NORM_TYPES),
@@ -261,7 +258,7 @@ class VanillaTransformerConfig(transformers.PreTrainedConfig):
             raise ValueError(f"`layer_norm_type` {self.layer_norm_type!r} needs a `d_model` of at least 2")
 
     def validate_vocabularies(self):
-        """Check that special ids are tokens: the padding token of both sides, all others of the target."""
+        """Check that special ids are tokens: the padding token of both vocabularies, the others of the target's."""
         if self.share_encoder_decoder_embeddings and self.decoder_vocab_size is not None:
             sizes = f"`decoder_vocab_size` is {self.decoder_vocab_size} and `vocab_size` {self.vocab_size}"
             raise ValueError(f"`share_encoder_decoder_embeddings` needs one vocabulary, but {sizes}")
@@ -269,7 +266,7 @@ class VanillaTransformerConfig(transformers.PreTrainedConfig):
             ids = getattr(self, name)
             size = min(self.vocab_size, self.target_vocab_size) if name == "pad_token_id" else self.target_vocab_size
             if ids == []:
-                raise ValueError(f"`{name}` is an empty list: leave it None")
+                raise ValueError(f"`{name}` is an empty list: set it to None")
             for token_id in ids if isinstance(ids, list) else [] if ids is None else [ids]:
                 if not 0 <= token_id < size:
                     raise ValueError(f"`{name}` must be in the vocabulary of {size} tokens, got {token_id}")
@@ -280,7 +277,7 @@ class VanillaTransformerConfig(transformers.PreTrainedConfig):
             raise ValueError("`is_encoder_decoder` must be true: this model has no other form")
 
 
-# What transformers' own constructor and its models read besides the fields.
+# Further names that transformers reads.
 _NAMES_OF_THE_BASE = {
     *("name_or_path", "torch_dtype", "attn_implementation", "experts_implementation", "output_attentions"),
     *("auto_map", "quantization_config", "gradient_checkpointing", "tokenizer_class", "task_specific_params"),
@@ -296,16 +293,16 @@ AUTO_MAP = {
 
 
 def _nearest(name: str, known: Iterable[str]) -> str:
-    """End a message about a misspelt name with the nearest one, if one is similar."""
+    """Suggest a similar name, as the end of a message."""
     return "".join(f"; did you mean {one}?" for one in difflib.get_close_matches(name, known, n=1))
 
 
 def _stacks(**sizes: int) -> dict[str, int]:
-    """Sizes that encoder and decoder share: `layers`, `attention_heads`, `ffn_dim`."""
+    """Give encoder and decoder the same `layers`, `attention_heads` or `ffn_dim`."""
     return {f"{side}_{name}": size for name, size in sizes.items() for side in ("encoder", "decoder")}
 
 
-# Table 3, "base"; also the sizes of three of the tutorials.
+# Table 3, "base"; three tutorials have these sizes, too.
 _BASE_SIZES = {"d_model": 512, **_stacks(attention_heads=8, ffn_dim=2048)}
 # §5.4: dropout of each sub-layer's output and of the embeddings only.
 _PAPER_BASE = {
@@ -342,7 +339,7 @@ _PYTORCH_TRANSFORMER = {
     "decoder_max_position_embeddings": 350,
     "attention_bias": False,
 }
-# The fields in which each published model differs from the defaults.
+# For each published model, the fields that differ from the defaults.
 PRESETS: dict[str, dict[str, Any]] = {
     # https://github.com/paul-hyun/transformer-evolution: config_half.json, config.json
     "transformer-evolution": {},

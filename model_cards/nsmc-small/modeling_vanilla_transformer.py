@@ -7,8 +7,7 @@ Shapes: B batch size, S source tokens, T target tokens, P earlier target tokens 
 M keys that L queries attend to, D = `d_model`, H heads, K = `head_dim` (the paper's d_k = d_v), V target vocabulary.
 
 Masks: callers give (B, S) for the source and (B, P + T) for the target, 1 for a token and 0 for padding; None means no
-padding. transformers makes of these the layers' masks (B, 1, L, M), in the form that the attention
-implementation takes.
+padding. transformers turns them into masks (B, 1, L, M) for the layers, in the form of the attention implementation.
 
 Every saved model carries a copy of this file, so it imports only torch, transformers and its configuration.
 """
@@ -46,7 +45,7 @@ from .configuration_vanilla_transformer import VanillaTransformerConfig
 class VanillaTransformerEmbedding(nn.Embedding):
     """§3.4: token embeddings, multiplied by sqrt(D) if `scale_embedding`.
 
-    Scaling here makes `inputs_embeds` taken from this module equal to the same `input_ids`. peft reads `embed_scale`.
+    Because it scales here, `inputs_embeds` from this module give the same as `input_ids`. peft reads `embed_scale`.
     """
 
     def __init__(self, vocab_size: int, config: VanillaTransformerConfig):
@@ -59,7 +58,7 @@ class VanillaTransformerEmbedding(nn.Embedding):
 
 
 def embed(tokens: nn.Module, input_ids: torch.Tensor, config: VanillaTransformerConfig) -> torch.Tensor:
-    """(B, L) to (B, L, D), scaled: a plain `nn.Embedding`, which a user may set, does not scale itself."""
+    """(B, L) to (B, L, D). A plain `nn.Embedding`, which a user may set, is scaled here."""
     inputs_embeds = tokens(input_ids)
     if config.scale_embedding and isinstance(tokens, nn.Embedding) and not hasattr(tokens, "embed_scale"):
         inputs_embeds = inputs_embeds * math.sqrt(config.d_model)
@@ -93,7 +92,7 @@ class VanillaTransformerSinusoidalPositions(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Fill the table, which no checkpoint holds; FSDP calls this for a module made on the meta device."""
+        """Fill the table, which no checkpoint has. FSDP calls this for a module made on the meta device."""
         self.weight.copy_(sinusoid_table(*self.weight.shape))
 
     def forward(self, inputs_embeds: torch.Tensor, position_ids: torch.Tensor) -> torch.Tensor:
@@ -191,7 +190,7 @@ def eager_attention_forward(
     """
     scores = torch.matmul(query, key.transpose(2, 3)) * scaling
     if attention_mask is not None:
-        # In float16, the sum can be -inf; a query with no other score would have NaN for its gradient.
+        # In float16 the sum can be -inf. If all scores of a query are -inf, its gradient is NaN.
         scores = (scores + attention_mask).clamp(min=torch.finfo(scores.dtype).min)
     probabilities = nn.functional.softmax(scores, dim=-1)
     if attention_mask is not None:
@@ -254,12 +253,12 @@ class VanillaTransformerAttention(nn.Module):
         """
         query = self._split_heads(self.q_proj(hidden_states))
         if _can_fold_projections(self, query, encoder_hidden_states, cache):
-            # A single query, as in the classifier: the same numbers sooner.
+            # A single query, as in the classifier: the same result in less time.
             return _attend_with_folded_projections(self, query, encoder_hidden_states, attention_mask, **kwargs)
 
         is_cross_attention = encoder_hidden_states is not None
         if is_cross_attention and cache is not None and cache.is_updated.get(self.layer_idx):
-            # The source stays the same from one target token to the next.
+            # Keys and values of the source are the same for every target token.
             layer: Any = cache.cross_attention_cache.layers[self.layer_idx]
             key, value = layer.keys, layer.values
         else:
@@ -481,7 +480,7 @@ class VanillaTransformerDecoderLayer(GradientCheckpointingLayer):
 
 
 class VanillaTransformerPreTrainedModel(PreTrainedModel):
-    """What all models here share: loading and saving, initialisation, resizing of the vocabularies."""
+    """Loading and saving, initialisation and resizing of the vocabularies, for all models of this file."""
 
     config: VanillaTransformerConfig
     base_model_prefix = "model"
@@ -559,10 +558,13 @@ class VanillaTransformerPreTrainedModel(PreTrainedModel):
         return embeddings
 
     def resize_decoder_token_embeddings(self, new_num_tokens: int, mean_resizing: bool = True) -> nn.Module:
-        """Resize the target vocabulary of a model with two, else a ValueError, as `resize_token_embeddings` does.
+        """Resize the target vocabulary of a model with two, as `resize_token_embeddings` resizes the source's.
 
         Returns:
             The target embeddings.
+
+        Raises:
+            ValueError: the model has one vocabulary.
         """
         if self.config.decoder_vocab_size is None:
             raise ValueError("`decoder_vocab_size` is None, the model has one vocabulary: use resize_token_embeddings")
@@ -577,7 +579,7 @@ class VanillaTransformerPreTrainedModel(PreTrainedModel):
 
 
 def _refill_sinusoid(stack: Any, incompatible_keys: Any) -> None:
-    """Fill the table after `load_state_dict`: no checkpoint holds it, and the meta device has no values."""
+    """Fill the table after `load_state_dict`: no checkpoint has it, and on the meta device it has no values."""
     positions = stack.embed_positions
     if isinstance(positions, VanillaTransformerSinusoidalPositions):
         if positions.weight.is_meta:
@@ -624,7 +626,7 @@ class VanillaTransformerEncoder(VanillaTransformerPreTrainedModel):
         kwargs = read_elsewhere(kwargs)
         if (input_ids is None) == (inputs_embeds is None):
             raise ValueError("Give exactly one of `input_ids` and `inputs_embeds`")
-        if input_ids is not None and input_ids.shape[1] == 0:  # texts without a token, in a batch by themselves
+        if input_ids is not None and input_ids.shape[1] == 0:  # a batch of texts without a token
             size = input_ids.shape[0], 0, self.config.d_model
             return BaseModelOutput(last_hidden_state=torch.zeros(size, dtype=self.dtype, device=input_ids.device))
         if inputs_embeds is None:
@@ -703,8 +705,8 @@ class VanillaTransformerDecoder(VanillaTransformerPreTrainedModel):
     ) -> BaseModelOutputWithPastAndCrossAttentions:
         """Decode the target: each token attends to itself, to those before it, and to the whole source.
 
-        Arguments and errors are as in `VanillaTransformerModel`, but here the target's have no prefix. What belongs to
-        the source is `encoder_hidden_states` (B, S, D) and `encoder_attention_mask` (B, S).
+        Arguments and errors are as in `VanillaTransformerModel`, without the prefix `decoder_`. The source is
+        `encoder_hidden_states` (B, S, D), with `encoder_attention_mask` (B, S).
 
         Returns:
             `last_hidden_state` (B, T, D) and the cache; on request `hidden_states`, the layers' inputs and the
@@ -715,7 +717,7 @@ class VanillaTransformerDecoder(VanillaTransformerPreTrainedModel):
             raise ValueError("Give exactly one of `decoder_input_ids` and `decoder_inputs_embeds`")
         if encoder_hidden_states is None:
             raise ValueError("The decoder needs `encoder_hidden_states`")
-        if encoder_hidden_states.shape[1] == 0:  # as in a batch with others, where an empty text is padding
+        if encoder_hidden_states.shape[1] == 0:  # an empty text becomes padding, as in a batch with other texts
             encoder_hidden_states = nn.functional.pad(encoder_hidden_states, (0, 0, 0, 1))
             encoder_attention_mask = encoder_hidden_states.new_zeros(encoder_hidden_states.shape[:2])
         if inputs_embeds is None:
@@ -795,11 +797,11 @@ class VanillaTransformerModel(VanillaTransformerPreTrainedModel):
         """Encode the source and decode the target.
 
         Args:
-            input_ids: (B, S), the source tokens; texts without any, (B, 0), are answered as padding is.
+            input_ids: (B, S), the source tokens; (B, 0), texts without a token, has the result of padding.
             attention_mask: (B, S).
             decoder_input_ids: (B, T), the target tokens after the cached ones; by default `decoder_start_token_id`.
             decoder_attention_mask: (B, P + T).
-            encoder_outputs: What the encoder returned for this source earlier, so that it need not run again.
+            encoder_outputs: The encoder's output for this source; the encoder then does not run.
             cache: The cache that an earlier call returned, or an empty cache of any kind.
             inputs_embeds: (B, S, D), in place of `input_ids`.
             decoder_inputs_embeds: (B, T, D), in place of `decoder_input_ids`.
@@ -811,7 +813,7 @@ class VanillaTransformerModel(VanillaTransformerPreTrainedModel):
             states and attentions of encoder and decoder.
 
         Raises:
-            TypeError: nothing reads an argument.
+            TypeError: an argument is unknown.
             ValueError: ids and embeddings are both given or both missing; neither the target nor a start token is
                 given; a sequence is empty, or has more tokens than the model has positions.
             IndexError: a sequence in a static cache has more tokens than the model has positions.
@@ -880,8 +882,8 @@ def shift_tokens_right(
 class VanillaTransformerForConditionalGeneration(VanillaTransformerPreTrainedModel, GenerationMixin):
     """§3.4: the Transformer with a linear layer to the target vocabulary, for translation and the like.
 
-    With two vocabularies, watermarking, prompt lookup and assisted generation are not supported: transformers (5.24)
-    takes `vocab_size`, here the source vocabulary's, for the number of tokens that can be generated.
+    With two vocabularies, watermarking, prompt lookup and assisted generation are not supported: there, transformers
+    (5.24) reads the size of the target vocabulary from `vocab_size`, which is here the source's.
     """
 
     _tied_weights_keys = {"lm_head.weight": "model.decoder.embed_tokens.weight"}
@@ -891,9 +893,9 @@ class VanillaTransformerForConditionalGeneration(VanillaTransformerPreTrainedMod
         self.model = VanillaTransformerModel(config)
         self.lm_head = nn.Linear(config.d_model, config.target_vocab_size)
         if config.share_encoder_decoder_embeddings:
-            # The target embeddings are tied themselves; keys must name the matrix that is saved.
+            # The target embeddings are themselves tied to the source's, and only the source's are saved.
             self._tied_weights_keys = {"lm_head.weight": "model.encoder.embed_tokens.weight"}
-        # The loss for this class's name would shift the labels again, after `shift_tokens_right`.
+        # transformers' loss for this class name would shift the labels a second time.
         self.loss_type = "ForMaskedLM"
         self.post_init()
 
@@ -921,8 +923,8 @@ class VanillaTransformerForConditionalGeneration(VanillaTransformerPreTrainedMod
         Args:
             labels: (B, T), the target tokens, -100 where nothing is predicted. The decoder's input is, by default,
                 the labels shifted right.
-            num_items_in_batch: What the sum of the tokens' losses is divided by; by default this call's number of
-                predicted tokens. Trainer passes it when it accumulates gradients.
+            num_items_in_batch: The loss is the sum over the predicted tokens divided by this, by default by their
+                number. Trainer passes it when it accumulates gradients.
 
         Returns:
             `logits` (B, T, V), `loss` if there are labels, and the other outputs of `VanillaTransformerModel`.
@@ -948,11 +950,11 @@ class VanillaTransformerForConditionalGeneration(VanillaTransformerPreTrainedMod
         return Seq2SeqLMOutput(loss=loss, logits=logits, **_without_last_hidden_state(outputs))
 
     def generate(self, *args, labels: torch.Tensor | None = None, **kwargs) -> ModelOutput | torch.LongTensor:
-        """Generate as transformers does, without `labels`: Seq2SeqTrainer passes them, and the encoder reads none."""
+        """Generate as transformers does. Ignore `labels`, which Seq2SeqTrainer passes."""
         return super().generate(*args, **kwargs)
 
     def save_pretrained(self, *args, **kwargs) -> None:
-        """Save as transformers does; set `tie_word_embeddings` first if the weights are tied: peft clears it."""
+        """Save as transformers does. If the weights are tied, set `tie_word_embeddings`, which peft clears."""
         if self.lm_head.weight is self.model.decoder.embed_tokens.weight:
             self.config.tie_word_embeddings = True
         super().save_pretrained(*args, **kwargs)
@@ -968,7 +970,7 @@ class VanillaTransformerForConditionalGeneration(VanillaTransformerPreTrainedMod
         return super().prepare_inputs_for_generation(*args, decoder_attention_mask=decoder_attention_mask, **kwargs)
 
     def compute_transition_scores(self, *args, **kwargs) -> torch.Tensor:
-        """As in transformers, which would take `vocab_size` for the size of the target vocabulary."""
+        """Compute as transformers does, with the size of the target vocabulary in place of `vocab_size`."""
         model: Any = copy(self)
         model.config = self.config.get_text_config(decoder=True)
         return GenerationMixin.compute_transition_scores(model, *args, **kwargs)
@@ -1009,7 +1011,7 @@ class VanillaTransformerForSequenceClassification(VanillaTransformerPreTrainedMo
             decoder_attention_mask: (B, T); by default every `decoder_input_ids` but `pad_token_id` is a token.
             labels: (B,), int64, for `problem_type` "single_label_classification"; (B, num_labels), float, for
                 "multi_label_classification"; (B,) or (B, num_labels), float, for "regression".
-            num_items_in_batch: What the sum of the losses is divided by; by default this call's number of labels.
+            num_items_in_batch: The loss is the sum over the labels divided by this, by default by their number.
                 Trainer passes it when it accumulates gradients.
 
         Returns:
@@ -1025,12 +1027,12 @@ class VanillaTransformerForSequenceClassification(VanillaTransformerPreTrainedMo
             return_dict=True,
             **kwargs,
         )
-        # The maximum is over T positions, here one unless the caller gives decoder inputs.
+        # The maximum is over T positions; T is 1 unless the caller gives decoder inputs.
         logits = self.classifier(_max_over_tokens(outputs.last_hidden_state, decoder_attention_mask))
         loss = None
         if labels is not None:
-            # The loss function sets `problem_type` in its configuration. Pipelines need the two rarer types there.
-            # The common one is not kept, so that the classifier can be trained on other labels later.
+            # The loss function infers `problem_type` and sets it in the configuration that it gets. Keep the two types
+            # that pipelines must know. Without the third, the classifier can be trained on other labels later.
             config = copy(self.config)
             loss = self.loss_function(labels=labels, pooled_logits=logits, config=config, **kwargs)
             if config.problem_type != "single_label_classification":
@@ -1051,7 +1053,7 @@ def _max_over_tokens(hidden_states: torch.Tensor, attention_mask: torch.Tensor |
     return hidden_states.amax(dim=1)
 
 
-# Further arguments of a forward that something reads.
+# Keyword arguments of `forward` that other code reads.
 _READ_ELSEWHERE = {
     # the loss
     "num_items_in_batch",
@@ -1064,10 +1066,10 @@ _READ_ELSEWHERE = {
 
 
 def read_elsewhere(kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """Keep the arguments of a forward that something else reads. None is no argument, as in `generate`.
+    """Return the keyword arguments that other code reads. Unknown ones may be None, as `generate` passes them.
 
     Raises:
-        TypeError: nothing reads one of them: it is misspelt, or new in transformers.
+        TypeError: an argument is unknown: it is misspelt, or new in transformers.
     """
     for name, value in kwargs.items():
         if name not in _READ_ELSEWHERE and value is not None:

@@ -3,14 +3,12 @@
 import json
 import os
 import shutil
-import signal
 from pathlib import Path
 
 import pytest
 import torch
 from processes import COMMAND, run_program, run_side_by_side
-from shared import LINES, QUIET, TINY, read_json, train_translator
-from training.test_interruption import run_into
+from shared import QUIET, TINY, read_json, train_translator
 
 
 CLASSIFIER = ["--data", "sample", "--vocab_size", "1500", "--max_length", "32", *TINY, *QUIET]
@@ -80,24 +78,6 @@ def test_answers_are_the_processors(classifier, device, succeed, monkeypatch, tm
         assert there[0] == here[0] and float(there[1]) == pytest.approx(float(here[1]), abs=1e-4)
     assert reports[0]["accuracy"] == reports[1]["accuracy"]
     assert reports[0]["log_loss"] == pytest.approx(reports[1]["log_loss"], abs=1e-4)
-
-
-def test_translations_are_the_processors(device, tiny_models, succeed, monkeypatch):
-    found = []
-    for hidden in (False, True):
-        if hidden:
-            monkeypatch.setattr(torch.accelerator, "is_available", lambda: False)
-        words = ["--model", tiny_models["translation"], "--dtype", "float32", "--num_beams", "2"]
-        found.append(succeed("translate", *words, stdin="\n".join(LINES[:20]) + "\n"))
-    assert found[0] == found[1] and len(found[0].splitlines()) == 20
-
-
-@pytest.mark.slow
-def test_a_killed_run_goes_on(classifier, succeed, tmp_path):
-    words = ["train-classifier", *CLASSIFIER, *NO_DROPOUT, *STEPS, "--output_dir", tmp_path / "run"]
-    assert run_into(signal.SIGKILL, {"training_step": [5]}, *words).returncode == -signal.SIGKILL
-    succeed(*words, "--resume_from_checkpoint", "auto")
-    assert losses(tmp_path / "run") == pytest.approx(losses(classifier), abs=1e-5)
 
 
 @pytest.mark.slow
