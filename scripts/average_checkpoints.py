@@ -4,7 +4,7 @@
     python scripts/average_checkpoints.py --run runs/en-de --last 10 --output_dir runs/en-de-averaged
     python scripts/average_checkpoints.py --run runs/nsmc --last 2 --output_dir runs/nsmc-averaged
 
-Writes a model folder with the mean weights, and the tokenizers where the run has them.
+Write a model folder with the mean weights and the run's tokenizers.
 """
 
 from dataclasses import dataclass

@@ -4,10 +4,10 @@
     python scripts/prepare_reviews.py --nsmc nsmc --file reviews.txt.gz
     python scripts/prepare_reviews.py --nsmc nsmc --labelled true --validation_fraction 0.05 --file labelled.txt.gz
 
-NSMC's 200,000 reviews were drawn from those in the checkout's folder `raw`. The first command writes the raw reviews,
-one per line, without repeated ids; the second the labelled reviews of the train split. Both leave out reviews that the
-test split has, by id or text. --validation_fraction also leaves out reviews whose text is in the validation split that
-train-classifier makes with this fraction.
+NSMC's 200,000 reviews were drawn from the checkout's folder `raw`. The first command writes these raw reviews, one per
+line, each id once; the second writes the labelled reviews of the train split. Both leave out the reviews of the test
+split, by id or text. --validation_fraction also leaves out the texts of the validation split that train-classifier
+makes with this fraction.
 """
 
 import gzip
@@ -28,15 +28,14 @@ from hf_vanilla_transformer.errors import DataError
 @dataclass
 class ReviewArguments:
     nsmc: str = HfArg(help="The checkout, with ratings_train.txt and ratings_test.txt.")
-    file: str = HfArg(help="The file to write; gzip where its name ends in .gz.")
+    file: str = HfArg(help="The file to write; gzip if its name ends in .gz.")
     raw: str | None = HfArg(
         default=None, help="Folder with one JSON file per movie, by default the checkout's raw/; or a file of lines."
     )
     labelled: bool = HfArg(default=False, help="Take the labelled reviews of the train split, and no others.")
     validation_fraction: float = HfArg(
         default=0.0,
-        help="Also leave out the texts of the validation split that train-classifier makes with this "
-        "fraction; by default they stay.",
+        help="Also leave out the texts of the validation split that train-classifier makes with this fraction.",
     )
     split_seed: int = HfArg(default=42, help="Seed of this cut.")
 
@@ -48,11 +47,11 @@ class ReviewArguments:
 
 
 def read_reviews(raw: Path) -> Iterator[tuple[str | None, str]]:
-    """Each review's id and text, movie by movie; a file of lines has no ids.
+    """Yield each review's id and text, movie by movie; a file of lines has no ids.
 
     Raises:
         OSError: a file cannot be read.
-        DataError: there is no file, or something wrong in one.
+        DataError: there is no file, or a file is not a list of reviews.
     """
     if raw.is_file():
         yield from ((None, text) for text in iterate_lines(raw))
@@ -89,17 +88,17 @@ def main(argv: list[str] | None = None) -> None:
         )
         validation_texts = {normalize_spaces(text) for text in cut["validation"]["text"]}
     if arguments.labelled:
-        whole = load_labelled_text(checkout)
-        reviews = ((None, text) for split in ("train", "validation") for text in whole[split]["text"])
+        labelled = load_labelled_text(checkout)
+        reviews = ((None, text) for split in ("train", "validation") for text in labelled[split]["text"])
     else:
         reviews = read_reviews(Path(arguments.raw or Path(arguments.nsmc, "raw")))
 
     counts: Counter[str] = Counter()
-    seen, lines = set(), []
+    known_ids, lines = set(), []
     for review_id, text in reviews:
         text = normalize_spaces(text)
-        if review_id is not None and review_id in seen:
-            fate = "dropped, the id was there before"
+        if review_id is not None and review_id in known_ids:
+            fate = "dropped, repeated id"
         elif review_id in test_ids:
             fate = "dropped, in the test split by id"
         elif text in test_texts:
@@ -111,10 +110,10 @@ def main(argv: list[str] | None = None) -> None:
         else:
             fate = "written"
             lines.append(f"{text}\n")
-        seen.add(review_id)
+        known_ids.add(review_id)
         counts[fate] += 1
     content = "".join(lines).encode()
-    # Without the time of writing in it, so that the same reviews give the same bytes.
+    # Without a time, so that the same reviews give the same bytes.
     file.write_bytes(gzip.compress(content, mtime=0) if file.suffix == ".gz" else content)
     for fate, count in sorted(counts.items()):
         print(f"{count:9,} {fate}")

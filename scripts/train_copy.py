@@ -4,7 +4,7 @@
     python scripts/train_copy.py scripts/recipes/copy.yaml --preset pytorch-transformer --output_dir runs/other
 
 Symbol 0 is the padding token and 1 the start of every target, as in the tutorial. At the end, `generate()` copies new
-sequences; `metrics.json` holds the share that is right from the first symbol to the last. Flags override the recipe.
+sequences; `metrics.json` has the share of sequences without a mistake. Flags override the recipe.
 """
 
 from dataclasses import dataclass
@@ -34,9 +34,7 @@ PAD, START, SYMBOLS = 0, 1, 11
 @dataclass
 class CopyArguments:
     preset: str = HfArg(default="annotated-transformer", help="A preset of VanillaTransformerConfig.")
-    config: JsonMapping = HfArg(
-        default_factory=JsonMapping, help="Fields that differ from the preset: JSON here, a mapping in a recipe."
-    )
+    config: JsonMapping = HfArg(default_factory=JsonMapping, help="Fields that differ from the preset, as JSON.")
     sequence_length: int = HfArg(default=10, help="Symbols in a sequence.")
     train_sequences: int = HfArg(default=40_000, help="Number of sequences in an epoch of training.")
     test_sequences: int = HfArg(default=1_000, help="Number of fresh sequences to copy at the end.")
@@ -56,7 +54,7 @@ def random_sequences(number: int, length: int, seed: np.random.SeedSequence) -> 
 
 
 def as_pairs(sequences: np.ndarray) -> Dataset:
-    """Each sequence as its own translation; what the decoder reads is one step behind."""
+    """Pair each sequence with itself; the decoder's input is shifted right."""
     starts = np.full((len(sequences), 1), START)
     return Dataset.from_dict(
         {
@@ -69,7 +67,7 @@ def as_pairs(sequences: np.ndarray) -> Dataset:
 
 @torch.inference_mode()
 def copy_accuracy(model: VanillaTransformerForConditionalGeneration, sequences: np.ndarray, batch_size: int) -> float:
-    """The share of the sequences that greedy decoding copies without a mistake."""
+    """Return the share of the sequences that greedy decoding copies without a mistake."""
     model.eval()
     right = 0
     for batch in torch.as_tensor(sequences, device=model.device).split(batch_size):

@@ -42,7 +42,7 @@ def test_reviews_become_a_corpus_without_the_test_split(succeed, checkout, tmp_p
         "dropped, no text": "1",
         "dropped, in the test split by id": "2",
         "dropped, in the test split by text": "2",
-        "dropped, the id was there before": "1",
+        "dropped, repeated id": "1",
     }
 
     # A corpus that is there already is cleaned in the same way.
