@@ -67,7 +67,7 @@ def outputs(model, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
 
 
 @pytest.mark.slow
-@settings(max_examples=80, deadline=None, derandomize=True, database=None)
+@settings(max_examples=150, deadline=None, derandomize=True, database=None)
 @given(
     fields=st.fixed_dictionaries(FIELDS),
     mistake=st.none() | st.tuples(st.sampled_from(sorted(FIELDS)), wrong),
@@ -104,7 +104,7 @@ def test_a_configuration_works_or_is_refused_by_name(fields, mistake, model_clas
 
 @pytest.mark.slow
 @pytest.mark.parametrize("attention", ["eager", "sdpa"])
-@settings(max_examples=30, deadline=None, derandomize=True, database=None)
+@settings(max_examples=60, deadline=None, derandomize=True, database=None)
 @given(
     masks=st.lists(st.lists(st.booleans(), min_size=7, max_size=7), min_size=1, max_size=4),
     variant=st.fixed_dictionaries(

@@ -1,7 +1,6 @@
 """Engines side by side: all answer the same texts, in turn; quality stands beside speed."""
 
 import pytest
-import torch
 from benchmark_engines import CONTENDERS, PROCESSOR, TASKS, TORCH, UNSORTED, markdown_tables
 from shared import read_json, tiny_config
 
@@ -24,25 +23,20 @@ def settings(tmp_path, corpus, trained) -> list:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("format", ["ctranslate2", "onnx"])
-def test_engines_are_measured_in_turn(succeed, settings, tmp_path, format):
-    pytest.importorskip("ctranslate2" if format == "ctranslate2" else "onnxruntime")
-    names = [name for name, contender in CONTENDERS.items() if contender.format in (None, format)]
+def test_engines_are_measured_in_turn(succeed, settings, tmp_path):
+    pytest.importorskip("ctranslate2")
+    names = [name for name, contender in CONTENDERS.items() if contender.format in (None, "ctranslate2")]
     page = tmp_path / "page.md"
     page.write_text(f"before\n<!-- tables {PROCESSOR} -->\nold\n<!-- end of tables -->\nafter\n")
-    threads = torch.get_num_threads()
-    try:
-        chosen = ["--contenders", *names, "--threads", "1", "2"]
-        out = succeed("benchmarks/benchmark_engines.py", *settings, "--page", page, *chosen)
-    finally:
-        torch.set_num_threads(threads)
+    chosen = ["--contenders", *names, "--threads", "1"]
+    out = succeed("benchmarks/benchmark_engines.py", *settings, "--page", page, *chosen)
     report = read_json(tmp_path / "run" / "engines.json")
     for task in TASKS:
         if task in ("batches", "single"):
             own = [name for name in names if name != UNSORTED]
         else:
-            own = [name for name in names if name != "torch, bfloat16" and CONTENDERS[name].format != "onnx"]
-        assert [(row["threads"], row["name"]) for row in report[task]] == [(n, name) for n in (1, 2) for name in own]
+            own = [name for name in names if name != "torch, bfloat16"]
+        assert [row["name"] for row in report[task]] == own
         quality = "bleu" if task in ("greedy", "beams") else "accuracy"
         for row in report[task]:
             assert len(row["seconds"]) == 2 and row["texts_per_second"] > 0

@@ -6,7 +6,7 @@ import measures
 import pytest
 import torch
 from baselines import BartClassifier, TorchClassifier, bart_config
-from measures import CONTENDERS, DTYPES, NAIVE, OURS, OURS_TWICE, compare_classifiers, count_flops, make_batches
+from measures import CONTENDERS, NAIVE, OURS, OURS_TWICE, compare_classifiers, count_flops, make_batches
 from shared import read_json, tiny_config
 
 
@@ -82,13 +82,11 @@ def test_all_classify_the_same_texts():
 
 
 @pytest.mark.slow
-def test_peak_memory_grows_with_the_model(forked):
+def test_peak_memory_is_more_than_the_models(forked):
+    config = tiny_config(vocab_size=2_500_000)
     batches = make_batches(TEXTS, 7, 0, grouped=True)
-    peaks = [
-        measures.peak_memory(tiny_config(vocab_size=size), OURS, "float32", batches, CPU) for size in (100, 500_000)
-    ]
     # Weights, gradients and the optimizer's two moments.
-    assert peaks[1] - peaks[0] > 3 * 500_000 * tiny_config().d_model * 4
+    assert measures.peak_memory(config, OURS, "float32", batches, CPU) > 4 * 2_500_000 * config.d_model * 4
 
 
 SIZES = {"d_model": 16, "encoder_ffn_dim": 16, "decoder_ffn_dim": 16, "encoder_layers": 1, "decoder_layers": 1}
@@ -106,10 +104,10 @@ def test_each_task_leaves_its_measurements(succeed, tmp_path, monkeypatch):
     monkeypatch.setattr(measures, "peak_memory", fake_peak_memory)
     # A CPU without bfloat16 takes a minute for the product.
     monkeypatch.setattr(measures, "matrix_product_rate", lambda dtype, device: 1e9)
-    arguments = ["--output_dir", tmp_path / "run", *QUICK, "--config", json.dumps(SIZES), "--precisions", *DTYPES]
+    arguments = ["--output_dir", tmp_path / "run", *QUICK, "--config", json.dumps(SIZES), "--precisions", "float32"]
     out = succeed("benchmarks/benchmark.py", *arguments)
     report = read_json(tmp_path / "run" / "benchmark.json")
-    assert report["arguments"]["config"] == SIZES and report["matrix_product_flops_per_second"].keys() == DTYPES.keys()
+    assert report["arguments"]["config"] == SIZES and report["matrix_product_flops_per_second"].keys() == {"float32"}
     for task in ("training", "inference"):
         engine = {measures.OURS_CTRANSLATE2} if task == "inference" else set()
         assert {row["name"] for row in report[task]} == {*CONTENDERS, *engine}
