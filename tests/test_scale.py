@@ -78,15 +78,15 @@ def test_a_program_of_an_engine_answers_as_the_command_does(heading, module, pla
     run(program, place)
     files = [file for file in (place / "answers").rglob("*.parquet") if file.stat().st_size]
     rows = pyarrow.dataset.dataset(files).to_table().to_pylist()
-    found = {row["text"]: row for row in rows}
+    by_text = {row["text"]: row for row in rows}
     expected = Classifier(ROOT / "model_cards" / "nsmc-small")(TEXTS)
     if module != "datatrove":  # which leaves out empty documents
         assert sorted(row["id"] for row in rows) == [*range(600)]
     for text, one in zip(TEXTS, expected, strict=True):
         if text or module != "datatrove":
-            assert (found[text]["predicted"] or None) == (one and one["label"])
+            assert (by_text[text]["predicted"] or None) == (one and one["label"])
             if one and heading != "A column in Spark":
-                assert found[text]["probability"] == pytest.approx(one["score"], abs=1e-4)
+                assert by_text[text]["probability"] == pytest.approx(one["score"], abs=1e-4)
 
 
 @pytest.mark.slow

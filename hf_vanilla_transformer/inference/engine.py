@@ -33,7 +33,7 @@ class ModelFacts:
     problem_type: str
     pad_token_id: int | None
     start_token_id: int | None
-    end_token_ids: list[int]  # that end a translation; none where the model knows no end
+    end_token_ids: list[int]  # these end a translation; empty if the model has no end token
     max_positions: int
     max_target_positions: int
     vocab_size: int

@@ -33,7 +33,7 @@ from .tokenization import check_ids
 Model = TypeVar("Model", bound=PreTrainedModel)
 # Of source and target; the same one twice where there is one vocabulary.
 Tokenizers = tuple[PreTrainedTokenizerBase, PreTrainedTokenizerBase]
-# The configuration fields that can be changed when a model is trained further.
+# Training a model further may change these fields of its configuration.
 DROPOUT_FIELDS = {"dropout", "attention_dropout", "activation_dropout", "embedding_dropout"}
 # `from_pretrained` changes functions and torch's default dtype for the whole process while it runs: of two threads
 # that load at once, one gets a model with untied weights.
@@ -43,7 +43,7 @@ ONE_AT_A_TIME = threading.Lock()
 def load_from(loader: Any, folder: str, what: str, **options: Any) -> Any:
     """Load by `from_pretrained` of a class of transformers or ours; nothing else here calls it.
 
-    Code in the folder or repository does not run, also where transformers does not hand on `trust_remote_code`.
+    Code in the folder or repository does not run, even where transformers itself forgets `trust_remote_code`.
 
     Args:
         loader: A class with `from_pretrained`.

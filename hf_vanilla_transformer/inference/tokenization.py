@@ -1,5 +1,5 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""Texts to ids and back, with the tokenizer of an export, which needs `tokenizers` alone, or one of transformers."""
+"""Texts to ids and back, with the tokenizer of an export (without transformers) or one of transformers."""
 
 import json
 import sys
@@ -49,8 +49,8 @@ class ExportedTokenizer:
 class TransformersTokenizer:
     """A tokenizer of transformers, as an `ExportedTokenizer`.
 
-    A fast one keeps the settings of its last call, and another thread would cut by them. So it gets the same settings
-    in every call, and cuts nothing.
+    A fast tokenizer keeps the truncation and padding of its last call, and another thread would use them. So all calls
+    here have the same settings, and `cut` truncates.
     """
 
     def __init__(self, tokenizer: "PreTrainedTokenizerBase"):
@@ -74,7 +74,7 @@ TextTokenizer = ExportedTokenizer | TransformersTokenizer
 
 
 def cut(encoding: Encoding, max_length: int, side: str) -> list[int]:
-    """Return the ids of a text without those that are too many on one side; the tokens added to it stay."""
+    """Return the ids of a text, truncated on one side to `max_length`; the tokens that a template adds stay."""
     if len(encoding) <= max_length:
         return encoding.ids
     own = [place for place, is_special in enumerate(encoding.special_tokens_mask) if not is_special]
@@ -84,6 +84,6 @@ def cut(encoding: Encoding, max_length: int, side: str) -> list[int]:
 
 
 def check_ids(folder: str, needed: int, vocab_size: int | None) -> None:
-    """Raise a DataError if a tokenizer, which needs a vocabulary of this size, has ids that the model lacks."""
+    """Raise a `DataError` if a tokenizer needs a greater vocabulary than the model has."""
     if vocab_size is not None and needed > vocab_size:
         raise DataError(f"{folder}: the tokenizer has the id {needed - 1}, the model's vocabulary {vocab_size} tokens")

@@ -52,7 +52,7 @@ class TorchEngine(Engine):
                 num_beams=num_beams,
                 num_return_sequences=num_return_sequences,
                 do_sample=False,
-                # It counts the start token, too. Next to a model's own, `max_new_tokens` makes a warning.
+                # It counts the start token. `max_new_tokens` beside a model's own `max_length` makes a warning.
                 max_length=self.facts.max_target_positions if max_new_tokens is None else 1 + max_new_tokens,
             )
             rows = list(map(self.until_end, written[:, 1:].tolist()))

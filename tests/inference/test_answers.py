@@ -134,12 +134,12 @@ def test_a_text_is_cut_as_the_tokenizer_cuts_it(side, template, limit, tmp_path)
     tokenizer.truncation_side = side
     tokenizer.save_pretrained(tmp_path)
     texts = ["", "가", "가 나 다 가 나 다", "다 [SEP] 나 [EOS] 가 가 [CLS]"]
-    whole = tokenizer(texts)["input_ids"]
+    uncut = tokenizer(texts)["input_ids"]
     expected = tokenizer(texts, truncation=True, max_length=limit)["input_ids"]
     tokenizer(texts, padding=True, truncation=True, max_length=2)  # which a fast tokenizer remembers
     for one in (TransformersTokenizer(tokenizer), ExportedTokenizer(str(tmp_path))):
-        assert one.encode(texts, limit) == (expected, [*map(len, whole)])
-        assert one.decode(whole) == tokenizer.batch_decode(whole, skip_special_tokens=True)
+        assert one.encode(texts, limit) == (expected, [*map(len, uncut)])
+        assert one.decode(uncut) == tokenizer.batch_decode(uncut, skip_special_tokens=True)
         assert one.added_tokens == tokenizer.num_special_tokens_to_add()
 
 
@@ -195,12 +195,12 @@ def test_a_translator_is_a_folder_an_engine_or_a_model(translator):
 def test_each_text_has_its_best_translations_and_their_log_probabilities(translator, max_new_tokens):
     """The sum of the chosen tokens' log-probabilities, as `generate` of transformers has them."""
     translate = Translator(translator, num_beams=3, max_new_tokens=max_new_tokens, batch_size=2)
-    found = translate(TEXTS, num_return_sequences=3, return_scores=True)
-    assert translate(TEXTS, num_return_sequences=2) == [[one["translation"] for one in each[:2]] for each in found]
-    assert translate(TEXTS, return_scores=True) == [pytest.approx(each[0], abs=1e-6) for each in found]
-    assert found[1] == [{"translation": "", "score": 0.0, "score_per_token": 0.0}] * 3
+    answers = translate(TEXTS, num_return_sequences=3, return_scores=True)
+    assert translate(TEXTS, num_return_sequences=2) == [[one["translation"] for one in each[:2]] for each in answers]
+    assert translate(TEXTS, return_scores=True) == [pytest.approx(each[0], abs=1e-6) for each in answers]
+    assert answers[1] == [{"translation": "", "score": 0.0, "score_per_token": 0.0}] * 3
     model, tokenizer = AutoModelForSeq2SeqLM.from_pretrained(translator), load_tokenizer(translator)
-    for text, each in zip(TEXTS, found, strict=True):
+    for text, each in zip(TEXTS, answers, strict=True):
         if text == TEXTS[1]:
             continue
         limit = {"max_length": model.config.max_target_positions if max_new_tokens is None else 4}

@@ -36,8 +36,8 @@ def test_only_heads_may_be_missing(tmp_path):
         translator.model.decoder.layers[0].feed_forward.fc1.weight.float(),
     )
     weights = load_file(tmp_path / "model.safetensors")
-    whole = {name: weight for name, weight in weights.items() if ".encoder.layers.1." not in name}
-    save_file(whole, tmp_path / "model.safetensors", metadata={"format": "pt"})
+    incomplete = {name: weight for name, weight in weights.items() if ".encoder.layers.1." not in name}
+    save_file(incomplete, tmp_path / "model.safetensors", metadata={"format": "pt"})
     with pytest.raises(ValueError, match=r"lacks model\.encoder\.layers\.1\.feed_forward\.fc1\.bias, .*v_proj"):
         load_to_train(VanillaTransformerForConditionalGeneration, str(tmp_path), translator.config)
     save_file(
