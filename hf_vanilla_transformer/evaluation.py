@@ -52,19 +52,12 @@ TRANSLATION_METRICS = ("bleu", "bleu_lowercased", "chrf")
 
 
 class Measured(NamedTuple):
-    """The figures of some rows.
+    """The figures of some rows."""
 
-    Attributes:
-        report: The figures by name.
-        headline: The most important ones in a line.
-        predictions: The columns of `PREDICTIONS_FILE`.
-        worst: The numbers of the rows that a reader looks at first.
-    """
-
-    report: dict[str, Any]
-    headline: str
-    predictions: dict[str, list[str]]
-    worst: Sequence[Any]
+    report: dict[str, Any]  # the figures by name
+    headline: str  # the most important ones in a line
+    predictions: dict[str, list[str]]  # the columns of `PREDICTIONS_FILE`
+    worst: Sequence[Any]  # the numbers of the rows that a reader looks at first
 
 
 def evaluate(model: str | Path, **settings: Any) -> dict[str, Any]:
@@ -112,11 +105,9 @@ def evaluate(model: str | Path, **settings: Any) -> dict[str, Any]:
 def load_rows(
     arguments: EvaluationArguments, data: LabelledTextArguments | PairArguments, given: dict[str, Any], **options: Any
 ) -> Dataset:
-    """Load the rows that `evaluate` measures; set `arguments.split` to their name.
+    """Load the rows that `evaluate` measures, and set `arguments.split` to their name.
 
-    Args:
-        given: The settings that the user gave.
-        **options: Of `data.load`.
+    `given` are the user's settings, without the recipe's; `options` are those of `data.load`.
     """
     if arguments.split or given.get("data") is None:
         arguments.split = arguments.split or "test"
