@@ -148,7 +148,7 @@ def test_a_head_goes_by_the_names_of_its_labels(succeed, trained, tmp_path, capl
         (["--output_dir", "./a-file"], "a-file"),
         (["--resume_from_checkpoint", "./nowhere"], "nowhere"),
         (["--tokenizer", "./headless", "--model", NSMC_SMALL], "headless gives other ids than"),
-        (["--config", '{"id2label": {"0": "a"}}'], "the labels are the data's"),
+        (["--config", '{"id2label": {"0": "a"}}'], "are the data's"),
         (["--metric_for_best_model", "f2"], "loss, accuracy, f1, macro_f1; not f2"),
         (["--label_smoothing_factor", "1"], "--label_smoothing_factor: at least 0 and below 1"),
     ],
