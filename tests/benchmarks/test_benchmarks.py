@@ -110,7 +110,8 @@ def test_each_task_leaves_its_measurements(succeed, tmp_path, monkeypatch):
     assert report["arguments"]["config"] == SIZES and report["matrix_product_flops_per_second"].keys() == {"float32"}
     for task in ("training", "inference"):
         engine = {measures.OURS_CTRANSLATE2} if task == "inference" else set()
-        assert {row["name"] for row in report[task]} == {*CONTENDERS, *engine}
+        # Batches of twice as many texts are measured in bfloat16 alone.
+        assert {row["name"] for row in report[task]} == {*CONTENDERS, *engine} - {OURS_TWICE}
         assert all(row["texts_per_second"] > 0 for row in report[task])
         ours = {row["dtype"]: row["texts_per_second"] for row in report[task] if row["name"] == OURS}
         modules = [row for row in report[task] if row["name"] in CONTENDERS]
@@ -118,7 +119,7 @@ def test_each_task_leaves_its_measurements(succeed, tmp_path, monkeypatch):
         assert f"| {NAIVE} | float32 |" in out
     assert {row["times_ours"] for row in report["memory"] if row["name"] == NAIVE} == {1.5}
     assert f"| {NAIVE} | float32 | 3 | 1.50 |" in out
-    assert len(longest) == 7 and all(shapes == longest[0] and len(shapes) == 1 for shapes in longest)
+    assert len(longest) == 4 and all(shapes == longest[0] and len(shapes) == 1 for shapes in longest)
     points = {axis: len(points) for axis, points in report["curves"].items()}
     assert points == {"length": 10, "batch_size": 6, "depth": 8}
     assert (tmp_path / "run" / "benchmark.png").stat().st_size > 10_000
