@@ -138,7 +138,7 @@ def evaluate_translator(arguments: EvaluationArguments, data: PairArguments, giv
     sources, references = rows["source"][:], rows["target"][:]
     begin = time.perf_counter()
     # disable=None: no bar unless standard error is a terminal.
-    translations = translate(tqdm(sources, disable=None, leave=False))
+    translations = [text or "" for text in translate(tqdm(sources, disable=None, leave=False))]  # None: a blank source
     speed = len(rows) / (time.perf_counter() - begin)
     report = translation_report(translations, references, tokenizer)
     report |= {"bleu_interval": bootstrapped_bleu(translations, references), "texts_per_second": speed}

@@ -107,7 +107,7 @@ def test_sampled_translations_are_of_their_lines(started, tmp_path):
     flags = ["--model", tmp_path / "export", "--file", tmp_path / "lines", "--output", tmp_path / "sampled"]
     sample_translations.main([*map(str, [*flags, "--top_k", 1, "--seed", 1])])
     greedy = Translator(str(tmp_path / "export"), num_beams=1)(lines)
-    assert (tmp_path / "sampled").read_text().splitlines() == [" ".join(text.split()) for text in greedy]
+    assert (tmp_path / "sampled").read_text().splitlines() == [" ".join((text or "").split()) for text in greedy]
 
 
 def test_a_wider_model_computes_the_same(started, tmp_path):
