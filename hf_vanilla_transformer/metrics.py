@@ -111,9 +111,10 @@ def label_scores(
     from sklearn.metrics import precision_recall_fscore_support
 
     scores = precision_recall_fscore_support(labels, predicted, average=None, zero_division=0.0)
-    names = list(map(str, range(labels.shape[1]))) if names is None else names
-    rows = zip(names, *(numbers.tolist() for numbers in scores), strict=True)
-    return [dict(zip(("label", "precision", "recall", "f1", "rows"), row, strict=True)) for row in rows]
+    precision, recall, f1, rows = (numbers.tolist() for numbers in scores)
+    label = list(map(str, range(len(rows)))) if names is None else names
+    columns = {"label": label, "precision": precision, "recall": recall, "f1": f1, "rows": rows}
+    return [dict(zip(columns, one, strict=True)) for one in zip(*columns.values(), strict=True)]
 
 
 def markdown_table(rows: list[dict[str, Any]]) -> list[str]:

@@ -2,10 +2,11 @@
 """Read the settings of a function: from a recipe, keywords or flags to dataclasses, each value typed once."""
 
 import argparse
+import logging
 import os
 import re
 import reprlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from numbers import Real
 from pathlib import Path
@@ -16,16 +17,35 @@ from transformers import HfArgumentParser
 from .data.in_memory import is_in_memory, name_of
 from .errors import DataError
 from .recipes import did_you_mean, find_recipe, read_file
-from .settings import JsonMapping, check_at_least
+from .settings import DROPOUT_FIELDS, JsonMapping, check_at_least
 
 
 # What needs torch or Trainer is imported where it is used: help and mistyped flags need neither.
 if TYPE_CHECKING:
     from transformers import TrainingArguments
 
-# Settings of one machine or one call begin with one of these.
-NOT_IN_RECIPE = ("output_dir", "run_name", "resume_from_checkpoint", "use_cpu", "disable_tqdm", "push_to_hub", "hub_")
+# Settings that belong to one machine or one call.
+NOT_IN_RECIPE = {
+    "output_dir",
+    "run_name",
+    "resume_from_checkpoint",
+    "use_cpu",
+    "disable_tqdm",
+    "push_to_hub",
+    "hub_token",
+    "hub_model_id",
+    "hub_private_repo",
+    "hub_revision",
+    "hub_strategy",
+}
+# Settings of a recipe for a new vocabulary or a new model, by the setting that brings an existing one.
+OF_NEW_VOCABULARY = {"vocab_size", "target_vocab_size", "tokenizer_model", "vocab_lines"}
+OF_NEW = {
+    "tokenizer": OF_NEW_VOCABULARY,
+    "model": {"config", "preset", "vocabularies", "tokenizer", *OF_NEW_VOCABULARY},
+}
 Settings = dict[str, Any]
+logger = logging.getLogger(__name__)
 
 
 class SettingsParser(HfArgumentParser):
@@ -86,7 +106,6 @@ def read_settings(
     recipe: str | Path | Settings | None,
     given: Mapping[str, Any],
     command: str = "",
-    adapt: Callable[[Settings, Settings], Settings] | None = None,
 ) -> tuple[tuple[Any, ...], Settings]:
     """Read the settings of a function: keywords, else a recipe's settings, else the defaults.
 
@@ -95,7 +114,6 @@ def read_settings(
         recipe: The file of a recipe, or the name of one of the package, or its settings; None for none.
         given: The keywords; `data` can be a data set or DataFrame, which the record names by rows and columns.
         command: The command that a recipe must be for.
-        adapt: Called with the recipe's settings and the keywords; returns the recipe's settings to use.
 
     Returns:
         An instance of each dataclass; the settings of recipe and keywords, for the run's record.
@@ -110,8 +128,12 @@ def read_settings(
     if of_recipe.get("push_to_hub") and "push_to_hub" not in given:
         parser.error("the recipe says push_to_hub: to send the result to the Hub, give push_to_hub yourself")
     given = {name: parser.typed(name, value) for name, value in given.items()}
-    if adapt is not None:
-        of_recipe = adapt(of_recipe, given)
+    dropout_alone = set(of_recipe.get("config") or ()) <= DROPOUT_FIELDS  # which --model takes, too
+    for source, names in OF_NEW.items():
+        left_out = [name for name in of_recipe if name in names and not (name == "config" and dropout_alone)]
+        if given.get(source) and left_out:
+            logger.warning(f"--{source}: brings its own, so the recipe's {', '.join(left_out)} are left out")
+            of_recipe = {name: value for name, value in of_recipe.items() if name not in left_out}
     for name, value in given.items():
         if isinstance(value, dict) and isinstance(of_recipe.get(name), dict):
             given[name] = {**of_recipe[name], **value}  # its fields override the recipe's
@@ -128,7 +150,7 @@ def read_settings(
         raise DataError(str(error)) from error
     for arguments in filter(lambda one: is_training(type(one)), parsed):
         check_training(arguments)
-    recorded = {name: value for name, value in {**of_recipe, **given}.items() if not name.startswith(NOT_IN_RECIPE)}
+    recorded = {name: value for name, value in {**of_recipe, **given}.items() if name not in NOT_IN_RECIPE}
     return parsed, {name: name_of(value) if is_in_memory(value) else value for name, value in recorded.items()}
 
 

@@ -14,6 +14,8 @@ from .tasks import FORMATS, SINGLE
 if TYPE_CHECKING:
     from datasets import DatasetDict
 
+# The configuration fields that can be changed when a model is trained further.
+DROPOUT_FIELDS = {"dropout", "attention_dropout", "activation_dropout", "embedding_dropout"}
 VocabularyKind = Literal["bpe", "unigram", "word"]
 
 
@@ -133,15 +135,12 @@ class ModelArguments:
 
     def __post_init__(self):
         from .configuration_vanilla_transformer import VanillaTransformerConfig
-        from .inference.folder import DROPOUT_FIELDS
 
         check_at_least(1, self, "vocab_lines")
         with user_errors():
             VanillaTransformerConfig.check_names(self.config)
         if self.model and set(self.config) - DROPOUT_FIELDS:
-            raise DataError(
-                "--config: of --model, only the dropout rates can be changed; a recipe's `config` is for a new model"
-            )
+            raise DataError("--config: of --model, only the dropout rates can be changed")
 
 
 @dataclass

@@ -58,7 +58,7 @@ def main(argv: list[str] | None = None) -> None:
 def columns_of(classify: Classifier, arguments: PredictArguments, row: np.ndarray) -> dict[str, Answer]:
     """Return the columns, by name, of the answer to a text with these probabilities, (labels,)."""
     answer, ranked = classify.answer(row), classify.answer(row, arguments.top_k)
-    if classify.problem_type == REGRESSION and len(row) == 1:
+    if classify.problem_type == REGRESSION:
         return {"predicted": round(answer["score"], 4)}
     if classify.problem_type == MULTI and arguments.top_k > 1:
         answer = ranked[0]

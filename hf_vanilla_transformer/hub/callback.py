@@ -80,4 +80,4 @@ def changed_arguments(arguments: TrainingArguments) -> dict[str, Any]:
     state = {"use_configured_state": True}
     defaults = type(arguments)(arguments.output_dir, use_cpu=arguments.use_cpu, accelerator_config=state).to_dict()
     changed = {name: value for name, value in arguments.to_dict().items() if value != defaults[name]}
-    return {name: value for name, value in changed.items() if not name.startswith(NOT_IN_RECIPE)}
+    return {name: value for name, value in changed.items() if name not in NOT_IN_RECIPE}

@@ -33,8 +33,6 @@ from .tokenization import check_ids
 Model = TypeVar("Model", bound=PreTrainedModel)
 # Of source and target; the same one twice where there is one vocabulary.
 Tokenizers = tuple[PreTrainedTokenizerBase, PreTrainedTokenizerBase]
-# Training a model further may change these fields of its configuration.
-DROPOUT_FIELDS = {"dropout", "attention_dropout", "activation_dropout", "embedding_dropout"}
 # `from_pretrained` changes functions and torch's default dtype for the whole process while it runs: of two threads
 # that load at once, one gets a model with untied weights.
 ONE_AT_A_TIME = threading.Lock()

@@ -16,30 +16,31 @@ from ..tasks import MULTI
 
 # Fewer rows say nothing about probabilities.
 MIN_ROWS = 20
-# With fewer wrong answers the temperature stays at least 1: where all answers are right, the best one would be 0.
+# With fewer wrong answers, the temperature is at least 1: with none, the best one would be 0.
 MIN_WRONG = 10
 BOUNDS = (0.1, 10.0)  # of temperatures
 
 
 def calibrate(trainer: Trainer, split: Dataset, problem_type: str) -> dict[str, Any]:
-    """Divide the logits of a trained classifier by the temperature that fits a tokenized split best.
+    """Divide a trained classifier's head by the temperature that fits a tokenized split best.
 
-    The classifier's head is scaled: every engine, export and pipeline has the temperature without further code. Of
-    several labels a text, each has a temperature of its own.
+    So every engine, export and pipeline has the temperature without further code. Of several labels a text, each has
+    a temperature of its own.
 
     Returns:
         `temperature`, a number or a list; `rows`; and `before` and `after`, what `calibration_scores` returns; or
         `skipped`, the reason, if the split is too small or has one label alone.
     """
     halves = {name: getattr(trainer.args, name) for name in ("bf16_full_eval", "fp16_full_eval")}
-    vars(trainer.args).update(dict.fromkeys(halves, False))  # which would round the weights before they are saved
+    vars(trainer.args).update(dict.fromkeys(halves, False))  # they would round the weights before these are saved
     prediction = trainer.predict(split)
     vars(trainer.args).update(halves)
     logits, labels = np.asarray(prediction.predictions), np.asarray(prediction.label_ids)
     if reason := why_not(labels):
         return {"skipped": reason}
     temperature = fit_temperature(torch.tensor(logits), torch.tensor(labels), problem_type)
-    few = torch.as_tensor(wrong_answers(logits, labels, problem_type) < MIN_WRONG)
+    wrong = (logits > 0) != (labels > 0.5) if problem_type == MULTI else logits.argmax(axis=-1) != labels
+    few = torch.as_tensor(wrong.sum(axis=0) < MIN_WRONG)
     temperature = torch.where(few, temperature.clamp(min=1.0), temperature)
     model: Any = trainer.model
     with torch.no_grad():
@@ -50,16 +51,10 @@ def calibrate(trainer: Trainer, split: Dataset, problem_type: str) -> dict[str, 
 
 
 def why_not(labels: np.ndarray) -> str | None:
-    """Return why labels, (rows,) or (rows, labels), give no temperature; None if they do."""
+    """Return why no temperature can be fitted to labels, (rows,) or (rows, labels); None if one can."""
     if len(labels) < MIN_ROWS:
         return f"the validation split has {len(labels)} rows, fewer than {MIN_ROWS}"
     return "the validation split has a single label" if (labels == labels[0]).all() else None
-
-
-def wrong_answers(logits: np.ndarray, labels: np.ndarray, problem_type: str) -> np.ndarray:
-    """Count the wrong answers: a number, or of several labels a text one for each label."""
-    wrong = (logits > 0) != (labels > 0.5) if problem_type == MULTI else logits.argmax(axis=-1) != labels
-    return wrong.sum(axis=0)
 
 
 def fit_temperature(logits: torch.Tensor, labels: torch.Tensor, problem_type: str) -> torch.Tensor:
@@ -71,7 +66,7 @@ def fit_temperature(logits: torch.Tensor, labels: torch.Tensor, problem_type: st
         problem_type: One of `tasks.PROBLEM_TYPES`.
 
     Returns:
-        (), or of several labels a text (labels,), float32, within `BOUNDS`; 1 of a label that all texts have, or none.
+        (), or of several labels a text (labels,), float32, within `BOUNDS`; 1 for a label that all texts or none have.
     """
     multi = problem_type == MULTI
     logits = logits.double()

@@ -1,14 +1,12 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""A run's checkpoints: the one to go on from, the mean of the last ones, weights in half precision."""
+"""A run's checkpoints: the one to go on from, the mean of the last ones."""
 
 import json
 import logging
 import zipfile
 from pathlib import Path
 
-import torch
 from torch.optim.swa_utils import AveragedModel
-from transformers import PreTrainedModel
 from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
@@ -118,21 +116,3 @@ def average_checkpoints(folders: list[str]) -> VanillaTransformerPreTrainedModel
         average.update_parameters(load_model(folder).float())
     model.load_state_dict(average.module.state_dict())
     return model.to(dtype)  # type: ignore[arg-type]  # transformers wraps `to`
-
-
-def round_weights(model: PreTrainedModel, dtype: torch.dtype) -> None:
-    """Round a model's weights, in place, to values that a lower precision can hold; its own precision stays."""
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.copy_(parameter.to(dtype))
-
-
-def save_weights_in(model: PreTrainedModel, folder: str, dtype: torch.dtype) -> None:
-    """Save a model with its weights, rounded by `round_weights`, in a lower precision, for a smaller file.
-
-    config.json keeps the model's own precision: `from_pretrained` computes in that.
-    """
-    # Tied weights stay one tensor.
-    lowered: dict[int, torch.Tensor] = {}
-    state = {name: lowered.setdefault(t.data_ptr(), t.to(dtype)) for name, t in model.state_dict().items()}
-    model.save_pretrained(folder, state_dict=state)

@@ -20,19 +20,13 @@ from transformers import (
 
 from ..data.labelled_text import tokenize
 from ..data.labels import label_names
+from ..data.report import describe_data
 from ..data.rows import column_array
 from ..errors import DataError
 from ..hub.record import data_record
 from ..inference.engine import ModelFacts
 from ..inference.folder import load_config
-from ..metrics import (
-    TABLE_LIMIT,
-    compute_metrics,
-    evaluate_split,
-    interval_of,
-    markdown_table,
-    robustness_report,
-)
+from ..metrics import TABLE_LIMIT, compute_metrics, evaluate_split, interval_of, markdown_table, robustness_report
 from ..modeling_vanilla_transformer import VanillaTransformerForSequenceClassification
 from ..reading import read_settings
 from ..settings import ClassifierArguments, DataArguments, check_robustness
@@ -40,14 +34,12 @@ from ..tasks import CLASSIFICATION, ERRORS, METRICS, REGRESSION, SINGLE, headlin
 from ..tokenizer import join_spaced_characters
 from .augmentation import AugmentingCollator
 from .calibration import calibrate
-from .losses import WeightedLoss, balanced_weights
-from .run import Run, make_config, print_facts
+from .losses import balanced_weights, weighted_loss
+from .run import Run, make_config, print_once
 from .trainer import ResumableTrainer, data_seed
 
 
 logger = logging.getLogger(__name__)
-
-
 GROUPS = (DataArguments, ClassifierArguments, TrainingArguments)
 
 
@@ -59,8 +51,8 @@ def train_classifier(recipe: str | Path | None = None, **settings: Any) -> Run:
 
     Args:
         recipe: The name of a recipe of the package, or a recipe's file; None for the defaults.
-        **settings: What overrides the recipe: what `vanilla-transformer train-classifier --help-all` lists. `data` can
-            also be a `datasets.Dataset` or `DatasetDict`, or a pandas DataFrame.
+        **settings: The settings that `vanilla-transformer train-classifier --help-all` lists; they override the
+            recipe's. `data` can also be a `datasets.Dataset` or `DatasetDict`, or a pandas DataFrame.
 
     Returns:
         The run, whose folder can be shared.
@@ -72,9 +64,7 @@ def train_classifier(recipe: str | Path | None = None, **settings: Any) -> Run:
         FloatingPointError: a loss is not finite.
         OSError: a file cannot be read or written.
     """
-    (data, model, training), recorded = read_settings(
-        GROUPS, recipe, settings, CLASSIFICATION.command, metric_of_these_labels
-    )
+    (data, model, training), recorded = read_settings(GROUPS, recipe, settings, CLASSIFICATION.command)
     return train(data, model, training, recorded)
 
 
@@ -86,18 +76,16 @@ def train(
     *,
     extend: Callable[[Dataset, PreTrainedTokenizerBase, int], Dataset] | None = None,
     compute_loss_func: Callable | None = None,
-    trainer_class: type[ResumableTrainer] = ResumableTrainer,
     describe: Callable[[DatasetDict], dict[str, Any]] | None = None,
     script: str | None = None,
 ) -> Run:
     """Train, measure and save a classifier.
 
     Args:
-        settings: Those of recipe and keywords, for the record.
-        extend: Called with the tokenized training set, the tokenizer and `max_length`; returns the set to train on.
+        settings: The settings of recipe and keywords, for the record.
+        extend: Makes the training set from the tokenized one, the tokenizer and `max_length`.
         compute_loss_func: As in `Trainer`.
-        trainer_class: A `ResumableTrainer`.
-        describe: Called with the splits before they are tokenized; returns further entries of the record's `data`.
+        describe: Makes further entries of the record's `data` from the splits with their texts.
         script: As in `Run.finish`.
     """
     problem_type = data_arguments.problem_type or SINGLE
@@ -113,7 +101,7 @@ def train(
         tokenizer = run.make_tokenizer(data["train"], max_length, "pad_token", "bos_token", "unk_token")
         if "spacing" in arguments.augment:
             join_spaced_characters(tokenizer)
-        print_facts(data, {"text": tokenizer}, max_length)
+        print_once(*describe_data(data, {"text": tokenizer}, max_length))
         with training.main_process_first(desc="tokens"):
             tokenized = tokenize(data, tokenizer, max_length)
             train_rows = tokenized["train"]
@@ -129,8 +117,9 @@ def train(
             return run
         if arguments.class_weights:
             weights = balanced_weights(torch.tensor(column_array(tokenized["train"], "labels")), len(labels))
-            compute_loss_func = WeightedLoss(weights, training.label_smoothing_factor)
-        trainer = trainer_class(
+            smoothing = training.label_smoothing_factor
+            compute_loss_func = partial(weighted_loss, weights=weights, label_smoothing=smoothing)
+        trainer = ResumableTrainer(
             model,
             training,
             train_dataset=train_rows,
@@ -144,7 +133,7 @@ def train(
         if arguments.calibrate and problem_type != REGRESSION:
             run.metrics["calibration"] = calibrate(trainer, tokenized["validation"], problem_type)
             if reason := run.metrics["calibration"].get("skipped"):
-                print(f"Probabilities are not calibrated: {reason}")
+                print_once(f"Probabilities are not calibrated: {reason}")
         run.save(trainer)
         temperature = run.metrics.get("calibration", {}).get("temperature")
         for split, rows in tokenized.items():
@@ -166,30 +155,24 @@ def train(
         return run
 
 
-def metric_of_these_labels(recipe: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
-    """Return a recipe with the metric for the best model that fits the given kind of labels, or their weights."""
-    kind = given.get("problem_type")
-    if "metric_for_best_model" not in recipe or "metric_for_best_model" in given:
-        return recipe
-    if kind not in (None, recipe.get("problem_type")):
-        return recipe | {"metric_for_best_model": headline_of(kind)[0]}
-    return recipe | ({"metric_for_best_model": "macro_f1"} if given.get("class_weights") == "balanced" else {})
-
-
 def check_settings(
     arguments: ClassifierArguments, training: TrainingArguments, settings: dict[str, Any], problem_type: str
 ) -> None:
-    """Refuse class weights without classes; of an error, less is better."""
-    if arguments.class_weights and problem_type != SINGLE:
-        raise DataError(f"--class_weights: only where each text has one class, not with --problem_type {problem_type}")
-    if training.metric_for_best_model in ERRORS and "greater_is_better" not in settings:
-        training.greater_is_better = False
+    """Refuse settings that need one class a text; choose the metric for the best model, unless it is given."""
+    of_classes = {"class_weights": arguments.class_weights, "label_smoothing_factor": training.label_smoothing_factor}
+    for name in (name for name, value in of_classes.items() if value and problem_type != SINGLE):
+        raise DataError(f"--{name}: only where each text has one class, not with --problem_type {problem_type}")
+    if (metric := settings.get("metric_for_best_model")) is None:
+        metric = "macro_f1" if arguments.class_weights else headline_of(problem_type)[0]
+        training.metric_for_best_model = metric
+    if "greater_is_better" not in settings:
+        training.greater_is_better = metric.removeprefix("eval_") not in ERRORS
 
 
 def collator_and_callbacks(
     arguments: ClassifierArguments, training: TrainingArguments, tokenizer: PreTrainedTokenizerBase, max_length: int
 ) -> dict[str, Any]:
-    """Return arguments of `Trainer`: a collator that pads, and with `--augment` changes texts; early stopping."""
+    """Return two arguments of `Trainer`, for padding, `augment` and early stopping."""
     collator: Any = DataCollatorWithPadding(tokenizer)
     callbacks: list[TrainerCallback] = []
     if arguments.early_stopping_patience is not None:
@@ -198,12 +181,12 @@ def collator_and_callbacks(
     if arguments.augment:
         training.remove_unused_columns = False  # the collator reads texts
         collator = AugmentingCollator(tokenizer, max_length, data_seed(training), arguments.augment)
-        callbacks.append(collator)
+        callbacks.append(collator)  # which then knows the epoch
     return {"data_collator": collator, "callbacks": callbacks}
 
 
 def headline(report: dict[str, Any], rows: int, problem_type: str) -> str:
-    """Return what is printed of the test split: a table of labels, the headline metric, a warning of one answer."""
+    """Write the test split's table of labels and headline metric, and warn of a model with a single answer."""
     per_label = report.get("per_label", [])
     name, words = headline_of(problem_type)
     lines = markdown_table(per_label) if 2 <= len(per_label) <= TABLE_LIMIT else []
@@ -232,7 +215,7 @@ def make_model(
             "problem_type": None if problem_type == SINGLE else problem_type,
         }
     )
-    # A head for another number of labels is a new one.
+    # For another number of labels, `from_pretrained` makes a new head.
     model = run.make_model(VanillaTransformerForSequenceClassification, config, ignore_mismatched_sizes=True)
     if run.arguments.model:
         match_labels(model, ModelFacts.of(load_config(run.arguments.model)).labels, labels)
@@ -240,9 +223,11 @@ def make_model(
 
 
 def match_labels(model: VanillaTransformerForSequenceClassification, known: list[str], labels: list[str]) -> None:
-    """Reorder a loaded model's head by the data's labels; if the model knows other labels, make a new head.
+    """Reorder a loaded model's head by the data's labels, or make a new head if the model knows other labels.
 
-    Labels without names (`LABEL_0`) count as the data's.
+    Args:
+        known: The model's labels; those without names (`LABEL_0`) count as the data's.
+        labels: The data's labels.
     """
     if known == labels or known == [f"LABEL_{i}" for i in range(len(labels))]:
         return
@@ -250,7 +235,7 @@ def match_labels(model: VanillaTransformerForSequenceClassification, known: list
     if sorted(known) == sorted(labels):
         rows = head[[known.index(label) for label in labels]]
     else:
-        # A head for another number of labels is a new one already.
+        # For another number of labels, the head is new already.
         rows = head if len(known) != len(labels) else type(model)(model.config).classifier.weight
         logger.warning(f"--model: knows {', '.join(known)}; for {', '.join(labels)} it gets a new head")
     with torch.no_grad():

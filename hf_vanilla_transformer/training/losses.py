@@ -1,6 +1,8 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 """Losses that transformers does not have: the Annotated Transformer's label smoothing, weights of labels."""
 
+from typing import Any
+
 import torch
 from torch import nn
 from transformers.modeling_outputs import Seq2SeqLMOutput, Seq2SeqSequenceClassifierOutput
@@ -74,28 +76,24 @@ def balanced_weights(labels: torch.Tensor, number: int) -> torch.Tensor:
     return torch.where(counts > 0, len(labels) / (number * counts.clamp(min=1)), 0.0)
 
 
-class WeightedLoss:
-    """Cross-entropy with a weight for each label, a `compute_loss_func` for Trainer.
+def weighted_loss(
+    outputs: Seq2SeqSequenceClassifierOutput,
+    labels: torch.Tensor,
+    num_items_in_batch: int | torch.Tensor | None = None,
+    *,
+    weights: torch.Tensor,
+    label_smoothing: float = 0.0,
+) -> torch.Tensor:
+    """Return the cross-entropy with weights of labels, a `compute_loss_func` for Trainer once these are bound.
 
     Args:
+        outputs: With `logits` (B, labels).
+        labels: (B,), int64.
+        num_items_in_batch: The number to divide the sum by; by default B.
         weights: (labels,), float.
         label_smoothing: Share of the probability that is spread over all labels.
     """
-
-    def __init__(self, weights: torch.Tensor, label_smoothing: float = 0.0):
-        self.weights = weights
-        self.label_smoothing = label_smoothing
-
-    def __call__(
-        self,
-        outputs: Seq2SeqSequenceClassifierOutput,
-        labels: torch.Tensor,
-        num_items_in_batch: int | torch.Tensor | None = None,
-    ) -> torch.Tensor:
-        """Return the weighted sum over the batch, divided by its number of rows, or by `num_items_in_batch`."""
-        logits = outputs.logits.float()
-        weights = self.weights.to(logits.device)
-        loss = nn.functional.cross_entropy(
-            logits, labels, weights, reduction="sum", label_smoothing=self.label_smoothing
-        )
-        return loss / (len(labels) if num_items_in_batch is None else num_items_in_batch)
+    logits = outputs.logits.float()
+    options: Any = {"reduction": "sum", "label_smoothing": label_smoothing}
+    loss = nn.functional.cross_entropy(logits, labels, weights.to(logits.device), **options)
+    return loss / (len(labels) if num_items_in_batch is None else num_items_in_batch)

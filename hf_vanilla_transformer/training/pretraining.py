@@ -9,6 +9,7 @@ from transformers import PreTrainedTokenizerBase, Seq2SeqTrainingArguments
 from ..configuration_vanilla_transformer import VanillaTransformerConfig
 from ..data.checksums import file_checksum
 from ..data.plain_text import load_corpus, tokenize_corpus
+from ..data.report import describe_data
 from ..errors import DataError
 from ..inference.folder import load_config
 from ..metrics import compute_perplexity, token_losses
@@ -17,7 +18,7 @@ from ..reading import read_settings
 from ..settings import DenoiserArguments, DenoisingArguments, TextArguments
 from ..tasks import DENOISING
 from .denoising import SpanInfilling
-from .run import Run, generation_config, make_config, print_facts, sorted_by_length
+from .run import Run, generation_config, make_config, print_once, sorted_by_length
 from .trainer import TokenBudgetTrainer, data_seed
 
 
@@ -33,7 +34,7 @@ def pretrain(recipe: str | Path | None = None, **settings: Any) -> Run:
 
     Args:
         recipe: The name of a recipe of the package, or a recipe's file; None for the defaults.
-        **settings: What overrides the recipe: what `vanilla-transformer pretrain --help-all` lists.
+        **settings: The settings that `vanilla-transformer pretrain --help-all` lists; they override the recipe's.
 
     Returns:
         The run, whose folder is one to fine-tune. Result and errors are those of `train_classifier`.
@@ -42,22 +43,22 @@ def pretrain(recipe: str | Path | None = None, **settings: Any) -> Run:
         GROUPS, recipe, settings, DENOISING.command
     )
     if training.predict_with_generate:
-        raise DataError("--predict_with_generate: what is measured is the loss of the text, not what is generated")
+        raise DataError("--predict_with_generate: pretraining measures the loss of the text, not generated text")
     training.remove_unused_columns = False  # the collator reads columns that the model does not
-    texts, held_out = text_arguments.texts, text_arguments.validation
+    texts = text_arguments.texts
     options: dict[str, Any] = {"seed": text_arguments.split_seed, "encoding": text_arguments.encoding or "utf-8"}
     with Run(arguments, training, recorded, ("loss", "token_loss", "perplexity")) as run:
         with training.main_process_first(desc="data"):
-            # A wrong model is refused before the data are read.
+            # Refuse a wrong model before reading the data.
             trained = load_config(arguments.model) if arguments.model else None
             positions = min(trained.max_position_embeddings, trained.max_target_positions) if trained else 128
             max_length = text_arguments.max_length or positions
-            corpus = load_corpus(texts, validation=held_out, **options)
+            corpus = load_corpus(texts, validation=text_arguments.validation, **options)
         tokenizer = run.make_tokenizer(corpus["train"], max_length, *NEEDED_TOKENS)
         config = make_config(arguments, tokenizer, max_length, arguments.preset, **JOINT)
         check_config(arguments, config, tokenizer, max_length)
         collator = SpanInfilling(tokenizer, config, **vars(denoising), seed=data_seed(training))
-        print_facts(corpus, {"text": tokenizer}, max_length)
+        print_once(*describe_data(corpus, {"text": tokenizer}, max_length))
         with training.main_process_first(desc="tokens"):
             rows, validation = tokenize_corpus(corpus, tokenizer, max_length - 1).values()
             validation = collator.corrupted(sorted_by_length(validation))
@@ -80,9 +81,9 @@ def pretrain(recipe: str | Path | None = None, **settings: Any) -> Run:
         )
         run.train(trainer)
         run.save(trainer)
-        measured, number = trainer.evaluate(), len(validation)
+        measured = trainer.evaluate()
         loss, perplexity = measured["eval_token_loss"], measured["eval_perplexity"]
-        run.metrics["validation"] = {"loss": loss, "perplexity": perplexity, "rows": number}
+        run.metrics["validation"] = {"loss": loss, "perplexity": perplexity, "rows": len(validation)}
         run.finish(
             trainer,
             headline=f"validation perplexity: {perplexity:.3f}",
@@ -90,7 +91,7 @@ def pretrain(recipe: str | Path | None = None, **settings: Any) -> Run:
             data=lambda: {
                 "source": {file: file_checksum(file) for file in texts},
                 "train": {"rows": len(rows)},
-                "validation": {"rows": number},
+                "validation": {"rows": len(validation)},
             },
         )
         return run

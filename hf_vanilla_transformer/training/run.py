@@ -14,32 +14,34 @@ import numpy as np
 import torch
 from accelerate import PartialState
 from accelerate.utils import broadcast_object_list
-from datasets import Dataset, DatasetDict
+from datasets import Dataset
 from filelock import FileLock, Timeout
 from transformers import GenerationConfig, PreTrainedModel, PreTrainedTokenizerBase, TrainingArguments, set_seed
 
 from ..configuration_vanilla_transformer import VanillaTransformerConfig
-from ..data.report import describe_data
 from ..data.rows import column_array
 from ..errors import DataError, user_errors
 from ..hub.model_card import save_model_card
-from ..hub.record import CARD_FILE, CURVES_FILE, METRICS_FILE, RECIPE_FILE, RUN_FILE, metrics_of_training, save_record
+from ..hub.record import CARD_FILE, metrics_of_training, save_record
 from ..hub.upload import upload
 from ..inference.folder import Model, load_config, load_to_train, load_tokenizer, load_tokenizer_to_train, size_needed
 from ..inference.precision import explain_precision, training_precision
 from ..settings import ModelArguments
-from .checkpoints import LOCK_FILE, last_whole_checkpoint, prepare_output_dir, round_weights, save_weights_in
+from .checkpoints import LOCK_FILE, last_whole_checkpoint, prepare_output_dir
 from .trainer import ResumableTrainer, TrainingStopped
 from .vocabulary import train_vocabulary
 
 
-FILES = f"its code, the tokenizer, {METRICS_FILE}, {RECIPE_FILE}, {RUN_FILE}, {CURVES_FILE}, and a card, {CARD_FILE}"
+def print_once(*lines: str) -> None:
+    """Print lines in the main process."""
+    if PartialState().is_main_process:
+        print(*lines, sep="\n", flush=True)
 
 
 def broadcast_from_main(make: Callable[[], Any]) -> Any:
-    """Call `make` in the main process, and return in all processes what it returns; its errors are raised in all.
+    """Call `make` in the main process alone, and return its result, or raise its error, in all processes.
 
-    Not for use inside `main_process_first`.
+    Inside `main_process_first`, the other processes would wait forever.
     """
     result = error = None
     if PartialState().is_main_process:
@@ -108,65 +110,56 @@ def make_config(
     return config
 
 
-def print_facts(data: DatasetDict, *options: Any) -> None:
-    """Print what `describe_data` says; `options` are its further arguments."""
-    if PartialState().is_main_process:
-        print(*describe_data(data, *options), sep="\n", flush=True)
-
-
 def print_model(model: PreTrainedModel) -> None:
-    """Print the sizes of a model."""
+    """Print the sizes of a model; where encoder and decoder differ, those of both."""
     config: Any = model.config
     sizes = {
+        "d_model": (config.d_model,),
         "layers": (config.encoder_layers, config.decoder_layers),
         "heads": (config.encoder_attention_heads, config.decoder_attention_heads),
         "feed-forward": (config.encoder_ffn_dim, config.decoder_ffn_dim),
         "vocabulary": (config.vocab_size, config.target_vocab_size),
     }
-    words = [f"d_model {config.d_model:,}"]
-    for name, (encoder, decoder) in sizes.items():
-        words.append(f"{name} {encoder:,}" + ("" if encoder == decoder else f" and {decoder:,}"))
-    if PartialState().is_main_process:
-        print(f"model: {', '.join(words)}; {model.num_parameters():,} parameters", flush=True)
+    words = [f"{name} {' and '.join(f'{size:,}' for size in dict.fromkeys(both))}" for name, both in sizes.items()]
+    print_once(f"model: {', '.join(words)}; {model.num_parameters():,} parameters")
 
 
 @contextlib.contextmanager
 def stop_at_sigterm(trainer: ResumableTrainer) -> Iterator[None]:
-    """Let SIGTERM stop the trainer, with a checkpoint; only in the main thread can handlers be set."""
-    handlers: dict[signal.Signals, Any] = {}
+    """Let SIGTERM stop the trainer, with a checkpoint; in another thread than the main one, change nothing."""
 
     def stop(*args: Any) -> None:
         trainer.stop()
-        # A launcher's signal also ends the processes that load data, for which torch would raise an error here.
+        # The signal also ends the processes that load data. Torch's handler would take that for an error.
         if hasattr(signal, "SIGCHLD"):
-            handlers.setdefault(signal.SIGCHLD, signal.signal(signal.SIGCHLD, lambda *args: None))
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
 
-    if threading.current_thread() is threading.main_thread():
-        handlers[signal.SIGTERM] = signal.signal(signal.SIGTERM, stop)
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    handler = signal.signal(signal.SIGTERM, stop)
     try:
         yield
     finally:
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
+        signal.signal(signal.SIGTERM, handler)
 
 
 class Run:
     """A training run, from an empty folder to one that can be shared.
 
-    As a context manager it holds the folder's lock: a folder has one run at a time. A KeyboardInterrupt or
-    `TrainingStopped` that leaves the context has a note that says how the run goes on.
+    As a context manager it locks the folder, and adds to an interruption's error a note on how the run goes on.
 
     Args:
         arguments: The model's settings.
         training: transformers' training arguments.
-        settings: What recipe and keywords say, for the record.
+        settings: The settings of recipe and keywords, for the record.
         metrics: The metrics that `metric_for_best_model` can name.
-        packages: Modules of optional extras that the run needs, besides matplotlib.
+        packages: Modules of the extra [train] that the run needs, besides matplotlib.
 
     Attributes:
         folder: The run's folder.
         checkpoint: The checkpoint that the run resumes from; None for a new run.
-        metrics: What was measured, as in `metrics.json`; empty after a dry run.
+        metrics: The content of `metrics.json`; empty after a dry run.
         model: The trained model.
         tokenizer: The tokenizer of its texts.
         target_tokenizer: Of a translator, the tokenizer of its translations.
@@ -187,8 +180,8 @@ class Run:
         best = training.metric_for_best_model
         if best is not None and best.removeprefix("eval_") not in metrics:
             raise DataError(f"--metric_for_best_model: {', '.join(metrics)}; not {best}")
-        # Fail before training if an extra is not installed. scikit-learn also draws a random number when it is
-        # imported, which a resumed run would draw twice at its first evaluation.
+        # Fail before training if an extra is not installed. And the import of scikit-learn draws a random number: at
+        # the first evaluation, a resumed run would draw it once more.
         for package in ("matplotlib", *packages):
             importlib.import_module(package)
         self.arguments, self.training, self.settings = arguments, training, settings
@@ -208,9 +201,8 @@ class Run:
             self._at_end = stack.pop_all()
         if self.training.ddp_find_unused_parameters is None:
             self.training.ddp_find_unused_parameters = False  # no loss leaves out a parameter
-        if PartialState().is_main_process:
-            print(f"The result goes to {self.folder}", flush=True)
-            print(explain_precision(training_precision(self.training), self.training.use_cpu), flush=True)
+        precision = explain_precision(training_precision(self.training), self.training.use_cpu)
+        print_once(f"The result goes to {self.folder}", precision)
         return self
 
     def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
@@ -232,9 +224,12 @@ class Run:
         return prepare_output_dir(self.folder, self.training.resume_from_checkpoint)
 
     def make_tokenizer(self, rows: Dataset | None, max_length: int, *needed: str) -> PreTrainedTokenizerBase:
-        """Return the tokenizer of a run with one vocabulary: its checkpoint's, a named one, or one trained on `rows`.
+        """Load the tokenizer of a checkpoint, `tokenizer` or `model`, or train one on the rows' texts.
 
-        One that is named must have the special tokens `needed`.
+        Args:
+            rows: With a column `text`.
+            max_length: The tokens to keep of a text.
+            needed: Names of the special tokens that a loaded one must have.
         """
         arguments: Any = self.arguments
         if self.checkpoint:
@@ -247,7 +242,8 @@ class Run:
     def make_model(self, model_class: type[Model], config: VanillaTransformerConfig, **options: Any) -> Model:
         """Seed all random numbers, then make a new model, or load the one to train further; in float32.
 
-        `options` are further arguments of `from_pretrained`.
+        Args:
+            options: Further arguments of `from_pretrained`.
         """
         set_seed(self.training.seed)
         attention = {"attn_implementation": self.arguments.attn_implementation}
@@ -273,12 +269,17 @@ class Run:
         self.metrics = metrics_of_training(trainer.args, trainer.state)
 
     def save(self, trainer: ResumableTrainer) -> None:
-        """Round and save the model; what is measured afterwards is what was saved."""
-        dtype = getattr(torch, self.arguments.weights_dtype)
-        round_weights(trainer.model, dtype)
+        """Save the model, with weights rounded to `weights_dtype`; the model stays in float32."""
+        model, dtype = trainer.model, getattr(torch, self.arguments.weights_dtype)
+        with torch.no_grad():
+            for parameter in model.parameters():
+                parameter.copy_(parameter.to(dtype))
         trainer.save_model(self.folder, _internal_call=True)  # `finish` uploads it, with the record
         if dtype != torch.float32 and trainer.is_world_process_zero():
-            save_weights_in(trainer.model, self.folder, dtype)
+            # For a smaller file, in which tied weights stay one tensor. config.json names float32, to compute in.
+            lowered: dict[int, torch.Tensor] = {}
+            state = {name: lowered.setdefault(t.data_ptr(), t.to(dtype)) for name, t in model.state_dict().items()}
+            model.save_pretrained(self.folder, state_dict=state)
 
     def finish(
         self,
@@ -288,13 +289,13 @@ class Run:
         data: Callable[[], dict[str, Any]],
         script: str | None = None,
     ) -> None:
-        """In the main process, write record and card, print where they are, and upload the folder if asked for.
+        """Write record and card in the main process, print where they are, and upload the folder with `push_to_hub`.
 
         Args:
             headline: The figure that is printed.
             use: The command that uses the model, with FOLDER in place of the run's folder.
-            data: Returns what the record says about the data.
-            script: The script of a checkout that takes the settings, if the package's command does not.
+            data: Returns the record's `data`.
+            script: A script of the repository that takes the settings, if the package's command does not.
         """
         if not trainer.is_world_process_zero():
             return
@@ -313,18 +314,12 @@ class Run:
         )
         save_model_card(self.folder)
         folder = shlex.quote(self.folder)
-        print(
-            f"{headline}\n"
-            f"{self.folder}: the model, {FILES}\n"
-            f"Use it:   vanilla-transformer {use.replace('FOLDER', folder)}\n"
+        print_once(
+            headline,
+            f"{self.folder}: the model, its record, and a card, {CARD_FILE}",
+            f"Use it:   vanilla-transformer {use.replace('FOLDER', folder)}",
             f"Share it: vanilla-transformer push-to-hub {folder} --repo_id USER/NAME --dry_run",
-            flush=True,
         )
         if self.training.push_to_hub:
-            upload(
-                self.folder,
-                trainer.hub_model_id,
-                private=bool(self.training.hub_private_repo),
-                revision=self.training.hub_revision,
-                token=self.training.hub_token,
-            )
+            private, revision = bool(self.training.hub_private_repo), self.training.hub_revision
+            upload(self.folder, trainer.hub_model_id, private=private, revision=revision)

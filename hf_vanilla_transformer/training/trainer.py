@@ -1,5 +1,5 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""transformers' Trainer that stops at a loss that is not finite, and whose resumed runs end as uninterrupted ones."""
+"""transformers' Trainer, which stops at a loss that is not finite; resumed runs end as uninterrupted ones."""
 
 import shutil
 from pathlib import Path
@@ -21,6 +21,7 @@ from transformers import (
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR, EvalLoopOutput, IntervalStrategy
 
 from ..data.rows import column_array
+from ..errors import DataError
 from .batches import TokenBudgetBatchSampler
 from .checkpoints import STOPPED_PREFIX, list_checkpoints
 
@@ -35,10 +36,10 @@ class TrainingStopped(Exception):
 
 
 class _CheckpointCallback(TrainerCallback):
-    """Saves a step's checkpoint after its log and evaluation, which a resumed run would lose otherwise; stops a run.
+    """Saves a checkpoint after the log and evaluation of its step, so that it has them, and stops a run.
 
     Attributes:
-        stop: Whether this process is asked to stop.
+        stop: Whether to end the training with a checkpoint.
     """
 
     stop = False
@@ -70,7 +71,7 @@ class _CheckpointCallback(TrainerCallback):
         self._raise_if(stops, state)
 
     def on_train_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs) -> None:
-        self._raise_if(self._stops(args), state)  # asked for after the last checkpoint
+        self._raise_if(self._stops(args), state)  # `stop` was set after the last checkpoint
 
     def _log(self, args: TrainingArguments, control: TrainerControl) -> None:
         if args.logging_strategy != IntervalStrategy.NO:
@@ -82,7 +83,7 @@ class _CheckpointCallback(TrainerCallback):
         control.should_save |= stops
 
     def _stops(self, args: TrainingArguments) -> bool:
-        """Whether one of the processes is asked to stop; all ask at the same time."""
+        """Return whether `stop` is set in one of the processes; all of them call this together."""
         return bool(gather(torch.tensor([int(self.stop)], device=args.device)).any())
 
     def _raise_if(self, stops: bool, state: TrainerState) -> None:
@@ -102,23 +103,22 @@ class ResumableTrainer(Trainer):
         self.add_callback(self._checkpoints)
 
     def stop(self) -> None:
-        """Let `train` end with a checkpoint, after the step, evaluation or save that is running: `TrainingStopped`.
+        """Let `train` save a checkpoint and raise `TrainingStopped`, after the running step, evaluation or save.
 
-        A signal's handler, another thread or a callback can call it while `train` runs. The resumed run ends as if
-        it had not been stopped.
+        A signal's handler, another thread or a callback can call this while `train` runs.
         """
         self._checkpoints.stop = True
 
     def _init_training_state(
         self, max_steps: int, updates: int, epochs: int, resume_from_checkpoint: str | None, trial: Any
     ) -> tuple[int, int]:
-        """As in `Trainer`, but a run that resumes after its last step has no epoch left.
+        """Begin as `Trainer` does, but leave no epoch to a run that resumes after its last step.
 
-        Trainer (transformers 5.24) looks only after a step whether it was the last, so it would take one more.
+        Trainer (transformers 5.24) asks only after a step whether it was the last, and would take one more.
         """
         begin = super()._init_training_state(max_steps, updates, epochs, resume_from_checkpoint, trial)
         is_over = self.state.global_step >= max_steps
-        if self.args.restore_callback_states_from_checkpoint:  # a callback's own count may be another run's
+        if self.args.restore_callback_states_from_checkpoint:  # otherwise the count may be another run's
             is_over |= any(
                 callback.early_stopping_patience_counter >= callback.early_stopping_patience
                 for callback in self.callback_handler.callbacks
@@ -127,14 +127,20 @@ class ResumableTrainer(Trainer):
         return (epochs, 0) if resume_from_checkpoint is not None and is_over else begin
 
     def training_step(self, *args, **kwargs) -> torch.Tensor:
-        """As in `Trainer`, but a loss that is infinite or NaN is a FloatingPointError."""
+        """Take a step as `Trainer` does; a loss that is infinite or NaN is a FloatingPointError."""
         loss = super().training_step(*args, **kwargs)
         if not loss.isfinite():
             raise FloatingPointError(f"the loss of step {self.state.global_step + 1} is {loss.item()}")
         return loss
 
+    def _get_num_items_in_batch(self, batch_samples: list, device: torch.device) -> Any:
+        """Count as `Trainer` does; among numbers to predict, -100 is one like any other."""
+        if batch_samples and "labels" in batch_samples[0] and batch_samples[0]["labels"].is_floating_point():
+            batch_samples = [{"labels": torch.zeros_like(batch["labels"])} for batch in batch_samples]
+        return super()._get_num_items_in_batch(batch_samples, device)
+
     def save_model(self, *args, **kwargs) -> None:
-        """As in `Trainer`, but a weight that is infinite or NaN, as after such a gradient, is a FloatingPointError."""
+        """Save as `Trainer` does; a weight that is infinite or NaN is a FloatingPointError."""
         if not all(weight.isfinite().all() for weight in self.model.parameters()):
             raise FloatingPointError(f"after step {self.state.global_step} a weight is infinite or NaN")
         super().save_model(*args, **kwargs)
@@ -144,7 +150,7 @@ class ResumableSeq2SeqTrainer(ResumableTrainer, Seq2SeqTrainer):
     """`Seq2SeqTrainer` with what `ResumableTrainer` adds."""
 
     def evaluation_loop(self, *args, **kwargs) -> EvalLoopOutput:
-        """As in `Trainer`: with several processes, `Seq2SeqTrainer` counts some rows twice."""
+        """Evaluate as `Trainer` does: with several processes, `Seq2SeqTrainer` counts some rows twice."""
         self.gather_function = self.accelerator.gather_for_metrics
         return super().evaluation_loop(*args, **kwargs)
 
@@ -156,19 +162,20 @@ class TokenBudgetTrainer(ResumableSeq2SeqTrainer):
         max_tokens: As in `TokenBudgetBatchSampler`, for each process; None for Trainer's own batches.
         max_rows: As in `TokenBudgetBatchSampler`.
         **kwargs: The arguments of `Seq2SeqTrainer`. The training set has the model's columns, and `length`.
+
+    Raises:
+        DataError: accelerate is to split, dispatch or leave uneven the batches.
     """
 
     def __init__(self, *, max_tokens: int | None, max_rows: int | None = None, **kwargs: Any):
         super().__init__(**kwargs)
         self.max_tokens = max_tokens
         self.max_rows = max_rows
-        self.rows_per_batch: float | None = None
-
-    def get_total_train_batch_size(self, args: TrainingArguments) -> Any:
-        """Return the mean number of rows in a step, from which Trainer computes rows a second."""
-        if self.rows_per_batch is None:
-            return super().get_total_train_batch_size(args)
-        return self.rows_per_batch * args.world_size * args.gradient_accumulation_steps
+        of_accelerate: Any = self.args.accelerator_config
+        if max_tokens is not None and (
+            of_accelerate.split_batches or of_accelerate.dispatch_batches or not of_accelerate.even_batches
+        ):
+            raise DataError("--max_tokens: not with accelerate's split_batches, dispatch_batches or uneven batches")
 
     def get_train_dataloader(self) -> DataLoader:
         if self.max_tokens is None:
@@ -176,7 +183,6 @@ class TokenBudgetTrainer(ResumableSeq2SeqTrainer):
         rows: Any = self.train_dataset
         lengths = column_array(rows, "length")
         batches = TokenBudgetBatchSampler(lengths, self.max_tokens, data_seed(self.args), self.max_rows)
-        self.rows_per_batch = len(rows) / max(1, len(batches))
         names: Any = ("num_workers", "pin_memory", "persistent_workers", "prefetch_factor")
         options = {name: getattr(self.args, f"dataloader_{name}") for name in names}
         rows = rows.remove_columns("length")

@@ -22,6 +22,7 @@ from transformers.trainer_utils import SaveStrategy
 
 from ..configuration_vanilla_transformer import VanillaTransformerConfig
 from ..data.parallel_text import tokenize_pairs
+from ..data.report import describe_data
 from ..data.rows import column_array
 from ..errors import DataError
 from ..hub.record import data_record
@@ -34,12 +35,12 @@ from ..settings import PairArguments, TranslatorArguments, check_at_least
 from ..tasks import TRANSLATION
 from ..tokenizer import has_capitals
 from .checkpoints import average_checkpoints, last_checkpoints
-from .run import Run, broadcast_from_main, generation_config, make_config, print_facts, sorted_by_length
+from .run import Run, broadcast_from_main, generation_config, make_config, print_once, sorted_by_length
 from .trainer import TokenBudgetTrainer
 from .vocabulary import train_vocabulary
 
 
-# Of translations, as in `translation_report`, for each evaluation.
+# The figures of `translation_report` that each evaluation shows.
 MEASURES = ("bleu", "bleu_lowercased", "chrf")
 GROUPS = (PairArguments, TranslatorArguments, Seq2SeqTrainingArguments)
 
@@ -51,8 +52,8 @@ def train_translator(recipe: str | Path | None = None, **settings: Any) -> Run:
 
     Args:
         recipe: The name of a recipe of the package, or a recipe's file; None for the defaults.
-        **settings: What overrides the recipe: what `vanilla-transformer train-translation --help-all` lists. `data`
-            can also be a `datasets.Dataset` or `DatasetDict`, or a pandas DataFrame.
+        **settings: The settings that `vanilla-transformer train-translation --help-all` lists; they override the
+            recipe's. `data` can also be a `datasets.Dataset` or `DatasetDict`, or a pandas DataFrame.
 
     Returns:
         The run. Result and errors are those of `train_classifier`.
@@ -74,7 +75,7 @@ def train(
     """Train, measure and save a translator.
 
     Args:
-        settings: Those of recipe and keywords, for the record.
+        settings: The settings of recipe and keywords, for the record.
         extend: Makes the training set from the tokenized one and the tokenizers of source and target.
         trainer_class: A `TokenBudgetTrainer`.
         script: As in `Run.finish`.
@@ -91,7 +92,7 @@ def train(
         tokenizer, target_tokenizer = tokenizers
         run.target_tokenizer = target_tokenizer
         config = make_translator_config(arguments, *tokenizers)
-        print_facts(data, {"source": tokenizer, "target": target_tokenizer})
+        print_once(*describe_data(data, {"source": tokenizer, "target": target_tokenizer}))
         with training.main_process_first(desc="tokens"):
             tokenized = tokenize_pairs(data, *tokenizers)
             if extend is not None:
@@ -120,7 +121,7 @@ def train(
         for split in ("validation", "test"):
             run.metrics[split] = measure(trainer, data[split], tokenized[split], target_tokenizer, {1, beams})
         if arguments.model:
-            settings["lowercase"] = not has_capitals(target_tokenizer)  # the model's own, whatever a setting says
+            settings["lowercase"] = not has_capitals(target_tokenizer)  # as the model has it, not as a setting says
         bleu, words = ("bleu", "") if has_capitals(target_tokenizer) else ("bleu_lowercased", ", lower-cased")
         measured = run.metrics["test"][f"beams_{beams}"]
         run.finish(
@@ -140,11 +141,8 @@ def check_settings(arguments: TranslatorArguments, training: Seq2SeqTrainingArgu
     if beams == 1 and arguments.length_penalty != 1:
         raise DataError("--length_penalty: needs --generation_num_beams above 1")
     number = arguments.average_last
-    if number > 1 and (
-        training.load_best_model_at_end
-        or training.save_strategy == SaveStrategy.NO
-        or number > (training.save_total_limit or number)
-    ):
+    kept = 0 if training.save_strategy == SaveStrategy.NO else training.save_total_limit or number
+    if number > 1 and (training.load_best_model_at_end or kept < number):
         raise DataError(
             f"--average_last: needs {number} checkpoints (--save_strategy, --save_total_limit), and takes the last, "
             "not the best (--load_best_model_at_end false)"
@@ -152,7 +150,11 @@ def check_settings(arguments: TranslatorArguments, training: Seq2SeqTrainingArgu
 
 
 def average_last(trainer: Seq2SeqTrainer, number: int) -> list[int]:
-    """Give the trainer's model the mean of the last checkpoints' weights, and return their steps."""
+    """Give the trainer's model the mean of the last checkpoints' weights, if there is more than one.
+
+    Returns:
+        The steps of the checkpoints.
+    """
     if number == 1:
         return []
     trainer.accelerator.wait_for_everyone()  # one process writes the last checkpoint
@@ -177,30 +179,21 @@ def load_tokenizers_to_train(arguments: TranslatorArguments) -> Tokenizers:
 
 def make_tokenizers(arguments: TranslatorArguments, train: Dataset) -> Tokenizers:
     """Train the tokenizers of source and target on the training pairs; one for both if the vocabulary is joint."""
-
-    def train_on(columns: list[str], vocab_size: int) -> PreTrainedTokenizerBase:
-        return train_vocabulary(
-            train,
-            columns,
-            arguments.vocab_lines,
-            vocab_size=vocab_size,
-            model=arguments.tokenizer_model,
-            lowercase=arguments.lowercase,
-            max_length=arguments.max_length or 256,
-            add_eos=True,
-        )
-
+    options: dict[str, Any] = {"model": arguments.tokenizer_model, "lowercase": arguments.lowercase}
+    options |= {"max_length": arguments.max_length or 256, "add_eos": True}
+    train_on = partial(train_vocabulary, train, lines=arguments.vocab_lines, **options)
     size, target_size = arguments.vocab_size, arguments.target_vocab_size
     if arguments.vocabularies == "joint":
-        tokenizer = train_on(["source", "target"], size)
+        tokenizer = train_on(columns=["source", "target"], vocab_size=size)
         return tokenizer, tokenizer
-    return train_on(["source"], size), train_on(["target"], size if target_size is None else target_size)
+    target_size = size if target_size is None else target_size
+    return train_on(columns=["source"], vocab_size=size), train_on(columns=["target"], vocab_size=target_size)
 
 
 def make_translator_config(
     arguments: TranslatorArguments, tokenizer: PreTrainedTokenizerBase, target_tokenizer: PreTrainedTokenizerBase
 ) -> VanillaTransformerConfig:
-    """As `make_config`; with one vocabulary, embeddings and head are one matrix."""
+    """Make the configuration as `make_config` does; with one vocabulary, embeddings and head are one matrix."""
     joint = arguments.vocabularies == "joint"
     vocabularies = {
         "decoder_vocab_size": None if joint else len(target_tokenizer),
@@ -214,13 +207,13 @@ def make_translator_config(
 
 
 def bleu_of(tokenizer: PreTrainedTokenizerBase, prediction: EvalPrediction) -> dict[str, float]:
-    """Return `MEASURES` of what the model generates; Trainer's `compute_metrics` once the tokenizer is bound."""
+    """Compute `MEASURES` of generated ids, a `compute_metrics` for Trainer once the tokenizer is bound."""
     report = translation_report(decode(tokenizer, prediction.predictions), decode(tokenizer, prediction.label_ids))
     return {name: report[name] for name in MEASURES}
 
 
 def decode(tokenizer: PreTrainedTokenizerBase, ids) -> list[str]:
-    """Return the texts of padded rows of ids, (B, T); pads may be -100."""
+    """Decode rows of ids, (B, T); pads may be -100."""
     ids = [[token if token >= 0 else tokenizer.pad_token_id for token in row] for row in ids.tolist()]
     return tokenizer.batch_decode(ids, skip_special_tokens=True)
 
@@ -228,9 +221,9 @@ def decode(tokenizer: PreTrainedTokenizerBase, ids) -> list[str]:
 def measure(
     trainer: Seq2SeqTrainer, data: Dataset, split: Dataset, tokenizer: PreTrainedTokenizerFast, beams: set[int]
 ) -> dict[str, Any]:
-    """Measure the perplexity of one split, and BLEU of each beam size against the references as written.
+    """Measure the perplexity of one split, and for each number of beams BLEU against the references as written.
 
-    Models that lower-case, or have a vocabulary of words, are also measured as the tutorials measure theirs.
+    Of models that lower-case, or have a vocabulary of words, `word_report` measures BLEU as the tutorials do, too.
     """
     order = np.argsort(column_array(split, "length"), kind="stable")
     by_length, references = split.select(order), data.select(order)["target"][:]

@@ -1,13 +1,11 @@
 """`vanilla-transformer train-classifier`: what a run leaves, what its settings do, what is refused."""
 
 import os
-import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-import yaml
 from safetensors.torch import load_file
 from shared import QUIET, ROOT, RUN_FILES, TINY, TWO_STEPS, read_json
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, pipeline
@@ -34,13 +32,10 @@ def test_a_run_says_where_it_goes_what_it_reached_and_what_comes_next(succeed, r
     assert "runs/sample is not empty" in refused("train-classifier", "sample", *QUICK)
     lines = out.splitlines()
     assert lines[0] == "The result goes to runs/sample" and lines[2 : 2 + len(facts)] == facts
-    accuracy, calibration, left, use, share = lines[-5:]
-    interval = r"\(95 %: 0\.\d{3} to 0\.\d{3}; always negative: 0\.500\)"
-    assert re.fullmatch(rf"test accuracy: 0\.\d{{4}} {interval}", accuracy)
-    assert re.fullmatch(r"test calibration error: 0\.\d{4}, before the temperature 0\.\d{4}", calibration)
-    assert left.startswith("runs/sample: the model")
-    assert use.endswith("vanilla-transformer predict --model runs/sample --file texts.txt")
-    assert share.endswith("vanilla-transformer push-to-hub runs/sample --repo_id USER/NAME --dry_run")
+    assert lines[-5].startswith(
+        f"test accuracy: {read_json(Path('runs/sample/metrics.json'))['test']['accuracy']:.4f}"
+    )
+    assert lines[-2].endswith("vanilla-transformer predict --model runs/sample --file texts.txt")
 
 
 @pytest.mark.parametrize("other", [0, 1])
@@ -67,20 +62,13 @@ def test_epochs_are_measured_on_validation_and_the_vocabulary_is_of_train(succee
 
 @pytest.mark.slow
 def test_the_weights_are_saved_in_half_the_size_and_load_as_they_were_measured(succeed, tmp_path):
-    sizes = {}
-    for dtype in ("float32", "float16"):
-        folder = tmp_path / dtype
-        arguments = ["--data", "sample", "--output_dir", folder, "--weights_dtype", dtype, *QUICK]
-        succeed("train-classifier", *arguments)
-        sizes[dtype] = (folder / "model.safetensors").stat().st_size
-        weights = load_file(folder / "model.safetensors")
-        assert {weight.dtype for weight in weights.values()} == {getattr(torch, dtype)}
-        # Each tensor is there once, whatever names it has.
-        parameters = read_json(folder / "run.json")["parameters"]
-        assert sum(weight.numel() for weight in weights.values()) == parameters
-        assert read_json(folder / "config.json")["dtype"] == "float32"
-    assert 1.7 < sizes["float32"] / sizes["float16"] < 2.1
-
+    folder = tmp_path / "run"
+    succeed("train-classifier", "--data", "sample", "--output_dir", folder, "--weights_dtype", "float16", *QUICK)
+    weights = load_file(folder / "model.safetensors")
+    assert {weight.dtype for weight in weights.values()} == {torch.float16}
+    # Each tensor is there once, whatever names it has.
+    assert sum(weight.numel() for weight in weights.values()) == read_json(folder / "run.json")["parameters"]
+    assert read_json(folder / "config.json")["dtype"] == "float32"
     model = AutoModelForSequenceClassification.from_pretrained(folder)
     assert model.dtype == torch.float32
     test = load_labelled_text("sample")["test"]
@@ -134,23 +122,15 @@ def test_a_head_goes_by_the_names_of_its_labels(succeed, trained, tmp_path, capl
         (["--data", "./nowhere"], "nowhere"),
         (["--model", "./bart"], "'bart', not 'vanilla_transformer'"),
         (["--model", "./headless", "--config", '{"d_model": 8}'], "only the dropout rates can be changed"),
-        (["--model", "./headless", "--config", '{"dropout": 2}'], "`dropout` must be between"),
         (["--attn_implementation", "fast"], "fast"),
-        (["--tokenizer", "./nowhere"], "nowhere"),
-        (["--config", '{"d_model": 7}'], "encoder_attention_heads"),
         (["--config", '{"d_modle": 8}', "--data", "./nowhere"], "no such field: d_modle; did you mean d_model?"),
         (["--config", '{"vocab_size": 8}'], "less than the tokenizer's"),
         (["--config", '{"max_position_embeddings": 8}'], "the model has 8 positions"),
-        (["--early_stopping_patience", "0"], "--early_stopping_patience: at least 1"),
         (["--vocab_size", "8007", "--model", NSMC_SMALL], "--vocab_size: has no effect with --model"),
-        (["--robustness", "upside_down"], "no such change: upside_down"),
         (["--augment", "typos"], "--augment: spacing, typing_slip; not typos"),
-        (["--output_dir", "./a-file"], "a-file"),
-        (["--resume_from_checkpoint", "./nowhere"], "nowhere"),
         (["--tokenizer", "./headless", "--model", NSMC_SMALL], "headless gives other ids than"),
         (["--config", '{"id2label": {"0": "a"}}'], "are the data's"),
         (["--metric_for_best_model", "f2"], "loss, accuracy, f1, macro_f1; not f2"),
-        (["--label_smoothing_factor", "1"], "--label_smoothing_factor: at least 0 and below 1"),
     ],
 )
 def test_training_refuses_with_one_line(refused, faults, arguments, message):
@@ -175,13 +155,7 @@ def test_the_quickstart_fine_tunes_the_ready_made_classifier(succeed, tmp_path, 
 
 def test_a_classifier_learns_from_other_spacings_and_is_measured_on_them(succeed, tmp_path):
     flags = ["--augment", "spacing", "--robustness", "no_spaces", "all_spaced", "random_spaces"]
-    losses = {}
-    for name, chosen in (("spaced", flags), ("written", [])):
-        flags_of_all = ["--output_dir", tmp_path / name, *QUICK, "--logging_steps", "1"]
-        succeed("train-classifier", "sample", *flags_of_all, *chosen)
-        metrics = read_json(tmp_path / name / "metrics.json")
-        losses[name] = metrics["epochs"][0]["train_loss"]
-    assert losses["spaced"] != losses["written"]
+    succeed("train-classifier", "sample", "--output_dir", tmp_path / "spaced", *QUICK, *flags)
     test = read_json(tmp_path / "spaced" / "metrics.json")["test"]
     by_name = {one["change"]: one for one in test["robustness"]["changes"]}
     assert by_name["as_written"]["accuracy"] == test["accuracy"]
@@ -190,7 +164,6 @@ def test_a_classifier_learns_from_other_spacings_and_is_measured_on_them(succeed
     card = (tmp_path / "spaced" / "README.md").read_text()
     assert f"| no spaces | {by_name['no_spaces']['changed']} | {by_name['no_spaces']['accuracy']:.4f} |" in card
     assert f"random spaces | | {test['robustness']['mean_of_spacings']:.4f} |" in card
-    assert "robustness" not in (tmp_path / "written" / "README.md").read_text()
 
 
 WORDS = {"웃긴": "comedy", "무서운": "horror", "슬픈": "drama"}
@@ -213,8 +186,8 @@ def test_several_labels_a_text_from_training_to_prediction(succeed, films, tmp_p
     data = ["--data", films, "--text_column", "text", "--label_column", "genres"]
     kind = ["sample", "--problem_type", "multi_label_classification"]
     out = succeed("train-classifier", *kind, *data, "--output_dir", tmp_path / "run", *SMALL_RUN)
-    assert yaml.safe_load((tmp_path / "run/recipe.yaml").read_text())["metric_for_best_model"] == "micro_f1"
     metrics = read_json(tmp_path / "run/metrics.json")
+    assert metrics["best_step"] == max(metrics["epochs"], key=lambda entry: entry["eval_micro_f1"])["step"]
     assert [one["label"] for one in metrics["test"]["per_label"]] == ["comedy", "drama", "horror"]
     assert f"\ntest micro F1: {metrics['test']['micro_f1']:.4f}\n" in out and "\n| comedy |" in out
     card = (tmp_path / "run/README.md").read_text()
@@ -249,7 +222,6 @@ def test_numbers_from_training_to_prediction(succeed, refused, films, tmp_path):
     said = refused("train-classifier", *kind, *data, *SMALL_RUN, "--metric_for_best_model", "accuracy")
     assert "--metric_for_best_model: loss, mae" in said
     out = succeed("train-classifier", *kind, *data, "--output_dir", run_folder, *SMALL_RUN)
-    assert yaml.safe_load((run_folder / "recipe.yaml").read_text())["metric_for_best_model"] == "mae"
     metrics = read_json(run_folder / "metrics.json")
     assert f"\ntest mean absolute error: {metrics['test']['mae']:.4f}\n" in out
     least = min(metrics["epochs"], key=lambda entry: entry["eval_mae"])
@@ -275,3 +247,14 @@ def test_rare_classes_may_count_as_much_as_frequent_ones(succeed, refused, films
     data = ["--data", films, "--text_column", "text", "--label_column", "rating", "--problem_type", "regression"]
     said = refused("train-classifier", *data, *weights, "--output_dir", tmp_path / "none", *SMALL_RUN)
     assert "--class_weights: only where each text has one class" in said
+
+
+def test_a_recipe_leaves_out_what_a_model_or_tokenizer_brings(trained, tmp_path, caplog):
+    """The settings of a new model and a new vocabulary; the others of the recipe count."""
+    settings = {"output_dir": tmp_path / "run", "dry_run": True, "max_length": 64}
+    run = train_classifier("few-rows", model=trained, **settings)
+    assert "--model: brings its own, so the recipe's vocab_size, config are left out" in caplog.text
+    assert (run.training.learning_rate, run.arguments.config) == (3e-4, {})
+    run = train_classifier("few-rows", tokenizer=trained, **settings)
+    assert "--tokenizer: brings its own, so the recipe's vocab_size are left out" in caplog.text
+    assert run.arguments.config["d_model"] == 128

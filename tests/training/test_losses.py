@@ -11,9 +11,9 @@ from transformers.modeling_outputs import Seq2SeqLMOutput, SequenceClassifierOut
 from hf_vanilla_transformer import VanillaTransformerForSequenceClassification
 from hf_vanilla_transformer.training.losses import (
     LabelSmoothingLoss,
-    WeightedLoss,
     balanced_weights,
     smoothed_targets,
+    weighted_loss,
 )
 from hf_vanilla_transformer.training.schedules import noam_peak
 
@@ -88,5 +88,5 @@ def test_the_weighted_loss_is_scikit_learns_balance():
     logits = torch.randn(6, 3)
     each = torch.nn.functional.cross_entropy(logits, labels, reduction="none") * weights[labels]
     outputs = SequenceClassifierOutput(logits=logits)
-    torch.testing.assert_close(WeightedLoss(weights)(outputs, labels), each.mean())
-    torch.testing.assert_close(WeightedLoss(weights)(outputs, labels, num_items_in_batch=12), each.sum() / 12)
+    torch.testing.assert_close(weighted_loss(outputs, labels, weights=weights), each.mean())
+    torch.testing.assert_close(weighted_loss(outputs, labels, 12, weights=weights), each.sum() / 12)

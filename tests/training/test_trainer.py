@@ -20,6 +20,7 @@ from hf_vanilla_transformer import (
     VanillaTransformerForConditionalGeneration,
     VanillaTransformerForSequenceClassification,
 )
+from hf_vanilla_transformer.errors import DataError
 from hf_vanilla_transformer.hub.record import epochs
 from hf_vanilla_transformer.metrics import compute_metrics
 from hf_vanilla_transformer.tokenizer import train_tokenizer
@@ -53,12 +54,10 @@ def arguments(folder, **overrides) -> Seq2SeqTrainingArguments:
     return Seq2SeqTrainingArguments(str(folder), **{**defaults, **overrides})
 
 
-def train_classifier(
-    folder, tokenizer, model=None, resume=None, trainer_class=ResumableTrainer, callbacks=(), stop=None, **overrides
-) -> Trainer:
+def train_classifier(folder, tokenizer, resume=None, callbacks=(), stop=None, **overrides) -> Trainer:
     torch.manual_seed(0)
-    trainer = trainer_class(
-        model or VanillaTransformerForSequenceClassification(tiny_config()),
+    trainer = ResumableTrainer(
+        VanillaTransformerForSequenceClassification(tiny_config()),
         arguments(folder, **overrides),
         callbacks=list(callbacks),
         data_collator=DataCollatorWithPadding(tokenizer),
@@ -138,9 +137,9 @@ def test_a_finished_run_takes_no_further_step(early, tmp_path, tokenizer):
         assert torch.equal(value, expected), name
 
 
-@pytest.mark.parametrize(("kept", "step"), [("no", 16), ("epoch", 8), ("best", 5)])
+@pytest.mark.parametrize(("kept", "step"), [("no", 16), ("best", 5)])
 def test_a_trainer_that_is_told_to_stop_saves_and_goes_on_to_the_same_end(kept, step, tmp_path, tokenizer):
-    """In an epoch, at its end and in the last step; without a signal's handler of its own."""
+    """In an epoch and in the last step; without a signal's handler of its own."""
     settings = {"num_train_epochs": 2, "save_strategy": kept, "save_steps": 4, "eval_strategy": "epoch"}
     settings |= {"metric_for_best_model": "loss"}
     handler = signal.getsignal(signal.SIGTERM)
@@ -166,43 +165,53 @@ def test_a_trainer_that_is_told_to_stop_saves_and_goes_on_to_the_same_end(kept, 
 EARLY = {"load_best_model_at_end": True, "eval_strategy": "epoch", "save_strategy": "epoch", "learning_rate": 0.0}
 
 
-@pytest.mark.parametrize("case", ["folds", "a second train()"])
-def test_a_callback_that_stopped_one_run_stops_no_other_at_its_start(case, tmp_path, tokenizer):
-    """Folds that share it, and a second call of `train`: as many steps as with transformers' own Trainer."""
-    steps: dict[type, list[int]] = {Trainer: [], ResumableTrainer: []}
-    for trainer_class, taken in steps.items():
-        stopping = EarlyStoppingCallback(1)
-        settings = {**EARLY, "num_train_epochs": 5, "restore_callback_states_from_checkpoint": True}
-        for number in range(3 if case == "folds" else 1):
-            folder = tmp_path / f"{trainer_class.__name__}-{number}"
-            trainer = train_classifier(
-                folder, tokenizer, trainer_class=trainer_class, callbacks=[stopping], **settings
-            )
-            taken.append(trainer.state.global_step)
-        for _ in range(0 if case == "folds" else 2):
-            trainer.train()
-            taken.append(trainer.state.global_step)
-    assert steps[ResumableTrainer] == steps[Trainer] == [16, 16, 16]
+def test_a_callback_that_stopped_one_run_stops_no_other_at_its_start(tmp_path, tokenizer):
+    """Two folds share it, and `train` is called again: as many steps as with transformers' own Trainer."""
+    stopping, steps = EarlyStoppingCallback(1), []
+    settings = {**EARLY, "num_train_epochs": 5, "restore_callback_states_from_checkpoint": True}
+    for fold in ("one", "two"):
+        trainer = train_classifier(tmp_path / fold, tokenizer, callbacks=[stopping], **settings)
+        steps.append(trainer.state.global_step)
+    trainer.train()
+    assert [*steps, trainer.state.global_step] == [16, 16, 16]
 
 
-@pytest.mark.parametrize(("max_tokens", "data_seed", "seed"), [(None, None, 42), (40, None, 42), (40, 7, 7)])
-def test_batches_are_as_asked_for(tmp_path, tokenizer, max_tokens, data_seed, seed):
+@pytest.mark.parametrize("data_seed", [None, 7])
+def test_batches_have_the_tokens_and_the_order_of_the_sampler(tmp_path, tokenizer, data_seed):
     model, dataset = VanillaTransformerForConditionalGeneration(tiny_config()), rows(60, "generation")
-    settings = {"per_device_train_batch_size": 7, "data_seed": data_seed, "train_sampling_strategy": "random"}
     trainer = TokenBudgetTrainer(
-        max_tokens=max_tokens,
+        max_tokens=40,
         max_rows=6,
         model=model,
-        args=arguments(tmp_path, seed=42, **settings),
+        args=arguments(tmp_path, seed=42, data_seed=data_seed),
         data_collator=DataCollatorForSeq2Seq(tokenizer, model=model),
         train_dataset=dataset,
     )
     loaded = [[ids[ids != 0].tolist() for ids in batch["input_ids"]] for batch in trainer.get_train_dataloader()]
-    if max_tokens is None:  # Trainer's own
-        assert list(map(len, loaded)) == [7] * 8 + [4]
-    else:
-        batches = TokenBudgetBatchSampler(dataset["length"][:], max_tokens=40, seed=seed, max_rows=6)
-        assert loaded == [dataset[batch]["input_ids"] for batch in batches]
-        trainer.args.max_steps = 2 * len(batches)
-        speed = trainer.train().metrics
-        assert speed["train_samples_per_second"] * speed["train_runtime"] == pytest.approx(2 * 60, rel=0.01)
+    batches = TokenBudgetBatchSampler(dataset["length"][:], max_tokens=40, seed=data_seed or 42, max_rows=6)
+    assert loaded == [dataset[batch]["input_ids"] for batch in batches]
+
+
+@pytest.mark.parametrize("setting", [{"split_batches": True}, {"dispatch_batches": True}, {"even_batches": False}])
+def test_a_token_budget_refuses_accelerates_other_batches(tmp_path, setting):
+    """With two processes, they end in raw errors, or in processes that wait for one another."""
+    model, settings = VanillaTransformerForConditionalGeneration(tiny_config()), {"accelerator_config": setting}
+    with pytest.raises(DataError, match="--max_tokens"):
+        TokenBudgetTrainer(max_tokens=40, model=model, args=arguments(tmp_path, **settings))
+    TokenBudgetTrainer(max_tokens=None, model=model, args=arguments(tmp_path, **settings))
+
+
+@pytest.mark.parametrize("number", [-100.0, -99.0])
+@pytest.mark.parametrize("accumulation", [1, 2])
+def test_a_number_to_predict_may_be_minus_100(number, accumulation, tmp_path, tokenizer):
+    """The loss of a step is the mean over its rows; -100 marks what is not predicted only among ids."""
+    model = VanillaTransformerForSequenceClassification(tiny_config(num_labels=1, problem_type="regression"))
+    model.classifier.weight.data.zero_()
+    data = Dataset.from_dict({"input_ids": [[7, 8]] * 8, "labels": [number, 1.0, number, 2.0] * 2})
+    sizes = {"per_device_train_batch_size": 8 // accumulation, "gradient_accumulation_steps": accumulation}
+    settings = arguments(tmp_path, max_steps=1, train_sampling_strategy="sequential", **sizes)
+    collator = DataCollatorWithPadding(tokenizer)
+    trainer = ResumableTrainer(model, settings, data_collator=collator, train_dataset=data)
+    trainer.train()
+    (logged,) = [entry["loss"] for entry in trainer.state.log_history if "loss" in entry]
+    assert logged == pytest.approx((2 * number**2 + 1 + 4) / 4, rel=1e-5)
