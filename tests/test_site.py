@@ -42,7 +42,8 @@ def test_a_public_name_says_what_it_is_and_has_a_page(module, name, pages):
 
 def test_every_field_recipe_and_command_is_in_the_reference(pages):
     fields = re.findall(r"^\| `(\w+)` \|", pages["reference/configuration.md"], re.MULTILINE)
-    # Always true, so no user sets it.
+    # An encoder-decoder it always is.
+    # An encoder-decoder it always is.
     assert set(VanillaTransformerConfig.__annotations__) - set(fields) == {"is_encoder_decoder"}
     for name in commands_of_recipes():
         assert f"## {name}\n" in pages["reference/recipes.md"]

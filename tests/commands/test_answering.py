@@ -145,8 +145,28 @@ def test_what_cannot_be_answered_is_refused_with_one_line(run, classifier, texts
 
 
 # Cells that a file must quote, or that look as if.
-CELLS = ["a\nb", "a\rb", "a\r\nb", "a\n\nb", "\n", 'a "b"', '"', '"a"', 'a"\n"b', "a,b", "a\tb", "", "  a", "a  ", "'"]
-CELLS += ["#", "x\u2028y", "\ttab\nbreak"]
+CELLS = [
+    *(
+        "a\nb",
+        "a\rb",
+        "a\r\nb",
+        "a\n\nb",
+        "\n",
+        'a "b"',
+        '"',
+        '"a"',
+        'a"\n"b',
+        "a,b",
+        "a\tb",
+        "",
+        "  a",
+        "a  ",
+        "'",
+        "#",
+        "x\u2028y",
+    ),
+    "\ttab\nbreak",
+]
 
 
 def rotated(columns: int, rows: int) -> list[list[str]]:
@@ -198,8 +218,10 @@ def test_json_keeps_its_columns_and_types(succeed, classifier, tmp_path):
     assert [{name: row[name] for name in rows[0]} for row in answered] == rows
     for row, one in zip(answered, Classifier(str(classifier))(row["text"] for row in rows), strict=True):
         assert (one is None) == (not (row["text"] or "").strip())
-        answer = (one["label"], pytest.approx(one["score"], abs=5e-5)) if one else (None, None)
-        assert (row["predicted"], row["probability"]) == answer
+        if one:
+            assert (row["predicted"], row["probability"]) == (one["label"], pytest.approx(one["score"], abs=5e-5))
+        else:
+            assert (row["predicted"], row["probability"]) == (None, None)
 
 
 def test_answers_that_standard_output_cannot_hold_are_escaped(classifier, monkeypatch):

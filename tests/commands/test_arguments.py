@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 from safetensors.torch import load_file
-from shared import ROOT
+from shared import ROOT, TWO_STEPS
 from transformers import TrainingArguments
 
 from hf_vanilla_transformer.commands import train_classifier
@@ -18,6 +18,9 @@ from hf_vanilla_transformer.errors import DataError
 from hf_vanilla_transformer.hub.record import recipe_text
 from hf_vanilla_transformer.recipes import find_recipe
 from hf_vanilla_transformer.training.classifier import GROUPS
+
+
+NSMC_SMALL, DE_EN = (ROOT / "model_cards" / name for name in ("nsmc-small", "multi30k-de-en"))
 
 
 def read(tmp_path, recipe: str, *flags) -> tuple[TrainingArguments, dict]:
@@ -45,7 +48,9 @@ def test_flags_override_the_recipe_and_the_recipe_the_defaults(tmp_path):
         ("learning_rate: high\n", [], "learning_rate"),
         ("learning_rate: null\n", [], "--learning_rate: None"),
         ("", [], "holds no mapping"),
+        ("seed: 1\n", ["--learning_rate", "high"], "learning_rate"),
         ("seed: 1\n", ["another.yaml"], "another.yaml"),
+        ("eval_strategy: sometimes\n", [], "sometimes"),
         ("gradient_accumulation_steps: 0\n", [], "--gradient_accumulation_steps"),
         ("seed: 1\n", ["--prediction_loss_only", "true"], "--prediction_loss_only"),
         (
@@ -81,7 +86,7 @@ def test_a_recipes_lists_are_lists(tmp_path, given, expected):
         ("seed: 1\n", ["--output_dir", "~/x y"], {"output_dir": str(Path.home() / "x y")}),
     ],
 )
-def test_words_stay_texts_null_unsets_and_the_home_folder_is_expanded(tmp_path, recipe, flags, expected):
+def test_text_is_text_null_unsets_and_a_home_is_found(tmp_path, recipe, flags, expected):
     parsed, settings = read(tmp_path, f"report_to: none\n{recipe}", *flags)
     assert parsed.to_dict().items() >= expected.items()
     assert all(settings[name] == value for name, value in expected.items() if name in settings)
@@ -150,8 +155,8 @@ def test_help_shows_a_commands_own_settings_on_a_page_and_help_all_transformers_
 
 @pytest.mark.slow
 @pytest.mark.parametrize("lines", [1, 99999])
-def test_a_closed_pipe_ends_the_command_silently(lines):
-    """As with `| head`, for answers shorter and longer than a pipe's buffer."""
+def test_whoever_stops_reading_is_told_nothing(lines):
+    """As with `| head`: the answers are fewer or more than a pipe holds."""
     program = f"""
 from hf_vanilla_transformer.commands.arguments import exit_with_one_line
 input()
@@ -165,7 +170,7 @@ exit_with_one_line(lambda argv: print("좋다\\n" * {lines}))()
 
 
 def test_other_errors_keep_their_traceback():
-    for error in (RuntimeError("shapes differ"), KeyError("weight"), ValueError("operands could not be broadcast")):
+    for error in (RuntimeError("shapes differ"), KeyError("weight")):
         with pytest.raises(type(error)):
             exit_with_one_line(lambda argv, error=error: (_ for _ in ()).throw(error))()
 
@@ -178,13 +183,32 @@ def test_a_librarys_message_becomes_one_line(capsys):
     assert "header" in error and error.count("\n") == 1
 
 
+OUT = ["--output_dir", "x"]
+
+
+@pytest.mark.parametrize(
+    ("command", "arguments", "place"),
+    [
+        ("predict", ["--model", NSMC_SMALL], "inference.tokenization.TransformersTokenizer.encode"),
+        ("train-classifier", ["sample", *OUT, *TWO_STEPS], "training.classifier.tokenize"),
+    ],
+)
+def test_a_fault_of_the_package_keeps_its_traceback(run, here, monkeypatch, command, arguments, place):
+    def fault(*args, **kwargs):
+        raise ValueError("operands could not be broadcast together")
+
+    monkeypatch.setattr(f"hf_vanilla_transformer.{place}", fault)
+    with pytest.raises(ValueError, match="broadcast"):
+        run(command, *arguments, stdin="하나\n")
+
+
 def test_a_fault_of_the_models_code_is_not_taken_for_an_unreadable_folder(run, monkeypatch):
     monkeypatch.setattr(
         "hf_vanilla_transformer.modeling_vanilla_transformer.VanillaTransformerEncoder.__init__",
         lambda *args: {}["field"],
     )
     with pytest.raises(KeyError):
-        run("predict", "--model", ROOT / "model_cards" / "nsmc-small", stdin="하나\n")
+        run("predict", "--model", NSMC_SMALL, stdin="하나\n")
 
 
 def test_tracebacks_can_be_asked_for(run, monkeypatch):

@@ -179,6 +179,8 @@ def test_an_exported_classifier_is_measured_as_its_model(succeed, trained, tmp_p
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (["--split", "tset"], "--split"),
+        (["--dtype", "int8"], "--dtype"),
         (["--batch_size", "0"], "--batch_size"),
         (["--model", "nowhere"], "nowhere"),
         (["--data", "nowhere.csv"], "nowhere.csv"),

@@ -15,8 +15,9 @@ from hf_vanilla_transformer import __version__
 from hf_vanilla_transformer.__main__ import COMMANDS, main
 
 
-def test_help_lists_all_commands(capsys):
-    main(["--help"])
+@pytest.mark.parametrize("words", [[], ["--help"]])
+def test_without_a_command_all_are_listed(capsys, words):
+    main(words)
     out = capsys.readouterr().out
     assert re.findall(r"^  ([\w-]+) ", out, re.MULTILINE) == list(COMMANDS)
     assert all(purpose in out for purpose in COMMANDS.values())

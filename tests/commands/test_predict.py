@@ -37,6 +37,8 @@ def test_answers_in_half_precision_are_nearly_the_same(succeed, trained):
 
 
 def test_lines_from_standard_input(succeed, refused, trained):
+    out = succeed("predict", "--model", trained, stdin="재미있다\n지루하다\n")
+    assert [line.split("\t")[2] for line in out.splitlines()] == ["재미있다", "지루하다"]
     assert succeed("predict", "--model", trained, stdin="") == ""
     out = succeed("predict", "--model", trained, stdin="\ufeff재미있다".encode())
     assert out.split("\t")[2] == "재미있다\n"

@@ -104,20 +104,16 @@ QUICK = {"max_steps": 3, "report_to": "none", "disable_tqdm": True, "use_cpu": T
 QUICK |= {"config": CONFIG, "text_column": "text", "validation_fraction": 0.3, "learning_rate": 1e-2}
 
 
-@pytest.mark.parametrize("kind", ["single_label_classification", "multi_label_classification", "regression"])
+@pytest.mark.parametrize("kind", ["single_label_classification", "multi_label_classification"])
 def test_a_run_is_calibrated_unless_it_is_told_not_to_be(kind, tmp_path):
     random = np.random.default_rng(0)
-    labels = {"single": ["a", "b", "b"], "multi_": ["a", "a|b", "b"], "regres": [1.0, 2.0, 3.0]}[kind[:6]]
+    labels = ["a", "a|b", "b"] if kind.startswith("multi") else ["a", "b", "b"]
     rows = pd.DataFrame({"text": random.choice(["가 나", "다 라", "마 바"], 150), "label": random.choice(labels, 150)})
     runs = []
     for name in ("true", "false"):
         settings = {"problem_type": kind, "calibrate": name == "true", "output_dir": tmp_path / name, **QUICK}
         runs.append(vt.train_classifier("few-rows", data=rows, **settings))
     calibrated, plain = (vt.Classifier(run.folder) for run in runs)
-    if kind == "regression":
-        assert "calibration" not in runs[0].metrics
-        np.testing.assert_array_equal(calibrated.probabilities(["가 나"]), plain.probabilities(["가 나"]))
-        return
     found = runs[0].metrics["calibration"]
     temperature = np.array(found["temperature"])
     assert found["after"]["log_loss"] <= found["before"]["log_loss"] and "calibration" not in runs[1].metrics
@@ -130,11 +126,3 @@ def test_a_run_is_calibrated_unless_it_is_told_not_to_be(kind, tmp_path):
     assert test["uncalibrated"]["brier"] == pytest.approx(runs[1].metrics["test"]["brier"])
     card = (tmp_path / "true" / "README.md").read_text()
     assert "| without the temperature | with it |" in card and "not calibrated" not in card
-
-
-def test_of_too_few_rows_nothing_is_fitted(tmp_path):
-    rows = pd.DataFrame({"text": ["가", "나"] * 20, "label": ["a", "b"] * 20})
-    run = vt.train_classifier(
-        "few-rows", data=rows, output_dir=tmp_path / "run", **QUICK | {"validation_fraction": 0.1}
-    )
-    assert "fewer than 20" in run.metrics["calibration"]["skipped"] and "uncalibrated" not in run.metrics["test"]

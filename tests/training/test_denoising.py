@@ -140,7 +140,7 @@ def test_validation_is_corrupted_once(text_tokenizer, tmp_path):
     batch = collator(fixed.to_list())
     expected = infilling(text_tokenizer, epoch=0)(features)
     assert all(torch.equal(batch[name], expected[name]) for name in expected)
-    for settings in ({"mask_rate": 0.5}, {"mean_span_length": 1.0}, {"seed": 1}):
+    for settings in ({"mask_rate": 0.5}, {"seed": 1}):
         other = infilling(text_tokenizer, **settings).corrupted(on_disk)
         assert other.to_list() != fixed.to_list(), settings
 
@@ -183,10 +183,8 @@ def train(folder, text_tokenizer, resume=None, max_tokens=None, **overrides):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "settings", [{"max_tokens": 64, "gradient_accumulation_steps": 2}, {"dataloader_num_workers": 1}], ids=str
-)
-def test_a_resumed_run_sees_the_same_batches_and_ends_the_same(tmp_path, text_tokenizer, settings):
+def test_a_resumed_run_sees_the_same_batches_and_ends_the_same(tmp_path, text_tokenizer):
+    settings = {"max_tokens": 64, "gradient_accumulation_steps": 2, "dataloader_num_workers": 1}
     whole, batches = train(tmp_path / "whole", text_tokenizer, **settings)
     steps = whole.state.max_steps // 3
     checkpoints = sorted(int(path.name.split("-")[1]) for path in (tmp_path / "whole").glob("checkpoint-*"))

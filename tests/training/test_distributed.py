@@ -35,19 +35,15 @@ def output(*results: subprocess.CompletedProcess) -> str:
 SMALL = ["--max_length", "12", "--vocab_size", "60", "--max_tokens", "16"]
 TRANSLATION = ["train-translation", "--data", "{}", "--source_column", "num", "--target_column", "de", *SMALL]
 TRANSLATION += ["--validation_prefix", "val"]
-CLASSIFICATION = ["train-classifier", "--data", "sample", "--vocab_size", "1500", "--per_device_train_batch_size", "4"]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("command", "nodes", "steps"), [([*TRANSLATION, "--average_last", "2"], 1, 8), (CLASSIFICATION, 2, 20)]
-)
-def test_two_processes_do_the_steps_of_one_with_twice_the_accumulation(command, nodes, steps, corpus, tmp_path):
-    """A launcher with a batch for each process; and one a machine prepares the data, one of all writes."""
-    words = [argument.format(corpus) for argument in command]
+def test_two_processes_do_the_steps_of_one_with_twice_the_accumulation(corpus, tmp_path):
+    """On two machines, with a batch for each process: one a machine prepares the data, one of all writes."""
+    words, steps = [argument.format(corpus) for argument in [*TRANSLATION, "--average_last", "2"]], 8
     words += [*SETTINGS, "--max_steps", str(steps), "--save_steps", str(steps // 2)]
     folders = [tmp_path / "one", tmp_path / "two"]
-    homes = [tmp_path / f"home-{number}" for number in range(1 + nodes)]
+    homes = [tmp_path / f"home-{number}" for number in range(3)]
     alone = [*words, "--output_dir", folders[0], "--gradient_accumulation_steps", "2"]
     printed = [output(run_program(COMMAND, *alone, environment={**os.environ, "HF_HOME": str(homes[0])}))]
     together = run_side_by_side(COMMAND, *words, "--output_dir", folders[1], homes=homes[1:])
@@ -55,16 +51,15 @@ def test_two_processes_do_the_steps_of_one_with_twice_the_accumulation(command, 
 
     losses, measured = [], []
     for folder, text in zip(folders, printed, strict=True):
-        assert len(re.findall("^(?:test|validation) (?:accuracy|BLEU|perplexity).*: ", text, re.MULTILINE)) == 1
-        report = read_json(folder / "metrics.json")["validation"]
-        measured.append({name: report[name] for name in ("accuracy", "perplexity") if name in report})
+        assert len(re.findall("^test BLEU.*: ", text, re.MULTILINE)) == 1
+        measured.append(read_json(folder / "metrics.json")["validation"]["perplexity"])
         state = read_json(folder / f"checkpoint-{steps}" / "trainer_state.json")
         assert state["epoch"] < 1  # an epoch's last step may have less than its batches
         losses.append([entry["loss"] for entry in state["log_history"] if "loss" in entry])
     assert read_json(folders[1] / "run.json")["processes"] == 2
     assert len(losses[0]) == steps and losses[0][0] != losses[0][-1]
     assert losses[1] == pytest.approx(losses[0], abs=1e-4)
-    assert measured[0] and measured[1] == pytest.approx(measured[0], abs=1e-3)  # each row counts once
+    assert measured[1] == pytest.approx(measured[0], abs=1e-3)  # each row counts once
     prepared = [sorted(file.name for file in home.rglob("*.arrow")) for home in homes]
     assert prepared[0] and all(files == prepared[0] for files in prepared)
 
@@ -158,30 +153,6 @@ def test_one_command_starts_and_restarts_a_run(corpus, tmp_path):
         assert (tmp_path / "run" / file).read_bytes() == (tmp_path / "whole" / file).read_bytes()
     names = [{file.name for file in (tmp_path / folder).iterdir()} for folder in ("run", "whole")]
     assert names[0] == names[1]
-
-
-BROADCAST = """
-import os, sys, torch
-from accelerate import PartialState
-from hf_vanilla_transformer.training.run import broadcast_from_main
-
-PartialState(cpu=True)
-here = []
-made = broadcast_from_main(lambda: here.append(1) or os.getpid())
-try:
-    broadcast_from_main(lambda: 1 / 0)
-except ZeroDivisionError:
-    torch.save((made, os.getpid(), len(here)), f"{sys.argv[1]}-{os.environ['RANK']}.pt")
-"""
-
-
-@pytest.mark.slow
-def test_one_process_makes_what_all_receive(tmp_path):
-    """Its error, too."""
-    output(*run_side_by_side(BROADCAST, tmp_path / "made", homes=[tmp_path / "home"]))
-    (made, process, first), (received, other, second) = (torch.load(tmp_path / f"made-{rank}.pt") for rank in (0, 1))
-    assert made == received == process != other
-    assert (first, second) == (1, 0)
 
 
 def _sharded_gradients(rank: int, rendezvous: str, sent) -> None:

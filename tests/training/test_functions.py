@@ -5,11 +5,10 @@ import signal
 import pandas as pd
 import pytest
 from datasets import ClassLabel, Dataset, DatasetDict
-from shared import TINY_TRANSLATOR, read_json
+from shared import read_json
 from transformers import Trainer
 
 import hf_vanilla_transformer as vt
-from hf_vanilla_transformer.data.labelled_text import load_labelled_text
 from hf_vanilla_transformer.errors import DataError
 
 
@@ -55,30 +54,15 @@ def test_pairs_can_be_an_object_too(tmp_path):
     assert vt.evaluate(tmp_path, data=pairs)["bleu"] == run.metrics["test"]["beams_1"]["bleu"]
 
 
-@pytest.mark.slow
-def test_a_function_trains_as_its_command(succeed, tmp_path):
-    flags = ["--max_steps", "2", "--report_to", "none", "--use_cpu", "true", "--vocab_size", "1500", *TINY_TRANSLATOR]
-    succeed("train-classifier", "sample", *flags, "--output_dir", tmp_path / "command")
-    config = read_json(tmp_path / "command" / "config.json")
-    sizes = {name: config[name] for name in QUICK["config"]}
-    settings = {"max_steps": 2, "report_to": "none", "use_cpu": True, "vocab_size": 1500, "config": sizes}
-    vt.train_classifier("sample", output_dir=str(tmp_path / "function"), **settings)
-    files = ("model.safetensors", "config.json", "tokenizer.json")
-    one, other = ([(tmp_path / name / file).read_bytes() for file in files] for name in ("command", "function"))
-    assert one == other
-
-
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
         ({"learning_rat": 1e-3}, "--learning_rate?"),
-        ({"config": {"d_modl": 8}}, "d_modl"),
         ({"metric_for_best_model": "bleu"}, "--metric_for_best_model"),
+        ({"problem_type": "regression", "label_smoothing_factor": 0.1}, "--label_smoothing_factor: only"),
+        ({"problem_type": "multi_label_classification", "label_smoothing_factor": 0.1}, "--label_smoothing_factor: o"),
         ({"data": pd.DataFrame({"a": [1]}), "text_column": "text"}, "no column 'text'"),
-        ({"data": [{"text": "가"}]}, "--data: "),
-        ({"data": pd.DataFrame({"text": ["가", "나"], "label": [1, "b"]})}, "DataFrame: .*label"),
         ({"data": data_in("Dataset").with_transform(dict)}, "transform"),
-        ({"data": DatasetDict(dict.fromkeys(["train", "dev", "val"], data_in("Dataset")))}, "two are the same split"),
     ],
 )
 def test_a_wrong_setting_is_an_exception_and_holds_nothing(settings, message, tmp_path):
@@ -86,25 +70,6 @@ def test_a_wrong_setting_is_an_exception_and_holds_nothing(settings, message, tm
         given = {"recipe": "few-rows", "data": data_in("Dataset"), "output_dir": tmp_path / "run", **settings}
         vt.train_classifier(**given)
     assert not [*(tmp_path / "run").glob("*")]
-
-
-def test_splits_have_the_names_that_files_have(caplog):
-    rows = data_in("Dataset")
-    data = DatasetDict(train=rows, dev=rows.select(range(20)), test=rows.select(range(10)), holdout=rows)
-    loaded = load_labelled_text(data, text_column="review")
-    assert {name: len(split) for name, split in loaded.items()} == {"train": 60, "validation": 20, "test": 10}
-    assert "not read: the splits holdout" in caplog.text
-
-
-def test_whole_numbers_stay_whole_beside_missing_ones(tmp_path):
-    """pandas makes 64-bit floats of them; of a file, they are read as they stand there."""
-    frame = pd.DataFrame({"text": TEXTS, "label": [None, 1, 0] * 20})
-    frame.astype({"label": "Int64"}).to_csv(tmp_path / "data.csv", index=False)
-    options = {"text_column": "text", "drop_unlabelled": True}
-    of_frame, of_file = (load_labelled_text(data, **options) for data in (frame, str(tmp_path / "data.csv")))
-    for split in of_file:
-        assert of_frame[split].to_dict() == of_file[split].to_dict()
-        assert of_frame[split].features["label"].names == ["0", "1"]
 
 
 def test_of_recipes_the_nearest_is_named():
