@@ -14,7 +14,7 @@ from .tasks import FORMATS, SINGLE
 if TYPE_CHECKING:
     from datasets import DatasetDict
 
-# The configuration fields that can be changed when a model is trained further.
+# Training a model further may change these fields of its configuration.
 DROPOUT_FIELDS = {"dropout", "attention_dropout", "activation_dropout", "embedding_dropout"}
 VocabularyKind = Literal["bpe", "unigram", "word"]
 
