@@ -139,20 +139,6 @@ def test_training_refuses_with_one_line(refused, faults, arguments, message):
     assert {file for file in faults.rglob("*") if file.is_file()} == before
 
 
-@pytest.mark.slow
-def test_the_quickstart_fine_tunes_the_ready_made_classifier(succeed, tmp_path, monkeypatch):
-    """Without learning anything it knows the embedded reviews already."""
-    assert "train-classifier scripts/recipes/sample-finetune.yaml" in (ROOT / "Makefile").read_text()
-    monkeypatch.chdir(ROOT)
-    flags = ["--max_steps", "1", "--learning_rate", "0", "--disable_tqdm", "true"]
-    succeed("train-classifier", "scripts/recipes/sample-finetune.yaml", "--output_dir", tmp_path / "run", *flags)
-    test = read_json(tmp_path / "run" / "metrics.json")["test"]
-    published = read_json(ROOT / "model_cards/nsmc-small/metrics.json")["test"]
-    assert test["accuracy"] > published["accuracy"] - 0.05
-    card = (tmp_path / "run" / "README.md").read_text()
-    assert "| train | 510 |" in card and "NSMC, dedicated to the public domain" in card and "insults" in card
-
-
 def test_a_classifier_learns_from_other_spacings_and_is_measured_on_them(succeed, tmp_path):
     flags = ["--augment", "spacing", "--robustness", "no_spaces", "all_spaced", "random_spaces"]
     succeed("train-classifier", "sample", "--output_dir", tmp_path / "spaced", *QUICK, *flags)
@@ -237,13 +223,11 @@ def test_numbers_from_training_to_prediction(succeed, refused, films, tmp_path):
 def test_rare_classes_may_count_as_much_as_frequent_ones(succeed, refused, films, tmp_path):
     rows = [*(f"좋다 {number},a\n" for number in range(40)), *(f"나쁘다 {number},b\n" for number in range(8))]
     (tmp_path / "rare.csv").write_text("text,label\n" + "".join(rows), encoding="utf-8")
-    losses = {}
-    for weights in ([], ["--class_weights", "balanced"]):
-        folder = tmp_path / f"run{len(weights)}"
-        data = ["--data", tmp_path / "rare.csv", "--text_column", "text", "--learning_rate", "0"]
-        succeed("train-classifier", *data, *weights, "--output_dir", folder, *SMALL_RUN)
-        losses[bool(weights)] = read_json(folder / "metrics.json")["test"]["loss"]
-    assert losses[True] != losses[False]
+    weights = ["--class_weights", "balanced"]
+    data = ["--data", tmp_path / "rare.csv", "--text_column", "text"]
+    succeed("train-classifier", *data, *weights, "--output_dir", tmp_path / "run", *SMALL_RUN)
+    measured = read_json(tmp_path / "run" / "metrics.json")["test"]
+    assert measured["loss"] != pytest.approx(measured["log_loss"], rel=1e-4)  # which has no weights
     data = ["--data", films, "--text_column", "text", "--label_column", "rating", "--problem_type", "regression"]
     said = refused("train-classifier", *data, *weights, "--output_dir", tmp_path / "none", *SMALL_RUN)
     assert "--class_weights: only where each text has one class" in said
