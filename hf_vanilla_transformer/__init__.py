@@ -25,11 +25,11 @@ _MODULES = {
     "VanillaTransformerForSequenceClassification": "registration",
     "VanillaTransformerModel": "registration",
     "VanillaTransformerPreTrainedModel": "registration",
-    "convert_checkpoint": "registration",
-    "evaluate": "evaluation",
+    "convert_checkpoint": "conversion",
+    "evaluate": "evaluation.evaluate",
     "export": "exports",
     "pretrain": "training.pretraining",
-    "to_source_state_dict": "registration",
+    "to_source_state_dict": "conversion",
     "train_classifier": "training.classifier",
     "train_translator": "training.translator",
 }
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from .configuration_vanilla_transformer import VanillaTransformerConfig as VanillaTransformerConfig
     from .conversion import convert_checkpoint as convert_checkpoint
     from .conversion import to_source_state_dict as to_source_state_dict
-    from .evaluation import evaluate as evaluate
+    from .evaluation.evaluate import evaluate as evaluate
     from .exports import export as export
     from .inference import Classifier as Classifier
     from .inference import Translator as Translator

@@ -5,7 +5,7 @@ import importlib
 import sys
 
 from . import __version__
-from .recipes import did_you_mean
+from .settings.recipes import did_you_mean
 from .tasks import TASKS
 
 

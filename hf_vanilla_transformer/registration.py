@@ -1,12 +1,10 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""The public names; importing this registers the classes with transformers' Auto classes."""
+"""The classes of models; importing this registers the classes with transformers' Auto classes."""
 
 import transformers
 
 from . import modeling_vanilla_transformer
 from .configuration_vanilla_transformer import AUTO_MAP, VanillaTransformerConfig
-from .conversion import convert_checkpoint as convert_checkpoint
-from .conversion import to_source_state_dict as to_source_state_dict
 from .modeling_vanilla_transformer import *  # noqa: F403
 
 

@@ -27,10 +27,10 @@ from transformers.hf_argparser import HfArg
 from hf_vanilla_transformer.commands.arguments import exit_with_one_line, parse_arguments
 from hf_vanilla_transformer.data import encode
 from hf_vanilla_transformer.errors import DataError
-from hf_vanilla_transformer.figures import plot_training_curves
+from hf_vanilla_transformer.hub.curves import plot_training_curves
 from hf_vanilla_transformer.hub.record import METRICS_FILE, read_file
 from hf_vanilla_transformer.inference.folder import load_model, load_tokenizers
-from hf_vanilla_transformer.settings import check_at_least
+from hf_vanilla_transformer.settings.groups import check_at_least
 from hf_vanilla_transformer.training.losses import smoothed_targets
 from hf_vanilla_transformer.training.schedules import noam_peak
 

@@ -22,7 +22,7 @@ from hf_vanilla_transformer.commands.interruption import one_line_if_interrupted
 from hf_vanilla_transformer.errors import DataError, user_errors
 from hf_vanilla_transformer.hub.record import save_record
 from hf_vanilla_transformer.inference.precision import training_precision
-from hf_vanilla_transformer.settings import JsonMapping, ModelArguments, check_at_least
+from hf_vanilla_transformer.settings.groups import JsonMapping, ModelArguments, check_at_least
 from hf_vanilla_transformer.training.losses import LabelSmoothingLoss
 from hf_vanilla_transformer.training.run import Run, print_model
 from hf_vanilla_transformer.training.trainer import ResumableSeq2SeqTrainer

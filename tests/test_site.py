@@ -15,7 +15,7 @@ import reference_pages
 
 from hf_vanilla_transformer import VanillaTransformerConfig
 from hf_vanilla_transformer.__main__ import COMMANDS
-from hf_vanilla_transformer.recipes import commands_of_recipes
+from hf_vanilla_transformer.settings.recipes import commands_of_recipes
 
 
 NAMES = [(module, name) for module, names in reference_pages.public_names().items() for name in names]

@@ -15,45 +15,21 @@ HUB_FILES = ["configuration_vanilla_transformer", "modeling_vanilla_transformer"
 # What a module may import of the package, by its place; of its own wing, everything; and `errors`.
 ALLOWED = {
     "__init__": [*HUB_FILES, "conversion", "registration", "inference", "training", "evaluation", "exports"],
-    "__main__": ["__version__", "commands", "recipes", "tasks"],
+    "__main__": ["__version__", "commands", "settings", "tasks"],
     "errors": [],
     "tasks": [],
-    "recipes": [],
-    "settings": [*HUB_FILES, "data", "inference", "tasks"],
-    "reading": ["data", "inference", "recipes", "settings"],
-    "registration": [*HUB_FILES, "conversion"],
+    "registration": HUB_FILES,
     "configuration_vanilla_transformer": ["modeling_vanilla_transformer"],
     "modeling_vanilla_transformer": ["configuration_vanilla_transformer"],
     "tokenizer": [],
-    "conversion": HUB_FILES,
-    "figures": [],
-    "finished_folder": [],
-    "metrics": ["tokenizer", "data", "tasks"],
+    "conversion": [*HUB_FILES, "registration"],
     "data": ["tokenizer", "tasks"],
     "inference": [*HUB_FILES, "registration", "tokenizer", "data", "tasks"],
-    "hub": [*HUB_FILES, "inference", "figures", "data", "reading", "recipes", "tasks"],
-    "training": [*HUB_FILES, "inference", "data", "hub", "metrics", "reading", "settings", "tasks", "tokenizer"],
-    "evaluation": [
-        "data",
-        "finished_folder",
-        "hub",
-        "inference",
-        "metrics",
-        "reading",
-        "settings",
-        "tasks",
-    ],
-    "exports": [
-        *HUB_FILES,
-        "data",
-        "finished_folder",
-        "hub",
-        "inference",
-        "reading",
-        "recipes",
-        "settings",
-        "tasks",
-    ],
+    "settings": [*HUB_FILES, "data", "inference", "tasks"],
+    "hub": [*HUB_FILES, "data", "inference", "settings", "tasks"],
+    "evaluation": ["data", "hub", "inference", "settings", "tasks", "tokenizer"],
+    "training": [*HUB_FILES, "data", "evaluation", "hub", "inference", "settings", "tasks", "tokenizer"],
+    "exports": [*HUB_FILES, "data", "hub", "inference", "settings", "tasks"],
 }
 
 
@@ -99,7 +75,7 @@ def test_imports_point_one_way(module):
         "inference.folder": ["load_model", "load_tokenizer"],
         "training": ["ResumableTrainer", "noam_peak"],
         "tokenizer": ["import_sentencepiece", "train_tokenizer"],
-        "metrics": ["compute_metrics"],
+        "evaluation.metrics": ["compute_metrics"],
     }.items(),
 )
 def test_documented_import_paths_stay(module, names):
@@ -107,8 +83,8 @@ def test_documented_import_paths_stay(module, names):
     assert all(callable(getattr(module, name)) for name in names)
 
 
-# `reading.py` types and checks settings as transformers' own parser does.
-DOOR = ("commands", "__main__.py", "reading.py")
+# `settings/reading.py` types and checks settings as transformers' own parser does.
+DOOR = ("commands", "__main__.py", "settings")
 
 
 @pytest.mark.parametrize("module", MODULES, ids=str)

@@ -13,7 +13,7 @@ from hf_vanilla_transformer import VanillaTransformerConfig
 from hf_vanilla_transformer.__main__ import COMMANDS
 from hf_vanilla_transformer.commands import arguments
 from hf_vanilla_transformer.configuration_vanilla_transformer import PRESETS
-from hf_vanilla_transformer.recipes import RECIPES, commands_of_recipes
+from hf_vanilla_transformer.settings.recipes import RECIPES, commands_of_recipes
 
 
 # Each has `__all__`: what is public is on these lists, and nothing else is.
@@ -25,7 +25,7 @@ PUBLIC_MODULES = {
     "hf_vanilla_transformer.inference": "Inference",
     "hf_vanilla_transformer.exports": "Exports",
     "hf_vanilla_transformer.hub": "The Hub",
-    "hf_vanilla_transformer.metrics": "Metrics",
+    "hf_vanilla_transformer.evaluation.metrics": "Metrics",
 }
 
 

@@ -23,7 +23,7 @@ from ..data.table_files import find_columns, iterate_rows
 from ..errors import DataError
 from ..inference.batches import windows
 from ..inference.loaded import WINDOW, LoadedModel
-from ..settings import EngineArguments
+from ..settings.groups import EngineArguments
 from .arguments import print_line
 
 

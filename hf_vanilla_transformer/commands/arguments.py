@@ -14,8 +14,8 @@ from huggingface_hub.errors import HFValidationError, HTTPError, StrictDataclass
 from safetensors import SafetensorError
 
 from ..errors import DataError, missing_extra
-from ..reading import SettingsParser, is_training, read_settings
-from ..settings import JsonMapping
+from ..settings.groups import JsonMapping
+from ..settings.reading import SettingsParser, is_training, read_settings
 
 
 USER_ERRORS = (

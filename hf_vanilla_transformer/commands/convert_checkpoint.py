@@ -15,7 +15,7 @@ from pathlib import Path
 from transformers.hf_argparser import HfArg
 
 from ..errors import DataError
-from ..settings import JsonMapping
+from ..settings.groups import JsonMapping
 from .arguments import exit_with_one_line, parse_arguments
 
 
@@ -61,7 +61,7 @@ def main(argv: list[str] | None = None) -> None:
         write_checkpoint(arguments)
         return
     from ..conversion import convert_checkpoint, load_source_state_dict
-    from ..finished_folder import finished_folder
+    from ..hub.finished_folder import finished_folder
 
     with finished_folder(arguments.output_dir) as folder:
         model = convert_checkpoint(load_source_state_dict(arguments.checkpoint), arguments.source, **arguments.config)

@@ -17,13 +17,13 @@ per second. Of a translator: BLEU, cased and lower-cased, and chrF, with sacreBL
 fewer ㅋ and ㅠ, without punctuation, decomposed (NFD), with a slip of the fingers, in the other case.
 """
 
-from ..settings import EvaluationArguments, LabelledTextArguments, PairArguments
+from ..settings.groups import EvaluationArguments, LabelledTextArguments, PairArguments
 from .arguments import exit_with_one_line, read_command_line
 
 
 @exit_with_one_line
 def main(argv: list[str] | None = None) -> None:
     _, settings = read_command_line([EvaluationArguments, PairArguments, LabelledTextArguments], __doc__, argv)
-    from ..evaluation import evaluate
+    from ..evaluation.evaluate import evaluate
 
     evaluate(**settings)

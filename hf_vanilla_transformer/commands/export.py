@@ -9,7 +9,7 @@
 does not agree with the model on random texts.
 """
 
-from ..settings import ExportArguments
+from ..settings.groups import ExportArguments
 from .arguments import exit_with_one_line, read_command_line
 
 

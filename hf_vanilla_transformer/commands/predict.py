@@ -23,7 +23,7 @@ from transformers.hf_argparser import HfArg
 
 from ..errors import DataError
 from ..inference import Classifier
-from ..settings import check_at_least
+from ..settings.groups import check_at_least
 from ..tasks import MULTI, REGRESSION
 from .answering import Answer, LinesArguments, answer_texts, as_text, open_texts
 from .arguments import exit_with_one_line, parse_arguments

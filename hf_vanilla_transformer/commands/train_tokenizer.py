@@ -14,8 +14,8 @@ from transformers.hf_argparser import HfArg
 
 from ..data.plain_text import read_texts
 from ..errors import DataError
-from ..finished_folder import finished_folder
-from ..settings import LabelledTextArguments, VocabularyKind, check_at_least
+from ..hub.finished_folder import finished_folder
+from ..settings.groups import LabelledTextArguments, VocabularyKind, check_at_least
 from ..training.vocabulary import train_vocabulary
 from .arguments import exit_with_one_line, parse_arguments
 

@@ -15,7 +15,7 @@ import torch
 from transformers.modeling_outputs import BaseModelOutput
 
 from ..errors import DataError
-from ..finished_folder import finished_folder
+from ..hub.finished_folder import finished_folder
 from ..hub.model_card import load_model_card
 from ..hub.record import example_texts, save_json
 from ..inference.engine import ModelFacts

@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import DataError
-from ..finished_folder import finished_folder
+from ..hub.finished_folder import finished_folder
 from ..hub.record import RECIPE_FILE, describe_environment, recipe_text, record_of, save_json
 from ..inference.engine import EXPORT_FILE, TARGET_TOKENIZER, load_engine
 from ..inference.folder import Tokenizers, load_model, load_tokenizers, task_of_folder
 from ..inference.torch_engine import TorchEngine
 from ..modeling_vanilla_transformer import VanillaTransformerPreTrainedModel
-from ..reading import read_settings
-from ..recipes import without_folders
-from ..settings import ExportArguments
+from ..settings.groups import ExportArguments
+from ..settings.reading import read_settings
+from ..settings.recipes import without_folders
 from ..tasks import CLASSIFICATION, FORMATS, Task
 from .card import save_card
 from .comparison import compare

@@ -8,7 +8,7 @@ from transformers import TrainerCallback, TrainerControl, TrainerState, Training
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
 from ..inference.precision import training_precision
-from ..reading import NOT_IN_RECIPE
+from ..settings.reading import NOT_IN_RECIPE
 from .model_card import save_model_card
 from .record import data_record, metrics_of_training, save_record
 

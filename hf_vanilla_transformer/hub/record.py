@@ -19,8 +19,8 @@ from transformers.utils import cached_file
 
 from ..data.checksums import describe_splits
 from ..data.in_memory import name_of
-from ..figures import plot_training_curves
-from ..recipes import read_file, without_folders
+from ..settings.recipes import read_file, without_folders
+from .curves import plot_training_curves
 from .data_source import data_source
 
 

@@ -10,7 +10,7 @@ from datasets import Dataset
 from torch import nn
 from transformers import Trainer
 
-from ..metrics import calibration_scores
+from ..evaluation.metrics import calibration_scores
 from ..tasks import MULTI
 
 

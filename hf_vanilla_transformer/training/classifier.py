@@ -23,13 +23,20 @@ from ..data.labels import label_names
 from ..data.report import describe_data
 from ..data.rows import column_array
 from ..errors import DataError
+from ..evaluation.metrics import (
+    TABLE_LIMIT,
+    compute_metrics,
+    evaluate_split,
+    interval_of,
+    markdown_table,
+    robustness_report,
+)
 from ..hub.record import data_record
 from ..inference.engine import ModelFacts
 from ..inference.folder import load_config
-from ..metrics import TABLE_LIMIT, compute_metrics, evaluate_split, interval_of, markdown_table, robustness_report
 from ..modeling_vanilla_transformer import VanillaTransformerForSequenceClassification
-from ..reading import read_settings
-from ..settings import ClassifierArguments, DataArguments, check_robustness
+from ..settings.groups import ClassifierArguments, DataArguments, check_robustness
+from ..settings.reading import read_settings
 from ..tasks import CLASSIFICATION, ERRORS, METRICS, REGRESSION, SINGLE, headline_of
 from ..tokenizer import join_spaced_characters
 from .augmentation import AugmentingCollator

@@ -11,11 +11,11 @@ from ..data.checksums import file_checksum
 from ..data.plain_text import load_corpus, tokenize_corpus
 from ..data.report import describe_data
 from ..errors import DataError
+from ..evaluation.metrics import compute_perplexity, token_losses
 from ..inference.folder import load_config
-from ..metrics import compute_perplexity, token_losses
 from ..modeling_vanilla_transformer import VanillaTransformerForConditionalGeneration
-from ..reading import read_settings
-from ..settings import DenoiserArguments, DenoisingArguments, TextArguments
+from ..settings.groups import DenoiserArguments, DenoisingArguments, TextArguments
+from ..settings.reading import read_settings
 from ..tasks import DENOISING
 from .denoising import SpanInfilling
 from .run import Run, generation_config, make_config, print_once, sorted_by_length

@@ -26,7 +26,7 @@ from ..hub.record import CARD_FILE, metrics_of_training, save_record
 from ..hub.upload import upload
 from ..inference.folder import Model, load_config, load_to_train, load_tokenizer, load_tokenizer_to_train, size_needed
 from ..inference.precision import explain_precision, training_precision
-from ..settings import ModelArguments
+from ..settings.groups import ModelArguments
 from .checkpoints import LOCK_FILE, last_whole_checkpoint, prepare_output_dir
 from .trainer import ResumableTrainer, TrainingStopped
 from .vocabulary import train_vocabulary

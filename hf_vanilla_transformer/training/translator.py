@@ -25,13 +25,13 @@ from ..data.parallel_text import tokenize_pairs
 from ..data.report import describe_data
 from ..data.rows import column_array
 from ..errors import DataError
+from ..evaluation.metrics import compute_perplexity, token_losses, translation_report, word_report
 from ..hub.record import data_record
 from ..inference.engine import TARGET_TOKENIZER
 from ..inference.folder import Tokenizers, load_config, load_tokenizers
-from ..metrics import compute_perplexity, token_losses, translation_report, word_report
 from ..modeling_vanilla_transformer import VanillaTransformerForConditionalGeneration
-from ..reading import read_settings
-from ..settings import PairArguments, TranslatorArguments, check_at_least
+from ..settings.groups import PairArguments, TranslatorArguments, check_at_least
+from ..settings.reading import read_settings
 from ..tasks import TRANSLATION
 from ..tokenizer import has_capitals
 from .checkpoints import average_checkpoints, last_checkpoints

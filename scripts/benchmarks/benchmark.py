@@ -43,7 +43,7 @@ from hf_vanilla_transformer.exports import export
 from hf_vanilla_transformer.hub.record import describe_environment, save_json
 from hf_vanilla_transformer.inference import Engine, load_engine
 from hf_vanilla_transformer.inference.precision import choose_precision
-from hf_vanilla_transformer.settings import JsonMapping, check_at_least
+from hf_vanilla_transformer.settings.groups import JsonMapping, check_at_least
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 from hf_vanilla_transformer.training.checkpoints import prepare_output_dir
 

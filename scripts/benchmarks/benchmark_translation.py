@@ -29,7 +29,7 @@ from hf_vanilla_transformer.hub.record import describe_environment, save_json
 from hf_vanilla_transformer.inference.engine import check_task
 from hf_vanilla_transformer.inference.folder import load_model, load_tokenizer, on_accelerator
 from hf_vanilla_transformer.inference.torch_engine import TorchEngine
-from hf_vanilla_transformer.settings import check_at_least
+from hf_vanilla_transformer.settings.groups import check_at_least
 
 
 OURS = "this model, in batches"

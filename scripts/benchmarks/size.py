@@ -39,7 +39,7 @@ from hf_vanilla_transformer.data.labelled_text import load_labelled_text, tokeni
 from hf_vanilla_transformer.data.parallel_text import load_parallel_text, tokenize_pairs
 from hf_vanilla_transformer.errors import DataError
 from hf_vanilla_transformer.hub.record import describe_environment, save_json
-from hf_vanilla_transformer.settings import check_at_least
+from hf_vanilla_transformer.settings.groups import check_at_least
 from hf_vanilla_transformer.training.checkpoints import prepare_output_dir
 from hf_vanilla_transformer.training.trainer import ResumableTrainer, TokenBudgetTrainer
 from hf_vanilla_transformer.training.vocabulary import train_vocabulary

@@ -17,9 +17,9 @@ from distillation import linear_classifier
 from transformers.hf_argparser import HfArg
 
 from hf_vanilla_transformer.commands.arguments import exit_with_one_line, parse_arguments
+from hf_vanilla_transformer.evaluation.metrics import classification_report, markdown_table, robustness_report
 from hf_vanilla_transformer.hub.record import describe_environment, save_json
-from hf_vanilla_transformer.metrics import classification_report, markdown_table, robustness_report
-from hf_vanilla_transformer.settings import LabelledTextArguments, RobustnessArguments
+from hf_vanilla_transformer.settings.groups import LabelledTextArguments, RobustnessArguments
 from hf_vanilla_transformer.training.checkpoints import prepare_output_dir
 
 

@@ -29,10 +29,10 @@ from hf_vanilla_transformer.commands.arguments import exit_with_one_line, parse_
 from hf_vanilla_transformer.data.checksums import describe_splits, file_checksum
 from hf_vanilla_transformer.data.lines import iterate_lines, normalize_spaces
 from hf_vanilla_transformer.errors import DataError
+from hf_vanilla_transformer.evaluation.metrics import classification_report
 from hf_vanilla_transformer.hub.record import METRICS_FILE, RECIPE_FILE, describe_environment, recipe_text, save_json
 from hf_vanilla_transformer.inference import Classifier
-from hf_vanilla_transformer.metrics import classification_report
-from hf_vanilla_transformer.settings import LabelledTextArguments
+from hf_vanilla_transformer.settings.groups import LabelledTextArguments
 from hf_vanilla_transformer.training.checkpoints import prepare_output_dir
 
 

@@ -19,7 +19,7 @@ from transformers.hf_argparser import HfArg
 
 from hf_vanilla_transformer.commands.arguments import exit_with_one_line, parse_arguments
 from hf_vanilla_transformer.errors import DataError
-from hf_vanilla_transformer.settings import PairArguments, TranslatorArguments
+from hf_vanilla_transformer.settings.groups import PairArguments, TranslatorArguments
 from hf_vanilla_transformer.training.trainer import TokenBudgetTrainer
 from hf_vanilla_transformer.training.translator import train
 

@@ -12,10 +12,10 @@ from shared import ROOT, TINY, TWO_STEPS, read_json, tiny_config
 from hf_vanilla_transformer import VanillaTransformerForConditionalGeneration
 from hf_vanilla_transformer.data.changes import CHANGES, change_texts
 from hf_vanilla_transformer.data.labelled_text import load_labelled_text
-from hf_vanilla_transformer.evaluation import accuracy_by_length
+from hf_vanilla_transformer.evaluation.evaluate import accuracy_by_length
+from hf_vanilla_transformer.evaluation.metrics import translation_report
 from hf_vanilla_transformer.exports import export
 from hf_vanilla_transformer.inference import Classifier, Translator
-from hf_vanilla_transformer.metrics import translation_report
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 
 

@@ -42,7 +42,7 @@ def test_what_needs_no_model_is_answered_without_torch(words, status, answer):
     assert len(words) > 1 and words[1][0] == "-" or not re.search(r"\| *transformers$", result.stderr, re.MULTILINE)
 
 
-@pytest.mark.parametrize("module", ["commands.evaluate", "evaluation"])
+@pytest.mark.parametrize("module", ["commands.evaluate", "evaluation.evaluate"])
 def test_ctrl_c_during_the_imports_is_one_line(module, monkeypatch, capsys):
     class Interrupting:
         @staticmethod

@@ -11,7 +11,7 @@ from shared import QUIET, ROOT, RUN_FILES, TINY, TWO_STEPS, read_json
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, pipeline
 
 from hf_vanilla_transformer.data.labelled_text import load_labelled_text
-from hf_vanilla_transformer.metrics import classification_report
+from hf_vanilla_transformer.evaluation.metrics import classification_report
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 from hf_vanilla_transformer.training.classifier import headline, train_classifier
 

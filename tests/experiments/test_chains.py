@@ -14,7 +14,7 @@ from shared import ROOT, read_json
 
 from hf_vanilla_transformer.commands.arguments import parse_arguments
 from hf_vanilla_transformer.commands.translate import TranslateArguments
-from hf_vanilla_transformer.settings import ExportArguments
+from hf_vanilla_transformer.settings.groups import ExportArguments
 
 
 ROOM = ROOT / "scripts" / "experiments"

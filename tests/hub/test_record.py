@@ -10,7 +10,7 @@ from shared import tiny_config
 from hf_vanilla_transformer import VanillaTransformerForConditionalGeneration
 from hf_vanilla_transformer.hub import record
 from hf_vanilla_transformer.hub.record import epochs, save_json, save_record
-from hf_vanilla_transformer.recipes import without_folders
+from hf_vanilla_transformer.settings.recipes import without_folders
 
 
 def test_a_record_sums_up_the_runs_before(tmp_path):

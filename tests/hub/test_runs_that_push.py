@@ -10,8 +10,8 @@ from huggingface_hub import ModelCard
 from shared import RUN_FILES, error_line
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, Trainer, TrainingArguments
 
+from hf_vanilla_transformer.evaluation.metrics import compute_metrics
 from hf_vanilla_transformer.hub import RecordCallback, upload
-from hf_vanilla_transformer.metrics import compute_metrics
 from hub.repository import QUICK, REPO, contents, in_repository
 
 

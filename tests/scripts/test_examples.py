@@ -7,7 +7,7 @@ import pytest
 from shared import ROOT
 
 from hf_vanilla_transformer import Classifier, Translator
-from hf_vanilla_transformer.evaluation import save_predictions
+from hf_vanilla_transformer.evaluation.evaluate import save_predictions
 
 
 NSMC_SMALL, DE_EN = (ROOT / "model_cards" / name for name in ("nsmc-small", "multi30k-de-en"))

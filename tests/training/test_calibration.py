@@ -10,7 +10,7 @@ from shared import read_json
 from sklearn.metrics import brier_score_loss, log_loss
 
 import hf_vanilla_transformer as vt
-from hf_vanilla_transformer.metrics import calibration_scores, selective_report, wilson_interval
+from hf_vanilla_transformer.evaluation.metrics import calibration_scores, selective_report, wilson_interval
 from hf_vanilla_transformer.tasks import MULTI, SINGLE
 from hf_vanilla_transformer.training.calibration import BOUNDS, calibrate, fit_temperature, why_not
 

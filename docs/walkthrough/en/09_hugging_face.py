@@ -67,8 +67,8 @@ from transformers import (
 from hf_vanilla_transformer import VanillaTransformerConfig, VanillaTransformerForSequenceClassification
 from hf_vanilla_transformer.commands.push_to_hub import main as push_to_hub
 from hf_vanilla_transformer.data import load_labelled_text, tokenize
+from hf_vanilla_transformer.evaluation.metrics import compute_metrics
 from hf_vanilla_transformer.hub import RecordCallback
-from hf_vanilla_transformer.metrics import compute_metrics
 
 
 transformers.utils.logging.set_verbosity_error()

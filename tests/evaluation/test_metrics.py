@@ -6,7 +6,7 @@ import torch
 from sacrebleu.metrics import BLEU, CHRF
 from transformers import EvalPrediction
 
-from hf_vanilla_transformer.metrics import (
+from hf_vanilla_transformer.evaluation.metrics import (
     calibration_report,
     classification_report,
     compute_perplexity,

@@ -10,10 +10,10 @@ from typing import Any
 
 import yaml
 
-from .errors import DataError, named_errors
+from ..errors import DataError, named_errors
 
 
-RECIPES = Path(__file__).parent / "recipes"
+RECIPES = Path(__file__).parents[1] / "recipes"
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

@@ -19,10 +19,10 @@ from tokenizers.models import WordLevel
 from torch import nn
 from transformers import EvalPrediction, PreTrainedTokenizerBase, Trainer
 
-from .data.changes import SPACINGS, as_written, change_texts
-from .errors import DataError
-from .tasks import METRICS, MULTI, REGRESSION, SINGLE
-from .tokenizer import split_words
+from ..data.changes import SPACINGS, as_written, change_texts
+from ..errors import DataError
+from ..tasks import METRICS, MULTI, REGRESSION, SINGLE
+from ..tokenizer import split_words
 
 
 __all__ = [

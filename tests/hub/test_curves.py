@@ -12,7 +12,7 @@ from matplotlib.image import imread
 from shared import ROOT, tiny_config
 from transformers.masking_utils import create_causal_mask
 
-from hf_vanilla_transformer.figures import plot_training_curves
+from hf_vanilla_transformer.hub.curves import plot_training_curves
 from hf_vanilla_transformer.modeling_vanilla_transformer import sinusoid_table
 
 

@@ -16,15 +16,18 @@ import torch
 from datasets import Dataset, concatenate_datasets
 from tqdm import tqdm
 
-from .data.in_memory import name_of
-from .data.labels import SEPARATOR, label_names, multi_hot
-from .errors import DataError
-from .finished_folder import finished_folder
-from .hub.record import RECIPE_FILE, describe_environment, record_of, save_json
-from .inference import Classifier, Translator
-from .inference.engine import TARGET_TOKENIZER, Engine, read_export
-from .inference.folder import load_tokenizer, task_of_folder
-from .inference.torch_engine import TorchEngine
+from ..data.in_memory import name_of
+from ..data.labels import SEPARATOR, label_names, multi_hot
+from ..errors import DataError
+from ..hub.finished_folder import finished_folder
+from ..hub.record import RECIPE_FILE, describe_environment, record_of, save_json
+from ..inference import Classifier, Translator
+from ..inference.engine import TARGET_TOKENIZER, Engine, read_export
+from ..inference.folder import load_tokenizer, task_of_folder
+from ..inference.torch_engine import TorchEngine
+from ..settings.groups import EvaluationArguments, LabelledTextArguments, PairArguments, check_robustness
+from ..settings.reading import read_settings
+from ..tasks import METRICS, MULTI, REGRESSION, SINGLE, TRANSLATION
 from .metrics import (
     TABLE_LIMIT,
     bootstrapped_bleu,
@@ -40,9 +43,6 @@ from .metrics import (
     selective_report,
     translation_report,
 )
-from .reading import read_settings
-from .settings import EvaluationArguments, LabelledTextArguments, PairArguments, check_robustness
-from .tasks import METRICS, MULTI, REGRESSION, SINGLE, TRANSLATION
 
 
 PREDICTIONS_FILE = "predictions.tsv"

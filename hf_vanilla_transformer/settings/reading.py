@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
 from transformers import HfArgumentParser
 
-from .data.in_memory import is_in_memory, name_of
-from .errors import DataError
+from ..data.in_memory import is_in_memory, name_of
+from ..errors import DataError
+from .groups import DROPOUT_FIELDS, JsonMapping, check_at_least
 from .recipes import did_you_mean, find_recipe, read_file
-from .settings import DROPOUT_FIELDS, JsonMapping, check_at_least
 
 
 # What needs torch or Trainer is imported where it is used: help and mistyped flags need neither.
@@ -163,7 +163,7 @@ def set_machine(values: Settings) -> None:
     """Set `use_cpu` by this machine, and `bf16` by `precision`, unless the user set them."""
     import torch
 
-    from .inference.precision import choose_precision
+    from ..inference.precision import choose_precision
 
     # bf16 on a machine without an accelerator has to be asked for in this way.
     values.setdefault("use_cpu", not torch.accelerator.is_available())

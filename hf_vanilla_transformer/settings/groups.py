@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from transformers.hf_argparser import HfArg
 
-from .errors import DataError, user_errors
-from .tasks import FORMATS, SINGLE
+from ..errors import DataError, user_errors
+from ..tasks import FORMATS, SINGLE
 
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class LabelledTextArguments(SplitArguments):
     drop_unlabelled: bool = HfArg(default=False, help="Leave out rows without a label, an error otherwise.")
 
     def load(self, problem_type: str | None = SINGLE, **options: Any) -> "DatasetDict":
-        from .data.labelled_text import load_labelled_text
+        from ..data.labelled_text import load_labelled_text
 
         return load_labelled_text(
             self.data,
@@ -81,7 +81,7 @@ class PairArguments(SplitArguments):
     test_prefix: str | None = HfArg(default=None, help="Beginning of the test files' names.")
 
     def load(self, **options: Any) -> "DatasetDict":
-        from .data.parallel_text import load_parallel_text
+        from ..data.parallel_text import load_parallel_text
 
         prefixes = {"train": self.train_prefix, "validation": self.validation_prefix, "test": self.test_prefix}
         prefixes = {split: prefix for split, prefix in prefixes.items() if prefix is not None}
@@ -97,7 +97,7 @@ class RobustnessArguments:
     robustness: list[str] = HfArg(default_factory=list, help="Measure changed texts, too: `all`, or changes by name.")
 
     def __post_init__(self):
-        from .data.changes import CHANGES, check_changes
+        from ..data.changes import CHANGES, check_changes
 
         if self.robustness == ["all"]:
             self.robustness = list(CHANGES)
@@ -134,7 +134,7 @@ class ModelArguments:
     vocab_lines: int | None = HfArg(default=None, help="Train a new vocabulary on so many texts; by default on all.")
 
     def __post_init__(self):
-        from .configuration_vanilla_transformer import VanillaTransformerConfig
+        from ..configuration_vanilla_transformer import VanillaTransformerConfig
 
         check_at_least(1, self, "vocab_lines")
         with user_errors():
@@ -190,7 +190,7 @@ class ClassifierArguments(VocabularyArguments):
     )
 
     def __post_init__(self):
-        from .data.changes import AUGMENTATIONS
+        from ..data.changes import AUGMENTATIONS
 
         super().__post_init__()
         if {"id2label", "label2id", "problem_type"} & set(self.config):

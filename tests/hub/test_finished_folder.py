@@ -6,7 +6,7 @@ import pytest
 from processes import run_program
 
 from hf_vanilla_transformer.errors import DataError
-from hf_vanilla_transformer.finished_folder import finished_folder
+from hf_vanilla_transformer.hub.finished_folder import finished_folder
 
 
 def tree(folder):
@@ -60,7 +60,7 @@ def test_of_two_at_once_one_succeeds(output):
 
 KILLED = """
 import os, sys
-from hf_vanilla_transformer.finished_folder import finished_folder
+from hf_vanilla_transformer.hub.finished_folder import finished_folder
 with finished_folder(sys.argv[1]) as folder:
     (folder / "a").write_text("half")
     os.kill(os.getpid(), int(sys.argv[2]))
