@@ -33,7 +33,6 @@ def load_labelled_text(
     seed: int = 42,
     encoding: str = "utf-8",
     config_name: str | None = None,
-    drop_unlabelled: bool = False,
     cut: bool = True,
     known_labels: Sequence[str] | None = None,
 ) -> DatasetDict:
@@ -57,12 +56,11 @@ def load_labelled_text(
         label_column: The column with the labels.
         problem_type: What the labels are: `"single_label_classification"`, integers or strings;
             `"multi_label_classification"`, lists of them, or in a CSV or TSV file strings with `|` between them;
-            `"regression"`, numbers. None stands for the first, but many numbers as labels are an error then.
+            `"regression"`, numbers. None stands for the first.
         validation_fraction: The share of `train` that becomes a missing split, at least one row per label.
         seed: The seed of that choice.
         encoding: Of the files, such as `"cp949"`.
         config_name: Of a Hub data set with several configurations, such as `"ynat"` of KLUE.
-        drop_unlabelled: Leave out rows without a label, which are an error otherwise.
         cut: Whether to take missing splits from `train`; else return the splits of the source alone.
         known_labels: A model's labels, which become those of the data; another label is an error.
 
@@ -93,7 +91,7 @@ def load_labelled_text(
         names = NSMC_LABELS
     elif kind != REGRESSION:
         have_order = any(label_names(rows, label_column) for rows in data.values())
-        names = {label: label for label in order_labels(name, labels, have_order, problem_type)}
+        names = {label: label for label in order_labels(name, labels, have_order, kind)}
         if known_labels is None and len(names) < 2:
             raise DataError(f"{name}: the column {label_column!r} has fewer than two labels: {[*names]}")
     ordered = [*(known_labels or names.values())]
@@ -106,10 +104,8 @@ def load_labelled_text(
     features["label"] = {SINGLE: one, MULTI: List(one), REGRESSION: Value("float64")}[kind]
     for split, rows in data.items():
         read = partial(read_label, names=label_names(rows, label_column), label_ids=ids, problem_type=kind)
-        data[split] = _text_and_label(rows, f"{name}, split {split}", columns, read, features, drop_unlabelled)
-    if not cut:
-        return data
-    return complete_splits(data, name, validation_fraction, seed, always_cut=["validation"] if nsmc_files else [])
+        data[split] = _text_and_label(rows, f"{name}, split {split}", columns, read, features)
+    return complete_splits(data, name, validation_fraction, seed) if cut else data
 
 
 def tokenize(
@@ -149,9 +145,7 @@ def tokenize(
     return tokenize_rows(dataset, tokenize_batch, [tokenizer, max_length, number_of_labels], remove_columns=removed)
 
 
-def _text_and_label(
-    rows: Dataset, name: str, columns: list[str], read: Callable, features: Features, drop_unlabelled: bool
-) -> Dataset:
+def _text_and_label(rows: Dataset, name: str, columns: list[str], read: Callable, features: Features) -> Dataset:
     """Reduce rows to `text` and `label`, without those that have no text; rows without a label are an error."""
 
     def convert(text: str | None, label: Any) -> list | None:
@@ -159,12 +153,9 @@ def _text_and_label(
 
     texts = convert_rows(rows, name, columns, convert, features, "no text")
     unlabelled = np.asarray(texts.data.column("label").is_null())  # `map` has written all rows of this table
-    if not unlabelled.any():
-        return texts
-    kind = "number" if features["label"] == Value("float64") else "label"
-    message = f"{name}: {unlabelled.sum():,} of {len(texts):,} rows have no {kind} in the column {columns[1]}"
-    if unlabelled.all() or not drop_unlabelled:
+    if unlabelled.any():
+        kind = "number" if features["label"] == Value("float64") else "label"
         shown = ", ".join(repr(text[:40]) for text in texts.select(np.flatnonzero(unlabelled)[:10])["text"])
-        raise DataError(f"{message}, such as {shown}: drop_unlabelled leaves them out")
-    logger.warning(f"{message} and are left out")
-    return texts.select(np.flatnonzero(~unlabelled))
+        counted = f"{unlabelled.sum():,} of {len(texts):,} rows"
+        raise DataError(f"{name}: {counted} have no {kind} in the column {columns[1]}, such as {shown}")
+    return texts

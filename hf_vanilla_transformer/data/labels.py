@@ -18,8 +18,6 @@ from .lines import appearance
 logger = logging.getLogger(__name__)
 # Separates the labels of a text in a CSV or TSV file.
 SEPARATOR = "|"
-# If more labels than this are all integers, the user must say whether they are classes.
-MAX_NUMBERS = 50
 _NAMES = r"(null|bool|u?int\d+|(large_)?string)"
 # For each kind of labels: its Arrow types, and the message about others.
 LABEL_TYPES = {
@@ -61,9 +59,7 @@ def labels_of(rows: Dataset, column: str, problem_type: str) -> list[str]:
     return [*names] if names and labels else [*labels]
 
 
-def order_labels(
-    source: str, labels: Mapping[str, Sequence[str]], have_order: bool, problem_type: str | None
-) -> list[str]:
+def order_labels(source: str, labels: Mapping[str, Sequence[str]], have_order: bool, problem_type: str) -> list[str]:
     """Return the labels of all splits, sorted, numbers by their size, unless they have an order.
 
     Raises:
@@ -80,12 +76,7 @@ def order_labels(
     return every
 
 
-def _check_meaning(source: str, labels: list[str], integers: bool, problem_type: str | None) -> None:
-    if problem_type is None and all(map(is_number, labels)) and (not integers or len(labels) > MAX_NUMBERS):
-        raise DataError(
-            f"{source}: the labels are {len(labels)} different numbers: is problem_type {REGRESSION}, numbers to "
-            f"predict, or {SINGLE}, names of classes?"
-        )
+def _check_meaning(source: str, labels: list[str], integers: bool, problem_type: str) -> None:
     is_vector = labels and {*labels} <= {"0", "1", "True", "False"}
     if problem_type == MULTI and (is_vector or any(label[0] == "[" for label in labels)):
         raise DataError(

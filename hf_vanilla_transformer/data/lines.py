@@ -3,7 +3,6 @@
 
 import codecs
 import gzip
-import io
 import os
 import unicodedata
 import zlib
@@ -25,7 +24,7 @@ def iterate_lines(file: str | os.PathLike, encoding: str = "utf-8") -> Iterator[
 
     Args:
         file: With or without a byte order mark; gzip if the name ends in `.gz`.
-        encoding: Of the file; any that Python knows.
+        encoding: Of the file; not UTF-16 or UTF-32, in which a line feed is more than one byte.
 
     Yields:
         The lines without their ends. Only LF and CRLF end a line: reviews contain Unicode's other line separators.
@@ -55,10 +54,8 @@ def decode_lines(stream: BinaryIO, name: str, encoding: str = "utf-8") -> Iterat
     try:
         codec = codecs.lookup(encoding).name
         lines: Any = gzip.GzipFile(fileobj=stream) if name.lower().endswith(".gz") else stream
-        if codec.startswith(("utf-16", "utf-32")):  # a line feed is more than one byte
-            lines = io.TextIOWrapper(lines, codec, newline="\n")
         for number, line in enumerate(lines, start=1):
-            text = line if isinstance(line, str) else line.decode(codec)
+            text = line.decode(codec)
             yield number, text.removeprefix(BYTE_ORDER_MARK) if number == 1 else text
     except UnicodeDecodeError as error:
         problem = f"byte {error.start + 1} is not {encoding.upper()} ({error.reason})"

@@ -2,7 +2,6 @@
 """Parallel text: load pairs of sentences, check them, tokenize them."""
 
 from collections.abc import Mapping
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +10,9 @@ from transformers import PreTrainedTokenizerBase
 
 from ..errors import DataError
 from .in_memory import NAMES, is_in_memory, name_of
-from .lines import TABLE_SUFFIXES
 from .plain_text import read_texts
 from .rows import complete_splits, convert_rows, data_errors, tokenize_rows
-from .tables import check_type, find_splits, name_unused, read_tables
+from .tables import check_type, find_splits, read_tables
 
 
 _PAIR = Features({"source": Value("string"), "target": Value("string")})
@@ -105,8 +103,6 @@ def _read_aligned_files(folder: Path, columns: list[str], prefixes: Mapping[str,
     for split, file in sides[0].items() | sides[1].items():
         if not all(split in side for side in sides):
             raise DataError(f"{file}: the file of the other language is missing, plain or .gz")
-    if sides[0]:
-        name_unused(folder, [*chain(*endings), *TABLE_SUFFIXES], [file for side in sides for file in side.values()])
     return DatasetDict({split: _align([side[split] for side in sides], columns, encoding) for split in sides[0]})
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from datasets import Dataset, DatasetDict
 from transformers import PreTrainedTokenizerBase
 
-from .labels import MULTI, REGRESSION, SEPARATOR, SINGLE, label_names, problem_type_of
+from .labels import REGRESSION, SINGLE, label_names, problem_type_of
 
 
 # Texts whose tokens are counted, and labels that are listed.
@@ -19,7 +19,7 @@ SAMPLE, MAX_LABELS = 1000, 20
 def describe_data(
     data: DatasetDict, tokenizers: Mapping[str, PreTrainedTokenizerBase], max_length: int | None = None
 ) -> list[str]:
-    """Describe data before they are tokenized: rows, labels, lengths and repeated texts.
+    """Describe data before they are tokenized: rows, labels and lengths.
 
     Args:
         data: What `load_labelled_text`, `load_parallel_text` or `load_corpus` returned.
@@ -33,7 +33,7 @@ def describe_data(
     rows = "rows: " + ", ".join(f"{split} {len(rows):,}" for split, rows in data.items())
     labels = _describe_labels(train) if "label" in train.column_names else []
     lengths = [_describe_lengths(train, column, tokenizer, max_length) for column, tokenizer in tokenizers.items()]
-    return [rows, *labels, *lengths, *_describe_repeated(data, [*tokenizers])]
+    return [rows, *labels, *lengths]
 
 
 def _describe_labels(rows: Dataset) -> Iterator[str]:
@@ -47,9 +47,6 @@ def _describe_labels(rows: Dataset) -> Iterator[str]:
     listed = [f"{names[label]} {counts[label]:,} ({counts[label] / len(rows):.0%})" for label in order]
     more = [f"{len(names) - MAX_LABELS} more"] if len(names) > MAX_LABELS else []
     yield f"labels of train: {', '.join(listed + more)}"
-    if kind == SINGLE and (lists := [name for name in names if SEPARATOR in name]):
-        example = f"{len(lists)} hold {SEPARATOR}, such as {lists[0]}, and count as one label each"
-        yield f"labels: {example}; problem_type {MULTI} takes them apart"
 
 
 def _describe_lengths(rows: Dataset, column: str, tokenizer: PreTrainedTokenizerBase, max_length: int | None) -> str:
@@ -61,20 +58,3 @@ def _describe_lengths(rows: Dataset, column: str, tokenizer: PreTrainedTokenizer
     cut = f"{np.mean(lengths > max_length):.1%} are cut to {max_length:,}"
     sample = f" (of {size:,} rows)" if size < len(rows) else ""
     return f"length of {column}: median {np.median(lengths):.0f} tokens, longest {lengths.max():,}; {cut}{sample}"
-
-
-def _describe_repeated(data: DatasetDict, columns: list[str]) -> Iterator[str]:
-    """Count the rows of train that are repeated, and those of other splits that are in train."""
-    what = "pairs" if len(columns) > 1 else "texts"
-    hashes = {split: _hashes(rows.select_columns(columns)) for split, rows in data.items()}
-    train = np.unique(hashes["train"])
-    if repeated := len(data["train"]) - len(train):
-        yield f"repeated: {repeated:,} {what} of train are there before"
-    for split in [split for split in data if split != "train"]:
-        if known := int(np.isin(hashes[split], train).sum()):
-            yield f"repeated: {known:,} of {len(data[split]):,} {what} of {split} are in train, too"
-
-
-def _hashes(rows: Dataset) -> np.ndarray:
-    batches = (zip(*batch.values(), strict=True) for batch in rows.iter(1000))
-    return np.fromiter(map(hash, chain.from_iterable(batches)), dtype=np.int64, count=len(rows))

@@ -3,7 +3,7 @@
 
 import logging
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from glob import escape
 from pathlib import Path
 from typing import Any
@@ -72,12 +72,6 @@ def find_splits(folder: Path, endings: Sequence[str], names: Mapping[str, Sequen
     return splits
 
 
-def name_unused(folder: Path, endings: Sequence[str], used: Collection[Path]) -> None:
-    """Log the files with these endings that are not read."""
-    if names := [file.name for file in files_ending(folder, endings) if file not in used]:
-        logger.warning(f"{folder}: not read: {', '.join(names)}")
-
-
 def check_type(name: str, data: Mapping[str, Dataset], column: str, pattern: str, problem: str) -> None:
     """Raise a `DataError` if the name of a column's Arrow type does not match."""
     for rows in data.values():
@@ -96,10 +90,7 @@ def _find_tables(path: Path) -> dict[str, Path]:
     if not files and len(tables) > 1:
         names = ", ".join(table.name for table in tables)
         raise DataError(f"{path}: which split is which? Name {names} train, validation and test")
-    files = files or dict(zip(["train"], tables, strict=False))
-    if files:
-        name_unused(path, TABLE_SUFFIXES, files.values())
-    return files
+    return files or dict(zip(["train"], tables, strict=False))
 
 
 def _read_table(file: Path, columns: Sequence[str], encoding: str, quotings: int) -> Dataset:

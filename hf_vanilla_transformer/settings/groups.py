@@ -55,7 +55,6 @@ class LabelledTextArguments(SplitArguments):
     data: str = HfArg(default="sample", help="`sample`, `nsmc` or its folder, a TSV/CSV/JSON file, a Hub data set.")
     text_column: str = HfArg(default="document", help="The column with the texts.")
     label_column: str = HfArg(default="label", help="The column with the labels.")
-    drop_unlabelled: bool = HfArg(default=False, help="Leave out rows without a label, an error otherwise.")
 
     def load(self, problem_type: str | None = SINGLE, **options: Any) -> "DatasetDict":
         from ..data.labelled_text import load_labelled_text
@@ -65,7 +64,6 @@ class LabelledTextArguments(SplitArguments):
             text_column=self.text_column,
             label_column=self.label_column,
             problem_type=problem_type,
-            drop_unlabelled=self.drop_unlabelled,
             **self.options,
             **options,
         )

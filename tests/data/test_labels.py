@@ -48,15 +48,6 @@ def test_numbers(load, tmp_path, suffix):
     assert tokens["labels"][:] == loaded["test"]["label"][:]
 
 
-@pytest.mark.parametrize("numbers", [[number / 2 for number in range(1, 20)], list(range(51))])
-def test_whether_many_numbers_are_classes_is_asked(load, tmp_path, numbers):
-    path = table(tmp_path / "ratings.csv", numbers * 4)
-    with data_error(f"the labels are {len(numbers)} different numbers", REGRESSION, SINGLE):
-        load(path)
-    assert len(label_names(load(path, problem_type=SINGLE)["train"])) == len(numbers)
-    assert len(label_names(load(table(tmp_path / "stars.csv", [1, 2, 3, 4, 5] * 9))["train"])) == 5
-
-
 @pytest.mark.parametrize(
     ("labels", "problem_type", "parts"),
     [

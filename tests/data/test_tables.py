@@ -76,7 +76,7 @@ def test_bad_table(load, tmp_path, name, content, message):
     ("name", "content", "options"),
     [
         ("t.csv", "리뷰,label\n하나,a\n둘,b\n\n", {"encoding": "cp949"}),
-        ("t.txt", "리뷰\tlabel\n하나\ta\n둘\tb\n", {"encoding": "utf-16"}),
+        ("t.txt", "리뷰\tlabel\n하나\ta\n둘\tb\n", {}),
         ("t.tsv", "리뷰\tlabel\n하나\ta\n둘\tb\n\n\r\n", {}),
         ("t.csv", unicodedata.normalize("NFD", "리뷰,label\n") + "하나,a\n둘,b\n", {}),
         ("t.jsonl", '{"\\u200b리뷰": "하나", "label": "a"}\n{"\\u200b리뷰": "둘", "label": "b"}', {}),
