@@ -9,7 +9,7 @@ import logging
 import math
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -66,13 +66,14 @@ class _Source(NamedTuple):
     # The end of our name, and a dimension of size one that only their tensor has.
     unit_dimensions: Mapping[str, int] = MappingProxyType({})
     position_types: tuple[str, ...] = ("sinusoidal", "learned")
-    sinusoid: Callable[[int, int], torch.Tensor] | None = None
-    # Sizes that must be equal in encoder and decoder.
-    one_size: tuple[str, ...] = ("layers", "attention_heads", "ffn_dim")
+    sinusoid: Callable[[int, int], torch.Tensor] = _float32_sinusoid
     # Fields that may differ from the preset, and the values that they may have; None for any value.
     open_fields: Mapping[str, tuple | None] = MappingProxyType({})
     # Fields that the caller must give, besides the numbers of heads: the tensors do not show them.
     required: tuple[str, ...] = ()
+
+    def unit_dimension(self, ours: str) -> int | None:
+        return next((dimension for end, dimension in self.unit_dimensions.items() if ours.endswith(end)), None)
 
 
 _SOURCES = {
@@ -105,7 +106,6 @@ _SOURCES = {
             "decoder_norms": "sublayer.{0,1,2}.norm.{a_2,b_2}",
         },
         unit_dimensions={"embed_positions.weight": 0},
-        sinusoid=_float32_sinusoid,
     ),
     "pytorch-seq2seq": _Source(
         {
@@ -119,7 +119,7 @@ _SOURCES = {
             "decoder_norms": "{self_attn,enc_attn,ff}_layer_norm.{weight,bias}",
         },
         position_types=("learned",),
-        one_size=(),
+        open_fields={"decoder_attention_heads": None},
     ),
     "pytorch-transformer": _Source(
         {
@@ -134,7 +134,6 @@ _SOURCES = {
             "decoder_norms": "residual_connections.{0,1,2}.norm.{alpha,bias}",
         },
         unit_dimensions={"embed_positions.weight": 0},
-        sinusoid=_float32_sinusoid,
         # Norms of the tutorial's document have one scale and one shift; some versions have attention biases.
         open_fields={"layer_norm_type": ("unbiased_std", "unbiased_std_scalar"), "attention_bias": (False, True)},
     ),
@@ -148,7 +147,6 @@ _SOURCES = {
             "decoder_norms": "norm{1,2,3}.{weight,bias}",
         },
         position_types=("none",),
-        one_size=("attention_heads", "ffn_dim"),
         open_fields={"norm_first": None, "activation_function": ("relu", "gelu"), "layer_norm_eps": None},
         required=("norm_first", "activation_function", "layer_norm_eps"),
     ),
@@ -181,22 +179,6 @@ _CLASSES = {
 _CLASSIFIER_PREFIX = "transformer."
 
 
-class _Row(NamedTuple):
-    """The names of our tensors that one of theirs contains."""
-
-    ours: list[str]
-    unit_dimension: int | None
-
-    def to_ours(self, theirs: torch.Tensor) -> Sequence[torch.Tensor]:
-        if self.unit_dimension is not None:
-            theirs = theirs.squeeze(self.unit_dimension)
-        return theirs.chunk(len(self.ours))
-
-    def to_theirs(self, ours: list[torch.Tensor]) -> torch.Tensor:
-        stacked = torch.cat(ours)
-        return stacked if self.unit_dimension is None else stacked.unsqueeze(self.unit_dimension)
-
-
 def _expand(pattern: str) -> list[str]:
     """Expand the braces of a pattern to a list of names."""
     start, brace, rest = pattern.partition("{")
@@ -214,19 +196,17 @@ def _pairs(source: _Source, head: str | None) -> Iterator[tuple[str, str]]:
             yield from zip(_expand(outer + prefix + source.names[part]), _expand(prefix + pattern), strict=True)
 
 
-def _rows(source: _Source, head: str | None, fields: Mapping[str, Any]) -> dict[str, _Row]:
+def _rows(source: _Source, head: str | None, fields: Mapping[str, Any]) -> dict[str, list[str]]:
     """Map a source's tensor names to ours, for a model with this head."""
-    rows: dict[str, _Row] = {}
+    rows: dict[str, list[str]] = {}
     for theirs, ours in _pairs(source, head):
         if ours.endswith("_proj.bias") and not fields["attention_bias"]:
             continue
         part = ours.partition(".")[0]
         ours = ours.replace(".norm.", ".pre_norm." if fields["norm_first"] else ".post_norm.")
         ours = f"model.{ours}" if head and part not in _CLASSES else ours
-        unit = next((dim for end, dim in source.unit_dimensions.items() if ours.endswith(end)), None)
         for number in map(str, range(fields[f"{part}_layers"]) if "*" in ours else [""]):
-            row = rows.setdefault(theirs.replace("*", number), _Row([], unit))
-            row.ours.append(ours.replace("*", number))
+            rows.setdefault(theirs.replace("*", number), []).append(ours.replace("*", number))
     return rows
 
 
@@ -244,8 +224,8 @@ def convert_checkpoint(state_dict: Mapping[str, torch.Tensor], source: str, **co
 
     A sinusoid that equals the tutorial's, bit for bit, is dropped: the model computes its own in float64. The float32
     sinusoid of the Annotated Transformer and pytorch-transformer differs by 4e-6 within 64 positions and by 4e-4 at
-    position 5000; `position_embedding_type="learned"` keeps it. Any other table is kept as learned positions, with a
-    warning; further training changes them.
+    position 5000; `position_embedding_type="learned"` keeps it. Any other table becomes learned positions, with a
+    warning.
 
     transformer-evolution's classifier takes its maximum over the decoder's padding, too; the model here masks it. With
     one `[BOS]`, as in the tutorial's recipe, both are equal. torch.nn.Transformer has no embeddings: the model gets
@@ -264,8 +244,8 @@ def convert_checkpoint(state_dict: Mapping[str, torch.Tensor], source: str, **co
         `VanillaTransformerModel`; in evaluation mode, in the checkpoint's dtype, on the CPU.
 
     Raises:
-        ValueError: no such source; a field is missing, unknown, or contradicts the tensors; tensors are missing,
-            extra, or of several dtypes.
+        ValueError: no such source; a field is missing, unknown, or contradicts the tensors; tensors are missing or
+            extra.
         RuntimeError: a tensor has another shape; raised by `load_state_dict`.
         huggingface_hub.errors.StrictDataclassError: as `VanillaTransformerConfig`.
 
@@ -278,29 +258,29 @@ def convert_checkpoint(state_dict: Mapping[str, torch.Tensor], source: str, **co
     preset_name, family = _find_source(source)
     preset = VanillaTransformerConfig.from_preset(preset_name)
     fields = {VanillaTransformerConfig.attribute_map.get(name, name): value for name, value in config_fields.items()}
-    if missing := [
-        name
-        for name in ("encoder_attention_heads", "decoder_attention_heads", *family.required)
-        if fields.get(name) is None
-    ]:
+    required = ("encoder_attention_heads", "decoder_attention_heads", *family.required)
+    if missing := [name for name in required if fields.get(name) is None]:
         raise DataError(f"{source}: the tensors do not show {', '.join(missing)}; give them as config fields")
     head, structure = _read_structure(state_dict, family)
     rows = _rows(family, head, {**structure, "norm_first": fields.get("norm_first", preset.norm_first)})
-    ours = _to_ours(state_dict, rows, source)
-    if len(dtypes := {tensor.dtype for tensor in ours.values()}) > 1:
-        raise DataError(f"a model has one dtype, but the tensors have {', '.join(sorted(map(str, dtypes)))}")
+    missing, extra = rows.keys() - state_dict.keys(), state_dict.keys() - rows.keys()
+    if missing or extra:
+        listing = f"missing: {', '.join(sorted(missing))}; extra: {', '.join(sorted(extra))}"
+        raise DataError(f"not a checkpoint of {source}: {listing}")
+    ours: dict[str, torch.Tensor] = {}
+    for theirs, names in rows.items():
+        tensor = state_dict[theirs].detach()
+        if (dimension := family.unit_dimension(names[0])) is not None:
+            tensor = tensor.squeeze(dimension)
+        ours.update(zip(names, tensor.chunk(len(names)), strict=True))
     if "none" in family.position_types:  # the source has no embeddings
         d_model = ours["encoder.layers.0.self_attn.q_proj.weight"].shape[1]
         ours |= {f"{side}.embed_tokens.weight": torch.zeros(1, d_model) for side in ("encoder", "decoder")}
         fields = {"bos_token_id": None, "eos_token_id": None, "decoder_start_token_id": None, **fields}
 
     shown = structure | _read_shapes(ours, family, preset, fields)
-    if "none" in family.position_types:
-        shown["position_embedding_type"] = "none"
-    elif fields.get("position_embedding_type") == "learned" or _differs_from_sinusoid(ours, rows, family):
-        shown["position_embedding_type"] = "learned"
-    else:
-        shown["position_embedding_type"] = "sinusoidal"
+    shown["position_embedding_type"] = _position_type(ours, family, fields)
+    if shown["position_embedding_type"] == "sinusoidal":
         ours = {name: tensor for name, tensor in ours.items() if "embed_positions" not in name}
     if wrong := [name for name in shown if name in fields and fields[name] != shown[name]]:
         contradictions = ", ".join(f"{name}={fields[name]!r} (it has {shown[name]!r})" for name in wrong)
@@ -308,18 +288,15 @@ def convert_checkpoint(state_dict: Mapping[str, torch.Tensor], source: str, **co
 
     config = VanillaTransformerConfig.from_preset(preset_name, **{**fields, **shown})
     # In the checkpoint's dtype from the start, so that the sinusoid is rounded once, as by `from_pretrained`.
-    model = _CLASSES[head]._from_config(config, dtype=dtypes.pop())
+    model = _CLASSES[head]._from_config(config, dtype=next(iter(state_dict.values())).dtype)
     model.load_state_dict(ours)
     return model.eval()
 
 
 def _read_structure(state_dict: Mapping[str, torch.Tensor], source: _Source) -> tuple[str | None, dict[str, Any]]:
     """Read the head, the numbers of layers and `attention_bias` from the tensors' names."""
-    head = None
-    for candidate in source.names.keys() & _CLASSES.keys():
-        has_prefix = candidate == "classifier" and any(name.startswith(_CLASSIFIER_PREFIX) for name in state_dict)
-        if has_prefix or not state_dict.keys().isdisjoint(_expand(source.names[candidate])):
-            head = candidate
+    heads = source.names.keys() & _CLASSES.keys()
+    head = next((one for one in heads if not state_dict.keys().isdisjoint(_expand(source.names[one]))), None)
     fields: dict[str, Any] = {"attention_bias": "attention_bias" not in source.open_fields}
     layers: dict[str, set[str]] = {"encoder": set(), "decoder": set()}
     for theirs, ours in _pairs(source, head):
@@ -332,36 +309,14 @@ def _read_structure(state_dict: Mapping[str, torch.Tensor], source: _Source) -> 
     return head, fields | {f"{side}_layers": max(1, len(numbers)) for side, numbers in layers.items()}
 
 
-def _to_ours(state_dict: Mapping[str, torch.Tensor], rows: dict[str, _Row], source: str) -> dict[str, torch.Tensor]:
-    """Rename a checkpoint's tensors to ours.
-
-    Raises:
-        DataError: names are missing or unknown.
-    """
-    problems = {
-        "missing": [name for name in rows if name not in state_dict],
-        "extra": [name for name in state_dict if name not in rows],
-    }
-    if any(problems.values()):
-        listing = "; ".join(f"{problem}: {', '.join(names)}" for problem, names in problems.items() if names)
-        raise DataError(f"not a checkpoint of {source}: {listing}")
-    return {
-        name: tensor
-        for theirs, row in rows.items()
-        for name, tensor in zip(row.ours, row.to_ours(state_dict[theirs].detach()), strict=True)
-    }
-
-
 def _read_shapes(
     ours: Mapping[str, torch.Tensor], source: _Source, preset: VanillaTransformerConfig, fields: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Read the fields that the shapes show. Fields of other variants have the preset's values."""
+    """Read the fields that the shapes show."""
     base = {name.removeprefix("model."): tensor for name, tensor in ours.items()}
     width, d_model = base["encoder.layers.0.self_attn.q_proj.weight"].shape
     shown: dict[str, Any] = {
         "d_model": d_model,
-        "layer_norm_type": preset.layer_norm_type,
-        "final_norm": preset.final_norm,
         "share_encoder_decoder_embeddings": False,
         "tie_word_embeddings": False,
         "head_dim": None,
@@ -385,22 +340,15 @@ def _read_shapes(
     return shown
 
 
-def _differs_from_sinusoid(ours: Mapping[str, torch.Tensor], rows: dict[str, _Row], source: _Source) -> bool:
-    """Tell whether a position table differs from what the tutorial's code computes; warn if so."""
-    if source.sinusoid is None:
-        return True
-    differing = [
-        theirs
-        for theirs, row in rows.items()
-        if row.ours[0].endswith("embed_positions.weight")
-        and not torch.equal((table := ours[row.ours[0]]).cpu(), source.sinusoid(*table.shape).to(table.dtype))
-    ]
-    if differing:
-        logger.warning(
-            "%s: not the tutorial's sinusoid; both position tables become learned positions",
-            " and ".join(differing),
-        )
-    return bool(differing)
+def _position_type(ours: Mapping[str, torch.Tensor], source: _Source, fields: Mapping[str, Any]) -> str:
+    """Return the type of the positions: the tutorial's sinusoid, bit for bit, or else learned."""
+    if "sinusoidal" not in source.position_types or fields.get("position_embedding_type") == "learned":
+        return source.position_types[-1]
+    tables = [tensor for name, tensor in ours.items() if name.endswith("embed_positions.weight")]
+    if all(torch.equal(table.cpu(), source.sinusoid(*table.shape).to(table.dtype)) for table in tables):
+        return "sinusoidal"
+    logger.warning("The position tables are not the tutorial's sinusoid: they become learned positions")
+    return "learned"
 
 
 def to_source_state_dict(model: PreTrainedModel, source: str) -> dict[str, torch.Tensor]:
@@ -415,8 +363,8 @@ def to_source_state_dict(model: PreTrainedModel, source: str) -> dict[str, torch
         dtype and on its device.
 
     Raises:
-        ValueError: no such source; or its code has no such model, because of the head, configuration fields, or
-            stacks of unequal size; the message names all differences.
+        ValueError: no such source; or its code has no such model, because of the head or configuration fields; the
+            message names all differences.
     """
     preset_name, family = _find_source(source)
     # By name: the class of a model loaded with `trust_remote_code` is another one.
@@ -424,8 +372,18 @@ def to_source_state_dict(model: PreTrainedModel, source: str) -> dict[str, torch
     head = heads.get(type(model).__name__, "another model's")
     if head is not None and head not in family.names:
         raise DataError(f"{source} has no counterpart of {type(model).__name__}")
-    config: Any = model.config
-    if problems := _not_in_the_source(config, preset_name, family):
+    config, preset = model.config, VanillaTransformerConfig.from_preset(preset_name)
+    allowed = {
+        **{name: (getattr(preset, name),) for name in _CODE_FIELDS},
+        "position_embedding_type": family.position_types,
+        "decoder_attention_heads": (config.encoder_attention_heads,),
+        **family.open_fields,
+    }
+    if problems := [
+        f"{name} is {getattr(config, name)!r} instead of {' or '.join(map(repr, values))}"
+        for name, values in allowed.items()
+        if values is not None and getattr(config, name) not in values
+    ]:
         raise DataError(f"{source} has no such model: {'; '.join(problems)}")
 
     rows = _rows(family, head, vars(config))
@@ -435,35 +393,12 @@ def to_source_state_dict(model: PreTrainedModel, source: str) -> dict[str, torch
             weight = getattr(model.base_model, side).embed_positions.weight
             name = f"{side}.embed_positions.weight"
             ours[f"model.{name}" if head else name] = family.sinusoid(*weight.shape).to(weight)
-    return {name: row.to_theirs([ours[one] for one in row.ours]) for name, row in rows.items()}
-
-
-def _not_in_the_source(config: VanillaTransformerConfig, preset_name: str, source: _Source) -> list[str]:
-    """List the fields of a configuration that a source's code does not have."""
-    preset = VanillaTransformerConfig.from_preset(preset_name)
-    allowed = {
-        **{name: (getattr(preset, name),) for name in _CODE_FIELDS},
-        **source.open_fields,
-        "position_embedding_type": source.position_types,
-    }
-    problems = [
-        f"{name} is {getattr(config, name)!r} instead of {' or '.join(map(repr, values))}"
-        for name, values in allowed.items()
-        if values is not None and getattr(config, name) not in values
-    ]
-    problems += [
-        f"encoder_{size} is {ours[0]} and decoder_{size} {ours[1]}, where it has one number"
-        for size in source.one_size
-        if len(set(ours := [getattr(config, f"{side}_{size}") for side in ("encoder", "decoder")])) > 1
-    ]
-    if preset_name != "transformer-evolution":  # the only source with its own head size
-        problems += [
-            f"head_dim {config.head_dim} times {side}_attention_heads {heads} is not d_model {config.d_model}"
-            for side in ("encoder", "decoder")
-            if (heads := getattr(config, f"{side}_attention_heads")) * (config.head_dim or config.d_model // heads)
-            != config.d_model
-        ]
-    return problems
+    state_dict = {}
+    for theirs, names in rows.items():
+        tensor = torch.cat([ours[name] for name in names])
+        dimension = family.unit_dimension(names[0])
+        state_dict[theirs] = tensor if dimension is None else tensor.unsqueeze(dimension)
+    return state_dict
 
 
 # transformer-evolution saves its best loss and score with the weights, as NumPy scalars. Before NumPy 2 their
