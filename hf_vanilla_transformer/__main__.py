@@ -5,7 +5,6 @@ import importlib
 import sys
 
 from . import __version__
-from .settings.recipes import did_you_mean
 from .tasks import TASKS
 
 
@@ -44,8 +43,7 @@ def main(argv: list[str] | None = None) -> None:
         print(f"vanilla-transformer {__version__}")
         return
     if name not in COMMANDS:
-        message = f"no command {name!r}{did_you_mean(name, COMMANDS)}; there are {', '.join(COMMANDS)}"
-        print(f"vanilla-transformer: error: {message}", file=sys.stderr)
+        print(f"vanilla-transformer: error: no command {name!r}; there are {', '.join(COMMANDS)}", file=sys.stderr)
         sys.exit(2)
     sys.argv = [f"vanilla-transformer {name}", *arguments]  # error messages begin with the program's name
     from .commands.arguments import exit_with_one_line

@@ -28,7 +28,6 @@ USED = {
     "_get_resized_embeddings": "transformers: for `_resize_token_embeddings`",
     "_get_resized_lm_head": "transformers: for `_resize_token_embeddings`",
     "_internal_call": "transformers: saves without a push, which follows with the record. hub/test_runs_that_push.py",
-    "_option_string_actions": 'argparse: as `_actions`; the flags for "did you mean". commands/test_arguments.py',
     "_raise_exceptions_for_missing_entries": "transformers: a file that may be missing, while a network that fails is "
     "an error. commands/test_evaluate.py",
 }

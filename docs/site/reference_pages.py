@@ -150,12 +150,12 @@ def commands_page() -> str:
     ]
     for command, purpose in COMMANDS.items():
         description, groups = settings_of(command)
-        parser = arguments.CommandLine(groups, description, show_all=True)
+        parser = arguments.CommandLine(groups, description)
         of_transformers = {one.name for one in dataclasses.fields(TrainingArguments)}
         trains = any(issubclass(group, TrainingArguments) for group in groups)
         rows = []
         for action in parser._actions:
-            if action.dest in ("help", "help_all") or (trains and action.dest in of_transformers):
+            if action.dest == "help" or (trains and action.dest in of_transformers):
                 continue
             if action.option_strings[0].startswith("--no_"):
                 continue

@@ -38,7 +38,6 @@ class CommandLine(SettingsParser):
         self,
         groups: Sequence[type],
         description: str,
-        show_all: bool = False,
         usage: str | None = "%(prog)s [RECIPE] [--name value ...]",
     ):
         summary, _, examples = description.strip().partition("\n\n")
@@ -53,7 +52,7 @@ class CommandLine(SettingsParser):
         of_transformers = {setting.name for group in training for setting in fields(group)}
         defaults = {one.name: one.default for group in groups for one in fields(group) if one.default is not MISSING}
         for action in self._actions[1:]:  # the first is --help
-            if action.dest in of_transformers and not show_all or action.option_strings[0].startswith("--no_"):
+            if action.dest in of_transformers or action.option_strings[0].startswith("--no_"):
                 action.help = argparse.SUPPRESS
             elif defaults.get(action.dest) is not None:
                 action.help += f" (default: {defaults[action.dest]})".replace("%", "%%")
@@ -65,7 +64,9 @@ class CommandLine(SettingsParser):
             self.flags["output_dir"].help = "The folder for the result; it must be empty. By default runs/RECIPE."
             resume = "A checkpoint to go on from; `auto`: the folder's last whole one, or a new run if there is none."
             self.flags["resume_from_checkpoint"].help = resume
-            self.add_argument("--help-all", action="help", help="Show the settings of transformers, too.")
+            self.description = (
+                f"{summary} Besides these settings, every field of transformers' TrainingArguments is one."
+            )
 
     def take_nulls(self, words: list[str]) -> dict[str, None]:
         """Remove each `--name null` from the words, which unsets a recipe's setting; return their names as None."""
@@ -83,7 +84,7 @@ def read_command_line(
 ) -> tuple[str | None, dict[str, Any]]:
     """Return the command line's recipe, None if it names none, and the settings of its flags."""
     words = list(sys.argv[1:] if argv is None else map(str, argv))
-    parser = CommandLine(groups, description, show_all="--help-all" in words)
+    parser = CommandLine(groups, description)
     recipe = words.pop(0) if words and not words[0].startswith("-") else None
     unset = parser.take_nulls(words)
     return recipe, {**vars(parser.parse_args(words)), **unset}

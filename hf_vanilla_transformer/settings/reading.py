@@ -4,7 +4,6 @@
 import argparse
 import logging
 import os
-import re
 import reprlib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -17,7 +16,7 @@ from transformers import HfArgumentParser
 from ..data.in_memory import is_in_memory, name_of
 from ..errors import DataError
 from .groups import DROPOUT_FIELDS, JsonMapping, check_at_least
-from .recipes import did_you_mean, find_recipe, read_file
+from .recipes import find_recipe, read_file
 
 
 # What needs torch or Trainer is imported where it is used: help and mistyped flags need neither.
@@ -72,8 +71,6 @@ class SettingsParser(HfArgumentParser):
         self.flags = {action.dest: action for action in reversed(self._actions)}  # --no_x comes after --x
 
     def error(self, message: str):
-        if unknown := re.match(r"unrecognized arguments: (--[\w-]+)", message):
-            message += did_you_mean(unknown[1], self._option_string_actions)
         raise DataError(message)
 
     def typed(self, name: str, value: Any) -> Any:

@@ -1,10 +1,8 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 """The recipes of the package, found by name before anything slow is imported."""
 
-import difflib
 import json
 import re
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +12,6 @@ from ..errors import DataError, named_errors
 
 
 RECIPES = Path(__file__).parents[1] / "recipes"
-
-
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Suggest the known word that is most like a mistyped one; return an empty text if none is like it."""
-    return "".join(f"; did you mean {name}?" for name in difflib.get_close_matches(word, known, n=1))
 
 
 def commands_of_recipes() -> dict[str, str]:
@@ -36,14 +29,9 @@ def find_recipe(recipe: str, command: str) -> Path:
     file = Path(recipe)
     if file.suffix or (file.exists() and not file.is_dir()):  # a folder of data may have the name
         return file
-    commands = commands_of_recipes()
-    other_program = command not in commands.values()
-    names = [name for name, of in commands.items() if other_program or of == command]
-    if recipe not in commands:
-        similar = did_you_mean(recipe, names)
-        raise DataError(f"{recipe}: no such file, and no recipe of the package{similar}; those are {', '.join(names)}")
+    names = [name for name, of in commands_of_recipes().items() if of == command]
     if recipe not in names:
-        raise DataError(f"{recipe}: that recipe is for {commands[recipe]}")
+        raise DataError(f"{recipe}: neither a file nor a recipe of {command}; those are {', '.join(names) or 'none'}")
     return RECIPES / f"{recipe}.yaml"
 
 

@@ -58,8 +58,8 @@ def train_classifier(recipe: str | Path | None = None, **settings: Any) -> Run:
 
     Args:
         recipe: The name of a recipe of the package, or a recipe's file; None for the defaults.
-        **settings: The settings that `vanilla-transformer train-classifier --help-all` lists; they override the
-            recipe's. `data` can also be a `datasets.Dataset` or `DatasetDict`, or a pandas DataFrame.
+        **settings: What `vanilla-transformer train-classifier --help` lists; they override the recipe's.
+            `data` can also be a `datasets.Dataset` or `DatasetDict`, or a pandas DataFrame.
 
     Returns:
         The run, whose folder can be shared.

@@ -34,7 +34,7 @@ def pretrain(recipe: str | Path | None = None, **settings: Any) -> Run:
 
     Args:
         recipe: The name of a recipe of the package, or a recipe's file; None for the defaults.
-        **settings: The settings that `vanilla-transformer pretrain --help-all` lists; they override the recipe's.
+        **settings: What `vanilla-transformer pretrain --help` lists; they override the recipe's.
 
     Returns:
         The run, whose folder is one to fine-tune. Result and errors are those of `train_classifier`.

@@ -52,8 +52,8 @@ def train_translator(recipe: str | Path | None = None, **settings: Any) -> Run:
 
     Args:
         recipe: The name of a recipe of the package, or a recipe's file; None for the defaults.
-        **settings: The settings that `vanilla-transformer train-translation --help-all` lists; they override the
-            recipe's. `data` can also be a `datasets.Dataset` or `DatasetDict`, or a pandas DataFrame.
+        **settings: What `vanilla-transformer train-translation --help` lists; they override the recipe's.
+            `data` can also be a `datasets.Dataset` or `DatasetDict`, or a pandas DataFrame.
 
     Returns:
         The run. Result and errors are those of `train_classifier`.
