@@ -43,13 +43,10 @@ class Task:
 class Format:
     """What a model can be exported to.
 
-    `writer` is a module of `exports` whose function `write(model, tokenizers, folder, quantize)` writes a model's
-    files. The model is in float32, on the CPU, in evaluation mode. The tokenizers are those of source and target, the
-    same one twice if there is one vocabulary. `quantize` is `"int8"`, or None for float32. A DataError begins with the
-    field that the format cannot express.
-
-    `engine` is a module and class of `inference`. The export's card shows the program
-    `exports/programs/NAME-TASK.py.jinja`, if there is one, which runs the export without this package.
+    `writer` is a module of `exports` whose function `write(model, tokenizers, folder, quantize)` writes the files of a
+    model in float32, on the CPU. The tokenizers are those of source and target, the same one twice if there is one
+    vocabulary. `engine` is a module and class of `inference`. The export's card shows the program
+    `exports/programs/NAME-TASK.py.jinja`, which runs the export without this package.
     """
 
     name: str

@@ -44,7 +44,6 @@ from .metrics import (
 
 
 PREDICTIONS_FILE = "predictions.tsv"
-TRANSLATION_METRICS = ("bleu", "bleu_lowercased", "chrf")
 
 
 class Measured(NamedTuple):
@@ -105,12 +104,7 @@ def load_rows(
     """
     if arguments.split or given.get("data") is None:
         arguments.split = arguments.split or "test"
-        try:
-            rows = data.load(**options)[arguments.split]
-        except (OSError, DataError) as error:
-            if given.get("data") is not None:
-                raise
-            raise DataError(f"{error} (the data of the model's recipe: give --data)") from error
+        rows = data.load(**options)[arguments.split]
     else:
         splits = data.load(cut=False, **options)
         if "test" not in splits and given.get("test_prefix"):
@@ -135,7 +129,7 @@ def evaluate_translator(arguments: EvaluationArguments, data: PairArguments, giv
     report = translation_report(translations, references)
     report |= {"bleu_interval": bootstrapped_bleu(translations, references), "texts_per_second": speed}
     report |= describe_engine(translate.engine, arguments.model)
-    print(*(f"{name}: {report[f'{name}_signature']}" for name in TRANSLATION_METRICS), sep="\n")
+    print(*(f"{name}: {report[f'{name}_signature']}" for name in ("bleu", "bleu_lowercased", "chrf")), sep="\n")
     low, high = report["bleu_interval"]
     headline = (
         f"BLEU {report['bleu']:.2f} (95 %: {low:.2f} to {high:.2f}), lower-cased {report['bleu_lowercased']:.2f}, "

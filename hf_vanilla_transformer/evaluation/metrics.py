@@ -7,7 +7,6 @@ text (rows, labels), 1 or 0; for numbers (rows,), float. `names` are the labels'
 
 import json
 import math
-import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -49,10 +48,8 @@ def classification_report(
 ) -> dict[str, Any]:
     """Measure the predictions of one label a text.
 
-    Returns:
-        `accuracy`; `accuracy_interval`, by `wilson_interval`; `majority`, the most frequent label and its share; `f1`,
-        of label 1 if there are two labels, else the macro average; `macro_f1`; `per_label`, by `label_scores`;
-        `confusion_matrix`, with a row for each true label and a column for each predicted one; `rows`.
+    `f1` is that of label 1 if there are two labels, else the macro average. `confusion_matrix` has a row for each true
+    label and a column for each predicted one.
     """
     from sklearn.metrics import confusion_matrix, f1_score
 
@@ -121,20 +118,14 @@ def markdown_table(rows: list[dict[str, Any]]) -> list[str]:
     """Return the lines of a Markdown table; the keys of the first row are its header."""
 
     def cell(value: Any) -> str:
-        text = f"{value:.4f}" if isinstance(value, float) else "" if value is None else str(value)
-        return re.sub(r"([\\|<])", r"\\\1", " ".join(text.split()))
+        return f"{value:.4f}" if isinstance(value, float) else str(value)
 
     lines = [f"| {' | '.join(map(cell, row))} |" for row in (rows[0], *(one.values() for one in rows))]
     return [lines[0], f"|{'---|' * len(rows[0])}", *lines[1:]]
 
 
 def multi_label_report(logits: np.ndarray, labels: np.ndarray, names: Sequence[str] | None = None) -> dict[str, Any]:
-    """Measure the predictions of several labels a text: those with a probability above 1/2.
-
-    Returns:
-        `exact_match`, the share of rows whose labels are all right; `micro_f1`, of all labels of all rows;
-        `macro_f1`; `per_label`, by `label_scores`; `rows`.
-    """
+    """Measure the predictions of several labels a text: those with a probability above 1/2."""
     from sklearn.metrics import f1_score
 
     labels, predicted = labels > 0.5, logits > 0
@@ -148,12 +139,7 @@ def multi_label_report(logits: np.ndarray, labels: np.ndarray, names: Sequence[s
 
 
 def regression_report(values: np.ndarray, labels: np.ndarray) -> dict[str, Any]:
-    """Measure predicted numbers, (rows,) or (rows, 1).
-
-    Returns:
-        `mae` and `rmse`, the mean absolute and the root mean squared error; `r2`, the share of the variance that is
-        explained; `pearson`, the correlation; `rows`. If all numbers are equal, `r2` and `pearson` are 0.
-    """
+    """Measure predicted numbers, (rows,) or (rows, 1). If all numbers are equal, `r2` and `pearson` are 0."""
     from sklearn.metrics import mean_absolute_error, r2_score, root_mean_squared_error
 
     values, labels = values.reshape(-1).astype(np.float64), labels.reshape(-1).astype(np.float64)
@@ -168,12 +154,7 @@ def regression_report(values: np.ndarray, labels: np.ndarray) -> dict[str, Any]:
 
 
 def calibration_report(probabilities: np.ndarray, labels: np.ndarray) -> dict[str, Any]:
-    """Measure a classifier's calibration (Guo et al. 2017, "On Calibration of Modern Neural Networks").
-
-    Returns:
-        `bins`, of those that are not empty `rows`, mean `confidence` and `accuracy`; `expected_calibration_error`
-        (Eq. 3), the mean distance of the last two, weighted by rows.
-    """
+    """Measure a classifier's calibration (Guo et al. 2017, "On Calibration of Modern Neural Networks", Eq. 3)."""
     confidence, _, right = predict_labels(probabilities, labels)
     number = np.minimum((confidence * BINS).astype(int), BINS - 1)
     bins = []
@@ -187,8 +168,7 @@ def calibration_report(probabilities: np.ndarray, labels: np.ndarray) -> dict[st
 def selective_report(probabilities: np.ndarray, labels: np.ndarray) -> list[dict[str, Any]]:
     """Measure a classifier that leaves a text unanswered if its probability is below a threshold.
 
-    Returns:
-        For each of `THRESHOLDS` the share of rows that are `answered`, and the `accuracy` of the answers, if any.
+    `answered` is a share of the rows; `accuracy` is that of the answers.
     """
     confidence, _, right = predict_labels(probabilities, labels)
     report = []
@@ -202,11 +182,7 @@ def selective_report(probabilities: np.ndarray, labels: np.ndarray) -> list[dict
 def calibration_scores(logits: np.ndarray, labels: np.ndarray, problem_type: str) -> dict[str, float]:
     """Measure a classifier's probabilities; all three figures are better when smaller.
 
-    With several labels a text, each label of each row counts as a row.
-
-    Returns:
-        `expected_calibration_error`, as in `calibration_report`; `log_loss`, the mean of -log p of the true label;
-        `brier`, the mean of the squared difference of probabilities and truth, summed over the labels.
+    With several labels a text, each label of each row counts as a row. `brier` sums over the labels.
     """
     logits = logits.astype(np.float64)
     if problem_type == MULTI:  # each decision is one of two
@@ -248,10 +224,6 @@ def robustness_report(
         rows: As `load_labelled_text` returns a split.
         changes: Names of `data.changes.CHANGES`.
         measure: Returns the report of such rows; `report` is that of `rows`, as they are.
-
-    Returns:
-        `seed`, of the changes; `changes`, of the texts as written and then of each `change`, the number of `changed`
-        texts and the metrics; `mean_of_spacings`, the mean accuracy over `SPACINGS`, if all were measured.
     """
     seed, names, texts = 42, [*METRICS[SINGLE]], rows["text"][:]
     measured = [{"change": as_written.__name__, "changed": 0, **{name: report[name] for name in names}}]
@@ -291,10 +263,6 @@ def compute_perplexity(prediction: EvalPrediction) -> dict[str, float]:
 def translation_report(translations: list[str], references: list[str]) -> dict[str, Any]:
     """Measure translations, detokenized, with sacreBLEU; all figures are between 0 and 100.
 
-    Returns:
-        `bleu` and `bleu_lowercased`, with sacreBLEU's own tokenizer (13a); `chrf` (Popović 2015); the signature of
-        each; `rows`.
-
     Raises:
         DataError: the numbers of translations and references differ.
     """
@@ -323,11 +291,8 @@ def word_report(
 
     Args:
         translations: The ids that the model wrote; pads may be -100.
-        references: The texts to compare with; `split_words` cuts them into words.
+        references: The texts to compare with.
         tokenizer: The target tokenizer. In a vocabulary of words, `[UNK]` matches nothing.
-
-    Returns:
-        `bleu_words` and its signature.
     """
     outside = {-100, tokenizer.pad_token_id, tokenizer.bos_token_id, tokenizer.eos_token_id}
     rows = [[token for token in row if token not in outside] for row in translations]

@@ -62,7 +62,6 @@ def test_each_label_is_measured_by_itself():
     assert report["macro_f1"] == report["f1"] == pytest.approx((2 / 3 + 0.5) / 3)
     header, _, first, *_ = markdown_table(report["per_label"])
     assert header == "| label | precision | recall | f1 | rows |" and first == "| a | 0.5000 | 1.0000 | 0.6667 | 1 |"
-    assert markdown_table([{"text": "a|b\n<b>"}])[2] == r"| a\|b \<b> |"
     two = classification_report(np.eye(2)[[1, 1, 1, 0]], np.array([1, 0, 1, 0]))
     assert two["f1"] == pytest.approx(0.8) and two["macro_f1"] == pytest.approx((0.8 + 2 / 3) / 2)
 
