@@ -84,8 +84,6 @@ def train_tokenizer(
     """
     if model not in ("bpe", "unigram", "word"):
         raise DataError(f"model must be 'bpe', 'unigram' or 'word', not {model!r}")
-    if isinstance(texts, str):
-        raise DataError("texts must be several strings, not a single one")
     if max_length < 1:
         raise DataError(f"max_length must be at least 1, not {max_length}")
     normalizer = _normalizer(lowercase)

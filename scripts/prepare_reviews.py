@@ -21,7 +21,7 @@ from transformers.hf_argparser import HfArg
 
 from hf_vanilla_transformer.commands.arguments import exit_with_one_line, parse_arguments
 from hf_vanilla_transformer.data.labelled_text import load_labelled_text
-from hf_vanilla_transformer.data.lines import iterate_lines, normalize_spaces
+from hf_vanilla_transformer.data.lines import iterate_lines
 from hf_vanilla_transformer.errors import DataError
 
 
@@ -78,7 +78,7 @@ def main(argv: list[str] | None = None) -> None:
         raise DataError(f"{file.parent}: no such folder")
     checkout = str(Path(arguments.nsmc).absolute())  # the bare name `nsmc` is the data set that is downloaded
     test_ids, test_texts = (
-        {normalize_spaces(value) for value in load_labelled_text(checkout, text_column=column)["test"]["text"]}
+        {" ".join(value.split()) for value in load_labelled_text(checkout, text_column=column)["test"]["text"]}
         for column in ("id", "document")
     )
     validation_texts = set()
@@ -86,7 +86,7 @@ def main(argv: list[str] | None = None) -> None:
         cut = load_labelled_text(
             checkout, validation_fraction=arguments.validation_fraction, seed=arguments.split_seed
         )
-        validation_texts = {normalize_spaces(text) for text in cut["validation"]["text"]}
+        validation_texts = {" ".join(text.split()) for text in cut["validation"]["text"]}
     if arguments.labelled:
         labelled = load_labelled_text(checkout)
         reviews = ((None, text) for split in ("train", "validation") for text in labelled[split]["text"])
@@ -96,7 +96,7 @@ def main(argv: list[str] | None = None) -> None:
     counts: Counter[str] = Counter()
     known_ids, lines = set(), []
     for review_id, text in reviews:
-        text = normalize_spaces(text)
+        text = " ".join(text.split())
         if review_id is not None and review_id in known_ids:
             fate = "dropped, repeated id"
         elif review_id in test_ids:

@@ -191,7 +191,6 @@ def test_lowercase_makes_case_one():
     ("texts", "options", "message"),
     [
         (["", " \t"], {}, "no texts"),
-        ("영화", {}, "not a single one"),
         (["영화"], {"model": "char"}, "'char'"),
         (["영화"], {"max_length": 0}, "max_length must be at least 1"),
         (["영화"], {"vocab_size": 9}, "need 10"),

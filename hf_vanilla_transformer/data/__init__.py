@@ -8,9 +8,9 @@ from typing import Any
 # The module of each name. It is imported at the first use: `predict` reads lines without `datasets`.
 _MODULES = {
     **dict.fromkeys(["encode", "load_labelled_text", "tokenize"], "labelled_text"),
-    **dict.fromkeys(["iterate_lines", "read_lines"], "lines"),
     **dict.fromkeys(["load_parallel_text", "tokenize_pairs"], "parallel_text"),
     **dict.fromkeys(["load_corpus", "tokenize_corpus"], "plain_text"),
+    "iterate_lines": "lines",
     "describe_data": "report",
 }
 __all__ = sorted(_MODULES)

@@ -2,7 +2,6 @@
 """Data in memory: a data set of `datasets`, or a pandas DataFrame."""
 
 import os
-import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
 NAMES = {"train": ("train",), "validation": ("validation", "valid", "val", "dev"), "test": ("test",)}
 SPLITS = tuple(NAMES)
 CLASSES = {("datasets", "Dataset"), ("datasets", "DatasetDict"), ("pandas", "DataFrame")}
-NAME = re.compile(r"(Dataset|DatasetDict|DataFrame) \([\d,]+ rows\)")
 
 
 def is_in_memory(value: Any) -> bool:

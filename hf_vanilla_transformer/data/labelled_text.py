@@ -105,7 +105,9 @@ def load_labelled_text(
     for split, rows in data.items():
         read = partial(read_label, names=label_names(rows, label_column), label_ids=ids, problem_type=kind)
         data[split] = _text_and_label(rows, f"{name}, split {split}", columns, read, features)
-    return complete_splits(data, name, validation_fraction, seed) if cut else data
+    if not cut:
+        return data
+    return complete_splits(data, name, validation_fraction, seed, always_cut=["validation"] if nsmc_files else [])
 
 
 def tokenize(
@@ -122,12 +124,7 @@ def tokenize(
     Returns:
         The same rows with the columns `input_ids` (never empty: see `encode`), `labels` (for several labels a text,
         1.0 or 0.0 for each label) and `length`, which `train_sampling_strategy="group_by_length"` sorts by.
-
-    Raises:
-        ValueError: `max_length` is less than 1.
     """
-    if max_length is not None and max_length < 1:
-        raise DataError(f"max_length must be at least 1, not {max_length}")
     encode([""], tokenizer, max_length)  # `save_pretrained` writes this truncation, with rows from the cache, too
     rows = next(iter(dataset.values())) if isinstance(dataset, DatasetDict) else dataset
     number_of_labels = len(label_names(rows)) if problem_type_of(rows) == MULTI else None

@@ -1,6 +1,7 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 """Kinds of labels: one of several, any number of several, or a number."""
 
+import contextlib
 import logging
 import math
 import re
@@ -104,17 +105,12 @@ def read_label(
         return None
     if problem_type == SINGLE:
         return label_ids.get(labels[0])
-    return float(labels[0]) if is_number(labels[0]) else None
+    with contextlib.suppress(ValueError):
+        number = float(labels[0])
+        return number if math.isfinite(number) else None
+    return None
 
 
 def multi_hot(labels: list[list[int]], number: int) -> list[list[float]]:
     """Turn each text's labels into `number` values, 1.0 or 0.0, as the loss of several labels takes them."""
     return [[float(label in chosen) for label in range(number)] for chosen in map(set, labels)]
-
-
-def is_number(text: str) -> bool:
-    """Return whether a label is a finite number."""
-    try:
-        return math.isfinite(float(text))
-    except ValueError:
-        return False

@@ -37,11 +37,6 @@ def iterate_lines(file: str | os.PathLike, encoding: str = "utf-8") -> Iterator[
         yield from stream_lines(stream, os.fspath(file), encoding)
 
 
-def read_lines(file: str | os.PathLike, encoding: str = "utf-8") -> list[str]:
-    """Return the lines of a text file, as `iterate_lines` yields them."""
-    return list(iterate_lines(file, encoding))
-
-
 def stream_lines(stream: BinaryIO, name: str, encoding: str = "utf-8") -> Iterator[str]:
     """Yield the lines of an open file, as `iterate_lines` does; errors begin with `name`."""
     for _, line in decode_lines(stream, name, encoding):
@@ -70,11 +65,8 @@ def ending_of(name: str | os.PathLike) -> str:
     return Path(path.stem).suffix if path.suffix == ".gz" else path.suffix
 
 
-def normalize_spaces(text: str) -> str:
-    return " ".join(text.split())
-
-
 def appearance(name: str) -> str:
     """Return a name as a reader sees it: composed (NFKC), with single spaces, without characters such as U+200B."""
     composed = unicodedata.normalize("NFKC", name)
-    return normalize_spaces("".join(character for character in composed if unicodedata.category(character) != "Cf"))
+    visible = "".join(character for character in composed if unicodedata.category(character) != "Cf")
+    return " ".join(visible.split())

@@ -3,7 +3,7 @@
 
 import json
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -75,8 +75,10 @@ def convert_rows(
     return good
 
 
-def complete_splits(data: DatasetDict, source: str, fraction: float, seed: int) -> DatasetDict:
-    """Cut `test` and `validation`, if they are missing, from `train`; the log says so.
+def complete_splits(
+    data: DatasetDict, source: str, fraction: float, seed: int, always_cut: Collection[str] = ()
+) -> DatasetDict:
+    """Cut `test` and `validation`, if they are missing, from `train`; the log says so, but for those in `always_cut`.
 
     If each text has one label, take the same share of each label, at least one row. Labelled texts stay in order;
     pairs are shuffled, as `Dataset.train_test_split` does.
@@ -87,8 +89,9 @@ def complete_splits(data: DatasetDict, source: str, fraction: float, seed: int) 
         if split not in data:
             parts = _choose(data["train"], f"{source}, split {split}", fraction, seed)
             data["train"], data[split] = (data["train"].select(part) for part in parts)
-            sizes = [len(data[part]) for part in (split, "train")]
-            logger.warning(f"{source}: {split} is {sizes[0]:,} rows cut from train, {sizes[1]:,} are left")
+            if split not in always_cut:
+                sizes = [len(data[part]) for part in (split, "train")]
+                logger.warning(f"{source}: {split} is {sizes[0]:,} rows cut from train, {sizes[1]:,} are left")
     return DatasetDict({split: data[split] for split in SPLITS})
 
 

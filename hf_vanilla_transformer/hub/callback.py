@@ -66,11 +66,10 @@ def metrics_of_log(arguments: TrainingArguments, state: TrainerState) -> dict[st
     """Return a record's metrics: those of the training; the mean loss; the evaluation of the final model, if any."""
     metrics = metrics_of_training(arguments, state)
     metrics["train"] = {"training_loss": state.log_history[-1]["train_loss"]}
-    left_out = ("eval_runtime", "eval_model_preparation_time")
     for row in metrics["epochs"]:
         if row["step"] == metrics["best_step"] and "eval_loss" in row:
-            names = [name for name in row if name.startswith("eval_") and name not in left_out]
-            metrics["validation"] = {name.removeprefix("eval_"): row[name] for name in names}
+            evaluated = {name.removeprefix("eval_"): row[name] for name in row if name.startswith("eval_")}
+            metrics["validation"] = evaluated
     return metrics
 
 

@@ -5,7 +5,6 @@ import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..data.in_memory import NAME
 from ..data.lines import TABLE_SUFFIXES, ending_of
 
 
@@ -62,8 +61,6 @@ def data_source(data: dict[str, Any]) -> DataSource:
         return DataSource(
             ", ".join(names), names[0].split(".")[0], ", ".join(names), f"SHA-256 {', '.join(source.values())}"
         )
-    if NAME.fullmatch(source):
-        return DataSource(source, "data-given-in-python", "파이썬에서 준 데이터")
     known = TEST_SPLITS.get(data.get("test", {}).get("sha256"), source)
     if known in KNOWN_DATA:
         return KNOWN_DATA[known]

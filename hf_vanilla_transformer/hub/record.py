@@ -105,9 +105,7 @@ def record_of(model: str, name: str) -> dict[str, Any]:
 
 def example_texts(folder: str) -> list[str]:
     """Return the texts of the data that a run's record shows; an empty list if the folder has none."""
-    with contextlib.suppress(OSError, ValueError):
-        return read_file(Path(folder, RUN_FILE))["data"].get("validation", {}).get("examples", [])
-    return []
+    return record_of(folder, RUN_FILE).get("data", {}).get("validation", {}).get("examples", [])
 
 
 def recipe_text(settings: dict[str, Any]) -> str:
@@ -141,11 +139,7 @@ def world_size() -> int:
 
 
 def describe_environment(device: torch.device | None = None) -> dict[str, Any]:
-    """Describe where this process runs: commit (None outside a checkout), versions, device, processes, threads.
-
-    Args:
-        device: By default this machine's accelerator, or the CPU if it has none.
-    """
+    """Describe where this process runs: commit (None outside a checkout), versions, device, processes, threads."""
     if device is None:
         device = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else torch.device("cpu")
     described = {
@@ -187,7 +181,8 @@ def epochs(log_history: list[dict[str, float]]) -> list[dict[str, float]]:
             last_step = entry["step"]
         elif "eval_loss" in entry:
             mean_loss = float(np.average(losses, weights=steps)) if losses else None
-            values = {name: entry[name] for name in entry if name.startswith("eval_") and "per_second" not in name}
+            names = [name for name in entry if name.startswith("eval_") and not name.endswith(("time", "per_second"))]
+            values = {name: entry[name] for name in names}
             rows.append({"epoch": round(entry["epoch"], 3), "step": entry["step"], "train_loss": mean_loss, **values})
             losses, steps = [], []
     logged = [entry for entry in log_history if "loss" in entry]

@@ -17,7 +17,7 @@ from torch import nn
 from torch.utils.checkpoint import checkpoint
 from transformers import DataCollatorForSeq2Seq, PreTrainedTokenizerBase, Seq2SeqTrainer
 
-from hf_vanilla_transformer.data.lines import read_lines
+from hf_vanilla_transformer.data.lines import iterate_lines
 from hf_vanilla_transformer.errors import DataError
 from hf_vanilla_transformer.inference.batches import pad
 
@@ -43,7 +43,7 @@ def add_candidates(rows: Dataset, file: str | Path, tokenizer: PreTrainedTokeniz
     Raises:
         DataError: the file has another number of lines, or a row has no translation.
     """
-    lines = read_lines(file)
+    lines = list(iterate_lines(file))
     if len(lines) != len(rows):
         raise DataError(
             f"{file}: {len(lines):,} lines, for {len(rows):,} training pairs; those with an empty side are none"

@@ -16,7 +16,7 @@ from pathlib import Path
 from transformers.hf_argparser import HfArg
 
 from hf_vanilla_transformer.commands.arguments import exit_with_one_line, parse_arguments
-from hf_vanilla_transformer.data.lines import read_lines
+from hf_vanilla_transformer.data.lines import iterate_lines
 
 
 REPETITION = re.compile(r"(.{2,8})\1{2,}")
@@ -44,10 +44,10 @@ def main(argv: list[str] | None = None) -> None:
         gzip.decompress(Path(arguments.multi30k, f"train.{language}.gz").read_bytes()).decode().splitlines()
         for language in languages
     ]
-    captions = {line for file in arguments.captions for line in read_lines(file)}
+    captions = {line for file in arguments.captions for line in iterate_lines(file)}
     pairs: dict[tuple[str, str], None] = {}
     for source, target in zip(arguments.files[::2], arguments.files[1::2], strict=True):
-        for pair in zip(read_lines(source), read_lines(target), strict=True):
+        for pair in zip(iterate_lines(source), iterate_lines(target), strict=True):
             one, other = map(str.strip, pair)
             is_caption = not captions or one in captions or other in captions
             if one and other and is_caption and not REPETITION.search(one) and not REPETITION.search(other):

@@ -35,7 +35,7 @@ from transformers.hf_argparser import HfArg
 from hf_vanilla_transformer import VanillaTransformerForConditionalGeneration
 from hf_vanilla_transformer.commands.arguments import exit_with_one_line, parse_arguments
 from hf_vanilla_transformer.data.checksums import checksum
-from hf_vanilla_transformer.data.lines import read_lines
+from hf_vanilla_transformer.data.lines import iterate_lines
 from hf_vanilla_transformer.hub.record import save_record
 from hf_vanilla_transformer.inference.batches import pad
 from hf_vanilla_transformer.training.batches import TokenBudgetBatchSampler
@@ -182,7 +182,7 @@ def main(argv: list[str] | None = None) -> None:
     model.set_attn_implementation("eager")
     model.train()
     optimizer = MasterAdamW(list(model.parameters()), betas=(0.9, 0.98), eps=1e-9, weight_decay=0.0, fused=True)
-    texts = {side: read_lines(Path(arguments.data, f"train.{side}")) for side in ("source", "target")}
+    texts = {side: list(iterate_lines(Path(arguments.data, f"train.{side}"))) for side in ("source", "target")}
     source, target = (tokenize(lines, tokenizer) for lines in texts.values())
     sampler = TokenBudgetBatchSampler(
         [max(map(len, pair)) for pair in zip(source, target, strict=True)], arguments.max_tokens, arguments.seed + rank

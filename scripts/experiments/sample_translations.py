@@ -14,7 +14,7 @@ from transformers.hf_argparser import HfArg
 
 from hf_vanilla_transformer import Translator
 from hf_vanilla_transformer.commands.arguments import exit_with_one_line, parse_arguments
-from hf_vanilla_transformer.data.lines import read_lines
+from hf_vanilla_transformer.data.lines import iterate_lines
 
 
 @dataclass
@@ -36,7 +36,7 @@ def main(argv: list[str] | None = None) -> None:
     ctranslate2.set_random_seed(arguments.seed)
     translator = Translator(arguments.model)
     engine = translator.engine
-    ids, _ = translator.tokenizer.encode(read_lines(arguments.file), engine.facts.max_positions)
+    ids, _ = translator.tokenizer.encode(list(iterate_lines(arguments.file)), engine.facts.max_positions)
     results = engine.translator.translate_batch(
         engine.sources(ids),
         max_batch_size=arguments.batch_size,

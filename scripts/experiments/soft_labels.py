@@ -27,7 +27,7 @@ from transformers.hf_argparser import HfArg
 
 from hf_vanilla_transformer.commands.arguments import exit_with_one_line, parse_arguments
 from hf_vanilla_transformer.data.checksums import describe_splits, file_checksum
-from hf_vanilla_transformer.data.lines import iterate_lines, normalize_spaces
+from hf_vanilla_transformer.data.lines import iterate_lines
 from hf_vanilla_transformer.errors import DataError
 from hf_vanilla_transformer.evaluation.metrics import classification_report
 from hf_vanilla_transformer.hub.record import METRICS_FILE, RECIPE_FILE, describe_environment, recipe_text, save_json
@@ -56,6 +56,10 @@ class SoftLabelArguments(LabelledTextArguments):
     def __post_init__(self):
         if not self.models and not self.linear:
             raise DataError("no teacher: give --models, --linear true, or both")
+
+
+def normalize_spaces(text: str) -> str:
+    return " ".join(text.split())
 
 
 def unknown_lines(files: list[list[str]], data: DatasetDict) -> list[str]:

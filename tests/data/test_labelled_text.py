@@ -69,8 +69,6 @@ def test_text_without_tokens_is_one_unknown_token(tokenizer):
     assert tokenized[0] == {"input_ids": [tokenizer.unk_token_id], "labels": 0, "length": 1}
 
 
-def test_what_gives_no_tokens_is_refused(load, tokenizer):
-    with pytest.raises(ValueError, match="max_length must be at least 1, not 0"):
-        tokenize(load("sample"), tokenizer, 0)
+def test_a_tokenizer_without_an_unknown_token_is_refused():
     with pytest.raises(ValueError, match="no unk_token"):
         encode(["", "a"], PreTrainedTokenizerFast(tokenizer_object=Tokenizer(models.BPE())))

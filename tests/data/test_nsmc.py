@@ -61,8 +61,10 @@ def server(nsmc_folder, monkeypatch):
         server.shutdown()
 
 
-def test_sample_loads(load):
+def test_sample_loads(load, caplog):
+    """The log says nothing of a validation split that is always cut from train."""
     loaded = load("sample")
+    assert not caplog.text
     assert_shape(loaded, ["negative", "positive"])
     rows_and_positive = {split: (len(part), sum(part["label"])) for split, part in loaded.items()}
     assert rows_and_positive == {"train": (570, 285), "validation": (30, 15), "test": (120, 60)}

@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 from hf_vanilla_transformer.data.labelled_text import load_labelled_text
-from hf_vanilla_transformer.data.lines import read_lines
+from hf_vanilla_transformer.data.lines import iterate_lines
 
 
 @pytest.fixture
@@ -59,13 +59,13 @@ def test_validation_reviews_are_left_out(succeed, refused, checkout, tmp_path):
 
     arguments = ["--labelled", "true", *flags, "--file", tmp_path / "labelled.txt"]
     succeed("prepare_reviews.py", "--nsmc", checkout, *arguments)
-    assert read_lines(tmp_path / "labelled.txt") == kept
+    assert [*iterate_lines(tmp_path / "labelled.txt")] == kept
 
     (tmp_path / "raw.txt").write_text("\n".join([*kept, *held_back, "새 글"]) + "\n")
     arguments = ["--raw", tmp_path / "raw.txt", *flags, "--file", tmp_path / "reviews.txt"]
     out = succeed("prepare_reviews.py", "--nsmc", checkout, *arguments)
     assert f"{len(held_back)} dropped, in validation by text" in out
-    assert read_lines(tmp_path / "reviews.txt") == [*kept, "새 글"]
+    assert [*iterate_lines(tmp_path / "reviews.txt")] == [*kept, "새 글"]
 
     for wrong, message in (
         (["--labelled", "true", "--raw", "raw.txt"], "--labelled: the labelled reviews are not in --raw"),
