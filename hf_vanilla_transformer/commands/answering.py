@@ -59,10 +59,8 @@ class LinesArguments(EngineArguments):
 
     @property
     def form(self) -> str:
-        """The ending that says how a table is read; empty for lines. A `.txt` file with a --text_column has tabs."""
+        """The ending that says how a table is read; empty for lines."""
         ending = ending_of(self.file or "")
-        if ending == ".txt" and self.text_column:
-            return ".tsv"
         return ending if ending in TABLES else ""
 
 
@@ -219,8 +217,6 @@ def open_output(name: str | None) -> Iterator[TextIO]:
     try:
         with open(unfinished, "x", encoding="utf-8", newline="\n") as file:
             yield file
-        if output.exists():
-            raise DataError(f"--output: another command has written {name}, and nothing is overwritten")
         os.rename(unfinished, output)
     finally:
         unfinished.unlink(missing_ok=True)

@@ -12,7 +12,7 @@ the columns `predicted` and `probability`. A blank text has no answer: its colum
 texts than the model reads are cut; the last line on standard error says how many.
 
 `--threshold 0.9` leaves out the labels of texts of which the model is less sure; `--top_k` writes more than
-the most probable one, and `--all_probabilities` the probabilities in the order of the model's labels.
+the most probable one.
 """
 
 from dataclasses import dataclass
@@ -32,10 +32,8 @@ from .arguments import exit_with_one_line, parse_arguments
 @dataclass
 class PredictArguments(LinesArguments):
     threshold: float | None = HfArg(
-        default=None, help="A probability below which a text gets --unsure_label; of several labels, in place of 1/2."
+        default=None, help="A probability below which a text gets no label; of several labels, in place of 1/2."
     )
-    unsure_label: str = HfArg(default="", help="The label of texts below --threshold.")
-    all_probabilities: bool = HfArg(default=False, help="Write the probability of each label, too.")
     top_k: int = HfArg(default=1, help="Labels of a text, the most probable first.")
 
     def __post_init__(self):
@@ -47,10 +45,10 @@ class PredictArguments(LinesArguments):
 def main(argv: list[str] | None = None) -> None:
     (arguments,), _ = parse_arguments([PredictArguments], __doc__, argv)
     texts = open_texts(arguments, "text_column", repeats_text=True)
-    names = ("dtype", "batch_size", "threshold", "unsure_label")
-    classify = Classifier(arguments.model, **{name: getattr(arguments, name) for name in names})
-    if classify.problem_type == REGRESSION and (arguments.top_k > 1 or arguments.all_probabilities):
-        raise DataError(f"{arguments.model}: a model of numbers has no labels: leave out what ranks or lists them")
+    options = {name: getattr(arguments, name) for name in ("dtype", "batch_size", "threshold")}
+    classify = Classifier(arguments.model, **options)
+    if classify.problem_type == REGRESSION and arguments.top_k > 1:
+        raise DataError(f"--top_k: {arguments.model} predicts numbers, not labels")
     columns = partial(columns_of, classify, arguments)
     answer_texts(arguments, texts, classify, [*columns(np.zeros(len(classify.labels)))], classify.rows, columns)
 
@@ -70,6 +68,4 @@ def columns_of(classify: Classifier, arguments: PredictArguments, row: np.ndarra
         columns = {"predicted": answer["label"], "probability": round(answer["score"], 4)}
     for rank, one in enumerate(ranked[1:], start=2):
         columns |= {f"predicted {rank}": one["label"], f"probability {rank}": round(one["score"], 4)}
-    if arguments.all_probabilities:
-        columns |= {f"probability of {classify.labels[place]}": round(float(one), 4) for place, one in enumerate(row)}
     return columns

@@ -33,7 +33,6 @@ class TranslateArguments(LinesArguments):
     max_new_tokens: int | None = HfArg(
         default=None, help="Greatest number of tokens of a translation; by default the model's limit."
     )
-    truncation: bool = HfArg(default=True, help="Cut texts that are longer than the model reads; false refuses them.")
     num_return_sequences: int = HfArg(
         default=1, help="Translations of each text, at most as many as beams; the best first."
     )
@@ -44,7 +43,7 @@ class TranslateArguments(LinesArguments):
 def main(argv: list[str] | None = None) -> None:
     (arguments,), _ = parse_arguments([TranslateArguments], __doc__, argv)
     texts = open_texts(arguments, "source_column", repeats_text=False)
-    options = ("num_beams", "max_new_tokens", "truncation", "batch_size", "dtype")
+    options = ("num_beams", "max_new_tokens", "batch_size", "dtype")
     translate = Translator(arguments.model, **{name: getattr(arguments, name) for name in options})
     number, scores = arguments.num_return_sequences, arguments.return_scores
     names = ["translation", *(["score", "score_per_token"] if scores else [])]

@@ -27,9 +27,9 @@ class Classifier(LoadedModel):
         tokenizer: The model's tokenizer; by default that of the folder. Longer texts than it allows are truncated.
         batch_size: Maximum number of texts in one pass through the model.
         dtype: The precision of torch, "float32", "bfloat16" or "auto"; an export has its own.
-        num_threads: Processor threads of an export's engine; by default as many as torch uses.
-        threshold: A probability below which the answer is `unsure_label`, with the probability as it is.
-        unsure_label: The label of such texts.
+        num_threads: Processor threads of an export's engine; by default one for each core.
+        threshold: A probability below which the label is empty, with the probability as it is; of a model with several
+            labels a text, in place of 1/2.
 
     Attributes:
         labels: The names of the labels, by number.
@@ -42,25 +42,15 @@ class Classifier(LoadedModel):
 
     task = "classification"
 
-    def __init__(
-        self,
-        model: Any,
-        tokenizer: Any = None,
-        *,
-        threshold: float | None = None,
-        unsure_label: str = "",
-        **options: Any,
-    ):
+    def __init__(self, model: Any, tokenizer: Any = None, *, threshold: float | None = None, **options: Any):
         super().__init__(model, tokenizer, **options)
         if threshold is not None and self.problem_type == REGRESSION:
             raise DataError("threshold: a model of numbers has no probabilities")
         if threshold is not None and not (isinstance(threshold, Real) and 0 <= threshold <= 1):
             raise DataError(f"threshold: a probability from 0 to 1, not {threshold!r}")
-        if unsure_label and (threshold is None or self.problem_type != SINGLE):
-            raise DataError("unsure_label: is for a threshold of a model that gives a text one label")
-        self.threshold, self.unsure_label = threshold, unsure_label
+        self.threshold = threshold
         self.max_length = int(min(self.tokenizer.max_length, self.engine.facts.max_positions))
-        self._options |= {"threshold": threshold, "unsure_label": unsure_label}
+        self._options |= {"threshold": threshold}
 
     @property
     def labels(self) -> list[str]:
@@ -101,7 +91,7 @@ class Classifier(LoadedModel):
         if self.problem_type == SINGLE:
             best = self._named(row, row.argmax())
             if self.threshold is not None and best["score"] < self.threshold:
-                best["label"] = self.unsure_label
+                best["label"] = ""
             return best
         if self.problem_type == MULTI:
             threshold = 0.5 if self.threshold is None else self.threshold

@@ -2,6 +2,7 @@
 """The engine of models in CTranslate2's format."""
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import named_errors
-from .engine import Engine, ModelFacts, default_threads
+from .engine import Engine, ModelFacts
 
 
 class CTranslate2Engine(Engine):
@@ -23,16 +24,17 @@ class CTranslate2Engine(Engine):
         import ctranslate2
 
         self.facts = ModelFacts.of(export["config"])
-        threads = default_threads()
+        torch = sys.modules.get("torch")
+        torch_threads = torch.get_num_threads() if torch else None
         with named_errors(folder, "model"):
             self.translator = ctranslate2.Translator(
                 str(folder),
                 compute_type=export["quantize"] or "float32",
-                inter_threads=num_threads or threads,
+                inter_threads=num_threads or os.cpu_count() or 1,
                 intra_threads=1,
             )
-        if torch := sys.modules.get("torch"):  # `intra_threads` (CTranslate2 4.8) would hold for it, too
-            torch.set_num_threads(threads)
+        if torch:  # `intra_threads` (CTranslate2 4.8) would hold for it, too
+            torch.set_num_threads(torch_threads)
         generation = export["generation"]
         # With 0 itself, CTranslate2 searches in another way.
         self.length_penalty = generation.get("length_penalty", 1.0) or 1e-9

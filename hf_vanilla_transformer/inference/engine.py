@@ -3,8 +3,6 @@
 
 import importlib
 import json
-import os
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,15 +11,13 @@ from typing import Any
 import numpy as np
 
 from ..errors import DataError, named_errors
-from ..tasks import FORMATS, SINGLE, TASKS
+from ..tasks import FORMATS, SINGLE
 
 
 # An export's record: `format`, `task`, `quantize`, the model's `config` and `generation`, `comparison`.
 EXPORT_FILE = "export.json"
 # The subfolder of a translator's folder that holds the target tokenizer, where the target has its own vocabulary.
 TARGET_TOKENIZER = "target_tokenizer"
-# Of torch; `inference.precision` chooses for "auto".
-PRECISIONS = ("auto", "float32", "bfloat16")
 
 
 @dataclass(frozen=True)
@@ -125,15 +121,6 @@ class Engine:
         return next((row[:place] for place, token in enumerate(row) if token in self.facts.end_token_ids), row)
 
 
-def default_threads() -> int:
-    """Return the number of threads that torch uses, or would use, without an import of torch."""
-    if torch := sys.modules.get("torch"):
-        return torch.get_num_threads()
-    if (threads := os.environ.get("OMP_NUM_THREADS", "")).isdecimal() and int(threads):
-        return int(threads)
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def read_export(folder: str | Path) -> dict[str, Any] | None:
     """Read the record of an exported folder; None if the folder holds a model of this package.
 
@@ -150,41 +137,25 @@ def read_export(folder: str | Path) -> dict[str, Any] | None:
     return export
 
 
-def load_engine(
-    folder: str, dtype: str = "float32", task: str | None = None, num_threads: int | None = None
-) -> Engine:
+def load_engine(folder: str, dtype: str = "float32", num_threads: int | None = None) -> Engine:
     """Load the engine of a folder.
 
     Args:
         folder: A model's folder or Hub name, or an exported folder.
         dtype: The precision of torch: `"float32"`, `"bfloat16"`, or `"auto"`, as in
             `inference.precision.choose_precision`; an export has its own.
-        task: The task that the model must have, `"classification"` or `"translation"`; by default any.
-        num_threads: Processor threads of an export's engine; by default as many as torch uses.
-
-    Returns:
-        The engine.
+        num_threads: Processor threads of an export's engine; by default one for each core.
 
     Raises:
-        DataError: record or model cannot be read, or the task or the export's precision is another.
+        DataError: record or model cannot be read, or the export has another precision.
         ImportError: an extra that the engine needs is not installed.
     """
     export = read_export(folder)
     if export is None:
         from .torch_engine import TorchEngine
 
-        engine: Engine = TorchEngine.load(folder, dtype)
-    elif dtype == "bfloat16":
+        return TorchEngine.load(folder, dtype)
+    if dtype not in ("float32", "auto"):
         raise DataError(f"{folder}: dtype {dtype}: only torch has it, this is an export to {export['format']}")
-    else:
-        module, name = FORMATS[export["format"]].engine.split(".")
-        engine = getattr(importlib.import_module(f".{module}", __package__), name)(folder, export, num_threads)
-    if task is not None:
-        check_task(engine, task, folder)
-    return engine
-
-
-def check_task(engine: Engine, task: str, name: str) -> None:
-    """Raise a `DataError` that begins with a model's name if it is for another task."""
-    if engine.facts.model_class != TASKS[task].model_class:
-        raise DataError(f"{name}: not a {TASKS[task].noun} but a {engine.facts.model_class}")
+    module, name = FORMATS[export["format"]].engine.split(".")
+    return getattr(importlib.import_module(f".{module}", __package__), name)(folder, export, num_threads)

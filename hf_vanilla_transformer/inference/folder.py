@@ -27,7 +27,6 @@ from ..errors import DataError, named_errors
 from ..modeling_vanilla_transformer import VanillaTransformerPreTrainedModel
 from ..tasks import TASKS, Task, task_of
 from .engine import TARGET_TOKENIZER, read_export
-from .tokenization import check_ids
 
 
 Model = TypeVar("Model", bound=PreTrainedModel)
@@ -142,7 +141,8 @@ def load_tokenizer(folder: str, subfolder: str = "", vocab_size: int | None = No
     with named_errors(folder, "tokenizer"):
         check_tokenizer_class(folder, subfolder)
     tokenizer = load_from(AutoTokenizer, folder, "tokenizer", subfolder=subfolder)
-    check_ids(folder, size_needed(tokenizer), vocab_size)
+    if vocab_size is not None and (needed := size_needed(tokenizer)) > vocab_size:
+        raise DataError(f"{folder}: the tokenizer has the id {needed - 1}, the model's vocabulary {vocab_size} tokens")
     return tokenizer
 
 

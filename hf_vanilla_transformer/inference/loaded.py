@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import DataError
 from ..tasks import TASKS
 from .batches import windows
-from .engine import PRECISIONS, Engine, check_task, load_engine, read_export
+from .engine import Engine, load_engine, read_export
 from .tokenization import ExportedTokenizer, TextTokenizer, TransformersTokenizer
 
 
@@ -35,7 +35,6 @@ class LoadedModel:
 
     task: str
     max_length: int
-    truncation = True
 
     def __init__(
         self,
@@ -48,30 +47,30 @@ class LoadedModel:
     ):
         check_count("batch_size", batch_size or 0)
         check_count("num_threads", num_threads)
-        if dtype not in PRECISIONS:
-            raise DataError(f"dtype: {', '.join(PRECISIONS)}; not {dtype!r}")
         self.batch_size, self.number_cut = batch_size, 0
         self.tokenizer: TextTokenizer
-        # What a copy is loaded from in another process; None if the caller loaded the model or a tokenizer.
-        self._folder: str | None = None
         self._options: dict[str, Any] = {"batch_size": batch_size, "dtype": dtype, "num_threads": num_threads}
+        folder = None
         if isinstance(model, str | os.PathLike):
             folder = os.path.abspath(model) if os.path.isdir(model) else os.fspath(model)
-            self.engine = load_engine(folder, dtype, self.task, num_threads)
-            if tokenizer is None:
-                self.tokenizer = load_text_tokenizer(folder, vocab_size=self.engine.facts.vocab_size)
-                self._folder = folder
-        elif tokenizer is None:
-            raise DataError(f"a loaded {TASKS[self.task].noun} needs its tokenizer, too (a {type(model).__name__})")
+            self.engine = load_engine(folder, dtype, num_threads)
         elif isinstance(model, Engine):
             self.engine = model
         else:
             from .torch_engine import TorchEngine
 
             self.engine = TorchEngine(model.eval())
-        check_task(self.engine, self.task, "model")
+        task, model_class = TASKS[self.task], self.engine.facts.model_class
+        if model_class != task.model_class:
+            raise DataError(f"{folder or 'model'}: not a {task.noun} but a {model_class}")
         if tokenizer is not None:
             self.tokenizer = TransformersTokenizer(tokenizer)
+        elif folder is not None:
+            self.tokenizer = load_text_tokenizer(folder, self.engine.facts.vocab_size)
+        else:
+            raise DataError(f"a loaded {task.noun} needs its tokenizer, too")
+        # What a copy is loaded from in another process; None if the caller loaded the model or a tokenizer.
+        self._folder = folder if tokenizer is None else None
 
     def _answers(self, texts: str | Iterable[Any], ask: Callable[[list[str]], Iterable[Any]]) -> Iterator[Any]:
         """Yield the answer to each text, and None for a blank one; `ask` answers the other texts of a window."""
@@ -82,10 +81,7 @@ class LoadedModel:
 
     def _encode(self, texts: list[str]) -> list[list[int]]:
         rows, lengths = self.tokenizer.encode(texts, self.max_length)
-        for text, length in zip(texts, lengths, strict=True):
-            if length > self.max_length and not self.truncation:
-                raise DataError(f"a text of {length} tokens, the model reads {self.max_length}: {text[:60]!r}")
-            self.number_cut += length > self.max_length
+        self.number_cut += sum(length > self.max_length for length in lengths)
         return rows
 
     def __reduce__(self) -> tuple[Callable, tuple]:
@@ -111,14 +107,10 @@ def check_finite(logits: np.ndarray) -> None:
         raise DataError("the model computes NaN or infinity: its weights are damaged, or its precision is too small")
 
 
-def load_text_tokenizer(folder: str, subfolder: str = "", vocab_size: int | None = None) -> TextTokenizer:
-    """Load the tokenizer of a model's folder or Hub name, or of an exported folder.
-
-    Raises:
-        DataError: it cannot be read, or has ids from `vocab_size` on.
-    """
+def load_text_tokenizer(folder: str, vocab_size: int, subfolder: str = "") -> TextTokenizer:
+    """Load the tokenizer of a model's folder or Hub name, whose ids must be below `vocab_size`, or of an export."""
     if read_export(folder) is not None:
-        return ExportedTokenizer(folder, subfolder, vocab_size)
+        return ExportedTokenizer(folder, subfolder)
     from .folder import load_tokenizer
 
     return TransformersTokenizer(load_tokenizer(folder, subfolder, vocab_size))

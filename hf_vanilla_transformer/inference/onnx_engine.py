@@ -8,7 +8,7 @@ import numpy as np
 
 from ..errors import named_errors
 from .batches import batches_by_length
-from .engine import Engine, ModelFacts, default_threads
+from .engine import Engine, ModelFacts
 
 
 def onnx_file(quantize: str | None) -> str:
@@ -24,7 +24,7 @@ class OnnxEngine(Engine):
 
         self.facts = ModelFacts.of(export["config"])
         options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = num_threads or default_threads()
+        options.intra_op_num_threads = num_threads or 0  # one for each core
         options.log_severity_level = 3  # errors only
         file = str(Path(folder, onnx_file(export["quantize"])))
         with named_errors(file, "model"):

@@ -47,22 +47,13 @@ def choose_precision(precision: str, use_cpu: bool = False) -> str:
 
 
 def inference_dtype(precision: str) -> torch.dtype:
-    """Return the dtype for one of `engine.PRECISIONS`; log how another than float32 compares on this machine."""
+    """Return the dtype for "float32", "bfloat16" or "auto", and log what "auto" chose."""
     chosen = choose_precision(precision)
-    if precision != "float32":
-        logger.warning(explain_precision(chosen))
+    if precision == "auto":
+        logger.warning("Computing in %s", chosen)
     return getattr(torch, chosen)
 
 
 def training_precision(arguments: "TrainingArguments") -> str:
     """Return the precision of a training run's matrix products."""
     return "bfloat16" if arguments.bf16 else "float16" if arguments.fp16 else "float32"
-
-
-def explain_precision(precision: str, use_cpu: bool = False) -> str:
-    """Return one line for the user: the precision, and on a CPU how bfloat16 compares."""
-    if torch.accelerator.is_available() and not use_cpu:
-        return f"Computing in {precision}"
-    speedup = bfloat16_speedup()
-    factor = f"{speedup:.1f} times as fast as" if speedup > 1 else f"{1 / speedup:.0f} times slower than"
-    return f"Computing in {precision}: this CPU multiplies matrices in bfloat16 {factor} in float32"

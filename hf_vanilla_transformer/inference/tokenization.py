@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tokenizers import Encoding, Tokenizer
 
-from ..errors import DataError, named_errors
+from ..errors import named_errors
 
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ class ExportedTokenizer:
         added_tokens: How many tokens, such as [EOS], each text gets.
     """
 
-    def __init__(self, folder: str, subfolder: str = "", vocab_size: int | None = None):
+    def __init__(self, folder: str, subfolder: str = ""):
         file = Path(folder, subfolder, "tokenizer.json")
         with named_errors(folder, "tokenizer"):
             self._tokenizer = Tokenizer.from_file(str(file))
@@ -33,8 +33,6 @@ class ExportedTokenizer:
         self.max_length = settings.get("model_max_length", sys.maxsize)
         self.added_tokens = self._tokenizer.num_special_tokens_to_add(is_pair=False)
         self._side = settings.get("truncation_side", "right")
-        ids = [*self._tokenizer.get_vocab().values(), *self._tokenizer.encode("").ids]
-        check_ids(folder, 1 + max(ids, default=0), vocab_size)
 
     def encode(self, texts: list[str], max_length: int) -> tuple[list[list[int]], list[int]]:
         """Return the ids of texts, cut to `max_length` as the tokenizer cuts, and the number of ids before that."""
@@ -81,9 +79,3 @@ def cut(encoding: Encoding, max_length: int, side: str) -> list[int]:
     surplus = min(len(encoding) - max_length, len(own))
     left_out = {*(own[:surplus] if side == "left" else own[len(own) - surplus :])}
     return [token for place, token in enumerate(encoding.ids) if place not in left_out]
-
-
-def check_ids(folder: str, needed: int, vocab_size: int | None) -> None:
-    """Raise a `DataError` if a tokenizer needs a greater vocabulary than the model has."""
-    if vocab_size is not None and needed > vocab_size:
-        raise DataError(f"{folder}: the tokenizer has the id {needed - 1}, the model's vocabulary {vocab_size} tokens")

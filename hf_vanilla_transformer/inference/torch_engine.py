@@ -23,7 +23,7 @@ class TorchEngine(Engine):
 
     @classmethod
     def load(cls, folder: str, dtype: str = "float32") -> "TorchEngine":
-        """Load a model's folder or Hub name; `dtype` is one of `engine.PRECISIONS`."""
+        """Load a model's folder or Hub name; `dtype` is "float32", "bfloat16" or "auto"."""
         return cls(on_accelerator(load_model(folder, dtype=inference_dtype(dtype))))
 
     @torch.inference_mode()

@@ -26,7 +26,6 @@ class Translator(LoadedModel):
         target_tokenizer: The target tokenizer where the target has its own vocabulary; by default that of the folder.
         num_beams: Beams of the search; 1 is greedy; by default as many as the model's `generate` has.
         max_new_tokens: Greatest number of tokens of a translation; by default the model's limit.
-        truncation: Cut texts that are longer than the model reads, and count them in `number_cut`; False refuses them.
         batch_size, dtype, num_threads: As in `Classifier`.
 
     Attributes:
@@ -47,7 +46,6 @@ class Translator(LoadedModel):
         *,
         num_beams: int | None = None,
         max_new_tokens: int | None = None,
-        truncation: bool = True,
         **options: Any,
     ):
         super().__init__(model, tokenizer, **options)
@@ -56,7 +54,7 @@ class Translator(LoadedModel):
         if (max_new_tokens or 0) > (limit := self.engine.facts.max_target_positions - 1):
             raise DataError(f"max_new_tokens: at most the model's {limit}, not {max_new_tokens}")
         self.num_beams = num_beams or self.engine.num_beams
-        self.max_new_tokens, self.truncation = max_new_tokens, truncation
+        self.max_new_tokens = max_new_tokens
         self.max_length = self.engine.facts.max_positions
         self.target_tokenizer: TextTokenizer
         if target_tokenizer is not None:
@@ -66,10 +64,9 @@ class Translator(LoadedModel):
         elif tokenizer is not None:
             raise DataError("a loaded model with two vocabularies needs its target_tokenizer, too")
         else:
-            self.target_tokenizer = load_text_tokenizer(
-                str(model), TARGET_TOKENIZER, self.engine.facts.target_vocab_size
-            )
-        self._options |= {"num_beams": num_beams, "max_new_tokens": max_new_tokens, "truncation": truncation}
+            size = self.engine.facts.target_vocab_size
+            self.target_tokenizer = load_text_tokenizer(str(model), size, TARGET_TOKENIZER)
+        self._options |= {"num_beams": num_beams, "max_new_tokens": max_new_tokens}
 
     def __call__(
         self, texts: str | Iterable[Any], *, num_return_sequences: int | None = None, return_scores: bool = False
@@ -95,7 +92,7 @@ class Translator(LoadedModel):
             have no answer: None.
 
         Raises:
-            DataError: a text is too long and not to be cut, or there are fewer beams than translations.
+            DataError: there are fewer beams than translations.
         """
         check_count("num_return_sequences", num_return_sequences)
         if (number := num_return_sequences or 1) > self.num_beams:

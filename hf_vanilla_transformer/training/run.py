@@ -25,7 +25,7 @@ from ..hub.model_card import save_model_card
 from ..hub.record import CARD_FILE, metrics_of_training, save_record
 from ..hub.upload import upload
 from ..inference.folder import Model, load_config, load_to_train, load_tokenizer, load_tokenizer_to_train, size_needed
-from ..inference.precision import explain_precision, training_precision
+from ..inference.precision import training_precision
 from ..settings.groups import ModelArguments
 from .checkpoints import LOCK_FILE, last_whole_checkpoint, prepare_output_dir
 from .trainer import ResumableTrainer, TrainingStopped
@@ -201,8 +201,7 @@ class Run:
             self._at_end = stack.pop_all()
         if self.training.ddp_find_unused_parameters is None:
             self.training.ddp_find_unused_parameters = False  # no loss leaves out a parameter
-        precision = explain_precision(training_precision(self.training), self.training.use_cpu)
-        print_once(f"The result goes to {self.folder}", precision)
+        print_once(f"The result goes to {self.folder}", f"Computing in {training_precision(self.training)}")
         return self
 
     def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:

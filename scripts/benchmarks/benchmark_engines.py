@@ -178,7 +178,7 @@ def load_contenders(arguments: BenchmarkArguments, model: str, names: list[str],
             exported = folder / Path(model).name / f"{format}-{dtype}"
             if not exported.exists():
                 export(model, output_dir=str(exported), format=format, quantize=None if dtype == "float32" else dtype)
-            engines[name] = load_engine(str(exported))
+            engines[name] = load_engine(str(exported), num_threads=torch.get_num_threads())
     return engines
 
 

@@ -97,19 +97,6 @@ def test_a_line_that_cannot_be_read_is_named_and_those_before_are_answered(run, 
     assert [line.split("\t")[2] for line in out.splitlines()] == TEXTS[:WINDOW]
 
 
-def test_answers_of_another_command_are_not_overwritten(refused, classifier, texts, tmp_path, monkeypatch):
-    output, answer = tmp_path / "answers.tsv", Classifier.rows
-
-    def meanwhile(self, asked):
-        output.write_text("theirs")
-        return answer(self, asked)
-
-    monkeypatch.setattr(Classifier, "rows", meanwhile)
-    arguments = ["--model", classifier, "--file", texts, "--output", output]
-    assert "nothing is overwritten" in refused("predict", *arguments)
-    assert output.read_text() == "theirs" and {file.name for file in tmp_path.iterdir()} == {"texts.txt", output.name}
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -96,8 +96,11 @@ def has(value, name: str) -> bool:
 
 @pytest.mark.slow
 def test_no_class_of_transformers_that_a_folder_may_name_as_its_tokenizer_runs_code(planted):
-    for name in [name for name in dir(transformers) if has(transformers, name)]:
-        named = getattr(transformers, name)
+    # Models and configurations have one base class each, and their imports take half a minute: one of each is below.
+    files = transformers._class_to_module.items()
+    models = (name for name, file in files if ".modeling_" in file or ".configuration_" in file)
+    for name in {*dir(transformers)} - {name for name in models if not name.startswith("Auto")}:
+        named = getattr(transformers, name) if has(transformers, name) else None
         if not has(named, "from_pretrained"):
             continue
         (planted / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": name}))
@@ -110,7 +113,7 @@ def test_no_class_of_transformers_that_a_folder_may_name_as_its_tokenizer_runs_c
 
 
 @pytest.mark.parametrize("file", ["config.json", "tokenizer_config.json"])
-@pytest.mark.parametrize("name", ["AutoFeatureExtractor", "AutoProcessorFast", "BarkModel", "set_seed"])
+@pytest.mark.parametrize("name", ["AutoFeatureExtractor", "AutoProcessorFast", "BarkModel", "BertConfig", "set_seed"])
 def test_a_tokenizer_of_another_class_is_refused(planted, file, name):
     (planted / "tokenizer_config.json").unlink()
     (planted / file).write_text(json.dumps({"tokenizer_class": name}))

@@ -57,7 +57,7 @@ def test_torch_keeps_its_threads(tmp_path):
     try:
         torch.set_num_threads(2)
         for _ in range(2):
-            assert load_engine(str(tmp_path / "export")).translator.num_translators == 2
+            assert load_engine(str(tmp_path / "export"), num_threads=3).translator.num_translators == 3
         assert torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(threads)
