@@ -6,7 +6,7 @@ from pathlib import Path
 from datasets import DownloadConfig, DownloadManager
 
 from ..errors import DataError
-from .checksums import file_checksum
+from .sources import file_checksum
 
 
 SAMPLES = Path(__file__).parent / "samples"

@@ -9,9 +9,9 @@ from datasets import Dataset, DatasetDict, Features, List, Value, concatenate_da
 from transformers import PreTrainedTokenizerBase
 
 from ..errors import DataError
-from .in_memory import NAMES, is_in_memory, name_of
 from .plain_text import read_texts
 from .rows import complete_splits, convert_rows, data_errors, tokenize_rows
+from .sources import NAMES, is_in_memory, name_of
 from .tables import check_type, find_splits, read_tables
 
 

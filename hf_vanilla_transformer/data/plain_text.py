@@ -10,9 +10,9 @@ from datasets import Dataset, DatasetDict, Features, List, Value
 from transformers import PreTrainedTokenizerBase
 
 from ..errors import DataError
-from .checksums import file_checksum
 from .lines import iterate_lines
 from .rows import generate_rows, tokenize_rows
+from .sources import file_checksum
 
 
 logger = logging.getLogger(__name__)

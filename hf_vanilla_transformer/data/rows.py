@@ -14,7 +14,7 @@ from datasets.fingerprint import Hasher
 from transformers import PreTrainedTokenizerBase
 
 from ..errors import DataError
-from .in_memory import SPLITS
+from .sources import SPLITS
 
 
 logger = logging.getLogger(__name__)

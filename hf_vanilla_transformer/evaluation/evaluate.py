@@ -14,8 +14,8 @@ import torch
 from datasets import Dataset, concatenate_datasets
 from tqdm import tqdm
 
-from ..data.in_memory import name_of
 from ..data.labels import SEPARATOR, label_names, multi_hot
+from ..data.sources import name_of
 from ..errors import DataError
 from ..hub.finished_folder import finished_folder
 from ..hub.record import RECIPE_FILE, describe_environment, record_of, save_json

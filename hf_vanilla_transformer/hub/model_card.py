@@ -12,7 +12,7 @@ from typing import Any
 import jinja2
 from huggingface_hub import EvalResult, ModelCard, ModelCardData
 
-from ..data.in_memory import SPLITS
+from ..data.sources import SPLITS
 from ..errors import DataError, named_errors
 from ..inference.engine import TARGET_TOKENIZER
 from ..tasks import CLASSIFICATION, DENOISING, EXAMPLES, GENERATION, METRICS, SINGLE, TRANSLATION, Task

@@ -17,8 +17,7 @@ import yaml
 from transformers import GenerationConfig, PreTrainedModel, TrainerState, TrainingArguments
 from transformers.utils import cached_file
 
-from ..data.checksums import describe_splits
-from ..data.in_memory import name_of
+from ..data.sources import describe_splits, name_of
 from ..settings.recipes import read_file, without_folders
 from .curves import plot_training_curves
 from .data_source import data_source

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..data.in_memory import is_in_memory
+from ..data.sources import is_in_memory
 
 
 def windows(texts: str | Iterable[Any], size: int) -> Iterator[list[Any]]:

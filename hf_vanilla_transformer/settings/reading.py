@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
 from transformers import HfArgumentParser
 
-from ..data.in_memory import is_in_memory, name_of
+from ..data.sources import is_in_memory, name_of
 from ..errors import DataError
 from .groups import DROPOUT_FIELDS, JsonMapping, check_at_least
 from .recipes import find_recipe, read_file

@@ -7,9 +7,9 @@ from typing import Any
 from transformers import PreTrainedTokenizerBase, Seq2SeqTrainingArguments
 
 from ..configuration_vanilla_transformer import VanillaTransformerConfig
-from ..data.checksums import file_checksum
 from ..data.plain_text import load_corpus, tokenize_corpus
 from ..data.report import describe_data
+from ..data.sources import file_checksum
 from ..errors import DataError
 from ..evaluation.metrics import compute_perplexity, token_losses
 from ..inference.folder import load_config

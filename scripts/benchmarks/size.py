@@ -34,9 +34,9 @@ from hf_vanilla_transformer import (
     VanillaTransformerForSequenceClassification,
 )
 from hf_vanilla_transformer.commands.arguments import exit_with_one_line, parse_arguments
-from hf_vanilla_transformer.data.checksums import describe_splits
 from hf_vanilla_transformer.data.labelled_text import load_labelled_text, tokenize
 from hf_vanilla_transformer.data.parallel_text import load_parallel_text, tokenize_pairs
+from hf_vanilla_transformer.data.sources import describe_splits
 from hf_vanilla_transformer.errors import DataError
 from hf_vanilla_transformer.hub.record import describe_environment, save_json
 from hf_vanilla_transformer.settings.groups import check_at_least

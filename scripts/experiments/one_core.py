@@ -34,8 +34,8 @@ from transformers.hf_argparser import HfArg
 
 from hf_vanilla_transformer import VanillaTransformerForConditionalGeneration
 from hf_vanilla_transformer.commands.arguments import exit_with_one_line, parse_arguments
-from hf_vanilla_transformer.data.checksums import checksum
 from hf_vanilla_transformer.data.lines import iterate_lines
+from hf_vanilla_transformer.data.sources import checksum
 from hf_vanilla_transformer.hub.record import save_record
 from hf_vanilla_transformer.inference.batches import pad
 from hf_vanilla_transformer.training.batches import TokenBudgetBatchSampler

@@ -6,9 +6,9 @@ from tokenizers import Tokenizer, models
 from transformers import PreTrainedTokenizerFast
 
 from data.files import data_error, write_table
-from hf_vanilla_transformer.data.checksums import checksum
 from hf_vanilla_transformer.data.labelled_text import encode, tokenize
 from hf_vanilla_transformer.data.nsmc import SAMPLES
+from hf_vanilla_transformer.data.sources import checksum
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from data.files import HEADER, assert_shape, data_error
 from hf_vanilla_transformer.data import nsmc
-from hf_vanilla_transformer.data.checksums import file_checksum
+from hf_vanilla_transformer.data.sources import file_checksum
 
 
 pytestmark = pytest.mark.usefixtures("online")

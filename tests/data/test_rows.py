@@ -5,8 +5,8 @@ import hashlib
 import numpy as np
 from datasets import ClassLabel, Dataset, Features, Value
 
-from hf_vanilla_transformer.data.checksums import checksum
 from hf_vanilla_transformer.data.rows import TextsOfColumns, column_array
+from hf_vanilla_transformer.data.sources import checksum
 
 
 def test_columns_of_chosen_rows():

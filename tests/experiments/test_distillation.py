@@ -10,8 +10,8 @@ from distillation import SOFT_LABELS_FILE, labels_nearby, linear_classifier, sof
 from shared import ROOT, TWO_STEPS, read_json
 from transformers.modeling_outputs import Seq2SeqSequenceClassifierOutput
 
-from hf_vanilla_transformer.data.checksums import file_checksum
 from hf_vanilla_transformer.data.labelled_text import load_labelled_text
+from hf_vanilla_transformer.data.sources import file_checksum
 from hf_vanilla_transformer.inference import Classifier
 
 

@@ -1,8 +1,10 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""Data in memory: a data set of `datasets`, or a pandas DataFrame."""
+"""Sources of data: what they are called, the splits of those in memory, and checksums."""
 
+import hashlib
+import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import DataError
@@ -49,3 +51,23 @@ def name_of(source: Any) -> str:
         raise DataError(f"data must be a name, a path, a Dataset or a DataFrame, not a {type(source).__name__}")
     number = sum(map(len, source.values())) if type(source).__name__ == "DatasetDict" else len(source)
     return f"{type(source).__name__} ({number:,} rows)"
+
+
+def checksum(dataset: "Dataset") -> str:
+    """Return the SHA-256, hexadecimal, of a data set's rows as JSON lines, in their order."""
+    digest, encoder = hashlib.sha256(), json.JSONEncoder(ensure_ascii=False)
+    for batch in dataset.iter(batch_size=10_000):
+        for row in zip(*batch.values(), strict=True):
+            digest.update(f"{encoder.encode(row)}\n".encode())
+    return digest.hexdigest()
+
+
+def file_checksum(file: str | os.PathLike) -> str:
+    """Return the SHA-256, hexadecimal, of a file's bytes."""
+    with open(file, "rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()
+
+
+def describe_splits(data: "Mapping[str, Dataset]") -> dict[str, dict[str, Any]]:
+    """Return the number of `rows` of each split and their checksum, `sha256`."""
+    return {name: {"rows": len(split), "sha256": checksum(split)} for name, split in data.items()}
