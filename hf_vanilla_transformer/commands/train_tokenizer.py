@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from transformers.hf_argparser import HfArg
 
 from ..data.plain_text import read_texts
+from ..data.rows import TextsOfColumns
 from ..errors import DataError
 from ..hub.finished_folder import finished_folder
-from ..settings.groups import LabelledTextArguments, VocabularyKind, check_at_least
-from ..training.vocabulary import train_vocabulary
+from ..settings.groups import LabelledTextArguments, VocabularyKind
+from ..tokenizer import train_tokenizer
 from .arguments import exit_with_one_line, parse_arguments
 
 
@@ -26,13 +27,11 @@ class TokenizerArguments(LabelledTextArguments):
     texts: list[str] = HfArg(default_factory=list, help="Files with one text per line, plain or .gz; not --data.")
     data: str = HfArg(default="", help="Labelled text, as train-classifier takes it.")
     vocab_size: int = HfArg(default=8007, help="Pieces and the seven special tokens together.")
-    vocab_lines: int | None = HfArg(default=None, help="Train on this many texts, evenly spaced; by default on all.")
     model: VocabularyKind = HfArg(default="bpe", help="What kind of vocabulary.")
     lowercase: bool = HfArg(default=False, help="Lowercase all texts.")
     max_length: int = HfArg(default=256, help="Tokens that truncation keeps.")
 
     def __post_init__(self):
-        check_at_least(1, self, "vocab_lines")
         if bool(self.texts) == bool(self.data):
             raise DataError("name either --texts or --data")
 
@@ -45,6 +44,6 @@ def main(argv: list[str] | None = None) -> None:
         texts, encoding = arguments.texts, arguments.encoding or "utf-8"
         rows = read_texts(texts, encoding) if texts else arguments.load()["train"]
         options = {name: getattr(arguments, name) for name in ("vocab_size", "model", "lowercase", "max_length")}
-        tokenizer = train_vocabulary(rows, ["text"], arguments.vocab_lines, **options)
+        tokenizer = train_tokenizer(TextsOfColumns(rows, ["text"]), **options)
         tokenizer.save_pretrained(folder)
     print(f"{arguments.output_dir}: {arguments.model} vocabulary of {len(tokenizer)}")

@@ -129,12 +129,10 @@ class ModelArguments:
     vocab_size: int | None = HfArg(
         default=None, help="Size of a new vocabulary; by default 8007, a translator's 8000."
     )
-    vocab_lines: int | None = HfArg(default=None, help="Train a new vocabulary on so many texts; by default on all.")
 
     def __post_init__(self):
         from ..configuration_vanilla_transformer import VanillaTransformerConfig
 
-        check_at_least(1, self, "vocab_lines")
         with user_errors():
             VanillaTransformerConfig.check_names(self.config)
         if self.model and set(self.config) - DROPOUT_FIELDS:
@@ -149,7 +147,7 @@ class VocabularyArguments(ModelArguments):
 
     def __post_init__(self):
         super().__post_init__()
-        new = {"vocab_size": 8007, "tokenizer_model": "bpe", "vocab_lines": None}
+        new = {"vocab_size": 8007, "tokenizer_model": "bpe"}
         apply_defaults(self, "tokenizer" if self.tokenizer else "model", **new)
 
 
@@ -218,7 +216,7 @@ class TranslatorArguments(ModelArguments):
         super().__post_init__()
         check_at_least(1, self, "max_length", "average_last")
         new = {"preset": "base", "vocabularies": "joint", "tokenizer_model": "bpe", "vocab_size": 8000}
-        apply_defaults(self, "model", **new, target_vocab_size=None, vocab_lines=None)
+        apply_defaults(self, "model", **new, target_vocab_size=None)
         if self.target_vocab_size is not None and self.vocabularies == "joint":
             raise DataError("--target_vocab_size: needs --vocabularies separate")
         if self.max_sentences is not None and (self.max_tokens is None or self.max_sentences < 1):

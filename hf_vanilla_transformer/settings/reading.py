@@ -38,7 +38,7 @@ NOT_IN_RECIPE = {
     "hub_strategy",
 }
 # Settings of a recipe for a new vocabulary or a new model, by the setting that brings an existing one.
-OF_NEW_VOCABULARY = {"vocab_size", "target_vocab_size", "tokenizer_model", "vocab_lines"}
+OF_NEW_VOCABULARY = {"vocab_size", "target_vocab_size", "tokenizer_model"}
 OF_NEW = {
     "tokenizer": OF_NEW_VOCABULARY,
     "model": {"config", "preset", "vocabularies", "tokenizer", *OF_NEW_VOCABULARY},

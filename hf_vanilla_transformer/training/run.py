@@ -19,7 +19,7 @@ from filelock import FileLock, Timeout
 from transformers import GenerationConfig, PreTrainedModel, PreTrainedTokenizerBase, TrainingArguments, set_seed
 
 from ..configuration_vanilla_transformer import VanillaTransformerConfig
-from ..data.rows import column_array
+from ..data.rows import TextsOfColumns, column_array
 from ..errors import DataError, user_errors
 from ..hub.model_card import save_model_card
 from ..hub.record import CARD_FILE, metrics_of_training, save_record
@@ -27,9 +27,9 @@ from ..hub.upload import upload
 from ..inference.folder import Model, load_config, load_to_train, load_tokenizer, load_tokenizer_to_train, size_needed
 from ..inference.precision import training_precision
 from ..settings.groups import ModelArguments
+from ..tokenizer import train_tokenizer
 from .checkpoints import LOCK_FILE, last_whole_checkpoint, prepare_output_dir
 from .trainer import ResumableTrainer, TrainingStopped
-from .vocabulary import train_vocabulary
 
 
 def print_once(*lines: str) -> None:
@@ -236,7 +236,7 @@ class Run:
         if arguments.tokenizer or arguments.model:
             return load_tokenizer_to_train(arguments.tokenizer, arguments.model, needed, max_length)
         options = {"vocab_size": arguments.vocab_size, "model": arguments.tokenizer_model, "max_length": max_length}
-        return broadcast_from_main(lambda: train_vocabulary(rows, ["text"], arguments.vocab_lines, **options))
+        return broadcast_from_main(lambda: train_tokenizer(TextsOfColumns(rows, ["text"]), **options))
 
     def make_model(self, model_class: type[Model], config: VanillaTransformerConfig, **options: Any) -> Model:
         """Seed all random numbers, then make a new model, or load the one to train further; in float32.

@@ -23,7 +23,7 @@ from transformers.trainer_utils import SaveStrategy
 from ..configuration_vanilla_transformer import VanillaTransformerConfig
 from ..data.parallel_text import tokenize_pairs
 from ..data.report import describe_data
-from ..data.rows import column_array
+from ..data.rows import TextsOfColumns, column_array
 from ..errors import DataError
 from ..evaluation.metrics import compute_perplexity, token_losses, translation_report, word_report
 from ..hub.record import data_record
@@ -33,11 +33,10 @@ from ..modeling_vanilla_transformer import VanillaTransformerForConditionalGener
 from ..settings.groups import PairArguments, TranslatorArguments, check_at_least
 from ..settings.reading import read_settings
 from ..tasks import TRANSLATION
-from ..tokenizer import has_capitals
+from ..tokenizer import has_capitals, train_tokenizer
 from .checkpoints import average_checkpoints, last_checkpoints
 from .run import Run, broadcast_from_main, generation_config, make_config, print_once, sorted_by_length
 from .trainer import TokenBudgetTrainer
-from .vocabulary import train_vocabulary
 
 
 # The figures of `translation_report` that each evaluation shows.
@@ -181,13 +180,14 @@ def make_tokenizers(arguments: TranslatorArguments, train: Dataset) -> Tokenizer
     """Train the tokenizers of source and target on the training pairs; one for both if the vocabulary is joint."""
     options: dict[str, Any] = {"model": arguments.tokenizer_model, "lowercase": arguments.lowercase}
     options |= {"max_length": arguments.max_length or 256, "add_eos": True}
-    train_on = partial(train_vocabulary, train, lines=arguments.vocab_lines, **options)
     size, target_size = arguments.vocab_size, arguments.target_vocab_size
     if arguments.vocabularies == "joint":
-        tokenizer = train_on(columns=["source", "target"], vocab_size=size)
+        tokenizer = train_tokenizer(TextsOfColumns(train, ["source", "target"]), vocab_size=size, **options)
         return tokenizer, tokenizer
     target_size = size if target_size is None else target_size
-    return train_on(columns=["source"], vocab_size=size), train_on(columns=["target"], vocab_size=target_size)
+    sizes = {"source": size, "target": target_size}
+    source, target = (train_tokenizer(TextsOfColumns(train, [one]), vocab_size=sizes[one], **options) for one in sizes)
+    return source, target
 
 
 def make_translator_config(

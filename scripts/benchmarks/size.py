@@ -36,13 +36,14 @@ from hf_vanilla_transformer import (
 from hf_vanilla_transformer.commands.arguments import exit_with_one_line, parse_arguments
 from hf_vanilla_transformer.data.labelled_text import load_labelled_text, tokenize
 from hf_vanilla_transformer.data.parallel_text import load_parallel_text, tokenize_pairs
+from hf_vanilla_transformer.data.rows import TextsOfColumns
 from hf_vanilla_transformer.data.sources import describe_splits
 from hf_vanilla_transformer.errors import DataError
 from hf_vanilla_transformer.hub.record import describe_environment, save_json
 from hf_vanilla_transformer.settings.groups import check_at_least
+from hf_vanilla_transformer.tokenizer import train_tokenizer
 from hf_vanilla_transformer.training.checkpoints import prepare_output_dir
 from hf_vanilla_transformer.training.trainer import ResumableTrainer, TokenBudgetTrainer
-from hf_vanilla_transformer.training.vocabulary import train_vocabulary
 
 
 KINDS = ("parallel", "labelled")
@@ -134,7 +135,9 @@ def start_training(arguments: SizeArguments, kind: str, folder: Path, is_first: 
     with meter.stage("vocabulary"):
         columns = ["source", "target"] if pairs else ["text"]
         options = {"vocab_size": arguments.vocab_size, "add_eos": pairs}
-        tokenizer = train_vocabulary(data["train"], columns, arguments.vocab_lines, **options)
+        number = min(arguments.vocab_lines, len(data["train"]))
+        rows = data["train"].select(np.arange(number) * len(data["train"]) // number)
+        tokenizer = train_tokenizer(TextsOfColumns(rows, columns), **options)
     with meter.stage("tokens"):
         tokenized = tokenize_pairs(data, tokenizer, tokenizer) if pairs else tokenize(data, tokenizer)
     with meter.stage("first batch"):

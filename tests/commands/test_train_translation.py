@@ -1,6 +1,7 @@
 """`vanilla-transformer train-translation`: what a run leaves, what its settings do, what is refused."""
 
 import math
+import sys
 
 import pytest
 import torch
@@ -72,8 +73,9 @@ def test_a_translator_is_trained_further(succeed, corpus, tmp_path):
     assert "bleu_words" not in read_json(tmp_path / "further" / "metrics.json")["test"]["beams_1"]
 
 
-def test_the_papers_own_recipe_has_the_papers_settings(tmp_path):
+def test_the_papers_own_recipe_has_the_papers_settings(tmp_path, monkeypatch):
     words = ["wmt14-en-de-base", "--data", "wmt14", "--output_dir", str(tmp_path / "run")]
+    monkeypatch.setattr(sys, "argv", ["vanilla-transformer train-translation"])
     (_, model, training), _ = parse_arguments(GROUPS, "", words)
     config = VanillaTransformerConfig.from_preset(model.preset, **model.config)
     sizes = (config.d_model, config.encoder_ffn_dim, config.decoder_ffn_dim)

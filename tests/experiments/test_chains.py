@@ -5,8 +5,10 @@ import importlib
 import os
 import shlex
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest import mock
 
 import pytest
 import yaml
@@ -70,7 +72,8 @@ def read_stage(words: list[str]) -> Stage:
     groups = getattr(module, "GROUPS", None) or getattr(module, "ARGUMENTS", None) or OTHER_ARGUMENTS[command]
     made = flags.index("--output_dir" if "--output_dir" in flags else "--output")
     without = [*flags[:made], *flags[made + 2 :]] if command == "translate" else flags  # the file exists already
-    parsed, settings = parse_arguments(groups, "", without)
+    with mock.patch.object(sys, "argv", [command]):
+        parsed, settings = parse_arguments(groups, "", without)
     if Path(command).name == "one_core.py":  # its record has all settings
         settings = {name: value for name, value in vars(parsed[0]).items() if value is not None}
     for name in ("output_dir", "output"):

@@ -79,6 +79,7 @@ def test_the_command_of_a_published_card_takes_its_recipe(folder, monkeypatch):
     assert program == "vanilla-transformer"
     module = importlib.import_module(f"hf_vanilla_transformer.commands.{subcommand.replace('-', '_')}")
     monkeypatch.chdir(folder)
+    monkeypatch.setattr(sys, "argv", [subcommand])
     _, settings = parse_arguments(getattr(module, "GROUPS", None) or module.ARGUMENTS, "", flags)
     recipe = yaml.safe_load((folder / "recipe.yaml").read_text())
     assert {**settings, "data": None} == {**recipe, "data": None}
