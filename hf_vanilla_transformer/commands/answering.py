@@ -18,8 +18,15 @@ from typing import Any, TextIO
 from tqdm import tqdm
 from transformers.hf_argparser import HfArg
 
-from ..data.lines import BYTE_ORDER_MARK, JSON_SUFFIXES, ending_of, iterate_lines, stream_lines
-from ..data.table_files import find_columns, iterate_rows
+from ..data.lines import (
+    BYTE_ORDER_MARK,
+    JSON_SUFFIXES,
+    ending_of,
+    find_columns,
+    iterate_lines,
+    iterate_rows,
+    stream_lines,
+)
 from ..errors import DataError
 from ..inference.batches import windows
 from ..inference.loaded import WINDOW, LoadedModel

@@ -1,12 +1,13 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-"""Text files, line by line."""
+"""Text files, line by line; CSV and TSV files, row by row."""
 
 import codecs
+import csv
 import gzip
 import os
 import unicodedata
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -70,3 +71,75 @@ def appearance(name: str) -> str:
     composed = unicodedata.normalize("NFKC", name)
     visible = "".join(character for character in composed if unicodedata.category(character) != "Cf")
     return " ".join(visible.split())
+
+
+def iterate_rows(file: str | os.PathLike, encoding: str = "utf-8", quotings: int = 1) -> Iterator[list[str]]:
+    """Read a table row by row, beginning with its header.
+
+    `datasets` and pandas shift the columns of a file whose first row has one field too many, without a word.
+
+    Args:
+        file: A `.csv` file, or one with tabs, in which each line is a row; either with `.gz` or not.
+        encoding: Of the file.
+        quotings: How many times the fields between tabs may be quoted as in CSV.
+
+    Yields:
+        The fields of each row, without empty lines.
+
+    Raises:
+        OSError: The file cannot be read.
+        DataError: A row has another number of fields than the header, there is no header, or the CSV is not valid.
+    """
+    name, width, is_csv = os.fspath(file), 0, ending_of(file) == ".csv"
+    hint = "" if is_csv else "; texts with tabs or line breaks need a .csv file"
+    with open(file, "rb") as stream:
+        lines = decode_lines(stream, name, encoding)
+        for line, fields in _comma_separated(lines, name) if is_csv else _tab_separated(lines, quotings):
+            width = width or len(fields)
+            if len(fields) != width:
+                raise DataError(f"{name}, line {line}: {len(fields)} columns instead of {width}{hint}")
+            yield fields
+    if not width:
+        raise DataError(f"{name}: the file is empty")
+
+
+def find_columns(name: str, columns: Sequence[str], wanted: Sequence[str]) -> list[int]:
+    """Return the place of each wanted column; if there is none of its name, of the one that looks the same."""
+    places = []
+    for column in wanted:
+        same = [place for place, other in enumerate(columns) if other == column]
+        same = same or [place for place, other in enumerate(columns) if appearance(other) == appearance(column)]
+        if len(same) != 1:
+            number = "two columns" if same else "no column"
+            shown = [*columns[:10], *["…"] * (len(columns) > 10)]
+            raise DataError(f"{name}: {number} {column!r}; the columns are {', '.join(shown)}")
+        places += same
+    return places
+
+
+def _comma_separated(lines: Iterator[tuple[int, str]], name: str) -> Iterator[tuple[int, list[str]]]:
+    reader, line = csv.reader((text for _, text in lines), strict=True), 1
+    try:
+        for fields in reader:
+            if fields:
+                yield line, fields
+            line = reader.line_num + 1
+    except csv.Error as error:
+        raise DataError(f"{name}, line {reader.line_num}: {error}") from error
+
+
+def _tab_separated(lines: Iterator[tuple[int, str]], quotings: int) -> Iterator[tuple[int, list[str]]]:
+    for number, text in lines:
+        if text := text.removesuffix("\n").removesuffix("\r"):
+            fields = text.split("\t")
+            for _ in range(quotings):
+                fields = [_unquote(field) for field in fields]
+            yield number, fields
+
+
+def _unquote(field: str) -> str:
+    """Undo one level of CSV quoting; a field that is not quoted stays as it is."""
+    if len(field) < 2 or not field.startswith('"') or not field.endswith('"'):
+        return field
+    inside = field[1:-1]
+    return field if '"' in inside.replace('""', "") else inside.replace('""', '"')

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import DataError
-from .table_files import find_columns
+from .lines import find_columns
 
 
 if TYPE_CHECKING:

@@ -11,11 +11,10 @@ from typing import Any
 from datasets import Dataset, DatasetDict, load_dataset
 
 from ..errors import DataError
-from .lines import JSON_SUFFIXES, TABLE_SUFFIXES, ending_of
+from .lines import JSON_SUFFIXES, TABLE_SUFFIXES, ending_of, find_columns, iterate_rows
 from .nsmc import NSMC_QUOTINGS
 from .rows import data_errors, generate_rows
 from .sources import NAMES, SPLITS, file_checksum, is_in_memory, name_of, splits_of
-from .table_files import find_columns, iterate_rows
 
 
 logger = logging.getLogger(__name__)
