@@ -27,7 +27,6 @@ from ..settings.groups import EvaluationArguments, LabelledTextArguments, PairAr
 from ..settings.reading import read_settings
 from ..tasks import METRICS, MULTI, REGRESSION, SINGLE, TRANSLATION
 from .metrics import (
-    TABLE_LIMIT,
     bootstrapped_bleu,
     calibration_report,
     calibration_scores,
@@ -164,7 +163,7 @@ def evaluate_classifier(
         print(*markdown_table(robustness["changes"]), sep="\n")
         if "mean_of_spacings" in robustness:
             print(f"mean of the spacings: {robustness['mean_of_spacings']:.4f}")
-    if 2 <= len(report.get("per_label", [])) <= TABLE_LIMIT:
+    if "per_label" in report:
         print(*markdown_table(report["per_label"]), sep="\n")
     return measured
 

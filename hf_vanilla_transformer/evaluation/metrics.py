@@ -35,8 +35,6 @@ __all__ = [
     "translation_report",
     "wilson_interval",
 ]
-# A longer table of labels is not printed.
-TABLE_LIMIT = 50
 # Bins of equal width for the probability of the predicted label.
 BINS = 10
 # Probabilities below which a text is left unanswered.

@@ -50,11 +50,7 @@ logger = logging.getLogger(__name__)
 class SettingsParser(HfArgumentParser):
     """Gives flags, keywords and a recipe's settings the types of their fields; it fills in no defaults.
 
-    Attributes:
-        required: The names of the settings that have no default.
-        optional: The names of those that may be None.
-        texts: The names of those that are nothing but a text.
-        flags: The flag of each setting.
+    `required` are the settings without a default, `optional` those that may be None, `texts` those that are a text.
     """
 
     def __init__(self, groups: Sequence[type], **options: Any):

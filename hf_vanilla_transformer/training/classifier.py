@@ -24,7 +24,6 @@ from ..data.report import describe_data
 from ..data.rows import column_array
 from ..errors import DataError
 from ..evaluation.metrics import (
-    TABLE_LIMIT,
     compute_metrics,
     evaluate_split,
     interval_of,
@@ -196,7 +195,7 @@ def headline(report: dict[str, Any], rows: int, problem_type: str) -> str:
     """Write the test split's table of labels and headline metric, and warn of a model with a single answer."""
     per_label = report.get("per_label", [])
     name, words = headline_of(problem_type)
-    lines = markdown_table(per_label) if 2 <= len(per_label) <= TABLE_LIMIT else []
+    lines = markdown_table(per_label) if per_label else []
     lines += [f"test {words}: {report[name]:.4f}{interval_of(report)}"]
     if "uncalibrated" in report:
         before, after = (one["expected_calibration_error"] for one in (report["uncalibrated"], report))
