@@ -46,9 +46,7 @@ class LinesArguments(EngineArguments):
     file: str | None = HfArg(
         default=None, help="Texts, one per line, or a table: .csv, .tsv, .jsonl. By default standard input."
     )
-    text_column: str | None = HfArg(
-        default=None, help="The column with the texts of a table; by default as in the model's recipe."
-    )
+    text_column: str | None = HfArg(default=None, help="The column with the texts of a table.")
     encoding: str = HfArg(default="utf-8", help="Of the file, such as cp949.")
     output: str | None = HfArg(default=None, help="File for the answers; by default standard output.")
     batch_size: int = HfArg(default=64, help="Texts in one pass through the model.")
@@ -88,13 +86,8 @@ class Texts:
     mark: str = ""
 
 
-def open_texts(arguments: LinesArguments, recipe_column: str, *, repeats_text: bool) -> Texts:
-    """Open what is to be answered, and read a table's header.
-
-    Args:
-        arguments: The settings.
-        recipe_column: The setting of the model's recipe that names the column with the texts.
-        repeats_text: Whether a line of answers ends with its text.
+def open_texts(arguments: LinesArguments, *, repeats_text: bool) -> Texts:
+    """Open the texts, and read a table's header; with `repeats_text`, a line of answers ends with its text.
 
     Raises:
         OSError: the file cannot be read.
@@ -108,10 +101,6 @@ def open_texts(arguments: LinesArguments, recipe_column: str, *, repeats_text: b
             lines = started(iterate_lines(file, encoding))
         return Texts(((line, line) for line in lines), partial(text_line, repeats_text))
     column = arguments.text_column
-    if column is None:
-        from ..hub.record import RECIPE_FILE, record_of  # which imports Trainer
-
-        column = record_of(arguments.model, RECIPE_FILE).get(recipe_column)
     if column is None:
         raise DataError(f"--file: {file} is a table: name the column with the texts by --text_column")
     if form in JSON_SUFFIXES:
@@ -185,10 +174,10 @@ def answer_texts(
     Args:
         arguments: The settings.
         texts: From `open_texts`.
-        model: What answers.
-        names: The names of the columns that an answer has.
-        ask: Takes texts and returns the model's answer to each, None to a blank one.
-        columns_of: Takes an answer and returns its columns by name. Those of a blank text are empty.
+        model: Counts the texts that it cuts.
+        names: The columns of an answer; those of a blank text are empty.
+        ask: Returns the answer to each text, None to a blank one.
+        columns_of: Returns the columns of an answer by name.
     """
     check_free(arguments.file, texts.columns, names)
     is_typed = arguments.file is None and sys.stdin.isatty()

@@ -44,7 +44,7 @@ class PredictArguments(LinesArguments):
 @exit_with_one_line
 def main(argv: list[str] | None = None) -> None:
     (arguments,), _ = parse_arguments([PredictArguments], __doc__, argv)
-    texts = open_texts(arguments, "text_column", repeats_text=True)
+    texts = open_texts(arguments, repeats_text=True)
     options = {name: getattr(arguments, name) for name in ("dtype", "batch_size", "threshold")}
     classify = Classifier(arguments.model, **options)
     if classify.problem_type == REGRESSION and arguments.top_k > 1:

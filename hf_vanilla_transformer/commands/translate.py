@@ -42,7 +42,7 @@ class TranslateArguments(LinesArguments):
 @exit_with_one_line
 def main(argv: list[str] | None = None) -> None:
     (arguments,), _ = parse_arguments([TranslateArguments], __doc__, argv)
-    texts = open_texts(arguments, "source_column", repeats_text=False)
+    texts = open_texts(arguments, repeats_text=False)
     options = ("num_beams", "max_new_tokens", "batch_size", "dtype")
     translate = Translator(arguments.model, **{name: getattr(arguments, name) for name in options})
     number, scores = arguments.num_return_sequences, arguments.return_scores

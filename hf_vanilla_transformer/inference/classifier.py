@@ -2,7 +2,6 @@
 """Classify texts with the engine of the model's folder."""
 
 from collections.abc import Iterable, Iterator
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -44,21 +43,14 @@ class Classifier(LoadedModel):
 
     def __init__(self, model: Any, tokenizer: Any = None, *, threshold: float | None = None, **options: Any):
         super().__init__(model, tokenizer, **options)
+        self.labels, self.problem_type = self.engine.facts.labels, self.engine.facts.problem_type
         if threshold is not None and self.problem_type == REGRESSION:
             raise DataError("threshold: a model of numbers has no probabilities")
-        if threshold is not None and not (isinstance(threshold, Real) and 0 <= threshold <= 1):
+        if threshold is not None and not 0 <= threshold <= 1:
             raise DataError(f"threshold: a probability from 0 to 1, not {threshold!r}")
         self.threshold = threshold
         self.max_length = int(min(self.tokenizer.max_length, self.engine.facts.max_positions))
         self._options |= {"threshold": threshold}
-
-    @property
-    def labels(self) -> list[str]:
-        return self.engine.facts.labels
-
-    @property
-    def problem_type(self) -> str:
-        return self.engine.facts.problem_type
 
     def __call__(self, texts: str | Iterable[Any], *, top_k: int | None = 0) -> list[Any]:
         """Answer each text, as `stream` does; one text counts as a list of one."""
@@ -78,10 +70,8 @@ class Classifier(LoadedModel):
             A blank text, None and NaN have no answer: None.
 
         Raises:
-            DataError: `top_k` is negative, or the model computes NaN or infinity.
+            DataError: the model computes NaN or infinity.
         """
-        if top_k is not None and top_k < 0:
-            raise DataError(f"top_k: at least 1, not {top_k}")
         return (None if row is None else self.answer(row, top_k) for row in self.rows(texts))
 
     def answer(self, row: np.ndarray, top_k: int | None = 0) -> Any:

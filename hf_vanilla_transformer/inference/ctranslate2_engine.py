@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import named_errors
-from .engine import Engine, ModelFacts
+from .engine import Engine, ModelFacts, Rows
 
 
 class CTranslate2Engine(Engine):
@@ -43,7 +43,7 @@ class CTranslate2Engine(Engine):
         self.logits_without_tokens = export.get("logits_without_tokens")
         self.target_ids = {token: token_id for token_id, token in enumerate(self.target_tokens)}
 
-    def logits(self, input_ids: list[list[int]], batch_size: int) -> np.ndarray:
+    def logits(self, input_ids: Rows, batch_size: int) -> np.ndarray:
         logits = np.empty((len(input_ids), len(self.facts.labels)), dtype=np.float32)
         places = [place for place, row in enumerate(input_ids) if row]
         if len(places) < len(input_ids):
@@ -55,18 +55,13 @@ class CTranslate2Engine(Engine):
         return logits
 
     def translate(
-        self,
-        input_ids: list[list[int]],
-        batch_size: int,
-        num_beams: int = 1,
-        max_new_tokens: int | None = None,
-        num_return_sequences: int = 1,
-    ) -> list[list[list[int]]]:
+        self, input_ids: Rows, batch_size: int, num_beams: int = 1, max_new_tokens: int | None = None, n_best: int = 1
+    ) -> list[Rows]:
         results = self._answer(
             self.sources(input_ids),
             batch_size,
             beam_size=num_beams,
-            num_hypotheses=num_return_sequences,
+            num_hypotheses=n_best,
             length_penalty=self.length_penalty,
             # The start token is one of the target positions.
             max_decoding_length=max_new_tokens or self.facts.max_target_positions - 1,
@@ -77,12 +72,12 @@ class CTranslate2Engine(Engine):
             for result in results
         ]
 
-    def log_probabilities(self, input_ids: list[list[int]], target_ids: list[list[int]]) -> list[np.ndarray]:
+    def log_probabilities(self, input_ids: Rows, target_ids: Rows) -> list[np.ndarray]:
         targets = [[self.target_tokens[token] for token in row] for row in target_ids]
         results = self.translator.score_batch(self.sources(input_ids), targets, max_input_length=0)
         return [np.array(result.log_probs, dtype=np.float32) for result in results]
 
-    def sources(self, input_ids: list[list[int]]) -> list[list[str]]:
+    def sources(self, input_ids: Rows) -> list[list[str]]:
         """Return the texts' tokens, as CTranslate2 takes them."""
         return [[self.source_tokens[token] for token in row] for row in input_ids]
 

@@ -16,6 +16,8 @@ from ..tasks import FORMATS, SINGLE
 
 # An export's record: `format`, `task`, `quantize`, the model's `config` and `generation`, `comparison`.
 EXPORT_FILE = "export.json"
+# Token ids, text by text.
+Rows = list[list[int]]
 # The subfolder of a translator's folder that holds the target tokenizer, where the target has its own vocabulary.
 TARGET_TOKENIZER = "target_tokenizer"
 
@@ -33,8 +35,7 @@ class ModelFacts:
     max_positions: int
     max_target_positions: int
     vocab_size: int
-    target_vocab_size: int
-    has_target_vocabulary: bool
+    target_vocab_size: int | None  # None: source and target have one vocabulary
 
     @classmethod
     def of(cls, config: Any) -> "ModelFacts":
@@ -53,8 +54,7 @@ class ModelFacts:
             max_positions=positions,
             max_target_positions=fields["decoder_max_position_embeddings"] or positions,
             vocab_size=fields["vocab_size"],
-            target_vocab_size=fields["decoder_vocab_size"] or fields["vocab_size"],
-            has_target_vocabulary=fields["decoder_vocab_size"] is not None,
+            target_vocab_size=fields["decoder_vocab_size"],
         )
 
 
@@ -69,50 +69,25 @@ class Engine:
     facts: ModelFacts
     num_beams = 1
 
-    def logits(self, input_ids: list[list[int]], batch_size: int) -> np.ndarray:
-        """Score the labels of texts.
-
-        Args:
-            input_ids: The token ids of each text, at most as many as the model has positions; none of an empty text.
-            batch_size: Maximum number of texts in one pass.
-
-        Returns:
-            (texts, labels), float32, in the order of `input_ids`.
-        """
+    def logits(self, input_ids: Rows, batch_size: int) -> np.ndarray:
+        """Return the logits of texts, (texts, labels), float32. A text may have no token."""
         raise NotImplementedError
 
     def translate(
-        self,
-        input_ids: list[list[int]],
-        batch_size: int,
-        num_beams: int = 1,
-        max_new_tokens: int | None = None,
-        num_return_sequences: int = 1,
-    ) -> list[list[list[int]]]:
-        """Translate texts.
+        self, input_ids: Rows, batch_size: int, num_beams: int = 1, max_new_tokens: int | None = None, n_best: int = 1
+    ) -> list[Rows]:
+        """Return the `n_best` translations of each text, which has at least one token.
 
-        Args:
-            input_ids: The source ids of each text, at least one.
-            batch_size: Maximum number of texts in one pass.
-            num_beams: Beams of the search; 1 is greedy.
-            max_new_tokens: Greatest number of tokens of a translation; by default the model's limit.
-            num_return_sequences: Translations of each text, at most as many as beams.
-
-        Returns:
-            For each text, in the order of `input_ids`, the target ids of its translations, the best first, from
-            behind the start token to before the end token.
+        A translation is its target ids from behind the start token to before the end token. By default, it has as many
+        tokens as the model allows.
         """
         raise NotImplementedError
 
-    def log_probabilities(self, input_ids: list[list[int]], target_ids: list[list[int]]) -> list[np.ndarray]:
-        """Score translations.
-
-        Args:
-            input_ids: The source ids of each text, at least one.
-            target_ids: The ids of each translation, fewer than the model has target positions.
+    def log_probabilities(self, input_ids: Rows, target_ids: Rows) -> list[np.ndarray]:
+        """Return the log-probability of each token of a translation and of the end token after it.
 
         Returns:
-            For each text the log-probability of each token and of the end token after it, (tokens + 1,), float32.
+            For each text (tokens + 1,), float32.
         """
         raise NotImplementedError
 

@@ -42,13 +42,8 @@ def load_from(loader: Any, folder: str, what: str, **options: Any) -> Any:
 
     Code in the folder or repository does not run, even where transformers itself forgets `trust_remote_code`.
 
-    Args:
-        loader: A class with `from_pretrained`.
-        folder: A path or a name on the Hub.
-        what: What is loaded, for the message: "model" or "tokenizer".
-
     Raises:
-        DataError: it cannot be read, or needs code.
+        DataError: the "model" or "tokenizer", `what`, cannot be read, or needs code.
     """
     with named_errors(folder, what), ONE_AT_A_TIME, no_question():
         return loader.from_pretrained(folder, trust_remote_code=False, **options)
@@ -168,16 +163,11 @@ def size_needed(tokenizer: PreTrainedTokenizerBase) -> int:
 def load_tokenizer_to_train(
     folder: str | None, model: str | None, needed: Iterable[str], max_length: int
 ) -> PreTrainedTokenizerBase:
-    """Load the tokenizer for a model that is trained.
-
-    Args:
-        folder: As in `load_tokenizer`; None for the model's own.
-        model: The folder or Hub name of the model; None where it is new.
-        needed: Names of the special tokens that it must have, such as `pad_token`.
-        max_length: The number of tokens that it truncates texts to.
+    """Load the tokenizer of a folder, or else of the model that is trained further; it truncates to `max_length`.
 
     Raises:
-        DataError: as in `load_tokenizer`, or a special token is missing, or the model was trained with other ids.
+        DataError: as in `load_tokenizer`, or it lacks one of the tokens `needed`, such as "pad_token", or the model
+            was trained with other ids.
     """
     tokenizer = load_tokenizer(folder or model)
     for name in needed:

@@ -4,7 +4,7 @@
 import os
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,9 +14,6 @@ from .batches import windows
 from .engine import Engine, load_engine, read_export
 from .tokenization import ExportedTokenizer, TextTokenizer, TransformersTokenizer
 
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 # Batches in a window: the texts of a window are read, sorted by length, and answered together.
 WINDOW = 64
@@ -38,15 +35,14 @@ class LoadedModel:
 
     def __init__(
         self,
-        model: "str | os.PathLike | Engine | PreTrainedModel",
-        tokenizer: "PreTrainedTokenizerBase | None" = None,
+        model: Any,
+        tokenizer: Any = None,
         *,
         batch_size: int = 64,
         dtype: str = "float32",
         num_threads: int | None = None,
     ):
         check_count("batch_size", batch_size or 0)
-        check_count("num_threads", num_threads)
         self.batch_size, self.number_cut = batch_size, 0
         self.tokenizer: TextTokenizer
         self._options: dict[str, Any] = {"batch_size": batch_size, "dtype": dtype, "num_threads": num_threads}

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..errors import named_errors
 from .batches import batches_by_length
-from .engine import Engine, ModelFacts
+from .engine import Engine, ModelFacts, Rows
 
 
 def onnx_file(quantize: str | None) -> str:
@@ -30,7 +30,7 @@ class OnnxEngine(Engine):
         with named_errors(file, "model"):
             self.session = onnxruntime.InferenceSession(file, options, providers=["CPUExecutionProvider"])
 
-    def logits(self, input_ids: list[list[int]], batch_size: int) -> np.ndarray:
+    def logits(self, input_ids: Rows, batch_size: int) -> np.ndarray:
         logits = np.empty((len(input_ids), len(self.facts.labels)), dtype=np.float32)
         for places, ids, mask in batches_by_length(input_ids, batch_size, self.facts.pad_token_id):
             (logits[places],) = self.session.run(["logits"], {"input_ids": ids, "attention_mask": mask})

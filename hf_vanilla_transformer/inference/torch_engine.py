@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from .batches import batches_by_length, pad
-from .engine import Engine, ModelFacts
+from .engine import Engine, ModelFacts, Rows
 from .folder import load_model, on_accelerator
 from .precision import inference_dtype
 
@@ -27,7 +27,7 @@ class TorchEngine(Engine):
         return cls(on_accelerator(load_model(folder, dtype=inference_dtype(dtype))))
 
     @torch.inference_mode()
-    def logits(self, input_ids: list[list[int]], batch_size: int) -> np.ndarray:
+    def logits(self, input_ids: Rows, batch_size: int) -> np.ndarray:
         logits = np.empty((len(input_ids), len(self.facts.labels)), dtype=np.float32)
         for places, *batch in batches_by_length(input_ids, batch_size, self.facts.pad_token_id):
             ids, mask = self._tensors(*batch)
@@ -36,32 +36,27 @@ class TorchEngine(Engine):
 
     @torch.inference_mode()
     def translate(
-        self,
-        input_ids: list[list[int]],
-        batch_size: int,
-        num_beams: int = 1,
-        max_new_tokens: int | None = None,
-        num_return_sequences: int = 1,
-    ) -> list[list[list[int]]]:
-        translations: list[list[list[int]]] = [[]] * len(input_ids)
+        self, input_ids: Rows, batch_size: int, num_beams: int = 1, max_new_tokens: int | None = None, n_best: int = 1
+    ) -> list[Rows]:
+        translations: list[Rows] = [[]] * len(input_ids)
         for places, *batch in batches_by_length(input_ids, batch_size, self.facts.pad_token_id):
             ids, mask = self._tensors(*batch)
             written = self.model.generate(
                 ids,
                 attention_mask=mask,
                 num_beams=num_beams,
-                num_return_sequences=num_return_sequences,
+                num_return_sequences=n_best,
                 do_sample=False,
                 # It counts the start token. `max_new_tokens` beside a model's own `max_length` makes a warning.
                 max_length=self.facts.max_target_positions if max_new_tokens is None else 1 + max_new_tokens,
             )
             rows = list(map(self.until_end, written[:, 1:].tolist()))
             for number, place in enumerate(places):
-                translations[place] = rows[number * num_return_sequences : (number + 1) * num_return_sequences]
+                translations[place] = rows[number * n_best : (number + 1) * n_best]
         return translations
 
     @torch.inference_mode()
-    def log_probabilities(self, input_ids: list[list[int]], target_ids: list[list[int]]) -> list[np.ndarray]:
+    def log_probabilities(self, input_ids: Rows, target_ids: Rows) -> list[np.ndarray]:
         start, end, padding = self.facts.start_token_id, self.facts.end_token_ids[0], self.facts.pad_token_id
         decoder_input_ids, _ = pad([[start, *ids] for ids in target_ids], padding)
         labels, in_target = pad([[*ids, end] for ids in target_ids], padding)

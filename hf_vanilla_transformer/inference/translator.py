@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import DataError
-from .engine import TARGET_TOKENIZER
+from .engine import TARGET_TOKENIZER, Rows
 from .loaded import LoadedModel, check_count, check_finite, load_text_tokenizer
 from .tokenization import TextTokenizer, TransformersTokenizer
 
@@ -51,20 +51,17 @@ class Translator(LoadedModel):
         super().__init__(model, tokenizer, **options)
         check_count("num_beams", num_beams)
         check_count("max_new_tokens", max_new_tokens)
-        if (max_new_tokens or 0) > (limit := self.engine.facts.max_target_positions - 1):
-            raise DataError(f"max_new_tokens: at most the model's {limit}, not {max_new_tokens}")
         self.num_beams = num_beams or self.engine.num_beams
         self.max_new_tokens = max_new_tokens
         self.max_length = self.engine.facts.max_positions
         self.target_tokenizer: TextTokenizer
         if target_tokenizer is not None:
             self.target_tokenizer, self._folder = TransformersTokenizer(target_tokenizer), None
-        elif not self.engine.facts.has_target_vocabulary:
+        elif (size := self.engine.facts.target_vocab_size) is None:
             self.target_tokenizer = self.tokenizer
         elif tokenizer is not None:
             raise DataError("a loaded model with two vocabularies needs its target_tokenizer, too")
         else:
-            size = self.engine.facts.target_vocab_size
             self.target_tokenizer = load_text_tokenizer(str(model), size, TARGET_TOKENIZER)
         self._options |= {"num_beams": num_beams, "max_new_tokens": max_new_tokens}
 
@@ -105,7 +102,7 @@ class Translator(LoadedModel):
         rows = self._encode(texts)
         # The engines get no text without a token, such as one of U+200B alone.
         sources = [ids for ids in rows if len(ids) > self.tokenizer.added_tokens]
-        written: list[list[list[int]]] = []
+        written: list[Rows] = []
         if sources:
             written = self.engine.translate(sources, self.batch_size, self.num_beams, self.max_new_tokens, number)
         pairs = [(source, ids) for source, each in zip(sources, written, strict=True) for ids in each]

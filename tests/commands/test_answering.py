@@ -5,12 +5,10 @@ import csv
 import gzip
 import io
 import json
-import shutil
 import sys
 
 import pandas as pd
 import pytest
-import yaml
 from shared import tiny_config
 
 from hf_vanilla_transformer import VanillaTransformerForSequenceClassification
@@ -176,10 +174,8 @@ def test_a_table_comes_back_with_the_answers_added(
     file, output = tmp_path / f"texts.{ending}", tmp_path / f"answers.{ending}"
     with open(file, "w", encoding=encoding, newline="") as opened:
         csv.writer(opened, delimiter=delimiter).writerows([header, *rows])
-    model = shutil.copytree(classifier, tmp_path / "model")
-    (model / "recipe.yaml").write_text(yaml.safe_dump({"text_column": header[0]}))
-    arguments = ["--file", file, "--batch_size", "1", "--output", output]
-    succeed("predict", "--model", model, *arguments, *(["--encoding", "cp949"] if encoding == "cp949" else []))
+    arguments = ["--file", file, "--text_column", header[0], "--batch_size", "1", "--output", output]
+    succeed("predict", "--model", classifier, *arguments, *(["--encoding", "cp949"] if encoding == "cp949" else []))
     back = encoding if encoding == "utf-8-sig" else "utf-8"
     assert output.read_bytes().startswith(codecs.BOM_UTF8) == (back == "utf-8-sig")
     with open(output, encoding=back, newline="") as opened:

@@ -92,7 +92,7 @@ def test_int8_is_near_and_small(published):
 
 
 def test_the_cards_program_needs_neither_torch_nor_transformers(published):
-    for text in ("정말 재미있고 감동적인 영화", " "):
+    for text in ("정말 재미있고 감동적인 영화", "\u200b"):
         program = re.sub(r'encode\(".*"\)', f'encode("{text}")', program_of(published))
         label, probability = run_without_the_package(WITHOUT_TORCH + program, home=published).split()
         (answer,) = Classifier(published)(text)
