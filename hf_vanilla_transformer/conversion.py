@@ -297,16 +297,14 @@ def _read_structure(state_dict: Mapping[str, torch.Tensor], source: _Source) -> 
     """Read the head, the numbers of layers and `attention_bias` from the tensors' names."""
     heads = source.names.keys() & _CLASSES.keys()
     head = next((one for one in heads if not state_dict.keys().isdisjoint(_expand(source.names[one]))), None)
-    fields: dict[str, Any] = {"attention_bias": "attention_bias" not in source.open_fields}
-    layers: dict[str, set[str]] = {"encoder": set(), "decoder": set()}
-    for theirs, ours in _pairs(source, head):
-        if "*" in theirs:
-            pattern = re.compile(re.escape(theirs).replace(r"\*", r"([0-9]+)"))
-            numbers = {match[1] for match in map(pattern.fullmatch, state_dict) if match}
-            layers[ours.partition(".")[0]] |= numbers
-            fields["attention_bias"] |= bool(numbers) and ours.endswith("_proj.bias")
-    # At least one layer, so that an error lists its tensors as missing.
-    return head, fields | {f"{side}_layers": max(1, len(numbers)) for side, numbers in layers.items()}
+    layer = re.compile(rf"(?:{_CLASSIFIER_PREFIX})?(encoder|decoder)\.layers\.([0-9]+)\.")
+    layers = {match.groups() for match in map(layer.match, state_dict) if match}
+    biases = {theirs.replace("*", "0") for theirs, ours in _pairs(source, head) if ours.endswith("_proj.bias")}
+    return head, {
+        "attention_bias": "attention_bias" not in source.open_fields or not biases.isdisjoint(state_dict),
+        # At least one layer, so that an error lists its tensors as missing.
+        **{f"{side}_layers": max(1, sum(side == one for one, _ in layers)) for side in ("encoder", "decoder")},
+    }
 
 
 def _read_shapes(

@@ -67,9 +67,8 @@ def write(
 def quantize_weights(spec) -> None:
     """Quantize the weights to int8, each row with its own scale, so that no processor overflows.
 
-    Without VNNI, an x86 processor multiplies bytes with VPMADDUBSW: unsigned inputs times signed weights, and the sum
-    of two products in 16 bits, which saturates. Weights of seven bits keep it exact: 2 * 255 * 64 < 2**15. See oneDNN,
-    "Nuances of int8 computations". CTranslate2's own quantization goes up to 127.
+    An x86 processor without VNNI adds two products of bytes in 16 bits, which saturate. Weights of seven bits keep the
+    sum exact: 2 * 255 * 64 < 2**15. See oneDNN, "Nuances of int8 computations".
     """
 
     def quantize(layer, name: str, value: torch.Tensor) -> None:

@@ -704,8 +704,6 @@ class VanillaTransformerDecoder(VanillaTransformerPreTrainedModel):
             attention_mask=encoder_attention_mask,
             encoder_hidden_states=encoder_hidden_states,
         )
-        if self.gradient_checkpointing and self.training and torch.is_grad_enabled():
-            cache = None  # the backward pass runs each layer again, which would update the cache twice
         source = encoder_hidden_states, encoder_attention_mask
         for layer in self.layers:
             hidden_states = layer(hidden_states, attention_mask, *source, cache=cache, **kwargs)
