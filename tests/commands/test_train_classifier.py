@@ -201,8 +201,6 @@ def test_several_labels_a_text_from_training_to_prediction(succeed, films, tmp_p
 
 def test_numbers_from_training_to_prediction(succeed, refused, films, tmp_path):
     data = ["--data", films, "--text_column", "text", "--label_column", "rating"]
-    said = refused("train-classifier", *data, "--output_dir", tmp_path / "asked", *SMALL_RUN)
-    assert "4 different numbers: is problem_type regression" in said
     kind = ["sample", "--problem_type", "regression"]
     run_folder = tmp_path / "run"
     said = refused("train-classifier", *kind, *data, *SMALL_RUN, "--metric_for_best_model", "accuracy")
