@@ -71,19 +71,12 @@ class LinesArguments(EngineArguments):
 
 @dataclass
 class Texts:
-    """A stream of texts.
-
-    Attributes:
-        rows: Each text, and the row of the stream that holds it.
-        to_line: Takes a row and the columns of its answer by name; returns the line to write.
-        columns: The header of a CSV or TSV file.
-        mark: The byte order mark of such a file, for Excel.
-    """
+    """A stream of texts, each with the row that holds it."""
 
     rows: Iterator[tuple[str | None, Any]]
-    to_line: Callable[[Any, dict[str, Answer]], str]
-    columns: Sequence[str] = ()
-    mark: str = ""
+    to_line: Callable[[Any, dict[str, Answer]], str]  # from a row and the columns of its answer by name
+    columns: Sequence[str] = ()  # the header of a CSV or TSV file
+    mark: str = ""  # the byte order mark of such a file, for Excel
 
 
 def open_texts(arguments: LinesArguments, *, repeats_text: bool) -> Texts:

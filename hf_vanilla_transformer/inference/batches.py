@@ -37,11 +37,7 @@ def pad(rows: list[list[int]], pad_token_id: int | None) -> tuple[np.ndarray, np
 def batches_by_length(
     input_ids: list[list[int]], batch_size: int, pad_token_id: int | None
 ) -> Iterator[tuple[list[int], np.ndarray, np.ndarray]]:
-    """Yield batches of texts of similar length, which have few pads.
-
-    Yields:
-        The places of the texts in `input_ids` (B), their ids (B, L) and the mask (B, L).
-    """
+    """Yield batches of texts of similar length: their places in `input_ids` (B), ids (B, L) and mask (B, L)."""
     order = sorted(range(len(input_ids)), key=lambda place: len(input_ids[place]))
     for begin in range(0, len(order), batch_size):
         places = order[begin : begin + batch_size]

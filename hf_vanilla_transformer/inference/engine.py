@@ -59,15 +59,10 @@ class ModelFacts:
 
 
 class Engine:
-    """Runs one model on token ids: `logits` of a classifier, `translate` of a translator.
-
-    Attributes:
-        facts: What is known of the model.
-        num_beams: The number of beams in the model's generation configuration.
-    """
+    """Runs one model on token ids: `logits` of a classifier, `translate` of a translator."""
 
     facts: ModelFacts
-    num_beams = 1
+    num_beams = 1  # of the model's generation configuration
 
     def logits(self, input_ids: Rows, batch_size: int) -> np.ndarray:
         """Return the logits of texts, (texts, labels), float32. A text may have no token."""
@@ -84,11 +79,7 @@ class Engine:
         raise NotImplementedError
 
     def log_probabilities(self, input_ids: Rows, target_ids: Rows) -> list[np.ndarray]:
-        """Return the log-probability of each token of a translation and of the end token after it.
-
-        Returns:
-            For each text (tokens + 1,), float32.
-        """
+        """Return the log-probability of each token of a translation and of its end token, (tokens + 1,), float32."""
         raise NotImplementedError
 
     def until_end(self, row: list[int]) -> list[int]:
@@ -97,11 +88,7 @@ class Engine:
 
 
 def read_export(folder: str | Path) -> dict[str, Any] | None:
-    """Read the record of an exported folder; None if the folder holds a model of this package.
-
-    Raises:
-        DataError: it is not JSON, or names a format that is not known here.
-    """
+    """Read the record of an exported folder; None if the folder holds a model of this package."""
     file = Path(folder, EXPORT_FILE)
     if not file.is_file():
         return None

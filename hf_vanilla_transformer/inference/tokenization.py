@@ -16,12 +16,7 @@ if TYPE_CHECKING:
 
 
 class ExportedTokenizer:
-    """The tokenizer of an exported folder. Threads can share it.
-
-    Attributes:
-        max_length: The number of tokens to which texts are cut.
-        added_tokens: How many tokens, such as [EOS], each text gets.
-    """
+    """The tokenizer of an exported folder; each text gets `added_tokens`, such as [EOS]. Threads can share it."""
 
     def __init__(self, folder: str, subfolder: str = ""):
         file = Path(folder, subfolder, "tokenizer.json")
