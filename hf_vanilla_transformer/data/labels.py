@@ -70,25 +70,21 @@ def order_labels(source: str, labels: Mapping[str, Sequence[str]], have_order: b
     if not have_order:
         integers = all(re.fullmatch(r"[+-]?\d+", label) for label in every)
         every.sort(key=int if integers else str)
-        _check_meaning(source, every, integers, problem_type)
+        is_vector = every and {*every} <= {"0", "1", "True", "False"}
+        if problem_type == MULTI and (is_vector or any(label[0] == "[" for label in every)):
+            raise DataError(
+                f"{source}: the labels are vectors of 0 and 1, or lists as text: name the labels of each text, in a "
+                f"list or with {SEPARATOR} between them"
+            )
+        forms: dict[str, str] = {}
+        for label in every:
+            other = forms.setdefault(str(int(label)) if integers else appearance(label), label)
+            if other != label:
+                raise DataError(f"{source}: the label {label} is written in two ways, {ascii(other)}, {ascii(label)}")
     for split in labels if "train" in labels else ():
         if unknown := sorted({*labels[split]} - {*labels["train"]}):
             logger.warning(f"{source}, split {split}: no row of train has the label {', '.join(unknown)}")
     return every
-
-
-def _check_meaning(source: str, labels: list[str], integers: bool, problem_type: str) -> None:
-    is_vector = labels and {*labels} <= {"0", "1", "True", "False"}
-    if problem_type == MULTI and (is_vector or any(label[0] == "[" for label in labels)):
-        raise DataError(
-            f"{source}: the labels are vectors of 0 and 1, or lists as text: name the labels of each text, in a list "
-            f"or with {SEPARATOR} between them"
-        )
-    forms: dict[str, str] = {}
-    for label in labels:
-        other = forms.setdefault(str(int(label)) if integers else appearance(label), label)
-        if other != label:
-            raise DataError(f"{source}: the label {label} is written in two ways, {ascii(other)} and {ascii(label)}")
 
 
 def read_label(

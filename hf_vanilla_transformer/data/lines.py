@@ -91,13 +91,12 @@ def iterate_rows(file: str | os.PathLike, encoding: str = "utf-8", quotings: int
         DataError: A row has another number of fields than the header, there is no header, or the CSV is not valid.
     """
     name, width, is_csv = os.fspath(file), 0, ending_of(file) == ".csv"
-    hint = "" if is_csv else "; texts with tabs or line breaks need a .csv file"
     with open(file, "rb") as stream:
         lines = decode_lines(stream, name, encoding)
         for line, fields in _comma_separated(lines, name) if is_csv else _tab_separated(lines, quotings):
             width = width or len(fields)
             if len(fields) != width:
-                raise DataError(f"{name}, line {line}: {len(fields)} columns instead of {width}{hint}")
+                raise DataError(f"{name}, line {line}: {len(fields)} columns instead of {width}")
             yield fields
     if not width:
         raise DataError(f"{name}: the file is empty")

@@ -90,11 +90,7 @@ def save_model_card(folder: str | Path, name: str | None = None) -> None:
 
 
 def load_model_card(folder: str | Path) -> ModelCard:
-    """Read a folder's card.
-
-    Raises:
-        DataError: There is no card, or its metadata cannot be read.
-    """
+    """Read a folder's card; raise a DataError if there is none, or its metadata cannot be read."""
     file = Path(folder) / CARD_FILE
     with named_errors(str(file), "card"):
         return ModelCard.load(file)

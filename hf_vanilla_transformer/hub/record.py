@@ -153,14 +153,14 @@ def describe_environment(device: torch.device | None = None) -> dict[str, Any]:
 
 
 def git_commit() -> str | None:
-    """Return the commit of this package, and whether it has local changes; None outside a checkout."""
+    """Return the checkout's commit, and whether it has local changes; None outside a checkout."""
     package = Path(__file__).parents[1]
     git = partial(subprocess.run, cwd=package, capture_output=True, encoding="utf-8", check=True)
     with contextlib.suppress(OSError, subprocess.CalledProcessError):
         # The package may be installed inside another project's checkout, where git does not track this file.
         git(["git", "ls-files", "--error-unmatch", "__init__.py"])
-        changed = git(["git", "status", "--porcelain", "--untracked-files=no", "."]).stdout
-        return git(["git", "rev-parse", "HEAD"]).stdout.strip() + (" with local changes" if changed else "")
+        describe = ["git", "describe", "--always", "--exclude=*", "--abbrev=40", "--dirty= with local changes"]
+        return git(describe).stdout.strip()
     return None
 
 
