@@ -227,9 +227,8 @@ def convert_checkpoint(state_dict: Mapping[str, torch.Tensor], source: str, **co
     position 5000; `position_embedding_type="learned"` keeps it. Any other table becomes learned positions, with a
     warning.
 
-    transformer-evolution's classifier takes its maximum over the decoder's padding, too; the model here masks it. With
-    one `[BOS]`, as in the tutorial's recipe, both are equal. torch.nn.Transformer has no embeddings: the model gets
-    one zero row on each side; pass `inputs_embeds` and `decoder_inputs_embeds`.
+    torch.nn.Transformer has no embeddings: the model gets one zero row on each side; pass `inputs_embeds` and
+    `decoder_inputs_embeds`.
 
     Args:
         state_dict: The tensors under the tutorial's names, including buffers, all of one floating-point dtype.
@@ -248,12 +247,6 @@ def convert_checkpoint(state_dict: Mapping[str, torch.Tensor], source: str, **co
             extra.
         RuntimeError: a tensor has another shape; raised by `load_state_dict`.
         huggingface_hub.errors.StrictDataclassError: as `VanillaTransformerConfig`.
-
-    Example:
-        >>> state_dict = torch.load("multi30k_model_final.pt", weights_only=True)
-        >>> ids = {"pad_token_id": 2, "bos_token_id": 0, "eos_token_id": 1, "decoder_start_token_id": 0}
-        >>> heads = {"encoder_attention_heads": 8, "decoder_attention_heads": 8}
-        >>> model = convert_checkpoint(state_dict, "annotated-transformer", **heads, **ids)
     """
     preset_name, family = _find_source(source)
     preset = VanillaTransformerConfig.from_preset(preset_name)

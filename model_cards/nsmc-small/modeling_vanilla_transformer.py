@@ -156,12 +156,13 @@ def _position_ids(
     return (torch.arange(length, device=inputs_embeds.device) + past_length).unsqueeze(0)
 
 
-def _check_length(length: int, past_length: int | torch.Tensor, limit: int, remedy: str) -> None:
-    """Raise a ValueError if a sequence is empty or longer than `limit`; the message ends with the remedy."""
+def _check_length(length: int, past_length: int | torch.Tensor, limit: int) -> None:
+    """Raise a ValueError if a sequence is empty or longer than `limit`."""
     if length == 0:
         raise ValueError("A sequence needs at least one token")
     # A static cache keeps its length in a tensor, and reading that would wait for the device.
     if isinstance(past_length, int) and (total := past_length + length) > limit:
+        remedy = f"give the tokenizer truncation=True, max_length={limit}, or `generate` a lower max_new_tokens"
         raise ValueError(f"A sequence of {total} tokens is longer than the model's {limit} positions: {remedy}")
 
 
@@ -587,8 +588,7 @@ class VanillaTransformerEncoder(VanillaTransformerPreTrainedModel):
             return BaseModelOutput(last_hidden_state=torch.zeros(size, dtype=self.dtype, device=input_ids.device))
         if inputs_embeds is None:
             inputs_embeds = embed(self.embed_tokens, input_ids, self.config)
-        limit = self.config.max_position_embeddings
-        _check_length(inputs_embeds.shape[1], 0, limit, f"give the tokenizer truncation=True, max_length={limit}")
+        _check_length(inputs_embeds.shape[1], 0, self.config.max_position_embeddings)
         position_ids = _position_ids(inputs_embeds, attention_mask, 0)
         hidden_states = self.embed_positions(inputs_embeds, position_ids)
         hidden_states = nn.functional.dropout(hidden_states, p=self.dropout, training=self.training)
@@ -684,9 +684,7 @@ class VanillaTransformerDecoder(VanillaTransformerPreTrainedModel):
             cache = EncoderDecoderCache(cache, DynamicCache(config=self.config))
 
         past_length = 0 if cache is None else cache.get_seq_length()
-        limit = self.config.max_target_positions
-        remedy = f"give the tokenizer truncation=True, max_length={limit}, or `generate` a lower max_new_tokens"
-        _check_length(inputs_embeds.shape[1], past_length, limit, remedy)
+        _check_length(inputs_embeds.shape[1], past_length, self.config.max_target_positions)
         if position_ids is None:
             position_ids = _position_ids(inputs_embeds, attention_mask, past_length)
         hidden_states = self.embed_positions(inputs_embeds, position_ids)
