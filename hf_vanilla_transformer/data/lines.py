@@ -25,7 +25,7 @@ def iterate_lines(file: str | os.PathLike, encoding: str = "utf-8") -> Iterator[
 
     Args:
         file: With or without a byte order mark; gzip if the name ends in `.gz`.
-        encoding: Of the file; not UTF-16 or UTF-32, in which a line feed is more than one byte.
+        encoding: Of the file; any that Python knows but UTF-16 and UTF-32.
 
     Yields:
         The lines without their ends. Only LF and CRLF end a line: reviews contain Unicode's other line separators.
@@ -49,6 +49,8 @@ def decode_lines(stream: BinaryIO, name: str, encoding: str = "utf-8") -> Iterat
     number = 0
     try:
         codec = codecs.lookup(encoding).name
+        if codec.startswith(("utf-16", "utf-32")):  # a byte of a character may look like a line feed
+            raise DataError(f"{name}: {encoding} is not read: save the file as UTF-8")
         lines: Any = gzip.GzipFile(fileobj=stream) if name.lower().endswith(".gz") else stream
         for number, line in enumerate(lines, start=1):
             text = line.decode(codec)

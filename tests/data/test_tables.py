@@ -111,6 +111,9 @@ def test_the_cache_follows_the_content(load, tmp_path, name):
 
 
 def test_sources_that_are_nothing(load, tmp_path):
+    (tmp_path / "t.tsv").write_text("document\tlabel\n갊\ta\n", encoding="utf-16-be")
+    with data_error("t.tsv: utf-16-be is not read"):
+        load(tmp_path / "t.tsv", encoding="utf-16-be")
     with pytest.raises(FileNotFoundError, match="nowhere.csv"):
         load("nowhere.csv")
     with data_error("no/where/at all"):
