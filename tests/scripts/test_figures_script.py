@@ -12,6 +12,7 @@ from matplotlib.image import imread
 from shared import ROOT, tiny_config
 
 from hf_vanilla_transformer import (
+    VanillaTransformerEncoderModel,
     VanillaTransformerForConditionalGeneration,
     VanillaTransformerForSequenceClassification,
     VanillaTransformerModel,
@@ -41,7 +42,7 @@ def models(tmp_path_factory) -> Path:
         "classifier": VanillaTransformerForSequenceClassification(tiny_config()),
         "two-vocabularies": VanillaTransformerForConditionalGeneration(tiny_config(decoder_vocab_size=23)),
         "no-start": VanillaTransformerModel(tiny_config(decoder_start_token_id=None)),
-        "encoder": VanillaTransformerModel(tiny_config()).encoder,
+        "encoder": VanillaTransformerEncoderModel(tiny_config()),
     }.items():
         model.save_pretrained(folder / name)
         tokenizer.save_pretrained(folder / name)
