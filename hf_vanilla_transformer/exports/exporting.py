@@ -61,10 +61,9 @@ def export(model: str | Path, **settings: Any) -> dict[str, Any]:
         save_card(folder, record, tokenizers[0], arguments.model)
     same = next(name for name in compared if name.startswith("same"))
     print(
-        f"{compared['texts']} random texts of 1 to {compared['longest']} tokens: greatest difference from torch "
-        f"{compared['greatest_difference']:.1e}; {same.replace('_', ' ')} {compared[same]}"
+        f"{arguments.output_dir}: {form.name}, {arguments.quantize or 'float32'}; {same.replace('_', ' ')} "
+        f"{compared[same]}, greatest difference from torch {compared['greatest_difference']:.1e}"
     )
-    print(f"{arguments.output_dir}: {task.name} with {form.name}, {arguments.quantize or 'float32'}")
     return record
 
 

@@ -79,10 +79,6 @@ class VanillaTransformerConfig(transformers.PreTrainedConfig):
     Raises:
         huggingface_hub.errors.StrictDataclassError: a field has a wrong type, or the fields contradict each other;
             the message names the field.
-
-    Example:
-        >>> from hf_vanilla_transformer import VanillaTransformerConfig, VanillaTransformerForSequenceClassification
-        >>> model = VanillaTransformerForSequenceClassification(VanillaTransformerConfig(num_labels=2))
     """
 
     vocab_size: int = 8007
