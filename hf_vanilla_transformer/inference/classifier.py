@@ -26,7 +26,7 @@ class Classifier(LoadedModel):
         tokenizer: The model's tokenizer; by default that of the folder. Longer texts than it allows are truncated.
         batch_size: Maximum number of texts in one pass through the model.
         dtype: The precision of torch, "float32", "bfloat16" or "auto"; an export has its own.
-        num_threads: Processor threads of an export's engine; by default one for each core.
+        num_threads: Processor threads of an export's engine; by default `OMP_NUM_THREADS`, or one for each core.
         threshold: A probability below which the label is empty, with the probability as it is; of a model with several
             labels a text, in place of 1/2.
 

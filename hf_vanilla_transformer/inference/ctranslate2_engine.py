@@ -2,7 +2,6 @@
 """The engine of models in CTranslate2's format."""
 
 import json
-import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ class CTranslate2Engine(Engine):
     the record has the logits of one.
     """
 
-    def __init__(self, folder: str, export: dict[str, Any], num_threads: int | None = None):
+    def __init__(self, folder: str, export: dict[str, Any], num_threads: int):
         import ctranslate2
 
         self.facts = ModelFacts.of(export["config"])
@@ -30,7 +29,7 @@ class CTranslate2Engine(Engine):
             self.translator = ctranslate2.Translator(
                 str(folder),
                 compute_type=export["quantize"] or "float32",
-                inter_threads=num_threads or os.cpu_count() or 1,
+                inter_threads=num_threads,
                 intra_threads=1,
             )
         if torch:  # `intra_threads` (CTranslate2 4.8) would hold for it, too

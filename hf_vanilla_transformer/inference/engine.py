@@ -3,6 +3,7 @@
 
 import importlib
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -106,7 +107,7 @@ def load_engine(folder: str, dtype: str = "float32", num_threads: int | None = N
         folder: A model's folder or Hub name, or an exported folder.
         dtype: The precision of torch: `"float32"`, `"bfloat16"`, or `"auto"`, as in
             `inference.precision.choose_precision`; an export has its own.
-        num_threads: Processor threads of an export's engine; by default one for each core.
+        num_threads: Processor threads of an export's engine; by default `OMP_NUM_THREADS`, or one for each core.
 
     Raises:
         DataError: record or model cannot be read, or the export has another precision.
@@ -120,4 +121,6 @@ def load_engine(folder: str, dtype: str = "float32", num_threads: int | None = N
     if dtype not in ("float32", "auto"):
         raise DataError(f"{folder}: dtype {dtype}: only torch has it, this is an export to {export['format']}")
     module, name = FORMATS[export["format"]].engine.split(".")
+    # As torch chooses them.
+    num_threads = num_threads or int(os.environ.get("OMP_NUM_THREADS") or os.cpu_count() or 1)
     return getattr(importlib.import_module(f".{module}", __package__), name)(folder, export, num_threads)

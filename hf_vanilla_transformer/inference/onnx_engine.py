@@ -19,12 +19,12 @@ def onnx_file(quantize: str | None) -> str:
 class OnnxEngine(Engine):
     """Computes with onnxruntime, on the CPU."""
 
-    def __init__(self, folder: str, export: dict[str, Any], num_threads: int | None = None):
+    def __init__(self, folder: str, export: dict[str, Any], num_threads: int):
         import onnxruntime
 
         self.facts = ModelFacts.of(export["config"])
         options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = num_threads or 0  # one for each core
+        options.intra_op_num_threads = num_threads
         options.log_severity_level = 3  # errors only
         file = str(Path(folder, onnx_file(export["quantize"])))
         with named_errors(file, "model"):
