@@ -13,7 +13,7 @@ Every saved model carries a copy of this file, so it imports only torch, transfo
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from copy import copy
 from typing import Any
 
@@ -402,10 +402,13 @@ class VanillaTransformerResidual(nn.Module):
         self.post_norm = None if config.norm_first else layer_norm(config)
         self.dropout = config.dropout
 
-    def forward(self, residual: torch.Tensor, sublayer: Callable[[torch.Tensor], torch.Tensor]) -> torch.Tensor:
-        """(B, L, D) to (B, L, D)."""
-        hidden_states = sublayer(residual if self.pre_norm is None else self.pre_norm(residual))
-        hidden_states = residual + nn.functional.dropout(hidden_states, p=self.dropout, training=self.training)
+    def before(self, hidden_states: torch.Tensor) -> torch.Tensor:
+        """Return the sub-layer's input (B, L, D)."""
+        return hidden_states if self.pre_norm is None else self.pre_norm(hidden_states)
+
+    def after(self, residual: torch.Tensor, output: torch.Tensor) -> torch.Tensor:
+        """Add the sub-layer's output (B, L, D) to the residual."""
+        hidden_states = residual + nn.functional.dropout(output, p=self.dropout, training=self.training)
         return hidden_states if self.post_norm is None else self.post_norm(hidden_states)
 
 
@@ -426,10 +429,15 @@ class VanillaTransformerEncoderLayer(GradientCheckpointingLayer):
         **kwargs: Unpack[TransformersKwargs],
     ) -> torch.Tensor:
         """(B, S, D) to (B, S, D)."""
-        hidden_states = self.self_attn_residual(
-            hidden_states, lambda states: self.self_attn(states, attention_mask, **kwargs)[0]
-        )
-        return self.feed_forward_residual(hidden_states, self.feed_forward)
+        residual = hidden_states
+        hidden_states = self.self_attn_residual.before(hidden_states)
+        hidden_states, _ = self.self_attn(hidden_states, attention_mask=attention_mask, **kwargs)
+        hidden_states = self.self_attn_residual.after(residual, hidden_states)
+
+        residual = hidden_states
+        hidden_states = self.feed_forward_residual.before(hidden_states)
+        hidden_states = self.feed_forward(hidden_states)
+        return self.feed_forward_residual.after(residual, hidden_states)
 
 
 class VanillaTransformerDecoderLayer(GradientCheckpointingLayer):
@@ -454,14 +462,22 @@ class VanillaTransformerDecoderLayer(GradientCheckpointingLayer):
         **kwargs: Unpack[TransformersKwargs],
     ) -> torch.Tensor:
         """(B, T, D) and the encoder's output (B, S, D) to (B, T, D)."""
-        hidden_states = self.self_attn_residual(
-            hidden_states, lambda states: self.self_attn(states, attention_mask, cache=cache, **kwargs)[0]
+        residual = hidden_states
+        hidden_states = self.self_attn_residual.before(hidden_states)
+        hidden_states, _ = self.self_attn(hidden_states, attention_mask=attention_mask, cache=cache, **kwargs)
+        hidden_states = self.self_attn_residual.after(residual, hidden_states)
+
+        residual = hidden_states
+        hidden_states = self.encoder_attn_residual.before(hidden_states)
+        hidden_states, _ = self.encoder_attn(
+            hidden_states, encoder_attention_mask, encoder_hidden_states, cache=cache, **kwargs
         )
-        source = encoder_attention_mask, encoder_hidden_states
-        hidden_states = self.encoder_attn_residual(
-            hidden_states, lambda states: self.encoder_attn(states, *source, cache=cache, **kwargs)[0]
-        )
-        return self.feed_forward_residual(hidden_states, self.feed_forward)
+        hidden_states = self.encoder_attn_residual.after(residual, hidden_states)
+
+        residual = hidden_states
+        hidden_states = self.feed_forward_residual.before(hidden_states)
+        hidden_states = self.feed_forward(hidden_states)
+        return self.feed_forward_residual.after(residual, hidden_states)
 
 
 class VanillaTransformerPreTrainedModel(PreTrainedModel):
@@ -479,7 +495,15 @@ class VanillaTransformerPreTrainedModel(PreTrainedModel):
 
     @torch.no_grad()
     def _init_weights(self, module: nn.Module):
-        """Initialise one module, by the configuration's `init_scheme`.
+        """Initialise one module, by the configuration's `init_scheme`:
+
+        |                | "torch"                            | "xavier_uniform"                   | "tensor2tensor" |
+        |----------------|------------------------------------|------------------------------------|-----------------|
+        | linear weights | U(-1/sqrt(fan_in), 1/sqrt(fan_in)) | Glorot & Bengio 2010, uniform      | Glorot          |
+        | linear biases  | U(-1/sqrt(fan_in), 1/sqrt(fan_in)) | U(-1/sqrt(fan_in), 1/sqrt(fan_in)) | 0               |
+        | embeddings     | N(0, 1)                            | Glorot & Bengio 2010, uniform      | N(0, 1 / D)     |
+        | layer norms    | 1 and 0                            | 1 and 0                            | 1 and 0         |
+        | sinusoid       | §3.5                               | §3.5                               | §3.5            |
 
         transformer-evolution trains from "torch", the other tutorials from "xavier_uniform", the paper's own code
         from "tensor2tensor". `transformers.initialization` leaves loaded weights alone.
@@ -532,6 +556,26 @@ class VanillaTransformerPreTrainedModel(PreTrainedModel):
         if hasattr(base, "decoder"):
             target, size = base.decoder.embed_tokens, embeddings.num_embeddings
             self._get_resized_embeddings(target, size, mean_resizing=mean_resizing)
+        return embeddings
+
+    def resize_decoder_token_embeddings(self, new_num_tokens: int, mean_resizing: bool = True) -> nn.Module:
+        """Resize the target vocabulary of a model with two, as `resize_token_embeddings` resizes the source's.
+
+        Returns:
+            The target embeddings.
+
+        Raises:
+            ValueError: the model has one vocabulary.
+        """
+        if self.config.decoder_vocab_size is None:
+            raise ValueError("`decoder_vocab_size` is None, the model has one vocabulary: use resize_token_embeddings")
+        base: Any = self.base_model
+        old = base.decoder.embed_tokens
+        embeddings = self._get_resized_embeddings(old, new_num_tokens, mean_resizing=mean_resizing)
+        if (head := self.get_output_embeddings()) is not None:
+            self.set_output_embeddings(self._get_resized_lm_head(head, new_num_tokens, mean_resizing=mean_resizing))
+        self.config.decoder_vocab_size = new_num_tokens
+        self.tie_weights()
         return embeddings
 
 
@@ -979,14 +1023,8 @@ class VanillaTransformerForSequenceClassification(VanillaTransformerPreTrainedMo
             return_dict=True,
             **kwargs,
         )
-        hidden_states = outputs.last_hidden_state  # (B, T, D); T is 1 unless the caller gives decoder inputs
-        if decoder_attention_mask is not None:
-            is_token = decoder_attention_mask.bool()
-            is_token = is_token | ~is_token.any(dim=1, keepdim=True)  # of a row of padding alone, all positions
-            hidden_states = hidden_states.masked_fill(
-                ~is_token.unsqueeze(-1).to(hidden_states.device), torch.finfo(hidden_states.dtype).min
-            )
-        logits = self.classifier(hidden_states.amax(dim=1))
+        # The maximum is over T positions; T is 1 unless the caller gives decoder inputs.
+        logits = self.classifier(_max_over_tokens(outputs.last_hidden_state, decoder_attention_mask))
         loss = None
         if labels is not None:
             # The loss function infers `problem_type` and sets it in the configuration that it gets. Keep the two types
@@ -998,6 +1036,17 @@ class VanillaTransformerForSequenceClassification(VanillaTransformerPreTrainedMo
                 if (number := kwargs.get("num_items_in_batch")) is not None:
                     loss = loss * labels.numel() / number  # the loss function returned this call's mean
         return Seq2SeqSequenceClassifierOutput(loss=loss, logits=logits, **_without_last_hidden_state(outputs))
+
+
+def _max_over_tokens(hidden_states: torch.Tensor, attention_mask: torch.Tensor | None) -> torch.Tensor:
+    """(B, T, D) to (B, D): the maximum over the tokens; over all positions if a row has none."""
+    if attention_mask is not None:
+        is_token = attention_mask.bool()
+        is_token = is_token | ~is_token.any(dim=1, keepdim=True)
+        hidden_states = hidden_states.masked_fill(
+            ~is_token.unsqueeze(-1).to(hidden_states.device), torch.finfo(hidden_states.dtype).min
+        )
+    return hidden_states.amax(dim=1)
 
 
 # Keyword arguments of `forward` that other code reads.

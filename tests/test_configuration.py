@@ -34,6 +34,7 @@ WRONG = {
     "init_scheme": ["zeros"],
     "eos_token_id": ["3", []],
     "bos_token_id": [-1],
+    "is_encoder_decoder": [False],
 }
 
 

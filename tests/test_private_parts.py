@@ -26,6 +26,7 @@ USED = {
     "_from_config": "transformers: a new model in a dtype, as after loading; the public `from_config` is that of Auto "
     "classes alone. test_conversion.py",
     "_get_resized_embeddings": "transformers: for `_resize_token_embeddings`",
+    "_get_resized_lm_head": "transformers: for `_resize_token_embeddings`",
     "_internal_call": "transformers: saves without a push, which follows with the record. hub/test_runs_that_push.py",
     "_raise_exceptions_for_missing_entries": "transformers: a file that may be missing, while a network that fails is "
     "an error. commands/test_evaluate.py",
@@ -36,7 +37,6 @@ OVERRIDDEN = {
     "_auto_class": "set by `register_for_auto_class`",
     "_can_compile_fullgraph": "PreTrainedModel",
     "_can_record_outputs": "PreTrainedModel",
-    "_get_num_items_in_batch": "Trainer: the divisor, where -100 is a number to predict. training/test_trainer.py",
     "_init_training_state": "Trainer: one more step where a run resumes after its last. training/test_trainer.py",
     "_init_weights": "PreTrainedModel",
     "_keys_to_ignore_on_load_unexpected": "PreTrainedModel",

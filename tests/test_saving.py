@@ -218,15 +218,19 @@ def test_new_input_embeddings_are_scaled(share, scale, tmp_path):
 
 
 @pytest.mark.parametrize("tie", [False, True])
-def test_of_two_vocabularies_the_sources_is_resized(tie, tmp_path):
+def test_two_vocabularies_are_resized_by_themselves(tie, tmp_path):
     model = VanillaTransformerForConditionalGeneration(tiny_config(decoder_vocab_size=31, tie_word_embeddings=tie))
     model.resize_token_embeddings(50)
     assert len(model.model.encoder.embed_tokens.weight) == model.config.vocab_size == 50
     assert len(model.model.decoder.embed_tokens.weight) == model.lm_head.out_features == 31
+    model.resize_decoder_token_embeddings(45)
+    assert len(model.model.decoder.embed_tokens.weight) == model.lm_head.out_features == 45
     assert (model.lm_head.weight is model.model.decoder.embed_tokens.weight) == tie
-    assert (model.config.vocab_size, model.config.decoder_vocab_size) == (50, 31)
+    assert (model.config.vocab_size, model.config.decoder_vocab_size) == (50, 45)
     model.save_pretrained(tmp_path)
     assert torch.equal(outputs(AutoModelForSeq2SeqLM.from_pretrained(tmp_path)), outputs(model))
+    with pytest.raises(ValueError, match="resize_token_embeddings"):
+        VanillaTransformerModel(tiny_config()).resize_decoder_token_embeddings(9)
 
 
 def test_a_folder_knows_its_code(tmp_path):

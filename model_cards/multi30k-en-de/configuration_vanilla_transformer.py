@@ -267,6 +267,11 @@ class VanillaTransformerConfig(transformers.PreTrainedConfig):
                 if not 0 <= token_id < size:
                     raise ValueError(f"`{name}` must be in the vocabulary of {size} tokens, got {token_id}")
 
+    def validate_task(self):
+        """Check that the model is an encoder-decoder."""
+        if not self.is_encoder_decoder:
+            raise ValueError("`is_encoder_decoder` must be true: this model has no other form")
+
 
 # Further names that transformers reads.
 _NAMES_OF_THE_BASE = {
