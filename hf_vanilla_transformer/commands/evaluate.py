@@ -9,9 +9,9 @@
 `--data` is measured whole, or its test split where it has one. Without `--data`, the test split of the data of the
 model's recipe is measured. The settings of the data, from --source_column on, are by default those of the recipe.
 
-Writes `evaluation.json`, and `predictions.tsv`: each row with what the model made of it. Of a classifier: accuracy,
-precision, recall and F1 of each label, confusion matrix, calibration, texts per second. Of a translator: BLEU, cased
-and lower-cased, and chrF, with sacreBLEU's signatures.
+Writes `report.md`, for people, `evaluation.json`, and `predictions.tsv`: each row with what the model made of it. Of a
+classifier: accuracy, precision, recall and F1 of each label, confusion matrix, accuracy by length, calibration, texts
+per second. Of a translator: BLEU, cased and lower-cased, and chrF, with sacreBLEU's signatures.
 
 `--robustness all` measures a classifier with changed texts, too (`data/changes.py`): with other spacing, with more or
 fewer ㅋ and ㅠ, without punctuation, decomposed (NFD), with a slip of the fingers, in the other case.

@@ -4,8 +4,10 @@
 import csv
 import os
 import time
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import fields
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,8 +22,8 @@ from ..errors import DataError
 from ..hub.finished_folder import finished_folder
 from ..hub.record import RECIPE_FILE, describe_environment, record_of, save_json
 from ..inference import Classifier, Translator
-from ..inference.engine import Engine, read_export
-from ..inference.folder import task_of_folder
+from ..inference.engine import TARGET_TOKENIZER, Engine, read_export
+from ..inference.folder import load_tokenizer, task_of_folder
 from ..inference.torch_engine import TorchEngine
 from ..settings.groups import EvaluationArguments, LabelledTextArguments, PairArguments, check_robustness
 from ..settings.reading import read_settings
@@ -43,6 +45,9 @@ from .metrics import (
 
 
 PREDICTIONS_FILE = "predictions.tsv"
+# Upper limits of the groups of texts, in characters; one more group has none.
+LENGTHS = (5, 10, 20, 40, 80)
+TRANSLATION_METRICS = ("bleu", "bleu_lowercased", "chrf")
 
 
 class Measured(NamedTuple):
@@ -51,6 +56,7 @@ class Measured(NamedTuple):
     report: dict[str, Any]  # the figures by name
     headline: str  # the most important ones in a line
     predictions: dict[str, list[str]]  # the columns of `PREDICTIONS_FILE`
+    worst: Sequence[Any]  # the numbers of the rows that a reader looks at first
 
 
 def evaluate(model: str | Path, **settings: Any) -> dict[str, Any]:
@@ -88,9 +94,10 @@ def evaluate(model: str | Path, **settings: Any) -> dict[str, Any]:
             written = vars(arguments) | vars(data) | {"data": name_of(data.data)}
             save_json(made / "evaluation.json", {"arguments": written, **describe_environment(), **measured.report})
             save_predictions(made, measured.predictions)
+            save_report(made, f"{arguments.split} of {name_of(data.data)}", folder, measured)
     print(f"{arguments.split}: {measured.headline}")
     if arguments.output_dir is not None:
-        print(f"{arguments.output_dir}: evaluation.json, {PREDICTIONS_FILE}")
+        print(f"{arguments.output_dir}: evaluation.json, {PREDICTIONS_FILE}, report.md")
     return measured.report
 
 
@@ -119,23 +126,27 @@ def evaluate_translator(arguments: EvaluationArguments, data: PairArguments, giv
     options: Any = {"dtype": arguments.dtype, "batch_size": arguments.batch_size}
     translate = Translator(arguments.model, num_beams=arguments.num_beams, **options)
     arguments.num_beams = translate.num_beams
+    has_two = translate.engine.facts.has_target_vocabulary
+    tokenizer = load_tokenizer(arguments.model, TARGET_TOKENIZER if has_two else "")
     rows = load_rows(arguments, data, given)
     sources, references = rows["source"][:], rows["target"][:]
     begin = time.perf_counter()
     # disable=None: no bar unless standard error is a terminal.
     translations = [text or "" for text in translate(tqdm(sources, disable=None, leave=False))]  # None: a blank source
     speed = len(rows) / (time.perf_counter() - begin)
-    report = translation_report(translations, references)
+    report = translation_report(translations, references, tokenizer)
     report |= {"bleu_interval": bootstrapped_bleu(translations, references), "texts_per_second": speed}
     report |= describe_engine(translate.engine, arguments.model)
-    print(*(f"{name}: {report[f'{name}_signature']}" for name in ("bleu", "bleu_lowercased", "chrf")), sep="\n")
+    print(*(f"{name}: {report[f'{name}_signature']}" for name in TRANSLATION_METRICS), sep="\n")
     low, high = report["bleu_interval"]
     headline = (
         f"BLEU {report['bleu']:.2f} (95 %: {low:.2f} to {high:.2f}), lower-cased {report['bleu_lowercased']:.2f}, "
         f"chrF {report['chrf']:.2f}, {'greedy search' if translate.num_beams == 1 else f'{translate.num_beams} beams'}"
     )
+    if "bleu_normalized" in report:
+        headline += f"; BLEU {report['bleu_normalized']:.2f} against references as the vocabulary writes them"
     predictions = {"source": sources, "reference": references, "translation": translations}
-    return Measured(report, headline, predictions)
+    return Measured(report, headline, predictions, range(len(rows)))
 
 
 def evaluate_classifier(
@@ -170,26 +181,40 @@ def evaluate_classifier(
 
 def measure(rows: Dataset, answers: np.ndarray, problem_type: str) -> Measured:
     """Measure a classifier's answers: probabilities, (rows, labels), or numbers, (rows, 1)."""
-    labels, names = rows["label"][:], label_names(rows)
+    texts, labels, names = rows["text"][:], rows["label"][:], label_names(rows)
     labels = np.array(multi_hot(labels, len(names)) if problem_type == MULTI else labels)
     columns: dict[str, list[str]]
     if problem_type == REGRESSION:
         report = regression_report(answers, labels)
         columns = {"label": [f"{label:g}" for label in labels], "predicted": [f"{one:.4f}" for one in answers[:, 0]]}
+        errors = np.abs(answers[:, 0] - labels)
     elif problem_type == MULTI:
         report = multi_label_report(answers - 0.5, labels, names)
         sets = {"label": labels, "predicted": answers > 0.5}
         columns = {key: [SEPARATOR.join(np.array(names)[row > 0]) for row in chosen] for key, chosen in sets.items()}
+        errors = (sets["predicted"] != labels).sum(axis=1)
     else:
         report = classification_report(answers, labels, names) | calibration_report(answers, labels)
         report |= calibration_scores(np.log(np.maximum(answers, 1e-30)), labels, SINGLE)
-        report["selective"] = selective_report(answers, labels)
-        confidence, predicted, _ = predict_labels(answers, labels)
+        report["selective"] = selective_report(answers, labels, names)
+        confidence, predicted, right = predict_labels(answers, labels)
         columns = {"label": [names[label] for label in labels], "predicted": [names[label] for label in predicted]}
         columns["probability"] = [f"{one:.4f}" for one in confidence]
+        errors = confidence * ~right
+    if problem_type != REGRESSION:
+        report["by_length"] = accuracy_by_length(texts, errors == 0)
     figures = [f"{title[0].lower()}{title[1:]} {report[name]:.4f}" for name, title in METRICS[problem_type].items()]
     headline = f"{', '.join(figures)}{interval_of(report)}"
-    return Measured(report, headline, {**columns, "text": rows["text"][:]})
+    worst = [row for row in np.argsort(-errors, kind="stable") if errors[row]]
+    return Measured(report, headline, {**columns, "text": texts}, worst)
+
+
+def accuracy_by_length(texts: list[str], right: np.ndarray) -> list[dict[str, Any]]:
+    """Return for each group of texts of similar length its characters, its rows and its accuracy."""
+    names = [f"{low + 1} to {high}" for low, high in pairwise((0, *LENGTHS))] + [f"more than {LENGTHS[-1]}"]
+    group = np.searchsorted(LENGTHS, [len(text) for text in texts])
+    chosen = {names[place]: right[group == place] for place in np.unique(group)}
+    return [{"characters": name, "rows": len(some), "accuracy": float(some.mean())} for name, some in chosen.items()]
 
 
 def describe_engine(engine: Engine, model: str) -> dict[str, str]:
@@ -206,3 +231,37 @@ def save_predictions(folder: Path, predictions: dict[str, list[str]]) -> None:
         writer = csv.writer(opened, delimiter="\t")
         writer.writerow(predictions)
         writer.writerows(zip(*predictions.values(), strict=True))
+
+
+def save_report(folder: Path, rows: str, model: str, measured: Measured) -> None:
+    """Write `report.md`: the figures for people, and the worst rows."""
+    report = measured.report
+    labels, confusion = report.get("per_label", []), report.get("confusion_matrix", [])
+    answers = [f"answered {one['label']}" for one in labels]
+    tables = {
+        "Metrics": [
+            {"metric": name, "value": report[name], "signature": report[f"{name}_signature"]}
+            for name in TRANSLATION_METRICS
+            if name in report
+        ],
+        "Labels": labels,
+        "Labels and answers": [
+            {"label": one["label"], **dict(zip(answers, numbers, strict=True))}
+            for one, numbers in zip(labels, confusion, strict=False)  # several labels a text have no confusion matrix
+            if len(labels) <= TABLE_LIMIT
+        ],
+        "By length in characters": report.get("by_length"),
+        "Changed texts": report.get("robustness", {}).get("changes"),
+        "Where it may say that it is not sure": [
+            {name: row[name] for name in ("threshold", "answered", "accuracy")} | row["accuracy_by_answer"]
+            for row in report.get("selective", [])
+        ],
+        f"From {PREDICTIONS_FILE}": [
+            {name: column[row] for name, column in measured.predictions.items()} for row in measured.worst[:20]
+        ],
+    }
+    lines = [f"# {model}, measured", "", f"{rows}: {measured.headline}", ""]
+    lines += [f"{report['precision']} on {report['device']}, {report['texts_per_second']:.0f} texts a second", ""]
+    for title, table in tables.items():
+        lines += [f"## {title}", "", *markdown_table(table), ""] if table else []
+    (folder / "report.md").write_text("\n".join(lines), encoding="utf-8")

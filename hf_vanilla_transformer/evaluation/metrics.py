@@ -163,17 +163,28 @@ def calibration_report(probabilities: np.ndarray, labels: np.ndarray) -> dict[st
     return {"expected_calibration_error": error, "bins": bins}
 
 
-def selective_report(probabilities: np.ndarray, labels: np.ndarray) -> list[dict[str, Any]]:
+def selective_report(
+    probabilities: np.ndarray, labels: np.ndarray, names: Sequence[str] | None = None
+) -> list[dict[str, Any]]:
     """Measure a classifier that leaves a text unanswered if its probability is below a threshold.
 
-    `answered` is a share of the rows; `accuracy` is that of the answers.
+    Returns:
+        For each of `THRESHOLDS` `threshold`; `answered`, the share of the rows; `accuracy`, of the answers;
+        `accuracy_by_answer`, for each label, of the answers that are this label. Without an answer, it is None.
     """
-    confidence, _, right = predict_labels(probabilities, labels)
+    confidence, predicted, right = predict_labels(probabilities, labels)
+    numbers = range(probabilities.shape[-1])
+
+    def accuracy(chosen: np.ndarray) -> float | None:
+        return float(right[chosen].mean()) if chosen.any() else None
+
     report = []
     for threshold in THRESHOLDS:
         sure = confidence >= threshold
-        accuracy = float(right[sure].mean()) if sure.any() else None
-        report.append({"threshold": threshold, "answered": float(sure.mean()), "accuracy": accuracy})
+        of_answers = [accuracy(sure & (predicted == number)) for number in numbers]
+        by_answer = dict(zip(map(str, numbers if names is None else names), of_answers, strict=True))
+        row = {"threshold": threshold, "answered": float(sure.mean()), "accuracy": accuracy(sure)}
+        report.append({**row, "accuracy_by_answer": by_answer})
     return report
 
 
@@ -203,7 +214,7 @@ def report_of(
     make = multi_label_report if problem_type == MULTI else classification_report
     report = {**make(logits, labels, names), **calibration_scores(logits, labels, problem_type)}
     if problem_type == SINGLE:
-        report["selective"] = selective_report(np.exp(log_softmax(logits)), labels)
+        report["selective"] = selective_report(np.exp(log_softmax(logits)), labels, names)
     return report
 
 
@@ -258,8 +269,17 @@ def compute_perplexity(prediction: EvalPrediction) -> dict[str, float]:
     return {"token_loss": float(losses / tokens), "perplexity": float(np.exp(losses / tokens))}
 
 
-def translation_report(translations: list[str], references: list[str]) -> dict[str, Any]:
+def translation_report(
+    translations: list[str], references: list[str], tokenizer: PreTrainedTokenizerBase | None = None
+) -> dict[str, Any]:
     """Measure translations, detokenized, with sacreBLEU; all figures are between 0 and 100.
+
+    Args:
+        tokenizer: The target tokenizer; a model cannot write what its normalizer changes, such as the letter `ㅋ`.
+
+    Returns:
+        `bleu` and `bleu_lowercased`, with sacreBLEU's own tokenizer (13a); `chrf` (Popović 2015); the signature of
+        each; `rows`; `bleu_normalized`, against normalized references, if the normalizer changes any.
 
     Raises:
         DataError: the numbers of translations and references differ.
@@ -270,6 +290,11 @@ def translation_report(translations: list[str], references: list[str]) -> dict[s
     for name, metric in (("bleu", BLEU()), ("bleu_lowercased", BLEU(lowercase=True)), ("chrf", CHRF())):
         report[name] = metric.corpus_score(translations, [references]).score
         report[f"{name}_signature"] = str(metric.get_signature())
+    normalizer = tokenizer.backend_tokenizer.normalizer if tokenizer is not None and tokenizer.is_fast else None
+    if normalizer is not None:
+        normalized = [normalizer.normalize_str(text) for text in references]
+        if normalized != references:
+            report["bleu_normalized"] = BLEU().corpus_score(translations, [normalized]).score
     return {**report, "rows": len(references)}
 
 

@@ -240,7 +240,7 @@ def measure(
     trainer.compute_metrics, trainer.preprocess_logits_for_metrics = None, None
     for num_beams in sorted(beams):
         ids = np.asarray(trainer.predict(by_length, num_beams=num_beams).predictions)
-        report[f"beams_{num_beams}"] = translation_report(decode(tokenizer, ids), references)
+        report[f"beams_{num_beams}"] = translation_report(decode(tokenizer, ids), references, tokenizer)
         if isinstance(tokenizer.backend_tokenizer.model, WordLevel) or not has_capitals(tokenizer):
             report[f"beams_{num_beams}"] |= word_report(ids.tolist(), references, tokenizer)
     return report

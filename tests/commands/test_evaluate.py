@@ -12,6 +12,7 @@ from shared import ROOT, TINY, TWO_STEPS, read_json, tiny_config
 from hf_vanilla_transformer import VanillaTransformerForConditionalGeneration
 from hf_vanilla_transformer.data.changes import CHANGES, change_texts
 from hf_vanilla_transformer.data.labelled_text import load_labelled_text
+from hf_vanilla_transformer.evaluation.evaluate import accuracy_by_length
 from hf_vanilla_transformer.evaluation.metrics import translation_report
 from hf_vanilla_transformer.exports import export
 from hf_vanilla_transformer.inference import Classifier, Translator
@@ -36,12 +37,15 @@ def test_the_evaluation_is_the_runs_own(succeed, trained, tmp_path):
     flags = ["--split", "validation", "--batch_size", "32"]
     out = succeed("evaluate", "--model", trained, "--output_dir", tmp_path / "run", *flags)
     assert out.startswith("Measuring validation of sample: 90 rows\n")
+    summary = (tmp_path / "run" / "report.md").read_text(encoding="utf-8")
+    assert f"validation of sample: {out.splitlines()[-2].removeprefix('validation: ')}\n" in summary
     report = read_json(tmp_path / "run" / "evaluation.json")
     expected = read_json(trained / "metrics.json")["validation"]
     agree(report, expected)
     assert f"accuracy {expected['accuracy']:.4f}" in out
-    assert sum(one["rows"] for one in report["bins"]) == 90
-    assert sum(one["rows"] * one["accuracy"] for one in report["bins"]) == pytest.approx(90 * expected["accuracy"])
+    for groups in (report["by_length"], report["bins"]):
+        assert sum(group["rows"] for group in groups) == 90
+        assert sum(group["rows"] * group["accuracy"] for group in groups) == pytest.approx(90 * expected["accuracy"])
     predictions = read_tsv(tmp_path / "run" / "predictions.tsv")
     texts = load_labelled_text("sample", validation_fraction=0.15)["validation"]["text"][:]
     assert [row["text"] for row in predictions] == texts
@@ -106,13 +110,21 @@ def test_data_are_measured_whole_or_their_test_split(succeed, refused, trained, 
         report = read_json(out_dir / "evaluation.json")
         assert report["rows"] == number and report["arguments"]["split"] == split
         assert [row["text"] for row in read_tsv(out_dir / "predictions.tsv")] == [text for text, _ in rows[:number]]
-        assert sum(report["confusion_matrix"][1]) == min(45, number)
+        wrong = report["confusion_matrix"][1][0]
+        assert f"| positive | {wrong} | {min(45, number) - wrong} |" in (out_dir / "report.md").read_text()
     flags = ["--data", tmp_path / "all.csv", "--validation_fraction", "0.1"]
     succeed("train-classifier", *flags, "--vocab_size", "60", *TINY, *TWO_STEPS, "--output_dir", tmp_path / "run")
     assert "all rows" in succeed("evaluate", "--model", tmp_path / "run", *flags)
     assert ": 5 rows\n" in succeed("evaluate", "--model", tmp_path / "run", *flags, "--split", "test")
     # The recipe names all.csv, without the folder.
     assert "all.csv" in refused("evaluate", "--model", tmp_path / "run")
+
+
+def test_a_text_at_the_limit_of_a_group_is_in_it():
+    groups = accuracy_by_length(["a" * 5, "a" * 6, "a" * 80, "a" * 81], np.array([True, False, True, True]))
+    assert [(group["characters"], group["rows"], group["accuracy"]) for group in groups] == [
+        *(("1 to 5", 1, 1.0), ("6 to 10", 1, 0.0), ("41 to 80", 1, 1.0), ("more than 80", 1, 1.0))
+    ]
 
 
 def test_a_translator_is_measured_by_its_translations(succeed, refused, corpus, tmp_path):
@@ -138,7 +150,8 @@ def test_a_translator_is_measured_by_its_translations(succeed, refused, corpus, 
         assert report.items() >= expected.items() and report["precision"] == "float32"
         assert f"test: BLEU {expected['bleu']:.2f} (95 %: 0.00 to 0.00), lower-cased " in out and "2 beams" in out
         for measure in ("bleu", "bleu_lowercased", "chrf"):
-            assert f"{measure}: {expected[f'{measure}_signature']}" in out
+            line = f"{measure}: {expected[f'{measure}_signature']}"
+            assert line in out and line.partition(" ")[2].replace("|", "\\|") in (out_dir / "report.md").read_text()
         rows = [tuple(row.values()) for row in read_tsv(out_dir / "predictions.tsv")]
         assert rows == list(zip(sources, references, translations, strict=True))
     said = refused("evaluate", "--model", folder, "--output_dir", tmp_path / "no", "--robustness", "all")

@@ -20,6 +20,17 @@ from hf_vanilla_transformer.evaluation.metrics import (
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 
 
+def test_a_perfect_copy_of_what_the_vocabulary_writes_has_100():
+    """NFKC makes of the compatibility letter ㅋ another one, and of … three points."""
+    references = ["진짜 재밌다 ㅋㅋㅋ 또 보고 싶다", "좋았다… 정말  좋았다", "ㅠㅠ 슬프다 너무 슬프다", "두 번 봤다"]
+    tokenizer = train_tokenizer(references * 3, vocab_size=60)
+    ids = tokenizer(references)["input_ids"]
+    report = translation_report(tokenizer.batch_decode(ids), references, tokenizer)
+    assert report["bleu"] < 90 and report["bleu_normalized"] == pytest.approx(100)
+    same = ["a b c d e", "b c d e a"]
+    assert "bleu_normalized" not in translation_report(same, same, train_tokenizer(same * 3, vocab_size=20))
+
+
 def test_perplexity_is_that_of_all_tokens():
     logits, labels = torch.randn(3, 5, 11), torch.randint(11, (3, 5))
     labels[0, 2:] = -100
