@@ -126,7 +126,7 @@ def evaluate_translator(arguments: EvaluationArguments, data: PairArguments, giv
     options: Any = {"dtype": arguments.dtype, "batch_size": arguments.batch_size}
     translate = Translator(arguments.model, num_beams=arguments.num_beams, **options)
     arguments.num_beams = translate.num_beams
-    has_two = translate.engine.facts.has_target_vocabulary
+    has_two = translate.engine.facts.target_vocab_size is not None
     tokenizer = load_tokenizer(arguments.model, TARGET_TOKENIZER if has_two else "")
     rows = load_rows(arguments, data, given)
     sources, references = rows["source"][:], rows["target"][:]
@@ -248,7 +248,6 @@ def save_report(folder: Path, rows: str, model: str, measured: Measured) -> None
         "Labels and answers": [
             {"label": one["label"], **dict(zip(answers, numbers, strict=True))}
             for one, numbers in zip(labels, confusion, strict=False)  # several labels a text have no confusion matrix
-            if len(labels) <= TABLE_LIMIT
         ],
         "By length in characters": report.get("by_length"),
         "Changed texts": report.get("robustness", {}).get("changes"),
