@@ -116,7 +116,8 @@ def markdown_table(rows: list[dict[str, Any]]) -> list[str]:
     """Return the lines of a Markdown table; the keys of the first row are its header."""
 
     def cell(value: Any) -> str:
-        return f"{value:.4f}" if isinstance(value, float) else str(value)
+        text = f"{value:.4f}" if isinstance(value, float) else str(value)
+        return " ".join(text.replace("|", r"\|").splitlines())
 
     lines = [f"| {' | '.join(map(cell, row))} |" for row in (rows[0], *(one.values() for one in rows))]
     return [lines[0], f"|{'---|' * len(rows[0])}", *lines[1:]]
