@@ -37,6 +37,7 @@ OVERRIDDEN = {
     "_auto_class": "set by `register_for_auto_class`",
     "_can_compile_fullgraph": "PreTrainedModel",
     "_can_record_outputs": "PreTrainedModel",
+    "_get_num_items_in_batch": "Trainer: the divisor, where -100 is a number to predict. training/test_trainer.py",
     "_init_training_state": "Trainer: one more step where a run resumes after its last. training/test_trainer.py",
     "_init_weights": "PreTrainedModel",
     "_keys_to_ignore_on_load_unexpected": "PreTrainedModel",

@@ -87,7 +87,8 @@ class SettingsParser(HfArgumentParser):
     def _convert(self, flag: argparse.Action, value: Any) -> Any:
         if isinstance(value, str | Real | os.PathLike):
             with suppress(ValueError, TypeError, argparse.ArgumentTypeError):
-                converted = (flag.type if callable(flag.type) else str)(str(value))
+                text = os.fspath(value) if isinstance(value, os.PathLike) else str(value)
+                converted = (flag.type if callable(flag.type) else str)(text)
                 if flag.choices is None or converted in flag.choices:
                     return converted
         choices = f"; one of {', '.join(map(str, flag.choices))}" if flag.choices else ""
