@@ -21,6 +21,10 @@ class DataError(ValueError):
     """
 
 
+class TrainingStopped(Exception):
+    """`ResumableTrainer.stop` ended the training with a checkpoint."""
+
+
 def missing_extra(error: ImportError) -> str | None:
     """Say which extra installs a missing package; None of any other error."""
     package = (error.name or "").partition(".")[0]

@@ -32,7 +32,7 @@ from hf_vanilla_transformer.hub.record import METRICS_FILE, read_file
 from hf_vanilla_transformer.inference.folder import load_model, load_tokenizers
 from hf_vanilla_transformer.settings.groups import check_at_least
 from hf_vanilla_transformer.training.losses import smoothed_targets
-from hf_vanilla_transformer.training.schedules import noam_peak
+from hf_vanilla_transformer.training.trainer import noam_peak
 
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "docs" / "walkthrough"))

@@ -18,7 +18,6 @@ from transformers.hf_argparser import HfArg
 
 from hf_vanilla_transformer import VanillaTransformerConfig, VanillaTransformerForConditionalGeneration
 from hf_vanilla_transformer.commands.arguments import exit_with_one_line, parse_arguments
-from hf_vanilla_transformer.commands.interruption import one_line_if_interrupted
 from hf_vanilla_transformer.errors import DataError, user_errors
 from hf_vanilla_transformer.hub.record import save_record
 from hf_vanilla_transformer.inference.precision import training_precision
@@ -81,7 +80,7 @@ def main(argv: list[str] | None = None) -> None:
     (arguments, training_arguments), settings = parse_arguments(ARGUMENTS, __doc__, argv)
     if training_arguments.push_to_hub:
         raise DataError("--push_to_hub: a model that copies ten symbols is not for sharing")
-    with one_line_if_interrupted(), Run(ModelArguments(), training_arguments, settings, ["loss"]) as run:
+    with Run(ModelArguments(), training_arguments, settings, ["loss"]) as run:
         train(run, arguments, settings)
 
 

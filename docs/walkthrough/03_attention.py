@@ -294,7 +294,8 @@ plot_attention(attentions[1, 0], tokens[1], tokens[1], title="0번 층, 0번 헤
 # 어텐션이 바뀝니다(9장).
 #
 # ```sh
-# vanilla-transformer page --model model_cards/nsmc-small --output_dir runs/page --serve
+# vanilla-transformer page --model model_cards/nsmc-small --output_dir runs/page
+# python -m http.server --bind 127.0.0.1 --directory runs/page
 # ```
 #
 # ## 두 '배'는 달라졌을까

@@ -223,8 +223,8 @@ pd.DataFrame(offset, index=[f"헤드 {head}" for head in range(3)], columns=toke
 # 아무도 이렇게 하라고 정해 주지 않았습니다.
 # 다만 가중치가 크다고 그 토큰 때문에 답이 정해졌다는 뜻은 아닙니다. 뒤에 여러 층이 더 있습니다.
 #
-# 내 문장으로도 해 보세요. `vanilla-transformer page --model model_cards/nsmc-small --output_dir runs/page --serve`가
-# 여는 페이지에서는 층과 헤드를 골라 가며 같은 그림을 볼 수 있습니다(9장).
+# 내 문장으로도 해 보세요. `vanilla-transformer page --model model_cards/nsmc-small --output_dir runs/page`가
+# 만드는 페이지에서는 층과 헤드를 골라 가며 같은 그림을 볼 수 있습니다(9장).
 #
 # ## 피드포워드 네트워크
 #

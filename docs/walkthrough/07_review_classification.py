@@ -303,7 +303,8 @@ torch.save(my_model.state_dict(), CLONE / "runs" / "my_classifier.pt")  # 9장�
 # 실행하면 글자를 칠 때마다 이 장의 두 그림과 확률이 바뀌는 페이지가 열립니다(9장).
 #
 # ```sh
-# vanilla-transformer page --model model_cards/nsmc-small --output_dir runs/page --serve
+# vanilla-transformer page --model model_cards/nsmc-small --output_dir runs/page
+# python -m http.server --bind 127.0.0.1 --directory runs/page
 # ```
 
 # %%

@@ -387,7 +387,8 @@ plot_attention(
 # 명령을 실행하세요. 브라우저가 한 토큰씩 번역하면서 같은 그림을 그립니다(9장).
 #
 # ```sh
-# vanilla-transformer page --model model_cards/multi30k-de-en --output_dir runs/translator-page --serve
+# vanilla-transformer page --model model_cards/multi30k-de-en --output_dir runs/translator-page
+# python -m http.server --bind 127.0.0.1 --directory runs/translator-page
 # ```
 #
 # > *pytorch-seq2seq의* 그림은 행에 읽은 토큰이 아니라 그때 생성한 토큰을 적습니다. 같은 행렬이지만 이름이 한 칸 밀려

@@ -355,7 +355,8 @@ print(*sorted(file.name for file in (CLONE / "runs" / "my-model").iterdir()), se
 # `page`는 서버 없이 브라우저 안에서 모델을 실행하는 웹 페이지를 만듭니다. 저장소의 폴더에서 터미널을 열고 실행하세요.
 #
 # ```sh
-# vanilla-transformer page --model runs/my-model --output_dir runs/my-page --serve
+# vanilla-transformer page --model runs/my-model --output_dir runs/my-page
+# python -m http.server --bind 127.0.0.1 --directory runs/my-page
 # ```
 #
 # 친구가 한국어를 한 글자씩 칠 때마다, 내가 한 줄씩 만들고 학습한 모델이 긍정인지 부정인지 답하고 어디를 보았는지

@@ -4,6 +4,7 @@
 import argparse
 import functools
 import os
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import MISSING, fields
@@ -12,8 +13,9 @@ from typing import Any
 
 from huggingface_hub.errors import HFValidationError, HTTPError, StrictDataclassError
 from safetensors import SafetensorError
+from tqdm import tqdm
 
-from ..errors import DataError, missing_extra
+from ..errors import DataError, TrainingStopped, missing_extra
 from ..settings.groups import JsonMapping
 from ..settings.reading import SettingsParser, is_training, read_settings
 
@@ -102,8 +104,8 @@ def parse_arguments(
 def exit_with_one_line(main: Callable[..., None]) -> Callable[..., None]:
     """Make a command report one of `USER_ERRORS` in one line on standard error, with exit status 2.
 
-    Other exceptions keep their traceback; with `VANILLA_TRACEBACK=1` in the environment, all do. Ctrl-C is one line,
-    with status 130. A closed pipe ends the command silently, with status 1.
+    Other exceptions keep their traceback; with `VANILLA_TRACEBACK=1` in the environment, all do. Ctrl-C and
+    SIGTERM are one line, with status 130 and 143. A closed pipe ends the command silently, with status 1.
     """
 
     @functools.wraps(main)
@@ -114,9 +116,11 @@ def exit_with_one_line(main: Callable[..., None]) -> Callable[..., None]:
         except BrokenPipeError:  # the reader, such as `head`, has gone
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nothing is left to flush at exit
             sys.exit(1)
-        except KeyboardInterrupt:
-            print_line("interrupted")
-            sys.exit(130)
+        except (KeyboardInterrupt, TrainingStopped) as error:
+            if os.environ.get("RANK", "0") == "0":  # the first of the processes that train together
+                with tqdm.external_write_mode(sys.stderr):  # not at the end of a bar
+                    print_line("; ".join(["interrupted", *getattr(error, "__notes__", [])]))
+            sys.exit(128 + (signal.SIGINT if isinstance(error, KeyboardInterrupt) else signal.SIGTERM))
         except USER_ERRORS as error:
             if os.environ.get("VANILLA_TRACEBACK") == "1":
                 raise

@@ -13,11 +13,9 @@ Flags override the recipe. An interrupted run resumes with the same command and 
 
 from ..training.pretraining import GROUPS, pretrain
 from .arguments import exit_with_one_line, read_command_line
-from .interruption import one_line_if_interrupted
 
 
 @exit_with_one_line
 def main(argv: list[str] | None = None) -> None:
     recipe, settings = read_command_line(GROUPS, __doc__, argv)
-    with one_line_if_interrupted():
-        pretrain(recipe, **settings)
+    pretrain(recipe, **settings)

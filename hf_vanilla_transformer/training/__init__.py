@@ -1,11 +1,11 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 """Training: trainers, batches, losses and schedules beside transformers' own, and a run's checkpoints."""
 
+from ..errors import TrainingStopped
 from .batches import TokenBudgetBatchSampler
 from .denoising import SpanInfilling
 from .losses import LabelSmoothingLoss, smoothed_targets
-from .schedules import noam_peak
-from .trainer import ResumableSeq2SeqTrainer, ResumableTrainer, TokenBudgetTrainer, TrainingStopped
+from .trainer import ResumableSeq2SeqTrainer, ResumableTrainer, TokenBudgetTrainer, noam_peak
 
 
 __all__ = [

@@ -20,7 +20,7 @@ from transformers import GenerationConfig, PreTrainedModel, PreTrainedTokenizerB
 
 from ..configuration_vanilla_transformer import VanillaTransformerConfig
 from ..data.rows import TextsOfColumns, column_array
-from ..errors import DataError, user_errors
+from ..errors import DataError, TrainingStopped, user_errors
 from ..hub.model_card import save_model_card
 from ..hub.record import CARD_FILE, metrics_of_training, save_record
 from ..hub.upload import upload
@@ -29,7 +29,7 @@ from ..inference.precision import training_precision
 from ..settings.groups import ModelArguments
 from ..tokenizer import train_tokenizer
 from .checkpoints import LOCK_FILE, last_whole_checkpoint, prepare_output_dir
-from .trainer import ResumableTrainer, TrainingStopped
+from .trainer import ResumableTrainer
 
 
 def print_once(*lines: str) -> None:

@@ -21,7 +21,7 @@ from transformers import (
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR, EvalLoopOutput, IntervalStrategy
 
 from ..data.rows import column_array
-from ..errors import DataError
+from ..errors import DataError, TrainingStopped
 from .batches import TokenBudgetBatchSampler
 from .checkpoints import STOPPED_PREFIX, list_checkpoints
 
@@ -31,8 +31,13 @@ def data_seed(arguments: TrainingArguments) -> int:
     return arguments.seed if arguments.data_seed is None else arguments.data_seed
 
 
-class TrainingStopped(Exception):
-    """`ResumableTrainer.stop` ended the training with a checkpoint."""
+def noam_peak(d_model: float, warmup_steps: float, factor: float = 1.0) -> float:
+    """§5.3, Eq. 3: return the peak learning rate, that of update `warmup_steps`, of the tutorials' schedule "Noam".
+
+    The schedule, factor * d_model^-0.5 * min(step^-0.5, step * warmup_steps^-1.5), is transformers' `inverse_sqrt`
+    with this value as its learning rate; `factor` is 2 in the Annotated Transformer's table of models.
+    """
+    return factor * d_model**-0.5 * warmup_steps**-0.5
 
 
 class _CheckpointCallback(TrainerCallback):

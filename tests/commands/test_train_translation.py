@@ -13,7 +13,7 @@ from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 from hf_vanilla_transformer import VanillaTransformerConfig
 from hf_vanilla_transformer.commands.arguments import parse_arguments
 from hf_vanilla_transformer.evaluation.metrics import translation_report
-from hf_vanilla_transformer.training.schedules import noam_peak
+from hf_vanilla_transformer.training.trainer import noam_peak
 from hf_vanilla_transformer.training.translator import GROUPS
 
 

@@ -15,7 +15,7 @@ from transformers import ByT5Tokenizer
 from exports.models import random_model, save
 from hf_vanilla_transformer import VanillaTransformerModel
 from hf_vanilla_transformer.exports import comparison, export, exporting
-from hf_vanilla_transformer.exports.card import metadata_of
+from hf_vanilla_transformer.exports.exporting import metadata_of
 from hf_vanilla_transformer.inference import load_engine
 from hf_vanilla_transformer.inference.torch_engine import TorchEngine
 from hf_vanilla_transformer.tasks import FORMATS

@@ -15,7 +15,7 @@ from hf_vanilla_transformer.training.losses import (
     smoothed_targets,
     weighted_loss,
 )
-from hf_vanilla_transformer.training.schedules import noam_peak
+from hf_vanilla_transformer.training.trainer import noam_peak
 
 
 @pytest.fixture(scope="module")

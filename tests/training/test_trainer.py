@@ -20,12 +20,12 @@ from hf_vanilla_transformer import (
     VanillaTransformerForConditionalGeneration,
     VanillaTransformerForSequenceClassification,
 )
-from hf_vanilla_transformer.errors import DataError
+from hf_vanilla_transformer.errors import DataError, TrainingStopped
 from hf_vanilla_transformer.evaluation.metrics import compute_metrics
 from hf_vanilla_transformer.hub.record import epochs
 from hf_vanilla_transformer.tokenizer import train_tokenizer
 from hf_vanilla_transformer.training.batches import TokenBudgetBatchSampler
-from hf_vanilla_transformer.training.trainer import ResumableTrainer, TokenBudgetTrainer, TrainingStopped
+from hf_vanilla_transformer.training.trainer import ResumableTrainer, TokenBudgetTrainer
 
 
 @pytest.fixture(scope="module")

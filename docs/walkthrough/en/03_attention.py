@@ -305,12 +305,13 @@ plot_attention(attentions[0, 0], tokens[0], tokens[0], title="layer 0, head 0")
 # %%
 plot_attention(attentions[1, 0], tokens[1], tokens[1], title="layer 0, head 0")
 
-# %% [markdown] source="d208a30e"
+# %% [markdown] source="a529b3dc"
 # To see this picture for other sentences, run the command below in a terminal. It opens a page in the browser in
 # which the same model translates what you type, and shows where it looks (chapter 9).
 #
 # ```sh
-# vanilla-transformer page --model model_cards/multi30k-de-en --output_dir runs/translator-page --serve
+# vanilla-transformer page --model model_cards/multi30k-de-en --output_dir runs/translator-page
+# python -m http.server --bind 127.0.0.1 --directory runs/translator-page
 # ```
 #
 # ## Are the two swings different now?

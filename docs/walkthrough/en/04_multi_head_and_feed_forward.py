@@ -233,13 +233,13 @@ plot_attention(attentions[0][0], tokens, tokens, title="decoder, layer 0")
 offset = attentions[0][0].argmax(dim=-1) - torch.arange(len(tokens))
 pd.DataFrame(offset, index=[f"head {head}" for head in range(4)], columns=tokens)
 
-# %% [markdown] source="596aeb85"
+# %% [markdown] source="a4b22ed5"
 # Each head has habits of its own. Head 0 often looks back to the start, `[BOS]`; head 1 mostly at the token itself
 # or back to the start; heads 2 and 3 more often at the last few tokens. Nobody told them to. A large weight does not
 # mean that the token decided the answer, though: several layers follow.
 #
 # Try sentences of your own. The page that `vanilla-transformer page --model model_cards/multi30k-de-en --output_dir
-# runs/translator-page --serve` opens shows the same picture for any layer and head (chapter 9).
+# runs/translator-page` makes shows the same picture for any layer and head (chapter 9).
 #
 # ## The feed-forward network
 #

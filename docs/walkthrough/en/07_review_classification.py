@@ -304,14 +304,15 @@ torch.save(my_model.state_dict(), CLONE / "runs" / "my_classifier.pt")  # for ch
 # Now look inside nsmc-small as it was before this fine-tuning, as a model of the package. It was loaded with
 # `attn_implementation="eager"` to show its attention.
 
-# %% [markdown] source="3c7d60c1"
+# %% [markdown] source="6934db49"
 # ## The attention in your own sentence
 #
 # Change the sentence below, and run the cells again. Or do it in the browser: the following command opens a page in
 # which both pictures of this chapter, and the probabilities, change with each letter that you type (chapter 9).
 #
 # ```sh
-# vanilla-transformer page --model model_cards/nsmc-small --output_dir runs/page --serve
+# vanilla-transformer page --model model_cards/nsmc-small --output_dir runs/page
+# python -m http.server --bind 127.0.0.1 --directory runs/page
 # ```
 
 # %% tags=["english"]

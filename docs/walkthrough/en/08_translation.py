@@ -401,13 +401,14 @@ plot_attention(
 )
 
 
-# %% [markdown] source="9761a218"
+# %% [markdown] source="a105532e"
 # Most of the large weights lie along the diagonal, because the word order of the two languages is similar. To see
 # your own sentences, run the following command in a terminal. The browser translates token by token, and draws the
 # same picture (chapter 9).
 #
 # ```sh
-# vanilla-transformer page --model model_cards/multi30k-de-en --output_dir runs/translator-page --serve
+# vanilla-transformer page --model model_cards/multi30k-de-en --output_dir runs/translator-page
+# python -m http.server --bind 127.0.0.1 --directory runs/translator-page
 # ```
 #
 # > The pictures of *pytorch-seq2seq* label each row with the token that was just written, not with the one that was

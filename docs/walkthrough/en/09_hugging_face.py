@@ -363,12 +363,13 @@ package.save_pretrained(CLONE / "runs" / "my-model")
 saved = tokenizer.save_pretrained(CLONE / "runs" / "my-model")
 print(*sorted(file.name for file in (CLONE / "runs" / "my-model").iterdir()), sep="\n")
 
-# %% [markdown] source="cfe82f47"
+# %% [markdown] source="d46c616b"
 # `page` makes a web page that runs a model in the browser, without a server. Open a terminal in the repository's
 # folder, and run:
 #
 # ```sh
-# vanilla-transformer page --model runs/my-model --output_dir runs/my-page --serve
+# vanilla-transformer page --model runs/my-model --output_dir runs/my-page
+# python -m http.server --bind 127.0.0.1 --directory runs/my-page
 # ```
 #
 # With each Korean letter that a friend types, the model that you wrote and trained says whether the text is
