@@ -110,7 +110,12 @@ def load_rows(
     """
     if arguments.split or given.get("data") is None:
         arguments.split = arguments.split or "test"
-        rows = data.load(**options)[arguments.split]
+        try:
+            rows = data.load(**options)[arguments.split]
+        except (OSError, DataError) as error:
+            if given.get("data") is not None:
+                raise
+            raise DataError(f"{error} (the data of the model's recipe: give --data)") from error
     else:
         splits = data.load(cut=False, **options)
         if "test" not in splits and given.get("test_prefix"):
