@@ -46,7 +46,9 @@ class LinesArguments(EngineArguments):
     file: str | None = HfArg(
         default=None, help="Texts, one per line, or a table: .csv, .tsv, .jsonl. By default standard input."
     )
-    text_column: str | None = HfArg(default=None, help="The column with the texts of a table.")
+    text_column: str | None = HfArg(
+        default=None, help="The column with the texts of a table; by default the one that the model learned from."
+    )
     encoding: str = HfArg(default="utf-8", help="Of the file, such as cp949.")
     output: str | None = HfArg(default=None, help="File for the answers; by default standard output.")
     batch_size: int = HfArg(default=64, help="Texts in one pass through the model.")
@@ -79,6 +81,14 @@ class Texts:
     mark: str = ""  # the byte order mark of such a file, for Excel
 
 
+def column_of_run(model: str) -> str | None:
+    """Return the column with the texts in the recipe of the model's run."""
+    from ..hub.record import RECIPE_FILE, record_of
+
+    recipe = record_of(model, RECIPE_FILE)
+    return recipe.get("text_column") or recipe.get("source_column")
+
+
 def open_texts(arguments: LinesArguments, *, repeats_text: bool) -> Texts:
     """Open the texts, and read a table's header; with `repeats_text`, a line of answers ends with its text.
 
@@ -93,7 +103,7 @@ def open_texts(arguments: LinesArguments, *, repeats_text: bool) -> Texts:
         else:
             lines = started(iterate_lines(file, encoding))
         return Texts(((line, line) for line in lines), partial(text_line, repeats_text))
-    column = arguments.text_column
+    column = arguments.text_column or column_of_run(arguments.model)
     if column is None:
         raise DataError(f"--file: {file} is a table: name the column with the texts by --text_column")
     if form in JSON_SUFFIXES:

@@ -34,7 +34,7 @@ from ..settings.groups import PairArguments, TranslatorArguments, check_at_least
 from ..settings.reading import read_settings
 from ..tasks import TRANSLATION
 from ..tokenizer import has_capitals, train_tokenizer
-from .checkpoints import average_checkpoints, last_checkpoints
+from .checkpoints import CHECKPOINT_PREFIX, average_checkpoints, list_checkpoints
 from .run import Run, broadcast_from_main, generation_config, make_config, print_once, sorted_by_length
 from .trainer import TokenBudgetTrainer
 
@@ -149,7 +149,7 @@ def check_settings(arguments: TranslatorArguments, training: Seq2SeqTrainingArgu
 
 
 def average_last(trainer: Seq2SeqTrainer, number: int) -> list[int]:
-    """Give the trainer's model the mean of the last checkpoints' weights, if there is more than one.
+    """Give the trainer's model the mean of the last checkpoints' weights, of all if the run saved fewer.
 
     Returns:
         The steps of the checkpoints.
@@ -157,7 +157,11 @@ def average_last(trainer: Seq2SeqTrainer, number: int) -> list[int]:
     if number == 1:
         return []
     trainer.accelerator.wait_for_everyone()  # one process writes the last checkpoint
-    checkpoints = last_checkpoints(trainer.args.output_dir, number)
+    checkpoints = list_checkpoints(trainer.args.output_dir, CHECKPOINT_PREFIX)[-number:]
+    if len(checkpoints) < number:
+        print_once(f"--average_last: {number} checkpoints are asked for, and the run saved {len(checkpoints)}")
+    if not checkpoints:
+        return []
     trainer.model.load_state_dict(average_checkpoints(checkpoints).state_dict())
     return [int(checkpoint.rsplit("-", 1)[1]) for checkpoint in checkpoints]
 

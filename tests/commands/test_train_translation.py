@@ -47,6 +47,12 @@ def test_a_translator_is_a_folder_that_transformers_loads(succeed, refused, corp
     torch.testing.assert_close(*(load_file(tmp_path / name / "model.safetensors") for name in ("mean", "run")))
 
 
+def test_a_run_with_too_few_checkpoints_saves_the_mean_of_those(succeed, corpus, tmp_path):
+    out = train_translator(succeed, corpus, tmp_path / "run", "--average_last", "3")
+    assert "3 checkpoints are asked for, and the run saved 2" in out
+    assert read_json(tmp_path / "run" / "metrics.json")["averaged_steps"] == [2, 4]
+
+
 @pytest.mark.slow
 def test_a_translator_is_trained_further(succeed, corpus, tmp_path):
     """From its own weights, with its vocabularies and its case, on other pairs; the record has both runs."""
