@@ -19,6 +19,8 @@ TOLERANCE = 1e-5
 # Greatest mean difference in int8, relative to the numbers' standard deviation: beyond it, rounding and not the text
 # decides many answers.
 INT8_TOLERANCE = 0.25
+# The least share of texts that have torch's label in int8.
+INT8_AGREEMENT = 0.95
 # Two tokens whose log-probabilities differ by less may be taken for each other.
 TIE = 2e-5
 # Random texts have many lengths up to this one, and one text has the model's greatest length.
@@ -39,8 +41,8 @@ def compare(
         or greedy translations are the same.
 
     Raises:
-        DataError: the tokenizers give other ids, the numbers differ too much, or, in float32, greedy translations
-            differ.
+        DataError: the tokenizers give other ids, the numbers differ too much, too few labels are the same in int8, or
+            greedy translations differ in float32.
     """
     config, engines = model.model.config, (model, export)
     lengths = text_lengths(config.max_position_embeddings)
@@ -53,6 +55,8 @@ def compare(
         expected, actual = (one.logits(texts, BATCH) for one in engines)
         report = differences(expected, actual, is_quantized)
         name, same = "same_label", expected.argmax(axis=-1) == actual.argmax(axis=-1)
+        if is_quantized and same.mean() < INT8_AGREEMENT:
+            raise DataError(f"{DISAGREEMENT}the same label for {same.mean():.0%} of the texts")
     else:
         target_lengths = [min(length, config.max_target_positions) - 1 for length in lengths]  # without the end token
         targets = random_rows(config.target_vocab_size, special, target_lengths)
