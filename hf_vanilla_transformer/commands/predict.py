@@ -39,6 +39,8 @@ class PredictArguments(LinesArguments):
     def __post_init__(self):
         super().__post_init__()
         check_at_least(1, self, "top_k")
+        if self.threshold is not None and self.top_k > 1:
+            raise DataError("--threshold leaves texts without a label, --top_k ranks all labels: give one of them")
 
 
 @exit_with_one_line

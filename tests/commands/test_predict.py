@@ -77,3 +77,8 @@ def test_one_line_needs_neither_datasets_nor_trainer(trained):
 )
 def test_prediction_refuses_with_one_line(refused, faults, trained, arguments, message):
     assert message in refused("predict", "--model", trained, *arguments)
+
+
+def test_a_threshold_does_not_go_with_ranked_labels(refused, tiny_models):
+    said = refused("predict", "--model", tiny_models["classification"], "--threshold", "0.9", "--top_k", "2")
+    assert "--threshold" in said and "--top_k" in said

@@ -17,7 +17,7 @@ import pytest
 
 FOLDER = os.environ.get("CONTRACTS_DIR")
 # What the source distribution lacks, although its tests import it.
-LACKING: list[str] = []
+MISSING: list[str] = []
 
 
 @functools.cache
@@ -43,7 +43,7 @@ class Placeholders(importlib.machinery.PathFinder):
     def create_module(spec):
         module = ModuleType(spec.name)
         module.__getattr__ = attribute
-        LACKING.append(spec.name.removeprefix("transformers_tests."))
+        MISSING.append(spec.name.removeprefix("transformers_tests."))
         return module
 
     @staticmethod
@@ -52,8 +52,8 @@ class Placeholders(importlib.machinery.PathFinder):
 
 
 @pytest.fixture
-def lacking() -> list[str]:
-    return LACKING
+def missing() -> list[str]:
+    return MISSING
 
 
 def pytest_configure(config):
