@@ -193,6 +193,17 @@ def test_the_table_of_changed_texts_is_the_records():
     assert f"{float(mean):.3f}" in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
+SOURCES = [
+    (ROOT / "hf_vanilla_transformer" / f"{name}.py").read_text(encoding="utf-8")
+    for name in ("configuration_vanilla_transformer", "modeling_vanilla_transformer", "registration")
+]
+
+
+@pytest.mark.parametrize("excerpt", blocks("docs/custom_model.md", "python"))
+def test_the_anatomys_excerpts_are_the_code(excerpt):
+    assert any(f"\n{excerpt}" in source for source in SOURCES)
+
+
 @pytest.mark.slow
 def test_the_guides_own_training_takes_empty_cells_and_blanks(clone):
     rows = [
