@@ -1,0 +1,67 @@
+// Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
+/* The page's side of the worker: a model whose calls are promises. */
+
+import { failure } from "./failures.js";
+
+export class Model {
+  /** `filesOrUrl`: Map(path -> Blob) or a folder's address; onProgress({file, loaded, total}), in bytes. */
+  static async open(filesOrUrl, onProgress = () => {}) {
+    const model = new Model();
+    model.worker = new Worker(new URL("worker.js", import.meta.url), { type: "module" });
+    model.waiting = new Map();
+    model.worker.onmessage = ({ data }) => model.receive(data);
+    try {
+      // config, generationConfig, task ("classification" or "translation"), labels, parameters
+      return Object.assign(model, await model.ask("open", [filesOrUrl], onProgress));
+    } catch (error) {
+      model.close();
+      throw error;
+    }
+  }
+
+  /** {text, normalized, pieces, ids, isCut}; `side` is "source" or "target". */
+  encodeText(text, side = "source") {
+    return this.ask("encodeText", [text, side]);
+  }
+
+  /** {source, logits, probabilities, trace}; options: trace (true for all tensors), changes. */
+  classify(text, options = {}) {
+    return this.ask("classify", [text, options]);
+  }
+
+  /** {source, ids, pieces, text, score, steps, tree, trace}, as in search.js; tokens also have their `piece`.
+
+  Options: trace, changes, beams, lengthPenalty, earlyStopping (by default the model's own), maxLength, forced. */
+  translate(text, options = {}) {
+    return this.ask("translate", [text, options]);
+  }
+
+  piece(id, side = "target") {
+    return this.ask("piece", [id, side]);
+  }
+
+  /** A tensor {shape, data} of the state dict, or null. */
+  weight(name) {
+    return this.ask("weight", [name]);
+  }
+
+  close() {
+    this.worker.terminate();
+  }
+
+  ask(call, values, onProgress) {
+    const number = (this.asked = (this.asked ?? 0) + 1);
+    return new Promise((resolve, reject) => {
+      this.waiting.set(number, { resolve, reject, onProgress });
+      this.worker.postMessage({ number, call, values });
+    });
+  }
+
+  receive({ number, result, error, progress }) {
+    const { resolve, reject, onProgress } = this.waiting.get(number);
+    if (progress) return onProgress(progress);
+    this.waiting.delete(number);
+    if (!error) return resolve(result);
+    return reject(error.code ? failure(error.code, error.detail) : new Error(error.message));
+  }
+}

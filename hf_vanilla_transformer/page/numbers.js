@@ -1,0 +1,101 @@
+// Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
+/* What torch does for the modelling file: tensors, linear layers, activations.
+
+A tensor is {shape, data}: `data` is a Float32Array, and the last axis of `shape` runs fastest. Sums are float64, as
+all numbers of JavaScript are. */
+
+export const sizeOf = (shape) => shape.reduce((size, side) => size * side, 1);
+export const zeros = (...shape) => ({ shape, data: new Float32Array(sizeOf(shape)) });
+export const map = (x, change) => ({ shape: x.shape, data: x.data.map(change) });
+export const add = (x, y) => map(x, (value, place) => value + y.data[place]);
+export const row = (x, place) => x.data.subarray(place * x.shape[1], (place + 1) * x.shape[1]);
+export const rowsOf = (x) => Array.from({ length: x.shape[0] }, (_, place) => row(x, place));
+
+/** x W^T + b: (L, inputs) to (L, outputs). Four outputs at a time share each read of x. */
+export function linear(x, { weight, bias }) {
+  const [length, inputs] = x.shape;
+  const outputs = weight.shape[0];
+  const result = zeros(length, outputs);
+  const w = weight.data;
+  for (let place = 0; place < length; place++) {
+    const input = row(x, place);
+    const output = row(result, place);
+    let out = 0;
+    for (; out + 4 <= outputs; out += 4) {
+      const first = out * inputs;
+      const [second, third, fourth] = [first + inputs, first + 2 * inputs, first + 3 * inputs];
+      let [a, b, c, d] = [0, 0, 0, 0];
+      for (let i = 0; i < inputs; i++) {
+        const value = input[i];
+        a += value * w[first + i];
+        b += value * w[second + i];
+        c += value * w[third + i];
+        d += value * w[fourth + i];
+      }
+      output[out] = a;
+      output[out + 1] = b;
+      output[out + 2] = c;
+      output[out + 3] = d;
+    }
+    for (; out < outputs; out++) output[out] = dot(input, 0, w, out * inputs, inputs);
+    if (bias) for (out = 0; out < outputs; out++) output[out] += bias.data[out];
+  }
+  return result;
+}
+
+export function dot(x, xStart, y, yStart, length) {
+  let sum = 0;
+  for (let i = 0; i < length; i++) sum += x[xStart + i] * y[yStart + i];
+  return sum;
+}
+
+export function logSoftmax(logits) {
+  const most = logits.reduce((a, b) => Math.max(a, b), -Infinity);
+  const total = Math.log(logits.reduce((sum, logit) => sum + Math.exp(logit - most), 0)) + most;
+  return Float64Array.from(logits, (logit) => logit - total);
+}
+
+/** Error function, to 1.5e-7 (Abramowitz and Stegun, 7.1.26). */
+function erf(x) {
+  const t = 1 / (1 + 0.3275911 * Math.abs(x));
+  const sum = ((((1.061405429 * t - 1.453152027) * t + 1.421413741) * t - 0.284496736) * t + 0.254829592) * t;
+  return Math.sign(x) * (1 - sum * Math.exp(-x * x));
+}
+
+/** Of one label, or of each of several labels; a regression's numbers stay. */
+export function probabilitiesOf(logits, type) {
+  if (type === "regression") return logits;
+  return type === "multi_label_classification" ? logits.map(sigmoid) : Array.from(logSoftmax(logits), Math.exp);
+}
+
+const sigmoid = (x) => 1 / (1 + Math.exp(-x));
+const tanhGelu = (x) => 0.5 * x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3)));
+const gelu = (x) => 0.5 * x * (1 + erf(x / Math.SQRT2));
+const silu = (x) => x * sigmoid(x);
+
+/** By transformers' names. */
+export const ACTIVATIONS = {
+  relu: (x) => Math.max(x, 0),
+  relu2: (x) => Math.max(x, 0) ** 2,
+  relu6: (x) => Math.min(Math.max(x, 0), 6),
+  leaky_relu: (x) => (x < 0 ? 0.01 * x : x),
+  ...{ gelu, gelu_python: gelu, gelu_10: (x) => Math.min(Math.max(gelu(x), -10), 10) },
+  ...{ gelu_new: tanhGelu, gelu_fast: tanhGelu, gelu_pytorch_tanh: tanhGelu, gelu_python_tanh: tanhGelu },
+  ...{ gelu_accurate: tanhGelu, quick_gelu: (x) => x * sigmoid(1.702 * x), silu, swish: silu, sigmoid },
+  mish: (x) => x * Math.tanh(Math.log1p(Math.exp(x))),
+  tanh: Math.tanh,
+  linear: (x) => x,
+};
+
+/** The places of the largest values, the largest first; of equal ones the first. */
+export function largest(values, count) {
+  const places = [];
+  for (let i = 0; i < values.length; i++) {
+    if (places.length === count && !(values[i] > values[places[count - 1]])) continue;
+    let at = places.length;
+    while (at > 0 && values[i] > values[places[at - 1]]) at--;
+    places.splice(at, 0, i);
+    if (places.length > count) places.pop();
+  }
+  return places;
+}

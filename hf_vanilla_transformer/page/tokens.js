@@ -1,0 +1,44 @@
+// Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
+/* Texts to ids and back, over @huggingface/tokenizers (vendor/tokenizers.js, Apache-2.0). */
+
+import { failure } from "./failures.js";
+import { Tokenizer } from "./vendor/tokenizers.js";
+
+export class Tokens {
+  /** The contents of tokenizer.json and tokenizer_config.json. */
+  constructor(file, settings) {
+    try {
+      this.tokenizer = new Tokenizer(file, settings);
+    } catch (error) {
+      throw failure("tokenizer", error.message);
+    }
+    // As in Python, unknown characters become one token within a word, not across words.
+    const { model } = this.tokenizer;
+    this.tokenizer.model = new Proxy(model, { apply: (_, self, [words]) => words.flatMap((word) => model([word])) });
+    this.maxLength = settings.model_max_length ?? Infinity;
+    this.cutsLeft = settings.truncation_side === "left";
+  }
+
+  /** {normalized, pieces, ids, isCut}: cut to `maxLength` as in Python, where added tokens like [EOS] stay. */
+  encode(text, maxLength = this.maxLength) {
+    const normalized = this.tokenizer.normalizer?.(text) ?? text;
+    const own = this.tokenizer.encode(text, { add_special_tokens: false }).ids;
+    const { ids, tokens: pieces } = this.tokenizer.encode(text);
+    const surplus = Math.min(ids.length - maxLength, own.length);
+    if (surplus > 0) {
+      const begin = ids.findIndex((_, place) => own.every((id, index) => ids[place + index] === id));
+      const first = this.cutsLeft ? begin : begin + own.length - surplus;
+      for (const list of [ids, pieces]) list.splice(first, surplus);
+    }
+    return { normalized, pieces, ids, isCut: surplus > 0 };
+  }
+
+  /** The text of ids, without special tokens. */
+  decode(ids) {
+    return ids.length ? this.tokenizer.decode(ids, { skip_special_tokens: true }) : "";
+  }
+
+  piece(id) {
+    return this.tokenizer.id_to_token(id);
+  }
+}

@@ -1,0 +1,63 @@
+// Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
+/* Opens a model and answers, away from the page's own thread. client.js has the calls. */
+
+import { VanillaTransformer } from "./model.js";
+import { openFolder, openUrl, taskOf } from "./weights.js";
+
+let opened; // {config, generationConfig, tensors, tokenizers, model}
+
+const withPiece = (one) => ({ ...one, piece: opened.tokenizers.target.piece(one.id) });
+
+export const calls = {
+  async open(filesOrUrl, onProgress) {
+    const found = await (typeof filesOrUrl === "string" ? openUrl(filesOrUrl, onProgress) : openFolder(filesOrUrl));
+    opened = { ...found, model: new VanillaTransformer(found.config, found.tensors) };
+    const { config, generationConfig, tensors } = opened;
+    const labels = Object.keys(config.id2label ?? {}).sort((a, b) => a - b).map((key) => config.id2label[key]);
+    const parameters = [...tensors.values()].reduce((sum, { data }) => sum + data.length, 0);
+    return { config, generationConfig, task: taskOf(config), labels, parameters };
+  },
+
+  encodeText(text, side = "source") {
+    const { config, tokenizers } = opened;
+    const { maxLength } = tokenizers.source;
+    const limit = taskOf(config) === "translation" ? Infinity : maxLength;
+    return { text, ...tokenizers[side].encode(text, Math.min(limit, config.max_position_embeddings)) };
+  },
+
+  classify(text, options = {}) {
+    const source = calls.encodeText(text);
+    const trace = options.trace ? new Map() : undefined;
+    return { source, ...opened.model.classify(source.ids, { ...options, trace }) };
+  },
+
+  translate(text, options = {}) {
+    const source = calls.encodeText(text);
+    const { num_beams, length_penalty, early_stopping } = opened.generationConfig;
+    const own = { beams: num_beams ?? 1, lengthPenalty: length_penalty ?? 1, earlyStopping: early_stopping ?? false };
+    const settings = { ...own, ...options, trace: options.trace ? new Map() : undefined };
+    const { ids, steps, tree, ...rest } = opened.model.translate(source.ids, settings);
+    const { target } = opened.tokenizers;
+    return {
+      ...{ source, ids, ...rest, text: target.decode(ids), pieces: ids.map((id) => target.piece(id)) },
+      steps: steps.map((step) => ({
+        ...{ token: step.token, piece: target.piece(step.token) },
+        ...{ best: step.best.map(withPiece), lens: step.lens.map((layer) => layer.map(withPiece)) },
+      })),
+      tree: tree.map(withPiece),
+    };
+  },
+
+  piece: (id, side = "target") => opened.tokenizers[side].piece(id),
+
+  weight: (name) => opened.tensors.get(name) ?? null,
+};
+
+globalThis.onmessage = async ({ data: { number, call, values } }) => {
+  const progress = (state) => postMessage({ number, progress: state });
+  try {
+    postMessage({ number, result: await calls[call](...values, progress) });
+  } catch ({ message, code, detail }) {
+    postMessage({ number, error: { message, code, detail } });
+  }
+};
