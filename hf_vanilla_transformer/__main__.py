@@ -17,7 +17,7 @@ COMMANDS = {
     "train-tokenizer": "Train a SentencePiece-style tokenizer.",
     "convert-checkpoint": "Convert a tutorial's checkpoint, or back.",
     "export": "Export a model to CTranslate2 or ONNX.",
-    "page": "Make a web page that runs a model in the browser.",
+    "page": "Make a web page that shows each step of a model.",
     "push-to-hub": "Upload a run's folder to the Hugging Face Hub.",
 }
 

@@ -93,9 +93,6 @@ def clone(trained, translator, tmp_path, monkeypatch) -> Path:
     (tmp_path / "sentences.txt").write_text("Two dogs.\n")
     (tmp_path / "pairs").symlink_to(tmp_path / "multi30k")
     torch.save(checkpoint("annotated-transformer"), tmp_path / "model.pt")
-    # npm would download it.
-    copy_runtime = "hf_vanilla_transformer.exports.browser_page.copy_runtime"
-    monkeypatch.setattr(copy_runtime, lambda folder, source=None: folder.mkdir(exist_ok=True))
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -41,16 +41,12 @@ def write(
     save_json(folder / CONFIG_NAME, fields)
     file = folder / onnx_file(quantize)
     file.parent.mkdir()
-    save_graph(model, source_example(), file, quantizer)
+    save_graph(model, file, quantizer)
 
 
-def source_example() -> dict[str, torch.Tensor]:
-    """Two texts of three tokens, to trace a model with."""
-    return {name: torch.ones(2, 3, dtype=torch.long) for name in ("input_ids", "attention_mask")}
-
-
-def save_graph(model: PreTrainedModel, example: dict[str, Any], file: Path, quantizer: Any = None) -> None:
-    """Trace a model with example inputs, whose lengths may change later, and write it into one file."""
+def save_graph(model: PreTrainedModel, file: Path, quantizer: Any = None) -> None:
+    """Trace a classifier with two texts of three tokens, whose lengths may change later; write it into one file."""
+    example = {name: torch.ones(2, 3, dtype=torch.long) for name in ("input_ids", "attention_mask")}
     model = copy.deepcopy(model)
     model.set_attn_implementation("eager")  # a text without a real token has the same answer as in torch
     settings = OnnxConfig(dynamic=True, opset_version=OPSET, quantizer=quantizer)
