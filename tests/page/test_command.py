@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-from shared import ROOT, read_json, tiny_config
-
 from exports.models import random_model, save
+from shared import ROOT, read_json, tiny_config
 
 
 PAGE = ROOT / "hf_vanilla_transformer" / "page"
