@@ -17,18 +17,19 @@ from datasets import Dataset, concatenate_datasets
 from tqdm import tqdm
 
 from ..data.labels import SEPARATOR, label_names, multi_hot
-from ..data.sources import name_of
+from ..data.sources import checksum, name_of
 from ..errors import DataError
 from ..hub.finished_folder import finished_folder
-from ..hub.record import RECIPE_FILE, describe_environment, record_of, save_json
+from ..hub.record import METRICS_FILE, RECIPE_FILE, RUN_FILE, describe_environment, record_of, save_json
 from ..inference import Classifier, Translator
 from ..inference.engine import TARGET_TOKENIZER, Engine, read_export
 from ..inference.folder import load_tokenizer, task_of_folder
 from ..inference.torch_engine import TorchEngine
 from ..settings.groups import EvaluationArguments, LabelledTextArguments, PairArguments, check_robustness
 from ..settings.reading import read_settings
-from ..tasks import METRICS, MULTI, REGRESSION, SINGLE, TRANSLATION
+from ..tasks import METRICS, MULTI, REGRESSION, SINGLE, TRANSLATION, headline_of
 from .metrics import (
+    beside_baseline,
     bootstrapped_bleu,
     calibration_report,
     calibration_scores,
@@ -181,7 +182,11 @@ def evaluate_classifier(
             print(f"mean of the spacings: {robustness['mean_of_spacings']:.4f}")
     if "per_label" in report:
         print(*markdown_table(report["per_label"]), sep="\n")
-    return measured
+    baseline = record_of(arguments.model, METRICS_FILE).get("test", {}).get("baseline")
+    of_run = record_of(arguments.model, RUN_FILE).get("data", {}).get("test", {})
+    if baseline is not None and of_run.get("sha256") == checksum(split):
+        report["baseline"] = baseline
+    return measured._replace(headline=measured.headline + beside_baseline(report, headline_of(problem_type)[0]))
 
 
 def measure(rows: Dataset, answers: np.ndarray, problem_type: str) -> Measured:

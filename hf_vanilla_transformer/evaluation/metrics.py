@@ -20,7 +20,7 @@ from transformers import EvalPrediction, PreTrainedTokenizerBase, Trainer
 
 from ..data.changes import SPACINGS, as_written, change_texts
 from ..errors import DataError
-from ..tasks import METRICS, MULTI, REGRESSION, SINGLE
+from ..tasks import ERRORS, METRICS, MULTI, REGRESSION, SINGLE
 from ..tokenizer import split_words
 
 
@@ -93,6 +93,19 @@ def interval_of(report: dict[str, Any]) -> str:
     low, high = report["accuracy_interval"]
     majority = report["majority"]
     return f" (95 %: {low:.3f} to {high:.3f}; always {majority['label']}: {majority['share']:.3f})"
+
+
+def beside_baseline(report: dict[str, Any], metric: str) -> str:
+    """Write the baseline beside a result, and what helps where the baseline is better."""
+    if (baseline := report.get("baseline")) is None:
+        return ""
+    if reason := baseline.get("skipped"):
+        return f"\nNo linear model beside it: {reason}"
+    fit = f"fit to {baseline['train_rows']:,} texts"
+    line = f"; a linear model of character n-grams, {fit}: {baseline[metric]:.4f} (p = {baseline['p_value']:.2g})"
+    if (baseline[metric] - report[metric]) * (-1 if metric in ERRORS else 1) > 0:
+        line += "\nThe linear model is better. What helps: a trained model (--model), more rows, a smaller model."
+    return line
 
 
 def label_scores(

@@ -181,6 +181,7 @@ class ClassifierArguments(VocabularyArguments):
     )
     augment: list[str] = HfArg(default_factory=list, help="Change texts anew in each epoch: `spacing`, `typing_slip`.")
     calibrate: bool = HfArg(default=True, help="Scale the head to the probabilities of the validation split.")
+    baseline: bool = HfArg(default=True, help="Measure a linear model of character n-grams beside the result.")
     early_stopping_patience: int | None = HfArg(
         default=None, help="Stop after so many evaluations without a better one."
     )

@@ -24,6 +24,7 @@ from ..data.report import describe_data
 from ..data.rows import column_array
 from ..errors import DataError
 from ..evaluation.metrics import (
+    beside_baseline,
     compute_metrics,
     evaluate_split,
     interval_of,
@@ -33,12 +34,14 @@ from ..evaluation.metrics import (
 from ..hub.record import data_record
 from ..inference.engine import ModelFacts
 from ..inference.folder import load_config
+from ..inference.torch_engine import TorchEngine
 from ..modeling_vanilla_transformer import VanillaTransformerForSequenceClassification
 from ..settings.groups import ClassifierArguments, DataArguments, check_robustness
 from ..settings.reading import read_settings
 from ..tasks import CLASSIFICATION, ERRORS, METRICS, REGRESSION, SINGLE, headline_of
 from ..tokenizer import join_spaced_characters
 from .augmentation import AugmentingCollator
+from .baseline import measure_baseline
 from .calibration import calibrate
 from .losses import balanced_weights, weighted_loss
 from .run import Run, make_config, print_once
@@ -151,6 +154,10 @@ def train(
                 lambda rows: evaluate_split(trainer, tokenize(rows, tokenizer, max_length)),
                 run.metrics["test"],
             )
+        if arguments.baseline and trainer.is_world_process_zero():
+            ids = tokenized["test"]["input_ids"][:]
+            outputs = TorchEngine(trainer.model).logits(ids, training.per_device_eval_batch_size)
+            run.metrics["test"]["baseline"] = measure_baseline(data, tokenized, outputs, problem_type)
         run.finish(
             trainer,
             headline=headline(run.metrics["test"], len(train_rows), problem_type),
@@ -196,7 +203,7 @@ def headline(report: dict[str, Any], rows: int, problem_type: str) -> str:
     per_label = report.get("per_label", [])
     name, words = headline_of(problem_type)
     lines = markdown_table(per_label) if per_label else []
-    lines += [f"test {words}: {report[name]:.4f}{interval_of(report)}"]
+    lines += [f"test {words}: {report[name]:.4f}{interval_of(report)}{beside_baseline(report, name)}"]
     if "uncalibrated" in report:
         before, after = (one["expected_calibration_error"] for one in (report["uncalibrated"], report))
         lines.append(f"test calibration error: {after:.4f}, before the temperature {before:.4f}")

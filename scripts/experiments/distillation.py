@@ -15,9 +15,6 @@ import torch
 import yaml
 from datasets import Dataset, DatasetDict, Features, List, Value, concatenate_datasets
 from scipy.signal import lfilter
-from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import Pipeline, make_pipeline
 from torch import nn
 from transformers import PreTrainedTokenizerBase
 from transformers.modeling_outputs import Seq2SeqSequenceClassifierOutput
@@ -30,14 +27,6 @@ from hf_vanilla_transformer.hub.record import METRICS_FILE, RECIPE_FILE
 
 SOFT_LABELS_FILE = "soft_labels.parquet"
 SOFT_LABELS = Features({"text": Value("string"), "label": List(Value("float32"))})
-
-
-def linear_classifier() -> Pipeline:
-    """Make an unfitted logistic regression on the n-grams of one to five characters within words, by tf-idf."""
-    return make_pipeline(
-        TfidfVectorizer(analyzer="char_wb", ngram_range=(1, 5), min_df=2, sublinear_tf=True, dtype=np.float32),
-        LogisticRegression(C=8.0, max_iter=1000),
-    )
 
 
 def labels_nearby(

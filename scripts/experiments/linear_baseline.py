@@ -13,13 +13,15 @@ from typing import Any, Literal
 
 import numpy as np
 from datasets import Dataset
-from distillation import linear_classifier
 from transformers.hf_argparser import HfArg
 
 from hf_vanilla_transformer.commands.arguments import exit_with_one_line, parse_arguments
+from hf_vanilla_transformer.data.changes import no_spaces
 from hf_vanilla_transformer.evaluation.metrics import classification_report, markdown_table, robustness_report
 from hf_vanilla_transformer.hub.record import describe_environment, save_json
 from hf_vanilla_transformer.settings.groups import LabelledTextArguments, RobustnessArguments
+from hf_vanilla_transformer.tasks import SINGLE
+from hf_vanilla_transformer.training.baseline import linear_model
 from hf_vanilla_transformer.training.checkpoints import prepare_output_dir
 
 
@@ -32,7 +34,7 @@ class BaselineArguments(RobustnessArguments, LabelledTextArguments):
 
 def without_spaces(rows: Dataset) -> list[str]:
     """Return the texts as one word each: how they are spaced then changes nothing."""
-    return ["".join(text.split()) for text in rows["text"]]
+    return [no_spaces(text) for text in rows["text"]]
 
 
 @exit_with_one_line
@@ -40,7 +42,8 @@ def main(argv: list[str] | None = None) -> None:
     (arguments,), _ = parse_arguments([BaselineArguments], __doc__, argv)
     prepare_output_dir(arguments.output_dir)
     data = arguments.load()
-    classifier = linear_classifier().fit(without_spaces(data["train"]), data["train"]["label"][:])
+    train = data["train"]
+    classifier = linear_model(SINGLE, len(train)).fit(without_spaces(train), train["label"][:])
 
     def measure(rows: Dataset) -> dict[str, Any]:
         return classification_report(classifier.predict_proba(without_spaces(rows)), np.array(rows["label"][:]))

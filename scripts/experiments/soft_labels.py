@@ -22,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 from datasets import Dataset, DatasetDict
-from distillation import SOFT_LABELS, SOFT_LABELS_FILE, labels_nearby, linear_classifier
+from distillation import SOFT_LABELS, SOFT_LABELS_FILE, labels_nearby
 from transformers.hf_argparser import HfArg
 
 from hf_vanilla_transformer.commands.arguments import exit_with_one_line, parse_arguments
@@ -33,6 +33,8 @@ from hf_vanilla_transformer.evaluation.metrics import classification_report
 from hf_vanilla_transformer.hub.record import METRICS_FILE, RECIPE_FILE, describe_environment, recipe_text, save_json
 from hf_vanilla_transformer.inference import Classifier
 from hf_vanilla_transformer.settings.groups import LabelledTextArguments
+from hf_vanilla_transformer.tasks import SINGLE
+from hf_vanilla_transformer.training.baseline import linear_model
 from hf_vanilla_transformer.training.checkpoints import prepare_output_dir
 
 
@@ -88,7 +90,7 @@ def teacher_probabilities(
         if names != (own := classify.labels):
             raise DataError(f"{folder}: its labels are {', '.join(own)}; those of the data are {', '.join(names)}")
     if arguments.linear:
-        yield LINEAR, linear_classifier().fit(train["text"][:], train["label"][:]).predict_proba(texts)
+        yield LINEAR, linear_model(SINGLE, len(train)).fit(train["text"][:], train["label"][:]).predict_proba(texts)
     for folder, classify in classifiers.items():
         yield folder, classify.probabilities(texts)
 
