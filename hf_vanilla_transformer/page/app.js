@@ -1,0 +1,315 @@
+// Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
+/* The page: opens a model, answers what is typed, shows one panel of it. */
+
+import { Model } from "./client.js";
+import { button, hideHint, make, percent, readColours } from "./draw.js";
+import { renderPanel } from "./frame.js";
+import attentions from "./panels/attentions.js";
+import classifier from "./panels/classifier.js";
+import decoding from "./panels/decoding.js";
+import experiments from "./panels/experiments.js";
+import head from "./panels/head.js";
+import layers from "./panels/layers.js";
+import lens from "./panels/lens.js";
+import map, { drawMap } from "./panels/map.js";
+import questions from "./panels/questions.js";
+import text from "./panels/text.js";
+import training from "./panels/training.js";
+import { EXAMPLES, LABELS, WORDS } from "./words.js";
+
+const PANELS = [map, text, head, attentions, layers, decoding, lens, classifier, experiments, questions, training];
+const get = (selector) => document.querySelector(selector);
+const input = get("#input");
+const parameters = new URLSearchParams(location.search);
+const page = { depth: "idea", guesses: {}, states: {}, model: null, run: null };
+page.language = ["ko", "en"].find((one) => one === parameters.get("lang")) ?? (navigator.language.startsWith("ko") ? "ko" : "en");
+
+/** What the page says, with values in the places in braces. */
+function w(name, values = {}) {
+  const found = WORDS[name]?.[page.language === "ko" ? 0 : 1] ?? "";
+  return found.replace(/\{(\w+)\}/g, (_, key) => values[key] ?? "");
+}
+
+/* Opening a model */
+
+/** USER/NAME is on the Hub, a name alone is a folder beside the page. */
+function addressOf(name) {
+  if (/^[\w.-]+\/[\w.-]+$/.test(name)) return `https://huggingface.co/${name}/resolve/main/`;
+  return /^[\w-][\w.-]*$/.test(name) ? new URL(`${name}/`, location.href.split(/[?#]/)[0]).href : null;
+}
+
+async function open(filesOrUrl, name) {
+  page.model?.close();
+  Object.assign(page, { model: null, run: null, states: {}, name, error: null });
+  const bar = make("progress", { max: 1, value: 0, "aria-label": w("loading") });
+  const status = make("p", { className: "notice", role: "status", text: w("loading") });
+  get("#side").hidden = get(".ask").hidden = true;
+  get("#panel").replaceChildren(make("div", { className: "drop" }, status, bar));
+  try {
+    const model = await Model.open(filesOrUrl, ({ file, loaded, total }) => {
+      status.textContent = w("loadingFile", { file, size: (loaded / 1e6).toFixed(1) });
+      if (total) bar.value = loaded / total;
+    });
+    page.model = model;
+    const { config, task } = model;
+    page.startPiece = await model.piece(config.decoder_start_token_id);
+    page.examples = EXAMPLES[task][await languageOf(model)];
+    input.value = page.examples[0];
+    get(".ask").hidden = false;
+    say();
+    await answer();
+  } catch (error) {
+    fail(error);
+  }
+}
+
+/** In which language the model reads: the one of whose sentences it is surest. */
+async function languageOf(model) {
+  const all = Object.entries(EXAMPLES[model.task]);
+  const scores = [];
+  for (const [language, sentences] of all) {
+    let score = 0;
+    for (const sentence of sentences.slice(0, 2)) {
+      const { ids, pieces } = await model.encodeText(sentence);
+      score -= ids.length / sentence.length + 100 * pieces.filter((piece) => /unk/i.test(piece)).length;
+      if (model.task !== "translation" || score < -50) continue;
+      const answer = await model.translate(sentence, { beams: 1, maxLength: 20 });
+      score += (10 * answer.score) / answer.ids.length;
+    }
+    scores.push([score, language]);
+  }
+  return scores.sort((a, b) => b[0] - a[0])[0][1];
+}
+
+function fail(error) {
+  console.error(error);
+  page.error = error;
+  showStart();
+}
+
+/** No model: say why, and how to open one. */
+function showStart() {
+  const { error } = page;
+  const words = error ? (error.sentences?.[page.language] ?? error.message) : "";
+  const example = make("code", { text: "?model=USER/NAME" });
+  get("#side").hidden = get(".ask").hidden = true;
+  get("#panel").replaceChildren(
+    make(
+      "div",
+      { className: "drop" },
+      make("h2", { text: w("start.title") }),
+      words && make("p", { role: "alert", text: words }),
+      make("p", { text: w("start.drop") }),
+      make("p", {}, `${w("start.hub")} `, example),
+      make("pre", { text: "vanilla-transformer page --model RUN --output_dir page", tabIndex: 0 }),
+    ),
+  );
+}
+
+/** Files of a dropped folder, or dropped one by one, by their paths. */
+async function droppedFiles(transfer) {
+  const files = new Map();
+  const read = async (entry, path) => {
+    if (entry.isFile) return files.set(path, await new Promise((resolve, reject) => entry.file(resolve, reject)));
+    const reader = entry.createReader();
+    for (let batch; (batch = await new Promise((resolve, reject) => reader.readEntries(resolve, reject))).length; )
+      for (const one of batch) await read(one, `${path}/${one.name}`);
+  };
+  const entries = Array.from(transfer.items, (item) => item.webkitGetAsEntry()).filter(Boolean);
+  for (const entry of entries) await read(entry, entry.name);
+  return files;
+}
+
+const nameOf = (files) => [...files.keys()][0]?.split("/").at(-2) || w("ownModel");
+
+/* Answering */
+
+let isBusy = false;
+let isWanted = false;
+
+/** A run with other text or options, in full. */
+async function runOf(words, options = {}) {
+  const { model } = page;
+  const settings = model.task === "translation" ? { beams: 1, maxLength: 80, ...options } : options;
+  return model[model.task === "translation" ? "translate" : "classify"](words, settings);
+}
+
+/** Answer the newest text; a text that was typed over is left out. */
+async function answer() {
+  isWanted = true;
+  if (isBusy) return;
+  isBusy = true;
+  get(".answer").classList.add("busy");
+  try {
+    while (isWanted) {
+      isWanted = false;
+      const model = page.model;
+      const [words, start] = [input.value, performance.now()];
+      const run = await runOf(words, { trace: true });
+      if (model !== page.model) continue;
+      page.run = words.trim() && run.source.ids.length ? { ...run, words, time: performance.now() - start } : null;
+    }
+    show();
+  } catch (error) {
+    fail(error);
+  } finally {
+    isBusy = false;
+    get(".answer").classList.remove("busy");
+  }
+}
+
+const labelOf = (place) => {
+  const own = page.model.labels[place] ?? String(place);
+  return new Map(Object.entries(LABELS)).get(own)?.[page.language === "ko" ? 0 : 1] ?? own;
+};
+
+function showAnswer() {
+  const { run, model } = page;
+  if (!run) return get(".answer").replaceChildren(w("empty"));
+  if (model.task === "translation") {
+    return get(".answer").replaceChildren("→ ", make("strong", { text: run.text || "∅" }));
+  }
+  const order = [...run.probabilities.keys()].sort((a, b) => run.probabilities[b] - run.probabilities[a]);
+  const best = order[0];
+  get(".answer").replaceChildren(
+    "→ ",
+    make("strong", { text: labelOf(best) }),
+    make("span", { text: percent(run.probabilities[best]) }),
+  );
+}
+
+/* Showing */
+
+const current = () => PANELS.find(({ id }) => `#${id}` === location.hash) ?? map;
+
+function contextOf(panel) {
+  const { model, run, language, depth, guesses, startPiece, examples } = page;
+  return {
+    ...{ model, config: model.config, task: model.task, run, w, language, depth, guesses, startPiece, examples },
+    ...{ panels: PANELS, current: panel, labelOf, text: input.value },
+    state: (page.states[panel.id] ??= {}),
+    answer: (words, options) => runOf(words ?? input.value, options),
+    go: (id, state) => {
+      if (state) Object.assign((page.states[id] ??= {}), state);
+      location.hash = `#${id}`;
+    },
+    refresh: show,
+    setText: (words) => {
+      input.value = words;
+      answer();
+    },
+    setDepth: (one) => {
+      page.depth = one;
+      show();
+    },
+  };
+}
+
+/** Keep the focus on what was chosen, though the panel is made anew. */
+function keepFocus(root, change) {
+  const all = () => [...root.querySelectorAll("button, a, input, select, [tabindex]")];
+  const place = all().indexOf(document.activeElement);
+  change();
+  if (place >= 0) all()[place]?.focus({ preventScroll: true });
+}
+
+function show() {
+  hideHint();
+  readColours();
+  if (!page.model) return page.error && showStart();
+  showAnswer();
+  const [panel, root, side] = [current(), get("#panel"), get("#side")];
+  document.title = `${w(`${panel.id}.title`)} · ${page.name} · Transformer`;
+  side.hidden = panel === map || !page.run;
+  if (!page.run) return root.replaceChildren(make("p", { className: "notice", text: w("empty") }));
+  const context = contextOf(panel);
+  keepFocus(root, () => renderPanel(root, panel, context));
+  if (!side.hidden) keepFocus(side, () => side.replaceChildren(drawMap(context, { here: panel.id })));
+}
+
+/** The words outside the panels. */
+function say() {
+  document.documentElement.lang = page.language;
+  get(".top h1 a").textContent = w("title");
+  for (const element of document.querySelectorAll("[data-say]")) element.textContent = w(element.dataset.say);
+  for (const one of document.querySelectorAll("[data-language]"))
+    one.setAttribute("aria-pressed", one.dataset.language === page.language);
+  const { model } = page;
+  if (!model) return;
+  const { task, parameters: count } = model;
+  get(".ask label").textContent = w(`input.${task}`);
+  get(".examples").setAttribute("aria-label", w("examples"));
+  get(".examples").replaceChildren(
+    ...page.examples.slice(0, 4).map((words) =>
+      button(words, () => {
+        input.value = words;
+        answer();
+      }),
+    ),
+  );
+  get("footer").textContent = w("about", { name: page.name, parameters: count.toLocaleString(page.language) });
+}
+
+/** The models beside the page, to choose from. */
+function listModels(names, chosen) {
+  const list = get(".models select");
+  list.append(...names.map((name) => make("option", { value: name, text: name })));
+  if (names.includes(chosen)) list.value = chosen;
+  get(".models").hidden = names.length < 2;
+  list.addEventListener("change", () => open(addressOf(list.value), list.value));
+}
+
+let pause;
+input.addEventListener("input", () => {
+  clearTimeout(pause);
+  pause = setTimeout(answer, 200);
+});
+input.addEventListener("keydown", (event) => {
+  if (event.key === "Enter" && !event.isComposing) event.preventDefault();
+});
+addEventListener("hashchange", () => {
+  show();
+  get("#panel").focus({ preventScroll: true });
+  const top = get(".stage").getBoundingClientRect().top;
+  if (top < 0) scrollBy({ top: top - 12 });
+});
+addEventListener("keydown", (event) => {
+  if (event.key !== "Escape" || current() === map || !page.model) return;
+  const { id } = current();
+  location.hash = "#map";
+  addEventListener("hashchange", () => get(`.tour .map a[href="#${id}"]`)?.focus(), { once: true });
+});
+document.body.addEventListener("click", ({ target }) => {
+  const language = target.closest("[data-language]")?.dataset.language;
+  if (!language) return;
+  page.language = language;
+  parameters.set("lang", language);
+  history.replaceState(null, "", `?${parameters}${location.hash}`);
+  say();
+  show();
+});
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", show);
+addEventListener("dragover", (event) => {
+  event.preventDefault();
+  document.body.classList.add("over");
+});
+addEventListener("dragleave", () => document.body.classList.remove("over"));
+addEventListener("drop", async (event) => {
+  event.preventDefault();
+  document.body.classList.remove("over");
+  const files = await droppedFiles(event.dataTransfer);
+  if (files.size) open(files, nameOf(files));
+});
+get(".open input").addEventListener("change", ({ target }) => {
+  const files = new Map(Array.from(target.files, (file) => [file.webkitRelativePath || file.name, file]));
+  if (files.size) open(files, nameOf(files));
+});
+
+const names = get("meta[name=models]").content.split(" ").filter(Boolean);
+const wanted = parameters.get("model") ?? names[0];
+say();
+readColours();
+listModels(names, wanted);
+const address = addressOf(wanted ?? "");
+if (address) open(address, wanted.split("/").at(-1));
+else fail(new Error(`?model=${wanted}`));

@@ -1,0 +1,33 @@
+// Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
+/* Lines of modeling_vanilla_transformer.py that make what the panels show, word for word. */
+
+export const LINES = {
+  rows: "return super().forward(input_ids) * self.embed_scale",
+  scale: "self.embed_scale = math.sqrt(config.d_model) if config.scale_embedding else 1.0",
+  sinusoid: "angle = position / 10000 ** (2 * (column // 2) / d_model)",
+  sinCos: "return torch.where(column % 2 == 0, angle.sin(), angle.cos())",
+  positions: "return inputs_embeds + nn.functional.embedding(rows, self.weight)",
+  query: "query = self._split_heads(self.q_proj(hidden_states))",
+  key: "key = self._split_heads(self.k_proj(source))",
+  value: "value = self._split_heads(self.v_proj(source))",
+  source: "source = encoder_hidden_states if is_cross_attention else hidden_states",
+  scores: "scores = torch.matmul(query, key.transpose(2, 3)) * scaling",
+  scaling: "self.scaling = self.head_dim**-0.5",
+  mask: "scores = (scores + attention_mask).clamp(min=torch.finfo(scores.dtype).min)",
+  softmax: "probabilities = nn.functional.softmax(scores, dim=-1)",
+  sum: "return torch.matmul(probabilities, value).transpose(1, 2).contiguous(), probabilities",
+  output: "return self.out_proj(heads.flatten(-2)), probabilities  # (B, L, H, K) -> (B, L, H*K) -> (B, L, D)",
+  before: "return hidden_states if self.pre_norm is None else self.pre_norm(hidden_states)",
+  residual: "hidden_states = residual + nn.functional.dropout(output, p=self.dropout, training=self.training)",
+  after: "return hidden_states if self.post_norm is None else self.post_norm(hidden_states)",
+  hidden: "hidden_states = self.activation(self.fc1(hidden_states))",
+  feedForward: "return self.fc2(hidden_states)",
+  layer: "hidden_states = layer(hidden_states, attention_mask, *source, cache=cache, **kwargs)",
+  finalNorm: "hidden_states = self.final_norm(hidden_states)",
+  shift: "shifted[:, 1:] = labels[:, :-1]",
+  cache: "key, value = cache.self_attention_cache.update(key, value, self.layer_idx)",
+  logits: "logits = self.lm_head(outputs.last_hidden_state)",
+  tied: '_tied_weights_keys = {"lm_head.weight": "model.decoder.embed_tokens.weight"}',
+  start: "decoder_input_ids = torch.full(",
+  pooled: "logits = self.classifier(_max_over_tokens(outputs.last_hidden_state, decoder_attention_mask))",
+};

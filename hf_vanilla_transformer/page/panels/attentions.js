@@ -1,0 +1,94 @@
+// Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
+/* The three kinds of attention side by side: all heads and layers small, one of them large. */
+
+import { button, colour, colourOf, figure, grid, legend, make, maskLegend, note, number } from "../draw.js";
+import { LINES } from "../lines.js";
+import { attention, places } from "../trace.js";
+
+/** A head's weights without labels. */
+function miniature(view, head, size = 44) {
+  const density = 2;
+  const canvas = make("canvas", { width: size * density, height: size * density });
+  const pen = canvas.getContext("2d");
+  const [rows, columns] = [view.queries.length, view.keys.length];
+  const [wide, high] = [(size * density) / columns, (size * density) / rows];
+  pen.fillStyle = colour("pale");
+  pen.fillRect(0, 0, canvas.width, canvas.height);
+  for (let row = 0; row < rows; row++)
+    for (let column = 0; column < columns; column++) {
+      if (view.hidden(row, column)) continue;
+      pen.fillStyle = colourOf(view.weight(head, row, column), "weights");
+      pen.fillRect(column * wide, row * high, wide + 0.5, high + 0.5);
+    }
+  return canvas;
+}
+
+export default {
+  id: "attentions",
+  code: ["source", "query", "key", "value", "scores", "mask", "softmax"],
+  render(root, context) {
+    const { w, state, go } = context;
+    const all = places(context);
+    state.layer ??= 0;
+    state.head ??= 0;
+    const kinds = Object.keys(all);
+    const clamp = (kind) => [Math.min(state.layer, all[kind].layers - 1), Math.min(state.head, all[kind].heads - 1)];
+    const small = make("div", { className: "triple" });
+    const large = make("div", { className: "triple" });
+    const views = {};
+    const view = (kind, layer) => (views[`${kind}${layer}`] ??= attention(context, kind, layer));
+    const marks = [];
+
+    for (const kind of kinds) {
+      const { layers, heads } = all[kind];
+      const rows = [];
+      for (let layer = 0; layer < layers; layer++) {
+        const cells = [];
+        for (let head = 0; head < heads; head++) {
+          const one = button("", () => choose(layer, head), { className: "miniature" });
+          one.append(miniature(view(kind, layer), head));
+          one.setAttribute("aria-label", `${w(`kind.${kind}`)}, ${w("layer")} ${layer + 1}, ${w("head")} ${head + 1}`);
+          cells.push(one);
+          marks.push(() => {
+            const [l, h] = clamp(kind);
+            one.setAttribute("aria-pressed", l === layer && h === head);
+          });
+        }
+        rows.push(make("div", { className: "row" }, make("span", { text: `${w("layer")} ${layer + 1}` }), ...cells));
+      }
+      const { queries, keys } = view(kind, 0);
+      const letters = { encoder: "S, S", decoder: "T, T", cross: "T, S" }[kind];
+      const shape = `${layers} × ${heads} (${letters}) = (${queries.length}, ${keys.length})`;
+      small.append(figure(w(`kind.${kind}`), shape, note(w(`attentions.${kind}`)), make("div", { className: "miniatures" }, ...rows)));
+    }
+
+    function choose(layer, head) {
+      Object.assign(state, { layer, head });
+      showLarge();
+    }
+    function showLarge() {
+      marks.forEach((mark) => mark());
+      large.replaceChildren(
+        ...kinds.map((kind) => {
+          const [layer, head] = clamp(kind);
+          const one = view(kind, layer);
+          const picture = grid({
+            ...{ rows: one.queries.length, columns: one.keys.length, scale: "weights", cell: 30, label: `${w(`kind.${kind}`)}: ${w("map.weights")}` },
+            ...{ rowLabels: one.queries, columnLabels: one.keys, rowAxis: w("axis.query"), columnAxis: w("axis.key"), smallest: 9 },
+            value: (query, key) => one.weight(head, query, key),
+            masked: one.hidden,
+            hint: (query, key) => ({
+              title: `${one.queries[query]} → ${one.keys[key]}: ${number(one.weight(head, query, key))}`,
+              lines: [one.hidden(query, key) ? w(`mask.${one.hidden(query, key)}`) : `q·k/√d_k = ${number(one.score(head, query, key))}`],
+              code: one.hidden(query, key) ? LINES.mask : LINES.softmax,
+            }),
+            pick: (query, key) => go("head", { kind, layer, head, query, key }),
+          });
+          return figure(`${w(`kind.${kind}`)}`, `${w("layer")} ${layer + 1}, ${w("head")} ${head + 1}`, picture);
+        }),
+      );
+    }
+    root.append(small, note(w("attentions.choose")), large, legend("weights", 1, w), maskLegend(w, ["causal"]));
+    showLarge();
+  },
+};

@@ -1,0 +1,1 @@
+export default { id: "classifier", code: [], render(root, context) {} };

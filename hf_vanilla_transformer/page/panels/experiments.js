@@ -1,0 +1,1 @@
+export default { id: "experiments", code: [], render(root, context) {} };

@@ -1,0 +1,1 @@
+export default { id: "layers", code: [], render(root, context) {} };

@@ -1,0 +1,1 @@
+export default { id: "lens", code: [], render(root, context) {} };

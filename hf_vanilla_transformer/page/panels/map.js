@@ -1,0 +1,223 @@
+// Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
+/* Figure 1 of the paper as a map of the panels, and a tour of one answer through it. */
+
+import { bars, button, chips, figure, grid, legend, make, maskLegend, note, number, percent, svg } from "../draw.js";
+import { attention, readTokens, sourceTokens } from "../trace.js";
+
+/** Lines of at most `most` characters. */
+function wrap(tokens, most, lines) {
+  const rows = [""];
+  for (const token of tokens) {
+    if (rows.at(-1).length + token.length + 1 > most) rows.push("");
+    rows[rows.length - 1] += `${rows.at(-1) ? " " : ""}${token}`;
+  }
+  return rows.length > lines ? [...rows.slice(0, lines - 1), `${rows[lines - 1].slice(0, most - 2)} …`] : rows;
+}
+
+/** The drawing of the walk-through's map.svg, with this text in it. `here` is a panel, `lit` names of parts. */
+export function drawMap(context, { here, lit = [] } = {}) {
+  const { w, run, panels, task } = context;
+  const root = svg("svg", { class: "map", viewBox: "0 -66 400 620", role: "group", "aria-label": w("map.label") });
+  const place = (id) => panels.findIndex((panel) => panel.id === id) + 1;
+  const isLit = (name) => (lit.includes(name) ? " lit" : "");
+
+  function words(x, y, text, kind = "") {
+    root.append(svg("text", { class: kind, x, y: y + 4.6, text }));
+  }
+  function arrow(name, ...points) {
+    const [[x0, y0], [x1, y1]] = points.slice(-2);
+    const length = Math.hypot(x1 - x0, y1 - y0);
+    const [dx, dy] = [(x1 - x0) / length, (y1 - y0) / length];
+    const corners = [[x1, y1], ...[1, -1].map((s) => [x1 - 7 * dx + 4 * s * dy, y1 - 7 * dy - 4 * s * dx])];
+    const line = svg("polyline", { points: points.join(" ") });
+    root.append(svg("g", { class: isLit(name) }, line, svg("polygon", { points: corners.join(" ") })));
+  }
+  function part(name, x, y, text, kind, panel, height = 30, state = null) {
+    const group = svg("a", { href: `#${panel}`, class: `${isLit(name)}${here === panel ? " here" : ""}` });
+    const title = `${text}: ${place(panel)}. ${w(`${panel}.title`)}`;
+    group.setAttribute("aria-label", title);
+    group.append(
+      svg("rect", { class: kind, x, y, width: 148, height, rx: 6 }),
+      svg("text", { x: x + 74, y: y + height / 2 + 4.6, text }),
+      svg("circle", { class: "card", cx: x + 148, cy: y, r: 9 }),
+      svg("text", { x: x + 148, y: y + 4.3, text: place(panel), "font-size": 11 }),
+    );
+    if (state) {
+      group.addEventListener("click", (event) => {
+        event.preventDefault();
+        context.go(panel, state);
+      });
+    }
+    root.append(group);
+  }
+  function stack(x, top, name, count, layers) {
+    root.append(svg("rect", { class: "frame", x: x - 12, y: top, width: 172, height: 384 - top, rx: 6 }));
+    root.append(svg("text", { class: "pale start", x: x - 4, y: top + 17.3, text: w(name, { count }) }));
+    const side = x < 200 ? "encoder" : "decoder";
+    arrow(`${side}.in`, [x + 74, 398], [x + 74, 378]);
+    layers.forEach(([part_, kind, panel, state], index) => {
+      const y = 346 - 66 * index;
+      part(`${side}.${part_}`, x, y, w(`map.${side}.${part_}`), kind, panel, 30, state);
+      part(`${side}.norm${index}`, x, y - 28, w("map.norm"), "norm", "layers", 22, { stack: side });
+      arrow(`${side}.up`, [x + 74, y], [x + 74, y - 6]);
+      if (index) arrow(`${side}.up`, [x + 74, y + 38], [x + 74, y + 30]);
+    });
+  }
+
+  const source = sourceTokens(context);
+  const isTranslation = task === "translation";
+  const target = readTokens(context);
+  for (const [x, side] of [[26, "encoder"], [226, "decoder"]]) {
+    part(`${side}.tokens`, x, 448, w(`map.${side}.tokens`), "plain", "text");
+    part(`${side}.embedding`, x, 398, w("map.embedding"), "embedding", "text");
+    arrow(`${side}.in`, [x + 74, 448], [x + 74, 430]);
+    const rows = wrap(side === "encoder" ? source : target, 22, 3);
+    rows.forEach((text, index) => words(x + 74, 494 + 18 * index, text, "token"));
+  }
+  const { encoder_layers: N, decoder_layers: M } = context.config;
+  const feedForward = (side) => ["feed_forward", "feed_forward", "layers", { stack: side }];
+  stack(26, 226, "map.encoder", N, [["self", "attention", "head", { kind: "encoder" }], feedForward("encoder")]);
+  stack(226, 160, "map.decoder", M, [
+    ["self", "attention", "head", { kind: "decoder" }],
+    ["cross", "attention", "attentions", null],
+    feedForward("decoder"),
+  ]);
+  arrow("memory", [100, 226], [100, 204], [199, 204], [199, 295], [224, 295]);
+  const end = isTranslation ? "lens" : "classifier";
+  part("linear", 226, 108, w("map.linear"), "output", end);
+  part("softmax", 226, 62, w("map.softmax"), "output", isTranslation ? "decoding" : "classifier");
+  for (const [low, high] of [[160, 140], [108, 94], [62, 44]]) arrow("out", [300, low], [300, high]);
+  words(300, 32, w(isTranslation ? "map.next" : "map.labels"));
+  outcomes(context).forEach(({ label, share }, index) => {
+    const y = -50 + 22 * index;
+    const text = label.length > 12 ? `${label.slice(0, 11)}…` : label;
+    root.append(svg("rect", { class: "share", x: 306, y: y - 6, width: Math.max(1, 62 * share), height: 12, rx: 3 }));
+    root.append(svg("text", { x: 298, y: y + 4.6, text, class: "end" }));
+  });
+  words(100, 26, w("map.else"), "pale");
+  ["decoding", "classifier", "experiments", "questions", "training"].forEach((id, index) =>
+    part(id, 26, 42 + 31 * index, w(`map.${id}`), "plain", id, 22),
+  );
+  return root;
+}
+
+/** The likeliest outcomes: labels, or first tokens. */
+function outcomes({ run, task, labelOf }) {
+  if (task === "translation") return run.steps[0].best.slice(0, 3).map(({ piece, p }) => ({ label: piece, share: p }));
+  const order = [...run.probabilities.keys()].sort((a, b) => run.probabilities[b] - run.probabilities[a]);
+  return order.slice(0, 3).map((place) => ({ label: labelOf(place), share: run.probabilities[place] }));
+}
+
+/** The stages of the tour: the parts that light up, and what is shown beside them. */
+function stagesOf(context) {
+  const { w, run, config, task } = context;
+  const source = sourceTokens(context);
+  const written = readTokens(context);
+  const isTranslation = task === "translation";
+  const [S, T, D] = [source.length, written.length, config.d_model];
+  const rows = (name, labels) => {
+    const tensor = run.trace.get(name);
+    return [
+      grid({
+        ...{ rows: tensor.shape[0], columns: tensor.shape[1], cellHeight: 22, max: 3, rowLabels: labels, label: w("map.vectors") },
+        value: (row, column) => tensor.data[row * tensor.shape[1] + column],
+        hint: (row, column) => ({ title: `${labels[row]} [${column}] = ${number(tensor.data[row * tensor.shape[1] + column])}` }),
+        columnAxis: w("axis.dimension", { d: D, last: D - 1 }),
+      }),
+      legend("signed", 3, w),
+    ];
+  };
+  const weights = (kind, layer) => {
+    const view = attention(context, kind, layer);
+    return [
+      grid({
+        ...{ rows: view.queries.length, columns: view.keys.length, scale: "weights", cell: 26, label: w("map.weights") },
+        ...{ rowLabels: view.queries, columnLabels: view.keys, rowAxis: w("axis.query"), columnAxis: w("axis.key") },
+        value: view.meanWeight,
+        masked: view.hidden,
+        hint: (query, key) => ({ title: `${view.queries[query]} → ${view.keys[key]}: ${number(view.meanWeight(query, key))}` }),
+      }),
+      legend("weights", 1, w),
+      kind === "decoder" && T > 1 && maskLegend(w, ["causal"]),
+    ];
+  };
+  const last = config.encoder_layers - 1;
+  const pairs = () => {
+    const predicted = isTranslation ? run.pieces : [w("map.theLabel")];
+    const head = make("tr", {}, ...[w("map.reads"), w("map.predicts")].map((text) => make("th", { text, scope: "col" })));
+    const body = written.map((token, place) => make("tr", {}, make("td", { text: token }), make("td", { text: `→ ${predicted[place] ?? ""}` })));
+    return [make("table", {}, make("thead", {}, head), make("tbody", {}, ...body))];
+  };
+  const final = () => {
+    const list = isTranslation
+      ? run.steps[0].best.slice(0, 6).map(({ piece, p }) => ({ label: piece, value: p, text: percent(p) }))
+      : [...run.probabilities.keys()].map((place) => ({ label: context.labelOf(place), value: run.probabilities[place], text: percent(run.probabilities[place]) }));
+    return [bars(list, { label: w("map.next") })];
+  };
+  return [
+    ["tokens", ["encoder.tokens"], `(S) = (${S})`, () => [chips(source.map((piece, place) => `${piece} ${run.source.ids[place] ?? ""}`))]],
+    ["embedding", ["encoder.embedding", "encoder.in"], `(S, D) = (${S}, ${D})`, () => rows("encoder.embedding.output", source)],
+    ["self", ["encoder.self", "encoder.up"], `(S, S) = (${S}, ${S})`, () => weights("encoder", 0)],
+    ["forward", ["encoder.feed_forward", "encoder.norm0", "encoder.norm1", "encoder.up"], `(S, D) = (${S}, ${D})`, () => rows("encoder.layers.0.feed_forward.after", source)],
+    ["memory", ["memory"], `(S, D) = (${S}, ${D})`, () => rows("encoder.output", source)],
+    ["shifted", ["decoder.tokens", "decoder.embedding", "decoder.in"], `(T) = (${T})`, pairs],
+    ["causal", ["decoder.self", "decoder.up"], `(T, T) = (${T}, ${T})`, () => weights("decoder", 0)],
+    ["cross", ["memory", "decoder.cross", "decoder.up"], `(T, S) = (${T}, ${S})`, () => weights("cross", config.decoder_layers - 1)],
+    ["end", ["linear", "softmax", "out"], isTranslation ? `(V) = (${config.decoder_vocab_size ?? config.vocab_size})` : `(C) = (${run.probabilities.length})`, final],
+  ].map(([id, lit, shape, picture]) => ({ id, lit, shape, picture, last }));
+}
+
+let timer;
+
+export default {
+  id: "map",
+  code: ["rows", "positions", "query", "output", "residual", "feedForward", "layer", "logits"],
+  render(root, context) {
+    const { w, state, task, panels, guesses } = context;
+    const stages = stagesOf(context);
+    const chart = make("div");
+    const card = make("div");
+    const list = make("ol", { className: "contents" });
+    const play = button("", toggle, { className: "primary" });
+    state.stage ??= 0;
+    clearInterval(timer);
+    let isPlaying = false;
+
+    function showStage(step) {
+      state.stage = (step + stages.length) % stages.length;
+      const { id, lit, shape, picture } = stages[state.stage];
+      chart.replaceChildren(drawMap(context, { lit }));
+      const title = `${state.stage + 1} / ${stages.length} · ${w(`stage.${id}.title`)}`;
+      const words = w(`stage.${id}${id === "end" || id === "shifted" ? `.${task}` : ""}`);
+      card.replaceChildren(figure(title, shape, make("p", { text: words }), ...picture().filter(Boolean)));
+    }
+    function toggle() {
+      isPlaying = !isPlaying;
+      clearInterval(timer);
+      play.textContent = w(isPlaying ? "pause" : "play");
+      if (!isPlaying) return;
+      showStage(state.stage + 1);
+      timer = setInterval(() => {
+        if (!chart.isConnected || state.stage === stages.length - 1) return isPlaying && toggle();
+        showStage(state.stage + 1);
+      }, 2600);
+    }
+    list.append(
+      ...panels.slice(1).map(({ id }, place) => {
+        const count = make("span", { className: "count", text: place + 2 });
+        const done = id in guesses && make("span", { className: "done", text: "✓" });
+        return make("li", {}, make("a", { href: `#${id}` }, count, w(`${id}.title`), done));
+      }),
+    );
+    play.textContent = w("play");
+    const controls = make(
+      "div",
+      { className: "controls" },
+      play,
+      button(w("back"), () => showStage(state.stage - 1)),
+      button(w("forward"), () => showStage(state.stage + 1)),
+    );
+    root.append(make("div", { className: "tour" }, chart, make("div", {}, controls, card)), list, note(w("map.keys")));
+    showStage(state.stage);
+  },
+};

@@ -1,0 +1,1 @@
+export default { id: "questions", code: [], render(root, context) {} };

@@ -1,0 +1,1 @@
+export default { id: "training", code: [], render(root, context) {} };
