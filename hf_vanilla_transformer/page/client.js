@@ -19,7 +19,7 @@ export class Model {
     }
   }
 
-  /** {text, normalized, pieces, ids, isCut}; `side` is "source" or "target". */
+  /** {text, normalized, pieces, ids, isCut, isEmpty}; `side` is "source" or "target". */
   encodeText(text, side = "source") {
     return this.ask("encodeText", [text, side]);
   }

@@ -19,18 +19,20 @@ export class Tokens {
     this.cutsLeft = settings.truncation_side === "left";
   }
 
-  /** {normalized, pieces, ids, isCut}: cut to `maxLength` as in Python, where added tokens like [EOS] stay. */
+  /** {normalized, pieces, ids, isCut, isEmpty}: cut to `maxLength` as in Python, where added tokens like [EOS] stay.
+
+  Empty is a text without a token of its own, such as a zero-width space. */
   encode(text, maxLength = this.maxLength) {
     const normalized = this.tokenizer.normalizer?.(text) ?? text;
     const own = this.tokenizer.encode(text, { add_special_tokens: false }).ids;
-    const { ids, tokens: pieces } = this.tokenizer.encode(text);
+    const { ids } = this.tokenizer.encode(text);
     const surplus = Math.min(ids.length - maxLength, own.length);
     if (surplus > 0) {
       const begin = ids.findIndex((_, place) => own.every((id, index) => ids[place + index] === id));
-      const first = this.cutsLeft ? begin : begin + own.length - surplus;
-      for (const list of [ids, pieces]) list.splice(first, surplus);
+      ids.splice(this.cutsLeft ? begin : begin + own.length - surplus, surplus);
     }
-    return { normalized, pieces, ids, isCut: surplus > 0 };
+    const pieces = ids.map((id) => this.piece(id));
+    return { normalized, pieces, ids, isCut: surplus > 0, isEmpty: !own.length };
   }
 
   /** The text of ids, without special tokens. */

@@ -36,7 +36,9 @@ export const calls = {
     const { num_beams, length_penalty, early_stopping } = opened.generationConfig;
     const own = { beams: num_beams ?? 1, lengthPenalty: length_penalty ?? 1, earlyStopping: early_stopping ?? false };
     const settings = { ...own, ...options, trace: options.trace ? new Map() : undefined };
-    const { ids, steps, tree, ...rest } = opened.model.translate(source.ids, settings);
+    const nothing = { ids: [], score: 0, steps: [], tree: [], trace: settings.trace };
+    const found = source.isEmpty ? nothing : opened.model.translate(source.ids, settings);
+    const { ids, steps, tree, ...rest } = found;
     const { target } = opened.tokenizers;
     return {
       ...{ source, ids, ...rest, text: target.decode(ids), pieces: ids.map((id) => target.piece(id)) },
