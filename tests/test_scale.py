@@ -1,4 +1,4 @@
-"""The programs of docs/scale.md answer as the command does, in the engines that are installed."""
+"""scripts/examples/answer_*: they answer as the command does, in the engines that are installed."""
 
 import importlib.util
 import os
@@ -17,18 +17,12 @@ from shared import ROOT
 from hf_vanilla_transformer import Classifier
 
 
-PAGE = (ROOT / "docs" / "scale.md").read_text(encoding="utf-8")
+EXAMPLES = ROOT / "scripts" / "examples"
 # Of all lengths, blank ones, and odd ones; two files, as engines like them.
 TEXTS = [
     ["재미있다 ", "지루했다 ", "", " ", "\n", "ㅋ", "x\u2028y", "😀 "][n % 8] * (n % 7 + 1) + str(n)[: n % 4]
     for n in range(600)
 ]
-
-
-def block(heading: str, language: str) -> str:
-    """The program of a section."""
-    (program,) = re.findall(rf"^### {heading}\n.*?^```{language}\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)[:1]
-    return program
 
 
 @pytest.fixture
@@ -58,22 +52,21 @@ def run(program: str, place: Path, *command: str, **variables: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("heading", "module"),
+    ("example", "module"),
     [
         ("datasets", "datasets"),
-        ("Ray Data", "ray"),
-        ("Spark", "pyspark"),
-        ("A column in Spark", "pyspark"),
+        ("ray", "ray"),
+        ("spark", "pyspark"),
+        ("spark_column", "pyspark"),
         ("datatrove", "datatrove"),
     ],
 )
-def test_a_program_of_an_engine_answers_as_the_command_does(heading, module, place):
+def test_a_program_of_an_engine_answers_as_the_command_does(example, module, place):
     if importlib.util.find_spec(module) is None:
         pytest.skip(f"{module} is not installed")
     if module == "pyspark" and shutil.which("java") is None:
         pytest.skip("Spark needs Java")
-    program = block(heading, "python")
-    assert len([line for line in program.splitlines() if line]) <= 25
+    program = (EXAMPLES / f"answer_{example}.py").read_text(encoding="utf-8")
     (place / "answers").mkdir() if module == "datasets" else None
     run(program, place)
     files = [file for file in (place / "answers").rglob("*.parquet") if file.stat().st_size]
@@ -85,7 +78,7 @@ def test_a_program_of_an_engine_answers_as_the_command_does(heading, module, pla
     for text, one in zip(TEXTS, expected, strict=True):
         if text or module != "datatrove":
             assert (by_text[text]["predicted"] or None) == (one and one["label"])
-            if one and heading != "A column in Spark":
+            if one and example != "spark_column":
                 assert by_text[text]["probability"] == pytest.approx(one["score"], abs=1e-4)
 
 
@@ -94,10 +87,11 @@ def test_a_job_array_answers_as_one_command_does(succeed, place):
     """Also if a task is started again."""
     texts = [" ".join(text.split()) for text in TEXTS]
     (place / "reviews.txt").write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
-    (split,) = re.findall(r"`(split --number[^`]*)`", PAGE)
+    job = (EXAMPLES / "answer_slurm.sh").read_text(encoding="utf-8")
+    (split,) = re.findall(r"^# +(split --number.*)$", job, re.MULTILINE)
     subprocess.run(["bash", "-c", split], cwd=place, check=True)
     command = f"{sys.executable} -m hf_vanilla_transformer"
-    program = block("Slurm", "bash").replace("vanilla-transformer", command)
+    program = job.replace("vanilla-transformer", command)
     for task in (0, 7, 7):
         run(program, place, "bash", SLURM_CPUS_PER_TASK="1", SLURM_ARRAY_TASK_ID=str(task))
     model = ROOT / "model_cards" / "nsmc-small"

@@ -1,7 +1,7 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 """Time torch, onnxruntime and CTranslate2 on the same texts, and measure how well each answers.
 
-    python scripts/benchmarks/benchmark_engines.py --output_dir runs/engines --page docs/engines.md
+    python scripts/benchmarks/benchmark_engines.py --output_dir runs/engines --page docs/performance.md
 
 The page has tables for each kind of processor, between marks that name it as torch does (AVX512, AVX2).
 
