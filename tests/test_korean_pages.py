@@ -1,4 +1,4 @@
-"""Pages in Korean are their English ones, and a learner's checkpoint comes over in three steps."""
+"""Pages in Korean are their English ones, and a learner's checkpoint comes over."""
 
 import re
 
@@ -12,12 +12,10 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer
 from hf_vanilla_transformer import VanillaTransformerForSequenceClassification, to_source_state_dict
 
 
-GUIDES = [f"docs/guides/{name}.md" for name in ("classify", "train", "translate", "share")]
-TRANSLATED = ["README.md", "docs/tutorials.md", *GUIDES]
-# Links that a page and its translation need not share.
-OWN = {"README.md", "README.ko.md", "tutorials.md", "tutorials.ko.md", "docs/tutorials.md", "docs/tutorials.ko.md"}
-OWN |= {f"docs/walkthrough/{name}" for name in ("README.md", "posts.ko.md", "checkpoint.ko.md", "posts.md")}
-OWN |= {"walkthrough/posts.ko.md", "walkthrough/posts.md"}
+TUTORIALS = sorted(page for page in (ROOT / "docs" / "tutorials").glob("*.md") if not page.name.endswith(".ko.md"))
+TRANSLATED = ["README.md", "docs/start.md", "docs/tutorials.md"]
+TRANSLATED += [f"docs/guides/{name}.md" for name in ("classify", "train", "translate")]
+TRANSLATED += [page.relative_to(ROOT).as_posix() for page in TUTORIALS]
 
 
 def blocks(text: str) -> list[str]:
@@ -37,11 +35,10 @@ def sections(text: str) -> list[str]:
 
 
 def links(text: str) -> set[str]:
-    """Where links lead that are no link to a section, nor one of `OWN`."""
-    found = re.findall(r"\]\(([^)#][^)]*)\)|<(https?://[^>]+)>", text)
-    addresses = {(address or url).replace("walkthrough/en/", "walkthrough/") for address, url in found}
-    # A guide in Korean has Korean headings.
-    return {re.sub(r"\b(classify|train|translate|share)(\.ko)?\.md(#.*)?", r"\1.md", one) for one in addresses} - OWN
+    """Where links lead, whichever the language: a page in Korean has Korean headings."""
+    found = re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)|<(https?://[^>]+)>", text)
+    addresses = {address or url for address, url in found}
+    return {one.replace("walkthrough/en/", "walkthrough/").replace(".ko.md", ".md") for one in addresses}
 
 
 @pytest.mark.parametrize("part", [blocks, tables, sections, links])
@@ -56,17 +53,17 @@ def test_a_translation_has_the_same_code_tables_sections_and_links(page, part):
 
 
 def test_each_name_leads_to_the_chapter_that_explains_it():
-    page = (ROOT / "docs" / "tutorials.md").read_text(encoding="utf-8")
-    tables_of_names = re.findall(r"^\| theirs \| ours \| chapter \|\n\|[-|]+\n((?:\|.*\n)+)", page, re.MULTILINE)
-    rows = "".join(tables_of_names).splitlines()
-    assert len(tables_of_names) == 6 and "| theirs | ours |\n" not in page
-    for row in rows:
-        chapters = re.findall(r"\[(\d)\]\(walkthrough/en/(0\d_\w+)\.ipynb\)", row.split("|")[-2])
+    pages = [ROOT / "docs" / "tutorials.md", *TUTORIALS]
+    text = "".join(page.read_text(encoding="utf-8") for page in pages)
+    tables_of_names = re.findall(r"^\| theirs \| ours \| chapter \|.*\n\|[-|]+\n((?:\|.*\n)+)", text, re.MULTILINE)
+    assert len(tables_of_names) == len(pages)
+    for row in "".join(tables_of_names).splitlines():
+        chapters = re.findall(r"\[(\d)\]\((?:\.\./)?walkthrough/en/(0\d_\w+)\.ipynb\)", row.split("|")[3])
         assert chapters and all(stem.startswith(f"0{number}_") for number, stem in chapters), row
 
 
 def test_a_tutorials_checkpoint_and_vocabulary_come_over(succeed, tmp_path, monkeypatch):
-    """The three steps of docs/walkthrough/checkpoint.ko.md, and the way back, in their order."""
+    """The commands and the program of docs/tutorials/transformer-evolution.md, and the way back."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "reviews.txt").write_text("재미있다\n", encoding="utf-8")
     train_sentencepiece(tmp_path / "kowiki.model", **TUTORIAL_FLAGS)
@@ -74,16 +71,16 @@ def test_a_tutorials_checkpoint_and_vocabulary_come_over(succeed, tmp_path, monk
     theirs = to_source_state_dict(model, "transformer-evolution")
     torch.save({"epoch": 1, "loss": 0.5, "score": 0.5, "state_dict": theirs}, "save_best.pth")
 
-    page = "docs/walkthrough/checkpoint.ko.md"
+    page = "docs/tutorials/transformer-evolution.md"
     weights, answer, back = (command(words) for words in lines(page))
     assert weights[0] == back[0] == "convert-checkpoint"
     succeed(*weights)
     run_programs(page)
     assert succeed(*answer).split()[0] in ("negative", "positive")
     succeed(*back)
-    ids = AutoTokenizer.from_pretrained("runs/mine")("정말 재미있다", return_tensors="pt")
+    ids = AutoTokenizer.from_pretrained("runs/converted")("정말 재미있다", return_tensors="pt")
     with torch.no_grad():
-        ours = AutoModelForSequenceClassification.from_pretrained("runs/mine").eval()(**ids).logits
+        ours = AutoModelForSequenceClassification.from_pretrained("runs/converted").eval()(**ids).logits
         torch.testing.assert_close(ours, model(**ids).logits)
     back = torch.load("back.pth", weights_only=True)
     assert back.keys() == theirs.keys() and all(torch.equal(back[name], theirs[name]) for name in back)

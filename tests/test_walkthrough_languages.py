@@ -20,10 +20,9 @@ TRANSLATED = {
     "README.ko.md": "README.md",
     "tutorials.ko.md": "tutorials.md",
     "glossary.ko.md": "glossary.md",
-    "posts.ko.md": "posts.md",
-    "checkpoint.ko.md": "tutorials.md",
+    "translate.ko.md": "translate.md",
 }
-PAGES = {"README.md": "README.md", "posts.ko.md": "posts.md", "glossary.ko.md": "glossary.md"}
+PAGES = {"README.md": "README.md", "glossary.ko.md": "glossary.md"}
 
 
 class Words(ast.NodeTransformer):

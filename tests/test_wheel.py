@@ -64,7 +64,7 @@ def test_links_and_pictures_of_the_wheels_description_are_addresses(wheel):
         (metadata,) = (archive.read(name).decode() for name in archive.namelist() if name.endswith("/METADATA"))
     targets = re.findall(r"]\(([^)]*)\)", metadata)
     assert len(targets) > 20 and all(target.startswith(("https://", "#")) for target in targets)
-    assert "/raw/main/docs/figures/attention.png)" in metadata and "/blob/main/docs/results.md#nsmc-small)" in metadata
+    assert "/raw/main/docs/figures/page." in metadata and "/blob/main/docs/start.md#install)" in metadata
 
 
 @pytest.mark.slow

@@ -31,13 +31,14 @@ def names(folder: str) -> list[str]:
 
 
 # Of each language, the pages of the site and the files of the repository that they are, in the order of the menu.
-GUIDES = ["classify", "train", "translate", "share"]
+GUIDES = ["classify", "train", "translate"]
+TUTORIALS = sorted(path.stem for path in (ROOT / "docs" / "tutorials").glob("*.md") if ".ko" not in path.name)
 MENU: dict[str, dict[str, dict[str, str]]] = {
     "en": {
         "": {"start": "docs/start.md", "how_it_works": "docs/how_it_works.md"},
         "Guides": {
             **{f"guides/{name}": f"docs/guides/{name}.md" for name in GUIDES},
-            **{name: f"docs/{name}.md" for name in ("engines", "serve", "scale", "gpu", "more_text", "works_with")},
+            **{name: f"docs/{name}.md" for name in ("engines", "serve", "scale", "works_with", "custom_model")},
             "in_python": "docs/in_python.ipynb",
         },
         "Reference": {},
@@ -48,30 +49,28 @@ MENU: dict[str, dict[str, dict[str, str]]] = {
                 f"models/{path.name}": f"model_cards/{path.name}/README.md"
                 for path in (ROOT / "model_cards").iterdir()
             },
-            **{
-                f"records/{path.name}": f"docs/records/{path.name}/README.md"
-                for path in (ROOT / "docs/records").iterdir()
-            },
+            "records": "docs/records.md",
         },
         "Walk-through": {
             "walkthrough/index": "docs/walkthrough/en/README.md",
             **{f"walkthrough/{name}": f"docs/walkthrough/en/{name}.ipynb" for name in CHAPTERS},
-            "walkthrough/posts": "docs/walkthrough/en/posts.md",
             "walkthrough/glossary": "docs/walkthrough/en/glossary.md",
             "tutorials": "docs/tutorials.md",
+            **{f"tutorials/{name}": f"docs/tutorials/{name}.md" for name in TUTORIALS},
         },
         "Project": {"changelog": "CHANGELOG.md", "contributing": "CONTRIBUTING.md", "security": "SECURITY.md"},
     },
     "ko": {
-        "안내": {f"guides/{name}": f"docs/guides/{name}.ko.md" for name in GUIDES},
+        "안내": {"start": "docs/start.ko.md", **{f"guides/{name}": f"docs/guides/{name}.ko.md" for name in GUIDES}},
         "하나씩 만들기": {
             "walkthrough/index": "docs/walkthrough/README.md",
             **{f"walkthrough/{name}": f"docs/walkthrough/{name}.ipynb" for name in CHAPTERS},
             "walkthrough/glossary": "docs/walkthrough/glossary.ko.md",
-            "walkthrough/posts": "docs/walkthrough/posts.ko.md",
-            "walkthrough/checkpoint": "docs/walkthrough/checkpoint.ko.md",
         },
-        "튜토리얼": {"tutorials": "docs/tutorials.ko.md"},
+        "튜토리얼": {
+            "tutorials": "docs/tutorials.ko.md",
+            **{f"tutorials/{name}": f"docs/tutorials/{name}.ko.md" for name in TUTORIALS},
+        },
     },
 }
 HOME = {"en": "README.md", "ko": "README.ko.md"}
@@ -116,7 +115,7 @@ class Tree:
     def page(self, text: str, page: str) -> str:
         """A page whose links fit the site; code is left alone."""
         parts = re.split(r"(^```.*?^```$)", text, flags=re.MULTILINE | re.DOTALL)
-        if page == "index" or page.startswith(("models/", "records/")):
+        if page == "index" or page.startswith("models/"):
             parts[0] = re.sub(r"\A---\n.*?\n---\n", "", parts[0], flags=re.DOTALL)  # what the Hub reads
         return "".join(part if number % 2 else self.relink(part, page) for number, part in enumerate(parts))
 

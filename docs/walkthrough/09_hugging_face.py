@@ -365,7 +365,7 @@ print(*sorted(file.name for file in (CLONE / "runs" / "my-model").iterdir()), se
 # ## 튜토리얼에서 온 체크포인트
 #
 # 튜토리얼의 코드로 이미 학습한 모델이 있다면 버리지 마세요. 체크포인트와 `.model` 파일을 세 단계로 가져올 수
-# 있습니다. → [체크포인트 가져오기](checkpoint.ko.md)
+# 있습니다. → [튜토리얼에서 이 패키지로](../tutorials.ko.md)
 #
 # ## 정리
 #

@@ -583,7 +583,7 @@ for text in (
 print(tokenizer.tokenize("Eine Frau liest ein Buch"))
 print(tokenizer.tokenize("Der Bundestag hat das Gesetz heute verabschiedet."))
 
-# %% [markdown] source="1fae7735"
+# %% [markdown] source="4e91fdd7"
 # ## Training on your own sentences
 #
 # You train on real sentences as you did in this chapter. You need two files whose lines correspond, or a CSV, TSV
@@ -597,9 +597,9 @@ print(tokenizer.tokenize("Der Bundestag hat das Gesetz heute verabschiedet."))
 #
 # This command puts up to 4,096 tokens into each batch (`max_tokens: 4096`), and takes about two hours on one CPU
 # core. Of the weights that are saved during training (**checkpoints**), the last 20 are averaged. On 1,000 test
-# sentences, with five beams, the BLEU is 40.97 ([record](../../records/multi30k-de-en-pairs/README.md)). The
+# sentences, with five beams, the BLEU is 40.97 ([record](../../records.md)). The
 # repository's model has wider feed-forward layers, has learnt from sentences without translations, too, and has 44.22
-# ([more text than pairs](../../more_text.md)).
+# ([more text than pairs](../../guides/translate.md#more-text-than-pairs)).
 #
 # > The text of *The Annotated Transformer* promises batches with almost no padding, and `batch_size_fn` of 2018
 # > makes them. The code of 2022 kept the text, but pads each sentence to 72 tokens.
@@ -609,7 +609,7 @@ print(tokenizer.tokenize("Der Bundestag hat das Gesetz heute verabschiedet."))
 #
 # > To train at the size of *pytorch-seq2seq*, write `multi30k-de-en-tutorial` in place of `multi30k-de-en`. The
 # > tutorial's BLEU of 36.52 was measured on lower-cased words, and cannot be compared with the numbers of papers
-# > ([results](../../results.md#multi30k-de-en-tutorial)).
+# > ([results](../../results.md#multi30k)).
 #
 # ## In short
 #

@@ -363,7 +363,7 @@ package.save_pretrained(CLONE / "runs" / "my-model")
 saved = tokenizer.save_pretrained(CLONE / "runs" / "my-model")
 print(*sorted(file.name for file in (CLONE / "runs" / "my-model").iterdir()), sep="\n")
 
-# %% [markdown] source="d46c616b"
+# %% [markdown] source="f05f5804"
 # `page` makes a web page that runs a model in the browser, without a server. Open a terminal in the repository's
 # folder, and run:
 #
