@@ -1,15 +1,25 @@
 // Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
-/* The page's side of the worker: a model whose calls are promises. */
+/* The page's side of the worker: a model whose calls are promises, and the copy task. */
 
 import { failure } from "./failures.js";
 
+/** Trains in a worker of its own: onUpdate gets what copy_task.js yields. {done: a promise, stop()}. */
+export function trainCopyTask(options, onUpdate) {
+  const trainer = new Model();
+  const done = trainer.ask("trainCopyTask", [options], onUpdate).finally(() => trainer.close());
+  return { done, stop: () => trainer.close() };
+}
+
 export class Model {
+  constructor() {
+    this.worker = new Worker(new URL("worker.js", import.meta.url), { type: "module" });
+    this.waiting = new Map();
+    this.worker.onmessage = ({ data }) => this.receive(data);
+  }
+
   /** `filesOrUrl`: Map(path -> Blob) or a folder's address; onProgress({file, loaded, total}), in bytes. */
   static async open(filesOrUrl, onProgress = () => {}) {
     const model = new Model();
-    model.worker = new Worker(new URL("worker.js", import.meta.url), { type: "module" });
-    model.waiting = new Map();
-    model.worker.onmessage = ({ data }) => model.receive(data);
     try {
       // config, generationConfig, task ("classification" or "translation"), labels, parameters
       return Object.assign(model, await model.ask("open", [filesOrUrl], onProgress));

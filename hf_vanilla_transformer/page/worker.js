@@ -1,6 +1,7 @@
 // Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 /* Opens a model and answers, away from the page's own thread. client.js has the calls. */
 
+import { trainCopyTask } from "./copy_task.js";
 import { VanillaTransformer } from "./model.js";
 import { openFolder, openUrl, taskOf } from "./weights.js";
 
@@ -48,6 +49,10 @@ export const calls = {
       })),
       tree: tree.map(withPiece),
     };
+  },
+
+  trainCopyTask(options, onUpdate) {
+    for (const update of trainCopyTask(options)) onUpdate(update);
   },
 
   piece: (id, side = "target") => opened.tokenizers[side].piece(id),
