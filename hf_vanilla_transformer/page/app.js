@@ -24,18 +24,18 @@ const parameters = new URLSearchParams(location.search);
 const page = { depth: "idea", guesses: {}, states: {}, model: null, run: null };
 page.language = ["ko", "en"].find((one) => one === parameters.get("lang")) ?? (navigator.language.startsWith("ko") ? "ko" : "en");
 
-/** What the page says, with values in the places in braces. */
+/** What the page says in its language (what has one text says the same in both), with values in the places in braces. */
 function w(name, values = {}) {
-  const found = WORDS[name]?.[page.language === "ko" ? 0 : 1] ?? "";
-  return found.replace(/\{(\w+)\}/g, (_, key) => values[key] ?? "");
+  const [korean = "", english = korean] = WORDS[name] ?? [];
+  return (page.language === "ko" ? korean : english).replace(/\{(\w+)\}/g, (_, key) => values[key] ?? "");
 }
 
 /* Opening a model */
 
 /** USER/NAME is on the Hub, a name alone is a folder beside the page. */
 function addressOf(name) {
-  if (/^[\w.-]+\/[\w.-]+$/.test(name)) return `https://huggingface.co/${name}/resolve/main/`;
-  return /^[\w-][\w.-]*$/.test(name) ? new URL(`${name}/`, location.href.split(/[?#]/)[0]).href : null;
+  if (/^[\w-][\w.-]*\/[\w-][\w.-]*$/.test(name)) return `https://huggingface.co/${name}/resolve/main/`;
+  return /^[\w-][\w.-]*$/.test(name) ? new URL(`models/${name}/`, document.baseURI).href : null;
 }
 
 async function open(filesOrUrl, name) {
@@ -216,7 +216,7 @@ function keepFocus(root, change) {
 function show() {
   hideHint();
   readColours();
-  if (!page.model) return page.error && showStart();
+  if (!page.model) return get("#panel .drop progress") || showStart();
   showAnswer();
   const [panel, root, side] = [current(), get("#panel"), get("#side")];
   document.title = `${w(`${panel.id}.title`)} · ${page.name} · Transformer`;
@@ -305,11 +305,18 @@ get(".open input").addEventListener("change", ({ target }) => {
   if (files.size) open(files, nameOf(files));
 });
 
-const names = get("meta[name=models]").content.split(" ").filter(Boolean);
-const wanted = parameters.get("model") ?? names[0];
-say();
-readColours();
-listModels(names, wanted);
-const address = addressOf(wanted ?? "");
-if (address) open(address, wanted.split("/").at(-1));
-else fail(new Error(`?model=${wanted}`));
+/** What stands beside the page: page.json lists models and may name a language. */
+async function begin() {
+  const { language, models } = await fetch("page.json").then((answer) => answer.json());
+  if (!parameters.has("lang") && language) page.language = language;
+  const wanted = parameters.get("model") ?? models[0];
+  say();
+  readColours();
+  listModels(models, wanted);
+  if (!wanted) return showStart();
+  const address = addressOf(wanted);
+  if (address) return open(address, wanted.split("/").at(-1));
+  return fail(new Error(`?model=${wanted}`));
+}
+
+begin();

@@ -33,7 +33,8 @@ export function number(value) {
   return text.replace("-", "−");
 }
 
-export const percent = (share) => `${(100 * share).toFixed(share > 0 && share < 0.1 ? 1 : 0)} %`;
+export const percent = (share) =>
+  share > 0 && share < 0.001 ? "< 0.1 %" : `${(100 * share).toFixed((share > 0 && share < 0.1) || (share > 0.99 && share < 1) ? 1 : 0)} %`;
 
 /** A token as it is shown: the mark of a space stays, an empty one becomes visible. */
 export const shown = (piece) => (piece === "" ? "∅" : String(piece));

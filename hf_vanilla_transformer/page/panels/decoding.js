@@ -43,7 +43,7 @@ export default {
     written.append(...chosen);
     const next = make("div");
     const cache = grid({
-      ...{ rows: heads * width, columns: last + 1, cell: 26, cellHeight: 3, max: most, label: w("decoding.cache"), columnLabels: pieces.slice(0, -1) },
+      ...{ rows: heads * width, columns: last + 1, cell: 26, cellHeight: 2, max: most, label: w("decoding.cache"), columnLabels: pieces.slice(0, -1) },
       ...{ rowAxis: "H · d_k" },
       value: (row, column) => (column <= state.step ? part(keys, Math.floor(row / width), column)[row % width] : null),
       hint: (row, column) =>
@@ -212,13 +212,13 @@ function tree({ tree: nodes, ids }, { w, run }) {
   nodes.forEach((node, place) => {
     if (!node.kept && !node.finished) return;
     counts[node.step] ??= 0;
-    shown.set(place, { x: 8 + node.step * wide, y: 30 + counts[node.step]++ * high });
+    shown.set(place, { x: 8 + node.step * wide, y: 38 + counts[node.step]++ * high });
   });
-  const [width, height] = [counts.length * wide + 20, Math.max(...counts) * high + 44];
+  const [width, height] = [counts.length * wide + 20, Math.max(...counts) * high + 40];
   const root = svg("svg", { class: "tree", width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": w("decoding.tree") });
   const isPrefix = (path, list) => path.every(({ id }, step) => id === list[step]);
   const [lines, boxes] = [svg("g"), svg("g")];
-  for (let step = 0; step < counts.length; step++) lines.append(svg("text", { x: 12 + step * wide, y: 16, class: "pale", text: step + 1 }));
+  for (let step = 0; step < counts.length; step++) lines.append(svg("text", { x: 12 + step * wide, y: 14, class: "pale", text: step + 1 }));
   for (const [place, { x, y }] of shown) {
     const node = nodes[place];
     const path = pathOf(nodes, place);

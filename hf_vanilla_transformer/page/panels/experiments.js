@@ -1,1 +1,105 @@
-export default { id: "experiments", code: [], render(root, context) {} };
+// Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
+/* Switch off a part, or swap two words: the answer, and how many of twenty kept sentences keep theirs. */
+
+import { bestOf, button, chips, choice, figure, make, note, number, percent } from "../draw.js";
+import { places } from "../trace.js";
+
+const NONE = "none";
+const range = (count) => Array.from({ length: count }, (_, one) => [one, String(one + 1)]);
+const SUBLAYERS = { encoder: "self_attention", decoder: "self_attention", cross: "cross_attention" };
+const stackOf = (kind) => (kind === "encoder" ? "encoder" : "decoder");
+
+/** The sentence with two of its words exchanged. */
+const swapped = (words, [a, b]) => words.map((word, place) => (place === a ? words[b] : place === b ? words[a] : word)).join(" ");
+
+export default {
+  id: "experiments",
+  code: ["sum", "residual", "positions", "mask"],
+  render(root, context) {
+    const { w, state, task, run, refresh, labelOf } = context;
+    Object.assign(state, { kind: "encoder", layer: 0, head: 0, swap: [], switch: "head", ...state });
+    if (state.words !== run.words) Object.assign(state, { words: run.words, swap: [], result: null });
+    const all = places(context);
+    const change = (values) => {
+      Object.assign(state, values, { result: null });
+      const { layers, heads } = all[state.kind];
+      if (state.layer !== "all") state.layer = Math.min(state.layer, layers - 1);
+      if (state.head !== "all") state.head = Math.min(state.head, heads - 1);
+      refresh();
+    };
+    const everything = (list) => [...list, ["all", w("experiments.all")]];
+    const switches = ["head", "residual", "positions", ...(task === "translation" ? ["causalMask"] : []), "paddingMask", "swap"];
+    const controls = make("div", { className: "controls" }, choice(w("experiments.off"), switches.map((one) => [one, w(`experiments.${one}`)]), state.switch, (one) => change({ switch: one })));
+    if (state.switch === "head" || state.switch === "residual") {
+      controls.append(choice(w("where"), Object.keys(all).map((kind) => [kind, w(`kind.${kind}`)]), state.kind, (kind) => change({ kind })));
+      controls.append(choice(w("layer"), everything(range(all[state.kind].layers)), state.layer, (layer) => change({ layer })));
+    }
+    if (state.switch === "head") controls.append(choice(w("head"), everything(range(all[state.kind].heads)), state.head, (head) => change({ head })));
+
+    const words = run.words.trim().split(/\s+/);
+    const pick = (place) => {
+      const swap = state.swap.includes(place) ? state.swap.filter((one) => one !== place) : [...state.swap, place].slice(-2);
+      change({ swap });
+    };
+    const picker = state.switch === "swap" && chips(words, { pick, chosen: new Set(state.swap), label: w("experiments.swap.pick") });
+    const canRun = state.switch !== "swap" || state.swap.length === 2;
+
+    /** The options and the text of the experiment, for one sentence. */
+    const experiment = (text, own) => {
+      const place = { stack: stackOf(state.kind), sublayer: SUBLAYERS[state.kind], ...(state.layer !== "all" && { layer: state.layer }) };
+      const one = {
+        head: { changes: { heads: [{ ...place, ...(state.head !== "all" && { head: state.head }) }] } },
+        residual: { changes: { residuals: [place] } },
+        positions: { changes: { positions: false } },
+        causalMask: { changes: { causalMask: false } },
+        paddingMask: { changes: { paddingMask: false }, padding: 5 },
+        swap: {},
+      }[state.switch];
+      if (state.switch !== "swap") return [text, one];
+      const list = text.trim().split(/\s+/);
+      return [swapped(list, own ? state.swap : [0, list.length - 1]), one];
+    };
+    const settings = { maxLength: 40 };
+    const outcome = (answer) => (task === "translation" ? answer.text : labelOf(bestOf(answer.probabilities)));
+    const shown = (answer) => (task === "translation" ? answer.text || "∅" : `${outcome(answer)} ${percent(Math.max(...answer.probabilities))}`);
+
+    const result = make("div", { role: "status" });
+    const tell = () => {
+      if (!state.result) return;
+      const { answer, same, done, changed } = state.result;
+      const row = (name, text) => make("tr", {}, make("th", { scope: "row", text: w(name) }), make("td", { text }));
+      const isSame = outcome(answer) === outcome(run);
+      const share = done && w("experiments.share", { same, done, share: percent(same / done) });
+      result.replaceChildren(
+        make("table", {}, make("tbody", {}, row("experiments.before", shown(run)), row("experiments.after", shown(answer)))),
+        make("p", { className: "sum", text: w(isSame ? "experiments.same" : "experiments.other") }),
+        ...(share ? [make("p", { text: share })] : []),
+        ...changed.slice(0, 4).map(([before, after]) => note(`${before} → ${after || "∅"}`)),
+      );
+    };
+    const start = async () => {
+      go.disabled = true;
+      const [text, options] = experiment(run.words, true);
+      const mine = (state.result = { answer: await context.answer(text, { ...settings, ...options }), same: 0, done: 0, changed: [] });
+      tell();
+      state.kept ??= {};
+      for (const sentence of context.examples) {
+        if (state.result !== mine || !result.isConnected) return;
+        const before = (state.kept[sentence] ??= outcome(await context.answer(sentence, settings)));
+        const [other, more] = experiment(sentence, false);
+        const after = outcome(await context.answer(other, { ...settings, ...more }));
+        mine.done++;
+        if (before === after) mine.same++;
+        else mine.changed.push([before, after]);
+        tell();
+      }
+      go.disabled = false;
+    };
+    const go = button(w("experiments.run"), start, { className: "primary", disabled: !canRun });
+    tell();
+    root.append(
+      figure(w("experiments.choose"), "", controls, note(w(`experiments.${state.switch}.note`)), ...(picker ? [picker] : []), make("div", { className: "controls" }, go)),
+      figure(w("experiments.result"), "", result, note(w("experiments.kept"))),
+    );
+  },
+};

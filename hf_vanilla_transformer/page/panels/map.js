@@ -4,11 +4,14 @@
 import { bars, button, chips, figure, grid, legend, make, maskLegend, note, number, percent, svg } from "../draw.js";
 import { attention, readTokens, sourceTokens } from "../trace.js";
 
-/** Lines of at most `most` characters. */
+/** How wide a text is, in Latin letters. */
+const widthOf = (text) => Array.from(text, (one) => (one > "\u1100" && one !== "▁" ? 1.8 : 1)).reduce((a, b) => a + b, 0);
+
+/** Lines of at most `most` Latin letters. */
 function wrap(tokens, most, lines) {
   const rows = [""];
   for (const token of tokens) {
-    if (rows.at(-1).length + token.length + 1 > most) rows.push("");
+    if (rows.at(-1) && widthOf(rows.at(-1)) + widthOf(token) + 1 > most) rows.push("");
     rows[rows.length - 1] += `${rows.at(-1) ? " " : ""}${token}`;
   }
   return rows.length > lines ? [...rows.slice(0, lines - 1), `${rows[lines - 1].slice(0, most - 2)} …`] : rows;
