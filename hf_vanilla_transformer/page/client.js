@@ -34,14 +34,15 @@ export class Model {
     return this.ask("encodeText", [text, side]);
   }
 
-  /** {source, logits, probabilities, trace}; options: trace (true for all tensors), changes. */
+  /** {source, logits, probabilities, trace}; options: trace (true for all tensors), changes, padding
+  (how many hidden tokens follow the text). */
   classify(text, options = {}) {
     return this.ask("classify", [text, options]);
   }
 
   /** {source, ids, pieces, text, score, steps, tree, trace}, as in search.js; tokens also have their `piece`.
 
-  Options: trace, changes, beams, lengthPenalty, earlyStopping (by default the model's own), maxLength, forced. */
+  Options: trace, changes, padding, beams, lengthPenalty, earlyStopping (by default the model's own), maxLength, forced. */
   translate(text, options = {}) {
     return this.ask("translate", [text, options]);
   }

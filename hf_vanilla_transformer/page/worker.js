@@ -9,6 +9,12 @@ let opened; // {config, generationConfig, tensors, tokenizers, model}
 
 const withPiece = (one) => ({ ...one, piece: opened.tokenizers.target.piece(one.id) });
 
+/** Ids with `padding` more that are hidden, and the mask that hides them. */
+function padded(ids, { padding = 0 }) {
+  const more = Array.from({ length: padding }, () => opened.config.pad_token_id ?? 0);
+  return [[...ids, ...more], [...ids.map(() => 1), ...more.map(() => 0)]];
+}
+
 export const calls = {
   async open(filesOrUrl, onProgress) {
     const found = await (typeof filesOrUrl === "string" ? openUrl(filesOrUrl, onProgress) : openFolder(filesOrUrl));
@@ -29,16 +35,18 @@ export const calls = {
   classify(text, options = {}) {
     const source = calls.encodeText(text);
     const trace = options.trace ? new Map() : undefined;
-    return { source, ...opened.model.classify(source.ids, { ...options, trace }) };
+    const [ids, mask] = padded(source.ids, options);
+    return { source, ...opened.model.classify(ids, { ...options, mask, trace }) };
   },
 
   translate(text, options = {}) {
     const source = calls.encodeText(text);
     const { num_beams, length_penalty, early_stopping } = opened.generationConfig;
     const own = { beams: num_beams ?? 1, lengthPenalty: length_penalty ?? 1, earlyStopping: early_stopping ?? false };
-    const settings = { ...own, ...options, trace: options.trace ? new Map() : undefined };
+    const [sourceIds, mask] = padded(source.ids, options);
+    const settings = { ...own, ...options, mask, trace: options.trace ? new Map() : undefined };
     const nothing = { ids: [], score: 0, steps: [], tree: [], trace: settings.trace };
-    const found = source.isEmpty ? nothing : opened.model.translate(source.ids, settings);
+    const found = source.isEmpty ? nothing : opened.model.translate(sourceIds, settings);
     const { ids, steps, tree, ...rest } = found;
     const { target } = opened.tokenizers;
     return {
