@@ -50,8 +50,11 @@ export function dot(x, xStart, y, yStart, length) {
 }
 
 export function logSoftmax(logits) {
-  const most = logits.reduce((a, b) => Math.max(a, b), -Infinity);
-  const total = Math.log(logits.reduce((sum, logit) => sum + Math.exp(logit - most), 0)) + most;
+  let most = -Infinity;
+  for (const logit of logits) if (logit > most) most = logit;
+  let sum = 0;
+  for (const logit of logits) sum += Math.exp(logit - most);
+  const total = Math.log(sum) + most;
   return Float64Array.from(logits, (logit) => logit - total);
 }
 

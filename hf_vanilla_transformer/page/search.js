@@ -46,8 +46,7 @@ function nextLogits(model, { shape: [length, width], data }) {
   return linear({ shape: [1, width], data: data.subarray((length - 1) * width) }, model.lmHead).data;
 }
 
-function bestTokens(logits) {
-  const logP = logSoftmax(logits);
+function bestTokens(logP) {
   return largest(logP, BEST).map((id) => ({ id, p: Math.exp(logP[id]) }));
 }
 
@@ -62,12 +61,14 @@ function greedy(model, encoded, options) {
     const { states, output } = nextStates(model, encoded, written, caches, options);
     const logits = nextLogits(model, output);
     trace?.set(`decoder.steps.${step}.logits`, { shape: [logits.length], axes: "V", data: logits });
-    const best = bestTokens(logits);
+    const logP = logSoftmax(logits);
+    const best = bestTokens(logP);
     const token = forced[step] ?? best[0].id;
-    const lens = trace ? states.map((state) => bestTokens(nextLogits(model, model.decoder.norm(state)))) : [];
+    const layers = trace ? states.map((state) => nextLogits(model, model.decoder.norm(state))) : [];
+    const lens = layers.map((one) => bestTokens(logSoftmax(one)));
     steps.push({ token, best, lens });
     written.push(token);
-    score += logSoftmax(logits)[token];
+    score += logP[token];
     if (model.ends.includes(token)) break;
   }
   return { ids: written.slice(1), score, steps, trace };
