@@ -5,7 +5,7 @@ import copy
 import pytest
 import reference
 import torch
-from shared import VARIANTS, tiny_config
+from shared import LINES, VARIANTS, tiny_config
 from test_conversion import AUTO_CLASSES
 from torch import nn
 from transformers import DynamicCache, EncoderDecoderCache, StaticCache
@@ -22,6 +22,7 @@ from hf_vanilla_transformer.modeling_vanilla_transformer import (
     VanillaTransformerAttention,
     VanillaTransformerUnbiasedStdNorm,
 )
+from hf_vanilla_transformer.tokenizer import train_tokenizer
 
 
 SOURCES = [[7, 8, 9, 10, 11], [12, 13, 14]]
@@ -249,6 +250,55 @@ def test_a_static_cache_continues_prompts_as_a_dynamic_one_does():
         for cache in ("static", "dynamic")
     )
     assert torch.equal(static, dynamic)
+
+
+GENERATE = {
+    "greedy": {},
+    "beams": {"num_beams": 3},
+    "sampling": {"do_sample": True},
+    "beam sampling": {"num_beams": 2, "do_sample": True},
+    "static cache": {"cache_implementation": "static"},
+    "no cache": {"use_cache": False},
+    "prompt lookup": {"prompt_lookup_num_tokens": 2},
+    "scores": {"output_scores": True, "output_attentions": True, "return_dict_in_generate": True},
+}
+
+
+@pytest.mark.parametrize("search", GENERATE)
+def test_generate_stops_at_a_string_that_its_tokenizer_reads(search):
+    """transformers leaves `tokenizer` among the arguments of the model, and needs tokens for the letters `abcdef`."""
+    tokenizer = train_tokenizer([*LINES, "abcdef"], vocab_size=29, max_length=16)
+    model = VanillaTransformerForConditionalGeneration(tiny_config()).eval()
+    settings = {"max_new_tokens": 8, "min_new_tokens": 8, **GENERATE[search]}
+
+    def generate(**options):
+        torch.manual_seed(0)
+        written = model.generate(IDS, **settings, **options)
+        return getattr(written, "sequences", written)[0].tolist()
+
+    ids = generate()
+    assert generate(tokenizer=tokenizer) == ids
+    if "do_sample" not in settings and "num_beams" not in settings:  # stops change which beams there are
+        stop = tokenizer.decode(ids[3:5])
+        stopped = generate(tokenizer=tokenizer, stop_strings=[stop])
+        assert stopped == ids[: len(stopped)] and 1 < len(stopped) < len(ids)
+    else:
+        assert len(generate(tokenizer=tokenizer, stop_strings=["가", "나", "다"])) > 1
+
+
+def test_generate_heals_the_last_token_of_a_prompt(text_tokenizer):
+    model = VanillaTransformerForConditionalGeneration(tiny_config()).eval()
+    prompt = torch.tensor([[2, *text_tokenizer("가 나", add_special_tokens=False).input_ids]])
+    settings = {"decoder_input_ids": prompt, "tokenizer": text_tokenizer, "token_healing": True}
+    assert model.generate(IDS, max_new_tokens=4, **settings).shape[0] == 1
+
+
+@pytest.mark.parametrize("name", ["tokenizer", "labels", "token_type_ids", "position_ids", "length", "text"])
+def test_a_forward_takes_nothing_that_it_does_not_read(name):
+    """What `generate` leaves over does not reach it; of a caller, it is a mistake."""
+    model = VanillaTransformerModel(tiny_config())
+    with pytest.raises(TypeError, match=name):
+        model(IDS, **{name: IDS})
 
 
 @pytest.mark.parametrize("model_class", [VanillaTransformerEncoderModel, *AUTO_CLASSES])
