@@ -47,7 +47,7 @@ class LinesArguments(EngineArguments):
         default=None, help="Texts, one per line, or a table: .csv, .tsv, .jsonl. By default standard input."
     )
     text_column: str | None = HfArg(
-        default=None, help="The column with the texts of a table; by default the one that the model learned from."
+        default=None, help="A table's column with the texts; by default the training data's, `text` or the only one."
     )
     encoding: str = HfArg(default="utf-8", help="Of the file, such as cp949.")
     output: str | None = HfArg(default=None, help="File for the answers; by default standard output.")
@@ -81,12 +81,12 @@ class Texts:
     mark: str = ""  # the byte order mark of such a file, for Excel
 
 
-def column_of_run(model: str) -> str | None:
-    """Return the column with the texts in the recipe of the model's run."""
+def columns_of_run(model: str) -> tuple[str | None, str]:
+    """Return the columns with texts and with labels in the recipe of the model's run."""
     from ..hub.record import RECIPE_FILE, record_of
 
     recipe = record_of(model, RECIPE_FILE)
-    return recipe.get("text_column") or recipe.get("source_column")
+    return recipe.get("text_column") or recipe.get("source_column"), recipe.get("label_column", "label")
 
 
 def open_texts(arguments: LinesArguments, *, repeats_text: bool) -> Texts:
@@ -103,16 +103,16 @@ def open_texts(arguments: LinesArguments, *, repeats_text: bool) -> Texts:
         else:
             lines = started(iterate_lines(file, encoding))
         return Texts(((line, line) for line in lines), partial(text_line, repeats_text))
-    column = arguments.text_column or column_of_run(arguments.model)
-    if column is None:
-        raise DataError(f"--file: {file} is a table: name the column with the texts by --text_column")
+    column, labels = columns_of_run(arguments.model)
+    column = arguments.text_column or column
     if form in JSON_SUFFIXES:
-        return Texts(started(read_json_lines(file, encoding, column)), partial(json_line, file))
+        return Texts(started(read_json_lines(file, encoding, column or "text")), partial(json_line, file))
     with open(file, "rb") as opened:
         mark = BYTE_ORDER_MARK if opened.read(3) == codecs.BOM_UTF8 else ""
     rows = iterate_rows(file, encoding)
     columns = next(rows)
-    (place,) = find_columns(file, columns, [column])
+    wanted = {"text": column, **({"label": labels} if labels in columns else {})}
+    place = find_columns(file, columns, wanted)[0]
     to_line = partial(csv_line, "," if form == ".csv" else "\t")
     return Texts(((fields[place], fields) for fields in rows), to_line, columns, mark)
 
@@ -133,7 +133,7 @@ def read_json_lines(file: str, encoding: str, column: str) -> Iterator[tuple[str
         except ValueError as error:
             raise DataError(f"{file}, line {number}: not JSON ({error})") from error
         if not isinstance(row, dict) or column not in row or not isinstance(row[column], str | None):
-            raise DataError(f"{file}, line {number}: not a JSON mapping with a text as {column!r}")
+            raise DataError(f"{file}, line {number}: not a JSON mapping with a text as {column!r} (--text_column)")
         yield row[column], row
 
 

@@ -14,7 +14,7 @@ from ..errors import DataError
 from ..tasks import MULTI, PROBLEM_TYPES, REGRESSION, SINGLE
 from ..tokenizer import encode
 from .labels import LABEL_TYPES, label_names, labels_of, multi_hot, order_labels, problem_type_of, read_label
-from .nsmc import NSMC_LABELS, find_nsmc_files
+from .nsmc import NSMC_LABELS, NSMC_TEXTS, find_nsmc_files
 from .rows import complete_splits, convert_rows, tokenize_rows
 from .sources import is_in_memory, name_of
 from .tables import check_type, read_tables
@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 def load_labelled_text(
     source: Any,
     *,
-    text_column: str = "document",
+    text_column: str | None = None,
     label_column: str = "label",
     problem_type: str | None = None,
     validation_fraction: float = 0.05,
@@ -52,7 +52,8 @@ def load_labelled_text(
             dev) and test;
             any other folder or Hub name that `datasets.load_dataset` takes;
             a data set of `datasets`, or a pandas DataFrame; a single table is the split `train`.
-        text_column: The column with the texts.
+        text_column: The column with the texts; by default `text`, or the only one besides the labels. NSMC's format
+            has them in `document`.
         label_column: The column with the labels.
         problem_type: What the labels are: `"single_label_classification"`, integers or strings;
             `"multi_label_classification"`, lists of them, or in a CSV or TSV file strings with `|` between them;
@@ -72,15 +73,16 @@ def load_labelled_text(
         OSError: A file cannot be read, or the Hub cannot be reached.
         DataError: The source does not exist, or there is an error in it.
     """
-    name, kind, columns = name_of(source), problem_type or SINGLE, [text_column, label_column]
+    name, kind = name_of(source), problem_type or SINGLE
     if kind not in PROBLEM_TYPES:
         raise DataError(f"problem_type must be one of {', '.join(PROBLEM_TYPES)}, not {problem_type!r}")
     nsmc_files = None if is_in_memory(source) else find_nsmc_files(name)
+    columns = {"text": text_column or (NSMC_TEXTS if nsmc_files else None), "label": label_column}
     data = read_tables(source, columns, nsmc_files, encoding, config_name)
-    check_type(name, data, text_column, "(large_)?string", "no texts")
-    check_type(name, data, label_column, *LABEL_TYPES[kind])
+    check_type(name, data, "text", "(large_)?string", "no texts")
+    check_type(name, data, "label", *LABEL_TYPES[kind])
 
-    labels = {split: labels_of(rows, label_column, kind) for split, rows in data.items()}
+    labels = {split: labels_of(rows, kind) for split, rows in data.items()}
     no_label = {"-1"} - {*labels.get("train", ["-1"])}  # as benchmarks write it in their test splits
     for split in [*labels]:
         if split != "train" and any(labels.values()) and {*labels[split]} <= no_label:
@@ -90,7 +92,7 @@ def load_labelled_text(
     if nsmc_files and kind == SINGLE and label_column == "label":
         names = NSMC_LABELS
     elif kind != REGRESSION:
-        have_order = any(label_names(rows, label_column) for rows in data.values())
+        have_order = any(map(label_names, data.values()))
         names = {label: label for label in order_labels(name, labels, have_order, kind)}
         if known_labels is None and len(names) < 2:
             raise DataError(f"{name}: the column {label_column!r} has fewer than two labels: {[*names]}")
@@ -103,8 +105,8 @@ def load_labelled_text(
     features = Features({"text": Value("string")})
     features["label"] = {SINGLE: one, MULTI: List(one), REGRESSION: Value("float64")}[kind]
     for split, rows in data.items():
-        read = partial(read_label, names=label_names(rows, label_column), label_ids=ids, problem_type=kind)
-        data[split] = _text_and_label(rows, f"{name}, split {split}", columns, read, features)
+        read = partial(read_label, names=label_names(rows), label_ids=ids, problem_type=kind)
+        data[split] = _text_and_label(rows, f"{name}, split {split}", label_column, read, features)
     if not cut:
         return data
     return complete_splits(data, name, validation_fraction, seed, always_cut=["validation"] if nsmc_files else [])
@@ -142,17 +144,17 @@ def tokenize(
     return tokenize_rows(dataset, tokenize_batch, [tokenizer, max_length, number_of_labels], remove_columns=removed)
 
 
-def _text_and_label(rows: Dataset, name: str, columns: list[str], read: Callable, features: Features) -> Dataset:
-    """Reduce rows to `text` and `label`, without those that have no text; rows without a label are an error."""
+def _text_and_label(rows: Dataset, name: str, label_column: str, read: Callable, features: Features) -> Dataset:
+    """Read the labels, and leave out rows that have no text; rows without a label are an error."""
 
     def convert(text: str | None, label: Any) -> list | None:
         return [text, read(label)] if text and text.strip() else None
 
-    texts = convert_rows(rows, name, columns, convert, features, "no text")
+    texts = convert_rows(rows, name, ["text", "label"], convert, features, "no text")
     unlabelled = np.asarray(texts.data.column("label").is_null())  # `map` has written all rows of this table
     if unlabelled.any():
         kind = "number" if features["label"] == Value("float64") else "label"
         shown = ", ".join(repr(text[:40]) for text in texts.select(np.flatnonzero(unlabelled)[:10])["text"])
         counted = f"{unlabelled.sum():,} of {len(texts):,} rows"
-        raise DataError(f"{name}: {counted} have no {kind} in the column {columns[1]}, such as {shown}")
+        raise DataError(f"{name}: {counted} have no {kind} in the column {label_column}, such as {shown}")
     return texts

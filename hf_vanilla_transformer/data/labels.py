@@ -35,9 +35,9 @@ def problem_type_of(data: Dataset) -> str:
     return MULTI if label_names(data) else REGRESSION
 
 
-def label_names(data: Dataset, column: str = "label") -> list[str]:
-    """Return the names of a column of `ClassLabel`, or of lists of them; none for other columns."""
-    feature = data.features[column]
+def label_names(data: Dataset) -> list[str]:
+    """Return the names of the labels if they are `ClassLabel`, or lists of them; else none."""
+    feature = data.features["label"]
     feature = getattr(feature, "feature", feature)  # of a list
     return feature.names if isinstance(feature, ClassLabel) else []
 
@@ -52,10 +52,10 @@ def read_labels(value: Any, names: Sequence[str], problem_type: str) -> list[str
     return [label for one in values if (label := str(one).strip())]
 
 
-def labels_of(rows: Dataset, column: str, problem_type: str) -> list[str]:
+def labels_of(rows: Dataset, problem_type: str) -> list[str]:
     """Return the labels of a split, each once; all names of a `ClassLabel`, in their order."""
-    names = label_names(rows, column)
-    values = rows[column] if problem_type == MULTI else rows.unique(column)
+    names = label_names(rows)
+    values = rows["label"] if problem_type == MULTI else rows.unique("label")
     labels = {label: None for value in values for label in read_labels(value, names, problem_type)}
     return [*names] if names and labels else [*labels]
 

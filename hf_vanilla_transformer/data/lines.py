@@ -7,7 +7,7 @@ import gzip
 import os
 import unicodedata
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -104,16 +104,27 @@ def iterate_rows(file: str | os.PathLike, encoding: str = "utf-8", quotings: int
         raise DataError(f"{name}: the file is empty")
 
 
-def find_columns(name: str, columns: Sequence[str], wanted: Sequence[str]) -> list[int]:
-    """Return the place of each wanted column; if there is none of its name, of the one that looks the same."""
+def find_columns(name: str, columns: Sequence[str], wanted: Mapping[str, str | None]) -> list[int]:
+    """Return the place of each wanted column; if there is none of its name, of the one that looks the same.
+
+    Args:
+        name: The table, for errors.
+        wanted: The columns' names by what they hold, such as "text", which `--text_column` names. Without a name it is
+            the only column that holds nothing else wanted, or the one called "text".
+    """
     places = []
-    for column in wanted:
+    named = {appearance(column) for column in wanted.values() if column}
+    for content, column in wanted.items():
+        if column is None:
+            others = [other for other in columns if appearance(other) not in named]
+            column = others[0] if len(others) == 1 else content
         same = [place for place, other in enumerate(columns) if other == column]
         same = same or [place for place, other in enumerate(columns) if appearance(other) == appearance(column)]
         if len(same) != 1:
             number = "two columns" if same else "no column"
             shown = [*columns[:10], *["…"] * (len(columns) > 10)]
-            raise DataError(f"{name}: {number} {column!r}; the columns are {', '.join(shown)}")
+            listed = f"{name}: {number} {column!r}; the columns are {', '.join(shown)}"
+            raise DataError(f"{listed}: name one by --{content}_column")
         places += same
     return places
 

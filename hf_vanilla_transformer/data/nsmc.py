@@ -16,6 +16,7 @@ NSMC_SHA256 = {
     "train": "e03b7d14e9e41be8d464a28057cd25d7396c53e67aa7fd5f7e552c59b0ee2940",
     "test": "8ac9f64052f11dbf6ae0acb5e038f03d90a76f0eda7820cfb3a92d02edfcebda",
 }
+NSMC_TEXTS = "document"  # the column
 NSMC_LABELS = {"0": "negative", "1": "positive"}
 # Two CSV writers wrote NSMC's files in turn: a document with a double quote is quoted twice.
 NSMC_QUOTINGS = 2

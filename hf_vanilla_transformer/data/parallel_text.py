@@ -57,7 +57,7 @@ def load_parallel_text(
     """
     if source_column == target_column:
         raise DataError(f"source and target are the same column, {source_column!r}")
-    name, columns, data = name_of(source), [source_column, target_column], DatasetDict()
+    name, columns, data = name_of(source), {"source": source_column, "target": target_column}, DatasetDict()
     if not is_in_memory(source) and Path(name).is_dir():
         data = _read_aligned_files(Path(name), columns, prefixes or {}, encoding)
     if not data:
@@ -66,7 +66,7 @@ def load_parallel_text(
             check_type(name, data, column, "(large_)?string", "no texts")
     for split, pairs in data.items():
         training = split == "train" and (cut or len(data) > 1)
-        data[split] = _keep_pairs(pairs, f"{name}, split {split}", columns, training)
+        data[split] = _keep_pairs(pairs, f"{name}, split {split}", training)
     return complete_splits(data, name, validation_fraction, seed) if cut else data
 
 
@@ -95,29 +95,31 @@ def tokenize_pairs(
     return tokenize_rows(dataset, tokenize_batch, [tokenizer, target_tokenizer], **options)
 
 
-def _read_aligned_files(folder: Path, columns: list[str], prefixes: Mapping[str, str], encoding: str) -> DatasetDict:
+def _read_aligned_files(
+    folder: Path, columns: dict[str, str], prefixes: Mapping[str, str], encoding: str
+) -> DatasetDict:
     """Read the splits that a folder holds as aligned files; there may be none."""
     names = {**NAMES, **{split: (prefix,) for split, prefix in prefixes.items()}}
-    endings = [(f".{column}", f".{column}.gz") for column in columns]
+    endings = [(f".{column}", f".{column}.gz") for column in columns.values()]
     sides = [find_splits(folder, plain_or_gzip, names) for plain_or_gzip in endings]
     for split, file in sides[0].items() | sides[1].items():
         if not all(split in side for side in sides):
             raise DataError(f"{file}: the file of the other language is missing, plain or .gz")
-    return DatasetDict({split: _align([side[split] for side in sides], columns, encoding) for split in sides[0]})
+    return DatasetDict({split: _align([side[split] for side in sides], encoding) for split in sides[0]})
 
 
-def _align(files: list[Path], columns: list[str], encoding: str) -> Dataset:
-    named = zip(files, columns, strict=True)
-    sides = [read_texts([file], encoding).rename_column("text", column) for file, column in named]
+def _align(files: list[Path], encoding: str) -> Dataset:
+    named = zip(files, _PAIR, strict=True)
+    sides = [read_texts([file], encoding).rename_column("text", side) for file, side in named]
     with data_errors(f"{files[0]} and {files[1].name}"):  # if one has more lines
         return concatenate_datasets(sides, axis=1)
 
 
-def _keep_pairs(pairs: Dataset, name: str, columns: list[str], training: bool) -> Dataset:
-    """Name the columns `source` and `target`, strip the sentences, drop training pairs with an empty side."""
+def _keep_pairs(pairs: Dataset, name: str, training: bool) -> Dataset:
+    """Strip the sentences, and drop training pairs with an empty side."""
 
     def convert(*sides: str | None) -> list[str] | None:
         stripped = [(side or "").strip() for side in sides]
         return stripped if all(stripped) else None
 
-    return convert_rows(pairs, name, columns, convert, _PAIR, "an empty side", is_error=not training)
+    return convert_rows(pairs, name, [*_PAIR], convert, _PAIR, "an empty side", is_error=not training)

@@ -4,7 +4,7 @@
 import hashlib
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..errors import DataError
@@ -25,7 +25,7 @@ def is_in_memory(value: Any) -> bool:
     return (type(value).__module__.partition(".")[0], type(value).__name__) in CLASSES
 
 
-def splits_of(value: Any, columns: Sequence[str]) -> dict[str, "Dataset"]:
+def splits_of(value: Any, columns: Mapping[str, str | None]) -> dict[str, "Dataset"]:
     """Return the splits, in plain Python values; a single table is train. Of a DataFrame, convert these columns alone.
 
     Raises:

@@ -22,30 +22,33 @@ logger = logging.getLogger(__name__)
 
 def read_tables(
     source: Any,
-    columns: Sequence[str],
+    columns: Mapping[str, str | None],
     nsmc_files: Mapping[str, Path] | None,
     encoding: str,
     config_name: str | None,
 ) -> DatasetDict:
     """Read some columns of a table, a folder, a data set of the Hub or one in memory; a single table is train.
 
+    The columns of the result are called what they hold.
+
     Args:
-        columns: Their names; `column.entry` is an entry of a column of mappings.
+        columns: Their names, as `find_columns` takes them; `column.entry` is an entry of a column of mappings.
         nsmc_files: NSMC's two files, read in place of `source`.
     """
     name = name_of(source)
     if is_in_memory(source):
-        data = splits_of(source, columns)
+        data = {split: _select(name, rows, columns) for split, rows in splits_of(source, columns).items()}
     elif files := nsmc_files or _find_tables(Path(name)):
         quotings = NSMC_QUOTINGS if nsmc_files else 1
         data = {split: _read_table(file, columns, encoding, quotings) for split, file in files.items()}
     else:
         with data_errors(name):
             data = dict(load_dataset(name, config_name))
+        data = {split: _select(name, rows, columns) for split, rows in data.items()}
     split_of = {other: split for split, names in NAMES.items() for other in names}
     if len({split_of.get(split, split) for split in data}) < len(data):
         raise DataError(f"{name}: of {', '.join(data)}, two are the same split; keep one")
-    data = {split_of.get(split, split): _select(name, rows, columns) for split, rows in data.items()}
+    data = {split_of.get(split, split): rows for split, rows in data.items()}
     if unused := [split for split in data if split not in SPLITS]:
         logger.warning(f"{name}: not read: the splits {', '.join(unused)}")
     return DatasetDict({split: data[split] for split in SPLITS if split in data})
@@ -74,7 +77,7 @@ def check_type(name: str, data: Mapping[str, Dataset], column: str, pattern: str
     """Raise a `DataError` if the name of a column's Arrow type does not match."""
     for rows in data.values():
         if not re.fullmatch(pattern, str(rows.features.arrow_schema.field(column).type)):
-            raise DataError(f"{name}: the column {column!r} holds {rows.features[column]}: {problem}")
+            raise DataError(f"{name}: the column of --{column}_column holds {rows.features[column]}: {problem}")
 
 
 def _find_tables(path: Path) -> dict[str, Path]:
@@ -91,27 +94,30 @@ def _find_tables(path: Path) -> dict[str, Path]:
     return files or dict(zip(["train"], tables, strict=False))
 
 
-def _read_table(file: Path, columns: Sequence[str], encoding: str, quotings: int) -> Dataset:
+def _read_table(file: Path, columns: Mapping[str, str | None], encoding: str, quotings: int) -> Dataset:
     """Read a table, cached by its content; the columns of a CSV or TSV file are strings."""
     suffix, content = ending_of(file), file_checksum(file)
     if suffix in (*JSON_SUFFIXES, ".parquet"):
         kind = "parquet" if suffix == ".parquet" else "json"
         with data_errors(str(file)):  # the cache's key is made of the description
             data_files = escape(str(file))
-            return load_dataset(kind, data_files=data_files, split="train", description=content)
-    settings = {"file": str(file), "wanted": tuple(columns), "encoding": encoding, "quotings": quotings}
-    return generate_rows(str(file), _strings, columns, content=content, **settings)
+            rows = load_dataset(kind, data_files=data_files, split="train", description=content)
+        return _select(str(file), rows, columns)
+    settings = {"file": str(file), "wanted": columns, "encoding": encoding, "quotings": quotings}
+    return generate_rows(str(file), _strings, [*columns], content=content, **settings)
 
 
-def _strings(file: str, wanted: Sequence[str], encoding: str, quotings: int, content: str) -> Iterator[dict[str, str]]:
+def _strings(
+    file: str, wanted: Mapping[str, str | None], encoding: str, quotings: int, content: str
+) -> Iterator[dict[str, str]]:
     rows = iterate_rows(file, encoding, quotings)
     places = dict(zip(wanted, find_columns(f"{file}, line 1", next(rows), wanted), strict=True))
     for fields in rows:
         yield {column: fields[place] for column, place in places.items()}
 
 
-def _select(name: str, rows: Dataset, columns: Sequence[str]) -> Dataset:
-    """Select the wanted columns, under the wanted names."""
+def _select(name: str, rows: Dataset, columns: Mapping[str, str | None]) -> Dataset:
+    """Select the wanted columns, and call them what they hold."""
     rows = rows.flatten()
     places = [rows.column_names[place] for place in find_columns(name, rows.column_names, columns)]
     names = {old: new for old, new in zip(places, columns, strict=True) if old != new}

@@ -53,7 +53,9 @@ class LabelledTextArguments(SplitArguments):
     """Settings of the commands that read labelled text."""
 
     data: str = HfArg(default="sample", help="`sample`, `nsmc` or its folder, a TSV/CSV/JSON file, a Hub data set.")
-    text_column: str = HfArg(default="document", help="The column with the texts.")
+    text_column: str | None = HfArg(
+        default=None, help="The column with the texts; by default `text`, or the only one besides the labels."
+    )
     label_column: str = HfArg(default="label", help="The column with the labels.")
 
     def load(self, problem_type: str | None = SINGLE, **options: Any) -> "DatasetDict":

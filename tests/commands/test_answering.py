@@ -101,7 +101,8 @@ def test_a_line_that_cannot_be_read_is_named_and_those_before_are_answered(run, 
         (["--output", "./there.tsv"], "--output: ./there.tsv is there, and nothing is overwritten"),
         (["--file", "./texts.txt", "--output", "./texts.txt/answers.tsv"], "File exists"),
         (["--file", "./no.txt"], "no.txt'"),
-        (["--file", "./texts.csv"], "texts.csv is a table: name the column with the texts by --text_column"),
+        (["--file", "./stars.csv"], "no column 'text'; the columns are id, review: name one by --text_column"),
+        (["--file", "./texts.csv"], "the answers need the name 'predicted'"),
         (["--file", "./texts.csv", "--text_column", "document"], "no column 'document'; the columns are id, text"),
         (["--file", "./texts.csv", "--text_column", "text"], "the answers need the name 'predicted'"),
         (["--output", "./a.csv"], "the answers are written as lines, not as .csv"),
@@ -118,6 +119,7 @@ def test_a_line_that_cannot_be_read_is_named_and_those_before_are_answered(run, 
 def test_what_cannot_be_answered_is_refused_with_one_line(run, classifier, texts, here, arguments, message):
     (here / "there.tsv").write_text("positive\t0.9\ta\n" * 999)
     (here / "texts.csv").write_text("id,text,predicted\n1,가,나\n")
+    (here / "stars.csv").write_text("id,review\n1,가\n")
     (here / "broken.gz").write_bytes(gzip.compress(texts.read_bytes())[:-20])
     (here / "int.jsonl").write_text('{"text": "a"}\n{"text": 1}\n')
     (here / "half.jsonl").write_text('{"text"')

@@ -20,10 +20,10 @@ def test_validation_follows_the_seed_and_leaves_the_rest(load):
 
 
 def test_rows_without_a_label_are_counted(load, tmp_path):
-    records = [{"n": number, "document": f"글 {number}", "label": "ab"[number % 2]} for number in range(60)]
+    records = [{"n": number, "text": f"글 {number}", "label": "ab"[number % 2]} for number in range(60)]
     for number in (3, 7, *range(20, 33)):
         records[number]["label"] = " " if number % 2 else ""
-    records[7]["document"] = ""  # without a text, it needs no label
+    records[7]["text"] = ""  # without a text, it needs no label
     path = write_table(tmp_path / "t.csv", records)
     for _ in range(2):  # also where rows come from the cache
         with data_error("14 of 59 rows have no label in the column label, such as '글 3', '글 20'"):

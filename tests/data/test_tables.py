@@ -30,6 +30,17 @@ def test_table(load, tmp_path, caplog, suffix, labels):
     assert "test is 3 rows cut from train" in caplog.text
 
 
+@pytest.mark.parametrize("columns", [["text", "n", "label"], ["review", "label"]])
+def test_the_column_with_the_texts_is_found(load, tmp_path, columns):
+    """The column `text`, or the only one besides the labels, in files and in memory."""
+    records = [dict(zip(columns, (f"{i}번째", *([i] * (len(columns) - 2)), "ab"[i % 2]), strict=True)) for i in range(8)]
+    frame = pandas.DataFrame(records)
+    data = Dataset.from_list(records)
+    tables = [write_table(tmp_path / f"t{suffix}", records) for suffix in (".csv", ".tsv", ".jsonl")]
+    for source in (*tables, frame, data, DatasetDict(train=data, test=data)):
+        assert {*load(source)["train"]["text"]} < {record[columns[0]] for record in records}
+
+
 def test_table_of_tabs_without_quoting(load, tmp_path):
     texts = ['"unclosed', 'he said "no"', "plain", '"', '"a" and "b"', 'a"']
     path = tmp_path / "raw.tsv"
@@ -56,8 +67,9 @@ NOT_UTF_8 = "is not UTF-8 (invalid start byte)"
         ("t.tsv", b"document\tlabel\na\n", "t.tsv, line 2: 1 columns instead of 2"),
         ("t.txt", "document\tlabel\n".encode("utf-16"), f"t.txt, line 1: byte 1 {NOT_UTF_8}"),
         ("t.json", b"", "t.json"),
-        ("t.jsonl", b'{"document": "a", "stars": 1}\n', "no column 'label'; the columns are document, stars"),
-        ("t.jsonl", b'{"document": 1, "label": 1}\n', "the column 'document' holds"),
+        ("t.jsonl", b'{"text": "a", "stars": 1}\n', "no column 'label'; the columns are text, stars"),
+        ("t.jsonl", b'{"document": 1, "label": 1}\n', "the column of --text_column holds"),
+        ("t.csv", b"id,review,label\n1,a,0\n", "columns are id, review, label: name one by --text_column"),
         (
             "t.jsonl",
             JSON % b'"b"' + JSON % b"null" + JSON % b'"None"',
@@ -106,7 +118,8 @@ def test_the_cache_follows_the_content(load, tmp_path, name):
         (tmp_path / "link").symlink_to(tmp_path / word)
         for written in file.parent.iterdir():
             os.utime(written, (1, 1))
-        loaded = load(tmp_path / "link" if name == "ratings_test.txt" else tmp_path / "link" / name)
+        path = tmp_path / "link" if name == "ratings_test.txt" else tmp_path / "link" / name
+        loaded = load(path, text_column="document")
         assert set(loaded["test"]["text"]) == {word}
 
 
@@ -158,8 +171,8 @@ def test_each_split_has_class_labels_of_its_own(load):
 
 
 def test_of_a_frame_the_wanted_columns_are_read(load):
-    frame = pandas.DataFrame({"document": [*"abcdefgh"], "label": [0, 1] * 4, "memo": [1, "x"] * 4})
+    frame = pandas.DataFrame({"text": [*"abcdefgh"], "label": [0, 1] * 4, "memo": [1, "x"] * 4})
     loaded = load(frame)
     assert sum(map(len, loaded.values())) == 8 and label_names(loaded["train"]) == ["0", "1"]
-    with data_error("no column 'nowhere'; the columns are document, label, memo"):
+    with data_error("no column 'nowhere'; the columns are text, label, memo"):
         load(frame, text_column="nowhere")
