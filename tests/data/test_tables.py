@@ -33,7 +33,8 @@ def test_table(load, tmp_path, caplog, suffix, labels):
 @pytest.mark.parametrize("columns", [["text", "n", "label"], ["review", "label"]])
 def test_the_column_with_the_texts_is_found(load, tmp_path, columns):
     """The column `text`, or the only one besides the labels, in files and in memory."""
-    records = [dict(zip(columns, (f"{i}번째", *([i] * (len(columns) - 2)), "ab"[i % 2]), strict=True)) for i in range(8)]
+    rows = [(f"{i}번째", i, "ab"[i % 2]) for i in range(8)]
+    records = [{columns[0]: text, columns[1]: number, columns[-1]: label} for text, number, label in rows]
     frame = pandas.DataFrame(records)
     data = Dataset.from_list(records)
     tables = [write_table(tmp_path / f"t{suffix}", records) for suffix in (".csv", ".tsv", ".jsonl")]
