@@ -4,7 +4,8 @@
 
 The pages are the repository's own texts, as they are read on GitHub: README, docs/, the walk-through, the model cards,
 the changelog. Here a link between two pages becomes one of the site, any other leads into the repository; a link to
-nothing is an error, as is each of Sphinx's warnings. reference_pages.py writes the reference pages from the code.
+nothing is an error, as is each of Sphinx's warnings. reference_pages.py writes the reference pages from the code. The
+folder page/ is the page with the published models.
 """
 
 import html
@@ -18,6 +19,8 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from reference_pages import reference_pages
+
+from hf_vanilla_transformer.commands import page as page_command
 
 
 ROOT = Path(__file__).parents[2]
@@ -205,6 +208,8 @@ def main() -> None:
         words = [sys.executable, "-m", "sphinx", *options, "-d", str(doctrees), str(tree.folder), str(out)]
         if status := subprocess.run(words, check=False).returncode:
             sys.exit(status)
+    cards = sorted(path for path in (ROOT / "model_cards").iterdir() if path.is_dir())
+    page_command.main(["--model", *map(str, cards), "--output_dir", str(site / "page")])
     if dead := dead_addresses(site):
         sys.exit("dead links:\n" + "\n".join(dead))
     print(site / "index.html")
