@@ -14,7 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from datasets import Dataset, concatenate_datasets
+from tokenizers.models import WordLevel
 from tqdm import tqdm
+from transformers import PreTrainedTokenizerBase
 
 from ..data.labels import SEPARATOR, label_names, multi_hot
 from ..data.sources import checksum, name_of
@@ -28,6 +30,7 @@ from ..inference.torch_engine import TorchEngine
 from ..settings.groups import EvaluationArguments, LabelledTextArguments, PairArguments, check_robustness
 from ..settings.reading import read_settings
 from ..tasks import METRICS, MULTI, REGRESSION, SINGLE, TRANSLATION, headline_of
+from ..tokenizer import has_capitals
 from .metrics import (
     beside_baseline,
     bootstrapped_bleu,
@@ -42,6 +45,7 @@ from .metrics import (
     robustness_report,
     selective_report,
     translation_report,
+    word_report,
 )
 
 
@@ -135,12 +139,10 @@ def evaluate_translator(arguments: EvaluationArguments, data: PairArguments, giv
     has_two = translate.engine.facts.target_vocab_size is not None
     tokenizer = load_tokenizer(arguments.model, TARGET_TOKENIZER if has_two else "")
     rows = load_rows(arguments, data, given)
-    sources, references = rows["source"][:], rows["target"][:]
     begin = time.perf_counter()
-    # disable=None: no bar unless standard error is a terminal.
-    translations = [text or "" for text in translate(tqdm(sources, disable=None, leave=False))]  # None: a blank source
+    translations, report = measure_translator(translate, rows, tokenizer)
     speed = len(rows) / (time.perf_counter() - begin)
-    report = translation_report(translations, references, tokenizer)
+    sources, references = rows["source"][:], rows["target"][:]
     report |= {"bleu_interval": bootstrapped_bleu(translations, references), "texts_per_second": speed}
     report |= describe_engine(translate.engine, arguments.model)
     print(*(f"{name}: {report[f'{name}_signature']}" for name in TRANSLATION_METRICS), sep="\n")
@@ -153,6 +155,23 @@ def evaluate_translator(arguments: EvaluationArguments, data: PairArguments, giv
         headline += f"; BLEU {report['bleu_normalized']:.2f} against references as the vocabulary writes them"
     predictions = {"source": sources, "reference": references, "translation": translations}
     return Measured(report, headline, predictions, range(len(rows)))
+
+
+def measure_translator(
+    translate: Translator, rows: Dataset, tokenizer: PreTrainedTokenizerBase
+) -> tuple[list[str], dict[str, Any]]:
+    """Translate the sources of pairs; return the translations, and how they compare with the targets.
+
+    Of models that lower-case, or have a vocabulary of words, `word_report` measures BLEU as the tutorials do, too.
+    """
+    # disable=None: no bar unless standard error is a terminal.
+    pairs = translate.ids(tqdm(rows["source"][:], disable=None, leave=False))
+    ids = [[] if one is None else one[0][1] for one in pairs]  # None: a blank source
+    translations, references = translate.target_tokenizer.decode(ids), rows["target"][:]
+    report = translation_report(translations, references, tokenizer)
+    if tokenizer.is_fast and (isinstance(tokenizer.backend_tokenizer.model, WordLevel) or not has_capitals(tokenizer)):
+        report |= word_report(ids, references, tokenizer)
+    return translations, report
 
 
 def evaluate_classifier(
@@ -233,7 +252,7 @@ def describe_engine(engine: Engine, model: str) -> dict[str, str]:
         return {"precision": (read_export(model) or {}).get("quantize") or "float32", "device": "cpu"}
     device = engine.model.device
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
-    return {"precision": str(engine.model.dtype).removeprefix("torch."), "device": name}
+    return {"precision": engine.precision, "device": name}
 
 
 def save_predictions(folder: Path, predictions: dict[str, list[str]]) -> None:

@@ -6,8 +6,12 @@ text (rows, labels), 1 or 0; for numbers (rows,), float. `names` are the labels'
 """
 
 import json
+import logging
 import math
+import unicodedata
+from collections import Counter
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -16,10 +20,12 @@ from datasets import Dataset
 from sacrebleu.metrics import BLEU, CHRF
 from tokenizers.models import WordLevel
 from torch import nn
-from transformers import EvalPrediction, PreTrainedTokenizerBase, Trainer
+from transformers import EvalPrediction, PreTrainedTokenizerBase
 
 from ..data.changes import SPACINGS, as_written, change_texts
 from ..errors import DataError
+from ..inference.torch_engine import TorchEngine
+from ..settings.groups import EvaluationArguments
 from ..tasks import ERRORS, METRICS, MULTI, REGRESSION, SINGLE
 from ..tokenizer import split_words
 
@@ -35,6 +41,7 @@ __all__ = [
     "translation_report",
     "wilson_interval",
 ]
+logger = logging.getLogger(__name__)
 # Bins of equal width for the probability of the predicted label.
 BINS = 10
 # Probabilities below which a text is left unanswered.
@@ -292,29 +299,48 @@ def translation_report(
         tokenizer: The target tokenizer; a model cannot write what its normalizer changes, such as the letter `ㅋ`.
 
     Returns:
-        `bleu` and `bleu_lowercased`, with sacreBLEU's own tokenizer (13a); `chrf` (Popović 2015); the signature of
-        each; `rows`; `bleu_normalized`, against normalized references, if the normalizer changes any.
+        `bleu` and `bleu_lowercased`, with sacreBLEU's tokenizer for the references' script; `chrf` (Popović 2015); the
+        signature of each; `rows`; `bleu_normalized`, against normalized references, if the normalizer changes any.
 
     Raises:
         DataError: the numbers of translations and references differ.
     """
     if len(translations) != len(references):
         raise DataError(f"{len(translations)} translations, {len(references)} references")
-    report = {}
-    for name, metric in (("bleu", BLEU()), ("bleu_lowercased", BLEU(lowercase=True)), ("chrf", CHRF())):
+    report, words = {}, bleu_tokenizer(references)
+    metrics = {"bleu": BLEU(tokenize=words), "bleu_lowercased": BLEU(tokenize=words, lowercase=True), "chrf": CHRF()}
+    for name, metric in metrics.items():
         report[name] = metric.corpus_score(translations, [references]).score
         report[f"{name}_signature"] = str(metric.get_signature())
     normalizer = tokenizer.backend_tokenizer.normalizer if tokenizer is not None and tokenizer.is_fast else None
     if normalizer is not None:
         normalized = [normalizer.normalize_str(text) for text in references]
         if normalized != references:
-            report["bleu_normalized"] = BLEU().corpus_score(translations, [normalized]).score
+            report["bleu_normalized"] = metrics["bleu"].corpus_score(translations, [normalized]).score
     return {**report, "rows": len(references)}
+
+
+def bleu_tokenizer(references: list[str]) -> str:
+    """Return sacreBLEU's tokenizer for the references' script; warn if it has none that finds words there."""
+    names = (unicodedata.name(letter, "") for letter in "".join(references) if letter.isalpha())
+    scripts = Counter(name.partition(" ")[0] for name in names)
+    chinese, japanese = scripts["CJK"], scripts["HIRAGANA"] + scripts["KATAKANA"]
+    others = sum(scripts[script] for script in ("THAI", "LAO", "KHMER", "MYANMAR", "TIBETAN"))
+    if 4 * (chinese + japanese + others) <= scripts.total():
+        return "13a"
+    if max(chinese, japanese) > others and 10 * japanese < chinese:
+        return "zh"
+    if japanese > others and find_spec("MeCab"):
+        return "ja-mecab"
+    logger.warning_once(
+        "BLEU splits at spaces, and the references have none between words: chrF is the figure to read"
+    )
+    return "13a"
 
 
 def bootstrapped_bleu(translations: list[str], references: list[str]) -> list[float]:
     """Return [low, high], the 95 % confidence interval of BLEU by sacreBLEU's bootstrap of the sentences."""
-    metric = BLEU()
+    metric = BLEU(tokenize=bleu_tokenizer(references))
     score = metric.corpus_score(translations, [references], n_bootstrap=1000)
     figures = json.loads(score.format(width=6, signature=str(metric.get_signature()), is_json=True))
     mean, half = figures.get("confidence_mean", 0.0), figures.get("confidence_var", 0.0)  # a BLEU of 0 has neither
@@ -346,17 +372,17 @@ def word_report(
     }
 
 
-def evaluate_split(trainer: Trainer, split: Dataset, temperature: Any = None) -> dict[str, Any]:
-    """Measure a trained classifier on a tokenized split: its mean `loss`, and what `report_of` returns.
+def evaluate_split(engine: TorchEngine, split: Dataset, temperature: Any = None) -> dict[str, Any]:
+    """Measure a classifier on a tokenized split: its mean `loss`, its precision, and what `report_of` returns.
 
     With a `temperature`, also `uncalibrated`: the `calibration_scores` of the logits times the temperature.
     """
-    prediction = trainer.predict(split)
-    config: Any = trainer.model.config
-    names = [config.id2label[number] for number in range(config.num_labels)]
-    problem_type = config.problem_type or SINGLE
-    logits, labels = np.asarray(prediction.predictions), np.asarray(prediction.label_ids)
-    report = {"loss": prediction.metrics["test_loss"], **report_of(problem_type, logits, labels, names)}
+    facts, labels = engine.facts, np.array(split["labels"][:])
+    logits = engine.logits(split["input_ids"][:], EvaluationArguments.batch_size)
+    in_torch = torch.from_numpy(labels), torch.from_numpy(logits).double()
+    loss = engine.model.loss_function(*in_torch, config=engine.model.config).item()
+    report = {"loss": loss, "precision": engine.precision}
+    report |= report_of(facts.problem_type, logits, labels, facts.labels)
     if temperature is not None:
-        report["uncalibrated"] = calibration_scores(logits * np.asarray(temperature), labels, problem_type)
+        report["uncalibrated"] = calibration_scores(logits * np.array(temperature), labels, facts.problem_type)
     return report

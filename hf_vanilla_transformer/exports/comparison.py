@@ -9,7 +9,7 @@ from tokenizers import Tokenizer
 from transformers import PreTrainedTokenizerBase
 
 from ..errors import DataError
-from ..inference.engine import Engine
+from ..inference.engine import Engine, log_probabilities
 from ..inference.torch_engine import TorchEngine
 from ..tasks import CLASSIFICATION, task_of
 
@@ -88,12 +88,6 @@ def differences(expected: np.ndarray, actual: np.ndarray, is_quantized: bool) ->
     if not agrees:
         raise DataError(f"{DISAGREEMENT}numbers differ by up to {difference.max():.2g}")
     return {"greatest_difference": float(difference.max()), "mean_difference": float(difference.mean())}
-
-
-def log_probabilities(engine: Engine, sources: list[list[int]], targets: list[list[int]]) -> np.ndarray:
-    """Return the log-probability of every token of these translations, in one row."""
-    parts = [slice(begin, begin + BATCH) for begin in range(0, len(sources), BATCH)]
-    return np.concatenate([row for part in parts for row in engine.log_probabilities(sources[part], targets[part])])
 
 
 def same_translations(model: TorchEngine, export: Engine, rows: list[list[int]], is_quantized: bool) -> list[bool]:

@@ -88,6 +88,12 @@ class Engine:
         return next((row[:place] for place, token in enumerate(row) if token in self.facts.end_token_ids), row)
 
 
+def log_probabilities(engine: Engine, sources: Rows, targets: Rows) -> np.ndarray:
+    """Return the log-probability of every token of these translations, in one row."""
+    parts = [slice(begin, begin + 8) for begin in range(0, len(sources), 8)]
+    return np.concatenate([row for part in parts for row in engine.log_probabilities(sources[part], targets[part])])
+
+
 def read_export(folder: str | Path) -> dict[str, Any] | None:
     """Read the record of an exported folder; None if the folder holds a model of this package."""
     file = Path(folder, EXPORT_FILE)

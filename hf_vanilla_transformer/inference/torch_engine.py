@@ -19,6 +19,7 @@ class TorchEngine(Engine):
         # A configuration names the class that the model had when it was saved.
         self.model = model
         self.facts = ModelFacts.of(model.config.to_dict() | {"architectures": [type(model).__name__]})
+        self.precision = str(model.dtype).removeprefix("torch.")
         self.num_beams = getattr(getattr(model, "generation_config", None), "num_beams", None) or 1
 
     @classmethod

@@ -3,7 +3,7 @@
 
 from collections.abc import Iterable, Iterator
 from functools import partial
-from itertools import islice
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -97,28 +97,37 @@ class Translator(LoadedModel):
         for answers in self._answers(texts, partial(self._translate, number=number, return_scores=return_scores)):
             yield answers[0] if answers and num_return_sequences is None else answers
 
+    def ids(self, texts: str | Iterable[Any], number: int = 1) -> Iterator[list[tuple[list[int], list[int]]] | None]:
+        """Yield for each text `number` pairs of its ids and a translation's, and None for a blank one."""
+        return self._answers(texts, partial(self._pairs, number=number))
+
+    def _pairs(self, texts: list[str], number: int) -> Iterator[list[tuple[list[int], list[int]]]]:
+        rows = self._encode(texts)
+        sources = [ids for ids in rows if self._has_tokens(ids)]
+        written: Iterator[Rows] = iter(())
+        if sources:
+            options = self.num_beams, self.max_new_tokens, number
+            written = iter(self.engine.translate(sources, self.batch_size, *options))
+        for ids in rows:
+            yield [(ids, target) for target in (next(written) if self._has_tokens(ids) else [[]] * number)]
+
+    def _has_tokens(self, ids: list[int]) -> bool:
+        """Return whether a text has tokens of its own; the engines get none without, such as one of U+200B alone."""
+        return len(ids) > self.tokenizer.added_tokens
+
     def _translate(self, texts: list[str], number: int, return_scores: bool) -> list[list[Any]]:
         """Return `number` translations of each text."""
-        rows = self._encode(texts)
-        # The engines get no text without a token, such as one of U+200B alone.
-        sources = [ids for ids in rows if len(ids) > self.tokenizer.added_tokens]
-        written: list[Rows] = []
-        if sources:
-            written = self.engine.translate(sources, self.batch_size, self.num_beams, self.max_new_tokens, number)
-        pairs = [(source, ids) for source, each in zip(sources, written, strict=True) for ids in each]
-        translations: list[Any] = self.target_tokenizer.decode([ids for _, ids in pairs]) if pairs else []
-        empty: Any = ""
+        pairs = [pair for translations in self._pairs(texts, number) for pair in translations]
+        translations: list[Any] = self.target_tokenizer.decode([ids for _, ids in pairs])
         if return_scores:
+            has_tokens = [self._has_tokens(source) for source, _ in pairs]
+            scores = self._scores([*compress(pairs, has_tokens)])
+            scored = [next(scores) if one else (0.0, 1) for one in has_tokens]
             translations = [
                 {"translation": text, "score": score, "score_per_token": score / max(1, tokens)}
-                for text, (score, tokens) in zip(translations, self._scores(pairs), strict=True)
+                for text, (score, tokens) in zip(translations, scored, strict=True)
             ]
-            empty = {"translation": "", "score": 0.0, "score_per_token": 0.0}
-        remaining = iter(translations)
-        return [
-            [*islice(remaining, number)] if len(ids) > self.tokenizer.added_tokens else [empty] * number
-            for ids in rows
-        ]
+        return [translations[place : place + number] for place in range(0, len(translations), number)]
 
     def _scores(self, pairs: list[tuple[list[int], list[int]]]) -> Iterator[tuple[float, int]]:
         """Yield the log-probability of each translation, and its tokens; one that was broken off has no end token."""

@@ -144,19 +144,21 @@ def train(
             if reason := run.metrics["calibration"].get("skipped"):
                 print_once(f"Probabilities are not calibrated: {reason}")
         run.save(trainer)
+        if not trainer.is_world_process_zero():
+            return run
+        engine = TorchEngine.load(run.folder)
         temperature = run.metrics.get("calibration", {}).get("temperature")
         for split, rows in tokenized.items():
-            run.metrics[split] = evaluate_split(trainer, rows, temperature if split == "test" else None)
+            run.metrics[split] = evaluate_split(engine, rows, temperature if split == "test" else None)
         if data_arguments.robustness:
             run.metrics["test"]["robustness"] = robustness_report(
                 data["test"],
                 data_arguments.robustness,
-                lambda rows: evaluate_split(trainer, tokenize(rows, tokenizer, max_length)),
+                lambda rows: evaluate_split(engine, tokenize(rows, tokenizer, max_length)),
                 run.metrics["test"],
             )
-        if arguments.baseline and trainer.is_world_process_zero():
-            ids = tokenized["test"]["input_ids"][:]
-            outputs = TorchEngine(trainer.model).logits(ids, training.per_device_eval_batch_size)
+        if arguments.baseline:
+            outputs = engine.logits(tokenized["test"]["input_ids"][:], training.per_device_eval_batch_size)
             run.metrics["test"]["baseline"] = measure_baseline(data, tokenized, outputs, problem_type)
         run.finish(
             trainer,

@@ -1,20 +1,17 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 """The training of a translator."""
 
-import copy
+import math
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from datasets import Dataset
-from tokenizers.models import WordLevel
 from transformers import (
     DataCollatorForSeq2Seq,
     EvalPrediction,
     PreTrainedTokenizerBase,
-    PreTrainedTokenizerFast,
     Seq2SeqTrainer,
     Seq2SeqTrainingArguments,
 )
@@ -23,14 +20,16 @@ from transformers.trainer_utils import SaveStrategy
 from ..configuration_vanilla_transformer import VanillaTransformerConfig
 from ..data.parallel_text import tokenize_pairs
 from ..data.report import describe_data
-from ..data.rows import TextsOfColumns, column_array
+from ..data.rows import TextsOfColumns
 from ..errors import DataError
-from ..evaluation.metrics import compute_perplexity, token_losses, translation_report, word_report
+from ..evaluation.evaluate import measure_translator
+from ..evaluation.metrics import translation_report
 from ..hub.record import data_record
-from ..inference.engine import TARGET_TOKENIZER
+from ..inference import Translator
+from ..inference.engine import TARGET_TOKENIZER, log_probabilities
 from ..inference.folder import Tokenizers, load_config, load_tokenizers
 from ..modeling_vanilla_transformer import VanillaTransformerForConditionalGeneration
-from ..settings.groups import PairArguments, TranslatorArguments, check_at_least
+from ..settings.groups import EvaluationArguments, PairArguments, TranslatorArguments, check_at_least
 from ..settings.reading import read_settings
 from ..tasks import TRANSLATION
 from ..tokenizer import has_capitals, train_tokenizer
@@ -117,8 +116,11 @@ def train(
         if target_tokenizer is not tokenizer and trainer.is_world_process_zero():
             target_tokenizer.save_pretrained(f"{run.folder}/{TARGET_TOKENIZER}")
         run.save(trainer)
+        if not trainer.is_world_process_zero():
+            return run
+        translate = Translator(run.folder, batch_size=EvaluationArguments.batch_size)
         for split in ("validation", "test"):
-            run.metrics[split] = measure(trainer, data[split], tokenized[split], target_tokenizer, {1, beams})
+            run.metrics[split] = measure(translate, data[split], tokenized[split], target_tokenizer, {1, beams})
         if arguments.model:
             settings["lowercase"] = not has_capitals(target_tokenizer)  # as the model has it, not as a setting says
         bleu, words = ("bleu", "") if has_capitals(target_tokenizer) else ("bleu_lowercased", ", lower-cased")
@@ -223,28 +225,12 @@ def decode(tokenizer: PreTrainedTokenizerBase, ids) -> list[str]:
 
 
 def measure(
-    trainer: Seq2SeqTrainer, data: Dataset, split: Dataset, tokenizer: PreTrainedTokenizerFast, beams: set[int]
+    translate: Translator, data: Dataset, split: Dataset, tokenizer: PreTrainedTokenizerBase, beams: set[int]
 ) -> dict[str, Any]:
-    """Measure the perplexity of one split, and for each number of beams BLEU against the references as written.
-
-    Of models that lower-case, or have a vocabulary of words, `word_report` measures BLEU as the tutorials do, too.
-    """
-    order = np.argsort(column_array(split, "length"), kind="stable")
-    by_length, references = split.select(order), data.select(order)["target"][:]
-    trainer = copy.copy(trainer)
-    settings: Any = copy.copy(trainer.args)
-    trainer.args = settings
-    settings.train_sampling_strategy = "sequential"  # grouping would reorder the evaluation, too
-    settings.predict_with_generate = False
-    trainer.compute_metrics, trainer.preprocess_logits_for_metrics = compute_perplexity, token_losses
-    measured = trainer.predict(by_length).metrics
-    report: dict[str, Any] = {"loss": measured["test_token_loss"], "perplexity": measured["test_perplexity"]}
-
-    settings.predict_with_generate = True
-    trainer.compute_metrics, trainer.preprocess_logits_for_metrics = None, None
-    for num_beams in sorted(beams):
-        ids = np.asarray(trainer.predict(by_length, num_beams=num_beams).predictions)
-        report[f"beams_{num_beams}"] = translation_report(decode(tokenizer, ids), references, tokenizer)
-        if isinstance(tokenizer.backend_tokenizer.model, WordLevel) or not has_capitals(tokenizer):
-            report[f"beams_{num_beams}"] |= word_report(ids.tolist(), references, tokenizer)
+    """Measure a split as `evaluate` does, for each number of beams, and the perplexity of its targets."""
+    sources, targets = split["input_ids"][:], [ids[:-1] for ids in split["labels"][:]]  # without the end token
+    losses = -log_probabilities(translate.engine, sources, targets).mean(dtype=float)
+    report = {"loss": losses, "perplexity": math.exp(losses), "precision": translate.engine.precision}
+    for translate.num_beams in sorted(beams):
+        _, report[f"beams_{translate.num_beams}"] = measure_translator(translate, data, tokenizer)
     return report

@@ -12,6 +12,7 @@ from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
 from hf_vanilla_transformer import VanillaTransformerConfig
 from hf_vanilla_transformer.commands.arguments import parse_arguments
+from hf_vanilla_transformer.evaluation.evaluate import evaluate
 from hf_vanilla_transformer.evaluation.metrics import translation_report
 from hf_vanilla_transformer.training.trainer import noam_peak
 from hf_vanilla_transformer.training.translator import GROUPS
@@ -26,7 +27,7 @@ def test_a_translator_is_a_folder_that_transformers_loads(succeed, refused, corp
     assert metrics["averaged_steps"] == [2, 4]
     assert [entry["step"] for entry in metrics["epochs"]] == [2, 4]
     for split, rows in (("validation", 12), ("test", 13)):
-        assert metrics[split].keys() == {"loss", "perplexity", "beams_1", "beams_2"}
+        assert metrics[split].keys() == {"loss", "perplexity", "precision", "beams_1", "beams_2"}
         report = metrics[split]["beams_2"]
         assert report["rows"] == rows
         assert "case:lc" in report["bleu_lowercased_signature"] and "case:mixed" in report["bleu_signature"]
@@ -115,6 +116,31 @@ def test_two_vocabularies_and_a_token_budget(succeed, corpus, tmp_path):
     assert metrics["epochs"][0].keys() >= {"eval_bleu", "eval_bleu_lowercased", "eval_loss"}
 
     assert succeed("translate", "--model", tmp_path / "run", stdin="1 2\n").count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("flags", "split"),
+    [
+        (["--bf16", "true", "--generation_num_beams", "2", "--length_penalty", "0.5"], "test"),
+        (["--vocabularies", "separate", "--tokenizer_model", "word", "--lowercase", "--bf16", "true"], "validation"),
+        (["--weights_dtype", "bfloat16", "--per_device_eval_batch_size", "3", "--average_last", "2"], "test"),
+        (["--max_length", "5", "--predict_with_generate", "true", "--generation_max_length", "4"], "validation"),
+        (
+            ["--preset", "pytorch-seq2seq", "--gradient_checkpointing", "true", "--label_smoothing_factor", "0.1"],
+            "test",
+        ),
+    ],
+)
+def test_the_published_figures_are_those_of_evaluate(corpus, succeed, tmp_path, flags, split):
+    """To the last digit, whatever the run computed in; the card names the precision."""
+    train_translator(succeed, corpus, tmp_path / "run", *flags, "--learning_rate", "1e-2")
+    metrics = read_json(tmp_path / "run" / "metrics.json")
+    assert metrics[split]["precision"] == "float32"
+    for beams in (1, 2) if "--generation_num_beams" in flags else (1,):
+        report = evaluate(tmp_path / "run", data=corpus, num_beams=beams, split=split)
+        published = metrics[split][f"beams_{beams}"]
+        assert {name: report[name] for name in published} == published and report["precision"] == "float32"
+    assert "computed in float32" in (tmp_path / "run" / "README.md").read_text()
 
 
 @pytest.mark.slow

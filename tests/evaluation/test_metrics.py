@@ -1,11 +1,14 @@
 """Metrics: reports, perplexity, calibration, BLEU."""
 
+import logging
+
 import numpy as np
 import pytest
 import torch
 from sacrebleu.metrics import BLEU, CHRF
 from transformers import EvalPrediction
 
+from hf_vanilla_transformer.evaluation import metrics
 from hf_vanilla_transformer.evaluation.metrics import (
     calibration_report,
     classification_report,
@@ -133,3 +136,46 @@ def test_bleu_is_that_of_wmts_tokens_and_needs_a_reference_each():
     assert "nc:6|nw:0" in report["chrf_signature"]
     with pytest.raises(ValueError, match="1 translations, 2 references"):
         translation_report(["a"], ["a", "b"])
+
+
+@pytest.mark.parametrize(
+    ("references", "tokens"),
+    [
+        (["两只狗在雪地里玩耍。", "一个男人在骑自行车。"], "zh"),
+        (["兩隻狗在雪地裡玩耍。"], "zh"),
+        (["我用 PyTorch 和 Transformers 训练了一个翻译模型"], "zh"),
+        (["강아지 두 마리가 눈밭에서 논다.", "漢字도 조금 쓴다"], "13a"),
+        (["Two dogs play in the snow.", "He says 你好 and สวัสดี to everybody."], "13a"),
+        (["Собаки играют в снегу."], "13a"),
+        (["", "  ", "123 !?"], "13a"),
+    ],
+)
+def test_bleu_counts_the_words_of_the_references_script(references, tokens, caplog):
+    report = translation_report(references, references)
+    assert all(f"tok:{tokens}" in report[f"{name}_signature"] for name in ("bleu", "bleu_lowercased"))
+    assert report["bleu"] == pytest.approx(100) or tokens == "13a"  # of texts of a few words, it is 0
+    assert not caplog.records
+
+
+@pytest.mark.parametrize(
+    "references",
+    [
+        ["สุนัขสองตัวเล่นในหิมะ"],
+        ["ໝາສອງໂຕຫຼິ້ນຫິມະ"],
+        ["ឆ្កែពីរក្បាលលេងក្នុងព្រិល"],
+        ["ခွေးနှစ်ကောင်"],
+        ["二匹の犬が雪の中で遊んでいる。", "カメラ"],
+    ],
+)
+def test_where_bleu_finds_no_words_a_line_says_so(references, caplog, monkeypatch):
+    monkeypatch.setattr(metrics, "find_spec", lambda name: None)  # no MeCab
+    logging.Logger.warning_once.cache_clear()
+    for _ in range(2):
+        assert "tok:13a" in translation_report(references, references)["bleu_signature"]
+    assert [record.getMessage().split(": ")[1] for record in caplog.records] == ["chrF is the figure to read"]
+
+
+def test_japanese_is_split_by_mecab_if_it_is_installed(monkeypatch):
+    monkeypatch.setattr(metrics, "find_spec", lambda name: name)
+    assert metrics.bleu_tokenizer(["二匹の犬が雪の中で遊んでいる。"]) == "ja-mecab"
+    assert metrics.bleu_tokenizer(["两只狗在雪地里玩耍。"]) == "zh"
