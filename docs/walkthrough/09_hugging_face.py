@@ -352,15 +352,16 @@ saved = tokenizer.save_pretrained(CLONE / "runs" / "my-model")
 print(*sorted(file.name for file in (CLONE / "runs" / "my-model").iterdir()), sep="\n")
 
 # %% [markdown]
-# `page`는 서버 없이 브라우저 안에서 모델을 실행하는 웹 페이지를 만듭니다. 저장소의 폴더에서 터미널을 열고 실행하세요.
+# `page`는 브라우저가 모델을 계산하는 웹 페이지를 만듭니다. 저장소의 폴더에서 터미널을 열고 실행하세요.
 #
 # ```sh
 # vanilla-transformer page --model runs/my-model --output_dir runs/my-page
 # python -m http.server --bind 127.0.0.1 --directory runs/my-page
 # ```
 #
-# 친구가 한국어를 한 글자씩 칠 때마다, 내가 한 줄씩 만들고 학습한 모델이 긍정인지 부정인지 답하고 어디를 보았는지
-# 그립니다. 폴더째 정적 웹 호스팅에 올리면 인터넷 어디서나 열립니다.
+# 친구가 한국어를 한 글자씩 칠 때마다, 내가 한 줄씩 만들고 학습한 모델이 긍정인지 부정인지 답하고, 임베딩부터 그
+# 답까지의 계산을 단계마다 보여 줍니다. 페이지의 [model.js](../../hf_vanilla_transformer/page/model.js)는 지금까지 만든
+# 모델을 자바스크립트로 옮긴 350줄입니다. 폴더째 정적 웹 호스팅에 올리면 인터넷 어디서나 열립니다.
 #
 # ## 튜토리얼에서 온 체크포인트
 #

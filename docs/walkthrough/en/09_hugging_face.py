@@ -363,9 +363,8 @@ package.save_pretrained(CLONE / "runs" / "my-model")
 saved = tokenizer.save_pretrained(CLONE / "runs" / "my-model")
 print(*sorted(file.name for file in (CLONE / "runs" / "my-model").iterdir()), sep="\n")
 
-# %% [markdown] source="f05f5804"
-# `page` makes a web page that runs a model in the browser, without a server. Open a terminal in the repository's
-# folder, and run:
+# %% [markdown] source="3a09d7b7"
+# `page` makes a web page in which the browser computes a model. Open a terminal in the repository's folder, and run:
 #
 # ```sh
 # vanilla-transformer page --model runs/my-model --output_dir runs/my-page
@@ -373,8 +372,9 @@ print(*sorted(file.name for file in (CLONE / "runs" / "my-model").iterdir()), se
 # ```
 #
 # With each Korean letter that a friend types, the model that you wrote and trained says whether the text is
-# positive, and the page draws where the model looked. Put the folder on any host of static files, and it opens
-# anywhere.
+# positive, and the page shows each step from the embedding to the answer. Its
+# [model.js](../../../hf_vanilla_transformer/page/model.js) is the model of these chapters in 350 lines of JavaScript.
+# Put the folder on any host of static files, and it opens anywhere.
 #
 # ## A checkpoint of a tutorial
 #
