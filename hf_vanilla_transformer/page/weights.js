@@ -88,11 +88,11 @@ async function readTokens(read, folder) {
 }
 
 async function readWeights(read) {
-  const index = await readJson(read, "model.safetensors.index.json", true);
-  const names = index ? [...new Set(Object.values(index.weight_map))].sort() : ["model.safetensors"];
   const tensors = new Map();
-  for (const name of names) {
-    const file = await read(name);
+  const single = await read("model.safetensors");
+  const index = single ? null : await readJson(read, "model.safetensors.index.json", true);
+  for (const name of index ? new Set(Object.values(index.weight_map)) : ["model.safetensors"]) {
+    const file = single ?? (await read(name));
     if (file === null) throw failure("missing_file", name);
     for (const [key, tensor] of readSafetensors(await file.arrayBuffer(), name)) tensors.set(key, tensor);
   }
@@ -123,8 +123,18 @@ function readSafetensors(buffer, name) {
 
 const TO_FLOAT32 = {
   F32: (bytes) => new Float32Array(bytes),
-  F16: (bytes) => Float32Array.from(new Uint16Array(bytes), (bits) => HALVES[bits]),
-  BF16: (bytes) => new Float32Array(Uint32Array.from(new Uint16Array(bytes), (bits) => bits << 16).buffer),
+  F16(bytes) {
+    const halves = new Uint16Array(bytes);
+    const data = new Float32Array(halves.length);
+    for (let i = 0; i < data.length; i++) data[i] = HALVES[halves[i]];
+    return data;
+  },
+  BF16(bytes) {
+    const halves = new Uint16Array(bytes);
+    const bits = new Uint32Array(halves.length);
+    for (let i = 0; i < bits.length; i++) bits[i] = halves[i] << 16;
+    return new Float32Array(bits.buffer);
+  },
 };
 
 /** The value of each float16: 1 bit sign, 5 bits exponent, 10 bits fraction. */

@@ -1,12 +1,12 @@
 /* Opens models' folders as the page does, and answers: node run.mjs JOBS.json NUMBERS.bin
 
-A job is {folder, asks: [{call, values}]}; `call` is one of the worker's, or one of the model's that takes ids. Prints the
-answers as JSON; the numbers of tensors go to the other file, in float32. */
+A job is {folder, asks: [{call, values}]}: a folder or its address; `call` is one of the worker's, or one of the model's
+that takes ids. Prints the answers as JSON; the numbers of tensors go to the other file, in float32. */
 
 import { openSync, readdirSync, readFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { VanillaTransformer } from "../../hf_vanilla_transformer/page/model.js";
-import { openFolder } from "../../hf_vanilla_transformer/page/weights.js";
+import { openFolder, openUrl } from "../../hf_vanilla_transformer/page/weights.js";
 import { calls } from "../../hf_vanilla_transformer/page/worker.js";
 
 const [, , jobsFile, numbersFile] = process.argv;
@@ -32,16 +32,18 @@ function filesOf(folder) {
 }
 
 async function answer(folder, asks) {
-  const files = filesOf(folder);
-  const opened = await calls.open(files);
-  const found = await openFolder(files);
+  const isAddress = folder.startsWith("http");
+  const files = isAddress ? folder : filesOf(folder);
+  const loaded = {};
+  const opened = await calls.open(files, (one) => (loaded[one.file] = one));
+  const found = await (isAddress ? openUrl : openFolder)(files);
   const model = new VanillaTransformer(found.config, found.tensors);
   const answers = asks.map(({ call, values: [input, options = {}] }) => {
     if (call === "decode") return found.tokenizers.target.decode(input);
     if (typeof input === "string") return calls[call](input, options);
     return model[call](input, { ...options, trace: options.trace ? new Map() : undefined });
   });
-  return { opened, answers };
+  return { opened, loaded, answers };
 }
 
 const results = [];

@@ -1,8 +1,11 @@
-"""What the page cannot open gets one sentence."""
+"""The page opens a folder at an address; what it cannot open gets one sentence."""
 
+import functools
 import json
 import re
 import shutil
+import threading
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import torch
 from exports.models import random_model, save
@@ -63,3 +66,30 @@ def test_one_sentence_says_what_is_wrong(tmp_path):
         english, korean = result["error"]["en"], result["error"]["ko"]
         assert re.fullmatch(r"[A-Z].*\.", english) and re.fullmatch(r".*[가-힣].*\.", korean)
         assert "undefined" not in english + korean and "\n" not in english + korean
+
+
+def test_a_folder_at_an_address(tmp_path):
+    model = random_model(tiny_config(decoder_vocab_size=31))
+    folder = save(model, tmp_path / "model")
+    random_model(tiny_config()).save_pretrained(tmp_path / "without-tokenizer")
+    handler = functools.partial(QuietHandler, directory=str(tmp_path))
+    ask = [{"call": "translate", "values": [[5, 9, 4], {"maxLength": 8}]}]
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        at = f"http://127.0.0.1:{server.server_port}"
+        places = [f"{at}/model", f"{at}/without-tokenizer/", f"{at}/nothing/"]
+        here, there, without, nothing = ask_page(
+            [{"folder": name, "asks": ask} for name in [folder, *places]], tmp_path
+        )
+        server.shutdown()
+    assert there["answers"] == here["answers"] and there["opened"] == here["opened"]
+    size = (tmp_path / "model" / "model.safetensors").stat().st_size
+    assert there["loaded"]["model.safetensors"] == {"file": "model.safetensors", "loaded": size, "total": size}
+    assert (without["error"]["code"], nothing["error"]["code"]) == ("missing_file", "no_model")
+    (unreachable,) = ask_page([{"folder": f"{at}/model", "asks": ask}], tmp_path)
+    assert unreachable["error"]["code"] == "unreachable"
+
+
+class QuietHandler(SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        """Requests are not printed."""
