@@ -2,7 +2,7 @@
 /* The page: opens a model, answers what is typed, shows one panel of it. */
 
 import { Model } from "./client.js";
-import { button, hideHint, make, percent, readColours } from "./draw.js";
+import { bestOf, button, hideHint, make, percent, readColours } from "./draw.js";
 import { renderPanel } from "./frame.js";
 import attentions from "./panels/attentions.js";
 import classifier from "./panels/classifier.js";
@@ -26,8 +26,9 @@ page.language = ["ko", "en"].find((one) => one === parameters.get("lang")) ?? (n
 
 /** What the page says in its language (what has one text says the same in both), with values in the places in braces. */
 function w(name, values = {}) {
-  const [korean = "", english = korean] = WORDS[name] ?? [];
-  return (page.language === "ko" ? korean : english).replace(/\{(\w+)\}/g, (_, key) => values[key] ?? "");
+  const [group, ...rest] = name.split(".");
+  const [korean = "", english = korean] = (rest.length ? WORDS[group]?.[rest.join(".")] : WORDS.page[name]) ?? [];
+  return (page.language === "ko" ? korean : english).replace(/(?<![_^])\{(\w+)\}/g, (_, key) => values[key] ?? "");
 }
 
 /* Opening a model */
@@ -69,11 +70,11 @@ async function languageOf(model) {
   const scores = [];
   for (const [language, sentences] of all) {
     let score = 0;
-    for (const sentence of sentences.slice(0, 2)) {
+    for (const sentence of sentences.slice(0, 1)) {
       const { ids, pieces } = await model.encodeText(sentence);
       score -= ids.length / sentence.length + 100 * pieces.filter((piece) => /unk/i.test(piece)).length;
       if (model.task !== "translation" || score < -50) continue;
-      const answer = await model.translate(sentence, { beams: 1, maxLength: 20 });
+      const answer = await model.translate(sentence, { beams: 1, maxLength: 12 });
       score += (10 * answer.score) / answer.ids.length;
     }
     scores.push([score, language]);
@@ -147,7 +148,7 @@ async function answer() {
       const [words, start] = [input.value, performance.now()];
       const run = await runOf(words, { trace: true });
       if (model !== page.model) continue;
-      page.run = words.trim() && run.source.ids.length ? { ...run, words, time: performance.now() - start } : null;
+      page.run = words.trim() && run.source.ids.length && !run.source.isEmpty ? { ...run, words, time: performance.now() - start } : null;
     }
     show();
   } catch (error) {
@@ -166,16 +167,11 @@ const labelOf = (place) => {
 function showAnswer() {
   const { run, model } = page;
   if (!run) return get(".answer").replaceChildren(w("empty"));
-  if (model.task === "translation") {
-    return get(".answer").replaceChildren("→ ", make("strong", { text: run.text || "∅" }));
-  }
-  const order = [...run.probabilities.keys()].sort((a, b) => run.probabilities[b] - run.probabilities[a]);
-  const best = order[0];
-  get(".answer").replaceChildren(
-    "→ ",
-    make("strong", { text: labelOf(best) }),
-    make("span", { text: percent(run.probabilities[best]) }),
-  );
+  const cut = run.source.isCut ? [make("small", { text: w("cut", { count: run.source.ids.length }) })] : [];
+  if (model.task === "translation") return get(".answer").replaceChildren("→", make("strong", { text: run.text || "∅" }), ...cut);
+  const best = bestOf(run.probabilities);
+  const share = make("span", { text: percent(run.probabilities[best]) });
+  get(".answer").replaceChildren("→", make("strong", { text: labelOf(best) }), share, ...cut);
 }
 
 /* Showing */
@@ -250,13 +246,22 @@ function say() {
   get("footer").textContent = w("about", { name: page.name, parameters: count.toLocaleString(page.language) });
 }
 
+/** Keep a choice in the address. */
+function remember(name, value) {
+  parameters.set(name, value);
+  history.replaceState(null, "", `?${parameters}${location.hash}`);
+}
+
 /** The models beside the page, to choose from. */
 function listModels(names, chosen) {
   const list = get(".models select");
-  list.append(...names.map((name) => make("option", { value: name, text: name })));
-  if (names.includes(chosen)) list.value = chosen;
-  get(".models").hidden = names.length < 2;
-  list.addEventListener("change", () => open(addressOf(list.value), list.value));
+  const all = new Set([...names, ...(addressOf(chosen ?? "") ? [chosen] : [])]);
+  list.append(...Array.from(all, (name) => make("option", { value: name, text: name, selected: name === chosen })));
+  get(".models").hidden = all.size < 2;
+  list.addEventListener("change", () => {
+    remember("model", list.value);
+    open(addressOf(list.value), list.value);
+  });
 }
 
 let pause;
@@ -266,6 +271,10 @@ input.addEventListener("input", () => {
 });
 input.addEventListener("keydown", (event) => {
   if (event.key === "Enter" && !event.isComposing) event.preventDefault();
+});
+get(".skip").addEventListener("click", (event) => {
+  event.preventDefault();
+  get("#panel").focus();
 });
 addEventListener("hashchange", () => {
   show();
@@ -283,8 +292,7 @@ document.body.addEventListener("click", ({ target }) => {
   const language = target.closest("[data-language]")?.dataset.language;
   if (!language) return;
   page.language = language;
-  parameters.set("lang", language);
-  history.replaceState(null, "", `?${parameters}${location.hash}`);
+  remember("lang", language);
   say();
   show();
 });

@@ -33,8 +33,7 @@ export function number(value) {
   return text.replace("-", "−");
 }
 
-export const percent = (share) =>
-  share > 0 && share < 0.001 ? "< 0.1 %" : `${(100 * share).toFixed((share > 0 && share < 0.1) || (share > 0.99 && share < 1) ? 1 : 0)} %`;
+export const percent = (share) => (share > 0 && share < 0.001 ? "< 0.1 %" : `${+(100 * share).toFixed(1)} %`);
 
 /** A token as it is shown: the mark of a space stays, an empty one becomes visible. */
 export const shown = (piece) => (piece === "" ? "∅" : String(piece));
@@ -57,10 +56,11 @@ export const norm = (data) => Math.sqrt(dot(data, data));
 /* Colours: those of style.css, as [r, g, b]. */
 
 let palette = {};
+let shades = {}; // of each end of a scale, 256 colours from the card's to its own
 export function readColours() {
   const style = getComputedStyle(document.documentElement);
   const scratch = document.createElement("canvas").getContext("2d");
-  palette = {};
+  [palette, shades] = [{}, {}];
   for (const name of ["card", "ink", "soft", "line", "pale", "accent", "plus", "minus", "causal", "padding"]) {
     scratch.fillStyle = style.getPropertyValue(`--${name}`).trim();
     palette[name] = [1, 3, 5].map((at) => parseInt(scratch.fillStyle.slice(at, at + 2), 16));
@@ -72,13 +72,17 @@ export const colour = (name) => mix(palette[name], palette[name], 0);
 
 /** The colour of a value: signed ones run from orange through the card to blue, weights from the card to blue. */
 export function colourOf(value, scale, max = 1) {
-  const share = Math.min(1, Math.abs(value) / (max || 1));
-  if (scale === "weights") return mix(palette.card, palette.accent, Math.sqrt(share));
-  return mix(palette.card, value < 0 ? palette.minus : palette.plus, share ** 0.7);
+  const level = Math.round(255 * Math.min(1, Math.abs(value) / (max || 1)));
+  const end = scale === "weights" ? "accent" : value < 0 ? "minus" : "plus";
+  shades[end] ??= Array.from({ length: 256 }, (_, at) => mix(palette.card, palette[end], (at / 255) ** (end === "accent" ? 0.5 : 0.7)));
+  return shades[end][level];
 }
 
-/** Whether text on that colour must be as the card's, not the ink's. */
-const isStrong = (value, scale, max) => Math.abs(value) / (max || 1) > (scale === "weights" ? 0.3 : 0.5);
+/** Black or white, whichever is easier to read on a colour "rgb(…)" (WCAG's relative luminance). */
+function textOn(background) {
+  const [red, green, blue] = background.match(/\d+/g).map((one) => (one / 255 <= 0.04045 ? one / 255 / 12.92 : ((one / 255 + 0.055) / 1.055) ** 2.4));
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.179 ? "#000" : "#fff";
+}
 
 /* The hint: one box for all numbers, beside the pointer or the element in focus. */
 
@@ -161,7 +165,7 @@ export function grid(options) {
   function draw() {
     if (!element.isConnected) return;
     const { rows, columns, value, scale = "signed", masked, chosen, rowLabels, columnLabels } = options;
-    layout = measure();
+    if (layout?.at !== element.clientWidth) layout = { ...measure(), at: element.clientWidth };
     const { left, top, width, height, isTurned } = layout;
     const max = options.max ?? 1;
     const [wide, high] = [Math.ceil(left + width * columns), Math.ceil(top + height * rows) + 1];
@@ -180,17 +184,12 @@ export function grid(options) {
       for (let column = 0; column < columns; column++) {
         const [x0, x1] = [left + column * width, left + (column + 1) * width].map((x) => Math.round(x * density) / density);
         const y = top + row * height;
-        const number_ = value(row, column);
-        if (number_ === null || number_ === undefined) continue;
+        const found = value(row, column);
+        if (found === null || found === undefined) continue;
         const hidden = masked?.(row, column);
-        pen.fillStyle = hidden ? colour("pale") : colourOf(number_, scale, max);
+        pen.fillStyle = hidden ? colour("pale") : colourOf(found, scale, max);
         pen.fillRect(x0, y, x1 - x0 - gap, height - gap);
         if (hidden) hatch(hidden, x0, y, x1 - x0 - gap, height - gap);
-        else if (options.numbers && width >= 36) {
-          pen.fillStyle = isStrong(number_, scale, max) ? colour("card") : colour("ink");
-          pen.textAlign = "center";
-          pen.fillText(number(number_), (x0 + x1) / 2, y + height / 2, width - 4);
-        }
       }
     }
     if (rows === 1) {
@@ -294,6 +293,7 @@ export function grid(options) {
   new ResizeObserver(draw).observe(element);
   element.update = (changes) => {
     Object.assign(options, changes);
+    if (changes.rowLabels || changes.columnLabels) layout = null;
     draw();
   };
   return element;
@@ -386,8 +386,8 @@ export function chips(tokens, { pick, chosen, weights, hintOf, label = "" } = {}
 
 /** Colour a chip by a weight between 0 and 1. */
 export function paint(chip, weight) {
-  chip.style.backgroundColor = colourOf(weight, "weights");
-  chip.style.color = isStrong(weight, "weights", 1) ? colour("card") : colour("ink");
+  const background = colourOf(weight, "weights");
+  Object.assign(chip.style, { backgroundColor: background, color: textOn(background) });
 }
 
 /** Bars in rows. `list`: [{label, value, text, isBest, pick, hint}]; `max` is the value of a full bar. */

@@ -31,6 +31,7 @@ export default {
     const keys = film.trace.get(`decoder.steps.${last}.layers.0.self_attention.key`);
     const [heads, , width] = keys.shape;
     const most = largestOf(keys.data);
+    const columns = film.steps.map((_, column) => Array.from({ length: heads * width }, (_, row) => part(keys, Math.floor(row / width), column)[row % width]));
 
     const sourceChips = chips(source, { label: w("decoding.source") });
     const written = make("div", { className: "chips", role: "group", "aria-label": w("decoding.written") });
@@ -45,10 +46,10 @@ export default {
     const cache = grid({
       ...{ rows: heads * width, columns: last + 1, cell: 26, cellHeight: 2, max: most, label: w("decoding.cache"), columnLabels: pieces.slice(0, -1) },
       ...{ rowAxis: "H · d_k" },
-      value: (row, column) => (column <= state.step ? part(keys, Math.floor(row / width), column)[row % width] : null),
+      value: (row, column) => (column <= state.step ? columns[column][row] : null),
       hint: (row, column) =>
         column <= state.step && {
-          title: `k(${pieces[column]})[${row}] = ${number(part(keys, Math.floor(row / width), column)[row % width])}`,
+          title: `k(${pieces[column]})[${row}] = ${number(columns[column][row])}`,
           lines: [w(column === state.step ? "decoding.new" : "decoding.kept")],
           code: LINES.cache,
         },
@@ -62,7 +63,7 @@ export default {
       source.forEach((_, place) => paint(sourceChips.children[place], looks[step][place]));
       chosen.forEach((chip, place) => {
         chip.classList.toggle("chosen", place === step + 1);
-        chip.style.opacity = place > step + 1 ? 0.25 : 1;
+        chip.classList.toggle("future", place > step + 1);
       });
       cache.update({ chosen: [null, step] });
       const { best, token, piece } = film.steps[step];

@@ -220,7 +220,7 @@ export default {
       button(w("back"), () => showStage(state.stage - 1)),
       button(w("forward"), () => showStage(state.stage + 1)),
     );
-    root.append(make("div", { className: "tour" }, chart, make("div", {}, controls, card)), list, note(w("map.keys")));
+    root.append(make("div", { className: "tour" }, chart, make("div", {}, controls, card, list)), note(w("map.keys")));
     showStage(state.stage);
   },
 };

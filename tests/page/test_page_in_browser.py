@@ -1,0 +1,311 @@
+"""The page in Chromium, with the models of the clone.
+
+Needs Debian's chromium with fonts-nanum, and playwright from PyPI; skipped if one of them is missing. axe-core, which
+looks for what some readers cannot use, comes from npm.
+"""
+
+import functools
+import json
+import shutil
+import subprocess
+import tarfile
+import threading
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+from exports.models import random_model
+from shared import ROOT, tiny_config
+
+from hf_vanilla_transformer.inference import Classifier, Translator
+from hf_vanilla_transformer.tokenizer import train_tokenizer
+
+
+pytestmark = pytest.mark.slow
+playwright = pytest.importorskip("playwright.sync_api", reason="the page's browser tests need playwright")
+playwright.expect.set_options(timeout=60_000)  # other tests run beside these
+expect = playwright.expect
+
+PAGE = ROOT / "hf_vanilla_transformer" / "page"
+CLASSIFIER, TRANSLATOR = (ROOT / "model_cards" / name for name in ("nsmc-small", "multi30k-de-en"))
+PANELS = ["map", "text", "head", "attentions", "layers", "decoding", "lens", "classifier", "experiments", "questions"]
+PANELS += ["training"]
+MARKUP = "<img src=x onerror=document.title='ran'>"
+AXE = "axe-core@4.10.3"
+
+
+class Handler(SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        """Requests are not printed."""
+
+
+@pytest.fixture(scope="module")
+def browser():
+    program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if program is None:
+        pytest.skip("the page's browser tests need chromium")
+    flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
+    with playwright.sync_playwright() as tool:
+        browser = tool.chromium.launch(executable_path=program, args=flags)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def axe(tmp_path_factory) -> str:
+    folder = tmp_path_factory.mktemp("npm")
+    npm = shutil.which("npm")
+    words = [npm, "pack", "--silent", AXE]
+    if npm is None or subprocess.run(words, cwd=folder, capture_output=True, check=False).returncode:
+        pytest.skip(f"npm cannot download {AXE}")
+    with tarfile.open(next(folder.glob("*.tgz"))) as package:
+        return package.extractfile("package/axe.min.js").read().decode()
+
+
+@pytest.fixture
+def visit(browser, tmp_path):
+    """Open the page with models beside it; nothing may go wrong there or be asked of another host."""
+    problems, servers = [], []
+
+    def visit(*models, address="?lang=en", ready=".panel", **settings):
+        folder = tmp_path / "page"
+        shutil.copytree(PAGE, folder, dirs_exist_ok=True)
+        (folder / "models").mkdir(exist_ok=True)
+        for model in models:
+            (folder / "models" / model.name).symlink_to(model)
+        names = {"language": None, "models": [model.name for model in models]}
+        (folder / "page.json").write_text(json.dumps(names))
+        servers.append(ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Handler, directory=str(folder))))
+        threading.Thread(target=servers[-1].serve_forever, daemon=True).start()
+        base = f"http://127.0.0.1:{servers[-1].server_port}/"
+        page = browser.new_page(**{"locale": "en-US", **settings})
+        page.set_default_timeout(60_000)
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.on("console", lambda message: message.type == "error" and problems.append(message.text))
+        page.on("request", lambda request: request.url.startswith(base) or problems.append(request.url))
+        page.goto(base + address)
+        page.wait_for_selector(ready)
+        return page
+
+    visit.problems = problems
+    yield visit
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+    assert not problems
+
+
+def go(page, panel: str) -> None:
+    page.evaluate(f"location.hash = '#{panel}'")
+    expect(page.locator(f".of-{panel}")).to_be_visible()
+
+
+def test_the_answers_are_those_of_python(visit):
+    page = visit(TRANSLATOR, CLASSIFIER)
+    translate, classify = Translator(str(TRANSLATOR), num_beams=1), Classifier(str(CLASSIFIER))
+    sentence = "Ein Mann mit Hut fährt mit dem Fahrrad durch die Stadt."
+    page.locator("#input").fill(sentence)
+    expect(page.locator(".answer strong")).to_have_text(translate([sentence])[0])
+    page.locator(".models select").select_option("nsmc-small")
+    expect(page.locator(".answer strong")).to_have_text("negative")
+    page.locator("#input").fill("정말 재미있고 감동적인 영화")
+    expect(page.locator(".answer strong")).to_have_text("positive")
+    assert (
+        f"{classify.probabilities(['정말 재미있고 감동적인 영화']).max():.1%}"[:-1]
+        in page.locator(".answer").inner_text()
+    )
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_in_any_panel(scheme, axe, visit):
+    found = []
+    for model, language in ((TRANSLATOR, "en"), (CLASSIFIER, "ko")):
+        page = visit(
+            model, address=f"?lang={language}&model={model.name}", color_scheme=scheme, reduced_motion="reduce"
+        )
+        page.add_init_script(axe)
+        page.reload()
+        page.wait_for_selector(".panel")
+        for panel in PANELS:
+            go(page, panel)
+            answer = page.evaluate(
+                "axe.run().then(({ violations }) => violations.map(({ id, nodes }) => [id, nodes[0].html]))"
+            )
+            found += [(model.name, panel, *one) for one in answer]
+        page.close()
+    assert not found
+
+
+@pytest.mark.parametrize("width", [390, 768, 1280, 1920])
+def test_no_panel_is_wider_than_the_screen(width, visit):
+    page = visit(TRANSLATOR, viewport={"width": width, "height": 900})
+    sentence = "Eine Gruppe von Menschen steht an einem sonnigen Tag vor einem sehr großen Gebäude und wartet."
+    page.locator("#input").fill(sentence)
+    expect(page.locator(".answer strong")).to_contain_text("group")
+    for language in ("English", "한국어"):
+        page.get_by_role("button", name=language).click()
+        for panel in PANELS:
+            go(page, panel)
+            wide, screen = page.evaluate(
+                "[document.documentElement.scrollWidth, document.documentElement.clientWidth]"
+            )
+            assert wide <= screen, (panel, language)
+
+
+def test_every_panel_is_reached_and_left_by_keyboard(visit):
+    page = visit(TRANSLATOR)
+    for panel in PANELS[1:]:
+        link = page.locator(f'.tour .map a[href="#{panel}"]').first
+        if not link.count():
+            link = page.locator(f'.contents a[href="#{panel}"]')
+        link.focus()
+        page.keyboard.press("Enter")
+        expect(page.locator(f".of-{panel}")).to_be_visible()
+        page.keyboard.press("Escape")
+        expect(page.locator(".of-map")).to_be_visible()
+    assert page.evaluate("document.activeElement.getAttribute('href')") == "#training"
+
+
+def test_arrow_keys_read_the_numbers_of_a_picture(visit):
+    page = visit(TRANSLATOR, address="?lang=en#head")
+    page.locator(".ledger .grid").first.focus()
+    for key in ("ArrowRight", "ArrowRight"):
+        page.keyboard.press(key)
+    hint = page.locator("#hint")
+    expect(hint).to_contain_text("k[1] = ")
+    expect(hint.locator("code")).to_have_text("key = self._split_heads(self.k_proj(source))")
+    page.keyboard.press("Tab")
+    expect(hint).to_be_hidden()
+
+
+def test_padding_shows_in_another_pattern_than_the_future(visit):
+    page = visit(TRANSLATOR, address="?lang=en#head")
+    page.get_by_role("button", name="add 3 padding tokens").click()
+    expect(page.locator(".ledger .swatch.padding")).to_have_count(3)
+    page.get_by_role("button", name="decoder masked self-attention").click()
+    page.locator(".figure .chip").nth(1).click()
+    expect(page.locator(".ledger .swatch.causal").first).to_be_visible()
+    assert page.locator(".ledger .swatch.padding").count() == 0
+
+
+def test_overruling_a_token_changes_the_rest(visit):
+    page = visit(TRANSLATOR, address="?lang=en#decoding")
+    page.locator(".bars button", has_text="▁There").click()
+    expect(page.locator(".of-decoding .chip.changed")).to_have_text("▁There")
+    assert page.locator(".of-decoding .note", has_text="After: There").count() == 1
+    page.get_by_role("button", name="Undo").click()
+    expect(page.locator(".of-decoding .chip.changed")).to_have_count(0)
+    expect(page.locator(".tree rect").first).to_be_visible()
+    assert page.locator("tr.best").first.inner_text().split("\t")[1] == "▁Two ▁dogs ▁play ▁in ▁the ▁snow . [EOS]"
+
+
+def test_scrubbing_takes_less_than_a_frame(visit):
+    page = visit(TRANSLATOR, address="?lang=en#decoding")
+    page.locator("#input").fill("Eine Gruppe von Menschen steht an einem sonnigen Tag vor einem sehr großen Gebäude.")
+    expect(page.locator(".answer strong")).to_contain_text("group")
+    tool = page.context.new_cdp_session(page)
+    tool.send("Performance.enable", {"timeDomain": "threadTicks"})  # the page's own time, whatever runs beside it
+
+    def seconds() -> float:
+        metrics = {one["name"]: one["value"] for one in tool.send("Performance.getMetrics")["metrics"]}
+        return metrics["TaskDuration"]
+
+    frames, before = 60, seconds()
+    page.evaluate(
+        """async (frames) => {
+            const input = document.querySelector(".of-decoding input[type=range]");
+            for (let round = 0; round < frames; round++) {
+                input.value = 1 + (round % input.max);
+                input.dispatchEvent(new Event("input"));
+                await new Promise(requestAnimationFrame);
+            }
+        }""",
+        frames,
+    )
+    assert (seconds() - before) / frames < 1 / 60
+
+
+def test_a_word_is_left_out_in_one_click(visit):
+    page = visit(CLASSIFIER, address="?lang=en#classifier")
+    page.get_by_role("group", name="Leave out a word").get_by_role("button", name="지루했다").click()
+    expect(page.locator(".of-classifier .note", has_text="Without “지루했다”: negative 99.6 % →")).to_be_visible()
+
+
+def test_an_experiment_counts_the_sentences_that_stay(visit):
+    page = visit(CLASSIFIER, address="?lang=en#experiments")
+    for name in ("positions", "Run the experiment"):
+        page.get_by_role("button", name=name).click()
+    expect(page.locator(".of-experiments")).to_contain_text("of 20 sentences")
+
+
+def test_a_question_is_guessed_before_its_answer_shows(visit):
+    page = visit(CLASSIFIER, address="?lang=en#attentions")
+    question = page.locator(".question")
+    assert "causal mask" not in question.inner_text()
+    question.get_by_role("button", name="The source is shorter").click()
+    expect(question).to_contain_text("Not so. The causal mask hides what follows.")
+    go(page, "questions")
+    expect(page.locator(".of-questions")).to_contain_text("0 right of 1 answered")
+
+
+def test_training_copies_and_can_be_scrubbed(visit):
+    page = visit(CLASSIFIER, address="?lang=en#training", reduced_motion="reduce")
+    page.get_by_role("button", name="Train").click()
+    expect(page.locator(".of-training .sum")).to_contain_text("Step 12")
+    page.locator(".of-training input[type=range]").fill("2")
+    expect(page.locator(".of-training .sum")).to_contain_text("Step 2,")
+    assert page.evaluate("document.getAnimations().length") == 0
+
+
+def test_a_folder_of_files_is_opened(visit):
+    page = visit(ready=".drop")
+    page.locator(".open input").set_input_files(CLASSIFIER)
+    expect(page.locator(".answer strong")).to_have_text("negative")
+    assert "nsmc-small" in page.title()
+
+
+def test_a_model_of_the_hub_is_fetched_from_there_alone(visit):
+    page = visit(ready=".drop")
+    asked = []
+
+    def answer(route):
+        asked.append(route.request.url)
+        file = CLASSIFIER / route.request.url.rpartition("/")[2]
+        headers = {"Access-Control-Allow-Origin": "*"}
+        route.fulfill(**({"path": file} if file.exists() else {"status": 404}), headers=headers)
+
+    page.context.route("https://huggingface.co/**", answer)
+    page.goto(page.url.partition("?")[0] + "?lang=en&model=USER/NAME")
+    expect(page.locator(".answer strong")).to_have_text("negative")
+    assert all(url.startswith("https://huggingface.co/USER/NAME/resolve/main/") for url in asked)
+    visit.problems[:] = [one for one in visit.problems if one not in asked and "404" not in one]
+
+
+def test_what_is_no_model_gets_one_sentence(visit, tmp_path):
+    (tmp_path / "bert").mkdir()
+    (tmp_path / "bert" / "config.json").write_text('{"model_type": "bert"}')
+    page = visit(tmp_path / "bert", address="?lang=ko", ready="[role=alert]")
+    expect(page.get_by_role("alert")).to_have_text("vanilla_transformer가 아니라 bert 종류의 모델입니다.")
+    for name in ("../models/bert", "https://example.org", "a/b/c"):
+        page.goto(page.url.partition("?")[0] + f"?lang=en&model={name}")
+        expect(page.get_by_role("alert")).to_have_text(f"?model={name}")
+    visit.problems.clear()  # each failure is also written to the console
+
+
+def test_labels_and_tokens_are_texts_and_no_code(visit, tmp_path):
+    model = tmp_path / "stranger"
+    tokenizer = train_tokenizer(["constructor toString"] * 20, vocab_size=100, max_length=16)
+    tokenizer.add_tokens([MARKUP, "__proto__"])
+    labels = dict(enumerate(["__proto__", "constructor", MARKUP]))
+    config = tiny_config(vocab_size=len(tokenizer), id2label=labels)
+    random_model(config, "classification").save_pretrained(model)
+    tokenizer.save_pretrained(model)
+    page = visit(model)
+    page.locator("#input").fill(f"constructor{MARKUP}__proto__")
+    expect(page.locator(".map")).to_contain_text("constructor")
+    for panel in PANELS:
+        go(page, panel)
+        assert page.locator("img").count() == 0
+    go(page, "classifier")
+    expect(page.locator(".of-classifier .chips").nth(1)).to_contain_text(MARKUP)
+    expect(page.locator(".of-classifier .bars").first).to_contain_text(MARKUP)
+    assert page.title() != "ran"
