@@ -46,7 +46,7 @@ def write(
 
 def save_graph(model: PreTrainedModel, file: Path, quantizer: Any = None) -> None:
     """Trace a classifier with two texts of three tokens, whose lengths may change later; write it into one file."""
-    example = {name: torch.ones(2, 3, dtype=torch.long) for name in ("input_ids", "attention_mask")}
+    example: dict[str, Any] = {name: torch.ones(2, 3, dtype=torch.long) for name in ("input_ids", "attention_mask")}
     model = copy.deepcopy(model)
     model.set_attn_implementation("eager")  # a text without a real token has the same answer as in torch
     settings = OnnxConfig(dynamic=True, opset_version=OPSET, quantizer=quantizer)
