@@ -192,7 +192,7 @@ export const WORDS = {
     encoder: ["쿼리와 키가 모두 원문에서 옵니다. 모든 토큰을 봅니다.", "Queries and keys both come from the source. Every token is seen."],
     decoder: ["쿼리와 키가 모두 쓴 글에서 옵니다. 뒤의 토큰은 가립니다.", "Queries and keys both come from what was written. Later tokens are hidden."],
     cross: ["쿼리는 쓴 글에서, 키는 원문에서 옵니다.", "Queries come from what was written, keys from the source."],
-    choose: ["진할수록 가중치가 큽니다. 고른 층과 헤드:", "Darker is a larger weight. The chosen layer and head:"],
+    choose: ["색이 뚜렷할수록 가중치가 큽니다. 고른 층과 헤드:", "The stronger the colour, the larger the weight. The chosen layer and head:"],
   },
   decoding: {
     title: ["한 토큰씩 쓰기", "Writing token by token"],

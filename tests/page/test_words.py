@@ -1,5 +1,6 @@
 """The page's texts: both languages have them; code and chapters that it quotes are there."""
 
+import gzip
 import json
 import re
 import subprocess
@@ -59,3 +60,10 @@ def test_links_lead_to_headings_of_the_chapters(words):
         for folder, heading in (("", korean), ("en/", english)):
             text = (ROOT / "docs" / "walkthrough" / f"{folder}{chapter}.py").read_text(encoding="utf-8")
             assert re.search(rf"^# ##+ {re.escape(heading)}$", text, re.MULTILINE), heading
+
+
+def test_the_page_is_small():
+    files = [file for file in PAGE.rglob("*") if file.suffix in (".js", ".css", ".html")]
+    own = sum(file.stat().st_size for file in files if file.parent.name != "vendor")
+    sent = sum(len(gzip.compress(file.read_bytes())) for file in files)  # as most hosts send them
+    assert own < 250_000 and sent < 105_000

@@ -207,7 +207,7 @@ function finished({ tree: nodes }, penalty) {
 
 /** The kept and finished candidates, a column for each step; what the search chose is bold. */
 function tree({ tree: nodes, ids }, { w, run }) {
-  const [wide, high] = [104, 30];
+  const [wide, high, size] = [124, 30, 104];
   const shown = new Map();
   const counts = [];
   nodes.forEach((node, place) => {
@@ -225,12 +225,12 @@ function tree({ tree: nodes, ids }, { w, run }) {
     const path = pathOf(nodes, place);
     const kind = isPrefix(path, ids) ? "chosen" : isPrefix(path, run.ids) ? "greedy" : "";
     const from = shown.get(node.parent);
-    if (from) lines.append(svg("path", { class: kind, d: `M${from.x + 84},${from.y} C${from.x + 96},${from.y} ${x - 10},${y} ${x},${y}` }));
+    if (from) lines.append(svg("path", { class: kind, d: `M${from.x + size},${from.y} C${from.x + size + 12},${from.y} ${x - 12},${y} ${x},${y}` }));
     const label = node.piece.length > 9 ? `${node.piece.slice(0, 8)}…` : node.piece;
     const title = svg("title", { text: `${node.piece}: Σ log p = ${number(node.score)}` });
-    const box = svg("rect", { x, y: y - 12, width: 84, height: 24, rx: 5 });
+    const box = svg("rect", { x, y: y - 12, width: size, height: 24, rx: 5 });
     const words = svg("text", { x: x + 6, y: y + 4, text: label });
-    const score = svg("text", { x: x + 80, y: y + 4, class: "score", text: number(node.score) });
+    const score = svg("text", { x: x + size - 4, y: y + 4, class: "score", text: number(node.score) });
     boxes.append(svg("g", { class: `${kind} ${node.finished ? "finished" : ""}` }, title, box, words, score));
   }
   root.append(lines, boxes);
