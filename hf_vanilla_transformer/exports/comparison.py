@@ -47,7 +47,7 @@ def compare(
     config, engines = model.model.config, (model, export)
     lengths = text_lengths(config.max_position_embeddings)
     # CTranslate2 takes an end token alone for an empty text.
-    special = {config.pad_token_id, config.decoder_start_token_id, *model.facts.end_token_ids}
+    special = {model.facts.pad_token_id, model.facts.start_token_id, *model.facts.end_token_ids}
     texts = random_rows(config.vocab_size, special, lengths)
     compare_tokenizers(tokenizer, folder, texts)
     if task_of(model.facts.model_class) is CLASSIFICATION:
@@ -97,7 +97,7 @@ def same_translations(model: TorchEngine, export: Engine, rows: list[list[int]],
         DataError: in float32, they differ, and not by a tie.
     """
     rows = [row for row in rows if len(row) <= MAX_GENERATED]
-    limit = min(MAX_GENERATED, model.facts.max_target_positions - 1)
+    limit = min(MAX_GENERATED, model.facts.max_new_tokens)
     ours, theirs = ([best for best, *_ in one.translate(rows, BATCH, max_new_tokens=limit)] for one in (model, export))
     for source, expected, actual in zip(rows, ours, theirs, strict=True):
         if not is_quantized and expected != actual and not is_tie(model, source, expected, actual):

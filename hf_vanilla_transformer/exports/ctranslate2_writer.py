@@ -32,8 +32,11 @@ ACTIVATIONS = {
 }
 # Settings of transformers' search that CTranslate2 does not have, and the values that have no effect.
 NEUTRAL_SETTINGS = {
-    **{"min_length": 0, "min_new_tokens": 0, "no_repeat_ngram_size": 0, "repetition_penalty": 1.0},
-    **dict.fromkeys(["bad_words_ids", "suppress_tokens", "forced_bos_token_id", "forced_eos_token_id"]),
+    **dict.fromkeys(["min_length", "min_new_tokens", "no_repeat_ngram_size", "encoder_no_repeat_ngram_size"], 0),
+    **{"repetition_penalty": 1.0, "encoder_repetition_penalty": 1.0, "diversity_penalty": 0.0, "guidance_scale": 1.0},
+    **dict.fromkeys(["bad_words_ids", "suppress_tokens", "begin_suppress_tokens", "sequence_bias", "stop_strings"]),
+    **dict.fromkeys(["forced_bos_token_id", "forced_eos_token_id", "exponential_decay_length_penalty", "max_time"]),
+    **{"watermarking_config": None},
 }
 MAX_WEIGHT = 64  # in int8
 
@@ -87,18 +90,18 @@ def vocabulary(tokenizer: PreTrainedTokenizerBase, size: int) -> list[str]:
 
 
 def set_translator(spec, model: Any, tokenizer: PreTrainedTokenizerBase) -> None:
-    config, ends = model.config, ModelFacts.of(model.config).end_token_ids
-    if not ends:
+    facts = ModelFacts.of(model.config, model.generation_config)
+    if not facts.end_token_ids:
         raise DataError("eos_token_id: none, and CTranslate2 needs one")
     for name, neutral in NEUTRAL_SETTINGS.items():
         value = getattr(model.generation_config, name, None)
         if value not in (None, neutral):
             raise DataError(f"generation_config.{name}: CTranslate2's search has none, the model's is {value!r}")
     set_linear(spec.decoder.projection, model.lm_head)
-    tokens = vocabulary(tokenizer, config.target_vocab_size)
+    tokens = vocabulary(tokenizer, model.config.target_vocab_size)
     spec.register_target_vocabulary(tokens)
-    spec.config.decoder_start_token = tokens[config.decoder_start_token_id]
-    spec.config.eos_token = tokens[ends[0]]
+    spec.config.decoder_start_token = tokens[facts.start_token_id]
+    spec.config.eos_token = tokens[facts.end_token_ids[0]]
     spec.config.unk_token = tokenizer.unk_token or spec.config.eos_token
 
 

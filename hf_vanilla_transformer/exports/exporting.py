@@ -116,7 +116,7 @@ def make_record(arguments: ExportArguments, model: VanillaTransformerPreTrainedM
 
 def save_card(folder: Path, record: dict[str, Any], tokenizer: PreTrainedTokenizerBase, source: str) -> None:
     """Write the card of an export of `source`, a model's folder or Hub name."""
-    facts = ModelFacts.of(record["config"])
+    facts = ModelFacts.of(record["config"], record["generation"])
     texts = [texts[0] for texts in [*EXAMPLES[record["task"]].values(), *EXAMPLES["translation"].values()]]
     # The tokenizer knows the words of the model's language best.
     example = min(texts, key=lambda text: tokenizer(text)["input_ids"].count(tokenizer.unk_token_id))

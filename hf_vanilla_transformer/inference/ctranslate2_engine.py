@@ -22,7 +22,7 @@ class CTranslate2Engine(Engine):
     def __init__(self, folder: str, export: dict[str, Any], num_threads: int):
         import ctranslate2
 
-        self.facts = ModelFacts.of(export["config"])
+        self.facts = ModelFacts.of(export["config"], export["generation"])
         torch = sys.modules.get("torch")
         torch_threads = torch.get_num_threads() if torch else None
         with named_errors(folder, "model"):
@@ -62,8 +62,7 @@ class CTranslate2Engine(Engine):
             beam_size=num_beams,
             num_hypotheses=n_best,
             length_penalty=self.length_penalty,
-            # The start token is one of the target positions.
-            max_decoding_length=max_new_tokens or self.facts.max_target_positions - 1,
+            max_decoding_length=max_new_tokens or self.facts.max_new_tokens,
             end_token=self.facts.end_token_ids,
         )
         return [

@@ -25,7 +25,7 @@ TARGET_TOKENIZER = "target_tokenizer"
 
 @dataclass(frozen=True)
 class ModelFacts:
-    """What an engine and its callers need of a model's configuration."""
+    """What an engine and its callers need of a model's configuration and of how it generates."""
 
     model_class: str
     labels: list[str]
@@ -35,14 +35,21 @@ class ModelFacts:
     end_token_ids: list[int]  # these end a translation; empty if the model has no end token
     max_positions: int
     max_target_positions: int
+    max_new_tokens: int  # of a translation, without the start token
     vocab_size: int
     target_vocab_size: int | None  # None: source and target have one vocabulary
 
     @classmethod
-    def of(cls, config: Any) -> "ModelFacts":
-        """Read a configuration, or the mapping of its fields."""
-        fields = config if isinstance(config, Mapping) else config.to_dict()
+    def of(cls, config: Any, generation: Any = None) -> "ModelFacts":
+        """Read a configuration and, of a translator, its generation configuration, or the mappings of their fields.
+
+        What the generation configuration sets counts, as in transformers' `generate`.
+        """
+        fields, chosen = (one if isinstance(one, Mapping) else one.to_dict() for one in (config, generation or {}))
+        fields = {**fields, **{name: value for name, value in chosen.items() if value is not None}}
         positions = fields["max_position_embeddings"]
+        target_positions = fields["decoder_max_position_embeddings"] or positions
+        limit = fields.get("max_new_tokens") or fields.get("max_length", target_positions) - 1
         ends = fields["eos_token_id"]
         labels = fields.get("id2label") or {}
         return cls(
@@ -53,7 +60,8 @@ class ModelFacts:
             start_token_id=fields["decoder_start_token_id"],
             end_token_ids=[] if ends is None else [ends] if isinstance(ends, int) else ends,
             max_positions=positions,
-            max_target_positions=fields["decoder_max_position_embeddings"] or positions,
+            max_target_positions=target_positions,
+            max_new_tokens=min(limit, target_positions - 1),
             vocab_size=fields["vocab_size"],
             target_vocab_size=fields["decoder_vocab_size"],
         )

@@ -18,9 +18,10 @@ class TorchEngine(Engine):
     def __init__(self, model: Any):
         # A configuration names the class that the model had when it was saved.
         self.model = model
-        self.facts = ModelFacts.of(model.config.to_dict() | {"architectures": [type(model).__name__]})
+        generation = getattr(model, "generation_config", None)  # a classifier has none
+        self.facts = ModelFacts.of(model.config.to_dict() | {"architectures": [type(model).__name__]}, generation)
         self.precision = str(model.dtype).removeprefix("torch.")
-        self.num_beams = getattr(getattr(model, "generation_config", None), "num_beams", None) or 1
+        self.num_beams = getattr(generation, "num_beams", None) or 1
 
     @classmethod
     def load(cls, folder: str, dtype: str = "float32") -> "TorchEngine":
@@ -40,6 +41,9 @@ class TorchEngine(Engine):
         self, input_ids: Rows, batch_size: int, num_beams: int = 1, max_new_tokens: int | None = None, n_best: int = 1
     ) -> list[Rows]:
         translations: list[Rows] = [[]] * len(input_ids)
+        limit = max_new_tokens or self.facts.max_new_tokens
+        # One of both: `max_new_tokens` counts, and makes a warning beside a model's own `max_length`.
+        by_length = self.model.generation_config.max_new_tokens is None
         for places, *batch in batches_by_length(input_ids, batch_size, self.facts.pad_token_id):
             ids, mask = self._tensors(*batch)
             written = self.model.generate(
@@ -48,8 +52,7 @@ class TorchEngine(Engine):
                 num_beams=num_beams,
                 num_return_sequences=n_best,
                 do_sample=False,
-                # It counts the start token. `max_new_tokens` beside a model's own `max_length` makes a warning.
-                max_length=self.facts.max_target_positions if max_new_tokens is None else 1 + max_new_tokens,
+                **({"max_length": 1 + limit} if by_length else {"max_new_tokens": limit}),
             )
             rows = list(map(self.until_end, written[:, 1:].tolist()))
             for number, place in enumerate(places):

@@ -131,7 +131,7 @@ class Translator(LoadedModel):
 
     def _scores(self, pairs: list[tuple[list[int], list[int]]]) -> Iterator[tuple[float, int]]:
         """Yield the log-probability of each translation, and its tokens; one that was broken off has no end token."""
-        limit = self.max_new_tokens or self.engine.facts.max_target_positions - 1
+        limit = self.max_new_tokens or self.engine.facts.max_new_tokens
         for begin in range(0, len(pairs), self.batch_size):
             sources, targets = zip(*pairs[begin : begin + self.batch_size], strict=True)
             rows = self.engine.log_probabilities([*sources], [*targets])

@@ -42,7 +42,7 @@ def main(argv: list[str] | None = None) -> None:
         max_batch_size=arguments.batch_size,
         beam_size=1,
         sampling_topk=arguments.top_k,
-        max_decoding_length=engine.facts.max_target_positions - 1,
+        max_decoding_length=engine.facts.max_new_tokens,
         end_token=engine.facts.end_token_ids,
     )
     rows = [engine.until_end([engine.target_ids[token] for token in row.hypotheses[0]]) for row in results]

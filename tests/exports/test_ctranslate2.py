@@ -108,10 +108,54 @@ def test_what_cannot_be_expressed_is_refused_by_its_field(fields, refuse_export)
     refuse_export(random_model(tiny_config(**fields)), f"^{next(iter(fields))}: ")
 
 
-def test_another_search_is_refused(refuse_export):
+@pytest.mark.parametrize(
+    "setting",
+    [
+        *({"no_repeat_ngram_size": 2}, {"encoder_repetition_penalty": 1.3}, {"begin_suppress_tokens": [5]}),
+        *({"exponential_decay_length_penalty": (2, 1.5)}, {"stop_strings": ["가"]}, {"min_new_tokens": 3}),
+    ],
+)
+def test_another_search_is_refused(setting, refuse_export):
     model = random_model(tiny_config())
-    model.generation_config.no_repeat_ngram_size = 2
-    refuse_export(model, "^generation_config.no_repeat_ngram_size: ")
+    model.generation_config.update(**setting)
+    refuse_export(model, f"^generation_config.{next(iter(setting))}: ")
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        {"eos_token_id": 10},
+        {"eos_token_id": [3, 10, 18]},
+        {"max_new_tokens": 3},
+        {"max_length": 5},
+        {"max_new_tokens": 6, "max_length": 5},
+        {"max_new_tokens": 300},
+        {"decoder_start_token_id": 11},
+        {"decoder_start_token_id": 7, "eos_token_id": [21, 10], "max_new_tokens": 9},
+        {"num_beams": 3, "length_penalty": 0.5, "early_stopping": True, "eos_token_id": 15, "max_length": 8},
+        {"repetition_penalty": 1.0, "min_length": 0, "temperature": 0.7, "top_k": 5, "do_sample": True},
+    ],
+)
+def test_generation_is_set_by_the_folders_generation_config(setting, tmp_path):
+    """In torch, in the export, in the program of its card, as in transformers' own `generate`."""
+    model = random_model(tiny_config())
+    model.lm_head.weight.data *= 3  # translations of many lengths
+    model.lm_head.bias.data[7:13] += 2
+    model.generation_config.update(**setting)
+    engine, _ = exported(model, tmp_path)
+    in_torch = TorchEngine.load(str(tmp_path / "model"))
+    rows = [[5], [8, 9, 4], [6] * 12, [20, 10]]
+    model.generation_config.do_sample = False
+    if setting.get("max_new_tokens") == 300:
+        model.generation_config.max_new_tokens = 15
+    expected = [in_torch.until_end(model.generate(torch.tensor([row]))[0, 1:].tolist()) for row in rows]
+    beams = in_torch.num_beams
+    assert in_torch.translate(rows, 2, beams) == engine.translate(rows, 2, beams) == [[row] for row in expected]
+    assert in_torch.facts == engine.facts and (in_torch.num_beams, engine.num_beams) == (beams, beams)
+    scores = [one.log_probabilities(rows, expected) for one in (engine, in_torch)]
+    np.testing.assert_allclose(*map(np.concatenate, scores), atol=1e-5)
+    limit = in_torch.facts.max_new_tokens
+    assert min(map(len, expected)) < limit or "eos_token_id" not in setting
 
 
 def test_several_end_tokens_end_a_translation(tmp_path):
