@@ -74,7 +74,7 @@ def evaluate(model: str | Path, **settings: Any) -> dict[str, Any]:
     recipe's data is measured.
 
     Args:
-        model: A model's folder or Hub name, or an exported folder.
+        model: A model's folder or Hub name, an exported folder, or a run.
         **settings: What `vanilla-transformer evaluate --help` lists. `data` can also be a `datasets.Dataset` or
             `DatasetDict`, or a pandas DataFrame. Without `output_dir` nothing is written.
 
@@ -91,6 +91,8 @@ def evaluate(model: str | Path, **settings: Any) -> dict[str, Any]:
     group: Any = PairArguments if translates else LabelledTextArguments
     names = {one.name for one in fields(group)}
     recipe = {name: value for name, value in record_of(folder, RECIPE_FILE).items() if name in names}
+    if (learned := getattr(model, "data", None)) is not None:  # of a run, whose record has the name alone
+        recipe["data"] = learned
     given = {"model": folder, **settings}
     (arguments, data), _ = read_settings([EvaluationArguments, group], recipe, given, "evaluate")
     with nullcontext() if arguments.output_dir is None else finished_folder(arguments.output_dir) as made:
@@ -120,7 +122,7 @@ def load_rows(
         except (OSError, DataError) as error:
             if given.get("data") is not None:
                 raise
-            raise DataError(f"{error} (the data of the model's recipe: give --data)") from error
+            raise DataError(f"{error} (the data of the model's recipe: give `data`)") from error
     else:
         splits = data.load(cut=False, **options)
         if "test" not in splits and given.get("test_prefix"):

@@ -1,6 +1,7 @@
 # Copyright 2026 The hf_vanilla_transformer authors. Licensed under the Apache License, Version 2.0.
 """Translate texts with the engine of the model's folder."""
 
+import os
 from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import compress
@@ -62,7 +63,7 @@ class Translator(LoadedModel):
         elif tokenizer is not None:
             raise DataError("a loaded model with two vocabularies needs its target_tokenizer, too")
         else:
-            self.target_tokenizer = load_text_tokenizer(str(model), size, TARGET_TOKENIZER)
+            self.target_tokenizer = load_text_tokenizer(os.fspath(model), size, TARGET_TOKENIZER)
         self._options |= {"num_beams": num_beams, "max_new_tokens": max_new_tokens}
 
     def __call__(

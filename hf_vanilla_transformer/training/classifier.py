@@ -101,6 +101,7 @@ def train(
     check_settings(arguments, training, settings, problem_type)
     check_robustness(data_arguments.robustness, problem_type)
     with Run(arguments, training, settings, ("loss", *METRICS[problem_type]), ["sklearn.metrics"]) as run:
+        run.data = data_arguments.data
         with training.main_process_first(desc="data"):
             # Refuse a wrong model before reading the data.
             configs = [load_config(folder) for folder in (arguments.model, run.checkpoint) if folder]

@@ -163,8 +163,10 @@ class Run:
         model: The trained model.
         tokenizer: The tokenizer of its texts.
         target_tokenizer: Of a translator, the tokenizer of its translations.
+        data: What the run was given as `data`.
     """
 
+    data: Any = None
     model: Any = None
     tokenizer: Any = None
     target_tokenizer: Any = None
@@ -192,6 +194,8 @@ class Run:
 
     def __fspath__(self) -> str:
         return self.folder
+
+    __str__ = __fspath__  # what takes a folder takes a run
 
     def __enter__(self) -> Self:
         if self.arguments.dry_run:

@@ -82,6 +82,7 @@ def train(
     check_settings(arguments, training, beams)
     metrics = ("loss", *MEASURES) if training.predict_with_generate else ("loss",)
     with Run(arguments, training, settings, metrics, ["sacrebleu"]) as run:
+        run.data = data_arguments.data
         with training.main_process_first(desc="data"):
             # Refuse a wrong model before reading the data.
             tokenizers: Any = load_tokenizers_to_train(arguments) if arguments.model else None

@@ -1,15 +1,18 @@
 """What a command does, a function does: in one process, more than once, without exits."""
 
 import signal
+from pathlib import Path
 
 import pandas as pd
 import pytest
 from datasets import ClassLabel, Dataset, DatasetDict
 from shared import read_json
-from transformers import Trainer
+from transformers import AutoModelForSeq2SeqLM, Trainer
 
 import hf_vanilla_transformer as vt
 from hf_vanilla_transformer.errors import DataError
+from hf_vanilla_transformer.hub import make_model_card, repository_files
+from hf_vanilla_transformer.inference import load_engine
 
 
 CONFIG = {"d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "encoder_ffn_dim": 16, "decoder_ffn_dim": 16}
@@ -42,16 +45,40 @@ def test_data_can_be_an_object(kind, tmp_path):
     # The columns are the recipe's, and so is the split that it was trained on.
     report = vt.evaluate(run.folder, data=data)
     assert report["accuracy"] == run.metrics["test"]["accuracy"]
-    with pytest.raises(DataError, match="give --data"):
+    # A run has its data; its folder has their name alone.
+    for split in ("validation", "test"):
+        assert vt.evaluate(run, split=split)["confusion_matrix"] == run.metrics[split]["confusion_matrix"]
+    assert vt.evaluate(run)["rows"] == read_json(tmp_path / "run" / "run.json")["data"]["test"]["rows"]
+    with pytest.raises(DataError, match=f"{kind} .*: give `data`"):
         vt.evaluate(run.folder)
 
 
 def test_pairs_can_be_an_object_too(tmp_path):
+    """And whatever takes a folder takes the run."""
     pairs = pd.DataFrame({"de": TEXTS, "en": TEXTS[::-1]})
-    columns = {"source_column": "de", "target_column": "en"}
-    run = vt.train_translator(data=pairs, **columns, output_dir=tmp_path, save_strategy="no", **QUICK)
-    assert run.target_tokenizer is run.tokenizer
-    assert vt.evaluate(tmp_path, data=pairs)["bleu"] == run.metrics["test"]["beams_1"]["bleu"]
+    settings = {"source_column": "de", "target_column": "en", "vocabularies": "separate", "save_strategy": "no"}
+    run = vt.train_translator(data=pairs, **settings, **QUICK, output_dir=tmp_path / "run")
+    expected = run.metrics["test"]["beams_1"]
+    assert vt.evaluate(run)["chrf"] == vt.evaluate(run, split="test")["chrf"] == expected["chrf"]
+    assert vt.evaluate(run, data=pairs)["rows"] == 60 > vt.evaluate(run)["rows"]
+    assert vt.Translator(run)(TEXTS[:2]) == vt.Translator(run.folder)(TEXTS[:2])
+    further = vt.train_translator(
+        model=run,
+        data=pairs,
+        source_column="de",
+        target_column="en",
+        max_steps=1,
+        report_to="none",
+        use_cpu=True,
+        output_dir=tmp_path / "further",
+    )
+    assert read_json(tmp_path / "further" / "run.json")["parent_model"]["name"] == "run"
+    assert load_engine(further).facts.target_vocab_size == len(further.target_tokenizer)
+    assert AutoModelForSeq2SeqLM.from_pretrained(run).num_parameters() == run.model.num_parameters()
+    assert Path("config.json") in repository_files(run) and "translation" in str(make_model_card(run))
+    pytest.importorskip("ctranslate2", reason="the extra [ctranslate2] is not installed")
+    vt.export(run, format="ctranslate2", output_dir=tmp_path / "export")
+    assert vt.evaluate(tmp_path / "export", data=pairs)["rows"] == 60
 
 
 @pytest.mark.parametrize(
